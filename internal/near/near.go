@@ -1,0 +1,178 @@
+// Package near finds the names that were probably meant by a misspelled one.
+package near
+
+import (
+	"cmp"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// MaxMatches is the most names that Matches returns.
+	MaxMatches = 5
+	// maxRunes bounds the work for one pair: longer names are not compared.
+	maxRunes = 64
+	// maxPool bounds the work for one search: names after it are not looked at.
+	maxPool = 4096
+)
+
+type match struct {
+	name     string
+	distance int
+	prefix   int
+}
+
+// Matches returns the names of pool that are close to want, the closest first, at
+// most MaxMatches, each once. Where names are equally close, the one that begins
+// like want for longer is first, and then the order of the pool holds. Case is
+// ignored, and '-', '_', '.' and ' ' are the same. It returns nil when nothing is
+// close, and never want itself.
+//
+// Close means: as many edits (insert, delete, replace, swap two neighbours) as a
+// third of the shorter name's length, at least one for names of three or more
+// characters; or one name beginning with, or ending in, all of the other when
+// that has at least four characters.
+//
+// The work is bounded: only the first 4096 names are looked at, and names longer
+// than 64 characters are passed over.
+func Matches(want string, pool []string) []string {
+	var a [maxRunes]rune
+	n, ok := fold(want, &a)
+	if !ok || n == 0 {
+		return nil
+	}
+	var best [MaxMatches]match
+	found := 0
+	for i, name := range pool {
+		if i == maxPool {
+			break
+		}
+		if name == want {
+			continue
+		}
+		m, ok := compare(a[:n], name)
+		if !ok || slices.ContainsFunc(best[:found], func(b match) bool { return b.name == name }) {
+			continue
+		}
+		// A stable insertion into a list of five: no pool is ever sorted.
+		at, _ := slices.BinarySearchFunc(best[:found], m, func(have, m match) int {
+			if c := cmp.Or(cmp.Compare(have.distance, m.distance), cmp.Compare(m.prefix, have.prefix)); c != 0 {
+				return c
+			}
+			return -1
+		})
+		if at == MaxMatches {
+			continue
+		}
+		found = min(found+1, MaxMatches)
+		copy(best[at+1:found], best[at:found-1])
+		best[at] = m
+	}
+	if found == 0 {
+		return nil
+	}
+	names := make([]string, found)
+	for i := range names {
+		names[i] = best[i].name
+	}
+	return names
+}
+
+// compare measures name against the folded a.
+func compare(a []rune, name string) (match, bool) {
+	var buf [maxRunes]rune
+	n, ok := fold(name, &buf)
+	if !ok || n == 0 {
+		return match{}, false
+	}
+	b := buf[:n]
+	shorter, longer := a, b
+	if len(a) > len(b) {
+		shorter, longer = b, a
+	}
+	m := match{name: name, prefix: commonPrefix(a, b)}
+	limit := len(shorter) / 3
+	if len(longer)-len(shorter) <= limit {
+		if d := distance(shorter, longer, limit); d <= limit {
+			m.distance = d
+			return m, true
+		}
+	}
+	const contained = 4
+	if len(shorter) >= contained && (m.prefix == len(shorter) || hasSuffix(longer, shorter)) {
+		// Behind every name that differs by edits only.
+		m.distance = maxRunes + len(longer) - len(shorter)
+		return m, true
+	}
+	return match{}, false
+}
+
+// fold writes the comparable form of s into buf and reports its length, or
+// false when s is too long.
+func fold(s string, buf *[maxRunes]rune) (int, bool) {
+	if len(s) > maxRunes*utf8.UTFMax {
+		return 0, false
+	}
+	n := 0
+	for _, r := range s {
+		if n == maxRunes {
+			return 0, false
+		}
+		switch {
+		case r == '-' || r == '.' || r == ' ':
+			r = '_'
+		case r >= 'A' && r <= 'Z':
+			r += 'a' - 'A'
+		case r >= utf8.RuneSelf:
+			r = unicode.ToLower(r)
+		}
+		buf[n] = r
+		n++
+	}
+	return n, true
+}
+
+// distance is the optimal string alignment distance of a and b, where a is not
+// the longer one. It stops early and returns limit+1 once the distance is sure
+// to be above limit.
+func distance(a, b []rune, limit int) int {
+	var rows [3][maxRunes + 1]uint8
+	before, above, row := &rows[0], &rows[1], &rows[2]
+	for j := range len(a) + 1 {
+		above[j] = uint8(j)
+	}
+	for i := 1; i <= len(b); i++ {
+		row[0] = uint8(i)
+		least := row[0]
+		for j := 1; j <= len(a); j++ {
+			var cost uint8
+			if a[j-1] != b[i-1] {
+				cost = 1
+			}
+			d := min(above[j]+1, row[j-1]+1, above[j-1]+cost)
+			if i > 1 && j > 1 && a[j-1] == b[i-2] && a[j-2] == b[i-1] {
+				d = min(d, before[j-2]+1)
+			}
+			row[j] = d
+			least = min(least, d)
+		}
+		if int(least) > limit {
+			return limit + 1
+		}
+		before, above, row = above, row, before
+	}
+	return int(above[len(a)])
+}
+
+func commonPrefix(a, b []rune) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+func hasSuffix(s, suffix []rune) bool {
+	return len(s) >= len(suffix) && slices.Equal(s[len(s)-len(suffix):], suffix)
+}

@@ -1,0 +1,292 @@
+package near
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestMatches(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		want string
+		pool []string
+		got  []string
+	}{
+		{"replaced", "customer", []string{"costomer", "order"}, []string{"costomer"}},
+		{"inserted", "custommer", []string{"customer"}, []string{"customer"}},
+		{"deleted", "custmer", []string{"customer"}, []string{"customer"}},
+		{"transposed is one edit", "alpah", []string{"alpha"}, []string{"alpha"}},
+		{"transposed at the start", "lapha", []string{"alpha"}, []string{"alpha"}},
+		{"transposed at the end", "alhpa", []string{"alpha"}, []string{"alpha"}},
+		{"transposed in three", "cta", []string{"cat"}, []string{"cat"}},
+		{"two edits of six", "serach", []string{"search", "march"}, []string{"search"}},
+		{"three edits of six", "sxxxch", []string{"search"}, nil},
+
+		{"case", "LIST_USERS", []string{"list_users"}, []string{"list_users"}},
+		{"separators", "list users", []string{"list-users", "list_users", "list.users"}, []string{"list-users", "list_users", "list.users"}},
+		{"separator left out", "listusers", []string{"list_users"}, []string{"list_users"}},
+
+		{"beginning", "list", []string{"list_users"}, []string{"list_users"}},
+		{"too much of it", "list_users_of_project", []string{"list_users"}, []string{"list_users"}},
+		{"ending", "users", []string{"list_users"}, []string{"list_users"}},
+		{"middle is neither", "users", []string{"list_users_of"}, nil},
+		{"beginning of three is too short", "lis", []string{"list_users"}, nil},
+		{"ending of three is too short", "ers", []string{"list_users"}, nil},
+		{"edits stand before a beginning", "users", []string{"users_of_project", "user"}, []string{"user", "users_of_project"}},
+		{"the nearer beginning first", "user", []string{"user_of_project", "user_list"}, []string{"user_list", "user_of_project"}},
+
+		{"one character", "a", []string{"b", "ab"}, nil},
+		{"one character, other case", "a", []string{"A"}, []string{"A"}},
+		{"two characters", "ab", []string{"ac", "abc", "ba"}, nil},
+		{"three characters", "abc", []string{"xbc", "ab", "abcd"}, []string{"abcd", "xbc"}},
+		{"the shorter one counts", "ab", []string{"abc"}, nil},
+
+		{"letters of other scripts", "Москва", []string{"москав", "Минск"}, []string{"москав"}},
+		{"one character of several bytes is one edit", "größe", []string{"grösse", "grosse", "größer"}, []string{"größer"}},
+		{"chinese", "天气预报", []string{"天气预告", "新闻"}, []string{"天气预告"}},
+		{"broken UTF-8", "al\xffpha", []string{"alpha"}, []string{"alpha"}},
+
+		{"nothing close", "weather", []string{"invoice", "customer", "order"}, nil},
+		{"no pool", "weather", nil, nil},
+		{"empty pool", "weather", []string{}, nil},
+		{"empty name", "", []string{"", "a", "weather"}, nil},
+		{"empty names in the pool", "weather", []string{"", "wheather", ""}, []string{"wheather"}},
+		{"never itself", "alpha", []string{"alpha"}, nil},
+		{"never itself, but others", "alpha", []string{"alpha", "alphb"}, []string{"alphb"}},
+		{"duplicates", "alpah", []string{"alpha", "alpha", "alpaz", "alpha", "alpaz"}, []string{"alpaz", "alpha"}},
+
+		{"closest first", "search", []string{"serrchh", "seerch", "SEARCH"}, []string{"SEARCH", "seerch", "serrchh"}},
+		{"equally close: the longer beginning first", "abcdef", []string{"xbcdef", "abcdex", "abxdef"}, []string{"abcdex", "abxdef", "xbcdef"}},
+		{"else the order of the pool", "abcdef", []string{"abcdez", "abcdey", "abcdex"}, []string{"abcdez", "abcdey", "abcdex"}},
+		{"five at most", "item_0", []string{"item_1", "item_2", "item_3", "item_4", "item_5", "item_6", "item_7"}, []string{"item_1", "item_2", "item_3", "item_4", "item_5"}},
+		{"a better one pushes the last one out", "item_0", []string{"item_1", "item_2", "item_3", "item_4", "item_5", "Item-0"}, []string{"Item-0", "item_1", "item_2", "item_3", "item_4"}},
+		{
+			"64 characters are compared", strings.Repeat("ab", 32),
+			[]string{strings.Repeat("ab", 31) + "ba"},
+			[]string{strings.Repeat("ab", 31) + "ba"},
+		},
+		{"65 are not", strings.Repeat("ab", 32) + "c", []string{strings.Repeat("ab", 32)}, nil},
+		{"65 in the pool are not", strings.Repeat("ab", 32), []string{strings.Repeat("ab", 32) + "c", strings.Repeat("AB", 32)}, []string{strings.Repeat("AB", 32)}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			pool := slices.Clone(tc.pool)
+			require.Equal(t, tc.got, Matches(tc.want, pool))
+			require.Equal(t, tc.pool, pool, "the pool was changed")
+		})
+	}
+}
+
+func TestDistanceIsOptimalStringAlignment(t *testing.T) {
+	for _, tc := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"", "abc", 3}, {"abc", "abc", 0}, {"ab", "ba", 1}, {"abcd", "acbd", 1},
+		{"ca", "abc", 3},        // unrestricted Damerau-Levenshtein says 2
+		{"abcdef", "badcfe", 3}, // three swaps
+		{"kitten", "sitting", 3}, {"a", "b", 1}, {"abc", "cab", 2},
+	} {
+		require.Equal(t, tc.want, distance([]rune(tc.a), []rune(tc.b), maxRunes), "%q %q", tc.a, tc.b)
+		require.Equal(t, tc.want, reference([]rune(tc.a), []rune(tc.b)), "%q %q", tc.a, tc.b)
+	}
+}
+
+func TestDistanceAgreesWithReference(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 100_000 {
+		a, b := word(r, "abc", 9), word(r, "abc", 9)
+		if len(a) > len(b) {
+			a, b = b, a
+		}
+		limit := r.IntN(6)
+		want := reference([]rune(a), []rune(b))
+		got := distance([]rune(a), []rune(b), limit)
+		if want <= limit {
+			require.Equal(t, want, got, "%q %q limit %d", a, b, limit)
+		} else {
+			require.Greater(t, got, limit, "%q %q limit %d", a, b, limit)
+		}
+	}
+}
+
+func TestMatchesAgreesWithReference(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 20_000 {
+		want := word(r, "abAB_-é", 8)
+		pool := make([]string, r.IntN(12))
+		for i := range pool {
+			pool[i] = word(r, "abAB_-é", 8)
+		}
+		require.Equal(t, referenceMatches(want, pool), Matches(want, pool), "%q in %q", want, pool)
+	}
+}
+
+func FuzzMatches(f *testing.F) {
+	f.Add("alpah", "alpha\nbeta\nalpha")
+	f.Add("list users", "list_users\nList-Users\nusers\nlist")
+	f.Add("a\xff\xfe", "a\xff\n\x00")
+	f.Add("größe", "GRÖSSE\ngrösser")
+	f.Fuzz(func(t *testing.T, want, names string) {
+		pool := strings.Split(names, "\n")
+		if len(pool) > 100 {
+			return // the reference is slow
+		}
+		require.Equal(t, referenceMatches(want, pool), Matches(want, pool))
+	})
+}
+
+func TestWorkIsBounded(t *testing.T) {
+	million := make([]string, 1_000_000)
+	for i := range million {
+		million[i] = fmt.Sprintf("customer_%06d", i)
+	}
+	huge := strings.Repeat("a", 1<<20)
+	for _, tc := range []struct {
+		name string
+		want string
+		pool []string
+	}{
+		{"a million names that are close", "customer_00000x", million},
+		{"a million names that are not", "zzzzzzzzzzzzzzz", million},
+		{"a huge name", huge, million},
+		{"huge names", "aaaaaaaaaaaaaaaa", slices.Repeat([]string{huge, huge + "b"}, 500_000)},
+		{"huge names of letters of several bytes", strings.Repeat("é", 64), slices.Repeat([]string{strings.Repeat("é", 1<<19)}, 1_000_000)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			start := time.Now()
+			Matches(tc.want, tc.pool)
+			// A few milliseconds; the limit is for a slow machine with the race detector.
+			require.Less(t, time.Since(start), 2*time.Second)
+		})
+	}
+}
+
+func TestNamesAfterTheFirst4096AreNotLookedAt(t *testing.T) {
+	pool := slices.Repeat([]string{"zzzzzzzz"}, maxPool)
+	pool[maxPool-1] = "customer"
+	require.Equal(t, []string{"customer"}, Matches("costomer", append(pool, "customar")))
+}
+
+// word returns up to n random letters.
+func word(r *rand.Rand, letters string, n int) string {
+	runes := []rune(letters)
+	w := make([]rune, r.IntN(n+1))
+	for i := range w {
+		w[i] = runes[r.IntN(len(runes))]
+	}
+	return string(w)
+}
+
+// reference is optimal string alignment as it is defined, with the whole table.
+func reference(a, b []rune) int {
+	d := make([][]int, len(a)+1)
+	for i := range d {
+		d[i] = make([]int, len(b)+1)
+		d[i][0] = i
+	}
+	for j := range d[0] {
+		d[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+			}
+		}
+	}
+	return d[len(a)][len(b)]
+}
+
+// referenceMatches does what the documentation of Matches says, without a thought
+// about speed.
+func referenceMatches(want string, pool []string) []string {
+	folded := func(s string) []rune {
+		return []rune(strings.Map(func(r rune) rune {
+			if strings.ContainsRune("-. ", r) {
+				return '_'
+			}
+			return unicode.ToLower(r)
+		}, string([]rune(s))))
+	}
+	type candidate struct {
+		name               string
+		contained, d, same int
+	}
+	var found []candidate
+	a := folded(want)
+	for _, name := range pool {
+		b := folded(name)
+		if name == want || len(a) == 0 || len(b) == 0 || len(a) > 64 || len(b) > 64 ||
+			slices.ContainsFunc(found, func(c candidate) bool { return c.name == name }) {
+			continue
+		}
+		same := 0
+		for same < min(len(a), len(b)) && a[same] == b[same] {
+			same++
+		}
+		shorter, longer := string(a), string(b)
+		if len(a) > len(b) {
+			shorter, longer = longer, shorter
+		}
+		n := min(len(a), len(b))
+		d := reference(a, b)
+		switch {
+		case d <= n/3:
+			found = append(found, candidate{name, 0, d, same})
+		case n >= 4 && (strings.HasPrefix(longer, shorter) || strings.HasSuffix(longer, shorter)):
+			found = append(found, candidate{name, 1, max(len(a), len(b)) - n, same})
+		}
+	}
+	slices.SortStableFunc(found, func(x, y candidate) int {
+		return cmp.Or(cmp.Compare(x.contained, y.contained), cmp.Compare(x.d, y.d), cmp.Compare(y.same, x.same))
+	})
+	var names []string
+	for _, c := range found[:min(len(found), 5)] {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// tools are names as a server of medium size has them.
+var tools = func() []string {
+	var names []string
+	for _, verb := range []string{"list", "get", "create", "update", "delete"} {
+		for _, noun := range []string{"users", "projects", "invoices", "orders", "reports", "files", "tickets", "comments", "customers", "products"} {
+			names = append(names, verb+"_"+noun)
+		}
+	}
+	return names
+}()
+
+func TestAllocations(t *testing.T) {
+	require.Zero(t, testing.AllocsPerRun(100, func() { Matches("qqqqqqqqqqqq", tools) }), "nothing matches")
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { Matches("delete_invoice", tools) }), 1.0)
+}
+
+func BenchmarkMatches50(b *testing.B) {
+	for _, bc := range []struct{ name, want string }{
+		{"nothing", "qqqqqqqqqqqq"},
+		{"nothing, alike", "remove_account"},
+		{"typo", "delete_invoice"},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Matches(bc.want, tools)
+			}
+		})
+	}
+}

@@ -1,0 +1,167 @@
+// Package safe calls the methods of values that the library did not make: an
+// Error or String method of a stranger may panic, and a typed nil usually does.
+package safe
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Error returns err.Error(), or a text that names the type when there is
+// nothing to call or the method panics. It never panics itself.
+func Error(err error) (text string) {
+	if err == nil {
+		return "<nil>"
+	}
+	defer func() {
+		if recover() != nil {
+			text = unprintable(err, "Error")
+		}
+	}()
+	return err.Error()
+}
+
+// Value returns a text for any value, for the log: strings, errors and
+// fmt.Stringers as they are, everything else as fmt prints it. It never panics.
+// A value whose method panics, its own or that of something in it, is named by
+// its type only, because fmt would print the text of that second panic; so is a
+// value that is very large or refers to itself, which fmt would print until the
+// stack overflows.
+func Value(v any) (text string) {
+	switch v := v.(type) {
+	case nil:
+		return "<nil>"
+	case string:
+		return v
+	case error:
+		return Error(v)
+	case int:
+		return strconv.Itoa(v)
+	}
+	method := "String"
+	defer func() {
+		if recover() != nil {
+			text = unprintable(v, method)
+		}
+	}()
+	if s, ok := v.(fmt.Stringer); ok {
+		return s.String()
+	}
+	if size := maxSize; !small(reflect.ValueOf(v), maxDepth, &size) {
+		return fmt.Sprintf("<%T: too large to print>", v)
+	}
+	method = "Format"
+	text = fmt.Sprintf("%+v", v)
+	if strings.Contains(text, "(PANIC=") { // how fmt tells of a method that panicked
+		panic(text)
+	}
+	return text
+}
+
+const (
+	maxSize  = 10_000 // values in a value that is printed
+	maxDepth = 20     // levels of values in values
+)
+
+// small reports whether v is bounded. It follows what fmt follows: of a pointer
+// inside of something fmt prints only the address.
+func small(v reflect.Value, depth int, size *int) bool {
+	if *size--; *size < 0 || depth < 0 {
+		return false
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		return v.IsNil() || depth < maxDepth || small(v.Elem(), depth-1, size)
+	case reflect.Interface:
+		return v.IsNil() || small(v.Elem(), depth-1, size)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if !small(v.Field(i), depth-1, size) {
+				return false
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if !small(v.Index(i), depth-1, size) {
+				return false
+			}
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			if !small(it.Key(), depth-1, size) || !small(it.Value(), depth-1, size) {
+				return false
+			}
+		}
+	default:
+	}
+	return true
+}
+
+// Nil reports whether v is nil or holds a nil pointer, map, slice, function,
+// channel or interface. It uses reflection: call it on failure paths only.
+func Nil(v any) bool {
+	if v == nil {
+		return true
+	}
+	switch rv := reflect.ValueOf(v); rv.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Func, reflect.Chan, reflect.Interface:
+		return rv.IsNil()
+	default:
+		return false
+	}
+}
+
+// Same reports whether a and b are the same error. Unlike ==, it does not panic
+// on types that cannot be compared, such as a slice of field errors; those are
+// the same when they share their memory. Functions are the same only when both
+// are nil, because nothing tells two closures apart.
+func Same(a, b error) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return same(reflect.ValueOf(a), reflect.ValueOf(b))
+}
+
+func same(a, b reflect.Value) bool {
+	if a.Type() != b.Type() {
+		return false
+	}
+	switch a.Kind() {
+	case reflect.Slice:
+		return a.Len() == b.Len() && a.Pointer() == b.Pointer()
+	case reflect.Map:
+		return a.Pointer() == b.Pointer()
+	case reflect.Func:
+		return a.IsNil() && b.IsNil()
+	case reflect.Interface:
+		if a.IsNil() || b.IsNil() {
+			return a.IsNil() && b.IsNil()
+		}
+		return same(a.Elem(), b.Elem())
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if !same(a.Field(i), b.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Array:
+		for i := range a.Len() {
+			if !same(a.Index(i), b.Index(i)) {
+				return false
+			}
+		}
+		return true
+	default:
+		return a.Equal(b)
+	}
+}
+
+func unprintable(v any, method string) string {
+	if Nil(v) {
+		return fmt.Sprintf("<nil %T>", v)
+	}
+	return fmt.Sprintf("<%T: its %s method panicked>", v, method)
+}

@@ -1,0 +1,89 @@
+package scrub
+
+import "strings"
+
+// SecretName reports whether the name of a field, argument, header or variable says that its value is a secret.
+// It understands camelCase, snake_case, kebab-case and dots, and looks at the first 128 bytes.
+func SecretName(name string) bool {
+	var buf [320]byte
+	words := string(split(buf[:0], name))
+	return containsAny(words, secretNames) && !containsAny(words, quietNames)
+}
+
+// secretNames are parts of a name as split writes it: "_" is the border of a word and "__" the border of the name.
+// A part that starts without a border also finds the ends of words that were run together, such as "dbpassword".
+var secretNames = []string{
+	"password_", "passwords_", "passwd_", "passphrase_", "passcode_", "passwort_", "kennwort_", "_pwd_", "_pswd_",
+	"__pass__", "_db_pass_", "_user_pass_", "_smtp_pass_", "_mail_pass_", "_admin_pass_", "_root_pass_", "_auth_pass_",
+	"secret_", "secrets_", "token_", "access_tokens_", "api_tokens_", "auth_tokens_", "refresh_tokens_",
+	"credential_", "credentials_", "_creds_", "_cred_", "_auth_", "authorization_", "_bearer_", "_jwt_", "_cookie_", "_cookies_",
+	"apikey_", "apikeys_", "_api_key_", "_api_keys_", "_app_key_", "accesskey", "_access_key_", "_access_keys_", "privatekey", "_private_key_", "secretkey",
+	"_signing_key_", "_encryption_key_", "_master_key_", "_account_key_", "_shared_key_", "_service_key_", "_session_key_",
+	"_ssh_key_", "_auth_key_", "_license_key_", "_function_key_", "_subscription_key_", "_pem_key_",
+	"_pin__", "_pin_code_", "_pin_number_", "_ssn_", "_social_security_", "_cvv_", "_cvc_", "_otp_", "_card_number_",
+	"_dsn_", "connection_string_", "connectionstring_", "_conn_str_", "_database_ur", "_db_ur", "_postgres_ur", "_mysql_ur",
+	"_redis_ur", "_mongo_ur", "_mongodb_ur", "_amqp_ur", "_broker_ur", "_jdbc_ur",
+}
+
+// quietNames say that it is a number, a yes or no, a kind or a place, and not the secret itself. They win.
+var quietNames = []string{
+	"__is_", "__has_", "__max_", "__min_", "__num_", "__total_", "__use_", "__no_", "__require_", "__requires_", "__enable_",
+	"__disable_", "__allow_", "__show_", "__supports_",
+	"_count__", "_limit__", "_limits__", "_length__", "_len__", "_size__", "_type__", "_name__", "_policy__", "_expiry__",
+	"_expires__", "_expires_in__", "_expiration__", "_at__", "_ttl__", "_lifetime__", "_age__", "_enabled__", "_required__",
+	"_method__", "_methods__", "_mode__", "_scheme__", "_provider__", "_endpoint__", "_budget__", "_usage__", "_version__",
+	"_strength__", "_rules__", "_format__", "_status__", "_valid__", "_index__", "_position__", "_header__", "_cost__",
+	"_min_length__", "_max_length__", "token_id__", "token_url_", "token_uri_", "_auth_url_", "_auth_uri_",
+	"page_token_", "progress_token_", "cancellation_token_", "cancel_token_", "eos_token_", "bos_token_", "pad_token_",
+	"stop_token_",
+}
+
+// split appends the words of a name in lower case, as "__api_key__" for "apiKey", "API-Key" and "api.key".
+func split(out []byte, name string) []byte {
+	name = name[:min(len(name), 128)]
+	out = append(out, "__"...)
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case isUpper(c):
+			before := i > 0 && (isLower(name[i-1]) || isDigit(name[i-1]))
+			acronym := i > 0 && isUpper(name[i-1]) && i+1 < len(name) && isLower(name[i+1]) // the K of APIKey
+			if before || acronym {
+				out = append(out, '_')
+			}
+			out = append(out, c+'a'-'A')
+		case isLower(c):
+			if i > 0 && isDigit(name[i-1]) {
+				out = append(out, '_')
+			}
+			out = append(out, c)
+		case isDigit(c):
+			if i > 0 && (isLower(name[i-1]) || isUpper(name[i-1])) {
+				out = append(out, '_')
+			}
+			out = append(out, c)
+		case out[len(out)-1] != '_':
+			out = append(out, '_')
+		}
+	}
+	if out[len(out)-1] == '_' && len(out) > 2 {
+		return append(out, '_')
+	}
+	return append(out, "__"...)
+}
+
+func containsAny(s string, parts []string) bool {
+	for _, p := range parts {
+		if strings.Contains(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isNamed(c byte) bool {
+	return isUpper(c) || isLower(c) || isDigit(c) || strings.IndexByte("_-.$", c) >= 0
+}
