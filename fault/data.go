@@ -1,0 +1,200 @@
+package fault
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// Data is all that is public about a fault, in the form in which it stands on
+// the wire. Zero values are absent there, never null.
+type Data struct {
+	Type               Kind           `json:"type"`
+	Message            string         `json:"message"`
+	Suggestion         string         `json:"suggestion,omitempty"`
+	Code               string         `json:"code,omitempty"`
+	Field              string         `json:"field,omitempty"`
+	Received           any            `json:"received,omitempty"`
+	Expected           string         `json:"expected,omitempty"`
+	Examples           []string       `json:"examples,omitempty"`
+	Violations         []Violation    `json:"violations,omitempty"`
+	ResourceType       string         `json:"resource_type,omitempty"`
+	Identifier         string         `json:"identifier,omitempty"`
+	SimilarMatches     []string       `json:"similar_matches,omitempty"`
+	Action             string         `json:"action,omitempty"`
+	Resource           string         `json:"resource,omitempty"`
+	RequiredPermission string         `json:"required_permission,omitempty"`
+	Retry              *Retry         `json:"retry,omitempty"`
+	RecoverySteps      []Step         `json:"recovery_steps,omitempty"`
+	Details            map[string]any `json:"details,omitempty"`
+	ReferenceID        string         `json:"reference_id,omitempty"`
+}
+
+// A Violation is one thing that is wrong with the arguments of a call.
+type Violation struct {
+	Field      string `json:"field"`                // the argument, as a path: items[1].sku
+	Rule       string `json:"rule,omitempty"`       // what was broken: type, required, maximum ...
+	Expected   string `json:"expected,omitempty"`   // what would be right: "an integer"
+	Received   any    `json:"received,omitempty"`   // what came, when it may be shown
+	Suggestion string `json:"suggestion,omitempty"` // what to do about it
+}
+
+// An Effect says whether a failed call changed something.
+type Effect string
+
+// What can be known about the effect of a failed call.
+const (
+	EffectNone      Effect = "none"      // nothing was changed: a repetition is safe
+	EffectUnknown   Effect = "unknown"   // something may have been changed: check first
+	EffectCommitted Effect = "committed" // the change was made: do not repeat it
+)
+
+// Retry says whether, when and how often a failed call may be repeated.
+type Retry struct {
+	ShouldRetry       bool    `json:"should_retry"`
+	RetryAfterSeconds float64 `json:"retry_after_seconds,omitempty"` // zero: not said
+	NextAttempt       int     `json:"next_attempt,omitempty"`        // the number of the next attempt, from 2
+	MaxAttempts       int     `json:"max_attempts,omitempty"`        // the first one included
+	Reason            string  `json:"reason,omitempty"`
+	Effect            Effect  `json:"effect,omitempty"`
+}
+
+// A Step is one thing to do after a failure, or after a success that has a
+// natural next step.
+type Step struct {
+	Number      int            `json:"step"`                  // from 1
+	Action      string         `json:"action"`                // what to do, for a reader
+	Tool        string         `json:"tool,omitempty"`        // the tool to call, if it is a call
+	Parameters  map[string]any `json:"parameters,omitempty"`  // the arguments of that call
+	Description string         `json:"description,omitempty"` // more about it
+	Options     []string       `json:"options,omitempty"`     // the choices, where the caller has to make one
+}
+
+// Data returns all that is public about the fault as a plain struct. The caller
+// may change it: nothing in it is shared.
+func (e *Error) Data() Data {
+	if e == nil {
+		return Data{}
+	}
+	return e.data.mapped(valid, func(v any) any { return mapValue(v, valid) })
+}
+
+// FromData returns the fault whose public parts are d, without a cause. Values
+// in it that JSON cannot hold are replaced, everything is copied, and the steps
+// are numbered.
+func FromData(d Data) *Error {
+	if d.Type == "" {
+		d.Type = KindInternal
+	}
+	return fromData(d, plain)
+}
+
+func fromData(d Data, value func(any) any) *Error {
+	d = d.mapped(valid, value)
+	if d.Retry != nil {
+		*d.Retry = d.Retry.plain()
+	}
+	for i := range d.RecoverySteps {
+		d.RecoverySteps[i].Number = i + 1
+	}
+	return &Error{data: d}
+}
+
+// MarshalJSON writes the public part, as [Data] does. The cause is never written.
+func (e *Error) MarshalJSON() ([]byte, error) {
+	if e == nil {
+		return []byte("null"), nil
+	}
+	return json.Marshal(&e.data)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote; it is the one method that changes
+// its receiver. Unknown members are ignored; it fails when a known one has the
+// wrong type or when there is no type, so also for null.
+func (e *Error) UnmarshalJSON(b []byte) error {
+	if e == nil {
+		return errors.New("fault: UnmarshalJSON of a nil *Error")
+	}
+	var d Data
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	if err := dec.Decode(&d); err != nil {
+		return fmt.Errorf("fault: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("fault: more than one JSON value")
+	}
+	if d.Type == "" {
+		return errors.New("fault: type is missing")
+	}
+	*e = *fromData(d, decoded)
+	return nil
+}
+
+// mapped returns a copy of d that shares nothing with it, in which every text has
+// passed through text and every value through value. What is empty becomes nil,
+// as it would on the wire. Kind, effect and reference, which are not texts for a
+// reader but words that somebody compares, are made valid only.
+func (d Data) mapped(text func(string) string, value func(any) any) Data {
+	d.Type, d.ReferenceID = Kind(valid(string(d.Type))), valid(d.ReferenceID)
+	for _, s := range []*string{
+		&d.Message, &d.Suggestion, &d.Code, &d.Field, &d.Expected, &d.ResourceType, &d.Identifier,
+		&d.Action, &d.Resource, &d.RequiredPermission,
+	} {
+		*s = text(*s)
+	}
+	d.Received = value(d.Received)
+	d.Examples = mapSlice(d.Examples, text)
+	d.SimilarMatches = mapSlice(d.SimilarMatches, text)
+	d.Violations = mapSlice(d.Violations, func(v Violation) Violation {
+		return Violation{
+			Field: text(v.Field), Rule: text(v.Rule), Expected: text(v.Expected),
+			Received: value(v.Received), Suggestion: text(v.Suggestion),
+		}
+	})
+	if d.Retry != nil {
+		retry := *d.Retry
+		retry.Reason, retry.Effect = text(retry.Reason), Effect(valid(string(retry.Effect)))
+		d.Retry = &retry
+	}
+	d.RecoverySteps = mapSlice(d.RecoverySteps, func(s Step) Step { return s.mapped(text, value) })
+	d.Details = mapOrNil(d.Details, text, value)
+	return d
+}
+
+func (s Step) mapped(text func(string) string, value func(any) any) Step {
+	return Step{
+		Number: s.Number, Action: text(s.Action), Tool: text(s.Tool),
+		Parameters:  mapOrNil(s.Parameters, text, value),
+		Description: text(s.Description), Options: mapSlice(s.Options, text),
+	}
+}
+
+// plain returns r without a wait that JSON cannot hold.
+func (r Retry) plain() Retry {
+	if !(r.RetryAfterSeconds > 0 && r.RetryAfterSeconds <= math.MaxFloat64) { // also NaN
+		r.RetryAfterSeconds = 0
+	}
+	return r
+}
+
+func mapSlice[T any](list []T, f func(T) T) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]T, len(list))
+	for i := range list {
+		out[i] = f(list[i])
+	}
+	return out
+}
+
+func mapOrNil(m map[string]any, text func(string) string, value func(any) any) map[string]any {
+	if len(m) == 0 {
+		return nil
+	}
+	return mapMap(m, text, value)
+}

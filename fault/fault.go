@@ -1,0 +1,263 @@
+// Package fault is the error model: what went wrong, told apart for the three
+// who need to know.
+//
+// A [*Error] carries a public part, which is what a caller reads and what goes
+// on the wire, and a private cause, which only the operator's log prints. They
+// are different fields and never meet: Error returns the public text, so that
+// even a fault that reaches a client by a way of its own gives nothing away.
+//
+//	var errLocked = fault.New(fault.KindConflict, "the invoice is locked").WithCode("INVOICE_LOCKED")
+//
+//	func load(id string) (*Invoice, error) {
+//		inv, err := db.Find(id)
+//		if errors.Is(err, sql.ErrNoRows) {
+//			return nil, fault.NotFound("invoice", id, db.IDs()...).Because(err)
+//		}
+//		if inv.Locked {
+//			return nil, errLocked.After(30 * time.Second).
+//				Step("See who holds the lock", "get_lock", map[string]any{"invoice": id})
+//		}
+//		return inv, nil
+//	}
+//
+// Every builder returns a changed copy, so a package-level fault is safe to
+// build on, and a fault may be shared between goroutines. Builders and accessors
+// accept a nil *Error: builders return nil, accessors zero values.
+//
+// The package does not know the Model Context Protocol; package middleware puts
+// faults on the wire.
+package fault
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mcpchain/mcpchain/internal/scrub"
+)
+
+// An Error is a failure that may be shown to a caller. It is immutable. Make one
+// with [New] or one of the constructors named after what went wrong.
+//
+// errors.Is(err, kind) reports whether err holds a fault of that [Kind], and
+// errors.Is(err, other) whether it holds a fault with other's kind and code.
+type Error struct {
+	data  Data
+	cause error
+}
+
+// New returns a fault of the given kind. The message is public: one sentence
+// about what failed, without a label, that the caller may read.
+func New(kind Kind, message string) *Error {
+	if kind == "" {
+		kind = KindInternal
+	}
+	return &Error{data: Data{Type: kind, Message: message}}
+}
+
+// Error returns the public text, complete in itself: what failed, whether to
+// retry, what to do next, and the reference if there is one. It never holds
+// anything of the cause.
+func (e *Error) Error() string {
+	if e == nil {
+		return ""
+	}
+	return e.data.text(true)
+}
+
+// Text returns what Error returns without the line that gives the reference.
+func (e *Error) Text() string {
+	if e == nil {
+		return ""
+	}
+	return e.data.text(false)
+}
+
+// Unwrap returns the private cause, or nil.
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.cause
+}
+
+// Is reports whether the target is e's [Kind], or a fault with the same kind and
+// the same code as e.
+func (e *Error) Is(target error) bool {
+	if e == nil {
+		return false
+	}
+	switch t := target.(type) {
+	case Kind:
+		return t == e.data.Type
+	case *Error:
+		return t != nil && t.data.Type == e.data.Type && t.data.Code == e.data.Code
+	default:
+		return false
+	}
+}
+
+// Kind returns the kind, or "" for a nil fault.
+func (e *Error) Kind() Kind {
+	if e == nil {
+		return ""
+	}
+	return e.data.Type
+}
+
+// Message returns the public sentence without its label, or "" for a nil fault.
+func (e *Error) Message() string {
+	if e == nil {
+		return ""
+	}
+	return valid(e.data.Message)
+}
+
+// Reference returns the correlation ID under which the operator's log has the
+// whole failure, or "" when the fault was not given one.
+func (e *Error) Reference() string {
+	if e == nil {
+		return ""
+	}
+	return valid(e.data.ReferenceID)
+}
+
+// Because returns a copy whose private cause is the given error. The cause is
+// reached with errors.Is, errors.As and Unwrap, and only the log prints it. A
+// second cause is joined to the first.
+func (e *Error) Because(cause error) *Error {
+	return e.change(func(c *Error) {
+		if cause != nil {
+			c.cause = joinCauses(c.cause, cause)
+		}
+	})
+}
+
+// Suggest returns a copy with the given suggestion: one or two sentences that
+// say what the caller could do differently. An empty text removes it.
+func (e *Error) Suggest(text string) *Error {
+	return e.change(func(c *Error) { c.data.Suggestion = text })
+}
+
+// WithMessage returns a copy with another public sentence.
+func (e *Error) WithMessage(message string) *Error {
+	return e.change(func(c *Error) { c.data.Message = message })
+}
+
+// WithCode returns a copy with a code for programs, such as "INVOICE_LOCKED".
+func (e *Error) WithCode(code string) *Error {
+	return e.change(func(c *Error) { c.data.Code = code })
+}
+
+// With returns a copy with one more public detail. The value is taken as
+// encoding/json would write it at this moment; what cannot be written is
+// replaced by a text that says so.
+func (e *Error) With(key string, value any) *Error {
+	return e.change(func(c *Error) {
+		details := make(map[string]any, len(c.data.Details)+1)
+		maps.Copy(details, c.data.Details)
+		details[valid(key)] = plain(value)
+		c.data.Details = details
+	})
+}
+
+// Needs returns a copy that names the permission that the caller lacks.
+func (e *Error) Needs(permission string) *Error {
+	return e.change(func(c *Error) { c.data.RequiredPermission = permission })
+}
+
+// After returns a copy that says that the call may be repeated after d. With
+// zero or less it may be repeated, and when is not said.
+func (e *Error) After(d time.Duration) *Error {
+	return e.change(func(c *Error) {
+		retry := c.retry()
+		if !retry.ShouldRetry {
+			retry.Reason = "" // why not to repeat the call
+		}
+		retry.ShouldRetry, retry.RetryAfterSeconds = true, max(0, d).Seconds()
+		c.data.Retry = &retry
+	})
+}
+
+// Never returns a copy that says that the call must not be repeated, and why.
+func (e *Error) Never(reason string) *Error {
+	return e.change(func(c *Error) {
+		retry := c.retry()
+		retry.ShouldRetry, retry.RetryAfterSeconds, retry.NextAttempt, retry.Reason = false, 0, 0, reason
+		c.data.Retry = &retry
+	})
+}
+
+// WithRetry returns a copy with all that is known about repeating the call.
+func (e *Error) WithRetry(retry Retry) *Error {
+	return e.change(func(c *Error) { retry := retry.plain(); c.data.Retry = &retry })
+}
+
+// Step returns a copy with one more recovery step: what to do, and, where it is
+// a call, the tool and its parameters. An empty tool means that the step is not
+// a call of this server.
+func (e *Error) Step(action, tool string, parameters map[string]any) *Error {
+	return e.WithSteps(Step{Action: action, Tool: tool, Parameters: parameters})
+}
+
+// WithSteps returns a copy with more recovery steps, numbered on from those it
+// has; the Number of the given steps is ignored.
+func (e *Error) WithSteps(steps ...Step) *Error {
+	return e.change(func(c *Error) {
+		all := slices.Clip(c.data.RecoverySteps)
+		for _, s := range steps {
+			s = s.mapped(valid, plain)
+			s.Number = len(all) + 1
+			all = append(all, s)
+		}
+		c.data.RecoverySteps = all
+	})
+}
+
+// WithReference returns a copy that carries a correlation ID. Handlers need not
+// call it: the middlewares do.
+func (e *Error) WithReference(id string) *Error {
+	return e.change(func(c *Error) { c.data.ReferenceID = id })
+}
+
+// Scrubbed returns a fault whose public texts have been passed through the
+// scrubber, e itself when that changes nothing. Every text is: details,
+// parameters and their keys, and the names that a caller sent or has to send
+// back. Kind, effect and reference are not, because they are made by the server.
+func (e *Error) Scrubbed() *Error { return e.ScrubbedBy(scrub.Text) }
+
+// ScrubbedBy is Scrubbed with a scrubber of the caller's own.
+func (e *Error) ScrubbedBy(scrubber func(string) string) *Error {
+	if e == nil {
+		return nil
+	}
+	changed := false
+	text := func(s string) string {
+		t := scrubber(s)
+		changed = changed || t != s
+		return valid(t)
+	}
+	data := e.data.mapped(text, func(v any) any { return mapValue(v, text) })
+	if !changed {
+		return e
+	}
+	return &Error{data: data, cause: e.cause}
+}
+
+// change returns a copy of e to which f was applied. What the copy shares with e
+// is never written to.
+func (e *Error) change(f func(*Error)) *Error {
+	if e == nil {
+		return nil
+	}
+	c := *e
+	f(&c)
+	return &c
+}
+
+func (e *Error) retry() Retry {
+	if e.data.Retry == nil {
+		return Retry{}
+	}
+	return *e.data.Retry
+}

@@ -1,0 +1,133 @@
+package fault
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Join returns one fault that tells all of the given ones, in that order: their
+// violations, details and steps are put together (of details with the same key
+// the last, of steps that read the same the first), their causes are joined, and
+// the call may be repeated only if none of them says no. It has the kind of the
+// first one, and the code if all have the same kind and code. Nil faults are left
+// out; Join returns nil when nothing is left, and a single fault as it is.
+func Join(faults ...*Error) *Error {
+	faults = slices.DeleteFunc(slices.Clone(faults), func(e *Error) bool { return e == nil })
+	switch len(faults) {
+	case 0:
+		return nil
+	case 1:
+		return faults[0]
+	}
+	first := faults[0]
+	joined := New(first.data.Type, joinedMessage(faults))
+	if !slices.ContainsFunc(faults, func(e *Error) bool { return !e.Is(first) }) {
+		joined.data.Code = first.data.Code
+	}
+	// What is inside of the given faults is never written to, so it may be shared.
+	d := &joined.data
+	seen := make(map[string]bool)
+	for _, e := range faults {
+		d.Violations = append(d.Violations, e.data.Violations...)
+		for _, s := range e.data.RecoverySteps {
+			var text strings.Builder
+			if s.text(&text); seen[text.String()] {
+				continue
+			}
+			seen[text.String()] = true
+			s.Number = len(d.RecoverySteps) + 1
+			d.RecoverySteps = append(d.RecoverySteps, s)
+		}
+		for k, v := range e.data.Details {
+			if d.Details == nil {
+				d.Details = make(map[string]any)
+			}
+			d.Details[k] = v
+		}
+		if e.cause != nil {
+			joined.cause = joinCauses(joined.cause, e.cause)
+		}
+	}
+	d.Retry = joinedRetry(faults)
+	return joined
+}
+
+// joinedRetry says about repeating the call what is said of any of the faults,
+// the more careful word where they differ.
+func joinedRetry(faults []*Error) *Retry {
+	var joined *Retry
+	silent := false
+	for _, e := range faults {
+		switch r := e.data.Retry; {
+		case r == nil:
+			silent = true
+		case joined == nil:
+			cp := *r
+			joined = &cp
+		default:
+			*joined = joinRetry(*joined, *r)
+		}
+	}
+	if silent && joined != nil && joined.Effect == EffectNone {
+		joined.Effect = "" // who says nothing may have changed something
+	}
+	return joined
+}
+
+func joinRetry(a, b Retry) Retry {
+	r := a
+	if a.ShouldRetry && !b.ShouldRetry {
+		r = b
+	}
+	if a.ShouldRetry && b.ShouldRetry {
+		r.RetryAfterSeconds = max(a.RetryAfterSeconds, b.RetryAfterSeconds)
+		r.NextAttempt = max(a.NextAttempt, b.NextAttempt)
+		r.MaxAttempts = min(cmp.Or(a.MaxAttempts, b.MaxAttempts), cmp.Or(b.MaxAttempts, a.MaxAttempts))
+		r.Reason = cmp.Or(a.Reason, b.Reason)
+	}
+	r.Effect = slices.MaxFunc([]Effect{a.Effect, b.Effect}, func(x, y Effect) int {
+		return cmp.Compare(slices.Index(effects, x), slices.Index(effects, y))
+	})
+	return r
+}
+
+// effects are in the order in which one of them holds for several failures:
+// nothing was changed only if nobody says anything else.
+var effects = []Effect{EffectNone, "", EffectUnknown, EffectCommitted}
+
+// joinedMessage lists the messages of several faults.
+func joinedMessage(faults []*Error) string {
+	var items []string
+	if slices.ContainsFunc(faults, func(e *Error) bool { return e.data.Type != KindValidation }) {
+		for _, e := range faults[:min(len(faults), maxListed)] {
+			items = append(items, e.data.item())
+		}
+		return listing(len(faults), "things failed", items)
+	}
+	count := 0
+	for _, e := range faults {
+		// Made by Violations or Join: a heading, and then a line for each.
+		lines := strings.Split(e.data.Message, itemStart)[1:]
+		if n := len(e.data.Violations); n > 1 && len(lines) > 0 {
+			items = append(items, lines[:min(len(lines), maxListed)]...)
+			count += n
+		} else {
+			items = append(items, e.data.item())
+			count++
+		}
+	}
+	return listing(count, "arguments are wrong", items)
+}
+
+// item writes d as one item of a listing; what takes more than one line is
+// indented.
+func (d *Data) item() string {
+	var b strings.Builder
+	if d.Type != KindValidation {
+		b.WriteString(d.Type.Label())
+		b.WriteString(": ")
+	}
+	d.headline(&b)
+	return strings.ReplaceAll(withSuggestion(b.String(), d.Suggestion), "\n", "\n  ")
+}

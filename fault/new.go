@@ -1,0 +1,66 @@
+package fault
+
+import (
+	"time"
+
+	"github.com/mcpchain/mcpchain/internal/near"
+)
+
+// NotFound returns a fault that says that the resource ("project", "file") with
+// this id does not exist. The candidates are the ids that do exist, or some of
+// them: the close ones, five at most, become the "did you mean" of the text.
+// Pass only candidates that the caller may know.
+func NotFound(resource, id string, candidates ...string) *Error {
+	e := New(KindNotFound, line(resource, maxName)+" "+quoted(id)+" does not exist.")
+	e.data.ResourceType, e.data.Identifier = resource, id
+	e.data.SimilarMatches = near.Matches(id, candidates)
+	if e.data.SimilarMatches == nil {
+		e.data.Suggestion = generic[KindNotFound].suggestion
+	}
+	return e
+}
+
+// AlreadyExists returns a fault that says that the resource ("project") with
+// this id exists and cannot be made again.
+func AlreadyExists(resource, id string) *Error {
+	e := New(KindAlreadyExists, line(resource, maxName)+" "+quoted(id)+" exists already.")
+	e.data.ResourceType, e.data.Identifier = resource, id
+	e.data.Suggestion = generic[KindAlreadyExists].suggestion
+	return e
+}
+
+// Denied returns a fault that says that the caller may not do the action
+// ("delete") on the resource ("project 'alpha'"). Name the missing permission
+// with [Error.Needs].
+func Denied(action, resource string) *Error {
+	e := New(KindPermissionDenied, "you are not allowed to "+line(action, maxText)+" "+line(resource, maxText)+".")
+	e.data.Action, e.data.Resource = action, resource
+	e.data.Suggestion = generic[KindPermissionDenied].suggestion
+	return e
+}
+
+// RateLimited returns a fault that says that what ("the search API") accepts no
+// more calls now. The caller may try again after the given time; with zero or
+// less the time is not known.
+func RateLimited(what string, after time.Duration) *Error {
+	return New(KindRateLimited, line(what, maxText)+" accepts no more calls now.").After(after)
+}
+
+// Timeout returns a fault that says that what ("the report") did not finish
+// within the limit. It says nothing about trying again, because whether the
+// operation took effect is not known. With zero or less the limit is not said.
+func Timeout(what string, limit time.Duration) *Error {
+	within := "in time"
+	if limit > 0 {
+		within = "within " + duration(limit)
+	}
+	return New(KindTimeout, line(what, maxText)+" did not finish "+within+".").
+		Suggest(generic[KindTimeout].suggestion)
+}
+
+// Unavailable returns a fault that says that what ("the weather service") is not
+// available now. Say when to try again with [Error.After].
+func Unavailable(what string) *Error {
+	return New(KindServiceUnavailable, line(what, maxText)+" is not available now.").
+		Suggest(generic[KindServiceUnavailable].suggestion)
+}
