@@ -1,0 +1,100 @@
+// Package mcpchain puts middlewares in front of an MCP server so that it survives
+// its own failures and tells each of its readers what they need: the model one
+// short text that says what failed, whether to retry and what to do next, the
+// operator one log record with the whole error under the ID that the caller also
+// has, and a stranger nothing.
+//
+//	server := mcp.NewServer(&mcp.Implementation{Name: "weather"}, nil)
+//	// ... add tools, resources and prompts ...
+//	server.AddReceivingMiddleware(mcpchain.Standard(nil))
+//
+// Every middleware is a plain [mcp.Middleware] of the official SDK and works
+// alone too: import its package and nothing else. Package middleware wraps a
+// single handler instead of a server, and package fault is the error model.
+package mcpchain
+
+import (
+	"log/slog"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/mask"
+	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
+)
+
+// Options configure [Standard]. The zero value is the recommended default. A
+// field that is nil stands for the defaults of its package.
+type Options struct {
+	// Logger is the logger of every part that is not given one of its own. Nil
+	// means [slog.Default] at the time of the record.
+	Logger *slog.Logger
+
+	// Recover configures both recoveries, the outermost and the innermost.
+	Recover *mcprecover.Options
+
+	// Correlate configures the IDs and the record of each call.
+	Correlate *correlate.Options
+
+	// Mask says what callers may know of errors.
+	Mask *mask.Options
+
+	// Render says how failures are written on the wire. Nil means as package
+	// middleware describes it.
+	Render *middleware.RenderOptions
+}
+
+// Chain makes one middleware of several, the first outermost. See
+// [middleware.Chain].
+func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...) }
+
+// Standard returns the recommended chain, outermost first:
+//
+//	recover > correlate > mask > inner... > recover > handler
+//
+// The outer recovery guards everything, your inner middlewares included; the inner
+// one turns a handler's panic into an error before the others look at it. Answers
+// travel from right to left: mask hides what is not meant for the caller,
+// correlate has the last look and the log.
+//
+// opts may be nil, and so may inner middlewares. Installing the chain twice, or
+// one of its parts besides, is harmless: a failure is rendered and recorded once.
+//
+// Later calls of [mcp.Server.AddReceivingMiddleware] stand outside earlier ones,
+// so add Standard last, or give your middlewares to it as inner ones.
+func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	recovery := deref(o.Recover)
+	correlation := deref(o.Correlate)
+	masking := deref(o.Mask)
+	for _, logger := range []**slog.Logger{&recovery.Logger, &correlation.Logger, &masking.Logger} {
+		if *logger == nil {
+			*logger = o.Logger
+		}
+	}
+	var render mcp.Middleware
+	if o.Render != nil {
+		render = middleware.Render(o.Render)
+	}
+	return Chain(
+		mcprecover.New(&recovery),
+		render,
+		correlate.New(&correlation),
+		mask.New(&masking),
+		Chain(inner...),
+		mcprecover.New(&recovery),
+	)
+}
+
+// deref returns a copy of what p points to, or the zero value.
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}

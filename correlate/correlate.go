@@ -1,0 +1,150 @@
+// Package correlate gives every call an ID and one record in the log, so that
+// what a caller quotes leads an operator to the whole error.
+//
+//	server.AddReceivingMiddleware(correlate.New(&correlate.Options{Logger: logger}))
+//
+// A failed call is recorded like this, and its answer carries the same reference:
+//
+//	level=ERROR msg="mcp call" method=tools/call tool=search outcome=internal_error duration_ms=12.1
+//	reference=0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34 client=claude error="dial tcp 10.0.0.7:5432: ..." error_types=...
+//
+// The ID is made when it is first asked for: a call that succeeds without a
+// record and without asking costs none. Handlers ask with [ID], log with [Logger],
+// or use a logger of their own whose handler is wrapped in [Handler], which adds
+// the reference to every record that is written with the context of a call.
+//
+// Arguments of calls are never logged, and neither are results.
+package correlate
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// An Outcome says in one word how a call ended.
+type Outcome = middleware.Outcome
+
+// Options configure [New]. The zero value is the recommended default.
+type Options struct {
+	// Logger gets one record a call. Nil means [slog.Default] at the time of the
+	// record.
+	//
+	// Successes are recorded at level Debug; while the Logger does not take that
+	// level, they cost neither an ID nor a record. Failures that the caller can
+	// mend are recorded at Info, those of something that the server needs at Warn,
+	// and bugs at Error; see [middleware.LevelOf].
+	Logger *slog.Logger
+
+	// NewID makes the ID of a call. It is called at most once a call, from many
+	// goroutines at once, and only when somebody asks for the ID. Nil, or an empty
+	// ID, means a UUIDv7 (RFC 9562).
+	NewID func() string
+
+	// Level gives the level at which an outcome is recorded. Nil means
+	// [middleware.LevelOf].
+	Level func(Outcome) slog.Level
+}
+
+// New returns a middleware that records calls. opts may be nil. Notifications,
+// subscriptions/listen, which lasts as long as its caller, and lookups that
+// mcpchain itself makes are not recorded. When several stand in a chain, the
+// outermost records.
+func New(opts *Options) mcp.Middleware {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	r := &room{
+		logger:   o.Logger,
+		level:    o.Level,
+		settings: &middleware.Settings{Records: true, Logger: o.Logger, NewID: o.NewID},
+	}
+	level := o.Level
+	if level == nil {
+		level = middleware.LevelOf
+	}
+	r.success = min(level(middleware.OutcomeOK), level(middleware.OutcomeInputRequired))
+	return middleware.Wrap(r.call)
+}
+
+type room struct {
+	logger   *slog.Logger // nil for the default one
+	level    func(Outcome) slog.Level
+	success  slog.Level // the lowest at which a success is recorded
+	settings *middleware.Settings
+}
+
+// epoch makes time.Since read the monotonic clock only, which costs half of
+// time.Now. The clock must be read before it is known whether the call fails.
+var epoch = time.Now()
+
+func (r *room) call(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
+	method := call.Method()
+	if call.Quiet() || !call.Establish(r.settings) || call.Notification() || method == middleware.MethodListen {
+		return next(ctx, method, req)
+	}
+	start := time.Since(epoch)
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		// A panic passes, or a runtime.Goexit: record it and let it go on. The stack
+		// of a panic that is raised again here is still whole.
+		p := recover()
+		record := middleware.Record{Err: errGoexit, Duration: time.Since(epoch) - start, Level: r.level}
+		if p != nil {
+			record.Err = call.Recovered(p, 1)
+		}
+		call.Log(r.logger, record)
+		if p != nil {
+			panic(p)
+		}
+	}()
+	res, err = next(ctx, method, req)
+	returned = true
+	failed := call.Failure(res, err) != nil
+	if !failed && !r.records(ctx) {
+		return res, nil
+	}
+	record := middleware.Record{Result: res, Err: err, Duration: time.Since(epoch) - start, Level: r.level}
+	if failed {
+		call.Log(r.logger, record)
+	} else {
+		call.LogAtEnd(record)
+	}
+	return res, err
+}
+
+// records reports whether successes are recorded.
+func (r *room) records(ctx context.Context) bool {
+	logger := r.logger
+	if logger == nil {
+		logger = slog.Default()
+	}
+	return logger.Enabled(ctx, r.success)
+}
+
+// ID returns the ID of the call that ctx belongs to, and makes it if nobody asked
+// before. It is "" outside a call.
+func ID(ctx context.Context) string {
+	if call := middleware.FromContext(ctx); call != nil {
+		return call.ID()
+	}
+	return ""
+}
+
+// Logger returns the logger of the call that ctx belongs to, with the attribute
+// "reference" for its ID. Outside a call it is [slog.Default].
+func Logger(ctx context.Context) *slog.Logger {
+	call := middleware.FromContext(ctx)
+	if call == nil {
+		return slog.Default()
+	}
+	return call.Logger().With(Key, call.ID())
+}

@@ -1,0 +1,161 @@
+// Package mask keeps from a caller what is not meant for it. An error goes into
+// the log, whole; the caller gets a text that says what kind of failure it was,
+// what to do next, and the reference under which the log has the rest.
+//
+//	server.AddReceivingMiddleware(mask.New(nil))
+//
+// What the caller sees of a failure:
+//
+//   - a *fault.Error, a *jsonrpc.Error, a result that a tool made itself, and an
+//     error with a public message are meant for it and pass, their texts
+//     scrubbed;
+//   - an error that a [Rule] knows becomes the rule's fault;
+//   - an error of a standard kind (a deadline, a missing row, a refused
+//     connection) becomes the public text of its kind;
+//   - everything else, panics included, becomes an internal error.
+//
+// Results of successful calls are never touched.
+package mask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// A Rule returns the public fault for an error that it knows, and nil for any
+// other. Any function will do; [Is], [As] and [Contains] make common ones. The
+// error becomes the private cause; a rule need not attach it.
+type Rule = middleware.Rule
+
+// Options configure [New]. The zero value is the recommended default.
+type Options struct {
+	// Rules say what a caller may know of the errors of this server. They are
+	// asked in order, and the first that knows an error wins. They are not asked
+	// for what was made for the caller on purpose.
+	Rules []Rule
+
+	// Logger gets the record of what is hidden when package correlate does not
+	// stand in the chain. Nil means [slog.Default] at the time of the record.
+	Logger *slog.Logger
+
+	// Scrub is applied to every text that leaves in a failure and was not written
+	// by mcpchain. It may be called concurrently. Nil means [Scrub].
+	Scrub func(text string) string
+
+	// Reveal turns masking and scrubbing off, for development: callers see every
+	// error as it is. Only the program can set it, never a request. New writes a
+	// warning into the log when it is set.
+	Reveal bool
+}
+
+// New returns a middleware that masks. opts may be nil. It panics when a rule is
+// nil.
+func New(opts *Options) mcp.Middleware {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.Scrub == nil {
+		o.Scrub = Scrub
+	}
+	rules := append([]Rule(nil), o.Rules...)
+	for i, r := range rules {
+		if r == nil {
+			panic(fmt.Sprintf("mask.New: Options.Rules[%d] is nil; remove it or give a rule", i))
+		}
+	}
+	if o.Reveal {
+		logger := o.Logger
+		if logger == nil {
+			logger = slog.Default()
+		}
+		logger.Warn("mask: Options.Reveal is set: callers see the errors of this server as they are")
+	}
+	settings := &middleware.Settings{Logger: o.Logger, Rules: rules, Reveal: o.Reveal}
+	if !o.Reveal {
+		settings.Mask = o.Scrub
+	}
+	return middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		call.Establish(settings)
+		res, err := next(ctx, call.Method(), req)
+		if failure := call.Failure(res, err); failure != nil && call.Hides(failure) && !call.Recorded() {
+			call.Log(nil, middleware.Record{Result: res, Err: err})
+		}
+		return res, err
+	})
+}
+
+// Scrub returns the text with everything replaced that should not leave a
+// process: credentials, connection strings, tokens, keys, absolute paths, private
+// addresses, stack frames, SQL statements, environment assignments. It leaves
+// ordinary prose alone, is idempotent, and takes bounded time for any text, of
+// which it shortens one that is very long. It is a second net, not a proof: what
+// does not look like a secret it cannot know.
+func Scrub(text string) string { return scrub.Text(text) }
+
+// Is returns a rule for the errors for which errors.Is(err, target) holds. It
+// panics when the target or the fault is nil.
+func Is(target error, public *fault.Error) Rule {
+	if target == nil {
+		panic("mask.Is: target is nil; give the error that the rule is for")
+	}
+	need("mask.Is", public)
+	return func(err error) *fault.Error {
+		if errors.Is(err, target) {
+			return public
+		}
+		return nil
+	}
+}
+
+// As returns a rule for the errors in whose chain there is one of type T. The
+// function makes the fault from that error; it may return nil to leave the error
+// to the next rule. It panics when the function is nil.
+func As[T error](public func(T) *fault.Error) Rule {
+	if public == nil {
+		panic("mask.As: public is nil; give a function that returns the fault for an error of this type")
+	}
+	return func(err error) *fault.Error {
+		var target T
+		if errors.As(err, &target) {
+			return public(target)
+		}
+		return nil
+	}
+}
+
+// Contains returns a rule for the errors whose text contains the given one, for
+// the errors of libraries that have neither a sentinel nor a type:
+//
+//	mask.Contains("database is locked", fault.New(fault.KindServiceUnavailable,
+//		"The requested resource could not be accessed. Please verify the table name against the provided schema tools."))
+//
+// It panics when the text is empty or the fault is nil.
+func Contains(text string, public *fault.Error) Rule {
+	if text == "" {
+		panic("mask.Contains: text is empty; every error would match")
+	}
+	need("mask.Contains", public)
+	return func(err error) *fault.Error {
+		if strings.Contains(safe.Error(err), text) {
+			return public
+		}
+		return nil
+	}
+}
+
+func need(function string, public *fault.Error) {
+	if public == nil {
+		panic(function + ": the fault is nil; give what the caller may know")
+	}
+}

@@ -1,0 +1,83 @@
+package middleware
+
+import (
+	"context"
+	"maps"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"weak"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// AddTool adds a typed tool to a server as [mcp.AddTool] does, with middlewares
+// for calls of this tool only, the first outermost. They stand outside of what the
+// SDK does for typed tools, so they see wrong arguments and outputs that break
+// their schema too, and nothing of an answer is lost.
+//
+// The middlewares of all tools that are added to one server stand in one place in
+// its chain: where the first AddTool found it. Add tools before the server's own
+// middlewares, to have those outside. A tool that is added again gets the new
+// middlewares instead of the old ones.
+func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out], mw ...Middleware) {
+	mcp.AddTool(s, t, h)
+	toolsOf(s).set(t.Name, Chain(mw...))
+}
+
+// toolChains is a receiving middleware of one server that leads the calls of each
+// tool through the tool's own middlewares.
+type toolChains struct {
+	next   Handler
+	mu     sync.Mutex
+	byName atomic.Pointer[map[string]Handler] // replaced, never written to
+}
+
+func (c *toolChains) set(name string, mw Middleware) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	byName := map[string]Handler{}
+	if have := c.byName.Load(); have != nil {
+		byName = maps.Clone(*have)
+	}
+	byName[name] = mw(c.next)
+	c.byName.Store(&byName)
+}
+
+func (c *toolChains) handle(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+	if method == MethodCallTool {
+		if handler, ok := (*c.byName.Load())[Target(req)]; ok {
+			return handler(ctx, method, req)
+		}
+	}
+	return c.next(ctx, method, req)
+}
+
+// servers finds the toolChains of a server. Both ends are weak: a server that is
+// made for one request, as stateless HTTP servers may do, leaves nothing behind.
+var servers = struct {
+	sync.Mutex
+	chains map[weak.Pointer[mcp.Server]]weak.Pointer[toolChains]
+}{chains: map[weak.Pointer[mcp.Server]]weak.Pointer[toolChains]{}}
+
+func toolsOf(s *mcp.Server) *toolChains {
+	servers.Lock()
+	defer servers.Unlock()
+	key := weak.Make(s)
+	if c := servers.chains[key].Value(); c != nil {
+		return c
+	}
+	c := &toolChains{}
+	c.byName.Store(&map[string]Handler{})
+	s.AddReceivingMiddleware(func(next Handler) Handler {
+		c.next = next
+		return c.handle
+	})
+	servers.chains[key] = weak.Make(c)
+	runtime.AddCleanup(s, func(key weak.Pointer[mcp.Server]) {
+		servers.Lock()
+		defer servers.Unlock()
+		delete(servers.chains, key)
+	}, key)
+	return c
+}

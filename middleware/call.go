@@ -1,0 +1,217 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Call is one call of a method, from the first mcpchain middleware that it
+// meets (the opener) to the last. It is itself the context that the inner
+// handlers get. All methods may be called concurrently.
+type Call struct {
+	context.Context
+
+	method  string
+	req     mcp.Request
+	handler Handler // the opener's own: this call could be made again with it
+	setup   atomic.Pointer[setup]
+	guarded atomic.Bool
+	pending atomic.Bool // there is a record of a success to be written at the end
+	quiet   bool        // a lookup of ours, of which nothing is recorded
+
+	mu   sync.Mutex
+	cold *cold // what most calls never need, apart so that a Call is small
+}
+
+// cold is guarded by the mutex of its Call.
+type cold struct {
+	parent  *Call
+	suffix  string // the last part of the ID of a Call below a parent
+	id      string
+	failure *Failure
+	panic   *PanicError // the last one that was recovered
+	success Record      // valid when pending is set
+}
+
+// lock locks the Call and returns what is guarded by it.
+func (c *Call) lock() *cold {
+	c.mu.Lock()
+	if c.cold == nil {
+		c.cold = &cold{}
+	}
+	return c.cold
+}
+
+type callKey struct{}
+
+// Value returns the Call itself for its own key, so that the Call costs one
+// allocation, and asks the caller's context for everything else.
+func (c *Call) Value(key any) any {
+	if _, ok := key.(callKey); ok {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// FromContext returns the Call that ctx belongs to, or nil outside a call.
+func FromContext(ctx context.Context) *Call {
+	if c, ok := ctx.(*Call); ok {
+		return c
+	}
+	c, _ := ctx.Value(callKey{}).(*Call)
+	return c
+}
+
+// Wrap makes a Middleware from a function that is run once a call and may call
+// next, as a middleware does. The function gets the Call, opened for it if it is
+// the first, and must pass ctx on. What it returns is rendered if it opened the
+// Call and is left alone otherwise.
+func Wrap(run func(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error)) Middleware {
+	return func(next Handler) Handler {
+		var self Handler
+		self = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			outer := FromContext(ctx)
+			if outer != nil && outer.method == method {
+				return run(ctx, outer, req, next)
+			}
+			call := &Call{Context: ctx, method: method, req: req, handler: self}
+			if outer != nil && outer.quiet {
+				call.quiet = true
+			}
+			res, err := run(call, call, req, next)
+			if err == nil && !isError(res) {
+				if call.pending.Load() {
+					call.Log(nil, call.ending(res, nil))
+				}
+				return res, nil
+			}
+			return call.finish(res, err)
+		}
+		return self
+	}
+}
+
+// Method returns the method that is called.
+func (c *Call) Method() string { return c.method }
+
+// Request returns the request as it was when the Call was opened.
+func (c *Call) Request() mcp.Request { return c.req }
+
+// Quiet reports whether nothing is to be recorded of this Call, because it is a
+// lookup that mcpchain itself makes.
+func (c *Call) Quiet() bool { return c.quiet }
+
+// Notification reports whether the method is a notification, which is never
+// answered.
+func (c *Call) Notification() bool { return isNotification(c.method) }
+
+func isNotification(method string) bool { return strings.HasPrefix(method, "notifications/") }
+
+// ID returns the correlation ID of the call. It is made when it is first asked
+// for: a UUIDv7 (RFC 9562), unless the [Settings] name another source. The
+// ID of a Call below another one is its parent's with a suffix.
+func (c *Call) ID() string {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	if cold.id == "" {
+		cold.id = c.makeID(cold)
+	}
+	return cold.id
+}
+
+func (c *Call) makeID(cold *cold) string {
+	if cold.parent != nil {
+		return cold.parent.ID() + cold.suffix
+	}
+	if s := c.setup.Load(); s != nil && s.newID != nil {
+		if id := s.newID(); id != "" {
+			return id
+		}
+	}
+	return uuid.Must(uuid.NewV7()).String()
+}
+
+// Below returns a Call of its own below c, for one part of the work that c does,
+// such as an item of a batch: it is failed, masked and recorded like a single
+// call, under the ID of c followed by "." and name. ctx is c or a context made
+// from it; req is the request that the part stands for.
+func (c *Call) Below(ctx context.Context, name string, req mcp.Request) *Call {
+	below := &Call{
+		Context: ctx, method: c.method, req: req, handler: c.handler, quiet: c.quiet,
+		cold: &cold{parent: c, suffix: "." + name},
+	}
+	below.setup.Store(c.setup.Load())
+	return below
+}
+
+// Finish renders the answer of a Call made with [Call.Below]. The opener's own
+// answer is rendered by [Wrap].
+func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
+	if err == nil && !isError(res) {
+		return res, nil
+	}
+	return c.finish(res, err)
+}
+
+// Guard reports true to the first that asks. The outermost recovery of a call
+// asks, to know that it is the one that checks the result for the wire.
+func (c *Call) Guard() bool {
+	return !c.guarded.Load() && c.guarded.CompareAndSwap(false, true)
+}
+
+// ListTools returns the tools that the caller of this Call may list, by asking
+// the opener's own handler, so that filters that stand inside it apply. Nothing
+// of it is recorded. It fails when the opener wraps a single handler, which
+// cannot answer.
+func (c *Call) ListTools() ([]*mcp.Tool, error) {
+	var session *mcp.ServerSession
+	if !nilRequest(c.req) {
+		session, _ = c.req.GetSession().(*mcp.ServerSession)
+	}
+	if session == nil || c.handler == nil {
+		return nil, errors.New("middleware: this call has no server to ask")
+	}
+	const maxPages = 100 // a server that repeats its cursor must not keep us
+	var tools []*mcp.Tool
+	cursor := ""
+	for range maxPages {
+		req := &mcp.ListToolsRequest{
+			Session: session,
+			Params:  &mcp.ListToolsParams{Meta: protocolMeta(c.req), Cursor: cursor},
+			Extra:   c.req.GetExtra(),
+		}
+		ask := &Call{Context: c, method: MethodListTools, req: req, handler: c.handler, quiet: true, cold: &cold{parent: c}}
+		res, err := c.handler(ask, MethodListTools, req)
+		if err != nil {
+			return nil, err
+		}
+		page, ok := res.(*mcp.ListToolsResult)
+		if !ok || page == nil {
+			return nil, errors.New("middleware: the server gave no list of tools")
+		}
+		tools = append(tools, page.Tools...)
+		if page.NextCursor == "" || page.NextCursor == cursor {
+			break
+		}
+		cursor = page.NextCursor
+	}
+	return tools, nil
+}
+
+// protocolMeta returns what a request says about its protocol and its client, for
+// a request made on its behalf.
+func protocolMeta(req mcp.Request) mcp.Meta {
+	if nilParams(req) {
+		return nil
+	}
+	meta := maps.Clone(req.GetParams().GetMeta())
+	maps.DeleteFunc(meta, func(key string, _ any) bool { return !strings.HasPrefix(key, "io.modelcontextprotocol/") })
+	return meta
+}

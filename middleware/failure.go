@@ -1,0 +1,234 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
+)
+
+// A Failure is what the middlewares of a call know about one failure of it. All
+// methods may be called concurrently.
+type Failure struct {
+	err   error               // the original, nil when a tool told its failure in a result of its own
+	res   *mcp.CallToolResult // the result that came with it, if any
+	found finding
+	own   bool // the machine form is in the result already
+
+	logged atomic.Bool
+
+	mu    sync.Mutex
+	retry *fault.Retry
+}
+
+// isError reports whether a result tells a failure. It is on the success path of
+// every middleware.
+func isError(res mcp.Result) bool {
+	r, ok := res.(*mcp.CallToolResult)
+	return ok && r != nil && r.IsError
+}
+
+// Failure returns what is known about the failure that res and err tell, and nil
+// when they tell a success. It is classified once: whoever asks again with the
+// same error gets the same Failure, and with another error a new one.
+func (c *Call) Failure(res mcp.Result, err error) *Failure {
+	if err == nil && !isError(res) {
+		return nil
+	}
+	tool, _ := res.(*mcp.CallToolResult)
+	if err == nil {
+		err = tool.GetError()
+	}
+	cold := c.lock()
+	defer c.mu.Unlock()
+	if f := cold.failure; f != nil && safe.Same(f.err, err) && (err != nil || f.res == tool) {
+		return f
+	}
+	cold.failure = newFailure(c, tool, err)
+	return cold.failure
+}
+
+func newFailure(c *Call, res *mcp.CallToolResult, err error) *Failure {
+	f := &Failure{err: err, res: res}
+	if err == nil {
+		f.found, f.own = told(res)
+		return f
+	}
+	f.found = classify(err, c.settings().rules)
+	return f
+}
+
+// told reads a failure that a tool told in a result of its own, and reports
+// whether the result has the machine form.
+func told(res *mcp.CallToolResult) (finding, bool) {
+	if e, ok := faultFromMeta(res.Meta); ok {
+		return finding{origin: worded, fault: e}, true
+	}
+	return finding{origin: worded, fault: fault.New(fault.KindTool, contentText(res.Content))}, false
+}
+
+// maxTold is how much of a tool's own text the machine form repeats.
+const maxTold = 500
+
+func contentText(content []mcp.Content) string {
+	for _, c := range content {
+		if t, ok := c.(*mcp.TextContent); ok && t != nil && t.Text != "" {
+			if len(t.Text) > maxTold {
+				return strings.ToValidUTF8(t.Text[:maxTold], "") + " ..."
+			}
+			return t.Text
+		}
+	}
+	return fault.Generic(fault.KindTool).Message()
+}
+
+// Err returns the original error, which is private; nil when a tool told its
+// failure in a result of its own, without an error.
+func (f *Failure) Err() error { return f.err }
+
+// Panic returns the panic that caused the failure, or nil.
+func (f *Failure) Panic() *PanicError { return f.found.panic }
+
+// Wire returns the deliberate protocol error, or nil when there is none.
+func (f *Failure) Wire() *jsonrpc.Error { return f.found.wire }
+
+// Worded reports whether somebody made the failure for the caller to read: a
+// fault, a protocol error, a result of the tool's own, an error with a public
+// message.
+func (f *Failure) Worded() bool { return f.found.origin == worded }
+
+// Fault returns the public part as it stands now, for a deliberate protocol error
+// too. The original error is not in it.
+func (f *Failure) Fault() *fault.Error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e := f.found.fault
+	if e == nil {
+		e = wireFault(f.found.wire)
+	}
+	// What the failure itself says about a retry was meant.
+	if f.retry != nil && e.Data().Retry == nil {
+		e = e.WithRetry(*f.retry)
+	}
+	return e
+}
+
+// Hides reports whether the caller of c learns less than the error says, so that
+// the error must be recorded somewhere.
+func (c *Call) Hides(f *Failure) bool {
+	masked := c.settings().mask != nil
+	switch f.found.origin {
+	case worded:
+		// A fault with a cause, or an error around it, says more than it shows.
+		return masked && f.err != nil && !bare(f.err)
+	case bug:
+		return true
+	default:
+		return masked
+	}
+}
+
+// bare reports whether an error is nothing but its public part.
+func bare(err error) bool {
+	switch e := err.(type) {
+	case *fault.Error:
+		return e.Unwrap() == nil
+	case *jsonrpc.Error:
+		return true
+	default:
+		return false
+	}
+}
+
+// Retry says whether and when the call may be repeated, unless the failure itself
+// says so.
+func (f *Failure) Retry(r fault.Retry) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.retry = &r
+}
+
+// Outcome is how a call ended, in one word for the log.
+type Outcome string
+
+// The outcomes: a closed set.
+const (
+	OutcomeOK            Outcome = "ok"
+	OutcomeInputRequired Outcome = "input_required" // the call goes on when the client has given more input
+	OutcomeValidation    Outcome = "validation"     // wrong arguments
+	OutcomeNotFound      Outcome = "not_found"
+	OutcomeDenied        Outcome = "denied"
+	OutcomeConflict      Outcome = "conflict"
+	OutcomeRateLimited   Outcome = "rate_limited"
+	OutcomeCancelled     Outcome = "cancelled" // the client gave up
+	OutcomeTimeout       Outcome = "timeout"
+	OutcomeUnavailable   Outcome = "unavailable" // something that the tool needs is down or broken
+	OutcomeToolError     Outcome = "tool_error"  // any other failure that the tool told on purpose
+	OutcomeProtocolError Outcome = "protocol_error"
+	OutcomeInternal      Outcome = "internal_error"
+	OutcomePanic         Outcome = "panic"
+)
+
+// Outcome says in one word how the call ended that gave res and err.
+func (c *Call) Outcome(res mcp.Result, err error) Outcome {
+	f := c.Failure(res, err)
+	if f == nil {
+		if needsInput(res) {
+			return OutcomeInputRequired
+		}
+		return OutcomeOK
+	}
+	switch {
+	case f.found.panic != nil:
+		return OutcomePanic
+	// A handler that was told to stop fails in any way it likes.
+	case f.err != nil && !f.Worded() && errors.Is(c.Err(), context.Canceled):
+		return OutcomeCancelled
+	case f.found.wire != nil:
+		if _, ours := faultFromJSON(f.found.wire.Data); !ours {
+			return OutcomeProtocolError
+		}
+	}
+	switch f.Fault().Kind() {
+	case fault.KindValidation:
+		return OutcomeValidation
+	case fault.KindNotFound:
+		return OutcomeNotFound
+	case fault.KindPermissionDenied, fault.KindUnauthenticated:
+		return OutcomeDenied
+	case fault.KindAlreadyExists, fault.KindConflict, fault.KindPreconditionFailed:
+		return OutcomeConflict
+	case fault.KindRateLimited:
+		return OutcomeRateLimited
+	case fault.KindCancelled:
+		return OutcomeCancelled
+	case fault.KindTimeout:
+		return OutcomeTimeout
+	case fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError:
+		return OutcomeUnavailable
+	case fault.KindInternal:
+		return OutcomeInternal
+	default:
+		return OutcomeToolError
+	}
+}
+
+func needsInput(res mcp.Result) bool {
+	switch r := res.(type) {
+	case *mcp.CallToolResult:
+		return r != nil && r.InputRequests != nil
+	case *mcp.GetPromptResult:
+		return r != nil && r.InputRequests != nil
+	case *mcp.ReadResourceResult:
+		return r != nil && r.InputRequests != nil
+	default:
+		return false
+	}
+}

@@ -1,0 +1,213 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Tool wraps one raw tool handler in middlewares, the first outermost, as
+// [mcp.Server.AddReceivingMiddleware] wraps a server. It panics when h is nil.
+//
+// The middlewares see the calls of this tool only, as method "tools/call". What
+// happens outside a handler, such as the server's own answer to an unknown tool,
+// they do not see.
+func Tool(h mcp.ToolHandler, mw ...Middleware) mcp.ToolHandler {
+	if h == nil {
+		panic("middleware.Tool: h is nil; give the tool's handler")
+	}
+	handler := Chain(mw...)(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		r, err := request[*mcp.CallToolRequest](method, MethodCallTool, req)
+		if err != nil {
+			return nil, err
+		}
+		return untyped(h(ctx, r))
+	})
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return typed[*mcp.CallToolResult](handler(ctx, MethodCallTool, req))
+	}
+}
+
+// Resource wraps one resource handler in middlewares, the first outermost. It
+// panics when h is nil.
+func Resource(h mcp.ResourceHandler, mw ...Middleware) mcp.ResourceHandler {
+	if h == nil {
+		panic("middleware.Resource: h is nil; give the resource's handler")
+	}
+	handler := Chain(mw...)(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		r, err := request[*mcp.ReadResourceRequest](method, MethodReadResource, req)
+		if err != nil {
+			return nil, err
+		}
+		return untyped(h(ctx, r))
+	})
+	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return typed[*mcp.ReadResourceResult](handler(ctx, MethodReadResource, req))
+	}
+}
+
+// Prompt wraps one prompt handler in middlewares, the first outermost. It panics
+// when h is nil.
+func Prompt(h mcp.PromptHandler, mw ...Middleware) mcp.PromptHandler {
+	if h == nil {
+		panic("middleware.Prompt: h is nil; give the prompt's handler")
+	}
+	handler := Chain(mw...)(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		r, err := request[*mcp.GetPromptRequest](method, MethodGetPrompt, req)
+		if err != nil {
+			return nil, err
+		}
+		return untyped(h(ctx, r))
+	})
+	return func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return typed[*mcp.GetPromptResult](handler(ctx, MethodGetPrompt, req))
+	}
+}
+
+// request checks that what arrives at a wrapped handler is a call of it: a
+// middleware may have called next with another method.
+func request[R mcp.Request](method, want string, req mcp.Request) (R, error) {
+	r, ok := req.(R)
+	if method != want || !ok {
+		return r, fmt.Errorf("middleware: a wrapped handler of %q cannot answer %q", want, method)
+	}
+	return r, nil
+}
+
+// untyped returns a nil result as a nil interface.
+func untyped[R interface {
+	comparable
+	mcp.Result
+}](res R, err error) (mcp.Result, error) {
+	var none R
+	if res == none {
+		return nil, err
+	}
+	return res, err
+}
+
+// typed returns what a middleware answered as the handler's result type.
+func typed[R mcp.Result](res mcp.Result, err error) (R, error) {
+	r, ok := res.(R)
+	if !ok && res != nil && err == nil {
+		err = fmt.Errorf("middleware: a middleware answered with a %T in the place of a %T", res, r)
+	}
+	return r, err
+}
+
+// ToolFor wraps one typed tool handler in middlewares, the first outermost, inside
+// of what the SDK does for typed tools. It panics when h is nil.
+//
+// Because the SDK stands outside, two things do not reach or leave the
+// middlewares: the argument and output checks, and the _meta of a failure, of
+// which the SDK keeps the text only. [AddTool] has neither limit; prefer it.
+// The middlewares see the decoded arguments in the request as they came; changing
+// them there does not change what the handler gets.
+func ToolFor[In, Out any](h mcp.ToolHandlerFor[In, Out], mw ...Middleware) mcp.ToolHandlerFor[In, Out] {
+	if h == nil {
+		panic("middleware.ToolFor: h is nil; give the tool's handler")
+	}
+	handler := Chain(mw...)(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		r, err := request[*mcp.CallToolRequest](method, MethodCallTool, req)
+		if err != nil {
+			return nil, err
+		}
+		call, ok := ctx.Value(typedKey{}).(*typedCall[In])
+		if !ok {
+			return nil, errors.New("middleware: a middleware replaced the context of a typed tool by one that was not made from it")
+		}
+		res, out, err := h(ctx, r, call.in)
+		if err != nil {
+			return nil, err
+		}
+		return withOutput(res, out), nil
+	})
+	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+		return split[Out](handler(&typedCall[In]{Context: ctx, in: in}, MethodCallTool, req))
+	}
+}
+
+// typedKey finds the typedCall, and tells a recovery that it stands inside the
+// SDK's typed handler, where a nil result is right and the output is not for the
+// wire yet.
+type typedKey struct{}
+
+// typedCall carries the decoded arguments past the middlewares.
+type typedCall[In any] struct {
+	context.Context
+	in In
+}
+
+func (c *typedCall[In]) Value(key any) any {
+	if _, ok := key.(typedKey); ok {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// InsideTyped reports whether ctx belongs to a handler wrapped by [ToolFor],
+// where the SDK has still to make the result from the handler's output.
+func InsideTyped(ctx context.Context) bool { return ctx.Value(typedKey{}) != nil }
+
+// emptyResultKey marks in _meta that a typed handler returned no result.
+const emptyResultKey = "io.github.mcpchain/empty"
+
+// withOutput puts the output where middlewares expect it.
+func withOutput[Out any](res *mcp.CallToolResult, out Out) *mcp.CallToolResult {
+	var cp mcp.CallToolResult
+	if res != nil {
+		cp = *res
+	} else {
+		cp.Meta = mcp.Meta{emptyResultKey: true}
+	}
+	cp.StructuredContent = out
+	return &cp
+}
+
+// split undoes withOutput. A failure becomes an error whose text is the rendered
+// one, because only an error keeps the SDK from checking the output.
+func split[Out any](res mcp.Result, err error) (*mcp.CallToolResult, Out, error) {
+	var out Out
+	r, err := typed[*mcp.CallToolResult](res, err)
+	if err != nil || r == nil {
+		return r, out, err
+	}
+	if r.IsError && r.GetError() != nil {
+		return nil, out, &renderedError{text: contentText(r.Content), res: r}
+	}
+	cp := *r
+	switch o := cp.StructuredContent.(type) {
+	case nil:
+	case Out:
+		out, cp.StructuredContent = o, nil
+	default:
+		return nil, out, fmt.Errorf("middleware: a middleware put a %T in the place of the typed output", o)
+	}
+	if _, empty := cp.Meta[emptyResultKey]; empty {
+		cp.Meta = maps.Clone(cp.Meta)
+		delete(cp.Meta, emptyResultKey)
+		if len(cp.Meta) == 0 && len(cp.Content) == 0 && cp.InputRequests == nil && !cp.IsError {
+			return nil, out, nil
+		}
+	}
+	return &cp, out, nil
+}
+
+// renderedError carries a rendered failure through the SDK, which takes its text.
+// Middlewares outside still find the fault and the original error.
+type renderedError struct {
+	text string
+	res  *mcp.CallToolResult
+}
+
+func (e *renderedError) Error() string { return e.text }
+
+func (e *renderedError) Unwrap() []error {
+	if f, ok := faultFromMeta(e.res.Meta); ok {
+		return []error{f, e.res.GetError()}
+	}
+	return []error{e.res.GetError()}
+}

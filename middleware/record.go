@@ -1,0 +1,221 @@
+package middleware
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/safe"
+)
+
+// A Record is what [Call.Log] writes about the end of a call.
+type Record struct {
+	Result mcp.Result
+	Err    error
+
+	// Duration is how long the call took; it is left out when it is zero.
+	Duration time.Duration
+
+	// Level gives the level for an outcome; nil means [LevelOf].
+	Level func(Outcome) slog.Level
+}
+
+// LevelOf is the level at which an outcome is recorded by default: Debug for
+// what went well, Info for a failure that the caller can mend or was told on
+// purpose, Warn when something that the server needs is down or slow, and Error
+// for bugs.
+func LevelOf(outcome Outcome) slog.Level {
+	switch outcome {
+	case OutcomeOK, OutcomeInputRequired:
+		return slog.LevelDebug
+	case OutcomeTimeout, OutcomeUnavailable:
+		return slog.LevelWarn
+	case OutcomeInternal, OutcomePanic:
+		return slog.LevelError
+	default:
+		return slog.LevelInfo
+	}
+}
+
+// Log writes the one record of how the call ended: the method, the tool, prompt
+// or resource, the outcome, the duration, the reference, the client, and for a
+// failure the whole error with its types and the stack of a panic. It does
+// nothing for a lookup of ours and for a failure that was logged before. The
+// arguments of the call are never logged.
+//
+// A nil logger means the one that the call was set up with, or else
+// [slog.Default]. A panic of the logger's handler is survived.
+func (c *Call) Log(logger *slog.Logger, r Record) {
+	defer func() {
+		if p := recover(); p != nil { // a log that cannot be written must not fail the call
+			report("the record of a call could not be written", p)
+		}
+	}()
+	f := c.Failure(r.Result, r.Err)
+	if c.quiet || f != nil && !f.logged.CompareAndSwap(false, true) {
+		return
+	}
+	if logger == nil {
+		logger = c.Logger()
+	}
+	outcome := c.Outcome(r.Result, r.Err)
+	level := LevelOf(outcome)
+	if r.Level != nil {
+		level = r.Level(outcome)
+	}
+	if !logger.Enabled(c, level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 10)
+	attrs = append(attrs, slog.String("method", c.method))
+	if key := targetKey(c.method); key != "" {
+		attrs = append(attrs, slog.String(key, oneLine(Target(c.req))))
+	}
+	attrs = append(attrs, slog.String("outcome", string(outcome)))
+	if r.Duration > 0 {
+		attrs = append(attrs, slog.Float64("duration_ms", float64(r.Duration.Microseconds())/1000))
+	}
+	attrs = append(attrs, slog.String("reference", c.ID()))
+	if name := clientName(c.req); name != "" {
+		attrs = append(attrs, slog.String("client", oneLine(name)))
+	}
+	if f != nil {
+		attrs = f.logAttrs(attrs)
+	}
+	logger.LogAttrs(context.WithoutCancel(c), level, "mcp call", attrs...)
+}
+
+func (f *Failure) logAttrs(attrs []slog.Attr) []slog.Attr {
+	if f.err == nil {
+		return append(attrs, slog.Any("fault", f.Fault()))
+	}
+	attrs = append(attrs, slog.String("error", safe.Error(f.err)), slog.String("error_types", errorTypes(f.err)))
+	if f.Worded() && f.found.wire == nil {
+		attrs = append(attrs, slog.Any("fault", f.Fault()))
+	}
+	if f.found.panic != nil {
+		attrs = append(attrs, slog.String("stack", f.found.panic.Stack()))
+	}
+	return attrs
+}
+
+// LogAtEnd is Log for a success. It writes nothing before the opener is done with
+// the call, because the answer may yet turn out to be one that cannot be sent; then
+// the record tells that instead. The call is recorded to the logger that it was
+// set up with.
+func (c *Call) LogAtEnd(r Record) {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	cold.success = r
+	c.pending.Store(true)
+}
+
+// ending returns the record of how the call ends, in the place of a success that
+// was to be recorded.
+func (c *Call) ending(res mcp.Result, err error) Record {
+	r := Record{}
+	if c.pending.Swap(false) {
+		cold := c.lock()
+		defer c.mu.Unlock()
+		r = cold.success
+	}
+	r.Result, r.Err = res, err
+	return r
+}
+
+// report says in the default log that something of the program's own, which
+// mcpchain called, panicked. The default log may be what panicked.
+func report(what string, p any) {
+	defer func() { _ = recover() }()
+	slog.Error("mcpchain: "+what, slog.String("panic", safe.Value(p)))
+}
+
+// errorTypes names the types of an error and of what it wraps, because they say
+// more to an operator than the text alone: "*fmt.wrapError > *net.OpError".
+func errorTypes(err error) (types string) {
+	var b strings.Builder
+	defer func() {
+		if recover() != nil { // a stranger's Unwrap
+			types = b.String()
+		}
+	}()
+	seen := 0
+	var write func(error)
+	write = func(err error) {
+		for ; err != nil && seen < maxLoggedTypes; seen++ {
+			if h, ok := err.(*hidden); ok {
+				err = h.error // a wrapping of ours
+			}
+			if b.Len() > 0 {
+				b.WriteString(" > ")
+			}
+			fmt.Fprintf(&b, "%T", err)
+			if safe.Nil(err) {
+				return
+			}
+			switch u := err.(type) {
+			case interface{ Unwrap() error }:
+				err = u.Unwrap()
+			case interface{ Unwrap() []error }:
+				for _, e := range u.Unwrap() {
+					write(e)
+				}
+				return
+			default:
+				return
+			}
+		}
+	}
+	write(err)
+	return b.String()
+}
+
+const maxLoggedTypes = 16
+
+func targetKey(method string) string {
+	switch method {
+	case MethodCallTool:
+		return "tool"
+	case MethodGetPrompt:
+		return "prompt"
+	case MethodReadResource, MethodSubscribe, MethodUnsubscribe:
+		return "resource"
+	default:
+		return ""
+	}
+}
+
+func clientName(req mcp.Request) string {
+	if nilRequest(req) {
+		return ""
+	}
+	r, ok := req.(interface{ ClientInfo() *mcp.Implementation })
+	if !ok {
+		return ""
+	}
+	if info := r.ClientInfo(); info != nil {
+		return info.Name
+	}
+	return ""
+}
+
+// nilRequest reports whether there is nothing to ask a request for.
+func nilRequest(req mcp.Request) bool { return safe.Nil(req) }
+
+func nilParams(req mcp.Request) bool { return nilRequest(req) || safe.Nil(req.GetParams()) }
+
+// maxName is how much of a name that a client sent is recorded.
+const maxName = 256
+
+// oneLine bounds a name that came from outside. Line breaks are the handler's
+// business: slog's own quote them.
+func oneLine(name string) string {
+	if len(name) > maxName {
+		return strings.ToValidUTF8(name[:maxName], "") + "..."
+	}
+	return name
+}

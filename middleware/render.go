@@ -1,0 +1,316 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
+)
+
+// RenderOptions say how failures are written on the wire.
+type RenderOptions struct {
+	// JSON makes the text block of a failed tool call the JSON object
+	// {"success":false,"error":{...}} instead of lines of text.
+	JSON bool
+
+	// Structured adds the same object as structuredContent to a failed tool call,
+	// but only where the tool declares no output schema, because some clients
+	// check it against that schema and drop the tool's own text when it does not
+	// match. The tool is looked up for every failure.
+	Structured bool
+
+	// LegacyCodes replaces the codes of failed methods other than tools/call by an
+	// older table that some clients know: -32000 not found, -32001 permission
+	// denied, -32002 rate limited, -32003 external service, -32004 validation
+	// failed. Beware that -32002 means "resource not found" to a client of
+	// protocol version 2025-11-25 or before, and that version 2026-07-28 closes
+	// this range to applications.
+	LegacyCodes bool
+}
+
+// Render returns a Middleware that says how the failures of the calls that pass
+// it are written on the wire; it may stand anywhere in the chain. With nil, and
+// where there is no Render, failures are written as the package says. When
+// several of them stand in a chain, the outermost holds.
+func Render(opts *RenderOptions) Middleware {
+	var o RenderOptions
+	if opts != nil {
+		o = *opts
+	}
+	settings := &Settings{Render: &o}
+	return Wrap(func(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error) {
+		call.Establish(settings)
+		return next(ctx, call.method, req)
+	})
+}
+
+// finish renders the answer of a failed call. It calls what strangers wrote (an
+// ID source, a logger, a scrubber), so it guards itself.
+func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) {
+	defer func() {
+		if p := recover(); p != nil {
+			out, outErr = c.giveUp(p)
+		}
+	}()
+	f := c.Failure(res, err)
+	if c.Hides(f) || c.pending.Load() {
+		c.Log(nil, c.ending(res, err))
+	}
+	if c.Notification() {
+		return nil, err
+	}
+	// The result may be another one than that which the failure was known from: a
+	// middleware of the user's copied it.
+	tool, _ := res.(*mcp.CallToolResult)
+	switch {
+	case f.found.wire != nil:
+		return nil, c.protocolError(f)
+	case f.own:
+		return tool, nil
+	case c.method == MethodCallTool:
+		return c.toolResult(f, tool), nil
+	default:
+		return nil, c.methodError(f)
+	}
+}
+
+// giveUp answers when a stranger's code panicked while the answer was rendered.
+func (c *Call) giveUp(p any) (mcp.Result, error) {
+	report("an answer could not be rendered", p)
+	e := fault.Generic(fault.KindInternal)
+	if c.method != MethodCallTool {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: e.Error()}
+	}
+	res := c.newResult()
+	res.Content = []mcp.Content{&mcp.TextContent{Text: e.Error()}}
+	return res, nil
+}
+
+// toolResult writes a failed tool call. have is the result that it came with, nil
+// if it came as an error.
+func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolResult {
+	e, showReference := c.public(f)
+	var res *mcp.CallToolResult
+	if have != nil {
+		cp := *have // with what the SDK keeps in it: the result type and the error
+		res = &cp
+	} else {
+		res = c.newResult()
+	}
+	res.Meta = withMeta(res.Meta, MetaKey, e)
+	if f.err == nil {
+		// The tool told it in its own words, which stay.
+		res.Content = scrubbed(res.Content, c.settings().mask)
+		return res
+	}
+	render := c.rendering()
+	text := ""
+	switch {
+	case render.JSON:
+		text = envelope(e)
+	case showReference:
+		text = e.Error()
+	default:
+		text = e.Text()
+	}
+	res.StructuredContent = nil
+	if render.Structured && c.declaresNoOutput() {
+		res.StructuredContent = json.RawMessage(envelope(e))
+	}
+	res.Content = []mcp.Content{&mcp.TextContent{Text: text}}
+	res.IsError = true
+	if have == nil {
+		res.SetError(f.err) // keeps the content
+	}
+	return res
+}
+
+func (c *Call) rendering() RenderOptions {
+	if r := c.settings().render; r != nil {
+		return *r
+	}
+	return RenderOptions{}
+}
+
+// methodError writes any other failed method.
+func (c *Call) methodError(f *Failure) *jsonrpc.Error {
+	e, showReference := c.public(f)
+	data := struct {
+		fault.Data
+		URI string `json:"uri,omitempty"`
+	}{Data: e.Data()}
+	if c.method == MethodReadResource && e.Kind() == fault.KindNotFound {
+		data.URI = Target(c.req)
+	}
+	text := e.Text()
+	if showReference {
+		text = e.Error()
+	}
+	raw, err := json.Marshal(data)
+	if err != nil {
+		raw = nil // cannot be: a fault holds only what JSON can hold
+	}
+	return &jsonrpc.Error{Code: code(e.Kind(), c.rendering().LegacyCodes), Message: text, Data: raw}
+}
+
+// public returns the fault as the caller gets it, with its reference, and whether
+// the text shows the reference too. There is a reference only where there is a
+// record that it leads to.
+func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
+	e, s := f.Fault(), c.settings()
+	switch f.found.origin {
+	case unknown, classified: // the texts are ours
+		if s.mask == nil {
+			e = e.WithMessage(safe.Error(f.err))
+		}
+	case bug:
+		if s.mask == nil && s.reveal {
+			e = e.WithMessage(safe.Error(f.err))
+		}
+	case ruled, worded:
+		if s.mask != nil {
+			e = e.ScrubbedBy(s.mask)
+		}
+	}
+	if !c.Recorded() && !f.logged.Load() {
+		return e, false
+	}
+	return e.WithReference(c.ID()), !f.Worded()
+}
+
+// protocolError returns the deliberate protocol error bare: what a wrapping says
+// was not made for the caller, apart from the SDK's own.
+func (c *Call) protocolError(f *Failure) error {
+	if text := safe.Error(f.err); sdkChecks[text] {
+		return f.err
+	}
+	wire := f.found.wire
+	if mask := c.settings().mask; mask != nil {
+		if message := mask(wire.Message); message != wire.Message {
+			cp := *wire
+			cp.Message = message
+			return &cp
+		}
+	}
+	return wire
+}
+
+// scrubbed returns the content with its texts masked; what a handler may have
+// shared is not written to.
+func scrubbed(content []mcp.Content, mask func(string) string) []mcp.Content {
+	if mask == nil {
+		return content
+	}
+	clean := slices.Clone(content)
+	for i, c := range clean {
+		t, ok := c.(*mcp.TextContent)
+		if !ok || t == nil {
+			continue
+		}
+		if text := mask(t.Text); text != t.Text {
+			cp := *t
+			cp.Text = text
+			clean[i] = &cp
+		}
+	}
+	return clean
+}
+
+// completeResult has the result type that clients of protocol version 2026-07-28
+// and later require, which only the SDK can set.
+var completeResult = func() mcp.CallToolResult {
+	var res mcp.CallToolResult
+	if err := json.Unmarshal([]byte(`{"content":[],"isError":true,"resultType":"complete"}`), &res); err != nil {
+		panic("middleware: the SDK does not read its own results: " + err.Error())
+	}
+	return res
+}()
+
+const version20260728 = "2026-07-28"
+
+// newResult returns a result of a failed call for the protocol version of the
+// request.
+func (c *Call) newResult() *mcp.CallToolResult {
+	if r, ok := c.req.(interface{ ProtocolVersion() string }); ok && !safe.Nil(c.req) && r.ProtocolVersion() < version20260728 {
+		return &mcp.CallToolResult{IsError: true}
+	}
+	res := completeResult
+	return &res
+}
+
+// declaresNoOutput reports whether the called tool is known to have no output
+// schema.
+func (c *Call) declaresNoOutput() bool {
+	tools, err := c.ListTools()
+	if err != nil {
+		return false
+	}
+	name := Target(c.req)
+	i := slices.IndexFunc(tools, func(t *mcp.Tool) bool { return t != nil && t.Name == name })
+	return i >= 0 && tools[i].OutputSchema == nil
+}
+
+func envelope(e *fault.Error) string {
+	b, err := json.Marshal(struct {
+		Success bool         `json:"success"`
+		Error   *fault.Error `json:"error"`
+	}{Error: e})
+	if err != nil {
+		return `{"success":false}` // cannot be: a fault holds only what JSON can hold
+	}
+	return string(b)
+}
+
+// withMeta returns meta with one more key; a map that a handler may have shared
+// is not written to.
+func withMeta(meta mcp.Meta, key string, value any) mcp.Meta {
+	if len(meta) == 0 {
+		return mcp.Meta{key: value}
+	}
+	meta = maps.Clone(meta)
+	meta[key] = value
+	return meta
+}
+
+// code returns the JSON-RPC code for a kind. The 2026-07-28 specification closes
+// -32768 to -32000 to new application codes.
+func code(kind fault.Kind, legacy bool) int64 {
+	if legacy {
+		switch kind {
+		case fault.KindNotFound:
+			return -32000
+		case fault.KindPermissionDenied, fault.KindUnauthenticated:
+			return -32001
+		case fault.KindRateLimited:
+			return -32002
+		case fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError, fault.KindTimeout:
+			return -32003
+		case fault.KindValidation:
+			return -32004
+		}
+	}
+	switch kind {
+	case fault.KindValidation, fault.KindNotFound, fault.KindClientError:
+		return jsonrpc.CodeInvalidParams
+	case fault.KindPermissionDenied, fault.KindUnauthenticated:
+		return 403
+	case fault.KindAlreadyExists, fault.KindConflict, fault.KindPreconditionFailed:
+		return 409
+	case fault.KindRateLimited:
+		return 429
+	case fault.KindCancelled:
+		return 499
+	case fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError:
+		return 503
+	case fault.KindTimeout:
+		return 504
+	default:
+		return jsonrpc.CodeInternalError
+	}
+}

@@ -1,0 +1,95 @@
+package middleware
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// ForTools returns a Middleware that applies mw to calls of the named tools only.
+// What mw builds is built once. ForTools panics when no tool is named.
+func ForTools(mw Middleware, names ...string) Middleware {
+	tools := set("middleware.ForTools", "names", names)
+	return when(mw, func(method string, req mcp.Request) bool {
+		if method != MethodCallTool {
+			return false
+		}
+		_, ok := tools[Target(req)]
+		return ok
+	})
+}
+
+// ForMethods returns a Middleware that applies mw to the named methods only, such
+// as [MethodReadResource]. ForMethods panics when no method is named.
+func ForMethods(mw Middleware, methods ...string) Middleware {
+	only := set("middleware.ForMethods", "methods", methods)
+	return when(mw, func(method string, _ mcp.Request) bool {
+		_, ok := only[method]
+		return ok
+	})
+}
+
+// When returns a Middleware that applies mw to the calls that match reports true
+// for. match is called once a call, from many goroutines at once. When panics
+// when match is nil.
+func When(mw Middleware, match func(method string, req mcp.Request) bool) Middleware {
+	if match == nil {
+		panic("middleware.When: match is nil; give a function that selects calls")
+	}
+	return when(mw, match)
+}
+
+func when(mw Middleware, match func(string, mcp.Request) bool) Middleware {
+	if mw == nil {
+		return Chain()
+	}
+	return func(next Handler) Handler {
+		wrapped := mw(next)
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if match(method, req) {
+				return wrapped(ctx, method, req)
+			}
+			return next(ctx, method, req)
+		}
+	}
+}
+
+func set(function, parameter string, names []string) map[string]struct{} {
+	if len(names) == 0 {
+		panic(fmt.Sprintf("%s: %s is empty; name at least one, or use the middleware without %[1]s", function, parameter))
+	}
+	s := make(map[string]struct{}, len(names))
+	for _, n := range names {
+		s[n] = struct{}{}
+	}
+	return s
+}
+
+// Target returns what the call is about: the name of the tool or prompt, or the
+// URI of the resource; "" for other methods and for requests without parameters.
+func Target(req mcp.Request) string {
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		if r != nil && r.Params != nil {
+			return r.Params.Name
+		}
+	case *mcp.ReadResourceRequest:
+		if r != nil && r.Params != nil {
+			return r.Params.URI
+		}
+	case *mcp.GetPromptRequest:
+		if r != nil && r.Params != nil {
+			return r.Params.Name
+		}
+	case *mcp.SubscribeRequest:
+		if r != nil && r.Params != nil {
+			return r.Params.URI
+		}
+	case *mcp.UnsubscribeRequest:
+		if r != nil && r.Params != nil {
+			return r.Params.URI
+		}
+	}
+	return ""
+}

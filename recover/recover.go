@@ -1,0 +1,146 @@
+// Package recover keeps an MCP server alive: a panic in a handler becomes an
+// error of that one call, and so do results that the SDK cannot send.
+//
+// Import it as mcprecover, because its own name hides the builtin:
+//
+//	import mcprecover "github.com/mcpchain/mcpchain/recover"
+//
+//	server.AddReceivingMiddleware(mcprecover.New(nil))
+//
+// Without it, one panic ends the process and every session in it. So does a raw
+// handler of a tool, prompt or completion that returns neither a result nor an
+// error, to a client of protocol version 2026-07-28, and a result that cannot be
+// written as JSON is never answered. New guards against all of these:
+//
+//   - a panic of any kind, nil and [http.ErrAbortHandler] included, becomes a
+//     [*PanicError];
+//   - a nil result without an error becomes an error that is [ErrNilResult];
+//   - a result that cannot be written as JSON (NaN, a channel, a MarshalJSON that
+//     fails or panics, invalid raw JSON, a nil pointer in a list) becomes a
+//     [*MarshalError].
+//
+// The caller is told of an internal error and nothing of its reason, which goes
+// to the log of package correlate or mask, or, when neither stands in the chain,
+// to Options.Logger.
+//
+// # Where it stands
+//
+// Outermost, and in a longer chain innermost as well, so that the middlewares in
+// between see a handler's panic as an error, as mcpchain.Standard does. Only the
+// outermost one checks the result for the wire. Structured content that is not
+// raw JSON yet it marshals and passes on raw, so that nothing is marshalled
+// twice.
+//
+// # What cannot be recovered
+//
+// A middleware recovers the goroutine that it runs in. A goroutine that a handler
+// starts is out of its reach: start it with [Go], or the process dies with it.
+// Fatal errors of the Go runtime cannot be recovered by anybody: concurrent map
+// writes, a stack overflow, running out of memory, a deadlock; nor can os.Exit,
+// log.Fatal or a signal. [runtime.Goexit] in a handler ends the SDK's goroutine
+// without an answer, which only a handler in a goroutine of its own survives.
+package recover
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// PanicError is the error that a panic becomes. Its Value is what was given to
+// panic; its Stack method gives the stack as text.
+type PanicError = middleware.PanicError
+
+// Options configure [New] and [Go]. The zero value is the recommended default.
+type Options struct {
+	// OnPanic is called for every panic, once, in the goroutine that panicked,
+	// with the context of the call: to count it or to report it. The record in
+	// the log is written all the same. A panic of OnPanic itself is survived and
+	// ignored. Nil means nothing is called.
+	OnPanic func(ctx context.Context, p *PanicError)
+
+	// Logger gets the record of what the caller is not told when neither package
+	// correlate nor package mask stands in the chain. Nil means [slog.Default] at
+	// the time of the record.
+	Logger *slog.Logger
+}
+
+// New returns a middleware that recovers. opts may be nil.
+func New(opts *Options) mcp.Middleware {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	r := &room{onPanic: o.OnPanic, settings: &middleware.Settings{Logger: o.Logger}}
+	return middleware.Wrap(r.call)
+}
+
+type room struct {
+	onPanic  func(context.Context, *PanicError)
+	settings *middleware.Settings
+}
+
+func (r *room) call(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
+	outermost := call.Guard()
+	defer func() {
+		if p := recover(); p != nil {
+			call.Establish(r.settings)
+			res, err = nil, r.recovered(ctx, call.Recovered(p, 1))
+		}
+	}()
+	res, err = next(ctx, call.Method(), req)
+	switch {
+	case err != nil:
+		return res, err
+	case isNil(res):
+		res, err = nilResult(ctx, call, res)
+	case outermost:
+		res, err = sendable(ctx, call.Method(), res)
+	}
+	if err != nil {
+		call.Establish(r.settings)
+	}
+	return res, err
+}
+
+// recovered tells the hook, whose own panic must not undo the recovery.
+func (r *room) recovered(ctx context.Context, p *PanicError) *PanicError {
+	if r.onPanic != nil {
+		defer func() { _ = recover() }()
+		r.onPanic(ctx, p)
+	}
+	return p
+}
+
+// Go runs fn in a goroutine of its own and recovers it. The channel gets fn's
+// error, a [*PanicError] when it panicked, or nil, and is closed; it is buffered,
+// so nobody needs to read it. Use it for every goroutine that a handler starts:
+//
+//	done := mcprecover.Go(ctx, func(ctx context.Context) error { return fetch(ctx, url) })
+//	...
+//	if err := <-done; err != nil {
+//		return nil, err
+//	}
+//
+// A panic is an error that the handler may return, and then it is treated like
+// one of the handler's own. A handler that does not read the channel should let
+// fn log. When fn ends its goroutine with [runtime.Goexit] the error is
+// [ErrGoexit]. fn must not be nil.
+func Go(ctx context.Context, fn func(context.Context) error) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		defer close(done)
+		err := ErrGoexit
+		defer func() {
+			if p := recover(); p != nil {
+				err = middleware.NewPanicError(p, 1)
+			}
+			done <- err
+		}()
+		err = fn(ctx)
+	}()
+	return done
+}

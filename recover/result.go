@@ -1,0 +1,278 @@
+package recover
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+var (
+	// ErrNilResult is the error of a handler that returned neither a result nor an
+	// error where the protocol wants one.
+	ErrNilResult = errors.New("mcprecover: the handler returned neither a result nor an error")
+
+	// ErrGoexit is the error of a function that ended its goroutine instead of
+	// returning.
+	ErrGoexit = errors.New("mcprecover: the function ended its goroutine with runtime.Goexit")
+)
+
+// A MarshalError is the error of a handler whose result cannot be written as
+// JSON.
+type MarshalError struct {
+	// Where names the part of the result, such as "structuredContent" or
+	// "content[2]".
+	Where string
+	// Err is what encoding/json said, or a [*PanicError] when a MarshalJSON
+	// method panicked.
+	Err error
+}
+
+// Error returns where and why. It is for the log.
+func (e *MarshalError) Error() string {
+	return "mcprecover: the result cannot be sent: " + e.Where + ": " + safe.Error(e.Err)
+}
+
+// Unwrap returns Err.
+func (e *MarshalError) Unwrap() error { return e.Err }
+
+// isNil reports whether there is no result. It is on the success path, so it
+// knows the common types and asks reflection for the rest.
+func isNil(res mcp.Result) bool {
+	switch r := res.(type) {
+	case nil:
+		return true
+	case *mcp.CallToolResult:
+		return r == nil
+	case *mcp.ReadResourceResult:
+		return r == nil
+	case *mcp.GetPromptResult:
+		return r == nil
+	case *mcp.CompleteResult:
+		return r == nil
+	case *mcp.ListToolsResult:
+		return r == nil
+	default:
+		return safe.Nil(res)
+	}
+}
+
+// nilResult turns a nil result into an error, except where it is right: a
+// notification has none, a typed handler's is made by the SDK, and the answer of
+// subscriptions/listen is the SDK's own.
+func nilResult(ctx context.Context, call *middleware.Call, res mcp.Result) (mcp.Result, error) {
+	if call.Notification() || call.Method() == middleware.MethodListen || middleware.InsideTyped(ctx) {
+		return res, nil
+	}
+	return nil, bug(ErrNilResult)
+}
+
+func bug(err error) error { return middleware.HideError(err, fault.Generic(fault.KindInternal)) }
+
+// sendable returns res as it can be sent, or an error. Everything that cannot
+// fail to be marshalled is told by its type, without JSON or reflection.
+func sendable(ctx context.Context, method string, res mcp.Result) (mcp.Result, error) {
+	var err error
+	switch r := res.(type) {
+	case *mcp.CallToolResult:
+		return toolResult(ctx, r)
+	case *mcp.ReadResourceResult:
+		err = first(checkMeta(r.Meta), checkInput(r.InputRequests), each("contents", r.Contents, func(c *mcp.ResourceContents) error {
+			return checkMeta(c.Meta)
+		}))
+	case *mcp.GetPromptResult:
+		err = first(checkMeta(r.Meta), checkInput(r.InputRequests), each("messages", r.Messages, func(m *mcp.PromptMessage) error {
+			return checkContent(m.Content)
+		}))
+	case *mcp.CompleteResult:
+		err = checkMeta(r.Meta)
+	case *mcp.ListToolsResult:
+		err = first(checkMeta(r.Meta), each("tools", r.Tools, checkTool))
+	case *mcp.ListPromptsResult:
+		err = first(checkMeta(r.Meta), each("prompts", r.Prompts, func(p *mcp.Prompt) error {
+			return first(checkMeta(p.Meta), each("arguments", p.Arguments, func(*mcp.PromptArgument) error { return nil }))
+		}))
+	case *mcp.ListResourcesResult:
+		err = first(checkMeta(r.Meta), each("resources", r.Resources, func(r *mcp.Resource) error {
+			return first(checkMeta(r.Meta), checkAnnotations(r.Annotations))
+		}))
+	case *mcp.ListResourceTemplatesResult:
+		err = first(checkMeta(r.Meta), each("resourceTemplates", r.ResourceTemplates, func(t *mcp.ResourceTemplate) error {
+			return first(checkMeta(t.Meta), checkAnnotations(t.Annotations))
+		}))
+	default:
+		// The rest is rare (the start of a session) or of a type that only its
+		// maker knows (a custom method).
+		switch method {
+		case middleware.MethodPing, middleware.MethodSetLevel, middleware.MethodSubscribe, middleware.MethodUnsubscribe, middleware.MethodListen:
+			return res, nil
+		}
+		err = checkValue("result", res)
+	}
+	if err != nil {
+		return nil, bug(err)
+	}
+	return res, nil
+}
+
+func toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Result, error) {
+	if err := checkMeta(r.Meta); err != nil {
+		return nil, bug(err)
+	}
+	for i, c := range r.Content {
+		if err := checkContent(c); err != nil {
+			return nil, bug(at("content", i, err))
+		}
+	}
+	if err := checkInput(r.InputRequests); err != nil {
+		return nil, bug(err)
+	}
+	switch s := r.StructuredContent.(type) {
+	case nil:
+		return r, nil
+	case json.RawMessage:
+		if !json.Valid(s) {
+			return nil, bug(&MarshalError{Where: "structuredContent", Err: errors.New("it is raw JSON that is not valid")})
+		}
+		return r, nil
+	}
+	if middleware.InsideTyped(ctx) {
+		return r, nil // the SDK marshals it and tells the handler's caller
+	}
+	raw, err := marshal(r.StructuredContent)
+	if err != nil {
+		return nil, bug(&MarshalError{Where: "structuredContent", Err: err})
+	}
+	cp := *r
+	cp.StructuredContent = json.RawMessage(raw)
+	return &cp, nil
+}
+
+func checkContent(c mcp.Content) error {
+	switch c := c.(type) {
+	case nil:
+		return &MarshalError{Where: "content", Err: errors.New("it is nil")}
+	case *mcp.TextContent:
+		if c != nil {
+			return checkParts(c.Meta, c.Annotations)
+		}
+	case *mcp.ImageContent:
+		if c != nil {
+			return checkParts(c.Meta, c.Annotations)
+		}
+	case *mcp.AudioContent:
+		if c != nil {
+			return checkParts(c.Meta, c.Annotations)
+		}
+	case *mcp.ResourceLink:
+		if c != nil {
+			return checkParts(c.Meta, c.Annotations)
+		}
+	case *mcp.EmbeddedResource:
+		if c != nil {
+			if c.Resource != nil {
+				if err := checkMeta(c.Resource.Meta); err != nil {
+					return err
+				}
+			}
+			return checkParts(c.Meta, c.Annotations)
+		}
+	}
+	return checkValue("content", c)
+}
+
+func checkParts(meta mcp.Meta, a *mcp.Annotations) error {
+	if meta == nil && a == nil {
+		return nil
+	}
+	return first(checkMeta(meta), checkAnnotations(a))
+}
+
+func checkAnnotations(a *mcp.Annotations) error {
+	if a == nil || a.Priority-a.Priority == 0 { // neither NaN nor infinite
+		return nil
+	}
+	return &MarshalError{Where: "annotations", Err: fmt.Errorf("the priority is %v", a.Priority)}
+}
+
+func checkMeta(meta mcp.Meta) error {
+	for key, value := range meta {
+		switch v := value.(type) {
+		case nil, string, bool, int, int64:
+		case float64:
+			if v-v != 0 {
+				return &MarshalError{Where: "_meta[" + key + "]", Err: fmt.Errorf("it is %v", v)}
+			}
+		default:
+			if err := checkValue("_meta["+key+"]", v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkInput(requests mcp.InputRequestMap) error {
+	if requests == nil {
+		return nil
+	}
+	return checkValue("inputRequests", requests)
+}
+
+// each checks the items of a list, in which a nil pointer is an error.
+func each[T any](name string, items []*T, check func(*T) error) error {
+	for i, item := range items {
+		if item == nil {
+			return at(name, i, &MarshalError{Err: errors.New("it is nil")})
+		}
+		if err := check(item); err != nil {
+			return at(name, i, err)
+		}
+	}
+	return nil
+}
+
+// at says of an error in which item of a list it is.
+func at(name string, i int, err error) error {
+	where := fmt.Sprintf("%s[%d]", name, i)
+	if e := (*MarshalError)(nil); errors.As(err, &e) {
+		if e.Where != "" && e.Where != "content" {
+			where += "." + e.Where
+		}
+		return &MarshalError{Where: where, Err: e.Err}
+	}
+	return &MarshalError{Where: where, Err: err}
+}
+
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkValue marshals a value to see whether it can be.
+func checkValue(where string, v any) error {
+	if _, err := marshal(v); err != nil {
+		return &MarshalError{Where: where, Err: err}
+	}
+	return nil
+}
+
+// marshal guards the MarshalJSON of a stranger.
+func marshal(v any) (raw []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = middleware.NewPanicError(p, 1)
+		}
+	}()
+	return json.Marshal(v)
+}
