@@ -1,0 +1,203 @@
+package mcpchain_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/mask"
+	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
+)
+
+// handWritten is what a careful team writes today: a recovery, an ID for the
+// call, a masked error and a log record, each a middleware of its own.
+func handWritten(logger *slog.Logger) mcp.Middleware {
+	type key struct{}
+	type state struct {
+		once sync.Once
+		id   string
+	}
+	id := func(ctx context.Context) string {
+		s, _ := ctx.Value(key{}).(*state)
+		s.once.Do(func() { s.id = uuid.NewString() })
+		return s.id
+	}
+	failed := func(res mcp.Result, err error) bool {
+		r, ok := res.(*mcp.CallToolResult)
+		return err != nil || ok && r.IsError
+	}
+	recovery := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+			defer func() {
+				if p := recover(); p != nil {
+					err = fmt.Errorf("panic: %v", p)
+				}
+			}()
+			return next(ctx, method, req)
+		}
+	}
+	identity := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			return next(context.WithValue(ctx, key{}, &state{}), method, req)
+		}
+	}
+	masking := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			start := time.Now()
+			res, err := next(ctx, method, req)
+			if !failed(res, err) {
+				return res, nil
+			}
+			if r, ok := res.(*mcp.CallToolResult); ok && r != nil {
+				err = r.GetError()
+			}
+			logger.ErrorContext(ctx, "call failed", "method", method, "error", err, "reference", id(ctx), "duration", time.Since(start))
+			return &mcp.CallToolResult{
+				IsError: true,
+				Content: []mcp.Content{&mcp.TextContent{Text: "Internal error. Reference: " + id(ctx)}},
+			}, nil
+		}
+	}
+	return mcpchain.Chain(recovery, identity, masking, recovery)
+}
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+var (
+	benchRequest = &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "weather"}}
+	textResult   = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "22 degrees"}}}
+	typedResult  = &mcp.CallToolResult{
+		Content:           []mcp.Content{&mcp.TextContent{Text: `{"city":"Berlin","temperature":22.5}`}},
+		StructuredContent: json.RawMessage(`{"city":"Berlin","temperature":22.5}`),
+	}
+	errSecret = errors.New("dial postgres://app:hunter2@10.0.0.7/prod: connection refused")
+)
+
+func bench(b *testing.B, mw mcp.Middleware, h mcp.MethodHandler) {
+	b.Helper()
+	handler := h
+	if mw != nil {
+		handler = mw(h)
+	}
+	// The context that the SDK hands over is a few values deep.
+	ctx := context.Background()
+	for i := range 4 {
+		ctx = context.WithValue(ctx, new(int), i)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = handler(ctx, middleware.MethodCallTool, benchRequest)
+	}
+}
+
+func returning(res mcp.Result, err error) mcp.MethodHandler {
+	return func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, err }
+}
+
+// BenchmarkSuccess is what a call that succeeds pays.
+func BenchmarkSuccess(b *testing.B) {
+	logger := quiet()
+	chains := []struct {
+		name string
+		mw   mcp.Middleware
+	}{
+		{"none", nil},
+		{"hand-written", handWritten(logger)},
+		{"standard", mcpchain.Standard(&mcpchain.Options{Logger: logger})},
+		{"recover", mcprecover.New(nil)},
+		{"correlate", correlate.New(&correlate.Options{Logger: logger})},
+		{"mask", mask.New(&mask.Options{Logger: logger})},
+	}
+	for _, c := range chains {
+		b.Run(c.name, func(b *testing.B) { bench(b, c.mw, returning(textResult, nil)) })
+	}
+	b.Run("standard/structured", func(b *testing.B) {
+		bench(b, mcpchain.Standard(&mcpchain.Options{Logger: logger}), returning(typedResult, nil))
+	})
+}
+
+// BenchmarkFailure is what a call pays whose error is masked and logged.
+func BenchmarkFailure(b *testing.B) {
+	logger, silent := quiet(), slog.New(slog.DiscardHandler)
+	deliberate := fault.NotFound("city", "Berln", "Berlin", "Bern", "Paris")
+	for _, c := range []struct {
+		name string
+		mw   mcp.Middleware
+		err  error
+	}{
+		{"hand-written", handWritten(logger), errSecret},
+		{"standard", mcpchain.Standard(&mcpchain.Options{Logger: logger}), errSecret},
+		{"standard/no log", mcpchain.Standard(&mcpchain.Options{Logger: silent}), errSecret},
+		{"standard/fault", mcpchain.Standard(&mcpchain.Options{Logger: silent}), deliberate},
+		{"mask", mask.New(&mask.Options{Logger: silent}), errSecret},
+	} {
+		b.Run(c.name, func(b *testing.B) { bench(b, c.mw, returning(nil, c.err)) })
+	}
+}
+
+// BenchmarkPanic is what a call pays whose handler panics.
+func BenchmarkPanic(b *testing.B) {
+	logger, silent := quiet(), slog.New(slog.DiscardHandler)
+	panics := func(context.Context, string, mcp.Request) (mcp.Result, error) { panic(errSecret) }
+	for _, c := range []struct {
+		name string
+		mw   mcp.Middleware
+	}{
+		{"hand-written", handWritten(logger)},
+		{"standard", mcpchain.Standard(&mcpchain.Options{Logger: logger})},
+		{"standard/no log", mcpchain.Standard(&mcpchain.Options{Logger: silent})},
+	} {
+		b.Run(c.name, func(b *testing.B) { bench(b, c.mw, panics) })
+	}
+}
+
+// BenchmarkRoundTrip is a whole call between a client and a server in one
+// process, the cheapest there is.
+func BenchmarkRoundTrip(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		mw   mcp.Middleware
+	}{
+		{"bare", nil},
+		{"standard", mcpchain.Standard(&mcpchain.Options{Logger: quiet()})},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			server := mcp.NewServer(&mcp.Implementation{Name: "bench"}, nil)
+			server.AddTool(&mcp.Tool{Name: "weather", InputSchema: map[string]any{"type": "object"}},
+				func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "22 degrees"}}}, nil
+				})
+			if c.mw != nil {
+				server.AddReceivingMiddleware(c.mw)
+			}
+			clientTransport, serverTransport := mcp.NewInMemoryTransports()
+			if _, err := server.Connect(b.Context(), serverTransport, nil); err != nil {
+				b.Fatal(err)
+			}
+			session, err := mcp.NewClient(&mcp.Implementation{Name: "bench"}, nil).Connect(b.Context(), clientTransport, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer session.Close()
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := session.CallTool(b.Context(), &mcp.CallToolParams{Name: "weather"}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

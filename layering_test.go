@@ -1,0 +1,110 @@
+package mcpchain_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/mcpchain/mcpchain"
+
+// TestLayering proves from the import graph that the house stands as designed:
+// the root imports rooms, a room imports only the floors below, and the lowest
+// floor does not know the SDK.
+func TestLayering(t *testing.T) {
+	packages := list(t, "./...")
+	require.NotEmpty(t, packages)
+	for _, p := range packages {
+		floor := floorOf(p.ImportPath)
+		for _, dep := range p.Deps {
+			switch {
+			case strings.HasPrefix(dep, module) && dep != p.ImportPath:
+				require.Lessf(t, floorOf(dep), floor, "%s imports %s, which is not below it", p.ImportPath, dep)
+			case floor <= 0:
+				require.NotContainsf(t, dep, "modelcontextprotocol", "%s is on the lowest floor and must not know the SDK", p.ImportPath)
+			}
+			if floor <= 3 {
+				require.NotContainsf(t, dep, "stretchr/testify", "%s imports testify outside of tests", p.ImportPath)
+			}
+		}
+	}
+}
+
+// TestRoomsHaveTheSameShape keeps the promise that who knows one room knows all.
+func TestRoomsHaveTheSameShape(t *testing.T) {
+	for _, room := range rooms(t) {
+		out, err := exec.CommandContext(t.Context(), "go", "doc", "-short", module+"/"+room).CombinedOutput()
+		require.NoError(t, err, string(out))
+		require.Containsf(t, string(out), "func New(opts *Options) mcp.Middleware", "room %s", room)
+		require.Containsf(t, string(out), "type Options struct", "room %s", room)
+	}
+}
+
+// floorOf tells on which floor a package of the module stands. What is not a
+// library package (examples, test helpers) stands above all.
+func floorOf(path string) int {
+	name := strings.TrimPrefix(strings.TrimPrefix(path, module), "/")
+	switch {
+	case name == "":
+		return 3
+	case name == "middleware":
+		return 1
+	case name == "fault", slices.Contains([]string{"internal/scrub", "internal/near", "internal/safe"}, name):
+		return lowest(name)
+	case strings.HasPrefix(name, "examples/"), strings.HasPrefix(name, "internal/"):
+		return 4
+	default:
+		return 2
+	}
+}
+
+// lowest orders the lowest floor: fault stands on the helpers.
+func lowest(name string) int {
+	if name == "fault" {
+		return 0
+	}
+	return -1
+}
+
+// rooms returns the names of the packages on floor 2.
+func rooms(t *testing.T) []string {
+	var names []string
+	for _, p := range list(t, "./...") {
+		if floorOf(p.ImportPath) == 2 {
+			names = append(names, strings.TrimPrefix(p.ImportPath, module+"/"))
+		}
+	}
+	require.Subset(t, names, []string{"recover", "correlate", "mask"})
+	return names
+}
+
+type listed struct {
+	ImportPath string
+	Deps       []string
+}
+
+func list(t *testing.T, pattern string) []listed {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps=false", "-json=ImportPath,Deps", pattern)
+	out, err := cmd.Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		require.NoError(t, err, string(exit.Stderr))
+	}
+	require.NoError(t, err)
+	var all []listed
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			require.NoError(t, err)
+		}
+		all = append(all, p)
+	}
+}

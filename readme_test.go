@@ -1,0 +1,173 @@
+package mcpchain_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/mask"
+	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
+)
+
+// The functions below are the code of README.md. TestReadme fails when a line
+// there does not stand here.
+
+func readmeServer(getWeather mcp.ToolHandlerFor[struct{}, any]) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1.0.0"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "get_weather"}, getWeather)
+	// ... more tools, resources and prompts ...
+
+	server.AddReceivingMiddleware(mcpchain.Standard(nil)) // this line
+	return server
+}
+
+func readmeHandlers(
+	server *mcp.Server, tool *mcp.Tool, resource *mcp.Resource, prompt *mcp.Prompt,
+	raw mcp.ToolHandler, typed mcp.ToolHandlerFor[struct{}, any], read mcp.ResourceHandler, get mcp.PromptHandler,
+) {
+	guard := middleware.Chain(mcprecover.New(nil), mask.New(nil))
+
+	server.AddTool(tool, middleware.Tool(raw, guard))              // a raw tool handler
+	middleware.AddTool(server, tool, typed, guard)                 // a typed one
+	server.AddResource(resource, middleware.Resource(read, guard)) // a resource
+	server.AddPrompt(prompt, middleware.Prompt(get, guard))        // a prompt
+}
+
+func readmeSome(server *mcp.Server) {
+	server.AddReceivingMiddleware(mcprecover.New(nil))                                   // one, and nothing else
+	server.AddReceivingMiddleware(middleware.ForTools(mask.New(nil), "query", "search")) // for some tools
+}
+
+func readmeOptions(server *mcp.Server, logger *slog.Logger, inner mcp.Middleware) {
+	errLocked := fault.New(fault.KindServiceUnavailable,
+		"The requested resource could not be accessed. Please verify the table name against the provided schema tools.")
+
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Logger: logger,
+		Mask: &mask.Options{Rules: []mask.Rule{
+			mask.Contains("database is locked", errLocked),
+		}},
+	}, inner)) // your own middlewares stand inside
+}
+
+var projects = map[string]string{}
+
+func readmeFault(ctx context.Context, name, user string) error {
+	names := make([]string, 0, len(projects))
+	for n := range projects {
+		names = append(names, n)
+	}
+	if _, ok := projects[name]; !ok {
+		return fault.NotFound("project", name, names...)
+	}
+	if user == "" {
+		return fault.Denied("delete", "project "+name).Needs("projects.delete")
+	}
+	if err := remove(ctx, name); err != nil {
+		return fault.New(fault.KindConflict, "a deployment of this project is running").
+			Because(err). // for the log only
+			After(30*time.Second).
+			Step("See how far it is", "deployment_status", map[string]any{"project": name})
+	}
+	return nil
+}
+
+func remove(context.Context, string) error { return errors.New("lock held by 10.0.0.7:4711") }
+
+func readmeClient(ctx context.Context, session *mcp.ClientSession, params *mcp.CallToolParams) error {
+	res, err := session.CallTool(ctx, params)
+	if f, failed := middleware.FaultOf(res, err); failed {
+		for _, step := range f.Data().RecoverySteps {
+			fmt.Println(step.Number, step.Action, step.Tool, step.Parameters)
+		}
+		return f // its text says all of it
+	}
+	return nil
+}
+
+func readmeLog(ctx context.Context) {
+	logger := slog.New(correlate.Handler(slog.NewJSONHandler(os.Stderr, nil)))
+
+	logger.InfoContext(ctx, "cache miss") // in a handler: has the reference of the call
+}
+
+func readmeGo(ctx context.Context, fetch func(context.Context) error) error {
+	done := mcprecover.Go(ctx, fetch)
+	// ... other work ...
+	return <-done // a *mcprecover.PanicError if fetch panicked
+}
+
+// TestReadme fails when README.md shows code that is not compiled here.
+func TestReadme(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	source, err := os.ReadFile("readme_test.go")
+	require.NoError(t, err)
+	compiled := trimmed(string(source))
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
+	require.NotEmpty(t, blocks)
+	for _, b := range blocks {
+		for _, line := range trimmed(b[1]) {
+			require.Truef(t, slices.Contains(compiled, line), "README.md shows code that readme_test.go does not compile:\n%s", line)
+		}
+	}
+}
+
+// trimmed returns the lines that are not empty, with white space folded.
+func trimmed(text string) []string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.Join(strings.Fields(line), " "); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// TestReadmeCode runs what the README shows.
+func TestReadmeCode(t *testing.T) {
+	projects["alpha"] = ""
+	require.EqualError(t, readmeFault(t.Context(), "alhpa", ""), "Not found: project 'alhpa' does not exist. Did you mean 'alpha'?")
+	require.ErrorIs(t, readmeFault(t.Context(), "alpha", ""), fault.KindPermissionDenied)
+	locked := readmeFault(t.Context(), "alpha", "ada")
+	require.NotContains(t, locked.Error(), "10.0.0.7")
+	require.Contains(t, locked.Error(), `Next: 1. See how far it is: call deployment_status {"project":"alpha"}.`)
+	require.ErrorContains(t, readmeGo(t.Context(), func(context.Context) error { panic("x") }), "panic: x")
+	readmeLog(t.Context())
+
+	failing := func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return nil, nil, errors.New("sqlite: database is locked (5)")
+	}
+	server := readmeServer(failing)
+	readmeHandlers(server,
+		&mcp.Tool{Name: "t", InputSchema: map[string]any{"type": "object"}},
+		&mcp.Resource{URI: "x://y"}, &mcp.Prompt{Name: "p"},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil }, failing,
+		func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) { return nil, nil },
+		func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { return nil, nil })
+	readmeSome(server)
+	readmeOptions(server, slog.New(slog.DiscardHandler), nil)
+
+	ours, theirs := mcp.NewInMemoryTransports()
+	_, err := server.Connect(t.Context(), theirs, nil)
+	require.NoError(t, err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "reader"}, nil).Connect(t.Context(), ours, nil)
+	require.NoError(t, err)
+	defer session.Close()
+	err = readmeClient(t.Context(), session, &mcp.CallToolParams{Name: "get_weather"})
+	require.ErrorContains(t, err, "Please verify the table name against the provided schema tools.")
+}
