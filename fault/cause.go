@@ -11,7 +11,8 @@ import (
 )
 
 // Format prints the public text for every verb, with its flags, and for %+v and
-// %#v everything that the operator may know, the cause included.
+// %#v everything that the operator may know, the cause included. A nil fault is
+// printed as <nil>.
 func (e *Error) Format(f fmt.State, verb rune) {
 	switch {
 	case e == nil:

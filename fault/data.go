@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 )
 
@@ -60,6 +61,28 @@ type Retry struct {
 	MaxAttempts       int     `json:"max_attempts,omitempty"`        // the first one included
 	Reason            string  `json:"reason,omitempty"`
 	Effect            Effect  `json:"effect,omitempty"`
+}
+
+// LogValue gives the log the members that say something, by their names on the
+// wire.
+func (r Retry) LogValue() slog.Value {
+	attrs := []slog.Attr{slog.Bool("should_retry", r.ShouldRetry)}
+	if r.RetryAfterSeconds > 0 {
+		attrs = append(attrs, slog.Float64("retry_after_seconds", r.RetryAfterSeconds))
+	}
+	if r.NextAttempt > 0 {
+		attrs = append(attrs, slog.Int("next_attempt", r.NextAttempt))
+	}
+	if r.MaxAttempts > 0 {
+		attrs = append(attrs, slog.Int("max_attempts", r.MaxAttempts))
+	}
+	if r.Reason != "" {
+		attrs = append(attrs, slog.String("reason", r.Reason))
+	}
+	if r.Effect != "" {
+		attrs = append(attrs, slog.String("effect", string(r.Effect)))
+	}
+	return slog.GroupValue(attrs...)
 }
 
 // A Step is one thing to do after a failure, or after a success that has a

@@ -23,7 +23,7 @@ func NotFound(resource, id string, candidates ...string) *Error {
 // AlreadyExists returns a fault that says that the resource ("project") with
 // this id exists and cannot be made again.
 func AlreadyExists(resource, id string) *Error {
-	e := New(KindAlreadyExists, line(resource, maxName)+" "+quoted(id)+" exists already.")
+	e := New(KindAlreadyExists, line(resource, maxName)+" "+quoted(id)+" cannot be created a second time.")
 	e.data.ResourceType, e.data.Identifier = resource, id
 	e.data.Suggestion = generic[KindAlreadyExists].suggestion
 	return e

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,6 +20,8 @@ const (
 	maxDepth = 100
 
 	unwritable = "(a value that cannot be written as JSON)"
+	// An error belongs to the cause: nobody made its fields for a caller.
+	unshown = "(an error, which is not shown)"
 )
 
 // plain returns v as it would be after a journey over the wire, so that a fault
@@ -38,6 +41,10 @@ func plain(v any) any {
 	case float64:
 		if math.Abs(v) < exactInt {
 			return v
+		}
+	case error:
+		if _, public := v.(*Error); !public && reflect.TypeOf(v) != reflect.TypeFor[Kind]() {
+			return unshown
 		}
 	}
 	text, err := encode(v)
@@ -150,19 +157,12 @@ func valid(s string) string {
 	return string([]rune(s))
 }
 
-// compact writes a value on one line, as the text shows it.
-func compact(v any) string {
-	text, err := encode(v)
-	if err == nil {
-		return text
+// compact writes details or parameters on one line, as the text shows them.
+func compact(m map[string]any) string {
+	text, err := encode(m)
+	if err != nil { // not made by plain: what a user hands to StepsText
+		text, _ = encode(mapMap(m, valid, plain))
 	}
-	// Not made by plain: the parameters that a user hands to StepsText.
-	if m, ok := v.(map[string]any); ok {
-		v = mapMap(m, valid, plain)
-	} else {
-		v = plain(v)
-	}
-	text, _ = encode(v)
 	return text
 }
 

@@ -90,12 +90,9 @@ func shown(received any) (value any, words string) {
 	case nil:
 		return nil, noValue
 	case bool, float64, json.Number:
-		text := compact(p)
-		switch {
-		case len(text) > maxName:
+		text, _ := encode(p)
+		if len(text) > maxName {
 			return nil, "a number of " + strconv.Itoa(len(text)) + " characters"
-		case scrub.Text(text) != text:
-			return nil, ""
 		}
 		return p, text
 	case string:
@@ -122,7 +119,7 @@ func isBytes(v any) bool {
 	case nil, json.Marshaler, encoding.TextMarshaler:
 		return false
 	}
-	rv := reflect.ValueOf(v)
+	rv := reflect.Indirect(reflect.ValueOf(v))
 	return rv.Kind() == reflect.Slice && rv.Type().Elem().Kind() == reflect.Uint8 && !rv.IsNil()
 }
 

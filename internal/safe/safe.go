@@ -40,10 +40,9 @@ func Value(v any) (text string) {
 	case int:
 		return strconv.Itoa(v)
 	}
-	method := "String"
 	defer func() {
 		if recover() != nil {
-			text = unprintable(v, method)
+			text = unprintable(v, "String")
 		}
 	}()
 	if s, ok := v.(fmt.Stringer); ok {
@@ -52,10 +51,9 @@ func Value(v any) (text string) {
 	if size := maxSize; !small(reflect.ValueOf(v), maxDepth, &size) {
 		return fmt.Sprintf("<%T: too large to print>", v)
 	}
-	method = "Format"
 	text = fmt.Sprintf("%+v", v)
 	if strings.Contains(text, "(PANIC=") { // how fmt tells of a method that panicked
-		panic(text)
+		return unprintable(v, "String")
 	}
 	return text
 }

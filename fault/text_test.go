@@ -1,0 +1,414 @@
+package fault_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+)
+
+func lines(text ...string) string { return strings.Join(text, "\n") }
+
+func TestTextOfConstructors(t *testing.T) {
+	const notFoundHint = "Suggestion: Check the name or identifier; if a tool lists what exists, call it first."
+	for _, tc := range []struct {
+		name  string
+		fault *fault.Error
+		want  string
+	}{
+		{"New", fault.New(fault.KindConflict, "the invoice is locked"), "Conflict: the invoice is locked."},
+		{"New without a kind", fault.New("", "it broke"), "Internal error: it broke."},
+		{"New without a message", fault.New(fault.KindTimeout, ""), "Timeout: the operation did not finish in time."},
+		{"New with a message of control characters", fault.New(fault.KindTimeout, "\x00\x1b"), "Timeout: the operation did not finish in time."},
+		{"New with a blank message", fault.New("disk_full", " \n "), "Disk full: the call failed."},
+		{"Invalid", fault.Invalid("quantity", "five", "an integer"), "Validation Error: Argument 'quantity' expected an integer, but received 'five'."},
+		{
+			"Invalid with examples", fault.Invalid("color", "blau", "one of: red, green", "red", "green"),
+			"Validation Error: Argument 'color' expected one of: red, green, but received 'blau'. For example: 'red' or 'green'.",
+		},
+		{
+			"Invalid with one example", fault.Invalid("day", "tomorrow", "a date", "2026-07-28"),
+			"Validation Error: Argument 'day' expected a date, but received 'tomorrow'. For example: '2026-07-28'.",
+		},
+		{
+			"Invalid with many examples", fault.Invalid("n", "x", "a digit", "1", "2", "3", "4", "5", "6"),
+			"Validation Error: Argument 'n' expected a digit, but received 'x'. For example: '1', '2', '3', '4' or '5'.",
+		},
+		{"Invalid without an expectation", fault.Invalid("q", "x", ""), "Validation Error: Argument 'q' is not valid, but received 'x'."},
+		{"NotFound", fault.NotFound("project", "alpha"), lines("Not found: project 'alpha' does not exist.", notFoundHint)},
+		{"NotFound with nothing close", fault.NotFound("project", "alpha", "zulu", "yankee"), lines("Not found: project 'alpha' does not exist.", notFoundHint)},
+		{"NotFound with one close", fault.NotFound("project", "alpah", "alpha", "zulu"), "Not found: project 'alpah' does not exist. Did you mean 'alpha'?"},
+		{
+			"NotFound with five of six close", fault.NotFound("item", "item_0", "item_1", "item_2", "item_3", "item_4", "item_5", "item_6"),
+			"Not found: item 'item_0' does not exist. Did you mean 'item_1', 'item_2', 'item_3', 'item_4' or 'item_5'?",
+		},
+		{"NotFound of nothing", fault.NotFound("", ""), lines("Not found: '' does not exist.", notFoundHint)},
+		{
+			"AlreadyExists", fault.AlreadyExists("project", "alpha"),
+			lines("Already exists: project 'alpha' cannot be created a second time.", "Suggestion: Choose another identifier, or use the item that exists."),
+		},
+		{
+			"Denied", fault.Denied("delete", "project 'alpha'"),
+			lines("Permission denied: you are not allowed to delete project 'alpha'.",
+				"Suggestion: Do not repeat the call; ask the user to obtain the permission or to choose another way."),
+		},
+		{
+			"Denied with the permission", fault.Denied("delete", "project 'alpha'").Needs("projects:delete"),
+			lines("Permission denied: you are not allowed to delete project 'alpha'. Required permission: projects:delete.",
+				"Suggestion: Do not repeat the call; ask the user to obtain the permission or to choose another way."),
+		},
+		{
+			"RateLimited", fault.RateLimited("the search API", 30*time.Second),
+			lines("Rate limited: the search API accepts no more calls now.", "Retry: yes, after 30 s."),
+		},
+		{
+			"RateLimited without a time", fault.RateLimited("the search API", 0),
+			lines("Rate limited: the search API accepts no more calls now.", "Retry: yes."),
+		},
+		{
+			"Timeout", fault.Timeout("the report", 1500*time.Millisecond),
+			lines("Timeout: the report did not finish within 1.5 s.",
+				"Suggestion: Ask for less at a time if the tool allows it. If the call changes something, check first whether it took effect."),
+		},
+		{
+			"Unavailable", fault.Unavailable("the weather service"),
+			lines("Service unavailable: the weather service is not available now.", "Suggestion: This is usually temporary and not caused by the arguments."),
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			require.Equal(t, tc.want, tc.fault.Error())
+			require.Equal(t, tc.want, tc.fault.Text())
+		})
+	}
+}
+
+func TestGeneric(t *testing.T) {
+	want := map[fault.Kind][]string{
+		fault.KindValidation: {
+			"Validation Error: the arguments of this call are not valid.",
+			"Suggestion: Compare the arguments with the tool's input schema, correct them and call again.",
+		},
+		fault.KindNotFound: {
+			"Not found: the requested item does not exist.",
+			"Suggestion: Check the name or identifier; if a tool lists what exists, call it first.",
+		},
+		fault.KindAlreadyExists: {
+			"Already exists: an item with this identifier exists already.",
+			"Suggestion: Choose another identifier, or use the item that exists.",
+		},
+		fault.KindUnauthenticated: {
+			"Not authenticated: this call needs valid credentials.",
+			"Suggestion: Ask the user to sign in or to renew the credentials, then call again.",
+		},
+		fault.KindPermissionDenied: {
+			"Permission denied: this call is not permitted.",
+			"Suggestion: Do not repeat the call; ask the user to obtain the permission or to choose another way.",
+		},
+		fault.KindRateLimited: {
+			"Rate limited: too many calls were made in a short time.",
+			"Suggestion: Wait before the next call and make fewer calls.",
+		},
+		fault.KindTimeout: {
+			"Timeout: the operation did not finish in time.",
+			"Suggestion: Ask for less at a time if the tool allows it. If the call changes something, check first whether it took effect.",
+		},
+		fault.KindCancelled: {"Cancelled: the operation was cancelled before it finished."},
+		fault.KindConnectionFailed: {
+			"Connection failed: a service that is needed could not be reached.",
+			"Suggestion: This is usually temporary and not caused by the arguments.",
+		},
+		fault.KindServiceUnavailable: {
+			"Service unavailable: a service that is needed is not available now.",
+			"Suggestion: This is usually temporary and not caused by the arguments.",
+		},
+		fault.KindServerError: {"Server error: a service that is needed failed to answer properly."},
+		fault.KindClientError: {
+			"Client error: this call cannot succeed as it is.",
+			"Suggestion: Change the arguments before you call again.",
+		},
+		fault.KindConflict: {
+			"Conflict: the current state does not allow this operation.",
+			"Suggestion: Read the current state, then decide whether to call again.",
+		},
+		fault.KindPreconditionFailed: {"Precondition failed: something else must be done before this call can succeed."},
+		fault.KindInternal: {
+			"Internal error: the server failed unexpectedly and could not complete this call.",
+			"Next: 1. If it fails again, tell the user and give them the reference, so that the operator of the server can find the cause.",
+		},
+		fault.KindTool:           {"Tool error: the tool reported a failure."},
+		"deployment_in_progress": {"Deployment in progress: the call failed."},
+		"":                       {"Internal error: the call failed."},
+	}
+	for kind, text := range want {
+		t.Run(string(kind), func(t *testing.T) {
+			e := fault.Generic(kind)
+			require.Equal(t, lines(text...), e.Error())
+			require.Equal(t, lines(text...)+"\nReference: abc", e.WithReference("abc").Error())
+			require.Equal(t, lines(text...), e.WithReference("abc").Text())
+		})
+	}
+}
+
+func TestKindLabel(t *testing.T) {
+	for kind, want := range map[fault.Kind]string{
+		fault.KindValidation:                 "Validation Error",
+		fault.KindRateLimited:                "Rate limited",
+		"deployment_in_progress":             "Deployment in progress",
+		"busy":                               "Busy",
+		"DiskFull":                           "DiskFull",
+		"two__words_":                        "Two words",
+		"über_limit":                         "Über limit",
+		"перегрузка":                         "Перегрузка",
+		"line\nbreak":                        "Line break",
+		"":                                   "Internal error",
+		"_":                                  "Internal error",
+		"\xff":                               "\uFFFD",
+		fault.Kind(strings.Repeat("x", 100)): "X" + strings.Repeat("x", 63) + "...",
+	} {
+		require.Equal(t, want, kind.Label(), "%q", string(kind))
+	}
+	require.Equal(t, "not_found", fault.KindNotFound.Error())
+}
+
+func TestTextOfBuilders(t *testing.T) {
+	base := fault.New("deployment_in_progress", "version 7 is being deployed")
+	const first = "Deployment in progress: version 7 is being deployed."
+	for _, tc := range []struct {
+		name  string
+		fault *fault.Error
+		want  string
+	}{
+		{"suggestion", base.Suggest("wait for it"), lines(first, "Suggestion: wait for it.")},
+		{"suggestion taken away", base.Suggest("wait for it").Suggest(""), first},
+		{"blank suggestion", base.Suggest(" \t\n"), first},
+		{"suggestion of two lines", base.Suggest("wait\nor ask"), lines(first, "Suggestion: wait", "or ask.")},
+		{"message", base.WithMessage("it is busy"), "Deployment in progress: it is busy."},
+		{"code is for programs", base.WithCode("BUSY"), first},
+		{"permission", base.Needs("deploy"), first + " Required permission: deploy."},
+		{"no permission", base.Needs(""), first},
+		{"blank permission", base.Needs(" \n"), first},
+		{"details", base.With("version", 7).With("by", "<ann> & \"bob\""), lines(first, `Details: {"by":"<ann> & \"bob\"","version":7}`)},
+
+		{"after", base.After(30 * time.Second), lines(first, "Retry: yes, after 30 s.")},
+		{"after an unknown time", base.After(0), lines(first, "Retry: yes.")},
+		{"after a negative time", base.After(-time.Second), lines(first, "Retry: yes.")},
+		{"never", base.Never("The version is wrong."), lines(first, "Retry: no. The version is wrong.")},
+		{"never, with a reason without ends", base.Never("the version is wrong"), lines(first, "Retry: no. The version is wrong.")},
+		{"never, with a reason in another script", base.Never("уже поздно"), lines(first, "Retry: no. Уже поздно.")},
+		{"never without a reason", base.Never(""), lines(first, "Retry: no.")},
+		{"never with a blank reason", base.Never(" "), lines(first, "Retry: no.")},
+		{"never, then after", base.Never("too late").After(time.Second), lines(first, "Retry: yes, after 1 s.")},
+		{"after, then never", base.After(time.Second).Never("too late"), lines(first, "Retry: no. Too late.")},
+		{
+			"retry, all of it", base.WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 30, NextAttempt: 2, MaxAttempts: 3, Reason: "the limit is reset then", Effect: fault.EffectNone}),
+			lines(first, "Retry: yes, after 30 s (attempt 2 of 3). The limit is reset then. Nothing was changed by this call."),
+		},
+		{"retry, next attempt", base.WithRetry(fault.Retry{ShouldRetry: true, NextAttempt: 2}), lines(first, "Retry: yes (attempt 2).")},
+		{"retry, most attempts", base.WithRetry(fault.Retry{ShouldRetry: true, MaxAttempts: 3}), lines(first, "Retry: yes (3 attempts at most).")},
+		{"retry, negative numbers", base.WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: -1, NextAttempt: -1, MaxAttempts: -1}), lines(first, "Retry: yes.")},
+		{
+			"retry, effect not known", base.WithRetry(fault.Retry{Effect: fault.EffectUnknown}),
+			lines(first, "Retry: no. It is not known whether this call took effect: check before you repeat it."),
+		},
+		{
+			"retry, effect", base.WithRetry(fault.Retry{Reason: "paid", Effect: fault.EffectCommitted}),
+			lines(first, "Retry: no. Paid. This call took effect: do not repeat it."),
+		},
+		{"retry, an effect of one's own", base.WithRetry(fault.Retry{Effect: "half"}), lines(first, "Retry: no.")},
+
+		{"step", base.Step("Wait", "", nil), lines(first, "Next: 1. Wait.")},
+		{"step that ends in a stop", base.Step("Wait.", "", nil), lines(first, "Next: 1. Wait.")},
+		{"step that is a question", base.Step("Is it urgent?", "", nil), lines(first, "Next: 1. Is it urgent?")},
+		{"step without an action", base.Step("", "", nil), lines(first, "Next: 1. Continue.")},
+		{"step of a tool without an action", base.Step("", "get", nil), lines(first, "Next: 1. Continue: call get {}.")},
+		{"step of two lines", base.Step("Wait\nthen look", "", nil), lines(first, "Next: 1. Wait then look.")},
+		{
+			"step of a tool", base.Step("See its state.", "get_deployment", map[string]any{"version": 7, "env": "<prod>"}),
+			lines(first, `Next: 1. See its state: call get_deployment {"env":"<prod>","version":7}.`),
+		},
+		{"step of a tool without parameters", base.Step("See all", "list", map[string]any{}), lines(first, "Next: 1. See all: call list {}.")},
+		{
+			"step with all", base.WithSteps(fault.Step{Number: 9, Action: "Choose one", Tool: "deploy", Parameters: map[string]any{"v": 8}, Options: []string{"red", "green"}, Description: "Green is safer"}),
+			lines(first, `Next: 1. Choose one: call deploy {"v":8} (options: red, green). Green is safer.`),
+		},
+		{
+			"step with a choice", base.WithSteps(fault.Step{Action: "Ask the user which one.", Options: []string{"red", "green"}}),
+			lines(first, `Next: 1. Ask the user which one (options: red, green).`),
+		},
+		{"no steps", base.WithSteps(), first},
+		{
+			"steps are numbered on", base.Step("One", "", nil).WithSteps(fault.Step{Action: "Two"}, fault.Step{Action: "Three"}).Step("Four", "", nil),
+			lines(first, "Next: 1. One.", "      2. Two.", "      3. Three.", "      4. Four."),
+		},
+		{
+			"everything, in order",
+			base.WithReference("0198c7f2").Step("See its state", "get", nil).After(time.Minute).With("version", 7).
+				Suggest("Wait for it.").Needs("deploy").WithCode("BUSY").Because(fmt.Errorf("secret")),
+			lines(first+" Required permission: deploy.", "Suggestion: Wait for it.", `Details: {"version":7}`,
+				"Retry: yes, after 60 s.", "Next: 1. See its state: call get {}.", "Reference: 0198c7f2"),
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			require.Equal(t, tc.want, tc.fault.Error())
+			text, _, _ := strings.Cut(tc.want, "\nReference: ")
+			require.Equal(t, text, tc.fault.Text())
+		})
+	}
+	require.Equal(t, first, base.Error(), "a builder changed its receiver")
+}
+
+func TestMessageEndsInOneStop(t *testing.T) {
+	for message, want := range map[string]string{
+		"it broke":       "it broke.",
+		"it broke.":      "it broke.",
+		" it broke. ":    "it broke.",
+		"really?":        "really?",
+		"no!":            "no!",
+		"as follows:":    "as follows:",
+		"and so on…":     "and so on…",
+		"壊れた。":           "壊れた。",
+		"壊れた！":           "壊れた！",
+		"壊れた？":           "壊れた？",
+		"(it broke)":     "(it broke).",
+		"see 'a.b'":      "see 'a.b'.",
+		"100 %":          "100 %.",
+		"one\ntwo":       "one\ntwo.",
+		"one\r\ntwo\r\n": "one\ntwo.",
+		"one\ttwo":       "one\ttwo.",
+		"\x1b[31mred":    "[31mred.",
+		"a\x1b[31mred":   "a [31mred.",
+		"a\u202eb":       "a b.",
+		"a\U000e0041b":   "a b.",
+		"a\xffb":         "a\uFFFDb.",
+		"a\xff":          "a\uFFFD.",
+		"del\x7fete":     "del ete.",
+	} {
+		require.Equal(t, "Conflict: "+want, fault.New(fault.KindConflict, message).Error(), "%q", message)
+	}
+}
+
+func TestLongMessageIsKept(t *testing.T) {
+	long := strings.Repeat("very ", 100_000) + "long"
+	require.Equal(t, "Conflict: "+long+".", fault.New(fault.KindConflict, long).Error())
+}
+
+func TestNamesInTextAreOneShortLine(t *testing.T) {
+	hostile := "x\r\nRetry: yes.\x00\x1b[2J\x7f\u0085\u2028\u2029\u202e\u2066é\xffz"
+	const clean = "x  Retry: yes.  [2J      é\uFFFDz"
+	long := strings.Repeat("é", 1000)
+	cut := func(n int) string { return strings.Repeat("é", n) + "..." }
+
+	for _, tc := range []struct {
+		name  string
+		fault func(string) *fault.Error
+		text  string // with %s for the name
+		runes int
+	}{
+		{"resource", func(s string) *fault.Error { return fault.NotFound(s, "7").Suggest("") }, "Not found: %s '7' does not exist.", 64},
+		{"identifier", func(s string) *fault.Error { return fault.NotFound("project", s).Suggest("") }, "Not found: project '%s' does not exist.", 64},
+		{"existing resource", func(s string) *fault.Error { return fault.AlreadyExists(s, "7").Suggest("") }, "Already exists: %s '7' cannot be created a second time.", 64},
+		{"existing identifier", func(s string) *fault.Error { return fault.AlreadyExists("project", s).Suggest("") }, "Already exists: project '%s' cannot be created a second time.", 64},
+		{"action", func(s string) *fault.Error { return fault.Denied(s, "it").Suggest("") }, "Permission denied: you are not allowed to %s it.", 200},
+		{"denied resource", func(s string) *fault.Error { return fault.Denied("see", s).Suggest("") }, "Permission denied: you are not allowed to see %s.", 200},
+		{"limited", func(s string) *fault.Error { return fault.RateLimited(s, 0).WithRetry(fault.Retry{}) }, "Rate limited: %s accepts no more calls now.\nRetry: no.", 200},
+		{"late", func(s string) *fault.Error { return fault.Timeout(s, time.Second).Suggest("") }, "Timeout: %s did not finish within 1 s.", 200},
+		{"unavailable", func(s string) *fault.Error { return fault.Unavailable(s).Suggest("") }, "Service unavailable: %s is not available now.", 200},
+		{"field", func(s string) *fault.Error { return fault.Invalid(s, 1, "2") }, "Validation Error: Argument '%s' expected 2, but received 1.", 64},
+		{"example", func(s string) *fault.Error { return fault.Invalid("q", 1, "2", s) }, "Validation Error: Argument 'q' expected 2, but received 1. For example: '%s'.", 64},
+		{"permission", func(s string) *fault.Error { return fault.New("busy", "x").Needs(s) }, "Busy: x. Required permission: %s.", 200},
+		{"tool", func(s string) *fault.Error { return fault.New("busy", "x").Step("Go", s, nil) }, "Busy: x.\nNext: 1. Go: call %s {}.", 128},
+		{"reference", func(s string) *fault.Error { return fault.New("busy", "x").WithReference(s) }, "Busy: x.\nReference: %s", 200},
+		{"similar match", func(s string) *fault.Error {
+			return fault.FromData(fault.Data{Type: "busy", Message: "x", SimilarMatches: []string{s}})
+		}, "Busy: x. Did you mean '%s'?", 64},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			require.Equal(t, fmt.Sprintf(tc.text, clean), tc.fault(hostile).Error())
+			want := fmt.Sprintf(tc.text, cut(tc.runes))
+			if tc.name == "permission" {
+				want = strings.TrimSuffix(want, ".") // the dots of the cut are the end of its sentence
+			}
+			require.Equal(t, want, tc.fault(long).Error())
+			require.Equal(t, fmt.Sprintf(tc.text, "o'neil"), tc.fault("o'neil").Error())
+		})
+	}
+}
+
+func TestAllOfTheTextIsValid(t *testing.T) {
+	bad := "a\xff\xfeb"
+	e := fault.FromData(fault.Data{
+		Type: fault.Kind(bad), Message: bad, Suggestion: bad, SimilarMatches: []string{bad}, RequiredPermission: bad,
+		Retry: &fault.Retry{Reason: bad}, Details: map[string]any{bad: bad}, ReferenceID: bad,
+		RecoverySteps: []fault.Step{{Action: bad, Tool: bad, Parameters: map[string]any{bad: bad}, Options: []string{bad}, Description: bad}},
+	})
+	for _, e := range []*fault.Error{
+		e,
+		fault.New(fault.Kind(bad), bad).Suggest(bad).Needs(bad).Never(bad).With(bad, bad).WithReference(bad).
+			WithSteps(fault.Step{Action: bad, Tool: bad, Parameters: map[string]any{bad: bad}, Options: []string{bad}, Description: bad}),
+		fault.Violations(fault.Violation{Field: bad, Expected: bad, Received: bad, Suggestion: bad}, fault.Violation{}),
+	} {
+		require.True(t, utf8.ValidString(e.Error()), "%q", e.Error())
+		require.Contains(t, e.Error(), "a\uFFFD\uFFFDb")
+	}
+}
+
+func TestDurations(t *testing.T) {
+	for _, tc := range []struct {
+		d       time.Duration
+		limit   string // rounded to the nearest
+		waiting string // rounded up
+	}{
+		{1, "1 ms", "1 ms"},
+		{time.Microsecond, "1 ms", "1 ms"},
+		{250 * time.Millisecond, "250 ms", "250 ms"},
+		{300 * time.Millisecond, "300 ms", "300 ms"},
+		{1400 * time.Microsecond, "1 ms", "2 ms"},
+		{999_900 * time.Microsecond, "1 s", "1 s"},
+		{1500 * time.Millisecond, "1.5 s", "1.5 s"},
+		{1540 * time.Millisecond, "1.5 s", "1.6 s"},
+		{30 * time.Second, "30 s", "30 s"},
+		{30_100 * time.Millisecond, "30.1 s", "30.1 s"},
+		{119_940 * time.Millisecond, "119.9 s", "2 min"},
+		{119_960 * time.Millisecond, "2 min", "2 min"},
+		{2 * time.Minute, "2 min", "2 min"},
+		{120_400 * time.Millisecond, "2 min", "2 min 1 s"},
+		{5 * time.Minute, "5 min", "5 min"},
+		{5*time.Minute + 7*time.Second, "5 min 7 s", "5 min 7 s"},
+		{time.Hour - 100*time.Millisecond, "1 h", "1 h"},
+		{time.Hour + time.Second, "1 h", "1 h 1 min"},
+		{90 * time.Minute, "1 h 30 min", "1 h 30 min"},
+		{25 * time.Hour, "25 h", "25 h"},
+		{1<<63 - 1, "2562047 h 47 min", "876000 h"},
+	} {
+		t.Run(tc.d.String(), func(t *testing.T) {
+			require.Equal(t, "Timeout: x did not finish within "+tc.limit+".", fault.Timeout("x", tc.d).Suggest("").Error())
+			require.Equal(t, "Busy: x.\nRetry: yes, after "+tc.waiting+".", fault.New("busy", "x").After(tc.d).Error())
+		})
+	}
+	for _, d := range []time.Duration{0, -1, -time.Hour} {
+		require.Equal(t, "Timeout: x did not finish in time.", fault.Timeout("x", d).Suggest("").Error())
+	}
+	for seconds, want := range map[float64]string{1e-300: "1 ms", 0.3: "300 ms", 1e9: "277777 h 47 min", 1e300: "876000 h"} {
+		e := fault.New("busy", "x").WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: seconds})
+		require.Equal(t, "Busy: x.\nRetry: yes, after "+want+".", e.Error(), "%g", seconds)
+	}
+}
+
+func TestStepsText(t *testing.T) {
+	require.Empty(t, fault.StepsText(nil))
+	require.Equal(t, lines(`Next: 1. See it: call get {"id":7}.`, "      2. Done."),
+		fault.StepsText([]fault.Step{{Number: 5, Action: "See it", Tool: "get", Parameters: map[string]any{"id": 7}}, {Action: "Done"}}))
+	require.Equal(t, `Next: 1. See it: call get {"a":1,"f":"(a value that cannot be written as JSON)"}.`,
+		fault.StepsText([]fault.Step{{Action: "See it", Tool: "get", Parameters: map[string]any{"a": 1, "f": func() {}}}}))
+	require.Equal(t, `Next: 1. See it: call get {"a":"(a value that cannot be written as JSON)"}.`,
+		fault.StepsText([]fault.Step{{Action: "See it", Tool: "get", Parameters: map[string]any{"a": panicMarshaler{}}}}))
+}
+
+type panicMarshaler struct{}
+
+func (panicMarshaler) MarshalJSON() ([]byte, error) { panic("canary-4711") }

@@ -1,0 +1,177 @@
+package fault_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+)
+
+// everything is all that can be seen of a fault, also by the operator.
+func everything(t *testing.T, e *fault.Error) string {
+	t.Helper()
+	var log strings.Builder
+	slog.New(slog.NewJSONHandler(&log, bareLog)).Error("x", slog.Any("err", e))
+	slog.New(slog.NewTextHandler(&log, bareLog)).Error("x", slog.Any("err", e))
+	return strings.Join([]string{
+		e.Error(), e.Text(), e.Message(), string(mustJSON(t, e)), string(mustJSON(t, e.Data())),
+		fmt.Sprintf("%v %s %q %+v %#v %x", e, e, e, e, e, e), fmt.Sprintf("%+v", e.Data()), log.String(),
+	}, "\n")
+}
+
+func TestReceived(t *testing.T) {
+	type email string
+	type level int
+	type key []byte
+	type filter struct{ Q string }
+	long := strings.Repeat("é", 65)
+	seven := 7
+	for _, tc := range []struct {
+		name     string
+		received any
+		kept     any
+		words    string
+	}{
+		{"nil", nil, nil, "no value"},
+		{"nil pointer", (*int)(nil), nil, "no value"},
+		{"nil list", []any(nil), nil, "no value"},
+		{"nil object", map[string]any(nil), nil, "no value"},
+		{"nil bytes", []byte(nil), nil, "no value"},
+		{"text", "five", "five", "'five'"},
+		{"empty text", "", "", "''"},
+		{"blank text", " ", " ", "' '"},
+		{"text with a quotation mark", "o'neil", "o'neil", "'o'neil'"},
+		{"text of two lines", "a\nRetry: yes.", "a\nRetry: yes.", "'a Retry: yes.'"},
+		{"longest text", long[2:], long[2:], "'" + long[2:] + "'"},
+		{"too long a text", long, nil, "a text of 65 characters"},
+		{"huge text", strings.Repeat("a", 1<<20), nil, "a text of 1048576 characters"},
+		{"text with a secret", "password=hunter2secret", "password=[redacted]", "'password=[redacted]'"},
+		{"number", 5, 5.0, "5"},
+		{"fraction", -1.5, -1.5, "-1.5"},
+		{"large number", 1 << 60, json.Number("1152921504606846976"), "1152921504606846976"},
+		{"number of many digits", json.Number("1" + strings.Repeat("0", 100)), nil, "a number of 101 characters"},
+		{"boolean", true, true, "true"},
+		{"named text", email("a"), "a", "'a'"},
+		{"named number", level(3), 3.0, "3"},
+		{"pointer", &seven, 7.0, "7"},
+		{"list", []any{"a", 1}, nil, "a list"},
+		{"empty list", []string{}, nil, "a list"},
+		{"list of numbers", [2]int{1, 2}, nil, "a list"},
+		{"object", map[string]any{"a": 1}, nil, "an object"},
+		{"struct", filter{"x"}, nil, "an object"},
+		{"bytes", []byte(canary), nil, "binary data"},
+		{"named bytes", key(canary), nil, "binary data"},
+		{"pointer to bytes", &[]byte{1}, nil, "binary data"},
+		{"empty bytes", []byte{}, nil, "binary data"},
+		{"raw JSON text", json.RawMessage(`"five"`), "five", "'five'"},
+		{"raw JSON object", json.RawMessage(`{"a":1}`), nil, "an object"},
+		{"time", time.Date(2026, 7, 28, 0, 0, 0, 0, time.UTC), "2026-07-28T00:00:00Z", "'2026-07-28T00:00:00Z'"},
+		{"text marshaler", netip.MustParseAddr("2001:db8::1"), "2001:db8::1", "'2001:db8::1'"},
+		{"error", errors.New(canary), nil, "an object"},
+		{"function", func() {}, nil, "a value that cannot be shown"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := fault.Invalid("q", tc.received, "a colour")
+			d := e.Data()
+			require.Equal(t, "Validation Error: Argument 'q' expected a colour, but received "+tc.words+".", e.Error())
+			require.Equal(t, "q", d.Field)
+			require.Equal(t, "a colour", d.Expected)
+			require.Equal(t, tc.kept, d.Received)
+			require.Equal(t, []fault.Violation{{Field: "q", Expected: "a colour", Received: tc.kept}}, d.Violations)
+			require.NotContains(t, everything(t, e), canary)
+			require.NotContains(t, everything(t, e), "hunter2")
+			roundTrip(t, e)
+		})
+	}
+}
+
+func TestSecretsAreNotKept(t *testing.T) {
+	for _, field := range []string{"password", "Password", "apiToken", "api_key", "user.password", "accounts[1].client_secret"} {
+		for name, received := range map[string]any{
+			"text": canary, "empty text": "", "number": 4711471147, "boolean": true, "bytes": []byte(canary),
+			"long text": strings.Repeat(canary, 100), "list": []any{canary}, "object": map[string]any{"a": canary}, "marshaler": panicMarshaler{},
+		} {
+			t.Run(field+" "+name, func(t *testing.T) {
+				text := "Validation Error: Argument '" + field + "' expected 12 characters; the received value is not shown."
+				e := fault.Invalid(field, received, "12 characters")
+				require.Equal(t, text, e.Error())
+				several := fault.Violations(
+					fault.Violation{Field: field, Rule: "required", Expected: "12 characters", Received: received},
+					fault.Violation{Field: "q", Received: 1},
+				).Because(io.EOF)
+				for _, e := range []*fault.Error{e, several, fault.Join(e, several), e.Scrubbed()} {
+					for _, secret := range []string{canary, "47114711", "received\":", "Received:true"} {
+						require.NotContains(t, strings.ReplaceAll(everything(t, e), `"received":1}`, ""), secret)
+					}
+				}
+				require.Nil(t, e.Data().Received)
+				require.Nil(t, several.Data().Violations[0].Received)
+			})
+		}
+		t.Run(field+" missing", func(t *testing.T) {
+			e := fault.Invalid(field, nil, "12 characters")
+			require.Equal(t, "Validation Error: Argument '"+field+"' expected 12 characters, but received no value.", e.Error())
+		})
+	}
+}
+
+func TestViolations(t *testing.T) {
+	require.Same(t, fault.Generic(fault.KindValidation), fault.Violations())
+
+	one := fault.Violations(fault.Violation{Field: "q", Received: 1, Expected: "a text"})
+	require.Equal(t, fault.Invalid("q", 1, "a text").Data(), one.Data())
+
+	for _, tc := range []struct {
+		name string
+		v    fault.Violation
+		want string
+	}{
+		{"nothing", fault.Violation{}, "Argument '' is not valid, but received no value."},
+		{"required", fault.Violation{Field: "q", Rule: "required", Expected: "a text"}, "Argument 'q' is required: expected a text."},
+		{"required, and nothing more known", fault.Violation{Field: "q", Rule: "required"}, "Argument 'q' is required."},
+		{"required, but something came", fault.Violation{Field: "q", Rule: "required", Expected: "a text", Received: []any{}}, "Argument 'q' expected a text, but received a list."},
+		{"required secret", fault.Violation{Field: "password", Rule: "required", Expected: "a text"}, "Argument 'password' is required: expected a text."},
+		{"another rule", fault.Violation{Field: "q", Rule: "type", Expected: "a text"}, "Argument 'q' expected a text, but received no value."},
+		{"expectation of two lines", fault.Violation{Field: "q", Expected: " a\ntext ", Received: 1}, "Argument 'q' expected a text, but received 1."},
+		{"long expectation", fault.Violation{Field: "q", Expected: strings.Repeat("é ", 300) + "é", Received: 1}, "Argument 'q' expected " + strings.Repeat("é ", 300) + "é, but received 1."},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := fault.Violations(tc.v)
+			require.Equal(t, "Validation Error: "+tc.want, e.Error())
+			e = fault.Violations(tc.v, tc.v)
+			require.Equal(t, lines("Validation Error: 2 arguments are wrong.", "- "+tc.want, "- "+tc.want), e.Error())
+			roundTrip(t, e)
+		})
+	}
+
+	withHint := fault.Violation{Field: "a", Expected: "a text", Received: 1, Suggestion: "quote\nit"}
+	require.Equal(t, lines("Validation Error: Argument 'a' expected a text, but received 1.", "Suggestion: quote", "it."), fault.Violations(withHint).Error())
+	require.Equal(t, lines("Validation Error: 2 arguments are wrong.", "- Argument 'a' expected a text, but received 1. quote it.",
+		"- Argument 'a' expected a text, but received 1. quote it."), fault.Violations(withHint, withHint).Error())
+
+	for n, more := range map[int]string{10: "", 11: "\n- and 1 more.", 1000: "\n- and 990 more."} {
+		many := make([]fault.Violation, n)
+		want := fmt.Sprintf("Validation Error: %d arguments are wrong.", n)
+		for i := range many {
+			many[i] = fault.Violation{Field: fmt.Sprintf("items[%d]", i), Expected: "a text", Received: i}
+			if i < 10 {
+				want += fmt.Sprintf("\n- Argument 'items[%d]' expected a text, but received %d.", i, i)
+			}
+		}
+		e := fault.Violations(many...)
+		require.Equal(t, want+more, e.Error())
+		require.Len(t, e.Data().Violations, n, "the machine form has them all")
+		require.Equal(t, "items[9]", e.Data().Violations[9].Field)
+		require.Empty(t, e.Data().Field)
+		roundTrip(t, e)
+	}
+}
