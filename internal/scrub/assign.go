@@ -1,9 +1,6 @@
 package scrub
 
-import (
-	"encoding/base64"
-	"strings"
-)
+import "strings"
 
 // assigned is the span of the rule for assignments: s[from:to] is a name with its separator, in one of many notations,
 // and what is hidden is the value after it, if the name is a secret's and the value is not an ordinary word.
@@ -29,6 +26,9 @@ func assigned(s string, from, to int) (int, int) {
 	if before == "unexpected " || strings.HasSuffix(before, "illegal ") { // a parser's token
 		return 0, 0
 	}
+	if strings.HasSuffix(sep, "=") && strings.HasPrefix(s[to:], "{") { // PWD={...} of ODBC; after a colon it is an object, with names of its own
+		return to, min(len(s), to+indexOr(s[to:], "}", "\n")+1)
+	}
 	from, to = value(s, to)
 	if from == to || harmless(s[from:to], strings.HasSuffix(sep, "=")) {
 		return 0, 0
@@ -40,26 +40,8 @@ func assigned(s string, from, to int) (int, int) {
 	return from, to
 }
 
-var (
-	// queryNames are secrets as a parameter of a URL, and ordinary words elsewhere.
-	queryNames = set("key sig signature code sid session x-amz-signature x-goog-signature key-pair-id")
-	// weakNames need more than a colon and a blank to be taken for a name.
-	weakNames = set("auth pass pin otp jwt bearer")
-	// fileTypes end what is a file rather than a name, when a colon follows.
-	fileTypes = set("go py js ts jsx tsx mjs java kt rs rb c h cpp cs php sh sql txt md html css json yaml yml toml ini conf cfg env xml csv log pem crt pdf")
-	// noWords are no value at all.
-	noWords = set("nil null none undefined true false empty blank unset")
-	// plainWords begin what is said about a secret rather than being one: "token: invalid", "get secret: dial tcp ...",
-	// "use --token to log in", {"password": "must have 8 characters"}. A password that is one of them is not hidden.
-	plainWords = set(`is are was were be been must should shall can cannot can't could would will may might has have had needs need
-		not no none nil null undefined true false empty blank unset missing required optional invalid valid expired revoked
-		unknown unexpected expected wrong incorrect malformed unsupported unauthorized unauthenticated forbidden denied rejected
-		refused failed failure error too to and or of for from in on at as by with without if when
-		unable please see check got received context dial open read write lookup eof unexpected signature permission connection
-		connect timeout deadline json http https x509 tls net sql pq rpc parse parsing decode decoding validate exec string
-		str int integer number bool boolean object array list file flag option argument parameter value field bytes any type
-		default set provided given found length format example e.g only already exists does did do hidden masked omitted enabled disabled yes ok`)
-)
+// exported hides the value of a variable whatever its name.
+func exported(s string, _, to int) (int, int) { return value(s, to) }
 
 // value returns where the value is that starts at i: quoted, in brackets, or bare. The quotes stay.
 func value(s string, i int) (from, to int) {
@@ -75,7 +57,9 @@ func value(s string, i int) (from, to int) {
 	case strings.IndexByte("\"'`", rest[0]) >= 0:
 		return i + 1, quoted(s, i+1, rest[0], true)
 	case rest[0] == '[':
-		return i, min(len(s), i+indexOr(rest, "]", "\n")+1)
+		return i, max(bare(s, i), min(len(s), i+indexOr(rest, "]", "\n")+1))
+	case rest[0] == '(':
+		return i, max(bare(s, i), min(len(s), i+indexOr(rest, ")", "\n")+1))
 	}
 	return i, bare(s, i)
 }
@@ -153,7 +137,7 @@ func harmless(v string, assigned bool) bool {
 		return true
 	}
 	for _, article := range []string{"The ", "A ", "An ", "Your "} { // the description in a schema
-		if strings.HasPrefix(v, article) {
+		if !assigned && strings.HasPrefix(v, article) {
 			return true
 		}
 	}
@@ -170,33 +154,6 @@ func harmless(v string, assigned bool) bool {
 	return false
 }
 
-// notProse keeps "Bearer authentication": a token has more than the letters of one word.
-func notProse(s string, from, to int) (int, int) {
-	word := strings.TrimRight(s[from:to], ".-_/=")
-	if len(word) < 24 && strings.Trim(word[min(1, len(word)):], "abcdefghijklmnopqrstuvwxyz") == "" {
-		return 0, 0
-	}
-	return from, to
-}
-
-// basicAuth keeps "Basic English1": the credentials of the scheme decode to text with a colon.
-func basicAuth(s string, from, to int) (int, int) {
-	word := strings.TrimRight(s[from:to], "=")
-	raw, _ := base64.RawStdEncoding.DecodeString(word[:len(word)/4*4])
-	if strings.IndexByte(string(raw), ':') >= 0 || len(word) < to-from || len(word) >= 24 {
-		return from, to
-	}
-	return 0, 0
-}
-
-// userInfo keeps ssh://git@host, where a user alone says nothing.
-func userInfo(s string, from, to int) (int, int) {
-	if to-from < 16 && strings.Trim(s[from:to], "abcdefghijklmnopqrstuvwxyz-_") == "" {
-		return 0, 0
-	}
-	return from, to
-}
-
 // indexOr returns the position of a in s, or else that of b, or else the length of s.
 func indexOr(s, a, b string) int {
 	if i := strings.Index(s, b); i >= 0 {
@@ -206,12 +163,4 @@ func indexOr(s, a, b string) int {
 		return i
 	}
 	return len(s)
-}
-
-func set(words string) map[string]bool {
-	m := make(map[string]bool)
-	for _, w := range strings.Fields(words) {
-		m[w] = true
-	}
-	return m
 }

@@ -12,12 +12,14 @@
 // It errs towards hiding where a shape is plain (a key's prefix, /etc), and towards leaving where ordinary prose looks
 // alike (/users, "select a file from the list"), because its texts are read by a model that has to act on them.
 //
-// How it works: one pass over the bytes finds which rules have a trigger in the text ([rules] is the table, a row each);
-// most texts have none and are done. The expressions of the others run in the order of the table. RE2 has no backtracking,
-// so that hostile text costs no more than ordinary text of its length, and the length is bounded.
+// How it works: one pass over the bytes finds which rules have a trigger in the text ([rules] is the table, a row each).
+// Most texts have none and are done. For the others those rules' expressions run, over the same text, and what any of
+// them finds is hidden. RE2 has no backtracking, so that a hostile text costs no more than another one with all the
+// triggers, and the length is bounded.
 package scrub
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -25,7 +27,7 @@ import (
 const (
 	// maxLen bounds what is looked at and what is returned. An error that fills 64 KiB is not read to its end.
 	maxLen = 64 << 10
-	// margin is looked at beyond the cut, so that a secret that lies across the cut is still seen whole.
+	// margin is what is looked at beyond the cut, and dropped.
 	margin = 4 << 10
 	// maxPasses bounds the search for a text that no rule changes. Two are usual: one hides, one finds nothing.
 	maxPasses = 6
@@ -45,8 +47,8 @@ var placeholders = []string{redacted, path, address, sql, stack, cutMark}
 // Text returns s with everything replaced that should not leave the process. It returns s itself when there is nothing
 // to hide, is idempotent, and may be called concurrently. Valid UTF-8 stays valid, and broken bytes stay where they are.
 //
-// A text longer than 64 KiB is cut: its beginning is kept, scrubbed, and [cut] stands for the rest. The beginning ends
-// a margin before the last byte that was looked at, so no secret of up to 2 KiB is left there in half.
+// A text longer than 64 KiB is cut: its beginning is kept, about 60 KiB of it, and [cut] stands for the rest. It is looked
+// at for some way beyond the cut, so that a secret that lies across it is seen whole, and none is left in half.
 func Text(s string) string {
 	// Running until nothing changes is what makes the result idempotent: hiding one thing may complete the shape of another.
 	for range maxPasses {
@@ -59,16 +61,22 @@ func Text(s string) string {
 	return redacted // built to defeat the rules; nobody will miss it
 }
 
+// pass hides what it finds in s, and cuts it when it is too long.
 func pass(s string) string {
 	if len(s) <= maxLen {
 		return hide(s)
 	}
 	seen := s[:min(len(s), maxLen+margin)]
 	t := hide(seen)
-	if len(seen) < len(s) && !strings.HasSuffix(t, "]") { // what ends in a placeholder has been recognised to its end
+	if len(seen) < len(s) && !endsHidden(t) {
 		t = shorten(t, len(t)-margin)
 	}
-	return shorten(t, maxLen-margin) + " " + cutMark // short enough to grow a little in the next pass
+	return shorten(t, maxLen-margin) + " " + cutMark // leaves room to grow in the next pass
+}
+
+// endsHidden reports that what lies across the end of the text that was looked at has been recognised.
+func endsHidden(s string) bool {
+	return slices.ContainsFunc(placeholders, func(p string) bool { return strings.HasSuffix(s, p) })
 }
 
 // shorten returns at most n bytes of s, and cuts neither a rune nor a placeholder in two.

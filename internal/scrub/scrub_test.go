@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -85,5 +88,143 @@ func TestTextHidesSecrets(t *testing.T) {
 			}
 			require.Equal(t, got, Text(got), "idempotent")
 		})
+	}
+}
+
+func TestTextOfAnySizeIsBounded(t *testing.T) {
+	for name, unit := range map[string]string{
+		"one letter": "a", "words": "some words and ", "grows": "~/a ", "broken": "\xff\x80", "wide": "日本", "brackets": "[[", "pem": "-----BEGIN PRIVATE " + "KEY-----\nabc",
+		"secrets": "password=hunter2 /etc/x 10.0.0.1 SELECT a FROM b; ", "placeholders": "[redacted] [path] ",
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, size := range []int{maxLen, maxLen + 1, 10 << 20} {
+				text := strings.Repeat(unit, size/len(unit)+1)[:size]
+				start := time.Now()
+				got := Text(text)
+				require.Less(t, time.Since(start), 5*time.Second) // far above what it takes, for the sake of slow machines
+				require.LessOrEqual(t, len(got), maxLen)
+				require.LessOrEqual(t, passes(text), 3)
+				require.Equal(t, 1, passes(got), "idempotent")
+				if size > maxLen && unit[0] < 0x80 {
+					require.Contains(t, got, cutMark)
+				}
+			}
+		})
+	}
+}
+
+// A secret that lies across one of the places where a long text is cut must not be left there in half.
+func TestTextCutsNoSecretInHalf(t *testing.T) {
+	for _, c := range canaries {
+		for _, at := range []int{maxLen - margin, maxLen + margin} {
+			before := at - strings.Index(c.text, c.secret) - len(c.secret)*2/3
+			text := strings.Repeat("lorem ", at/6+1)[:before-1] + " " + c.text + strings.Repeat(" ipsum", 2*margin)
+			require.NotContains(t, Text(text), c.secret[:len(c.secret)/2+1], "%q across %d", c.text, at)
+		}
+	}
+}
+
+func TestTextNeedsFewPasses(t *testing.T) {
+	var all []string
+	for _, c := range readSecrets(t) {
+		all = append(all, c.text)
+	}
+	all = append(all, fragments...)
+	for i, text := range all {
+		require.LessOrEqual(t, passes(text), 3, text)
+		for j := 1; j < len(all); j += 17 {
+			both := text + " " + all[(i+j)%len(all)]
+			require.LessOrEqual(t, passes(both), 4, both)
+		}
+	}
+}
+
+func TestTextAllocatesNothingForOrdinaryText(t *testing.T) {
+	require.Zero(t, testing.AllocsPerRun(100, func() { Text(clean190) }))
+	require.Zero(t, triggers.scan(clean190))
+	near := "use --token to log in; the /users route; select a file from the list"
+	require.NotZero(t, triggers.scan(near))
+	require.Equal(t, near, Text(near))
+}
+
+func TestTextIsSafeForConcurrentUse(t *testing.T) {
+	var wg sync.WaitGroup
+	for _, c := range readSecrets(t) {
+		wg.Go(func() {
+			for _, gone := range c.gone {
+				assert.NotContains(t, Text(c.text), gone)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestSecretName(t *testing.T) {
+	for _, name := range strings.Fields(`
+		password Password PASSWORD passwd pwd pass passphrase passcode db_password dbPassword dbpassword user.password user[password]
+		PGPASSWORD MYSQL_ROOT_PASSWORD password2 password_confirmation new-password passwordHash oldPwd db_pass smtpPass
+		secret clientSecret client_secret SECRET_KEY_BASE secret_id my-secrets topSecret
+		token accessToken access_token refresh-token idToken GITHUB_TOKEN csrfToken authToken apitoken X-Auth-Token access_tokens
+		apiKey APIKey api_key API-KEY apikey x-api-key OPENAI_API_KEY accessKey access_key_id AWS_SECRET_ACCESS_KEY secretAccessKey
+		privateKey private_key PRIVATE-KEY ssh_key signingKey encryption_key AccountKey SharedAccessKey masterKey licenseKey
+		credential credentials aws.credentials creds auth Auth http.auth authorization Authorization Proxy-Authorization
+		bearer jwt cookie Set-Cookie cookies pin pinCode user_pin ssn SSN social_security_number cvv cardNumber otp
+		dsn DATABASE_URL databaseUrl db_uri redis_url connectionString connection_string items[0].token`) {
+		require.True(t, SecretName(name), name)
+		require.NotContains(t, Text(name+"=hunter2x"), "hunter2x", "no trigger for %s", name)
+	}
+	for _, name := range strings.Fields(`
+		name id user username email city quantity key keys value code query url path
+		token_count tokenCount max_tokens maxTokens tokens total_tokens prompt_tokens token_limit token_type tokenType tokenizer
+		page_token nextPageToken progressToken cancellationToken eos_token_id
+		author authors authority authored coauthor authentic auth_type authMethod auth_enabled oauth
+		keyboard primary_key foreignKey sort_key public_key cache_key idempotency_key partitionKey keyword monkey key_count
+		passenger passengers passage compass bypass boarding_pass_id passes passed password_length min_password_length passwordPolicy
+		has_password isSecret use_auth require_token secretary secret_name password_required password_expires_at
+		pinned pinterest spin pin_board pineapple opinion lessons session mission assn
+		creditor credit incredible accreditation cookieless cvs dsns`) {
+		require.False(t, SecretName(name), name)
+		require.Equal(t, name+"=hunter2x", Text(name+"=hunter2x"))
+	}
+	require.False(t, SecretName(""))
+	require.False(t, SecretName("___"))
+	require.False(t, SecretName("\xff密码"))
+	require.False(t, SecretName(strings.Repeat("a", 1<<20)))
+}
+
+func TestRulesHaveNamesAndTriggers(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, r := range rules {
+		require.False(t, seen[r.name], r.name)
+		seen[r.name] = true
+		require.NotEmpty(t, r.on, r.name)
+		require.Contains(t, placeholders, r.hide, r.name)
+		for _, on := range r.on {
+			require.NotZero(t, triggers.scan("x "+on+" ")|triggers.scan("\n"+on), "%s: %q", r.name, on)
+		}
+	}
+}
+
+// A trigger that misses what its expression would find is a hole that no other test sees.
+func TestTriggersWakeTheirRules(t *testing.T) {
+	var texts []string
+	for _, c := range readSecrets(t) {
+		texts = append(texts, c.text, strings.ToUpper(c.text), strings.ToLower(c.text))
+	}
+	for _, text := range readClean(t) {
+		texts = append(texts, text)
+	}
+	used := make(map[string]bool)
+	for _, text := range texts {
+		awake := triggers.scan(text)
+		for i := range rules {
+			if found := rules[i].find(nil, text); len(found) > 0 {
+				require.NotZero(t, awake>>i&1, "%s sleeps at %q", rules[i].name, text)
+				used[rules[i].name] = true
+			}
+		}
+	}
+	for _, r := range rules {
+		require.True(t, used[r.name], "no case in testdata/secrets.txt for %q", r.name)
 	}
 }

@@ -2,31 +2,36 @@ package scrub
 
 import "strings"
 
-// The two shapes of a statement. Upper-case keywords are hardly ever prose; in other cases it takes more: a list of
-// columns, an operator, a type. "Select a file from the list" and "drop table reservations" have neither.
+// The two shapes of a statement, in which a blank stands for any white space. Upper-case keywords are hardly ever prose;
+// in other cases it takes more: a list of columns, an operator, a type. "Select a file from the list" and
+// "drop table reservations" have neither.
 const (
-	ws    = `(?:\s|\\[nrt])+` // also the escapes of a text inside JSON
-	ident = "[\\w.$\"`\\[\\]]+"
-	item  = "[\\w.*\"`]+(?:\\([^()]*\\))?(?:" + ws + "as" + ws + "\\w+)?"
+	upperSQL = `\b(?:SELECT (?:\*|\d|[\w.]+\()|SELECT [^;]*? FROM ` +
+		`|(?:INSERT(?: IGNORE)?|REPLACE|MERGE) INTO ` +
+		`|UPDATE (?:ONLY )?` + table + `(?:(?:AS )?\w+ )?SET ` +
+		`|DELETE FROM ` +
+		`|(?:CREATE|ALTER|DROP|TRUNCATE) (?:[A-Z]+ )*(?:TABLE|VIEW|INDEX|DATABASE|SCHEMA|USER|ROLE|TRIGGER|FUNCTION|PROCEDURE|SEQUENCE) ` +
+		`|WITH (?:RECURSIVE )?\w+ (?:\([^)]*\) )?AS \()`
 
-	upperSQL = `\b(?:SELECT` + ws + `(?:\*|\d|[\w.]+\()|SELECT` + ws + `[^;]*?` + ws + `FROM` + ws +
-		`|(?:INSERT(?:` + ws + `IGNORE)?|REPLACE|MERGE)` + ws + `INTO` + ws +
-		`|UPDATE` + ws + `(?:ONLY` + ws + `)?` + ident + ws + `(?:(?:AS` + ws + `)?\w+` + ws + `)?SET` + ws +
-		`|DELETE` + ws + `FROM` + ws +
-		`|(?:CREATE|ALTER|DROP|TRUNCATE)` + ws + `(?:[A-Z]+` + ws + `)*(?:TABLE|VIEW|INDEX|DATABASE|SCHEMA|USER|ROLE|TRIGGER|FUNCTION|PROCEDURE|SEQUENCE)` + ws +
-		`|WITH` + ws + `(?:RECURSIVE` + ws + `)?\w+` + ws + `(?:\([^)]*\)` + ws + `)?AS` + ws + `\()`
+	anySQL = `(?im)\b(?:select (?:distinct )?(?:\*|` + column + `(?:\s*,\s*` + column + `)+|\w+\([^()]*\)|\w+\.[\w*]+) from ` + ident +
+		`(?:\s*$|\s*[;,)"'\x60]|:\x20|(?: (?:as )?\w+)? (?:where|join|inner|left|right|full|cross|order|group|having|limit|offset|union|for)\b)` +
+		`|(?:select ` + column + ` from|delete from) ` + table + `(?:(?:as )?\w+ )?where ` + condition +
+		`|(?:insert|replace|merge) into ` + ident + `\s*(?:\([^()]*\)\s*)?(?:values\s*\(|select\s)` +
+		`|update ` + table + `(?:(?:as )?\w+ )?set [\w."]+\s*=` +
+		`|create table (?:if not exists )?` + ident + `\s*\(\s*` + table + `(?:\w*int|integer|\w*serial|\w*char|text|uuid|timestamp|date|bool|numeric|decimal|json)` +
+		`|alter table ` + table + `(?:add|drop|modify|rename|alter) (?:column|constraint|index|to|primary|foreign)\b` +
+		`|drop (?:table|view|index|database|schema) if exists ` + ident + `)`
 
-	anySQL = `(?im)\b(?:select` + ws + `(?:distinct` + ws + `)?(?:\*|` + item + `(?:\s*,\s*` + item + `)+|\w+\([^()]*\)|\w+\.[\w*]+)` + ws + `from` + ws + ident +
-		`(?:\s*$|\s*[;,)"'` + "`" + `]|: |(?:` + ws + `(?:as` + ws + `)?\w+)?` + ws + `(?:where|join|inner|left|right|full|cross|order|group|having|limit|offset|union|for)\b)` +
-		`|select` + ws + item + ws + `from` + ws + ident + ws + `(?:(?:as` + ws + `)?\w+` + ws + `)?where` + ws + condition +
-		`|(?:insert|replace|merge)` + ws + `into` + ws + ident + `\s*(?:\([^()]*\)\s*)?(?:values\s*\(|select\s)` +
-		`|update` + ws + ident + ws + `(?:(?:as` + ws + `)?\w+` + ws + `)?set` + ws + `[\w."]+\s*=` +
-		`|delete` + ws + `from` + ws + ident + ws + `(?:(?:as` + ws + `)?\w+` + ws + `)?where` + ws + condition +
-		`|create` + ws + `table` + ws + `(?:if` + ws + `not` + ws + `exists` + ws + `)?` + ident + `\s*\(\s*` + ident + ws + `(?:\w*int|integer|\w*serial|\w*char|text|uuid|timestamp|date|bool|numeric|decimal|json)` +
-		`|alter` + ws + `table` + ws + ident + ws + `(?:add|drop|modify|rename|alter)` + ws + `(?:column|constraint|index|to|primary|foreign)\b` +
-		`|drop` + ws + `(?:table|view|index|database|schema)` + ws + `if` + ws + `exists` + ws + ident + `)`
-	condition = `(?:not` + ws + `)?[\w."]+\s*(?:[=<>!]|` + ws + `(?:not` + ws + `)?(?:in\s*\(|(?:like|ilike|between)\s|is` + ws + `(?:not` + ws + `)?null\b))`
+	ident     = `[\w.$"\x60\[\]]+`
+	table     = ident + ` `
+	column    = `[\w.*"\x60]+(?:\([^()]*\))?(?: as \w+)?`
+	condition = `(?:not )?[\w."]+\s*(?:[=<>!]| (?:not )?(?:in\s*\(|(?:like|ilike|between)\s|is (?:not )?null\b))`
 )
+
+// ws is white space, also as it is written in a text inside of JSON.
+const ws = `(?:\s|\\[nrt])+`
+
+func spaced(expr string) string { return strings.ReplaceAll(expr, " ", ws) }
 
 // statement moves the end of a match to the end of the statement: to a semicolon, a blank line, an unbalanced
 // parenthesis, the quote that was open before it, or the colon of the error that is wrapped around it. What stands in

@@ -1,10 +1,42 @@
 package scrub
 
-import "strings"
+import (
+	"encoding/base64"
+	"strings"
+)
 
-// privateSchemes are the ones of databases, queues and directories.
-var privateSchemes = set(`postgres postgresql mysql mysqlx mariadb mongodb redis rediss valkey valkeys amqp amqps jdbc sqlserver mssql oracle
-	clickhouse cockroachdb cassandra neo4j bolt nats kafka ldap ldaps smtp smtps memcached couchbase snowflake`)
+// These are the second looks of rules whose expression alone would hide too much or too little.
+
+// bearer hides the token behind the word and keeps "Bearer authentication": a token has more than the letters of one word.
+func bearer(s string, _, from int) (int, int) {
+	to := from
+	for to < len(s) && (isNamed(s[to]) || strings.IndexByte("~+/=", s[to]) >= 0) {
+		to++
+	}
+	word := strings.TrimRight(s[from:to], ".-_/=")
+	if len(word) < 2 || len(word) < 24 && strings.Trim(word[1:], "abcdefghijklmnopqrstuvwxyz") == "" {
+		return 0, 0
+	}
+	return from, to
+}
+
+// basicAuth keeps "Basic English1": the credentials of the scheme decode to text with a colon.
+func basicAuth(s string, from, to int) (int, int) {
+	word := strings.TrimRight(s[from:to], "=")
+	raw, _ := base64.RawStdEncoding.DecodeString(word[:len(word)/4*4])
+	if strings.IndexByte(string(raw), ':') >= 0 || len(word) < to-from || len(word) >= 24 {
+		return from, to
+	}
+	return 0, 0
+}
+
+// userInfo keeps ssh://git@host, where a user alone says nothing.
+func userInfo(s string, from, to int) (int, int) {
+	if to-from < 16 && strings.Trim(s[from:to], "abcdefghijklmnopqrstuvwxyz-_") == "" {
+		return 0, 0
+	}
+	return from, to
+}
 
 // connectionURL hides the rest of a URL, s[from:to] being its beginning, up to white space or a quotation mark.
 func connectionURL(s string, from, to int) (int, int) {
@@ -35,8 +67,6 @@ func notRoute(s string, from, to int) (int, int) {
 	}
 	return from, to
 }
-
-var routeRoots = set("api rest graphql oauth oauth2 rpc mcp properties definitions $defs items paths components")
 
 // number reports a number as an index or an ID has it: no year, and no leading zero as in the names of files.
 func number(s string) bool {
