@@ -57,7 +57,7 @@ func floorOf(path string) int {
 		return 1
 	case name == "fault", slices.Contains([]string{"internal/scrub", "internal/near", "internal/safe"}, name):
 		return lowest(name)
-	case strings.HasPrefix(name, "examples/"), strings.HasPrefix(name, "internal/"):
+	case strings.HasPrefix(name, "examples"), strings.HasPrefix(name, "internal/"):
 		return 4
 	default:
 		return 2
@@ -74,6 +74,7 @@ func lowest(name string) int {
 
 // rooms returns the names of the packages on floor 2.
 func rooms(t *testing.T) []string {
+	t.Helper()
 	var names []string
 	for _, p := range list(t, "./...") {
 		if floorOf(p.ImportPath) == 2 {

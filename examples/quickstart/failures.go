@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+)
+
+// What no caller may ever see. All of it is invented.
+const (
+	databaseURL = "postgres://shop:tr0ub4dor@10.1.2.3:5432/shop"
+	ratesURL    = "http://127.0.0.1:1/rates?api_key=key-3f9a1c77" // nobody listens on port 1
+	mailToken   = "mail-token-81d2e6"
+	termsFile   = "/srv/shop/private/terms.md"
+	cardQuery   = "SELECT name FROM customers WHERE card = '4111111111111111'"
+)
+
+// private is what the answers are searched for.
+var private = []string{"tr0ub4dor", "10.1.2.3", "key-3f9a1c77", mailToken, "/srv/shop", "4111111111111111"}
+
+// A failure is one way in which a call can fail.
+type failure struct {
+	what string // in a few words
+	call call   // how to provoke it
+}
+
+// failures are all of them, in the order in which they are shown.
+var failures = []failure{
+	{"a secret in an error", tool("list_orders", nil)},
+	{"a query in a wrapped error", tool("find_customer", nil)},
+	{"a path in an error", resource("shop://terms")},
+	{"a connection refused", tool("convert_price", nil)},
+	{"a timeout", tool("sales_report", nil)},
+	{"a panic", tool("get_invoice", nil)},
+	{"a panic with a secret in it", prompt("thank_you")},
+	{"no result and no error", tool("cancel_order", nil)},
+	{"an error that is a nil pointer", tool("ship_order", nil)},
+	{"a number that JSON cannot hold", tool("average_rating", nil)},
+	{"not found, with a near name", tool("get_product", map[string]any{"name": "teapto"})},
+	{"permission denied", tool("refund_order", nil)},
+	{"rate limited", resource("shop://reviews")},
+	{"wrong arguments", tool("place_order", map[string]any{"product": "teapot", "quantity": "five"})},
+}
+
+// addFailures adds the handlers. Most of them know nothing of mcpchain: they fail
+// as handlers fail every day.
+func addFailures(server *mcp.Server) {
+	mcp.AddTool(server, &mcp.Tool{Name: "list_orders"}, listOrders)
+	mcp.AddTool(server, &mcp.Tool{Name: "find_customer"}, findCustomer)
+	mcp.AddTool(server, &mcp.Tool{Name: "convert_price"}, convertPrice)
+	mcp.AddTool(server, &mcp.Tool{Name: "sales_report"}, salesReport)
+	mcp.AddTool(server, &mcp.Tool{Name: "get_invoice"}, getInvoice)
+	mcp.AddTool(server, &mcp.Tool{Name: "get_product"}, getProduct)
+	mcp.AddTool(server, &mcp.Tool{Name: "place_order"}, placeOrder)
+
+	anything := map[string]any{"type": "object"} // a raw handler brings its own schema
+	server.AddTool(&mcp.Tool{Name: "cancel_order", InputSchema: anything}, cancelOrder)
+	server.AddTool(&mcp.Tool{Name: "ship_order", InputSchema: anything}, shipOrder)
+	server.AddTool(&mcp.Tool{Name: "average_rating", InputSchema: anything}, averageRating)
+	server.AddTool(&mcp.Tool{Name: "refund_order", InputSchema: anything}, refundOrder)
+
+	server.AddResource(&mcp.Resource{Name: "terms", URI: "shop://terms"}, readTerms)
+	server.AddResource(&mcp.Resource{Name: "reviews", URI: "shop://reviews"}, readReviews)
+	server.AddPrompt(&mcp.Prompt{Name: "thank_you"}, thankYou)
+}
+
+type none struct{} // the arguments of a tool that has none
+
+func listOrders(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
+	return nil, nil, errors.New("connect to " + databaseURL + ": too many clients")
+}
+
+func findCustomer(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
+	return nil, nil, fmt.Errorf("%s: %w", cardQuery, sql.ErrNoRows)
+}
+
+func readTerms(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	text, err := os.ReadFile(termsFile)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "shop://terms", Text: string(text)}}}, nil
+}
+
+func convertPrice(ctx context.Context, _ *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, any, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, ratesURL, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, nil, err // holds the whole URL
+	}
+	return nil, nil, res.Body.Close()
+}
+
+func salesReport(ctx context.Context, _ *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, any, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	<-ctx.Done() // a slow query
+	return nil, nil, fmt.Errorf("sales report from %s: %w", databaseURL, ctx.Err())
+}
+
+func getInvoice(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
+	invoices := map[string]*struct{ Total int }{}
+	return nil, invoices["2026-0042"].Total, nil // nobody checked whether there is one
+}
+
+func thankYou(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	panic("the mail server rejected " + mailToken)
+}
+
+func cancelOrder(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return nil, nil // easily written, and the SDK cannot send it
+}
+
+type shippingError struct{ carrier string }
+
+func (e *shippingError) Error() string { return "no answer from " + e.carrier }
+
+func shipOrder(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	var err *shippingError // nil, but not a nil error once it is returned
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "shipped"}}}, err
+}
+
+func averageRating(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	average := math.NaN() // what 0.0/0.0 gives when there are no ratings
+	return &mcp.CallToolResult{StructuredContent: map[string]any{"average": average}}, nil
+}
+
+// The next three say on purpose what the caller may know.
+
+func getProduct(_ context.Context, _ *mcp.CallToolRequest, in struct {
+	Name string `json:"name"`
+},
+) (*mcp.CallToolResult, any, error) {
+	return nil, nil, fault.NotFound("product", in.Name, "teapot", "teacup", "kettle")
+}
+
+func refundOrder(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return nil, fault.Denied("refund", "order 42").Needs("orders:refund")
+}
+
+func readReviews(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	return nil, fault.RateLimited("the review service", 30*time.Second)
+}
+
+// placeOrder is never reached: the SDK checks the arguments first.
+func placeOrder(_ context.Context, _ *mcp.CallToolRequest, in struct {
+	Product  string `json:"product"`
+	Quantity int    `json:"quantity"`
+},
+) (*mcp.CallToolResult, any, error) {
+	return nil, in, nil
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain"
+)
+
+// newServer returns the server of a shop in which everything fails.
+func newServer(logger *slog.Logger, wrap bool) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
+	addFailures(server)
+
+	if wrap {
+		// ------------------------------------------------------------------
+		// This line is all there is between "without" and "with":
+
+		server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger}))
+
+		// ------------------------------------------------------------------
+	}
+	return server
+}
+
+// serve runs the server in this process until its standard input ends.
+func serve(transport string, wrap bool) error {
+	// Standard output belongs to the stdio transport, so the log goes to standard error.
+	server := newServer(slog.New(slog.NewTextHandler(os.Stderr, nil)), wrap)
+	switch transport {
+	case "stdio":
+		return server.Run(context.Background(), &mcp.StdioTransport{})
+	case "http":
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		fmt.Println("http://" + listener.Addr().String()) // tells the client where
+		handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+		ended := make(chan error, 2)
+		go func() { ended <- http.Serve(listener, handler) }()
+		go func() {
+			// Whoever started this process holds the other end: nothing is left behind.
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			ended <- nil
+		}()
+		return <-ended
+	default:
+		return fmt.Errorf("-serve %s: there are stdio and http", transport)
+	}
+}
