@@ -19,7 +19,6 @@ package correlate
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -61,8 +60,7 @@ func New(opts *Options) mcp.Middleware {
 	}
 	r := &room{
 		logger:   o.Logger,
-		level:    o.Level,
-		settings: &middleware.Settings{Records: true, Logger: o.Logger, NewID: o.NewID},
+		settings: &middleware.Settings{Records: true, Logger: o.Logger, NewID: o.NewID, Level: o.Level},
 	}
 	level := o.Level
 	if level == nil {
@@ -74,21 +72,16 @@ func New(opts *Options) mcp.Middleware {
 
 type room struct {
 	logger   *slog.Logger // nil for the default one
-	level    func(Outcome) slog.Level
-	success  slog.Level // the lowest at which a success is recorded
+	success  slog.Level   // the lowest at which a success is recorded
 	settings *middleware.Settings
 }
-
-// epoch makes time.Since read the monotonic clock only, which costs half of
-// time.Now. The clock must be read before it is known whether the call fails.
-var epoch = time.Now()
 
 func (r *room) call(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
 	method := call.Method()
 	if call.Quiet() || !call.Establish(r.settings) || call.Notification() || method == middleware.MethodListen {
 		return next(ctx, method, req)
 	}
-	start := time.Since(epoch)
+	call.Begin() // it must be read before it is known whether the call fails
 	returned := false
 	defer func() {
 		if returned {
@@ -97,7 +90,7 @@ func (r *room) call(ctx context.Context, call *middleware.Call, req mcp.Request,
 		// A panic passes, or a runtime.Goexit: record it and let it go on. The stack
 		// of a panic that is raised again here is still whole.
 		p := recover()
-		record := middleware.Record{Err: errGoexit, Duration: time.Since(epoch) - start, Level: r.level}
+		record := middleware.Record{Err: errGoexit}
 		if p != nil {
 			record.Err = call.Recovered(p, 1)
 		}
@@ -108,14 +101,11 @@ func (r *room) call(ctx context.Context, call *middleware.Call, req mcp.Request,
 	}()
 	res, err = next(ctx, method, req)
 	returned = true
-	failed := call.Failure(res, err) != nil
-	if !failed && !r.records(ctx) {
-		return res, nil
-	}
-	record := middleware.Record{Result: res, Err: err, Duration: time.Since(epoch) - start, Level: r.level}
-	if failed {
+	record := middleware.Record{Result: res, Err: err}
+	switch failure := call.Failure(res, err); {
+	case failure != nil && failure.Err() != nil:
 		call.Log(r.logger, record)
-	} else {
+	case failure != nil, r.records(ctx): // the result may yet turn out to be one that cannot be sent
 		call.LogAtEnd(record)
 	}
 	return res, err
@@ -146,5 +136,5 @@ func Logger(ctx context.Context) *slog.Logger {
 	if call == nil {
 		return slog.Default()
 	}
-	return call.Logger().With(Key, call.ID())
+	return call.Logger().With(slog.String(Key, call.ID()))
 }

@@ -21,8 +21,9 @@ import (
 // middlewares, to have those outside. A tool that is added again gets the new
 // middlewares instead of the old ones.
 func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out], mw ...Middleware) {
-	mcp.AddTool(s, t, h)
+	// In this order, so that the tool cannot be called without its middlewares.
 	toolsOf(s).set(t.Name, Chain(mw...))
+	mcp.AddTool(s, t, h)
 }
 
 // toolChains is a receiving middleware of one server that leads the calls of each

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // A Call is one call of a method, from the first mcpchain middleware that it
@@ -24,7 +26,8 @@ type Call struct {
 	setup   atomic.Pointer[setup]
 	guarded atomic.Bool
 	pending atomic.Bool // there is a record of a success to be written at the end
-	quiet   bool        // a lookup of ours, of which nothing is recorded
+	began   atomic.Int64
+	quiet   bool // a lookup of ours, of which nothing is recorded
 
 	mu   sync.Mutex
 	cold *cold // what most calls never need, apart so that a Call is small
@@ -78,6 +81,9 @@ func Wrap(run func(ctx context.Context, call *Call, req mcp.Request, next Handle
 		var self Handler
 		self = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			outer := FromContext(ctx)
+			if outer != nil && !sameSession(outer.req, req) {
+				outer = nil // this server was connected with the context of a call of another one
+			}
 			if outer != nil && outer.method == method {
 				return run(ctx, outer, req, next)
 			}
@@ -96,6 +102,16 @@ func Wrap(run func(ctx context.Context, call *Call, req mcp.Request, next Handle
 		}
 		return self
 	}
+}
+
+// sameSession reports whether two requests may belong to one call. One without a
+// session, which somebody made by hand, belongs to any.
+func sameSession(a, b mcp.Request) bool {
+	if a == b || nilRequest(a) || nilRequest(b) {
+		return true
+	}
+	sa, sb := a.GetSession(), b.GetSession()
+	return sa == sb || safe.Nil(sa) || safe.Nil(sb)
 }
 
 // Method returns the method that is called.
@@ -131,11 +147,22 @@ func (c *Call) makeID(cold *cold) string {
 		return cold.parent.ID() + cold.suffix
 	}
 	if s := c.setup.Load(); s != nil && s.newID != nil {
-		if id := s.newID(); id != "" {
+		if id := ownID(s.newID); id != "" {
 			return id
 		}
 	}
 	return uuid.Must(uuid.NewV7()).String()
+}
+
+// ownID guards a user's source of IDs: without an ID nothing could be recorded.
+func ownID(newID func() string) (id string) {
+	defer func() {
+		if p := recover(); p != nil {
+			report("a call got a UUID for its ID", p)
+			id = ""
+		}
+	}()
+	return newID()
 }
 
 // Below returns a Call of its own below c, for one part of the work that c does,

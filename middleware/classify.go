@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/safe"
@@ -51,6 +52,7 @@ const (
 type finding struct {
 	origin origin
 	fault  *fault.Error
+	own    bool           // the fault is the error's own, and so is its cause
 	wire   *jsonrpc.Error // a deliberate protocol error, sent as it is
 	panic  *PanicError
 }
@@ -80,7 +82,7 @@ func Classify(err error, rules ...Rule) *fault.Error {
 	switch {
 	case f.wire != nil:
 		return wireFault(f.wire)
-	case errors.Is(err, f.fault): // the fault is the error's own
+	case f.own:
 		return f.fault
 	default:
 		return f.fault.Because(err)
@@ -97,6 +99,9 @@ func classify(err error, rules []Rule) (f finding) {
 	var w walker
 	if w.walk(err) {
 		return w.found
+	}
+	if w.seen > maxErrors {
+		rules = nil // errors.Is, which they ask, would not come back from a cycle
 	}
 	for _, rule := range rules {
 		if public := ask(rule, err); public != nil {
@@ -191,7 +196,7 @@ func (w *walker) walkJoined(errs []error) bool {
 	if len(faults) == 0 {
 		return false
 	}
-	w.found = finding{origin: worded, fault: fault.Join(faults...)}
+	w.found = finding{origin: worded, fault: fault.Join(faults...), own: true}
 	return true
 }
 
@@ -199,7 +204,7 @@ func (w *walker) walkJoined(errs []error) bool {
 func (w *walker) visit(err error) bool {
 	switch e := err.(type) {
 	case *fault.Error:
-		w.found = finding{origin: worded, fault: e}
+		w.found = finding{origin: worded, fault: e, own: true}
 		return true
 	case *jsonrpc.Error:
 		w.found = finding{origin: worded, wire: e}
@@ -207,6 +212,12 @@ func (w *walker) visit(err error) bool {
 	case *PanicError:
 		w.found = finding{origin: bug, fault: fault.Generic(fault.KindInternal), panic: e}
 		return true
+	case *renderedError:
+		if e, ok := faultFromMeta(e.res.Meta); ok {
+			w.found = finding{origin: worded, fault: e, own: true}
+			return true
+		}
+		return false
 	case *hidden:
 		w.found = finding{origin: bug, fault: e.public}
 		return true
@@ -242,7 +253,7 @@ func standardKind(err error) fault.Kind {
 		return fault.KindAlreadyExists
 	case fs.ErrPermission:
 		return fault.KindPermissionDenied
-	case io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, driver.ErrBadConn, sql.ErrConnDone:
+	case io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, driver.ErrBadConn, sql.ErrConnDone, mcp.ErrConnectionClosed:
 		return fault.KindConnectionFailed
 	}
 	if t, ok := err.(interface{ Timeout() bool }); ok && t.Timeout() {

@@ -20,7 +20,7 @@ type Failure struct {
 	err   error               // the original, nil when a tool told its failure in a result of its own
 	res   *mcp.CallToolResult // the result that came with it, if any
 	found finding
-	own   bool // the machine form is in the result already
+	told  bool // the tool told it in a result of its own, whose content stays
 
 	logged atomic.Bool
 
@@ -57,36 +57,62 @@ func (c *Call) Failure(res mcp.Result, err error) *Failure {
 
 func newFailure(c *Call, res *mcp.CallToolResult, err error) *Failure {
 	f := &Failure{err: err, res: res}
-	if err == nil {
-		f.found, f.own = told(res)
-		return f
+	if err != nil {
+		f.found = classify(err, c.settings().rules)
 	}
-	f.found = classify(err, c.settings().rules)
+	if err == nil || f.found.wire == nil && toldApart(res, err) {
+		f.told = true
+		f.found = finding{origin: worded, fault: told(res, f.found)}
+	}
 	return f
 }
 
-// told reads a failure that a tool told in a result of its own, and reports
-// whether the result has the machine form.
-func told(res *mcp.CallToolResult) (finding, bool) {
-	if e, ok := faultFromMeta(res.Meta); ok {
-		return finding{origin: worded, fault: e}, true
+// toldApart reports whether a result that holds an error tells the failure in
+// other words than the error's: content that a tool put there before it called
+// SetError, which keeps it.
+func toldApart(res *mcp.CallToolResult, err error) bool {
+	if res == nil || !res.IsError || !safe.Same(res.GetError(), err) || len(res.Content) == 0 {
+		return false
 	}
-	return finding{origin: worded, fault: fault.New(fault.KindTool, contentText(res.Content))}, false
+	text, ok := res.Content[0].(*mcp.TextContent)
+	return len(res.Content) > 1 || !ok || text == nil || text.Text != safe.Error(err)
+}
+
+// told reads a failure that a tool told in a result of its own. The kind is that
+// of the error that the result holds, where that is known.
+func told(res *mcp.CallToolResult, found finding) *fault.Error {
+	if e, ok := faultFromMeta(res.Meta); ok {
+		return e
+	}
+	kind := fault.KindTool
+	if found.fault != nil && found.origin != unknown && found.origin != bug {
+		kind = found.fault.Kind()
+	}
+	return fault.New(kind, contentText(res.Content))
 }
 
 // maxTold is how much of a tool's own text the machine form repeats.
 const maxTold = 500
 
 func contentText(content []mcp.Content) string {
+	text := firstText(content)
+	switch {
+	case text == "":
+		return fault.Generic(fault.KindTool).Message()
+	case len(text) > maxTold:
+		return strings.ToValidUTF8(text[:maxTold], "") + " ..."
+	default:
+		return text
+	}
+}
+
+func firstText(content []mcp.Content) string {
 	for _, c := range content {
 		if t, ok := c.(*mcp.TextContent); ok && t != nil && t.Text != "" {
-			if len(t.Text) > maxTold {
-				return strings.ToValidUTF8(t.Text[:maxTold], "") + " ..."
-			}
 			return t.Text
 		}
 	}
-	return fault.Generic(fault.KindTool).Message()
+	return ""
 }
 
 // Err returns the original error, which is private; nil when a tool told its
@@ -143,7 +169,7 @@ func bare(err error) bool {
 	case *jsonrpc.Error:
 		return true
 	default:
-		return false
+		return sdkChecks[safe.Error(err)]
 	}
 }
 

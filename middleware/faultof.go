@@ -23,21 +23,20 @@ import (
 // mcpchain are read as well as they allow: the kind from the JSON-RPC code, or
 // [fault.KindTool] with the tool's own text.
 func FaultOf(res mcp.Result, err error) (*fault.Error, bool) {
-	switch {
-	case err != nil:
+	if err != nil {
 		return Classify(err), true
-	case !isError(res):
+	}
+	tool, ok := res.(*mcp.CallToolResult)
+	if !ok || !isError(res) {
 		return nil, false
 	}
-	tool := res.(*mcp.CallToolResult)
 	if e, ok := faultFromMeta(tool.Meta); ok {
 		return e, true
 	}
-	if err := tool.GetError(); err != nil {
+	if err := tool.GetError(); err != nil && !toldApart(tool, err) {
 		return Classify(err), true
 	}
-	f, _ := told(tool)
-	return f.fault, true
+	return told(tool, finding{}), true
 }
 
 // faultFromMeta reads the machine form from a result's _meta: the value that a

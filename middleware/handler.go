@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -123,10 +124,14 @@ func ToolFor[In, Out any](h mcp.ToolHandlerFor[In, Out], mw ...Middleware) mcp.T
 		if err != nil {
 			return nil, err
 		}
+		// Without an output the SDK keeps what the handler put into the result itself.
+		call.own.Store(any(out) == nil && res != nil && res.StructuredContent != nil)
 		return withOutput(res, out), nil
 	})
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
-		return split[Out](handler(&typedCall[In]{Context: ctx, in: in}, MethodCallTool, req))
+		call := &typedCall[In]{Context: ctx, in: in}
+		res, err := handler(call, MethodCallTool, req)
+		return split[Out](res, err, call.own.Load())
 	}
 }
 
@@ -138,7 +143,8 @@ type typedKey struct{}
 // typedCall carries the decoded arguments past the middlewares.
 type typedCall[In any] struct {
 	context.Context
-	in In
+	in  In
+	own atomic.Bool // the structured content is the handler's own and no output
 }
 
 func (c *typedCall[In]) Value(key any) any {
@@ -152,6 +158,16 @@ func (c *typedCall[In]) Value(key any) any {
 // where the SDK has still to make the result from the handler's output.
 func InsideTyped(ctx context.Context) bool { return ctx.Value(typedKey{}) != nil }
 
+// TypedOutput reports whether the structured content of the handler that ctx
+// belongs to is the output of one wrapped by [ToolFor], which the SDK has still to
+// marshal, and not what the handler put into its result itself.
+func TypedOutput(ctx context.Context) bool {
+	c, ok := ctx.Value(typedKey{}).(interface{ hasOutput() bool })
+	return ok && c.hasOutput()
+}
+
+func (c *typedCall[In]) hasOutput() bool { return !c.own.Load() }
+
 // emptyResultKey marks in _meta that a typed handler returned no result.
 const emptyResultKey = "io.github.mcpchain/empty"
 
@@ -163,28 +179,32 @@ func withOutput[Out any](res *mcp.CallToolResult, out Out) *mcp.CallToolResult {
 	} else {
 		cp.Meta = mcp.Meta{emptyResultKey: true}
 	}
-	cp.StructuredContent = out
+	if any(out) != nil {
+		cp.StructuredContent = out
+	}
 	return &cp
 }
 
 // split undoes withOutput. A failure becomes an error whose text is the rendered
 // one, because only an error keeps the SDK from checking the output.
-func split[Out any](res mcp.Result, err error) (*mcp.CallToolResult, Out, error) {
+func split[Out any](res mcp.Result, err error, own bool) (*mcp.CallToolResult, Out, error) {
 	var out Out
 	r, err := typed[*mcp.CallToolResult](res, err)
 	if err != nil || r == nil {
 		return r, out, err
 	}
-	if r.IsError && r.GetError() != nil {
-		return nil, out, &renderedError{text: contentText(r.Content), res: r}
+	if r.IsError && r.GetError() != nil && len(r.Content) == 1 {
+		if t, ok := r.Content[0].(*mcp.TextContent); ok && t != nil {
+			return nil, out, &renderedError{text: t.Text, res: r}
+		}
 	}
 	cp := *r
-	switch o := cp.StructuredContent.(type) {
-	case nil:
-	case Out:
+	switch o, ok := cp.StructuredContent.(Out); {
+	case own, cp.StructuredContent == nil:
+	case ok:
 		out, cp.StructuredContent = o, nil
 	default:
-		return nil, out, fmt.Errorf("middleware: a middleware put a %T in the place of the typed output", o)
+		return nil, out, fmt.Errorf("middleware: a middleware put a %T in the place of the typed output", cp.StructuredContent)
 	}
 	if _, empty := cp.Meta[emptyResultKey]; empty {
 		cp.Meta = maps.Clone(cp.Meta)

@@ -26,7 +26,8 @@
 // failed method becomes a bare [jsonrpc.Error] with the same text as its message
 // and the same object as its data. A *jsonrpc.Error that a handler or the SDK
 // made on purpose keeps its code and data. Without package mask in the chain the
-// text of an error goes out as it is, as it would without mcpchain.
+// text of an error goes out as it would without mcpchain, behind the label of its
+// kind.
 //
 // # Writing a middleware of your own
 //
@@ -83,9 +84,6 @@ const (
 // copied. A chain is itself a Middleware, so chains nest.
 func Chain(mw ...Middleware) Middleware {
 	chain := slices.DeleteFunc(slices.Clone(mw), func(m Middleware) bool { return m == nil })
-	if len(chain) == 1 {
-		return chain[0]
-	}
 	return func(next Handler) Handler {
 		for i, m := range slices.Backward(chain) {
 			if next = m(next); next == nil {

@@ -30,9 +30,24 @@ func (c *Call) Recovered(value any, skip int) *PanicError {
 	return cold.panic
 }
 
+// samePanic reports whether b is a when it was raised again. Values that cannot be
+// compared are the same when they share their memory.
 func samePanic(a, b any) bool {
 	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
-	return va.IsValid() && vb.IsValid() && va.Comparable() && vb.Comparable() && a == b
+	if !va.IsValid() || !vb.IsValid() || va.Type() != vb.Type() {
+		return false
+	}
+	switch va.Kind() {
+	case reflect.Slice, reflect.Map, reflect.Func:
+		return va.Pointer() == vb.Pointer()
+	case reflect.Float32, reflect.Float64:
+		return a == b || a != a && b != b //nolint:gocritic // neither is a number
+	default:
+		if va.Comparable() && vb.Comparable() {
+			return a == b
+		}
+		return reflect.DeepEqual(a, b)
+	}
 }
 
 // NewPanicError returns a PanicError for a value that recover returned, with the

@@ -17,10 +17,11 @@ type Record struct {
 	Result mcp.Result
 	Err    error
 
-	// Duration is how long the call took; it is left out when it is zero.
+	// Duration is how long the call took. Zero means since [Call.Begin], or, where
+	// that was not called, that it is left out.
 	Duration time.Duration
 
-	// Level gives the level for an outcome; nil means [LevelOf].
+	// Level gives the level for an outcome; nil means that of the [Settings].
 	Level func(Outcome) slog.Level
 }
 
@@ -39,6 +40,22 @@ func LevelOf(outcome Outcome) slog.Level {
 	default:
 		return slog.LevelInfo
 	}
+}
+
+// epoch makes time.Since read the monotonic clock only, which costs half of
+// time.Now.
+var epoch = time.Now()
+
+// Begin notes the time, for the duration in the record of this call.
+func (c *Call) Begin() { c.began.Store(int64(time.Since(epoch))) }
+
+// duration returns how long ago Begin was called, zero if it was not.
+func (c *Call) duration() time.Duration {
+	began := c.began.Load()
+	if began == 0 {
+		return 0
+	}
+	return max(1, time.Since(epoch)-time.Duration(began))
 }
 
 // Log writes the one record of how the call ended: the method, the tool, prompt
@@ -64,6 +81,9 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	}
 	outcome := c.Outcome(r.Result, r.Err)
 	level := LevelOf(outcome)
+	if r.Level == nil {
+		r.Level = c.settings().level
+	}
 	if r.Level != nil {
 		level = r.Level(outcome)
 	}
@@ -76,6 +96,9 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 		attrs = append(attrs, slog.String(key, oneLine(Target(c.req))))
 	}
 	attrs = append(attrs, slog.String("outcome", string(outcome)))
+	if r.Duration == 0 {
+		r.Duration = c.duration()
+	}
 	if r.Duration > 0 {
 		attrs = append(attrs, slog.Float64("duration_ms", float64(r.Duration.Microseconds())/1000))
 	}
@@ -131,7 +154,8 @@ func (c *Call) ending(res mcp.Result, err error) Record {
 // mcpchain called, panicked. The default log may be what panicked.
 func report(what string, p any) {
 	defer func() { _ = recover() }()
-	slog.Error("mcpchain: "+what, slog.String("panic", safe.Value(p)))
+	slog.Default().LogAttrs(context.Background(), slog.LevelError, "mcpchain: the program's own code panicked",
+		slog.String("consequence", what), slog.String("panic", safe.Value(p)))
 }
 
 // errorTypes names the types of an error and of what it wraps, because they say
@@ -146,7 +170,8 @@ func errorTypes(err error) (types string) {
 	seen := 0
 	var write func(error)
 	write = func(err error) {
-		for ; err != nil && seen < maxLoggedTypes; seen++ {
+		for err != nil && seen < maxLoggedTypes {
+			seen++ // here, because a joined error may hold itself
 			if h, ok := err.(*hidden); ok {
 				err = h.error // a wrapping of ours
 			}

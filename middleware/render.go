@@ -68,11 +68,12 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 	// The result may be another one than that which the failure was known from: a
 	// middleware of the user's copied it.
 	tool, _ := res.(*mcp.CallToolResult)
+	if err != nil && tool != nil {
+		tool = c.metaOnly(tool)
+	}
 	switch {
 	case f.found.wire != nil:
 		return nil, c.protocolError(f)
-	case f.own:
-		return tool, nil
 	case c.method == MethodCallTool:
 		return c.toolResult(f, tool), nil
 	default:
@@ -80,14 +81,26 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 	}
 }
 
+// metaOnly returns of a result that came with an error what is kept of it, if it can
+// be sent: of such results nobody checks that.
+func (c *Call) metaOnly(tool *mcp.CallToolResult) *mcp.CallToolResult {
+	res := c.newResult()
+	if _, err := json.Marshal(tool.Meta); err == nil {
+		res.Meta = tool.Meta
+	}
+	return res
+}
+
 // giveUp answers when a stranger's code panicked while the answer was rendered.
 func (c *Call) giveUp(p any) (mcp.Result, error) {
 	report("an answer could not be rendered", p)
-	e := fault.Generic(fault.KindInternal)
+	e := unrecorded
 	if c.method != MethodCallTool {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: e.Error()}
+		raw, _ := json.Marshal(e) // a fault holds only what JSON can hold
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: e.Error(), Data: raw}
 	}
 	res := c.newResult()
+	res.Meta = mcp.Meta{MetaKey: e}
 	res.Content = []mcp.Content{&mcp.TextContent{Text: e.Error()}}
 	return res, nil
 }
@@ -104,13 +117,13 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 		res = c.newResult()
 	}
 	res.Meta = withMeta(res.Meta, MetaKey, e)
-	if f.err == nil {
-		// The tool told it in its own words, which stay.
-		res.Content = scrubbed(res.Content, c.settings().mask)
+	if f.told {
+		mask := c.settings().mask
+		res.Content, res.StructuredContent = scrubbed(res.Content, mask), presentable(res.StructuredContent, mask)
 		return res
 	}
 	render := c.rendering()
-	text := ""
+	var text string
 	switch {
 	case render.JSON:
 		text = envelope(e)
@@ -119,13 +132,13 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 	default:
 		text = e.Text()
 	}
-	res.StructuredContent = nil
+	res.StructuredContent, res.InputRequests, res.RequestState = nil, nil, ""
 	if render.Structured && c.declaresNoOutput() {
 		res.StructuredContent = json.RawMessage(envelope(e))
 	}
 	res.Content = []mcp.Content{&mcp.TextContent{Text: text}}
 	res.IsError = true
-	if have == nil {
+	if res.GetError() == nil {
 		res.SetError(f.err) // keeps the content
 	}
 	return res
@@ -159,11 +172,19 @@ func (c *Call) methodError(f *Failure) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: code(e.Kind(), c.rendering().LegacyCodes), Message: text, Data: raw}
 }
 
+// unrecorded is the generic internal fault without its step, which tells the
+// caller to quote a reference.
+var unrecorded = fault.New(fault.KindInternal, fault.Generic(fault.KindInternal).Message())
+
 // public returns the fault as the caller gets it, with its reference, and whether
 // the text shows the reference too. There is a reference only where there is a
 // record that it leads to.
 func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 	e, s := f.Fault(), c.settings()
+	referred := f.logged.Load() || c.Recorded() && c.method != MethodListen // which is not recorded
+	if e == fault.Generic(fault.KindInternal) && !referred {
+		e = unrecorded
+	}
 	switch f.found.origin {
 	case unknown, classified: // the texts are ours
 		if s.mask == nil {
@@ -174,11 +195,22 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 			e = e.WithMessage(safe.Error(f.err))
 		}
 	case ruled, worded:
-		if s.mask != nil {
-			e = e.ScrubbedBy(s.mask)
+		if s.mask == nil {
+			break
 		}
+		if f.told && e.Message() == contentText(f.res.Content) {
+			// Anew, because half of a secret would not be recognised.
+			e = e.WithMessage(contentText(scrubbed(f.res.Content, s.mask)))
+		}
+		e = e.ScrubbedBy(s.mask)
 	}
-	if !c.Recorded() && !f.logged.Load() {
+	if e.Message() == "" {
+		e = e.WithMessage(fault.Generic(e.Kind()).Message()) // what its text says
+	}
+	if f.told && e.Reference() != "" {
+		return e, false // rendered by another server, or before a middleware lost the context
+	}
+	if !referred {
 		return e, false
 	}
 	return e.WithReference(c.ID()), !f.Worded()
@@ -191,14 +223,23 @@ func (c *Call) protocolError(f *Failure) error {
 		return f.err
 	}
 	wire := f.found.wire
+	message, data := wire.Message, wire.Data
 	if mask := c.settings().mask; mask != nil {
-		if message := mask(wire.Message); message != wire.Message {
-			cp := *wire
-			cp.Message = message
-			return &cp
+		message = mask(message)
+	}
+	broken := len(data) > 0 && !json.Valid(data)
+	if broken {
+		// It could not be sent, and over stdio the session would break. The SDK makes
+		// such data itself of the URI of an unknown resource, when it is a strange one.
+		data = nil
+		if c.method == MethodReadResource && wire.Code == jsonrpc.CodeInvalidParams {
+			data, _ = json.Marshal(map[string]string{"uri": Target(c.req)})
 		}
 	}
-	return wire
+	if message == wire.Message && !broken {
+		return wire
+	}
+	return &jsonrpc.Error{Code: wire.Code, Message: message, Data: data}
 }
 
 // scrubbed returns the content with its texts masked; what a handler may have
@@ -209,17 +250,56 @@ func scrubbed(content []mcp.Content, mask func(string) string) []mcp.Content {
 	}
 	clean := slices.Clone(content)
 	for i, c := range clean {
-		t, ok := c.(*mcp.TextContent)
-		if !ok || t == nil {
-			continue
-		}
-		if text := mask(t.Text); text != t.Text {
-			cp := *t
-			cp.Text = text
-			clean[i] = &cp
+		switch c := c.(type) {
+		case *mcp.TextContent:
+			if c != nil {
+				cp := *c
+				if masked(mask, &cp.Text) {
+					clean[i] = &cp
+				}
+			}
+		case *mcp.EmbeddedResource:
+			if c != nil && c.Resource != nil {
+				cp, resource := *c, *c.Resource
+				if masked(mask, &resource.URI, &resource.Text) {
+					cp.Resource = &resource
+					clean[i] = &cp
+				}
+			}
+		case *mcp.ResourceLink:
+			if c != nil {
+				cp := *c
+				if masked(mask, &cp.URI, &cp.Name, &cp.Title, &cp.Description) {
+					clean[i] = &cp
+				}
+			}
 		}
 	}
 	return clean
+}
+
+// masked masks the texts and reports whether that changed one.
+func masked(mask func(string) string, texts ...*string) bool {
+	changed := false
+	for _, t := range texts {
+		if text := mask(*t); text != *t {
+			*t, changed = text, true
+		}
+	}
+	return changed
+}
+
+// presentable returns structured content as it is, or nil when there is something
+// to hide in it: what would be left is nothing that a program expects, and an error
+// needs none.
+func presentable(structured any, mask func(string) string) any {
+	if structured == nil || mask == nil {
+		return structured
+	}
+	if raw, err := json.Marshal(structured); err != nil || mask(string(raw)) != string(raw) {
+		return nil
+	}
+	return structured
 }
 
 // completeResult has the result type that clients of protocol version 2026-07-28

@@ -45,7 +45,7 @@ func when(mw Middleware, match func(string, mcp.Request) bool) Middleware {
 		return Chain()
 	}
 	return func(next Handler) Handler {
-		wrapped := mw(next)
+		wrapped := Chain(mw)(next)
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if match(method, req) {
 				return wrapped(ctx, method, req)

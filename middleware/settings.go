@@ -15,6 +15,10 @@ type Settings struct {
 	Records bool
 	NewID   func() string
 
+	// Level gives the level of the records of a middleware that records every call;
+	// nil means [LevelOf].
+	Level func(Outcome) slog.Level
+
 	// Logger is where the middleware records calls. Of those that do not record
 	// every call the outermost one's gets what the caller is not told, when there
 	// is nobody who records every call. Nil means [slog.Default] at the time of the
@@ -43,6 +47,7 @@ type Settings struct {
 type setup struct {
 	records bool
 	newID   func() string
+	level   func(Outcome) slog.Level
 	logger  *slog.Logger // of the middleware that records, or else of the first that has one
 	mask    func(string) string
 	reveal  bool
@@ -83,7 +88,7 @@ func (s *Settings) over(have *setup) *setup {
 	switch {
 	case have.records:
 	case s.Records:
-		to.records, to.newID, to.logger = true, s.NewID, s.Logger
+		to.records, to.newID, to.level, to.logger = true, s.NewID, s.Level, s.Logger
 	case have.logger == nil:
 		to.logger = s.Logger
 	}

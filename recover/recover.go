@@ -94,25 +94,25 @@ func (r *room) call(ctx context.Context, call *middleware.Call, req mcp.Request,
 	res, err = next(ctx, call.Method(), req)
 	switch {
 	case err != nil:
-		return res, err
 	case isNil(res):
 		res, err = nilResult(ctx, call, res)
 	case outermost:
 		res, err = sendable(ctx, call.Method(), res)
 	}
-	if err != nil {
-		call.Establish(r.settings)
+	if tool, ok := res.(*mcp.CallToolResult); err != nil || ok && tool != nil && tool.IsError {
+		call.Establish(r.settings) // now, because a success needs no logger
 	}
 	return res, err
 }
 
 // recovered tells the hook, whose own panic must not undo the recovery.
-func (r *room) recovered(ctx context.Context, p *PanicError) *PanicError {
+func (r *room) recovered(ctx context.Context, p *PanicError) (err error) {
+	err = p // the result even when the hook panics
 	if r.onPanic != nil {
 		defer func() { _ = recover() }()
 		r.onPanic(ctx, p)
 	}
-	return p
+	return err
 }
 
 // Go runs fn in a goroutine of its own and recovers it. The channel gets fn's

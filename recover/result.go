@@ -137,12 +137,12 @@ func toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Result, error) 
 	case nil:
 		return r, nil
 	case json.RawMessage:
-		if !json.Valid(s) {
+		if s != nil && !json.Valid(s) { // nil is null
 			return nil, bug(&MarshalError{Where: "structuredContent", Err: errors.New("it is raw JSON that is not valid")})
 		}
 		return r, nil
 	}
-	if middleware.InsideTyped(ctx) {
+	if middleware.TypedOutput(ctx) {
 		return r, nil // the SDK marshals it and tells the handler's caller
 	}
 	raw, err := marshal(r.StructuredContent)
@@ -183,6 +183,9 @@ func checkContent(c mcp.Content) error {
 			}
 			return checkParts(c.Meta, c.Annotations)
 		}
+	}
+	if safe.Nil(c) { // json.Marshal writes null, but not where it stands in a list
+		return &MarshalError{Where: "content", Err: errors.New("it is nil")}
 	}
 	return checkValue("content", c)
 }

@@ -1,0 +1,522 @@
+package correlate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
+)
+
+var errSecret = errors.New(harness.Canary + " is wrong")
+
+func TestMain(m *testing.M) {
+	// What is said of panics on purpose is nobody's to read.
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	os.Exit(m.Run())
+}
+
+var rawAt = harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
+
+// ofCalls are the records of calls of tools, prompts, resources and completions,
+// without those of how the session began.
+func ofCalls(log *harness.Log) []harness.Record {
+	var records []harness.Record
+	for _, r := range log.Records() {
+		switch r["method"] {
+		case middleware.MethodInitialize, middleware.MethodDiscover:
+		default:
+			records = append(records, r)
+		}
+	}
+	return records
+}
+
+// targetKeys are the names of the attribute that says what was called.
+var targetKeys = map[string]string{
+	middleware.MethodCallTool: "tool", middleware.MethodGetPrompt: "prompt", middleware.MethodReadResource: "resource",
+}
+
+func TestRecords(t *testing.T) {
+	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
+		log := harness.NewLog(slog.LevelDebug)
+		ids := 0
+		s := harness.Start(t, at, harness.Setup{
+			Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func() string {
+				ids++
+				return fmt.Sprintf("id-%d", ids)
+			}})},
+			Handlers: map[string]harness.Handler{
+				"good": harness.Succeed(),
+				"bad":  harness.Fail(fmt.Errorf("loading: %w", errSecret)),
+				"none": harness.Fail(fault.NotFound("file", "a").Because(errSecret)),
+			},
+		})
+		before := len(log.Records())
+		for _, name := range []string{"good", "bad", "none"} {
+			s.Call(t, name)
+		}
+		records := log.Records()[before:]
+		require.Len(t, records, 3, "one a call")
+		for i, name := range []string{"good", "bad", "none"} {
+			r := records[i]
+			require.Greater(t, r["duration_ms"], -1.0)
+			require.NotEmpty(t, r["time"])
+			require.Equal(t, fmt.Sprintf("id-%d", before+i+1), r["reference"])
+			for _, key := range []string{"time", "duration_ms", "reference"} {
+				delete(r, key)
+			}
+			if key := targetKeys[at.Shape.Method()]; key != "" {
+				require.Equal(t, at.Shape.Target(name), r[key])
+				delete(r, key)
+			}
+		}
+		common := func(level, outcome string) harness.Record {
+			return harness.Record{"level": level, "msg": "mcp call", "method": at.Shape.Method(), "outcome": outcome, "client": harness.ClientName}
+		}
+		require.Equal(t, common("DEBUG", "ok"), records[0])
+
+		bad := common("ERROR", "internal_error")
+		bad["error"], bad["error_types"] = "loading: "+errSecret.Error(), "*fmt.wrapError > *errors.errorString"
+		require.Equal(t, bad, records[1])
+
+		none := common("INFO", "not_found")
+		none["error"], none["error_types"] = fault.NotFound("file", "a").Error(), "*fault.Error > *errors.errorString"
+		none["fault"] = map[string]any{"type": "not_found", "message": "file 'a' does not exist.", "resource_type": "file", "identifier": "a", "cause": errSecret.Error()}
+		require.Equal(t, none, records[2])
+	})
+}
+
+// TestTheReferenceIsTheCallers proves that what the caller can quote leads to the
+// record.
+func TestTheReferenceIsTheCallers(t *testing.T) {
+	harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
+		log := harness.NewLog(slog.LevelInfo)
+		got := harness.Call(t, at, harness.Fail(errors.New("it broke")), correlate.New(&correlate.Options{Logger: log.Logger()}))
+		reference := log.Only(t)["reference"].(string)
+		require.Equal(t, reference, got.Reference())
+		require.Contains(t, got.Text(), "\nReference: "+reference)
+		u, err := uuid.Parse(reference)
+		require.NoError(t, err)
+		require.EqualValues(t, 7, u.Version())
+	})
+}
+
+// TestArgumentsAreNotLogged also holds for results.
+func TestArgumentsAreNotLogged(t *testing.T) {
+	log := harness.NewLog(slog.LevelDebug)
+	s := harness.Start(t, rawAt, harness.Setup{
+		Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger()})},
+		Handlers: map[string]harness.Handler{
+			"good": harness.Return(func() *mcp.CallToolResult {
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: harness.Canary}}, StructuredContent: harness.Canary}
+			}),
+			"bad": harness.Fail(errors.New("it broke")),
+		},
+	})
+	for _, name := range []string{"good", "bad", "unknown"} {
+		s.CallTool(t.Context(), name, map[string]any{"secret": harness.Canary})
+	}
+	require.Len(t, ofCalls(log), 3)
+	require.NotContains(t, log.String(), harness.Canary)
+}
+
+func TestLevels(t *testing.T) {
+	for _, c := range []struct {
+		h       harness.Handler
+		outcome string
+		level   string
+	}{
+		{harness.Succeed(), "ok", "DEBUG"},
+		{harness.Return(func() *mcp.CallToolResult { return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}} }), "input_required", "DEBUG"},
+		{harness.Fail(fault.Invalid("n", 1, "a string")), "validation", "INFO"},
+		{harness.Fail(fs.ErrNotExist), "not_found", "INFO"},
+		{harness.Fail(fault.Denied("read", "it")), "denied", "INFO"},
+		{harness.Fail(fault.AlreadyExists("file", "a")), "conflict", "INFO"},
+		{harness.Fail(fault.RateLimited("it", 0)), "rate_limited", "INFO"},
+		{harness.Fail(context.Canceled), "cancelled", "INFO"},
+		{harness.Tell(), "tool_error", "INFO"},
+		{harness.Fail(&jsonrpc.Error{Code: 400, Message: "m"}), "protocol_error", "INFO"},
+		{harness.Fail(context.DeadlineExceeded), "timeout", "WARN"},
+		{harness.Fail(fault.Unavailable("it")), "unavailable", "WARN"},
+		{harness.Fail(errSecret), "internal_error", "ERROR"},
+		{harness.Fail(&middleware.PanicError{Value: 1}), "panic", "ERROR"},
+	} {
+		t.Run(c.outcome, func(t *testing.T) {
+			log := harness.NewLog(slog.LevelDebug)
+			s := harness.Start(t, rawAt, harness.Setup{
+				Handlers:   map[string]harness.Handler{"it": c.h},
+				Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger()})},
+				Client:     &mcp.ClientOptions{MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true}},
+			})
+			s.Call(t, "it")
+			records := ofCalls(log)
+			require.Len(t, records, 1)
+			require.Equal(t, c.outcome, records[0]["outcome"])
+			require.Equal(t, c.level, records[0]["level"])
+		})
+	}
+}
+
+func TestOwnLevels(t *testing.T) {
+	log := harness.NewLog(slog.LevelInfo)
+	var asked []correlate.Outcome
+	mw := correlate.New(&correlate.Options{Logger: log.Logger(), Level: func(o correlate.Outcome) slog.Level {
+		asked = append(asked, o)
+		switch o {
+		case middleware.OutcomeOK:
+			return slog.LevelInfo
+		case middleware.OutcomeInternal:
+			return slog.LevelDebug
+		default:
+			return slog.LevelWarn
+		}
+	}})
+	s := harness.Start(t, rawAt, harness.Setup{
+		Handlers: map[string]harness.Handler{
+			"good": harness.Succeed(), "bad": harness.Fail(errSecret), "none": harness.Fail(fs.ErrNotExist),
+		},
+		Middleware: []mcp.Middleware{mw},
+	})
+	for _, name := range []string{"good", "bad", "none"} {
+		s.Call(t, name)
+	}
+	records := ofCalls(log)
+	require.Len(t, records, 2, "what is below the logger's level is not written")
+	require.Equal(t, "INFO", records[0]["level"])
+	require.Equal(t, "ok", records[0]["outcome"])
+	require.Equal(t, "WARN", records[1]["level"])
+	require.Equal(t, "not_found", records[1]["outcome"])
+	require.Contains(t, asked, middleware.OutcomeInternal)
+}
+
+// TestASuccessIsFree proves that a success that nobody records costs neither an ID
+// nor a record.
+func TestASuccessIsFree(t *testing.T) {
+	var made atomic.Int32
+	newID := func() string { return fmt.Sprint(made.Add(1)) }
+	for _, log := range []*harness.Log{harness.NewLog(slog.LevelInfo), harness.NewLog(slog.LevelError)} {
+		made.Store(0)
+		s := harness.Start(t, rawAt, harness.Setup{
+			Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger(), NewID: newID})},
+			Handlers: map[string]harness.Handler{
+				"good": harness.Succeed(), "asks": func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+					if correlate.ID(ctx) != correlate.ID(ctx) {
+						t.Error("another ID")
+					}
+					return harness.Success(req), nil
+				},
+			},
+		})
+		for range 10 {
+			s.Call(t, "good")
+		}
+		require.Zero(t, made.Load())
+		s.Call(t, "asks")
+		require.EqualValues(t, 1, made.Load())
+		require.Empty(t, log.Records())
+	}
+	// With Debug on, each has a record and an ID.
+	log := harness.NewLog(slog.LevelDebug)
+	made.Store(0)
+	s := harness.Start(t, rawAt, harness.Setup{
+		Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger(), NewID: newID})},
+		Handlers:   map[string]harness.Handler{"good": harness.Succeed()},
+	})
+	s.Call(t, "good")
+	require.EqualValues(t, len(log.Records()), made.Load())
+	require.Len(t, ofCalls(log), 1)
+}
+
+func TestNewID(t *testing.T) {
+	for name, c := range map[string]struct {
+		newID func() string
+		want  string // "" for a UUID
+	}{
+		"own": {func() string { return "own" }, "own"}, "empty": {func() string { return "" }, ""}, "panics": {func() string { panic("no") }, ""}, "nil": {nil, ""},
+	} {
+		log := harness.NewLog(slog.LevelInfo)
+		got := harness.Call(t, rawAt, harness.Fail(errSecret), correlate.New(&correlate.Options{Logger: log.Logger(), NewID: c.newID}))
+		reference := log.Only(t)["reference"]
+		require.Equal(t, got.Reference(), reference, name)
+		if c.want != "" {
+			require.Equal(t, c.want, reference)
+		} else {
+			require.NoError(t, uuid.Validate(reference.(string)), name)
+		}
+	}
+}
+
+func TestOptionsAreCopied(t *testing.T) {
+	log := harness.NewLog(slog.LevelDebug)
+	options := &correlate.Options{Logger: log.Logger()}
+	mw := correlate.New(options)
+	*options = correlate.Options{Logger: slog.New(slog.DiscardHandler), NewID: func() string { return "changed" }}
+	got := harness.Call(t, rawAt, harness.Fail(errSecret), mw)
+	require.NotEqual(t, "changed", got.Reference())
+	require.Len(t, ofCalls(log), 1)
+}
+
+func TestTheDefaultLogger(t *testing.T) {
+	mw := correlate.New(nil)
+	log := harness.NewLog(slog.LevelInfo)
+	before := slog.Default()
+	slog.SetDefault(log.Logger()) // later than New
+	defer slog.SetDefault(before)
+	harness.Call(t, rawAt, harness.Fail(errSecret), mw)
+	require.Equal(t, "internal_error", log.Only(t)["outcome"])
+}
+
+// TestTheClientGivesUp proves that a call that the client cancels is no failure of
+// the server, however the handler ends.
+func TestTheClientGivesUp(t *testing.T) {
+	for _, era := range []harness.Era{harness.Current, harness.Older} {
+		log := harness.NewLog(slog.LevelInfo)
+		started := make(chan struct{})
+		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
+			Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger()})},
+			Handlers: map[string]harness.Handler{"it": func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+				close(started)
+				<-ctx.Done()
+				return nil, errors.New("the work was stopped") // and not ctx.Err()
+			}},
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-started
+			cancel()
+		}()
+		require.ErrorIs(t, s.CallContext(ctx, "it").Err, context.Canceled)
+		harness.Eventually(t, func() bool { return len(log.Records()) == 1 })
+		r := log.Only(t)
+		require.Equal(t, "cancelled", r["outcome"])
+		require.Equal(t, "INFO", r["level"])
+		require.Equal(t, "the work was stopped", r["error"])
+	}
+}
+
+// handler calls a handler behind middlewares in this process.
+func handler(h mcp.MethodHandler, mw ...mcp.Middleware) (mcp.Result, error) {
+	return middleware.Chain(mw...)(h)(context.Background(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "t"}})
+}
+
+// TestAPanicPasses proves that a panic that nobody recovers is recorded and goes
+// on, so that the process still ends as it would without the record.
+func TestAPanicPasses(t *testing.T) {
+	for _, value := range []any{"boom", errSecret, nil, []int{1}, map[string]int{}} {
+		log := harness.NewLog(slog.LevelInfo)
+		var recovered any
+		func() {
+			defer func() { recovered = recover() }()
+			_, _ = handler(func(context.Context, string, mcp.Request) (mcp.Result, error) { panic(value) }, correlate.New(&correlate.Options{Logger: log.Logger()}))
+		}()
+		if value == nil {
+			require.IsType(t, &runtime.PanicNilError{}, recovered)
+		} else {
+			require.Equal(t, value, recovered)
+		}
+		r := log.Only(t)
+		require.Equal(t, "panic", r["outcome"])
+		require.Equal(t, "ERROR", r["level"])
+		first, _, _ := strings.Cut(r["stack"].(string), "\n")
+		require.Contains(t, first, "correlate_test.TestAPanicPasses")
+	}
+}
+
+// TestAPanicThatIsRecoveredOutside proves that the record is the only one.
+func TestAPanicThatIsRecoveredOutside(t *testing.T) {
+	type values []any
+	for _, value := range []any{"boom", errSecret, nil, values{1}, map[string]int{}, func() {}} {
+		harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
+			log := harness.NewLog(slog.LevelInfo)
+			got := harness.Call(t, at, harness.Panic(value), mcprecover.New(nil), correlate.New(&correlate.Options{Logger: log.Logger()}))
+			require.Contains(t, got.Text(), "Internal error: ")
+			require.NotContains(t, string(got.Wire), harness.Canary)
+			r := log.Only(t)
+			require.Contains(t, got.Text(), "\nReference: "+r["reference"].(string))
+			require.Contains(t, r["stack"], "internal/harness/harness.go:")
+		})
+	}
+}
+
+// TestGoexit proves that a handler that ends its goroutine, which nobody can
+// answer, leaves a record.
+func TestGoexit(t *testing.T) {
+	log := harness.NewLog(slog.LevelInfo)
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		_, _ = handler(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+			runtime.Goexit()
+			return nil, nil
+		}, mcprecover.New(nil), correlate.New(&correlate.Options{Logger: log.Logger()}), mcprecover.New(nil))
+		t.Error("the goroutine goes on")
+	})
+	wait.Wait()
+	r := log.Only(t)
+	require.Contains(t, r["error"], "runtime.Goexit")
+	require.Equal(t, "internal_error", r["outcome"])
+}
+
+func TestIDAndLoggerOutsideACall(t *testing.T) {
+	require.Empty(t, correlate.ID(t.Context()))
+	require.Same(t, slog.Default(), correlate.Logger(t.Context()))
+}
+
+func TestIDAndLoggerInsideACall(t *testing.T) {
+	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
+		log := harness.NewLog(slog.LevelInfo)
+		var id string
+		got := harness.Call(t, at, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+			id = correlate.ID(ctx)
+			correlate.Logger(ctx).InfoContext(ctx, "from the handler", "n", 1)
+			return nil, errSecret
+		}, correlate.New(&correlate.Options{Logger: log.Logger()}))
+		require.NotNil(t, got.Fault())
+		records := log.Records()
+		require.Len(t, records, 2)
+		require.Equal(t, "from the handler", records[0]["msg"])
+		require.Equal(t, id, records[0]["reference"])
+		require.Equal(t, id, records[1]["reference"])
+	})
+}
+
+// TestLoggerWithoutCorrelate proves that any room makes the ID that a handler asks
+// for.
+func TestLoggerWithoutCorrelate(t *testing.T) {
+	var id string
+	got := harness.Call(t, rawAt, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+		id = correlate.ID(ctx)
+		panic(errSecret)
+	}, mcprecover.New(nil))
+	require.NotEmpty(t, id)
+	require.Equal(t, id, got.Reference())
+}
+
+// TestTheOutermostRecords proves that two of them write one record.
+func TestTheOutermostRecords(t *testing.T) {
+	for _, h := range []harness.Handler{harness.Succeed(), harness.Fail(errSecret), harness.Panic(errSecret), harness.Tell()} {
+		outer, inner := harness.NewLog(slog.LevelDebug), harness.NewLog(slog.LevelDebug)
+		s := harness.Start(t, rawAt, harness.Setup{
+			Handlers: map[string]harness.Handler{"it": h},
+			Middleware: []mcp.Middleware{
+				mcprecover.New(nil),
+				correlate.New(&correlate.Options{Logger: outer.Logger(), NewID: func() string { return "outer" }}),
+				correlate.New(&correlate.Options{Logger: inner.Logger(), NewID: func() string { return "inner" }}),
+			},
+		})
+		s.Call(t, "it")
+		require.Len(t, ofCalls(outer), 1)
+		require.Equal(t, "outer", ofCalls(outer)[0]["reference"])
+		require.Empty(t, inner.Records())
+	}
+}
+
+// TestWhatIsNotRecorded are notifications and what lasts as long as its caller.
+func TestWhatIsNotRecorded(t *testing.T) {
+	log := harness.NewLog(slog.LevelDebug - 100)
+	mw := correlate.New(&correlate.Options{Logger: log.Logger()})
+	for _, method := range []string{"notifications/progress", "notifications/initialized", middleware.MethodListen} {
+		for _, err := range []error{nil, errSecret} {
+			_, got := mw(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, err })(t.Context(), method, nil)
+			require.Equal(t, err == nil, got == nil)
+		}
+	}
+	require.Empty(t, log.Records())
+}
+
+func TestDurationIsThatOfTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := harness.NewLog(slog.LevelDebug)
+		_, err := handler(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+			time.Sleep(1500 * time.Millisecond)
+			return &mcp.CallToolResult{}, nil
+		}, correlate.New(&correlate.Options{Logger: log.Logger()}))
+		require.NoError(t, err)
+		require.InDelta(t, 1500, log.Only(t)["duration_ms"], 0)
+	})
+}
+
+// TestASuccessThatCannotBeSentIsRecordedAsAFailure proves that the record tells
+// what the caller got, although correlate saw a success.
+func TestASuccessThatCannotBeSentIsRecordedAsAFailure(t *testing.T) {
+	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo} {
+		log := harness.NewLog(level)
+		s := harness.Start(t, rawAt, harness.Setup{
+			Handlers: map[string]harness.Handler{"it": harness.Return(func() *mcp.CallToolResult {
+				return &mcp.CallToolResult{StructuredContent: func() {}}
+			})},
+			Middleware: []mcp.Middleware{mcprecover.New(nil), correlate.New(&correlate.Options{Logger: log.Logger()})},
+		})
+		got := s.Call(t, "it")
+		records := ofCalls(log)
+		require.Len(t, records, 1)
+		require.Equal(t, "internal_error", records[0]["outcome"])
+		require.Equal(t, got.Reference(), records[0]["reference"])
+		require.Contains(t, records[0], "duration_ms")
+	}
+}
+
+// TestALogThatPanics proves that a call does not fail because it cannot be
+// recorded.
+func TestALogThatPanics(t *testing.T) {
+	broken := slog.New(broken{})
+	s := harness.Start(t, rawAt, harness.Setup{
+		Handlers:   map[string]harness.Handler{"good": harness.Succeed(), "bad": harness.Fail(fault.NotFound("file", "a")), "panic": harness.Panic(1)},
+		Middleware: []mcp.Middleware{mcprecover.New(nil), correlate.New(&correlate.Options{Logger: broken})},
+	})
+	require.Equal(t, "fine", s.Call(t, "good").Text())
+	require.Equal(t, fault.KindNotFound, s.Call(t, "bad").Fault().Kind())
+	require.Equal(t, fault.KindInternal, s.Call(t, "panic").Fault().Kind())
+}
+
+type broken struct{}
+
+func (broken) Enabled(context.Context, slog.Level) bool  { return true }
+func (broken) Handle(context.Context, slog.Record) error { panic("the log is broken") }
+func (b broken) WithAttrs([]slog.Attr) slog.Handler      { return b }
+func (b broken) WithGroup(string) slog.Handler           { return b }
+
+// TestManyCallsAtOnce proves that no two calls share an ID.
+func TestManyCallsAtOnce(t *testing.T) {
+	log := harness.NewLog(slog.LevelInfo)
+	s := harness.Start(t, rawAt, harness.Setup{
+		Handlers: map[string]harness.Handler{"it": func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+			return nil, errors.New(correlate.ID(ctx))
+		}},
+		Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger()})},
+	})
+	var calls sync.WaitGroup
+	for range 100 {
+		calls.Go(func() {
+			got := s.CallTool(t.Context(), "it", nil)
+			if f := got.Fault(); !strings.HasPrefix(f.Message(), f.Reference()) {
+				t.Errorf("%q has the reference %q", f.Message(), f.Reference())
+			}
+		})
+	}
+	calls.Wait()
+	seen := map[any]bool{}
+	for _, r := range log.Records() {
+		seen[r["reference"]] = true
+	}
+	require.Len(t, seen, 100)
+}

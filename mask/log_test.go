@@ -1,0 +1,121 @@
+package mask_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	slogmulti "github.com/samber/slog-multi"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/mask"
+)
+
+type named struct{ name string }
+
+func (n named) String() string { return "named " + n.name }
+
+type valuer struct{ name string }
+
+func (v valuer) LogValue() slog.Value { return slog.GroupValue(slog.String("name", v.name)) }
+
+type evil struct{ secret string }
+
+func (evil) String() string { panic("no") }
+
+// star is a scrubber that a test can follow.
+func star(text string) string { return strings.ReplaceAll(text, harness.Canary, "*") }
+
+func TestLogHandler(t *testing.T) {
+	const c = harness.Canary
+	for _, test := range []struct {
+		name string
+		log  func(l *slog.Logger)
+		want map[string]any
+	}{
+		{"message", func(l *slog.Logger) { l.Info("a " + c) }, map[string]any{"msg": "a *"}},
+		{"text", func(l *slog.Logger) { l.Info("m", "k", "a "+c) }, map[string]any{"msg": "m", "k": "a *"}},
+		{"error", func(l *slog.Logger) { l.Info("m", "k", errors.New("a "+c)) }, map[string]any{"msg": "m", "k": "a *"}},
+		{"stringer", func(l *slog.Logger) { l.Info("m", "k", named{c}) }, map[string]any{"msg": "m", "k": "named *"}},
+		{"valuer", func(l *slog.Logger) { l.Info("m", "k", valuer{c}) }, map[string]any{"msg": "m", "k": map[string]any{"name": "*"}}},
+		{"struct", func(l *slog.Logger) { l.Info("m", "k", struct{ A string }{c}) }, map[string]any{"msg": "m", "k": "{A:*}"}},
+		{"slice", func(l *slog.Logger) { l.Info("m", "k", []string{"a", c}) }, map[string]any{"msg": "m", "k": "[a *]"}},
+		{"fault", func(l *slog.Logger) { l.Info("m", "k", fault.New("own", "a").Because(errors.New(c))) }, map[string]any{"msg": "m", "k": map[string]any{"type": "own", "message": "a", "cause": "*"}}},
+		{"group", func(l *slog.Logger) { l.Info("m", slog.Group("g", "k", c, slog.Group("h", "i", c))) }, map[string]any{"msg": "m", "g": map[string]any{"k": "*", "h": map[string]any{"i": "*"}}}},
+		{"with", func(l *slog.Logger) { l.With("k", c).Info("m") }, map[string]any{"msg": "m", "k": "*"}},
+		{"with group", func(l *slog.Logger) { l.WithGroup("g").With("k", c).Info("m", "i", c) }, map[string]any{"msg": "m", "g": map[string]any{"k": "*", "i": "*"}}},
+		{"harmless values", func(l *slog.Logger) {
+			l.Info("m", "int", 1, "float", 1.5, "bool", true, "nil", nil, "struct", struct{ A int }{1}, "list", []int{1})
+		}, map[string]any{"msg": "m", "int": 1.0, "float": 1.5, "bool": true, "nil": nil, "struct": map[string]any{"A": 1.0}, "list": []any{1.0}}},
+		{"evil", func(l *slog.Logger) { l.Info("m", "good", 1, slog.Any("e", errors.New("e"))) }, map[string]any{"msg": "m", "good": 1.0, "e": "e"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			log := harness.NewLog(slog.LevelInfo)
+			test.log(slog.New(mask.LogHandler(log.Handler(), star)))
+			r := log.Only(t)
+			require.Equal(t, "INFO", r["level"])
+			delete(r, "level")
+			require.NotEmpty(t, r["time"])
+			delete(r, "time")
+			require.Equal(t, harness.Record(test.want), r)
+		})
+	}
+}
+
+func TestLogHandlerSurvivesStrangers(t *testing.T) {
+	var out bytes.Buffer
+	logger := slog.New(mask.LogHandler(slog.NewTextHandler(&out, nil), nil))
+	require.NotPanics(t, func() { logger.Info("m", "typed nil", (*named)(nil)) })
+	h := mask.LogHandler(slog.DiscardHandler, star)
+	require.NotPanics(t, func() {
+		slog.New(h).Info("m", "k", evil{harness.Canary})
+		r := slog.NewRecord(time.Now(), slog.LevelInfo, "m", 0)
+		r.AddAttrs(slog.Any("k", evil{harness.Canary}))
+		_ = h.Handle(t.Context(), r)
+	})
+}
+
+func TestLogHandlerKeepsTheRest(t *testing.T) {
+	log := harness.NewLog(slog.LevelWarn)
+	h := mask.LogHandler(log.Handler(), star)
+	require.False(t, h.Enabled(t.Context(), slog.LevelInfo))
+	require.True(t, h.Enabled(t.Context(), slog.LevelWarn))
+
+	var got slog.Record
+	keep := slogmulti.NewHandleInlineHandler(
+		func(_ context.Context, _ []string, _ []slog.Attr, r slog.Record) error { got = r; return nil })
+	want := slog.NewRecord(time.Unix(7, 0), slog.LevelError, "m", 42)
+	want.AddAttrs(slog.Int("n", 1))
+	require.NoError(t, mask.LogHandler(keep, star).Handle(t.Context(), want))
+	require.Equal(t, want.Time, got.Time)
+	require.Equal(t, want.Level, got.Level)
+	require.Equal(t, want.PC, got.PC)
+	require.Equal(t, 1, got.NumAttrs())
+}
+
+// TestLogHandlerInAChain proves that a log that leaves the operator's hands may be
+// scrubbed, and keeps its references.
+func TestLogHandlerInAChain(t *testing.T) {
+	log := harness.NewLog(slog.LevelInfo)
+	logger := slog.New(correlate.Handler(mask.LogHandler(log.Handler(), nil)))
+	got := harness.Call(t, rawAt, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+		logger.InfoContext(ctx, "connecting to "+url)
+		return nil, errors.New("cannot reach " + url)
+	}, mask.New(&mask.Options{Logger: logger}))
+	records := log.Records()
+	require.Len(t, records, 2)
+	require.NotContains(t, log.String(), "hunter2")
+	require.Contains(t, records[0]["msg"], "connecting to ")
+	require.Contains(t, records[1]["error"], "cannot reach ")
+	for _, r := range records {
+		require.Equal(t, got.Reference(), r["reference"])
+	}
+}

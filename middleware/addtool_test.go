@@ -1,0 +1,213 @@
+package middleware_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+type count struct {
+	N int `json:"n"`
+}
+
+func double(_ context.Context, _ *mcp.CallToolRequest, in count) (*mcp.CallToolResult, count, error) {
+	return nil, count{2 * in.N}, nil
+}
+
+var rawAt = harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
+
+func TestAddToolIsForThatToolOnly(t *testing.T) {
+	for _, era := range []harness.Era{harness.Current, harness.Older} {
+		var tr harness.Trace
+		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
+			Handlers: map[string]harness.Handler{"raw": harness.Succeed()},
+			More: func(server *mcp.Server) {
+				middleware.AddTool(server, &mcp.Tool{Name: "a"}, double, tr.Middleware("a1"), nil, tr.Middleware("a2"))
+				middleware.AddTool(server, &mcp.Tool{Name: "b"}, double, tr.Middleware("b1"))
+				middleware.AddTool(server, &mcp.Tool{Name: "none"}, double)
+				mcp.AddTool(server, &mcp.Tool{Name: "theirs"}, double)
+				server.AddPrompt(&mcp.Prompt{Name: "a"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+					return &mcp.GetPromptResult{}, nil
+				})
+			},
+		})
+		for _, c := range []struct{ tool, order string }{
+			{"a", ">a1 >a2 <a2 <a1"}, {"b", ">b1 <b1"}, {"none", ""}, {"theirs", ""},
+		} {
+			got := s.CallTool(t.Context(), c.tool, count{4})
+			require.NoError(t, got.Err)
+			require.JSONEq(t, `{"n":8}`, got.Text(), c.tool)
+			require.Equal(t, map[string]any{"n": 8.0}, got.Tool().StructuredContent)
+			require.Equal(t, c.order, tr.Take(), c.tool)
+		}
+		require.Equal(t, "fine", s.Call(t, "raw").Text())
+		_, err := s.Client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "a"})
+		require.NoError(t, err)
+		require.Empty(t, tr.Take(), "a prompt of the same name is another thing")
+
+		tools, err := s.Client.ListTools(t.Context(), nil)
+		require.NoError(t, err)
+		require.Len(t, tools.Tools, 5)
+	}
+}
+
+// TestAddToolSeesWhatTheSDKDoes proves that the middlewares stand outside of the
+// checks that the SDK makes for typed tools.
+func TestAddToolSeesWhatTheSDKDoes(t *testing.T) {
+	var seen []error
+	look := harness.Look(func(_ context.Context, res mcp.Result, err error) {
+		if tool, ok := res.(*mcp.CallToolResult); ok && err == nil {
+			err = tool.GetError()
+		}
+		seen = append(seen, err)
+	})
+	s := harness.Start(t, rawAt, harness.Setup{More: func(server *mcp.Server) {
+		middleware.AddTool(server, &mcp.Tool{Name: "double"}, double, look)
+		middleware.AddTool(server, &mcp.Tool{Name: "negative", OutputSchema: map[string]any{
+			"type": "object", "properties": map[string]any{"n": map[string]any{"minimum": 0}},
+		}}, double, look)
+	}})
+
+	wrongType := s.CallTool(t.Context(), "double", map[string]any{"n": "four"})
+	require.True(t, wrongType.Tool().IsError)
+	missing := s.CallTool(t.Context(), "double", nil)
+	require.True(t, missing.Tool().IsError)
+	wrongOutput := s.CallTool(t.Context(), "negative", count{-1})
+	require.Error(t, wrongOutput.Err)
+
+	require.Len(t, seen, 3)
+	require.ErrorContains(t, seen[0], `validating "arguments"`)
+	require.ErrorContains(t, seen[1], `validating "arguments"`)
+	require.ErrorContains(t, seen[2], "validating tool output")
+}
+
+func TestAddToolClassifiesWrongArguments(t *testing.T) {
+	log := harness.NewLog(0)
+	s := harness.Start(t, rawAt, harness.Setup{More: func(server *mcp.Server) {
+		middleware.AddTool(server, &mcp.Tool{Name: "double"}, double, masking(log))
+	}})
+	got := s.CallTool(t.Context(), "double", map[string]any{"n": harness.Canary})
+	require.Equal(t, fault.KindValidation, got.Fault().Kind())
+	require.Contains(t, got.Text(), "Validation Error: ")
+	require.NotContains(t, s.Sent(), harness.Canary)
+	require.Equal(t, "validation", log.Only(t)["outcome"])
+}
+
+func TestAddToolAgainReplacesTheMiddlewares(t *testing.T) {
+	var tr harness.Trace
+	s := harness.Start(t, rawAt, harness.Setup{More: func(server *mcp.Server) {
+		middleware.AddTool(server, &mcp.Tool{Name: "it"}, double, tr.Middleware("old"))
+		middleware.AddTool(server, &mcp.Tool{Name: "other"}, double, tr.Middleware("other"))
+	}})
+	callIt := func(want string) {
+		t.Helper()
+		require.NoError(t, s.CallTool(t.Context(), "it", count{1}).Err)
+		require.Equal(t, want, tr.Take())
+	}
+	callIt(">old <old")
+	middleware.AddTool(s.Server, &mcp.Tool{Name: "it"}, double, tr.Middleware("new"))
+	callIt(">new <new")
+	middleware.AddTool(s.Server, &mcp.Tool{Name: "it"}, double)
+	callIt("")
+	require.NoError(t, s.CallTool(t.Context(), "other", count{1}).Err)
+	require.Equal(t, ">other <other", tr.Take())
+}
+
+func TestAddToolStandsWhereTheFirstOneFoundTheServer(t *testing.T) {
+	var tr harness.Trace
+	s := harness.Start(t, rawAt, harness.Setup{More: func(server *mcp.Server) {
+		server.AddReceivingMiddleware(tr.Middleware("before"))
+		middleware.AddTool(server, &mcp.Tool{Name: "first"}, double, tr.Middleware("tool"))
+		server.AddReceivingMiddleware(tr.Middleware("after"))
+		middleware.AddTool(server, &mcp.Tool{Name: "second"}, double, tr.Middleware("tool"))
+	}})
+	for _, tool := range []string{"first", "second"} {
+		require.NoError(t, s.CallTool(t.Context(), tool, count{1}).Err)
+		require.Equal(t, ">after >tool >before <before <tool <after", tr.Take(), tool)
+	}
+}
+
+// TestAddToolNeverLeavesAToolBare proves that a tool is not reachable without its
+// middlewares, not for a moment: a call may arrive while it is added.
+func TestAddToolNeverLeavesAToolBare(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
+	require.Panics(t, func() {
+		middleware.AddTool(server, &mcp.Tool{Name: "it"}, double, func(middleware.Handler) middleware.Handler { return nil })
+	})
+	middleware.AddTool(server, &mcp.Tool{Name: "other"}, double)
+	_, err := connect(t, server).CallTool(t.Context(), &mcp.CallToolParams{Name: "it", Arguments: count{1}})
+	require.ErrorContains(t, err, `unknown tool "it"`)
+}
+
+func TestAddToolWhileCallsRun(t *testing.T) {
+	s := harness.Start(t, rawAt, harness.Setup{More: func(server *mcp.Server) {
+		middleware.AddTool(server, &mcp.Tool{Name: "tool-0"}, double, room(&middleware.Settings{}))
+	}})
+	var work sync.WaitGroup
+	for g := range 4 {
+		work.Go(func() {
+			for i := range 25 {
+				middleware.AddTool(s.Server, &mcp.Tool{Name: fmt.Sprintf("tool-%d", (g*25+i)%10)}, double, room(&middleware.Settings{}))
+			}
+		})
+		work.Go(func() {
+			for range 25 {
+				got := s.CallTool(t.Context(), "tool-0", count{21})
+				if got.Err != nil || !strings.Contains(got.Text(), "42") {
+					t.Errorf("%q %v", got.Text(), got.Err)
+				}
+			}
+		})
+	}
+	work.Wait()
+}
+
+// TestAddToolLeavesNothingBehind proves that servers that are made for one request
+// can be collected, with all that AddTool keeps for them.
+func TestAddToolLeavesNothingBehind(t *testing.T) {
+	before := middleware.ServersKept()
+	for range 200 {
+		server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
+		middleware.AddTool(server, &mcp.Tool{Name: "t"}, double, room(&middleware.Settings{}))
+	}
+	harness.Eventually(t, func() bool {
+		runtime.GC()
+		return middleware.ServersKept() <= before
+	})
+}
+
+func TestAddToolKeepsTheServerWorkingAfterACollection(t *testing.T) {
+	var tr harness.Trace
+	s := harness.Start(t, rawAt, harness.Setup{More: func(server *mcp.Server) {
+		middleware.AddTool(server, &mcp.Tool{Name: "a"}, double, tr.Middleware("a"))
+	}})
+	for range 3 {
+		runtime.GC()
+	}
+	middleware.AddTool(s.Server, &mcp.Tool{Name: "b"}, double, tr.Middleware("b"))
+	require.NoError(t, s.CallTool(t.Context(), "a", count{1}).Err)
+	require.NoError(t, s.CallTool(t.Context(), "b", count{1}).Err)
+	require.Equal(t, ">a <a >b <b", tr.Take())
+}
+
+// connect connects a client to a server in memory.
+func connect(t *testing.T, server *mcp.Server) *mcp.ClientSession {
+	t.Helper()
+	clientTransport, serverTransport := mcp.NewInMemoryTransports()
+	_, err := server.Connect(t.Context(), serverTransport, nil)
+	require.NoError(t, err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil).Connect(t.Context(), clientTransport, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = session.Close() })
+	return session
+}

@@ -1,0 +1,496 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// probe returns a middleware of the user's that looks at the Call on its way in.
+func probe(at func(ctx context.Context, call *middleware.Call)) middleware.Middleware {
+	return func(next middleware.Handler) middleware.Handler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			at(ctx, middleware.FromContext(ctx))
+			return next(ctx, method, req)
+		}
+	}
+}
+
+func TestOneCallHoweverManyRooms(t *testing.T) {
+	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
+		var calls []*middleware.Call
+		look := probe(func(ctx context.Context, call *middleware.Call) {
+			if call == nil || call.Method() == at.Shape.Method() {
+				calls = append(calls, call)
+			}
+		})
+		ours := room(&middleware.Settings{})
+		opener := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+			require.Same(t, call, ctx, "the Call is the context")
+			require.Equal(t, req, call.Request())
+			require.False(t, call.Quiet())
+			return next(ctx, call.Method(), req)
+		})
+		h := func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+			calls = append(calls, middleware.FromContext(ctx))
+			// A context that was made from the Call belongs to it too.
+			ctx, cancel := context.WithCancel(context.WithValue(ctx, contextKey{}, 1))
+			defer cancel()
+			calls = append(calls, middleware.FromContext(ctx))
+			return harness.Success(req), nil
+		}
+		s := harness.Start(t, at, harness.Setup{
+			Handlers:   map[string]harness.Handler{"it": h},
+			Middleware: []mcp.Middleware{opener, look, ours, look, ours, look, ours},
+		})
+		calls = nil
+		require.Equal(t, "fine", s.Call(t, "it").Text())
+		require.Len(t, calls, 5)
+		require.NotNil(t, calls[0])
+		for _, c := range calls {
+			require.Same(t, calls[0], c)
+		}
+		first := calls[0]
+		calls = nil
+		s.Call(t, "it")
+		require.NotSame(t, first, calls[0], "another call has another Call")
+	})
+}
+
+func TestNoCallOutside(t *testing.T) {
+	require.Nil(t, middleware.FromContext(t.Context()))
+	var seen *middleware.Call
+	s := harness.Start(t, rawAt, harness.Setup{Handlers: map[string]harness.Handler{
+		"it": func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+			seen = middleware.FromContext(ctx)
+			return harness.Success(req), nil
+		},
+	}})
+	require.Equal(t, "fine", s.Call(t, "it").Text())
+	require.Nil(t, seen)
+}
+
+func TestCallKnowsNotifications(t *testing.T) {
+	for method, want := range map[string]bool{
+		middleware.MethodCallTool: false, middleware.MethodListen: false,
+		"notifications/progress": true, "notifications/anything": true,
+	} {
+		_, _ = middleware.Wrap(func(_ context.Context, call *middleware.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+			require.Equal(t, want, call.Notification(), method)
+			return nil, nil
+		})(nil)(t.Context(), method, nil)
+	}
+}
+
+// inCall runs a function inside a call of a tool, with rooms of these settings
+// around it.
+func inCall(t *testing.T, run func(ctx context.Context, call *middleware.Call), settings ...*middleware.Settings) {
+	t.Helper()
+	var mw []middleware.Middleware
+	for _, s := range settings {
+		mw = append(mw, room(s))
+	}
+	ran := false
+	res, err := call(middleware.Chain(append(mw, room(&middleware.Settings{}))...), func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+		ran = true
+		run(ctx, middleware.FromContext(ctx))
+		return &mcp.CallToolResult{}, nil
+	})
+	require.NoError(t, err)
+	require.NotNil(t, res)
+	require.True(t, ran)
+}
+
+func TestIDIsMadeOnceWhenAskedFor(t *testing.T) {
+	var made atomic.Int32
+	settings := &middleware.Settings{Records: true, NewID: func() string { return fmt.Sprintf("id-%d", made.Add(1)) }}
+	inCall(t, func(context.Context, *middleware.Call) {}, settings)
+	require.Zero(t, made.Load(), "nobody asked")
+
+	inCall(t, func(_ context.Context, call *middleware.Call) {
+		ids := make([]string, 50)
+		var ask sync.WaitGroup
+		for i := range ids {
+			ask.Go(func() { ids[i] = call.ID() })
+		}
+		ask.Wait()
+		require.Equal(t, slices.Repeat([]string{"id-1"}, 50), ids)
+	}, settings)
+	require.EqualValues(t, 1, made.Load())
+}
+
+func TestIDIsAUUIDv7UnlessToldOtherwise(t *testing.T) {
+	empty := func() string { return "" }
+	other := func() string { return "other" }
+	mine := func() string { return "mine" }
+	for _, c := range []struct {
+		name     string
+		settings []*middleware.Settings
+		want     string // "" for a UUID
+	}{
+		{"nothing", nil, ""},
+		{"empty", []*middleware.Settings{{Records: true, NewID: empty}}, ""},
+		{"mine", []*middleware.Settings{{Records: true, NewID: mine}}, "mine"},
+		{"the outermost that records", []*middleware.Settings{{}, {Records: true, NewID: mine}, {Records: true, NewID: other}}, "mine"},
+		{"without records", []*middleware.Settings{{NewID: mine}}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inCall(t, func(_ context.Context, call *middleware.Call) {
+				id := call.ID()
+				if c.want != "" {
+					require.Equal(t, c.want, id)
+					return
+				}
+				u, err := uuid.Parse(id)
+				require.NoError(t, err)
+				require.EqualValues(t, 7, u.Version())
+				require.Equal(t, id, call.ID())
+			}, c.settings...)
+		})
+	}
+}
+
+func TestCallsBelow(t *testing.T) {
+	var made atomic.Int32
+	settings := &middleware.Settings{Records: true, NewID: func() string { return fmt.Sprintf("id-%d", made.Add(1)) }}
+	inCall(t, func(ctx context.Context, call *middleware.Call) {
+		item := toolRequest("item")
+		below := call.Below(ctx, "3", item)
+		require.Same(t, below, middleware.FromContext(below))
+		require.Same(t, item, below.Request())
+		require.Equal(t, call.Method(), below.Method())
+		require.True(t, below.Recorded(), "what holds for the call holds for its parts")
+		require.Equal(t, "id-1.3", below.ID())
+		require.Equal(t, "id-1.3", below.ID())
+		require.Equal(t, "id-1.3.x", below.Below(below, "x", item).ID())
+		require.Equal(t, "id-1", call.ID())
+
+		// A part fails, is rendered and is named on its own.
+		res, err := below.Finish(nil, fault.NotFound("file", "a"))
+		require.NoError(t, err)
+		f, failed := middleware.FaultOf(res, nil)
+		require.True(t, failed)
+		require.Equal(t, "id-1.3", f.Reference())
+		good := &mcp.CallToolResult{}
+		res, err = below.Finish(good, nil)
+		require.NoError(t, err)
+		require.Same(t, good, res)
+
+		// A part is a call of its own for rooms below.
+		var inside *middleware.Call
+		_, _ = room(&middleware.Settings{})(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+			inside = middleware.FromContext(ctx)
+			return good, nil
+		})(below, below.Method(), item)
+		require.Same(t, below, inside)
+	}, settings)
+	require.EqualValues(t, 1, made.Load())
+}
+
+func TestGuardIsGivenOnce(t *testing.T) {
+	inCall(t, func(_ context.Context, call *middleware.Call) {
+		var given atomic.Int32
+		var ask sync.WaitGroup
+		for range 20 {
+			ask.Go(func() {
+				if call.Guard() {
+					given.Add(1)
+				}
+			})
+		}
+		ask.Wait()
+		require.EqualValues(t, 1, given.Load())
+	})
+}
+
+// TestNestedCallOfAnotherMethod proves that a middleware of the user's may call
+// next with another method, which is a call of its own.
+func TestNestedCallOfAnotherMethod(t *testing.T) {
+	var methods []string
+	var ids []string
+	look := probe(func(_ context.Context, call *middleware.Call) {
+		methods, ids = append(methods, call.Method()), append(ids, call.ID())
+	})
+	log := harness.NewLog(0)
+	lists := func(next middleware.Handler) middleware.Handler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			_, err := next(ctx, middleware.MethodListTools, &mcp.ListToolsRequest{})
+			// The failure of the nested call was rendered for it, and is not ours.
+			require.Contains(t, err.Error(), "Internal error: ")
+			require.NotContains(t, err.Error(), harness.Canary)
+			return next(ctx, method, req)
+		}
+	}
+	res, err := call(middleware.Chain(masking(log), lists, masking(log), look), func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
+		if method == middleware.MethodListTools {
+			return nil, errSecret
+		}
+		return &mcp.CallToolResult{}, nil
+	})
+	require.NoError(t, err)
+	require.NotNil(t, res)
+	require.Equal(t, []string{middleware.MethodListTools, middleware.MethodCallTool}, methods)
+	require.NotEqual(t, ids[0], ids[1])
+	require.Equal(t, ids[0], log.Only(t)["reference"])
+}
+
+// TestFanOut proves that a middleware of the user's may call next many times at
+// once.
+func TestFanOut(t *testing.T) {
+	fanOut := func(next middleware.Handler) middleware.Handler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			var wait sync.WaitGroup
+			for range 8 {
+				wait.Go(func() { _, _ = next(ctx, method, req) })
+			}
+			wait.Wait()
+			return next(ctx, method, req)
+		}
+	}
+	harness.Each(t, []harness.Shape{harness.ServerTyped, harness.ServerRaw, harness.WrapToolFor, harness.WrapTool, harness.ServerPrompt}, func(t *testing.T, at harness.Place) {
+		log := harness.NewLog(0)
+		settings := &middleware.Settings{Records: true, Logger: log.Logger()}
+		mw := []middleware.Middleware{room(settings), masking(log), middleware.ForMethods(fanOut, at.Shape.Method()), masking(log), room(&middleware.Settings{})}
+		s := harness.Start(t, at, harness.Setup{Middleware: mw, Handlers: map[string]harness.Handler{
+			"good": harness.Succeed(),
+			"bad": func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+				return nil, fmt.Errorf("%w: %s", errSecret, middleware.FromContext(ctx).ID())
+			},
+		}})
+		require.Equal(t, "fine", s.Call(t, "good").Text())
+		bad := s.Call(t, "bad")
+		require.Contains(t, bad.Text(), "Internal error: ")
+		require.NotContains(t, string(bad.Wire), harness.Canary)
+	})
+}
+
+// TestServerInsideACall proves that a server that is connected with the context of
+// a call, such as the backend that a gateway starts when it is first needed, has
+// calls of its own.
+func TestServerInsideACall(t *testing.T) {
+	log := harness.NewLog(0)
+	backend := harness.NewLog(0)
+	var client *mcp.ClientSession
+	s := harness.Start(t, rawAt, harness.Setup{
+		Middleware: []mcp.Middleware{masking(log)},
+		Handlers: map[string]harness.Handler{
+			"connect": func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+				server := mcp.NewServer(&mcp.Implementation{Name: "backend"}, nil)
+				server.AddTool(&mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}},
+					func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, errSecret })
+				server.AddReceivingMiddleware(masking(backend))
+				clientTransport, serverTransport := mcp.NewInMemoryTransports()
+				if _, err := server.Connect(ctx, serverTransport, nil); err != nil {
+					return nil, err
+				}
+				var err error
+				client, err = mcp.NewClient(&mcp.Implementation{Name: "gateway"}, nil).Connect(ctx, clientTransport, nil)
+				return harness.Success(req), err
+			},
+		},
+	})
+	require.Equal(t, "fine", s.Call(t, "connect").Text())
+	t.Cleanup(func() { _ = client.Close() })
+	seen := map[string]bool{}
+	for range 2 {
+		res, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "it"})
+		require.NoError(t, err)
+		f, failed := middleware.FaultOf(res, err)
+		require.True(t, failed)
+		require.Equal(t, fault.KindInternal, f.Kind())
+		require.NotContains(t, text(res), harness.Canary)
+		seen[f.Reference()] = true
+	}
+	require.Len(t, seen, 2, "each call has its own reference")
+	require.Len(t, backend.Records(), 2)
+	require.Empty(t, log.Records())
+}
+
+// hide is a filter that hides tools from the list, as one for permissions does.
+func hide(hidden ...string) middleware.Middleware {
+	return func(next middleware.Handler) middleware.Handler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			if list, ok := res.(*mcp.ListToolsResult); ok && err == nil {
+				list.Tools = slices.DeleteFunc(list.Tools, func(t *mcp.Tool) bool { return slices.Contains(hidden, t.Name) })
+			}
+			return res, err
+		}
+	}
+}
+
+// lister returns a room that lists the tools of every call of a tool.
+func lister(at func([]string, error)) middleware.Middleware {
+	return middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		if call.Method() == middleware.MethodCallTool {
+			tools, err := call.ListTools()
+			var names []string
+			for _, tool := range tools {
+				names = append(names, tool.Name)
+			}
+			at(names, err)
+		}
+		return next(ctx, call.Method(), req)
+	})
+}
+
+func TestListTools(t *testing.T) {
+	var names []string
+	var err error
+	list := lister(func(n []string, e error) { names, err = n, e })
+	opener := room(&middleware.Settings{})
+	for _, c := range []struct {
+		name string
+		mw   []middleware.Middleware
+		want string
+	}{
+		{"opener", []middleware.Middleware{list}, "a b c d e"},
+		{"inner room", []middleware.Middleware{opener, opener, list}, "a b c d e"},
+		{"filter inside", []middleware.Middleware{list, hide("b", "e")}, "a c d"},
+		{"filter between the opener and the room", []middleware.Middleware{opener, hide("b", "e"), list}, "a c d"},
+		{"filter outside does not apply", []middleware.Middleware{hide("b", "e"), list}, "a b c d e"},
+		{"everything hidden", []middleware.Middleware{list, hide("a", "b", "c", "d", "e")}, ""},
+	} {
+		for _, pageSize := range []int{0, 1, 2} {
+			for _, era := range []harness.Era{harness.Current, harness.Older} {
+				t.Run(fmt.Sprintf("%s/%d a page/%s", c.name, pageSize, era), func(t *testing.T) {
+					s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
+						Server: &mcp.ServerOptions{PageSize: pageSize},
+						Handlers: map[string]harness.Handler{
+							"a": harness.Succeed(), "b": harness.Succeed(), "c": harness.Succeed(), "d": harness.Succeed(), "e": harness.Succeed(),
+						},
+						Middleware: c.mw,
+					})
+					names, err = nil, errors.New("not called")
+					require.Equal(t, "fine", s.Call(t, "a").Text())
+					require.NoError(t, err)
+					require.Equal(t, c.want, strings.Join(names, " "))
+				})
+			}
+		}
+	}
+}
+
+// TestListToolsForOneTool proves that a tool with middlewares of its own has a
+// server to ask.
+func TestListToolsForOneTool(t *testing.T) {
+	var names []string
+	var err error
+	got := harness.Call(t, harness.Place{Shape: harness.WrapAddTool, Era: harness.Current}, harness.Succeed(),
+		lister(func(n []string, e error) { names, err = n, e }))
+	require.Equal(t, "fine", got.Text())
+	require.NoError(t, err)
+	require.Equal(t, []string{"it"}, names)
+}
+
+func TestListToolsFailsWhereThereIsNoServer(t *testing.T) {
+	var err error
+	list := lister(func(_ []string, e error) { err = e })
+	for _, shape := range []harness.Shape{harness.WrapTool, harness.WrapToolFor} {
+		got := harness.Call(t, harness.Place{Shape: shape, Era: harness.Current}, harness.Succeed(), list)
+		require.Equal(t, "fine", got.Text())
+		require.EqualError(t, err, `middleware: a wrapped handler of "tools/call" cannot answer "tools/list"`)
+	}
+	for _, req := range []mcp.Request{nil, (*mcp.CallToolRequest)(nil), &mcp.CallToolRequest{}, toolRequest("t")} {
+		_, _ = list(returns(nil, nil))(t.Context(), middleware.MethodCallTool, req)
+		require.EqualError(t, err, "middleware: this call has no server to ask")
+	}
+}
+
+// TestListToolsSurvivesStrangeServers proves that the answer of a middleware of
+// the user's cannot keep or break the lookup.
+func TestListToolsSurvivesStrangeServers(t *testing.T) {
+	var pages atomic.Int32
+	strange := func(res func() (mcp.Result, error)) middleware.Middleware {
+		return func(next middleware.Handler) middleware.Handler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method == middleware.MethodListTools {
+					pages.Add(1)
+					return res()
+				}
+				return next(ctx, method, req)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		res   func() (mcp.Result, error)
+		fails string
+		pages int32
+	}{
+		{"same cursor", func() (mcp.Result, error) { return &mcp.ListToolsResult{NextCursor: "x"}, nil }, "", 2},
+		{"endless", func() (mcp.Result, error) {
+			return &mcp.ListToolsResult{NextCursor: fmt.Sprint(pages.Load())}, nil
+		}, "", 100},
+		{"nil", func() (mcp.Result, error) { return nil, nil }, "gave no list", 1},
+		{"typed nil", func() (mcp.Result, error) { return (*mcp.ListToolsResult)(nil), nil }, "gave no list", 1},
+		{"other type", func() (mcp.Result, error) { return &mcp.CallToolResult{}, nil }, "gave no list", 1},
+		{"error", func() (mcp.Result, error) { return nil, errSecret }, harness.Canary, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var err error
+			s := harness.Start(t, rawAt, harness.Setup{
+				Handlers:   map[string]harness.Handler{"it": harness.Succeed()},
+				Middleware: []mcp.Middleware{lister(func(_ []string, e error) { err = e }), strange(c.res)},
+			})
+			pages.Store(0)
+			require.Equal(t, "fine", s.Call(t, "it").Text())
+			if c.fails == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, c.fails)
+			}
+			require.Equal(t, c.pages, pages.Load())
+		})
+	}
+}
+
+// TestListToolsLeavesNoTrace proves that a lookup is not recorded, and has an ID of
+// its own only if somebody asks.
+func TestListToolsLeavesNoTrace(t *testing.T) {
+	log := harness.NewLog(-100)
+	var made atomic.Int32
+	recorder := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		call.Establish(&middleware.Settings{Records: true, Logger: log.Logger(), NewID: func() string { made.Add(1); return "id" }})
+		res, err := next(ctx, call.Method(), req)
+		if call.Method() == middleware.MethodListTools {
+			require.True(t, call.Quiet())
+			call.Log(nil, middleware.Record{Result: res, Err: err})
+			call.LogAtEnd(middleware.Record{Result: res, Err: err})
+		}
+		return res, err
+	})
+	fails := func(next middleware.Handler) middleware.Handler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == middleware.MethodListTools {
+				return nil, errSecret
+			}
+			return next(ctx, method, req)
+		}
+	}
+	for _, inner := range []middleware.Middleware{nil, fails} {
+		listed := false
+		list := lister(func(_ []string, err error) {
+			listed = true
+			require.Equal(t, inner != nil, err != nil)
+		})
+		got := harness.Call(t, rawAt, harness.Succeed(), recorder, masking(log), list, inner)
+		require.Equal(t, "fine", got.Text())
+		require.True(t, listed)
+	}
+	require.Empty(t, log.Records())
+	require.Zero(t, made.Load())
+}

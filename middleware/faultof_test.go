@@ -1,0 +1,264 @@
+package middleware_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// everyFault has a fault of every kind and with every part.
+func everyFault() map[string]*fault.Error {
+	all := map[string]*fault.Error{
+		"invalid":           fault.Invalid("quantity", "five", "an integer", "1", "2"),
+		"violations":        fault.Violations(fault.Violation{Field: "a", Rule: "required"}, fault.Violation{Field: "b[1].c", Received: 1.5, Expected: "a string", Suggestion: "Quote it."}),
+		"not found":         fault.NotFound("project", "alpa", "alpha", "beta"),
+		"already exists":    fault.AlreadyExists("project", "alpha"),
+		"denied":            fault.Denied("delete", "project 'alpha'").Needs("admin"),
+		"rate limited":      fault.RateLimited("the search API", 1500*time.Millisecond),
+		"timeout":           fault.Timeout("the report", time.Minute),
+		"unavailable":       fault.Unavailable("the weather service").After(time.Hour),
+		"own kind":          fault.New("deployment_in_progress", "wait for it").WithCode("E42").Never("it would be deployed twice"),
+		"details":           fault.New(fault.KindConflict, "m").With("list", []any{1, "two", nil, map[string]any{"x": false}}).With("n", 1.25),
+		"all about retries": fault.New(fault.KindTimeout, "m").WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 2.5, NextAttempt: 2, MaxAttempts: 3, Reason: "busy", Effect: fault.EffectUnknown}),
+		"steps": fault.New(fault.KindPreconditionFailed, "m").Suggest("Do this.").
+			Step("Read", "read_it", map[string]any{"id": 7, "deep": map[string]any{"a": []any{"b"}}}).
+			WithSteps(fault.Step{Action: "Choose", Description: "or not", Options: []string{"a", "b"}}),
+		"strange text": fault.New(fault.KindServerError, "\"quotes\" <tags> \u2028 \U0001F9EF ünïcode").With("<k>", "&v"),
+		"no text":      fault.New(fault.KindServerError, ""),
+	}
+	for _, kind := range []fault.Kind{
+		fault.KindValidation, fault.KindNotFound, fault.KindAlreadyExists, fault.KindUnauthenticated, fault.KindPermissionDenied,
+		fault.KindRateLimited, fault.KindTimeout, fault.KindCancelled, fault.KindConnectionFailed, fault.KindServiceUnavailable,
+		fault.KindServerError, fault.KindClientError, fault.KindConflict, fault.KindPreconditionFailed, fault.KindInternal, fault.KindTool,
+	} {
+		all["generic "+string(kind)] = fault.Generic(kind)
+	}
+	return all
+}
+
+// TestFaultOfOverTheWire proves that a client reads the same fault that a handler
+// made, and an outer middleware too.
+func TestFaultOfOverTheWire(t *testing.T) {
+	faults := everyFault()
+	handlers := map[string]harness.Handler{}
+	for name, f := range faults {
+		handlers[name] = harness.Fail(fmt.Errorf("wrapped: %w", f.Because(errSecret)))
+	}
+	for _, shape := range append(harness.Tools(), harness.Others()...) {
+		for _, era := range []harness.Era{harness.Current, harness.Older} {
+			t.Run(string(shape)+"/"+string(era), func(t *testing.T) {
+				var outside *fault.Error
+				look := harness.Look(func(_ context.Context, res mcp.Result, err error) { outside, _ = middleware.FaultOf(res, err) })
+				log := harness.NewLog(0)
+				s := harness.Start(t, harness.Place{Shape: shape, Era: era}, harness.Setup{
+					Handlers: slugged(handlers), Middleware: []mcp.Middleware{look, masking(log)},
+				})
+				for name, want := range faults {
+					got := s.Call(t, slug(name))
+					f, failed := middleware.FaultOf(got.Result, got.Err)
+					require.True(t, failed, name)
+					require.Equal(t, sent(want), data(f), name)
+					require.NotEmpty(t, f.Reference(), name)
+					require.Equal(t, sent(want), data(outside), name)
+					require.Equal(t, f.Reference(), outside.Reference())
+					require.NoError(t, errors.Unwrap(f), "a client gets no cause")
+				}
+				require.NotContains(t, s.Sent(), harness.Canary)
+				require.Len(t, log.Records(), len(faults))
+			})
+		}
+	}
+}
+
+// sent is what arrives of a fault: without a message it has the one that its text
+// shows.
+func sent(f *fault.Error) fault.Data {
+	d := f.Data()
+	if d.Message == "" {
+		d.Message = fault.Generic(d.Type).Message()
+	}
+	return d
+}
+
+func slug(name string) string {
+	b := []byte(name)
+	for i, c := range b {
+		if c == ' ' {
+			b[i] = '-'
+		}
+	}
+	return string(b)
+}
+
+func slugged(handlers map[string]harness.Handler) map[string]harness.Handler {
+	out := map[string]harness.Handler{}
+	for name, h := range handlers {
+		out[slug(name)] = h
+	}
+	return out
+}
+
+func TestFaultOfASuccess(t *testing.T) {
+	for _, res := range []mcp.Result{
+		nil, (*mcp.CallToolResult)(nil), &mcp.CallToolResult{}, (*mcp.GetPromptResult)(nil), &mcp.GetPromptResult{},
+		&mcp.ReadResourceResult{}, &mcp.CompleteResult{}, &mcp.ListToolsResult{},
+		&mcp.CallToolResult{Meta: mcp.Meta{middleware.MetaKey: map[string]any{"type": "x", "message": "m"}}},
+	} {
+		f, failed := middleware.FaultOf(res, nil)
+		require.False(t, failed, "%T", res)
+		require.Nil(t, f)
+	}
+}
+
+func TestFaultOfForeignServers(t *testing.T) {
+	own := fault.NotFound("file", "a")
+	ownData := own.Data()
+	told := func(text string) *mcp.CallToolResult {
+		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+	}
+	withMeta := func(value any) *mcp.CallToolResult {
+		res := told("in words")
+		res.Meta = mcp.Meta{middleware.MetaKey: value}
+		return res
+	}
+	setError := func(err error) *mcp.CallToolResult {
+		var res mcp.CallToolResult
+		res.SetError(err)
+		return &res
+	}
+	tool := func(text string) fault.Data { return fault.New(fault.KindTool, text).Data() }
+	nothing := fault.Generic(fault.KindTool).Data()
+	kind := func(kind fault.Kind, text string) fault.Data { return fault.New(kind, text).Data() }
+	wire := func(code int64, data string) error {
+		return fmt.Errorf("calling %q: %w", "tools/call", &jsonrpc.Error{Code: code, Message: "in words", Data: json.RawMessage(data)})
+	}
+	for _, c := range []struct {
+		name string
+		res  mcp.Result
+		err  error
+		want fault.Data
+	}{
+		{"plain text", told("in words"), nil, tool("in words")},
+		{"no content", &mcp.CallToolResult{IsError: true}, nil, nothing},
+		{"empty text", told(""), nil, nothing},
+		{"no text", &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.ImageContent{}}}, nil, nothing},
+		{"nil content", &mcp.CallToolResult{IsError: true, Content: []mcp.Content{nil, (*mcp.TextContent)(nil)}}, nil, nothing},
+		{"text after an image", &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.ImageContent{}, &mcp.TextContent{Text: "in words"}}}, nil, tool("in words")},
+		{"our fault", withMeta(own), nil, own.Data()},
+		{"our data", withMeta(own.Data()), nil, own.Data()},
+		{"pointer to our data", withMeta(&ownData), nil, own.Data()},
+		{"raw JSON", withMeta(mustMarshal(t, own)), nil, own.Data()},
+		{"decoded JSON", withMeta(map[string]any{"type": "not_found", "message": "gone", "unknown": 1}), nil, kind(fault.KindNotFound, "gone")},
+		{"no fault", withMeta((*fault.Error)(nil)), nil, tool("in words")},
+		{"no data", withMeta((*fault.Data)(nil)), nil, tool("in words")},
+		{"something else", withMeta(7), nil, tool("in words")},
+		{"no type", withMeta(map[string]any{"message": "gone"}), nil, tool("in words")},
+		{"wrong types", withMeta(map[string]any{"type": 1}), nil, tool("in words")},
+		{"broken JSON", withMeta(json.RawMessage(`{`)), nil, tool("in words")},
+		{"JSON that cannot be written", withMeta(map[string]any{"type": "x", "message": "m", "f": func() {}}), nil, tool("in words")},
+		{"error in the result", setError(own), nil, own.Data()},
+		{"unknown error in the result", setError(errSecret), nil, fault.Generic(fault.KindInternal).Data()},
+		{"error beside a result", told("in words"), own, own.Data()},
+		{"error beside a typed nil", (*mcp.CallToolResult)(nil), own, own.Data()},
+
+		{"code without data", nil, wire(-32602, ""), kind(fault.KindValidation, "in words")},
+		{"code with other data", nil, wire(-32602, `{"uri":"x"}`), kind(fault.KindValidation, "in words")},
+		{"code with data that is no object", nil, wire(-32602, `[1]`), kind(fault.KindValidation, "in words")},
+		{"code with our data", nil, wire(-32602, string(mustMarshal(t, own))), own.Data()},
+		{"invalid request", nil, wire(-32600, ""), kind(fault.KindClientError, "in words")},
+		{"parse error", nil, wire(-32700, ""), kind(fault.KindClientError, "in words")},
+		{"method not found", nil, wire(-32601, ""), kind(fault.KindNotFound, "in words")},
+		{"internal error", nil, wire(-32603, ""), kind(fault.KindInternal, "in words")},
+		{"resource not found", nil, wire(-32002, `{"uri":"x"}`), kind(fault.KindNotFound, "in words")},
+		{"elicitation required", nil, wire(mcp.CodeURLElicitationRequired, ""), kind(fault.KindPreconditionFailed, "in words")},
+		{"capability missing", nil, wire(mcp.CodeMissingRequiredClientCapabilities, ""), kind(fault.KindClientError, "in words")},
+		{"version", nil, wire(mcp.CodeUnsupportedProtocolVersion, ""), kind(fault.KindClientError, "in words")},
+		{"403", nil, wire(403, ""), kind(fault.KindPermissionDenied, "in words")},
+		{"404", nil, wire(404, ""), kind(fault.KindNotFound, "in words")},
+		{"409", nil, wire(409, ""), kind(fault.KindConflict, "in words")},
+		{"429", nil, wire(429, ""), kind(fault.KindRateLimited, "in words")},
+		{"499", nil, wire(499, ""), kind(fault.KindCancelled, "in words")},
+		{"503", nil, wire(503, ""), kind(fault.KindServiceUnavailable, "in words")},
+		{"504", nil, wire(504, ""), kind(fault.KindTimeout, "in words")},
+		{"unknown code", nil, wire(0, ""), kind(fault.KindServerError, "in words")},
+
+		{"gave up", nil, context.DeadlineExceeded, fault.Generic(fault.KindTimeout).Data()},
+		{"cancelled", nil, context.Canceled, fault.Generic(fault.KindCancelled).Data()},
+		{"connection closed", nil, fmt.Errorf("%w: calling %q", mcp.ErrConnectionClosed, "tools/call"), fault.Generic(fault.KindConnectionFailed).Data()},
+		{"other transport errors", nil, errSecret, fault.Generic(fault.KindInternal).Data()},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, failed := middleware.FaultOf(c.res, c.err)
+			require.True(t, failed)
+			require.Equal(t, c.want, f.Data())
+			var wire *jsonrpc.Error
+			if c.err != nil && c.err != error(own) && !errors.As(c.err, &wire) {
+				require.ErrorIs(t, f, c.err)
+			}
+		})
+	}
+}
+
+// TestFaultOfAClosedConnection does what the table says with a real one.
+func TestFaultOfAClosedConnection(t *testing.T) {
+	s := harness.Start(t, rawAt, harness.Setup{Handlers: map[string]harness.Handler{"it": harness.Succeed()}})
+	require.NoError(t, s.Client.Close())
+	got := s.Call(t, "it")
+	f, failed := middleware.FaultOf(got.Result, got.Err)
+	require.True(t, failed)
+	require.Equal(t, fault.KindConnectionFailed, f.Kind())
+	require.ErrorIs(t, f, mcp.ErrConnectionClosed)
+}
+
+func TestNextSteps(t *testing.T) {
+	steps := []fault.Step{
+		{Number: 9, Action: "Read it back", Tool: "get", Parameters: map[string]any{"id": 7}},
+		{Action: "Tell the user"},
+	}
+	const words = "Next: 1. Read it back: call get {\"id\":7}.\n      2. Tell the user."
+
+	own := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}, Meta: mcp.Meta{"k": "v"}, StructuredContent: 1}
+	require.Same(t, own, middleware.NextSteps(own), "without steps it is the same")
+	require.Nil(t, middleware.NextSteps(nil))
+
+	got := middleware.NextSteps(own, steps...)
+	require.NotSame(t, own, got)
+	require.Len(t, own.Content, 1, "the handler's own is not written to")
+	require.Equal(t, mcp.Meta{"k": "v"}, own.Meta)
+	require.Len(t, got.Content, 2)
+	require.Equal(t, "done", text(got))
+	require.Equal(t, words, got.Content[1].(*mcp.TextContent).Text)
+	require.Equal(t, "v", got.Meta["k"])
+	require.Equal(t, 1, got.StructuredContent)
+	require.Equal(t, 9, steps[0].Number, "neither are the steps")
+
+	empty := middleware.NextSteps(nil, steps...)
+	require.Equal(t, words, text(empty))
+	require.False(t, empty.IsError)
+
+	unwritable := middleware.NextSteps(nil, fault.Step{Action: "a", Tool: "t", Parameters: map[string]any{"f": func() {}}})
+	_, err := json.Marshal(unwritable)
+	require.NoError(t, err)
+}
+
+func TestNextStepsOverTheWire(t *testing.T) {
+	harness.Each(t, append(harness.Tools(), harness.WrapToolFor), func(t *testing.T, at harness.Place) {
+		got := harness.Call(t, at, func(_ context.Context, req mcp.Request) (mcp.Result, error) {
+			return middleware.NextSteps(harness.Success(req).(*mcp.CallToolResult), fault.Step{Action: "Read it back", Tool: "get"}), nil
+		}, masking(harness.NewLog(0)))
+		require.Nil(t, got.Fault())
+		require.Equal(t, "Next: 1. Read it back: call get {}.", got.Tool().Content[1].(*mcp.TextContent).Text)
+		require.Equal(t, []any{map[string]any{"step": 1.0, "action": "Read it back", "tool": "get"}}, got.Tool().Meta[middleware.StepsKey])
+	})
+}

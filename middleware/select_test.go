@@ -1,0 +1,174 @@
+package middleware_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+func promptRequest(name string) *mcp.GetPromptRequest {
+	return &mcp.GetPromptRequest{Params: &mcp.GetPromptParams{Name: name}}
+}
+
+func resourceRequest(uri string) *mcp.ReadResourceRequest {
+	return &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: uri}}
+}
+
+func TestSelection(t *testing.T) {
+	var tr harness.Trace
+	a := tr.Middleware("a")
+	forTools := middleware.ForTools(a, "search", "fetch")
+	forMethods := middleware.ForMethods(a, middleware.MethodReadResource, middleware.MethodGetPrompt)
+	when := middleware.When(a, func(_ string, req mcp.Request) bool { return middleware.Target(req) == "search" })
+	for _, c := range []struct {
+		name    string
+		mw      middleware.Middleware
+		method  string
+		req     mcp.Request
+		applies bool
+	}{
+		{"tool named", forTools, middleware.MethodCallTool, toolRequest("search"), true},
+		{"tool named second", forTools, middleware.MethodCallTool, toolRequest("fetch"), true},
+		{"tool not named", forTools, middleware.MethodCallTool, toolRequest("delete"), false},
+		{"case matters", forTools, middleware.MethodCallTool, toolRequest("Search"), false},
+		{"prompt of the same name", forTools, middleware.MethodGetPrompt, promptRequest("search"), false},
+		{"resource of the same name", forTools, middleware.MethodReadResource, resourceRequest("search"), false},
+		{"tool without parameters", forTools, middleware.MethodCallTool, &mcp.CallToolRequest{}, false},
+		{"nil tool request", forTools, middleware.MethodCallTool, (*mcp.CallToolRequest)(nil), false},
+		{"nil request", forTools, middleware.MethodCallTool, nil, false},
+		{"method named", forMethods, middleware.MethodReadResource, resourceRequest("x"), true},
+		{"method named second", forMethods, middleware.MethodGetPrompt, promptRequest("x"), true},
+		{"method not named", forMethods, middleware.MethodCallTool, toolRequest("x"), false},
+		{"match", when, middleware.MethodGetPrompt, promptRequest("search"), true},
+		{"no match", when, middleware.MethodGetPrompt, promptRequest("x"), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := c.mw(returns(nil, nil))(t.Context(), c.method, c.req)
+			require.NoError(t, err)
+			want := ""
+			if c.applies {
+				want = ">a <a"
+			}
+			require.Equal(t, want, tr.Take())
+		})
+	}
+}
+
+func TestSelectionBuildsOnce(t *testing.T) {
+	var built, used atomic.Int32
+	mw := func(next middleware.Handler) middleware.Handler {
+		built.Add(1)
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			used.Add(1)
+			return next(ctx, method, req)
+		}
+	}
+	var matched atomic.Int32
+	for _, selected := range []middleware.Middleware{
+		middleware.ForTools(mw, "t"),
+		middleware.ForMethods(mw, middleware.MethodCallTool),
+		middleware.When(mw, func(string, mcp.Request) bool { matched.Add(1); return true }),
+	} {
+		built.Store(0)
+		used.Store(0)
+		h := selected(returns(nil, nil))
+		var calls sync.WaitGroup
+		for range 50 {
+			calls.Go(func() { _, _ = h(context.Background(), middleware.MethodCallTool, toolRequest("t")) })
+		}
+		calls.Wait()
+		require.EqualValues(t, 1, built.Load())
+		require.EqualValues(t, 50, used.Load())
+	}
+	require.EqualValues(t, 50, matched.Load(), "match is asked once a call")
+}
+
+func TestSelectionOfNoMiddlewareChangesNothing(t *testing.T) {
+	never := func(string, mcp.Request) bool { panic("is not asked") }
+	for _, mw := range []middleware.Middleware{
+		middleware.ForTools(nil, "t"), middleware.ForMethods(nil, middleware.MethodCallTool), middleware.When(nil, never),
+	} {
+		want := &mcp.CallToolResult{}
+		res, err := call(mw, returns(want, nil))
+		require.NoError(t, err)
+		require.Same(t, want, res)
+	}
+}
+
+func TestSelectionIsNotChangedByItsCaller(t *testing.T) {
+	var tr harness.Trace
+	names := []string{"t"}
+	mw := middleware.ForTools(tr.Middleware("a"), names...)
+	names[0] = "other"
+	_, _ = call(mw, returns(nil, nil))
+	require.Equal(t, ">a <a", tr.Take())
+}
+
+func TestSelectionPanicsOnMisuse(t *testing.T) {
+	var tr harness.Trace
+	a := tr.Middleware("a")
+	for want, misuse := range map[string]func(){
+		"middleware.ForTools: names is empty; name at least one, or use the middleware without middleware.ForTools": func() {
+			middleware.ForTools(a)
+		},
+		"middleware.ForMethods: methods is empty; name at least one, or use the middleware without middleware.ForMethods": func() {
+			middleware.ForMethods(a)
+		},
+		"middleware.When: match is nil; give a function that selects calls": func() {
+			middleware.When(a, nil)
+		},
+	} {
+		require.PanicsWithValue(t, want, misuse)
+	}
+}
+
+func TestTarget(t *testing.T) {
+	for _, c := range []struct {
+		req  mcp.Request
+		want string
+	}{
+		{toolRequest("a"), "a"},
+		{promptRequest("b"), "b"},
+		{resourceRequest("c:d"), "c:d"},
+		{&mcp.SubscribeRequest{Params: &mcp.SubscribeParams{URI: "e"}}, "e"},
+		{&mcp.UnsubscribeRequest{Params: &mcp.UnsubscribeParams{URI: "f"}}, "f"},
+		{&mcp.ListToolsRequest{Params: &mcp.ListToolsParams{}}, ""},
+		{&mcp.CallToolRequest{}, ""},
+		{&mcp.GetPromptRequest{}, ""},
+		{&mcp.ReadResourceRequest{}, ""},
+		{&mcp.SubscribeRequest{}, ""},
+		{&mcp.UnsubscribeRequest{}, ""},
+		{(*mcp.CallToolRequest)(nil), ""},
+		{(*mcp.GetPromptRequest)(nil), ""},
+		{(*mcp.ReadResourceRequest)(nil), ""},
+		{(*mcp.SubscribeRequest)(nil), ""},
+		{(*mcp.UnsubscribeRequest)(nil), ""},
+		{nil, ""},
+	} {
+		require.Equalf(t, c.want, middleware.Target(c.req), "%T", c.req)
+	}
+}
+
+// TestSelectedRoomsShareTheCall proves that a selected room is a room like any
+// other for the calls that it is selected for.
+func TestSelectedRoomsShareTheCall(t *testing.T) {
+	log := harness.NewLog(0)
+	mw := middleware.Chain(masking(log), middleware.ForTools(masking(log), "masked"))
+	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+		Handlers:   map[string]harness.Handler{"masked": harness.Fail(errSecret), "other": harness.Fail(errSecret)},
+		Middleware: []mcp.Middleware{mw},
+	})
+	for _, name := range []string{"masked", "other"} {
+		got := s.Call(t, name)
+		require.Contains(t, got.Text(), "Internal error: ")
+		require.NotContains(t, string(got.Wire), harness.Canary)
+	}
+	require.Len(t, log.Records(), 2)
+}
