@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -125,10 +126,22 @@ func (c *Call) Request() mcp.Request { return c.req }
 func (c *Call) Quiet() bool { return c.quiet }
 
 // Notification reports whether the method is a notification, which is never
-// answered.
-func (c *Call) Notification() bool { return isNotification(c.method) }
+// answered. A custom method is answered, whatever its name is: the SDK accepts no
+// request of one without an ID.
+func (c *Call) Notification() bool {
+	return strings.HasPrefix(c.method, "notifications/") && !isCustom(c.req)
+}
 
-func isNotification(method string) bool { return strings.HasPrefix(method, "notifications/") }
+var sdkPath = reflect.TypeFor[mcp.Tool]().PkgPath()
+
+// isCustom reports whether a request has parameters that are not the SDK's.
+func isCustom(req mcp.Request) bool {
+	if nilRequest(req) {
+		return false
+	}
+	params := reflect.TypeOf(req.GetParams())
+	return params != nil && params.Kind() == reflect.Pointer && params.Elem().PkgPath() != sdkPath
+}
 
 // ID returns the correlation ID of the call. It is made when it is first asked
 // for: a UUIDv7 (RFC 9562), unless the [Settings] name another source. The

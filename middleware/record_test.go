@@ -236,6 +236,28 @@ func TestAFailureSaysOfARetryWhatItMeant(t *testing.T) {
 	})
 }
 
+func TestWhatAFailureKnows(t *testing.T) {
+	inCall(t, func(_ context.Context, call *middleware.Call) {
+		p := &middleware.PanicError{Value: 1}
+		f := call.Failure(nil, fmt.Errorf("%w", p))
+		require.Same(t, p, f.Panic())
+		require.Nil(t, f.Wire())
+		require.ErrorIs(t, f.Err(), p)
+		require.False(t, f.Worded())
+
+		wire := &jsonrpc.Error{Code: 404, Message: "m"}
+		f = call.Failure(nil, fmt.Errorf("%w", wire))
+		require.Same(t, wire, f.Wire())
+		require.Nil(t, f.Panic())
+		require.True(t, f.Worded())
+		require.Equal(t, fault.KindNotFound, f.Fault().Kind())
+
+		f = call.Failure(&mcp.CallToolResult{IsError: true}, nil)
+		require.NoError(t, f.Err())
+		require.True(t, f.Worded())
+	})
+}
+
 func TestErrorsThatCannotBeCompared(t *testing.T) {
 	type list []error
 	_ = list{}
@@ -344,6 +366,7 @@ func TestTheSamePanicIsRecoveredOnce(t *testing.T) {
 	}
 	inCall(t, func(_ context.Context, call *middleware.Call) {
 		require.NotSame(t, call.Recovered("a", 0), call.Recovered("b", 0))
-		require.NotSame(t, call.Recovered([]int{1}, 0), call.Recovered([]int{1}, 0))
+		first, second := call.Recovered([]int{1}, 0), call.Recovered([]int{1}, 0)
+		require.NotSame(t, first, second)
 	})
 }

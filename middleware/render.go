@@ -96,7 +96,10 @@ func (c *Call) giveUp(p any) (mcp.Result, error) {
 	report("an answer could not be rendered", p)
 	e := unrecorded
 	if c.method != MethodCallTool {
-		raw, _ := json.Marshal(e) // a fault holds only what JSON can hold
+		raw, err := json.Marshal(e)
+		if err != nil {
+			raw = nil // cannot be: a fault holds only what JSON can hold
+		}
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: e.Error(), Data: raw}
 	}
 	res := c.newResult()
@@ -233,7 +236,9 @@ func (c *Call) protocolError(f *Failure) error {
 		// such data itself of the URI of an unknown resource, when it is a strange one.
 		data = nil
 		if c.method == MethodReadResource && wire.Code == jsonrpc.CodeInvalidParams {
-			data, _ = json.Marshal(map[string]string{"uri": Target(c.req)})
+			if uri, err := json.Marshal(map[string]string{"uri": Target(c.req)}); err == nil {
+				data = uri
+			}
 		}
 	}
 	if message == wire.Message && !broken {

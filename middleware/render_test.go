@@ -430,6 +430,23 @@ func TestTheSDKsOwnErrorsPass(t *testing.T) {
 	}
 }
 
+// TestBrokenDataOfAProtocolError proves that data that are no JSON do not keep the
+// error from its caller, who over stdio would lose the session.
+func TestBrokenDataOfAProtocolError(t *testing.T) {
+	broken := &jsonrpc.Error{Code: -32002, Message: "in words", Data: json.RawMessage(`{"a":`)}
+	harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
+		s := harness.Start(t, at, harness.Setup{
+			Handlers:   map[string]harness.Handler{"bad": harness.Fail(broken), "good": harness.Succeed()},
+			Middleware: []mcp.Middleware{room(&middleware.Settings{})},
+		})
+		got := s.Call(t, "bad")
+		require.EqualValues(t, -32002, got.Protocol().Code)
+		require.Equal(t, "in words", got.Protocol().Message)
+		require.Equal(t, "fine", s.Call(t, "good").Text())
+		require.Equal(t, `{"a":`, string(broken.Data), "the handler's own is not written to")
+	})
+}
+
 // withoutIDs returns the messages without their IDs, because the calls were made
 // in no particular order.
 func withoutIDs(sent string) []string {
@@ -478,6 +495,24 @@ func TestToldFailuresStay(t *testing.T) {
 	res, err = call(room(&middleware.Settings{}), returns(told, nil))
 	require.NoError(t, err)
 	require.Equal(t, told.StructuredContent, res.(*mcp.CallToolResult).StructuredContent)
+}
+
+// TestAToldFailureHasTheKindOfItsError proves that a tool that words its failure
+// itself, and says what the error was, has the error's kind and its own words.
+func TestAToldFailureHasTheKindOfItsError(t *testing.T) {
+	for want, err := range map[fault.Kind]error{
+		fault.KindTimeout: context.DeadlineExceeded, fault.KindConflict: fault.New(fault.KindConflict, "m"),
+		fault.KindTool: errSecret,
+	} {
+		log := harness.NewLog(0)
+		got := harness.Call(t, rawAt, harness.Return(func() *mcp.CallToolResult {
+			res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "in words"}}}
+			res.SetError(err)
+			return res
+		}), room(fixed(log)))
+		require.Equal(t, "in words", got.Text())
+		require.Equal(t, fault.New(want, "in words").Data(), data(got.Fault()))
+	}
 }
 
 // TestALongToldFailureIsScrubbedBeforeItIsCut proves that cutting what the machine

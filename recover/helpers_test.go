@@ -26,15 +26,6 @@ func logging(log *harness.Log) mcp.Middleware {
 
 var rawAt = harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
 
-// original returns the original error of what a handler inside a recovery
-// answered: the answer is rendered, because the recovery opened the call.
-func original(res mcp.Result, err error) error {
-	if tool, ok := res.(*mcp.CallToolResult); ok && tool != nil {
-		return tool.GetError()
-	}
-	return err
-}
-
 // inside calls a recovery around a handler of a method and returns what a room
 // outside of it sees, before anything is rendered.
 func inside(method string, req mcp.Request, h mcp.MethodHandler, mw ...mcp.Middleware) (res mcp.Result, err error) {

@@ -3,7 +3,6 @@ package recover_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -458,5 +457,5 @@ func TestMarshalErrorSurvivesStrangers(t *testing.T) {
 	e := &mcprecover.MarshalError{Where: "x", Err: evil{}}
 	require.NotPanics(t, func() { require.Contains(t, e.Error(), "x") })
 	require.NotContains(t, e.Error(), harness.Canary)
-	require.True(t, errors.Is((&mcprecover.MarshalError{Err: errSecret}), errSecret))
+	require.ErrorIs(t, &mcprecover.MarshalError{Err: errSecret}, errSecret)
 }

@@ -148,9 +148,9 @@ func Nothing() Handler {
 	return func(context.Context, mcp.Request) (mcp.Result, error) { return nil, nil }
 }
 
-// Return returns a handler that returns the results of make, a new one each call.
-func Return[R mcp.Result](make func() R) Handler {
-	return func(context.Context, mcp.Request) (mcp.Result, error) { return make(), nil }
+// Return returns a handler that returns what result makes, anew for each call.
+func Return[R mcp.Result](result func() R) Handler {
+	return func(context.Context, mcp.Request) (mcp.Result, error) { return result(), nil }
 }
 
 // ToldText is what the results of [Tell] say.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,10 @@ const Canary = "kanarienvogel"
 type Log struct {
 	buf   recorder
 	level slog.Level
+
+	mu      sync.Mutex
+	parsed  int // bytes
+	records []Record
 }
 
 // A Record is one record of a log, as it is in JSON.
@@ -44,15 +49,18 @@ func (l *Log) String() string { return l.buf.from(0) }
 
 // Records returns the records so far.
 func (l *Log) Records() []Record {
-	var records []Record
-	for dec := json.NewDecoder(strings.NewReader(l.String())); dec.More(); {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fresh := l.buf.from(l.parsed)
+	l.parsed += len(fresh)
+	for dec := json.NewDecoder(strings.NewReader(fresh)); dec.More(); {
 		var r Record
 		if err := dec.Decode(&r); err != nil {
 			panic("harness: a record is not JSON: " + err.Error())
 		}
-		records = append(records, r)
+		l.records = append(l.records, r)
 	}
-	return records
+	return slices.Clone(l.records)
 }
 
 // Only returns the record of a log that must have exactly one.

@@ -27,7 +27,7 @@ func assigned(s string, from, to int) (int, int) {
 		return 0, 0
 	}
 	if strings.HasSuffix(sep, "=") && strings.HasPrefix(s[to:], "{") { // PWD={...} of ODBC; after a colon it is an object, with names of its own
-		return to, min(len(s), to+indexOr(s[to:], "}", "\n")+1)
+		return to, min(len(s), to+onLine(s[to:], "}")+1)
 	}
 	from, to = value(s, to)
 	if from == to || harmless(s[from:to], strings.HasSuffix(sep, "=")) {
@@ -53,13 +53,13 @@ func value(s string, i int) (from, to int) {
 	case rest == "" || strings.IndexByte("\r\n,;&{", rest[0]) >= 0:
 		return i, i
 	case strings.HasPrefix(rest, `\"`): // JSON inside a JSON string
-		return i + 2, i + 2 + indexOr(rest[2:], `\"`, "\n")
+		return i + 2, i + 2 + onLine(rest[2:], `\"`)
 	case strings.IndexByte("\"'`", rest[0]) >= 0:
 		return i + 1, quoted(s, i+1, rest[0], true)
 	case rest[0] == '[':
-		return i, max(bare(s, i), min(len(s), i+indexOr(rest, "]", "\n")+1))
+		return i, max(bare(s, i), min(len(s), i+onLine(rest, "]")+1))
 	case rest[0] == '(':
-		return i, max(bare(s, i), min(len(s), i+indexOr(rest, ")", "\n")+1))
+		return i, max(bare(s, i), min(len(s), i+onLine(rest, ")")+1))
 	}
 	return i, bare(s, i)
 }
@@ -154,12 +154,11 @@ func harmless(v string, assigned bool) bool {
 	return false
 }
 
-// indexOr returns the position of a in s, or else that of b, or else the length of s.
-func indexOr(s, a, b string) int {
-	if i := strings.Index(s, b); i >= 0 {
-		s = s[:i]
-	}
-	if i := strings.Index(s, a); i >= 0 {
+// onLine returns the position of end in the first line of s, or else the length of
+// that line.
+func onLine(s, end string) int {
+	s, _, _ = strings.Cut(s, "\n")
+	if i := strings.Index(s, end); i >= 0 {
 		return i
 	}
 	return len(s)

@@ -42,13 +42,15 @@ func FuzzText(f *testing.F) {
 
 // passes counts how often Text has to look at a text.
 func passes(text string) (n int) {
-	for next := ""; n < 2*maxPasses; n++ {
-		if next = pass(text); next == text {
+	for n < 2*maxPasses {
+		n++
+		next := pass(text)
+		if next == text {
 			break
 		}
 		text = next
 	}
-	return n + 1
+	return n
 }
 
 // fragments are bits that rules begin or end with, for the fuzzer to put together.

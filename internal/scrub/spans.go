@@ -1,6 +1,7 @@
 package scrub
 
 import (
+	"bytes"
 	"encoding/base64"
 	"strings"
 )
@@ -24,7 +25,7 @@ func bearer(s string, _, from int) (int, int) {
 func basicAuth(s string, from, to int) (int, int) {
 	word := strings.TrimRight(s[from:to], "=")
 	raw, _ := base64.RawStdEncoding.DecodeString(word[:len(word)/4*4])
-	if strings.IndexByte(string(raw), ':') >= 0 || len(word) < to-from || len(word) >= 24 {
+	if bytes.IndexByte(raw, ':') >= 0 || len(word) < to-from || len(word) >= 24 {
 		return from, to
 	}
 	return 0, 0

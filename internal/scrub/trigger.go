@@ -42,7 +42,7 @@ func newTriggerSet(rules []rule) *triggerSet {
 			p := &t.pair[int(lower[on[0]])<<7|int(lower[on[1]])]
 			if *p == 0 {
 				t.tails = append(t.tails, nil)
-				*p = uint16(len(t.tails))
+				*p = uint16(len(t.tails)) //nolint:gosec // as many as there are pairs in the rules
 			}
 			t.tails[*p-1] = append(t.tails[*p-1], tail{on, on != strings.ToLower(on), bit})
 		}
