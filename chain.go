@@ -58,6 +58,9 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 // travel from right to left: mask hides what is not meant for the caller,
 // correlate has the last look and the log.
 //
+// An inner middleware passes on the context that it got, or one made from it; for
+// work that must go on when the caller gives up, [context.WithoutCancel].
+//
 // opts may be nil, and so may inner middlewares. Installing the chain twice, or
 // one of its parts besides, is harmless: a failure is rendered and recorded once.
 //

@@ -111,8 +111,14 @@ func (r *room) call(ctx context.Context, call *middleware.Call, req mcp.Request,
 	return res, err
 }
 
-// records reports whether successes are recorded.
-func (r *room) records(ctx context.Context) bool {
+// records reports whether successes are recorded. A log that cannot be asked must
+// not fail the call.
+func (r *room) records(ctx context.Context) (yes bool) {
+	defer func() {
+		if recover() != nil {
+			yes = false
+		}
+	}()
 	logger := r.logger
 	if logger == nil {
 		logger = slog.Default()

@@ -149,11 +149,13 @@ func TestLevels(t *testing.T) {
 		{harness.Succeed(), "ok", "DEBUG"},
 		{harness.Return(func() *mcp.CallToolResult { return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}} }), "input_required", "DEBUG"},
 		{harness.Fail(fault.Invalid("n", 1, "a string")), "validation", "INFO"},
-		{harness.Fail(fs.ErrNotExist), "not_found", "INFO"},
+		{harness.Fail(fault.NotFound("file", "a")), "not_found", "INFO"},
+		{harness.Fail(fs.ErrNotExist), "not_found", "WARN"}, // the caller's or the server's: nobody said
 		{harness.Fail(fault.Denied("read", "it")), "denied", "INFO"},
 		{harness.Fail(fault.AlreadyExists("file", "a")), "conflict", "INFO"},
 		{harness.Fail(fault.RateLimited("it", 0)), "rate_limited", "INFO"},
-		{harness.Fail(context.Canceled), "cancelled", "INFO"},
+		{harness.Fail(fault.New(fault.KindCancelled, "m")), "cancelled", "INFO"},
+		{harness.Fail(context.Canceled), "tool_error", "WARN"}, // a context of the handler's own
 		{harness.Tell(), "tool_error", "INFO"},
 		{harness.Fail(&jsonrpc.Error{Code: 400, Message: "m"}), "protocol_error", "INFO"},
 		{harness.Fail(context.DeadlineExceeded), "timeout", "WARN"},
@@ -478,19 +480,26 @@ func TestASuccessThatCannotBeSentIsRecordedAsAFailure(t *testing.T) {
 // TestALogThatPanics proves that a call does not fail because it cannot be
 // recorded.
 func TestALogThatPanics(t *testing.T) {
-	broken := slog.New(broken{})
-	s := harness.Start(t, rawAt, harness.Setup{
-		Handlers:   map[string]harness.Handler{"good": harness.Succeed(), "bad": harness.Fail(fault.NotFound("file", "a")), "panic": harness.Panic(1)},
-		Middleware: []mcp.Middleware{mcprecover.New(nil), correlate.New(&correlate.Options{Logger: broken})},
-	})
-	require.Equal(t, "fine", s.Call(t, "good").Text())
-	require.Equal(t, fault.KindNotFound, s.Call(t, "bad").Fault().Kind())
-	require.Equal(t, fault.KindInternal, s.Call(t, "panic").Fault().Kind())
+	for _, broken := range []*slog.Logger{slog.New(broken{}), slog.New(broken{enabled: true})} {
+		s := harness.Start(t, rawAt, harness.Setup{
+			Handlers:   map[string]harness.Handler{"good": harness.Succeed(), "bad": harness.Fail(fault.NotFound("file", "a")), "panic": harness.Panic(1)},
+			Middleware: []mcp.Middleware{mcprecover.New(nil), correlate.New(&correlate.Options{Logger: broken})},
+		})
+		require.Equal(t, "fine", s.Call(t, "good").Text())
+		require.Equal(t, fault.KindNotFound, s.Call(t, "bad").Fault().Kind())
+		require.Equal(t, fault.KindInternal, s.Call(t, "panic").Fault().Kind())
+	}
 }
 
-type broken struct{}
+// broken panics when it is written to, and may do so when it is asked.
+type broken struct{ enabled bool }
 
-func (broken) Enabled(context.Context, slog.Level) bool  { return true }
+func (b broken) Enabled(context.Context, slog.Level) bool {
+	if b.enabled {
+		panic("the log is broken")
+	}
+	return true
+}
 func (broken) Handle(context.Context, slog.Record) error { panic("the log is broken") }
 func (b broken) WithAttrs([]slog.Attr) slog.Handler      { return b }
 func (b broken) WithGroup(string) slog.Handler           { return b }

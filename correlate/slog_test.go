@@ -90,6 +90,8 @@ func TestHandlerKeepsTheLevel(t *testing.T) {
 	h := correlate.Handler(log.Handler())
 	require.False(t, h.Enabled(t.Context(), slog.LevelInfo))
 	require.True(t, h.Enabled(t.Context(), slog.LevelWarn))
+	require.Same(t, h, h.WithAttrs(nil))
+	require.Same(t, h, h.WithGroup(""))
 	require.False(t, h.WithGroup("g").WithAttrs([]slog.Attr{slog.Int("a", 1)}).Enabled(t.Context(), slog.LevelInfo))
 }
 

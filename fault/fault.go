@@ -30,6 +30,7 @@ package fault
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -71,6 +72,15 @@ func (e *Error) Text() string {
 		return ""
 	}
 	return e.data.text(false)
+}
+
+// Err returns e as an error that is nil when e is, for a function that returns an
+// error: return fault.Join(faults...).Err().
+func (e *Error) Err() error {
+	if e == nil {
+		return nil
+	}
+	return e
 }
 
 // Unwrap returns the private cause, or nil.
@@ -240,6 +250,12 @@ func (e *Error) ScrubbedBy(scrubber func(string) string) *Error {
 	data := e.data.mapped(text, func(v any) any { return mapValue(v, text) })
 	if !changed {
 		return e
+	}
+	for i, s := range e.data.RecoverySteps {
+		// Half a call must not be made: a client would execute it as it stands.
+		if scrubbed := &data.RecoverySteps[i]; scrubbed.Tool != s.Tool || !reflect.DeepEqual(scrubbed.Parameters, s.Parameters) {
+			scrubbed.Tool, scrubbed.Parameters = "", nil
+		}
 	}
 	return &Error{data: data, cause: e.cause}
 }

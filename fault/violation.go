@@ -98,7 +98,7 @@ func shown(received any) (value any, words string) {
 	case string:
 		n := utf8.RuneCountInString(p)
 		switch {
-		case p == unwritable:
+		case p == unwritable, p == unshown:
 			return nil, "a value that cannot be shown"
 		case n > maxName:
 			return nil, "a text of " + strconv.Itoa(n) + " characters"

@@ -76,7 +76,7 @@ func TestReceived(t *testing.T) {
 		{"raw JSON object", json.RawMessage(`{"a":1}`), nil, "an object"},
 		{"time", time.Date(2026, 7, 28, 0, 0, 0, 0, time.UTC), "2026-07-28T00:00:00Z", "'2026-07-28T00:00:00Z'"},
 		{"text marshaler", netip.MustParseAddr("2001:db8::1"), "2001:db8::1", "'2001:db8::1'"},
-		{"error", errors.New(canary), nil, "an object"},
+		{"error", errors.New(canary), nil, "a value that cannot be shown"},
 		{"function", func() {}, nil, "a value that cannot be shown"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -49,7 +49,10 @@ type Options struct {
 	Logger *slog.Logger
 
 	// Scrub is applied to every text that leaves in a failure and was not written
-	// by mcpchain. It may be called concurrently. Nil means [Scrub].
+	// by mcpchain. It may be called concurrently. Nil means [Scrub], which hides
+	// absolute paths, private addresses and SQL too; a server whose callers need
+	// those takes [ScrubCredentials]. A recovery step whose tool or parameters it
+	// changes is told without them, because that call could not succeed.
 	Scrub func(text string) string
 
 	// Reveal turns masking and scrubbing off, for development: callers see every
@@ -102,6 +105,11 @@ func New(opts *Options) mcp.Middleware {
 // which it shortens one that is very long. It is a second net, not a proof: what
 // does not look like a secret it cannot know.
 func Scrub(text string) string { return scrub.Text(text) }
+
+// ScrubCredentials is [Scrub] for servers whose business are files, hosts or
+// queries, to be given as Options.Scrub: it replaces credentials, keys, tokens and
+// connection strings, and leaves paths, addresses and SQL alone.
+func ScrubCredentials(text string) string { return scrub.Credentials(text) }
 
 // Is returns a rule for the errors for which errors.Is(err, target) holds. It
 // panics when the target or the fault is nil.

@@ -61,7 +61,7 @@ func TestWhatTheCallerSees(t *testing.T) {
 		return err
 	}
 	const internal = "Internal error: the server failed unexpectedly and could not complete this call."
-	for _, c := range []struct {
+	cases := []struct {
 		name   string
 		err    error
 		want   string // the first line
@@ -80,34 +80,40 @@ func TestWhatTheCallerSees(t *testing.T) {
 		{"unknown with a shape", errors.New(url), internal, true},
 		{"panic", &middleware.PanicError{Value: harness.Canary}, internal, true},
 		{"error of the program's own", customer{harness.Canary}, internal, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			harness.Each(t, rendered(), func(t *testing.T, at harness.Place) {
-				log := harness.NewLog(slog.LevelDebug)
-				got := harness.Call(t, at, harness.Fail(c.err), masking(log))
-				first, _, _ := strings.Cut(got.Text(), "\n")
-				if strings.HasSuffix(c.want, "[redacted]") {
-					require.Contains(t, first, "redacted")
-				} else {
-					require.Equal(t, c.want, first)
-				}
-				for _, secret := range []string{harness.Canary, "hunter2"} {
-					require.NotContains(t, string(got.Wire), secret)
-				}
-				if !c.hidden {
-					require.Empty(t, log.Records())
-					require.Empty(t, got.Reference())
-					return
-				}
-				r := log.Only(t)
-				require.Equal(t, r["reference"], got.Reference())
-				require.NotEmpty(t, r["error"])
-				require.NotEmpty(t, r["error_types"])
-				worded := strings.Contains(c.name, "fault") || strings.Contains(c.name, "public")
-				require.Equal(t, !worded, strings.Contains(got.Text(), "\nReference: "))
-			})
-		})
 	}
+	handlers := map[string]harness.Handler{}
+	for _, c := range cases {
+		handlers[strings.ReplaceAll(c.name, " ", "-")] = harness.Fail(c.err)
+	}
+	harness.Each(t, rendered(), func(t *testing.T, at harness.Place) {
+		log := harness.NewLog(slog.LevelDebug)
+		s := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: []mcp.Middleware{masking(log)}})
+		for _, c := range cases {
+			before := len(log.Records())
+			got := s.Call(t, strings.ReplaceAll(c.name, " ", "-"))
+			first, _, _ := strings.Cut(got.Text(), "\n")
+			if strings.HasSuffix(c.want, "[redacted]") {
+				require.Contains(t, first, "redacted", c.name)
+			} else {
+				require.Equal(t, c.want, first, c.name)
+			}
+			for _, secret := range []string{harness.Canary, "hunter2"} {
+				require.NotContains(t, string(got.Wire), secret, c.name)
+			}
+			records := log.Records()[before:]
+			if !c.hidden {
+				require.Empty(t, records, c.name)
+				require.Empty(t, got.Reference(), c.name)
+				continue
+			}
+			require.Len(t, records, 1, c.name)
+			require.Equal(t, records[0]["reference"], got.Reference(), c.name)
+			require.NotEmpty(t, records[0]["error"], c.name)
+			require.NotEmpty(t, records[0]["error_types"], c.name)
+			worded := strings.Contains(c.name, "fault") || strings.Contains(c.name, "public")
+			require.Equal(t, !worded, strings.Contains(got.Text(), "\nReference: "), c.name)
+		}
+	})
 }
 
 // TestSuccessesAreNotTouched sends what a scrubber would change.
@@ -174,7 +180,8 @@ func TestRules(t *testing.T) {
 		{"what a rule says is scrubbed", []mask.Rule{mask.Is(locked, fault.New("a", "cannot reach "+url))}, locked, fault.New("a", mask.Scrub("cannot reach "+url)).Data()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			harness.Each(t, rendered(), func(t *testing.T, at harness.Place) {
+			shapes := []harness.Shape{harness.ServerTyped, harness.ServerRaw, harness.WrapPrompt}
+			harness.Each(t, shapes, func(t *testing.T, at harness.Place) {
 				log := harness.NewLog(slog.LevelDebug)
 				got := harness.Call(t, at, harness.Fail(c.err), mask.New(&mask.Options{Logger: log.Logger(), Rules: c.rules}))
 				d := got.Fault().Data()
@@ -305,20 +312,25 @@ func TestRecordedOnce(t *testing.T) {
 		{"correlate between", func(m, c *harness.Log) []mcp.Middleware { return []mcp.Middleware{masking(m), calls(c), masking(m)} }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for what, err := range map[string]error{"unknown": errSecret, "fault with a cause": fault.New("own", "m").Because(errSecret)} {
-				harness.Each(t, rendered(), func(t *testing.T, at harness.Place) {
-					masks, calls := harness.NewLog(slog.LevelInfo), harness.NewLog(slog.LevelInfo)
-					got := harness.Call(t, at, harness.Fail(err), c.chain(masks, calls)...)
-					full, empty := masks, calls
-					if c.calls {
-						full, empty = calls, masks
-					}
-					require.Empty(t, empty.Records(), what)
-					require.Equal(t, got.Reference(), full.Only(t)["reference"], what)
+			harness.Each(t, rendered(), func(t *testing.T, at harness.Place) {
+				masks, calls := harness.NewLog(slog.LevelInfo), harness.NewLog(slog.LevelInfo)
+				s := harness.Start(t, at, harness.Setup{
+					Handlers:   map[string]harness.Handler{"unknown": harness.Fail(errSecret), "caused": harness.Fail(fault.New("own", "m").Because(errSecret))},
+					Middleware: c.chain(masks, calls),
+				})
+				full, empty := masks, calls
+				if c.calls {
+					full, empty = calls, masks
+				}
+				for i, name := range []string{"unknown", "caused"} {
+					got := s.Call(t, name)
+					require.Empty(t, empty.Records(), name)
+					require.Len(t, full.Records(), i+1, name)
+					require.Equal(t, got.Reference(), full.Records()[i]["reference"], name)
 					require.Contains(t, full.String(), harness.Canary)
 					require.NotContains(t, string(got.Wire), harness.Canary)
-				})
-			}
+				}
+			})
 		})
 	}
 }
@@ -365,7 +377,8 @@ func TestOwnScrub(t *testing.T) {
 		require.Equal(t, "S", d.Suggestion)
 		require.Equal(t, map[string]any{"K": "V"}, d.Details)
 		require.Equal(t, "A", d.RecoverySteps[0].Action)
-		require.Equal(t, map[string]any{"P": "Q"}, d.RecoverySteps[0].Parameters)
+		require.Empty(t, d.RecoverySteps[0].Tool, "a call that was changed is not told")
+		require.Empty(t, d.RecoverySteps[0].Parameters)
 		require.Equal(t, fault.Kind("own"), d.Type)
 	})
 	// Those of two masks are applied one after the other.
@@ -444,7 +457,7 @@ func TestEveryTextIsScrubbed(t *testing.T) {
 		f, fault.Invalid(url, url, url, url), fault.NotFound(url, url, url), fault.AlreadyExists(url, url), fault.Denied(url, url),
 		fault.RateLimited(url, 0), fault.Timeout(url, 0), fault.Unavailable(url), fault.FromData(fault.Data{Type: "own", Message: "m", Violations: []fault.Violation{{Field: url, Received: url}}}),
 	}
-	harness.Each(t, rendered(), func(t *testing.T, at harness.Place) {
+	harness.Each(t, []harness.Shape{harness.ServerRaw, harness.ServerPrompt}, func(t *testing.T, at harness.Place) {
 		for _, f := range faults {
 			got := harness.Call(t, at, harness.Fail(f), masking(harness.NewLog(slog.LevelInfo)))
 			require.NotContains(t, string(got.Wire), "hunter2")

@@ -18,9 +18,14 @@ import (
 //
 // The middlewares of all tools that are added to one server stand in one place in
 // its chain: where the first AddTool found it. Add tools before the server's own
-// middlewares, to have those outside. A tool that is added again gets the new
-// middlewares instead of the old ones.
+// middlewares, to have those outside: what stands outside of them is not masked or
+// recovered by them. A tool that is added again with AddTool gets the new
+// middlewares instead of the old ones; one that is removed, or added again with
+// mcp.AddTool, keeps them under its name. It panics when h is nil.
 func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out], mw ...Middleware) {
+	if h == nil {
+		panic("middleware.AddTool: h is nil; give the tool's handler")
+	}
 	// In this order, so that the tool cannot be called without its middlewares.
 	toolsOf(s).set(t.Name, Chain(mw...))
 	mcp.AddTool(s, t, h)

@@ -25,7 +25,7 @@ type Call struct {
 	req     mcp.Request
 	handler Handler // the opener's own: this call could be made again with it
 	setup   atomic.Pointer[setup]
-	guarded atomic.Bool
+	guard   atomic.Pointer[Settings]
 	pending atomic.Bool // there is a record of a success to be written at the end
 	began   atomic.Int64
 	quiet   bool // a lookup of ours, of which nothing is recorded
@@ -75,9 +75,13 @@ func FromContext(ctx context.Context) *Call {
 
 // Wrap makes a Middleware from a function that is run once a call and may call
 // next, as a middleware does. The function gets the Call, opened for it if it is
-// the first, and must pass ctx on. What it returns is rendered if it opened the
+// the first, and calls next with ctx, or a context made from it, the
+// Call's method and the request. What it returns is rendered if it opened the
 // Call and is left alone otherwise.
 func Wrap(run func(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error)) Middleware {
+	if run == nil {
+		panic("middleware.Wrap: run is nil; give the function that is run once a call")
+	}
 	return func(next Handler) Handler {
 		var self Handler
 		self = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -200,10 +204,11 @@ func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
 	return c.finish(res, err)
 }
 
-// Guard reports true to the first that asks. The outermost recovery of a call
-// asks, to know that it is the one that checks the result for the wire.
-func (c *Call) Guard() bool {
-	return !c.guarded.Load() && c.guarded.CompareAndSwap(false, true)
+// Guard reports true to the first that asks, however often it asks. The outermost
+// recovery of a call asks, to know that it is the one that checks the result for
+// the wire.
+func (c *Call) Guard(by *Settings) bool {
+	return c.guard.Load() == by || c.guard.CompareAndSwap(nil, by)
 }
 
 // ListTools returns the tools that the caller of this Call may list, by asking

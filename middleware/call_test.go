@@ -200,14 +200,18 @@ func TestCallsBelow(t *testing.T) {
 	require.EqualValues(t, 1, made.Load())
 }
 
-func TestGuardIsGivenOnce(t *testing.T) {
+func TestGuardIsGivenToOne(t *testing.T) {
 	inCall(t, func(_ context.Context, call *middleware.Call) {
 		var given atomic.Int32
 		var ask sync.WaitGroup
 		for range 20 {
 			ask.Go(func() {
-				if call.Guard() {
+				by := &middleware.Settings{}
+				if call.Guard(by) {
 					given.Add(1)
+					if !call.Guard(by) {
+						t.Error("and it keeps it")
+					}
 				}
 			})
 		}
@@ -215,6 +219,56 @@ func TestGuardIsGivenOnce(t *testing.T) {
 		require.EqualValues(t, 1, given.Load())
 	})
 }
+
+// TestAMiddlewareThatCallsAgainAndAgain proves that a call does not become heavier
+// with every time that a middleware of the user's calls next.
+func TestAMiddlewareThatCallsAgainAndAgain(t *testing.T) {
+	const times = 10_000
+	polls := func(next middleware.Handler) middleware.Handler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			for range times {
+				if res, err := next(ctx, method, req); err == nil {
+					return res, nil
+				}
+			}
+			return next(ctx, method, req)
+		}
+	}
+	masked := 0
+	mask := room(&middleware.Settings{
+		Logger: quiet,
+		Mask:   func(text string) string { masked++; return text },
+		Rules:  []middleware.Rule{func(error) *fault.Error { return fault.New("own", "m") }},
+	})
+	res, err := call(middleware.Chain(room(&middleware.Settings{}), polls, mask, mask), returns(nil, errSecret))
+	require.NoError(t, err)
+	require.Equal(t, "Own: m.", strings.Split(text(res), "\n")[0])
+	require.Less(t, masked, 100)
+}
+
+// TestErrorsThatAskForTheID proves that an error may ask for the ID of its call
+// when it is asked for its text.
+func TestErrorsThatAskForTheID(t *testing.T) {
+	for _, public := range []bool{false, true} {
+		var err error
+		res, _ := call(room(fixed(harness.NewLog(0))), func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+			err = asking{ctx}
+			if public {
+				err = publicAsking{asking{ctx}}
+			}
+			return nil, err
+		})
+		require.Contains(t, text(res), "call the-id failed")
+	}
+}
+
+type asking struct{ ctx context.Context }
+
+func (a asking) Error() string { return "call " + middleware.FromContext(a.ctx).ID() + " failed" }
+
+type publicAsking struct{ asking }
+
+func (a publicAsking) PublicMessage() string { return a.Error() }
 
 // TestNestedCallOfAnotherMethod proves that a middleware of the user's may call
 // next with another method, which is a call of its own.

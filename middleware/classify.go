@@ -59,7 +59,17 @@ type finding struct {
 
 // HideError returns an error of which a caller learns only what the given fault
 // says; the log has err. It is for failures that the server itself caused.
-func HideError(err error, public *fault.Error) error { return &hidden{err, public} }
+//
+// A nil error stays nil, and a nil fault is the generic internal one.
+func HideError(err error, public *fault.Error) error {
+	if err == nil {
+		return nil
+	}
+	if public == nil {
+		public = fault.Generic(fault.KindInternal)
+	}
+	return &hidden{err, public}
+}
 
 type hidden struct {
 	error
@@ -119,8 +129,8 @@ func classify(err error, rules []Rule) (f finding) {
 		}
 		return finding{origin: classified, fault: public}
 	}
-	if public := bySDKText(safe.Error(err)); public != nil {
-		return finding{origin: classified, fault: public}
+	if found := bySDKText(safe.Error(err)); found.fault != nil {
+		return found
 	}
 	public := fault.Generic(fault.KindInternal)
 	if w.hint != "" {
@@ -292,15 +302,19 @@ func errnoKind(e syscall.Errno) fault.Kind {
 }
 
 // bySDKText knows the failures that go-sdk v1.8 tells by their text alone.
-func bySDKText(text string) *fault.Error {
+func bySDKText(text string) finding {
 	switch {
 	// The rest of the text is the validator's and echoes the argument.
 	case strings.HasPrefix(text, `validating "arguments": `):
-		return fault.Generic(fault.KindValidation)
+		return finding{origin: classified, fault: fault.Generic(fault.KindValidation)}
 	case text == "the server is busy, retry later":
-		return fault.New(fault.KindServiceUnavailable, "the server is busy now").After(0)
+		return finding{origin: classified, fault: fault.New(fault.KindServiceUnavailable, "the server is busy now").After(0)}
+	// A typed output that JSON cannot hold or that breaks its schema: the server's
+	// fault, whatever stands in the chain.
+	case strings.HasPrefix(text, "marshaling output: "), strings.HasPrefix(text, "validating tool output: "):
+		return finding{origin: bug, fault: fault.Generic(fault.KindInternal)}
 	default:
-		return nil
+		return finding{}
 	}
 }
 

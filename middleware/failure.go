@@ -46,13 +46,34 @@ func (c *Call) Failure(res mcp.Result, err error) *Failure {
 	if err == nil {
 		err = tool.GetError()
 	}
-	cold := c.lock()
-	defer c.mu.Unlock()
-	if f := cold.failure; f != nil && safe.Same(f.err, err) && (err != nil || f.res == tool) {
+	if wire, ok := err.(*jsonrpc.Error); ok && c.settings().mask != nil {
+		err = rendered.original(wire)
+	}
+	if f := c.known(tool, err); f != nil {
 		return f
 	}
-	cold.failure = newFailure(c, tool, err)
+	f := newFailure(c, tool, err) // without the lock, because an error may ask for the ID
+	cold := c.lock()
+	defer c.mu.Unlock()
+	if have := cold.failure; have.isOf(tool, err) {
+		return have
+	}
+	cold.failure = f
+	return f
+}
+
+// known returns the Failure that there is, if it is about this one.
+func (c *Call) known(tool *mcp.CallToolResult, err error) *Failure {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	if !cold.failure.isOf(tool, err) {
+		return nil
+	}
 	return cold.failure
+}
+
+func (f *Failure) isOf(tool *mcp.CallToolResult, err error) bool {
+	return f != nil && safe.Same(f.err, err) && (err != nil || f.res == tool)
 }
 
 func newFailure(c *Call, res *mcp.CallToolResult, err error) *Failure {
@@ -60,11 +81,19 @@ func newFailure(c *Call, res *mcp.CallToolResult, err error) *Failure {
 	if err != nil {
 		f.found = classify(err, c.settings().rules)
 	}
-	if err == nil || f.found.wire == nil && toldApart(res, err) {
+	// What was rendered by a Call inside (see renderedErrors) is made anew where there
+	// is a mask, and else stays: the mask may have been in there.
+	inside := res != nil && res.IsError && isFault(res.Meta[MetaKey])
+	if err == nil || f.found.wire == nil && (inside && c.settings().mask == nil || !inside && toldApart(res, err)) {
 		f.told = true
 		f.found = finding{origin: worded, fault: told(res, f.found)}
 	}
 	return f
+}
+
+func isFault(v any) bool {
+	_, ok := v.(*fault.Error)
+	return ok
 }
 
 // toldApart reports whether a result that holds an error tells the failure in
@@ -75,7 +104,7 @@ func toldApart(res *mcp.CallToolResult, err error) bool {
 		return false
 	}
 	text, ok := res.Content[0].(*mcp.TextContent)
-	return len(res.Content) > 1 || !ok || text == nil || text.Text != safe.Error(err)
+	return len(res.Content) > 1 || !ok || text == nil || text.Text != "" && text.Text != safe.Error(err)
 }
 
 // told reads a failure that a tool told in a result of its own. The kind is that
@@ -234,6 +263,9 @@ func (c *Call) Outcome(res mcp.Result, err error) Outcome {
 	case fault.KindRateLimited:
 		return OutcomeRateLimited
 	case fault.KindCancelled:
+		if c.Err() == nil && !f.Worded() {
+			return OutcomeToolError // a context of the handler's own; the client waits
+		}
 		return OutcomeCancelled
 	case fault.KindTimeout:
 		return OutcomeTimeout

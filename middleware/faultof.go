@@ -3,6 +3,7 @@ package middleware
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,7 +20,8 @@ import (
 //		...
 //	}
 //
-// It reports false for a success. The failures of servers that know nothing of
+// It reports false for a success. On a server, rules (see mask.Options) have no part
+// in it; in a middleware, [Call.Failure] knows them. The failures of servers that know nothing of
 // mcpchain are read as well as they allow: the kind from the JSON-RPC code, or
 // [fault.KindTool] with the tool's own text.
 func FaultOf(res mcp.Result, err error) (*fault.Error, bool) {
@@ -83,11 +85,25 @@ func wireFault(wire *jsonrpc.Error) *fault.Error {
 	if e, ok := faultFromJSON(wire.Data); ok {
 		return e
 	}
+	if wire.Code == jsonrpc.CodeInvalidParams && notFound(wire) {
+		return fault.New(fault.KindNotFound, wire.Message)
+	}
 	kind, ok := wireKinds[wire.Code]
 	if !ok {
 		kind = fault.KindServerError
 	}
 	return fault.New(kind, wire.Message)
+}
+
+// notFound reports whether a protocol error with the code of wrong parameters says
+// that a resource, a tool or a prompt does not exist, as the 2026-07-28
+// specification and go-sdk v1.8 do.
+func notFound(wire *jsonrpc.Error) bool {
+	var data struct {
+		URI string `json:"uri"`
+	}
+	return strings.HasPrefix(wire.Message, `unknown tool "`) || strings.HasPrefix(wire.Message, `unknown prompt "`) ||
+		json.Unmarshal(wire.Data, &data) == nil && data.URI != ""
 }
 
 // wireKinds tells the kind by the code where the data do not tell it.

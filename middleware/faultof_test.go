@@ -173,7 +173,8 @@ func TestFaultOfForeignServers(t *testing.T) {
 		{"error beside a typed nil", (*mcp.CallToolResult)(nil), own, own.Data()},
 
 		{"code without data", nil, wire(-32602, ""), kind(fault.KindValidation, "in words")},
-		{"code with other data", nil, wire(-32602, `{"uri":"x"}`), kind(fault.KindValidation, "in words")},
+		{"code with a URI", nil, wire(-32602, `{"uri":"x"}`), kind(fault.KindNotFound, "in words")},
+		{"code with other data", nil, wire(-32602, `{"url":"x"}`), kind(fault.KindValidation, "in words")},
 		{"code with data that is no object", nil, wire(-32602, `[1]`), kind(fault.KindValidation, "in words")},
 		{"code with our data", nil, wire(-32602, string(mustMarshal(t, own))), own.Data()},
 		{"invalid request", nil, wire(-32600, ""), kind(fault.KindClientError, "in words")},

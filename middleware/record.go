@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +29,8 @@ type Record struct {
 // LevelOf is the level at which an outcome is recorded by default: Debug for
 // what went well, Info for a failure that the caller can mend or was told on
 // purpose, Warn when something that the server needs is down or slow, and Error
-// for bugs.
+// for bugs. An error that was only told apart by its standard kind, such as
+// fs.ErrNotExist, is recorded at Warn at least, because it may be the server's own.
 func LevelOf(outcome Outcome) slog.Level {
 	switch outcome {
 	case OutcomeOK, OutcomeInputRequired:
@@ -69,7 +71,8 @@ func (c *Call) duration() time.Duration {
 func (c *Call) Log(logger *slog.Logger, r Record) {
 	defer func() {
 		if p := recover(); p != nil { // a log that cannot be written must not fail the call
-			report("the record of a call could not be written", p)
+			report("the record of a call could not be written", p, slog.String("method", c.method), slog.String("reference", c.ID()),
+				slog.String("error", clip(safe.Error(r.Err), maxLogged)))
 		}
 	}()
 	f := c.Failure(r.Result, r.Err)
@@ -80,10 +83,10 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 		logger = c.Logger()
 	}
 	outcome := c.Outcome(r.Result, r.Err)
-	level := LevelOf(outcome)
 	if r.Level == nil {
 		r.Level = c.settings().level
 	}
+	level := f.level(outcome)
 	if r.Level != nil {
 		level = r.Level(outcome)
 	}
@@ -112,12 +115,34 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	logger.LogAttrs(context.WithoutCancel(c), level, "mcp call", attrs...)
 }
 
+// level is the default level for a failure. What looks like the caller's doing by the
+// kind of the error alone, such as a file that is missing, may as well be the
+// server's: nobody said so.
+func (f *Failure) level(outcome Outcome) slog.Level {
+	level := LevelOf(outcome)
+	if f == nil || f.found.origin != classified || outcome == OutcomeValidation || outcome == OutcomeCancelled {
+		return level
+	}
+	return max(level, slog.LevelWarn)
+}
+
+// maxLogged is how much of an error's text is recorded.
+const maxLogged = 64 << 10
+
+// clip bounds a text and says how much of it is missing.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + " ... (" + strconv.Itoa(len(text)-limit) + " bytes more)"
+}
+
 func (f *Failure) logAttrs(attrs []slog.Attr) []slog.Attr {
 	if f.err == nil {
 		return append(attrs, slog.Any("fault", f.Fault()))
 	}
-	attrs = append(attrs, slog.String("error", safe.Error(f.err)), slog.String("error_types", errorTypes(f.err)))
-	if f.Worded() && f.found.wire == nil {
+	attrs = append(attrs, slog.String("error", clip(safe.Error(f.err), maxLogged)), slog.String("error_types", errorTypes(f.err)))
+	if (f.Worded() || f.found.origin == ruled) && f.found.wire == nil {
 		attrs = append(attrs, slog.Any("fault", f.Fault()))
 	}
 	if f.found.panic != nil {
@@ -152,10 +177,10 @@ func (c *Call) ending(res mcp.Result, err error) Record {
 
 // report says in the default log that something of the program's own, which
 // mcpchain called, panicked. The default log may be what panicked.
-func report(what string, p any) {
+func report(what string, p any, more ...slog.Attr) {
 	defer func() { _ = recover() }()
 	slog.Default().LogAttrs(context.Background(), slog.LevelError, "mcpchain: the program's own code panicked",
-		slog.String("consequence", what), slog.String("panic", safe.Value(p)))
+		append([]slog.Attr{slog.String("consequence", what), slog.String("panic", safe.Value(p))}, more...)...)
 }
 
 // errorTypes names the types of an error and of what it wraps, because they say

@@ -41,7 +41,7 @@ func TestOutcome(t *testing.T) {
 		{"unknown", nil, errSecret, middleware.OutcomeInternal},
 		{"missing file", nil, fs.ErrNotExist, middleware.OutcomeNotFound},
 		{"deadline", nil, context.DeadlineExceeded, middleware.OutcomeTimeout},
-		{"cancelled inside", nil, context.Canceled, middleware.OutcomeCancelled},
+		{"cancelled inside", nil, context.Canceled, middleware.OutcomeToolError},
 		{"protocol error", nil, &jsonrpc.Error{Code: -32602, Message: "m"}, middleware.OutcomeProtocolError},
 		{"wrapped protocol error", nil, fmt.Errorf("%w", &jsonrpc.Error{Code: 404, Message: "m"}), middleware.OutcomeProtocolError},
 		{"our protocol error", nil, &jsonrpc.Error{Code: 409, Data: mustMarshal(t, fault.New(fault.KindNotFound, "m"))}, middleware.OutcomeNotFound},

@@ -29,8 +29,9 @@ type RenderOptions struct {
 	// older table that some clients know: -32000 not found, -32001 permission
 	// denied, -32002 rate limited, -32003 external service, -32004 validation
 	// failed. Beware that -32002 means "resource not found" to a client of
-	// protocol version 2025-11-25 or before, and that version 2026-07-28 closes
-	// this range to applications.
+	// protocol version 2025-11-25 or before, that version 2026-07-28 closes this
+	// range to applications, and that a client of go-sdk v1.8 takes -32003 and
+	// -32004 for its own codes of a closed connection.
 	LegacyCodes bool
 }
 
@@ -123,6 +124,9 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 	if f.told {
 		mask := c.settings().mask
 		res.Content, res.StructuredContent = scrubbed(res.Content, mask), presentable(res.StructuredContent, mask)
+		if len(res.Content) == 0 {
+			res.Content = []mcp.Content{&mcp.TextContent{Text: e.Text()}} // the caller must read something
+		}
 		return res
 	}
 	render := c.rendering()
@@ -172,8 +176,12 @@ func (c *Call) methodError(f *Failure) *jsonrpc.Error {
 	if err != nil {
 		raw = nil // cannot be: a fault holds only what JSON can hold
 	}
-	return &jsonrpc.Error{Code: code(e.Kind(), c.rendering().LegacyCodes), Message: text, Data: raw}
+	return rendered.add(&jsonrpc.Error{Code: code(e.Kind(), c.rendering().LegacyCodes), Message: text, Data: raw}, f.err)
 }
+
+// maxShown bounds the text of an error that goes out as it is: a client may end the
+// session over a message that is too long.
+const maxShown = 64 << 10
 
 // unrecorded is the generic internal fault without its step, which tells the
 // caller to quote a reference.
@@ -191,11 +199,11 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 	switch f.found.origin {
 	case unknown, classified: // the texts are ours
 		if s.mask == nil {
-			e = e.WithMessage(safe.Error(f.err))
+			e = e.WithMessage(clip(safe.Error(f.err), maxShown))
 		}
 	case bug:
 		if s.mask == nil && s.reveal {
-			e = e.WithMessage(safe.Error(f.err))
+			e = e.WithMessage(clip(safe.Error(f.err), maxShown))
 		}
 	case ruled, worded:
 		if s.mask == nil {

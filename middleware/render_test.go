@@ -162,6 +162,25 @@ func TestCodes(t *testing.T) {
 	require.Equal(t, "Not found: m.", text(res))
 }
 
+func TestLegacyCodesOverTheWire(t *testing.T) {
+	mw := middleware.Render(&middleware.RenderOptions{LegacyCodes: true})
+	harness.Each(t, harness.Others(), func(t *testing.T, at harness.Place) {
+		for want, err := range map[int64]error{
+			-32000: fault.NotFound("file", "a"), -32001: fault.Denied("read", "it"), -32002: fault.RateLimited("it", 0),
+			-32003: fault.Unavailable("it"), -32004: fault.Invalid("n", 1, "a string"), -32603: errSecret, 409: fault.AlreadyExists("file", "a"),
+			-32021: fmt.Errorf("%w", &jsonrpc.Error{Code: -32021, Message: "deliberate codes stay"}),
+		} {
+			got := harness.Call(t, at, harness.Fail(err), mw)
+			require.Equal(t, want, parse(t, got.Wire).Error.Code)
+			if want == -32003 || want == -32004 {
+				require.ErrorIs(t, got.Err, mcp.ErrConnectionClosed, "a client of the SDK takes it for its own code")
+			} else {
+				require.Equal(t, want, got.Protocol().Code)
+			}
+		}
+	})
+}
+
 func TestRenderJSON(t *testing.T) {
 	mw := middleware.Render(&middleware.RenderOptions{JSON: true})
 	deliberate := fault.Invalid("n", "five", "an integer")
@@ -445,6 +464,25 @@ func TestBrokenDataOfAProtocolError(t *testing.T) {
 		require.Equal(t, "fine", s.Call(t, "good").Text())
 		require.Equal(t, `{"a":`, string(broken.Data), "the handler's own is not written to")
 	})
+}
+
+// TestAnUnknownResourceWithAStrangeAddress proves the same of what the SDK says of
+// an address that it cannot quote in JSON.
+func TestAnUnknownResourceWithAStrangeAddress(t *testing.T) {
+	const uri = "none:///\x01\a\U0001F9EF"
+	for _, era := range []harness.Era{harness.Current, harness.Older} {
+		s := harness.Start(t, harness.Place{Shape: harness.ServerResource, Era: era}, harness.Setup{
+			Handlers: map[string]harness.Handler{"good": harness.Succeed()}, Middleware: []mcp.Middleware{room(&middleware.Settings{})},
+		})
+		_, err := s.Client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		var wire *jsonrpc.Error
+		require.ErrorAs(t, err, &wire)
+		require.Equal(t, mcp.CodeResourceNotFound, wire.Code)
+		var data map[string]string
+		require.NoError(t, json.Unmarshal(wire.Data, &data))
+		require.Equal(t, map[string]string{"uri": uri}, data)
+		require.Equal(t, "fine", s.Call(t, "good").Text())
+	}
 }
 
 // withoutIDs returns the messages without their IDs, because the calls were made

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"log/slog"
+	"slices"
 	"sync/atomic"
 )
 
@@ -45,6 +46,7 @@ type Settings struct {
 
 // setup is what all middlewares of a Call have established. It is immutable.
 type setup struct {
+	parts   []*Settings
 	records bool
 	newID   func() string
 	level   func(Outcome) slog.Level
@@ -68,6 +70,9 @@ var noSetup setup
 func (c *Call) Establish(s *Settings) (records bool) {
 	for {
 		have := c.setup.Load()
+		if have != nil && slices.Contains(have.parts, s) {
+			return false // somebody calls again
+		}
 		e := s.last.Load()
 		if e == nil || e.from != have {
 			e = &established{from: have, to: s.over(have)}
@@ -85,6 +90,7 @@ func (s *Settings) over(have *setup) *setup {
 		have = &noSetup
 	}
 	to := *have
+	to.parts = append(slices.Clip(have.parts), s)
 	switch {
 	case have.records:
 	case s.Records:

@@ -54,10 +54,11 @@ import (
 // panic; its Stack method gives the stack as text.
 type PanicError = middleware.PanicError
 
-// Options configure [New] and [Go]. The zero value is the recommended default.
+// Options configure [New]. The zero value is the recommended default.
 type Options struct {
-	// OnPanic is called for every panic, once, in the goroutine that panicked,
-	// with the context of the call: to count it or to report it. The record in
+	// OnPanic is called once for every panic that New recovers, in the goroutine
+	// that panicked, with the context of the call: to count it or to report it.
+	// Those that [Go] recovers are not among them. The record in
 	// the log is written all the same. A panic of OnPanic itself is survived and
 	// ignored. Nil means nothing is called.
 	OnPanic func(ctx context.Context, p *PanicError)
@@ -84,7 +85,7 @@ type room struct {
 }
 
 func (r *room) call(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
-	outermost := call.Guard()
+	outermost := call.Guard(r.settings)
 	defer func() {
 		if p := recover(); p != nil {
 			call.Establish(r.settings)
@@ -125,10 +126,10 @@ func (r *room) recovered(ctx context.Context, p *PanicError) (err error) {
 //		return nil, err
 //	}
 //
-// A panic is an error that the handler may return, and then it is treated like
-// one of the handler's own. A handler that does not read the channel should let
-// fn log. When fn ends its goroutine with [runtime.Goexit] the error is
-// [ErrGoexit]. fn must not be nil.
+// A panic is recorded at once, at level Error with its stack, in the log of the call
+// that ctx belongs to or else in [slog.Default], because nobody need read the
+// channel; the handler may return it like any other error. When fn ends its
+// goroutine with [runtime.Goexit] the error is [ErrGoexit]. fn must not be nil.
 func Go(ctx context.Context, fn func(context.Context) error) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -136,11 +137,25 @@ func Go(ctx context.Context, fn func(context.Context) error) <-chan error {
 		err := ErrGoexit
 		defer func() {
 			if p := recover(); p != nil {
-				err = middleware.NewPanicError(p, 1)
+				panicked := middleware.NewPanicError(p, 1)
+				record(ctx, panicked)
+				err = panicked
 			}
 			done <- err
 		}()
 		err = fn(ctx)
 	}()
 	return done
+}
+
+// record writes the record of a panic that Go recovered.
+func record(ctx context.Context, p *PanicError) {
+	defer func() { _ = recover() }() // the handler of the log is a stranger's
+	logger := slog.Default()
+	attrs := []slog.Attr{slog.String("error", p.Error()), slog.String("stack", p.Stack())}
+	if call := middleware.FromContext(ctx); call != nil {
+		logger = call.Logger()
+		attrs = append(attrs, slog.String("reference", call.ID()))
+	}
+	logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "mcp goroutine panicked", attrs...)
 }

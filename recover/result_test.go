@@ -306,6 +306,39 @@ func TestUnwritableResultsAreAnswered(t *testing.T) {
 	})
 }
 
+// TestUnwritableListsAreAnswered does the same for what a middleware of the user's
+// puts into a list.
+func TestUnwritableListsAreAnswered(t *testing.T) {
+	breaks := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			switch r := res.(type) {
+			case *mcp.ListToolsResult:
+				r.Tools = append(r.Tools, nil)
+			case *mcp.ListPromptsResult:
+				r.Prompts = append(r.Prompts, &mcp.Prompt{Meta: mcp.Meta{"k": failing{"panic"}}})
+			case *mcp.ListResourcesResult:
+				r.Resources = append(r.Resources, &mcp.Resource{Annotations: &mcp.Annotations{Priority: math.NaN()}})
+			case *mcp.ListResourceTemplatesResult:
+				r.Meta = mcp.Meta{"k": make(chan int)}
+			}
+			return res, err
+		}
+	}
+	for _, era := range []harness.Era{harness.Current, harness.Older} {
+		log := harness.NewLog(slog.LevelInfo)
+		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{Middleware: []mcp.Middleware{logging(log), breaks}})
+		c, ctx := s.Client, t.Context()
+		for i, err := range []error{
+			second(c.ListTools(ctx, nil)), second(c.ListPrompts(ctx, nil)), second(c.ListResources(ctx, nil)), second(c.ListResourceTemplates(ctx, nil)),
+		} {
+			require.ErrorContains(t, err, "Internal error: ")
+			require.Contains(t, log.Records()[i]["error"], "mcprecover: the result cannot be sent: ")
+		}
+		require.NotContains(t, s.Sent(), harness.Canary)
+	}
+}
+
 // TestOutputsOfTypedTools sends outputs that cannot be written past the SDK's own
 // checks.
 func TestOutputsOfTypedTools(t *testing.T) {
@@ -334,6 +367,29 @@ func TestOutputsOfTypedTools(t *testing.T) {
 		}
 		require.NotNil(t, s.CallTool(t.Context(), "inside", nil).Fault(), name)
 	}
+}
+
+// TestEveryAttemptIsChecked proves that a middleware of the user's that calls again
+// gets the result checked again.
+func TestEveryAttemptIsChecked(t *testing.T) {
+	attempt := 0
+	retries := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			if err != nil {
+				return next(ctx, method, req)
+			}
+			return res, err
+		}
+	}
+	got := harness.Call(t, rawAt, func(context.Context, mcp.Request) (mcp.Result, error) {
+		if attempt++; attempt == 1 {
+			return nil, errSecret
+		}
+		return &mcp.CallToolResult{StructuredContent: math.NaN()}, nil
+	}, middleware.Render(nil), retries, logging(harness.NewLog(slog.LevelInfo)))
+	require.Equal(t, 2, attempt)
+	require.Contains(t, got.Text(), "Internal error: ")
 }
 
 // counting counts how often it is marshalled.

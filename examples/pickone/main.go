@@ -38,7 +38,7 @@ func runQuery(_ context.Context, _ *mcp.CallToolRequest, in query) (*mcp.CallToo
 func main() {
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: steady}))
 
-	fmt.Printf("recover alone: a panic is one failed call, and any other error goes out as it is\n\n")
+	fmt.Printf("recover alone: a panic is one failed call, and any other error keeps its text\n\n")
 	ask(mcprecover.New(&mcprecover.Options{Logger: logger}), "panics", "locked")
 
 	fmt.Printf("mask alone: known errors say what to do, unknown ones say nothing\n\n")

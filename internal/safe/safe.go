@@ -20,7 +20,10 @@ func Error(err error) (text string) {
 			text = unprintable(err, "Error")
 		}
 	}()
-	return err.Error()
+	if text = err.Error(); text == "" && reflect.ValueOf(err).Kind() == reflect.Pointer && Nil(err) {
+		return unprintable(err, "Error") // a nil that knows how to be one, but says nothing
+	}
+	return text
 }
 
 // Value returns a text for any value, for the log: strings, errors and

@@ -29,11 +29,11 @@ type found struct {
 	hide     string
 }
 
-// hide runs the rules whose triggers are in s. All look at the same text, so that none takes away a part of what another
+// hide runs those of the given rules whose triggers are in s. All look at the same text, so that none takes away a part of what another
 // would have known its own by; where they overlap, everything is hidden behind the placeholder of the one that starts first.
-func hide(s string) string {
+func hide(s string, of uint64) string {
 	var all []found
-	awake := triggers.scan(s)
+	awake := triggers.scan(s) & of
 	for i := 0; awake != 0; i, awake = i+1, awake>>1 {
 		if awake&1 != 0 {
 			all = rules[i].find(all, s)

@@ -49,10 +49,26 @@ var placeholders = []string{redacted, path, address, sql, stack, cutMark}
 //
 // A text longer than 64 KiB is cut: its beginning is kept, about 60 KiB of it, and [cut] stands for the rest. It is looked
 // at for some way beyond the cut, so that a secret that lies across it is seen whole, and none is left in half.
-func Text(s string) string {
+func Text(s string) string { return text(s, ^uint64(0)) }
+
+// Credentials is Text for programs whose business are paths, addresses or queries: it hides credentials, keys, tokens
+// and connection strings, and leaves everything else.
+func Credentials(s string) string { return text(s, credentialRules) }
+
+// credentialRules are the bits of the rules that hide a credential.
+var credentialRules = func() (bits uint64) {
+	for i, r := range rules {
+		if r.hide == redacted {
+			bits |= 1 << i
+		}
+	}
+	return bits
+}()
+
+func text(s string, of uint64) string {
 	// Running until nothing changes is what makes the result idempotent: hiding one thing may complete the shape of another.
 	for range maxPasses {
-		next := pass(s)
+		next := pass(s, of)
 		if next == s {
 			return s
 		}
@@ -62,12 +78,12 @@ func Text(s string) string {
 }
 
 // pass hides what it finds in s, and cuts it when it is too long.
-func pass(s string) string {
+func pass(s string, of uint64) string {
 	if len(s) <= maxLen {
-		return hide(s)
+		return hide(s, of)
 	}
 	seen := s[:min(len(s), maxLen+margin)]
-	t := hide(seen)
+	t := hide(seen, of)
 	if len(seen) < len(s) && !endsHidden(t) {
 		t = shorten(t, len(t)-margin)
 	}

@@ -1,0 +1,533 @@
+package mcpchain_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/mask"
+	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
+)
+
+func TestMain(m *testing.M) {
+	// What is said of panics on purpose is nobody's to read.
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	os.Exit(m.Run())
+}
+
+var errCanary = errors.New(harness.Canary + " is wrong")
+
+// noting is a log that notes into a trace that it was written to.
+type noting struct {
+	slog.Handler
+	tr *harness.Trace
+}
+
+func (n noting) Handle(ctx context.Context, r slog.Record) error {
+	n.tr.Note("log")
+	return n.Handler.Handle(ctx, r)
+}
+
+// TestOrderOfStandard shows the order as one string: what the rooms do, among the
+// middlewares that stand between them.
+func TestOrderOfStandard(t *testing.T) {
+	harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
+		var tr harness.Trace
+		options := &mcpchain.Options{
+			Logger:    slog.New(noting{slog.DiscardHandler, &tr}),
+			Recover:   &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { tr.Note("recover") }},
+			Correlate: &correlate.Options{NewID: func() string { tr.Note("id"); return "the-id" }, Logger: slog.New(noting{harness.NewLog(slog.LevelInfo).Handler(), &tr})},
+			Mask: &mask.Options{
+				Rules: []mask.Rule{func(error) *fault.Error { tr.Note("rule"); return nil }},
+				Scrub: func(text string) string { return text },
+			},
+		}
+		s := harness.Start(t, at, harness.Setup{
+			Middleware: []mcp.Middleware{mcpchain.Standard(options, tr.Middleware("a"), nil, tr.Middleware("b"))},
+			Handlers: map[string]harness.Handler{
+				"good":    tr.Handler("h", harness.Succeed()),
+				"unknown": tr.Handler("h", harness.Fail(errCanary)),
+				"panic":   tr.Handler("h", harness.Panic(errCanary)),
+				"asks": tr.Handler("h", func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+					return harness.Success(req), errors.New(correlate.ID(ctx))
+				}),
+			},
+		})
+		tr.Take()
+		for _, c := range []struct{ name, want string }{
+			{"good", ">a >b h <b <a"},
+			{"unknown", ">a >b h <b <a rule id log"},
+			{"panic", ">a >b h recover <b <a id log"},
+			{"asks", ">a >b h id <b <a rule log"},
+		} {
+			s.Call(t, c.name)
+			require.Equal(t, c.want, tr.Take(), c.name)
+		}
+		// Middlewares that are added later stand outside of it all.
+		if !strings.HasPrefix(string(at.Shape), "wrap/") {
+			s.Server.AddReceivingMiddleware(tr.Middleware("late"))
+			s.Call(t, "panic")
+			require.Equal(t, ">late >a >b h recover <b <a id log <late", tr.Take())
+		}
+	})
+}
+
+// TestInnerMiddlewares proves what a middleware of the user's gets from the rooms
+// around it.
+func TestInnerMiddlewares(t *testing.T) {
+	harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
+		log := harness.NewLog(slog.LevelInfo)
+		var seen error
+		var id string
+		look := harness.Look(func(ctx context.Context, res mcp.Result, err error) {
+			if tool, ok := res.(*mcp.CallToolResult); ok && err == nil {
+				err = tool.GetError()
+			}
+			seen, id = err, correlate.ID(ctx)
+		})
+		bursts := func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				res, err := next(ctx, method, req)
+				if method == at.Shape.Method() && err == nil && middleware.Target(req) == at.Shape.Target("bursts") && at.Shape != harness.ServerCompletion {
+					panic(errCanary)
+				}
+				return res, err
+			}
+		}
+		s := harness.Start(t, at, harness.Setup{
+			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{Logger: log.Logger()}, bursts, look)},
+			Handlers: map[string]harness.Handler{
+				"unknown": harness.Fail(errCanary), "panic": harness.Panic(errCanary), "bursts": harness.Succeed(),
+			},
+		})
+		got := s.Call(t, "unknown")
+		require.ErrorIs(t, seen, errCanary, "it is masked later")
+		require.Equal(t, got.Reference(), id)
+		s.Call(t, "panic")
+		var p *mcprecover.PanicError
+		require.ErrorAs(t, seen, &p, "a panic of the handler is an error already")
+		if at.Shape != harness.ServerCompletion {
+			require.Equal(t, fault.KindInternal, s.Call(t, "bursts").Fault().Kind(), "and one of its own is recovered too")
+			require.Len(t, log.Records(), 3)
+		}
+		require.NotContains(t, s.Sent(), harness.Canary)
+	})
+}
+
+func TestOptionsOfStandard(t *testing.T) {
+	at := harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
+	t.Run("nil", func(t *testing.T) {
+		log := harness.NewLog(slog.LevelInfo)
+		chain := mcpchain.Standard(nil)
+		before := slog.Default()
+		slog.SetDefault(log.Logger()) // later than Standard
+		defer slog.SetDefault(before)
+		got := harness.Call(t, at, harness.Fail(errCanary), chain)
+		require.Equal(t, got.Reference(), log.Only(t)["reference"])
+	})
+	t.Run("logger", func(t *testing.T) {
+		log := harness.NewLog(slog.LevelInfo)
+		harness.Call(t, at, harness.Fail(errCanary), mcpchain.Standard(&mcpchain.Options{Logger: log.Logger()}))
+		log.Only(t)
+	})
+	t.Run("logger of a part", func(t *testing.T) {
+		log, own := harness.NewLog(slog.LevelInfo), harness.NewLog(slog.LevelInfo)
+		harness.Call(t, at, harness.Fail(errCanary), mcpchain.Standard(&mcpchain.Options{Logger: log.Logger(), Correlate: &correlate.Options{Logger: own.Logger()}}))
+		require.Empty(t, log.Records())
+		own.Only(t)
+	})
+	t.Run("parts", func(t *testing.T) {
+		panics := 0
+		s := harness.Start(t, at, harness.Setup{
+			Handlers: map[string]harness.Handler{"panic": harness.Panic(1), "unknown": harness.Fail(errCanary)},
+			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
+				Recover:   &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { panics++ }},
+				Correlate: &correlate.Options{NewID: func() string { return "the-id" }},
+				Mask:      &mask.Options{Rules: []mask.Rule{mask.Is(errCanary, fault.New("ruled", "m"))}},
+				Render:    &middleware.RenderOptions{JSON: true},
+			})},
+		})
+		require.True(t, json.Valid([]byte(s.Call(t, "panic").Text())))
+		require.Equal(t, 1, panics)
+		got := s.Call(t, "unknown")
+		require.Equal(t, fault.Kind("ruled"), got.Fault().Kind())
+		require.Equal(t, "the-id", got.Reference())
+	})
+	t.Run("copied", func(t *testing.T) {
+		options := &mcpchain.Options{Recover: &mcprecover.Options{}, Correlate: &correlate.Options{}, Mask: &mask.Options{}, Logger: slog.New(slog.DiscardHandler)}
+		chain := mcpchain.Standard(options)
+		require.Nil(t, options.Recover.Logger, "the caller's is not written to")
+		require.Nil(t, options.Correlate.Logger)
+		require.Nil(t, options.Mask.Logger)
+		options.Mask.Reveal, options.Correlate.NewID = true, func() string { return "changed" }
+		got := harness.Call(t, at, harness.Fail(errCanary), chain)
+		require.NotContains(t, string(got.Wire), harness.Canary)
+		require.NotEqual(t, "changed", got.Reference())
+	})
+	t.Run("bad", func(t *testing.T) {
+		require.PanicsWithValue(t, "mask.New: Options.Rules[0] is nil; remove it or give a rule", func() {
+			mcpchain.Standard(&mcpchain.Options{Mask: &mask.Options{Rules: []mask.Rule{nil}}})
+		})
+		require.PanicsWithValue(t, "middleware.Chain: middleware 1 of 1 returned a nil handler", func() {
+			mcpchain.Standard(nil, func(mcp.MethodHandler) mcp.MethodHandler { return nil })(returning(nil, nil))
+		})
+	})
+}
+
+func TestChainIsThatOfMiddleware(t *testing.T) {
+	var tr harness.Trace
+	chain := mcpchain.Chain(tr.Middleware("a"), nil, tr.Middleware("b"))
+	_, _ = chain(returning(nil, nil))(t.Context(), middleware.MethodCallTool, benchRequest)
+	require.Equal(t, ">a >b <b <a", tr.Take())
+}
+
+// TestSuccessIsUntouched compares, byte for byte, whole sessions with and without
+// the chain.
+func TestSuccessIsUntouched(t *testing.T) {
+	const strange = "<tag> & \"quotes\" \u2028 \u00e9 \U0001F9EF"
+	rich := func(_ context.Context, req mcp.Request) (mcp.Result, error) {
+		meta := mcp.Meta{"own": strange, "deep": map[string]any{"n": 1.5, "list": []any{1, nil}}}
+		switch req.(type) {
+		case *mcp.CallToolRequest:
+			return &mcp.CallToolResult{
+				Meta: meta, StructuredContent: map[string]any{"b": strange, "a": []any{1, 2.5, true, nil}},
+				Content: []mcp.Content{
+					&mcp.TextContent{Text: strange, Meta: meta, Annotations: &mcp.Annotations{Priority: 0.5, Audience: []mcp.Role{"user"}}},
+					&mcp.ImageContent{Data: []byte("x"), MIMEType: "image/png"}, &mcp.AudioContent{}, &mcp.ResourceLink{URI: "a:///b"},
+					&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "a:///b", Text: strange}},
+				},
+			}, nil
+		case *mcp.ReadResourceRequest:
+			return &mcp.ReadResourceResult{
+				Meta: meta, Contents: []*mcp.ResourceContents{{Text: strange, Meta: meta}, {Blob: []byte("x")}},
+				Cacheable: mcp.Cacheable{TTLMs: 60_000, CacheScope: "private"},
+			}, nil
+		case *mcp.GetPromptRequest:
+			return &mcp.GetPromptResult{Meta: meta, Description: strange, Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: strange}}}}, nil
+		default:
+			return &mcp.CompleteResult{Meta: meta, Completion: mcp.CompletionResultDetails{Values: []string{strange}, Total: 7, HasMore: true}}, nil
+		}
+	}
+	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
+		var sent [2]string
+		for i, mw := range [][]mcp.Middleware{nil, {mcpchain.Standard(nil), mcpchain.Standard(nil)}} {
+			s := harness.Start(t, at, harness.Setup{
+				Handlers: map[string]harness.Handler{"good": harness.Succeed(), "rich": rich}, Middleware: mw, Server: &mcp.ServerOptions{PageSize: 1},
+			})
+			require.Equal(t, "fine", s.Call(t, "good").Text())
+			require.Equal(t, strange, s.Call(t, "rich").Text())
+			ctx := t.Context()
+			for _, err := range []error{
+				last(s.Client.ListTools(ctx, nil)), last(s.Client.ListPrompts(ctx, nil)), last(s.Client.ListResources(ctx, nil)), last(s.Client.ListResourceTemplates(ctx, nil)),
+			} {
+				require.NoError(t, err)
+			}
+			for tool, err := range s.Client.Tools(ctx, nil) {
+				require.NoError(t, err)
+				require.NotNil(t, tool)
+			}
+			for _, err := range []error{
+				last(s.Client.CallTool(ctx, &mcp.CallToolParams{Name: "none"})), last(s.Client.GetPrompt(ctx, &mcp.GetPromptParams{Name: "none"})),
+				last(s.Client.ReadResource(ctx, &mcp.ReadResourceParams{URI: "none:///none"})), last(s.Client.ListTools(ctx, &mcp.ListToolsParams{Cursor: "!"})),
+			} {
+				require.Error(t, err)
+			}
+			sent[i] = s.Sent()
+		}
+		require.Equal(t, sent[0], sent[1])
+	})
+}
+
+func last[T any](_ T, err error) error { return err }
+
+// A failing is one way in which a handler fails.
+type failing struct {
+	name    string
+	h       harness.Handler
+	hides   bool // a mask hides something of it
+	always  bool // it is hidden without a mask too, and needs a recovery to be survived
+	told    bool // the tool tells it itself: the content stays
+	byCode  bool // it is a protocol error
+	private bool // it holds the canary
+}
+
+func failings() []failing {
+	wire := &jsonrpc.Error{Code: 499, Message: "not now", Data: json.RawMessage(`{"a":1}`)}
+	caused := fault.NotFound("file", "a.txt", "b.txt").Because(errCanary)
+	return []failing{
+		{name: "fault", h: harness.Fail(fault.NotFound("file", "a.txt", "b.txt"))},
+		{name: "caused", h: harness.Fail(caused), hides: true},
+		{name: "wrapped", h: harness.Fail(fmt.Errorf("%s: %w", harness.Canary, caused)), hides: true},
+		{name: "unknown", h: harness.Fail(errCanary), hides: true, private: true},
+		{name: "deadline", h: harness.Fail(fmt.Errorf("%s: %w", harness.Canary, context.DeadlineExceeded)), hides: true, private: true},
+		{name: "file", h: harness.Fail(&fs.PathError{Op: "open", Path: "/etc/" + harness.Canary, Err: fs.ErrNotExist}), hides: true, private: true},
+		{name: "protocol", h: harness.Fail(wire), byCode: true},
+		{name: "wrapped-protocol", h: harness.Fail(fmt.Errorf("%s: %w", harness.Canary, wire)), hides: true, byCode: true},
+		{name: "told", h: harness.Tell(), told: true},
+		{name: "set-error", h: harness.Return(func() *mcp.CallToolResult {
+			var res mcp.CallToolResult
+			res.SetError(errCanary)
+			return &res
+		}), hides: true, private: true, told: true},
+		{name: "panic", h: harness.Panic(errCanary), hides: true, always: true},
+		{name: "panic-list", h: harness.Panic([]string{harness.Canary}), hides: true, always: true},
+		{name: "nil", h: harness.Nothing(), hides: true, always: true},
+	}
+}
+
+// chainOf returns the middlewares that a word stands for, a letter each.
+func chainOf(word string, log *slog.Logger) []mcp.Middleware {
+	var mw []mcp.Middleware
+	for _, letter := range word {
+		switch letter {
+		case 'R':
+			mw = append(mw, mcprecover.New(&mcprecover.Options{Logger: log}))
+		case 'C':
+			mw = append(mw, correlate.New(&correlate.Options{Logger: log}))
+		case 'M':
+			mw = append(mw, mask.New(&mask.Options{Logger: log}))
+		case 'S':
+			mw = append(mw, mcpchain.Standard(&mcpchain.Options{Logger: log}))
+		}
+	}
+	return mw
+}
+
+var firstLine = regexp.MustCompile(`^[A-Z][a-z]+( [A-Za-z]+)*: [^\n]+$`)
+
+// TestPairs runs every room alone, in every pair, in Standard, and twice, over all
+// failures in all shapes.
+func TestPairs(t *testing.T) {
+	words := []string{"R", "C", "M", "S"}
+	for _, a := range words[:4] {
+		for _, b := range words[:4] {
+			words = append(words, a+b)
+		}
+	}
+	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
+		answers := map[string]map[string]string{}
+		for _, word := range words {
+			answers[word] = pair(t, at, word)
+		}
+		for _, word := range words[:4] {
+			require.Equal(t, answers[word], answers[word+word], "%s twice", word)
+		}
+	})
+}
+
+// pair runs all failures through the rooms of a word, and returns what was answered
+// and recorded, without what differs from call to call.
+func pair(t *testing.T, at harness.Place, word string) map[string]string {
+	t.Helper()
+	has := func(letter string) bool { return strings.Contains(word, letter) || strings.Contains(word, "S") }
+	handlers := map[string]harness.Handler{}
+	for _, f := range failings() {
+		if (f.always && !has("R")) || (f.told && !at.Shape.Tool()) || (f.name == "nil" && (at.Shape.Typed() || at.Shape == harness.ServerResource)) {
+			continue // nobody could survive it, or it is no failure
+		}
+		handlers[f.name] = f.h
+	}
+	log := harness.NewLog(slog.LevelInfo)
+	s := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: chainOf(word, log.Logger())})
+	answers := map[string]string{}
+	for _, f := range failings() {
+		if handlers[f.name] == nil {
+			continue
+		}
+		about := fmt.Sprintf("%s of %s", f.name, word)
+		before := len(log.Records())
+		got := s.Call(t, f.name)
+		records := log.Records()[before:]
+
+		// Recorded once, if somebody records, and exactly once if something is hidden.
+		want := 0
+		if has("C") || (f.hides && has("M")) || f.always {
+			want = 1
+		}
+		require.Len(t, records, want, "%s: %v", about, records)
+
+		// Answered once.
+		require.NotNil(t, got.Fault(), about)
+		text, reference := got.Text(), ""
+		if at.Shape.Tool() && !f.byCode {
+			require.Len(t, got.Tool().Content, 1, about)
+			require.True(t, got.Tool().IsError, about)
+			require.Nil(t, got.Tool().StructuredContent, about)
+		} else {
+			require.Nil(t, got.Result, about)
+		}
+		switch {
+		case f.byCode:
+			require.Equal(t, "not now", text, about)
+			require.EqualValues(t, 499, got.Protocol().Code, about)
+			require.Equal(t, map[string]any{"a": 1.0}, got.Machine(), about)
+		case f.name == "told":
+			require.Equal(t, harness.ToldText, text, about)
+		default:
+			first, _, _ := strings.Cut(text, "\n")
+			require.Regexp(t, firstLine, first, about)
+		}
+		if at.Shape != harness.WrapToolFor && !f.byCode {
+			require.NotNil(t, got.Machine(), about)
+			require.Equal(t, 1, strings.Count(string(got.Wire), `"type":"`+string(got.Fault().Kind())+`"`), about)
+			reference = got.Reference()
+			if want == 1 {
+				require.Equal(t, records[0]["reference"], reference, about)
+			} else {
+				require.Empty(t, reference, about)
+			}
+		}
+		if want == 1 && at.Shape == harness.WrapToolFor {
+			reference = records[0]["reference"].(string)
+		}
+
+		// Nothing leaves that is not meant for the caller.
+		if has("M") || !f.private {
+			require.NotContains(t, string(got.Wire), harness.Canary, about)
+		}
+		if reference != "" {
+			text = strings.ReplaceAll(text, reference, "-")
+		}
+		answers[f.name] = fmt.Sprintf("%s\n%d records", text, len(records))
+	}
+	return answers
+}
+
+// TestServerAndHandler proves that a chain around the server and another around the
+// one handler act as one.
+func TestServerAndHandler(t *testing.T) {
+	shapes := []harness.Shape{harness.WrapAddTool, harness.WrapToolFor, harness.WrapTool, harness.WrapResource, harness.WrapPrompt}
+	harness.Each(t, shapes, func(t *testing.T, at harness.Place) {
+		for _, inner := range []string{"S", "R", "C", "M"} {
+			log := harness.NewLog(slog.LevelInfo)
+			handlers := map[string]harness.Handler{}
+			for _, f := range failings() {
+				if at.Shape.Tool() || !f.told {
+					handlers[f.name] = f.h
+				}
+			}
+			s := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: chainOf(inner, log.Logger())})
+			s.Server.AddReceivingMiddleware(chainOf("S", log.Logger())...)
+			for _, f := range failings() {
+				if handlers[f.name] == nil || f.name == "nil" && (at.Shape.Typed() || at.Shape == harness.WrapResource && inner != "S" && inner != "R") {
+					continue
+				}
+				before := len(log.Records())
+				got := s.Call(t, f.name)
+				about := fmt.Sprintf("%s with %s", f.name, inner)
+				require.NotNil(t, got.Fault(), about)
+				require.NotContains(t, string(got.Wire), harness.Canary, about)
+				require.Len(t, log.Records(), before+1, about)
+				if !f.byCode {
+					require.Equal(t, log.Records()[before]["reference"], got.Reference(), about)
+				}
+			}
+		}
+	})
+}
+
+// TestOnAClient proves that the chain may stand around what a server asks of a
+// client, too.
+func TestOnAClient(t *testing.T) {
+	log := harness.NewLog(slog.LevelInfo)
+	var asked error
+	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Older}, harness.Setup{
+		Handlers: map[string]harness.Handler{"it": func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+			_, asked = req.(*mcp.CallToolRequest).Session.Elicit(ctx, &mcp.ElicitParams{Message: "how many?"})
+			return harness.Success(req), nil
+		}},
+		Client: &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) { panic(errCanary) }},
+	})
+	s.Caller.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: log.Logger()}))
+	require.Equal(t, "fine", s.Call(t, "it").Text())
+	f, failed := middleware.FaultOf(nil, asked)
+	require.True(t, failed)
+	require.Equal(t, fault.KindInternal, f.Kind())
+	require.Equal(t, f.Reference(), log.Only(t)["reference"])
+	require.Equal(t, "elicitation/create", log.Only(t)["method"])
+	require.NotContains(t, s.Received(), harness.Canary)
+}
+
+// TestWhatNotEvenAnErrorSays runs errors that cannot be printed, which end the
+// process when the SDK prints them.
+func TestWhatNotEvenAnErrorSays(t *testing.T) {
+	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
+		log := harness.NewLog(slog.LevelInfo)
+		s := harness.Start(t, at, harness.Setup{
+			Handlers: map[string]harness.Handler{
+				"typed-nil": harness.Fail((*fs.PathError)(nil)), "nil-fault": harness.Fail((*fault.Error)(nil)), "evil": harness.Fail(evil{}),
+				"ring": harness.Fail(&ring{}), "list": harness.Fail(errorList{errCanary}),
+			},
+			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{Logger: log.Logger()})},
+		})
+		for i, name := range []string{"typed-nil", "nil-fault", "evil", "ring", "list"} {
+			got := s.Call(t, name)
+			require.Contains(t, got.Text(), "Internal error: ", name)
+			require.NotContains(t, string(got.Wire), harness.Canary, name)
+			require.Len(t, log.Records(), i+1, name)
+		}
+	})
+}
+
+type evil struct{}
+
+func (evil) Error() string { panic(harness.Canary) }
+
+type ring struct{}
+
+func (*ring) Error() string   { return harness.Canary }
+func (r *ring) Unwrap() error { return r }
+
+// errorList cannot be compared.
+type errorList []error
+
+func (errorList) Error() string { return harness.Canary }
+
+// TestManyCallsAtOnce runs mixed calls through the chain and leaves nothing behind.
+func TestManyCallsAtOnce(t *testing.T) {
+	harness.NoLeaks(t)
+	log := harness.NewLog(slog.LevelInfo)
+	handlers := map[string]harness.Handler{"good": harness.Succeed()}
+	names := []string{"good"}
+	for _, f := range failings() {
+		handlers[f.name] = f.h
+		names = append(names, f.name)
+	}
+	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+		Handlers: handlers, Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{Logger: log.Logger()})},
+	})
+	var calls sync.WaitGroup
+	const rounds = 40
+	for range rounds {
+		for _, name := range names {
+			calls.Go(func() {
+				got := s.CallTool(t.Context(), name, nil)
+				if (got.Fault() == nil) != (name == "good") {
+					t.Errorf("%s: %q %v", name, got.Text(), got.Err)
+				}
+			})
+		}
+	}
+	calls.Wait()
+	require.Len(t, log.Records(), rounds*(len(names)-1))
+	require.NotContains(t, s.Sent(), harness.Canary)
+	runtime.KeepAlive(s)
+}
