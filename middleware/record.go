@@ -72,7 +72,7 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	defer func() {
 		if p := recover(); p != nil { // a log that cannot be written must not fail the call
 			report("the record of a call could not be written", p, slog.String("method", c.method), slog.String("reference", c.ID()),
-				slog.String("error", clip(safe.Error(r.Err), maxLogged)))
+				slog.String("error", clip(safe.Error(r.Err))))
 		}
 	}()
 	f := c.Failure(r.Result, r.Err)
@@ -126,22 +126,23 @@ func (f *Failure) level(outcome Outcome) slog.Level {
 	return max(level, slog.LevelWarn)
 }
 
-// maxLogged is how much of an error's text is recorded.
-const maxLogged = 64 << 10
+// maxText is how much of an error's text is recorded, or shown where nobody masks: a
+// client may end the session over a message that is too long.
+const maxText = 64 << 10
 
 // clip bounds a text and says how much of it is missing.
-func clip(text string, limit int) string {
-	if len(text) <= limit {
+func clip(text string) string {
+	if len(text) <= maxText {
 		return text
 	}
-	return strings.ToValidUTF8(text[:limit], "") + " ... (" + strconv.Itoa(len(text)-limit) + " bytes more)"
+	return strings.ToValidUTF8(text[:maxText], "") + " ... (" + strconv.Itoa(len(text)-maxText) + " bytes more)"
 }
 
 func (f *Failure) logAttrs(attrs []slog.Attr) []slog.Attr {
 	if f.err == nil {
 		return append(attrs, slog.Any("fault", f.Fault()))
 	}
-	attrs = append(attrs, slog.String("error", clip(safe.Error(f.err), maxLogged)), slog.String("error_types", errorTypes(f.err)))
+	attrs = append(attrs, slog.String("error", clip(safe.Error(f.err))), slog.String("error_types", errorTypes(f.err)))
 	if (f.Worded() || f.found.origin == ruled) && f.found.wire == nil {
 		attrs = append(attrs, slog.Any("fault", f.Fault()))
 	}

@@ -179,10 +179,6 @@ func (c *Call) methodError(f *Failure) *jsonrpc.Error {
 	return rendered.add(&jsonrpc.Error{Code: code(e.Kind(), c.rendering().LegacyCodes), Message: text, Data: raw}, f.err)
 }
 
-// maxShown bounds the text of an error that goes out as it is: a client may end the
-// session over a message that is too long.
-const maxShown = 64 << 10
-
 // unrecorded is the generic internal fault without its step, which tells the
 // caller to quote a reference.
 var unrecorded = fault.New(fault.KindInternal, fault.Generic(fault.KindInternal).Message())
@@ -199,11 +195,11 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 	switch f.found.origin {
 	case unknown, classified: // the texts are ours
 		if s.mask == nil {
-			e = e.WithMessage(clip(safe.Error(f.err), maxShown))
+			e = e.WithMessage(clip(safe.Error(f.err)))
 		}
 	case bug:
 		if s.mask == nil && s.reveal {
-			e = e.WithMessage(clip(safe.Error(f.err), maxShown))
+			e = e.WithMessage(clip(safe.Error(f.err)))
 		}
 	case ruled, worded:
 		if s.mask == nil {

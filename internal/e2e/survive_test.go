@@ -1,0 +1,147 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/stretchr/testify/require"
+)
+
+// only narrows the table down while one looks for a mistake.
+var only = regexp.MustCompile(os.Getenv("MCPCHAIN_E2E_ONLY"))
+
+// fewer returns the shapes, or only the first where time is short.
+func fewer(shapes ...shape) []shape {
+	if racing || testing.Short() {
+		return shapes[:1]
+	}
+	return shapes
+}
+
+// TestEverythingIsSurvived runs the whole table against real processes, in every
+// shape, with other calls in flight all the time.
+func TestEverythingIsSurvived(t *testing.T) {
+	for _, shape := range shapes {
+		t.Run(shape.String(), func(t *testing.T) {
+			t.Parallel()
+			p := connect(t, start(t, config{Transport: shape.transport, Chain: chainStandard, JSON: shape.json}), shape.asks)
+			require.Equal(t, shape.speaks, p.version)
+			p.runAll(t, func(*scenario) bool { return true })
+		})
+	}
+}
+
+// TestInstalledTwice requires the same answers, and one record each, where the
+// chain stands twice around the server.
+func TestInstalledTwice(t *testing.T) {
+	for _, shape := range fewer(shapes[0], shapes[3]) {
+		t.Run(shape.String(), func(t *testing.T) {
+			t.Parallel()
+			p := connect(t, start(t, config{Transport: shape.transport, Chain: chainTwice}), shape.asks)
+			p.runAll(t, func(*scenario) bool { return true })
+		})
+	}
+}
+
+// TestAroundSingleHandlers requires the same of a chain around each handler, with
+// nothing around the server.
+func TestAroundSingleHandlers(t *testing.T) {
+	for _, shape := range fewer(shapes[4], shapes[1]) {
+		t.Run(shape.String(), func(t *testing.T) {
+			t.Parallel()
+			p := connect(t, start(t, config{Transport: shape.transport, Chain: chainHandlers}), shape.asks)
+			p.runAll(t, func(s *scenario) bool { return s.handlers() && !outside(s) })
+		})
+	}
+}
+
+// outside reports whether a failure happens outside of a wrapped handler, where
+// only a chain around the server sees it.
+func outside(s *scenario) bool {
+	switch s.kind {
+	case "toolfor": // what the SDK does with arguments and output
+		return strings.HasPrefix(s.name, "arguments-") || strings.HasPrefix(s.name, "unsendable-")
+	case "resource", "template": // what it does with contents
+		return s.name == "nil-contents" || s.name == "unsendable-resource-nil"
+	}
+	return false
+}
+
+// runAll runs the scenarios that are wanted, one after another, while a hundred
+// other calls are in flight.
+func (p *peer) runAll(t *testing.T, wanted func(*scenario) bool) {
+	t.Helper()
+	p.pool = &pool{p: p}
+	p.pool.fly(t, inFlight)
+	const generation = 10 // how many calls land and start at a time
+	every := 10           // scenarios
+	if racing {
+		every = 25
+	}
+	n := 0
+	for _, s := range scenarios() {
+		if !wanted(&s) || !only.MatchString(s.name) || s.skip != nil && s.skip(p) != "" {
+			continue
+		}
+		n++
+		ok := t.Run(s.name, func(t *testing.T) { p.run(t, &s) })
+		select {
+		case <-p.exited:
+			require.FailNow(t, "the server is dead", "after %s: %v\n%s", s.name, p.err, p.stderr)
+		default:
+		}
+		if ok && n%every == 0 {
+			p.pool.land(t, generation)
+			p.pool.fly(t, generation)
+		}
+	}
+	p.pool.land(t, len(p.pool.flying))
+	require.Empty(t, leak(p.rec.bytes(0)), "a canary left the server")
+	require.NoError(t, p.cs.Close())
+	p.stop(t)
+	t.Logf("%d scenarios, %d calls in flight meanwhile", n, p.pool.started)
+}
+
+// run runs one scenario.
+func (p *peer) run(t require.TestingT, s *scenario) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	mark, size := p.rec.mark(), p.log.size(t)
+	res, err := s.call(ctx, p, s.name)
+	p.alive(t)
+	require.NoError(t, ctx.Err(), "not answered")
+	left := p.rec.bytes(mark)
+	if form := leak(left); form != "" {
+		require.FailNow(t, "a canary left the server", "as %s, in\n%s", form, shorten(left))
+	}
+	answers := p.rec.answers(t, mark)
+	require.Len(t, answers, 1, "%s", shorten(left))
+	if s.adjust != nil {
+		adjusted := *s
+		s = &adjusted
+		s.adjust(p.cfg.Chain, s.kind, &s.want)
+	}
+	s.check(t, p, answers[0], res, err, p.log.since(t, size))
+	after := p.stats(t, false)
+	require.Equal(t, p.pid, after.PID)
+	require.EqualValues(t, len(p.pool.flying), after.Waiting, "calls in flight")
+}
+
+func shorten(b []byte) string {
+	if len(b) > 4000 {
+		return string(b[:4000]) + " ..."
+	}
+	return string(b)
+}
+
+func wireError(code int64, message, data string) *jsonrpc.Error {
+	e := &jsonrpc.Error{Code: code, Message: message}
+	if data != "" {
+		e.Data = []byte(data)
+	}
+	return e
+}
