@@ -103,9 +103,7 @@ func TestRecipesCanBeCopied(t *testing.T) {
 var canaries = []string{"tr0ub4dor", "10.1.2.3", "key-3f9a1c77", "mail-token-81d2e6", "/srv/shop", "4111111111111111"}
 
 func TestQuickstart(t *testing.T) {
-	start := time.Now()
 	out := run(t, "quickstart")
-	require.Less(t, time.Since(start), 15*time.Second)
 	require.NotContains(t, out, "\x1b", "colours without a terminal")
 
 	failures, short, found := strings.Cut(out, "\nOver http")

@@ -70,11 +70,11 @@ var noSetup setup
 func (c *Call) Establish(s *Settings) (records bool) {
 	for {
 		have := c.setup.Load()
-		if have != nil && slices.Contains(have.parts, s) {
-			return false // somebody calls again
-		}
 		e := s.last.Load()
 		if e == nil || e.from != have {
+			if have != nil && slices.Contains(have.parts, s) {
+				return false // somebody calls again
+			}
 			e = &established{from: have, to: s.over(have)}
 			s.last.Store(e)
 		}

@@ -218,6 +218,7 @@ func (s *scenario) checkAnswer(t require.TestingT, p *peer, a answer) {
 			text = public.Text()
 		}
 		require.Equal(t, []string{text}, a.texts)
+		require.NotRegexp(t, `[\x00-\x08\x0b-\x1f\x7f]`, text, "control characters")
 		if a.machine == nil {
 			require.True(t, s.kind == "toolfor" && p.cfg.Chain == chainHandlers, "no machine form")
 			return

@@ -36,7 +36,9 @@ func TestWithoutMcpchain(t *testing.T) {
 				case hangs:
 					p.requireHang(t, &s)
 				case dies:
-					requireDeath(t, shape, &s)
+					if count[dies] <= 5 || !racing && !testing.Short() { // a process each
+						requireDeath(t, shape, &s)
+					}
 				}
 			}
 			t.Logf("%d leak, %d are never answered, %d kill the process", count[leaks], count[hangs], count[dies])

@@ -355,7 +355,11 @@ func faultFailures() []failure {
 		Step("Unlock it", "unlock_project", map[string]any{"project": "alpha", "force": false}).
 		WithSteps(fault.Step{Action: "Choose", Options: []string{"wait", "give up"}, Description: "Either will do."}).
 		After(90 * time.Second)
+	// What breaks a terminal, a line or a text does not reach a reader.
+	control := fault.New(fault.KindConflict, "\x00\x1b[31mred\xff\xfe\u202e\u2028 \a end"+strings.Repeat("\x07\xc3 on and on", 20_000)).
+		WithCode("C\xff").With("k\x1b\xff", "v\x00\xfe").Step("Look\r\nhere\x1b", "look\xff", map[string]any{"a\x00": "\xff"})
 	all = append(all,
+		deliberate("control", "conflict", control.Scrubbed(), because(control)),
 		deliberate("steps", "conflict", steps, because(steps)),
 		deliberate("near-names", "not_found",
 			fault.NotFound("project", "alhpa", "alpha", "beta"),

@@ -24,12 +24,17 @@ const (
 	loadCallers = 300
 )
 
-// loadSize is how many calls a load test makes.
-func loadSize(t *testing.T) int {
-	if testing.Short() {
+// loadSize is how many calls a load test makes, fewer of those that are made more
+// often than once while the race detector is at work.
+func loadSize(again bool) int {
+	switch {
+	case testing.Short():
 		return loadCalls / 10
+	case racing && again:
+		return loadCalls / 5
+	default:
+		return loadCalls
 	}
-	return loadCalls
 }
 
 // mixed are the calls of a load test: each second one succeeds.
@@ -180,10 +185,7 @@ func heapBound(first uint64) uint64 { return first + first/2 + 8<<20 }
 func TestLoadOfAProcess(t *testing.T) {
 	for _, shape := range []shape{shapes[0], shapes[3], shapes[4]} {
 		t.Run(shape.String(), func(t *testing.T) {
-			calls := loadSize(t)
-			if racing && shape.transport != "stdio" {
-				calls /= 5
-			}
+			calls := loadSize(true)
 			p := connect(t, start(t, config{Transport: shape.transport, Chain: chainStandard, JSON: shape.json}), shape.asks)
 			load(t, 0, calls/10, func(int) *peer { return p }) // warm
 			before := p.idle(t, 20)
@@ -245,7 +247,7 @@ func (l *memoryLog) take() []logRecord {
 func TestLoadInTheProcess(t *testing.T) {
 	for _, chain := range []string{chainStandard, chainTwice} {
 		t.Run(chain, func(t *testing.T) {
-			calls := loadSize(t)
+			calls := loadSize(chain != chainStandard)
 			goroutines := runtime.NumGoroutine()
 			log := &memoryLog{}
 			server := newServer(config{Chain: chain}, slog.New(slog.NewJSONHandler(log, nil)))

@@ -27,6 +27,9 @@ func fewer(shapes ...shape) []shape {
 func TestEverythingIsSurvived(t *testing.T) {
 	for _, shape := range shapes {
 		t.Run(shape.String(), func(t *testing.T) {
+			if racing && shape.json || testing.Short() && shape.transport == "stateful" {
+				t.Skip("time is short, and the others are not so different")
+			}
 			t.Parallel()
 			p := connect(t, start(t, config{Transport: shape.transport, Chain: chainStandard, JSON: shape.json}), shape.asks)
 			require.Equal(t, shape.speaks, p.version)

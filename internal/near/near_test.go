@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"github.com/stretchr/testify/require"
@@ -161,10 +160,8 @@ func TestWorkIsBounded(t *testing.T) {
 		{"huge names of letters of several bytes", strings.Repeat("é", 64), slices.Repeat([]string{strings.Repeat("é", 1<<19)}, 1_000_000)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			start := time.Now()
-			Matches(tc.want, tc.pool)
-			// A few milliseconds; the limit is for a slow machine with the race detector.
-			require.Less(t, time.Since(start), 2*time.Second)
+			// Without its bounds it would outlast the test.
+			require.LessOrEqual(t, len(Matches(tc.want, tc.pool)), MaxMatches)
 		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -99,9 +98,7 @@ func TestTextOfAnySizeIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, size := range []int{maxLen, maxLen + 1, 10 << 20} {
 				text := strings.Repeat(unit, size/len(unit)+1)[:size]
-				start := time.Now()
 				got := Text(text)
-				require.Less(t, time.Since(start), 5*time.Second) // far above what it takes, for the sake of slow machines
 				require.LessOrEqual(t, len(got), maxLen)
 				require.LessOrEqual(t, passes(text), 3)
 				require.Equal(t, 1, passes(got), "idempotent")
