@@ -28,7 +28,7 @@ func TestEverythingIsSurvived(t *testing.T) {
 	for _, shape := range shapes {
 		t.Run(shape.String(), func(t *testing.T) {
 			if racing && shape.json || testing.Short() && shape.transport == "stateful" {
-				t.Skip("time is short, and the others are not so different")
+				t.Skip("the run without -race and -short has this shape: it differs from the others in how HTTP frames the answers only")
 			}
 			t.Parallel()
 			p := connect(t, start(t, config{Transport: shape.transport, Chain: chainStandard, JSON: shape.json}), shape.asks)
