@@ -2,8 +2,6 @@ package middleware
 
 import (
 	"context"
-	"errors"
-	"maps"
 	"reflect"
 	"strings"
 	"sync"
@@ -209,54 +207,4 @@ func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
 // the wire.
 func (c *Call) Guard(by *Settings) bool {
 	return c.guard.Load() == by || c.guard.CompareAndSwap(nil, by)
-}
-
-// ListTools returns the tools that the caller of this Call may list, by asking
-// the opener's own handler, so that filters that stand inside it apply. Nothing
-// of it is recorded. It fails when the opener wraps a single handler, which
-// cannot answer.
-func (c *Call) ListTools() ([]*mcp.Tool, error) {
-	var session *mcp.ServerSession
-	if !nilRequest(c.req) {
-		session, _ = c.req.GetSession().(*mcp.ServerSession)
-	}
-	if session == nil || c.handler == nil {
-		return nil, errors.New("middleware: this call has no server to ask")
-	}
-	const maxPages = 100 // a server that repeats its cursor must not keep us
-	var tools []*mcp.Tool
-	cursor := ""
-	for range maxPages {
-		req := &mcp.ListToolsRequest{
-			Session: session,
-			Params:  &mcp.ListToolsParams{Meta: protocolMeta(c.req), Cursor: cursor},
-			Extra:   c.req.GetExtra(),
-		}
-		ask := &Call{Context: c, method: MethodListTools, req: req, handler: c.handler, quiet: true, cold: &cold{parent: c}}
-		res, err := c.handler(ask, MethodListTools, req)
-		if err != nil {
-			return nil, err
-		}
-		page, ok := res.(*mcp.ListToolsResult)
-		if !ok || page == nil {
-			return nil, errors.New("middleware: the server gave no list of tools")
-		}
-		tools = append(tools, page.Tools...)
-		if page.NextCursor == "" || page.NextCursor == cursor {
-			break
-		}
-		cursor = page.NextCursor
-	}
-	return tools, nil
-}
-
-// protocolMeta returns what a request says about its protocol and its client, for
-// a request made on its behalf.
-func protocolMeta(req mcp.Request) mcp.Meta {
-	if nilParams(req) {
-		return nil
-	}
-	meta := maps.Clone(req.GetParams().GetMeta())
-	maps.DeleteFunc(meta, func(key string, _ any) bool { return !strings.HasPrefix(key, "io.modelcontextprotocol/") })
-	return meta
 }

@@ -390,18 +390,20 @@ func hide(hidden ...string) middleware.Middleware {
 func lister(at func([]string, error)) middleware.Middleware {
 	return middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
 		if call.Method() == middleware.MethodCallTool {
-			tools, err := call.ListTools()
 			var names []string
-			for _, tool := range tools {
-				names = append(names, tool.Name)
+			var failed error
+			for tool, err := range call.Tools() {
+				if failed = err; err == nil {
+					names = append(names, tool.Name)
+				}
 			}
-			at(names, err)
+			at(names, failed)
 		}
 		return next(ctx, call.Method(), req)
 	})
 }
 
-func TestListTools(t *testing.T) {
+func TestTools(t *testing.T) {
 	var names []string
 	var err error
 	list := lister(func(n []string, e error) { names, err = n, e })
@@ -440,7 +442,7 @@ func TestListTools(t *testing.T) {
 
 // TestListToolsForOneTool proves that a tool with middlewares of its own has a
 // server to ask.
-func TestListToolsForOneTool(t *testing.T) {
+func TestToolsForOneTool(t *testing.T) {
 	var names []string
 	var err error
 	got := harness.Call(t, harness.Place{Shape: harness.WrapAddTool, Era: harness.Current}, harness.Succeed(),
@@ -450,7 +452,7 @@ func TestListToolsForOneTool(t *testing.T) {
 	require.Equal(t, []string{"it"}, names)
 }
 
-func TestListToolsFailsWhereThereIsNoServer(t *testing.T) {
+func TestToolsFailsWhereThereIsNoServer(t *testing.T) {
 	var err error
 	list := lister(func(_ []string, e error) { err = e })
 	for _, shape := range []harness.Shape{harness.WrapTool, harness.WrapToolFor} {
@@ -466,7 +468,7 @@ func TestListToolsFailsWhereThereIsNoServer(t *testing.T) {
 
 // TestListToolsSurvivesStrangeServers proves that the answer of a middleware of
 // the user's cannot keep or break the lookup.
-func TestListToolsSurvivesStrangeServers(t *testing.T) {
+func TestToolsSurvivesStrangeServers(t *testing.T) {
 	var pages atomic.Int32
 	strange := func(res func() (mcp.Result, error)) middleware.Middleware {
 		return func(next middleware.Handler) middleware.Handler {
@@ -514,7 +516,7 @@ func TestListToolsSurvivesStrangeServers(t *testing.T) {
 
 // TestListToolsLeavesNoTrace proves that a lookup is not recorded, and has an ID of
 // its own only if somebody asks.
-func TestListToolsLeavesNoTrace(t *testing.T) {
+func TestToolsLeavesNoTrace(t *testing.T) {
 	log := harness.NewLog(-100)
 	var made atomic.Int32
 	recorder := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
@@ -547,4 +549,55 @@ func TestListToolsLeavesNoTrace(t *testing.T) {
 	}
 	require.Empty(t, log.Records())
 	require.Zero(t, made.Load())
+}
+
+func TestListsOfAServer(t *testing.T) {
+	for _, pageSize := range []int{0, 1} {
+		var got []string
+		look := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+			if call.Method() == middleware.MethodCallTool {
+				tool, err := call.Tool(next)
+				require.NoError(t, err)
+				got = append(got, "tool "+tool.Name)
+				for p, err := range call.Prompts() {
+					require.NoError(t, err)
+					got = append(got, "prompt "+p.Name)
+				}
+				for r, err := range call.Resources() {
+					require.NoError(t, err)
+					got = append(got, "resource "+r.URI)
+					break
+				}
+				for r, err := range call.ResourceTemplates() {
+					require.NoError(t, err)
+					got = append(got, "template "+r.URITemplate)
+				}
+				_, err = call.Prompt(nil)
+				require.ErrorIs(t, err, middleware.ErrNotListed)
+			}
+			return next(ctx, call.Method(), req)
+		})
+		server := mcp.NewServer(&mcp.Implementation{Name: "lists"}, &mcp.ServerOptions{PageSize: pageSize})
+		server.AddTool(&mcp.Tool{Name: "a", InputSchema: map[string]any{"type": "object"}}, nil)
+		server.AddTool(&mcp.Tool{Name: "b", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{}, nil
+		})
+		server.AddPrompt(&mcp.Prompt{Name: "p"}, nil)
+		server.AddPrompt(&mcp.Prompt{Name: "q"}, nil)
+		server.AddResource(&mcp.Resource{Name: "r", URI: "memo://r"}, nil)
+		server.AddResource(&mcp.Resource{Name: "s", URI: "memo://s"}, nil)
+		server.AddResourceTemplate(&mcp.ResourceTemplate{Name: "t", URITemplate: "memo://t/{id}"}, nil)
+		server.AddReceivingMiddleware(look)
+
+		ours, theirs := mcp.NewInMemoryTransports()
+		ss, err := server.Connect(t.Context(), ours, nil)
+		require.NoError(t, err)
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil).Connect(t.Context(), theirs, nil)
+		require.NoError(t, err)
+		_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "b"})
+		require.NoError(t, err)
+		require.Equal(t, "tool b, prompt p, prompt q, resource memo://r, template memo://t/{id}", strings.Join(got, ", "))
+		require.NoError(t, session.Close())
+		require.NoError(t, ss.Wait())
+	}
 }

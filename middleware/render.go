@@ -336,13 +336,8 @@ func (c *Call) newResult() *mcp.CallToolResult {
 // declaresNoOutput reports whether the called tool is known to have no output
 // schema.
 func (c *Call) declaresNoOutput() bool {
-	tools, err := c.ListTools()
-	if err != nil {
-		return false
-	}
-	name := Target(c.req)
-	i := slices.IndexFunc(tools, func(t *mcp.Tool) bool { return t != nil && t.Name == name })
-	return i >= 0 && tools[i].OutputSchema == nil
+	tool, err := c.Tool(nil)
+	return err == nil && tool.OutputSchema == nil
 }
 
 func envelope(e *fault.Error) string {
