@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -40,6 +41,12 @@ type Options struct {
 	// Mask says what callers may know of errors.
 	Mask *mask.Options
 
+	// Deadline limits how long calls may take. Nil means that nothing is limited; the
+	// recommended limits are those of &deadline.Options{}. To stop the clock while a
+	// person is asked something, add [deadline.Sending] to the server's sending
+	// middlewares.
+	Deadline *deadline.Options
+
 	// Render says how failures are written on the wire. Nil means as package
 	// middleware describes it.
 	Render *middleware.RenderOptions
@@ -51,12 +58,13 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 
 // Standard returns the recommended chain, outermost first:
 //
-//	recover > correlate > mask > inner... > recover > handler
+//	recover > correlate > mask > inner... > [deadline] > recover > handler
 //
 // The outer recovery guards everything, your inner middlewares included; the inner
 // one turns a handler's panic into an error before the others look at it. Answers
 // travel from right to left: mask hides what is not meant for the caller,
-// correlate has the last look and the log.
+// correlate has the last look and the log. What stands in brackets is there when its
+// field in the Options is set.
 //
 // An inner middleware passes on the context that it got, or one made from it; for
 // work that must go on when the caller gives up, [context.WithoutCancel].
@@ -83,12 +91,21 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	if o.Render != nil {
 		render = middleware.Render(o.Render)
 	}
+	var limit mcp.Middleware
+	if o.Deadline != nil {
+		limited := *o.Deadline
+		if limited.Logger == nil {
+			limited.Logger = o.Logger
+		}
+		limit = deadline.New(&limited)
+	}
 	return Chain(
 		mcprecover.New(&recovery),
 		render,
 		correlate.New(&correlation),
 		mask.New(&masking),
 		Chain(inner...),
+		limit,
 		mcprecover.New(&recovery),
 	)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
@@ -87,6 +89,41 @@ func TestOrderOfStandard(t *testing.T) {
 			s.Call(t, "panic")
 			require.Equal(t, ">late >a >b h recover <b <a id log <late", tr.Take())
 		}
+	})
+}
+
+// TestDeadlineInStandard shows where the limit stands when it is asked for: outside of
+// the inner recovery, inside of the user's own middlewares.
+func TestDeadlineInStandard(t *testing.T) {
+	harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
+		log := harness.NewLog(slog.LevelInfo)
+		var tr harness.Trace
+		release := make(chan struct{})
+		s := harness.Start(t, at, harness.Setup{
+			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
+				Logger:   log.Logger(),
+				Recover:  &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { tr.Note("recover") }},
+				Deadline: &deadline.Options{Limit: 50 * time.Millisecond, Grace: time.Millisecond},
+			}, tr.Middleware("a"))},
+			Handlers: map[string]harness.Handler{
+				"good":   tr.Handler("h", harness.Succeed()),
+				"panic":  tr.Handler("h", harness.Panic(errCanary)),
+				"goexit": func(context.Context, mcp.Request) (mcp.Result, error) { runtime.Goexit(); return nil, nil },
+				"stuck": func(_ context.Context, req mcp.Request) (mcp.Result, error) {
+					<-release
+					return harness.Success(req), nil
+				},
+			},
+		})
+		tr.Take()
+		require.Equal(t, "fine", s.Call(t, "good").Text())
+		require.Equal(t, ">a h <a", tr.Take())
+		require.Contains(t, s.Call(t, "panic").Text(), "Internal error: ")
+		require.Equal(t, ">a h recover <a", tr.Take())
+		require.Contains(t, s.Call(t, "goexit").Text(), "Internal error: ")
+		require.Contains(t, s.Call(t, "stuck").Text(), "did not finish within 50 ms. It was told to stop, but is still running.")
+		close(release)
+		harness.Eventually(t, func() bool { return len(log.Records()) == 5 }) // panic, goexit, timeout, stuck, and its end
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -87,6 +88,16 @@ func readmeFault(ctx context.Context, name, user string) error {
 }
 
 func remove(context.Context, string) error { return errors.New("lock held by 10.0.0.7:4711") }
+
+func readmeDeadline(server *mcp.Server) {
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Deadline: &deadline.Options{
+			Limit: 20 * time.Second, // of a call that has none of its own
+			Tools: map[string]time.Duration{"export": 2 * time.Minute},
+		},
+	}))
+	server.AddSendingMiddleware(deadline.Sending()) // a person who is asked something may think for longer
+}
 
 func readmeClient(ctx context.Context, session *mcp.ClientSession, params *mcp.CallToolParams) error {
 	res, err := session.CallTool(ctx, params)
@@ -161,6 +172,7 @@ func TestReadmeCode(t *testing.T) {
 		func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { return nil, nil })
 	readmeSome(server)
 	readmeOptions(server, slog.New(slog.DiscardHandler), nil)
+	readmeDeadline(server)
 
 	ours, theirs := mcp.NewInMemoryTransports()
 	_, err := server.Connect(t.Context(), theirs, nil)

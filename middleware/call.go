@@ -38,6 +38,7 @@ type cold struct {
 	suffix  string // the last part of the ID of a Call below a parent
 	id      string
 	failure *Failure
+	settled *Failure    // see Settle
 	panic   *PanicError // the last one that was recovered
 	success Record      // valid when pending is set
 }

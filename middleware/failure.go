@@ -66,10 +66,14 @@ func (c *Call) Failure(res mcp.Result, err error) *Failure {
 func (c *Call) known(tool *mcp.CallToolResult, err error) *Failure {
 	cold := c.lock()
 	defer c.mu.Unlock()
-	if !cold.failure.isOf(tool, err) {
+	switch {
+	case cold.settled.isOf(tool, err):
+		return cold.settled
+	case cold.failure.isOf(tool, err):
+		return cold.failure
+	default:
 		return nil
 	}
-	return cold.failure
 }
 
 func (f *Failure) isOf(tool *mcp.CallToolResult, err error) bool {

@@ -38,7 +38,8 @@
 // Fatal errors of the Go runtime cannot be recovered by anybody: concurrent map
 // writes, a stack overflow, running out of memory, a deadlock; nor can os.Exit,
 // log.Fatal or a signal. [runtime.Goexit] in a handler ends the SDK's goroutine
-// without an answer, which only a handler in a goroutine of its own survives.
+// without an answer; a handler in a goroutine of its own is answered, see package
+// deadline.
 package recover
 
 import (

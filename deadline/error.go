@@ -1,0 +1,261 @@
+package deadline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+var (
+	// ErrGoexit is the error of a handler that ended its goroutine instead of
+	// returning.
+	ErrGoexit = errors.New("deadline: the handler ended its goroutine with runtime.Goexit")
+
+	// ErrTooManyStuck is the error of a call that was refused because too many
+	// handlers have not returned.
+	ErrTooManyStuck = errors.New("deadline: too many handlers are stuck")
+)
+
+// A LimitError says that a call took longer than it may. From that moment on it is
+// the cause of the handler's context, and the call fails with one, which errors.As
+// finds. It counts as context.DeadlineExceeded. Its CallLimit method tells it from
+// the deadline of an upstream, for those who do not import this package:
+//
+//	var ours interface{ CallLimit() time.Duration }
+//	if errors.As(context.Cause(ctx), &ours) { ... } // the time of the call itself is over
+type LimitError struct {
+	// Limit is how long the handler was given, without the time that the clock stood.
+	Limit time.Duration
+	// Caller reports whether the limit is what the caller's own one left.
+	Caller bool
+	// Running reports whether the handler had not returned when the call was
+	// answered. In the cause of a context it is false.
+	Running bool
+	// Effect is what is certain about the effect of the call. In the cause of a
+	// context it is "".
+	Effect fault.Effect
+	// Err is the error of a handler that stopped when it was told to, else nil.
+	Err error
+}
+
+// Error returns the limit and what the handler did. It is for the log.
+func (e *LimitError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "deadline: the limit of %v was reached", e.Limit)
+	if e.Caller {
+		b.WriteString(", which is what the caller's own left")
+	}
+	switch {
+	case e.Limit <= 0:
+		b.Reset()
+		b.WriteString("deadline: no time was left to start")
+	case e.Running:
+		b.WriteString("; the handler was told to stop and is still running")
+	case e.Err != nil:
+		b.WriteString("; the handler stopped: ")
+		b.WriteString(safe.Error(e.Err))
+	}
+	return b.String()
+}
+
+// Unwrap returns Err.
+func (e *LimitError) Unwrap() error { return e.Err }
+
+// Is reports whether the target is context.DeadlineExceeded.
+func (e *LimitError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// Timeout returns true.
+func (e *LimitError) Timeout() bool { return true }
+
+// CallLimit returns Limit.
+func (e *LimitError) CallLimit() time.Duration { return e.Limit }
+
+// final reports whether err is no reaction to the end of the context, but how a limit
+// further in answered the call, or what this package made of the handler's end.
+func final(err error) bool {
+	limit := limitIn(err)
+	return limit != nil && limit.Effect != "" || find(err, func(err error) bool { return safe.Same(err, ErrGoexit) })
+}
+
+func isDeadline(err error) bool { return safe.Same(err, context.DeadlineExceeded) }
+
+// limitIn returns the outermost LimitError in the chain of an error, or nil.
+func limitIn(err error) (limit *LimitError) {
+	find(err, func(err error) bool {
+		var ok bool
+		limit, ok = err.(*LimitError) //nolint:errorlint // find unwraps
+		return ok && limit != nil
+	})
+	return limit
+}
+
+// maxErrors bounds the walk through the chain of an error, which may have a cycle.
+const maxErrors = 256
+
+// find walks through err and what it wraps until is reports true, and reports whether
+// it did. It survives errors whose methods panic.
+func find(err error, is func(error) bool) (found bool) {
+	defer func() {
+		if recover() != nil {
+			found = false
+		}
+	}()
+	left := maxErrors
+	var walk func(error) bool
+	walk = func(err error) bool {
+		for err != nil && left > 0 {
+			left--
+			if is(err) {
+				return true
+			}
+			switch e := err.(type) { //nolint:errorlint // this is what unwraps
+			case interface{ Unwrap() []error }:
+				return slices.ContainsFunc(e.Unwrap(), walk)
+			case interface{ Unwrap() error }:
+				err = e.Unwrap()
+			default:
+				return false
+			}
+		}
+		return false
+	}
+	return walk(err)
+}
+
+// standing is what is known about a call that did not come to its end.
+type standing uint8
+
+const (
+	uncertain standing = iota // it may have taken effect, and a repetition may do so again
+	harmless                  // it may have taken effect, and a repetition has no further one
+	untouched                 // it has changed nothing
+)
+
+func (s standing) effect() fault.Effect {
+	if s == untouched {
+		return fault.EffectNone
+	}
+	return fault.EffectUnknown
+}
+
+// retry returns what is said about a repetition of the call. running tells that the
+// handler is.
+func (s standing) retry(running bool) fault.Retry {
+	switch {
+	case s == untouched:
+		return fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}
+	case s == harmless: // the effect does not matter, so nobody need check it first
+		return fault.Retry{ShouldRetry: true, Reason: "A repetition does no harm"}
+	case running:
+		return fault.Retry{Effect: fault.EffectUnknown, Reason: "It may still take effect"}
+	default:
+		return fault.Retry{Effect: fault.EffectUnknown}
+	}
+}
+
+// standingOf returns what the definition of a tool says about its calls.
+func standingOf(tool *mcp.Tool) standing {
+	switch a := tool.Annotations; {
+	case a == nil:
+		return uncertain
+	case a.ReadOnlyHint:
+		return untouched
+	case a.IdempotentHint:
+		return harmless
+	default:
+		return uncertain
+	}
+}
+
+// reads reports whether a method changes nothing, by its meaning in the protocol.
+func reads(method string) bool {
+	switch method {
+	case middleware.MethodReadResource, middleware.MethodGetPrompt, middleware.MethodComplete,
+		middleware.MethodListTools, middleware.MethodListPrompts, middleware.MethodListResources, middleware.MethodListResourceTemplates:
+		return true
+	default:
+		return false
+	}
+}
+
+// subject names what did not finish. The name that the caller sent is not repeated.
+func subject(method string) string {
+	switch method {
+	case middleware.MethodCallTool:
+		return "the tool"
+	case middleware.MethodReadResource:
+		return "reading the resource"
+	case middleware.MethodGetPrompt:
+		return "the prompt"
+	case middleware.MethodComplete:
+		return "the completion"
+	default:
+		return "the call"
+	}
+}
+
+// exceeded returns the error of a call whose limit was reached.
+func exceeded(method string, e *LimitError, known standing) error {
+	e.Effect = known.effect()
+	public := fault.Timeout(subject(method), e.Limit)
+	message := public.Message()
+	if e.Caller {
+		message = strings.TrimSuffix(message, ".") + ", which is what the caller's own limit left."
+	}
+	if e.Running {
+		message += " It was told to stop, but is still running."
+	} else {
+		message += " It was told to stop, and did."
+	}
+	suggestion := ""
+	if method == middleware.MethodCallTool {
+		suggestion = "Ask for less at a time if the tool allows it."
+	}
+	return middleware.HideError(e, public.WithMessage(message).Suggest(suggestion).WithRetry(known.retry(e.Running)))
+}
+
+// cancelled returns the error of a call whose caller gave it up.
+func cancelled(what string, err, cause error, known standing) error {
+	if !safe.Same(cause, err) {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return middleware.HideError(fmt.Errorf("deadline: %s: %w", what, err),
+		fault.Generic(fault.KindCancelled).WithRetry(fault.Retry{Effect: known.effect()}))
+}
+
+// notStarted returns the error of a call that was over before it began.
+func (w *run) notStarted(err error) error {
+	if find(err, isDeadline) {
+		return middleware.HideError(&LimitError{Caller: true, Effect: fault.EffectNone},
+			fault.New(fault.KindTimeout, "no time was left to start this call").
+				WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}))
+	}
+	return cancelled("the call was cancelled before it started", err, context.Cause(w.parent), untouched)
+}
+
+// maxRefusal is the longest time after which a refused caller is told to try again.
+const maxRefusal = 30 * time.Second
+
+// tooManyStuck returns the error of a call that is refused.
+func (w *run) tooManyStuck() error {
+	after := max(time.Second, min(w.limit, maxRefusal).Truncate(time.Second))
+	return middleware.HideError(ErrTooManyStuck,
+		fault.New(fault.KindServiceUnavailable, "too many earlier calls have not come to an end, and no more are accepted until some do").
+			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: after.Seconds(), Effect: fault.EffectNone}))
+}
+
+// fail answers a call with an error that a late handler cannot replace.
+func (w *run) fail(err error) (mcp.Result, error) {
+	w.call.Establish(w.room.settings)
+	w.call.Settle(err)
+	return nil, err
+}

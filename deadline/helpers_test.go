@@ -1,0 +1,81 @@
+package deadline_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/deadline"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+)
+
+func TestMain(m *testing.M) {
+	if transport := os.Getenv(serveEnv); transport != "" {
+		os.Exit(serve(transport))
+	}
+	// What is said of handlers that fail on purpose is nobody's to read.
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	os.Exit(m.Run())
+}
+
+var rawAt = harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
+
+const (
+	limit = 30 * time.Second
+	grace = deadline.DefaultGrace
+)
+
+// limited returns a middleware with the limit above that records to log.
+func limited(log *harness.Log) mcp.Middleware {
+	return deadline.New(&deadline.Options{Limit: limit, Logger: log.Logger()})
+}
+
+// obeys returns a handler that works until it is told to stop.
+func obeys() harness.Handler {
+	return func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+}
+
+// ignores returns a handler that goes on for some time, whatever its context says.
+func ignores(d time.Duration, then harness.Handler) harness.Handler {
+	return func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+		time.Sleep(d)
+		return then(ctx, req)
+	}
+}
+
+// each runs a case in every shape and era, each in a bubble with a clock of its own.
+func each(t *testing.T, shapes []harness.Shape, run func(t *testing.T, at harness.Place)) {
+	t.Helper()
+	harness.Each(t, shapes, func(t *testing.T, at harness.Place) {
+		synctest.Test(t, func(t *testing.T) { run(t, at) })
+	})
+}
+
+// took returns how long f took.
+func took(f func()) time.Duration {
+	start := time.Now()
+	f()
+	return time.Since(start)
+}
+
+// requireKind requires that a call failed in this way. Of a handler that is wrapped
+// by ToolFor the SDK keeps the text only.
+func requireKind(t *testing.T, kind fault.Kind, at harness.Place, got harness.Answer) {
+	t.Helper()
+	require.NotNil(t, got.Fault())
+	if at.Shape == harness.WrapToolFor {
+		require.Contains(t, got.Text(), kind.Label()+": ")
+		return
+	}
+	require.Equal(t, kind, got.Fault().Kind())
+}

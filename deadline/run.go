@@ -1,0 +1,273 @@
+package deadline
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// A run is one call with a handler in a goroutine of its own. It is itself the
+// context of the handler.
+type run struct {
+	clock
+
+	room   *room
+	req    mcp.Request
+	next   mcp.MethodHandler
+	began  time.Time
+	limit  time.Duration
+	caller bool // the limit is what the caller's own left
+
+	// outcomes gets the outcome of a handler that ended before it was given up, and
+	// before it the word that the time is up, if told: one channel, and no timer with
+	// a channel, because a goroutine that waits for several is slow to wake.
+	outcomes chan outcome
+	told     atomic.Bool
+
+	life     sync.Mutex
+	state    state
+	answered time.Time // when the handler was given up
+}
+
+// outcome is how a handler ended.
+type outcome struct {
+	res    mcp.Result
+	err    error
+	timeUp bool // it has not ended, but the time may be up
+}
+
+// state says how a run and its handler stand to each other.
+type state uint8
+
+const (
+	running state = iota // somebody waits for the outcome
+	leaving              // the caller gave up, and the handler has not had the time to stop
+	stuck                // the handler was given up
+	ended                // the handler has ended
+)
+
+// handle runs the handler. Nothing leaves this goroutine but through end.
+func (w *run) handle() {
+	var o outcome
+	returned := false
+	defer func() {
+		if !returned {
+			o = outcome{err: middleware.HideError(ErrGoexit, fault.Generic(fault.KindInternal))}
+			if p := recover(); p != nil {
+				o.err = w.call.Recovered(p, 1)
+			}
+		}
+		w.end(o)
+	}()
+	o.res, o.err = w.next(w, w.call.Method(), w.req)
+	returned = true
+}
+
+// end hands the outcome to who waits for it, or records that it came too late.
+func (w *run) end(o outcome) {
+	w.life.Lock()
+	before := w.state
+	w.state = ended
+	if before == running {
+		w.outcomes <- o // there is room
+	}
+	w.life.Unlock()
+	if before != running {
+		w.late(o, before == stuck)
+	}
+}
+
+// giveUp notes that nobody waits for the handler any longer. It reports false when
+// the handler has ended: then its outcome is there.
+func (w *run) giveUp(to state) bool {
+	w.life.Lock()
+	defer w.life.Unlock()
+	if w.state == ended {
+		return false
+	}
+	w.state, w.answered = to, time.Now()
+	if to == stuck {
+		w.room.stuck.add(w.target())
+	}
+	return true
+}
+
+// timeUp is what the timer calls. Pauses may make it fire more than once.
+func (w *run) timeUp() {
+	if w.told.CompareAndSwap(false, true) {
+		w.outcomes <- outcome{timeUp: true} // there is room for one
+	}
+}
+
+// wait waits for the handler for as long as it may take.
+func (w *run) wait() (mcp.Result, error) {
+	for {
+		select {
+		case o := <-w.outcomes:
+			if !o.timeUp {
+				return w.returned(o)
+			}
+			w.told.Store(false)
+			if limit := (&LimitError{Limit: w.limit, Caller: w.caller}); w.expire(limit) {
+				return w.overdue(*limit, nil, w.parent.Done())
+			}
+		case <-w.parent.Done():
+			return w.parentEnded()
+		}
+	}
+}
+
+// take returns the outcome of a handler that has ended.
+func (w *run) take() outcome {
+	for {
+		if o := <-w.outcomes; !o.timeUp {
+			return o
+		}
+	}
+}
+
+// returned answers with the outcome of a handler that returned by itself.
+func (w *run) returned(o outcome) (mcp.Result, error) {
+	failed := w.call.Failure(o.res, o.err) != nil
+	if failed && w.over() && !w.stands(o) { // it looked at the deadline itself, before the timer fired
+		limit := &LimitError{Limit: w.limit, Caller: w.caller}
+		w.stop(context.DeadlineExceeded, limit)
+		return w.overdue(*limit, &o, nil)
+	}
+	w.stop(context.Canceled, nil)
+	if failed {
+		w.call.Establish(w.room.settings)
+	}
+	return o.res, o.err
+}
+
+// parentEnded tells a caller that gave up from one whose own limit was reached.
+func (w *run) parentEnded() (mcp.Result, error) {
+	err := w.parent.Err()
+	w.stop(err, nil)
+	if !find(err, isDeadline) {
+		return w.abandon()
+	}
+	limit := LimitError{Limit: time.Since(w.began), Caller: true}
+	if outer := limitIn(context.Cause(w.parent)); outer != nil {
+		limit.Limit, limit.Caller = outer.Limit, outer.Caller
+	}
+	return w.overdue(limit, nil, nil)
+}
+
+// abandon answers a call that its caller gave up. The handler has the grace to stop
+// before it counts as stuck, but nobody waits for that.
+func (w *run) abandon() (mcp.Result, error) {
+	if !w.giveUp(leaving) {
+		o := w.take()
+		return o.res, o.err
+	}
+	time.AfterFunc(w.grace, func() {
+		w.life.Lock()
+		stays := w.state == leaving
+		if stays {
+			w.state = stuck
+			w.room.stuck.add(w.target())
+		}
+		w.life.Unlock()
+		if stays {
+			w.stranded()
+		}
+	})
+	known := uncertain
+	if reads(w.call.Method()) {
+		known = untouched
+	}
+	return w.fail(cancelled("the call was cancelled while its handler ran", w.parent.Err(), context.Cause(w.parent), known))
+}
+
+// overdue answers a call whose time is over and whose context has ended. have is the
+// outcome where the handler has returned, and gone is closed when the caller gives
+// up; both may be nil.
+func (w *run) overdue(limit LimitError, have *outcome, gone <-chan struct{}) (mcp.Result, error) {
+	known, looked := w.look()
+	grace := time.NewTimer(w.grace)
+	defer grace.Stop()
+	for waited := false; !waited && (have == nil || looked != nil); {
+		select {
+		case o := <-w.outcomes:
+			switch {
+			case o.timeUp:
+			case w.stands(o):
+				return o.res, o.err
+			default:
+				have, gone = &o, nil
+			}
+		case known = <-looked:
+			looked = nil
+		case <-gone:
+			return w.abandon()
+		case <-grace.C:
+			waited = true
+		}
+	}
+	if have == nil && !w.giveUp(stuck) { // it ended at the last moment
+		o := w.take()
+		if w.stands(o) {
+			return o.res, o.err
+		}
+		have = &o
+	}
+	if have == nil {
+		limit.Running = true
+		w.stranded()
+	} else {
+		limit.Err = w.call.Failure(have.res, have.err).Err()
+	}
+	return w.fail(exceeded(w.call.Method(), &limit, known))
+}
+
+// stands reports whether an outcome is the answer though the time was over when it
+// came: a success, a bug, and what the handler said on purpose. Any other error is
+// what became of being told to stop.
+func (w *run) stands(o outcome) bool {
+	failure := w.call.Failure(o.res, o.err)
+	return failure == nil || failure.Worded() || failure.Panic() != nil || final(failure.Err())
+}
+
+// maxLookups is how many definitions of tools may be looked up at the same time.
+const maxLookups = 16
+
+// look finds out what is certain about the effect of the call. The server's list may
+// be as slow as its tools, so it is asked aside: what is known at once comes first,
+// and what the list says, if it has to be asked, through the channel.
+func (w *run) look() (standing, <-chan standing) {
+	if method := w.call.Method(); reads(method) {
+		return untouched, nil
+	} else if method != middleware.MethodCallTool {
+		return uncertain, nil
+	}
+	select {
+	case w.room.looking <- struct{}{}:
+	default:
+		return uncertain, nil
+	}
+	looked := make(chan standing, 1)
+	go func() {
+		defer func() {
+			_ = recover() // a middleware of the user's, on the way to the list
+			<-w.room.looking
+		}()
+		tool, err := w.call.Tool(w.next)
+		if err != nil { // around a single handler next has no list, but the opener may stand around the server
+			tool, err = w.call.Tool(nil)
+		}
+		if err != nil {
+			looked <- uncertain
+			return
+		}
+		looked <- standingOf(tool)
+	}()
+	return uncertain, looked
+}
