@@ -37,10 +37,16 @@ type Data struct {
 // A Violation is one thing that is wrong with the arguments of a call.
 type Violation struct {
 	Field      string `json:"field"`                // the argument, as a path: items[1].sku
+	Pointer    string `json:"pointer,omitempty"`    // the same as a JSON Pointer (RFC 6901): /items/1/sku
 	Rule       string `json:"rule,omitempty"`       // what was broken: type, required, maximum ...
 	Expected   string `json:"expected,omitempty"`   // what would be right: "an integer"
 	Received   any    `json:"received,omitempty"`   // what came, when it may be shown
 	Suggestion string `json:"suggestion,omitempty"` // what to do about it
+
+	// Message is the whole sentence, for a violation that says more than the other
+	// members: [Violations] writes it in the place of its own. It stands in the
+	// message of the fault then, and is not kept here.
+	Message string `json:"message,omitempty"`
 }
 
 // An Effect says whether a failed call changed something.
@@ -174,8 +180,8 @@ func (d Data) mapped(text func(string) string, value func(any) any) Data {
 	d.SimilarMatches = mapSlice(d.SimilarMatches, text)
 	d.Violations = mapSlice(d.Violations, func(v Violation) Violation {
 		return Violation{
-			Field: text(v.Field), Rule: text(v.Rule), Expected: text(v.Expected),
-			Received: value(v.Received), Suggestion: text(v.Suggestion),
+			Field: text(v.Field), Pointer: text(v.Pointer), Rule: text(v.Rule), Expected: text(v.Expected),
+			Received: value(v.Received), Suggestion: text(v.Suggestion), Message: text(v.Message),
 		}
 	})
 	if d.Retry != nil {

@@ -22,7 +22,8 @@ func full() *fault.Error {
 		Type: "deployment_in_progress", Message: "version 7 is being deployed", Suggestion: "wait for it", Code: "BUSY",
 		Field: "version", Received: []any{"7", map[string]any{"a": []any{1.0}}}, Expected: "a finished version", Examples: []string{"5", "6"},
 		Violations: []fault.Violation{{
-			Field: "items[1].sku", Rule: "type", Expected: "a string", Received: map[string]any{"n": []any{1.0}}, Suggestion: "quote it",
+			Field: "items[1].sku", Pointer: "/items/1/sku", Rule: "type", Expected: "a string",
+			Received: map[string]any{"n": []any{1.0}}, Suggestion: "quote it", Message: "it is no string",
 		}},
 		ResourceType: "deployment", Identifier: "7", SimilarMatches: []string{"6", "8"},
 		Action: "deploy", Resource: "production", RequiredPermission: "deploy:production",

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -110,15 +111,25 @@ func joinedMessage(faults []*Error) string {
 	for _, e := range faults {
 		// Made by Violations or Join: a heading, and then a line for each.
 		lines := strings.Split(e.data.Message, itemStart)[1:]
-		if n := len(e.data.Violations); n > 1 && len(lines) > 0 {
-			items = append(items, lines[:min(len(lines), maxListed)]...)
-			count += n
+		if n := len(e.data.Violations); n > 0 && len(lines) > 0 {
+			items = append(items, lines[:min(n, len(lines), maxListed)]...)
+			count += listed(lines, n)
 		} else {
 			items = append(items, e.data.item())
 			count++
 		}
 	}
 	return listing(count, "arguments are wrong", items)
+}
+
+// listed returns how many violations a listing is of, which may be more than the n
+// that came with it: its last line says how many it leaves out.
+func listed(lines []string, n int) int {
+	var more int
+	if _, err := fmt.Sscanf(lines[len(lines)-1], "and %d more.", &more); err == nil {
+		return max(n, len(lines)-1+more)
+	}
+	return n
 }
 
 // item writes d as one item of a listing; what takes more than one line is

@@ -27,7 +27,10 @@ const golden = `{
 	"expected": "a finished version",
 	"examples": ["5", "6"],
 	"violations": [
-		{"field": "items[1].sku", "rule": "type", "expected": "a string", "received": {"n": [1]}, "suggestion": "quote it"}
+		{
+			"field": "items[1].sku", "pointer": "/items/1/sku", "rule": "type", "expected": "a string",
+			"received": {"n": [1]}, "suggestion": "quote it", "message": "it is no string"
+		}
 	],
 	"resource_type": "deployment",
 	"identifier": "7",
@@ -310,7 +313,7 @@ func TestBrokenTextsTravelUnchanged(t *testing.T) {
 	roundTrip(t, fault.AlreadyExists(bad, bad))
 	roundTrip(t, fault.Denied(bad, bad))
 	roundTrip(t, fault.Invalid(bad, bad, bad, bad))
-	roundTrip(t, fault.Violations(fault.Violation{Field: bad, Rule: bad, Expected: bad, Received: bad, Suggestion: bad}, fault.Violation{}))
+	roundTrip(t, fault.Violations(fault.Violation{Field: bad, Pointer: bad, Rule: bad, Expected: bad, Received: bad, Suggestion: bad, Message: bad}, fault.Violation{}))
 	roundTrip(t, fault.Join(fault.New("busy", bad), fault.New("busy", bad).With(bad, 1)))
 
 	// Keys that become the same are told apart.

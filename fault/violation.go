@@ -33,12 +33,19 @@ func Invalid(field string, received any, expected string, examples ...string) *E
 // violation it is the same fault as [Invalid] gives; with none it is the
 // [Generic] one. The received values are treated as Invalid treats them.
 func Violations(violations ...Violation) *Error {
-	switch len(violations) {
-	case 0:
+	return FirstViolations(len(violations), violations...)
+}
+
+// FirstViolations is [Violations] for the first of total violations, of which the
+// others are only counted.
+func FirstViolations(total int, violations ...Violation) *Error {
+	total = max(total, len(violations))
+	switch {
+	case len(violations) == 0:
 		return Generic(KindValidation)
-	case 1:
-		v, received := violations[0].clean()
-		e := New(KindValidation, v.sentence(received))
+	case total == 1:
+		v, sentence := violations[0].clean()
+		e := New(KindValidation, sentence)
 		e.data.Field, e.data.Received, e.data.Expected = v.Field, v.Received, v.Expected
 		e.data.Suggestion = v.Suggestion
 		e.data.Violations = []Violation{v}
@@ -47,13 +54,13 @@ func Violations(violations ...Violation) *Error {
 	clean := make([]Violation, len(violations))
 	items := make([]string, 0, maxListed)
 	for i, v := range violations {
-		var received string
-		clean[i], received = v.clean()
+		var sentence string
+		clean[i], sentence = v.clean()
 		if i < maxListed {
-			items = append(items, withSuggestion(v.sentence(received), v.Suggestion))
+			items = append(items, withSuggestion(sentence, v.Suggestion))
 		}
 	}
-	e := New(KindValidation, listing(len(clean), "arguments are wrong", items))
+	e := New(KindValidation, listing(total, "arguments are wrong", items))
 	e.data.Violations = clean
 	return e
 }
@@ -61,14 +68,19 @@ func Violations(violations ...Violation) *Error {
 // noValue is what is said to have been received where nothing was.
 const noValue = "no value"
 
-// clean returns v without a received value that must not be shown, and the words
-// that say in the text what was received, "" when they would say too much.
-func (v Violation) clean() (_ Violation, received string) {
+// clean returns v without a received value that must not be shown, and the
+// sentence that says what is wrong.
+func (v Violation) clean() (_ Violation, sentence string) {
+	var received string // in words; "" when they would say too much
 	v.Received, received = shown(v.Received)
 	if received != noValue && scrub.SecretName(v.Field) {
 		v.Received, received = nil, ""
 	}
-	return v, received
+	if sentence = flat(v.Message); sentence == "" {
+		sentence = v.sentence(received)
+	}
+	v.Message = ""
+	return v, ended(sentence)
 }
 
 // shown returns a received value as far as it may be shown, and the words for it.

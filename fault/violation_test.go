@@ -175,3 +175,29 @@ func TestViolations(t *testing.T) {
 		roundTrip(t, e)
 	}
 }
+
+func TestViolationsInOwnWords(t *testing.T) {
+	v := fault.Violation{Field: "items[1].sku", Pointer: "/items/1/sku", Rule: "pattern", Expected: "a code", Received: "x", Message: " 'x' is\nno code "}
+	kept := v
+	kept.Message = ""
+	one := fault.Violations(v)
+	require.Equal(t, "Validation Error: 'x' is no code.", one.Error())
+	require.Equal(t, []fault.Violation{kept}, one.Data().Violations, "the sentence stands in the message")
+	roundTrip(t, one)
+	v.Suggestion = "ask"
+	require.Equal(t, lines("Validation Error: 2 arguments are wrong.", "- 'x' is no code. ask.", "- 'x' is no code. ask."), fault.Violations(v, v).Error())
+}
+
+func TestFirstViolations(t *testing.T) {
+	v := fault.Violation{Field: "q", Rule: "required"}
+	const sentence = "Argument 'q' is required."
+	require.Same(t, fault.Generic(fault.KindValidation), fault.FirstViolations(7))
+	require.Equal(t, fault.Violations(v).Data(), fault.FirstViolations(1, v).Data())
+	require.Equal(t, fault.Violations(v, v).Data(), fault.FirstViolations(0, v, v).Data(), "there are at least those that are given")
+	one := fault.FirstViolations(3, v)
+	require.Equal(t, lines("Validation Error: 3 arguments are wrong.", "- "+sentence, "- and 2 more."), one.Error())
+	require.Empty(t, one.Data().Field)
+	require.Equal(t, lines("Validation Error: 1000 arguments are wrong.", "- "+sentence, "- "+sentence, "- and 998 more."), fault.FirstViolations(1000, v, v).Error())
+	joined := fault.Join(one, fault.Violations(v, v))
+	require.Equal(t, lines("Validation Error: 5 arguments are wrong.", "- "+sentence, "- "+sentence, "- "+sentence, "- and 2 more."), joined.Error())
+}
