@@ -55,7 +55,7 @@ func floorOf(path string) int {
 		return 3
 	case name == "middleware":
 		return 1
-	case name == "fault", slices.Contains([]string{"internal/scrub", "internal/near", "internal/safe"}, name):
+	case name == "fault", slices.Contains([]string{"internal/explain", "internal/scrub", "internal/near", "internal/safe"}, name):
 		return lowest(name)
 	case strings.HasPrefix(name, "examples"), strings.HasPrefix(name, "internal/"):
 		return 4
@@ -64,9 +64,9 @@ func floorOf(path string) int {
 	}
 }
 
-// lowest orders the lowest floor: fault stands on the helpers.
+// lowest orders the lowest floor: fault and explain stand on the helpers.
 func lowest(name string) int {
-	if name == "fault" {
+	if name == "fault" || name == "internal/explain" {
 		return 0
 	}
 	return -1

@@ -1,0 +1,218 @@
+package explain_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/explain"
+)
+
+func TestMaxViolations(t *testing.T) {
+	s := mustCompile(t, `{"items":{"type":"integer"}}`)
+	report := s.Explain([]byte(`["a","b","c"]`), explain.Options{MaxViolations: 2})
+	require.Len(t, report.Violations, 2)
+	require.Equal(t, 3, report.Total)
+	require.Equal(t, "3 things are wrong.\n- Argument '[0]' expected an integer, but received 'a'.\n- Argument '[1]' expected an integer, but received 'b'.\n- and 1 more.", report.Text())
+
+	report = s.Explain([]byte(`["a"`+strings.Repeat(`,"a"`, 11)+`]`), explain.Options{})
+	require.Len(t, report.Violations, 10)
+	require.Equal(t, 12, report.Total)
+
+	report = s.Explain([]byte(`["a"`+strings.Repeat(`,"a"`, 20_000)+`]`), explain.Options{})
+	require.Equal(t, 1000, report.Total)
+	require.True(t, strings.HasPrefix(report.Text(), "At least 1000 things are wrong.\n"))
+	require.True(t, strings.HasSuffix(report.Text(), "\n- and 990 more."))
+}
+
+func TestMaxBytes(t *testing.T) {
+	properties := map[string]any{}
+	args := map[string]any{}
+	for i := range 40 {
+		name := fmt.Sprintf("%02d-%s", i, strings.Repeat("ä", 70))
+		properties[name] = map[string]any{"type": "integer", "description": strings.Repeat("ö", 500), "enum": []string{strings.Repeat("ü", 300), strings.Repeat("ï", 300)}}
+		args[name] = strings.Repeat("é", 64)
+	}
+	s, err := explain.Compile(map[string]any{"properties": properties})
+	require.NoError(t, err)
+	text, err := json.Marshal(args)
+	require.NoError(t, err)
+	for _, limit := range []int{0, 1, 256, 300, 1000, 4096, 100_000} {
+		report := s.Explain(text, explain.Options{MaxBytes: limit, MaxViolations: 40})
+		most := max(limit, 256)
+		if limit == 0 {
+			most = 4096
+		}
+		require.LessOrEqual(t, len(report.Text()), most)
+		require.NotEmpty(t, report.Violations)
+		require.Equal(t, 40, report.Total)
+		require.NotContains(t, report.Text(), "\ufffd")
+	}
+	require.Len(t, s.Explain(text, explain.Options{MaxBytes: 100_000, MaxViolations: 40}).Violations, 40)
+}
+
+func TestLargeArguments(t *testing.T) {
+	s := mustCompile(t, `{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string","pattern":"^b*$","maxLength":100},"l":{"type":"array","items":{"type":"object","properties":{"a":{"type":"integer"}}}}},"additionalProperties":false}`)
+	large := strings.Repeat(canary, 500_000)
+	report := s.Explain([]byte(`{"n":"`+large+`","s":"`+large+`"}`), explain.Options{})
+	require.Equal(t, "2 things are wrong.\n- Argument 'n' expected an integer, but received a string of 5500000 characters.\n"+
+		"- Argument 's' expected a string of at most 100 characters that matches the pattern ^b*$, but received a string of 5500000 characters.", report.Text())
+
+	report = s.Explain([]byte(`{"l":[`+strings.Repeat(`{"a":1},`, 200_000)+`{"a":"x"}]}`), explain.Options{})
+	require.Equal(t, "Argument 'l[200000].a' expected an integer, but received 'x'.", report.Text())
+
+	report = s.Explain([]byte(`{"n":`+strings.Repeat("9", 1_000_000)+`.5}`), explain.Options{})
+	require.Equal(t, "Argument 'n' expected an integer, but received a number of 1000002 characters.", report.Text())
+}
+
+func TestLongListsAndWideObjects(t *testing.T) {
+	s := mustCompile(t, `{"type":"object","properties":{"l":{"uniqueItems":true},"c":{"const":{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9,"j":10,"k":11,"l":12,"m":[1]}}}}`)
+	numbers := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "%d,", i)
+		}
+		return b.String()
+	}
+	require.Nil(t, s.Explain([]byte(`{"l":[`+numbers(1000)+`"0",[0],{"0":0},-1,0.5]}`), explain.Options{}))
+	require.Equal(t, "Argument 'l' expected a list without repeated items, but received one with l[7] and l[1000] alike. Send each item once.",
+		s.Explain([]byte(`{"l":[`+numbers(1000)+`7.0]}`), explain.Options{}).Text())
+	require.Equal(t, "Argument 'l' expected a list without repeated items, but received one with l[0] and l[20] alike, l[1] and l[21] alike, l[2] and l[22] alike and more. Send each item once.",
+		s.Explain([]byte(`{"l":[`+numbers(20)+numbers(20)+`null]}`), explain.Options{}).Text())
+
+	wide := `{"m":[1],"l":12,"k":11,"j":10,"i":9,"h":8,"g":7.0,"f":6,"e":5,"d":4,"c":3,"b":2,"a":1}`
+	require.Nil(t, s.Explain([]byte(`{"c":`+wide+`}`), explain.Options{}))
+	require.NotNil(t, s.Explain([]byte(`{"c":`+strings.Replace(wide, `"a":1`, `"a":2`, 1)+`}`), explain.Options{}))
+	require.NotNil(t, s.Explain([]byte(`{"c":`+strings.Replace(wide, `"a":1`, `"z":1`, 1)+`}`), explain.Options{}))
+	require.Equal(t, "Argument 'c.a' was sent more than once. Send each name once.", s.Explain([]byte(`{"c":`+strings.Replace(wide, `"a":1`, `"a":2,"a":1`, 1)+`}`), explain.Options{}).Text())
+}
+
+func TestTooManyArguments(t *testing.T) {
+	s := mustCompile(t, `{"type":"object","properties":{"a":{"default":1}}}`)
+	args := []byte(`{"l":[0` + strings.Repeat(",0", 1<<21) + `]}`)
+	report := s.Explain(args, explain.Options{})
+	require.Equal(t, "The arguments are too large to be checked. Send less at once.", report.Text())
+	require.Equal(t, "budget", report.Violations[0].Rule)
+	_, err := s.Defaults(args)
+	require.ErrorContains(t, err, "too large")
+}
+
+func TestDeepArguments(t *testing.T) {
+	s := mustCompile(t, `{"items":{"$ref":"#"},"type":"array"}`)
+	require.Nil(t, s.Explain([]byte(strings.Repeat("[", 1000)+strings.Repeat("]", 1000)), explain.Options{}))
+	require.Equal(t, "The arguments are nested more than 1000 levels deep.", s.Explain([]byte(strings.Repeat("[", 1001)+strings.Repeat("]", 1001)), explain.Options{}).Text())
+	require.Equal(t, "The arguments are nested more than 1000 levels deep.", s.Explain([]byte(strings.Repeat("[", 5_000_000)), explain.Options{}).Text())
+
+	report := s.Explain([]byte(strings.Repeat("[", 999)+"7"+strings.Repeat("]", 999)), explain.Options{})
+	require.Len(t, report.Violations, 1)
+	require.Less(t, len(report.Text()), 400)
+	require.Empty(t, report.Violations[0].Pointer, "a pointer that was cut would lead elsewhere")
+}
+
+func TestBrokenUTF8(t *testing.T) {
+	s := mustCompile(t, `{"type":"object","properties":{"a":{"type":"string"},"l":{"items":{"type":"string"}}}}`)
+	for args, want := range map[string]string{
+		"{\"a\":\"x\xff\"}":       "Argument 'a' is not valid UTF-8.",
+		"{\"l\":[\"\",\"\xc3\"]}": "Argument 'l[1]' is not valid UTF-8.",
+		"{\"\xff\":1}":            "Argument '\ufffd' is not valid UTF-8.",
+		"{\"a\":\"\\n\xff\"}":     "Argument 'a' is not valid UTF-8.",
+	} {
+		report := s.Explain([]byte(args), explain.Options{})
+		require.Equal(t, want, report.Text())
+		require.Equal(t, "utf8", report.Violations[0].Rule)
+	}
+	require.Nil(t, s.Explain([]byte(`{"a":"\ud83d\ude00 \ud800"}`), explain.Options{}))
+}
+
+// TestSchemasThatMultiply would take longer than anybody waits, were the walk not
+// bounded.
+func TestSchemasThatMultiply(t *testing.T) {
+	nested := strings.Repeat("[", 200) + strings.Repeat("]", 200)
+	for _, schema := range []string{
+		`{"anyOf":[{"items":{"$ref":"#"},"minItems":1},{"items":{"$ref":"#"},"minItems":1,"maxItems":9}]}`,
+		`{"oneOf":[{"items":{"$ref":"#"},"minItems":1},{"items":{"$ref":"#"},"minItems":2}]}`,
+		`{"allOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"}}],"minItems":1}`,
+		`{"not":{"items":{"not":{"$ref":"#"}}},"items":{"$ref":"#"},"contains":{"$ref":"#"}}`,
+		`{"if":{"items":{"$ref":"#"}},"then":{"items":{"$ref":"#"},"minItems":1},"else":{"items":{"$ref":"#"}}}`,
+		`{"anyOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"}}],"unevaluatedItems":false,"minItems":1}`,
+		`{"$dynamicAnchor":"n","anyOf":[{"items":{"$dynamicRef":"#n"},"minItems":1},{"items":{"$dynamicRef":"#n"},"minItems":1}]}`,
+	} {
+		report := mustCompile(t, schema).Explain([]byte(nested), explain.Options{})
+		require.NotNil(t, report, schema)
+		require.NotEmpty(t, report.Violations)
+		require.LessOrEqual(t, len(report.Text()), 4096)
+	}
+	// What could not be checked is refused, not let through.
+	s := mustCompile(t, `{"$dynamicAnchor":"n","allOf":[{"items":{"$dynamicRef":"#n"}},{"items":{"$dynamicRef":"#n"}}]}`)
+	require.Equal(t, "The arguments are too large and complex to be checked. Send less at once.", s.Explain([]byte(nested), explain.Options{}).Text())
+}
+
+func TestSchemasThatGoRoundInCircles(t *testing.T) {
+	for _, schema := range []string{
+		`{"$ref":"#"}`,
+		`{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"anyOf":[{"$ref":"#"}]}}}`,
+		`{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"properties":{"x":{"$ref":"#/$defs/a"}}}`,
+		`{"$dynamicAnchor":"n","$dynamicRef":"#n"}`,
+		`{"dependentSchemas":{"x":{"$ref":"#"}}}`,
+	} {
+		require.Nil(t, mustCompile(t, schema).Explain([]byte(`{"x":1}`), explain.Options{}), schema)
+	}
+	s := mustCompile(t, `{"$ref":"#/$defs/a","$defs":{"a":{"allOf":[{"$ref":"#"}],"required":["y"]}}}`)
+	require.Equal(t, "Argument 'y' is required.", s.Explain([]byte(`{"x":1}`), explain.Options{}).Text())
+}
+
+type unmarshalable struct{}
+
+func (unmarshalable) MarshalJSON() ([]byte, error) { return nil, errors.New("no") }
+
+type panicking struct{}
+
+func (panicking) MarshalJSON() ([]byte, error) { panic("at the disco") }
+
+func TestCompileRefuses(t *testing.T) {
+	for want, schema := range map[string]any{
+		"the schema is nil":                           nil,
+		"the schema is not valid JSON":                []byte(`{"type":`),
+		"the schema cannot be marshalled":             unmarshalable{},
+		"compiling the schema panicked: at the disco": panicking{},
+		"is not valid against metaschema":             json.RawMessage(`{"type":"text"}`),
+		"jsonschema validation failed":                json.RawMessage(`{"minimum":"one"}`),
+		"outside of it":                               json.RawMessage(`{"$ref":"https://example.com/schema.json"}`),
+		"file:///etc/passwd, which is outside of it":  json.RawMessage(`{"$ref":"file:///etc/passwd"}`),
+		"out of range":                                json.RawMessage(`{"maximum":1e999999999}`),
+		"#/$defs/gone":                                json.RawMessage(`{"$ref":"#/$defs/gone"}`),
+		"nested too deeply":                           []byte(strings.Repeat("[", 2000)),
+		"more than 10000 objects":                     json.RawMessage(`{"enum":[{}` + strings.Repeat(",{}", 10_001) + `]}`),
+		"100002 values, more than 100000":             json.RawMessage(`[1` + strings.Repeat(",1", 100_000) + `]`),
+		"got number, want boolean or object":          json.RawMessage(`7`),
+	} {
+		s, err := explain.Compile(schema)
+		require.Nil(t, s, want)
+		require.ErrorContains(t, err, want)
+		require.True(t, strings.HasPrefix(err.Error(), "explain: "), err.Error())
+	}
+}
+
+func TestCompileTakes(t *testing.T) {
+	for _, schema := range []any{
+		true,
+		json.RawMessage(`true`),
+		[]byte(`{"type":"object"}`),
+		map[string]any{"type": "object", "properties": map[string]any{"x-1": true}},
+		json.RawMessage(`{"$schema":"https://example.com/our-draft","type":"object"}`), // unknown: taken as the newest
+		json.RawMessage(`{"$id":"https://example.com/s.json","$defs":{"a":{"$id":"a.json","type":"object"}},"$ref":"a.json"}`),
+		json.RawMessage(`{"$ref":"https://json-schema.org/draft/2020-12/schema"}`),
+		json.RawMessage(`{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{"a":{"minimum":1,"exclusiveMinimum":true}}}`),
+		json.RawMessage(`{"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveAnchor":true,"properties":{"a":{"$recursiveRef":"#"}}}`),
+		json.RawMessage(`{"properties":{"~/%":{"default":1},"é ":{"$ref":"#/properties/~0~1%25"}}}`),
+		json.RawMessage(`{"pattern":"(?<!a)b","patternProperties":{"(?=x)":{}},"properties":{"u":{"pattern":"^\\u0041$"}}}`),
+	} {
+		s, err := explain.Compile(schema)
+		require.NoError(t, err)
+		require.Nil(t, s.Explain([]byte(`{}`), explain.Options{}))
+	}
+}

@@ -1,0 +1,146 @@
+package explain_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	google "github.com/google/jsonschema-go/jsonschema"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/explain"
+)
+
+// TestKnowsWhatTheSDKRefuses: whatever the package that the SDK validates with
+// finds wrong, is explained.
+func TestKnowsWhatTheSDKRefuses(t *testing.T) {
+	rounds := 1000
+	if testing.Short() {
+		rounds = 300
+	}
+	refused := 0
+	for seed := range rounds {
+		g := generator{rand.New(rand.NewPCG(uint64(seed), 3))}
+		text, err := json.Marshal(g.schema(3))
+		require.NoError(t, err)
+		if strings.Contains(string(text), `"dependencies"`) {
+			continue // is no keyword of this draft for one of them
+		}
+		if strings.Contains(string(text), `"multipleOf":0.1`) {
+			continue // the SDK divides floats: 0.3 is no multiple of 0.1 there
+		}
+		var schema google.Schema
+		require.NoError(t, json.Unmarshal(text, &schema))
+		resolved, err := schema.Resolve(nil)
+		if err != nil {
+			continue
+		}
+		compiled, err := explain.Compile(&schema)
+		require.NoError(t, err, string(text))
+		for range 5 {
+			args := g.value(3, false)
+			var instance any
+			require.NoError(t, json.Unmarshal([]byte(args), &instance))
+			report := compiled.Explain([]byte(args), explain.Options{})
+			if err := resolved.Validate(instance); err != nil {
+				refused++
+				require.NotNil(t, report, "seed %d\nschema %s\nargs %s\nthe SDK: %v", seed, text, args, err)
+			} else {
+				require.Nil(t, report, "seed %d\nschema %s\nargs %s\nhere: %s", seed, text, args, report.Text())
+			}
+		}
+	}
+	require.Greater(t, refused, rounds)
+}
+
+// TestDefaultsAreThoseOfTheSDK compares with what the SDK fills in for typed tools.
+func TestDefaultsAreThoseOfTheSDK(t *testing.T) {
+	schemas := []string{
+		`{}`,
+		`{"type":"object","properties":{"a":{"default":1},"b":{"default":"x"},"c":{}}}`,
+		`{"type":"object","properties":{"a":{"default":1},"b":{"default":2}},"required":["a"]}`,
+		`{"type":"object","properties":{"o":{"type":"object","properties":{"x":{"default":1},"y":{"properties":{"z":{"default":[1,{"b":null}]}}}}}}}`,
+		`{"type":"object","properties":{"o":{"required":["x"],"properties":{"x":{"default":1}}}}}`,
+		`{"type":"object","properties":{"o":{"default":{"x":5},"properties":{"x":{"default":1},"y":{"default":2}}}}}`,
+		`{"type":"object","required":["o"],"properties":{"o":{"properties":{"x":{"default":1}}}}}`,
+		`{"type":"object","properties":{"l":{"items":{"properties":{"x":{"default":1}}}},"n":{"default":null}}}`,
+		`{"type":"object","properties":{"r":{"$ref":"#/$defs/d"}},"$defs":{"d":{"default":3,"properties":{"x":{"default":1}}}}}`,
+		`{"type":"object","allOf":[{"properties":{"a":{"default":1}}}],"properties":{"b":{"default":true}}}`,
+		`{"type":"object","properties":{"default":{"type":"string"}}}`,
+		`{"type":"object","properties":{"a":true,"b":{"default":false}}}`,
+	}
+	args := []string{
+		``, `{}`, `{"a":7}`, `{"b":null}`, `{"o":{}}`, `{"o":{"x":3}}`, `{"o":{"y":{"z":1}}}`, `{"o":null}`, `{"o":[]}`, `{"o":"text"}`,
+		`{"l":[{}]}`, `{"r":{}}`, `{"z":1,"a":[1,2],"o":{"y":{}}}`, "{\"a\":\"é \\u0041 <&>\"}",
+	}
+	for _, text := range schemas {
+		var schema google.Schema
+		require.NoError(t, json.Unmarshal([]byte(text), &schema))
+		resolved, err := schema.Resolve(nil)
+		require.NoError(t, err)
+		compiled, err := explain.Compile([]byte(text))
+		require.NoError(t, err)
+		for _, arg := range args {
+			want := map[string]any{}
+			if arg != "" {
+				require.NoError(t, json.Unmarshal([]byte(arg), &want))
+			}
+			require.NoError(t, resolved.ApplyDefaults(&want))
+			wantText, err := json.Marshal(want)
+			require.NoError(t, err)
+			have, err := compiled.Defaults([]byte(arg))
+			require.NoError(t, err)
+			require.JSONEq(t, string(wantText), string(have), "%s\n%s", text, arg)
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	s, err := explain.Compile([]byte(`{"type":"object","properties":{"n":{"type":"integer"},"unit":{"default":"celsius"}}}`))
+	require.NoError(t, err)
+	for args, want := range map[string]string{
+		`{"n":12345678901234567890,"m":1.0}`: `{"n":12345678901234567890,"m":1.0,"unit":"celsius"}`, // nothing is rounded
+		`{"n":1,"n":2}`:                      `{"n":2,"unit":"celsius"}`,
+		`null`:                               `null`,
+		`[1]`:                                `[1]`,
+		"\t":                                 `{"unit":"celsius"}`,
+	} {
+		have, err := s.Defaults([]byte(args))
+		require.NoError(t, err)
+		require.Equal(t, want, string(have))
+	}
+	_, err = s.Defaults([]byte(`{"n":`))
+	require.EqualError(t, err, "explain: the arguments are not valid JSON: the text ends where a value should come, at byte 5")
+	_, err = s.Defaults([]byte(strings.Repeat("[", 1001)))
+	require.ErrorContains(t, err, "nested too deeply")
+
+	plain, err := explain.Compile([]byte(`{"type":"object"}`))
+	require.NoError(t, err)
+	args := []byte(`{"a":1}`)
+	have, err := plain.Defaults(args)
+	require.NoError(t, err)
+	require.Same(t, &args[0], &have[0]) // nothing to do, nothing copied
+}
+
+// TestDefaultsOfTheSuite compares with the SDK over all schemas of the suite that
+// have defaults.
+func TestDefaultsOfTheSuite(t *testing.T) {
+	groups := suiteGroups(t, "draft2020-12")["default.json"]
+	require.NotEmpty(t, groups)
+	for _, g := range groups {
+		var schema google.Schema
+		require.NoError(t, json.Unmarshal(g.Schema, &schema))
+		resolved, err := schema.Resolve(nil)
+		require.NoError(t, err)
+		compiled, err := explain.Compile(g.Schema)
+		require.NoError(t, err)
+		want := map[string]any{}
+		require.NoError(t, resolved.ApplyDefaults(&want))
+		wantText, err := json.Marshal(want)
+		require.NoError(t, err)
+		have, err := compiled.Defaults(nil)
+		require.NoError(t, err)
+		require.JSONEq(t, string(wantText), string(have))
+	}
+}
