@@ -82,30 +82,40 @@ func Wrap(run func(ctx context.Context, call *Call, req mcp.Request, next Handle
 		panic("middleware.Wrap: run is nil; give the function that is run once a call")
 	}
 	return func(next Handler) Handler {
-		var self Handler
-		self = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			outer := FromContext(ctx)
-			if outer != nil && !sameSession(outer.req, req) {
-				outer = nil // this server was connected with the context of a call of another one
-			}
-			if outer != nil && outer.method == method {
-				return run(ctx, outer, req, next)
-			}
-			call := &Call{Context: ctx, method: method, req: req, handler: self}
-			if outer != nil && outer.quiet {
-				call.quiet = true
-			}
-			res, err := run(call, call, req, next)
-			if err == nil && !isError(res) {
-				if call.pending.Load() {
-					call.Log(nil, call.ending(res, nil))
-				}
-				return res, nil
-			}
-			return call.finish(res, err)
-		}
-		return self
+		o := &opener{run: run, next: next}
+		o.self = o.handle
+		return o.self
 	}
+}
+
+// An opener is one middleware in front of one handler. Its methods have names, by
+// which [Call.Outermost] finds them on the stack.
+type opener struct {
+	run  func(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error)
+	next Handler
+	self Handler // handle
+}
+
+func (o *opener) handle(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+	outer := FromContext(ctx)
+	if outer != nil && !sameSession(outer.req, req) {
+		outer = nil // this server was connected with the context of a call of another one
+	}
+	if outer != nil && outer.method == method {
+		return o.run(ctx, outer, req, o.next)
+	}
+	return o.open(&Call{Context: ctx, method: method, req: req, handler: o.self, quiet: outer != nil && outer.quiet})
+}
+
+func (o *opener) open(call *Call) (mcp.Result, error) {
+	res, err := o.run(call, call, call.req, o.next)
+	if err == nil && !isError(res) {
+		if call.pending.Load() {
+			call.Log(nil, call.ending(res, nil))
+		}
+		return res, nil
+	}
+	return call.finish(res, err)
 }
 
 // sameSession reports whether two requests may belong to one call. One without a

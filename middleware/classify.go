@@ -46,6 +46,7 @@ const (
 	ruled                    // a user's rule
 	bug                      // a panic, or a result that cannot be sent
 	worded                   // somebody made it for the caller to read
+	explained                // a middleware of ours made it of what the caller may know
 )
 
 // finding is what the classifier makes of an error.
@@ -55,6 +56,9 @@ type finding struct {
 	own    bool           // the fault is the error's own, and so is its cause
 	wire   *jsonrpc.Error // a deliberate protocol error, sent as it is
 	panic  *PanicError
+
+	refused  bool // by the SDK, which checks the arguments of typed tools
+	protocol bool // the fault is told as a protocol error
 }
 
 // HideError returns an error of which a caller learns only what the given fault
@@ -306,7 +310,7 @@ func bySDKText(text string) finding {
 	switch {
 	// The rest of the text is the validator's and echoes the argument.
 	case strings.HasPrefix(text, `validating "arguments": `):
-		return finding{origin: classified, fault: fault.Generic(fault.KindValidation)}
+		return finding{origin: classified, fault: fault.Generic(fault.KindValidation), refused: true}
 	case text == "the server is busy, retry later":
 		return finding{origin: classified, fault: fault.New(fault.KindServiceUnavailable, "the server is busy now").After(0)}
 	// A typed output that JSON cannot hold or that breaks its schema: the server's

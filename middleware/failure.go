@@ -161,7 +161,7 @@ func (f *Failure) Wire() *jsonrpc.Error { return f.found.wire }
 // Worded reports whether somebody made the failure for the caller to read: a
 // fault, a protocol error, a result of the tool's own, an error with a public
 // message.
-func (f *Failure) Worded() bool { return f.found.origin == worded }
+func (f *Failure) Worded() bool { return f.found.origin == worded || f.found.origin == explained }
 
 // Fault returns the public part as it stands now, for a deliberate protocol error
 // too. The original error is not in it.
@@ -184,7 +184,7 @@ func (f *Failure) Fault() *fault.Error {
 func (c *Call) Hides(f *Failure) bool {
 	masked := c.settings().mask != nil
 	switch f.found.origin {
-	case worded:
+	case worded, explained:
 		// A fault with a cause, or an error around it, says more than it shows.
 		return masked && f.err != nil && !bare(f.err)
 	case bug:

@@ -75,7 +75,7 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 	switch {
 	case f.found.wire != nil:
 		return nil, c.protocolError(f)
-	case c.method == MethodCallTool:
+	case c.method == MethodCallTool && !f.found.protocol:
 		return c.toolResult(f, tool), nil
 	default:
 		return nil, c.methodError(f)
@@ -210,6 +210,7 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 			e = e.WithMessage(contentText(scrubbed(f.res.Content, s.mask)))
 		}
 		e = e.ScrubbedBy(s.mask)
+	case explained: // of what the caller may know
 	}
 	if e.Message() == "" {
 		e = e.WithMessage(fault.Generic(e.Kind()).Message()) // what its text says
@@ -231,7 +232,7 @@ func (c *Call) protocolError(f *Failure) error {
 	}
 	wire := f.found.wire
 	message, data := wire.Message, wire.Data
-	if mask := c.settings().mask; mask != nil {
+	if mask := c.settings().mask; mask != nil && f.found.origin != explained {
 		message = mask(message)
 	}
 	broken := len(data) > 0 && !json.Valid(data)
