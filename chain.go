@@ -23,6 +23,7 @@ import (
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/validate"
 )
 
 // Options configure [Standard]. The zero value is the recommended default. A
@@ -41,6 +42,9 @@ type Options struct {
 	// Mask says what callers may know of errors.
 	Mask *mask.Options
 
+	// Validate says how wrong arguments and unknown names are explained.
+	Validate *validate.Options
+
 	// Deadline limits how long calls may take. Nil means that nothing is limited; the
 	// recommended limits are those of &deadline.Options{}. To stop the clock while a
 	// person is asked something, add [deadline.Sending] to the server's sending
@@ -58,13 +62,13 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 
 // Standard returns the recommended chain, outermost first:
 //
-//	recover > correlate > mask > inner... > [deadline] > recover > handler
+//	recover > correlate > mask > inner... > validate > [deadline] > recover > handler
 //
 // The outer recovery guards everything, your inner middlewares included; the inner
 // one turns a handler's panic into an error before the others look at it. Answers
-// travel from right to left: mask hides what is not meant for the caller,
-// correlate has the last look and the log. What stands in brackets is there when its
-// field in the Options is set.
+// travel from right to left: validate says what is wrong with the arguments, mask
+// hides what is not meant for the caller, correlate has the last look and the log.
+// What stands in brackets is there when its field in the Options is set.
 //
 // An inner middleware passes on the context that it got, or one made from it; for
 // work that must go on when the caller gives up, [context.WithoutCancel].
@@ -105,6 +109,7 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 		correlate.New(&correlation),
 		mask.New(&masking),
 		Chain(inner...),
+		validate.New(o.Validate),
 		limit,
 		mcprecover.New(&recovery),
 	)

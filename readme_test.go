@@ -22,6 +22,7 @@ import (
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/validate"
 )
 
 // The functions below are the code of README.md. TestReadme fails when a line
@@ -88,6 +89,17 @@ func readmeFault(ctx context.Context, name, user string) error {
 }
 
 func remove(context.Context, string) error { return errors.New("lock held by 10.0.0.7:4711") }
+
+func readmeRaw(server *mcp.Server, tool *mcp.Tool, raw mcp.ToolHandler) {
+	server.AddTool(tool, validate.Tool(tool.InputSchema, raw))
+}
+
+func readmeCheck(in string, check func(string) error) (*mcp.CallToolResult, any, error) {
+	if err := validate.Arguments(check(in)); err != nil {
+		return nil, nil, err
+	}
+	return nil, nil, nil
+}
 
 func readmeDeadline(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
@@ -173,6 +185,9 @@ func TestReadmeCode(t *testing.T) {
 	readmeSome(server)
 	readmeOptions(server, slog.New(slog.DiscardHandler), nil)
 	readmeDeadline(server)
+	readmeRaw(server, &mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil })
+	_, _, wrong := readmeCheck("x", func(string) error { return errors.New("the code has the wrong length") })
+	require.ErrorContains(t, wrong, "the code has the wrong length")
 
 	ours, theirs := mcp.NewInMemoryTransports()
 	_, err := server.Connect(t.Context(), theirs, nil)

@@ -387,16 +387,26 @@ func ownResults() []scenario {
 	return all
 }
 
+// invalid is what is told of wrong arguments, of which the SDK said something else.
+func invalid(suggestion string, violations ...fault.Violation) want {
+	public := fault.Violations(violations...)
+	if d := public.Data(); suggestion != "" {
+		d.Violations[0].Suggestion = suggestion
+		public = fault.FromData(d)
+	}
+	return want{public: public, worded: true, outcome: "validation", log: []string{`validating "arguments"`}}
+}
+
 // argumentFailures have what the caller sent in them.
 func argumentFailures() []scenario {
 	type order struct {
 		Quantity int    `json:"quantity"`
 		Name     string `json:"name"`
+		Password string `json:"password,omitempty"`
 	}
 	handler := func(context.Context, *mcp.CallToolRequest, order) (*mcp.CallToolResult, output, error) {
 		return nil, output{true}, nil
 	}
-	invalid := want{public: fault.Generic(fault.KindValidation), outcome: "validation", log: []string{`validating "arguments"`}}
 	var all []scenario
 	arguments := func(name string, args map[string]any, w want) {
 		all = append(all,
@@ -405,13 +415,28 @@ func argumentFailures() []scenario {
 			scenario{name: "arguments-" + name + ".addtool", want: w, mount: typedAdded(handler, args)},
 		)
 	}
+	// What came is said where it is short and no secret.
 	c := canary("arguments")
-	arguments("value", map[string]any{"quantity": "five " + c, "name": "x"}, invalid)
-	arguments("name", map[string]any{"quantity": 5, "name": "x", "secret " + c: true}, invalid)
-	arguments("missing", map[string]any{"name": c}, invalid)
-	arguments("null", map[string]any{"quantity": nil, "name": c}, invalid)
-	arguments("decoding", map[string]any{"quantity": json.RawMessage("99999999999999999999"), "name": c}, mistake("cannot unmarshal number"))
-	all = append(all, scenario{name: "arguments-none.typed", want: invalid, mount: typed(handler, nil)})
+	quantity := fault.Violation{Field: "quantity", Pointer: "/quantity", Rule: "type", Expected: "an integer"}
+	five, missing, null, large := quantity, quantity, quantity, quantity
+	five.Received, five.Message = "five", "Argument 'quantity' expected an integer, but received 'five'."
+	missing.Rule, missing.Message = "required", "Argument 'quantity' is required: expected an integer."
+	null.Message = "Argument 'quantity' expected an integer, but received null."
+	large.Expected, large.Received = "an integer from -9223372036854775808 to 9223372036854775807", json.Number("99999999999999999999")
+	unknown := fault.Violation{Field: "secret", Pointer: "/secret", Rule: "additionalProperties",
+		Message: "Argument 'secret' is unknown. Known here are 'quantity', 'name' and 'password'."}
+	arguments("value", map[string]any{"quantity": "five", "name": "x", "password": c}, invalid("", five))
+	arguments("name", map[string]any{"quantity": 5, "name": "x", "secret": c}, invalid("Known here are 'quantity', 'name' and 'password'.", unknown))
+	arguments("missing", map[string]any{"name": c}, invalid("", missing))
+	arguments("null", map[string]any{"quantity": nil, "name": c}, invalid("", null))
+	decoding := invalid("", large)
+	decoding.log = []string{"cannot unmarshal number"}
+	arguments("decoding", map[string]any{"quantity": json.RawMessage("99999999999999999999"), "name": c}, decoding)
+	none := invalid("", missing, fault.Violation{
+		Field: "name", Pointer: "/name", Rule: "required", Expected: "a string", Message: "Argument 'name' is required: expected a string.",
+	})
+	none.public = none.public.Suggest(`Valid arguments look like this: {"quantity":1,"name":"text"}`)
+	all = append(all, scenario{name: "arguments-none.typed", want: none, mount: typed(handler, nil)})
 
 	// Names and URIs that the server does not know. The SDK says so, and its words
 	// stay, apart from what looks like a secret.

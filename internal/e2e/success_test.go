@@ -226,7 +226,6 @@ func successes(version string) []request {
 		{"resources/read", map[string]any{"uri": "ok://empty"}},
 		{"resources/read", map[string]any{"uri": "no://such/resource?<a>=\"b\"&é"}},
 		{"prompts/get", map[string]any{"name": "ok", "arguments": map[string]any{"a": awkward}}},
-		{"prompts/get", map[string]any{"name": "ok"}}, // nobody checks that a required argument is there
 		{"prompts/get", map[string]any{"name": "ok_empty"}},
 		{"prompts/get", map[string]any{"name": "no such prompt <>"}},
 		{"completion/complete", map[string]any{"ref": map[string]any{"type": "ref/prompt", "name": "ok"}, "argument": map[string]any{"name": "a", "value": "x"}}},

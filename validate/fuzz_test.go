@@ -1,0 +1,54 @@
+package validate
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+)
+
+type fuzzedField struct{ namespace, tag, param string }
+
+func (f fuzzedField) Tag() string        { return f.tag }
+func (f fuzzedField) Param() string      { return f.param }
+func (f fuzzedField) Field() string      { return f.namespace }
+func (f fuzzedField) Namespace() string  { return f.namespace }
+func (f fuzzedField) Value() any         { return f.param }
+func (f fuzzedField) Kind() reflect.Kind { return reflect.String }
+
+// FuzzChecks makes violations of what handlers say of any arguments: it ends, and
+// what it says is short and can be written.
+func FuzzChecks(f *testing.F) {
+	f.Add([]byte(`{"a":"five","b":[{"c":"x"}]}`), []byte(`{"properties":{"a":{"writeOnly":true}}}`), "b.c", "five", "Input.B[0].C", "min", "3")
+	f.Add([]byte(`{"a.b":{"c":1},"a":{"b.c":2}}`), []byte(`{"properties":{"b":{"items":[1]}}}`), "a.b.c", "2", "x.[].[[", "datetime", "")
+	f.Add([]byte(`[[[["x"]]]]`), []byte(`true`), "0.0.0.0", "x", "...", "oneof", "'")
+	f.Add([]byte(`{"":""}`), []byte(`{`), "", "", "", "", "")
+	f.Fuzz(func(t *testing.T, args, schema []byte, field, text, namespace, tag, param string) {
+		r := newRoom("test", nil)
+		c := &checks{marked: len(args)%2 == 0}
+		p := newPlaces(args, &inputSchema{text: schema})
+		for _, err := range []error{
+			&json.UnmarshalTypeError{Field: field, Type: reflect.TypeFor[int8]()}, &json.UnmarshalTypeError{Field: field, Type: reflect.TypeFor[time.Time]()},
+			&strconv.NumError{Func: tag, Num: text, Err: strconv.ErrRange}, &time.ParseError{Layout: param, Value: text},
+		} {
+			require.True(t, c.add(err))
+		}
+		c.found = append(c.found, fieldCheck(fuzzedField{namespace, tag, param}))
+		e := r.checksFault(c, p)
+		if e == nil {
+			return
+		}
+		require.Equal(t, fault.KindValidation, e.Kind())
+		require.Less(t, len(e.Error()), 4096)
+		require.True(t, utf8.ValidString(e.Error()))
+		raw, err := json.Marshal(e)
+		require.NoError(t, err)
+		require.Less(t, len(raw), 4096)
+	})
+}

@@ -1,0 +1,285 @@
+package validate_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/mask"
+	"github.com/mcpchain/mcpchain/validate"
+)
+
+// checked are arguments in which the handlers below find something wrong.
+const checked = `{"count":"five","when":"tomorrow","filter":"{\"a\":","items":[{"qty":1},{"qty":"two"}],"small":300,"password":"` + harness.Canary + `","user_id":"7x","email":"nobody","same":"twice","again":"twice"}`
+
+const checkedSchema = `{"type":"object","properties":{"count":{"type":"string"},"when":{"type":"string"},"filter":{"type":"string"},
+	"items":{"type":"array","items":{"type":"object"}},"small":{"type":"integer"},"password":{"type":"string"},"user_id":{"type":"string"},
+	"email":{"type":"string"},"name":{"type":"string"},"same":{"type":"string"},"again":{"type":"string"}}}`
+
+// decode is what a raw handler does.
+func decode[T any](args string) error {
+	var v T
+	return json.Unmarshal([]byte(args), &v)
+}
+
+func atoi(text string) error { _, err := strconv.Atoi(text); return err }
+
+// aField is a field error of go-playground/validator.
+type aField struct {
+	tag, param, namespace string
+	value                 any
+}
+
+func (f aField) Tag() string        { return f.tag }
+func (f aField) Param() string      { return f.param }
+func (f aField) Namespace() string  { return f.namespace }
+func (f aField) Field() string      { return f.namespace[strings.LastIndexByte(f.namespace, '.')+1:] }
+func (f aField) Value() any         { return f.value }
+func (f aField) Kind() reflect.Kind { return reflect.ValueOf(f.value).Kind() }
+func (f aField) Error() string      { return harness.Canary }
+
+// fieldErrors are its ValidationErrors.
+type fieldErrors []interface {
+	error
+	Tag() string
+}
+
+func (fieldErrors) Error() string { return harness.Canary }
+
+type endless struct{}
+
+func (e *endless) Error() string { return harness.Canary }
+func (e *endless) Unwrap() error { return e }
+
+type evil struct{}
+
+func (evil) Error() string      { panic(harness.Canary) }
+func (evil) Tag() string        { panic(harness.Canary) }
+func (evil) Param() string      { panic(harness.Canary) }
+func (evil) Namespace() string  { panic(harness.Canary) }
+func (evil) Field() string      { panic(harness.Canary) }
+func (evil) Value() any         { panic(harness.Canary) }
+func (evil) Kind() reflect.Kind { panic(harness.Canary) }
+
+// handlerCases are errors with which handlers refuse what they got. An empty text
+// means that the error is not about the arguments.
+func handlerCases() map[string]struct {
+	err  error
+	want string
+} {
+	numeric := func(err error, field string) error { return fmt.Errorf("%s: %s: %w", harness.Canary, field, err) }
+	parse := func(layout, text string) error { _, err := time.Parse(layout, text); return err }
+	return map[string]struct {
+		err  error
+		want string
+	}{
+		"integer":           {atoi("five"), "Argument 'count' expected an integer, but received 'five'."},
+		"wrapped":           {numeric(atoi("five"), "count"), "Argument 'count' expected an integer, but received 'five'."},
+		"number":            {last(strconv.ParseFloat("five", 64)), "Argument 'count' expected a number, but received 'five'."},
+		"boolean":           {last(strconv.ParseBool("five")), "Argument 'count' expected true or false, but received 'five'."},
+		"unsigned":          {last(strconv.ParseUint("five", 10, 64)), "Argument 'count' expected an integer, 0 or greater, but received 'five'."},
+		"too large":         {last(strconv.ParseInt("300", 10, 8)), "Argument 'small' expected an integer that is not that large, but received 300."},
+		"another's integer": {atoi(harness.Canary + "x"), ""},
+		"ambiguous":         {atoi("twice"), ""},
+		"date":              {parse(time.DateOnly, "tomorrow"), "Argument 'when' expected a date or time such as '2026-07-28', but received 'tomorrow'."},
+		"time":              {parse(time.RFC3339, "tomorrow"), "Argument 'when' expected a date or time such as '2026-07-28T15:04:05Z', but received 'tomorrow'."},
+		"another's date":    {parse(time.DateOnly, harness.Canary+"x"), ""},
+		"JSON in a text": {
+			json.Unmarshal([]byte(`{"a":`), new(any)),
+			"Argument 'filter' expected valid JSON, but received '{\"a\":'. It stops being JSON at character 5.",
+		},
+		"another's JSON": {json.Unmarshal([]byte(`{"a":1,`+harness.Canary), new(any)), ""},
+		"type":           {decode[struct{ Count int }](checked), "Argument 'count' expected an integer, but received 'five'."},
+		"type of a large number": {
+			decode[struct{ Small int8 }](checked), "Argument 'small' expected an integer from -128 to 127, but received 300.",
+		},
+		"type in a list": {
+			decode[struct{ Items []struct{ Qty int } }](checked), "Argument 'items[1].qty' expected an integer, but received 'two'.",
+		},
+		"type of a list":                   {decode[struct{ Count []string }](checked), "Argument 'count' expected an array, but received 'five'."},
+		"type of an object":                {decode[struct{ Count map[string]int }](checked), "Argument 'count' expected an object, but received 'five'."},
+		"type of a text":                   {decode[struct{ Small string }](checked), "Argument 'small' expected a string, but received 300."},
+		"type of a boolean":                {decode[struct{ Small bool }](checked), "Argument 'small' expected true or false, but received 300."},
+		"type of a secret":                 {decode[struct{ Password int }](checked), "Argument 'password' expected an integer; the received value is not shown."},
+		"another's type":                   {decode[struct{ Total int }](`{"total":"` + harness.Canary + `"}`), ""},
+		"another's type of the same name":  {decode[struct{ Small string }](`{"small":[]}`), "Argument 'small' expected a string, but received 300."},
+		"another's value of the same name": {decode[struct{ Count string }](`{"count":1}`), ""},
+		"several": {
+			errors.Join(atoi("five"), parse(time.DateOnly, "tomorrow")),
+			"2 arguments are wrong.\n- Argument 'count' expected an integer, but received 'five'.\n- Argument 'when' expected a date or time such as '2026-07-28', but received 'tomorrow'.",
+		},
+		"several, one of them another's": {errors.Join(atoi("five"), atoi(harness.Canary+"x")), ""},
+		"fields": {
+			fieldErrors{
+				aField{"email", "", "Input.Email", "nobody"}, aField{"required", "", "Input.Name", ""}, aField{"min", "10", "Input.Items[0].Qty", 1.0},
+				aField{"oneof", "red 'light blue'", "Input.count", "five"}, aField{"startswith", "u-", "Input.UserID", "7x"}, aField{"len", "3", "Input.Same", "twice"},
+				aField{"tenant_rule", harness.Canary, "Input.When", "tomorrow"},
+			},
+			"7 arguments are wrong.\n" +
+				"- Argument 'email' expected an email address, but received 'nobody'.\n" +
+				"- Argument 'name' is required.\n" +
+				"- Argument 'items[0].qty' expected a number that is 10 or greater, but received 1.\n" +
+				"- Argument 'count' expected one of 'red', 'light blue', but received 'five'.\n" +
+				"- Argument 'user_id' expected a text that starts with 'u-', but received '7x'.\n" +
+				"- Argument 'same' expected a text of exactly 3 characters, but received 'twice'.\n" +
+				"- Argument 'when' is not valid, but received 'tomorrow'.",
+		},
+		"one field":              {aField{"gt", "1", "Input.small", 300}, "Argument 'small' expected a number that is greater than 1, but received 300."},
+		"a secret field":         {aField{"min", "20", "Input.Password", harness.Canary}, "Argument 'password' expected a text of at least 20 characters; the received value is not shown."},
+		"fields of another":      {fieldErrors{aField{"required", "", "Config." + harness.Canary, ""}}, ""},
+		"fields, one of another": {fieldErrors{aField{"email", "", "Input.Email", "nobody"}, aField{"required", "", "Input.DSN", ""}}, ""},
+		"another's value":        {aField{"email", "", "Row.Email", harness.Canary}, ""},
+		"another's number":       {aField{"gt", "1", "Row.Small", -1}, ""},
+		"trimmed":                {aField{"email", "", "Input.Email", " NoBody"}, "Argument 'email' expected an email address, but received 'nobody'."},
+		"index out of range":     {aField{"required", "", "Input.Items[9].Qty", 0}, ""},
+		"no fields":              {fieldErrors{}, ""},
+		"unknown":                {errors.New(harness.Canary), ""},
+		"endless":                {&endless{}, ""},
+		"evil":                   {evil{}, ""},
+		"typed nil":              {(*strconv.NumError)(nil), ""},
+	}
+}
+
+func last[T any](_ T, err error) error { return err }
+
+func TestHandlersOwnChecks(t *testing.T) {
+	eras(t, func(t *testing.T, era harness.Era) {
+		for name, c := range handlerCases() {
+			t.Run(name, func(t *testing.T) {
+				log := harness.NewLog(slog.LevelInfo)
+				s := serve(t, era, checkers(c.err), mcpchain.Standard(&mcpchain.Options{Logger: log.Logger()}))
+				for i, tool := range []string{"typed", "raw", "checked"} {
+					got := call(t, s, tool, checked)
+					require.Len(t, log.Records(), i+1)
+					if c.want == "" {
+						require.Equal(t, fault.KindInternal, got.Fault().Kind(), got.Text())
+						continue
+					}
+					require.Equal(t, "Validation Error: "+c.want, got.Text(), tool)
+					require.Equal(t, "INFO", log.Records()[i]["level"])
+				}
+				require.NotContains(t, s.Sent(), harness.Canary)
+			})
+		}
+	})
+}
+
+// checkers adds tools whose handlers fail with the error.
+func checkers(err error) func(*mcp.Server) {
+	raw := func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, err }
+	return func(s *mcp.Server) {
+		mcp.AddTool(s, &mcp.Tool{Name: "typed", InputSchema: json.RawMessage(checkedSchema)}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+			return nil, nil, err
+		})
+		s.AddTool(&mcp.Tool{Name: "raw", InputSchema: json.RawMessage(checkedSchema)}, raw)
+		s.AddTool(&mcp.Tool{Name: "checked", InputSchema: json.RawMessage(checkedSchema)}, validate.Tool(json.RawMessage(checkedSchema), raw))
+	}
+}
+
+// TestMarked: what a handler marks is about the arguments, whatever is found.
+func TestMarked(t *testing.T) {
+	require.NoError(t, validate.Arguments(nil))
+	wrapped := errors.New("x")
+	require.ErrorIs(t, validate.Arguments(wrapped), wrapped)
+	generic := fault.Generic(fault.KindValidation).Text()
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"unknown":        {errors.New(harness.Canary), generic},
+		"found":          {atoi("five"), "Validation Error: Argument 'count' expected an integer, but received 'five'."},
+		"not found":      {atoi(harness.Canary + "x"), generic},
+		"other field":    {fieldErrors{aField{"email", "", "Query.Sender", harness.Canary}}, "Validation Error: Argument 'Sender' expected an email address."},
+		"other value":    {fieldErrors{aField{"email", "", "Query.Email", harness.Canary}}, "Validation Error: Argument 'email' expected an email address."},
+		"missing field":  {fieldErrors{aField{"required", "", "Query.Sender", ""}}, "Validation Error: Argument 'Sender' is required."},
+		"fault":          {fault.Invalid("count", "five", "an integer"), "Validation Error: Argument 'count' expected an integer, but received 'five'."},
+		"protocol error": {&jsonrpc.Error{Code: -32602, Message: "no"}, "no"},
+		"wrapped":        {fmt.Errorf("%s: %w", harness.Canary, validate.Arguments(errors.New("x"))), generic},
+	} {
+		t.Run(name, func(t *testing.T) {
+			quiet := mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)})
+			for _, v := range []mcp.Middleware{validate.New(nil), validate.New(&validate.Options{KeepHandlerErrors: true})} {
+				s := serve(t, harness.Current, checkers(validate.Arguments(c.err)), quiet, v)
+				for _, tool := range []string{"typed", "raw", "checked"} {
+					require.Equal(t, c.want, call(t, s, tool, checked).Text(), tool)
+				}
+				require.NotContains(t, s.Sent(), harness.Canary)
+			}
+			s := serve(t, harness.Current, checkers(validate.Arguments(errors.New(harness.Canary))), quiet)
+			require.True(t, strings.HasPrefix(call(t, s, "raw", checked).Text(), generic), "without a middleware of this package")
+			require.NotContains(t, s.Sent(), harness.Canary)
+		})
+	}
+}
+
+func TestKeepHandlerErrors(t *testing.T) {
+	s := serve(t, harness.Current, checkers(atoi("five")), mcpchain.Standard(&mcpchain.Options{
+		Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{KeepHandlerErrors: true},
+	}))
+	require.Equal(t, fault.KindInternal, call(t, s, "typed", checked).Fault().Kind())
+}
+
+// TestRulesGoFirst: what the program says of an error holds.
+func TestRulesGoFirst(t *testing.T) {
+	s := serve(t, harness.Current, checkers(atoi("five")), mcpchain.Standard(&mcpchain.Options{
+		Logger: slog.New(slog.DiscardHandler),
+		Mask:   &mask.Options{Rules: []mask.Rule{mask.As(func(*strconv.NumError) *fault.Error { return fault.New("ruled", "by a rule") })}},
+	}))
+	require.Equal(t, fault.Kind("ruled"), call(t, s, "typed", checked).Fault().Kind())
+}
+
+// level is decoded from a text.
+type level int
+
+func (l *level) UnmarshalText(text []byte) error {
+	if string(text) != "high" {
+		return errors.New(harness.Canary + " is no level")
+	}
+	*l = 3
+	return nil
+}
+
+// TestDecoding: what passes the schema and does not fit into the handler's type.
+func TestDecoding(t *testing.T) {
+	type input struct {
+		At    time.Time         `json:"at,omitzero"`
+		Small int8              `json:"small,omitempty"`
+		List  []struct{ N int } `json:"list,omitempty"`
+		Level level             `json:"level,omitempty"`
+	}
+	eras(t, func(t *testing.T, era harness.Era) {
+		s := serve(t, era, func(s *mcp.Server) {
+			mcp.AddTool(s, &mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+				return said("fine"), nil, nil
+			})
+		}, mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+		for args, want := range map[string]string{
+			`{}`:                      "fine",
+			`{"at":"tomorrow"}`:       "Validation Error: Argument 'at' expected a date or time such as '2026-07-28T15:04:05Z', but received 'tomorrow'.",
+			`{"small":300}`:           "Validation Error: Argument 'small' expected an integer from -128 to 127, but received 300.",
+			`{"small":"x"}`:           "Validation Error: Argument 'small' expected an integer, but received 'x'.",
+			`{"list":[{},{"N":"x"}]}`: "Validation Error: Argument 'list[1].N' expected an integer, but received 'x'.",
+			`{"list":7}`:              "Validation Error: Argument 'list' expected an array, but received 7.",
+			`{"level":7}`:             "Validation Error: Argument 'level' expected a string, but received 7.",
+		} {
+			require.Equal(t, want, call(t, s, "it", args).Text(), args)
+		}
+		// The type's own error, of which nobody knows where it comes from.
+		require.Equal(t, fault.KindInternal, call(t, s, "it", `{"level":"low"}`).Fault().Kind())
+		require.NotContains(t, s.Sent(), harness.Canary)
+	})
+}

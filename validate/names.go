@@ -1,0 +1,127 @@
+package validate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/near"
+	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// suggest adds the names that were probably meant to the failure of a call whose
+// tool, prompt or resource does not exist. The code and what stands in the data
+// stay as they are.
+func (r *room) suggest(ctx context.Context, call *middleware.Call, f *middleware.Failure) {
+	wire, what := f.Wire(), unknown(call, f.Wire())
+	if what == "" {
+		return
+	}
+	name := middleware.Target(call.Request())
+	matches := near.Matches(name, guarded(func() []string { return r.names(ctx, call) }))
+	told := fault.FromData(fault.Data{
+		Type: fault.KindNotFound, Message: wire.Message, ResourceType: what, Identifier: name, SimilarMatches: matches,
+	}).ScrubbedBy(scrub.Credentials) // what the caller sent; the other names are listed
+	switch {
+	case what == "tool" && r.UnknownToolAsToolError:
+		if len(matches) == 0 {
+			told = told.Suggest("Call one of the tools that this server lists.")
+		}
+		call.Explain(f, middleware.Explanation{Fault: told})
+	case len(matches) > 0:
+		call.Explain(f, middleware.Explanation{Wire: withData(wire, told)})
+	}
+}
+
+// unknown tells what does not exist, by the errors of the SDK: "tool", "prompt" or
+// "resource", and "" for any other error.
+func unknown(call *middleware.Call, wire *jsonrpc.Error) string {
+	if wire == nil {
+		return ""
+	}
+	name := middleware.Target(call.Request())
+	invalid := wire.Code == jsonrpc.CodeInvalidParams
+	switch call.Method() {
+	case middleware.MethodCallTool:
+		if invalid && wire.Message == fmt.Sprintf("unknown tool %q", name) {
+			return "tool"
+		}
+	case middleware.MethodGetPrompt:
+		if invalid && wire.Message == fmt.Sprintf("unknown prompt %q", name) {
+			return "prompt"
+		}
+	case middleware.MethodReadResource:
+		const older = -32002 // until go-sdk v1.7, and with its compatibility setting
+		if (invalid || wire.Code == older) && wire.Message == "Resource not found" {
+			return "resource"
+		}
+	}
+	return ""
+}
+
+// withData returns the protocol error with the suggestion in its message, and with
+// the machine form added to its data.
+func withData(wire *jsonrpc.Error, told *fault.Error) *jsonrpc.Error {
+	data := map[string]any{}
+	own := map[string]any{}
+	raw, err := json.Marshal(told)
+	if err != nil || json.Unmarshal(raw, &data) != nil {
+		return wire // cannot be: a fault holds only what JSON can hold
+	}
+	if len(wire.Data) > 0 && json.Unmarshal(wire.Data, &own) == nil {
+		maps.Copy(data, own)
+	} else if told.Data().ResourceType == "resource" {
+		data["uri"] = told.Data().Identifier // the SDK writes no JSON of some addresses
+	}
+	raw, err = json.Marshal(data)
+	if err != nil {
+		return wire
+	}
+	text, label := told.Text(), told.Kind().Label()+": "
+	return &jsonrpc.Error{Code: wire.Code, Message: text[len(label):], Data: raw}
+}
+
+// names returns the names that the caller may know, none when that is not sure.
+func (r *room) names(ctx context.Context, call *middleware.Call) []string {
+	switch {
+	case r.HideNames:
+		return nil
+	case r.Names != nil:
+		return r.Names(ctx, call.Method())
+	case !call.Outermost():
+		return nil
+	}
+	switch call.Method() {
+	case middleware.MethodCallTool:
+		return listed(call.Tools(), func(t *mcp.Tool) string { return t.Name })
+	case middleware.MethodGetPrompt:
+		return listed(call.Prompts(), func(p *mcp.Prompt) string { return p.Name })
+	default:
+		resources := listed(call.Resources(), func(r *mcp.Resource) string { return r.URI })
+		return append(resources, listed(call.ResourceTemplates(), func(t *mcp.ResourceTemplate) string { return t.URITemplate })...)
+	}
+}
+
+// maxNames bounds the names that are looked at.
+const maxNames = 4096
+
+// listed collects the names of a list, none when it cannot be had whole.
+func listed[T any](items iter.Seq2[T, error], name func(T) string) []string {
+	var names []string
+	for item, err := range items {
+		if err != nil {
+			return nil
+		}
+		if names = append(names, name(item)); len(names) == maxNames {
+			break
+		}
+	}
+	return names
+}

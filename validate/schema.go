@@ -1,0 +1,190 @@
+package validate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// An inputSchema is the input schema of a tool, or what stands for the arguments of a
+// prompt. It is compiled when it is first needed, by whoever needs it first.
+type inputSchema struct {
+	text []byte // JSON
+
+	once     sync.Once
+	compiled *explain.Schema // nil when there is no way to compile it
+	err      error
+
+	parsedOnce sync.Once
+	parsed     map[string]any
+}
+
+func (s *inputSchema) compile() (*explain.Schema, error) {
+	s.once.Do(func() {
+		s.err = errors.New("the compiler panicked")
+		s.compiled, s.err = explain.Compile(json.RawMessage(s.text))
+	})
+	return s.compiled, s.err
+}
+
+// explain returns what is wrong with the arguments, nil when nothing is or when
+// nobody can say.
+func (s *inputSchema) explain(args []byte, opts explain.Options) *explain.Report {
+	compiled, err := s.compile()
+	if err != nil {
+		return nil
+	}
+	return compiled.Explain(args, opts)
+}
+
+// defaults returns the arguments with the defaults of the schema filled in.
+func (s *inputSchema) defaults(args []byte) ([]byte, error) {
+	compiled, err := s.compile()
+	if err != nil {
+		return nil, err
+	}
+	return compiled.Defaults(args)
+}
+
+// tree returns the schema as a tree, nil when it is no object.
+func (s *inputSchema) tree() map[string]any {
+	if s == nil {
+		return nil
+	}
+	s.parsedOnce.Do(func() {
+		if json.Unmarshal(s.text, &s.parsed) != nil {
+			s.parsed = nil
+		}
+	})
+	return s.parsed
+}
+
+// maxSchemas bounds the schemas that are kept, of all servers together.
+const maxSchemas = 256
+
+// schemas keeps compiled schemas, so that each is compiled once. They are known by
+// what stands in them: a tool that gets another schema gets another entry.
+type schemas struct {
+	mu        sync.Mutex
+	byPointer map[*jsonschema.Schema]*inputSchema // the SDK never changes one that it serves
+	byHash    map[[sha256.Size]byte]*inputSchema
+}
+
+// get returns the entry for a schema as a tool lists it, nil for one that is no
+// JSON.
+func (c *schemas) get(listed any) *inputSchema {
+	pointer, _ := listed.(*jsonschema.Schema)
+	if pointer != nil {
+		c.mu.Lock()
+		s := c.byPointer[pointer]
+		c.mu.Unlock()
+		if s != nil {
+			return s
+		}
+	}
+	text, err := json.Marshal(listed)
+	if err != nil || string(text) == "null" {
+		return nil
+	}
+	hash := sha256.Sum256(text)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byHash == nil {
+		c.byPointer, c.byHash = map[*jsonschema.Schema]*inputSchema{}, map[[sha256.Size]byte]*inputSchema{}
+	}
+	s := c.byHash[hash]
+	if s == nil {
+		s = &inputSchema{text: text}
+		makeRoom(c.byHash)
+		c.byHash[hash] = s
+	}
+	if pointer != nil {
+		makeRoom(c.byPointer)
+		c.byPointer[pointer] = s
+	}
+	return s
+}
+
+// makeRoom forgets any one entry of a map that is full.
+func makeRoom[K comparable](m map[K]*inputSchema) {
+	if len(m) < maxSchemas {
+		return
+	}
+	for k := range m {
+		delete(m, k)
+		return
+	}
+}
+
+// lookups asks for the definition of a tool once for all the calls that fail at the
+// same time in one session.
+type lookups struct {
+	mu      sync.Mutex
+	running map[lookupKey]*lookup
+}
+
+// A lookupKey is what a definition may depend on: who asks, and for what.
+type lookupKey struct {
+	session mcp.Session
+	tool    string
+}
+
+type lookup struct {
+	done chan struct{}
+	tool *mcp.Tool
+	err  error
+}
+
+// tool returns the definition of the tool that is called.
+func (l *lookups) tool(ctx context.Context, call *middleware.Call, next mcp.MethodHandler) (*mcp.Tool, error) {
+	req := call.Request()
+	key := lookupKey{req.GetSession(), middleware.Target(req)}
+	l.mu.Lock()
+	other := l.running[key]
+	if other == nil {
+		mine := &lookup{done: make(chan struct{}), err: errors.New("validate: the lookup of a tool panicked")}
+		if l.running == nil {
+			l.running = map[lookupKey]*lookup{}
+		}
+		l.running[key] = mine
+		l.mu.Unlock()
+		defer func() {
+			l.mu.Lock()
+			delete(l.running, key)
+			l.mu.Unlock()
+			close(mine.done)
+		}()
+		mine.tool, mine.err = call.Tool(next)
+		return mine.tool, mine.err
+	}
+	l.mu.Unlock()
+	select {
+	case <-other.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if errors.Is(other.err, context.Canceled) || errors.Is(other.err, context.DeadlineExceeded) {
+		return call.Tool(next) // who asked has given up; this call has not
+	}
+	return other.tool, other.err
+}
+
+// schemaOf returns the input schema of the tool that is called, nil when the server
+// does not say, as a single wrapped handler cannot.
+func (r *room) schemaOf(ctx context.Context, call *middleware.Call, next mcp.MethodHandler) *inputSchema {
+	return guarded(func() *inputSchema {
+		tool, err := r.lookups.tool(ctx, call, next)
+		if err != nil {
+			return nil
+		}
+		return r.schemas.get(tool.InputSchema)
+	})
+}

@@ -1,0 +1,153 @@
+package validate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+func TestSchemasAreKept(t *testing.T) {
+	var c schemas
+	pointer := &jsonschema.Schema{Type: "object", Title: "a"}
+	first := c.get(pointer)
+	require.Same(t, first, c.get(pointer))
+	require.Same(t, c.get(pointer), c.get(&jsonschema.Schema{Type: "object", Title: "a"}), "the same text")
+	require.Same(t, c.get(map[string]any{"a": 1, "b": 2}), c.get(json.RawMessage(`{"a":1,"b":2}`)))
+	raw := map[string]any{"type": "object"}
+	before := c.get(raw)
+	raw["type"] = "string"
+	require.NotSame(t, before, c.get(raw), "it was changed")
+	for _, none := range []any{nil, (*jsonschema.Schema)(nil), json.RawMessage(`{`), func() {}} {
+		require.Nil(t, c.get(none))
+	}
+}
+
+func TestSchemasAreCompiledOnce(t *testing.T) {
+	var c schemas
+	s := c.get(json.RawMessage(`{"type":"object"}`))
+	first, err := s.compile()
+	require.NoError(t, err)
+	var calls sync.WaitGroup
+	for range 20 {
+		calls.Go(func() {
+			if again, _ := s.compile(); again != first {
+				t.Error("compiled again")
+			}
+		})
+	}
+	calls.Wait()
+	_, err = c.get(json.RawMessage(`{"type":"nonsense"}`)).compile()
+	require.Error(t, err)
+}
+
+func TestSchemasAreBounded(t *testing.T) {
+	var c schemas
+	for i := range 4 * maxSchemas {
+		require.NotNil(t, c.get(&jsonschema.Schema{Type: "object", Title: fmt.Sprint(i)}))
+	}
+	require.Len(t, c.byPointer, maxSchemas)
+	require.Len(t, c.byHash, maxSchemas)
+}
+
+// TestFlood: of the calls that fail at the same time in one session, one asks for
+// the definition, and nothing of it is kept.
+func TestFlood(t *testing.T) {
+	const flood = 50
+	var refused, lists atomic.Int32
+	all := make(chan struct{}) // closed when every call has been refused
+	inner := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			switch method {
+			case "tools/call":
+				if refused.Add(1) == flood {
+					close(all)
+				}
+			case "tools/list":
+				lists.Add(1)
+				<-all
+			}
+			return res, err
+		}
+	}
+	s := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
+	mcp.AddTool(s, &mcp.Tool{Name: "it"}, func(context.Context, *mcp.CallToolRequest, struct{ N int }) (*mcp.CallToolResult, any, error) {
+		return nil, nil, nil
+	})
+	var r *room
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		r = newRoom("test", nil)
+		return middleware.Wrap(r.call)(inner(next))
+	})
+	here, there := mcp.NewInMemoryTransports()
+	_, err := s.Connect(t.Context(), here, nil)
+	require.NoError(t, err)
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), there, nil)
+	require.NoError(t, err)
+	defer client.Close()
+	var calls sync.WaitGroup
+	for range flood {
+		calls.Go(func() {
+			res, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "it", Arguments: map[string]any{"N": "x"}})
+			if err != nil || res.Content[0].(*mcp.TextContent).Text != "Validation Error: Argument 'N' expected an integer, but received 'x'." {
+				t.Errorf("%v %v", res, err)
+			}
+		})
+	}
+	calls.Wait()
+	// A call may have been refused, and not be waiting yet, when the first list was
+	// answered: it asks again.
+	require.Less(t, int(lists.Load()), flood/2)
+	require.Empty(t, r.lookups.running)
+	require.Len(t, r.schemas.byHash, 1)
+}
+
+// TestWhoAskedGaveUp: a call does not fail because another one, whose lookup it
+// shares, was cancelled.
+func TestWhoAskedGaveUp(t *testing.T) {
+	var lists atomic.Int32
+	asked := make(chan struct{})
+	inner := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "tools/list" && lists.Add(1) == 1 {
+				close(asked)
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return next(ctx, method, req)
+		}
+	}
+	s := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
+	mcp.AddTool(s, &mcp.Tool{Name: "it"}, func(context.Context, *mcp.CallToolRequest, struct{ N int }) (*mcp.CallToolResult, any, error) {
+		return nil, nil, nil
+	})
+	s.AddReceivingMiddleware(New(nil), inner)
+	here, there := mcp.NewInMemoryTransports()
+	_, err := s.Connect(t.Context(), here, nil)
+	require.NoError(t, err)
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), there, nil)
+	require.NoError(t, err)
+	defer client.Close()
+	params := &mcp.CallToolParams{Name: "it", Arguments: map[string]any{"N": "x"}}
+	first, giveUp := context.WithCancel(t.Context())
+	var calls sync.WaitGroup
+	calls.Go(func() { _, _ = client.CallTool(first, params) })
+	<-asked
+	calls.Go(func() {
+		res, err := client.CallTool(t.Context(), params)
+		if err != nil || res.Content[0].(*mcp.TextContent).Text != "Validation Error: Argument 'N' expected an integer, but received 'x'." {
+			t.Errorf("%v %v", res, err)
+		}
+	})
+	giveUp()
+	calls.Wait()
+}

@@ -1,0 +1,104 @@
+package validate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// Tool wraps the handler of a raw tool, whose arguments the SDK does not check. It
+// checks them against the schema before the handler runs, fills in the defaults of
+// the schema, as the SDK does for typed tools, and answers wrong ones as [New] does:
+//
+//	server.AddTool(tool, validate.Tool(tool.InputSchema, handler))
+//
+// The schema is anything that encodes to a JSON Schema, such as what stands in
+// [mcp.Tool]: a map, a json.RawMessage, a *jsonschema.Schema. The handler gets a
+// request of its own; without arguments it gets an empty object. What the options of a
+// middleware of this package say that stands outside holds for this tool too.
+//
+// Tool panics when the schema cannot be compiled or when h is nil.
+func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
+	if h == nil {
+		panic("validate.Tool: h is nil; give the tool's handler")
+	}
+	r := newRoom("validate.Tool", nil)
+	s := r.schemas.get(schema)
+	if s == nil {
+		panic(fmt.Sprintf("validate.Tool: schema is a %T that is no JSON Schema; give the tool's InputSchema", schema))
+	}
+	if _, err := s.compile(); err != nil {
+		panic("validate.Tool: schema cannot be used: " + err.Error())
+	}
+	return middleware.Tool(h, middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		checked, report := r.check(s, req)
+		if report != nil {
+			e := r.fault(report)
+			err := &refused{error: e, again: func(args []byte, opts explain.Options) *explain.Report {
+				return guarded(func() *explain.Report { return s.explain(args, opts) })
+			}}
+			r.tell(call, call.Failure(nil, err), e)
+			return nil, err
+		}
+		res, err := next(ctx, call.Method(), checked)
+		if f := call.Failure(res, err); f != nil {
+			if e := r.handlerFault(f, arguments(checked), func() *inputSchema { return s }); e != nil {
+				r.tell(call, f, e)
+			}
+		}
+		return res, err
+	}))
+}
+
+// check returns the request with the defaults filled in, or what is wrong with its
+// arguments.
+func (r *room) check(s *inputSchema, req mcp.Request) (mcp.Request, *explain.Report) {
+	call, ok := req.(*mcp.CallToolRequest)
+	if !ok || call == nil || call.Params == nil {
+		return req, nil
+	}
+	args := call.Params.Arguments
+	filled := []byte("{}")
+	if len(args) > 0 && string(args) != "null" { // as the SDK takes it for typed tools
+		filled = args
+	}
+	filled, err := s.defaults(filled)
+	if err != nil {
+		filled = args // no object, and no JSON perhaps: that is said below
+	}
+	if report := s.explain(filled, r.explain); report != nil {
+		if own := s.explain(args, r.explain); own != nil {
+			return nil, own // about the arguments as they came
+		}
+		return nil, report
+	}
+	return withArguments(req, filled), nil
+}
+
+// refused is the error of arguments that Tool refused. It is a fault, which a
+// middleware outside can have made anew with its own options.
+type refused struct {
+	error
+	again func(args []byte, opts explain.Options) *explain.Report
+}
+
+func (e *refused) Unwrap() error { return e.error }
+
+// refusedByTool returns how to have a refusal of Tool explained again, nil for any
+// other error.
+func refusedByTool(err error) func(args []byte, opts explain.Options) *explain.Report {
+	return guarded(func() (again func([]byte, explain.Options) *explain.Report) {
+		visit(err, func(err error) bool {
+			e, ok := err.(*refused)
+			if ok {
+				again = e.again
+			}
+			return ok
+		})
+		return again
+	})
+}

@@ -1,0 +1,566 @@
+package validate_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/mask"
+	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/validate"
+)
+
+const fiveText = "Validation Error: Argument 'items[0].quantity' expected an integer, but received 'five'."
+
+// TestTypedAndRaw proves that a caller reads the same of the same mistake, whoever
+// found it.
+func TestTypedAndRaw(t *testing.T) {
+	eras(t, func(t *testing.T, era harness.Era) {
+		for _, c := range []struct {
+			name, args string
+			want       []string
+			fields     []string
+		}{
+			{"one", `{"color":"red","items":[{"sku":"a","quantity":"five"}]}`, []string{fiveText}, []string{"items[0].quantity"}},
+			{"several", `{"color":5,"items":[{"sku":"a"}],"note":true}`, []string{
+				"Validation Error: 3 arguments are wrong.", "'items[0].quantity' is required", "'color' expected a string, but received 5", "'note' expected a string, but received true",
+			}, []string{"items[0].quantity", "color", "note"}},
+			{"misspelled", `{"colour":"red"}`, []string{"Validation Error: Argument 'colour' is unknown, and 'color' is missing. Did you mean 'color'?"}, []string{"colour"}},
+			{"list", `[1]`, []string{"Validation Error: The arguments must be an object with 'color', but were a list."}, []string{""}},
+			{"text", `"{\"color\":\"red\"}"`, []string{"Send the object itself, not a string"}, []string{""}},
+			{"number", `7`, []string{"The arguments must be an object with 'color', but were 7"}, []string{""}},
+			{"absent", ``, []string{"'color' is required"}, []string{"color"}},
+			{"empty", `{}`, []string{"'color' is required"}, []string{"color"}},
+			{"null", `null`, []string{"Validation Error: "}, nil},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				log := harness.NewLog(slog.LevelInfo)
+				s := serve(t, era, orders, mcpchain.Standard(&mcpchain.Options{Logger: log.Logger()}))
+				var texts []string
+				for _, tool := range []string{"typed", "raw"} {
+					got := call(t, s, tool, c.args)
+					require.NoError(t, got.Err)
+					require.True(t, got.Tool().IsError)
+					require.Len(t, got.Tool().Content, 1)
+					for _, want := range c.want {
+						require.Contains(t, got.Text(), want)
+					}
+					texts = append(texts, got.Text())
+					d := got.Fault().Data()
+					require.Equal(t, fault.KindValidation, d.Type)
+					require.NotEmpty(t, d.ReferenceID)
+					require.NotContains(t, got.Text(), "Reference", "it was made for the caller")
+					require.NotContains(t, s.Sent(), "validating", "the SDK's text is not for a caller")
+					for _, field := range c.fields {
+						require.Contains(t, fields(d), field)
+					}
+				}
+				require.Equal(t, texts[0], texts[1])
+				records := log.Records()
+				require.Len(t, records, 2)
+				for _, record := range records {
+					require.Equal(t, "INFO", record["level"])
+					require.Equal(t, "validation", record["outcome"])
+				}
+				require.Contains(t, records[0]["error"], `validating "arguments": `, "the log has what the SDK said")
+			})
+		}
+	})
+}
+
+func fields(d fault.Data) []string {
+	var names []string
+	for _, v := range d.Violations {
+		names = append(names, v.Field)
+	}
+	return names
+}
+
+// TestMachineForm shows what a program gets.
+func TestMachineForm(t *testing.T) {
+	s := serve(t, harness.Current, orders, validate.New(nil))
+	got := call(t, s, "typed", `{"color":"red","items":[{"sku":"a","quantity":"five"}],"passwort":"x","password":5}`)
+	machine, err := json.Marshal(got.Tool().Meta[middleware.MetaKey])
+	require.NoError(t, err)
+	var d fault.Data
+	require.NoError(t, json.Unmarshal(machine, &d))
+	require.Len(t, d.Violations, 3)
+	byField := map[string]fault.Violation{}
+	for _, v := range d.Violations {
+		byField[v.Field] = v
+	}
+	require.Equal(t, fault.Violation{
+		Field: "items[0].quantity", Pointer: "/items/0/quantity", Rule: "type", Expected: "an integer", Received: "five",
+	}, byField["items[0].quantity"])
+	require.Nil(t, byField["password"].Received, "a secret's name")
+	require.Equal(t, "additionalProperties", byField["passwort"].Rule)
+}
+
+// TestSuccess proves that nothing happens to a call that succeeds, and that nothing
+// is asked for.
+func TestSuccess(t *testing.T) {
+	eras(t, func(t *testing.T, era harness.Era) {
+		var asked []string
+		spy := func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method != "notifications/initialized" {
+					asked = append(asked, method)
+				}
+				return next(ctx, method, req)
+			}
+		}
+		s := serve(t, era, orders, validate.New(nil), spy)
+		asked = nil
+		for _, tool := range []string{"typed", "raw"} {
+			require.JSONEq(t, `{"color":"red"}`, call(t, s, tool, `{"color":"red"}`).Text())
+		}
+		require.Equal(t, []string{"tools/call", "tools/call"}, asked)
+	})
+}
+
+// TestNothingOfTheSDK runs everything that cannot be explained: the caller reads a
+// generic text, with a mask and without.
+func TestNothingOfTheSDK(t *testing.T) {
+	imitation := errors.New(`validating "arguments": ` + harness.Canary)
+	for name, inner := range map[string]mcp.Middleware{
+		"not listed": replace("tools/list", func(mcp.Result, error) (mcp.Result, error) { return &mcp.ListToolsResult{}, nil }),
+		"no list":    replace("tools/list", func(mcp.Result, error) (mcp.Result, error) { return nil, errors.New(harness.Canary) }),
+		"nil list":   replace("tools/list", func(mcp.Result, error) (mcp.Result, error) { return nil, nil }),
+		"panic":      replace("tools/list", func(mcp.Result, error) (mcp.Result, error) { panic(harness.Canary) }),
+		"schema that is none": replace("tools/list", func(mcp.Result, error) (mcp.Result, error) {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "typed", InputSchema: json.RawMessage(`{"type":"` + harness.Canary + `"}`)}}}, nil
+		}),
+		"schema that is no JSON": replace("tools/list", func(mcp.Result, error) (mcp.Result, error) {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "typed", InputSchema: json.RawMessage(`{` + harness.Canary)}}}, nil
+		}),
+		"schema that is elsewhere": replace("tools/list", func(mcp.Result, error) (mcp.Result, error) {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "typed", InputSchema: json.RawMessage(`{"$ref":"file:///etc/passwd"}`)}}}, nil
+		}),
+		"schema that allows it": replace("tools/list", func(mcp.Result, error) (mcp.Result, error) {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "typed", InputSchema: json.RawMessage(`{"type":"object"}`)}}}, nil
+		}),
+		"imitated": replace("tools/call", func(mcp.Result, error) (mcp.Result, error) {
+			var res mcp.CallToolResult
+			res.SetError(imitation)
+			return &res, nil
+		}),
+	} {
+		for word, outer := range map[string][]mcp.Middleware{"alone": nil, "masked": {mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)})}} {
+			t.Run(name+"/"+word, func(t *testing.T) {
+				s := serve(t, harness.Current, orders, append(outer, validate.New(nil), inner)...)
+				args := `{"color":["` + harness.Canary + `"]}`
+				if name == "imitated" {
+					args = `{"color":"red"}`
+				}
+				got := call(t, s, "typed", args)
+				require.Equal(t, fault.Generic(fault.KindValidation).Text(), got.Text())
+				require.NotContains(t, s.Sent(), harness.Canary)
+			})
+		}
+	}
+}
+
+// replace returns a middleware that answers in the place of the server, from the
+// second call of a method on when that is a list, which clients ask for themselves.
+func replace(method string, answer func(mcp.Result, error) (mcp.Result, error)) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, m string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, m, req)
+			if m == method {
+				return answer(res, err)
+			}
+			return res, err
+		}
+	}
+}
+
+// TestImitatedByARawHandler: only a typed tool's refusal comes in a result.
+func TestImitatedByARawHandler(t *testing.T) {
+	s := serve(t, harness.Current, func(s *mcp.Server) {
+		s.AddTool(&mcp.Tool{Name: "raw", InputSchema: json.RawMessage(orderSchema)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, errors.New(`validating "arguments": ` + harness.Canary)
+		})
+	}, mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)}), validate.New(nil))
+	got := call(t, s, "raw", `{"color":5}`)
+	require.NotContains(t, s.Sent(), harness.Canary)
+	require.NotContains(t, got.Text(), "'color'")
+}
+
+// TestNullArguments: the SDK panics when it fills in the defaults of null.
+func TestNullArguments(t *testing.T) {
+	type input struct {
+		Size int `json:"size,omitempty"`
+	}
+	eras(t, func(t *testing.T, era harness.Era) {
+		var outside, inside []byte
+		note := func(to *[]byte) mcp.Middleware {
+			return func(next mcp.MethodHandler) mcp.MethodHandler {
+				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+					res, err := next(ctx, method, req)
+					if r, ok := req.(*mcp.CallToolRequest); ok {
+						*to = r.Params.Arguments
+					}
+					return res, err
+				}
+			}
+		}
+		s := serve(t, era, func(s *mcp.Server) {
+			mcp.AddTool(s, &mcp.Tool{Name: "it", InputSchema: json.RawMessage(`{"type":"object","properties":{"size":{"type":"integer","default":3}}}`)},
+				func(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, any, error) {
+					return said(fmt.Sprint(in.Size)), nil, nil
+				})
+		}, note(&outside), validate.New(nil), note(&inside))
+		require.Equal(t, "3", call(t, s, "it", `null`).Text())
+		require.Equal(t, "null", string(outside), "the caller's request is not written to")
+		require.Equal(t, "{}", string(inside))
+	})
+}
+
+func TestDefaultsOfRawTools(t *testing.T) {
+	const schema = `{"type":"object","properties":{"size":{"type":"integer","default":3},"name":{"type":"string"}},"required":["name"]}`
+	for name, add := range map[string]func(s *mcp.Server){
+		"Tool": func(s *mcp.Server) {
+			s.AddTool(&mcp.Tool{Name: "it", InputSchema: json.RawMessage(schema)}, validate.Tool(json.RawMessage(schema), echo))
+		},
+		"RawTools": func(s *mcp.Server) { s.AddTool(&mcp.Tool{Name: "it", InputSchema: json.RawMessage(schema)}, echo) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, harness.Current, add, validate.New(&validate.Options{RawTools: true}))
+			require.JSONEq(t, `{"name":"a","size":3}`, call(t, s, "it", `{"name":"a"}`).Text())
+			require.JSONEq(t, `{"name":"a","size":4}`, call(t, s, "it", `{"name":"a","size":4}`).Text())
+			require.Contains(t, call(t, s, "it", `{"name":"a","size":"x"}`).Text(), "Validation Error: Argument 'size' expected an integer, but received 'x'.")
+			require.Contains(t, call(t, s, "it", ``).Text(), "'name' is required")
+		})
+	}
+}
+
+// TestRawTools: every tool is checked, the typed ones twice, and the tools that
+// nobody lists are not.
+func TestRawTools(t *testing.T) {
+	eras(t, func(t *testing.T, era harness.Era) {
+		ran := 0
+		s := serve(t, era, func(s *mcp.Server) {
+			orders(s)
+			s.AddTool(&mcp.Tool{Name: "bare", InputSchema: json.RawMessage(orderSchema)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				ran++
+				return said("ran"), nil
+			})
+		}, mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{RawTools: true}}))
+		want := "Validation Error: Argument 'color' expected a string, but received 5. Send it in quotes: \"5\"."
+		for _, tool := range []string{"bare", "typed", "raw"} {
+			require.Equal(t, want, call(t, s, tool, `{"color":5}`).Text(), tool)
+		}
+		require.Zero(t, ran)
+		require.Equal(t, "ran", call(t, s, "bare", `{"color":"red"}`).Text())
+		require.Contains(t, call(t, s, "none", `{"color":5}`).Text(), "unknown tool")
+	})
+}
+
+// TestToolAlone: without any middleware the answer is the same.
+func TestToolAlone(t *testing.T) {
+	eras(t, func(t *testing.T, era harness.Era) {
+		s := serve(t, era, orders)
+		got := call(t, s, "raw", `{"color":"red","items":[{"sku":"a","quantity":"five"}]}`)
+		require.Equal(t, fiveText, got.Text())
+		require.True(t, got.Tool().IsError)
+		require.Equal(t, fault.KindValidation, got.Fault().Kind())
+		require.JSONEq(t, `{"color":"red"}`, call(t, s, "raw", `{"color":"red"}`).Text())
+	})
+}
+
+func TestProgrammersMistakes(t *testing.T) {
+	for want, f := range map[string]func(){
+		"validate.New: Options.MaxViolations is negative; use 0 for the default of 10":                      func() { validate.New(&validate.Options{MaxViolations: -1}) },
+		"validate.New: Options.MaxBytes is less than 512; use 0 for the default of 3584":                    func() { validate.New(&validate.Options{MaxBytes: 511}) },
+		"validate.Tool: h is nil; give the tool's handler":                                                  func() { validate.Tool(map[string]any{}, nil) },
+		"validate.Tool: schema is a <nil> that is no JSON Schema; give the tool's InputSchema":              func() { validate.Tool(nil, echo) },
+		"validate.Tool: schema is a func() that is no JSON Schema; give the tool's InputSchema":             func() { validate.Tool(func() {}, echo) },
+		"validate.Tool: schema is a json.RawMessage that is no JSON Schema; give the tool's InputSchema":    func() { validate.Tool(json.RawMessage(`{`), echo) },
+		"validate.Tool: schema is a *jsonschema.Schema that is no JSON Schema; give the tool's InputSchema": func() { validate.Tool(nilSchema, echo) },
+	} {
+		require.PanicsWithValue(t, want, f)
+	}
+	require.Panics(t, func() { validate.Tool(map[string]any{"type": "nonsense"}, echo) })
+	options := &validate.Options{}
+	validate.New(options)
+	require.Zero(t, options.MaxViolations, "the caller's is not written to")
+}
+
+func TestProtocolError(t *testing.T) {
+	eras(t, func(t *testing.T, era harness.Era) {
+		s := serve(t, era, orders, mcpchain.Standard(&mcpchain.Options{
+			Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{ProtocolError: true},
+		}))
+		for _, tool := range []string{"typed", "raw"} {
+			got := call(t, s, tool, `{"color":"red","items":[{"sku":"a","quantity":"five"}]}`)
+			wire := got.Protocol()
+			require.NotNil(t, wire, tool)
+			require.EqualValues(t, jsonrpc.CodeInvalidParams, wire.Code)
+			require.Equal(t, fiveText, wire.Message)
+			require.Equal(t, []string{"items[0].quantity"}, fields(got.Fault().Data()))
+			require.NotEmpty(t, got.Fault().Reference())
+		}
+	})
+}
+
+func TestOwnWords(t *testing.T) {
+	var total int
+	s := serve(t, harness.Current, orders, validate.New(&validate.Options{MaxViolations: 2, Format: func(v []fault.Violation, all int) string {
+		total = all
+		switch v[0].Field {
+		case "color":
+			return "Farbe falsch: " + v[0].Message
+		case "note":
+			return ""
+		default:
+			panic(harness.Canary)
+		}
+	}}))
+	require.Equal(t, "Validation Error: Farbe falsch: Argument 'color' expected a string, but received 5.", call(t, s, "typed", `{"color":5}`).Text())
+	require.Equal(t, 1, total)
+	require.Equal(t, "Validation Error: Argument 'note' expected a string, but received 5. Send it in quotes: \"5\".", call(t, s, "raw", `{"color":"red","note":5}`).Text(), "no words of its own")
+	require.Equal(t, fiveText, call(t, s, "typed", `{"color":"red","items":[{"sku":"a","quantity":"five"}]}`).Text(), "a panic")
+	call(t, s, "raw", `{"color":5,"note":5,"items":5}`)
+	require.Equal(t, 3, total)
+	require.NotContains(t, s.Sent(), harness.Canary)
+}
+
+func TestHideReceived(t *testing.T) {
+	s := serve(t, harness.Current, func(s *mcp.Server) {
+		orders(s)
+		failing("checks", func(in struct{ When string }) error { return parseDate(in.When) })(s)
+	}, validate.New(&validate.Options{HideReceived: true}))
+	for tool, args := range map[string]string{
+		"typed": `{"color":"red","items":[{"sku":"a","quantity":"` + harness.Canary + `"}]}`, "raw": `{"color":"red","items":[{"sku":"a","quantity":"` + harness.Canary + `"}]}`,
+		"checks": `{"When":"` + harness.Canary + `"}`,
+	} {
+		require.Contains(t, call(t, s, tool, args).Text(), "expected a", tool)
+	}
+	require.NotContains(t, s.Sent(), harness.Canary)
+}
+
+func TestLimits(t *testing.T) {
+	list := strings.TrimSuffix(strings.Repeat(`{"sku":1,"quantity":"five"},`, 200), ",")
+	args := `{"color":"red","items":[` + list + `]}`
+	for _, o := range []*validate.Options{nil, {MaxViolations: 3}, {MaxViolations: 500, MaxBytes: 100_000}, {MaxBytes: 512}} {
+		s := serve(t, harness.Current, orders, mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Validate: o}))
+		for _, tool := range []string{"typed", "raw"} {
+			from := len(s.Sent())
+			got := call(t, s, tool, args)
+			size := len(s.Sent()) - from
+			shown := len(got.Fault().Data().Violations)
+			require.Contains(t, got.Text(), "Validation Error: 400 arguments are wrong.\n- Argument 'items[0].")
+			require.Contains(t, got.Text(), " more.")
+			switch {
+			case o == nil:
+				require.Less(t, size, 4096)
+				require.Greater(t, shown, 5)
+			case o.MaxViolations == 3:
+				require.Equal(t, 3, shown)
+				require.Contains(t, got.Text(), "and 397 more.")
+			case o.MaxViolations == 500:
+				require.Equal(t, 400, shown)
+			default:
+				require.Less(t, size, 1024)
+				require.GreaterOrEqual(t, shown, 1)
+			}
+		}
+	}
+}
+
+// TestHugeArguments: what comes in does not go out again.
+func TestHugeArguments(t *testing.T) {
+	const megabytes = 5 << 20
+	long := strings.Repeat(harness.Canary, megabytes/len(harness.Canary))
+	s := serve(t, harness.Current, func(s *mcp.Server) {
+		orders(s)
+		failing("checks", func(in struct{ When string }) error { return parseDate(in.When) })(s)
+	}, mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+	for name, args := range map[string]string{
+		"value": `{"color":["` + long + `"]}`, "name": `{"` + long + `":1}`, "password": `{"color":"red","password":["` + long + `"]}`,
+		"many names": `{"a` + strings.Join(strings.Split(long[:1<<20], "o"), `":1,"a`) + `":1}`,
+		"deep":       `{"color":` + strings.Repeat("[", 1500) + strings.Repeat("]", 1500) + `}`,
+		"text":       `"` + long + `"`,
+	} {
+		for _, tool := range []string{"typed", "raw", "checks"} {
+			from := len(s.Sent())
+			got := call(t, s, tool, args)
+			require.NotNil(t, got.Fault(), name)
+			require.Less(t, len(s.Sent())-from, 4096, "%s of %s: %s", name, tool, s.Sent()[from:min(len(s.Sent()), from+6000)])
+		}
+	}
+}
+
+// TestSecretsAreNotShown: values of secrets stay where they came from.
+func TestSecretsAreNotShown(t *testing.T) {
+	const schema = `{"type":"object","properties":{
+		"password":{"type":"string","minLength":50},"api_key":{"type":"integer"},
+		"pin":{"type":"integer","writeOnly":true},"code":{"type":"string","format":"password","maxLength":2},
+		"nested":{"type":"object","properties":{"pin":{"type":"integer","writeOnly":true}}}}}`
+	args := `{"password":"` + harness.Canary + `","api_key":"` + harness.Canary + `","pin":"` + harness.Canary + `","code":"` + harness.Canary + `","nested":{"pin":"` + harness.Canary + `"}}`
+	s := serve(t, harness.Current, func(s *mcp.Server) {
+		s.AddTool(&mcp.Tool{Name: "raw", InputSchema: json.RawMessage(schema)}, validate.Tool(json.RawMessage(schema), echo))
+		mcp.AddTool(s, &mcp.Tool{Name: "typed", InputSchema: json.RawMessage(schema)}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+			return nil, nil, nil
+		})
+		mcp.AddTool(s, &mcp.Tool{Name: "checks", InputSchema: json.RawMessage(`{"type":"object","properties":{"pin":{"type":"string","writeOnly":true},"token":{"type":"string"}}}`)},
+			func(_ context.Context, _ *mcp.CallToolRequest, in struct {
+				Pin   string `json:"pin"`
+				Token string `json:"token"`
+			}) (*mcp.CallToolResult, any, error) {
+				return nil, nil, parseDate(in.Pin + in.Token)
+			})
+	}, validate.New(nil))
+	for _, tool := range []string{"raw", "typed"} {
+		require.Contains(t, call(t, s, tool, args).Text(), "5 arguments are wrong", tool)
+	}
+	for _, name := range []string{"pin", "token"} {
+		require.Contains(t, call(t, s, "checks", `{"`+name+`":"`+harness.Canary+`"}`).Text(), "Argument '"+name+"' expected a date or time such as '2026-07-28'")
+	}
+	require.NotContains(t, s.Sent(), harness.Canary)
+}
+
+// TestSameText: the same mistake is told in the same words.
+func TestSameText(t *testing.T) {
+	s := serve(t, harness.Current, orders, validate.New(nil))
+	args := `{"colour":5,"items":[{"skuu":1,"quantity":"five"},7,null],"note":true,"password":1,"more":1,"less":2}`
+	want := ""
+	for i := range 1000 {
+		got := call(t, s, []string{"typed", "raw"}[i%2], args).Text()
+		if want == "" {
+			want = got
+		}
+		require.Equal(t, want, got)
+	}
+}
+
+// TestPairs proves that the answer is the same whatever else stands in the chain,
+// and where.
+func TestPairs(t *testing.T) {
+	quiet := slog.New(slog.DiscardHandler)
+	v, m := validate.New(nil), mask.New(&mask.Options{Logger: quiet})
+	c, r := correlate.New(&correlate.Options{Logger: quiet}), mcprecover.New(&mcprecover.Options{Logger: quiet})
+	for name, chain := range map[string][]mcp.Middleware{
+		"validate mask": {v, m}, "mask validate": {m, v}, "correlate validate": {c, v}, "validate correlate": {v, c},
+		"recover validate": {r, v}, "validate recover": {v, r}, "twice": {v, validate.New(nil)}, "all": {r, c, m, v, r},
+		"render": {middleware.Render(nil), v},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, harness.Older, orders, chain...)
+			for _, tool := range []string{"typed", "raw"} {
+				require.Equal(t, fiveText, call(t, s, tool, `{"color":"red","items":[{"sku":"a","quantity":"five"}]}`).Text())
+			}
+			require.Equal(t, "unknown tool \"typd\". Did you mean 'typed'?", call(t, s, "typd", ``).Text())
+		})
+	}
+}
+
+// TestInnerMiddlewares: those of the user's see the SDK's own values.
+func TestInnerMiddlewares(t *testing.T) {
+	var outside, inside error
+	look := func(at *error) mcp.Middleware {
+		return harness.Look(func(_ context.Context, res mcp.Result, err error) {
+			if tool, ok := res.(*mcp.CallToolResult); ok && err == nil {
+				err = tool.GetError()
+			}
+			*at = err
+		})
+	}
+	s := serve(t, harness.Current, orders, mcprecover.New(nil), look(&outside), validate.New(nil), look(&inside))
+	require.Contains(t, call(t, s, "typed", `{}`).Text(), "'color' is required")
+	require.ErrorContains(t, outside, `validating "arguments": `)
+	require.Equal(t, outside, inside)
+}
+
+// TestShapes runs a handler's own failures through every shape: nothing of them
+// changes.
+func TestShapes(t *testing.T) {
+	errCanary := errors.New(harness.Canary)
+	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
+		m := mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)})
+		handlers := map[string]harness.Handler{
+			"good": harness.Succeed(), "unknown": harness.Fail(errCanary), "fault": harness.Fail(fault.Denied("read", "it")),
+			"joined": harness.Fail(errors.Join(fault.Invalid("a", 1, "a string"), fault.Invalid("b", 2, "a string"))),
+		}
+		with := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: []mcp.Middleware{m, validate.New(nil)}})
+		without := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: []mcp.Middleware{m}})
+		for name := range handlers {
+			got, want := with.Call(t, name), without.Call(t, name)
+			line := func(text string) string { first, _, _ := strings.Cut(text, "\nReference"); return first }
+			require.Equal(t, line(want.Text()), line(got.Text()), name)
+			require.Equal(t, want.Machine()["type"], got.Machine()["type"], name)
+		}
+		require.Equal(t, "Validation Error: 2 arguments are wrong.\n- Argument 'a' expected a string, but received 1.\n- Argument 'b' expected a string, but received 2.",
+			with.Call(t, "joined").Text())
+	})
+}
+
+// TestOutput: an output that breaks its schema is the server's fault.
+func TestOutput(t *testing.T) {
+	log := harness.NewLog(slog.LevelInfo)
+	s := serve(t, harness.Current, func(s *mcp.Server) {
+		mcp.AddTool(s, &mcp.Tool{Name: "it", OutputSchema: json.RawMessage(`{"type":"object","properties":{"color":{"type":"string","enum":["red"]}},"required":["color"]}`)},
+			func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, order, error) {
+				return nil, order{Color: harness.Canary}, nil
+			})
+	}, mcpchain.Standard(&mcpchain.Options{Logger: log.Logger()}))
+	got := call(t, s, "it", `{}`)
+	require.Equal(t, fault.KindInternal, got.Fault().Kind())
+	require.NotContains(t, s.Sent(), harness.Canary)
+	record := log.Only(t)
+	require.Equal(t, "ERROR", record["level"])
+	require.Contains(t, record["error"], "/properties/color")
+}
+
+// TestLoad adds, changes and removes tools while wrong calls come in.
+func TestLoad(t *testing.T) {
+	harness.NoLeaks(t)
+	s := serve(t, harness.Current, orders, mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+	stop := make(chan struct{})
+	var changing, calls sync.WaitGroup
+	changing.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			schema := json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{"n":{"type":"integer","maximum":%d}},"required":["n"]}`, i))
+			mcp.AddTool(s.Server, &mcp.Tool{Name: "moving", InputSchema: schema}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+				return nil, nil, nil
+			})
+			if i%3 == 0 {
+				s.Server.RemoveTools("moving")
+			}
+		}
+	})
+	for range 8 {
+		calls.Go(func() {
+			for range 50 {
+				got := s.CallTool(t.Context(), "moving", json.RawMessage(`{"n":"x"}`))
+				text := got.Text()
+				if !strings.HasPrefix(text, "unknown tool") && !strings.Contains(text, "'n' expected an integer") && text != fault.Generic(fault.KindValidation).Text() {
+					t.Errorf("%q %v", text, got.Err)
+				}
+			}
+		})
+	}
+	calls.Wait()
+	close(stop)
+	changing.Wait()
+	require.NotContains(t, s.Sent(), "validating")
+}
