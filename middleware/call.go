@@ -41,6 +41,7 @@ type cold struct {
 	settled *Failure    // see Settle
 	panic   *PanicError // the last one that was recovered
 	success Record      // valid when pending is set
+	parts   int         // how many times Part was called
 }
 
 // lock locks the Call and returns what is guarded by it.
@@ -208,6 +209,9 @@ func (c *Call) Below(ctx context.Context, name string, req mcp.Request) *Call {
 // answer is rendered by [Wrap].
 func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
 	if err == nil && !isError(res) {
+		if c.pending.Load() {
+			c.Log(nil, c.ending(res, nil))
+		}
 		return res, nil
 	}
 	return c.finish(res, err)

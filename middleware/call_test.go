@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -165,7 +166,8 @@ func TestIDIsAUUIDv7UnlessToldOtherwise(t *testing.T) {
 
 func TestCallsBelow(t *testing.T) {
 	var made atomic.Int32
-	settings := &middleware.Settings{Records: true, NewID: func() string { return fmt.Sprintf("id-%d", made.Add(1)) }}
+	log := harness.NewLog(slog.LevelDebug)
+	settings := &middleware.Settings{Records: true, Logger: log.Logger(), NewID: func() string { return fmt.Sprintf("id-%d", made.Add(1)) }}
 	inCall(t, func(ctx context.Context, call *middleware.Call) {
 		item := toolRequest("item")
 		below := call.Below(ctx, "3", item)
@@ -188,6 +190,13 @@ func TestCallsBelow(t *testing.T) {
 		res, err = below.Finish(good, nil)
 		require.NoError(t, err)
 		require.Same(t, good, res)
+
+		// What was noted for the end of a part is recorded at its end.
+		require.Empty(t, log.Records())
+		noted := call.Below(ctx, "4", item)
+		noted.LogAtEnd(middleware.Record{Result: good})
+		_, _ = noted.Finish(good, nil)
+		require.Len(t, log.Records(), 1)
 
 		// A part is a call of its own for rooms below.
 		var inside *middleware.Call
