@@ -1,0 +1,60 @@
+package batch_test
+
+import (
+	"context"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/mcpchain/mcpchain/batch"
+)
+
+func BenchmarkRun(b *testing.B) {
+	items := make([]int, 10_000)
+	nothing := func(context.Context, int) (int, error) { return 0, nil }
+	b.Run("nothing", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			batch.Run(b.Context(), items, nothing, &batch.RunOptions[int]{Concurrency: 16})
+		}
+		perItem(b, len(items))
+	})
+	b.Run("nothing, one worker", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			batch.Run(b.Context(), items, nothing, &batch.RunOptions[int]{Concurrency: 1})
+		}
+		perItem(b, len(items))
+	})
+	b.Run("nothing, with a limit", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			batch.Run(b.Context(), items, nothing, &batch.RunOptions[int]{Concurrency: 16, Timeout: time.Minute})
+		}
+		perItem(b, len(items))
+	})
+}
+
+func BenchmarkStream(b *testing.B) {
+	nothing := func(context.Context, int) (int, error) { return 0, nil }
+	b.ReportAllocs()
+	for b.Loop() {
+		batch.Stream(b.Context(), count(10_000), nothing, func(int, batch.Item[int]) bool { return true }, &batch.RunOptions[int]{Concurrency: 16})
+	}
+	perItem(b, 10_000)
+}
+
+func count(n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := range n {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+func perItem(b *testing.B, items int) {
+	b.Helper()
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(items), "ns/item")
+}

@@ -1,0 +1,21 @@
+// Package batch runs one function over many items so that some of them may fail:
+// what succeeded is kept, what failed is told item by item, and what to send again
+// is listed.
+//
+//	func read(ctx context.Context, _ *mcp.CallToolRequest, in args) (*mcp.CallToolResult, batch.Output[File], error) {
+//		return batch.Run(ctx, in.Files, readFile, nil).Output()
+//	}
+//
+// [Run] takes a slice and [RunSeq] a sequence; [Stream] keeps nothing and hands on
+// each outcome as it comes, for lists of any length. A panic, a runtime.Goexit or a
+// stuck call of the function is the failure of its own item only.
+//
+// A failed item is a failure like that of a call: inside a call that passes
+// mcpchain's middlewares it is classified, masked and recorded by the same
+// settings, under the reference of the call followed by "." and the index of the
+// item. Outside of one, errors are told apart by [middleware.Classify], and of an
+// error that nobody knows the result says only that it is an internal one.
+//
+// The answer is a success when anything succeeded, and names what did not; it is an
+// error only when nothing succeeded. See [Result.Output] and [Result.ToolResult].
+package batch

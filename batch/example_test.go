@@ -1,0 +1,106 @@
+package batch_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/batch"
+	"github.com/mcpchain/mcpchain/fault"
+)
+
+var directory = map[string]string{"u1": "Ada", "u2": "Grace"}
+
+func lookUp(_ context.Context, id string) (string, error) {
+	switch name, ok := directory[id]; {
+	case ok:
+		return name, nil
+	case strings.HasPrefix(id, "remote-"):
+		return "", fault.RateLimited("the directory", 30*time.Second)
+	default:
+		return "", fault.NotFound("user", id)
+	}
+}
+
+func ExampleRun() {
+	ids := []string{"u1", "u9", "u2", "remote-7"}
+	res := batch.Run(context.Background(), ids, lookUp, nil)
+	fmt.Println(res.Succeeded, "of", res.Total, res.Values())
+	for item := range res.Failures() {
+		fmt.Println(item.Index, item.Key, item.Err.Kind(), item.Recoverable)
+	}
+	fmt.Println("again:", res.RetryItems(), "after", res.Wait())
+	// Output:
+	// 2 of 4 [Ada Grace]
+	// 1 u9 not_found false
+	// 3 remote-7 rate_limited true
+	// again: [remote-7] after 30s
+}
+
+// A typed tool answers with all that its caller needs, in one line.
+func ExampleResult_Output() {
+	type args struct {
+		IDs []string `json:"ids"`
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "directory", Version: "1.0.0"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "get_users"}, func(ctx context.Context, _ *mcp.CallToolRequest, in args) (*mcp.CallToolResult, batch.Output[string], error) {
+		return batch.Run(ctx, in.IDs, lookUp, &batch.RunOptions[string]{KeyName: "user"}).Output()
+	})
+	// ... server.AddReceivingMiddleware(mcpchain.Standard(nil)) ...
+
+	ctx := context.Background()
+	ours, theirs := mcp.NewInMemoryTransports()
+	if _, err := server.Connect(ctx, theirs, nil); err != nil {
+		panic(err)
+	}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1.0.0"}, nil).Connect(ctx, ours, nil)
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = session.Close() }()
+	res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "get_users", Arguments: args{[]string{"u1", "u9", "u2", "remote-7"}}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(res.IsError)
+	fmt.Println(res.Content[0].(*mcp.TextContent).Text)
+	// Output:
+	// false
+	// 2 of 4 items succeeded, 2 failed.
+	// Suggestion: Remove the item that was not found, or correct its name. One failure is due to a rate limit: send fewer items at a time. Wait 30 s, then send the item in retry_items again.
+	// Failed:
+	// - user 'u9': Not found: user 'u9' does not exist.
+	// - user 'remote-7': Rate limited: the directory accepts no more calls now.
+	// Send again (retry_items): ["remote-7"]
+	// Results:
+	// - user 'u1': "Ada"
+	// - user 'u2': "Grace"
+}
+
+// A stream keeps nothing, however long it is.
+func ExampleStream() {
+	var lines iter.Seq[int] = func(yield func(int) bool) {
+		for i := range 100_000 {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+	sum := 0
+	res := batch.Stream(context.Background(), lines, func(_ context.Context, i int) (int, error) {
+		if i%1000 == 0 {
+			return 0, fault.Unavailable("the index")
+		}
+		return i, nil
+	}, func(_ int, item batch.Item[int]) bool {
+		sum += item.Value
+		return true
+	}, &batch.RunOptions[int]{Concurrency: 16})
+	fmt.Println(res.Total, res.Failed, sum, res.ErrorSummary().ByType)
+	// Output:
+	// 100000 100 4995000000 map[service_unavailable:100]
+}

@@ -1,0 +1,169 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// theItem is what failures of ours call the item; its key stands beside it.
+const theItem = "the item"
+
+// overdueError is the failure of an item that ran into its limit.
+type overdueError struct {
+	error
+	limit time.Duration
+}
+
+func (e *overdueError) Unwrap() error { return e.error }
+
+// A settled error is one that is classified, masked and recorded already: an item that
+// was a call of its own.
+type settled struct {
+	public *fault.Error
+	quote  bool // nobody worded it: the text shows the reference
+}
+
+func (e *settled) Error() string { return e.public.Error() }
+
+func (e *settled) Unwrap() error { return e.public }
+
+// A failer makes of an error of the function what a caller may know of it.
+type failer struct {
+	ctx        context.Context //nolint:containedctx // of the batch's caller; a failer lives as long
+	call       *middleware.Call
+	idempotent bool
+	part       int // of the call: which batch of it this is, from 0
+
+	annotated struct {
+		sync.Once
+		idempotent bool
+	}
+}
+
+// failed classifies, masks and records the failure of an item, as a call of its own
+// below the one that the batch is part of.
+func (f *failer) failed(index int, err error) (public *fault.Error, recoverable bool, m mark) {
+	defer func() {
+		if recover() != nil { // a stranger's code; the item has failed in any case
+			public, recoverable, m = fault.Generic(fault.KindInternal), false, mark{}
+		}
+	}()
+	if s, ok := err.(*settled); ok { //nolint:errorlint // a wrapped one is another error
+		public, m.quote = s.public, s.quote
+	} else {
+		public, m.quote = f.public(index, &err)
+	}
+	g := guide(err, public)
+	m.unsure = g.again && g.effect == fault.EffectUnknown && !f.harmless()
+	if g.again && public.Data().Retry == nil {
+		retry := fault.Retry{ShouldRetry: true, RetryAfterSeconds: g.after.Seconds(), Effect: g.effect}
+		if g.effect == fault.EffectUnknown && !m.unsure {
+			retry.Effect = ""
+		}
+		public = public.WithRetry(retry)
+	}
+	return public, g.again, m
+}
+
+// public lets the call's own settings make the public form, and writes the record that
+// its reference leads to.
+func (f *failer) public(index int, err *error) (_ *fault.Error, quote bool) {
+	if f.call == nil {
+		public := middleware.Classify(*err)
+		if told := overdue(*err, public); told != nil {
+			*err, public = told, told
+		}
+		return public, false
+	}
+	below := f.call.Below(f.ctx, f.name(index), f.call.Request())
+	failure := below.Failure(nil, *err)
+	if told := overdue(*err, failure.Fault()); told != nil {
+		*err = told
+		failure = below.Failure(nil, *err)
+	}
+	if f.call.Recorded() {
+		below.Log(nil, middleware.Record{Err: *err})
+	}
+	public, _ := middleware.FaultOf(below.Finish(nil, *err))
+	if _, own := (*err).(*fault.Error); !own { //nolint:errorlint // a fault has its cause in itself
+		public = public.Because(*err)
+	}
+	return public, !failure.Worded()
+}
+
+// name is what is added to the reference of the call for that of an item.
+func (f *failer) name(index int) string {
+	if f.part == 0 {
+		return strconv.Itoa(index)
+	}
+	return "b" + strconv.Itoa(f.part+1) + "." + strconv.Itoa(index)
+}
+
+// overdue returns the failure of an item that ran into its limit, with the limit; nil
+// when it is not one, or when somebody worded it.
+func overdue(err error, public *fault.Error) *fault.Error {
+	var late *overdueError
+	if !errors.As(err, &late) || public.Message() != fault.Generic(fault.KindTimeout).Message() {
+		return nil
+	}
+	return fault.Timeout(theItem, late.limit).Because(late.error)
+}
+
+// again reports whether an item that failed is tried again, and when.
+func (f *failer) again(err error, attempt int, retry func(error, int) (time.Duration, bool)) (time.Duration, bool) {
+	if retry != nil {
+		return retry(err, attempt)
+	}
+	public := middleware.Classify(err)
+	if f.call != nil { // whose rules may know it
+		public = f.call.Below(f.ctx, "", f.call.Request()).Failure(nil, err).Fault()
+	}
+	g := guide(err, public)
+	if !g.again || g.after > maxWait || g.effect == fault.EffectUnknown && !f.harmless() {
+		return 0, false
+	}
+	return max(g.after, backoff(attempt)), true
+}
+
+// harmless reports whether running an item twice does no harm: the program says so, or
+// the annotations of the tool that is called. They are read when they are needed.
+func (f *failer) harmless() bool {
+	if f.idempotent || f.call == nil || f.call.Method() != middleware.MethodCallTool {
+		return f.idempotent
+	}
+	f.annotated.Do(func() {
+		tool, err := f.call.Tool(nil)
+		if err != nil || tool.Annotations == nil {
+			return
+		}
+		f.annotated.idempotent = tool.Annotations.ReadOnlyHint || tool.Annotations.IdempotentHint
+	})
+	return f.annotated.idempotent
+}
+
+// panicked returns the error for a panic of an item. It is called by the deferred
+// function that recovered.
+func (f *failer) panicked(p any) error { return middleware.NewPanicError(p, 2) }
+
+// remember keeps the stack of a panic that goes on, for the recovery of the call.
+func (f *failer) remember(p any) {
+	if f.call != nil {
+		_ = f.call.Recovered(p, 2)
+	}
+}
+
+// is does what errors.Is does, for a stranger's error, whose methods may panic.
+func is(err, target error) (yes bool) {
+	defer func() {
+		if recover() != nil {
+			yes = false
+		}
+	}()
+	return errors.Is(err, target)
+}

@@ -1,0 +1,248 @@
+package batch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// Options configure [New]. The zero value gives no tool a list form.
+type Options struct {
+	// Lists are the list forms, each of one tool.
+	Lists []List
+
+	// Logger gets one record for each list form that cannot be offered. Nil means
+	// [slog.Default] at the time of the record.
+	Logger *slog.Logger
+}
+
+// A List gives a tool that takes one item a sibling that takes a list of them.
+type List struct {
+	Tool  string // the tool that there is: "get_user"
+	Item  string // its argument that is the item: "user_id"
+	As    string // the name of the sibling: "get_users"
+	Items string // its argument that is the list; empty means Item with an "s": "user_ids"
+
+	// Description is what the sibling's listing says. Empty means a sentence in front of
+	// the tool's own.
+	Description string
+
+	// MaxItems is how many items a call may have. Zero means 100.
+	MaxItems int
+
+	// Duplicates says what becomes of an item that is in a list more than once. The zero
+	// value is [ShareDuplicates].
+	Duplicates Duplicates
+
+	// Run says how the items are run, for items that are the JSON of a list's elements;
+	// nil means the defaults of [RunOptions]. Items that are strings are their own keys,
+	// and the KeyName is that of Item unless it says something else. RetryItem is not
+	// used, because what to send again are the elements.
+	Run *RunOptions[json.RawMessage]
+}
+
+// Duplicates says what becomes of an item that is in a list more than once.
+type Duplicates uint8
+
+// What can become of duplicates. Two items are the same when their JSON is, apart from
+// white space.
+const (
+	ShareDuplicates  Duplicates = iota // the item is run once, and has its outcome in each place
+	RunDuplicates                      // each is run
+	RefuseDuplicates                   // the call is wrong
+)
+
+const defaultMaxItems = 100
+
+// New returns a middleware that gives tools a list form:
+//
+//	batch.New(&batch.Options{Lists: []batch.List{
+//		{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"},
+//	}})
+//
+// Where get_user is listed, get_users is listed behind it, with the same arguments but
+// for a list in the place of the item. A call of get_users calls get_user, through
+// everything that stands inside of this middleware, once for each element: a call of
+// its own, below the one that came, with the session and the identity of its caller,
+// so that filters, limits, validation, masking and retries apply to each item. The
+// answers are put together as [Result.ToolResult] does. The caller's progress token
+// gets notifications as [Notify] sends them.
+//
+// The value of an item is the structured content of its answer, else its text, else
+// its content. An item that asks for input has failed: its error says which tool to
+// call for it alone, and holds what it asks for.
+//
+// A tool that a caller may not list has no list form for that caller. That holds for
+// filters that stand inside; one that stands outside has to know the sibling's name.
+// A sibling is not offered, and a call of its name goes on to the server, when the
+// server has a tool of that name itself.
+//
+// Calls of other tools pass at the cost of one look into a map. opts may be nil. New
+// panics when a List lacks a name, or when two have the same As.
+func New(opts *Options) mcp.Middleware {
+	l := &lister{byName: map[string]*form{}, byTool: map[string][]*form{}}
+	if opts != nil {
+		l.logger = opts.Logger
+		for i, list := range opts.Lists {
+			l.add(i, list)
+		}
+		for i, list := range opts.Lists {
+			if l.byName[list.Tool] != nil {
+				panic(fmt.Sprintf("batch.New: Options.Lists[%d].Tool is %s, which is a list form itself; name a tool of the server", i, list.Tool))
+			}
+		}
+	}
+	wrap := middleware.Wrap(l.handle)
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		ours := wrap(next)
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			switch method {
+			case middleware.MethodCallTool:
+				if _, ok := l.byName[middleware.Target(req)]; ok {
+					return ours(ctx, method, req)
+				}
+			case middleware.MethodListTools:
+				if len(l.byTool) > 0 {
+					return ours(ctx, method, req)
+				}
+			}
+			return next(ctx, method, req)
+		}
+	}
+}
+
+// lister is the middleware.
+type lister struct {
+	logger *slog.Logger
+	byName map[string]*form   // by the name of the sibling
+	byTool map[string][]*form // by the name of the tool
+}
+
+// add takes a List. A mistake panics.
+func (l *lister) add(i int, list List) {
+	wrong := func(field, what string) {
+		panic(fmt.Sprintf("batch.New: Options.Lists[%d].%s %s", i, field, what))
+	}
+	switch {
+	case list.Tool == "":
+		wrong("Tool", "is empty; name the tool that takes one item")
+	case list.Item == "":
+		wrong("Item", "is empty; name the argument of "+list.Tool+" that is the item")
+	case list.As == "":
+		wrong("As", "is empty; give the list form of "+list.Tool+" a name")
+	case list.As == list.Tool:
+		wrong("As", "is the name of the tool itself; give the list form another one")
+	case l.byName[list.As] != nil:
+		wrong("As", "is "+list.As+", as that of another list; give each one of its own")
+	case list.MaxItems < 0:
+		wrong("MaxItems", "is negative; give how many items a call may have, or 0 for the default")
+	case list.Duplicates > RefuseDuplicates:
+		wrong("Duplicates", "is none of ShareDuplicates, RunDuplicates and RefuseDuplicates")
+	}
+	if list.Items == "" {
+		list.Items = list.Item + "s"
+	}
+	if list.Items == list.Item {
+		wrong("Items", "is the name of the item itself; give the list another one")
+	}
+	if list.MaxItems == 0 {
+		list.MaxItems = defaultMaxItems
+	}
+	f := &form{List: list, run: elementOptions(list)}
+	resolved("New", &f.run) // a mistake panics now
+	l.byName[list.As] = f
+	l.byTool[list.Tool] = append(l.byTool[list.Tool], f)
+}
+
+func (l *lister) handle(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	if r, ok := req.(*mcp.CallToolRequest); ok {
+		return l.call(ctx, call, r, next)
+	}
+	res, err := next(ctx, call.Method(), req)
+	list, ok := res.(*mcp.ListToolsResult)
+	if err != nil || !ok || list == nil {
+		return res, err
+	}
+	return l.list(ctx, call, req, next, list), nil
+}
+
+// list puts the siblings into one page of a list.
+func (l *lister) list(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler, have *mcp.ListToolsResult) *mcp.ListToolsResult {
+	page := make([]*mcp.Tool, 0, len(have.Tools)+len(l.byName))
+	for _, tool := range have.Tools {
+		page = append(page, tool)
+		if tool == nil {
+			continue
+		}
+		for _, f := range l.byTool[tool.Name] {
+			sibling, err := f.sibling(tool)
+			if err == nil && l.taken(ctx, call, req, next, have, f.As) {
+				err = errTaken
+			}
+			if err != nil {
+				l.refuse(f, err)
+				continue
+			}
+			page = append(page, sibling)
+		}
+	}
+	res := *have
+	res.Tools = page
+	return &res
+}
+
+// taken reports whether the server itself lists a tool with the name. Only where it
+// has several pages they have to be asked for.
+func (l *lister) taken(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler, page *mcp.ListToolsResult, name string) bool {
+	for _, tool := range page.Tools {
+		if tool != nil && tool.Name == name {
+			return true
+		}
+	}
+	r, ok := req.(*mcp.ListToolsRequest)
+	if !ok || page.NextCursor == "" && (r.Params == nil || r.Params.Cursor == "") {
+		return false
+	}
+	_, err := lookUp(ctx, call, next, &mcp.CallToolRequest{
+		Session: r.Session, Extra: r.Extra, Params: &mcp.CallToolParamsRaw{Meta: protocolMeta(req), Name: name},
+	})
+	return err == nil
+}
+
+// lookUp returns the definition of the tool that a request names, as it is listed for
+// the caller by what stands inside.
+func lookUp(ctx context.Context, call *middleware.Call, next mcp.MethodHandler, req *mcp.CallToolRequest) (*mcp.Tool, error) {
+	return call.Below(ctx, "list", req).Tool(next)
+}
+
+// refuse says once, in the log, why a list form is not offered.
+func (l *lister) refuse(f *form, err error) {
+	if !f.refused.CompareAndSwap(false, true) {
+		return
+	}
+	logger := l.logger
+	if logger == nil {
+		logger = slog.Default()
+	}
+	logger.Warn("batch: a list form is not offered", slog.String("tool", f.Tool), slog.String("as", f.As), slog.String("error", err.Error()))
+}
+
+// unknown is the SDK's own answer to a call of a tool that there is not.
+func unknown(name string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
+}
+
+// A form is a List that is ready for use.
+type form struct {
+	List
+	run     RunOptions[element]
+	made    atomic.Pointer[made]
+	refused atomic.Bool
+}

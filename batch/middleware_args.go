@@ -1,0 +1,174 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/mcpchain/mcpchain/fault"
+)
+
+// element is one item of a list.
+type element struct {
+	index int // among those that are run
+	raw   json.RawMessage
+}
+
+func sendElement(e element) any { return e.raw }
+
+// elementOptions are the options of a run of elements.
+func elementOptions(list List) RunOptions[element] {
+	var o RunOptions[json.RawMessage]
+	if list.Run != nil {
+		o = *list.Run
+	}
+	out := RunOptions[element]{
+		Concurrency: o.Concurrency, Timeout: o.Timeout, Budget: o.Budget,
+		MaxFailures: o.MaxFailures, MaxFailureRate: o.MaxFailureRate,
+		Attempts: o.Attempts, Retry: o.Retry, Idempotent: o.Idempotent,
+		KeyName: o.KeyName, Progress: o.Progress, Output: o.Output,
+		RetryItem: sendElement,
+	}
+	if out.KeyName == "" && !reserved[list.Item] {
+		out.KeyName = list.Item
+	}
+	key := o.Key
+	if key == nil {
+		key = ownText
+	}
+	out.Key = func(e element) string { return key(e.raw) }
+	if skip := o.Skip; skip != nil {
+		out.Skip = func(e element) bool { return skip(e.raw) }
+	}
+	return out
+}
+
+// ownText is the key of an item that is a string or a number: itself.
+func ownText(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	if number := json.Number(""); json.Unmarshal(raw, &number) == nil {
+		return number.String()
+	}
+	return ""
+}
+
+// arguments are those of a call but for the item, as the beginning of a JSON object
+// that ends with the name of the item.
+type arguments []byte
+
+func (a arguments) with(item json.RawMessage) json.RawMessage {
+	args := make(json.RawMessage, 0, len(a)+len(item)+1)
+	return append(append(append(args, a...), item...), '}')
+}
+
+// read reads the arguments of a call of the sibling. An error is the caller's.
+func (f *form) read(raw json.RawMessage) ([]element, arguments, error) {
+	var args map[string]json.RawMessage
+	if len(bytes.TrimSpace(raw)) > 0 && json.Unmarshal(raw, &args) != nil {
+		return nil, nil, fault.New(fault.KindValidation, "the arguments are not a JSON object")
+	}
+	if _, ok := args[f.Item]; ok {
+		return nil, nil, fault.Invalid(f.Item, nil, fmt.Sprintf("nothing: put the items into '%s'", f.Items))
+	}
+	expected := fmt.Sprintf("a list of 1 to %d values", f.MaxItems)
+	list, ok := args[f.Items]
+	if !ok {
+		return nil, nil, fault.Invalid(f.Items, nil, expected)
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(list, &items) != nil || items == nil {
+		var received any
+		_ = json.Unmarshal(list, &received) // it is JSON
+		return nil, nil, fault.Invalid(f.Items, received, expected)
+	}
+	if n := len(items); n == 0 || n > f.MaxItems {
+		e := fault.Invalid(f.Items, fmt.Sprintf("%d values", n), expected)
+		if n > f.MaxItems {
+			e = e.Suggest(fmt.Sprintf("Send them in calls of at most %d each.", f.MaxItems))
+		}
+		return nil, nil, e
+	}
+	elements := make([]element, len(items))
+	seen := make(map[string]int, len(items))
+	for i, item := range items {
+		elements[i] = element{index: i, raw: compact(item)}
+		if f.Duplicates != RefuseDuplicates {
+			continue
+		}
+		if first, again := seen[string(elements[i].raw)]; again {
+			return nil, nil, fault.Invalid(fmt.Sprintf("%s[%d]", f.Items, i), scalar(item), fmt.Sprintf("a value that is not in the list already, as number %d", first))
+		}
+		seen[string(elements[i].raw)] = i
+	}
+	delete(args, f.Items)
+	head := bytes.TrimSuffix(encode(args), []byte("}"))
+	if len(args) == 0 {
+		head = []byte("{")
+	} else {
+		head = append(head, ',')
+	}
+	return elements, arguments(append(append(head, encode(f.Item)...), ':')), nil
+}
+
+// compact returns JSON without white space, which is how duplicates are told.
+func compact(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw // cannot be: it was read
+	}
+	return b.Bytes()
+}
+
+// scalar returns a value that a text can show, nil for others.
+func scalar(raw json.RawMessage) any {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return nil
+	}
+	return v
+}
+
+// distinct returns the items that are run, and for each of all items the place of the
+// one that stands for it; nil places are the items' own.
+func (f *form) distinct(elements []element) (run []element, places []int) {
+	if f.Duplicates != ShareDuplicates || len(elements) == 1 {
+		return elements, nil
+	}
+	seen := make(map[string]int, len(elements))
+	places = make([]int, len(elements))
+	run = make([]element, 0, len(elements))
+	for i, e := range elements {
+		place, again := seen[string(e.raw)]
+		if !again {
+			place = len(run)
+			seen[string(e.raw)] = place
+			e.index = place // as Run counts, so that no two references are the same
+			run = append(run, e)
+		}
+		places[i] = place
+	}
+	if len(run) == len(elements) {
+		return elements, nil
+	}
+	return run, places
+}
+
+// spread gives each of all items the outcome of the one that stands for it.
+func spread(r *Result[any], elements []element, places []int) *Result[any] {
+	if places == nil {
+		return r
+	}
+	all := *r
+	all.Total, all.Succeeded, all.Failed, all.Skipped, all.NotRun, all.tally = 0, 0, 0, 0, 0, tally{}
+	all.Items = make([]Item[any], len(elements))
+	for i, place := range places {
+		all.Items[i] = r.Items[place]
+		all.Items[i].Index = i
+		all.add(&all.Items[i])
+	}
+	keep(&all, func(i int) element { return elements[i] }, sendElement)
+	return &all
+}

@@ -1,0 +1,171 @@
+package batch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// call answers a call of a sibling.
+func (l *lister) call(ctx context.Context, call *middleware.Call, req *mcp.CallToolRequest, next mcp.MethodHandler) (mcp.Result, error) {
+	f := l.byName[req.Params.Name]
+	meta := protocolMeta(req)
+	request := func(args json.RawMessage, name string) *mcp.CallToolRequest {
+		return &mcp.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &mcp.CallToolParamsRaw{
+			Meta: maps.Clone(meta), Name: name, Arguments: args,
+		}}
+	}
+	// The server may have a tool of the sibling's name, and may not have the tool, or
+	// not for this caller. Where nobody can list the tools, they are taken to be there.
+	if _, err := lookUp(ctx, call, next, request(nil, f.As)); err == nil {
+		l.refuse(f, errTaken)
+		return next(ctx, call.Method(), req)
+	}
+	switch tool, err := lookUp(ctx, call, next, request(nil, f.Tool)); {
+	case errors.Is(err, middleware.ErrNotListed):
+		return nil, unknown(f.As)
+	case err == nil:
+		if _, err := f.sibling(tool); err != nil {
+			l.refuse(f, err)
+			return nil, unknown(f.As)
+		}
+	}
+	elements, args, err := f.read(req.Params.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	run := func(ctx context.Context, e element) (any, error) {
+		item := request(args.with(e.raw), f.Tool)
+		below := call.Below(ctx, strconv.Itoa(e.index), item)
+		res, err := next(below, middleware.MethodCallTool, item)
+		if failure := below.Failure(res, err); failure != nil {
+			return nil, settle(below, res, err)
+		}
+		value, err := f.value(res, e)
+		if err != nil {
+			return nil, settle(below, nil, err)
+		}
+		_, err = below.Finish(res, nil)
+		return value, err
+	}
+	distinct, places := f.distinct(elements)
+	o := f.run
+	o.Progress = both(Notify(ctx, req), o.Progress)
+	result := Run(ctx, distinct, run, &o)
+	return complete(req, spread(result, elements, places).ToolResult()), nil
+}
+
+// settle makes the failure of an item what a caller may know of it.
+func settle(below *middleware.Call, res mcp.Result, err error) error {
+	failure := below.Failure(res, err)
+	if below.Recorded() {
+		below.Log(nil, middleware.Record{Result: res, Err: err})
+	}
+	public, failed := middleware.FaultOf(below.Finish(res, err))
+	if !failed {
+		public = fault.Generic(fault.KindInternal) // cannot be
+	}
+	return &settled{public: public, quote: !failure.Worded()}
+}
+
+var errNoAnswer = errors.New("batch: the call of an item was answered with neither a result nor an error")
+
+// value returns what the answer of an item is worth: its structured content, else its
+// text, else its content, as JSON.
+func (f *form) value(res mcp.Result, e element) (any, error) {
+	tool, ok := res.(*mcp.CallToolResult)
+	switch {
+	case !ok || tool == nil:
+		return nil, errNoAnswer
+	case tool.InputRequests != nil:
+		return nil, f.needsInput(tool, e)
+	case tool.StructuredContent != nil:
+		return jsonOf(tool.StructuredContent)
+	}
+	if len(tool.Content) == 1 {
+		if text, ok := tool.Content[0].(*mcp.TextContent); ok && text != nil {
+			return text.Text, nil
+		}
+	}
+	return jsonOf(tool.Content)
+}
+
+// jsonOf marshals now, because one item that cannot be sent must not cost the others.
+func jsonOf(v any) (any, error) {
+	raw, err := marshal(v)
+	if err != nil {
+		// The server's fault, and not what the error looks like.
+		return nil, middleware.HideError(fmt.Errorf("batch: the answer of an item is not JSON: %w", err), nil)
+	}
+	return raw, nil
+}
+
+// needsInput is the failure of an item that asks for input, which one answer for many
+// items cannot do.
+func (f *form) needsInput(tool *mcp.CallToolResult, e element) error {
+	var item any
+	if json.Unmarshal(e.raw, &item) != nil {
+		item = string(e.raw) // cannot be: it was read
+	}
+	return fault.New(fault.KindPreconditionFailed, "this item needs more input from the user").
+		With("input_requests", tool.InputRequests).
+		Step("Call it for this item alone", f.Tool, map[string]any{f.Item: item})
+}
+
+// both calls two functions that may be nil.
+func both(a, b func(Progress)) func(Progress) {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	default:
+		return func(p Progress) { a(p); b(p) }
+	}
+}
+
+// protocolMeta is what the call of an item says about its protocol, its client and the
+// trace that it belongs to. A progress token and what else identifies one call are
+// left out: a key that makes a repetition harmless must not be that of all items.
+func protocolMeta(req mcp.Request) mcp.Meta {
+	if safe.Nil(req) || safe.Nil(req.GetParams()) {
+		return nil
+	}
+	meta := maps.Clone(req.GetParams().GetMeta())
+	maps.DeleteFunc(meta, func(key string, _ any) bool {
+		return !strings.HasPrefix(key, "io.modelcontextprotocol/") && key != "traceparent" && key != "tracestate" && key != "baggage"
+	})
+	return meta
+}
+
+// completeResult has the result type that clients of protocol version 2026-07-28 and
+// later require of a result, which only the SDK can set.
+var completeResult = func() mcp.CallToolResult {
+	var res mcp.CallToolResult
+	if err := json.Unmarshal([]byte(`{"content":[],"resultType":"complete"}`), &res); err != nil {
+		panic("batch: the SDK does not read its own results: " + err.Error())
+	}
+	return res
+}()
+
+const version20260728 = "2026-07-28"
+
+// complete returns a result for the protocol version of the request.
+func complete(req *mcp.CallToolRequest, have *mcp.CallToolResult) *mcp.CallToolResult {
+	if req.ProtocolVersion() < version20260728 {
+		return have
+	}
+	res := completeResult
+	res.Meta, res.Content, res.StructuredContent, res.IsError = have.Meta, have.Content, have.StructuredContent, have.IsError
+	return &res
+}

@@ -1,0 +1,251 @@
+package batch_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"reflect"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/batch"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/mask"
+	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
+)
+
+func TestNewMistakes(t *testing.T) {
+	ok := userList
+	for message, lists := range map[string][]batch.List{
+		"batch.New: Options.Lists[0].Tool is empty; name the tool that takes one item":                                {{}},
+		"batch.New: Options.Lists[0].Item is empty; name the argument of a that is the item":                          {{Tool: "a"}},
+		"batch.New: Options.Lists[0].As is empty; give the list form of a a name":                                     {{Tool: "a", Item: "b"}},
+		"batch.New: Options.Lists[0].As is the name of the tool itself; give the list form another one":               {{Tool: "a", Item: "b", As: "a"}},
+		"batch.New: Options.Lists[1].As is get_users, as that of another list; give each one of its own":              {ok, ok},
+		"batch.New: Options.Lists[1].Tool is get_users, which is a list form itself; name a tool of the server":       {ok, {Tool: "get_users", Item: "b", As: "c"}},
+		"batch.New: Options.Lists[0].Items is the name of the item itself; give the list another one":                 {{Tool: "a", Item: "b", As: "c", Items: "b"}},
+		"batch.New: Options.Lists[0].MaxItems is negative; give how many items a call may have, or 0 for the default": {{Tool: "a", Item: "b", As: "c", MaxItems: -1}},
+		"batch.New: Options.Lists[0].Duplicates is none of ShareDuplicates, RunDuplicates and RefuseDuplicates":       {{Tool: "a", Item: "b", As: "c", Duplicates: 9}},
+		"batch.New: RunOptions.Concurrency is negative; give how many items may run at a time, or 0 for the default":  {{Tool: "a", Item: "b", As: "c", Run: &batch.RunOptions[json.RawMessage]{Concurrency: -1}}},
+	} {
+		require.PanicsWithValue(t, message, func() { batch.New(&batch.Options{Lists: lists}) })
+	}
+	// A name that the answer uses itself is no mistake of the tool's.
+	require.NotPanics(t, func() { batch.New(&batch.Options{Lists: []batch.List{{Tool: "a", Item: "index", As: "b"}}}) })
+}
+
+// TestRunOptionsAreCarriedOver fails when RunOptions gets a field that New forgets.
+func TestRunOptionsAreCarriedOver(t *testing.T) {
+	var o batch.RunOptions[json.RawMessage]
+	fields := reflect.ValueOf(&o).Elem()
+	for i := range fields.NumField() {
+		switch f := fields.Field(i); f.Kind() {
+		case reflect.Int, reflect.Int64:
+			f.SetInt(2)
+		case reflect.Float64:
+			f.SetFloat(0.5)
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.String:
+			f.SetString("name")
+		case reflect.Func:
+			f.Set(reflect.MakeFunc(f.Type(), func([]reflect.Value) []reflect.Value {
+				out := make([]reflect.Value, f.Type().NumOut())
+				for i := range out {
+					out[i] = reflect.Zero(f.Type().Out(i))
+				}
+				return out
+			}))
+		case reflect.Struct:
+			o.Output = batch.OutputOptions{Mode: batch.ModeSummary, MaxBytes: 1 << 12, ErrorWhen: batch.ErrorNever}
+		default:
+			t.Fatalf("a field of a new sort: %s", fields.Type().Field(i).Name)
+		}
+	}
+	got := reflect.ValueOf(batch.ElementOptions(batch.List{Run: &o}))
+	for i := range fields.NumField() {
+		name := fields.Type().Field(i).Name
+		require.False(t, got.FieldByName(name).IsZero(), name)
+		if fields.Field(i).Kind() != reflect.Func {
+			require.Equal(t, fields.Field(i).Interface(), got.FieldByName(name).Interface(), name)
+		}
+	}
+}
+
+// TestNewInEveryShape harms nobody, where there is a list to give and where there is not.
+func TestNewInEveryShape(t *testing.T) {
+	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
+		for _, opts := range []*batch.Options{nil, {Lists: []batch.List{userList}}} {
+			got := harness.Call(t, at, harness.Succeed(), mcprecover.New(nil), batch.New(opts))
+			require.Equal(t, "fine", got.Text())
+			got = harness.Call(t, at, harness.Fail(fault.NotFound("a", "b")), mask.New(nil), batch.New(opts))
+			require.Contains(t, got.Text(), "Not found: a 'b' does not exist.")
+		}
+	})
+}
+
+// TestLimitsOfItems are those of the Run options, and what does not end is left behind.
+func TestLimitsOfItems(t *testing.T) {
+	harness.NoLeaks(t)
+	release := make(chan struct{})
+	defer close(release)
+	list := userList
+	list.Run = &batch.RunOptions[json.RawMessage]{Timeout: 20 * time.Millisecond, Concurrency: 2}
+	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+		Middleware: []mcp.Middleware{mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)}), batch.New(&batch.Options{Lists: []batch.List{list}})},
+		More: func(s *mcp.Server) {
+			mcp.AddTool(s, &mcp.Tool{Name: "get_user"}, func(ctx context.Context, _ *mcp.CallToolRequest, in userIn) (*mcp.CallToolResult, userOut, error) {
+				switch in.UserID {
+				case "slow":
+					<-ctx.Done()
+					return nil, userOut{}, ctx.Err()
+				case "stuck":
+					<-release
+				}
+				return nil, userOut{in.UserID}, nil
+			})
+		},
+	})
+	out := outputOf(t, s.CallTool(t.Context(), "get_users", ids("slow", "ann", "stuck", "bob")))
+	require.Equal(t, 2, out.Succeeded)
+	require.Len(t, out.Errors, 2)
+	for _, e := range out.Errors {
+		require.Equal(t, fault.KindTimeout, e.Fault().Kind())
+	}
+}
+
+// TestClientGivesUp in the middle: what runs is told, and the rest is not begun.
+func TestClientGivesUp(t *testing.T) {
+	harness.NoLeaks(t)
+	for _, era := range eras {
+		ctx, cancel := context.WithCancel(t.Context())
+		var begun atomic.Int64
+		var ended atomic.Bool
+		list := userList
+		list.Run = &batch.RunOptions[json.RawMessage]{Concurrency: 2}
+		watch := func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				defer func() { ended.Store(ended.Load() || middleware.Target(req) == "get_users") }()
+				return next(ctx, method, req)
+			}
+		}
+		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
+			Middleware: []mcp.Middleware{watch, batch.New(&batch.Options{Lists: []batch.List{list}})},
+			More: func(s *mcp.Server) {
+				mcp.AddTool(s, &mcp.Tool{Name: "get_user"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ userIn) (*mcp.CallToolResult, userOut, error) {
+					if begun.Add(1) == 2 {
+						cancel()
+					}
+					<-ctx.Done()
+					return nil, userOut{}, ctx.Err()
+				})
+			},
+		})
+		answer := s.CallTool(ctx, "get_users", ids("a", "b", "c", "d", "e"))
+		require.ErrorIs(t, answer.Err, context.Canceled)
+		harness.Eventually(t, ended.Load)
+		require.EqualValues(t, 2, begun.Load())
+	}
+}
+
+// TestInput of items: an older client is asked while the item runs, by the SDK; for a
+// current one the item says what it asks for.
+func TestInput(t *testing.T) {
+	for _, era := range eras {
+		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
+			Client: &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"ok": true}}, nil
+			}},
+			Middleware: []mcp.Middleware{batch.New(&batch.Options{Lists: []batch.List{userList}})},
+			More: func(s *mcp.Server) {
+				mcp.AddTool(s, &mcp.Tool{Name: "get_user"}, func(_ context.Context, req *mcp.CallToolRequest, in userIn) (*mcp.CallToolResult, any, error) {
+					if in.UserID == "shy" && len(req.Params.InputResponses) == 0 {
+						return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"ok": &mcp.ElicitParams{
+							Message: "May I?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"ok":{"type":"boolean"}}}`),
+						}}}, nil, nil
+					}
+					return nil, userOut{in.UserID}, nil
+				})
+			},
+		})
+		out := outputOf(t, s.CallTool(t.Context(), "get_users", ids("ann", "shy")))
+		if era == harness.Older {
+			require.Equal(t, 2, out.Succeeded)
+			continue
+		}
+		require.Equal(t, 1, out.Succeeded)
+		require.Contains(t, fmt.Sprint(out.Errors[0].Fault().Data().Details), "May I?")
+	}
+}
+
+// TestNotificationAtTheEnd of a batch that was stopped.
+func TestNotificationAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent []string
+		_ = batch.Run(t.Context(), make([]int, 100), func(context.Context, int) (int, error) {
+			time.Sleep(10 * time.Millisecond)
+			return 0, fault.Unavailable("it")
+		}, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 5, Progress: batch.NotifyWith(func(p batch.Progress) error {
+			sent = append(sent, p.String())
+			return nil
+		})})
+		require.Equal(t, []string{"1 of 100 items, 1 failed", "5 of 100 items, 5 failed"}, sent)
+	})
+}
+
+// TestToolsAreListedAnew when they change, as the server's own.
+func TestToolsAreListedAnew(t *testing.T) {
+	s := serve(t, harness.Current, userList)
+	for _, want := range []string{"another get_user get_users", "another", "another get_user get_users"} {
+		list, err := s.Client.ListTools(t.Context(), nil)
+		require.NoError(t, err)
+		require.Equal(t, want, toolNames(list.Tools))
+		if want == "another" {
+			require.ErrorContains(t, s.CallTool(t.Context(), "get_users", ids("ann")).Err, `unknown tool "get_users"`)
+			mcp.AddTool(s.Server, &mcp.Tool{Name: "get_user"}, getUser)
+		} else {
+			require.Equal(t, 1, outputOf(t, s.CallTool(t.Context(), "get_users", ids("ann"))).Succeeded)
+			s.Server.RemoveTools("get_user")
+		}
+	}
+}
+
+// BenchmarkNew is what the middleware costs calls of other tools, and a call of a list.
+func BenchmarkNew(b *testing.B) {
+	res := &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"name":"x"}`)}
+	last := func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil }
+	mw := batch.New(&batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "user_id", As: "get_users", MaxItems: 1000}}})
+	mask := mask.New(&mask.Options{Logger: slog.New(slog.NewJSONHandler(io.Discard, nil))})
+	many := make([]int, 1000)
+	for i := range many {
+		many[i] = i
+	}
+	list, err := json.Marshal(map[string]any{"user_ids": many})
+	require.NoError(b, err)
+	for name, c := range map[string]struct {
+		handler mcp.MethodHandler
+		req     *mcp.CallToolRequest
+	}{
+		"without":  {mask(last), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "other"}}},
+		"other":    {mask(mw(last)), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "other"}}},
+		"list1000": {mask(mw(last)), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "get_users", Arguments: list}}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := c.handler(b.Context(), "tools/call", c.req); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,155 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"weak"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+var errTaken = errors.New("batch: the server has a tool of this name itself, which is kept; choose another List.As")
+
+// made is the sibling of one definition of a tool, which must not change after it was
+// added to a server. The definition is not kept alive.
+type made struct {
+	of      weak.Pointer[mcp.Tool]
+	sibling *mcp.Tool
+	err     error
+}
+
+// sibling returns the definition of the list form of a tool.
+func (f *form) sibling(tool *mcp.Tool) (*mcp.Tool, error) {
+	if m := f.made.Load(); m != nil && m.of.Value() == tool {
+		return m.sibling, m.err
+	}
+	m := &made{of: weak.Make(tool)}
+	m.sibling, m.err = f.define(tool)
+	f.made.Store(m)
+	return m.sibling, m.err
+}
+
+func (f *form) define(tool *mcp.Tool) (*mcp.Tool, error) {
+	input, err := f.inputSchema(tool.InputSchema)
+	if err != nil {
+		return nil, err
+	}
+	sibling := *tool
+	sibling.Name, sibling.InputSchema, sibling.OutputSchema = f.As, input, outputSchema()
+	sibling.Meta = maps.Clone(tool.Meta)
+	sibling.Icons = slices.Clone(tool.Icons)
+	if tool.Title != "" {
+		sibling.Title = tool.Title + " (list)"
+	}
+	if tool.Annotations != nil {
+		annotations := *tool.Annotations
+		if annotations.Title != "" {
+			annotations.Title += " (list)"
+		}
+		sibling.Annotations = &annotations
+	}
+	if sibling.Description = f.Description; sibling.Description == "" {
+		sibling.Description = fmt.Sprintf("Does what %s does for each of several '%s', at most %d. "+
+			"The answer says which succeeded, which failed and why, and what to send again.", f.Tool, f.Items, f.MaxItems)
+		if tool.Description != "" {
+			sibling.Description += "\n" + f.Tool + ": " + tool.Description
+		}
+	}
+	return &sibling, nil
+}
+
+// schema is a JSON schema, or a part of it, of which the members are looked at.
+type schema map[string]json.RawMessage
+
+// inputSchema derives the schema of the arguments of the list form. It takes a schema
+// in any form that the SDK does.
+func (f *form) inputSchema(of any) (json.RawMessage, error) {
+	raw, err := marshal(of)
+	if err != nil {
+		return nil, fmt.Errorf("batch: the input schema of %s is not JSON: %w", f.Tool, err)
+	}
+	var root, properties schema
+	if json.Unmarshal(raw, &root) != nil || root == nil || json.Unmarshal(root["properties"], &properties) != nil || properties[f.Item] == nil {
+		return nil, fmt.Errorf("batch: %s has no argument '%s' in its input schema; correct List.Item", f.Tool, f.Item)
+	}
+	if properties[f.Items] != nil {
+		return nil, fmt.Errorf("batch: %s has an argument '%s' already; choose another List.Items", f.Tool, f.Items)
+	}
+	properties[f.Items] = f.listSchema(properties[f.Item])
+	delete(properties, f.Item)
+
+	var required []string
+	if json.Unmarshal(root["required"], &required) != nil {
+		required = nil
+	}
+	required = slices.DeleteFunc(required, func(name string) bool { return name == f.Item })
+	root["required"] = encode(append(required, f.Items))
+	root["properties"] = encode(properties)
+	f.forget(root)
+	// What refers to the item's schema finds it in its new place.
+	was, is := encode(f.Item), encode(f.Items)
+	old, fresh := `"#/properties/`+string(was[1:len(was)-1]), `"#/properties/`+string(is[1:len(is)-1])+"/items"
+	out := bytes.ReplaceAll(encode(root), []byte(old+`"`), []byte(fresh+`"`))
+	return bytes.ReplaceAll(out, []byte(old+"/"), []byte(fresh+"/")), nil
+}
+
+// listSchema is the schema of the list of items.
+func (f *form) listSchema(item json.RawMessage) json.RawMessage {
+	var members schema
+	if json.Unmarshal(item, &members) == nil && members != nil {
+		delete(members, "x-mcp-header") // a header has one value
+		delete(members, "default")
+		item = encode(members)
+	}
+	list := schema{
+		"type": encode("array"), "items": item, "minItems": encode(1), "maxItems": encode(f.MaxItems),
+		"description": encode(fmt.Sprintf("The values of '%s' for %s.", f.Item, f.Tool)),
+	}
+	if f.Duplicates == RefuseDuplicates {
+		list["uniqueItems"] = encode(true)
+	}
+	return encode(list)
+}
+
+// forget removes the rules over several arguments in which the item has a part, and
+// the examples: each item is checked against them in a call of its own.
+func (f *form) forget(root schema) {
+	name := encode(f.Item)
+	for _, group := range [][]string{
+		{"allOf"}, {"anyOf"}, {"oneOf"}, {"not"}, {"if", "then", "else"}, {"dependentRequired"}, {"dependentSchemas"}, {"dependencies"},
+		{"propertyNames"}, {"minProperties"}, {"maxProperties"}, {"examples"}, {"default"},
+	} {
+		for _, key := range group {
+			if bytes.Contains(root[key], name) {
+				for _, key := range group {
+					delete(root, key)
+				}
+			}
+		}
+	}
+}
+
+// encode marshals what cannot fail.
+func encode(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic("batch: " + err.Error()) // cannot be: strings, numbers and raw JSON that was read
+	}
+	return raw
+}
+
+// outputSchema is that of the structured content of an answer, with any value for an
+// item.
+var outputSchema = sync.OnceValue(func() *jsonschema.Schema {
+	s, err := jsonschema.For[Output[any]](nil)
+	if err != nil {
+		panic("batch: " + err.Error()) // cannot be: a test makes it
+	}
+	return s
+})

@@ -1,0 +1,24 @@
+package batch
+
+// NotifyWith returns what Notify does, with another way to send.
+func NotifyWith(send func(Progress) error) func(Progress) { return (&notifier{send: send}).notify }
+
+// ElementOptions returns what New makes of the Run options of a List.
+func ElementOptions(list List) any { return elementOptions(list) }
+
+// ReadArguments returns the arguments of the items of a call of a list form.
+func ReadArguments(list List, raw []byte) ([][]byte, error) {
+	f := &form{List: list}
+	elements, args, err := f.read(raw)
+	if err != nil {
+		return nil, err
+	}
+	all := make([][]byte, len(elements))
+	for i, e := range elements {
+		all[i] = args.with(e.raw)
+	}
+	return all, nil
+}
+
+// InputSchema returns the schema of a list form.
+func InputSchema(list List, of any) ([]byte, error) { return (&form{List: list}).inputSchema(of) }

@@ -1,0 +1,25 @@
+module github.com/mcpchain/mcpchain/internal/bench
+
+go 1.25.0
+
+replace github.com/mcpchain/mcpchain => ../..
+
+require (
+	github.com/mcpchain/mcpchain v0.0.0
+	github.com/sourcegraph/conc v0.3.0
+	golang.org/x/sync v0.20.0
+)
+
+require (
+	github.com/google/jsonschema-go v0.4.3 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/modelcontextprotocol/go-sdk v1.8.0 // indirect
+	github.com/segmentio/asm v1.1.3 // indirect
+	github.com/segmentio/encoding v0.5.4 // indirect
+	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
+	go.uber.org/atomic v1.7.0 // indirect
+	go.uber.org/multierr v1.9.0 // indirect
+	golang.org/x/oauth2 v0.35.0 // indirect
+	golang.org/x/sys v0.41.0 // indirect
+	golang.org/x/time v0.15.0 // indirect
+)
