@@ -18,8 +18,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/deadline"
+	"github.com/mcpchain/mcpchain/degrade"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -45,6 +47,13 @@ type Options struct {
 	// Validate says how wrong arguments and unknown names are explained.
 	Validate *validate.Options
 
+	// Batch gives tools list forms. Nil means that there are none.
+	Batch *batch.Options
+
+	// Degrade puts what [degrade.Run] knows of missing parts into the answers of tools.
+	// Nil means that handlers do it themselves.
+	Degrade *degrade.Options
+
 	// Deadline limits how long calls may take. Nil means that nothing is limited; the
 	// recommended limits are those of &deadline.Options{}. To stop the clock while a
 	// person is asked something, add [deadline.Sending] to the server's sending
@@ -62,7 +71,7 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 
 // Standard returns the recommended chain, outermost first:
 //
-//	recover > correlate > mask > inner... > validate > [deadline] > recover > handler
+//	recover > correlate > mask > [batch] > inner... > validate > [degrade] > [deadline] > recover > handler
 //
 // The outer recovery guards everything, your inner middlewares included; the inner
 // one turns a handler's panic into an error before the others look at it. Answers
@@ -86,33 +95,33 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	recovery := deref(o.Recover)
 	correlation := deref(o.Correlate)
 	masking := deref(o.Mask)
-	for _, logger := range []**slog.Logger{&recovery.Logger, &correlation.Logger, &masking.Logger} {
+	lists := deref(o.Batch)
+	limits := deref(o.Deadline)
+	for _, logger := range []**slog.Logger{&recovery.Logger, &correlation.Logger, &masking.Logger, &lists.Logger, &limits.Logger} {
 		if *logger == nil {
 			*logger = o.Logger
 		}
 	}
-	var render mcp.Middleware
-	if o.Render != nil {
-		render = middleware.Render(o.Render)
-	}
-	var limit mcp.Middleware
-	if o.Deadline != nil {
-		limited := *o.Deadline
-		if limited.Logger == nil {
-			limited.Logger = o.Logger
-		}
-		limit = deadline.New(&limited)
-	}
 	return Chain(
 		mcprecover.New(&recovery),
-		render,
+		when(o.Render != nil, func() mcp.Middleware { return middleware.Render(o.Render) }),
 		correlate.New(&correlation),
 		mask.New(&masking),
+		when(o.Batch != nil, func() mcp.Middleware { return batch.New(&lists) }),
 		Chain(inner...),
 		validate.New(o.Validate),
-		limit,
+		when(o.Degrade != nil, func() mcp.Middleware { return degrade.New(o.Degrade) }),
+		when(o.Deadline != nil, func() mcp.Middleware { return deadline.New(&limits) }),
 		mcprecover.New(&recovery),
 	)
+}
+
+// when returns what is made, or nil where it is not asked for.
+func when(asked bool, room func() mcp.Middleware) mcp.Middleware {
+	if !asked {
+		return nil
+	}
+	return room()
 }
 
 // deref returns a copy of what p points to, or the zero value.

@@ -16,8 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/deadline"
+	"github.com/mcpchain/mcpchain/degrade"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -99,6 +101,57 @@ func readmeCheck(in string, check func(string) error) (*mcp.CallToolResult, any,
 		return nil, nil, err
 	}
 	return nil, nil, nil
+}
+
+type (
+	args    struct{ Files []string }
+	content struct{ Lines int }
+	city    struct{ City string }
+)
+
+func read(context.Context, string) (content, error) { return content{}, nil }
+
+func readFiles(ctx context.Context, _ *mcp.CallToolRequest, in args) (*mcp.CallToolResult, batch.Output[content], error) {
+	return batch.Run(ctx, in.Files, read, &batch.RunOptions[string]{KeyName: "file"}).Output()
+}
+
+func readmeLists(server *mcp.Server) {
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Batch: &batch.Options{Lists: []batch.List{
+			{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"},
+		}},
+	}))
+}
+
+func (c city) current(context.Context) (int, error)       { return 21, nil }
+func (c city) forecast(context.Context) ([]string, error) { return nil, errors.New("down") }
+func (c city) alerts(context.Context) ([]string, error)   { return nil, nil }
+func (c city) cached(context.Context) ([]string, time.Time, error) {
+	return []string{"sun"}, time.Now(), nil
+}
+
+type weather struct {
+	Celsius  int      `json:"celsius"`
+	Forecast []string `json:"forecast,omitempty"`
+	Alerts   []string `json:"alerts,omitempty"`
+
+	degrade.Status // degraded, warnings, metadata: part of the output and of its schema
+}
+
+func report(ctx context.Context, _ *mcp.CallToolRequest, in city) (*mcp.CallToolResult, weather, error) {
+	var out weather
+	_, err := degrade.Run(ctx, // degrade.New puts the status into the answer; without it: out.Status, err = degrade.Run(...)
+		degrade.Required("current", &out.Celsius, in.current),
+		degrade.Optional("forecast", &out.Forecast, in.forecast).
+			Within(2*time.Second).
+			Stale("cache", 6*time.Hour, in.cached),
+		degrade.Optional("alerts", &out.Alerts, in.alerts).
+			Impact("Check for warnings elsewhere before you go out."))
+	return nil, out, err
+}
+
+func readmeParts(server *mcp.Server) {
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Degrade: &degrade.Options{}}))
 }
 
 func readmeDeadline(server *mcp.Server) {
@@ -185,12 +238,20 @@ func TestReadmeCode(t *testing.T) {
 	readmeSome(server)
 	readmeOptions(server, slog.New(slog.DiscardHandler), nil)
 	readmeDeadline(server)
+	readmeLists(server)
+	readmeParts(server)
+	_, found, err := readFiles(t.Context(), nil, args{Files: []string{"a", "b"}})
+	require.NoError(t, err)
+	require.Equal(t, 2, found.Succeeded)
+	_, now, err := report(t.Context(), nil, city{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"sun"}, now.Forecast)
 	readmeRaw(server, &mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil })
 	_, _, wrong := readmeCheck("x", func(string) error { return errors.New("the code has the wrong length") })
 	require.ErrorContains(t, wrong, "the code has the wrong length")
 
 	ours, theirs := mcp.NewInMemoryTransports()
-	_, err := server.Connect(t.Context(), theirs, nil)
+	_, err = server.Connect(t.Context(), theirs, nil)
 	require.NoError(t, err)
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "reader"}, nil).Connect(t.Context(), ours, nil)
 	require.NoError(t, err)

@@ -1,0 +1,170 @@
+// Package degrade makes one answer of several parts, so that one part that is down
+// does not take the others with it, and so that the answer says what it lacks.
+//
+//	type Weather struct {
+//		Celsius  float64 `json:"celsius"`
+//		Forecast []Day   `json:"forecast,omitempty"`
+//		degrade.Status   // what is missing or not fresh, as part of the output
+//	}
+//
+//	func weather(ctx context.Context, _ *mcp.CallToolRequest, in City) (*mcp.CallToolResult, Weather, error) {
+//		var out Weather
+//		var err error
+//		out.Status, err = degrade.Run(ctx,
+//			degrade.Required("current", &out.Celsius, in.current),
+//			degrade.Optional("forecast", &out.Forecast, in.forecast).
+//				Stale("cache", 6*time.Hour, in.cachedForecast).
+//				Impact("Nothing is known about the next days."))
+//		return nil, out, err
+//	}
+//
+// The parts run at the same time. A required part that fails ends the others and
+// fails the whole with a fault. An optional one that fails, takes too long or is
+// skipped leaves a [Warning], and the answer goes on without it. What stands in for
+// a part (another source, a stale copy with its age) is marked in the Status, so
+// that it is never taken for the real thing.
+//
+// What a caller reads of a failure is public: it is worded, masked and scrubbed as a
+// failure of the whole call would be, under a reference below the call's, such as
+// 0198c7f2-....forecast. The cause goes to the log of the call. Outside a call the
+// same holds, with [slog.Default].
+//
+// A part that changes something is made with [Write]: it runs once, has no
+// fallbacks, and is not stopped because another part failed.
+//
+// [New] is a middleware that puts the Status into answers whose handlers did not,
+// and a note for the model behind their text. Run does not need it.
+package degrade
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// DefaultLimit is how long each source of an optional part may take when neither the
+// part nor [Options] say so. A required part may take as long as the call.
+const DefaultLimit = 10 * time.Second
+
+// Run runs the parts at the same time and returns when all have ended, when one that
+// is required has failed, or when ctx is done. Only Run's own goroutine writes into
+// the variables of the parts, and only when it returns no error; a part whose limit
+// is over is left behind and what it may yet return is dropped.
+//
+// The Status says what is missing or comes from somewhere else; it is complete when
+// Status.Degraded is false. The error is that of the required part that failed
+// first, fit to be returned by a handler: it holds the cause for errors.Is and
+// errors.As, and names the part to the caller. Without a failed required part there
+// is no error, also when ctx is done: what there is, is returned.
+//
+// Where ctx has a deadline, an optional part and a source that has others behind it
+// are ended a little before it, so that there is time left to answer.
+//
+// Run panics when a part is nil or when two have the same name. The parts may be
+// used again, but not by two Runs at the same time.
+func Run(ctx context.Context, parts ...Part) (Status, error) {
+	plans := check(parts)
+	if call := middleware.FromContext(ctx); call != nil {
+		return (&run{call: call, inCall: true}).all(ctx, plans)
+	}
+	var status Status
+	var failed error
+	_, _ = standalone(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+		status, failed = (&run{call: middleware.FromContext(ctx)}).all(ctx, plans)
+		return nil, nil //nolint:nilnil // nobody gets it: the failure goes to the caller of Run
+	})(ctx, "degrade", nil)
+	return status, failed
+}
+
+// standalone opens a Call for a Run outside of one, where nobody else masks.
+var standalone = func() mcp.Middleware {
+	settings := &middleware.Settings{Mask: scrub.Text}
+	return middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		call.Establish(settings)
+		return next(ctx, call.Method(), req)
+	})
+}()
+
+func check(parts []Part) []*plan {
+	plans := make([]*plan, len(parts))
+	for i, part := range parts {
+		if part == nil {
+			panic(fmt.Sprintf("degrade.Run: part %d is nil; remove it, or skip it with When", i))
+		}
+		plans[i] = part.plan()
+		for _, other := range plans[:i] {
+			if other.name == plans[i].name {
+				panic(fmt.Sprintf("degrade.Run: two parts have the name %q; give each one of its own", other.name))
+			}
+		}
+	}
+	return plans
+}
+
+// run is one Run.
+type run struct {
+	call   *middleware.Call
+	inCall bool          // the failure goes out through the call; else the caller of Run gets it bare
+	limit  time.Duration // of the sources of optional parts that have none
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	failed *outcome // of the required part that failed first
+}
+
+func (r *run) all(ctx context.Context, plans []*plan) (Status, error) {
+	notes := notesOf(ctx)
+	r.limit = DefaultLimit
+	if notes != nil {
+		r.limit = notes.limit
+	}
+	reads, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.cancel = cancel
+
+	outcomes := make([]outcome, len(plans))
+	var wg sync.WaitGroup
+	for i, p := range plans {
+		wg.Go(func() {
+			if p.write {
+				outcomes[i] = r.part(ctx, p) // half a write is worse than one too many
+			} else {
+				outcomes[i] = r.part(reads, p)
+			}
+			if outcomes[i].fatal() {
+				r.fail(&outcomes[i])
+			}
+		})
+	}
+	wg.Wait() // for ours, which end at their limits; not for what ignores its context
+	for i := range outcomes {
+		r.tell(&outcomes[i])
+	}
+	if r.failed != nil {
+		return Status{}, r.wholeError(r.failed, outcomes)
+	}
+	for i := range outcomes {
+		if outcomes[i].commit != nil {
+			outcomes[i].commit()
+		}
+	}
+	status := statusOf(outcomes)
+	notes.add(status)
+	return status, nil
+}
+
+// fail ends the other parts.
+func (r *run) fail(o *outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed == nil {
+		r.failed = o
+		r.cancel()
+	}
+}

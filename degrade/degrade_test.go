@@ -1,0 +1,421 @@
+package degrade_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/degrade"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+var errSecret = errors.New("dial " + harness.Canary + ": no route")
+
+func give[T any](v T) func(context.Context) (T, error) {
+	return func(context.Context) (T, error) { return v, nil }
+}
+
+func fail[T any](err error) func(context.Context) (T, error) {
+	return func(context.Context) (v T, _ error) { return v, err }
+}
+
+// heed waits until its context is done.
+func heed(ctx context.Context) (string, error) {
+	<-ctx.Done()
+	return "too late", ctx.Err()
+}
+
+// quiet keeps what a test provokes out of its output, and returns it.
+func quiet(t *testing.T) *harness.Log {
+	log := harness.NewLog(slog.LevelDebug)
+	before := slog.Default()
+	slog.SetDefault(log.Logger())
+	t.Cleanup(func() { slog.SetDefault(before) })
+	return log
+}
+
+func TestCompleteAnswer(t *testing.T) {
+	log := quiet(t)
+	var a, b string
+	status, err := degrade.Run(t.Context(), degrade.Required("a", &a, give("1")), degrade.Optional("b", &b, give("2")))
+	require.NoError(t, err)
+	require.Equal(t, "12", a+b)
+	require.Equal(t, degrade.Status{Metadata: degrade.Metadata{
+		ComponentsRequested: []string{"a", "b"}, ComponentsReturned: []string{"a", "b"}, Completeness: 1,
+	}}, status)
+	require.Empty(t, status.Text())
+	require.Empty(t, log.Records())
+
+	status, err = degrade.Run(t.Context())
+	require.NoError(t, err)
+	require.InDelta(t, 1, status.Metadata.Completeness, 0)
+}
+
+// TestOptionalPart looks at what an optional part leaves, whatever happens to it.
+func TestOptionalPart(t *testing.T) {
+	type part = *degrade.Component[string]
+	for name, c := range map[string]struct {
+		fetch  func(context.Context) (string, error)
+		change func(part)
+		want   degrade.Warning
+		value  string
+		logged string // in the only record; "" for none
+		took   time.Duration
+	}{
+		"fails": {
+			fetch:  fail[string](errSecret),
+			want:   degrade.Warning{Type: fault.KindInternal, Reason: "Internal error: the server failed unexpectedly and could not complete this call.", Impact: "This answer comes without it."},
+			logged: harness.Canary,
+		},
+		"fails with words": {
+			fetch:  fail[string](fault.NotFound("city", "Oz").Because(errSecret)),
+			change: func(p part) { p.Impact("You stay here.") },
+			want:   degrade.Warning{Type: fault.KindNotFound, Reason: "Not found: city 'Oz' does not exist.", Impact: "You stay here."},
+			logged: harness.Canary,
+		},
+		"says when to come back": {
+			fetch: fail[string](fault.RateLimited("the map", 30*time.Second)),
+			want: degrade.Warning{
+				Type: fault.KindRateLimited, Reason: "Rate limited: the map accepts no more calls now.", Impact: "This answer comes without it.",
+				Retry: &fault.Retry{ShouldRetry: true, RetryAfterSeconds: 30},
+			},
+			logged: "the map",
+		},
+		"takes too long": {
+			fetch:  heed,
+			change: func(p part) { p.Within(2 * time.Second) },
+			want:   degrade.Warning{Type: fault.KindTimeout, Reason: "Timeout: it did not finish within 2 s.", Impact: "This answer comes without it."},
+			logged: "context deadline exceeded", took: 2 * time.Second,
+		},
+		"takes longer than the default": {
+			fetch:  heed,
+			want:   degrade.Warning{Type: fault.KindTimeout, Reason: "Timeout: it did not finish within 10 s.", Impact: "This answer comes without it."},
+			logged: "deadline", took: degrade.DefaultLimit,
+		},
+		"is stuck": {
+			fetch: func(context.Context) (string, error) {
+				time.Sleep(time.Hour)
+				return "long after", nil
+			},
+			change: func(p part) { p.Within(2 * time.Second) },
+			want:   degrade.Warning{Type: fault.KindTimeout, Reason: "Timeout: it did not finish within 2 s.", Impact: "This answer comes without it."},
+			logged: "left behind", took: 2*time.Second + 20*time.Millisecond,
+		},
+		"is late but there": {
+			fetch: func(ctx context.Context) (string, error) {
+				<-ctx.Done()
+				return "just so", nil
+			},
+			value: "just so", took: degrade.DefaultLimit,
+		},
+		"panics": {
+			fetch:  func(context.Context) (string, error) { panic(harness.Canary) },
+			want:   degrade.Warning{Type: fault.KindInternal, Reason: "Internal error: the server failed unexpectedly and could not complete this call.", Impact: "This answer comes without it."},
+			logged: "degrade_test.go",
+		},
+		"ends its goroutine": {
+			fetch:  func(context.Context) (string, error) { runtime.Goexit(); return "", nil },
+			want:   degrade.Warning{Type: fault.KindInternal, Reason: "Internal error: the server failed unexpectedly and could not complete this call.", Impact: "This answer comes without it."},
+			logged: "Goexit",
+		},
+		"is not asked for": {
+			fetch:  func(context.Context) (string, error) { panic("asked") },
+			change: func(p part) { p.When(false, "no address was given").Else("cache", give("cached")) },
+			want:   degrade.Warning{Type: degrade.KindSkipped, Reason: "Skipped: no address was given.", Impact: "This answer comes without it."},
+		},
+		"skips itself": {
+			fetch:  fail[string](degrade.Skip("at night there is none")),
+			change: func(p part) { p.Else("cache", give("cached")) },
+			want:   degrade.Warning{Type: degrade.KindSkipped, Reason: "Skipped: at night there is none.", Impact: "This answer comes without it."},
+		},
+		"has another source": {
+			fetch:  fail[string](fault.Unavailable("the map").Because(errSecret)),
+			change: func(p part) { p.Impact("Nothing.").Else("paper", give("on paper")).Else("memory", give("by heart")) },
+			want: degrade.Warning{
+				Type: fault.KindServiceUnavailable, Reason: "Service unavailable: the map is not available now.",
+				Impact: "it comes from another source, paper.", Fallback: degrade.FallbackSource, Source: "paper",
+			},
+			value: "on paper", logged: harness.Canary,
+		},
+		"has nothing but a word for it": {
+			fetch:  fail[string](errSecret),
+			change: func(p part) { p.Unavailable("unknown") },
+			want: degrade.Warning{
+				Type: fault.KindInternal, Reason: "Internal error: the server failed unexpectedly and could not complete this call.",
+				Impact: "This answer comes without it.", Fallback: degrade.FallbackUnavailable,
+			},
+			value: "unknown", logged: harness.Canary,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := quiet(t)
+			synctest.Test(t, func(t *testing.T) {
+				var it string
+				p := degrade.Optional("it", &it, c.fetch)
+				if c.change != nil {
+					c.change(p)
+				}
+				start := time.Now()
+				status, err := degrade.Run(t.Context(), p, degrade.Required("more", new(string), give("more")))
+				require.NoError(t, err)
+				require.Equal(t, c.took, time.Since(start))
+				time.Sleep(2 * time.Hour) // what is left behind ends
+				require.Equal(t, c.value, it)
+				if c.want.Reason == "" {
+					require.False(t, status.Degraded)
+					return
+				}
+				require.True(t, status.Degraded)
+				require.Len(t, status.Warnings, 1)
+				got := status.Warnings[0]
+				require.NotContains(t, status.Text(), harness.Canary)
+				require.Contains(t, status.Text(), got.Reason)
+				require.Contains(t, status.Text(), got.Impact)
+				if c.logged == "" {
+					require.Empty(t, log.Records())
+					require.Empty(t, got.ReferenceID)
+				} else {
+					require.Contains(t, log.String(), c.logged)
+					require.Equal(t, got.ReferenceID, log.Only(t)["reference"])
+					require.Regexp(t, `\.it$`, got.ReferenceID)
+				}
+				c.want.Component = "it"
+				require.EqualExportedValues(t, c.want, withoutReference(got))
+				returned := []string{"more"}
+				if c.value != "" && c.want.Fallback != degrade.FallbackUnavailable {
+					returned = []string{"it", "more"}
+				}
+				require.Equal(t, returned, status.Metadata.ComponentsReturned)
+				require.InDelta(t, float64(len(returned))/2, status.Metadata.Completeness, 0)
+			})
+		})
+	}
+}
+
+func withoutReference(w degrade.Warning) degrade.Warning {
+	w.ReferenceID = ""
+	return w
+}
+
+// TestStale wants a stale copy never served as a fresh one, and none that is too old.
+func TestStale(t *testing.T) {
+	log := quiet(t)
+	synctest.Test(t, func(t *testing.T) {
+		copied := func(age time.Duration) func(context.Context) (string, time.Time, error) {
+			return func(context.Context) (string, time.Time, error) { return age.String(), time.Now().Add(-age), nil }
+		}
+		unknown := func(context.Context) (string, time.Time, error) { return "no date", time.Time{}, nil }
+		var it string
+		part := degrade.Optional("it", &it, fail[string](fault.Unavailable("the source"))).
+			Stale("attic", 24*time.Hour, unknown).
+			Stale("archive", 24*time.Hour, copied(25*time.Hour)).
+			Stale("cache", 24*time.Hour, copied(2*time.Hour+30*time.Minute))
+		status, err := degrade.Run(t.Context(), part)
+		require.NoError(t, err)
+		require.Equal(t, "2h30m0s", it)
+		w := status.Warnings[0]
+		require.Equal(t, degrade.FallbackStale, w.Fallback)
+		require.Equal(t, "cache", w.Source)
+		require.InDelta(t, 9000, w.AgeSeconds, 0)
+		require.Equal(t, "1999-12-31T21:30:00Z", w.AsOf)
+		require.Equal(t, "Partial answer: it has 1 of 1 components.\n- it: STALE. it is not fresh: a copy from cache that is 2 h 30 min old. "+
+			"Service unavailable: the source is not available now.", status.Text())
+		require.Len(t, log.Records(), 3)
+		require.Contains(t, log.String(), "does not say how old it is")
+		require.Contains(t, log.String(), "25h0m0s old")
+
+		// One from the future, because clocks differ, has no age.
+		_, err = degrade.Run(t.Context(), degrade.Required("it", &it, fail[string](errSecret)).Stale("cache", time.Hour, copied(-time.Hour)))
+		require.NoError(t, err)
+		require.Equal(t, "-1h0m0s", it)
+
+		// A required part may be stale, but not older than it may be.
+		it = "untouched"
+		_, err = degrade.Run(t.Context(), degrade.Required("it", &it, fail[string](errSecret)).Stale("cache", time.Hour, copied(2*time.Hour)))
+		require.ErrorIs(t, err, errSecret)
+		require.Equal(t, "untouched", it)
+	})
+}
+
+func TestRequiredPartEndsTheOthers(t *testing.T) {
+	log := quiet(t)
+	synctest.Test(t, func(t *testing.T) {
+		a, b := "before", "before"
+		start := time.Now()
+		status, err := degrade.Run(t.Context(),
+			degrade.Optional("a", &a, heed),
+			degrade.Required("b", &b, func(context.Context) (string, error) {
+				time.Sleep(time.Second)
+				return "half", errSecret
+			}),
+			degrade.Required("c", new(string), heed),
+			degrade.Optional("d", new(string), give("there")))
+		require.Zero(t, status)
+		require.ErrorIs(t, err, errSecret)
+		require.Equal(t, time.Second, time.Since(start))
+		require.Equal(t, "before before", a+" "+b, "written in spite of the failure")
+		var f *fault.Error
+		require.ErrorAs(t, err, &f)
+		require.Equal(t, fault.KindInternal, f.Kind())
+		require.Equal(t, "b", f.Data().Details["component"])
+		require.NotContains(t, err.Error(), harness.Canary)
+		require.Contains(t, log.Only(t)["error"], harness.Canary)
+		require.Equal(t, log.Only(t)["reference"], f.Reference())
+	})
+}
+
+func TestRequiredPartSkipped(t *testing.T) {
+	_, err := degrade.Run(t.Context(), degrade.Required("a", new(string), give("a")).When(false, "there is no key"))
+	require.ErrorIs(t, err, fault.KindPreconditionFailed)
+	require.Contains(t, err.Error(), "there is no key")
+}
+
+// TestDeadlineOfTheCall wants an answer before it, not none.
+func TestDeadlineOfTheCall(t *testing.T) {
+	quiet(t)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var a, b string
+		status, err := degrade.Run(ctx, degrade.Required("a", &a, give("a")), degrade.Optional("b", &b, heed).Else("cache", give("cached")))
+		require.NoError(t, err)
+		require.NoError(t, ctx.Err(), "the time of the call was used up")
+		require.Equal(t, "acached", a+b)
+		require.Equal(t, "Timeout: b did not finish within 800 ms.", status.Warnings[0].Reason)
+
+		// One that is required has all of the time.
+		start := time.Now()
+		_, err = degrade.Run(ctx, degrade.Required("a", &a, heed))
+		require.ErrorIs(t, err, fault.KindTimeout)
+		require.Equal(t, 200*time.Millisecond, time.Since(start))
+	})
+}
+
+func TestCancelledCall(t *testing.T) {
+	quiet(t)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		var a string
+		status, err := degrade.Run(ctx, degrade.Required("a", &a, give("a")), degrade.Optional("b", new(string), heed).Else("cache", give("cached")))
+		require.NoError(t, err)
+		require.Equal(t, fault.KindCancelled, status.Warnings[0].Type)
+		_, err = degrade.Run(ctx, degrade.Required("a", &a, heed))
+		require.ErrorIs(t, err, context.Canceled)
+	})
+}
+
+// TestWrite wants a change made once and in peace.
+func TestWrite(t *testing.T) {
+	quiet(t)
+	synctest.Test(t, func(t *testing.T) {
+		var made atomic.Int32
+		slow := func(ctx context.Context) (string, error) {
+			select {
+			case <-ctx.Done():
+				return "", ctx.Err()
+			case <-time.After(time.Minute):
+				return "made", errIf(made.Add(1) > 1)
+			}
+		}
+		var order string
+		_, err := degrade.Run(t.Context(), degrade.Write("order", &order, slow), degrade.Required("stock", new(int), fail[int](errSecret)))
+		require.EqualValues(t, 1, made.Load(), "stopped half way")
+		require.Empty(t, order)
+		var f *fault.Error
+		require.ErrorAs(t, err, &f)
+		require.Equal(t, "stock", f.Data().Details["component"])
+		require.Equal(t, fault.EffectCommitted, f.Data().Retry.Effect)
+
+		status, err := degrade.Run(t.Context(), degrade.Write("mail", new(string), heed).Optional().Within(time.Second).Impact("Nobody was told."))
+		require.NoError(t, err)
+		require.Equal(t, fault.EffectUnknown, status.Warnings[0].Retry.Effect)
+		require.Equal(t, "Nobody was told.", status.Warnings[0].Impact)
+	})
+}
+
+func errIf(yes bool) error {
+	if yes {
+		return errors.New("twice")
+	}
+	return nil
+}
+
+// TestLeftBehind wants nothing written by a part after its time, and its panic
+// survived and recorded.
+func TestLeftBehind(t *testing.T) {
+	log := quiet(t)
+	synctest.Test(t, func(t *testing.T) {
+		var it string
+		status, err := degrade.Run(t.Context(), degrade.Optional("it", &it, func(context.Context) (string, error) {
+			time.Sleep(time.Hour)
+			panic("after " + harness.Canary)
+		}).Within(time.Second))
+		require.NoError(t, err)
+		require.True(t, status.Degraded)
+		it = "the caller's" // seen by -race
+		time.Sleep(2 * time.Hour)
+		require.Equal(t, "the caller's", it)
+		require.Len(t, log.Records(), 2)
+		require.Contains(t, log.Records()[1]["error"], "after its time")
+		require.Contains(t, log.Records()[1]["stack"], "TestLeftBehind")
+	})
+}
+
+func TestPartsRunTogether(t *testing.T) {
+	harness.NoLeaks(t)
+	first, second := make(chan struct{}), make(chan struct{})
+	status, err := degrade.Run(t.Context(),
+		degrade.Required("a", new(int), func(context.Context) (int, error) { close(first); <-second; return 1, nil }),
+		degrade.Required("b", new(int), func(context.Context) (int, error) { <-first; close(second); return 2, nil }))
+	require.NoError(t, err)
+	require.False(t, status.Degraded)
+}
+
+// TestNothingWanted lets a part be run for what it does alone.
+func TestNothingWanted(t *testing.T) {
+	_, err := degrade.Run(t.Context(), degrade.Required[int]("a", nil, give(1)), degrade.Write[int]("b", nil, give(1)))
+	require.NoError(t, err)
+}
+
+func TestMistakes(t *testing.T) {
+	ok := give(1)
+	for message, mistake := range map[string]func(){
+		`degrade.Run: part 0 is nil; remove it, or skip it with When`: func() { _, _ = degrade.Run(t.Context(), nil) },
+		`degrade.Run: two parts have the name "a"; give each one of its own`: func() {
+			_, _ = degrade.Run(t.Context(), degrade.Optional("a", nil, ok), degrade.Required("a", nil, ok))
+		},
+		`degrade.Required: the name is empty; callers and the log know the part or source by it`: func() { degrade.Required("", nil, ok) },
+		`degrade.Optional: the function of "a" is nil; give what gets the value`:                 func() { degrade.Optional[int]("a", nil, nil) },
+		`degrade.Component.Else: the function of "b" is nil; give what gets the value`:           func() { degrade.Optional("a", nil, ok).Else("b", nil) },
+		`degrade.Component.Stale: maxAge is not positive; say how old a copy may be`: func() {
+			degrade.Optional("a", nil, ok).Stale("b", 0, func(context.Context) (int, time.Time, error) { return 0, time.Time{}, nil })
+		},
+		`degrade.Component.Unavailable: part "a" is required; make it optional, or give it another source with Else`: func() { degrade.Required("a", nil, ok).Unavailable(0) },
+		`degrade: the limit of part "a" is negative; give how long it may take, or zero for no limit`:                func() { degrade.Write("a", nil, ok).Within(-1) },
+		`degrade.New: Options.Limit is negative; give how long an optional part may take, or zero for the default`: func() {
+			degrade.New(&degrade.Options{Limit: -1})
+		},
+	} {
+		require.PanicsWithValue(t, message, mistake)
+	}
+}
+
+// TestStandalone wants what is said outside of a call as safe as inside of one.
+func TestStandalone(t *testing.T) {
+	log := quiet(t)
+	require.Nil(t, middleware.FromContext(t.Context()))
+	status, err := degrade.Run(t.Context(), degrade.Optional("a", nil, fail[int](fault.Unavailable("postgres://u:tr0ub4dor@db/x"))))
+	require.NoError(t, err)
+	require.NotContains(t, status.Text(), "tr0ub4dor")
+	require.Equal(t, "degrade", log.Only(t)["method"])
+}

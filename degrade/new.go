@@ -1,0 +1,203 @@
+package degrade
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// MetaKey is the key of a result's _meta under which [New] puts the [Status] of an
+// answer that is degraded.
+const MetaKey = "io.github.mcpchain/degraded"
+
+// Options configure [New]. The zero value is the recommended default.
+type Options struct {
+	// Limit is how long each source of an optional part may take when the part does
+	// not say so itself. Zero means [DefaultLimit]; a negative one panics.
+	Limit time.Duration
+
+	// NoText leaves out the text block that tells a model what is missing, for
+	// clients that all read the structured value.
+	NoText bool
+}
+
+// New returns a middleware that lets every answer say what [Run] found, so that a
+// handler of a tool need not: a typed handler cannot, because the SDK makes the text
+// of its answer of the output. Of an answer that is degraded it
+//
+//   - appends a text block, [Status.Text], to the content;
+//   - puts the Status under _meta[[MetaKey]];
+//   - puts the Status into the structured content: where an embedded Status was left
+//     empty, and else where the tool declares no output schema that it would break.
+//
+// Of an answer that is complete it only fills in an embedded Status that was left
+// empty. Failures and answers that ask for input pass untouched, and so does what a
+// handler wrapped with middleware.ToolFor returns, apart from the _meta; use
+// middleware.AddTool instead.
+//
+// It belongs inside of middlewares that keep or repeat answers. opts may be nil.
+func New(opts *Options) mcp.Middleware {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.Limit < 0 {
+		panic("degrade.New: Options.Limit is negative; give how long an optional part may take, or zero for the default")
+	}
+	if o.Limit == 0 {
+		o.Limit = DefaultLimit
+	}
+	return middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		if call.Method() != middleware.MethodCallTool || notesOf(ctx) != nil {
+			return next(ctx, call.Method(), req)
+		}
+		n := &notes{Context: ctx, limit: o.Limit}
+		res, err := next(n, call.Method(), req)
+		status, found := n.take()
+		tool, ok := res.(*mcp.CallToolResult)
+		if !found || err != nil || !ok || tool == nil || tool.IsError || tool.InputRequests != nil {
+			return res, err
+		}
+		return o.annotate(ctx, call, next, tool, status), nil
+	})
+}
+
+// notes collect what the Runs of one call found. They are the context of the
+// handler, which costs one allocation.
+type notes struct {
+	context.Context //nolint:containedctx // it is one, as middleware.Call is
+
+	limit time.Duration
+
+	mu     sync.Mutex
+	found  bool
+	status Status
+}
+
+type notesKey struct{}
+
+// Value returns the notes for their own key.
+func (n *notes) Value(key any) any {
+	if _, ok := key.(notesKey); ok {
+		return n
+	}
+	return n.Context.Value(key)
+}
+
+func notesOf(ctx context.Context) *notes {
+	n, _ := ctx.Value(notesKey{}).(*notes)
+	return n
+}
+
+// add notes the status of a Run. A nil n is not there.
+func (n *notes) add(s Status) {
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.found, n.status = true, n.status.add(s)
+}
+
+func (n *notes) take() (status Status, found bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.status, n.found
+}
+
+// annotate returns a copy of a result that tells the status.
+func (o *Options) annotate(ctx context.Context, call *middleware.Call, next mcp.MethodHandler, have *mcp.CallToolResult, status Status) *mcp.CallToolResult {
+	res := *have
+	if status.Degraded {
+		res.Meta = maps.Clone(res.Meta)
+		if res.Meta == nil {
+			res.Meta = mcp.Meta{}
+		}
+		res.Meta[MetaKey] = status
+	}
+	if middleware.InsideTyped(ctx) {
+		return &res // the SDK has still to make the content of the output
+	}
+	if raw, ok := o.structured(call, next, have, status); ok {
+		res.Content = slices.Clone(res.Content)
+		for i, c := range res.Content { // the SDK's copy of the output, for clients that read text
+			if t, ok := c.(*mcp.TextContent); ok && t != nil && sameJSON(t.Text, have.StructuredContent) {
+				cp := *t
+				cp.Text = string(raw)
+				res.Content[i] = &cp
+			}
+		}
+		res.StructuredContent = raw
+	}
+	if status.Degraded && !o.NoText {
+		res.Content = append(slices.Clip(res.Content), &mcp.TextContent{Text: status.Text()})
+	}
+	return &res
+}
+
+// sameJSON reports whether a text is the output as the SDK wrote it.
+func sameJSON(text string, structured any) bool {
+	raw, ok := structured.(json.RawMessage)
+	return ok && text == string(raw)
+}
+
+// structured returns the structured content with the status in it, and whether that
+// is allowed and changes something.
+func (o *Options) structured(call *middleware.Call, next mcp.MethodHandler, have *mcp.CallToolResult, status Status) (json.RawMessage, bool) {
+	raw, ok := have.StructuredContent.(json.RawMessage)
+	if !ok {
+		if have.StructuredContent == nil {
+			return nil, false
+		}
+		var err error
+		if raw, err = json.Marshal(have.StructuredContent); err != nil {
+			return nil, false // it cannot be sent, and package recover says so
+		}
+	}
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' {
+		return nil, false
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return nil, false
+	}
+	if _, embedded := members["degraded"]; embedded {
+		var own Status
+		if json.Unmarshal(raw, &own) != nil || own.Degraded || len(own.Metadata.ComponentsRequested) > 0 {
+			return nil, false // the handler filled it in itself, or it is something else
+		}
+	} else if !status.Degraded || !free(call, next, members) {
+		return nil, false
+	}
+	ours, err := json.Marshal(status)
+	if err != nil {
+		return nil, false // cannot be: it holds only what JSON can hold
+	}
+	var own map[string]json.RawMessage
+	if json.Unmarshal(ours, &own) != nil {
+		return nil, false
+	}
+	maps.Copy(members, own)
+	out, err := json.Marshal(members)
+	return out, err == nil
+}
+
+// free reports whether the status may be added to the output of the tool: a strict
+// schema forbids members that it does not know, and clients check it.
+func free(call *middleware.Call, next mcp.MethodHandler, members map[string]json.RawMessage) bool {
+	for _, name := range []string{"warnings", "metadata"} {
+		if _, taken := members[name]; taken {
+			return false
+		}
+	}
+	tool, err := call.Tool(next)
+	return err == nil && tool.OutputSchema == nil
+}

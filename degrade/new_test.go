@@ -1,0 +1,322 @@
+package degrade_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/degrade"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/mask"
+	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
+)
+
+var errRule = errors.New("rule")
+
+// partly returns a handler whose answer lacks a part, for each of the ways to lack one.
+func partly(t *testing.T) harness.Handler {
+	return func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+		status, err := degrade.Run(ctx,
+			degrade.Required("main", nil, give(1)),
+			degrade.Optional("broken", nil, fail[int](errSecret)),
+			degrade.Optional("ruled", nil, fail[int](errRule)),
+			degrade.Optional("panics", nil, func(context.Context) (int, error) { panic(harness.Canary) }))
+		if err != nil {
+			t.Errorf("the answer is worth something: %v", err)
+		}
+		switch req.(type) {
+		case *mcp.CallToolRequest:
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: status.Text()}}}, nil
+		case *mcp.GetPromptRequest:
+			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: status.Text()}}}}, nil
+		case *mcp.ReadResourceRequest:
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{Text: status.Text()}}}, nil
+		default:
+			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{status.Text()}}}, nil
+		}
+	}
+}
+
+// TestReasonsAreMasked wants what is said of a part as safe as what is said of a call,
+// with the same rules, everywhere.
+func TestReasonsAreMasked(t *testing.T) {
+	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
+		log := harness.NewLog(slog.LevelInfo)
+		rules := []mask.Rule{mask.Is(errRule, fault.New(fault.KindConflict, "somebody else is editing"))}
+		got := harness.Start(t, at, harness.Setup{
+			Handlers: map[string]harness.Handler{"it": partly(t)},
+			Middleware: []mcp.Middleware{
+				mcprecover.New(nil), correlate.New(&correlate.Options{Logger: log.Logger()}), mask.New(&mask.Options{Rules: rules}),
+			},
+		})
+		answer := got.Call(t, "it")
+		require.NoError(t, answer.Err)
+		require.Contains(t, answer.Text(), "Partial answer: it has 1 of 4 components.")
+		require.Contains(t, answer.Text(), "- broken: MISSING. This answer comes without broken. Internal error: ")
+		require.Contains(t, answer.Text(), "Conflict: somebody else is editing.")
+		require.NotContains(t, got.Sent(), harness.Canary)
+
+		records := log.Records()
+		require.Len(t, records, 3, log.String())
+		for _, r := range records {
+			reference, _ := r["reference"].(string)
+			require.Regexp(t, `^[0-9a-f-]{36}\.(broken|ruled|panics)$`, reference)
+			require.Contains(t, answer.Text(), reference)
+			require.Equal(t, at.Shape.Method(), r["method"])
+			if r["stack"] != nil {
+				require.Contains(t, r["stack"], "partly")
+			}
+		}
+	})
+}
+
+// TestRequiredPartFailsTheCall in every shape, as a failure of the call itself.
+func TestRequiredPartFailsTheCall(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		text string
+		kind fault.Kind
+	}{
+		"unknown":  {errSecret, "Internal error: ", fault.KindInternal},
+		"known":    {context.DeadlineExceeded, "Timeout: ", fault.KindTimeout},
+		"worded":   {fault.NotFound("city", "Oz").Because(errSecret), "Not found: city 'Oz' does not exist.", fault.KindNotFound},
+		"protocol": {&jsonrpc.Error{Code: 4711, Message: "as it is"}, "as it is", fault.KindServerError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
+				log := harness.NewLog(slog.LevelInfo)
+				got := harness.Call(t, at, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+					_, err := degrade.Run(ctx, degrade.Required("main", nil, fail[int](c.err)))
+					return nil, err
+				}, mcprecover.New(nil), mask.New(&mask.Options{Logger: log.Logger()}))
+				require.Contains(t, got.Text(), c.text)
+				require.NotContains(t, string(got.Wire), harness.Canary)
+				if name == "protocol" {
+					return
+				}
+				if at.Shape != harness.WrapToolFor { // of which the SDK keeps the text only
+					require.Equal(t, c.kind, got.Fault().Kind())
+					require.Equal(t, map[string]any{"component": "main"}, got.Machine()["details"])
+				}
+				require.Contains(t, log.Only(t)["error"], c.err.Error())
+			})
+		})
+	}
+}
+
+// TestRequiredPanicKeepsItsStack in the one record of the call.
+func TestRequiredPanicKeepsItsStack(t *testing.T) {
+	harness.Each(t, harness.Tools(), func(t *testing.T, at harness.Place) {
+		log := harness.NewLog(slog.LevelInfo)
+		harness.Call(t, at, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+			_, err := degrade.Run(ctx, degrade.Required("main", nil, func(context.Context) (int, error) { panic("here") }))
+			return nil, err
+		}, correlate.New(&correlate.Options{Logger: log.Logger()}), mask.New(nil))
+		require.Equal(t, "panic", log.Only(t)["outcome"])
+		require.Contains(t, log.Only(t)["stack"], "TestRequiredPanicKeepsItsStack")
+	})
+}
+
+type embedded struct {
+	Main string `json:"main"`
+	degrade.Status
+}
+
+type bare struct {
+	Main string `json:"main"`
+}
+
+// typedServer has a typed tool with each sort of output, and a raw one.
+func typedServer(t *testing.T, era harness.Era, broken bool, opts *degrade.Options) *harness.Session {
+	run := func(ctx context.Context) degrade.Status {
+		fetch := give("there")
+		if broken {
+			fetch = fail[string](fault.Unavailable("the other"))
+		}
+		status, err := degrade.Run(ctx, degrade.Optional("other", nil, fetch), degrade.Optional("third", nil, give("there")))
+		require.NoError(t, err)
+		return status
+	}
+	return harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
+		Middleware: []mcp.Middleware{mcprecover.New(nil), mask.New(nil), degrade.New(opts), degrade.New(opts)},
+		More: func(s *mcp.Server) {
+			mcp.AddTool(s, &mcp.Tool{Name: "left"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, embedded, error) {
+				run(ctx)
+				return nil, embedded{Main: "x"}, nil
+			})
+			mcp.AddTool(s, &mcp.Tool{Name: "filled"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, embedded, error) {
+				return nil, embedded{"x", run(ctx)}, nil
+			})
+			mcp.AddTool(s, &mcp.Tool{Name: "strict"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, bare, error) {
+				run(ctx)
+				return nil, bare{"x"}, nil
+			})
+			mcp.AddTool(s, &mcp.Tool{Name: "other"}, func(_ context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, bare, error) {
+				return nil, bare{"x"}, nil
+			})
+			s.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				run(ctx)
+				return &mcp.CallToolResult{StructuredContent: bare{"x"}, Content: []mcp.Content{&mcp.TextContent{Text: "x"}}}, nil
+			})
+			s.AddTool(&mcp.Tool{Name: "failed", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				run(ctx)
+				return nil, fault.NotFound("x", "y")
+			})
+		},
+	})
+}
+
+func TestNewTellsWhatIsMissing(t *testing.T) {
+	for _, era := range []harness.Era{harness.Current, harness.Older} {
+		t.Run(string(era), func(t *testing.T) {
+			s := typedServer(t, era, true, nil)
+			for _, tool := range []string{"left", "filled", "strict", "raw"} {
+				res := s.CallTool(t.Context(), tool, nil).Tool()
+				require.False(t, res.IsError, tool)
+				last := res.Content[len(res.Content)-1].(*mcp.TextContent).Text
+				require.Equal(t, "Partial answer: it has 1 of 2 components.\n- other: MISSING. This answer comes without other. "+
+					"Service unavailable: the other is not available now.", last, tool)
+				require.Len(t, res.Content, 2)
+				meta, _ := res.Meta[degrade.MetaKey].(map[string]any)
+				require.Equal(t, true, meta["degraded"], tool)
+
+				raw, err := json.Marshal(res.StructuredContent)
+				require.NoError(t, err)
+				var out embedded
+				require.NoError(t, json.Unmarshal(raw, &out))
+				require.Equal(t, "x", out.Main)
+				first := res.Content[0].(*mcp.TextContent).Text
+				switch tool {
+				case "strict":
+					require.Equal(t, embedded{Main: "x"}, out, "added to an output whose schema forbids it")
+					require.JSONEq(t, `{"main":"x"}`, first)
+				case "raw":
+					require.Equal(t, "x", first)
+					require.True(t, out.Degraded)
+				default:
+					require.JSONEq(t, string(raw), first, "the text of the output")
+					require.True(t, out.Degraded)
+					require.Len(t, out.Warnings, 1)
+					require.InDelta(t, 0.5, out.Metadata.Completeness, 0)
+				}
+			}
+			require.Len(t, s.CallTool(t.Context(), "other", nil).Tool().Content, 1)
+			failed := s.CallTool(t.Context(), "failed", nil)
+			require.Contains(t, failed.Text(), "Not found: x 'y' does not exist.")
+			require.NotContains(t, failed.Tool().Meta, degrade.MetaKey)
+		})
+	}
+}
+
+func TestNewLeavesACompleteAnswer(t *testing.T) {
+	s := typedServer(t, harness.Current, false, nil)
+	for _, tool := range []string{"left", "filled", "strict", "raw", "other"} {
+		res := s.CallTool(t.Context(), tool, nil).Tool()
+		require.Len(t, res.Content, 1)
+		require.NotContains(t, res.Meta, degrade.MetaKey)
+		raw, err := json.Marshal(res.StructuredContent)
+		require.NoError(t, err)
+		if tool == "left" || tool == "filled" {
+			require.JSONEq(t, `{"main":"x","degraded":false,"metadata":{"components_requested":["other","third"],"components_returned":["other","third"],"completeness":1}}`, string(raw))
+		} else {
+			require.JSONEq(t, `{"main":"x"}`, string(raw))
+		}
+	}
+}
+
+func TestNewWithoutText(t *testing.T) {
+	s := typedServer(t, harness.Current, true, &degrade.Options{NoText: true})
+	require.Len(t, s.CallTool(t.Context(), "left", nil).Tool().Content, 1)
+}
+
+// TestNewInEveryShape wants no shape harmed, and the answer of a typed handler inside
+// the SDK complete.
+func TestNewInEveryShape(t *testing.T) {
+	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
+		got := harness.Call(t, at, harness.Succeed(), mcprecover.New(nil), degrade.New(nil))
+		require.Equal(t, "fine", got.Text())
+		got = harness.Call(t, at, partly(t), mcprecover.New(nil), mask.New(nil), degrade.New(nil))
+		require.NoError(t, got.Err)
+		require.Contains(t, got.Text(), "1 of 4")
+		require.NotContains(t, string(got.Wire), harness.Canary)
+	})
+	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{More: func(s *mcp.Server) {
+		mcp.AddTool(s, &mcp.Tool{Name: "it"}, middleware.ToolFor(
+			func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (_ *mcp.CallToolResult, out embedded, err error) {
+				out.Status, err = degrade.Run(ctx, degrade.Optional("a", nil, fail[int](fault.Unavailable("it"))))
+				return nil, out, err
+			}, degrade.New(nil)))
+	}})
+	res := s.CallTool(t.Context(), "it", nil).Tool()
+	require.Len(t, res.Content, 1)
+	require.Contains(t, res.Content[0].(*mcp.TextContent).Text, `"degraded":true`)
+	require.Contains(t, res.Meta, degrade.MetaKey)
+}
+
+// TestSharedResultIsNotWrittenTo wants a result that a handler returns to everybody
+// left as it is.
+func TestSharedResultIsNotWrittenTo(t *testing.T) {
+	shared := &mcp.CallToolResult{
+		Meta: mcp.Meta{"a": 1}, StructuredContent: map[string]any{"b": 2}, Content: append(make([]mcp.Content, 0, 4), &mcp.TextContent{Text: "c"}),
+	}
+	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+		Handlers: map[string]harness.Handler{"it": func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+			_, err := degrade.Run(ctx, degrade.Optional("a", nil, fail[int](fault.Unavailable("it"))))
+			return shared, err
+		}},
+		Middleware: []mcp.Middleware{degrade.New(nil)},
+	})
+	for range 3 {
+		require.Len(t, s.Call(t, "it").Tool().Content, 2)
+	}
+	require.Equal(t, mcp.Meta{"a": 1}, shared.Meta)
+	require.Equal(t, map[string]any{"b": 2}, shared.StructuredContent)
+	require.Len(t, shared.Content, 1)
+	require.Nil(t, shared.Content[:2][1])
+}
+
+// TestLimitOfTheServer is the one of the middleware, for parts without one.
+func TestLimitOfTheServer(t *testing.T) {
+	log := harness.NewLog(slog.LevelInfo)
+	got := harness.Call(t, harness.Place{Shape: harness.ServerTyped, Era: harness.Current}, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+		status, err := degrade.Run(ctx, degrade.Optional("slow", nil, heed))
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: status.Text()}}}, err
+	}, mask.New(&mask.Options{Logger: log.Logger()}), degrade.New(&degrade.Options{Limit: 1}))
+	require.Contains(t, got.Text(), "slow did not finish within 1 ms")
+}
+
+// TestPairs puts the middleware inside and outside of each other one: what a caller
+// reads is the same, and the log has each failure once.
+func TestPairs(t *testing.T) {
+	for _, order := range []string{"rcmd", "rcdm", "rdcm", "drcm", "dm", "md", "cdm", "dmc", "ddm", "rcmdrcm"} {
+		harness.Each(t, []harness.Shape{harness.ServerRaw, harness.WrapAddTool}, func(t *testing.T, at harness.Place) {
+			log := harness.NewLog(slog.LevelInfo)
+			var mw []mcp.Middleware
+			for _, c := range order {
+				switch c {
+				case 'r':
+					mw = append(mw, mcprecover.New(&mcprecover.Options{Logger: log.Logger()}))
+				case 'c':
+					mw = append(mw, correlate.New(&correlate.Options{Logger: log.Logger()}))
+				case 'm':
+					mw = append(mw, mask.New(&mask.Options{Logger: log.Logger()}))
+				case 'd':
+					mw = append(mw, degrade.New(nil))
+				}
+			}
+			got := harness.Call(t, at, partly(t), mw...)
+			require.Len(t, got.Tool().Content, 2, order)
+			require.NotContains(t, string(got.Wire), harness.Canary, order)
+			require.Len(t, log.Records(), 3, "%s\n%s", order, log)
+		})
+	}
+}

@@ -1,0 +1,252 @@
+package degrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// outcome is how a part ended.
+type outcome struct {
+	plan    *plan
+	err     error   // the own source's failure, nil when it gave the part
+	skipped bool    // nobody was asked
+	served  *source // what gave the part, nil when nothing did
+	age     time.Duration
+	asOf    time.Time
+	commit  func()
+	below   *middleware.Call // nil when nobody was asked
+	took    time.Duration
+	others  []error      // the failures of the fallbacks
+	told    *fault.Error // what the caller may know of err
+	shown   bool         // the reference is told with the reason
+}
+
+// fatal reports whether there is no answer because of this.
+func (o *outcome) fatal() bool { return o.err != nil && o.served == nil && o.plan.required }
+
+// part asks the sources of a part, one after the other.
+func (r *run) part(ctx context.Context, p *plan) (o outcome) {
+	o = outcome{plan: p}
+	if p.skip != "" {
+		return o.skip(p.skip)
+	}
+	start := time.Now()
+	defer func() { o.took = time.Since(start) }()
+	o.below = r.call.Below(ctx, p.name, r.call.Request())
+	for i := range p.sources {
+		s := &p.sources[i]
+		if s.commit != nil {
+			o.served, o.commit = s, s.commit
+			break
+		}
+		if i > 0 && ctx.Err() != nil {
+			continue // it could not be asked any more
+		}
+		got, err := r.ask(o.below, p, i)
+		if err == nil {
+			err = o.serve(s, got)
+		}
+		if err == nil {
+			break
+		}
+		if skip := (*skipped)(nil); i == 0 && errors.As(err, &skip) {
+			return o.skip(skip.reason)
+		}
+		if i == 0 {
+			o.err = err
+			continue
+		}
+		o.others = append(o.others, fmt.Errorf("degrade: %q as a fallback: %w", s.name, err))
+	}
+	return o
+}
+
+// skip is the outcome of a part that nobody was asked for.
+func (o outcome) skip(reason string) outcome {
+	o.skipped, o.told = true, fault.New(KindSkipped, reason)
+	if o.plan.required {
+		o.told = fault.New(fault.KindPreconditionFailed, reason)
+		o.err = o.told
+	}
+	if s := &o.plan.sources[len(o.plan.sources)-1]; s.commit != nil {
+		o.served, o.commit = s, s.commit
+	}
+	return o
+}
+
+// serve takes what a source gave, unless it is a copy that is too old.
+func (o *outcome) serve(s *source, got found) error {
+	if s.form == FallbackStale {
+		if got.asOf.IsZero() {
+			return errors.New("degrade: the copy does not say how old it is")
+		}
+		if o.age = max(0, time.Since(got.asOf)); o.age > s.maxAge {
+			return fmt.Errorf("degrade: the copy is %v old and may not be older than %v", o.age, s.maxAge)
+		}
+		o.asOf = got.asOf
+	}
+	o.served, o.commit = s, got.commit
+	return nil
+}
+
+// tell finds out what the caller may know, and puts the cause into the log, in the
+// order of the parts. The failure of the whole is told and logged by the call
+// itself, where there is one.
+func (r *run) tell(o *outcome) {
+	if o.err == nil || o.below == nil || r.stopped(o) {
+		return
+	}
+	if o != r.failed || !r.inCall {
+		failure := o.below.Failure(nil, o.err)
+		o.below.Log(nil, middleware.Record{Err: o.err, Duration: o.took})
+		// Rendered as the failure of a call would be, and read again.
+		o.told, _ = middleware.FaultOf(o.below.Finish(nil, o.err))
+		o.shown = !failure.Worded() && o.told.Reference() != ""
+	}
+	for _, err := range o.others {
+		o.below.Log(nil, middleware.Record{Err: err, Duration: o.took})
+	}
+}
+
+// stopped reports whether a part only did as it was told when another one failed.
+func (r *run) stopped(o *outcome) bool {
+	return r.failed != nil && r.failed != o && errors.Is(o.err, context.Canceled)
+}
+
+// grace is how long a part whose time is over may take to return by itself: its own
+// error says more than that it took too long.
+const grace = 20 * time.Millisecond
+
+// errGoexit is the error of a part that ended its goroutine.
+var errGoexit = errors.New("degrade: the part ended its goroutine with runtime.Goexit")
+
+// reply is what a source returned.
+type reply struct {
+	found found
+	err   error
+}
+
+// ask asks one source in a goroutine of its own, so that one that panics, calls
+// Goexit or never returns harms nobody.
+func (r *run) ask(below *middleware.Call, p *plan, i int) (found, error) {
+	limit := r.limitOf(below, p, i)
+	ctx, cancel := context.Context(below), context.CancelFunc(func() {})
+	if limit > 0 {
+		ctx, cancel = context.WithTimeout(below, limit)
+	}
+	defer cancel()
+	var over atomic.Bool // whoever sets it says how this ended
+	replies := make(chan reply, 1)
+	go func() {
+		got := reply{err: errGoexit}
+		defer func() {
+			if v := recover(); v != nil {
+				got = reply{err: middleware.NewPanicError(v, 1)}
+			}
+			if over.CompareAndSwap(false, true) {
+				replies <- got
+				return
+			}
+			if bug := (*middleware.PanicError)(nil); errors.As(got.err, &bug) {
+				below.Log(nil, middleware.Record{Err: fmt.Errorf("degrade: part %q, after its time: %w", p.name, got.err)})
+			}
+		}()
+		got.found, got.err = p.sources[i].fetch(ctx)
+	}()
+	var got reply
+	select {
+	case got = <-replies:
+	case <-ctx.Done():
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case got = <-replies:
+		case <-timer.C:
+			if over.CompareAndSwap(false, true) {
+				return found{}, late(below, p, limit, errLeft)
+			}
+			got = <-replies
+		}
+	}
+	if got.err != nil && ctx.Err() != nil && errors.Is(got.err, ctx.Err()) {
+		return found{}, late(below, p, limit, got.err)
+	}
+	return got.found, got.err
+}
+
+var errLeft = errors.New("degrade: the part ignores its context; it was left behind and still runs")
+
+// late is the failure of a part whose context was done before it returned.
+func late(below *middleware.Call, p *plan, limit time.Duration, cause error) error {
+	if err := below.Err(); errors.Is(err, context.Canceled) {
+		if errors.Is(cause, err) {
+			return cause
+		}
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	e := fault.Timeout(p.name, limit).Because(cause)
+	if p.write {
+		e = e.WithRetry(fault.Retry{Effect: fault.EffectUnknown, Reason: "it may have been done; check before it is done again"})
+	}
+	return e
+}
+
+// limitOf returns how long a source may take, zero for no limit but the call's own.
+func (r *run) limitOf(ctx context.Context, p *plan, i int) time.Duration {
+	limit := p.limit
+	if !p.limited && !p.required {
+		limit = r.limit
+	}
+	behind := len(p.sources) - 1 - i // what has to be done when this fails
+	if !p.required {
+		behind++ // the answer without the part
+	}
+	deadline, ok := ctx.Deadline()
+	if !ok || behind == 0 {
+		return limit
+	}
+	left := time.Until(deadline)
+	left -= time.Duration(behind) * min(left/10, 250*time.Millisecond)
+	if left = max(left, 1); limit == 0 || left < limit {
+		return left
+	}
+	return limit
+}
+
+// wholeError makes the failure of the whole of that of a part.
+func (r *run) wholeError(o *outcome, all []outcome) error {
+	public := o.told
+	failure := r.call.Failure(nil, o.err)
+	if public == nil {
+		public = failure.Fault()
+	}
+	done := false
+	for i := range all {
+		done = done || all[i].plan.write && all[i].err == nil && !all[i].skipped
+	}
+	if done {
+		if failure.Panic() != nil {
+			o.below.Log(nil, middleware.Record{Err: o.err, Duration: o.took}) // with its stack, which is not in what goes out
+		}
+		public = public.WithRetry(fault.Retry{Effect: fault.EffectCommitted, Reason: "a part of it that changes something was done"})
+	}
+	public = public.With("component", o.plan.name)
+	if _, own := o.err.(*fault.Error); own && r.inCall { //nolint:errorlint // with what is around it there would be more to keep
+		return public
+	}
+	err := fmt.Errorf("degrade: part %q: %w", o.plan.name, o.err)
+	switch {
+	case !r.inCall, failure.Worded() && failure.Wire() == nil:
+		return public.Because(err)
+	case failure.Panic() != nil && !done, failure.Wire() != nil && !done:
+		return err // with its stack for the log, or its code for the caller
+	default:
+		return middleware.HideError(err, public)
+	}
+}

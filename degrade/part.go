@@ -1,0 +1,215 @@
+package degrade
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A Part is one named part of an answer, as [Required], [Optional] and [Write] make
+// them.
+type Part interface{ plan() *plan }
+
+// plan is a Part without its type.
+type plan struct {
+	name     string
+	impact   string
+	required bool
+	write    bool
+	limit    time.Duration // of each source; zero: none of its own
+	limited  bool          // limit was set
+	skip     string        // why the part is skipped
+	sources  []source      // in the order in which they are asked
+}
+
+// source is one place that a part may come from.
+type source struct {
+	name   string // "" for the part's own
+	form   string // "" for the part's own, or what is served instead
+	maxAge time.Duration
+	fetch  func(context.Context) (found, error)
+	commit func() // instead of fetch, for a value that there is already
+}
+
+// found is what a source gave, in a place of its own until Run takes it.
+type found struct {
+	commit func() // writes it into the variable of the caller of Run
+	asOf   time.Time
+}
+
+// A Component is a part that is read. Its methods change it and return it, so that
+// they can be written in one expression.
+type Component[T any] struct {
+	p    plan
+	into *T
+}
+
+func (c *Component[T]) plan() *plan { return &c.p }
+
+// Required returns a part without which there is no answer. What fetch returns is
+// put into *into; a nil into drops it. fetch runs in a goroutine of its own, may
+// panic, and has to end when its context is done: one that does not is left behind.
+// Required panics when the name is empty or fetch is nil.
+func Required[T any](name string, into *T, fetch func(context.Context) (T, error)) *Component[T] {
+	return component("degrade.Required", name, into, fetch, true)
+}
+
+// Optional returns a part without which the answer is still worth something. Its
+// parameters are those of [Required].
+func Optional[T any](name string, into *T, fetch func(context.Context) (T, error)) *Component[T] {
+	return component("degrade.Optional", name, into, fetch, false)
+}
+
+func component[T any](function, name string, into *T, fetch func(context.Context) (T, error), required bool) *Component[T] {
+	need(function, name, fetch == nil)
+	c := &Component[T]{p: plan{name: name, required: required}, into: into}
+	c.add(source{fetch: fetcher(into, fetch)})
+	return c
+}
+
+func (c *Component[T]) add(s source) *Component[T] {
+	c.p.sources = append(c.p.sources, s)
+	return c
+}
+
+// Impact says, for the caller, what it means that the part is missing: "No
+// forecast in this answer." It is public. Without it a general sentence is used.
+func (c *Component[T]) Impact(text string) *Component[T] {
+	c.p.impact = text
+	return c
+}
+
+// Within limits how long each source of the part may take. Zero means as long as
+// the call; without Within, an optional part has the limit of [Options] or
+// [DefaultLimit]. A negative limit panics.
+func (c *Component[T]) Within(limit time.Duration) *Component[T] {
+	c.p.within(limit)
+	return c
+}
+
+// When skips the part unless ok is true; the reason is public. A required part that
+// is skipped fails the whole.
+func (c *Component[T]) When(ok bool, reason string) *Component[T] {
+	c.p.when(ok, reason)
+	return c
+}
+
+// Else names another source, asked when those before it have failed. What it gives
+// is marked with the name, which is public.
+func (c *Component[T]) Else(name string, fetch func(context.Context) (T, error)) *Component[T] {
+	need("degrade.Component.Else", name, fetch == nil)
+	return c.add(source{name: name, form: FallbackSource, fetch: fetcher(c.into, fetch)})
+}
+
+// Stale names a source of copies, asked when those before it have failed: it returns
+// one and the time that it is from. The copy is marked with its age. One that is
+// older than maxAge, or does not know its time, is not served. Stale panics unless
+// maxAge is positive.
+func (c *Component[T]) Stale(name string, maxAge time.Duration, fetch func(context.Context) (value T, asOf time.Time, err error)) *Component[T] {
+	need("degrade.Component.Stale", name, fetch == nil)
+	if maxAge <= 0 {
+		panic("degrade.Component.Stale: maxAge is not positive; say how old a copy may be")
+	}
+	into := c.into
+	return c.add(source{name: name, form: FallbackStale, maxAge: maxAge, fetch: func(ctx context.Context) (found, error) {
+		value, asOf, err := fetch(ctx)
+		return found{commit: put(into, value), asOf: asOf}, err
+	}})
+}
+
+// Unavailable is the value that stands for the part when all its sources have failed,
+// such as a struct that says so. The part counts as missing. Unavailable panics for a
+// required part, which cannot be missing.
+func (c *Component[T]) Unavailable(value T) *Component[T] {
+	if c.p.required {
+		panic(fmt.Sprintf("degrade.Component.Unavailable: part %q is required; make it optional, or give it another source with Else", c.p.name))
+	}
+	return c.add(source{form: FallbackUnavailable, commit: put(c.into, value)})
+}
+
+// A Change is a part that changes something. It has no fallbacks: nothing stands in
+// for a change that was not made.
+type Change[T any] struct{ p plan }
+
+func (c *Change[T]) plan() *plan { return &c.p }
+
+// Write returns a required part that changes something: it is run once, not stopped
+// because another part failed, and when it is not known whether it took effect the
+// caller is told so. Its parameters are those of [Required].
+func Write[T any](name string, into *T, change func(context.Context) (T, error)) *Change[T] {
+	need("degrade.Write", name, change == nil)
+	return &Change[T]{p: plan{name: name, required: true, write: true, sources: []source{{fetch: fetcher(into, change)}}}}
+}
+
+// Optional says that the answer is still worth something without this change.
+func (c *Change[T]) Optional() *Change[T] {
+	c.p.required = false
+	return c
+}
+
+// Impact is [Component.Impact].
+func (c *Change[T]) Impact(text string) *Change[T] {
+	c.p.impact = text
+	return c
+}
+
+// Within is [Component.Within].
+func (c *Change[T]) Within(limit time.Duration) *Change[T] {
+	c.p.within(limit)
+	return c
+}
+
+// When is [Component.When].
+func (c *Change[T]) When(ok bool, reason string) *Change[T] {
+	c.p.when(ok, reason)
+	return c
+}
+
+// Skip returns the error of a fetch that has nothing to do: the part is skipped, for
+// this public reason, and its other sources are not asked. Nothing is logged.
+func Skip(reason string) error { return &skipped{reason} }
+
+type skipped struct{ reason string }
+
+func (s *skipped) Error() string { return "skipped: " + s.reason }
+
+func (p *plan) within(limit time.Duration) {
+	if limit < 0 {
+		panic(fmt.Sprintf("degrade: the limit of part %q is negative; give how long it may take, or zero for no limit", p.name))
+	}
+	p.limit, p.limited = limit, true
+}
+
+func (p *plan) when(ok bool, reason string) {
+	p.skip = ""
+	if !ok {
+		p.skip = reason
+		if reason == "" {
+			p.skip = "it was not asked for"
+		}
+	}
+}
+
+func need(function, name string, nilFunc bool) {
+	switch {
+	case name == "":
+		panic(function + ": the name is empty; callers and the log know the part or source by it")
+	case nilFunc:
+		panic(fmt.Sprintf("%s: the function of %q is nil; give what gets the value", function, name))
+	}
+}
+
+func fetcher[T any](into *T, fetch func(context.Context) (T, error)) func(context.Context) (found, error) {
+	return func(ctx context.Context) (found, error) {
+		value, err := fetch(ctx)
+		return found{commit: put(into, value)}, err
+	}
+}
+
+func put[T any](into *T, value T) func() {
+	return func() {
+		if into != nil {
+			*into = value
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package degrade
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcpchain/mcpchain/fault"
+)
+
+// Status says what an answer lacks, or has from somewhere else than it should. It is
+// made to be embedded in the output of a typed tool: its members then stand beside
+// the output's own, and the tool's output schema has them. The zero value says that
+// nothing is known.
+type Status struct {
+	Degraded bool      `json:"degraded" jsonschema:"true when a component of this answer is missing or not the real one"`
+	Warnings []Warning `json:"warnings,omitempty" jsonschema:"one for each component that is missing or not the real one"`
+	Metadata Metadata  `json:"metadata" jsonschema:"which components this answer has"`
+}
+
+// A Warning says what is wrong with one component of an answer.
+type Warning struct {
+	Component string `json:"component"`
+	Reason    string `json:"reason" jsonschema:"why it is missing or not the real one"`
+	Impact    string `json:"impact" jsonschema:"what that means for this answer"`
+
+	// Type is the kind of the failure, or [KindSkipped].
+	Type fault.Kind `json:"type,omitempty"`
+
+	// Fallback says what is served instead, "" when nothing is; Source names where
+	// that is from. AgeSeconds and AsOf, in RFC 3339, are there for stale copies.
+	Fallback   string  `json:"fallback,omitempty" jsonschema:"what is served instead: source, stale or unavailable"`
+	Source     string  `json:"source,omitempty"`
+	AgeSeconds float64 `json:"age_seconds,omitempty"`
+	AsOf       string  `json:"as_of,omitempty"`
+
+	// Retry is what is known about trying again, nil when nothing is.
+	Retry *fault.Retry `json:"retry,omitempty"`
+
+	// ReferenceID leads to the record in the operator's log, "" when there is none.
+	ReferenceID string `json:"reference_id,omitempty"`
+
+	shown bool // the reference belongs into the text
+}
+
+// What may be served instead of a component, as [Warning.Fallback] says it.
+const (
+	FallbackSource      = "source"      // another source, named
+	FallbackStale       = "stale"       // a copy from before, with its age
+	FallbackUnavailable = "unavailable" // a value that says that there is nothing
+)
+
+// KindSkipped is the type of the [Warning] of a part that was skipped.
+const KindSkipped fault.Kind = "skipped" //nolint:errname // a kind, named as those of package fault are
+
+// Metadata says which components were asked for and which the answer has. One that
+// another source or a stale copy stands in for is among those that it has, with a
+// [Warning]; one for which there is only an "unavailable" is not.
+type Metadata struct {
+	ComponentsRequested []string `json:"components_requested"`
+	ComponentsReturned  []string `json:"components_returned"`
+	Completeness        float64  `json:"completeness" jsonschema:"the share of the requested components that this answer has, from 0 to 1"`
+}
+
+func statusOf(outcomes []outcome) Status {
+	s := Status{Metadata: Metadata{
+		ComponentsRequested: make([]string, 0, len(outcomes)), ComponentsReturned: make([]string, 0, len(outcomes)),
+	}}
+	for i := range outcomes {
+		o := &outcomes[i]
+		s.Metadata.ComponentsRequested = append(s.Metadata.ComponentsRequested, o.plan.name)
+		if o.returned() {
+			s.Metadata.ComponentsReturned = append(s.Metadata.ComponentsReturned, o.plan.name)
+		}
+		if o.err != nil || o.skipped {
+			s.Warnings = append(s.Warnings, o.warning())
+		}
+	}
+	s.complete()
+	return s
+}
+
+// complete fills in what follows from the rest.
+func (s *Status) complete() {
+	s.Degraded, s.Metadata.Completeness = len(s.Warnings) > 0, 1
+	if n := len(s.Metadata.ComponentsRequested); n > 0 {
+		s.Metadata.Completeness = float64(len(s.Metadata.ComponentsReturned)*1000/n) / 1000
+	}
+}
+
+func (o *outcome) returned() bool {
+	return o.served != nil && o.served.form != FallbackUnavailable
+}
+
+func (o *outcome) warning() Warning {
+	w := Warning{Component: o.plan.name, Reason: reason(o.told), Impact: o.plan.impact, Type: o.told.Kind()}
+	if w.Impact == "" {
+		w.Impact = "This answer comes without " + o.plan.name + "."
+	}
+	data := o.told.Data()
+	w.Retry, w.ReferenceID, w.shown = data.Retry, data.ReferenceID, o.shown
+	if o.served == nil {
+		return w
+	}
+	w.Fallback, w.Source = o.served.form, o.served.name
+	switch w.Fallback {
+	case FallbackSource:
+		w.Impact = o.plan.name + " comes from another source, " + w.Source + "."
+	case FallbackStale:
+		age := o.age.Round(time.Second)
+		w.AgeSeconds, w.AsOf = age.Seconds(), o.asOf.UTC().Format(time.RFC3339)
+		w.Impact = o.plan.name + " is not fresh: a copy from " + w.Source + " that is " + span(age) + " old."
+	}
+	return w
+}
+
+// maxReason is how many bytes of a reason are repeated.
+const maxReason = 500
+
+// reason is the first line of a fault's text, without what it suggests to the caller
+// of a whole call.
+func reason(e *fault.Error) string {
+	if e.Kind() == KindSkipped {
+		return "Skipped: " + strings.TrimSuffix(oneLine(e.Message()), ".") + "."
+	}
+	text := fault.New(e.Kind(), oneLine(e.Message())).Text()
+	return text
+}
+
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:maxReason], "") + " ..."
+	}
+	return text
+}
+
+// maxLines is how many warnings the text has; the structured value has them all.
+const maxLines = 10
+
+// Text returns the lines that tell a model of the status, "" when nothing is
+// missing: what the structured value says, for clients that show text only.
+func (s Status) Text() string {
+	if !s.Degraded {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("Partial answer: it has ")
+	b.WriteString(strconv.Itoa(len(s.Metadata.ComponentsReturned)))
+	b.WriteString(" of ")
+	b.WriteString(strconv.Itoa(len(s.Metadata.ComponentsRequested)))
+	b.WriteString(" components.")
+	for i, w := range s.Warnings {
+		if i == maxLines {
+			b.WriteString("\n- and " + strconv.Itoa(len(s.Warnings)-i) + " more.")
+			break
+		}
+		b.WriteString("\n- " + w.Component + ": " + w.state() + " " + w.Impact + " " + w.Reason)
+		if w.shown {
+			b.WriteString(" Reference: " + w.ReferenceID)
+		}
+	}
+	return b.String()
+}
+
+// state is the word that nobody must miss.
+func (w *Warning) state() string {
+	switch w.Fallback {
+	case FallbackSource:
+		return "SUBSTITUTED."
+	case FallbackStale:
+		return "STALE."
+	default:
+		return "MISSING."
+	}
+}
+
+// span writes an age as people do: 45 s, 12 min, 2 h 30 min, 3 days.
+func span(d time.Duration) string {
+	unit := func(n time.Duration, name string) string { return strconv.FormatInt(int64(n), 10) + " " + name }
+	switch {
+	case d < 2*time.Minute:
+		return unit(d/time.Second, "s")
+	case d < 2*time.Hour:
+		return unit(d/time.Minute, "min")
+	case d < 48*time.Hour:
+		text := unit(d/time.Hour, "h")
+		if m := d % time.Hour / time.Minute; m > 0 {
+			text += " " + unit(m, "min")
+		}
+		return text
+	default:
+		return unit(d/(24*time.Hour), "days")
+	}
+}
+
+// add returns the status of two Runs of one call; neither is written to.
+func (s Status) add(more Status) Status {
+	s.Warnings = append(slices.Clip(s.Warnings), more.Warnings...)
+	m := &s.Metadata
+	m.ComponentsRequested = append(slices.Clip(m.ComponentsRequested), more.Metadata.ComponentsRequested...)
+	m.ComponentsReturned = append(slices.Clip(m.ComponentsReturned), more.Metadata.ComponentsReturned...)
+	s.complete()
+	return s
+}
