@@ -97,7 +97,7 @@ func (r *renderer) hintType(f *finding, p path, v *value, types kind, got receiv
 	}
 	switch v.kind {
 	case kindString:
-		return cmp.Or(f.n.hintText(v.text, types, got), f.n.hintList(types, v.kind))
+		return cmp.Or(hintText(v.text, types, got), f.n.hintList(types, v.kind))
 	case kindNumber:
 		inQuotes := `"` + v.text + `"`
 		if types&(kindString|kindInteger|kindNumber) == kindString && got.text != "" && f.n.accepts(newLiteral(inQuotes)) {
@@ -113,8 +113,10 @@ func (r *renderer) hintType(f *finding, p path, v *value, types kind, got receiv
 	return f.n.hintList(types, v.kind)
 }
 
-// hintText says how to send what was sent as a string, if it is right otherwise.
-func (n *node) hintText(text string, types kind, got received) string {
+// hintText says how to send what was sent as a string. That a number is out of
+// range as well is told by what is expected: without this one would send the next
+// one in quotes again.
+func hintText(text string, types kind, got received) string {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" {
 		return ""
@@ -137,7 +139,7 @@ func (n *node) hintText(text string, types kind, got received) string {
 	}
 	number := plain == kindNumber && (types&kindNumber != 0 || types&kindInteger != 0 && isInteger(trimmed))
 	switch {
-	case !number && plain&types&(kindBoolean|kindNull) == 0, !n.accepts(newLiteral(trimmed)):
+	case !number && plain&types&(kindBoolean|kindNull) == 0:
 		return ""
 	case got.text == "":
 		return "Send it without quotes."
