@@ -115,12 +115,39 @@ func (e *Error) Kind() Kind {
 	return e.data.Type
 }
 
+// Code returns the code for programs, such as "INVOICE_LOCKED", or "".
+func (e *Error) Code() string {
+	if e == nil {
+		return ""
+	}
+	return valid(e.data.Code)
+}
+
 // Message returns the public sentence without its label, or "" for a nil fault.
 func (e *Error) Message() string {
 	if e == nil {
 		return ""
 	}
 	return valid(e.data.Message)
+}
+
+// Suggestion returns what the caller could do differently, or "".
+func (e *Error) Suggestion() string {
+	if e == nil {
+		return ""
+	}
+	return valid(e.data.Suggestion)
+}
+
+// Retry returns what the fault says about repeating the call; false when it says
+// nothing, as most do until a middleware adds it.
+func (e *Error) Retry() (Retry, bool) {
+	if e == nil || e.data.Retry == nil {
+		return Retry{}, false
+	}
+	retry := *e.data.Retry
+	retry.Reason = valid(retry.Reason)
+	return retry, true
 }
 
 // Reference returns the correlation ID under which the operator's log has the
@@ -180,7 +207,7 @@ func (e *Error) Needs(permission string) *Error {
 // zero or less it may be repeated, and when is not said.
 func (e *Error) After(d time.Duration) *Error {
 	return e.change(func(c *Error) {
-		retry := c.retry()
+		retry, _ := c.Retry()
 		if !retry.ShouldRetry {
 			retry.Reason = "" // why not to repeat the call
 		}
@@ -192,7 +219,7 @@ func (e *Error) After(d time.Duration) *Error {
 // Never returns a copy that says that the call must not be repeated, and why.
 func (e *Error) Never(reason string) *Error {
 	return e.change(func(c *Error) {
-		retry := c.retry()
+		retry, _ := c.Retry()
 		retry.ShouldRetry, retry.RetryAfterSeconds, retry.NextAttempt, retry.Reason = false, 0, 0, reason
 		c.data.Retry = &retry
 	})
@@ -269,11 +296,4 @@ func (e *Error) change(f func(*Error)) *Error {
 	c := *e
 	f(&c)
 	return &c
-}
-
-func (e *Error) retry() Retry {
-	if e.data.Retry == nil {
-		return Retry{}
-	}
-	return *e.data.Retry
 }

@@ -254,6 +254,11 @@ func TestNilFault(t *testing.T) {
 	require.Empty(t, e.Kind())
 	require.Empty(t, e.Message())
 	require.Empty(t, e.Reference())
+	require.Empty(t, e.Suggestion())
+	require.Empty(t, e.Code())
+	retry, said := e.Retry()
+	require.False(t, said)
+	require.Zero(t, retry)
 	require.Zero(t, e.Data())
 	require.False(t, e.Is(fault.KindInternal))
 	require.False(t, e.Is(e))
@@ -265,7 +270,7 @@ func TestNilFault(t *testing.T) {
 	for _, verb := range []string{"%v", "%s", "%q", "%+v", "%#v"} {
 		require.Equal(t, "<nil>", fmt.Sprintf(verb, e), verb)
 	}
-	require.Equal(t, 14+13, reflect.TypeFor[*fault.Error]().NumMethod(), "a new method: is it tested here and in builders?")
+	require.Equal(t, 14+16, reflect.TypeFor[*fault.Error]().NumMethod(), "a new method: is it tested here and in builders?")
 }
 
 func TestZeroFault(t *testing.T) {

@@ -86,6 +86,14 @@ func (r *Retry) text(b *strings.Builder) {
 	}
 }
 
+// String returns the line that a text for a model has about this, such as
+// "Retry: yes, after 30 s (attempt 2 of 3).", without a line break.
+func (r Retry) String() string {
+	var b strings.Builder
+	r.text(&b)
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
 // StepsText returns the lines that list steps in a text for a model, beginning
 // with "Next: 1. ", without a line break before or after, and "" for no steps.
 func StepsText(steps []Step) string {

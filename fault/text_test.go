@@ -412,3 +412,22 @@ func TestStepsText(t *testing.T) {
 type panicMarshaler struct{}
 
 func (panicMarshaler) MarshalJSON() ([]byte, error) { panic("canary-4711") }
+
+func TestOneAnswerAboutRetrying(t *testing.T) {
+	base := fault.New("busy", "it is busy")
+	for _, e := range []*fault.Error{
+		base.After(30 * time.Second),
+		base.WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1.5, NextAttempt: 2, MaxAttempts: 3}),
+		base.Never("it has failed 3 times"),
+	} {
+		retry, said := e.Retry()
+		require.True(t, said)
+		require.Equal(t, *e.Data().Retry, retry)
+		require.Equal(t, base.Text()+"\n"+retry.String(), e.Text(), "the same line as in the text")
+	}
+	_, said := base.Retry()
+	require.False(t, said)
+	require.Equal(t, "wait\ufffd", base.Suggest("wait\xff").Suggestion())
+	retry, _ := base.Never("no\xff").Retry()
+	require.Equal(t, "no\ufffd", retry.Reason)
+}
