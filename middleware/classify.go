@@ -1,19 +1,12 @@
 package middleware
 
 import (
-	"context"
-	"database/sql"
-	"database/sql/driver"
+	"cmp"
 	"errors"
-	"io"
-	"io/fs"
-	"net"
-	"os"
+	"reflect"
 	"strings"
-	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/safe"
@@ -59,6 +52,8 @@ type finding struct {
 
 	refused  bool // by the SDK, which checks the arguments of typed tools
 	protocol bool // the fault is told as a protocol error
+	clue     clue // what the error says about a second try
+	lost     bool // the tree has no end that was reached
 }
 
 // HideError returns an error of which a caller learns only what the given fault
@@ -84,10 +79,11 @@ func (h *hidden) Unwrap() error { return h.error }
 
 // Classify returns what a caller may know of err, nil for a nil error. It is the
 // one place where errors are told apart: deliberate faults and *jsonrpc.Errors,
-// the given rules, errors with public methods, and the standard kinds of context,
-// os, io, net and database/sql, anywhere in the chain. Of an error that it does
-// not know it says only that it is an internal error. It survives errors whose
-// methods panic.
+// the given rules, errors with public methods, the standard kinds of context, os,
+// io, net and database/sql, and errors that have an HTTP status, a gRPC status, an
+// SQLSTATE or a similar word of their own, anywhere in the chain. Of an error that
+// it does not know it says only that it is an internal error. It survives errors
+// whose methods panic. What an error means for a second try, [HintOf] says.
 func Classify(err error, rules ...Rule) *fault.Error {
 	if err == nil {
 		return nil
@@ -107,27 +103,48 @@ func classify(err error, rules []Rule) (f finding) {
 	defer func() {
 		// A stranger's Unwrap, Is or As panicked: nothing is known about it.
 		if recover() != nil {
-			f = finding{fault: fault.Generic(fault.KindInternal)}
+			f = finding{fault: fault.Generic(fault.KindInternal), lost: true}
 		}
 	}()
 	var w walker
-	if w.walk(err) {
-		return w.found
+	settled := w.walk(err)
+	lost := w.seen > maxErrors || w.below > maxErrors
+	if !settled {
+		if lost {
+			rules = nil // errors.Is, which they ask, would not come back from a cycle
+		}
+		w.found = w.decide(err, rules)
 	}
-	if w.seen > maxErrors {
-		rules = nil // errors.Is, which they ask, would not come back from a cycle
+	if lost {
+		w.clue.effect = worse(w.clue.effect, "") // of what was not looked at
 	}
+	if w.found.origin != bug {
+		w.found.clue = w.clue
+	}
+	w.found.lost = lost
+	return w.found
+}
+
+// decide says what an error is for which nobody made words.
+func (w *walker) decide(err error, rules []Rule) finding {
 	for _, rule := range rules {
 		if public := ask(rule, err); public != nil {
 			return finding{origin: ruled, fault: public}
 		}
 	}
+	if w.named != "" {
+		w.clue.kind = w.named
+	}
+	kind := w.clue.kind
+	if kind == "" && w.clue.after > 0 {
+		kind = fault.KindServiceUnavailable // who asks to come back later
+	}
 	switch {
 	case w.message != "":
-		public := fault.New(orKind(w.named, w.kind, fault.KindTool), w.message).Suggest(w.hint)
+		public := fault.New(cmp.Or(kind, fault.KindTool), w.message).Suggest(w.hint)
 		return finding{origin: worded, fault: public}
-	case w.named != "" || w.kind != "":
-		public := fault.Generic(orKind(w.named, w.kind, ""))
+	case kind != "":
+		public := fault.Generic(kind)
 		if w.hint != "" {
 			public = public.Suggest(w.hint)
 		}
@@ -155,58 +172,80 @@ func ask(rule Rule, err error) (public *fault.Error) {
 	return rule(err)
 }
 
-func orKind(kinds ...fault.Kind) fault.Kind {
-	for _, k := range kinds {
-		if k != "" {
-			return k
-		}
-	}
-	return ""
-}
-
 // maxErrors bounds the walk through an error tree, which may be huge or have a
-// cycle.
+// cycle. What stands below a fault is counted apart, so that it never hides what
+// stands beside.
 const maxErrors = 256
 
 // walker collects, in one walk through an error tree, all that is known of it.
 type walker struct {
 	found         finding
-	named, kind   fault.Kind // by the error's own word, by its type
+	named         fault.Kind // by the error's own word
 	message, hint string
-	seen          int
+	clue          clue
+	seen, below   int  // errors visited, those below what is settled apart
+	searching     bool // below what is settled: only for clues
 }
 
 // walk visits err and what it wraps, the outermost first, and reports whether it
-// found something that settles the matter.
+// found something that settles what a caller may know.
 func (w *walker) walk(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
-		if w.seen++; w.seen > maxErrors || safe.Nil(err) {
+		if !w.more() || safe.Nil(err) {
 			return false
 		}
 		if w.visit(err) {
 			return true
 		}
 		if joined, ok := err.(interface{ Unwrap() []error }); ok {
-			return w.walkJoined(joined.Unwrap())
+			return w.walkJoined(joined.Unwrap(), reflect.TypeOf(err) == fmtJoinType)
 		}
 	}
 	return false
 }
 
+// more counts a visit and reports whether it may be made.
+func (w *walker) more() bool {
+	count := &w.seen
+	if w.searching {
+		count = &w.below
+	}
+	*count++
+	return *count <= maxErrors
+}
+
 // walkJoined visits all the errors, because faults that were joined are told
-// together; a panic or a protocol error among them is told alone.
-func (w *walker) walkJoined(errs []error) bool {
+// together; a panic or a protocol error among them is told alone. one says that
+// they are one failure told twice, as by fmt.Errorf, and not several.
+func (w *walker) walkJoined(errs []error, one bool) bool {
+	outer, joined, branches := w.clue, clue{}, 0
 	var faults []*fault.Error
 	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		w.clue = clue{}
+		settled := w.walk(err)
+		if !one || w.clue != (clue{}) { // of one failure a part that says nothing is a sentinel
+			if w.clue = w.clue.resolved(); branches > 0 {
+				w.clue = joined.beside(w.clue)
+			}
+			joined = w.clue
+			branches++
+		}
 		switch {
-		case !w.walk(err):
+		case !settled || w.searching:
 		case w.found.origin != worded || w.found.wire != nil:
+			outer.fill(&joined)
+			w.clue = outer
 			return true
 		default:
 			faults = append(faults, w.found.fault)
 			w.found = finding{}
 		}
 	}
+	outer.fill(&joined)
+	w.clue = outer
 	if len(faults) == 0 {
 		return false
 	}
@@ -214,31 +253,42 @@ func (w *walker) walkJoined(errs []error) bool {
 	return true
 }
 
-// visit looks at one error and reports whether it settles the matter.
+// visit looks at one error and reports whether it settles what a caller may know.
 func (w *walker) visit(err error) bool {
 	switch e := err.(type) {
 	case *fault.Error:
-		w.found = finding{origin: worded, fault: e, own: true}
-		return true
+		return w.settle(finding{origin: worded, fault: e, own: true}, e.Unwrap())
 	case *jsonrpc.Error:
-		w.found = finding{origin: worded, wire: e}
-		return true
+		return w.settle(finding{origin: worded, wire: e}, nil)
 	case *PanicError:
-		w.found = finding{origin: bug, fault: fault.Generic(fault.KindInternal), panic: e}
-		return true
+		return w.settle(finding{origin: bug, fault: fault.Generic(fault.KindInternal), panic: e}, nil)
 	case *renderedError:
-		if e, ok := faultFromMeta(e.res.Meta); ok {
-			w.found = finding{origin: worded, fault: e, own: true}
-			return true
+		if public, ok := faultFromMeta(e.res.Meta); ok {
+			return w.settle(finding{origin: worded, fault: public, own: true}, e.res.GetError())
 		}
 		return false
 	case *hidden:
-		w.found = finding{origin: bug, fault: e.public}
-		return true
+		return w.settle(finding{origin: bug, fault: e.public}, nil)
 	case fault.Kind:
-		w.kind = orKind(w.kind, e)
+		w.clue.kind = cmp.Or(w.clue.kind, e)
 		return false
 	}
+	has := traitsOf(err)
+	if has == wraps {
+		return false
+	}
+	if has&(saysMessage|saysHint|saysKind) != 0 && !w.searching {
+		w.listen(err)
+	}
+	w.note(standard(err, has))
+	if has&saysClues != 0 {
+		w.ask(err, has)
+	}
+	return false
+}
+
+// listen takes the public words of an error.
+func (w *walker) listen(err error) {
 	if m, ok := err.(PublicMessager); ok && w.message == "" {
 		w.message = m.PublicMessage()
 	}
@@ -248,61 +298,36 @@ func (w *walker) visit(err error) bool {
 	if k, ok := err.(PublicKinder); ok && w.named == "" {
 		w.named = fault.Kind(k.PublicKind())
 	}
-	if w.kind == "" {
-		w.kind = standardKind(err)
-	}
-	return false
 }
 
-// standardKind tells the kind of one error, without looking at what it wraps.
-func standardKind(err error) fault.Kind {
-	switch err {
-	case context.DeadlineExceeded, os.ErrDeadlineExceeded:
-		return fault.KindTimeout
-	case context.Canceled:
-		return fault.KindCancelled
-	case fs.ErrNotExist, sql.ErrNoRows:
-		return fault.KindNotFound
-	case fs.ErrExist:
-		return fault.KindAlreadyExists
-	case fs.ErrPermission:
-		return fault.KindPermissionDenied
-	case io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, driver.ErrBadConn, sql.ErrConnDone, mcp.ErrConnectionClosed:
-		return fault.KindConnectionFailed
-	}
-	if t, ok := err.(interface{ Timeout() bool }); ok && t.Timeout() {
-		return fault.KindTimeout
-	}
-	switch e := err.(type) {
-	case *net.OpError:
-		if errors.Is(e.Err, context.Canceled) {
-			return fault.KindCancelled
+// settle notes what a caller may know. The private cause of it is searched for
+// what it says about a second try, and for nothing else.
+func (w *walker) settle(found finding, cause error) bool {
+	if w.searching {
+		w.note(found.said())
+		if cause != nil {
+			w.walk(cause)
 		}
-		return fault.KindConnectionFailed
-	case *net.DNSError:
-		return fault.KindConnectionFailed
-	case syscall.Errno:
-		return errnoKind(e)
+		return true
 	}
-	return ""
+	w.found = found
+	if cause != nil {
+		w.search(cause)
+	}
+	return true
 }
 
-func errnoKind(e syscall.Errno) fault.Kind {
-	switch e {
-	case syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
-		syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENOTCONN:
-		return fault.KindConnectionFailed
-	}
-	switch {
-	case e.Is(fs.ErrNotExist):
-		return fault.KindNotFound
-	case e.Is(fs.ErrExist):
-		return fault.KindAlreadyExists
-	case e.Is(fs.ErrPermission):
-		return fault.KindPermissionDenied
-	default:
-		return ""
-	}
+func (w *walker) search(cause error) {
+	before := w.clue
+	w.searching = true
+	defer func() {
+		w.searching = false
+		if recover() != nil { // a stranger's Unwrap; what is settled stays
+			w.clue = before
+			w.clue.effect = worse(before.effect, "")
+		}
+	}()
+	w.walk(cause)
 }
 
 // bySDKText knows the failures that go-sdk v1.8 tells by their text alone.
@@ -312,7 +337,7 @@ func bySDKText(text string) finding {
 	case strings.HasPrefix(text, `validating "arguments": `):
 		return finding{origin: classified, fault: fault.Generic(fault.KindValidation), refused: true}
 	case text == "the server is busy, retry later":
-		return finding{origin: classified, fault: fault.New(fault.KindServiceUnavailable, "the server is busy now").After(0)}
+		return finding{origin: classified, fault: busy}
 	// A typed output that JSON cannot hold or that breaks its schema: the server's
 	// fault, whatever stands in the chain.
 	case strings.HasPrefix(text, "marshaling output: "), strings.HasPrefix(text, "validating tool output: "):
@@ -321,6 +346,10 @@ func bySDKText(text string) finding {
 		return finding{}
 	}
 }
+
+// busy is what the SDK means when it refuses a call before the handler has it.
+var busy = fault.New(fault.KindServiceUnavailable, "the server is busy now").
+	WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
 
 // sdkChecks are the texts with which go-sdk v1.8 wraps a protocol error of its
 // own. They are kept whole; of any other wrapped protocol error only the

@@ -21,11 +21,31 @@ type Failure struct {
 	res   *mcp.CallToolResult // the result that came with it, if any
 	found finding
 	told  bool // the tool told it in a result of its own, whose content stays
+	hints []HintRule
+	ended error // how the caller's context had ended when this was found
+
+	hinted sync.Once
+	hint   Hint
 
 	logged atomic.Bool
 
-	mu    sync.Mutex
-	retry *fault.Retry
+	mu       sync.Mutex
+	retry    *fault.Retry
+	guidance *Guidance
+	public   *fault.Error // what Fault returns, nil when it has to be put together
+}
+
+// Guidance is what a caller is told about calling again after a failure.
+type Guidance struct {
+	// Retry is told in the place of what the failure itself says.
+	Retry fault.Retry
+
+	// Suggestion is told in the place of the failure's own; empty means none.
+	Suggestion string
+
+	// Insist puts the sentence about the retry into the text of a failure, too, that
+	// a tool told in its own words, which are left as they are otherwise.
+	Insist bool
 }
 
 // isError reports whether a result tells a failure. It is on the success path of
@@ -81,16 +101,20 @@ func (f *Failure) isOf(tool *mcp.CallToolResult, err error) bool {
 }
 
 func newFailure(c *Call, res *mcp.CallToolResult, err error) *Failure {
-	f := &Failure{err: err, res: res}
+	f := &Failure{err: err, res: res, hints: c.settings().hints, ended: c.Err()}
 	if err != nil {
-		f.found = classify(err, c.settings().rules)
+		rules := c.settings().rules
+		if c.quiet {
+			rules = nil // nobody reads what becomes of a lookup of ours
+		}
+		f.found = classify(err, rules)
 	}
 	// What was rendered by a Call inside (see renderedErrors) is made anew where there
 	// is a mask, and else stays: the mask may have been in there.
 	inside := res != nil && res.IsError && isFault(res.Meta[MetaKey])
 	if err == nil || f.found.wire == nil && (inside && c.settings().mask == nil || !inside && toldApart(res, err)) {
 		f.told = true
-		f.found = finding{origin: worded, fault: told(res, f.found)}
+		f.found = finding{origin: worded, fault: told(res, f.found), clue: f.found.clue, lost: f.found.lost}
 	}
 	return f
 }
@@ -168,13 +192,41 @@ func (f *Failure) Worded() bool { return f.found.origin == worded || f.found.ori
 func (f *Failure) Fault() *fault.Error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	e := f.found.fault
-	if e == nil {
-		e = wireFault(f.found.wire)
+	if f.public == nil {
+		e := f.found.fault
+		if e == nil {
+			e = wireFault(f.found.wire)
+		}
+		f.public = f.advised(e)
 	}
-	// What the failure itself says about a retry was meant.
-	if f.retry != nil && e.Data().Retry == nil {
-		e = e.WithRetry(*f.retry)
+	return f.public
+}
+
+// plain reports whether nothing is known about the failure but that it happened.
+func (f *Failure) plain() bool { return f.found.fault == fault.Generic(fault.KindInternal) }
+
+// unrecorded returns what Fault returns for a failure of which nothing is known and
+// nothing is recorded: without the step that tells the caller to quote a reference.
+func (f *Failure) unrecorded() *fault.Error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.advised(unrecorded)
+}
+
+// advised returns e with what is said about calling again. It is called with the
+// lock.
+func (f *Failure) advised(e *fault.Error) *fault.Error {
+	if g := f.guidance; g != nil {
+		if e == fault.Generic(fault.KindInternal) && !g.Retry.ShouldRetry {
+			e = final
+		}
+		return e.Suggest(g.Suggestion).WithRetry(g.Retry)
+	}
+	if f.retry != nil {
+		// What the failure itself says about a retry was meant.
+		if _, said := e.Retry(); !said {
+			return e.WithRetry(*f.retry)
+		}
 	}
 	return e
 }
@@ -211,7 +263,33 @@ func bare(err error) bool {
 func (f *Failure) Retry(r fault.Retry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.retry = &r
+	f.retry, f.public = &r, nil
+}
+
+// Guide says what the caller is told about calling again. It has the last word:
+// over what the failure itself says, over [Failure.Retry], and over an earlier call
+// of it.
+func (f *Failure) Guide(g Guidance) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.guidance, f.public = &g, nil
+}
+
+// Guided reports whether [Failure.Guide] was called.
+func (f *Failure) Guided() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.guidance != nil
+}
+
+// insisted returns the line that is put into a tool's own text, "" for none.
+func (f *Failure) insisted() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.guidance == nil || !f.guidance.Insist {
+		return ""
+	}
+	return f.guidance.Retry.String()
 }
 
 // Outcome is how a call ended, in one word for the log.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -124,8 +125,11 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 	if f.told {
 		mask := c.settings().mask
 		res.Content, res.StructuredContent = scrubbed(res.Content, mask), presentable(res.StructuredContent, mask)
-		if len(res.Content) == 0 {
+		switch line := f.insisted(); {
+		case len(res.Content) == 0:
 			res.Content = []mcp.Content{&mcp.TextContent{Text: e.Text()}} // the caller must read something
+		case line != "":
+			res.Content = withLine(res.Content, line)
 		}
 		return res
 	}
@@ -183,14 +187,19 @@ func (c *Call) methodError(f *Failure) *jsonrpc.Error {
 // caller to quote a reference.
 var unrecorded = fault.New(fault.KindInternal, fault.Generic(fault.KindInternal).Message())
 
+// final is the generic internal fault for a caller who is told not to call again:
+// its own step speaks of a second time.
+var final = unrecorded.
+	Step("Tell the user and give them the reference, so that the operator of the server can find the cause.", "", nil)
+
 // public returns the fault as the caller gets it, with its reference, and whether
 // the text shows the reference too. There is a reference only where there is a
 // record that it leads to.
 func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 	e, s := f.Fault(), c.settings()
 	referred := f.logged.Load() || c.Recorded() && c.method != MethodListen // which is not recorded
-	if e == fault.Generic(fault.KindInternal) && !referred {
-		e = unrecorded
+	if f.plain() && !referred {
+		e = f.unrecorded()
 	}
 	switch f.found.origin {
 	case unknown, classified: // the texts are ours
@@ -286,6 +295,21 @@ func scrubbed(content []mcp.Content, mask func(string) string) []mcp.Content {
 		}
 	}
 	return clean
+}
+
+// withLine returns the content with a line at the end of its first text, which is
+// all that some clients show; what a handler may have shared is not written to.
+func withLine(content []mcp.Content, line string) []mcp.Content {
+	content = slices.Clone(content)
+	for i, c := range content {
+		if t, ok := c.(*mcp.TextContent); ok && t != nil && t.Text != "" {
+			cp := *t
+			cp.Text = strings.TrimRight(t.Text, "\n") + "\n" + line
+			content[i] = &cp
+			return content
+		}
+	}
+	return append(content, &mcp.TextContent{Text: line})
 }
 
 // masked masks the texts and reports whether that changed one.

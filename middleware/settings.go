@@ -38,6 +38,9 @@ type Settings struct {
 	// Rules take part in the classification of failures, the innermost first.
 	Rules []Rule
 
+	// Hints say what errors mean for a second try, the innermost first.
+	Hints []HintRule
+
 	// Render says how failures are written; the outermost one holds.
 	Render *RenderOptions
 
@@ -54,6 +57,7 @@ type setup struct {
 	mask    func(string) string
 	reveal  bool
 	rules   []Rule
+	hints   []HintRule
 	render  *RenderOptions
 }
 
@@ -111,6 +115,9 @@ func (s *Settings) over(have *setup) *setup {
 	}
 	if len(s.Rules) > 0 {
 		to.rules = append(append(make([]Rule, 0, len(s.Rules)+len(have.rules)), s.Rules...), have.rules...)
+	}
+	if len(s.Hints) > 0 {
+		to.hints = append(append(make([]HintRule, 0, len(s.Hints)+len(have.hints)), s.Hints...), have.hints...)
 	}
 	return &to
 }

@@ -49,7 +49,7 @@ func TestPlaygroundValidator(t *testing.T) {
 	byTag.RegisterTagNameFunc(func(f reflect.StructField) string { return strings.Split(f.Tag.Get("json"), ",")[0] })
 	for name, v := range map[string]*validator.Validate{"Go names": validator.New(validator.WithRequiredStructEnabled()), "JSON names": byTag} {
 		t.Run(name, func(t *testing.T) {
-			client := connect(t, v.Struct)
+			client := dial(t, v.Struct)
 			for _, c := range []struct{ args, want string }{
 				{`{"email":"a@b.example","user_id":"7abc"}`, ""},
 				{`{"email":"nobody","user_id":"7abc"}`, "Argument 'email' expected an email address, but received 'nobody'."},
@@ -84,18 +84,18 @@ func TestNotTheCallersFault(t *testing.T) {
 		"both":          func(in any) error { return errors.Join(v.Struct(in), v.Struct(config{})) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, kind := call(t, connect(t, check), `{"email":"nobody","user_id":"7abc"}`)
+			text, kind := call(t, dial(t, check), `{"email":"nobody","user_id":"7abc"}`)
 			require.Equal(t, fault.KindInternal, kind)
 			require.NotContains(t, text, "DSN")
 			require.NotContains(t, text, canary)
 		})
 	}
-	text, kind := call(t, connect(t, func(any) error { return validate.Arguments(v.Var("x", "email")) }), `{"email":"x"}`)
+	text, kind := call(t, dial(t, func(any) error { return validate.Arguments(v.Var("x", "email")) }), `{"email":"x"}`)
 	require.Equal(t, fault.KindValidation, kind)
 	require.NotContains(t, text, "Key:")
 }
 
-func connect(t *testing.T, check func(any) error) *mcp.ClientSession {
+func dial(t *testing.T, check func(any) error) *mcp.ClientSession {
 	t.Helper()
 	s := mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "order"}, func(_ context.Context, _ *mcp.CallToolRequest, in order) (*mcp.CallToolResult, any, error) {

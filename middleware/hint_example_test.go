@@ -1,0 +1,61 @@
+package middleware_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// What a service answered becomes an error that knows whether to try again, and
+// tells nothing of what the service wrote.
+func ExampleFromResponse() {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "30")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = w.Write([]byte("account 4711 has used up its quota"))
+	}))
+	defer service.Close()
+
+	resp, err := http.Get(service.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	err = middleware.FromResponse(resp)
+	hint := middleware.HintOf(fmt.Errorf("search: %w", err))
+	fmt.Println("retry:", hint.Retry)
+	fmt.Println("after:", hint.After)
+	fmt.Println("effect:", hint.Effect)
+	fmt.Println(middleware.Classify(err))
+	// Output:
+	// retry: yes
+	// after: 30s
+	// effect: none
+	// Rate limited: too many calls were made in a short time.
+	// Suggestion: Wait before the next call and make fewer calls.
+}
+
+// A rule says what an error of this program means that the built-in table cannot
+// know.
+func ExampleHintRule() {
+	errNightly := errors.New("the nightly import is running")
+	nightly := func(err error) (middleware.Hint, bool) {
+		if errors.Is(err, errNightly) {
+			return middleware.Hint{Retry: middleware.RetryYes, After: 10 * time.Minute, Effect: fault.EffectNone}, true
+		}
+		return middleware.Hint{}, false
+	}
+	err := fmt.Errorf("create order: %w", errNightly)
+	fmt.Println(middleware.HintOf(err).Retry)
+	hint := middleware.HintOf(err, nightly)
+	fmt.Println(hint.Retry, hint.After, hint.Effect)
+	// Output:
+	// no
+	// yes 10m0s none
+}
