@@ -1,0 +1,181 @@
+package retry
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// advice is what a failure says about another attempt.
+type advice struct {
+	again  bool
+	after  time.Duration // zero: nobody said
+	most   int           // attempts in all, by the server's count; zero: nobody said
+	guided bool          // by a server that knows what became of the call
+	effect fault.Effect
+}
+
+func adviceOf(r response) advice {
+	if tool, ok := r.res.(*mcp.CallToolResult); ok && tool != nil && tool.InputRequests != nil {
+		return advice{}
+	}
+	if said, ok := r.failure.Retry(); ok {
+		return advice{
+			again: said.ShouldRetry && said.Effect != fault.EffectCommitted &&
+				(said.MaxAttempts == 0 || said.NextAttempt <= said.MaxAttempts),
+			after: spanOf(said.RetryAfterSeconds, time.Second), most: said.MaxAttempts, guided: true, effect: said.Effect,
+		}
+	}
+	if errors.Is(r.err, mcp.ErrConnectionClosed) || errors.Is(r.err, mcp.ErrSessionMissing) {
+		return advice{}
+	}
+	if after, ok := askedToWait(r); ok {
+		return advice{again: true, after: after}
+	}
+	var wire *jsonrpc.Error
+	switch {
+	case r.err == nil:
+		return advice{again: passing(r.failure.Kind())}
+	case !errors.As(r.err, &wire): // it did not come from the server
+		hint := middleware.HintOf(r.err)
+		return advice{again: hint.Retry == middleware.RetryYes, after: hint.After}
+	case wire.Code == codeRejected && wire.Message == "rejected by transport":
+		return advice{again: undelivered(r.err)}
+	default:
+		return advice{again: passing(r.failure.Kind())}
+	}
+}
+
+// askedToWait reads how long a server that knows nothing of mcpchain asks to wait.
+func askedToWait(r response) (time.Duration, bool) {
+	if tool, ok := r.res.(*mcp.CallToolResult); ok && tool != nil && r.err == nil {
+		return retryAfter(tool.Meta)
+	}
+	var wire *jsonrpc.Error
+	if !errors.As(r.err, &wire) || len(wire.Data) == 0 {
+		return 0, false
+	}
+	var data map[string]any
+	if json.Unmarshal(wire.Data, &data) != nil {
+		return 0, false // no object
+	}
+	return retryAfter(data)
+}
+
+// codeRejected is the code of go-sdk v1.8's own error for a message that its
+// transport could not deliver; that error is not exported.
+const codeRejected = -32005
+
+// undelivered reports whether what kept the client's transport from delivering a
+// message passes. The HTTP status is known by its text alone.
+func undelivered(err error) bool {
+	var sending *url.Error
+	if errors.As(err, &sending) {
+		return middleware.HintOf(sending).Retry == middleware.RetryYes
+	}
+	for _, status := range []int{
+		http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+	} {
+		if strings.HasSuffix(err.Error(), ": "+http.StatusText(status)) {
+			return true
+		}
+	}
+	return false
+}
+
+// waitMembers are the names under which servers say how long to wait, with the unit.
+var waitMembers = []struct {
+	name string
+	unit time.Duration
+	date bool // it may be an HTTP date
+}{
+	{"retryAfter", time.Second, true},
+	{"retry_after", time.Second, true},
+	{"Retry-After", time.Second, true},
+	{"retry-after", time.Second, true},
+	{"retryAfterSeconds", time.Second, false},
+	{"retry_after_seconds", time.Second, false},
+	{"retryAfterMs", time.Millisecond, false},
+	{"retry_after_ms", time.Millisecond, false},
+	{"retryAfterMillis", time.Millisecond, false},
+}
+
+// retryAfter returns the longest wait that is asked for, so that of two members that
+// contradict each other the more careful one holds.
+func retryAfter(members map[string]any) (longest time.Duration, found bool) {
+	for _, m := range waitMembers {
+		value, ok := members[m.name]
+		if !ok {
+			continue
+		}
+		wait, ok := waitOf(value, m.unit, m.date)
+		if ok {
+			longest, found = max(longest, wait), true
+		}
+	}
+	return longest, found
+}
+
+func waitOf(value any, unit time.Duration, date bool) (time.Duration, bool) {
+	if n, ok := amount(value); ok {
+		return spanOf(n, unit), n >= 0
+	}
+	text, ok := value.(string)
+	if !ok || !date {
+		return 0, false
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0, false
+	}
+	return max(0, time.Until(at)), true
+}
+
+// amount reads a JSON number, or one that stands in a string.
+func amount(value any) (float64, bool) {
+	var n float64
+	switch v := value.(type) {
+	case float64:
+		n = v
+	case int:
+		n = float64(v)
+	case int64:
+		n = float64(v)
+	case json.Number:
+		return amount(v.String())
+	case string:
+		parsed, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
+		if err != nil {
+			return 0, false
+		}
+		n = parsed
+	default:
+		return 0, false
+	}
+	return n, !math.IsNaN(n)
+}
+
+// spanOf returns n units of time, the longest span that there is for one that is too
+// long, and zero for what is none.
+func spanOf(n float64, unit time.Duration) time.Duration {
+	switch ns := n * float64(unit); {
+	case !(ns > 0): // also NaN
+		return 0
+	case ns >= math.MaxInt64:
+		return math.MaxInt64
+	default:
+		return time.Duration(ns)
+	}
+}

@@ -1,0 +1,967 @@
+package retry_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/mask"
+	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/retry"
+)
+
+// A reply is what a server answers, as a client's middleware gets it.
+type reply func() (mcp.Result, error)
+
+// peer answers each request with the next of its replies, and those after the last one
+// with the last. It lists one tool.
+type peer struct {
+	replies []reply
+	tool    *mcp.ToolAnnotations
+	mute    bool // it gives no list
+
+	calls, lists int
+	attempts     []any // by the _meta of the calls
+	at           []time.Time
+}
+
+func (p *peer) handle(_ context.Context, method string, req mcp.Request) (mcp.Result, error) {
+	if method == middleware.MethodListTools {
+		p.lists++
+		if p.mute {
+			return nil, &jsonrpc.Error{Code: 503, Message: "busy"}
+		}
+		return &mcp.ListToolsResult{Tools: []*mcp.Tool{nil, {Name: "other"}, {Name: "it", Annotations: p.tool}}}, nil
+	}
+	r := p.replies[min(p.calls, len(p.replies)-1)]
+	p.calls++
+	p.at = append(p.at, time.Now())
+	if params := req.GetParams(); !safe.Nil(params) {
+		p.attempts = append(p.attempts, params.GetMeta()[retry.AttemptKey])
+	}
+	return r()
+}
+
+func (p *peer) call(t *testing.T, o retry.ClientOptions) (mcp.Result, error) {
+	t.Helper()
+	return retry.Client(&o)(p.handle)(t.Context(), middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
+}
+
+func toolRequest(params *mcp.CallToolParams) mcp.Request {
+	return &mcp.ClientRequest[mcp.Params]{Params: params}
+}
+
+func fine() (mcp.Result, error) {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "fine"}}}, nil
+}
+
+// onWire returns what a client gets of a result or an error: what JSON keeps of it.
+func onWire(res *mcp.CallToolResult) reply {
+	raw, err := json.Marshal(res)
+	if err != nil {
+		panic(err)
+	}
+	return func() (mcp.Result, error) {
+		var res mcp.CallToolResult
+		if err := json.Unmarshal(raw, &res); err != nil {
+			panic(err)
+		}
+		return &res, nil
+	}
+}
+
+func result(e *fault.Error) reply {
+	return onWire(&mcp.CallToolResult{IsError: true, Meta: mcp.Meta{middleware.MetaKey: e}, Content: []mcp.Content{&mcp.TextContent{Text: e.Text()}}})
+}
+
+func guidance(r fault.Retry) reply {
+	return result(fault.New(fault.KindServiceUnavailable, "the ledger is busy.").WithRetry(r))
+}
+
+func told(meta mcp.Meta) reply {
+	return onWire(&mcp.CallToolResult{IsError: true, Meta: meta, Content: []mcp.Content{&mcp.TextContent{Text: "slow down"}}})
+}
+
+func protocol(code int64, data string) reply {
+	return func() (mcp.Result, error) {
+		wire := &jsonrpc.Error{Code: code, Message: "it failed"}
+		if data != "" {
+			wire.Data = json.RawMessage(data)
+		}
+		return nil, fmt.Errorf("calling %q: %w", "tools/call", wire)
+	}
+}
+
+func local(err error) reply { return func() (mcp.Result, error) { return nil, err } }
+
+func rejectedByTransport(status string) reply {
+	return local(fmt.Errorf("calling %q: %w: sending %q: %v", "tools/call",
+		&jsonrpc.Error{Code: -32005, Message: "rejected by transport"}, "tools/call", status))
+}
+
+func TestClientDecides(t *testing.T) {
+	var (
+		reads = &mcp.ToolAnnotations{ReadOnlyHint: true}
+		idem  = &mcp.ToolAnnotations{IdempotentHint: true}
+		write = &mcp.ToolAnnotations{}
+	)
+	dial := &net.OpError{Op: "dial", Err: &net.DNSError{Err: "server misbehaving", Name: "example.test", IsTemporary: true}}
+	for name, c := range map[string]struct {
+		tool    *mcp.ToolAnnotations
+		fails   reply
+		options retry.ClientOptions
+		wait    time.Duration // exactly
+		again   bool
+	}{
+		// What a server of ours says.
+		"guided, a write":                     {tool: write, fails: guidance(fault.Retry{ShouldRetry: true}), again: true},
+		"guided, a wait":                      {tool: write, fails: guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 7.5}), wait: 7500 * time.Millisecond, again: true},
+		"guided, no":                          {tool: reads, fails: guidance(fault.Retry{})},
+		"guided, no, with a wait":             {tool: reads, fails: guidance(fault.Retry{RetryAfterSeconds: 1})},
+		"guided, refused":                     {tool: write, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}), again: true},
+		"guided, unknown, a write":            {tool: write, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown})},
+		"guided, unknown, says nothing":       {tool: nil, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown})},
+		"guided, unknown, a read":             {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), again: true},
+		"guided, unknown, idempotent":         {tool: idem, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), again: true},
+		"guided, unknown, may be repeated":    {tool: write, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), options: retry.ClientOptions{Repeatable: always}, again: true},
+		"guided, unknown, may not":            {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), options: retry.ClientOptions{Repeatable: never}},
+		"guided, committed":                   {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectCommitted})},
+		"guided, attempts left":               {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, NextAttempt: 2, MaxAttempts: 2}), again: true},
+		"guided, no attempts left":            {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, MaxAttempts: 1})},
+		"guided, no attempts left by itself":  {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, NextAttempt: 4, MaxAttempts: 3})},
+		"guided, longer than the limit":       {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 31})},
+		"guided, as long as the limit":        {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 30}), wait: 30 * time.Second, again: true},
+		"guided, an hour":                     {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 3600})},
+		"guided, forever":                     {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1e300})},
+		"guided, left out":                    {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true}), options: retry.ClientOptions{Tools: never}},
+		"guided, once":                        {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true}), options: retry.ClientOptions{MaxAttempts: 1}},
+		"guided, longer than the budget":      {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 5}), options: retry.ClientOptions{Budget: 4 * time.Second}},
+		"guided by a protocol error":          {tool: write, fails: protocol(429, `{"type":"rate_limited","message":"slow down","retry":{"should_retry":true,"retry_after_seconds":2}}`), wait: 2 * time.Second, again: true},
+		"guided by a protocol error, unknown": {tool: write, fails: protocol(503, `{"type":"timeout","message":"late","retry":{"should_retry":true,"effect":"unknown"}}`)},
+		"of ours, not guided":                 {tool: reads, fails: result(fault.New(fault.KindServiceUnavailable, "it is down.")), again: true},
+		"of ours, not guided, a write":        {tool: write, fails: result(fault.New(fault.KindServiceUnavailable, "it is down."))},
+		"of ours, not guided, wrong":          {tool: reads, fails: result(fault.Invalid("n", 1, "a word"))},
+
+		// What other servers say.
+		"told in words":                  {tool: reads, fails: told(nil)},
+		"retryAfter in _meta":            {tool: reads, fails: told(mcp.Meta{"retryAfter": 3}), wait: 3 * time.Second, again: true},
+		"retryAfter in _meta, a write":   {tool: write, fails: told(mcp.Meta{"retryAfter": 3})},
+		"retryAfter in _meta, unlabeled": {tool: nil, fails: told(mcp.Meta{"retryAfter": 3})},
+		"retry_after":                    {tool: reads, fails: protocol(-32000, `{"retry_after":"4"}`), wait: 4 * time.Second, again: true},
+		"retryAfterSeconds":              {tool: reads, fails: protocol(-32000, `{"retryAfterSeconds":0.5}`), wait: 500 * time.Millisecond, again: true},
+		"retry_after_seconds":            {tool: idem, fails: protocol(-32000, `{"retry_after_seconds":5}`), wait: 5 * time.Second, again: true},
+		"retryAfterMs":                   {tool: reads, fails: protocol(-32000, `{"retryAfterMs":250}`), wait: 250 * time.Millisecond, again: true},
+		"retry_after_ms":                 {tool: reads, fails: protocol(-32000, `{"retry_after_ms":250}`), wait: 250 * time.Millisecond, again: true},
+		"retryAfterMillis":               {tool: reads, fails: protocol(-32000, `{"retryAfterMillis":250}`), wait: 250 * time.Millisecond, again: true},
+		"Retry-After, a date":            {tool: reads, fails: protocol(-32000, `{"Retry-After":"Sat, 01 Jan 2000 00:00:09 GMT"}`), wait: 9 * time.Second, again: true},
+		"retry-after, a date in the past": {
+			tool: reads, fails: protocol(-32000, `{"retry-after":"Sat, 01 Jan 1999 00:00:00 GMT"}`), again: true,
+		},
+		"the longest of two":         {tool: reads, fails: protocol(-32000, `{"retryAfter":3,"retryAfterMs":2000}`), wait: 3 * time.Second, again: true},
+		"a wait that is none":        {tool: reads, fails: protocol(-32000, `{"retryAfter":"soon"}`)},
+		"a wait that is null":        {tool: reads, fails: protocol(-32000, `{"retryAfter":null}`)},
+		"a wait that is negative":    {tool: reads, fails: protocol(-32000, `{"retryAfter":-5}`)},
+		"a wait that is not finite":  {tool: reads, fails: protocol(-32000, `{"retryAfter":"Inf"}`)},
+		"a wait that is no number":   {tool: reads, fails: protocol(-32000, `{"retryAfter":"NaN"}`)},
+		"milliseconds, a date":       {tool: reads, fails: protocol(-32000, `{"retryAfterMs":"Sat, 01 Jan 2000 00:00:09 GMT"}`)},
+		"a wait of an hour":          {tool: reads, fails: protocol(-32000, `{"retryAfter":3600}`)},
+		"data that are no object":    {tool: reads, fails: protocol(-32000, `[1]`)},
+		"an unknown code":            {tool: reads, fails: protocol(-32000, "")},
+		"an internal error":          {tool: reads, fails: protocol(jsonrpc.CodeInternalError, "")},
+		"wrong parameters":           {tool: reads, fails: protocol(jsonrpc.CodeInvalidParams, "")},
+		"too many calls":             {tool: reads, fails: protocol(429, ""), again: true},
+		"too many calls, a write":    {tool: write, fails: protocol(429, "")},
+		"not available, may be":      {tool: write, fails: protocol(503, ""), options: retry.ClientOptions{Repeatable: always}, again: true},
+		"an HTTP status that passes": {tool: reads, fails: rejectedByTransport("Service Unavailable"), again: true},
+		"the same, a write":          {tool: write, fails: rejectedByTransport("Service Unavailable")},
+		"an HTTP status that stays":  {tool: reads, fails: rejectedByTransport("Bad Request")},
+
+		// What happens on the way.
+		"the connection is closed":          {tool: reads, fails: local(fmt.Errorf("%w: calling", mcp.ErrConnectionClosed))},
+		"the connection is closed, a write": {tool: write, fails: local(mcp.ErrConnectionClosed)},
+		"the session is gone":               {tool: reads, fails: local(fmt.Errorf("x: %w", mcp.ErrSessionMissing))},
+		"the connection was reset":          {tool: reads, fails: local(io.ErrUnexpectedEOF), again: true},
+		"the connection was reset, a write": {tool: write, fails: local(io.ErrUnexpectedEOF)},
+		"a name is not found for now":       {tool: reads, fails: local(dial), again: true},
+		"a name is not found, a write":      {tool: write, fails: local(dial)},
+		"a time limit inside":               {tool: reads, fails: local(context.DeadlineExceeded), again: true},
+		"a time limit inside, a write":      {tool: write, fails: local(context.DeadlineExceeded)},
+		"somebody cancelled inside":         {tool: reads, fails: local(context.Canceled)},
+		"an unknown error":                  {tool: reads, fails: local(errors.New("who knows"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &peer{replies: []reply{c.fails, fine}, tool: c.tool}
+				res, err := p.call(t, c.options)
+				wantRes, wantErr := c.fails()
+				if !c.again {
+					require.Equal(t, 1, p.calls)
+					require.Equal(t, wantRes, res)
+					require.Equal(t, wantErr, err)
+					require.Zero(t, time.Since(p.at[0]))
+					return
+				}
+				require.Equal(t, 2, p.calls)
+				require.NoError(t, err)
+				require.False(t, res.(*mcp.CallToolResult).IsError)
+				require.Equal(t, []any{nil, 2}, p.attempts)
+				wait := p.at[1].Sub(p.at[0])
+				if c.wait > 0 {
+					require.Equal(t, c.wait, wait)
+					return
+				}
+				require.GreaterOrEqual(t, wait, 250*time.Millisecond)
+				require.LessOrEqual(t, wait, 751*time.Millisecond)
+			})
+		})
+	}
+}
+
+// Reads need nobody's word, and other methods pass.
+func TestClientMethods(t *testing.T) {
+	for method, c := range map[string]struct {
+		params mcp.Params
+		again  bool
+		number any // the attempt
+	}{
+		middleware.MethodReadResource:          {&mcp.ReadResourceParams{URI: "x:y"}, true, 2},
+		middleware.MethodGetPrompt:             {&mcp.GetPromptParams{Name: "it"}, true, 2},
+		middleware.MethodComplete:              {&mcp.CompleteParams{}, true, 2},
+		middleware.MethodListPrompts:           {&mcp.ListPromptsParams{}, true, nil},
+		middleware.MethodListResources:         {&mcp.ListResourcesParams{}, true, nil},
+		middleware.MethodListResourceTemplates: {nil, true, nil},
+		middleware.MethodPing:                  {&mcp.PingParams{}, false, nil},
+		middleware.MethodInitialize:            {&mcp.InitializeParams{}, false, nil},
+		middleware.MethodSetLevel:              {&mcp.SetLoggingLevelParams{}, false, nil},
+		middleware.MethodSubscribe:             {&mcp.SubscribeParams{}, false, nil},
+		middleware.MethodListen:                {&mcp.SubscriptionsListenParams{}, false, nil},
+		"notifications/progress":               {&mcp.ProgressNotificationParams{}, false, nil},
+		"acme/custom":                          {nil, false, nil},
+	} {
+		t.Run(method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &peer{replies: []reply{protocol(503, `{"retryAfter":1}`), local(nil)}}
+				_, err := retry.Client(nil)(p.handle)(t.Context(), method, &mcp.ClientRequest[mcp.Params]{Params: c.params})
+				if !c.again {
+					require.Error(t, err)
+					require.Equal(t, 1, p.calls)
+					return
+				}
+				require.NoError(t, err)
+				require.Equal(t, 2, p.calls)
+				if c.params != nil {
+					require.Equal(t, []any{nil, c.number}, p.attempts)
+				}
+				require.Zero(t, p.lists)
+			})
+		})
+	}
+}
+
+// A request without parameters is no reason to stumble.
+func TestClientWithoutParameters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{replies: []reply{guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1, Effect: fault.EffectUnknown}), fine}}
+		handler := retry.Client(nil)(p.handle)
+		_, err := handler(t.Context(), middleware.MethodCallTool, &mcp.ClientRequest[*mcp.CallToolParams]{})
+		require.NoError(t, err)
+		require.Equal(t, 1, p.calls)
+		_, err = retry.Client(nil)((&peer{replies: []reply{protocol(429, "")}}).handle)(
+			t.Context(), middleware.MethodGetPrompt, &mcp.ClientRequest[*mcp.GetPromptParams]{})
+		require.Error(t, err)
+	})
+}
+
+// The caller's parameters are not written to, and its own count goes on.
+func TestClientCountsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{replies: []reply{guidance(fault.Retry{ShouldRetry: true})}}
+		params := &mcp.CallToolParams{Name: "it", Meta: mcp.Meta{retry.AttemptKey: 4, "mine": "kept"}}
+		before := maps.Clone(params.Meta)
+		_, err := retry.Client(nil)(p.handle)(t.Context(), middleware.MethodCallTool, toolRequest(params))
+		require.NoError(t, err)
+		require.Equal(t, []any{4, 5, 6}, p.attempts)
+		require.Equal(t, before, params.Meta)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{replies: []reply{guidance(fault.Retry{ShouldRetry: true, MaxAttempts: 5})}}
+		params := &mcp.CallToolParams{Name: "it", Meta: mcp.Meta{retry.AttemptKey: 4.0}}
+		_, err := retry.Client(nil)(p.handle)(t.Context(), middleware.MethodCallTool, toolRequest(params))
+		require.NoError(t, err)
+		require.Equal(t, []any{4.0, 5}, p.attempts, "the server's limit counts the caller's attempts, too")
+	})
+}
+
+func TestClientNeverAfterAQuestion(t *testing.T) {
+	asks := func() (mcp.Result, error) {
+		return &mcp.CallToolResult{
+			IsError: true, InputRequests: mcp.InputRequestMap{"q": &mcp.ElicitParams{Message: "which?"}}, Meta: mcp.Meta{"retryAfter": 1.0},
+		}, nil
+	}
+	for name, c := range map[string]struct {
+		params mcp.CallToolParams
+		fails  reply
+	}{
+		"it asks":         {fails: asks},
+		"it was answered": {params: mcp.CallToolParams{InputResponses: mcp.InputResponseMap{"q": &mcp.ElicitResult{Action: "accept"}}}, fails: guidance(fault.Retry{ShouldRetry: true})},
+		"its own state":   {params: mcp.CallToolParams{RequestState: "opaque"}, fails: guidance(fault.Retry{ShouldRetry: true})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &peer{replies: []reply{c.fails, fine}}
+			c.params.Name = "it"
+			_, err := retry.Client(&retry.ClientOptions{Repeatable: always})(p.handle)(t.Context(), middleware.MethodCallTool, toolRequest(&c.params))
+			require.NoError(t, err)
+			require.Equal(t, 1, p.calls)
+		})
+	}
+}
+
+// No wait is begun that ends after the context.
+func TestClientKeepsTheDeadline(t *testing.T) {
+	for asked, again := range map[float64]bool{4: true, 5: false, 6: false} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			began := time.Now()
+			p := &peer{replies: []reply{guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: asked}), fine}}
+			res, err := retry.Client(nil)(p.handle)(ctx, middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
+			require.NoError(t, err)
+			require.Equal(t, !again, res.(*mcp.CallToolResult).IsError)
+			if !again {
+				require.Zero(t, time.Since(began))
+			}
+		})
+	}
+}
+
+// A list that is asked for takes its time off the deadline.
+func TestClientKeepsTheDeadlineAfterALookUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		p := &peer{replies: []reply{protocol(429, `{"retryAfter":3}`), fine}, tool: &mcp.ToolAnnotations{ReadOnlyHint: true}}
+		handler := retry.Client(nil)(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == middleware.MethodListTools {
+				time.Sleep(2 * time.Second)
+			}
+			return p.handle(ctx, method, req)
+		})
+		began := time.Now()
+		_, err := handler(ctx, middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
+		require.Error(t, err)
+		require.NoError(t, ctx.Err())
+		require.Equal(t, 2*time.Second, time.Since(began))
+		require.Equal(t, 1, p.calls)
+	})
+}
+
+// A caller that gives up gets the last failure at once.
+func TestClientStopsWithTheCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(3*time.Second, cancel)
+		began := time.Now()
+		p := &peer{replies: []reply{guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 9}), fine}}
+		res, err := retry.Client(nil)(p.handle)(ctx, middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
+		require.NoError(t, err)
+		require.True(t, res.(*mcp.CallToolResult).IsError)
+		require.Equal(t, 3*time.Second, time.Since(began))
+		require.Equal(t, 1, p.calls)
+	})
+}
+
+// One that has given up already is not asked to wait, and nobody is told of a retry.
+func TestClientAfterTheCaller(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	handler := retry.Client(&retry.ClientOptions{OnRetry: func(context.Context, retry.Attempt) { t.Error("told of a retry") }})(
+		func(context.Context, string, mcp.Request) (mcp.Result, error) {
+			cancel()
+			return guidance(fault.Retry{ShouldRetry: true})()
+		})
+	res, err := handler(ctx, middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
+	require.NoError(t, err)
+	require.True(t, res.(*mcp.CallToolResult).IsError)
+}
+
+func TestClientMakesErrors(t *testing.T) {
+	o := retry.ClientOptions{FailuresAsErrors: true}
+	t.Run("result", func(t *testing.T) {
+		p := &peer{replies: []reply{result(fault.NotFound("invoice", "INV-7").WithCode("NO_INVOICE"))}}
+		res, err := p.call(t, o)
+		require.Nil(t, res)
+		require.ErrorIs(t, err, fault.KindNotFound)
+		var f *fault.Error
+		require.ErrorAs(t, err, &f)
+		require.Equal(t, "INV-7", f.Data().Identifier)
+		require.Equal(t, "NO_INVOICE", f.Data().Code)
+		var failed *retry.ResultError
+		require.ErrorAs(t, err, &failed)
+		require.True(t, failed.Result.IsError)
+		require.Equal(t, "the tool answered with an error", failed.Error())
+		require.Contains(t, err.Error(), "Not found: ")
+	})
+	t.Run("result of another server", func(t *testing.T) {
+		res, err := (&peer{replies: []reply{told(nil)}}).call(t, o)
+		require.Nil(t, res)
+		require.ErrorIs(t, err, fault.KindTool)
+		require.Contains(t, err.Error(), "slow down")
+	})
+	t.Run("protocol error", func(t *testing.T) {
+		_, err := (&peer{replies: []reply{protocol(404, "")}}).call(t, o)
+		require.ErrorIs(t, err, fault.KindNotFound)
+		var wire *jsonrpc.Error
+		require.ErrorAs(t, err, &wire)
+		require.EqualValues(t, 404, wire.Code)
+	})
+	t.Run("connection", func(t *testing.T) {
+		_, err := (&peer{replies: []reply{local(fmt.Errorf("%w: calling", mcp.ErrConnectionClosed))}}).call(t, o)
+		require.ErrorIs(t, err, fault.KindConnectionFailed)
+		require.ErrorIs(t, err, mcp.ErrConnectionClosed)
+	})
+	t.Run("fault of an inner middleware", func(t *testing.T) {
+		own := errors.New("own")
+		_, err := (&peer{replies: []reply{local(fmt.Errorf("around: %w", fault.Denied("call", "it").Because(own)))}}).call(t, o)
+		require.ErrorIs(t, err, fault.KindPermissionDenied)
+		require.ErrorIs(t, err, own)
+	})
+	t.Run("success", func(t *testing.T) {
+		res, err := (&peer{replies: []reply{fine}}).call(t, o)
+		require.NoError(t, err)
+		require.NotNil(t, res)
+	})
+	t.Run("off", func(t *testing.T) {
+		res, err := (&peer{replies: []reply{told(nil)}}).call(t, retry.ClientOptions{})
+		require.NoError(t, err)
+		require.True(t, res.(*mcp.CallToolResult).IsError)
+	})
+}
+
+func TestClientTellsOfEveryRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []retry.Attempt
+		p := &peer{replies: []reply{guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 2}), protocol(429, `{"retryAfter":1}`), fine}}
+		_, err := p.call(t, retry.ClientOptions{Repeatable: always, OnRetry: func(_ context.Context, failed retry.Attempt) { seen = append(seen, failed) }})
+		require.NoError(t, err)
+		require.Len(t, seen, 2)
+		require.Equal(t, 1, seen[0].Number)
+		require.Equal(t, 2*time.Second, seen[0].Wait)
+		require.NoError(t, seen[0].Err)
+		require.Equal(t, fault.KindServiceUnavailable, seen[0].Fault.Kind())
+		require.Equal(t, "it", seen[0].Target)
+		require.Equal(t, middleware.MethodCallTool, seen[0].Method)
+		require.Equal(t, 2, seen[1].Number)
+		require.Equal(t, time.Second, seen[1].Wait)
+		require.Error(t, seen[1].Err)
+	})
+}
+
+// What tools are is learned from the lists that pass, and asked for at most once a minute.
+func TestClientLearnsWhatToolsAre(t *testing.T) {
+	busy := protocol(429, `{"retryAfter":1}`)
+	t.Run("from a list that passes", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := &peer{replies: []reply{busy, fine}, tool: &mcp.ToolAnnotations{ReadOnlyHint: true}}
+			handler := retry.Client(nil)(p.handle)
+			_, err := handler(t.Context(), middleware.MethodListTools, &mcp.ClientRequest[mcp.Params]{Params: &mcp.ListToolsParams{}})
+			require.NoError(t, err)
+			p.mute = true
+			_, err = handler(t.Context(), middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
+			require.NoError(t, err)
+			require.Equal(t, 2, p.calls)
+			require.Equal(t, 1, p.lists, "the server that is failing was not asked")
+		})
+	})
+	t.Run("by asking, and again when it is old", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := &peer{replies: []reply{busy}, tool: &mcp.ToolAnnotations{ReadOnlyHint: true}}
+			handler := retry.Client(nil)(p.handle)
+			call := func() {
+				_, err := handler(t.Context(), middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
+				require.Error(t, err)
+			}
+			call()
+			call()
+			require.Equal(t, 6, p.calls)
+			require.Equal(t, 1, p.lists)
+			time.Sleep(2 * time.Hour)
+			p.tool = nil // it was replaced by one that writes
+			call()
+			require.Equal(t, 7, p.calls)
+			require.Equal(t, 2, p.lists)
+		})
+	})
+	t.Run("not too often", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := &peer{replies: []reply{busy}, mute: true}
+			handler := retry.Client(nil)(p.handle)
+			for range 100 {
+				_, err := handler(t.Context(), middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
+				require.Error(t, err)
+			}
+			require.Equal(t, 100, p.calls)
+			require.Equal(t, 1, p.lists)
+			time.Sleep(time.Minute)
+			_, err := handler(t.Context(), middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
+			require.Error(t, err)
+			require.Equal(t, 2, p.lists)
+		})
+	})
+	t.Run("once for all that wait", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var lists, calls atomic.Int32
+			handler := retry.Client(nil)(func(_ context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method == middleware.MethodListTools {
+					lists.Add(1)
+					time.Sleep(5 * time.Second)
+					return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "it", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}}}, nil
+				}
+				calls.Add(1)
+				if req.GetParams().GetMeta()[retry.AttemptKey] == 2 {
+					return fine()
+				}
+				return busy()
+			})
+			impatient, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			session := &mcp.ClientSession{}
+			done := make(chan error)
+			for i := range 10 {
+				ctx := t.Context()
+				if i == 9 {
+					synctest.Wait() // the others have begun
+					ctx = impatient
+				}
+				go func() {
+					_, err := handler(ctx, middleware.MethodCallTool, &mcp.ClientRequest[mcp.Params]{
+						Session: session, Params: &mcp.CallToolParams{Name: "it"},
+					})
+					done <- err
+				}()
+			}
+			failed := 0
+			for range 10 {
+				if <-done != nil {
+					failed++
+				}
+			}
+			require.Equal(t, 1, failed)
+			require.EqualValues(t, 1, lists.Load())
+			require.EqualValues(t, 19, calls.Load())
+		})
+	})
+	t.Run("from several pages", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			calls := 0
+			handler := retry.Client(nil)(func(_ context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method != middleware.MethodListTools {
+					if calls++; calls == 1 {
+						return busy()
+					}
+					return fine()
+				}
+				require.Equal(t, map[string]any{"io.modelcontextprotocol/protocolVersion": "2026-07-28"}, req.GetParams().GetMeta())
+				switch req.GetParams().(*mcp.ListToolsParams).Cursor {
+				case "":
+					return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "a"}}, NextCursor: "2"}, nil
+				default:
+					return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "it", Annotations: &mcp.ToolAnnotations{IdempotentHint: true}}}, NextCursor: "2"}, nil
+				}
+			})
+			_, err := handler(t.Context(), middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{
+				Name: "it", Meta: mcp.Meta{"io.modelcontextprotocol/protocolVersion": "2026-07-28", "mine": 1},
+			}))
+			require.NoError(t, err)
+			require.Equal(t, 2, calls)
+		})
+	})
+}
+
+func TestClientOptionsAreChecked(t *testing.T) {
+	var o retry.ClientOptions
+	require.NotPanics(t, func() {
+		retry.Client(nil)
+		retry.Client(&o)
+		retry.Client(&retry.ClientOptions{MaxWait: time.Millisecond})
+	})
+	require.Zero(t, o.MaxAttempts)
+	for text, bad := range map[string]retry.ClientOptions{
+		"retry.Client: ClientOptions.MaxAttempts is negative; leave it zero for the default":     {MaxAttempts: -1},
+		"retry.Client: ClientOptions.MaxWait is negative; leave it zero for the default":         {MaxWait: -1},
+		"retry.Client: ClientOptions.Budget is negative; leave it zero for the default":          {Budget: -1},
+		"retry.Client: ClientOptions.InitialInterval is negative; leave it zero for the default": {InitialInterval: -1},
+		"retry.Client: ClientOptions.MaxWait is shorter than InitialInterval; make it at least as long, or leave it zero": {
+			InitialInterval: 2 * time.Second, MaxWait: time.Second,
+		},
+	} {
+		require.PanicsWithValue(t, text, func() { retry.Client(&bad) })
+	}
+}
+
+// A real client and a real server, in both eras: what a server says reaches the client
+// and is followed.
+func TestClientFollowsAServer(t *testing.T) {
+	bubble(t, []harness.Shape{harness.ServerRaw, harness.ServerTyped, harness.WrapTool, harness.ServerResource, harness.ServerPrompt, harness.ServerCompletion}, func(t *testing.T, at harness.Place) {
+		var attempts []any
+		s := play(limited(3*time.Second), limited(2*time.Second), succeed)
+		seen := func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+			attempts = append(attempts, req.GetParams().GetMeta()[retry.AttemptKey])
+			return s.handle(ctx, req)
+		}
+		session := harness.Start(t, at, harness.Setup{
+			Handlers:   map[string]harness.Handler{"it": seen},
+			Middleware: []mcp.Middleware{middleware.Render(nil)},
+		})
+		session.Caller.AddSendingMiddleware(retry.Client(nil))
+		got := session.Call(t, "it")
+		require.NoError(t, got.Err)
+		require.Equal(t, "fine", got.Text())
+		require.Equal(t, []time.Duration{3 * time.Second, 2 * time.Second}, s.waits())
+		require.Equal(t, []any{nil, 2.0, 3.0}, attempts)
+	})
+}
+
+// The client and the server both try: no more often than each of them may.
+func TestClientAndServerTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := play(limited(time.Second))
+		session := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+			Handlers:   map[string]harness.Handler{"it": s.handle},
+			Middleware: []mcp.Middleware{retry.Server(&retry.ServerOptions{Repeatable: always})},
+		})
+		session.Caller.AddSendingMiddleware(retry.Client(&retry.ClientOptions{FailuresAsErrors: true}))
+		got := session.Call(t, "it")
+		require.Equal(t, 9, s.runs)
+		require.ErrorIs(t, got.Err, fault.KindRateLimited)
+		var failed *retry.ResultError
+		require.ErrorAs(t, got.Err, &failed)
+		require.EqualValues(t, 3, failed.Result.Meta[retry.AttemptsKey])
+	})
+}
+
+// Over HTTP a server or a gateway answers with a status and nothing else.
+func TestClientOverHTTP(t *testing.T) {
+	for _, stateless := range []bool{true, false} {
+		for status, again := range map[int]bool{
+			http.StatusServiceUnavailable: true, http.StatusTooManyRequests: true, http.StatusBadGateway: true,
+			http.StatusInternalServerError: true, http.StatusGatewayTimeout: true, http.StatusBadRequest: false,
+		} {
+			t.Run(fmt.Sprintf("%d/stateless=%t", status, stateless), func(t *testing.T) {
+				var runs, refusals atomic.Int32
+				server := mcp.NewServer(&mcp.Implementation{Name: "http"}, nil)
+				for name, a := range map[string]*mcp.ToolAnnotations{"read": {ReadOnlyHint: true}, "pay": nil} {
+					server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}, Annotations: a},
+						func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+							runs.Add(1)
+							return &mcp.CallToolResult{}, nil
+						})
+				}
+				inner := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+					&mcp.StreamableHTTPOptions{Stateless: stateless})
+				gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					body, err := io.ReadAll(r.Body)
+					if err == nil && strings.Contains(string(body), `"method":"tools/call"`) && refusals.Add(1)%2 == 1 {
+						http.Error(w, "not now", status)
+						return
+					}
+					r.Body = io.NopCloser(strings.NewReader(string(body)))
+					inner.ServeHTTP(w, r)
+				}))
+				defer gateway.Close()
+				client := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil)
+				client.AddSendingMiddleware(retry.Client(&retry.ClientOptions{InitialInterval: time.Millisecond, FailuresAsErrors: true}))
+				session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: gateway.URL, DisableStandaloneSSE: true}, nil)
+				require.NoError(t, err)
+				defer func() { _ = session.Close() }()
+
+				_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "read"})
+				if !again {
+					require.Error(t, err)
+					require.Zero(t, runs.Load())
+					return
+				}
+				require.NoError(t, err)
+				require.EqualValues(t, 1, runs.Load())
+				require.EqualValues(t, 2, refusals.Load())
+
+				_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "pay"})
+				var f *fault.Error
+				require.ErrorAs(t, err, &f)
+				require.EqualValues(t, 1, runs.Load())
+				require.EqualValues(t, 3, refusals.Load(), "a write is not sent twice")
+			})
+		}
+	}
+}
+
+// A port on which nobody listens any more.
+func TestClientOverHTTPWithoutAServer(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "http"}, nil)
+	for name, a := range map[string]*mcp.ToolAnnotations{"read": {ReadOnlyHint: true}, "pay": nil} {
+		server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}, Annotations: a},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{}, nil
+			})
+	}
+	listener := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: true}))
+	var retries atomic.Int32
+	client := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil)
+	client.AddSendingMiddleware(retry.Client(&retry.ClientOptions{
+		InitialInterval: time.Millisecond,
+		OnRetry:         func(context.Context, retry.Attempt) { retries.Add(1) },
+	}))
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: listener.URL, DisableStandaloneSSE: true}, nil)
+	require.NoError(t, err)
+	defer func() { _ = session.Close() }()
+	_, err = session.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	listener.Close()
+	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "pay"})
+	require.Error(t, err)
+	require.Zero(t, retries.Load())
+	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "read"})
+	require.Error(t, err)
+	require.EqualValues(t, 2, retries.Load())
+}
+
+// What a server of a model's does with a call: whether it took effect, and what it says.
+var clientModel = []struct {
+	happened bool
+	reply    reply
+}{
+	{true, fine},
+	{false, guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1})},
+	{false, guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone, MaxAttempts: 4})},
+	{true, guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown})},
+	{true, guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectCommitted})},
+	{true, guidance(fault.Retry{})},
+	{true, protocol(429, `{"retryAfter":2}`)},
+	{true, protocol(503, "")},
+	{true, protocol(-32603, `{"retry_after_ms":1}`)},
+	{true, told(mcp.Meta{"retryAfter": 1})},
+	{true, told(nil)},
+	{true, local(io.ErrUnexpectedEOF)},
+	{true, local(context.DeadlineExceeded)},
+	{true, local(mcp.ErrConnectionClosed)},
+	{true, rejectedByTransport("Bad Gateway")},
+	{false, guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1e9})},
+}
+
+// Whatever a server says in whatever order, no write takes effect twice, and number
+// and time keep their limits.
+func FuzzClient(f *testing.F) {
+	f.Add([]byte{1, 2, 0}, false, byte(4), byte(9), byte(30))
+	f.Add([]byte{6, 7, 8, 9, 0}, true, byte(9), byte(30), byte(0))
+	f.Add([]byte{1, 1, 1, 15, 4}, false, byte(0), byte(0), byte(2))
+	f.Fuzz(func(t *testing.T, story []byte, repeatable bool, attempts, budget, deadline byte) {
+		if len(story) == 0 {
+			return
+		}
+		synctest.Test(t, func(t *testing.T) {
+			happened, calls := 0, 0
+			limit := time.Duration(budget)*time.Second + time.Second
+			ctx := t.Context()
+			if deadline > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, time.Duration(deadline)*time.Second)
+				defer cancel()
+				limit = min(limit, time.Duration(deadline)*time.Second)
+			}
+			began := time.Now()
+			handler := retry.Client(&retry.ClientOptions{
+				MaxAttempts: int(attempts) + 1, Budget: time.Duration(budget)*time.Second + time.Second, MaxWait: 3 * time.Second,
+			})(func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
+				if method == middleware.MethodListTools {
+					return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "it", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: repeatable}}}}, nil
+				}
+				require.LessOrEqual(t, time.Since(began), limit)
+				step := clientModel[int(story[min(calls, len(story)-1)])%len(clientModel)]
+				calls++
+				if step.happened {
+					happened++
+				}
+				return step.reply()
+			})
+			_, _ = handler(ctx, middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
+			require.LessOrEqual(t, time.Since(began), limit, "no wait for nothing")
+			require.LessOrEqual(t, calls, int(attempts)+1)
+			if !repeatable {
+				require.LessOrEqual(t, happened, 1)
+			}
+		})
+	})
+}
+
+// A client, guidance and a server that tries again, around a tool that writes: whatever
+// the order of outcomes, nothing takes effect twice.
+func TestNoWriteIsDoneTwice(t *testing.T) {
+	// What handlers say on purpose is believed, so here it is true.
+	model := []struct {
+		happened bool
+		outcome  harness.Handler
+	}{
+		{true, succeed},
+		{false, limited(time.Second)},
+		{false, down},
+		{false, said(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone, RetryAfterSeconds: 0.5})},
+		{true, said(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown})},
+		{true, said(fault.Retry{ShouldRetry: true, Effect: fault.EffectCommitted})},
+		{false, harness.Fail(errNobody)},
+		{true, harness.Fail(io.ErrUnexpectedEOF)},
+		{true, harness.Fail(context.DeadlineExceeded)},
+		{true, harness.Fail(fault.Timeout("the payment", time.Second))},
+		{true, harness.Fail(errors.New("who knows"))},
+		{true, harness.Panic("boom")},
+		{false, harness.Fail(fault.Invalid("amount", -1, "a positive number"))},
+	}
+	random := rand.New(rand.NewPCG(7, 11))
+	again, fine := 0, 0
+	for range 400 {
+		story := make([]int, 12)
+		for i := range story {
+			switch random.IntN(5) {
+			case 0:
+				story[i] = random.IntN(len(model))
+			case 1:
+				story[i] = 0
+			default:
+				story[i] = 1 + random.IntN(3) // more often than not one that passes, for stories that go on
+			}
+		}
+		era := []harness.Era{harness.Current, harness.Older}[random.IntN(2)]
+		synctest.Test(t, func(t *testing.T) {
+			happened, runs := 0, 0
+			pay := func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+				step := model[story[min(runs, len(story)-1)]]
+				runs++
+				if step.happened {
+					happened++
+				}
+				return step.outcome(ctx, req)
+			}
+			quiet := &mcprecover.Options{Logger: slog.New(slog.DiscardHandler)}
+			session := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: era}, harness.Setup{
+				Handlers: map[string]harness.Handler{"pay": pay},
+				Middleware: []mcp.Middleware{
+					mcprecover.New(quiet), mask.New(&mask.Options{Logger: quiet.Logger}), retry.New(nil),
+					retry.Server(&retry.ServerOptions{TrustRefusals: random.IntN(2) == 0}), mcprecover.New(quiet),
+				},
+			})
+			session.Caller.AddSendingMiddleware(retry.Client(&retry.ClientOptions{MaxAttempts: 5}))
+			for range 1 + random.IntN(2) { // and a caller that calls again after a failure that it may mend
+				got := session.Call(t, "pay")
+				require.LessOrEqual(t, happened, 1, "%v", story[:runs])
+				if got.Fault() == nil {
+					require.Equal(t, 1, happened)
+					fine++
+				}
+				if happened > 0 {
+					break
+				}
+			}
+			if runs > 1 {
+				again++
+			}
+		})
+	}
+	require.Greater(t, again, 100, "the stories have repetitions")
+	require.Greater(t, fine, 50, "and good ends")
+}
+
+// Data of a stranger do not lead to a panic or an endless wait.
+func FuzzRetryAfter(f *testing.F) {
+	for _, data := range []string{`{"retryAfter":1}`, `{"retryAfter":"Sat, 01 Jan 2000 00:00:09 GMT"}`, `{"retry_after_ms":1e308}`, `{"retryAfter":{}}`, `[`, `null`} {
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data string) {
+		synctest.Test(t, func(t *testing.T) {
+			p := &peer{replies: []reply{protocol(-32000, data), fine}}
+			began := time.Now()
+			_, _ = p.call(t, retry.ClientOptions{Repeatable: always})
+			require.LessOrEqual(t, time.Since(began), 30*time.Second)
+		})
+	})
+}
+
+// Many calls of many sessions at the same time.
+func TestClientConcurrently(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		handler := retry.Client(nil)(func(_ context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == middleware.MethodListTools {
+				return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "it", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}}}, nil
+			}
+			if req.GetParams().GetMeta()[retry.AttemptKey] == 3 {
+				return fine()
+			}
+			return protocol(429, `{"retryAfter":2}`)()
+		})
+		sessions := make([]*mcp.ClientSession, 200)
+		done := make(chan bool)
+		for i := range sessions {
+			sessions[i] = &mcp.ClientSession{}
+			go func() {
+				_, err := handler(t.Context(), middleware.MethodCallTool,
+					&mcp.ClientRequest[mcp.Params]{Session: sessions[i], Params: &mcp.CallToolParams{Name: "it"}})
+				done <- err == nil
+			}()
+		}
+		ok := 0
+		for range sessions {
+			if <-done {
+				ok++
+			}
+		}
+		require.Equal(t, len(sessions), ok)
+	})
+}
+
+func TestClientAllocatesNothing(t *testing.T) {
+	var res mcp.Result = &mcp.CallToolResult{}
+	handler := retry.Client(nil)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
+	req := toolRequest(&mcp.CallToolParams{Name: "it"})
+	require.Zero(t, testing.AllocsPerRun(200, func() { _, _ = handler(t.Context(), middleware.MethodCallTool, req) }))
+}
+
+func BenchmarkClient(b *testing.B) {
+	var res mcp.Result = &mcp.CallToolResult{}
+	req := toolRequest(&mcp.CallToolParams{Name: "it"})
+	b.Run("success", func(b *testing.B) {
+		handler := retry.Client(nil)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := handler(b.Context(), middleware.MethodCallTool, req); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("failure that is final", func(b *testing.B) {
+		fails := guidance(fault.Retry{})
+		answer, _ := fails()
+		handler := retry.Client(nil)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return answer, nil })
+		b.ReportAllocs()
+		for b.Loop() {
+			_, _ = handler(b.Context(), middleware.MethodCallTool, req)
+		}
+	})
+}

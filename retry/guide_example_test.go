@@ -1,0 +1,85 @@
+package retry_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/retry"
+)
+
+// connect connects a client to a server, in memory.
+func connect(server *mcp.Server) (session *mcp.ClientSession, closeAll func()) {
+	ctx := context.Background()
+	ours, theirs := mcp.NewInMemoryTransports()
+	if _, err := server.Connect(ctx, theirs, nil); err != nil {
+		log.Fatal(err)
+	}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "example"}, nil).Connect(ctx, ours, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return session, func() { _ = session.Close() }
+}
+
+// A caller is told when to call again, how often it may, and when to stop.
+func ExampleNew() {
+	server := mcp.NewServer(&mcp.Implementation{Name: "news"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "search"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return nil, nil, fault.RateLimited("the search API", 30*time.Second)
+	})
+	server.AddReceivingMiddleware(retry.New(nil))
+
+	session, closeAll := connect(server)
+	defer closeAll()
+	for range 4 {
+		res, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "search"})
+		f, _ := middleware.FaultOf(res, err)
+		said, _ := f.Retry()
+		fmt.Println(said)
+	}
+	// Output:
+	// Retry: yes, after 30 s (attempt 2 of 3).
+	// Retry: yes, after 30 s (attempt 3 of 3).
+	// Retry: no. This call has failed 3 times. Try another way, or tell the user what does not work.
+	// Retry: no. This exact call has failed 4 times with the same error. Do not repeat it. Try another way, or tell the user what does not work.
+}
+
+// A write that timed out is not called safe to repeat. The handler names the tool that
+// tells whether it took effect. What only reads may be repeated, if its annotations say
+// so.
+func ExampleNew_effect() {
+	server := mcp.NewServer(&mcp.Implementation{Name: "bank"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "pay"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return nil, nil, fault.Timeout("the payment", 10*time.Second).
+			Step("See whether it was made", "find_payment", map[string]any{"id": "p-1"})
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "order", Annotations: &mcp.ToolAnnotations{IdempotentHint: true}},
+		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return nil, nil, fault.Timeout("the order", 10*time.Second)
+		})
+	server.AddReceivingMiddleware(retry.New(nil))
+
+	session, closeAll := connect(server)
+	defer closeAll()
+	for _, tool := range []string{"pay", "order"} {
+		res, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: tool})
+		f, _ := middleware.FaultOf(res, err)
+		said, _ := f.Retry()
+		fmt.Printf("%s: %t, %q, %q\n", tool, said.ShouldRetry, said.Effect, said.Reason)
+		if tool == "pay" {
+			fmt.Println(f)
+		}
+	}
+	// Output:
+	// pay: false, "unknown", ""
+	// Timeout: the payment did not finish within 10 s.
+	// Retry: no. It is not known whether this call took effect: check before you repeat it.
+	// Next: 1. See whether it was made: call find_payment {"id":"p-1"}.
+	// order: true, "", "A repetition does no harm."
+}

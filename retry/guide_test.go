@@ -1,0 +1,869 @@
+package retry_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/mask"
+	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/retry"
+)
+
+var (
+	rawAt    = harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
+	readOnly = &mcp.ToolAnnotations{ReadOnlyHint: true}
+	harmless = &mcp.ToolAnnotations{IdempotentHint: true}
+	additive = &mcp.ToolAnnotations{DestructiveHint: new(bool)}
+
+	errRefused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	errReset   = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+)
+
+// chain is the recommended chain around guidance.
+func chain(log *harness.Log, opts *retry.Options) []mcp.Middleware {
+	return []mcp.Middleware{
+		mcprecover.New(&mcprecover.Options{Logger: log.Logger()}),
+		correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func() string { return "r-1" }}),
+		mask.New(&mask.Options{Logger: log.Logger()}),
+		retry.New(opts),
+		mcprecover.New(&mcprecover.Options{Logger: log.Logger()}),
+	}
+}
+
+// annotated starts a server with one raw tool "it", and the recommended chain.
+func annotated(t testing.TB, a *mcp.ToolAnnotations, opts *retry.Options, h harness.Handler) *harness.Session {
+	return harness.Start(t, rawAt, harness.Setup{
+		Middleware: chain(harness.NewLog(slog.LevelError+1), opts),
+		More: func(s *mcp.Server) {
+			s.AddTool(&mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}, Annotations: a},
+				func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					res, err := h(ctx, req)
+					tool, _ := res.(*mcp.CallToolResult)
+					return tool, err
+				})
+		},
+	})
+}
+
+var ownWait = regexp.MustCompile(`after (\d{3} ms|1(\.\d)? s) `)
+
+// shown returns a text in which the waits that are made by chance, of 0.5 to 1.5
+// seconds, are all the same.
+func shown(text string) string { return ownWait.ReplaceAllString(text, "after W ") }
+
+func TestWhatTheModelReads(t *testing.T) {
+	const (
+		internal = "Internal error: the server failed unexpectedly and could not complete this call.\n"
+		unsure   = "It is not known whether this call took effect: check before you repeat it."
+		tell     = "\nNext: 1. Tell the user and give them the reference, so that the operator of the server can find the cause."
+		ref      = "\nReference: r-1"
+	)
+	for _, tc := range []struct {
+		name string
+		tool *mcp.ToolAnnotations
+		err  error
+		want string
+	}{
+		// What passes.
+		{"rate limit with a wait", nil, fault.RateLimited("the search API", 30*time.Second),
+			"Rate limited: the search API accepts no more calls now.\nRetry: yes, after 30 s (attempt 2 of 3)."},
+		{"rate limit without", nil, fault.RateLimited("the search API", 0),
+			"Rate limited: the search API accepts no more calls now.\nRetry: yes, after W (attempt 2 of 3)."},
+		{"refused connection", nil, errRefused,
+			"Connection failed: a service that is needed could not be reached.\nSuggestion: This is usually temporary and not caused by the arguments.\n" +
+				"Retry: yes, after W (attempt 2 of 3). Nothing was changed by this call." + ref},
+		{"refused connection of a read", readOnly, errRefused,
+			"Connection failed: a service that is needed could not be reached.\nSuggestion: This is usually temporary and not caused by the arguments.\n" +
+				"Retry: yes, after W (attempt 2 of 3)." + ref},
+		{"deliberately unavailable", nil, fault.Unavailable("the weather service"),
+			"Service unavailable: the weather service is not available now.\nSuggestion: This is usually temporary and not caused by the arguments.\n" +
+				"Retry: yes, after W (attempt 2 of 3)."},
+		{"handler knows", nil, fault.New(fault.KindConflict, "a deployment of this project is running").After(30*time.Second).
+			Step("See how far it is", "deployment_status", map[string]any{"project": "alpha"}),
+			"Conflict: a deployment of this project is running.\nRetry: yes, after 30 s (attempt 2 of 3).\nNext: 1. See how far it is: call deployment_status {\"project\":\"alpha\"}."},
+
+		{"upstream asks to wait", nil, upstream{45 * time.Second},
+			"Rate limited: too many calls were made in a short time.\nSuggestion: Make fewer calls at a time.\nRetry: yes, after 45 s (attempt 2 of 3)." + ref},
+		{"handler knows, and says no more", nil, fault.New(fault.KindTimeout, "the report is not ready").After(time.Minute),
+			"Timeout: the report is not ready.\nRetry: yes, after 60 s (attempt 2 of 3)."},
+
+		// What may have taken effect.
+		{"timeout of a read", readOnly, context.DeadlineExceeded,
+			"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time if the tool allows it.\nRetry: yes, after W (attempt 2 of 3)." + ref},
+		{"timeout of an idempotent write", harmless, context.DeadlineExceeded,
+			"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time if the tool allows it.\n" +
+				"Retry: yes, after W (attempt 2 of 3). A repetition does no harm." + ref},
+		{"timeout of a write", nil, context.DeadlineExceeded,
+			"Timeout: the operation did not finish in time.\nRetry: no. " + unsure + ref},
+		{"timeout of an additive write", additive, context.DeadlineExceeded,
+			"Timeout: the operation did not finish in time.\nRetry: no. " + unsure + ref},
+		{"timeout of a write, and a tool that tells", nil, fault.Timeout("the payment", 10*time.Second).
+			Step("See whether it was made", "get_payment", map[string]any{"id": "p-1"}),
+			"Timeout: the payment did not finish within 10 s.\nRetry: no. " + unsure + "\nNext: 1. See whether it was made: call get_payment {\"id\":\"p-1\"}."},
+		{"reset connection of a write", nil, errReset,
+			"Connection failed: a service that is needed could not be reached.\nRetry: no. " + unsure + ref},
+		{"reset connection of a read", readOnly, errReset,
+			"Connection failed: a service that is needed could not be reached.\nSuggestion: This is usually temporary and not caused by the arguments.\n" +
+				"Retry: yes, after W (attempt 2 of 3)." + ref},
+		{"handler says it was done", nil, fault.New(fault.KindServerError, "the receipt could not be printed").WithRetry(fault.Retry{Effect: fault.EffectCommitted}),
+			"Server error: the receipt could not be printed.\nRetry: no. This call took effect: do not repeat it."},
+		{"unknown failure of a write", nil, errCanary, internal + "Retry: no. Unexpected failures are not retryable. " + unsure + tell + ref},
+		{"unknown failure of a read", readOnly, errCanary, internal + "Retry: no. Unexpected failures are not retryable." + tell + ref},
+
+		// What does not pass.
+		{"wrong argument", nil, fault.Invalid("quantity", "five", "an integer"),
+			"Validation Error: Argument 'quantity' expected an integer, but received 'five'.\nRetry: no. Correct the arguments first."},
+		{"wrong argument, as the SDK says it", nil, errors.New(`validating "arguments": ` + harness.Canary),
+			"Validation Error: the arguments of this call are not valid.\nSuggestion: Compare them with the tool's input schema.\n" +
+				"Retry: no. Correct the arguments first." + ref},
+		{"misspelled name", nil, fault.NotFound("project", "alhpa", "alpha"),
+			"Not found: project 'alhpa' does not exist. Did you mean 'alpha'?\nRetry: no. The same call will fail again."},
+		{"unknown name", nil, fault.NotFound("project", "zebra"),
+			"Not found: project 'zebra' does not exist.\nSuggestion: Check the name or identifier; if a tool lists what exists, call it first.\nRetry: no. The same call will fail again."},
+		{"denied", nil, fault.Denied("delete", "project alpha").Needs("projects.delete"),
+			"Permission denied: you are not allowed to delete project alpha. Required permission: projects.delete.\n" +
+				"Suggestion: Do not repeat the call; ask the user to obtain the permission or to choose another way.\nRetry: no."},
+		{"denied in a handler's words", nil, fault.New(fault.KindPermissionDenied, "alpha belongs to Ann"),
+			"Permission denied: alpha belongs to Ann.\nSuggestion: Do not repeat the call; ask the user to obtain the permission or to choose another way.\nRetry: no."},
+		{"conflict", nil, fault.New(fault.KindConflict, "the invoice is locked"),
+			"Conflict: the invoice is locked.\nSuggestion: Read the current state, then decide whether to call again.\nRetry: no. The same call will fail again unless something changes."},
+		{"step", nil, fault.New(fault.KindPreconditionFailed, "the database has pending migrations").Step("Run them", "run_migrations", nil),
+			"Precondition failed: the database has pending migrations.\nRetry: no. The same call will fail again unless something changes.\nNext: 1. Run them: call run_migrations {}."},
+		{"a person says no", nil, fault.New(fault.KindCancelled, "the user does not want to pay"),
+			"Cancelled: the user does not want to pay.\nRetry: no."},
+		{"kind of one's own", nil, fault.New("shop_closed", "the shop is closed on Sundays"),
+			"Shop closed: the shop is closed on Sundays.\nRetry: no. The same call will fail again unless something changes."},
+		{"suggestion of one's own", nil, fault.New(fault.KindTimeout, "the report was not ready").Suggest("Ask for one month.").Never("It takes an hour"),
+			"Timeout: the report was not ready.\nSuggestion: Ask for one month.\nRetry: no. It takes an hour."},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := annotated(t, tc.tool, nil, harness.Fail(tc.err)).Call(t, "it")
+			require.Equal(t, tc.want, shown(got.Text()))
+			require.NotContains(t, string(got.Wire), harness.Canary)
+
+			// The machine form says the same.
+			said, ok := got.Fault().Retry()
+			require.True(t, ok)
+			require.Contains(t, got.Text(), said.String())
+		})
+	}
+}
+
+// upstream is the error of an HTTP client.
+type upstream struct{ after time.Duration }
+
+func (upstream) Error() string               { return harness.Canary }
+func (upstream) StatusCode() int             { return http.StatusTooManyRequests }
+func (u upstream) RetryAfter() time.Duration { return u.after }
+
+func TestTheMachineForm(t *testing.T) {
+	machine := func(err error) any {
+		return annotated(t, nil, nil, harness.Fail(err)).Call(t, "it").Machine()["retry"]
+	}
+	require.Equal(t, map[string]any{"should_retry": true, "retry_after_seconds": 30.0, "next_attempt": 2.0, "max_attempts": 3.0},
+		machine(fault.RateLimited("the search API", 30*time.Second)))
+	require.Equal(t, map[string]any{"should_retry": false, "effect": "unknown"}, machine(context.DeadlineExceeded))
+	require.Equal(t, map[string]any{"should_retry": false, "reason": "Correct the arguments first."}, machine(fault.Invalid("a", 1, "a text")))
+	refused := machine(errRefused).(map[string]any)
+	require.InDelta(t, 1, refused["retry_after_seconds"], 0.5)
+	delete(refused, "retry_after_seconds")
+	require.Equal(t, map[string]any{"should_retry": true, "next_attempt": 2.0, "max_attempts": 3.0, "effect": "none"}, refused)
+}
+
+// What is not certain to be harmless is not said to be, whoever says that it may be
+// made again.
+func TestAWriteOfUnknownEffectIsNeverToBeRepeated(t *testing.T) {
+	yes := fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown, RetryAfterSeconds: 1}
+	errOwn := errors.New("own")
+	rules := []middleware.HintRule{func(err error) (middleware.Hint, bool) {
+		return middleware.Hint{Retry: middleware.RetryYes}, errors.Is(err, errOwn)
+	}}
+	for _, tc := range []struct {
+		name string
+		err  error
+	}{
+		{"handler", fault.New(fault.KindConflict, "m").WithRetry(yes)},
+		{"rule", errOwn},
+		{"rule, for a refusal", fault.New(fault.KindConflict, "m").Because(errOwn)},
+		{"deadline", context.DeadlineExceeded},
+		{"reset", errReset},
+		{"unavailable, of unknown effect", fault.Unavailable("the bank").Because(context.DeadlineExceeded)},
+		{"server error", fault.New(fault.KindServerError, "m")},
+	} {
+		for _, tool := range []struct {
+			name string
+			*mcp.ToolAnnotations
+			repeatable func(string) bool
+			want       bool
+		}{
+			{"unknown", nil, nil, false},
+			{"additive", additive, nil, false},
+			{"read only", readOnly, nil, true},
+			{"idempotent", harmless, nil, true},
+			{"program says no", readOnly, never, false},
+			{"program says yes", nil, always, true},
+		} {
+			t.Run(tc.name+"/"+tool.name, func(t *testing.T) {
+				opts := &retry.Options{Rules: rules, Repeatable: tool.repeatable}
+				got := annotated(t, tool.ToolAnnotations, opts, harness.Fail(tc.err)).Call(t, "it")
+				said, _ := got.Fault().Retry()
+				require.Equal(t, tool.want, said.ShouldRetry)
+				if tool.want {
+					require.Empty(t, said.Effect, "it would read as a contradiction")
+					require.Contains(t, got.Text(), "Retry: yes, after ")
+				} else {
+					require.Equal(t, fault.EffectUnknown, said.Effect)
+					require.Contains(t, got.Text(), "check before you repeat it")
+				}
+			})
+		}
+	}
+}
+
+// A tool is what it is now, not what it was when it first failed.
+func TestAReplacedToolIsReadAnew(t *testing.T) {
+	s := annotated(t, readOnly, nil, harness.Fail(context.DeadlineExceeded))
+	require.Contains(t, s.Call(t, "it").Text(), "Retry: yes")
+	s.Server.AddTool(&mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, context.DeadlineExceeded
+		})
+	require.Contains(t, s.Call(t, "it").Text(), "Retry: no")
+}
+
+func TestGuidanceInEveryShape(t *testing.T) {
+	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
+		s := harness.Start(t, at, harness.Setup{
+			Handlers: map[string]harness.Handler{
+				"limited": limited(30 * time.Second), "stuck": harness.Fail(context.DeadlineExceeded), "fine": harness.Succeed(),
+			},
+			Middleware: chain(harness.NewLog(slog.LevelError+1), nil),
+		})
+		first := s.Call(t, "limited")
+		second := s.Call(t, "limited")
+		if at.Shape == harness.ServerCompletion { // not counted: each keystroke is another one
+			require.Contains(t, first.Text(), "\nRetry: yes, after 30 s (3 attempts at most).")
+			require.Equal(t, first.Text(), second.Text())
+		} else {
+			require.Equal(t, "Rate limited: the search API accepts no more calls now.\nRetry: yes, after 30 s (attempt 2 of 3).", first.Text())
+			require.Equal(t, "Rate limited: the search API accepts no more calls now.\nRetry: yes, after 30 s (attempt 3 of 3).", second.Text())
+		}
+		stuck := s.Call(t, "stuck")
+		if at.Shape.Tool() {
+			require.Contains(t, stuck.Text(), "Retry: no. It is not known whether this call took effect")
+		} else {
+			require.Contains(t, stuck.Text(), "Retry: yes, after ")
+		}
+		if at.Shape != harness.WrapToolFor { // of which the SDK keeps the text only
+			require.Equal(t, !at.Shape.Tool(), stuck.Machine()["retry"].(map[string]any)["should_retry"])
+		}
+		fine := s.Call(t, "fine")
+		require.NoError(t, fine.Err)
+		require.NotContains(t, string(fine.Wire), "etry")
+	})
+}
+
+// Guidance works alone, and in any order with the others.
+func TestGuidanceInEveryOrder(t *testing.T) {
+	log := harness.NewLog(slog.LevelInfo)
+	rooms := map[string]mcp.Middleware{
+		"recover":   mcprecover.New(&mcprecover.Options{Logger: log.Logger()}),
+		"correlate": correlate.New(&correlate.Options{Logger: log.Logger()}),
+		"mask":      mask.New(&mask.Options{Logger: log.Logger()}),
+		"retry":     retry.New(nil),
+	}
+	for name, room := range rooms {
+		for _, mw := range [][]mcp.Middleware{{room, retry.New(nil)}, {retry.New(nil), room}} {
+			harness.Each(t, []harness.Shape{harness.ServerTyped, harness.WrapTool, harness.ServerPrompt}, func(t *testing.T, at harness.Place) {
+				got := harness.Call(t, at, limited(30*time.Second), mw...)
+				require.Equal(t, "Rate limited: the search API accepts no more calls now.\nRetry: yes, after 30 s (attempt 2 of 3).", got.Text(), name)
+			})
+		}
+	}
+}
+
+// However often one of them stands in a chain, a failure is counted once.
+func TestTwoOfThemCountOnce(t *testing.T) {
+	one := retry.New(nil)
+	for name, mw := range map[string][]mcp.Middleware{
+		"the same": {one, one}, "another": {retry.New(nil), retry.New(&retry.Options{MaxAttempts: 3})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := harness.Start(t, rawAt, harness.Setup{Handlers: map[string]harness.Handler{"it": limited(time.Second)}, Middleware: mw})
+			require.Contains(t, s.Call(t, "it").Text(), "(attempt 2 of 3)")
+			require.Contains(t, s.Call(t, "it").Text(), "(attempt 3 of 3)")
+			require.Contains(t, s.Call(t, "it").Text(), "Retry: no. This call has failed 3 times.")
+		})
+	}
+	t.Run("a refusal does not count", func(t *testing.T) {
+		s := harness.Start(t, rawAt, harness.Setup{
+			Handlers: map[string]harness.Handler{"it": harness.Fail(fault.NotFound("project", "zebra"))},
+			Middleware: []mcp.Middleware{
+				retry.New(&retry.Options{EscalateAfter: 1, RefuseAfter: 2}),
+				retry.New(&retry.Options{EscalateAfter: 1, RefuseAfter: 1}),
+			},
+		})
+		s.Call(t, "it")
+		for range 5 {
+			require.Contains(t, s.Call(t, "it").Text(), "Rate limited: this exact call has failed once with the same error, so it is not run")
+		}
+	})
+	t.Run("the inner one decides", func(t *testing.T) {
+		s := harness.Start(t, rawAt, harness.Setup{
+			Handlers:   map[string]harness.Handler{"it": limited(time.Second)},
+			Middleware: []mcp.Middleware{retry.New(nil), retry.New(&retry.Options{MaxAttempts: 9})},
+		})
+		require.Contains(t, s.Call(t, "it").Text(), "(attempt 2 of 9)")
+	})
+}
+
+func TestWaitsGrow(t *testing.T) {
+	opts := &retry.Options{InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxAttempts: 1000, EscalateAfter: -1, RefuseAfter: -1}
+	s := annotated(t, nil, opts, harness.Fail(errRefused))
+	for _, want := range []struct{ from, to float64 }{{0.5, 1.5}, {1, 3}, {2, 5}, {2.5, 5}, {2.5, 5}, {2.5, 5}} {
+		said, _ := s.Call(t, "it").Fault().Retry()
+		require.GreaterOrEqual(t, said.RetryAfterSeconds, want.from)
+		require.LessOrEqual(t, said.RetryAfterSeconds, want.to)
+	}
+	var different bool
+	for range 20 {
+		a, _ := s.Call(t, "it").Fault().Retry()
+		b, _ := s.Call(t, "it").Fault().Retry()
+		different = different || a.RetryAfterSeconds != b.RetryAfterSeconds
+	}
+	require.True(t, different, "there is no jitter")
+
+	endless := &retry.Options{InitialInterval: math.MaxInt64, MaxInterval: math.MaxInt64, MaxAttempts: 1000, EscalateAfter: -1, RefuseAfter: -1}
+	s = annotated(t, nil, endless, harness.Fail(errRefused))
+	for range 70 {
+		said, _ := s.Call(t, "it").Fault().Retry()
+		require.Greater(t, said.RetryAfterSeconds, 1e9)
+	}
+
+	exact := *opts
+	exact.Jitter = -1
+	s = annotated(t, nil, &exact, harness.Fail(errRefused))
+	for _, want := range []string{"1 s", "2 s", "4 s", "5 s", "5 s"} {
+		require.Contains(t, s.Call(t, "it").Text(), "Retry: yes, after "+want+" (attempt ")
+	}
+
+	long := annotated(t, nil, opts, limited(time.Hour)).Call(t, "it")
+	require.Contains(t, long.Text(), "Retry: yes, after 1 h ", "a wait that was asked for is not cut")
+}
+
+func TestWhatIsTheSameCall(t *testing.T) {
+	s := annotated(t, nil, &retry.Options{AttemptArgument: "try"}, limited(time.Second))
+	attempt := func(args string) string {
+		got := s.CallTool(t.Context(), "it", json.RawMessage(args))
+		_, text, _ := strings.Cut(got.Text(), "Retry: ")
+		return text
+	}
+	require.Equal(t, "yes, after 1 s (attempt 2 of 3).", attempt(`{"a":1,"b":[1,2]}`))
+	require.Equal(t, "yes, after 1 s (attempt 3 of 3).", attempt(`{ "b": [1, 2], "a": 1.0, "try": 1 }`), "the same in another order and layout")
+	require.Equal(t, "yes, after 1 s (attempt 2 of 3).", attempt(`{"a":1,"b":[2,1]}`), "another list")
+	require.Equal(t, "yes, after 1 s (attempt 2 of 3).", attempt(`{"a":"1","b":[1,2]}`), "a text is no number")
+	require.Equal(t, "yes, after 1 s (attempt 2 of 3).", attempt(`{}`))
+	require.Contains(t, attempt(`{"a":1,"b":[1,2]}`), "no. This call has failed 3 times.")
+	require.Contains(t, attempt(`{"new":true,"try":3}`), "no. This call has failed 3 times.", "as the model itself says")
+	require.Equal(t, "yes, after 1 s (attempt 3 of 3).", attempt(`{"new":true,"try":"some"}`))
+}
+
+func TestWhatTheCallerCounts(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		meta mcp.Meta
+		want string
+	}{
+		{"ours", mcp.Meta{retry.AttemptKey: 2}, "yes, after 1 s (attempt 3 of 3)."},
+		{"plain", mcp.Meta{"attempt": 2}, "yes, after 1 s (attempt 3 of 3)."},
+		{"the last", mcp.Meta{"attempt": 3}, "no. This call has failed 3 times."},
+		{"text", mcp.Meta{"attempt": "2"}, "yes, after 1 s (attempt 3 of 3)."},
+		{"half", mcp.Meta{"attempt": 1.5}, "yes, after 1 s (attempt 2 of 3)."},
+		{"negative", mcp.Meta{"attempt": -1}, "yes, after 1 s (attempt 2 of 3)."},
+		{"huge", mcp.Meta{"attempt": 1e300}, "yes, after 1 s (attempt 2 of 3)."},
+		{"nonsense", mcp.Meta{"attempt": map[string]any{}}, "yes, after 1 s (attempt 2 of 3)."},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := annotated(t, nil, nil, limited(time.Second))
+			res, err := s.Client.CallTool(t.Context(), &mcp.CallToolParams{Name: "it", Meta: tc.meta})
+			require.NoError(t, err)
+			require.Contains(t, harness.Answer{Result: res}.Text(), "Retry: "+tc.want)
+		})
+	}
+}
+
+func TestWhatIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fail := true
+		s := annotated(t, nil, nil, func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+			if fail {
+				return limited(time.Minute)(ctx, req)
+			}
+			return harness.Success(req), nil
+		})
+		require.Contains(t, s.Call(t, "it").Text(), "(attempt 2 of 3)")
+		fail = false
+		require.Equal(t, "fine", s.Call(t, "it").Text())
+		fail = true
+		require.Contains(t, s.Call(t, "it").Text(), "(attempt 2 of 3)", "a success forgets")
+		time.Sleep(time.Minute + 9*time.Minute)
+		require.Contains(t, s.Call(t, "it").Text(), "(attempt 3 of 3)", "the wait does not count")
+		time.Sleep(time.Minute + 10*time.Minute)
+		require.Contains(t, s.Call(t, "it").Text(), "(attempt 2 of 3)", "time forgets")
+
+		// A wait of our own does not count either, however long it may be.
+		slow := annotated(t, nil, &retry.Options{InitialInterval: time.Hour, MaxInterval: time.Hour}, harness.Fail(errRefused))
+		require.Contains(t, slow.Call(t, "it").Text(), "(attempt 2 of 3)")
+		time.Sleep(time.Hour)
+		require.Contains(t, slow.Call(t, "it").Text(), "(attempt 3 of 3)")
+	})
+}
+
+// errorWith fails with what it is told, and counts its runs.
+type errorWith struct {
+	mu   sync.Mutex
+	err  error
+	runs int
+}
+
+func (e *errorWith) handle(_ context.Context, req mcp.Request) (mcp.Result, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.runs++
+	if e.err == nil {
+		return harness.Success(req), nil
+	}
+	return nil, e.err
+}
+
+func TestTheLoopBreaker(t *testing.T) {
+	bubble(t, []harness.Shape{
+		harness.ServerTyped, harness.ServerRaw, harness.ServerResource, harness.ServerPrompt,
+		harness.WrapAddTool, harness.WrapTool, harness.WrapResource, harness.WrapPrompt,
+	}, func(t *testing.T, at harness.Place) {
+		log := harness.NewLog(slog.LevelInfo)
+		h := &errorWith{err: fault.NotFound("project", "zebra")}
+		s := harness.Start(t, at, harness.Setup{Handlers: map[string]harness.Handler{"it": h.handle, "other": limited(time.Second)}, Middleware: chain(log, nil)})
+		for range 3 {
+			require.Contains(t, s.Call(t, "it").Text(), "Retry: no. The same call will fail again.")
+		}
+		for _, n := range []int{4, 5, 6} {
+			require.Equal(t, fmt.Sprintf("Not found: project 'zebra' does not exist.\nSuggestion: Check the name or identifier; if a tool lists what exists, call it first.\n"+
+				"Retry: no. This exact call has failed %d times with the same error. Do not repeat it. Find out what exists, or ask the user.", n), s.Call(t, "it").Text())
+		}
+		require.Equal(t, 6, h.runs)
+
+		time.Sleep(8500 * time.Millisecond)
+		refused := s.Call(t, "it")
+		require.Equal(t, 6, h.runs, "not run")
+		require.Equal(t, "Rate limited: this exact call has failed 6 times with the same error, so it is not run for the next 22 s.\n"+
+			"Retry: no. Do not repeat it. Try another way, or tell the user what does not work.", refused.Text())
+		require.Equal(t, retry.CodeRefused, refused.Machine()["code"])
+		require.Equal(t, "rate_limited", refused.Machine()["type"])
+		require.Equal(t, "rate_limited", log.Records()[6]["outcome"], "recorded like any other")
+		require.Contains(t, s.Call(t, "other").Text(), "(attempt 2 of 3)", "another call is run")
+
+		time.Sleep(22 * time.Second)
+		require.Contains(t, s.Call(t, "it").Text(), "This exact call has failed 7 times", "run again")
+		require.Contains(t, s.Call(t, "it").Text(), "so it is not run for the next 30 s")
+		require.Equal(t, 7, h.runs)
+
+		time.Sleep(31 * time.Second)
+		h.err = nil
+		require.Equal(t, "fine", s.Call(t, "it").Text())
+		require.Equal(t, "fine", s.Call(t, "it").Text())
+		h.err = fault.NotFound("project", "zebra")
+		require.Contains(t, s.Call(t, "it").Text(), "Retry: no. The same call will fail again.", "a success forgets it all")
+	})
+}
+
+// Another error is another story, but the same one with other numbers is not.
+func TestTheSameError(t *testing.T) {
+	n := 0
+	words := []string{"the oven is cold", "the oven is hot", "the oven is cold", "the oven is hot", "the oven is cold"}
+	s := annotated(t, nil, nil, func(context.Context, mcp.Request) (mcp.Result, error) {
+		n++
+		return nil, fault.New("oven", words[n-1])
+	})
+	for range words {
+		require.NotContains(t, s.Call(t, "it").Text(), "This exact call")
+	}
+	n = 0
+	s = annotated(t, nil, nil, func(context.Context, mcp.Request) (mcp.Result, error) {
+		n++
+		return nil, fault.New("oven", fmt.Sprintf("the oven had %d degrees at 12:0%d", n*77, n))
+	})
+	for range 3 {
+		s.Call(t, "it")
+	}
+	require.Contains(t, s.Call(t, "it").Text(), "This exact call has failed 4 times with the same error.")
+}
+
+func TestTheStreak(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &errorWith{}
+		s := annotated(t, nil, nil, h.handle)
+		try := func(i int) string { return s.CallTool(t.Context(), "it", map[string]any{"guess": i}).Text() }
+		h.err = fault.Invalid("guess", 1, "another number")
+		for i := range 9 {
+			require.Contains(t, try(i), "Retry: no. Correct the arguments first.")
+		}
+		require.Contains(t, try(9), "Retry: no. The last 10 calls of this tool have all failed. Do not try other arguments at random. "+
+			"Compare the arguments with the tool's description, or ask the user for the right values.")
+		for i := 10; i < 20; i++ {
+			require.Contains(t, try(i), fmt.Sprintf("The last %d calls of this tool", i+1))
+		}
+		require.Equal(t, 20, h.runs)
+		require.Contains(t, try(20), "Rate limited: the last 20 calls of this tool have all failed, so it is not run for the next 30 s.")
+		require.Equal(t, 20, h.runs)
+		time.Sleep(30 * time.Second)
+		h.err = nil
+		require.Equal(t, "fine", try(21))
+		h.err = fault.Invalid("guess", 1, "another number")
+		require.Contains(t, try(22), "Retry: no. Correct the arguments first.")
+	})
+}
+
+// Who does as it is told is no loop: a wave of calls that are to come back are all let
+// through.
+func TestTheStreakSparesTheObedient(t *testing.T) {
+	h := &errorWith{err: fault.RateLimited("the search API", time.Second)}
+	s := annotated(t, nil, nil, h.handle)
+	for i := range 100 {
+		require.Contains(t, s.CallTool(t.Context(), "it", map[string]any{"page": i}).Text(), "Retry: yes, after 1 s (attempt 2 of 3).")
+	}
+}
+
+func TestTheBreakerCanBeSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run := func(opts retry.Options, err error, calls int) (texts []string, runs int) {
+			h := &errorWith{err: err}
+			s := annotated(t, nil, &opts, h.handle)
+			for range calls {
+				texts = append(texts, s.Call(t, "it").Text())
+			}
+			return texts, h.runs
+		}
+		gone := fault.NotFound("project", "zebra")
+		texts, runs := run(retry.Options{EscalateAfter: -1, RefuseAfter: -1, StreakAfter: -1}, gone, 50)
+		require.Equal(t, 50, runs)
+		require.Contains(t, texts[49], "Retry: no. The same call will fail again.")
+
+		texts, runs = run(retry.Options{EscalateAfter: 1, RefuseAfter: 2, RefuseFor: time.Hour}, gone, 3)
+		require.Equal(t, 2, runs)
+		require.Contains(t, texts[0], "This exact call has failed once with the same error.")
+		require.Contains(t, texts[2], "so it is not run for the next 3600 s")
+
+		texts, runs = run(retry.Options{Remember: -1}, gone, 50)
+		require.Equal(t, 50, runs)
+		require.Contains(t, texts[49], "Retry: no. The same call will fail again.")
+
+		// More attempts come before the breaker, whoever gives them.
+		texts, runs = run(retry.Options{MaxAttempts: 10}, fault.RateLimited("it", time.Second), 20)
+		require.Contains(t, texts[8], "(attempt 10 of 10)")
+		require.Contains(t, texts[9], "Retry: no. This call has failed 10 times.")
+		require.Contains(t, texts[10], "This exact call has failed 11 times")
+		require.Equal(t, 13, runs)
+		more := fault.RateLimited("it", 0).WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1, MaxAttempts: 10})
+		texts, runs = run(retry.Options{}, more, 20)
+		require.Contains(t, texts[8], "(attempt 10 of 10)")
+		require.Contains(t, texts[9], "Retry: no. This call has failed 10 times.")
+		require.Contains(t, texts[10], "This exact call has failed 11 times")
+		require.Equal(t, 13, runs)
+	})
+}
+
+// A tool's own words are its own, until its caller runs in circles.
+func TestAToolsOwnWords(t *testing.T) {
+	s := annotated(t, nil, nil, harness.Tell())
+	for range 3 {
+		got := s.Call(t, "it")
+		require.Equal(t, harness.ToldText, got.Text())
+		require.Equal(t, map[string]any{"should_retry": false, "reason": "The same call will fail again unless something changes."}, got.Machine()["retry"])
+	}
+	require.Equal(t, harness.ToldText+"\nRetry: no. This exact call has failed 4 times with the same error. Do not repeat it. "+
+		"Try another way, or tell the user what does not work.", s.Call(t, "it").Text())
+	again := annotated(t, nil, nil, harness.Tell())
+	for i := range 9 {
+		require.Equal(t, harness.ToldText, again.CallTool(t.Context(), "it", map[string]any{"guess": i}).Text())
+	}
+	require.Contains(t, again.CallTool(t.Context(), "it", map[string]any{"guess": 9}).Text(),
+		harness.ToldText+"\nRetry: no. The last 10 calls of this tool have all failed. ")
+	require.Equal(t, "This exact call has failed 5 times with the same error. Do not repeat it. Try another way, or tell the user what does not work.",
+		s.Call(t, "it").Machine()["retry"].(map[string]any)["reason"])
+}
+
+// What the SDK itself answers counts as well: it happens inside.
+func TestWhatTheSDKAnswers(t *testing.T) {
+	type in struct {
+		N int `json:"n"`
+	}
+	runs := 0
+	s := harness.Start(t, rawAt, harness.Setup{
+		Middleware: chain(harness.NewLog(slog.LevelError+1), nil),
+		More: func(s *mcp.Server) {
+			mcp.AddTool(s, &mcp.Tool{Name: "typed"}, func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, any, error) {
+				runs++
+				return nil, nil, nil
+			})
+		},
+	})
+	for range 3 {
+		require.Contains(t, s.CallTool(t.Context(), "typed", map[string]any{"n": "x"}).Text(), "Retry: no. Correct the arguments first.")
+	}
+	for range 3 {
+		require.Contains(t, s.CallTool(t.Context(), "typed", map[string]any{"n": "x"}).Text(), "This exact call has failed")
+	}
+	require.Contains(t, s.CallTool(t.Context(), "typed", map[string]any{"n": "x"}).Text(), "so it is not run")
+	require.Zero(t, runs)
+
+	// A protocol error is sent as it is, and its caller is refused in the end.
+	for range 6 {
+		got := s.CallTool(t.Context(), "nothing", nil)
+		require.Equal(t, `unknown tool "nothing"`, got.Protocol().Message)
+		require.EqualValues(t, jsonrpc.CodeInvalidParams, got.Protocol().Code)
+	}
+	require.Contains(t, s.CallTool(t.Context(), "nothing", nil).Text(), "this exact call has failed 6 times")
+
+	// What two programs settle between them is not counted.
+	login := &errorWith{err: &jsonrpc.Error{Code: mcp.CodeURLElicitationRequired, Message: "log in first"}}
+	s = annotated(t, nil, nil, login.handle)
+	for range 10 {
+		require.EqualValues(t, mcp.CodeURLElicitationRequired, s.Call(t, "it").Protocol().Code)
+	}
+	require.Equal(t, 10, login.runs)
+}
+
+// Lists, pings and the like are never refused, and get no more than guidance.
+func TestWhatIsNotCounted(t *testing.T) {
+	broken := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			switch method {
+			case middleware.MethodListTools, middleware.MethodPing:
+				return nil, context.DeadlineExceeded
+			}
+			return next(ctx, method, req)
+		}
+	}
+	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Older}, harness.Setup{
+		Handlers:   map[string]harness.Handler{"it": harness.Succeed()},
+		Middleware: []mcp.Middleware{mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)}), retry.New(nil), broken},
+	})
+	for range 30 {
+		_, err := s.Client.ListTools(t.Context(), nil)
+		require.ErrorContains(t, err, "Retry: yes, after ")
+		require.ErrorContains(t, err, "(3 attempts at most)")
+		require.ErrorContains(t, s.Client.Ping(t.Context(), nil), "Retry: yes, after ")
+	}
+	require.Equal(t, "fine", s.Call(t, "it").Text())
+}
+
+// Of a lookup of mcpchain's own nothing is said: nobody reads it.
+func TestALookupOfOurs(t *testing.T) {
+	var failed, guided int
+	looking := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		if call.Method() == middleware.MethodCallTool {
+			for _, err := range call.Tools() { // which comes here again, as a lookup
+				require.Error(t, err)
+			}
+		}
+		res, err := next(ctx, call.Method(), req)
+		if f := call.Failure(res, err); call.Quiet() && f != nil {
+			failed++
+			if f.Guided() {
+				guided++
+			}
+		}
+		return res, err
+	})
+	broken := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == middleware.MethodListTools {
+				return nil, context.DeadlineExceeded
+			}
+			return next(ctx, method, req)
+		}
+	}
+	s := harness.Start(t, rawAt, harness.Setup{
+		Handlers: map[string]harness.Handler{"it": harness.Succeed()}, Middleware: []mcp.Middleware{looking, retry.New(nil), broken},
+	})
+	require.Equal(t, "fine", s.Call(t, "it").Text())
+	require.Equal(t, 1, failed)
+	require.Zero(t, guided)
+}
+
+// A result that asks for input is neither a success nor a failure.
+func TestInputRequired(t *testing.T) {
+	asks := false
+	failing := func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+		if asks {
+			return &mcp.CallToolResult{
+				InputRequests: mcp.InputRequestMap{"name": &mcp.ElicitParams{Message: "Your name?", RequestedSchema: map[string]any{"type": "object"}}},
+			}, nil
+		}
+		return limited(time.Second)(ctx, req)
+	}
+	handler := middleware.Chain(retry.New(&retry.Options{Owner: func(context.Context, mcp.Request) string { return "ann" }}))(
+		func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) { return failing(ctx, req) })
+	call := func() mcp.Result {
+		res, err := handler(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}})
+		require.NoError(t, err)
+		return res
+	}
+	require.Contains(t, harness.Answer{Result: call()}.Text(), "(attempt 2 of 3)")
+	asks = true
+	require.NotNil(t, call().(*mcp.CallToolResult).InputRequests)
+	require.NotContains(t, call().(*mcp.CallToolResult).Meta, middleware.MetaKey)
+	asks = false
+	require.Contains(t, harness.Answer{Result: call()}.Text(), "(attempt 3 of 3)")
+}
+
+// A caller that has gone reads nothing, and what it gave up is not held against it.
+func TestACancelledCall(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	owner := func(context.Context, mcp.Request) string { return "ann" }
+	handler := retry.New(&retry.Options{Owner: owner})(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return nil, fault.RateLimited("it", time.Second)
+	})
+	call := func(ctx context.Context) *fault.Error {
+		f, failed := middleware.FaultOf(handler(ctx, middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}}))
+		require.True(t, failed)
+		return f
+	}
+	for range 10 {
+		_, said := call(ctx).Retry()
+		require.False(t, said)
+	}
+	require.Contains(t, call(t.Context()).Text(), "(attempt 2 of 3)")
+}
+
+// Lookups of mcpchain's own, notifications and requests without parameters pass.
+func TestWhatPasses(t *testing.T) {
+	err := errors.New("x")
+	for name, tc := range map[string]struct {
+		method string
+		req    mcp.Request
+	}{
+		"notification":        {"notifications/initialized", &mcp.InitializedRequest{}},
+		"listen":              {middleware.MethodListen, &mcp.CallToolRequest{}},
+		"no request":          {middleware.MethodCallTool, nil},
+		"nil request":         {middleware.MethodCallTool, (*mcp.CallToolRequest)(nil)},
+		"nil resource":        {middleware.MethodReadResource, (*mcp.ReadResourceRequest)(nil)},
+		"nil prompt":          {middleware.MethodGetPrompt, (*mcp.GetPromptRequest)(nil)},
+		"no parameters":       {middleware.MethodCallTool, &mcp.CallToolRequest{}},
+		"no session":          {middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it", Arguments: []byte("{")}}},
+		"no prompt's session": {middleware.MethodGetPrompt, &mcp.GetPromptRequest{Params: &mcp.GetPromptParams{Name: "it"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var seen *fault.Error
+			outer := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+				res, err := next(ctx, call.Method(), req)
+				seen = call.Failure(res, err).Fault()
+				return res, err
+			})
+			h := middleware.Chain(outer, retry.New(&retry.Options{AttemptArgument: "try"}))(
+				func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, err })
+			_, _ = h(t.Context(), tc.method, tc.req)
+			_, said := seen.Retry()
+			require.Equal(t, !strings.HasPrefix(tc.method, "notifications/") && tc.method != middleware.MethodListen, said)
+		})
+	}
+}
+
+func TestNothingPrivateLeaves(t *testing.T) {
+	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
+		s := harness.Start(t, at, harness.Setup{
+			Handlers: map[string]harness.Handler{
+				"error": harness.Fail(errCanary),
+				"panic": harness.Panic(harness.Canary),
+				"cause": harness.Fail(fault.Unavailable("the bank").Because(errCanary)),
+				"wait":  harness.Fail(fmt.Errorf("%w: %w", errCanary, context.DeadlineExceeded)),
+			},
+			Middleware: chain(harness.NewLog(slog.LevelError+1), nil),
+		})
+		for range 8 {
+			for _, name := range []string{"error", "panic", "cause", "wait"} {
+				require.NotNil(t, s.Call(t, name).Fault())
+			}
+		}
+		require.NotContains(t, s.Sent(), harness.Canary)
+	})
+}
+
+func TestOptionsOfNew(t *testing.T) {
+	require.NotPanics(t, func() { retry.New(nil) })
+	rule := func(error) (middleware.Hint, bool) { return middleware.Hint{}, false }
+	o := retry.Options{Rules: []middleware.HintRule{rule}, InitialInterval: time.Minute}
+	retry.New(&o)
+	require.Zero(t, o.MaxAttempts)
+	require.Zero(t, o.MaxInterval)
+	require.Zero(t, o.Remember)
+	for text, bad := range map[string]retry.Options{
+		"retry.New: Options.MaxAttempts is negative; leave it zero for the default":     {MaxAttempts: -1},
+		"retry.New: Options.InitialInterval is negative; leave it zero for the default": {InitialInterval: -1},
+		"retry.New: Options.MaxInterval is negative; leave it zero for the default":     {MaxInterval: -1},
+		"retry.New: Options.Jitter is more than 1; give a part, such as 0.5":            {Jitter: 1.5},
+		"retry.New: Options.RefuseFor is negative; leave it zero for the default":       {RefuseFor: -1},
+		"retry.New: Options.ForgetAfter is negative; leave it zero for the default":     {ForgetAfter: -1},
+		"retry.New: Options.Rules[1] is nil; remove it or give a rule":                  {Rules: []middleware.HintRule{rule, nil}},
+		"retry.New: Options.MaxInterval is shorter than InitialInterval; make it at least as long, or leave it zero": {
+			InitialInterval: 2 * time.Second, MaxInterval: time.Second,
+		},
+	} {
+		require.PanicsWithValue(t, text, func() { retry.New(&bad) })
+	}
+}
+
+func TestGuidanceConcurrently(t *testing.T) {
+	harness.NoLeaks(t)
+	s := annotated(t, nil, &retry.Options{Remember: 64}, func(_ context.Context, req mcp.Request) (mcp.Result, error) {
+		if strings.Contains(string(req.(*mcp.CallToolRequest).Params.Arguments), "fail") {
+			return nil, fault.NotFound("project", "zebra")
+		}
+		return harness.Success(req), nil
+	})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for j := range 100 {
+				args := map[string]any{"n": j % 10, "i": i, "fail": true}
+				if j%3 == 0 {
+					delete(args, "fail")
+				}
+				got := s.CallTool(t.Context(), "it", args)
+				switch f := got.Fault(); {
+				case f == nil && j%3 == 0 && got.Text() == "fine":
+				case f != nil && strings.Contains(got.Text(), "\nRetry: no. ") && (j%3 != 0 || f.Code() == retry.CodeRefused):
+				default:
+					t.Errorf("unexpected: %s", got.Text())
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

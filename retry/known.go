@@ -1,0 +1,165 @@
+package retry
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+	"weak"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// knownTools remembers which tools of which sessions may be called twice, from the
+// lists that a client asks for, because a server that is just failing is not the one
+// to ask for a list. Its zero value is empty. It is safe for concurrent use.
+type knownTools struct {
+	mu       sync.Mutex
+	sessions map[weak.Pointer[mcp.ClientSession]]*sessionTools
+}
+
+// sessionTools is guarded by the mutex of its knownTools.
+type sessionTools struct {
+	repeatable map[string]bool
+	learned    time.Time     // when the list began
+	asked      time.Time     // when it was last asked for here
+	asking     chan struct{} // closed when the answer is there; nil when nobody is asking
+}
+
+// The bounds of what is remembered. A tool that is not known is not called twice.
+const (
+	maxSessions = 256
+	maxTools    = 2000 // of one session
+	maxPages    = 100
+	maxAge      = time.Hour   // what is older is asked for again: a tool may have changed
+	askEvery    = time.Minute // how often at most
+)
+
+// repeatable reports whether a tool is known to be one that may be called twice, and
+// asks the server for its list when nothing is known. Of several callers one asks and
+// the others wait.
+func (k *knownTools) repeatable(ctx context.Context, tool string, req mcp.Request, next mcp.MethodHandler) bool {
+	session, _ := req.GetSession().(*mcp.ClientSession)
+	for {
+		yes, asking, mine := k.look(session, tool)
+		switch {
+		case asking == nil:
+			return yes
+		case mine:
+			return k.ask(ctx, tool, session, req, next, asking)
+		}
+		select {
+		case <-asking:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// look reports whether a tool is known to be one that may be called twice. When
+// nothing is known and it is time to ask, it returns a channel that is closed when the
+// answer is there, and whether it is the caller who asks.
+func (k *knownTools) look(session *mcp.ClientSession, tool string) (yes bool, asking chan struct{}, mine bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s, now := k.of(session), time.Now()
+	if yes, known := s.repeatable[tool]; known && now.Sub(s.learned) < maxAge {
+		return yes, nil, false
+	}
+	if s.asking != nil {
+		return false, s.asking, false
+	}
+	if now.Sub(s.asked) < askEvery {
+		return false, nil, false
+	}
+	s.asked, s.asking = now, make(chan struct{})
+	return false, s.asking, true
+}
+
+func (k *knownTools) answered(session *mcp.ClientSession, asking chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if s := k.of(session); s.asking == asking { // else it was forgotten meanwhile
+		s.asking = nil
+	}
+	close(asking)
+}
+
+// ask asks the server for its tools, page by page, and closes asking when it is done.
+func (k *knownTools) ask(ctx context.Context, tool string, session *mcp.ClientSession, req mcp.Request, next mcp.MethodHandler, asking chan struct{}) (yes bool) {
+	defer k.answered(session, asking)
+	var meta mcp.Meta
+	if params := paramsOf(req); params != nil { // what it says about the protocol and the client
+		meta = maps.Clone(params.GetMeta())
+		maps.DeleteFunc(meta, func(key string, _ any) bool { return !strings.HasPrefix(key, "io.modelcontextprotocol/") })
+	}
+	cursor := ""
+	for range maxPages {
+		list := &mcp.ClientRequest[mcp.Params]{Session: session, Params: &mcp.ListToolsParams{Meta: meta, Cursor: cursor}}
+		res, err := next(ctx, middleware.MethodListTools, list)
+		page, ok := res.(*mcp.ListToolsResult)
+		if err != nil || !ok || page == nil {
+			break
+		}
+		k.learn(list, page)
+		for _, t := range page.Tools {
+			if t != nil && t.Name == tool {
+				yes = declaredRepeatable(t)
+			}
+		}
+		if page.NextCursor == "" || page.NextCursor == cursor {
+			break
+		}
+		cursor = page.NextCursor
+	}
+	return yes
+}
+
+// learn takes in one page of a list; the first one replaces what was known.
+func (k *knownTools) learn(req mcp.Request, page *mcp.ListToolsResult) {
+	session, _ := req.GetSession().(*mcp.ClientSession)
+	params, _ := paramsOf(req).(*mcp.ListToolsParams)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := k.of(session)
+	if params == nil || params.Cursor == "" || s.repeatable == nil {
+		s.repeatable, s.learned = make(map[string]bool, min(len(page.Tools), maxTools)), time.Now()
+	}
+	for _, t := range page.Tools {
+		if t != nil && len(s.repeatable) < maxTools {
+			s.repeatable[t.Name] = declaredRepeatable(t)
+		}
+	}
+}
+
+// declaredRepeatable reports whether a tool may be called twice, by its annotations.
+func declaredRepeatable(t *mcp.Tool) bool {
+	a := t.Annotations
+	return a != nil && (a.ReadOnlyHint || a.IdempotentHint)
+}
+
+// of returns what is known of the session's tools. The lock is held.
+func (k *knownTools) of(session *mcp.ClientSession) *sessionTools {
+	key := weak.Make(session)
+	if s, ok := k.sessions[key]; ok {
+		return s
+	}
+	if k.sessions == nil {
+		k.sessions = map[weak.Pointer[mcp.ClientSession]]*sessionTools{}
+	}
+	if len(k.sessions) >= maxSessions {
+		maps.DeleteFunc(k.sessions, func(key weak.Pointer[mcp.ClientSession], _ *sessionTools) bool { return key.Value() == nil })
+	}
+	for key := range k.sessions {
+		if len(k.sessions) < maxSessions {
+			break
+		}
+		delete(k.sessions, key) // any: it will be asked for again
+	}
+	s := &sessionTools{}
+	k.sessions[key] = s
+	return s
+}

@@ -1,0 +1,335 @@
+package retry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// size returns how much is remembered, and fails the test when the counters and the
+// lists disagree.
+func size(t testing.TB, m *memory) int {
+	t.Helper()
+	n, known := 0, int32(0)
+	for i := range m.shards {
+		s := &m.shards[i]
+		s.mu.Lock()
+		ring := 0
+		for r := s.ring.older; r != &s.ring; r = r.older {
+			require.Same(t, r, r.newer.older)
+			require.Same(t, r, s.records[r.subject])
+			ring++
+		}
+		require.Len(t, s.records, ring)
+		require.LessOrEqual(t, len(s.records), s.limit)
+		n += len(s.records)
+		s.mu.Unlock()
+	}
+	for i := range m.known {
+		known += m.known[i].Load()
+	}
+	require.EqualValues(t, n, known)
+	require.EqualValues(t, n, m.total.Load())
+	return n
+}
+
+var tenMinutes = failing{keep: 10 * time.Minute}
+
+func (m *memory) call(owner string, call int) identity {
+	return identity{known: true, owner: m.named(tagOwner, owner), call: uint64(call) + 1, group: uint64(call) % groups}
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	calls := 1_000_000
+	if testing.Short() {
+		calls = 50_000
+	}
+	const limit = 2048
+	m := newMemory(limit)
+	var before, after runtime.MemStats
+	measure := func(into *runtime.MemStats) {
+		runtime.GC()
+		runtime.ReadMemStats(into)
+	}
+	for i := range calls / 10 {
+		m.failed(m.call(fmt.Sprint(i%1000), i), tenMinutes)
+	}
+	full := size(t, m)
+	require.Greater(t, full, limit/2)
+	measure(&before)
+	for i := range calls {
+		m.failed(m.call(fmt.Sprint(i%1000), i), tenMinutes)
+	}
+	measure(&after)
+	require.Equal(t, full, size(t, m))
+	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(1<<20), "it grows")
+	for i := range calls {
+		m.forget(m.call(fmt.Sprint(i%1000), i))
+	}
+	require.Zero(t, size(t, m))
+}
+
+// The same by way of whole calls, of many callers.
+func TestFailingCallsLeaveMemoryBounded(t *testing.T) {
+	calls := 100_000
+	if testing.Short() {
+		calls = 10_000
+	}
+	g := &guide{
+		Options: Options{
+			MaxAttempts: 3, InitialInterval: time.Second, MaxInterval: time.Second, EscalateAfter: 4, RefuseAfter: 6, ForgetAfter: time.Hour,
+			Owner: func(_ context.Context, req mcp.Request) string { return req.GetExtra().Header.Get("X-Key") },
+		},
+		seen: newMemory(512),
+	}
+	handler := middleware.Wrap(g.call)(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+		return nil, fault.NotFound("project", "zebra")
+	})
+	for i := range calls {
+		req := &mcp.CallToolRequest{
+			Params: &mcp.CallToolParamsRaw{Name: fmt.Sprint("tool ", i%300), Arguments: fmt.Appendf(nil, `{"n":%d}`, i)},
+			Extra:  &mcp.RequestExtra{Header: map[string][]string{"X-Key": {fmt.Sprint(i % 77)}}},
+		}
+		res, err := handler(t.Context(), middleware.MethodCallTool, req)
+		f, failed := middleware.FaultOf(res, err)
+		require.True(t, failed)
+		require.Equal(t, fault.KindNotFound, f.Kind())
+	}
+	require.LessOrEqual(t, size(t, g.seen), 512)
+	require.Greater(t, size(t, g.seen), 256)
+}
+
+// One who makes a great many failing calls pushes out few of the others'.
+func TestMemoryIsShared(t *testing.T) {
+	m := newMemory(1 << 14)
+	for i := range 256 {
+		m.failed(m.call(fmt.Sprint("caller ", i), 1), tenMinutes)
+	}
+	for i := range 1 << 16 {
+		m.failed(m.call("noisy", i), tenMinutes)
+	}
+	size(t, m)
+	kept := 0
+	for i := range 256 {
+		if m.failed(m.call(fmt.Sprint("caller ", i), 1), tenMinutes).failures == 2 {
+			kept++
+		}
+	}
+	require.Greater(t, kept, 256*3/4)
+}
+
+// What failed last is remembered, what has not failed for long makes room.
+func TestTheOldestMakesRoom(t *testing.T) {
+	m := newMemory(3)
+	for _, call := range []int{1, 2, 3, 1, 4} {
+		m.failed(m.call("ann", call), tenMinutes)
+	}
+	size(t, m)
+	for _, tc := range []struct{ call, failures int }{{1, 3}, {3, 2}, {4, 2}, {2, 1}} {
+		require.Equal(t, tc.failures, m.failed(m.call("ann", tc.call), tenMinutes).failures, tc.call)
+	}
+}
+
+func TestSmallMemories(t *testing.T) {
+	for limit := 1; limit < 300; limit++ {
+		m := newMemory(limit)
+		for i := range 2000 {
+			m.failed(m.call(fmt.Sprint(i), i), tenMinutes)
+		}
+		require.LessOrEqual(t, size(t, m), limit)
+	}
+}
+
+func TestMemoryForgetsWithTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(64)
+		require.False(t, m.busyWith(nil))
+		m.failed(m.call("ann", 1), failing{keep: time.Hour})
+		time.Sleep(time.Minute)
+		m.failed(m.call("ann", 2), failing{keep: time.Minute})
+		m.failed(m.call("ann", 3), failing{keep: time.Minute})
+		time.Sleep(time.Minute)
+		// The second is too old, though the first, which is older, is not.
+		require.Equal(t, 1, m.failed(m.call("ann", 2), failing{keep: time.Minute}).failures)
+		require.Equal(t, 2, m.failed(m.call("ann", 1), failing{keep: time.Minute}).failures)
+		require.Equal(t, 3, size(t, m))
+		time.Sleep(2 * time.Hour)
+		require.Zero(t, m.closed(m.call("ann", 1)).rest)
+		require.Zero(t, size(t, m), "whoever looks drops what is old")
+	})
+}
+
+// What is remembered of a connection does not keep it.
+func TestMemoryKeepsNoConnection(t *testing.T) {
+	g := &guide{seen: newMemory(64)}
+	gone := make(chan struct{})
+	func() {
+		session := &mcp.ServerSession{}
+		runtime.AddCleanup(session, func(done chan struct{}) { close(done) }, gone)
+		req := &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: "it"}}
+		what := g.identify(context.Background(), req)
+		require.True(t, what.known)
+		g.seen.failed(what, tenMinutes)
+		require.Equal(t, what, g.identify(context.Background(), req))
+	}()
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		select {
+		case <-gone:
+			return true
+		default:
+			return false
+		}
+	}, 10*time.Second, time.Millisecond)
+	// A later connection is never taken for it, wherever it lies in memory.
+	for range 1000 {
+		what := g.identify(context.Background(), &mcp.CallToolRequest{Session: &mcp.ServerSession{}, Params: &mcp.CallToolParamsRaw{Name: "it"}})
+		require.Equal(t, 1, g.seen.failed(what, tenMinutes).failures)
+	}
+}
+
+func TestWhoseCallItIs(t *testing.T) {
+	g := &guide{seen: newMemory(64)}
+	here, there := &mcp.ServerSession{}, &mcp.ServerSession{}
+	ann, bob := &auth.TokenInfo{UserID: "ann"}, &auth.TokenInfo{UserID: "bob"}
+	web := map[string][]string{"Accept": {"*/*"}}
+	of := func(session *mcp.ServerSession, extra *mcp.RequestExtra) (owner, bool) {
+		return g.ownerOf(context.Background(), &mcp.CallToolRequest{Session: session, Extra: extra, Params: &mcp.CallToolParamsRaw{Name: "it"}})
+	}
+	must := func(session *mcp.ServerSession, extra *mcp.RequestExtra) owner {
+		o, known := of(session, extra)
+		require.True(t, known)
+		return o
+	}
+	require.Equal(t, must(here, nil), must(here, &mcp.RequestExtra{}), "a connection")
+	require.NotEqual(t, must(here, nil), must(there, nil))
+	require.Equal(t, must(here, &mcp.RequestExtra{TokenInfo: ann, Header: web}), must(there, &mcp.RequestExtra{TokenInfo: ann}), "a user, in any session")
+	require.NotEqual(t, must(here, &mcp.RequestExtra{TokenInfo: ann}), must(here, &mcp.RequestExtra{TokenInfo: bob}))
+	require.NotEqual(t, must(here, &mcp.RequestExtra{TokenInfo: ann}), must(here, nil))
+	for name, extra := range map[string]*mcp.RequestExtra{
+		"HTTP without a session": {Header: web}, "a token of nobody": {TokenInfo: &auth.TokenInfo{}, Header: web},
+	} {
+		_, known := of(here, extra)
+		require.False(t, known, name)
+	}
+	_, known := of(nil, nil)
+	require.False(t, known, "no session")
+
+	g.Owner = func(_ context.Context, req mcp.Request) string { return req.GetExtra().Header.Get("X-Key") }
+	key := func(k string) *mcp.RequestExtra {
+		return &mcp.RequestExtra{TokenInfo: ann, Header: map[string][]string{"X-Key": {k}}}
+	}
+	require.Equal(t, must(here, key("a")), must(there, key("a")))
+	require.NotEqual(t, must(here, key("a")), must(here, key("b")))
+	_, known = of(here, key(""))
+	require.False(t, known)
+}
+
+func TestWhichCallItIs(t *testing.T) {
+	g := &guide{seen: newMemory(64), Options: Options{AttemptArgument: "try"}}
+	session := &mcp.ServerSession{}
+	tool := func(name, args string) uint64 {
+		return g.identify(context.Background(), &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: name, Arguments: json.RawMessage(args)}}).call
+	}
+	prompt := func(args map[string]string) uint64 {
+		return g.identify(context.Background(), &mcp.GetPromptRequest{Session: session, Params: &mcp.GetPromptParams{Name: "it", Arguments: args}}).call
+	}
+	big := `{"a":"` + string(make([]byte, maxArguments)) + `"}`
+	same := [][]uint64{
+		{tool("it", ""), tool("it", "null"), tool("it", "{}"), tool("it", ` { } `), tool("it", `{"try":7}`)},
+		{tool("it", `{"a":1,"b":{"c":[true,null,"x"],"d":-0}}`), tool("it", `{"b":{"d":0,"c":[true,null,"x"]},"a":1.0,"try":2}`), tool("it", `{"a":10e-1,"b":{"c":[true,null,"\u0078"],"d":0.0}}`)},
+		{tool("it", `{"a":"1"}`)}, {tool("it", `{"a":true}`)}, {tool("it", `{"a":null}`)}, {tool("it", `{"a":[]}`)}, {tool("it", `{"a":{}}`)}, {tool("it", `{"a":{"try":1}}`)},
+		{tool("it", `{"a":[[1],2]}`)}, {tool("it", `{"a":[1,[2]]}`)}, {tool("it", `{"a":[1,2]}`)}, {tool("it", `{"a":[2,1]}`)},
+		{tool("it", `{"a":{"b":"c"}}`)}, {tool("it", `{"b":{"a":"c"}}`)}, {tool("it", `{"a":"b","c":"d"}`)}, {tool("it", `{"a":"d","c":"b"}`)},
+		{tool("it", `{"id":9007199254740993}`)}, {tool("it", `{"id":9007199254740992}`)},
+		{tool("it", `[1]`)}, {tool("it", `"x"`)}, {tool("it", `{"a":1`)}, {tool("it", `{"a":2`)},
+		{tool("it", big), tool("it", big)}, {tool("it", " "+big)},
+		{tool("at", "{}")},
+		{prompt(nil), prompt(map[string]string{}), prompt(map[string]string{"try": "3"})},
+		{prompt(map[string]string{"a": "b"})}, {prompt(map[string]string{"b": "a"})},
+		{g.identify(context.Background(), &mcp.ReadResourceRequest{Session: session, Params: &mcp.ReadResourceParams{URI: "it"}}).call},
+		{g.identify(context.Background(), &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{
+			Name: "it", InputResponses: mcp.InputResponseMap{"name": &mcp.ElicitResult{Action: "accept"}},
+		}}).call},
+		{g.identify(context.Background(), &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{
+			Name: "it", InputResponses: mcp.InputResponseMap{"name": &mcp.ElicitResult{Action: "decline"}},
+		}}).call},
+	}
+	seen := map[uint64]int{}
+	for i, group := range same {
+		for j, hash := range group {
+			require.Equal(t, group[0], hash, "%d %d", i, j)
+		}
+		require.NotContains(t, seen, group[0], "%d", i)
+		seen[group[0]] = i
+	}
+}
+
+func FuzzTheSameArguments(f *testing.F) {
+	m := newMemory(64)
+	for _, seed := range []string{`{"a":1,"b":[1,2,{"c":null}]}`, `[]`, `1e3`, `"x"`, `{"a":{"a":{"a":[[[]]]}}}`, `{`, `{"a":1}{"b":2}`, "\xff"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		hash := m.json(json.RawMessage(raw), "")
+		if hash != m.json(json.RawMessage(raw), "") {
+			t.Fatal("not the same twice")
+		}
+		var v any
+		if len(raw) > maxArguments/10 || json.Unmarshal([]byte(raw), &v) != nil {
+			return
+		}
+		again, err := json.Marshal(v) // sorted, with numbers as a float64 has them
+		require.NoError(t, err)
+		var w any
+		if json.Unmarshal(again, &w) == nil && len(again) > 0 && again[0] != 'n' {
+			indented, _ := json.MarshalIndent(v, "", "  ")
+			require.Equal(t, m.json(again, ""), m.json(indented, ""))
+		}
+	})
+}
+
+// What differs in numbers only went wrong in the same way.
+func TestWhatIsTheSameError(t *testing.T) {
+	m := newMemory(64)
+	sign := func(e *fault.Error) uint64 { return m.sign(e) }
+	base := fault.New(fault.KindTimeout, "it took 12.5 s")
+	require.Equal(t, sign(base), sign(base.WithMessage("it took 7.25 s")))
+	for _, other := range []*fault.Error{
+		base.WithCode("SLOW"), base.WithMessage("it took too long"), fault.New(fault.KindConflict, "it took 12.5 s"),
+	} {
+		require.NotEqual(t, sign(base), sign(other))
+	}
+}
+
+func BenchmarkMemory(b *testing.B) {
+	b.Run("distinct failures", func(b *testing.B) {
+		b.ReportAllocs()
+		m := newMemory(defaultRemember)
+		i := 0
+		for b.Loop() {
+			i++
+			m.failed(m.call("ann", i), tenMinutes)
+		}
+		b.ReportMetric(float64(size(b, m)), "remembered")
+	})
+	b.Run("arguments", func(b *testing.B) {
+		b.ReportAllocs()
+		m := newMemory(defaultRemember)
+		args := json.RawMessage(`{"city":"Bonn","days":3,"units":"metric","fields":["temperature","wind"]}`)
+		for b.Loop() {
+			m.json(args, "")
+		}
+	})
+}

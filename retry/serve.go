@@ -1,0 +1,259 @@
+package retry
+
+import (
+	"context"
+	"hash/maphash"
+	"log/slog"
+	"maps"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// params are the parameters P = *T of a request.
+type params[T any] interface {
+	*T
+	mcp.Params
+}
+
+// serve makes the first attempt. What the request said is kept on the stack, because
+// most calls need no second one.
+func serve[T any, P params[T]](ctx context.Context, s *server, call *middleware.Call, req *mcp.ServerRequest[P], next mcp.MethodHandler) (mcp.Result, error) {
+	if req == nil || req.Params == nil {
+		return next(ctx, call.Method(), req)
+	}
+	said, mark := *req.Params, fingerprint(req.Params)
+	res, err := next(ctx, call.Method(), req)
+	failure := call.Failure(res, err)
+	if failure == nil {
+		return res, err
+	}
+	return repeat(ctx, s, call, req, said, mark, next, outcome{res, err, failure})
+}
+
+// outcome is how a failed attempt ended.
+type outcome struct {
+	res     mcp.Result
+	err     error
+	failure *middleware.Failure
+}
+
+// repeat makes the other attempts.
+func repeat[T any, P params[T]](ctx context.Context, s *server, call *middleware.Call, req *mcp.ServerRequest[P], said T, mark uint64, next mcp.MethodHandler, last outcome) (mcp.Result, error) {
+	plan := s.policy.start()
+	attempt := 1
+	for ; ; attempt++ {
+		hint := last.failure.Hint()
+		if answersInput(P(&said)) || fingerprint(P(&said)) != mark || !transient(last, hint) {
+			break
+		}
+		wait, ok := plan.next(ctx, attempt, hint.After)
+		if !ok || !s.mayRepeat(call, next, last.failure, hint.Effect) || !plan.fits(ctx, wait) { // the look-up took its time
+			break
+		}
+		failed := Attempt{
+			Method: call.Method(), Target: middleware.Target(req), Number: attempt,
+			Fault: last.failure.Fault(), Err: last.failure.Err(), Wait: wait,
+		}
+		logLost(ctx, call, last.failure, failed)
+		if s.onRetry != nil {
+			s.onRetry(ctx, failed)
+		}
+		if !sleep(ctx, wait) {
+			break
+		}
+		params, again := said, *req
+		again.Params = &params
+		res, err := next(ctx, call.Method(), &again)
+		failure := call.Failure(res, err)
+		if failure == nil {
+			return withAttempts(call.Method(), outcome{res: res}, attempt+1)
+		}
+		last = outcome{res, err, failure}
+	}
+	return withAttempts(call.Method(), last, attempt)
+}
+
+// transient reports whether a failure is one after which a second try can succeed.
+// What a rule of the program's says of a call that the caller has to change first
+// does not count. A protocol error that somebody made on purpose counts only if it
+// says itself that the call may be made again. A result that says how often it was
+// tried comes from another Server, inside of this one or upstream: that was often
+// enough.
+func transient(last outcome, hint middleware.Hint) bool {
+	if tool, ok := last.res.(*mcp.CallToolResult); ok && tool != nil && (tool.InputRequests != nil || tool.Meta[AttemptsKey] != nil) {
+		return false
+	}
+	if hint.Retry != middleware.RetryYes { // as after every panic
+		return false
+	}
+	if _, guided := last.failure.Fault().Retry(); last.failure.Wire() != nil && !guided {
+		return false
+	}
+	switch last.failure.Fault().Kind() {
+	case fault.KindValidation, fault.KindPermissionDenied, fault.KindUnauthenticated, fault.KindCancelled:
+		return false
+	default:
+		return true
+	}
+}
+
+// mayRepeat reports whether it does no harm to run the handler again. The server's
+// tools are looked up for the few failures only that get here.
+func (s *server) mayRepeat(call *middleware.Call, next mcp.MethodHandler, failure *middleware.Failure, effect fault.Effect) bool {
+	if effect == fault.EffectCommitted {
+		return false
+	}
+	if call.Method() != middleware.MethodCallTool {
+		return true
+	}
+	if s.tools != nil && !s.tools(middleware.Target(call.Request())) {
+		return false
+	}
+	if effect == fault.EffectNone && (s.trust || s.saidNone(failure)) {
+		return true
+	}
+	return safetyOf(call, next, s.repeatable) != writes
+}
+
+// saidNone reports whether somebody said of this failure that the call had no effect:
+// of the errors alone nobody knows what the handler had done before.
+func (s *server) saidNone(failure *middleware.Failure) (said bool) {
+	if r, guided := failure.Fault().Retry(); guided && r.Effect == fault.EffectNone {
+		return true
+	}
+	defer func() {
+		if recover() != nil { // a rule that panics says nothing
+			said = false
+		}
+	}()
+	for _, rule := range s.rules {
+		if hint, ok := rule(failure.Err()); ok {
+			return hint.Effect == fault.EffectNone
+		}
+	}
+	return false
+}
+
+// logLost records an attempt whose failure the caller will not see.
+func logLost(ctx context.Context, call *middleware.Call, failure *middleware.Failure, failed Attempt) {
+	defer func() { _ = recover() }() // a log that cannot be written must not fail the call
+	logger := call.Logger()
+	if !logger.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 7)
+	attrs = append(attrs, slog.String("method", failed.Method))
+	switch failed.Method { // as in the record of the call
+	case middleware.MethodCallTool:
+		attrs = append(attrs, slog.String("tool", clip(failed.Target)))
+	case middleware.MethodGetPrompt:
+		attrs = append(attrs, slog.String("prompt", clip(failed.Target)))
+	case middleware.MethodReadResource:
+		attrs = append(attrs, slog.String("resource", clip(failed.Target)))
+	}
+	attrs = append(attrs, slog.Int("attempt", failed.Number), slog.Float64("wait_ms", float64(failed.Wait.Microseconds())/1000),
+		slog.String("reference", call.ID()))
+	if failed.Err != nil {
+		attrs = append(attrs, slog.String("error", clip(safe.Error(failed.Err))))
+	}
+	if failed.Err == nil || failure.Worded() { // of which the text of the error is the public part only
+		attrs = append(attrs, slog.Any("fault", failed.Fault))
+	}
+	logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelDebug, "mcp call is tried again", attrs...)
+}
+
+// maxLogged is how much of a text the log gets: the last failure is recorded whole.
+const maxLogged = 1 << 10
+
+func clip(text string) string {
+	if len(text) > maxLogged {
+		return strings.ToValidUTF8(text[:maxLogged], "") + "..."
+	}
+	return text
+}
+
+// answersInput reports whether a call brings the input that was asked for: a person
+// was asked, and the state that the server gave with the question may hold once.
+func answersInput(p mcp.Params) bool {
+	switch p := p.(type) {
+	case *mcp.CallToolParamsRaw:
+		return p.InputResponses != nil || p.RequestState != ""
+	case *mcp.CallToolParams:
+		return p.InputResponses != nil || p.RequestState != ""
+	case *mcp.ReadResourceParams:
+		return p.InputResponses != nil || p.RequestState != ""
+	case *mcp.GetPromptParams:
+		return p.InputResponses != nil || p.RequestState != ""
+	default:
+		return false
+	}
+}
+
+var seed = maphash.MakeSeed()
+
+// fingerprint changes when somebody writes into what the parameters of a request
+// share with their copy.
+func fingerprint(p mcp.Params) uint64 {
+	mark := uint64(len(p.GetMeta()))
+	switch p := p.(type) {
+	case *mcp.CallToolParamsRaw:
+		mark += maphash.Bytes(seed, p.Arguments)
+	case *mcp.GetPromptParams:
+		for key, value := range p.Arguments { // in any order
+			mark += maphash.String(seed, key) ^ 3*maphash.String(seed, value)
+		}
+	}
+	return mark
+}
+
+// withAttempts returns an answer with the number of attempts in its _meta, if there
+// was more than one. The failure of a tool that is an error and no result yet gets one
+// for the _meta, which is kept when the failure is rendered; the other methods have no
+// place for it.
+func withAttempts(method string, last outcome, attempts int) (mcp.Result, error) {
+	if attempts < 2 {
+		return last.res, last.err
+	}
+	switch r := last.res.(type) {
+	case *mcp.CallToolResult:
+		if r == nil && last.err != nil {
+			r = &mcp.CallToolResult{}
+		}
+		return counted(r, attempts), last.err
+	case *mcp.ReadResourceResult:
+		return counted(r, attempts), last.err
+	case *mcp.GetPromptResult:
+		return counted(r, attempts), last.err
+	case *mcp.CompleteResult:
+		return counted(r, attempts), last.err
+	case nil:
+		if method == middleware.MethodCallTool && last.err != nil {
+			return counted(&mcp.CallToolResult{}, attempts), last.err
+		}
+	}
+	return last.res, last.err
+}
+
+// counted returns a copy of a result with the number of attempts in its _meta: what a
+// handler may have shared is not written to.
+func counted[T any, R interface {
+	*T
+	mcp.Result
+}](res R, attempts int) mcp.Result {
+	if res == nil {
+		return res
+	}
+	cp := *res
+	meta := maps.Clone(res.GetMeta())
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	meta[AttemptsKey] = attempts
+	R(&cp).SetMeta(meta)
+	return R(&cp)
+}

@@ -1,0 +1,162 @@
+package retry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// ServerOptions configure [Server]. The zero value is the recommended default.
+type ServerOptions struct {
+	// Tools says which tools are tried again at all. It may be called concurrently.
+	// Nil means all of them. Reading a resource, getting a prompt and completing an
+	// argument are not asked about.
+	Tools func(tool string) bool
+
+	// Repeatable says which tools may be run twice with the same arguments. Nil means
+	// those whose annotations call them read-only or idempotent, as the server itself
+	// lists them. A function that returns true for a tool that writes takes the
+	// responsibility: a failed call of which nobody knows whether it took effect is
+	// made again. It may be called concurrently.
+	//
+	// A call of which the handler's own fault, or one of the Rules, says that it had no
+	// effect ([fault.EffectNone]) is made again in any case, and one of which it is said
+	// that it took effect is not.
+	Repeatable func(tool string) bool
+
+	// TrustRefusals runs a tool that writes again also when its error alone tells that
+	// what the handler called did nothing: a connection that was not made, HTTP status
+	// 429. Set it only where a handler changes one thing and returns the error of that:
+	// one that had changed something before would change it a second time.
+	TrustRefusals bool
+
+	// MaxAttempts is how often a handler is run for one call, the first time
+	// included. Zero means 3; with 1 nothing is tried again.
+	MaxAttempts int
+
+	// Budget is the longest time from the first failure of a call to the start of its
+	// last attempt. Zero means 10 s.
+	Budget time.Duration
+
+	// InitialInterval is about how long to wait before the second attempt, where
+	// nobody said how long; the waits after that double, up to MaxInterval. Each is
+	// made up to a half longer or shorter by chance, so that calls that failed together
+	// do not come back together. Zero means 200 ms and 2 s.
+	InitialInterval time.Duration
+	MaxInterval     time.Duration
+
+	// Rules say what errors of this program mean for a second try. They hold for all
+	// that stands outside of Server too.
+	Rules []middleware.HintRule
+
+	// OnRetry is told of every attempt that failed and is to be followed by another,
+	// before the wait. It may be called concurrently. Nil means nobody is told.
+	OnRetry func(ctx context.Context, failed Attempt)
+}
+
+const (
+	defaultAttempts       = 3
+	defaultServerBudget   = 10 * time.Second
+	defaultServerInterval = 200 * time.Millisecond
+	defaultServerLongest  = 2 * time.Second
+)
+
+// Server returns a middleware that runs a failed handler again before anybody is
+// told of the failure. opts may be nil. It panics when an option is negative or a
+// rule is nil.
+//
+// What is tried again: a call of a tool, a resource, a prompt or a completion whose
+// failure says that a second try can succeed (see [middleware.Hint]), and of
+// which it is certain that a second try does no harm: it reads, or it is idempotent,
+// or somebody said that it had no effect. Wrong arguments, missing permission, panics
+// and cancelled calls are final, and so is a call for which a person was asked for
+// input.
+//
+// A wait that a service asked for is kept to exactly. When it is longer than the
+// budget or than the caller's deadline, the failure is told at once, and what
+// stands outside tells the caller when to try again.
+//
+// Put it inside of New and of a time limit, so that the attempts share one limit,
+// and outside of the inner recovery:
+//
+//	... > retry.New > validate > deadline > retry.Server > recover > handler
+//
+// Every attempt gets the request as it came. A handler that wrote into the arguments
+// in place is not run again; one that writes into maps of the _meta is not noticed.
+// With clients before 2026-07-28 the SDK asks a person on behalf of the handler,
+// inside of what a server's middleware sees: leave tools that do so out by means of
+// ServerOptions.Tools, or wrap their handlers with [middleware.Tool].
+//
+// The failures of attempts that are followed by another are written to the log of
+// the call at level Debug, with its reference.
+func Server(opts *ServerOptions) mcp.Middleware {
+	var o ServerOptions
+	if opts != nil {
+		o = *opts
+	}
+	check("Server: ServerOptions.MaxAttempts", o.MaxAttempts)
+	check("Server: ServerOptions.Budget", o.Budget)
+	check("Server: ServerOptions.InitialInterval", o.InitialInterval)
+	check("Server: ServerOptions.MaxInterval", o.MaxInterval)
+	rules := slices.Clone(o.Rules)
+	for i, r := range rules {
+		if r == nil {
+			panic(fmt.Sprintf("retry.Server: ServerOptions.Rules[%d] is nil; remove it or give a rule", i))
+		}
+	}
+	p := policy{attempts: o.MaxAttempts, budget: o.Budget, initial: o.InitialInterval, longest: o.MaxInterval}
+	orDefault(&p.attempts, defaultAttempts)
+	orDefault(&p.budget, defaultServerBudget)
+	orDefault(&p.initial, defaultServerInterval)
+	orDefault(&p.longest, max(defaultServerLongest, p.initial))
+	if p.longest < p.initial {
+		panic("retry.Server: ServerOptions.MaxInterval is shorter than InitialInterval; make it at least as long, or leave it zero")
+	}
+	p.asked = p.budget
+	s := &server{
+		policy: p, tools: o.Tools, repeatable: o.Repeatable, trust: o.TrustRefusals, onRetry: o.OnRetry, rules: rules,
+	}
+	if len(rules) > 0 {
+		s.settings = &middleware.Settings{Hints: rules}
+	}
+	return middleware.Wrap(s.call)
+}
+
+func orDefault[N ~int | ~int64](value *N, otherwise N) {
+	if *value == 0 {
+		*value = otherwise
+	}
+}
+
+type server struct {
+	policy     policy
+	tools      func(string) bool
+	repeatable func(string) bool
+	trust      bool
+	onRetry    func(context.Context, Attempt)
+	rules      []middleware.HintRule
+	settings   *middleware.Settings // nil without rules
+}
+
+func (s *server) call(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	if s.settings != nil {
+		call.Establish(s.settings)
+	}
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		return serve(ctx, s, call, r, next)
+	case *mcp.ReadResourceRequest:
+		return serve(ctx, s, call, r, next)
+	case *mcp.GetPromptRequest:
+		return serve(ctx, s, call, r, next)
+	case *mcp.CompleteRequest:
+		return serve(ctx, s, call, r, next)
+	default:
+		return next(ctx, call.Method(), req)
+	}
+}
