@@ -25,6 +25,7 @@ import (
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -60,6 +61,14 @@ type Options struct {
 	// middlewares.
 	Deadline *deadline.Options
 
+	// Retry says when callers may call again, and what becomes of those who repeat a
+	// hopeless call.
+	Retry *retry.Options
+
+	// RetryServer tries calls again inside the server, where that can do no harm, before
+	// a failure is shown. Nil means that every failure is.
+	RetryServer *retry.ServerOptions
+
 	// Render says how failures are written on the wire. Nil means as package
 	// middleware describes it.
 	Render *middleware.RenderOptions
@@ -71,12 +80,13 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 
 // Standard returns the recommended chain, outermost first:
 //
-//	recover > correlate > mask > [batch] > inner... > validate > [degrade] > [deadline] > recover > handler
+//	recover > correlate > mask > [batch] > inner... > retry > validate > [degrade] > [deadline] > [retry.Server] > recover > handler
 //
 // The outer recovery guards everything, your inner middlewares included; the inner
 // one turns a handler's panic into an error before the others look at it. Answers
-// travel from right to left: validate says what is wrong with the arguments, mask
-// hides what is not meant for the caller, correlate has the last look and the log.
+// travel from right to left: validate says what is wrong with the arguments, retry
+// whether to call again, mask hides what is not meant for the caller, correlate has
+// the last look and the log.
 // What stands in brackets is there when its field in the Options is set.
 //
 // An inner middleware passes on the context that it got, or one made from it; for
@@ -109,9 +119,11 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 		mask.New(&masking),
 		when(o.Batch != nil, func() mcp.Middleware { return batch.New(&lists) }),
 		Chain(inner...),
+		retry.New(o.Retry),
 		validate.New(o.Validate),
 		when(o.Degrade != nil, func() mcp.Middleware { return degrade.New(o.Degrade) }),
 		when(o.Deadline != nil, func() mcp.Middleware { return deadline.New(&limits) }),
+		when(o.RetryServer != nil, func() mcp.Middleware { return retry.Server(o.RetryServer) }),
 		mcprecover.New(&recovery),
 	)
 }

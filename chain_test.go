@@ -27,6 +27,7 @@ import (
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/retry"
 )
 
 func TestMain(m *testing.M) {
@@ -342,7 +343,9 @@ func chainOf(word string, log *slog.Logger) []mcp.Middleware {
 		case 'M':
 			mw = append(mw, mask.New(&mask.Options{Logger: log}))
 		case 'S':
-			mw = append(mw, mcpchain.Standard(&mcpchain.Options{Logger: log}))
+			mw = append(mw, mcpchain.Standard(&mcpchain.Options{Logger: log, Retry: &retry.Options{Jitter: -1}}))
+		case 'G':
+			mw = append(mw, retry.New(&retry.Options{Jitter: -1}))
 		}
 	}
 	return mw
@@ -353,9 +356,9 @@ var firstLine = regexp.MustCompile(`^[A-Z][a-z]+( [A-Za-z]+)*: [^\n]+$`)
 // TestPairs runs every room alone, in every pair, in Standard, and twice, over all
 // failures in all shapes.
 func TestPairs(t *testing.T) {
-	words := []string{"R", "C", "M", "S"}
-	for _, a := range words[:4] {
-		for _, b := range words[:4] {
+	words := []string{"R", "C", "M", "G", "S"}
+	for _, a := range words[:5] {
+		for _, b := range words[:5] {
 			words = append(words, a+b)
 		}
 	}
@@ -364,7 +367,7 @@ func TestPairs(t *testing.T) {
 		for _, word := range words {
 			answers[word] = pair(t, at, word)
 		}
-		for _, word := range words[:4] {
+		for _, word := range words[:5] {
 			require.Equal(t, answers[word], answers[word+word], "%s twice", word)
 		}
 	})

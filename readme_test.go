@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"regexp"
 	"slices"
@@ -24,6 +25,7 @@ import (
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -154,6 +156,40 @@ func readmeParts(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Degrade: &degrade.Options{}}))
 }
 
+func readmeAnnotated(server *mcp.Server, getWeather mcp.ToolHandlerFor[struct{}, any]) {
+	mcp.AddTool(server, &mcp.Tool{Name: "get_weather", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, getWeather)
+}
+
+func readmeResponse(resp *http.Response) error {
+	if err := middleware.FromResponse(resp); err != nil {
+		return err // knows Retry-After, rate limits and statuses
+	}
+	return nil
+}
+
+func readmePayment(err error, limit time.Duration, id string) error {
+	return fault.Timeout("the payment", limit).Because(err).
+		Step("See whether it was made", "find_payment", map[string]any{"id": id}) // the tool that tells
+}
+
+func readmeRetryServer(server *mcp.Server) {
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		RetryServer: &retry.ServerOptions{MaxAttempts: 3, Budget: 10 * time.Second},
+	}))
+}
+
+func readmeRetryClient(ctx context.Context, client *mcp.Client, session *mcp.ClientSession) error {
+	client.AddSendingMiddleware(retry.Client(&retry.ClientOptions{
+		MaxWait:          30 * time.Second, // a server that asks for more gets no second call
+		FailuresAsErrors: true,             // a failed result becomes a *fault.Error
+	}))
+	_, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "get_invoice"})
+	if errors.Is(err, fault.KindNotFound) {
+		return nil
+	}
+	return err
+}
+
 func readmeDeadline(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		Deadline: &deadline.Options{
@@ -238,6 +274,10 @@ func TestReadmeCode(t *testing.T) {
 	readmeSome(server)
 	readmeOptions(server, slog.New(slog.DiscardHandler), nil)
 	readmeDeadline(server)
+	readmeAnnotated(server, failing)
+	readmeRetryServer(server)
+	require.Equal(t, fault.KindRateLimited, middleware.Classify(readmeResponse(&http.Response{StatusCode: 429})).Kind())
+	require.ErrorContains(t, readmePayment(nil, 10*time.Second, "p-1"), `Next: 1. See whether it was made: call find_payment {"id":"p-1"}.`)
 	readmeLists(server)
 	readmeParts(server)
 	_, found, err := readFiles(t.Context(), nil, args{Files: []string{"a", "b"}})
@@ -253,9 +293,11 @@ func TestReadmeCode(t *testing.T) {
 	ours, theirs := mcp.NewInMemoryTransports()
 	_, err = server.Connect(t.Context(), theirs, nil)
 	require.NoError(t, err)
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "reader"}, nil).Connect(t.Context(), ours, nil)
+	client := mcp.NewClient(&mcp.Implementation{Name: "reader"}, nil)
+	session, err := client.Connect(t.Context(), ours, nil)
 	require.NoError(t, err)
 	defer session.Close()
 	err = readmeClient(t.Context(), session, &mcp.CallToolParams{Name: "get_weather"})
 	require.ErrorContains(t, err, "Please verify the table name against the provided schema tools.")
+	require.NoError(t, readmeRetryClient(t.Context(), client, session), "there is no get_invoice: not found")
 }

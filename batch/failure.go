@@ -54,12 +54,13 @@ func (f *failer) failed(index int, err error) (public *fault.Error, recoverable 
 			public, recoverable, m = fault.Generic(fault.KindInternal), false, mark{}
 		}
 	}()
+	var hint middleware.Hint
 	if s, ok := err.(*settled); ok { //nolint:errorlint // a wrapped one is another error
-		public, m.quote = s.public, s.quote
+		public, hint, m.quote = s.public, middleware.HintOf(err), s.quote
 	} else {
-		public, m.quote = f.public(index, &err)
+		public, hint, m.quote = f.public(index, &err)
 	}
-	g := guide(err, public)
+	g := guide(hint, public)
 	m.unsure = g.again && g.effect == fault.EffectUnknown && !f.harmless()
 	if g.again && public.Data().Retry == nil {
 		retry := fault.Retry{ShouldRetry: true, RetryAfterSeconds: g.after.Seconds(), Effect: g.effect}
@@ -73,13 +74,13 @@ func (f *failer) failed(index int, err error) (public *fault.Error, recoverable 
 
 // public lets the call's own settings make the public form, and writes the record that
 // its reference leads to.
-func (f *failer) public(index int, err *error) (_ *fault.Error, quote bool) {
+func (f *failer) public(index int, err *error) (_ *fault.Error, _ middleware.Hint, quote bool) {
 	if f.call == nil {
 		public := middleware.Classify(*err)
 		if told := overdue(*err, public); told != nil {
 			*err, public = told, told
 		}
-		return public, false
+		return public, middleware.HintOf(*err), false
 	}
 	below := f.call.Below(f.ctx, f.name(index), f.call.Request())
 	failure := below.Failure(nil, *err)
@@ -94,7 +95,7 @@ func (f *failer) public(index int, err *error) (_ *fault.Error, quote bool) {
 	if _, own := (*err).(*fault.Error); !own { //nolint:errorlint // a fault has its cause in itself
 		public = public.Because(*err)
 	}
-	return public, !failure.Worded()
+	return public, failure.Hint(), !failure.Worded()
 }
 
 // name is what is added to the reference of the call for that of an item.
@@ -120,11 +121,14 @@ func (f *failer) again(err error, attempt int, retry func(error, int) (time.Dura
 	if retry != nil {
 		return retry(err, attempt)
 	}
-	public := middleware.Classify(err)
+	public, hint := middleware.Classify(err), middleware.Hint{}
 	if f.call != nil { // whose rules may know it
-		public = f.call.Below(f.ctx, "", f.call.Request()).Failure(nil, err).Fault()
+		failure := f.call.Below(f.ctx, "", f.call.Request()).Failure(nil, err)
+		public, hint = failure.Fault(), failure.Hint()
+	} else {
+		hint = middleware.HintOf(err)
 	}
-	g := guide(err, public)
+	g := guide(hint, public)
 	if !g.again || g.after > maxWait || g.effect == fault.EffectUnknown && !f.harmless() {
 		return 0, false
 	}

@@ -1,11 +1,7 @@
 package batch
 
 import (
-	"context"
-	"errors"
 	"math/rand/v2"
-	"net"
-	"syscall"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
@@ -25,46 +21,21 @@ type guidance struct {
 	effect fault.Effect  // "" when that is not known to matter
 }
 
-// guide reads the guidance of a failure: what the fault itself says, and else what its
-// kind does.
-func guide(err error, public *fault.Error) guidance {
-	if r := public.Data().Retry; r != nil {
-		g := guidance{again: r.ShouldRetry, effect: r.Effect}
-		if r.RetryAfterSeconds > 0 {
-			g.after = time.Duration(min(r.RetryAfterSeconds, float64(1<<30)) * float64(time.Second))
-		}
-		return g
-	}
-	switch public.Kind() {
-	case fault.KindRateLimited, fault.KindServiceUnavailable:
-		return guidance{again: true, effect: fault.EffectNone}
-	case fault.KindConnectionFailed:
-		if neverSent(err) {
-			return guidance{again: true, effect: fault.EffectNone}
-		}
-		return guidance{again: true, effect: fault.EffectUnknown}
-	case fault.KindTimeout, fault.KindCancelled, fault.KindServerError:
-		return guidance{again: true, effect: fault.EffectUnknown}
-	default:
-		return guidance{}
-	}
-}
-
-// neverSent reports whether a connection failed before anything was sent through it.
-func neverSent(err error) bool {
-	var (
-		p    *middleware.PanicError
-		name *net.DNSError
-		op   *net.OpError
-	)
+// guide reads the guidance of a failure from what the classifier knows of it.
+func guide(hint middleware.Hint, public *fault.Error) guidance {
+	g := guidance{again: hint.Retry == middleware.RetryYes, after: hint.After, effect: hint.Effect}
+	_, own := public.Retry()
 	switch {
-	case errors.As(err, &p):
-		return false
-	case is(err, syscall.ECONNREFUSED), errors.As(err, &name):
-		return true
+	case own:
+	case public.Kind() == fault.KindCancelled: // by the end of the batch: it is to be sent again
+		g = guidance{again: true, effect: fault.EffectUnknown}
+	case !g.again, g.effect != "":
+	case public.Kind() == fault.KindServiceUnavailable:
+		g.effect = fault.EffectNone // it refused
 	default:
-		return errors.As(err, &op) && op.Op == "dial" && !is(err, context.Canceled)
+		g.effect = fault.EffectUnknown
 	}
+	return g
 }
 
 // backoff returns how long to wait after an attempt, counted from 1: twice as long each

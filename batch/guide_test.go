@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -18,6 +19,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
+	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // strange panics when it is asked for anything.
@@ -51,6 +53,9 @@ func TestWhatMayBeSentAgain(t *testing.T) {
 		"says no":           {fault.Unavailable("it").Never("it is gone"), never},
 		"says nothing done": {fault.Timeout("it", 0).WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}), again},
 		"says committed":    {fault.Timeout("it", 0).WithRetry(fault.Retry{Effect: fault.EffectCommitted}), never},
+		"status 429":        {middleware.FromResponse(&http.Response{StatusCode: 429}), again},
+		"status 500":        {middleware.FromResponse(&http.Response{StatusCode: 500}), check},
+		"status 422":        {middleware.FromResponse(&http.Response{StatusCode: 422}), never},
 		"missing":           {fault.NotFound("file", "x"), never},
 		"unknown":           {errors.New("what"), never},
 		"strange":           {strange{}, never},
@@ -68,6 +73,21 @@ func TestWhatMayBeSentAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAnItemWaitsAsLongAsItIsAsked: what a service asked for is what an item waits.
+func TestAnItemWaitsAsLongAsItIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, calls := time.Now(), 0
+		r := batch.Run(t.Context(), []int{0}, func(context.Context, int) (int, error) {
+			if calls++; calls == 1 {
+				return 0, middleware.FromResponse(&http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {"7"}}})
+			}
+			return 1, nil
+		}, &batch.RunOptions[int]{Attempts: 2})
+		require.Equal(t, 1, r.Succeeded)
+		require.Equal(t, 7*time.Second, time.Since(began))
+	})
 }
 
 // TestRulesDecideAboutRetries: what the rules of the call make of an error is what

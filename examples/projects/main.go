@@ -16,6 +16,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -54,7 +55,7 @@ func (s store) create(_ context.Context, _ *mcp.CallToolRequest, in args) (*mcp.
 			Step("See whose it is", "get_project", map[string]any{"name": in.Name})
 	}
 	if err := os.Mkdir("/mnt/nfs-7/projects/"+in.Name, 0o755); err != nil {
-		return nil, project{}, fault.Unavailable("the project storage").Because(err)
+		return nil, project{}, fault.Unavailable("the project storage").Because(err).After(10 * time.Second)
 	}
 	s[in.Name] = "you"
 	return nil, project{in.Name, "you"}, nil
@@ -75,8 +76,7 @@ func main() {
 	mcp.AddTool(server, &mcp.Tool{Name: "create_project"}, projects.create)
 	mcp.AddTool(server, &mcp.Tool{Name: "delete_project"}, projects.remove)
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		// What the caller can mend is recorded at Info: this log has only what needs an operator.
-		Logger: slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: steady})),
+		Logger: slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: steady})), // what the caller can mend is at Info
 	}))
 
 	ctx := context.Background()

@@ -249,7 +249,7 @@ func TestDisconnectedAndReconnected(t *testing.T) {
 			found = true
 			a := readTool(t, p.version, m.Result)
 			require.Equal(t, r.text("reference"), a.reference)
-			require.Equal(t, []string{internal().WithReference(a.reference).Error()}, a.texts)
+			require.Equal(t, []string{guided(t, internal(), a.machine).WithReference(a.reference).Error()}, a.texts)
 		}
 	}
 	require.True(t, found, "the answer is not replayed")
@@ -310,7 +310,7 @@ func TestElicitation(t *testing.T) {
 
 				res, records, err = ask(tool, "please decline")
 				require.NoError(t, err)
-				require.Equal(t, declined.Text(), textOf(res), "deliberate: without a reference")
+				require.Equal(t, declined.Text()+"\nRetry: no.", textOf(res), "deliberate: without a reference")
 				f, failed := middleware.FaultOf(res, err)
 				require.True(t, failed)
 				require.Len(t, records, 1)
@@ -323,7 +323,10 @@ func TestElicitation(t *testing.T) {
 				require.NoError(t, err)
 				require.Len(t, records, 1)
 				require.Equal(t, "panic", records[0].text("outcome"))
-				require.Equal(t, internal().WithReference(records[0].text("reference")).Error(), textOf(res))
+				f, _ := middleware.FaultOf(res, err)
+				require.Equal(t, f.Error(), textOf(res))
+				require.Equal(t, internal().Message(), f.Message())
+				require.Equal(t, records[0].text("reference"), f.Reference())
 			}
 			p.finish(t)
 		})

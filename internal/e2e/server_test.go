@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/retry"
 )
 
 // config is what a server process is told.
@@ -123,7 +124,9 @@ func newServer(cfg config, logger *slog.Logger) *mcp.Server {
 			return next(ctx, method, req)
 		}
 	}
-	b.standard = mcpchain.Standard(&mcpchain.Options{Logger: logger}, inner)
+	// The same failing calls are made again and again here, which the breaker is there to
+	// prevent.
+	b.standard = mcpchain.Standard(&mcpchain.Options{Logger: logger, Retry: &retry.Options{Remember: -1}}, inner)
 	b.server = mcp.NewServer(&mcp.Implementation{Name: "e2e-server", Version: "1"}, &mcp.ServerOptions{
 		Instructions: "Call what you like.",
 		Logger:       slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
