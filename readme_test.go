@@ -276,7 +276,7 @@ func TestReadmeCode(t *testing.T) {
 	readmeDeadline(server)
 	readmeAnnotated(server, failing)
 	readmeRetryServer(server)
-	require.Equal(t, fault.KindRateLimited, middleware.Classify(readmeResponse(&http.Response{StatusCode: 429})).Kind())
+	require.Equal(t, fault.KindRateLimited, middleware.Classify(readmeResponse(&http.Response{StatusCode: http.StatusTooManyRequests})).Kind())
 	require.ErrorContains(t, readmePayment(nil, 10*time.Second, "p-1"), `Next: 1. See whether it was made: call find_payment {"id":"p-1"}.`)
 	readmeLists(server)
 	readmeParts(server)

@@ -121,12 +121,10 @@ func (f *failer) again(err error, attempt int, retry func(error, int) (time.Dura
 	if retry != nil {
 		return retry(err, attempt)
 	}
-	public, hint := middleware.Classify(err), middleware.Hint{}
+	public, hint := middleware.Classify(err), middleware.HintOf(err)
 	if f.call != nil { // whose rules may know it
 		failure := f.call.Below(f.ctx, "", f.call.Request()).Failure(nil, err)
 		public, hint = failure.Fault(), failure.Hint()
-	} else {
-		hint = middleware.HintOf(err)
 	}
 	g := guide(hint, public)
 	if !g.again || g.after > maxWait || g.effect == fault.EffectUnknown && !f.harmless() {

@@ -53,9 +53,9 @@ func TestWhatMayBeSentAgain(t *testing.T) {
 		"says no":           {fault.Unavailable("it").Never("it is gone"), never},
 		"says nothing done": {fault.Timeout("it", 0).WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}), again},
 		"says committed":    {fault.Timeout("it", 0).WithRetry(fault.Retry{Effect: fault.EffectCommitted}), never},
-		"status 429":        {middleware.FromResponse(&http.Response{StatusCode: 429}), again},
-		"status 500":        {middleware.FromResponse(&http.Response{StatusCode: 500}), check},
-		"status 422":        {middleware.FromResponse(&http.Response{StatusCode: 422}), never},
+		"status 429":        {middleware.FromResponse(&http.Response{StatusCode: http.StatusTooManyRequests}), again},
+		"status 500":        {middleware.FromResponse(&http.Response{StatusCode: http.StatusInternalServerError}), check},
+		"status 422":        {middleware.FromResponse(&http.Response{StatusCode: http.StatusUnprocessableEntity}), never},
 		"missing":           {fault.NotFound("file", "x"), never},
 		"unknown":           {errors.New("what"), never},
 		"strange":           {strange{}, never},
@@ -81,7 +81,7 @@ func TestAnItemWaitsAsLongAsItIsAsked(t *testing.T) {
 		began, calls := time.Now(), 0
 		r := batch.Run(t.Context(), []int{0}, func(context.Context, int) (int, error) {
 			if calls++; calls == 1 {
-				return 0, middleware.FromResponse(&http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {"7"}}})
+				return 0, middleware.FromResponse(&http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"7"}}})
 			}
 			return 1, nil
 		}, &batch.RunOptions[int]{Attempts: 2})
