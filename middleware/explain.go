@@ -32,7 +32,7 @@ type Explanation struct {
 func (c *Call) Explain(f *Failure, x Explanation) {
 	explained := &Failure{
 		err: f.err, res: f.res,
-		found: finding{origin: explained, fault: x.Fault, wire: x.Wire, protocol: x.Protocol && x.Wire == nil},
+		found: finding{origin: explained, fault: x.Fault, wire: x.Wire, protocol: x.Protocol && x.Wire == nil, refused: f.found.refused},
 	}
 	explained.logged.Store(f.logged.Load())
 	cold := c.lock()

@@ -138,11 +138,20 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:maxText], "") + " ... (" + strconv.Itoa(len(text)-maxText) + " bytes more)"
 }
 
+// errorText is the error's text, but for the SDK's of arguments that it refused: that
+// repeats a value whole, be it a password, where the violations say all that it says.
+func (f *Failure) errorText() string {
+	if f.found.origin == explained && f.found.refused && len(f.found.fault.Data().Violations) > 0 {
+		return `validating "arguments"`
+	}
+	return safe.Error(f.err)
+}
+
 func (f *Failure) logAttrs(attrs []slog.Attr) []slog.Attr {
 	if f.err == nil {
 		return append(attrs, slog.Any("fault", f.Fault()))
 	}
-	attrs = append(attrs, slog.String("error", clip(safe.Error(f.err))), slog.String("error_types", errorTypes(f.err)))
+	attrs = append(attrs, slog.String("error", clip(f.errorText())), slog.String("error_types", errorTypes(f.err)))
 	if (f.Worded() || f.found.origin == ruled) && f.found.wire == nil {
 		attrs = append(attrs, slog.Any("fault", f.Fault()))
 	}

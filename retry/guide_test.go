@@ -133,10 +133,10 @@ func TestWhatTheModelReads(t *testing.T) {
 
 		// What does not pass.
 		{"wrong argument", nil, fault.Invalid("quantity", "five", "an integer"),
-			"Validation Error: Argument 'quantity' expected an integer, but received 'five'.\nRetry: no. Correct the arguments first."},
+			"Validation Error: Argument 'quantity' expected an integer, but received 'five'.\nRetry: no. Correct the arguments first, then call again."},
 		{"wrong argument, as the SDK says it", nil, errors.New(`validating "arguments": ` + harness.Canary),
 			"Validation Error: the arguments of this call are not valid.\nSuggestion: Compare them with the tool's input schema.\n" +
-				"Retry: no. Correct the arguments first." + ref},
+				"Retry: no. Correct the arguments first, then call again." + ref},
 		{"misspelled name", nil, fault.NotFound("project", "alhpa", "alpha"),
 			"Not found: project 'alhpa' does not exist. Did you mean 'alpha'?\nRetry: no. The same call will fail again."},
 		{"unknown name", nil, fault.NotFound("project", "zebra"),
@@ -184,7 +184,7 @@ func TestTheMachineForm(t *testing.T) {
 	require.Equal(t, map[string]any{"should_retry": true, "retry_after_seconds": 30.0, "next_attempt": 2.0, "max_attempts": 3.0},
 		machine(fault.RateLimited("the search API", 30*time.Second)))
 	require.Equal(t, map[string]any{"should_retry": false, "effect": "unknown"}, machine(context.DeadlineExceeded))
-	require.Equal(t, map[string]any{"should_retry": false, "reason": "Correct the arguments first."}, machine(fault.Invalid("a", 1, "a text")))
+	require.Equal(t, map[string]any{"should_retry": false, "reason": "Correct the arguments first, then call again."}, machine(fault.Invalid("a", 1, "a text")))
 	refused := machine(errRefused).(map[string]any)
 	require.InDelta(t, 1, refused["retry_after_seconds"], 0.5)
 	delete(refused, "retry_after_seconds")
@@ -527,7 +527,7 @@ func TestTheStreak(t *testing.T) {
 		try := func(i int) string { return s.CallTool(t.Context(), "it", map[string]any{"guess": i}).Text() }
 		h.err = fault.Invalid("guess", 1, "another number")
 		for i := range 9 {
-			require.Contains(t, try(i), "Retry: no. Correct the arguments first.")
+			require.Contains(t, try(i), "Retry: no. Correct the arguments first, then call again.")
 		}
 		require.Contains(t, try(9), "Retry: no. The last 10 calls of this tool have all failed. Do not try other arguments at random. "+
 			"Compare the arguments with the tool's description, or ask the user for the right values.")
@@ -541,7 +541,7 @@ func TestTheStreak(t *testing.T) {
 		h.err = nil
 		require.Equal(t, "fine", try(21))
 		h.err = fault.Invalid("guess", 1, "another number")
-		require.Contains(t, try(22), "Retry: no. Correct the arguments first.")
+		require.Contains(t, try(22), "Retry: no. Correct the arguments first, then call again.")
 	})
 }
 
@@ -630,7 +630,7 @@ func TestWhatTheSDKAnswers(t *testing.T) {
 		},
 	})
 	for range 3 {
-		require.Contains(t, s.CallTool(t.Context(), "typed", map[string]any{"n": "x"}).Text(), "Retry: no. Correct the arguments first.")
+		require.Contains(t, s.CallTool(t.Context(), "typed", map[string]any{"n": "x"}).Text(), "Retry: no. Correct the arguments first, then call again.")
 	}
 	for range 3 {
 		require.Contains(t, s.CallTool(t.Context(), "typed", map[string]any{"n": "x"}).Text(), "This exact call has failed")

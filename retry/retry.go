@@ -11,7 +11,7 @@
 // What the caller of a failed call reads, beside what failed:
 //
 //	Retry: yes, after 30 s (attempt 2 of 3).
-//	Retry: no. Correct the arguments first.
+//	Retry: no. Correct the arguments first, then call again.
 //	Retry: no. It is not known whether this call took effect: check before you repeat it.
 //	Retry: no. This exact call has failed 4 times with the same error. Do not repeat it. ...
 //

@@ -14,7 +14,7 @@ import (
 func reason(kind fault.Kind) string {
 	switch kind {
 	case fault.KindValidation:
-		return "Correct the arguments first."
+		return "Correct the arguments first, then call again."
 	case fault.KindNotFound, fault.KindAlreadyExists, fault.KindClientError:
 		return "The same call will fail again."
 	case fault.KindPermissionDenied, fault.KindUnauthenticated:

@@ -1,11 +1,8 @@
 package validate
 
 import (
-	"encoding"
 	"encoding/json"
 	"errors"
-	"math/big"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -20,16 +17,21 @@ func violation(at path, value any, rule, expected string) fault.Violation {
 }
 
 // typeCheck is for a value that does not fit into a Go type. It is about the
-// arguments when they have a value at this place that does not fit.
+// arguments when they have such a value at this place that does not fit, of which
+// the schema does not say that it is what is wanted: the answers of others that a
+// handler decodes have the same names often.
 func typeCheck(e *json.UnmarshalTypeError) check {
-	return func(p *places, _ bool) (fault.Violation, bool) {
+	return func(p *places, marked bool) (fault.Violation, bool) {
 		if e.Field == "" || e.Type == nil {
 			return fault.Violation{}, false
 		}
 		var found path
 		var received any
 		at(p.args, strings.Split(e.Field, "."), nil, func(at path, value any) bool {
-			if fitsType(value, e.Type) {
+			if fitsType(value, e.Type) || !isCalled(value, e.Value) {
+				return true
+			}
+			if !marked && !kindsFit(value, e.Type) && p.declares(at, value) {
 				return true
 			}
 			found, received = append(path(nil), at...), value
@@ -77,104 +79,17 @@ func at(v any, names []string, here path, visit func(path, any) bool) bool {
 	return true
 }
 
-// fitsType reports whether a decoder would put the value into the type, as far as
-// the kind of the type tells.
-func fitsType(value any, t reflect.Type) bool {
-	t = pointed(t)
-	if _, isText := value.(string); !isText && value != nil && takesText(t) {
-		return false
-	}
-	switch v := value.(type) {
-	case bool:
-		return t.Kind() == reflect.Bool || t.Kind() == reflect.Interface
-	case string:
-		return t.Kind() == reflect.String || t.Kind() == reflect.Interface
-	case json.Number:
-		switch t.Kind() {
-		case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-			_, err := strconv.ParseInt(v.String(), 10, t.Bits())
-			return err == nil
-		case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-			_, err := strconv.ParseUint(v.String(), 10, t.Bits())
-			return err == nil
-		case reflect.Float32, reflect.Float64:
-			_, err := strconv.ParseFloat(v.String(), t.Bits())
-			return err == nil
-		default:
-			return t.Kind() == reflect.Interface
-		}
-	case []any:
-		return t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Interface
-	case map[string]any:
-		return t.Kind() == reflect.Map || t.Kind() == reflect.Struct || t.Kind() == reflect.Interface
-	default:
-		return true // null fits everywhere
-	}
-}
-
-func pointed(t reflect.Type) reflect.Type {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t
-}
-
-// takesText reports whether a type is decoded from a string by a method of its own.
-func takesText(t reflect.Type) bool {
-	p := reflect.PointerTo(t)
-	return p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) && !p.Implements(reflect.TypeFor[json.Unmarshaler]())
-}
-
-// typeWords says in words for a caller what a Go type takes.
-func typeWords(t reflect.Type, received any) string {
-	t = pointed(t)
-	_, isNumber := received.(json.Number)
-	switch {
-	case t == reflect.TypeFor[time.Time]():
-		return timeWords(time.RFC3339)
-	case takesText(t):
-		return "a string"
-	}
-	switch t.Kind() {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.String:
-		return "a string"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		if isNumber {
-			limit := new(big.Int).Lsh(big.NewInt(1), uint(t.Bits()-1))
-			return "an integer from -" + limit.String() + " to " + limit.Sub(limit, big.NewInt(1)).String()
-		}
-		return "an integer"
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		if isNumber {
-			limit := new(big.Int).Lsh(big.NewInt(1), uint(t.Bits()))
-			return "an integer from 0 to " + limit.Sub(limit, big.NewInt(1)).String()
-		}
-		return "an integer, 0 or greater"
-	case reflect.Float32, reflect.Float64:
-		if isNumber {
-			return "a smaller number"
-		}
-		return "a number"
-	case reflect.Slice, reflect.Array:
-		return "an array"
-	case reflect.Map, reflect.Struct:
-		return "an object"
-	default:
-		return "a value of another type"
-	}
-}
-
 // syntaxCheck is for text that is no JSON. It is about the arguments when a string
-// in them fails in the same way: their own syntax was checked before.
+// in them fails in the same way: their own syntax was checked before. One that does
+// not even begin like JSON fails like any other text, such as the error page of
+// somebody else's server, and says nothing.
 func syntaxCheck(e *json.SyntaxError) check {
-	return func(p *places, _ bool) (fault.Violation, bool) {
+	return func(p *places, marked bool) (fault.Violation, bool) {
 		want := safe.Error(e)
 		var received any
 		found := p.find(func(scalar any) bool {
 			text, ok := scalar.(string)
-			if !ok {
+			if !ok || !marked && strings.IndexAny(strings.TrimSpace(text), "{[\"") != 0 {
 				return false
 			}
 			var syntax *json.SyntaxError
@@ -197,8 +112,8 @@ func syntaxCheck(e *json.SyntaxError) check {
 // numberCheck is for text that is no number or boolean, which must stand in the
 // arguments as it is.
 func numberCheck(e *strconv.NumError) check {
-	return func(p *places, _ bool) (fault.Violation, bool) {
-		found, received := p.text(e.Num)
+	return func(p *places, marked bool) (fault.Violation, bool) {
+		found, received := p.only(e.Num, marked)
 		if found == nil {
 			return fault.Violation{}, false
 		}
@@ -220,8 +135,8 @@ func numberCheck(e *strconv.NumError) check {
 
 // timeCheck is for text that is no time, which must stand in the arguments as it is.
 func timeCheck(e *time.ParseError) check {
-	return func(p *places, _ bool) (fault.Violation, bool) {
-		found, received := p.text(strings.Trim(e.Value, `"`))
+	return func(p *places, marked bool) (fault.Violation, bool) {
+		found, received := p.only(strings.Trim(e.Value, `"`), marked)
 		if found == nil {
 			return fault.Violation{}, false
 		}
@@ -240,8 +155,12 @@ func timeWords(layout string) string {
 // exampleTime has no two parts that are the same, so that it shows which is which.
 var exampleTime = time.Date(2026, time.July, 28, 15, 4, 5, 0, time.UTC)
 
-// text returns the only place where a string or number is written like this.
-func (p *places) text(written string) (at path, received any) {
+// only returns the only place where a string or number is written like this. An
+// empty text is found everywhere, and says nothing unless the error is marked.
+func (p *places) only(written string, marked bool) (at path, received any) {
+	if written == "" && !marked {
+		return nil, nil
+	}
 	at = p.find(func(scalar any) bool {
 		switch v := scalar.(type) {
 		case string:

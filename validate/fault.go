@@ -53,6 +53,9 @@ func (r *room) violationsFault(violations []fault.Violation, total int, example 
 // worded makes the fault in the default words or in those of Options.Format.
 func (r *room) worded(violations []fault.Violation, total int) *fault.Error {
 	e := fault.FirstViolations(total, violations...)
+	if total >= explain.MaxCounted {
+		e = e.WithMessage("At least " + e.Message())
+	}
 	if v := violations[0]; total == 1 && v.Suggestion != "" {
 		// In the line of its sentence, as it is where there are several.
 		e = e.Suggest("").WithMessage(e.Message() + " " + v.Suggestion)

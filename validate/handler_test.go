@@ -24,11 +24,11 @@ import (
 )
 
 // checked are arguments in which the handlers below find something wrong.
-const checked = `{"count":"five","when":"tomorrow","filter":"{\"a\":","items":[{"qty":1},{"qty":"two"}],"small":300,"password":"` + harness.Canary + `","user_id":"7x","email":"nobody","same":"twice","again":"twice"}`
+const checked = `{"count":"five","when":"tomorrow","filter":"{\"a\":","items":[{"qty":1},{"qty":"two"}],"small":300,"password":"` + harness.Canary + `","user_id":"7x","email":"nobody","due":"2026-07-28T15:04:05Z","day":"today","empty":"","same":"twice","again":"twice"}`
 
-const checkedSchema = `{"type":"object","properties":{"count":{"type":"string"},"when":{"type":"string"},"filter":{"type":"string"},
-	"items":{"type":"array","items":{"type":"object"}},"small":{"type":"integer"},"password":{"type":"string"},"user_id":{"type":"string"},
-	"email":{"type":"string"},"name":{"type":"string"},"same":{"type":"string"},"again":{"type":"string"}}}`
+const checkedSchema = `{"type":"object","properties":{"count":{},"when":{"type":"string"},"filter":{"type":"string"},
+	"items":{"type":"array","items":{"type":"object"}},"small":{},"password":{},"user_id":{"type":"string"},
+	"email":{"type":"string"},"due":{"type":"string"},"day":{"type":"string"},"empty":{"type":"string"},"name":{"type":"string"},"same":{"type":"string"},"again":{"type":"string"}}}`
 
 // decode is what a raw handler does.
 func decode[T any](args string) error {
@@ -110,14 +110,22 @@ func handlerCases() map[string]struct {
 		"type in a list": {
 			decode[struct{ Items []struct{ Qty int } }](checked), "Argument 'items[1].qty' expected an integer, but received 'two'.",
 		},
-		"type of a list":                   {decode[struct{ Count []string }](checked), "Argument 'count' expected an array, but received 'five'."},
-		"type of an object":                {decode[struct{ Count map[string]int }](checked), "Argument 'count' expected an object, but received 'five'."},
-		"type of a text":                   {decode[struct{ Small string }](checked), "Argument 'small' expected a string, but received 300."},
-		"type of a boolean":                {decode[struct{ Small bool }](checked), "Argument 'small' expected true or false, but received 300."},
-		"type of a secret":                 {decode[struct{ Password int }](checked), "Argument 'password' expected an integer; the received value is not shown."},
-		"another's type":                   {decode[struct{ Total int }](`{"total":"` + harness.Canary + `"}`), ""},
-		"another's type of the same name":  {decode[struct{ Small string }](`{"small":[]}`), "Argument 'small' expected a string, but received 300."},
-		"another's value of the same name": {decode[struct{ Count string }](`{"count":1}`), ""},
+		"type of a list":                       {decode[struct{ Count []string }](checked), "Argument 'count' expected an array, but received 'five'."},
+		"type of an object":                    {decode[struct{ Count map[string]int }](checked), "Argument 'count' expected an object, but received 'five'."},
+		"type of a text":                       {decode[struct{ Small string }](checked), "Argument 'small' expected a string, but received 300."},
+		"type of a boolean":                    {decode[struct{ Small bool }](checked), "Argument 'small' expected true or false, but received 300."},
+		"type of a secret":                     {decode[struct{ Password int }](checked), "Argument 'password' expected an integer; the received value is not shown."},
+		"another's type":                       {decode[struct{ Total int }](`{"total":"` + harness.Canary + `"}`), ""},
+		"another's type of the same name":      {decode[struct{ Small string }](`{"small":[]}`), ""},
+		"another's number of the same name":    {decode[struct{ Small int8 }](`{"small":301}`), ""},
+		"another's text of the same name":      {decode[struct{ Name int }](`{"name":"` + harness.Canary + `"}`), ""},
+		"a type that the schema does not want": {decode[struct{ Email int }](checked), ""},
+		"another's time of the same name":      {&json.UnmarshalTypeError{Field: "due", Type: reflect.TypeFor[time.Time](), Value: `"soon"`}, ""},
+		"a time":                               {&json.UnmarshalTypeError{Field: "day", Type: reflect.TypeFor[time.Time](), Value: `"today"`}, "Argument 'day' expected a date or time such as '2026-07-28T15:04:05Z', but received 'today'."},
+		"another's error page":                 {json.Unmarshal([]byte("nothing here"), new(any)), ""},
+		"another's empty answer":               {json.Unmarshal(nil, new(any)), ""},
+		"another's empty number":               {atoi(""), ""},
+		"another's value of the same name":     {decode[struct{ Count string }](`{"count":1}`), ""},
 		"several": {
 			errors.Join(atoi("five"), parse(time.DateOnly, "tomorrow")),
 			"2 arguments are wrong.\n- Argument 'count' expected an integer, but received 'five'.\n- Argument 'when' expected a date or time such as '2026-07-28', but received 'tomorrow'.",
@@ -161,7 +169,7 @@ func TestHandlersOwnChecks(t *testing.T) {
 		for name, c := range handlerCases() {
 			t.Run(name, func(t *testing.T) {
 				log := harness.NewLog(slog.LevelInfo)
-				s := serve(t, era, checkers(c.err), mcpchain.Standard(&mcpchain.Options{Logger: log.Logger()}))
+				s := serve(t, era, checkers(c.err), standard(&mcpchain.Options{Logger: log.Logger()}))
 				for i, tool := range []string{"typed", "raw", "checked"} {
 					got := call(t, s, tool, checked)
 					require.Len(t, log.Records(), i+1)
@@ -227,15 +235,73 @@ func TestMarked(t *testing.T) {
 }
 
 func TestKeepHandlerErrors(t *testing.T) {
-	s := serve(t, harness.Current, checkers(atoi("five")), mcpchain.Standard(&mcpchain.Options{
+	s := serve(t, harness.Current, checkers(atoi("five")), standard(&mcpchain.Options{
 		Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{KeepHandlerErrors: true},
 	}))
 	require.Equal(t, fault.KindInternal, call(t, s, "typed", checked).Fault().Kind())
 }
 
+// TestToolTakesTheOptionsOutside: Tool has no options of its own, and what it says of
+// its handler's errors goes by those of the middleware outside.
+func TestToolTakesTheOptionsOutside(t *testing.T) {
+	own := func([]fault.Violation, int) string { return "In other words." }
+	for name, c := range map[string]struct {
+		opts *validate.Options
+		want string
+	}{
+		"default": {nil, "Validation Error: Argument 'count' expected an integer, but received 'five'."},
+		"hidden":  {&validate.Options{HideReceived: true}, "Validation Error: Argument 'count' expected an integer; the received value is not shown."},
+		"format":  {&validate.Options{Format: own}, "Validation Error: In other words."},
+		"kept":    {&validate.Options{KeepHandlerErrors: true}, fault.Generic(fault.KindInternal).Text()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := harness.NewLog(slog.LevelInfo)
+			s := serve(t, harness.Current, checkers(atoi("five")), standard(&mcpchain.Options{Logger: log.Logger(), Validate: c.opts}))
+			require.True(t, strings.HasPrefix(call(t, s, "checked", checked).Text(), c.want))
+			require.Equal(t, "*strconv.NumError > *errors.errorString", log.Only(t)["error_types"])
+		})
+	}
+	s := serve(t, harness.Current, checkers(atoi("five")), validate.New(&validate.Options{ProtocolError: true}))
+	require.EqualValues(t, jsonrpc.CodeInvalidParams, call(t, s, "checked", checked).Protocol().Code)
+
+	tool := validate.Tool(json.RawMessage(checkedSchema), func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return nil, fmt.Errorf("count: %w", atoi("five"))
+	})
+	s = serve(t, harness.Current, func(s *mcp.Server) {
+		s.AddTool(&mcp.Tool{Name: "between", InputSchema: json.RawMessage(checkedSchema)}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			res, err := tool(ctx, req)
+			var number *strconv.NumError
+			require.ErrorAs(t, err, &number)
+			require.ErrorContains(t, err, "count: strconv.Atoi")
+			return res, err
+		})
+	}, validate.New(nil))
+	require.Equal(t, "Validation Error: Argument 'count' expected an integer, but received 'five'.", call(t, s, "between", checked).Text())
+}
+
+// TestManyMembers: a field's name is not compared with thousands of names that a caller
+// sends besides, for each of thousands of fields.
+func TestManyMembers(t *testing.T) {
+	const found, notFound = "Validation Error: Argument 'email' expected an email address, but received 'nobody'.", "Validation Error: Argument 'email' expected an email address."
+	for _, c := range []struct {
+		namespace string
+		members   int
+		want      string
+	}{
+		{"Input.Email", 10, found}, {"Input.Email", 2000, notFound}, {"Input.email", 2000, found},
+	} {
+		args := `{"email":"nobody"`
+		for i := range c.members {
+			args += fmt.Sprintf(`,"%d":0`, i)
+		}
+		s := serve(t, harness.Current, checkers(fieldErrors{aField{"email", "", c.namespace, "nobody"}}), validate.New(nil))
+		require.Equal(t, c.want, call(t, s, "raw", args+"}").Text(), c)
+	}
+}
+
 // TestRulesGoFirst: what the program says of an error holds.
 func TestRulesGoFirst(t *testing.T) {
-	s := serve(t, harness.Current, checkers(atoi("five")), mcpchain.Standard(&mcpchain.Options{
+	s := serve(t, harness.Current, checkers(atoi("five")), standard(&mcpchain.Options{
 		Logger: slog.New(slog.DiscardHandler),
 		Mask:   &mask.Options{Rules: []mask.Rule{mask.As(func(*strconv.NumError) *fault.Error { return fault.New("ruled", "by a rule") })}},
 	}))
@@ -266,7 +332,7 @@ func TestDecoding(t *testing.T) {
 			mcp.AddTool(s, &mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
 				return said("fine"), nil, nil
 			})
-		}, mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+		}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
 		for args, want := range map[string]string{
 			`{}`:                      "fine",
 			`{"at":"tomorrow"}`:       "Validation Error: Argument 'at' expected a date or time such as '2026-07-28T15:04:05Z', but received 'tomorrow'.",
@@ -277,6 +343,19 @@ func TestDecoding(t *testing.T) {
 			`{"level":7}`:             "Validation Error: Argument 'level' expected a string, but received 7.",
 		} {
 			require.Equal(t, want, call(t, s, "it", args).Text(), args)
+		}
+		// The same where the schema says of which types the values are.
+		inferred := serve(t, era, func(s *mcp.Server) {
+			mcp.AddTool(s, &mcp.Tool{Name: "it"}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+				return said("fine"), nil, nil
+			})
+		}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+		for args, want := range map[string]string{
+			`{"at":"tomorrow"}`: "Validation Error: Argument 'at' expected a date or time such as '2026-07-28T15:04:05Z', but received 'tomorrow'.",
+			`{"small":300}`:     "Validation Error: Argument 'small' expected an integer from -128 to 127, but received 300.",
+			`{"list":7}`:        "Validation Error: Argument 'list' expected a list of objects or null, but received 7.",
+		} {
+			require.Equal(t, want, call(t, inferred, "it", args).Text(), args)
 		}
 		// The type's own error, of which nobody knows where it comes from.
 		require.Equal(t, fault.KindInternal, call(t, s, "it", `{"level":"low"}`).Fault().Kind())

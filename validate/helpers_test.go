@@ -11,7 +11,11 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/mask"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -95,4 +99,23 @@ func failing[In any](name string, check func(In) error) func(*mcp.Server) {
 			return nil, nil, check(in)
 		})
 	}
+}
+
+// standard is mcpchain.Standard without package retry, whose line would stand at the end
+// of every text, and whose loop breaker would end the loops of these tests.
+func standard(opts *mcpchain.Options, inner ...mcp.Middleware) mcp.Middleware {
+	var o mcpchain.Options
+	if opts != nil {
+		o = *opts
+	}
+	var hiding mask.Options
+	if o.Mask != nil {
+		hiding = *o.Mask
+	}
+	hiding.Logger = o.Logger
+	recovery := &mcprecover.Options{Logger: o.Logger}
+	return mcpchain.Chain(
+		mcprecover.New(recovery), correlate.New(&correlate.Options{Logger: o.Logger}), mask.New(&hiding),
+		mcpchain.Chain(inner...), validate.New(o.Validate), mcprecover.New(recovery),
+	)
 }

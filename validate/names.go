@@ -26,8 +26,13 @@ func (r *room) suggest(ctx context.Context, call *middleware.Call, f *middleware
 	}
 	name := middleware.Target(call.Request())
 	matches := near.Matches(name, guarded(func() []string { return r.names(ctx, call) }))
+	message := wire.Message
+	if runes := []rune(name); len(name) > maxShownName && len(runes) > maxShownName {
+		name = string(runes[:maxShownName]) + "..."
+		message = fmt.Sprintf("unknown %s %q", what, name) // nothing is close to it, so that it is only told of a tool
+	}
 	told := fault.FromData(fault.Data{
-		Type: fault.KindNotFound, Message: wire.Message, ResourceType: what, Identifier: name, SimilarMatches: matches,
+		Type: fault.KindNotFound, Message: message, ResourceType: what, Identifier: name, SimilarMatches: matches,
 	}).ScrubbedBy(scrub.Credentials) // what the caller sent; the other names are listed
 	switch {
 	case what == "tool" && r.UnknownToolAsToolError:
@@ -39,6 +44,9 @@ func (r *room) suggest(ctx context.Context, call *middleware.Call, f *middleware
 		call.Explain(f, middleware.Explanation{Wire: withData(wire, told)})
 	}
 }
+
+// maxShownName is how many characters of an unknown name are repeated.
+const maxShownName = 64
 
 // unknown tells what does not exist, by the errors of the SDK: "tool", "prompt" or
 // "resource", and "" for any other error.

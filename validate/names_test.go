@@ -126,15 +126,15 @@ func TestSuggestions(t *testing.T) {
 	}{
 		"filter inside":                    {[]mcp.Middleware{validate.New(nil), filter}, true},
 		"filter inside the opener":         {[]mcp.Middleware{middleware.Render(nil), filter, validate.New(nil)}, true},
-		"filter in Standard":               {[]mcp.Middleware{mcpchain.Standard(quiet, filter)}, true},
-		"filter deep in Standard":          {[]mcp.Middleware{mcpchain.Standard(quiet, through, filter)}, true},
-		"filter inside of Standard":        {[]mcp.Middleware{mcpchain.Standard(quiet), filter}, true},
-		"for some methods":                 {[]mcp.Middleware{middleware.ForMethods(mcpchain.Standard(quiet, filter), "tools/call", "prompts/get", "resources/read")}, true},
+		"filter in Standard":               {[]mcp.Middleware{standard(quiet, filter)}, true},
+		"filter deep in Standard":          {[]mcp.Middleware{standard(quiet, through, filter)}, true},
+		"filter inside of Standard":        {[]mcp.Middleware{standard(quiet), filter}, true},
+		"for some methods":                 {[]mcp.Middleware{middleware.ForMethods(standard(quiet, filter), "tools/call", "prompts/get", "resources/read")}, true},
 		"filter outside":                   {[]mcp.Middleware{filter, validate.New(nil)}, false},
-		"filter outside of Standard":       {[]mcp.Middleware{filter, mcpchain.Standard(quiet)}, false},
-		"filter outside, selected":         {[]mcp.Middleware{middleware.When(filter, func(string, mcp.Request) bool { return true }), mcpchain.Standard(quiet)}, false},
+		"filter outside of Standard":       {[]mcp.Middleware{filter, standard(quiet)}, false},
+		"filter outside, selected":         {[]mcp.Middleware{middleware.When(filter, func(string, mcp.Request) bool { return true }), standard(quiet)}, false},
 		"filter outside and inside":        {[]mcp.Middleware{filter, validate.New(nil), filter}, false},
-		"any middleware outside":           {[]mcp.Middleware{through, mcpchain.Standard(quiet, filter)}, false},
+		"any middleware outside":           {[]mcp.Middleware{through, standard(quiet, filter)}, false},
 		"filter between two calls":         {[]mcp.Middleware{middleware.Render(nil), forgetful, filter, validate.New(nil)}, false},
 		"filter between, forgetful inside": {[]mcp.Middleware{middleware.Render(nil), filter, forgetful, validate.New(nil)}, false},
 		"goroutine between":                {[]mcp.Middleware{middleware.Render(nil), elsewhere, filter, validate.New(nil)}, false},
@@ -230,7 +230,7 @@ func TestManyPages(t *testing.T) {
 func TestUnknownToolAsToolError(t *testing.T) {
 	eras(t, func(t *testing.T, era harness.Era) {
 		log := harness.NewLog(slog.LevelInfo)
-		s := serve(t, era, offers, mcpchain.Standard(&mcpchain.Options{
+		s := serve(t, era, offers, standard(&mcpchain.Options{
 			Logger: log.Logger(), Validate: &validate.Options{UnknownToolAsToolError: true},
 		}, filter))
 		got := call(t, s, "list_order", ``)
@@ -241,6 +241,14 @@ func TestUnknownToolAsToolError(t *testing.T) {
 		require.Equal(t, "not_found", log.Only(t)["outcome"])
 		require.Equal(t, "Not found: unknown tool \"zebra\".\nSuggestion: Call one of the tools that this server lists.", call(t, s, "zebra", ``).Text())
 	})
+}
+
+// TestHugeName: a name is not repeated whole.
+func TestHugeName(t *testing.T) {
+	s := serve(t, harness.Current, offers, validate.New(&validate.Options{UnknownToolAsToolError: true}))
+	got := call(t, s, strings.Repeat("ä", 1<<20), ``)
+	require.Equal(t, "Not found: unknown tool \""+strings.Repeat("ä", 64)+"...\".\nSuggestion: Call one of the tools that this server lists.", got.Text())
+	require.Equal(t, strings.Repeat("ä", 64)+"...", got.Fault().Data().Identifier)
 }
 
 // TestHandlersOwnErrors: a protocol error that a handler made on purpose stays.

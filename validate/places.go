@@ -11,8 +11,12 @@ import (
 // places know where the values of the arguments stand, for errors that say what is
 // wrong and not where, or where in the names of a Go struct.
 type places struct {
-	args   any // as decoded, numbers as they were written
+	text   []byte // JSON
+	args   any    // as decoded, numbers as they were written
 	schema map[string]any
+
+	inputSchema *inputSchema
+	hides       func(pointer string) bool // made when it is first needed
 }
 
 // maxSearched bounds the arguments that are searched, in bytes: such an error is
@@ -20,7 +24,7 @@ type places struct {
 const maxSearched = 1 << 20
 
 func newPlaces(args []byte, s *inputSchema) *places {
-	p := &places{schema: s.tree()}
+	p := &places{text: args, schema: s.tree(), inputSchema: s}
 	if len(args) > maxSearched {
 		return p
 	}
@@ -148,6 +152,9 @@ func sameName(name string, object map[string]any) (string, bool) {
 	if _, ok := object[name]; ok {
 		return name, true
 	}
+	if len(object) > maxMembers {
+		return "", false
+	}
 	folded, found := folder.Replace(strings.ToLower(name)), ""
 	for have := range object {
 		if folder.Replace(strings.ToLower(have)) == folded && (found == "" || have < found) {
@@ -157,24 +164,36 @@ func sameName(name string, object map[string]any) (string, bool) {
 	return found, found != ""
 }
 
+// maxMembers bounds the members that are compared with a name: a struct has fewer.
+const maxMembers = 1000
+
 var folder = strings.NewReplacer("_", "", "-", "", " ", "")
 
 // secret reports whether the schema says that a value must not be shown.
 func (p *places) secret(pointer string) bool {
-	schema := p.schema
-	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		if hides(schema) {
-			return true
-		}
-		if properties, ok := schema["properties"].(map[string]any); ok {
-			schema, _ = properties[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)].(map[string]any)
-		} else {
-			schema, _ = schema["items"].(map[string]any)
-		}
+	if p.hides == nil {
+		p.hides = p.inputSchema.hides(p.text)
 	}
-	return hides(schema)
+	return p.hides(pointer)
 }
 
-func hides(schema map[string]any) bool {
-	return schema["writeOnly"] == true || schema["format"] == "password"
+// declares reports whether the schema says of a place that values of this kind are
+// wanted there.
+func (p *places) declares(at path, value any) bool {
+	schema := p.schema
+	for _, step := range at {
+		switch step := step.(type) {
+		case int:
+			schema, _ = schema["items"].(map[string]any)
+		case string:
+			properties, _ := schema["properties"].(map[string]any)
+			schema, _ = properties[step].(map[string]any)
+		}
+	}
+	kind := kindOf(value)
+	is := func(name any) bool { return name == kind || kind == "number" && name == "integer" }
+	if several, ok := schema["type"].([]any); ok {
+		return slices.ContainsFunc(several, is)
+	}
+	return is(schema["type"])
 }

@@ -34,7 +34,7 @@ func TestPrompts(t *testing.T) {
 	eras(t, func(t *testing.T, era harness.Era) {
 		ran := 0
 		log := harness.NewLog(slog.LevelInfo)
-		s := serve(t, era, prompts(&ran), mcpchain.Standard(&mcpchain.Options{Logger: log.Logger()}))
+		s := serve(t, era, prompts(&ran), standard(&mcpchain.Options{Logger: log.Logger()}))
 		for _, c := range []struct {
 			prompt string
 			args   map[string]string

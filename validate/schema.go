@@ -54,6 +54,19 @@ func (s *inputSchema) defaults(args []byte) ([]byte, error) {
 	return compiled.Defaults(args)
 }
 
+// hides returns a function that reports of a place in the arguments whether the
+// schema says that its value must not be shown. What cannot be found out is hidden.
+func (s *inputSchema) hides(args []byte) func(pointer string) bool {
+	if s == nil {
+		return func(string) bool { return false }
+	}
+	compiled, err := s.compile()
+	if err != nil {
+		return func(string) bool { return true }
+	}
+	return compiled.Hides(args)
+}
+
 // tree returns the schema as a tree, nil when it is no object.
 func (s *inputSchema) tree() map[string]any {
 	if s == nil {
@@ -144,8 +157,8 @@ type lookup struct {
 }
 
 // tool returns the definition of the tool that is called.
-func (l *lookups) tool(ctx context.Context, call *middleware.Call, next mcp.MethodHandler) (*mcp.Tool, error) {
-	req := call.Request()
+func (l *lookups) tool(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (*mcp.Tool, error) {
+	call = callOf(ctx, call, req)
 	key := lookupKey{req.GetSession(), middleware.Target(req)}
 	l.mu.Lock()
 	other := l.running[key]
@@ -171,17 +184,26 @@ func (l *lookups) tool(ctx context.Context, call *middleware.Call, next mcp.Meth
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if errors.Is(other.err, context.Canceled) || errors.Is(other.err, context.DeadlineExceeded) {
-		return call.Tool(next) // who asked has given up; this call has not
+	if other.err != nil {
+		return call.Tool(next) // who asked may have given up, or may not list what this call may
 	}
-	return other.tool, other.err
+	return other.tool, nil
+}
+
+// callOf returns the Call to ask for the definition of what a request names, which is
+// not what the caller named where a middleware outside has put another name.
+func callOf(ctx context.Context, call *middleware.Call, req mcp.Request) *middleware.Call {
+	if middleware.Target(req) == middleware.Target(call.Request()) {
+		return call
+	}
+	return call.Below(ctx, "lookup", req)
 }
 
 // schemaOf returns the input schema of the tool that is called, nil when the server
 // does not say, as a single wrapped handler cannot.
-func (r *room) schemaOf(ctx context.Context, call *middleware.Call, next mcp.MethodHandler) *inputSchema {
+func (r *room) schemaOf(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) *inputSchema {
 	return guarded(func() *inputSchema {
-		tool, err := r.lookups.tool(ctx, call, next)
+		tool, err := r.lookups.tool(ctx, call, req, next)
 		if err != nil {
 			return nil
 		}

@@ -3,6 +3,7 @@ package validate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -150,4 +151,62 @@ func TestWhoAskedGaveUp(t *testing.T) {
 	})
 	giveUp()
 	calls.Wait()
+}
+
+// TestWhoAskedFailed: a lookup that failed for one call is not shared, so that no
+// call passes unchecked because of another one, and none does that was given up.
+func TestWhoAskedFailed(t *testing.T) {
+	var lists, ran atomic.Int32
+	asked, shared := make(chan struct{}), make(chan struct{})
+	inner := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "tools/list" && lists.Add(1) == 1 {
+				close(asked)
+				<-ctx.Done()
+				<-shared
+				return nil, errors.New("the store of tools is closed") // not in the words of package context
+			}
+			return next(ctx, method, req)
+		}
+	}
+	s := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
+	s.AddTool(&mcp.Tool{Name: "it", InputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		ran.Add(1)
+		return &mcp.CallToolResult{}, nil
+	})
+	second := make(chan struct{})
+	arrive := func(next mcp.MethodHandler) mcp.MethodHandler {
+		var calls atomic.Int32
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "tools/call" && calls.Add(1) == 2 {
+				close(second)
+			}
+			return next(ctx, method, req)
+		}
+	}
+	s.AddReceivingMiddleware(arrive, New(&Options{RawTools: true}), inner)
+	here, there := mcp.NewInMemoryTransports()
+	_, err := s.Connect(t.Context(), here, nil)
+	require.NoError(t, err)
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), there, nil)
+	require.NoError(t, err)
+	defer client.Close()
+	params := &mcp.CallToolParams{Name: "it", Arguments: map[string]any{"n": "x"}}
+	first, giveUp := context.WithCancel(t.Context())
+	var calls sync.WaitGroup
+	calls.Go(func() { _, _ = client.CallTool(first, params) })
+	<-asked
+	calls.Go(func() {
+		res, err := client.CallTool(t.Context(), params)
+		if err != nil || res.Content[0].(*mcp.TextContent).Text != "Validation Error: Argument 'n' expected an integer, but received 'x'." {
+			t.Errorf("%v %v", res, err)
+		}
+	})
+	<-second
+	giveUp()
+	close(shared)
+	calls.Wait()
+	_, err = client.ListTools(t.Context(), nil) // behind what the call that was given up does
+	require.NoError(t, err)
+	require.Zero(t, ran.Load())
 }

@@ -19,7 +19,12 @@ import (
 // The schema is anything that encodes to a JSON Schema, such as what stands in
 // [mcp.Tool]: a map, a json.RawMessage, a *jsonschema.Schema. The handler gets a
 // request of its own; without arguments it gets an empty object. What the options of a
-// middleware of this package say that stands outside holds for this tool too.
+// middleware of this package say that stands outside holds for this tool too, for how
+// things are told and not for what is wrong.
+//
+// It is stricter than the SDK is with typed tools: a name that is sent twice and text
+// that is not UTF-8 are refused, and so is a value that breaks its "format" where
+// "$schema" names draft 7 or an older one.
 //
 // Tool panics when the schema cannot be compiled or when h is nil.
 func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
@@ -47,7 +52,8 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 		res, err := next(ctx, call.Method(), checked)
 		if f := call.Failure(res, err); f != nil {
 			if e := r.handlerFault(f, arguments(checked), func() *inputSchema { return s }); e != nil {
-				r.tell(call, f, e)
+				err = &told{err}
+				r.tell(call, call.Failure(res, err), e)
 			}
 		}
 		return res, err
@@ -78,6 +84,12 @@ func (r *room) check(s *inputSchema, req mcp.Request) (mcp.Request, *explain.Rep
 	}
 	return withArguments(req, filled), nil
 }
+
+// told is the error of a handler as Tool has told it. A middleware of this package
+// that stands outside takes it off and tells the error by its own options.
+type told struct{ error }
+
+func (e *told) Unwrap() error { return e.error }
 
 // refused is the error of arguments that Tool refused. It is a fault, which a
 // middleware outside can have made anew with its own options.

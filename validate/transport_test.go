@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/internal/harness"
 )
 
@@ -33,7 +32,7 @@ func TestServer(t *testing.T) {
 func shop() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil)
 	orders(s)
-	s.AddReceivingMiddleware(mcpchain.Standard(nil))
+	s.AddReceivingMiddleware(standard(nil))
 	return s
 }
 

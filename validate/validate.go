@@ -10,9 +10,9 @@
 //	- Argument 'items[1].quantity' expected an integer, but received 'five'.
 //	- Argument 'colour' is unknown. Did you mean 'color'?
 //
-// in their place, with every violation in the machine form. A call that succeeds
-// pays nothing: only when a call was refused is the schema of its tool asked for,
-// from the server itself, and compiled, once.
+// in their place, with every violation in the machine form. The call of a tool that
+// succeeds pays nothing: only when one was refused is the schema of its tool asked
+// for, from the server itself, and compiled, once.
 //
 // It does the same for what nobody else checks or words: the arguments of prompts,
 // misspelled names of tools, prompts and resources, and the checks that a handler
@@ -43,8 +43,9 @@ type Options struct {
 
 	// Format words the message itself, behind the label and in the place of the
 	// default sentences. It gets the violations that are shown, each with the default
-	// sentence as its Message, and how many there are in all. "" means the default
-	// message, and so does a panic. It may be called concurrently.
+	// sentence as its Message, and how many there are in all, of which no more than
+	// 1000 are counted. "" means the default message, and so does a panic. It may be
+	// called concurrently.
 	Format func(violations []fault.Violation, total int) string
 
 	// HideReceived keeps every received value out of the answer. The default shows
@@ -63,14 +64,19 @@ type Options struct {
 
 	// AssertFormats checks "format" too, which is a remark and no rule to the SDK: in
 	// the tools that RawTools checks, and in what is told of a call that was refused
-	// for another reason.
+	// for another reason. In a schema whose "$schema" names draft 7 or an older one it
+	// is a rule by that draft, and is checked always.
 	AssertFormats bool
 
 	// RawTools checks the arguments of every tool against its listed schema, and
 	// fills in defaults, before the handler runs. It is meant for servers with many
 	// raw tools, whose arguments the SDK does not check. Every call of a tool asks
-	// the server for its list of tools then; [Tool] does not. A tool that a filter
-	// inside hides from the caller is not checked.
+	// the server for its list of tools then; [Tool] does not. Typed tools are checked
+	// too, by the stricter rules that Tool has.
+	//
+	// A tool whose definition cannot be had is not checked: because a filter inside
+	// hides it from the caller, because the list fails, or because its schema cannot be
+	// compiled. Where nothing may run unchecked wrap the handler with Tool.
 	RawTools bool
 
 	// SkipPrompts leaves the arguments of prompts unchecked. The default asks the
@@ -151,7 +157,7 @@ func (r *room) call(ctx context.Context, call *middleware.Call, req mcp.Request,
 	case middleware.MethodCallTool:
 		return r.callTool(ctx, call, req, next)
 	case middleware.MethodGetPrompt:
-		if e := r.promptFault(call, req, next); e != nil {
+		if e := r.promptFault(ctx, call, req, next); e != nil {
 			call.Explain(call.Failure(nil, e), middleware.Explanation{Fault: e})
 			return nil, e
 		}
@@ -167,7 +173,11 @@ func (r *room) callTool(ctx context.Context, call *middleware.Call, req mcp.Requ
 	args := arguments(req)
 	req = withObject(req)
 	if r.RawTools {
-		if schema := r.schemaOf(ctx, call, next); schema != nil {
+		schema := r.schemaOf(ctx, call, req, next)
+		if schema == nil && ctx.Err() != nil {
+			return nil, ctx.Err() // the caller has given up: nothing need run unchecked
+		}
+		if schema != nil {
 			checked, report := r.check(schema, req)
 			if report != nil {
 				e := r.fault(report)
@@ -178,21 +188,24 @@ func (r *room) callTool(ctx context.Context, call *middleware.Call, req mcp.Requ
 		}
 	}
 	res, err := next(ctx, call.Method(), req)
+	if told, ok := err.(*told); ok {
+		err = told.error // and told again, by the options of this room
+	}
 	if f := call.Failure(res, err); f != nil {
-		r.explainTool(ctx, call, args, next, f)
+		r.explainTool(ctx, call, req, args, next, f)
 	}
 	return res, err
 }
 
 // explainTool says what can be said of a failed call of a tool. The error stays as
 // it came, and what cannot be explained gets the generic text of its kind.
-func (r *room) explainTool(ctx context.Context, call *middleware.Call, args []byte, next mcp.MethodHandler, f *middleware.Failure) {
+func (r *room) explainTool(ctx context.Context, call *middleware.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *middleware.Failure) {
 	switch {
 	case f.Wire() != nil:
 		r.suggest(ctx, call, f)
 	case f.Refused():
 		var report *explain.Report
-		if schema := r.schemaOf(ctx, call, next); schema != nil {
+		if schema := r.schemaOf(ctx, call, req, next); schema != nil {
 			report = guarded(func() *explain.Report { return schema.explain(args, r.explain) })
 		}
 		r.tell(call, f, r.fault(report))
@@ -201,7 +214,7 @@ func (r *room) explainTool(ctx context.Context, call *middleware.Call, args []by
 			r.tell(call, f, r.fault(report(args, r.explain)))
 			return
 		}
-		if e := r.handlerFault(f, args, func() *inputSchema { return r.schemaOf(ctx, call, next) }); e != nil {
+		if e := r.handlerFault(f, args, func() *inputSchema { return r.schemaOf(ctx, call, req, next) }); e != nil {
 			r.tell(call, f, e)
 		}
 	}

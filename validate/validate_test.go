@@ -49,7 +49,7 @@ func TestTypedAndRaw(t *testing.T) {
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				log := harness.NewLog(slog.LevelInfo)
-				s := serve(t, era, orders, mcpchain.Standard(&mcpchain.Options{Logger: log.Logger()}))
+				s := serve(t, era, orders, standard(&mcpchain.Options{Logger: log.Logger()}))
 				var texts []string
 				for _, tool := range []string{"typed", "raw"} {
 					got := call(t, s, tool, c.args)
@@ -76,7 +76,7 @@ func TestTypedAndRaw(t *testing.T) {
 					require.Equal(t, "INFO", record["level"])
 					require.Equal(t, "validation", record["outcome"])
 				}
-				require.Contains(t, records[0]["error"], `validating "arguments": `, "the log has what the SDK said")
+				require.Equal(t, `validating "arguments"`, records[0]["error"], "the violations say the rest, without values that must not be shown")
 			})
 		}
 	})
@@ -259,7 +259,7 @@ func TestRawTools(t *testing.T) {
 				ran++
 				return said("ran"), nil
 			})
-		}, mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{RawTools: true}}))
+		}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{RawTools: true}}))
 		want := "Validation Error: Argument 'color' expected a string, but received 5. Send it in quotes: \"5\"."
 		for _, tool := range []string{"bare", "typed", "raw"} {
 			require.Equal(t, want, call(t, s, tool, `{"color":5}`).Text(), tool)
@@ -267,6 +267,48 @@ func TestRawTools(t *testing.T) {
 		require.Zero(t, ran)
 		require.Equal(t, "ran", call(t, s, "bare", `{"color":"red"}`).Text())
 		require.Contains(t, call(t, s, "none", `{"color":5}`).Text(), "unknown tool")
+	})
+}
+
+// TestRenamed: what is checked and explained is what runs, also where a middleware
+// outside has put another name in the place of the caller's.
+func TestRenamed(t *testing.T) {
+	rename := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			switch r := req.(type) {
+			case *mcp.CallToolRequest:
+				request, params := *r, *r.Params
+				params.Name = strings.TrimPrefix(params.Name, "old_")
+				request.Params, req = &params, &request
+			case *mcp.GetPromptRequest:
+				request, params := *r, *r.Params
+				params.Name = strings.TrimPrefix(params.Name, "old_")
+				request.Params, req = &params, &request
+			}
+			return next(ctx, method, req)
+		}
+	}
+	eras(t, func(t *testing.T, era harness.Era) {
+		for _, rawTools := range []bool{false, true} {
+			log := harness.NewLog(slog.LevelInfo)
+			s := serve(t, era, func(s *mcp.Server) {
+				orders(s)
+				prompts(new(int))(s)
+				s.AddTool(&mcp.Tool{Name: "bare", InputSchema: json.RawMessage(orderSchema)}, echo)
+				s.AddTool(&mcp.Tool{Name: "old_bare", InputSchema: json.RawMessage(`{"type":"object"}`)}, echo)
+			}, standard(&mcpchain.Options{Logger: log.Logger(), Validate: &validate.Options{RawTools: rawTools}}, rename))
+			tools := []string{"old_typed", "old_raw"}
+			if rawTools {
+				tools = append(tools, "old_bare")
+			}
+			for _, tool := range tools {
+				require.Equal(t, "Validation Error: Argument 'color' expected a string, but received 5. Send it in quotes: \"5\".", call(t, s, tool, `{"color":5}`).Text(), tool)
+				require.False(t, call(t, s, tool, `{"color":"red"}`).Tool().IsError, tool)
+			}
+			_, err := s.Client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "old_review"})
+			require.ErrorContains(t, err, "Argument 'language' is required")
+			require.Len(t, log.Records(), len(tools)+1, "lookups are not recorded")
+		}
 	})
 }
 
@@ -302,7 +344,7 @@ func TestProgrammersMistakes(t *testing.T) {
 
 func TestProtocolError(t *testing.T) {
 	eras(t, func(t *testing.T, era harness.Era) {
-		s := serve(t, era, orders, mcpchain.Standard(&mcpchain.Options{
+		s := serve(t, era, orders, standard(&mcpchain.Options{
 			Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{ProtocolError: true},
 		}))
 		for _, tool := range []string{"typed", "raw"} {
@@ -357,7 +399,7 @@ func TestLimits(t *testing.T) {
 	list := strings.TrimSuffix(strings.Repeat(`{"sku":1,"quantity":"five"},`, 200), ",")
 	args := `{"color":"red","items":[` + list + `]}`
 	for _, o := range []*validate.Options{nil, {MaxViolations: 3}, {MaxViolations: 500, MaxBytes: 100_000}, {MaxBytes: 512}} {
-		s := serve(t, harness.Current, orders, mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Validate: o}))
+		s := serve(t, harness.Current, orders, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Validate: o}))
 		for _, tool := range []string{"typed", "raw"} {
 			from := len(s.Sent())
 			got := call(t, s, tool, args)
@@ -383,13 +425,22 @@ func TestLimits(t *testing.T) {
 }
 
 // TestHugeArguments: what comes in does not go out again.
+// TestManyViolations: what is not counted on is not told as if it were.
+func TestManyViolations(t *testing.T) {
+	s := serve(t, harness.Current, orders, validate.New(nil))
+	for n, want := range map[int]string{300: "Validation Error: 900 arguments are wrong.\n", 5000: "Validation Error: At least 1000 arguments are wrong.\n"} {
+		args := `{"color":"red","items":[` + strings.Repeat(`{"a":1},`, n-1) + `{"a":1}]}`
+		require.True(t, strings.HasPrefix(call(t, s, "raw", args).Text(), want), n)
+	}
+}
+
 func TestHugeArguments(t *testing.T) {
 	const megabytes = 5 << 20
 	long := strings.Repeat(harness.Canary, megabytes/len(harness.Canary))
 	s := serve(t, harness.Current, func(s *mcp.Server) {
 		orders(s)
 		failing("checks", func(in struct{ When string }) error { return parseDate(in.When) })(s)
-	}, mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+	}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
 	for name, args := range map[string]string{
 		"value": `{"color":["` + long + `"]}`, "name": `{"` + long + `":1}`, "password": `{"color":"red","password":["` + long + `"]}`,
 		"many names": `{"a` + strings.Join(strings.Split(long[:1<<20], "o"), `":1,"a`) + `":1}`,
@@ -432,6 +483,28 @@ func TestSecretsAreNotShown(t *testing.T) {
 		require.Contains(t, call(t, s, "checks", `{"`+name+`":"`+harness.Canary+`"}`).Text(), "Argument '"+name+"' expected a date or time such as '2026-07-28'")
 	}
 	require.NotContains(t, s.Sent(), harness.Canary)
+}
+
+// TestSecretsOfHandlersErrors: what the schema hides stays hidden in what a handler
+// says of it, wherever the schema says so.
+func TestSecretsOfHandlersErrors(t *testing.T) {
+	const schema = `{"type":"object","properties":{"ref":{"$ref":"#/$defs/hidden"},"prefix":{"type":"array","prefixItems":[{"writeOnly":true}]},
+		"more":{"type":"object","additionalProperties":{"format":"password"}},"all":{"allOf":[{"type":"string"},{"$ref":"#/$defs/hidden"}]},
+		"around":{"type":"object","writeOnly":true,"properties":{"a/b":{"type":"string"}}},"shown":{"type":"string"}},
+		"patternProperties":{"^x":{"writeOnly":true}},"$defs":{"hidden":{"type":"string","format":"password"}}}`
+	s := serve(t, harness.Current, func(s *mcp.Server) {
+		s.AddTool(&mcp.Tool{Name: "raw", InputSchema: json.RawMessage(schema)}, validate.Tool(json.RawMessage(schema), func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, parseDate(harness.Canary)
+		}))
+	}, validate.New(nil))
+	for field, args := range map[string]string{
+		"ref": `{"ref":"@"}`, "prefix[0]": `{"prefix":["@"]}`, "more.z": `{"more":{"z":"@"}}`, "all": `{"all":"@"}`, "around.a/b": `{"around":{"a/b":"@"}}`, "x1": `{"x1":"@"}`,
+	} {
+		want := "Validation Error: Argument '" + field + "' expected a date or time such as '2026-07-28'; the received value is not shown."
+		require.Equal(t, want, call(t, s, "raw", strings.ReplaceAll(args, "@", harness.Canary)).Text())
+	}
+	require.NotContains(t, s.Sent(), harness.Canary)
+	require.Contains(t, call(t, s, "raw", `{"shown":"`+harness.Canary+`"}`).Text(), "but received '")
 }
 
 // TestSameText: the same mistake is told in the same words.
@@ -517,7 +590,7 @@ func TestOutput(t *testing.T) {
 			func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, order, error) {
 				return nil, order{Color: harness.Canary}, nil
 			})
-	}, mcpchain.Standard(&mcpchain.Options{Logger: log.Logger()}))
+	}, standard(&mcpchain.Options{Logger: log.Logger()}))
 	got := call(t, s, "it", `{}`)
 	require.Equal(t, fault.KindInternal, got.Fault().Kind())
 	require.NotContains(t, s.Sent(), harness.Canary)
@@ -529,7 +602,7 @@ func TestOutput(t *testing.T) {
 // TestLoad adds, changes and removes tools while wrong calls come in.
 func TestLoad(t *testing.T) {
 	harness.NoLeaks(t)
-	s := serve(t, harness.Current, orders, mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+	s := serve(t, harness.Current, orders, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
 	stop := make(chan struct{})
 	var changing, calls sync.WaitGroup
 	changing.Go(func() {

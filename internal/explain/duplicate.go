@@ -35,7 +35,7 @@ func (p *parser) kill(at, dead, alive int32) {
 }
 
 func (p *parser) note(at int32, rule string) {
-	if n := len(p.doc.notes); n < maxCounted && (n == 0 || p.doc.notes[n-1] != note{at, rule}) {
+	if n := len(p.doc.notes); n < MaxCounted && (n == 0 || p.doc.notes[n-1] != note{at, rule}) {
 		p.doc.notes = append(p.doc.notes, note{at, rule})
 	}
 }

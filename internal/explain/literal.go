@@ -2,6 +2,7 @@ package explain
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"hash/maphash"
 	"strconv"
@@ -124,7 +125,8 @@ func equalMembers(d *doc, i int32, e *doc, j int32) bool {
 
 var seed = maphash.MakeSeed()
 
-// hash returns the same number for values that are equal.
+// hash returns the same number for values that are equal, and in all likelihood
+// different ones for others, whatever the caller sends.
 func (d *doc) hash(i int32) uint64 {
 	v := &d.values[i]
 	switch v.kind {
@@ -136,18 +138,41 @@ func (d *doc) hash(i int32) uint64 {
 		}
 		return h
 	case kindArray:
-		h := uint64(kindArray)
+		var all mixer
+		all.begin(v.kind)
 		for c := range d.children(i) {
-			h = (h ^ d.hash(c)) * 0x100000001b3
+			all.add(d.hash(c))
 		}
-		return h
+		return all.Sum64()
 	case kindObject:
-		h := uint64(kindObject)
+		var members uint64
 		for c := range d.children(i) {
-			h += maphash.String(seed, d.values[c].name) ^ (d.hash(c) * 0x9e3779b97f4a7c15) // in any order
+			var member mixer
+			member.begin(v.kind)
+			_, _ = member.WriteString(d.values[c].name)
+			member.add(d.hash(c))
+			members += member.Sum64() // in any order
 		}
-		return h
+		var all mixer
+		all.begin(v.kind)
+		all.add(members)
+		return all.Sum64()
 	default:
 		return maphash.String(seed, v.text) + uint64(v.kind)
 	}
+}
+
+// A mixer mixes the hashes of what is in a container with the seed, so that nobody
+// can make up many containers that have the same hash.
+type mixer struct{ maphash.Hash }
+
+func (m *mixer) begin(k kind) {
+	m.SetSeed(seed)
+	_ = m.WriteByte(byte(k))
+}
+
+func (m *mixer) add(hash uint64) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], hash)
+	_, _ = m.Write(b[:])
 }

@@ -11,7 +11,7 @@ type Options struct {
 	// HideReceived keeps every received value out of the report.
 	HideReceived bool
 	// MaxViolations bounds the violations of a report; 0 means 10. The total is
-	// counted on, up to a thousand.
+	// counted on, up to MaxCounted.
 	MaxViolations int
 	// MaxBytes bounds the sentences and suggestions of all violations together,
 	// and the text of the report; 0 means 4096. Less than 256 is taken as 256.
@@ -28,7 +28,7 @@ type Report struct {
 	// Violations are in a stable order, at most Options.MaxViolations.
 	Violations []Violation
 	// Total counts the violations, also those that are not shown. It stops
-	// counting at a thousand.
+	// counting at MaxCounted.
 	Total int
 	// Example is a minimal valid call, one line of JSON. It is nil unless the call
 	// was badly wrong and an example could be built; it is valid by the schema.
@@ -58,7 +58,7 @@ func (r *Report) Text() string {
 	}
 	var b strings.Builder
 	count := itoa(r.Total)
-	if r.Total >= maxCounted {
+	if r.Total >= MaxCounted {
 		count = "At least " + count
 	}
 	fmt.Fprintf(&b, "%s things are wrong.", count)
@@ -79,9 +79,11 @@ func (v *Violation) line() string {
 	return v.Sentence + " " + v.Suggestion
 }
 
+// MaxCounted is how many violations are counted: there may be more.
+const MaxCounted = 1000
+
 const (
 	defaultViolations = 10
 	defaultBytes      = 4096
 	leastBytes        = 256
-	maxCounted        = 1000 // violations that are counted
 )

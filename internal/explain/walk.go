@@ -47,7 +47,7 @@ type frame struct {
 }
 
 func (w *walk) fail(f finding) bool {
-	if !w.quiet && len(w.found) < maxCounted {
+	if !w.quiet && len(w.found) < MaxCounted {
 		f.when, f.top, f.owner = w.when, w.top, w.owner
 		w.found = append(w.found, f)
 	}
@@ -57,7 +57,7 @@ func (w *walk) fail(f finding) bool {
 // spent reports that the budget is used up, or that more need not be found.
 func (w *walk) spent() bool {
 	w.steps++
-	return w.steps > w.budget || len(w.found) >= maxCounted
+	return w.steps > w.budget || len(w.found) >= MaxCounted
 }
 
 // silently runs f without collecting.
