@@ -45,6 +45,9 @@ func (r *Result[Out]) answer() *answer[Out] {
 	}
 	if r.isError() {
 		a.fault = r.fault(a.Message)
+		if call := r.failer.call; call != nil {
+			call.Clean(a.fault) // the failures are masked, and the rest is the caller's own
+		}
 	}
 	r.fill(a, raws)
 	a.text = r.text(a)

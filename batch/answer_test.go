@@ -236,6 +236,28 @@ func TestSizeLimit(t *testing.T) {
 	}
 }
 
+// TestSizeLimitOfEscapes: keys may be written in JSON with several times their bytes.
+func TestSizeLimitOfEscapes(t *testing.T) {
+	const limit = 8_000
+	for _, char := range []string{"a", "<", "\x00", "\u2028", "\xff", "\""} {
+		var items []string
+		for i := range 60 {
+			for _, outcome := range []string{"ok-", "limited-", "missing-"} {
+				items = append(items, fmt.Sprint(outcome, i, strings.Repeat(char, 150)))
+			}
+		}
+		res := each(t, batch.RunOptions[string]{Output: batch.OutputOptions{MaxBytes: limit}}, items...).ToolResult()
+		require.LessOrEqual(t, len(text(t, res)), limit, char)
+		require.LessOrEqual(t, len(res.StructuredContent.(json.RawMessage)), limit, char)
+	}
+}
+
+// TestNothingFits: a list of which nothing fits says so, without an empty one.
+func TestNothingFits(t *testing.T) {
+	res := each(t, batch.RunOptions[string]{Output: batch.OutputOptions{MaxBytes: 1}}, "ok-"+strings.Repeat("x", 2000)).ToolResult()
+	require.Equal(t, "The item succeeded.\nResults:\n(1 left out, because the answer would be too long)", text(t, res))
+}
+
 type page struct {
 	Title string   `json:"title"`
 	Words *float64 `json:"words"`

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -251,3 +252,59 @@ func TestStackOfASequence(t *testing.T) {
 }
 
 func brokenCursor(func(int) bool) { panic("the cursor broke") }
+
+// hollow is an error as a typed nil is: each method panics but those of nil itself.
+type hollow struct{ error }
+
+func (h *hollow) Error() string { return h.error.Error() }
+func (h *hollow) Unwrap() error { return h.error }
+
+// circular holds itself.
+type circular struct{ error }
+
+func (e *circular) Unwrap() error { return e }
+
+// TestStrangeErrorsAreRecorded: whatever the error of an item is, there is a record of it
+// under the reference that the caller has.
+func TestStrangeErrorsAreRecorded(t *testing.T) {
+	for name, err := range map[string]error{"hollow": (*hollow)(nil), "circular": &circular{errSecret}, "strange": strange{}} {
+		t.Run(name, func(t *testing.T) {
+			log := harness.NewLog(slog.LevelInfo)
+			got := harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+				return batch.Run(ctx, []string{"a", "b"}, func(ctx context.Context, item string) (string, error) {
+					if item == "a" {
+						return item, nil
+					}
+					<-ctx.Done()
+					return "", err
+				}, &batch.RunOptions[string]{Timeout: time.Millisecond, Attempts: 2}).ToolResult(), nil
+			}, correlate.New(&correlate.Options{Logger: log.Logger()}), mask.New(nil))
+			out := outputOf(t, got)
+			require.Equal(t, 1, out.Succeeded)
+			require.Equal(t, fault.KindInternal, out.Errors[0].Fault().Kind())
+			require.Len(t, log.Records(), 1)
+			require.Equal(t, log.Records()[0]["reference"], out.Errors[0].Fault().Reference())
+			require.NotContains(t, string(got.Wire), harness.Canary)
+		})
+	}
+}
+
+// TestPathsAreTheCallersOwn: what to send again is exactly that, also when nothing
+// succeeded and it looks like what is hidden elsewhere.
+func TestPathsAreTheCallersOwn(t *testing.T) {
+	harness.Each(t, []harness.Shape{harness.ServerRaw, harness.ServerTyped, harness.WrapAddTool}, func(t *testing.T, at harness.Place) {
+		files := []string{"/home/ann/report.txt", "/home/ann/plan.txt"}
+		got := harness.Call(t, at, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+			return batch.Run(ctx, files, func(_ context.Context, file string) (string, error) {
+				return "", fmt.Errorf("%s: %w", harness.Canary, fault.New(fault.KindServiceUnavailable, "the disk /dev/sda7 is away"))
+			}, nil).ToolResult(), nil
+		}, mcprecover.New(nil), mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)}))
+		require.True(t, got.Tool().IsError)
+		require.Contains(t, got.Text(), `["/home/ann/report.txt","/home/ann/plan.txt"]`)
+		require.NotContains(t, got.Text(), "/dev/sda7", "a text of the program's")
+		require.NotContains(t, string(got.Wire), harness.Canary)
+		if at.Shape != harness.ServerTyped {
+			require.Equal(t, []any{files[0], files[1]}, outputOf(t, got).RetryItems)
+		}
+	})
+}

@@ -172,10 +172,10 @@ func (e *engine[In, Out]) stopped() bool { return e.stopping.Load() != 0 || e.ct
 func (e *engine[In, Out]) fail(item *Item[Out], err error) {
 	item.Status = Failed
 	item.Err, item.Recoverable, item.mark = e.failed(item.Index, err)
-	failures := e.failures.Add(1)
 	if e.count {
-		e.finished.Add(1)
+		e.finished.Add(1) // first, so that never more have failed than have finished
 	}
+	failures := e.failures.Add(1)
 	if limit := e.o.MaxFailures; limit > 0 && failures >= int64(limit) {
 		e.stop(stopFailures)
 	}
@@ -197,7 +197,7 @@ func (e *engine[In, Out]) tell(end bool) {
 	}
 	defer e.telling.Unlock()
 	defer func() { _ = recover() }() // it must not cost the items that are done
-	failed := e.failures.Load()      // first, so that it is not more than have finished
+	failed := e.failures.Load()      // before what has finished, which is counted first
 	e.o.Progress(Progress{Done: int(e.finished.Load()), Failed: int(failed), Total: e.total, End: end})
 }
 

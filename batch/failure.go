@@ -2,12 +2,13 @@ package batch
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -61,7 +62,7 @@ func (f *failer) failed(index int, err error) (public *fault.Error, recoverable 
 		public, hint, m.quote = f.public(index, &err)
 	}
 	g := guide(hint, public)
-	m.unsure = g.again && g.effect == fault.EffectUnknown && !f.harmless()
+	m.unsure = (g.again || atWork(public.Kind())) && g.effect == fault.EffectUnknown && !f.harmless()
 	if g.again && public.Data().Retry == nil {
 		retry := fault.Retry{ShouldRetry: true, RetryAfterSeconds: g.after.Seconds(), Effect: g.effect}
 		if g.effect == fault.EffectUnknown && !m.unsure {
@@ -70,6 +71,12 @@ func (f *failer) failed(index int, err error) (public *fault.Error, recoverable 
 		public = public.WithRetry(retry)
 	}
 	return public, g.again, m
+}
+
+// atWork reports whether what failed in a way may go on nevertheless, so that it has to
+// be checked also when a failure says that a repetition does not help.
+func atWork(kind fault.Kind) bool {
+	return kind == fault.KindTimeout || kind == fault.KindCancelled || kind == fault.KindConnectionFailed
 }
 
 // public lets the call's own settings make the public form, and writes the record that
@@ -109,8 +116,8 @@ func (f *failer) name(index int) string {
 // overdue returns the failure of an item that ran into its limit, with the limit; nil
 // when it is not one, or when somebody worded it.
 func overdue(err error, public *fault.Error) *fault.Error {
-	var late *overdueError
-	if !errors.As(err, &late) || public.Message() != fault.Generic(fault.KindTimeout).Message() {
+	late, ok := err.(*overdueError) //nolint:errorlint // nobody wraps it, and a stranger's As may panic
+	if !ok || public.Message() != fault.Generic(fault.KindTimeout).Message() {
 		return nil
 	}
 	return fault.Timeout(theItem, late.limit).Because(late.error)
@@ -160,12 +167,38 @@ func (f *failer) remember(p any) {
 	}
 }
 
-// is does what errors.Is does, for a stranger's error, whose methods may panic.
+// maxErrors bounds the walk through an error, which may have a cycle.
+const maxErrors = 256
+
+// is does what errors.Is does, for a stranger's error, whose methods may panic, and
+// which may hold itself.
 func is(err, target error) (yes bool) {
 	defer func() {
 		if recover() != nil {
 			yes = false
 		}
 	}()
-	return errors.Is(err, target)
+	left := maxErrors
+	var walk func(error) bool
+	walk = func(err error) bool {
+		for err != nil && left > 0 {
+			left--
+			if safe.Same(err, target) {
+				return true
+			}
+			if e, ok := err.(interface{ Is(error) bool }); ok && e.Is(target) {
+				return true
+			}
+			switch e := err.(type) { //nolint:errorlint // as above
+			case interface{ Unwrap() []error }:
+				return slices.ContainsFunc(e.Unwrap(), walk)
+			case interface{ Unwrap() error }:
+				err = e.Unwrap()
+			default:
+				return false
+			}
+		}
+		return false
+	}
+	return walk(err)
 }

@@ -45,7 +45,7 @@ func (r *Result[Out]) fill(a *answer[Out], raws []json.RawMessage) {
 				if item.Status == Succeeded {
 					out.Value, out.raw = item.Value, raws[i]
 				}
-				rest.add(out, len(item.Key)+len(out.raw)+64)
+				rest.add(out, len(encode(item.Key))+len(out.raw)+64)
 			}
 			rest.total++
 		}
@@ -132,5 +132,5 @@ func (r *Result[Out]) outputError(item *Item[Out]) (OutputError, int) {
 	if item.Key != "" {
 		members[r.keyName] = item.Key
 	}
-	return members, len(raw) + len(r.keyName) + len(item.Key) + 48
+	return members, len(raw) + len(encode(r.keyName)) + len(encode(item.Key)) + 48
 }

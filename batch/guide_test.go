@@ -90,6 +90,23 @@ func TestAnItemWaitsAsLongAsItIsAsked(t *testing.T) {
 	})
 }
 
+// TestWhatMustBeChecked: an item that may be at work still is to be checked, also when the
+// failure says that sending it again does not help.
+func TestWhatMustBeChecked(t *testing.T) {
+	late := fault.Timeout("it", 0).WithRetry(fault.Retry{Reason: "it may still take effect", Effect: fault.EffectUnknown})
+	fn := func(context.Context, int) (int, error) { return 0, late }
+	r := batch.Run(t.Context(), []int{7}, fn, nil)
+	require.Equal(t, []any{7}, r.CheckItems())
+	require.Empty(t, r.RetryItems())
+	require.False(t, r.Items[0].Recoverable)
+	require.Contains(t, r.ErrorSummary().Suggestion, "The item in check_items may have taken effect")
+	require.NotContains(t, r.ErrorSummary().Suggestion, "retry_items")
+
+	r = batch.Run(t.Context(), []int{7}, fn, &batch.RunOptions[int]{Idempotent: true})
+	require.Empty(t, r.CheckItems())
+	require.Empty(t, r.RetryItems())
+}
+
 // TestRulesDecideAboutRetries: what the rules of the call make of an error is what
 // counts.
 func TestRulesDecideAboutRetries(t *testing.T) {

@@ -69,6 +69,6 @@ func (i *Item[Out]) again() bool {
 	return i.Status == NotRun || i.Status == Failed && i.Recoverable && !i.unsure
 }
 
-// check reports whether the item can be sent again only when it is known that it did
-// not take effect.
-func (i *Item[Out]) check() bool { return i.Status == Failed && i.Recoverable && i.unsure }
+// check reports whether somebody has to find out whether the item took effect before it
+// is sent again, also when it would not help now: it may be at work still.
+func (i *Item[Out]) check() bool { return i.Status == Failed && i.unsure }

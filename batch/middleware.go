@@ -76,8 +76,9 @@ const defaultMaxItems = 100
 // gets notifications as [Notify] sends them.
 //
 // The value of an item is the structured content of its answer, else its text, else
-// its content. An item that asks for input has failed: its error says which tool to
-// call for it alone, and holds what it asks for.
+// its content. What package degrade says of an answer is put into the value, if it is
+// not there already. An item that asks for input has failed: its error says which tool
+// to call for it alone, and holds what it asks for.
 //
 // A tool that a caller may not list has no list form for that caller. That holds for
 // filters that stand inside; one that stands outside has to know the sibling's name.

@@ -71,7 +71,9 @@ func (f *form) read(raw json.RawMessage) ([]element, arguments, error) {
 		return nil, nil, fault.New(fault.KindValidation, "the arguments are not a JSON object")
 	}
 	if _, ok := args[f.Item]; ok {
-		return nil, nil, fault.Invalid(f.Item, nil, fmt.Sprintf("nothing: put the items into '%s'", f.Items))
+		return nil, nil, fault.Violations(fault.Violation{
+			Field: f.Item, Message: fmt.Sprintf("Argument '%s' does not belong here. Put its value into the list '%s'.", f.Item, f.Items),
+		})
 	}
 	expected := fmt.Sprintf("a list of 1 to %d values", f.MaxItems)
 	list, ok := args[f.Items]
@@ -82,7 +84,11 @@ func (f *form) read(raw json.RawMessage) ([]element, arguments, error) {
 	if json.Unmarshal(list, &items) != nil || items == nil {
 		var received any
 		_ = json.Unmarshal(list, &received) // it is JSON
-		return nil, nil, fault.Invalid(f.Items, received, expected)
+		e := fault.Invalid(f.Items, received, expected)
+		if received != nil {
+			e = e.Suggest("Send a list, even for one item.")
+		}
+		return nil, nil, e
 	}
 	if n := len(items); n == 0 || n > f.MaxItems {
 		e := fault.Invalid(f.Items, fmt.Sprintf("%d values", n), expected)

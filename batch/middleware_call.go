@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,7 +91,11 @@ func (f *form) value(res mcp.Result, e element) (any, error) {
 	case tool.InputRequests != nil:
 		return nil, f.needsInput(tool, e)
 	case tool.StructuredContent != nil:
-		return jsonOf(tool.StructuredContent)
+		value, err := jsonOf(tool.StructuredContent)
+		if err != nil {
+			return nil, err
+		}
+		return marked(value, tool.Meta[degradedKey]), nil
 	}
 	if len(tool.Content) == 1 {
 		if text, ok := tool.Content[0].(*mcp.TextContent); ok && text != nil {
@@ -101,13 +106,40 @@ func (f *form) value(res mcp.Result, e element) (any, error) {
 }
 
 // jsonOf marshals now, because one item that cannot be sent must not cost the others.
-func jsonOf(v any) (any, error) {
+func jsonOf(v any) (json.RawMessage, error) {
 	raw, err := marshal(v)
 	if err != nil {
 		// The server's fault, and not what the error looks like.
 		return nil, middleware.HideError(fmt.Errorf("batch: the answer of an item is not JSON: %w", err), nil)
 	}
 	return raw, nil
+}
+
+// degradedKey is the MetaKey of package degrade, whose middleware stands inside.
+const degradedKey = "io.github.mcpchain/degraded"
+
+// marked returns the value of an item with what package degrade says of its answer, so
+// that nothing old is taken for fresh: that stands in the _meta and in a text behind the
+// value where the tool's output schema has no place for it. The list form's has.
+func marked(value json.RawMessage, status any) json.RawMessage {
+	if status == nil {
+		return value
+	}
+	raw, err := marshal(status)
+	var marks, members schema
+	if err != nil || json.Unmarshal(raw, &marks) != nil {
+		return value // not of package degrade
+	}
+	_ = json.Unmarshal(value, &members) // not every value is an object
+	if string(members["degraded"]) == "true" {
+		return value // it says so itself
+	}
+	taken := func(name string) bool { return members[name] != nil }
+	if members == nil || slices.ContainsFunc(slices.Collect(maps.Keys(marks)), taken) {
+		members = schema{"value": value}
+	}
+	maps.Copy(members, marks)
+	return encode(members)
 }
 
 // needsInput is the failure of an item that asks for input, which one answer for many

@@ -221,10 +221,10 @@ func TestWrongLists(t *testing.T) {
 		s := serve(t, era, list, mask.New(nil))
 		for text, args := range map[string]any{
 			"'user_ids' expected a list of 1 to 3 values":                                      map[string]any{},
-			"'user_ids' expected a list of 1 to 3 values, but received 'ann'":                  map[string]any{"user_ids": "ann"},
+			"but received 'ann'.\nSuggestion: Send a list, even for one item.":                 map[string]any{"user_ids": "ann"},
 			"'user_ids' expected a list of 1 to 3 values, but received '0 values'":             ids(),
 			"but received '4 values'.\nSuggestion: Send them in calls of at most 3 each.":      ids(1, 2, 3, 4),
-			"'user_id' expected nothing: put the items into 'user_ids'":                        map[string]any{"user_id": "ann", "user_ids": []string{"bob"}},
+			"Argument 'user_id' does not belong here. Put its value into the list 'user_ids'.": map[string]any{"user_id": "ann", "user_ids": []string{"bob"}},
 			"'user_ids[2]' expected a value that is not in the list already, as number 0, but": ids("a", "b", "a"),
 			"a list of 1 to 3 values, but received no value":                                   map[string]any{"user_ids": nil},
 		} {

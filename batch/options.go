@@ -19,6 +19,13 @@ const (
 
 	// maxReserve is the most of a deadline that is kept for the answer.
 	maxReserve = time.Second
+
+	// maxConcurrency is how many workers there are at most: each costs memory before
+	// it has an item.
+	maxConcurrency = 1 << 16
+
+	// maxTimeout is no limit for anybody, and can be added to.
+	maxTimeout = 1 << 61 * time.Nanosecond
 )
 
 // RunOptions configure [Run], [RunSeq] and [Stream] for items of type In. The zero
@@ -27,7 +34,7 @@ const (
 type RunOptions[In any] struct {
 	// Concurrency is how many items are worked on at the same time. Zero means 8,
 	// which suits work that waits for something else; 1 runs one after the other, in
-	// order.
+	// order; more than 65536 counts as that.
 	Concurrency int
 
 	// Timeout limits one attempt at one item. The context that the function gets ends
@@ -134,6 +141,8 @@ func resolved[In any](function string, opts *RunOptions[In]) RunOptions[In] {
 	if o.Concurrency == 0 {
 		o.Concurrency = defaultConcurrency
 	}
+	o.Concurrency = min(o.Concurrency, maxConcurrency)
+	o.Timeout = min(o.Timeout, maxTimeout)
 	o.Attempts = max(1, o.Attempts)
 	if o.KeyName == "" {
 		o.KeyName = defaultKeyName

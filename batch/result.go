@@ -36,7 +36,8 @@ type Result[Out any] struct {
 type tally struct {
 	byType      map[fault.Kind]int
 	recoverable int
-	unsure      int     // recoverable ones that may have taken effect
+	resend      int     // recoverable ones that can be sent again as they are
+	unsure      int     // those that may have taken effect
 	wait        float64 // seconds, the longest that a recoverable one asks for
 }
 
@@ -55,8 +56,11 @@ func (t *tally) add(kind fault.Kind, recoverable, unsure bool, wait float64) {
 		t.recoverable++
 		t.wait = max(t.wait, wait)
 	}
-	if unsure {
+	switch {
+	case unsure:
 		t.unsure++
+	case recoverable:
+		t.resend++
 	}
 }
 
@@ -120,9 +124,9 @@ func (r *Result[Out]) Values() []Out {
 // which it is not known whether they took effect. It is nil from [Stream].
 func (r *Result[Out]) RetryItems() []any { return r.inputs((*Item[Out]).again, r.send) }
 
-// CheckItems returns the items that failed in a way that may be over, but may have taken
-// effect nevertheless, such as a write that did not finish in time: what is to be
-// checked before it is sent again. It is nil from [Stream].
+// CheckItems returns the items that failed, but may have taken effect nevertheless, such
+// as a write that did not finish in time: what is to be checked before it is sent
+// again. It is nil from [Stream].
 func (r *Result[Out]) CheckItems() []any { return r.inputs((*Item[Out]).check, r.send) }
 
 func (r *Result[Out]) inputs(which func(*Item[Out]) bool, as func(int) any) []any {

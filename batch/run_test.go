@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"runtime"
 	"slices"
 	"strconv"
@@ -626,5 +627,35 @@ func TestProgress(t *testing.T) {
 			require.LessOrEqual(t, p.Failed, p.Done)
 			require.Contains(t, []int{30, -1}, p.Total)
 		}
+	})
+}
+
+// TestNoMoreFailuresThanItems in what is told while several items finish at once.
+func TestNoMoreFailuresThanItems(t *testing.T) {
+	for range 100 {
+		batch.Run(t.Context(), numbers(500), func(context.Context, int) (int, error) { return 0, errBroken },
+			&batch.RunOptions[int]{Concurrency: 16, Progress: func(p batch.Progress) {
+				if p.Failed > p.Done {
+					t.Errorf("%d failed of %d", p.Failed, p.Done)
+				}
+			}})
+	}
+}
+
+// TestHugeOptions are no limit, and cost nothing.
+func TestHugeOptions(t *testing.T) {
+	inTime(t, func(t *testing.T, run form) {
+		r := run(t.Context(), numbers(3), func(_ context.Context, i int) (int, error) {
+			time.Sleep(time.Hour)
+			if i == 1 {
+				return 0, fault.RateLimited("it", 0)
+			}
+			return i, nil
+		}, &batch.RunOptions[int]{
+			Concurrency: math.MaxInt, Timeout: math.MaxInt64, Budget: math.MaxInt64, MaxFailures: math.MaxInt, Attempts: 2,
+		})
+		require.Equal(t, "+-+", statuses(r.Items))
+		require.Equal(t, 2, r.Items[1].Attempts)
+		require.Empty(t, r.Stopped)
 	})
 }

@@ -25,7 +25,7 @@ type ErrorSummary struct {
 func (r *Result[Out]) ErrorSummary() ErrorSummary {
 	p := pattern{
 		tally: r.tally, failed: r.Failed, alone: r.Failed == r.Total, kept: r.Items != nil,
-		again: r.NotRun + r.recoverable - r.unsure,
+		again: r.NotRun + r.resend,
 	}
 	return ErrorSummary{ByType: maps.Clone(r.byType), RecoverableCount: r.recoverable, Suggestion: p.suggestion()}
 }

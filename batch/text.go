@@ -58,9 +58,14 @@ func (r *Result[Out]) text(a *answer[Out]) string {
 		if len(l.fits()) == 0 && missing == 0 {
 			return
 		}
-		b.WriteString("\n" + heading + before + strings.Join(l.fits(), between) + after)
+		b.WriteString("\n" + heading)
+		more := ""
+		if len(l.fits()) > 0 {
+			b.WriteString(before + strings.Join(l.fits(), between) + after)
+			more = "more "
+		}
 		if missing > 0 {
-			fmt.Fprintf(&b, "\n(%d more left out, because the answer would be too long)", missing)
+			fmt.Fprintf(&b, "\n(%d %sleft out, because the answer would be too long)", missing, more)
 		}
 	}
 	write("Failed:", "\n", "\n", "", &failed, omitted.Errors)

@@ -3,6 +3,7 @@ package degrade_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"sync/atomic"
@@ -418,4 +419,65 @@ func TestStandalone(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, status.Text(), "tr0ub4dor")
 	require.Equal(t, "degrade", log.Only(t)["method"])
+}
+
+// hollow is an error as a typed nil is: each method panics but those of nil itself.
+type hollow struct{ error }
+
+func (h *hollow) Error() string { return h.error.Error() }
+func (h *hollow) Unwrap() error { return h.error }
+
+// circular holds itself.
+type circular struct{ error }
+
+func (c *circular) Unwrap() error { return c }
+
+// TestStrangeErrors of parts, whose methods panic or never end, are failures as others
+// are: those methods are called in goroutines that nobody else guards.
+func TestStrangeErrors(t *testing.T) {
+	for name, strange := range map[string]error{"hollow": (*hollow)(nil), "circular": &circular{errSecret}} {
+		for when, fetch := range map[string]func(context.Context) (int, error){
+			"at once": fail[int](strange),
+			"in time": func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, strange },
+			"after its time": func(context.Context) (int, error) {
+				time.Sleep(time.Hour)
+				return 0, strange
+			},
+		} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				log := quiet(t)
+				synctest.Test(t, func(t *testing.T) {
+					status, err := degrade.Run(t.Context(), degrade.Optional("it", nil, fetch).Within(time.Second))
+					require.NoError(t, err)
+					require.Len(t, status.Warnings, 1)
+					require.NotContains(t, status.Text(), harness.Canary)
+					require.Len(t, log.Records(), 1)
+					require.Equal(t, log.Records()[0]["reference"], status.Warnings[0].ReferenceID)
+					time.Sleep(2 * time.Hour)
+
+					_, err = degrade.Run(t.Context(), degrade.Required("it", nil, fetch).Within(time.Second), degrade.Required("other", nil, give(1)))
+					require.Error(t, err)
+					time.Sleep(2 * time.Hour)
+				})
+			})
+		}
+	}
+}
+
+// TestSkippedIsScrubbed: the reason for which a part is skipped is public, but what is
+// hidden in every other text is hidden in it too.
+func TestSkippedIsScrubbed(t *testing.T) {
+	log := quiet(t)
+	const reason = "postgres://u:" + harness.Canary + "@10.1.2.3/db is off"
+	status, err := degrade.Run(t.Context(),
+		degrade.Optional("itself", nil, fail[int](fmt.Errorf("wrapped: %w", degrade.Skip(reason)))),
+		degrade.Optional("not asked", nil, give(1)).When(false, reason))
+	require.NoError(t, err)
+	require.Len(t, status.Warnings, 2)
+	for _, w := range status.Warnings {
+		require.Equal(t, degrade.KindSkipped, w.Type)
+		require.Equal(t, "Skipped: postgres://[redacted] is off.", w.Reason)
+		require.Empty(t, w.ReferenceID)
+	}
+	require.Empty(t, log.Records())
 }

@@ -169,7 +169,8 @@ func (o *Options) structured(call *middleware.Call, next mcp.MethodHandler, have
 	if json.Unmarshal(raw, &members) != nil {
 		return nil, false
 	}
-	if _, embedded := members["degraded"]; embedded {
+	_, degraded := members["degraded"]
+	if _, metadata := members["metadata"]; degraded && metadata { // an embedded Status writes both
 		var own Status
 		if json.Unmarshal(raw, &own) != nil || own.Degraded || len(own.Metadata.ComponentsRequested) > 0 {
 			return nil, false // the handler filled it in itself, or it is something else
@@ -193,7 +194,7 @@ func (o *Options) structured(call *middleware.Call, next mcp.MethodHandler, have
 // free reports whether the status may be added to the output of the tool: a strict
 // schema forbids members that it does not know, and clients check it.
 func free(call *middleware.Call, next mcp.MethodHandler, members map[string]json.RawMessage) bool {
-	for _, name := range []string{"warnings", "metadata"} {
+	for _, name := range []string{"degraded", "warnings", "metadata"} {
 		if _, taken := members[name]; taken {
 			return false
 		}

@@ -320,3 +320,28 @@ func TestPairs(t *testing.T) {
 		})
 	}
 }
+
+// TestNewDoesNotMistake a member of an output's own for that of a Status, and never says
+// null where there is nothing.
+func TestNewDoesNotMistake(t *testing.T) {
+	type own struct {
+		Degraded bool `json:"degraded"`
+	}
+	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+		Middleware: []mcp.Middleware{mcprecover.New(nil), mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)}), degrade.New(nil)},
+		More: func(s *mcp.Server) {
+			mcp.AddTool(s, &mcp.Tool{Name: "own"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, own, error) {
+				_, err := degrade.Run(ctx, degrade.Optional("it", nil, fail[int](errSecret)))
+				return nil, own{}, err
+			})
+		},
+	})
+	res := s.CallTool(t.Context(), "own", nil).Tool()
+	raw, err := json.Marshal(res.StructuredContent)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"degraded":false}`, string(raw), "added to an output whose schema forbids it")
+	require.Len(t, res.Content, 2)
+	raw, err = json.Marshal(res.Meta[degrade.MetaKey])
+	require.NoError(t, err)
+	require.Contains(t, string(raw), `"components_requested":["it"],"components_returned":[]`)
+}

@@ -55,7 +55,7 @@ func (r *run) part(ctx context.Context, p *plan) (o outcome) {
 		if err == nil {
 			break
 		}
-		if skip := (*skipped)(nil); i == 0 && errors.As(err, &skip) {
+		if skip := as[*skipped](err); i == 0 && skip != nil {
 			return o.skip(skip.reason)
 		}
 		if i == 0 {
@@ -97,8 +97,13 @@ func (o *outcome) serve(s *source, got found) error {
 
 // tell finds out what the caller may know, and puts the cause into the log, in the
 // order of the parts. The failure of the whole is told and logged by the call
-// itself, where there is one.
+// itself, where there is one. Of a part that was skipped nothing is logged.
 func (r *run) tell(o *outcome) {
+	if o.skipped && o.err == nil {
+		// Rendered for what the call's settings hide: a reason may be put together.
+		public, _ := middleware.FaultOf(r.call.Below(r.call, o.plan.name, r.call.Request()).Finish(nil, o.told))
+		o.told = fault.New(KindSkipped, public.Message())
+	}
 	if o.err == nil || o.below == nil || r.stopped(o) {
 		return
 	}
@@ -116,7 +121,7 @@ func (r *run) tell(o *outcome) {
 
 // stopped reports whether a part only did as it was told when another one failed.
 func (r *run) stopped(o *outcome) bool {
-	return r.failed != nil && r.failed != o && errors.Is(o.err, context.Canceled)
+	return r.failed != nil && r.failed != o && is(o.err, context.Canceled)
 }
 
 // grace is how long a part whose time is over may take to return by itself: its own
@@ -153,7 +158,7 @@ func (r *run) ask(below *middleware.Call, p *plan, i int) (found, error) {
 				replies <- got
 				return
 			}
-			if bug := (*middleware.PanicError)(nil); errors.As(got.err, &bug) {
+			if as[*middleware.PanicError](got.err) != nil {
 				below.Log(nil, middleware.Record{Err: fmt.Errorf("degrade: part %q, after its time: %w", p.name, got.err)})
 			}
 		}()
@@ -174,7 +179,7 @@ func (r *run) ask(below *middleware.Call, p *plan, i int) (found, error) {
 			got = <-replies
 		}
 	}
-	if got.err != nil && ctx.Err() != nil && errors.Is(got.err, ctx.Err()) {
+	if got.err != nil && ctx.Err() != nil && is(got.err, ctx.Err()) {
 		return found{}, late(below, p, limit, got.err)
 	}
 	return got.found, got.err
@@ -185,7 +190,7 @@ var errLeft = errors.New("degrade: the part ignores its context; it was left beh
 // late is the failure of a part whose context was done before it returned.
 func late(below *middleware.Call, p *plan, limit time.Duration, cause error) error {
 	if err := below.Err(); errors.Is(err, context.Canceled) {
-		if errors.Is(cause, err) {
+		if is(cause, err) {
 			return cause
 		}
 		return fmt.Errorf("%w: %w", cause, err)

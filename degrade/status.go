@@ -199,8 +199,13 @@ func span(d time.Duration) string {
 func (s Status) add(more Status) Status {
 	s.Warnings = append(slices.Clip(s.Warnings), more.Warnings...)
 	m := &s.Metadata
-	m.ComponentsRequested = append(slices.Clip(m.ComponentsRequested), more.Metadata.ComponentsRequested...)
-	m.ComponentsReturned = append(slices.Clip(m.ComponentsReturned), more.Metadata.ComponentsReturned...)
+	m.ComponentsRequested = both(m.ComponentsRequested, more.Metadata.ComponentsRequested)
+	m.ComponentsReturned = both(m.ComponentsReturned, more.Metadata.ComponentsReturned)
 	s.complete()
 	return s
+}
+
+// both returns a new list of the names in two, which is never null in JSON.
+func both(a, b []string) []string {
+	return append(append(make([]string, 0, len(a)+len(b)), a...), b...)
 }

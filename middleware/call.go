@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
@@ -38,10 +39,11 @@ type cold struct {
 	suffix  string // the last part of the ID of a Call below a parent
 	id      string
 	failure *Failure
-	settled *Failure    // see Settle
-	panic   *PanicError // the last one that was recovered
-	success Record      // valid when pending is set
-	parts   int         // how many times Part was called
+	settled *Failure     // see Settle
+	panic   *PanicError  // the last one that was recovered
+	success Record       // valid when pending is set
+	parts   int          // how many times Part was called
+	clean   *fault.Error // see Clean
 }
 
 // lock locks the Call and returns what is guarded by it.

@@ -123,8 +123,9 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 	}
 	res.Meta = withMeta(res.Meta, MetaKey, e)
 	if f.told {
-		mask := c.settings().mask
-		res.Content, res.StructuredContent = scrubbed(res.Content, mask), presentable(res.StructuredContent, mask)
+		if mask := c.settings().mask; !c.isClean(have) {
+			res.Content, res.StructuredContent = scrubbed(res.Content, mask), presentable(res.StructuredContent, mask)
+		}
 		switch line := f.insisted(); {
 		case len(res.Content) == 0:
 			res.Content = []mcp.Content{&mcp.TextContent{Text: e.Text()}} // the caller must read something
