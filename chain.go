@@ -87,6 +87,7 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 // travel from right to left: validate says what is wrong with the arguments, retry
 // whether to call again, mask hides what is not meant for the caller, correlate has
 // the last look and the log.
+//
 // What stands in brackets is there when its field in the Options is set.
 //
 // An inner middleware passes on the context that it got, or one made from it; for

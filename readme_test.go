@@ -1,16 +1,22 @@
 package mcpchain_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,8 +35,9 @@ import (
 	"github.com/mcpchain/mcpchain/validate"
 )
 
-// The functions below are the code of README.md. TestReadme fails when a line
-// there does not stand here.
+// The functions below are the code of README.md and docs/*.md. TestReadme fails when
+// a line there does not stand here, TestReadmeOutputs when nothing answers what is
+// said there to be an answer.
 
 func readmeServer(getWeather mcp.ToolHandlerFor[struct{}, any]) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1.0.0"}, nil)
@@ -98,13 +105,6 @@ func readmeRaw(server *mcp.Server, tool *mcp.Tool, raw mcp.ToolHandler) {
 	server.AddTool(tool, validate.Tool(tool.InputSchema, raw))
 }
 
-func readmeCheck(in string, check func(string) error) (*mcp.CallToolResult, any, error) {
-	if err := validate.Arguments(check(in)); err != nil {
-		return nil, nil, err
-	}
-	return nil, nil, nil
-}
-
 type (
 	args    struct{ Files []string }
 	content struct{ Lines int }
@@ -137,12 +137,13 @@ type weather struct {
 	Forecast []string `json:"forecast,omitempty"`
 	Alerts   []string `json:"alerts,omitempty"`
 
-	degrade.Status // degraded, warnings, metadata: part of the output and of its schema
+	degrade.Status
 }
 
 func report(ctx context.Context, _ *mcp.CallToolRequest, in city) (*mcp.CallToolResult, weather, error) {
 	var out weather
-	_, err := degrade.Run(ctx, // degrade.New puts the status into the answer; without it: out.Status, err = degrade.Run(...)
+	var err error
+	out.Status, err = degrade.Run(ctx, // degraded, warnings, metadata: part of the output and of its schema
 		degrade.Required("current", &out.Celsius, in.current),
 		degrade.Optional("forecast", &out.Forecast, in.forecast).
 			Within(2*time.Second).
@@ -150,10 +151,6 @@ func report(ctx context.Context, _ *mcp.CallToolRequest, in city) (*mcp.CallTool
 		degrade.Optional("alerts", &out.Alerts, in.alerts).
 			Impact("Check for warnings elsewhere before you go out."))
 	return nil, out, err
-}
-
-func readmeParts(server *mcp.Server) {
-	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Degrade: &degrade.Options{}}))
 }
 
 func readmeAnnotated(server *mcp.Server, getWeather mcp.ToolHandlerFor[struct{}, any]) {
@@ -203,10 +200,7 @@ func readmeDeadline(server *mcp.Server) {
 func readmeClient(ctx context.Context, session *mcp.ClientSession, params *mcp.CallToolParams) error {
 	res, err := session.CallTool(ctx, params)
 	if f, failed := middleware.FaultOf(res, err); failed {
-		for _, step := range f.Data().RecoverySteps {
-			fmt.Println(step.Number, step.Action, step.Tool, step.Parameters)
-		}
-		return f // its text says all of it
+		return f // its text says all of it, f.Data() the same for a program: kind, retry, steps
 	}
 	return nil
 }
@@ -223,18 +217,58 @@ func readmeGo(ctx context.Context, fetch func(context.Context) error) error {
 	return <-done // a *mcprecover.PanicError if fetch panicked
 }
 
-// TestReadme fails when README.md shows code that is not compiled here.
-func TestReadme(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
+// pages returns what stands between the fences of this language in the README and
+// the pages below docs, by file.
+func pages(t *testing.T, language string) map[string][]string {
+	t.Helper()
+	files, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
+	blocks := map[string][]string{}
+	for _, file := range append(files, "README.md") {
+		page, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, b := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+			blocks[file] = append(blocks[file], b[1])
+		}
+	}
+	require.NotEmpty(t, blocks["README.md"])
+	return blocks
+}
+
+// TestReadme fails when a page shows code that is not compiled here.
+func TestReadme(t *testing.T) {
 	source, err := os.ReadFile("readme_test.go")
 	require.NoError(t, err)
 	compiled := trimmed(string(source))
-	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
-	require.NotEmpty(t, blocks)
-	for _, b := range blocks {
-		for _, line := range trimmed(b[1]) {
-			require.Truef(t, slices.Contains(compiled, line), "README.md shows code that readme_test.go does not compile:\n%s", line)
+	for file, blocks := range pages(t, "go") {
+		for _, b := range blocks {
+			for _, line := range trimmed(b) {
+				require.Truef(t, slices.Contains(compiled, line), "%s shows code that readme_test.go does not compile:\n%s", file, line)
+			}
+		}
+	}
+}
+
+// TestReadmeLinks fails when a page leads to a file that there is not.
+func TestReadmeLinks(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	for _, file := range append(pages, "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md") {
+		page, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, link := range regexp.MustCompile(`\]\(([^):#]*)(#[^)]*)?\)`).FindAllStringSubmatch(string(page), -1) {
+			target, anchor := filepath.Join(filepath.Dir(file), link[1]), link[2]
+			if link[1] == "" {
+				target = file
+			}
+			_, err := os.Stat(target)
+			require.NoErrorf(t, err, "%s leads to %s", file, link[0])
+			if anchor != "" {
+				led, err := os.ReadFile(target)
+				require.NoError(t, err)
+				title := strings.ReplaceAll(strings.TrimPrefix(anchor, "#"), "-", " ")
+				require.Regexpf(t, "(?im)^#+ "+regexp.QuoteMeta(title)+"$", string(led), "%s leads to %s", file, link[0])
+			}
 		}
 	}
 }
@@ -279,16 +313,14 @@ func TestReadmeCode(t *testing.T) {
 	require.Equal(t, fault.KindRateLimited, middleware.Classify(readmeResponse(&http.Response{StatusCode: http.StatusTooManyRequests})).Kind())
 	require.ErrorContains(t, readmePayment(nil, 10*time.Second, "p-1"), `Next: 1. See whether it was made: call find_payment {"id":"p-1"}.`)
 	readmeLists(server)
-	readmeParts(server)
 	_, found, err := readFiles(t.Context(), nil, args{Files: []string{"a", "b"}})
 	require.NoError(t, err)
 	require.Equal(t, 2, found.Succeeded)
 	_, now, err := report(t.Context(), nil, city{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"sun"}, now.Forecast)
+	require.True(t, now.Degraded, "what is old is said to be")
 	readmeRaw(server, &mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil })
-	_, _, wrong := readmeCheck("x", func(string) error { return errors.New("the code has the wrong length") })
-	require.ErrorContains(t, wrong, "the code has the wrong length")
 
 	ours, theirs := mcp.NewInMemoryTransports()
 	_, err = server.Connect(t.Context(), theirs, nil)
@@ -300,4 +332,115 @@ func TestReadmeCode(t *testing.T) {
 	err = readmeClient(t.Context(), session, &mcp.CallToolParams{Name: "get_weather"})
 	require.ErrorContains(t, err, "Please verify the table name against the provided schema tools.")
 	require.NoError(t, readmeRetryClient(t.Context(), client, session), "there is no get_invoice: not found")
+}
+
+// TestReadmeOutputs fails when a page shows an answer that nobody gives. It makes the
+// calls that the pages tell of and takes the rest from what the recipes print.
+func TestReadmeOutputs(t *testing.T) {
+	var all []string
+	for _, recipe := range []string{"batch", "weather"} {
+		printed, err := os.ReadFile("examples/" + recipe + "/output.golden")
+		require.NoError(t, err)
+		all = append(all, string(printed))
+	}
+	synctest.Test(t, func(t *testing.T) { all = append(all, readmeAnswers(t)...) })
+
+	order, err := os.ReadFile("chain.go")
+	require.NoError(t, err)
+	printed := strings.Join(append(all, string(order)), "\n")
+	for file, blocks := range pages(t, "text") {
+		for _, b := range blocks {
+			for answer := range strings.SplitSeq(strings.TrimSpace(b), "\n\n") {
+				require.Containsf(t, printed, answer, "%s shows what nobody says", file)
+			}
+		}
+	}
+}
+
+// readmeAnswers returns what a server answers in the cases that the pages tell of, and
+// the records in its log.
+func readmeAnswers(t *testing.T) []string {
+	t.Helper()
+	projects["alpha"] = ""
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == "duration_ms" {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	server := mcp.NewServer(&mcp.Implementation{Name: "weather"}, nil)
+	text := func(name string, fn func(ctx context.Context, in struct{ Name string }) error) {
+		mcp.AddTool(server, &mcp.Tool{Name: name},
+			func(ctx context.Context, _ *mcp.CallToolRequest, in struct{ Name string }) (*mcp.CallToolResult, any, error) {
+				return nil, nil, fn(ctx, in)
+			})
+	}
+	refused := &net.OpError{
+		Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 5432},
+		Err: os.NewSyscallError("connect", syscall.ECONNREFUSED),
+	}
+	text("get_weather", func(context.Context, struct{ Name string }) error { return fmt.Errorf("billing: %w", refused) })
+	text("delete", func(ctx context.Context, in struct{ Name string }) error { return readmeFault(ctx, in.Name, "ada") })
+	text("delete_as_nobody", func(ctx context.Context, in struct{ Name string }) error { return readmeFault(ctx, in.Name, "") })
+	text("project", func(_ context.Context, in struct{ Name string }) error { return fault.NotFound("project", in.Name) })
+	text("pay", func(context.Context, struct{ Name string }) error {
+		return readmePayment(errors.New("no answer"), 10*time.Second, "p-1")
+	})
+	released := make(chan struct{})
+	text("stuck", func(context.Context, struct{ Name string }) error { <-released; return nil })
+	mcp.AddTool(server, &mcp.Tool{Name: "get_user"}, func(_ context.Context, _ *mcp.CallToolRequest, in struct {
+		ID string `json:"user_id"`
+	},
+	) (*mcp.CallToolResult, struct {
+		Name string `json:"name"`
+	}, error,
+	) {
+		out := struct {
+			Name string `json:"name"`
+		}{"User " + in.ID}
+		if in.ID == "u2" {
+			return nil, out, fault.NotFound("user", in.ID)
+		}
+		return nil, out, nil
+	})
+	readmeRaw(server, &mcp.Tool{Name: "resize", InputSchema: json.RawMessage(`{"type":"object","required":["width"],"additionalProperties":false,"properties":{
+		"width":{"type":"integer","minimum":1,"maximum":4096},"format":{"enum":["png","webp"]}}}`)},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("it was called") })
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Logger:    logger,
+		Correlate: &correlate.Options{NewID: func() string { return "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34" }},
+		Retry:     &retry.Options{Jitter: -1}, // exact waits
+		Deadline:  &deadline.Options{Limit: 20 * time.Second},
+		Batch:     &batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"}}},
+	}))
+
+	ours, theirs := mcp.NewInMemoryTransports()
+	serving, err := server.Connect(t.Context(), theirs, nil)
+	require.NoError(t, err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "reader"}, nil).Connect(t.Context(), ours, nil)
+	require.NoError(t, err)
+	var answers []string
+	call := func(name string, arguments map[string]any) {
+		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: arguments})
+		require.NoError(t, err)
+		require.NotEmpty(t, res.Content)
+		answers = append(answers, res.Content[0].(*mcp.TextContent).Text)
+	}
+	call("get_weather", map[string]any{"Name": "Oslo"})
+	call("delete", map[string]any{"Name": "alhpa"})
+	call("delete", map[string]any{"Name": "alpha"})
+	call("delete_as_nobody", map[string]any{"Name": "alpha"})
+	call("pay", map[string]any{"Name": "p-1"})
+	call("stuck", map[string]any{"Name": ""})
+	call("resize", map[string]any{"format": "jpg", "widht": 99999})
+	call("get_users", map[string]any{"user_ids": []string{"u1", "u2", "u3"}})
+	for range 7 {
+		call("project", map[string]any{"Name": "zebra"})
+	}
+	close(released)
+	require.NoError(t, session.Close())
+	require.NoError(t, serving.Wait())
+	synctest.Wait()
+	return append(answers, log.String())
 }

@@ -18,4 +18,11 @@
 //
 // The answer is a success when anything succeeded, and names what did not; it is an
 // error only when nothing succeeded. See [Result.Output] and [Result.ToolResult].
+//
+// [New] is a middleware that gives a tool that takes one item a sibling that takes a
+// list of them, without a change to its handler:
+//
+//	server.AddReceivingMiddleware(batch.New(&batch.Options{Lists: []batch.List{
+//		{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"},
+//	}}))
 package batch

@@ -25,7 +25,7 @@ type ErrorPolicy uint8
 
 // The policies.
 const (
-	ErrorWhenNothingSucceeded ErrorPolicy = iota // the default: see [Result.Success]
+	ErrorWhenNothingSucceeded ErrorPolicy = iota // the default: see Result.Success
 	ErrorWhenAnyFailed                           // or was not run
 	ErrorNever
 )

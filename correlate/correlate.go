@@ -6,14 +6,16 @@
 // A failed call is recorded like this, and its answer carries the same reference:
 //
 //	level=ERROR msg="mcp call" method=tools/call tool=search outcome=internal_error duration_ms=12.1
-//	reference=0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34 client=claude error="dial tcp 10.0.0.7:5432: ..." error_types=...
+//	reference=0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34 client=inspector error="dial tcp 10.0.0.7:5432: ..." error_types=...
 //
 // The ID is made when it is first asked for: a call that succeeds without a
 // record and without asking costs none. Handlers ask with [ID], log with [Logger],
 // or use a logger of their own whose handler is wrapped in [Handler], which adds
 // the reference to every record that is written with the context of a call.
 //
-// Arguments of calls are never logged, and neither are results.
+// Arguments and results of calls are not logged. Errors are, as they came, but for
+// those of the SDK about wrong arguments, which hold the value that was wrong: where
+// package validate explains them, the record has its violations instead.
 package correlate
 
 import (

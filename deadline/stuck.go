@@ -137,8 +137,8 @@ func (w *run) record(level slog.Level, message string, s Stuck, more ...slog.Att
 		return
 	}
 	attrs := []slog.Attr{slog.String("method", s.Method)}
-	if s.Target != "" {
-		attrs = append(attrs, slog.String("target", clip(s.Target, maxName)))
+	if key := middleware.TargetKey(s.Method); key != "" && s.Target != "" {
+		attrs = append(attrs, slog.String(key, clip(s.Target, maxName)))
 	}
 	attrs = append(attrs, slog.String("reference", w.call.ID()))
 	logger.LogAttrs(ctx, level, message, append(attrs, more...)...) //nolint:sloglint // the message is one of two

@@ -133,7 +133,7 @@ func TestRecords(t *testing.T) {
 			delete(r, "reference")
 		}
 		require.Equal(t, harness.Record{
-			"level": "WARN", "msg": "mcp handler is stuck", "method": "tools/call", "target": "it",
+			"level": "WARN", "msg": "mcp handler is stuck", "method": "tools/call", "tool": "it",
 			"limit_ms": 30_000.0, "stuck": 1.0, "stuck_total": 1.0,
 		}, records[0])
 		require.Equal(t, harness.Record{
@@ -142,7 +142,7 @@ func TestRecords(t *testing.T) {
 			"error": "deadline: the limit of 30s was reached; the handler was told to stop and is still running",
 		}, records[1])
 		require.Equal(t, harness.Record{
-			"level": "WARN", "msg": "mcp handler ended late", "method": "tools/call", "target": "it",
+			"level": "WARN", "msg": "mcp handler ended late", "method": "tools/call", "tool": "it",
 			"outcome": "ok", "late_ms": 0.0, "stuck": 0.0, "stuck_total": 0.0,
 		}, records[2])
 	})
@@ -158,7 +158,7 @@ func TestLongNamesAreRecordedInPart(t *testing.T) {
 		uri := "file:///" + strings.Repeat("x", 10_000)
 		_, err := h(t.Context(), middleware.MethodReadResource, &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: uri}})
 		require.ErrorContains(t, err, "Timeout: reading the resource did not finish within 30 s.")
-		require.Len(t, log.Records()[0]["target"], 256+len(" ..."))
+		require.Len(t, log.Records()[0]["resource"], 256+len(" ..."))
 		time.Sleep(time.Hour)
 	})
 }

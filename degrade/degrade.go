@@ -27,13 +27,15 @@
 // What a caller reads of a failure is public: it is worded, masked and scrubbed as a
 // failure of the whole call would be, under a reference below the call's, such as
 // 0198c7f2-....forecast. The cause goes to the log of the call. Outside a call the
-// same holds, with [slog.Default].
+// same holds, with slog.Default.
 //
 // A part that changes something is made with [Write]: it runs once, has no
 // fallbacks, and is not stopped because another part failed.
 //
 // [New] is a middleware that puts the Status into answers whose handlers did not,
-// and a note for the model behind their text. Run does not need it.
+// and a note for the model behind their text. Run does not need it:
+//
+//	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Degrade: &degrade.Options{}}))
 package degrade
 
 import (

@@ -29,6 +29,11 @@
 // text of an error goes out as it would without mcpchain, behind the label of its
 // kind.
 //
+// # What a failure means for a second try
+//
+// [HintOf] reads from an error whether, when and how safely its cause may be tried
+// again; [FromResponse] makes such an error of an HTTP answer. Package retry decides.
+//
 // # Writing a middleware of your own
 //
 // Any func(Handler) Handler will do. Use [Wrap] for one that needs the [Call].

@@ -95,7 +95,7 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	}
 	attrs := make([]slog.Attr, 0, 10)
 	attrs = append(attrs, slog.String("method", c.method))
-	if key := targetKey(c.method); key != "" {
+	if key := TargetKey(c.method); key != "" {
 		attrs = append(attrs, slog.String(key, oneLine(Target(c.req))))
 	}
 	attrs = append(attrs, slog.String("outcome", string(outcome)))
@@ -236,7 +236,9 @@ func errorTypes(err error) (types string) {
 
 const maxLoggedTypes = 16
 
-func targetKey(method string) string {
+// TargetKey returns the name of the attribute under which a record has what a call of
+// the method is for, see [Target]: "tool", "prompt" or "resource", and "" for none.
+func TargetKey(method string) string {
 	switch method {
 	case MethodCallTool:
 		return "tool"

@@ -12,7 +12,7 @@
 // error, to a client of protocol version 2026-07-28, and a result that cannot be
 // written as JSON is never answered. New guards against all of these:
 //
-//   - a panic of any kind, nil and [http.ErrAbortHandler] included, becomes a
+//   - a panic of any kind, nil and http.ErrAbortHandler included, becomes a
 //     [*PanicError];
 //   - a nil result without an error becomes an error that is [ErrNilResult];
 //   - a result that cannot be written as JSON (NaN, a channel, a MarshalJSON that

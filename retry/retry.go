@@ -1,7 +1,7 @@
 // Package retry answers four questions about every failure: may the call be made
-// again, after how long, how many more times, and is that safe. A model that is
-// told nothing repeats a failing call ninety times, and one that is told "please
-// try again" after a timeout pays twice.
+// again, after how long, how many more times, and is that safe. A model that is told
+// nothing may repeat a hopeless call again and again, and one that is told "please
+// try again" after a timeout may pay twice.
 //
 //	server.AddReceivingMiddleware(retry.New(nil))
 //

@@ -44,6 +44,17 @@ func prompt(name string) call {
 	}}
 }
 
+// times makes a call n times, as a model does that reads no answer, and keeps the
+// last answer.
+func times(n int, c call) call {
+	return call{fmt.Sprintf("%s, call %d", c.target, n), func(ctx context.Context, session *mcp.ClientSession) (mcp.Result, error) {
+		for range n - 1 {
+			_, _ = c.do(ctx, session) // only the last one is looked at
+		}
+		return c.do(ctx, session)
+	}}
+}
+
 // An ending says what became of a call.
 type ending string
 

@@ -40,33 +40,35 @@ var failures = []failure{
 	{"a path in an error", resource("shop://terms")},
 	{"a connection refused", tool("convert_price", nil)},
 	{"a timeout", tool("sales_report", nil)},
+	{"a handler that never returns", tool("charge_card", nil)},
 	{"a panic", tool("get_invoice", nil)},
 	{"a panic with a secret in it", prompt("thank_you")},
 	{"no result and no error", tool("cancel_order", nil)},
 	{"an error that is a nil pointer", tool("ship_order", nil)},
 	{"a number that JSON cannot hold", tool("average_rating", nil)},
-	{"not found, with a near name", tool("get_product", map[string]any{"name": "teapto"})},
-	{"permission denied", tool("refund_order", nil)},
+	{"not found, again and again", times(4, tool("get_product", map[string]any{"name": "teapto"}))},
 	{"rate limited", resource("shop://reviews")},
-	{"wrong arguments", tool("place_order", map[string]any{"product": "teapot", "quantity": "five"})},
+	{"three wrong arguments", tool("place_order", map[string]any{"prodcut": "teapot", "quantity": "five", "gift": "yes"})},
 }
 
 // addFailures adds the handlers. Most of them know nothing of mcpchain: they fail
 // as handlers fail every day.
 func addFailures(server *mcp.Server) {
-	mcp.AddTool(server, &mcp.Tool{Name: "list_orders"}, listOrders)
-	mcp.AddTool(server, &mcp.Tool{Name: "find_customer"}, findCustomer)
-	mcp.AddTool(server, &mcp.Tool{Name: "convert_price"}, convertPrice)
-	mcp.AddTool(server, &mcp.Tool{Name: "sales_report"}, salesReport)
-	mcp.AddTool(server, &mcp.Tool{Name: "get_invoice"}, getInvoice)
-	mcp.AddTool(server, &mcp.Tool{Name: "get_product"}, getProduct)
+	// A failed read may be tried again; of a failed write nobody may know what it did.
+	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
+	mcp.AddTool(server, &mcp.Tool{Name: "list_orders", Annotations: reads}, listOrders)
+	mcp.AddTool(server, &mcp.Tool{Name: "find_customer", Annotations: reads}, findCustomer)
+	mcp.AddTool(server, &mcp.Tool{Name: "convert_price", Annotations: reads}, convertPrice)
+	mcp.AddTool(server, &mcp.Tool{Name: "sales_report", Annotations: reads}, salesReport)
+	mcp.AddTool(server, &mcp.Tool{Name: "get_invoice", Annotations: reads}, getInvoice)
+	mcp.AddTool(server, &mcp.Tool{Name: "get_product", Annotations: reads}, getProduct)
+	mcp.AddTool(server, &mcp.Tool{Name: "charge_card"}, chargeCard)
 	mcp.AddTool(server, &mcp.Tool{Name: "place_order"}, placeOrder)
 
 	anything := map[string]any{"type": "object"} // a raw handler brings its own schema
 	server.AddTool(&mcp.Tool{Name: "cancel_order", InputSchema: anything}, cancelOrder)
 	server.AddTool(&mcp.Tool{Name: "ship_order", InputSchema: anything}, shipOrder)
-	server.AddTool(&mcp.Tool{Name: "average_rating", InputSchema: anything}, averageRating)
-	server.AddTool(&mcp.Tool{Name: "refund_order", InputSchema: anything}, refundOrder)
+	server.AddTool(&mcp.Tool{Name: "average_rating", InputSchema: anything, Annotations: reads}, averageRating)
 
 	server.AddResource(&mcp.Resource{Name: "terms", URI: "shop://terms"}, readTerms)
 	server.AddResource(&mcp.Resource{Name: "reviews", URI: "shop://reviews"}, readReviews)
@@ -110,6 +112,10 @@ func salesReport(ctx context.Context, _ *mcp.CallToolRequest, _ none) (*mcp.Call
 	return nil, nil, fmt.Errorf("sales report from %s: %w", databaseURL, ctx.Err())
 }
 
+func chargeCard(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
+	select {} // a payment service took the request and says nothing more
+}
+
 func getInvoice(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
 	invoices := map[string]*struct{ Total int }{}
 	return nil, invoices["2026-0042"].Total, nil // nobody checked whether there is one
@@ -137,17 +143,13 @@ func averageRating(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, 
 	return &mcp.CallToolResult{StructuredContent: map[string]any{"average": average}}, nil
 }
 
-// The next three say on purpose what the caller may know.
+// The next two say on purpose what the caller may know.
 
 func getProduct(_ context.Context, _ *mcp.CallToolRequest, in struct {
 	Name string `json:"name"`
 },
 ) (*mcp.CallToolResult, any, error) {
 	return nil, nil, fault.NotFound("product", in.Name, "teapot", "teacup", "kettle")
-}
-
-func refundOrder(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	return nil, fault.Denied("refund", "order 42").Needs("orders:refund")
 }
 
 func readReviews(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
@@ -158,6 +160,7 @@ func readReviews(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceRe
 func placeOrder(_ context.Context, _ *mcp.CallToolRequest, in struct {
 	Product  string `json:"product"`
 	Quantity int    `json:"quantity"`
+	Gift     bool   `json:"gift,omitempty"`
 },
 ) (*mcp.CallToolResult, any, error) {
 	return nil, in, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 )
 
@@ -119,8 +120,12 @@ func inShort(a answer) string {
 	}
 }
 
+// wait is what a text says of the time to wait, in which there is some chance.
+var wait = regexp.MustCompile(`after [0-9.]+ m?s`)
+
 func sameText(a, b answer) bool {
-	return strings.ReplaceAll(a.text, a.reference, "") == strings.ReplaceAll(b.text, b.reference, "")
+	return wait.ReplaceAllString(strings.ReplaceAll(a.text, a.reference, ""), "") ==
+		wait.ReplaceAllString(strings.ReplaceAll(b.text, b.reference, ""), "")
 }
 
 // summary prints in one sentence what happened. It fails when mcpchain did not do

@@ -8,22 +8,26 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/deadline"
 )
 
 // newServer returns the server of a shop in which everything fails.
 func newServer(logger *slog.Logger, wrap bool) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
 	addFailures(server)
+	// Calls have 50 s; this one has less, so that you need not wait.
+	limits := &deadline.Options{Tools: map[string]time.Duration{"charge_card": time.Second / 2}}
 
 	if wrap {
 		// ------------------------------------------------------------------
 		// This line is all there is between "without" and "with":
 
-		server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger}))
+		server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger, Deadline: limits}))
 
 		// ------------------------------------------------------------------
 	}
