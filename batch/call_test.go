@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -268,7 +269,7 @@ func (e *circular) Unwrap() error { return e }
 // under the reference that the caller has.
 func TestStrangeErrorsAreRecorded(t *testing.T) {
 	for name, err := range map[string]error{"hollow": (*hollow)(nil), "circular": &circular{errSecret}, "strange": strange{}} {
-		t.Run(name, func(t *testing.T) {
+		test := func(t *testing.T) {
 			log := harness.NewLog(slog.LevelInfo)
 			got := harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
 				return batch.Run(ctx, []string{"a", "b"}, func(ctx context.Context, item string) (string, error) {
@@ -285,7 +286,8 @@ func TestStrangeErrorsAreRecorded(t *testing.T) {
 			require.Len(t, log.Records(), 1)
 			require.Equal(t, log.Records()[0]["reference"], out.Errors[0].Fault().Reference())
 			require.NotContains(t, string(got.Wire), harness.Canary)
-		})
+		}
+		t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 	}
 }
 

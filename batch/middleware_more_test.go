@@ -94,8 +94,9 @@ func TestNewInEveryShape(t *testing.T) {
 }
 
 // TestLimitsOfItems are those of the Run options, and what does not end is left behind.
-func TestLimitsOfItems(t *testing.T) {
-	harness.NoLeaks(t)
+func TestLimitsOfItems(t *testing.T) { synctest.Test(t, testLimitsOfItems) }
+
+func testLimitsOfItems(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	list := userList

@@ -402,7 +402,7 @@ func timeLimits(t *testing.T, add adder) {
 	t.Cleanup(slow.Close)
 	t.Cleanup(func() { close(done) })
 	soon := func() context.Context {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond) // enough to connect
 		t.Cleanup(cancel)
 		return ctx
 	}
@@ -420,7 +420,7 @@ func timeLimits(t *testing.T, add adder) {
 	add("limit whose effect is known", limitError{fault.EffectCommitted}, fault.KindTimeout, middleware.Hint{Retry: yes, Effect: fault.EffectCommitted})
 	add("limit whose effect makes no sense", limitError{harness.Canary}, fault.KindTimeout, sent)
 	add("http with a deadline", fetch(soon(), &http.Client{}, slow.URL), fault.KindTimeout, sent)
-	add("http with a timeout of the client", fetch(t.Context(), &http.Client{Timeout: 20 * time.Millisecond}, slow.URL), fault.KindTimeout, sent)
+	add("http with a timeout of the client", fetch(t.Context(), &http.Client{Timeout: 250 * time.Millisecond}, slow.URL), fault.KindTimeout, sent)
 	add("http with a timeout in the body", fetch(soon(), &http.Client{}, slow.URL+"/body"), fault.KindTimeout, sent)
 	add("http with a timeout of the header", fetch(t.Context(), &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: time.Millisecond}}, slow.URL), fault.KindTimeout, sent)
 	add("http, cancelled", fetch(gone, &http.Client{}, slow.URL), fault.KindCancelled, stopped)
