@@ -77,7 +77,7 @@ var genericFaults = func() map[Kind]*Error {
 		faults[kind] = New(kind, g.message).Suggest(g.suggestion)
 	}
 	faults[KindInternal] = faults[KindInternal].
-		Step("If it fails again, tell the user and give them the reference, so that the operator of the server can find the cause.", "", nil)
+		Step("Tell the user and give them the reference, so that the operator of the server can find the cause.", "", nil)
 	return faults
 }()
 

@@ -138,7 +138,7 @@ func TestGeneric(t *testing.T) {
 		fault.KindPreconditionFailed: {"Precondition failed: something else must be done before this call can succeed."},
 		fault.KindInternal: {
 			"Internal error: the server failed unexpectedly and could not complete this call.",
-			"Next: 1. If it fails again, tell the user and give them the reference, so that the operator of the server can find the cause.",
+			"Next: 1. Tell the user and give them the reference, so that the operator of the server can find the cause.",
 		},
 		fault.KindTool:           {"Tool error: the tool reported a failure."},
 		"deployment_in_progress": {"Deployment in progress: the call failed."},

@@ -207,6 +207,17 @@ func (c *Call) Below(ctx context.Context, name string, req mcp.Request) *Call {
 	return below
 }
 
+// Parent returns the Call that c was made below of with [Call.Below], nil for a call
+// of its own.
+func (c *Call) Parent() *Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cold == nil {
+		return nil
+	}
+	return c.cold.parent
+}
+
 // Finish renders the answer of a Call made with [Call.Below]. The opener's own
 // answer is rendered by [Wrap].
 func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {

@@ -178,6 +178,10 @@ func TestCallsBelow(t *testing.T) {
 		require.Equal(t, "id-1.3", below.ID())
 		require.Equal(t, "id-1.3", below.ID())
 		require.Equal(t, "id-1.3.x", below.Below(below, "x", item).ID())
+		require.Same(t, call, below.Parent())
+		require.Same(t, below, below.Below(below, "x", item).Parent())
+		require.Nil(t, call.Parent())
+		require.Nil(t, (&middleware.Call{}).Parent())
 		require.Equal(t, "id-1", call.ID())
 
 		// A part fails, is rendered and is named on its own.

@@ -217,8 +217,8 @@ func (f *Failure) unrecorded() *fault.Error {
 // lock.
 func (f *Failure) advised(e *fault.Error) *fault.Error {
 	if g := f.guidance; g != nil {
-		if e == fault.Generic(fault.KindInternal) && !g.Retry.ShouldRetry {
-			e = final
+		if g.Retry.ShouldRetry && e == fault.Generic(fault.KindInternal) {
+			e = again
 		}
 		return e.Suggest(g.Suggestion).WithRetry(g.Retry)
 	}

@@ -51,6 +51,14 @@ func TestGuidanceHasTheLastWord(t *testing.T) {
 	})
 }
 
+// Who is told not to call again is not told what to do when it fails again.
+func TestGuidanceOfAnUnknownFailureWithAHint(t *testing.T) {
+	mw := middleware.Chain(recording(), guiding(middleware.Guidance{Suggestion: "Ask Ann"}))
+	res, err := call(mw, returns(nil, public{hint: "Ask Ann"}))
+	require.NoError(t, err)
+	require.Contains(t, text(res), "Suggestion: Ask Ann.\nRetry: no.\nNext: 1. Tell the user and give them the reference")
+}
+
 func TestGuidanceOfAnUnknownFailure(t *testing.T) {
 	no := middleware.Guidance{Retry: fault.Retry{Reason: "it is broken"}}
 	yes := middleware.Guidance{Retry: fault.Retry{ShouldRetry: true}}

@@ -83,6 +83,14 @@ func (f *Failure) Hint() Hint {
 	return f.hint
 }
 
+// CauseEffect returns what the private cause of a fault says about the effect of the
+// call, or what an error without a fault says; "" when that says nothing or there is
+// none. What the failure's own kind says is not in it, nor what rules say.
+func (f *Failure) CauseEffect() fault.Effect {
+	clue := f.found.clue
+	return cmp.Or(clue.effect, ofKind(clue.kind).effect)
+}
+
 // HintOf returns what any error says about a second try; the zero Hint for nil. It
 // looks through the whole tree of wrapped and joined errors and below faults, and
 // survives errors and rules that panic.

@@ -188,10 +188,10 @@ func (c *Call) methodError(f *Failure) *jsonrpc.Error {
 // caller to quote a reference.
 var unrecorded = fault.New(fault.KindInternal, fault.Generic(fault.KindInternal).Message())
 
-// final is the generic internal fault for a caller who is told not to call again:
-// its own step speaks of a second time.
-var final = unrecorded.
-	Step("Tell the user and give them the reference, so that the operator of the server can find the cause.", "", nil)
+// again is the generic internal fault for a caller who is told to call again: its own
+// step speaks of the end.
+var again = unrecorded.
+	Step("If it fails again, tell the user and give them the reference, so that the operator of the server can find the cause.", "", nil)
 
 // public returns the fault as the caller gets it, with its reference, and whether
 // the text shows the reference too. There is a reference only where there is a
@@ -203,9 +203,12 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 		e = f.unrecorded()
 	}
 	switch f.found.origin {
-	case unknown, classified: // the texts are ours
-		if s.mask == nil {
+	case unknown, classified: // the texts are ours, but for a public hint and the reason of a rule
+		switch {
+		case s.mask == nil:
 			e = e.WithMessage(clip(safe.Error(f.err)))
+		case len(f.hints) > 0 || f.found.fault != fault.Generic(f.found.fault.Kind()):
+			e = e.ScrubbedBy(s.mask)
 		}
 	case bug:
 		if s.mask == nil && s.reveal {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -72,9 +73,9 @@ func TestAFailedTool(t *testing.T) {
 				},
 				{
 					"unknown", errSecret,
-					"Internal error: the server failed unexpectedly and could not complete this call.\nNext: 1. If it fails again, tell the user and give them the reference, so that the operator of the server can find the cause.\nReference: the-id",
+					"Internal error: the server failed unexpectedly and could not complete this call.\nNext: 1. Tell the user and give them the reference, so that the operator of the server can find the cause.\nReference: the-id",
 					`{"type":"internal_error","message":"the server failed unexpectedly and could not complete this call",
-					  "recovery_steps":[{"step":1,"action":"If it fails again, tell the user and give them the reference, so that the operator of the server can find the cause."}],"reference_id":"the-id"}`,
+					  "recovery_steps":[{"step":1,"action":"Tell the user and give them the reference, so that the operator of the server can find the cause."}],"reference_id":"the-id"}`,
 				},
 			} {
 				t.Run(fmt.Sprintf("%s/%s/%s", shape, era, c.name), func(t *testing.T) {
@@ -658,4 +659,43 @@ func TestReferenceOnlyWhereThereIsARecord(t *testing.T) {
 	got = harness.Call(t, rawAt, harness.Fail(errSecret), masking(log))
 	require.Equal(t, log.Only(t)["reference"], got.Reference())
 	require.Contains(t, got.Text(), got.Reference())
+}
+
+// TestStrangersWordsAreScrubbed proves that what stands in an answer of ours and is not
+// ours, the public hint of an error and the reason of a rule, passes the scrubber.
+func TestStrangersWordsAreScrubbed(t *testing.T) {
+	scrub := func(text string) string { return strings.ReplaceAll(text, harness.Canary, "***") }
+	rule := func(error) (middleware.Hint, bool) {
+		return middleware.Hint{Retry: middleware.RetryNo, Reason: "It is " + harness.Canary}, true
+	}
+	for name, c := range map[string]struct {
+		err   error
+		rules []middleware.HintRule
+		want  string
+	}{
+		"hint of an unknown error":   {public{hint: "Look at " + harness.Canary}, nil, "Suggestion: Look at ***."},
+		"hint of a known error":      {public{hint: "Look at " + harness.Canary, err: io.EOF}, nil, "Suggestion: Look at ***."},
+		"hint and kind":              {public{hint: "Look at " + harness.Canary, kind: "busy"}, nil, "Suggestion: Look at ***."},
+		"rule about a known error":   {io.EOF, []middleware.HintRule{rule}, "Retry: no. It is ***."},
+		"rule about an unknown one":  {errSecret, []middleware.HintRule{rule}, "Retry: no. It is ***."},
+		"rule about a worded one":    {fault.New("a", "b"), []middleware.HintRule{rule}, "Retry: no. It is ***."},
+		"nothing of a stranger's":    {io.EOF, nil, "Connection failed: "},
+		"rule, and a stranger's too": {public{hint: harness.Canary, err: io.EOF}, []middleware.HintRule{rule}, "Suggestion: ***."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			guide := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+				res, err := next(ctx, call.Method(), req)
+				f := call.Failure(res, err)
+				f.Guide(middleware.Guidance{Retry: fault.Retry{Reason: f.Hint().Reason}, Suggestion: f.Fault().Suggestion()})
+				return res, err
+			})
+			mw := middleware.Chain(room(&middleware.Settings{Mask: scrub, Logger: quiet, Hints: c.rules}), guide)
+			res, err := call(mw, returns(nil, c.err))
+			require.NoError(t, err)
+			require.Contains(t, text(res), c.want)
+			raw, err := json.Marshal(res)
+			require.NoError(t, err)
+			require.NotContains(t, string(raw), harness.Canary)
+		})
+	}
 }

@@ -93,7 +93,7 @@ func (s *schedule) next(ctx context.Context, failed int, asked time.Duration) (t
 // deadline nobody would be there for the answer.
 func (s *schedule) fits(ctx context.Context, wait time.Duration) bool {
 	now := time.Now()
-	if now.Sub(s.first)+wait > s.budget {
+	if wait > s.budget-now.Sub(s.first) { // not added up: a wait may be as long as there is
 		return false
 	}
 	deadline, ok := ctx.Deadline()

@@ -29,9 +29,10 @@ func (g *guide) call(ctx context.Context, call *middleware.Call, req mcp.Request
 	if g.settings != nil {
 		call.Establish(g.settings)
 	}
+	began := g.seen.tick()
 	var what identity
 	if g.seen.busyWith(req) {
-		what = g.identify(ctx, req)
+		what = g.identify(ctx, call, req)
 		if err := g.refuse(call, what); err != nil {
 			return nil, err
 		}
@@ -46,8 +47,9 @@ func (g *guide) call(ctx context.Context, call *middleware.Call, req mcp.Request
 	case failure.Guided(), errors.Is(call.Err(), context.Canceled): // a caller that has gone reads nothing
 	default:
 		if !what.known {
-			what = g.identify(ctx, req)
+			what = g.identify(ctx, call, req)
 		}
+		what.began = began
 		g.guide(call, req, next, failure, what)
 	}
 	return res, err
@@ -83,7 +85,7 @@ func (g *guide) guide(call *middleware.Call, req mcp.Request, next mcp.MethodHan
 	retry := g.judge(call, next, failure, e)
 	limit := g.MaxAttempts
 	if own.MaxAttempts > 0 {
-		limit = own.MaxAttempts
+		limit = min(own.MaxAttempts, maxAttempt)
 	}
 	attempt := g.declared(req)
 	var history history
@@ -107,7 +109,7 @@ func (g *guide) guide(call *middleware.Call, req mcp.Request, next mcp.MethodHan
 		if retry.RetryAfterSeconds == 0 {
 			retry.RetryAfterSeconds = g.wait(max(1, attempt)).Seconds()
 		}
-		if retry.NextAttempt == 0 && attempt > 0 {
+		if retry.NextAttempt = max(0, retry.NextAttempt); retry.NextAttempt == 0 && attempt > 0 {
 			retry.NextAttempt = attempt + 1
 		}
 		retry.MaxAttempts = limit
@@ -139,7 +141,7 @@ func (g *guide) count(what identity, e *fault.Error, retry fault.Retry, more int
 }
 
 // reached reports whether failures are as many as a limit of the Options says.
-func reached(failures, limit, more int) bool { return limit > 0 && failures >= limit+max(0, more) }
+func reached(failures, limit, more int) bool { return limit > 0 && failures-max(0, more) >= limit }
 
 // judge says whether the call may be made again and whether that is safe, before
 // anything is counted.
@@ -160,9 +162,7 @@ func (g *guide) judge(call *middleware.Call, next mcp.MethodHandler, failure *mi
 			retry.Reason = reason(kind)
 		}
 	}
-	if retry.RetryAfterSeconds == 0 {
-		retry.RetryAfterSeconds = hint.After.Seconds()
-	}
+	retry.RetryAfterSeconds = hint.After.Seconds() // what the fault says too, and bounded
 	switch retry.Effect {
 	case fault.EffectCommitted:
 		retry.ShouldRetry = false
@@ -176,11 +176,26 @@ func (g *guide) judge(call *middleware.Call, next mcp.MethodHandler, failure *mi
 		}
 	case "":
 		// What a handler says on purpose is believed: it knows what it did.
-		if !said && (doubtful(e) || retry.ShouldRetry && !refusing(kind)) {
+		switch {
+		case !said && (doubtful(e) || retry.ShouldRetry && !refusing(kind)):
 			g.beSafe(&retry, call, next)
+		case said && retry.ShouldRetry: // unless its cause knows better
+			g.ask(&retry, call, next, failure)
 		}
 	}
 	return retry
+}
+
+// ask asks the cause of a failure for the effect of the call, of which the handler
+// that says when to call again has said nothing.
+func (g *guide) ask(retry *fault.Retry, call *middleware.Call, next mcp.MethodHandler, failure *middleware.Failure) {
+	switch effect := failure.CauseEffect(); {
+	case failure.Hint().Effect == fault.EffectNone: // by a rule
+	case effect == fault.EffectCommitted:
+		retry.Effect, retry.ShouldRetry = effect, false
+	case effect == fault.EffectUnknown:
+		g.beSafe(retry, call, next)
+	}
 }
 
 // beSafe settles what to say of a call of which nobody knows whether it took

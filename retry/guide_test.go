@@ -210,6 +210,8 @@ func TestAWriteOfUnknownEffectIsNeverToBeRepeated(t *testing.T) {
 		{"reset", errReset},
 		{"unavailable, of unknown effect", fault.Unavailable("the bank").Because(context.DeadlineExceeded)},
 		{"server error", fault.New(fault.KindServerError, "m")},
+		{"handler says when, its cause that it may have happened", fault.New(fault.KindConflict, "m").Because(errReset).After(time.Second)},
+		{"the same, wrapped", fmt.Errorf("pay: %w", fault.Timeout("the bank", time.Minute).Because(context.DeadlineExceeded).After(time.Second))},
 	} {
 		for _, tool := range []struct {
 			name string

@@ -17,7 +17,7 @@ import (
 
 // identify says which call a request is, and whose. It is not known for requests
 // that are not counted: lists, pings and the like, and those of nobody knows whom.
-func (g *guide) identify(ctx context.Context, req mcp.Request) (what identity) {
+func (g *guide) identify(ctx context.Context, call *middleware.Call, req mcp.Request) (what identity) {
 	if g.seen == nil || !countable(req) {
 		return identity{}
 	}
@@ -34,7 +34,9 @@ func (g *guide) identify(ctx context.Context, req mcp.Request) (what identity) {
 	case *mcp.CallToolRequest:
 		method, inputs = middleware.MethodCallTool, r.Params.InputResponses
 		arguments = m.json(r.Params.Arguments, g.AttemptArgument)
-		what.tool = m.mix(tagTool, maphash.String(m.seed, r.Params.Name)) | 1 // not zero
+		if call.Parent() == nil { // the items of a batch were chosen at once, and are no calls in a row
+			what.tool = m.mix(tagTool, maphash.String(m.seed, r.Params.Name)) | 1 // not zero
+		}
 	case *mcp.ReadResourceRequest:
 		method, inputs = middleware.MethodReadResource, r.Params.InputResponses
 	case *mcp.GetPromptRequest:

@@ -29,6 +29,8 @@ type memory struct {
 	// are, needs no look at the rest.
 	known [groups]atomic.Int32
 	total atomic.Int32
+
+	ticks atomic.Uint64 // how many failures were counted
 }
 
 const groups = 256
@@ -38,8 +40,9 @@ type identity struct {
 	known bool
 	owner owner
 	call  uint64 // the hash of method, target and arguments
-	tool  uint64 // the hash of the tool's name, zero for what is no tool
+	tool  uint64 // the hash of the tool's name, zero where no streak is counted
 	group uint64 // of the target, for memory.known
+	began uint64 // what memory.ticks was when the call began
 }
 
 // An owner is who makes a call: a user or a session by the hash of its name, or a
@@ -66,6 +69,7 @@ type record struct {
 	failures int32
 	same     int32  // of them, the last ones that had the same error
 	error    uint64 // the hash of that
+	counted  uint64 // what memory.ticks was when failures grew
 	expires  time.Duration
 	closed   time.Duration // until when the handler is not run
 }
@@ -102,6 +106,14 @@ func (m *memory) busyWith(req mcp.Request) bool {
 
 func (m *memory) group(target string) uint64 { return maphash.String(m.seed, target) % groups }
 
+// tick returns a point in time that is after all failures that were counted before.
+func (m *memory) tick() uint64 {
+	if m == nil {
+		return 0
+	}
+	return m.ticks.Load()
+}
+
 func (m *memory) now() time.Duration { return time.Since(m.epoch) }
 
 func (m *memory) shard(of owner) *shard {
@@ -127,28 +139,41 @@ type failing struct {
 	refuseFor               time.Duration
 }
 
-// failed counts a failure.
+// failed counts a failure. Of calls that ran at the same time, none of which could
+// know of the failure of another, all together count as one.
 func (m *memory) failed(what identity, f failing) history {
 	s := m.shard(what.owner)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := m.now()
+	now, tick := m.now(), m.ticks.Add(1)
 	m.expire(s, now)
 	r := m.touch(s, subject{what.owner, what.call}, what.group, now, f.keep)
-	r.failures++
-	if r.error != f.error {
-		r.error, r.same = f.error, 0
+	again := r.grow(what.began, tick)
+	switch {
+	case r.error != f.error:
+		r.error, r.same = f.error, 1
+	case again:
+		r.same++
 	}
-	r.same++
 	r.closeAfter(r.same, f.refuseAfter, now+f.refuseFor)
 	h := history{failures: int(r.failures), same: int(r.same)}
 	if f.hopeless && what.tool != 0 {
 		r := m.touch(s, subject{what.owner, what.tool}, what.group, now, f.keep)
-		r.failures++
+		r.grow(what.began, tick)
 		r.closeAfter(r.failures, f.refuseTool, now+f.refuseFor)
 		h.streak = int(r.failures)
 	}
 	return h
+}
+
+// grow counts the failure of a call that began at a tick, unless another one was
+// counted since. It reports whether it did.
+func (r *record) grow(began, tick uint64) bool {
+	if r.failures > 0 && began < r.counted {
+		return false
+	}
+	r.failures, r.counted = r.failures+1, tick
+	return true
 }
 
 func (r *record) closeAfter(failures int32, limit int, until time.Duration) {

@@ -47,7 +47,7 @@ func size(t testing.TB, m *memory) int {
 var tenMinutes = failing{keep: 10 * time.Minute}
 
 func (m *memory) call(owner string, call int) identity {
-	return identity{known: true, owner: m.named(tagOwner, owner), call: uint64(call) + 1, group: uint64(call) % groups}
+	return identity{known: true, owner: m.named(tagOwner, owner), call: uint64(call) + 1, group: uint64(call) % groups, began: m.tick()}
 }
 
 func TestMemoryIsBounded(t *testing.T) {
@@ -178,10 +178,10 @@ func TestMemoryKeepsNoConnection(t *testing.T) {
 		session := &mcp.ServerSession{}
 		runtime.AddCleanup(session, func(done chan struct{}) { close(done) }, gone)
 		req := &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: "it"}}
-		what := g.identify(context.Background(), req)
+		what := g.identify(context.Background(), &middleware.Call{}, req)
 		require.True(t, what.known)
 		g.seen.failed(what, tenMinutes)
-		require.Equal(t, what, g.identify(context.Background(), req))
+		require.Equal(t, what, g.identify(context.Background(), &middleware.Call{}, req))
 	}()
 	require.Eventually(t, func() bool {
 		runtime.GC()
@@ -194,7 +194,7 @@ func TestMemoryKeepsNoConnection(t *testing.T) {
 	}, 10*time.Second, time.Millisecond)
 	// A later connection is never taken for it, wherever it lies in memory.
 	for range 1000 {
-		what := g.identify(context.Background(), &mcp.CallToolRequest{Session: &mcp.ServerSession{}, Params: &mcp.CallToolParamsRaw{Name: "it"}})
+		what := g.identify(context.Background(), &middleware.Call{}, &mcp.CallToolRequest{Session: &mcp.ServerSession{}, Params: &mcp.CallToolParamsRaw{Name: "it"}})
 		require.Equal(t, 1, g.seen.failed(what, tenMinutes).failures)
 	}
 }
@@ -240,10 +240,10 @@ func TestWhichCallItIs(t *testing.T) {
 	g := &guide{seen: newMemory(64), Options: Options{AttemptArgument: "try"}}
 	session := &mcp.ServerSession{}
 	tool := func(name, args string) uint64 {
-		return g.identify(context.Background(), &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: name, Arguments: json.RawMessage(args)}}).call
+		return g.identify(context.Background(), &middleware.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: name, Arguments: json.RawMessage(args)}}).call
 	}
 	prompt := func(args map[string]string) uint64 {
-		return g.identify(context.Background(), &mcp.GetPromptRequest{Session: session, Params: &mcp.GetPromptParams{Name: "it", Arguments: args}}).call
+		return g.identify(context.Background(), &middleware.Call{}, &mcp.GetPromptRequest{Session: session, Params: &mcp.GetPromptParams{Name: "it", Arguments: args}}).call
 	}
 	big := `{"a":"` + string(make([]byte, maxArguments)) + `"}`
 	same := [][]uint64{
@@ -258,11 +258,11 @@ func TestWhichCallItIs(t *testing.T) {
 		{tool("at", "{}")},
 		{prompt(nil), prompt(map[string]string{}), prompt(map[string]string{"try": "3"})},
 		{prompt(map[string]string{"a": "b"})}, {prompt(map[string]string{"b": "a"})},
-		{g.identify(context.Background(), &mcp.ReadResourceRequest{Session: session, Params: &mcp.ReadResourceParams{URI: "it"}}).call},
-		{g.identify(context.Background(), &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{
+		{g.identify(context.Background(), &middleware.Call{}, &mcp.ReadResourceRequest{Session: session, Params: &mcp.ReadResourceParams{URI: "it"}}).call},
+		{g.identify(context.Background(), &middleware.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{
 			Name: "it", InputResponses: mcp.InputResponseMap{"name": &mcp.ElicitResult{Action: "accept"}},
 		}}).call},
-		{g.identify(context.Background(), &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{
+		{g.identify(context.Background(), &middleware.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{
 			Name: "it", InputResponses: mcp.InputResponseMap{"name": &mcp.ElicitResult{Action: "decline"}},
 		}}).call},
 	}

@@ -25,7 +25,9 @@
 // otherwise (ReadOnlyHint, IdempotentHint): annotate what only reads, and a timeout
 // is followed by "Retry: yes". A handler that knows more says so in its fault, with
 // [fault.Error.After], [fault.Error.Never] or [fault.Error.WithRetry], and names with
-// [fault.Error.Step] the tool that tells whether the call took effect.
+// [fault.Error.Step] the tool that tells whether the call took effect. One that says
+// when, and not what became of the call, is believed unless the cause of its fault, such
+// as a connection that broke, says that something may have been done.
 //
 // # How often
 //
@@ -34,7 +36,8 @@
 // layout. The caller is the authenticated user, else the session, else the
 // connection of a server that is not reached by HTTP; where none of these is known,
 // as on a stateless HTTP server without authentication, nothing is counted, because
-// one caller must not be able to hinder another. Of arguments and errors only
+// one caller must not be able to hinder another. Calls that ran at the same time
+// count as one, because none of them is a repetition. Of arguments and errors only
 // hashes are kept, in bounded memory, for a while, until the call succeeds.
 //
 // A caller that repeats a hopeless call is told so in plain words, and after that
@@ -112,7 +115,9 @@ type Options struct {
 	// StreakAfter is after how many failures of one tool in a row, whatever its
 	// arguments were, a caller is told to stop trying; after twice as many, calls of
 	// this tool are refused as RefuseAfter says. Failures after which the caller may
-	// try again do not count. Zero means 10; negative means never.
+	// try again do not count, nor do the items of a batch. Raise it where callers look
+	// for what may not exist, one call after the other. Zero means 10; negative means
+	// never.
 	StreakAfter int
 
 	// Remember is how many failed calls are remembered at most, of all callers; of one
@@ -138,6 +143,7 @@ const (
 	defaultStreak        = 10
 	defaultRemember      = 16384
 	defaultForget        = 10 * time.Minute
+	longestMemory        = 100 * 365 * 24 * time.Hour // so that points in time do not overflow
 )
 
 // New returns a middleware that says of every failure whether, when and how often
@@ -165,6 +171,7 @@ func New(opts *Options) mcp.Middleware {
 	check("New: Options.RefuseFor", o.RefuseFor)
 	check("New: Options.ForgetAfter", o.ForgetAfter)
 	orDefault(&o.MaxAttempts, defaultAttempts)
+	o.MaxAttempts = min(o.MaxAttempts, maxAttempt)
 	orDefault(&o.InitialInterval, defaultGuideInterval)
 	orDefault(&o.MaxInterval, max(defaultGuideLongest, o.InitialInterval))
 	if o.MaxInterval < o.InitialInterval {
@@ -183,6 +190,7 @@ func New(opts *Options) mcp.Middleware {
 	orDefault(&o.StreakAfter, defaultStreak)
 	orDefault(&o.Remember, defaultRemember)
 	orDefault(&o.ForgetAfter, defaultForget)
+	o.RefuseFor, o.ForgetAfter = min(o.RefuseFor, longestMemory), min(o.ForgetAfter, longestMemory)
 	rules := slices.Clone(o.Rules)
 	for i, r := range rules {
 		if r == nil {

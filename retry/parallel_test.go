@@ -1,0 +1,189 @@
+package retry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/batch"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/retry"
+)
+
+// slowly fails after a second, and counts its runs.
+func slowly(err error, runs *atomic.Int32) harness.Handler {
+	return func(context.Context, mcp.Request) (mcp.Result, error) {
+		runs.Add(1)
+		time.Sleep(time.Second)
+		return nil, err
+	}
+}
+
+// Calls that are made at the same time do not know of each other's failures: they are
+// no repetitions, and no streak.
+func TestCallsAtTheSameTimeCountAsOne(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		argument func(i int) any
+		err      error
+		then     string // what is said of the next failure
+	}{
+		{"the same call", func(int) any { return "same" }, errRefused, "(attempt 3 of 3)"},
+		{"the same hopeless call", func(int) any { return "same" }, fault.NotFound("file", "x"), "Retry: no. The same call will fail again."},
+		{"varied calls", func(i int) any { return i }, fault.NotFound("file", "x"), "Retry: no. The same call will fail again."},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var runs atomic.Int32
+				s := annotated(t, readOnly, nil, slowly(tc.err, &runs))
+				var wg sync.WaitGroup
+				for i := range 30 {
+					wg.Go(func() {
+						text := s.CallTool(t.Context(), "it", map[string]any{"n": tc.argument(i)}).Text()
+						assertNoLoop(t, text)
+					})
+				}
+				wg.Wait()
+				text := s.CallTool(t.Context(), "it", map[string]any{"n": tc.argument(30)}).Text()
+				require.Contains(t, text, tc.then)
+				require.EqualValues(t, 31, runs.Load())
+			})
+		})
+	}
+}
+
+func assertNoLoop(t *testing.T, text string) {
+	t.Helper()
+	for _, no := range []string{"Do not repeat", "is not run", "in a row", "have all failed"} {
+		assert.NotContains(t, text, no)
+	}
+}
+
+// Waves of calls are as many repetitions as there are waves.
+func TestWavesAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int32
+		s := annotated(t, readOnly, nil, slowly(fault.NotFound("file", "x"), &runs))
+		wave := func() {
+			var wg sync.WaitGroup
+			for range 5 {
+				wg.Go(func() { s.Call(t, "it") })
+			}
+			wg.Wait()
+		}
+		for range 6 {
+			wave()
+		}
+		require.EqualValues(t, 30, runs.Load())
+		require.Contains(t, s.Call(t, "it").Text(), "this exact call has failed 6 times with the same error, so it is not run")
+		require.EqualValues(t, 30, runs.Load())
+	})
+}
+
+// The items of a batch were chosen at once. However many of them fail, the others are
+// run; an item that fails again and again is still known.
+func TestItemsOfABatchAreNoStreak(t *testing.T) {
+	type in struct {
+		ID string `json:"id"`
+	}
+	var runs atomic.Int32
+	s := harness.Start(t, rawAt, harness.Setup{
+		Middleware: []mcp.Middleware{
+			batch.New(&batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "id", As: "get_users", Items: "ids"}}}),
+			retry.New(nil),
+		},
+		More: func(s *mcp.Server) {
+			mcp.AddTool(s, &mcp.Tool{Name: "get_user", Annotations: readOnly},
+				func(_ context.Context, _ *mcp.CallToolRequest, in in) (*mcp.CallToolResult, any, error) {
+					runs.Add(1)
+					return nil, nil, fault.NotFound("user", in.ID)
+				})
+		},
+	})
+	var ids []string
+	for i := range 60 {
+		ids = append(ids, fmt.Sprint("u", i))
+	}
+	got := s.CallTool(t.Context(), "get_users", map[string]any{"ids": ids})
+	require.EqualValues(t, 60, runs.Load())
+	require.NotContains(t, got.Text(), "is not run")
+	require.Contains(t, s.CallTool(t.Context(), "get_user", map[string]any{"id": "other"}).Text(), "Retry: no. The same call will fail again.")
+	for range 6 {
+		s.CallTool(t.Context(), "get_users", map[string]any{"ids": ids[:1]})
+	}
+	require.Contains(t, s.CallTool(t.Context(), "get_users", map[string]any{"ids": ids[:1]}).Text(), "this exact call has failed 6 times")
+}
+
+// The largest values that there are mean what they say.
+func TestOptionsWithoutEnd(t *testing.T) {
+	t.Run("attempts", func(t *testing.T) {
+		s := annotated(t, readOnly, nil, said(fault.Retry{ShouldRetry: true, MaxAttempts: math.MaxInt}))
+		for range 9 {
+			require.Contains(t, s.Call(t, "it").Text(), "Retry: yes, after ")
+		}
+	})
+	t.Run("attempts of all", func(t *testing.T) {
+		s := annotated(t, readOnly, &retry.Options{MaxAttempts: math.MaxInt}, limited(time.Second))
+		for range 9 {
+			require.Contains(t, s.Call(t, "it").Text(), "Retry: yes, after ")
+		}
+	})
+	t.Run("before it is escalated", func(t *testing.T) {
+		s := annotated(t, readOnly, &retry.Options{EscalateAfter: math.MaxInt}, said(fault.Retry{ShouldRetry: true, MaxAttempts: 60}))
+		for range 9 {
+			require.Contains(t, s.Call(t, "it").Text(), "Retry: yes, after ")
+		}
+	})
+	t.Run("a wait, and an attempt that is none", func(t *testing.T) {
+		s := annotated(t, readOnly, nil, said(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1e308, NextAttempt: -4}))
+		require.Contains(t, s.Call(t, "it").Text(), "Retry: yes, after 720 h (attempt 2 of 3).")
+	})
+	for name, opts := range map[string]*retry.Options{
+		"to forget": {ForgetAfter: math.MaxInt64},
+		"to refuse": {RefuseFor: math.MaxInt64},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := annotated(t, readOnly, opts, limited(time.Second))
+			require.Contains(t, s.Call(t, "it").Text(), secondOf3)
+			require.Contains(t, s.Call(t, "it").Text(), thirdOf3)
+			for range 4 {
+				s.Call(t, "it")
+			}
+			require.Contains(t, s.Call(t, "it").Text(), "so it is not run")
+		})
+	}
+}
+
+// What the handler says about the time stands when its cause says nothing of an
+// effect, or somebody says that there was none.
+func TestAHandlerThatSaysWhenIsBelieved(t *testing.T) {
+	for name, e := range map[string]error{
+		"no cause":            fault.Timeout("the report", time.Minute).After(time.Second),
+		"a cause of its own":  fault.New(fault.KindConflict, "m").Because(context.Canceled).WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}),
+		"an unknown cause":    fault.New(fault.KindConflict, "m").Because(errors.New("locked by 7")).After(time.Second),
+		"a cause that is off": fault.Unavailable("the bank").Because(errRefused).After(time.Second),
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, annotated(t, nil, nil, harness.Fail(e)).Call(t, "it").Text(), "Retry: yes, after ")
+		})
+	}
+	t.Run("a cause that took effect", func(t *testing.T) {
+		e := fault.New(fault.KindConflict, "m").After(time.Second).
+			Because(fault.New(fault.KindConflict, "inner").WithRetry(fault.Retry{Effect: fault.EffectCommitted}))
+		got := annotated(t, readOnly, nil, harness.Fail(e)).Call(t, "it")
+		said, _ := got.Fault().Retry()
+		require.False(t, said.ShouldRetry)
+		require.Equal(t, fault.EffectCommitted, said.Effect)
+	})
+}
