@@ -15,11 +15,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/deadline"
+	"github.com/mcpchain/mcpchain/degrade"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/retry"
+	"github.com/mcpchain/mcpchain/validate"
 )
 
 // handWritten is what a careful team writes today: a recovery, an ID for the
@@ -107,7 +112,33 @@ func returning(res mcp.Result, err error) mcp.MethodHandler {
 	return func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, err }
 }
 
-// BenchmarkSuccess is what a call that succeeds pays.
+// BenchmarkStandard is what a call pays for the whole chain, as it is and with
+// everything turned on, beside one that is written by hand.
+func BenchmarkStandard(b *testing.B) {
+	logger := quiet()
+	panics := func(context.Context, string, mcp.Request) (mcp.Result, error) { panic(errSecret) }
+	for _, ending := range []struct {
+		name string
+		h    mcp.MethodHandler
+	}{
+		{"success", returning(textResult, nil)},
+		{"failure", returning(nil, errSecret)},
+		{"panic", panics},
+	} {
+		for _, chain := range []struct {
+			name string
+			mw   mcp.Middleware
+		}{
+			{"hand-written", handWritten(logger)},
+			{"default", mcpchain.Standard(&mcpchain.Options{Logger: logger})},
+			{"everything", mcpchain.Standard(everything(logger))},
+		} {
+			b.Run(ending.name+"/"+chain.name, func(b *testing.B) { bench(b, chain.mw, ending.h) })
+		}
+	}
+}
+
+// BenchmarkSuccess is what a call that succeeds pays for each part.
 func BenchmarkSuccess(b *testing.B) {
 	logger := quiet()
 	chains := []struct {
@@ -120,6 +151,12 @@ func BenchmarkSuccess(b *testing.B) {
 		{"recover", mcprecover.New(nil)},
 		{"correlate", correlate.New(&correlate.Options{Logger: logger})},
 		{"mask", mask.New(&mask.Options{Logger: logger})},
+		{"retry", retry.New(nil)},
+		{"validate", validate.New(nil)},
+		{"batch", batch.New(everything(logger).Batch)},
+		{"degrade", degrade.New(nil)},
+		{"deadline", deadline.New(nil)},
+		{"retry.Server", retry.Server(nil)},
 	}
 	for _, c := range chains {
 		b.Run(c.name, func(b *testing.B) { bench(b, c.mw, returning(textResult, nil)) })
@@ -173,6 +210,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}{
 		{"bare", nil},
 		{"standard", mcpchain.Standard(&mcpchain.Options{Logger: quiet()})},
+		{"everything", mcpchain.Standard(everything(quiet()))},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			server := mcp.NewServer(&mcp.Implementation{Name: "bench"}, nil)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -20,14 +21,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/deadline"
+	"github.com/mcpchain/mcpchain/degrade"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/retry"
+	"github.com/mcpchain/mcpchain/validate"
 )
 
 func TestMain(m *testing.M) {
@@ -93,39 +97,169 @@ func TestOrderOfStandard(t *testing.T) {
 	})
 }
 
+// TestOrderOfEverything shows the order where everything is turned on. What a room does
+// is noted by a function of its options: "limit" by deadline, "again" by retry.Server,
+// "owner" by retry, "explain" by validate. degrade has none; what it adds to an answer is
+// seen, or not yet, by those around it.
+func TestOrderOfEverything(t *testing.T) {
+	for _, era := range []harness.Era{harness.Current, harness.Older} {
+		t.Run(string(era), func(t *testing.T) {
+			var tr harness.Trace
+			options := everything(slog.New(noting{harness.NewLog(slog.LevelInfo).Handler(), &tr}))
+			options.Recover = &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { tr.Note("recover") }}
+			options.Correlate = &correlate.Options{NewID: func() string { tr.Note("id"); return "the-id" }}
+			options.Mask = &mask.Options{Rules: []mask.Rule{func(error) *fault.Error { tr.Note("rule"); return nil }}}
+			options.Retry.Owner = func(context.Context, mcp.Request) string { tr.Note("owner"); return "me" }
+			options.Validate = &validate.Options{Format: func([]fault.Violation, int) string { tr.Note("explain"); return "" }}
+			options.Deadline.Caller = func(context.Context, mcp.Request) time.Duration { tr.Note("limit"); return 0 }
+			options.RetryServer.OnRetry = func(context.Context, retry.Attempt) { tr.Note("again") }
+			options.RetryServer.Repeatable = func(string) bool { return true }
+			options.Batch = &batch.Options{Lists: []batch.List{
+				{Tool: "busy", Item: "word", As: "many", Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1}},
+			}}
+			seen := harness.Look(func(_ context.Context, res mcp.Result, _ error) {
+				if tool, ok := res.(*mcp.CallToolResult); ok && tool != nil && tool.Meta[degrade.MetaKey] != nil {
+					tr.Note("degraded")
+				}
+			})
+			busy := fault.Unavailable("the oven").After(0).Because(errCanary)
+			handlers := map[string]harness.Handler{
+				"good":  tr.Handler("h", harness.Succeed()),
+				"busy":  tr.Handler("h", harness.Fail(busy)),
+				"panic": tr.Handler("h", harness.Panic(errCanary)),
+				"parts": tr.Handler("h", func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+					_, err := degrade.Run(ctx, degrade.Optional("sauce", new(string), func(context.Context) (string, error) {
+						return "", degrade.Skip("there is none")
+					}))
+					return harness.Success(req), err
+				}),
+			}
+			for _, c := range []struct{ name, args, want string }{
+				{"good", `{}`, ">a >b limit h <b <a"},
+				{"parts", `{}`, ">a >b limit h <b degraded <a"},
+				{"panic", `{}`, ">a >b limit h recover owner <b <a id log"},
+				{"good", `{"word":7}`, ">a >b limit rule explain owner <b <a id log"},
+				{"busy", `{}`, ">a >b limit h again h again h owner <b <a id log"},
+				// Each item, and then the call of which all items failed. That an item has failed
+				// before is looked up before the next one runs.
+				{"many", `{"words":["one","two"]}`, ">a >b limit h again h again h owner <b <a id log" +
+					" >a >b owner limit h again h again h <b <a log log"},
+			} {
+				s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: era}, harness.Setup{
+					Middleware: []mcp.Middleware{mcpchain.Standard(options, tr.Middleware("a"), seen, tr.Middleware("b"))}, Handlers: handlers,
+				})
+				tr.Take()
+				s.CallTool(t.Context(), c.name, json.RawMessage(c.args))
+				require.Equal(t, c.want, tr.Take(), "%s %s", c.name, c.args)
+			}
+		})
+	}
+}
+
+// TestListFormsOfFailures calls the list form of each failing tool, with each other room
+// inside or outside: every item fails as a call of its own does in Standard.
+func TestListFormsOfFailures(t *testing.T) {
+	words := []string{"B", "RB", "CB", "MB", "BR", "BC", "BM", "BG", "BV", "BD", "BT", "BE", "RCMBGVEDTR", "A", "AA", "SA", "AS"}
+	harness.Each(t, []harness.Shape{harness.ServerTyped}, func(t *testing.T, at harness.Place) {
+		handlers := map[string]harness.Handler{"good": harness.Succeed()}
+		for _, f := range failings() {
+			handlers[f.name] = f.h
+		}
+		single, alone := map[string]*fault.Error{}, harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: chainOf("S", slog.New(slog.DiscardHandler))})
+		for name := range handlers {
+			single[name] = alone.Call(t, name).Fault()
+		}
+		for _, word := range words {
+			masked := strings.ContainsAny(word, "MSA")
+			log := harness.NewLog(slog.LevelInfo)
+			s := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: chainOf(word, log.Logger())})
+			good := s.CallTool(t.Context(), "many-good", map[string]any{"words": []string{"x"}})
+			require.Contains(t, good.Text(), "The item succeeded.", word)
+			require.Empty(t, log.Records(), word)
+			for _, f := range failings() {
+				if f.name == "nil" {
+					continue // which a typed tool may return
+				}
+				about := fmt.Sprintf("%s of %s", f.name, word)
+				before := len(log.Records())
+				got := s.CallTool(t.Context(), "many-"+f.name, map[string]any{"words": []string{"x", "y"}})
+				require.NoError(t, got.Err, about)
+				require.True(t, got.Tool().IsError, about)
+				raw, err := json.Marshal(got.Tool().StructuredContent)
+				require.NoError(t, err)
+				var answer struct{ Errors []batch.OutputError }
+				require.NoError(t, json.Unmarshal(raw, &answer))
+				require.Len(t, answer.Errors, 2, about)
+				want, references := single[f.name], map[any]int{}
+				for i, e := range answer.Errors {
+					require.Equal(t, i, e.Index(), about)
+					require.Equal(t, want.Kind(), e.Fault().Kind(), about)
+					if masked || !f.private {
+						require.Equal(t, want.Message(), e.Fault().Message(), about)
+					}
+					references[e.Fault().Reference()]++
+				}
+				records := log.Records()[before:]
+				if strings.ContainsAny(word, "AS") || strings.Contains(word, "C") && word != "BC" {
+					require.Len(t, records, 3, "two items, and the call of which both failed: %s", about)
+					require.Equal(t, "many-"+f.name, records[2]["tool"], about)
+					records = records[:2]
+				}
+				for _, r := range records {
+					if !f.always || strings.ContainsAny(word, "RSA") { // else the batch recovers, around the item's call
+						require.Equal(t, f.name, r["tool"], about)
+					}
+					if !f.byCode { // which is told as it is
+						require.Equal(t, 1, references[r["reference"]], "%s: %v", about, records)
+					}
+				}
+			}
+			if masked {
+				require.NotContains(t, s.Sent(), harness.Canary, word)
+			}
+		}
+	})
+}
+
 // TestDeadlineInStandard shows where the limit stands when it is asked for: outside of
 // the inner recovery, inside of the user's own middlewares.
 func TestDeadlineInStandard(t *testing.T) {
 	harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
-		log := harness.NewLog(slog.LevelInfo)
-		var tr harness.Trace
-		release := make(chan struct{})
-		s := harness.Start(t, at, harness.Setup{
-			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
-				Logger:   log.Logger(),
-				Recover:  &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { tr.Note("recover") }},
-				Deadline: &deadline.Options{Limit: 50 * time.Millisecond, Grace: time.Millisecond},
-			}, tr.Middleware("a"))},
-			Handlers: map[string]harness.Handler{
-				"good":   tr.Handler("h", harness.Succeed()),
-				"panic":  tr.Handler("h", harness.Panic(errCanary)),
-				"goexit": func(context.Context, mcp.Request) (mcp.Result, error) { runtime.Goexit(); return nil, nil },
-				"stuck": func(_ context.Context, req mcp.Request) (mcp.Result, error) {
-					<-release
-					return harness.Success(req), nil
-				},
-			},
-		})
-		tr.Take()
-		require.Equal(t, "fine", s.Call(t, "good").Text())
-		require.Equal(t, ">a h <a", tr.Take())
-		require.Contains(t, s.Call(t, "panic").Text(), "Internal error: ")
-		require.Equal(t, ">a h recover <a", tr.Take())
-		require.Contains(t, s.Call(t, "goexit").Text(), "Internal error: ")
-		require.Contains(t, s.Call(t, "stuck").Text(), "did not finish within 50 ms. It was told to stop, but is still running.")
-		close(release)
-		harness.Eventually(t, func() bool { return len(log.Records()) == 5 }) // panic, goexit, timeout, stuck, and its end
+		synctest.Test(t, func(t *testing.T) { deadlineInStandard(t, at) })
 	})
+}
+
+func deadlineInStandard(t *testing.T, at harness.Place) {
+	t.Helper()
+	log := harness.NewLog(slog.LevelInfo)
+	var tr harness.Trace
+	release := make(chan struct{})
+	s := harness.Start(t, at, harness.Setup{
+		Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
+			Logger:   log.Logger(),
+			Recover:  &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { tr.Note("recover") }},
+			Deadline: &deadline.Options{Limit: 50 * time.Millisecond, Grace: time.Millisecond},
+		}, tr.Middleware("a"))},
+		Handlers: map[string]harness.Handler{
+			"good":   tr.Handler("h", harness.Succeed()),
+			"panic":  tr.Handler("h", harness.Panic(errCanary)),
+			"goexit": func(context.Context, mcp.Request) (mcp.Result, error) { runtime.Goexit(); return nil, nil },
+			"stuck": func(_ context.Context, req mcp.Request) (mcp.Result, error) {
+				<-release
+				return harness.Success(req), nil
+			},
+		},
+	})
+	tr.Take()
+	require.Equal(t, "fine", s.Call(t, "good").Text())
+	require.Equal(t, ">a h <a", tr.Take())
+	require.Contains(t, s.Call(t, "panic").Text(), "Internal error: ")
+	require.Equal(t, ">a h recover <a", tr.Take())
+	require.Contains(t, s.Call(t, "goexit").Text(), "Internal error: ")
+	require.Contains(t, s.Call(t, "stuck").Text(), "did not finish within 50 ms. It was told to stop, but is still running.")
+	close(release)
+	synctest.Wait()
+	require.Len(t, log.Records(), 5) // panic, goexit, timeout, stuck, and its end
 }
 
 // TestInnerMiddlewares proves what a middleware of the user's gets from the rooms
@@ -265,8 +399,11 @@ func TestSuccessIsUntouched(t *testing.T) {
 		}
 	}
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		var sent [2]string
-		for i, mw := range [][]mcp.Middleware{nil, {mcpchain.Standard(nil), mcpchain.Standard(nil)}} {
+		all := everything(nil)
+		all.Batch = &batch.Options{Lists: []batch.List{{Tool: "absent", Item: "word", As: "absentees"}}, Logger: slog.New(slog.DiscardHandler)}
+		chains := [][]mcp.Middleware{nil, {mcpchain.Standard(nil), mcpchain.Standard(nil)}, {mcpchain.Standard(all)}}
+		sent := make([]string, len(chains))
+		for i, mw := range chains {
 			s := harness.Start(t, at, harness.Setup{
 				Handlers: map[string]harness.Handler{"good": harness.Succeed(), "rich": rich}, Middleware: mw, Server: &mcp.ServerOptions{PageSize: 1},
 			})
@@ -289,8 +426,8 @@ func TestSuccessIsUntouched(t *testing.T) {
 				require.Error(t, err)
 			}
 			sent[i] = s.Sent()
+			require.Equal(t, sent[0], sent[i])
 		}
-		require.Equal(t, sent[0], sent[1])
 	})
 }
 
@@ -342,10 +479,22 @@ func chainOf(word string, log *slog.Logger) []mcp.Middleware {
 			mw = append(mw, correlate.New(&correlate.Options{Logger: log}))
 		case 'M':
 			mw = append(mw, mask.New(&mask.Options{Logger: log}))
-		case 'S':
-			mw = append(mw, mcpchain.Standard(&mcpchain.Options{Logger: log, Retry: &retry.Options{Jitter: -1}}))
 		case 'G':
 			mw = append(mw, retry.New(&retry.Options{Jitter: -1}))
+		case 'V':
+			mw = append(mw, validate.New(nil))
+		case 'D':
+			mw = append(mw, deadline.New(&deadline.Options{Logger: log}))
+		case 'T':
+			mw = append(mw, retry.Server(everything(log).RetryServer))
+		case 'E':
+			mw = append(mw, degrade.New(nil))
+		case 'B':
+			mw = append(mw, batch.New(everything(log).Batch))
+		case 'S':
+			mw = append(mw, mcpchain.Standard(&mcpchain.Options{Logger: log, Retry: &retry.Options{Jitter: -1}}))
+		case 'A':
+			mw = append(mw, mcpchain.Standard(everything(log)))
 		}
 	}
 	return mw
@@ -353,13 +502,53 @@ func chainOf(word string, log *slog.Logger) []mcp.Middleware {
 
 var firstLine = regexp.MustCompile(`^[A-Z][a-z]+( [A-Za-z]+)*: [^\n]+$`)
 
+// everything returns options with all that Standard can do. Each failing tool has a
+// list form, whose name begins with "many-".
+func everything(log *slog.Logger) *mcpchain.Options {
+	lists := []batch.List{{Tool: "good", Item: "word", As: "many-good"}}
+	for _, f := range failings() {
+		lists = append(lists, batch.List{Tool: f.name, Item: "word", As: "many-" + f.name})
+	}
+	return &mcpchain.Options{
+		Logger:      log,
+		Retry:       &retry.Options{Jitter: -1},
+		Batch:       &batch.Options{Lists: lists, Logger: slog.New(slog.DiscardHandler)}, // raw tools here have no argument
+		Degrade:     &degrade.Options{},
+		Deadline:    &deadline.Options{Logger: log},
+		RetryServer: &retry.ServerOptions{InitialInterval: time.Microsecond, MaxInterval: time.Microsecond},
+	}
+}
+
+// The rooms by their letters: those that say something about every failure, and those
+// that say nothing about the failures of this file, so that nothing may change when
+// they are there.
+const (
+	speaking = "RCMG"
+	neutral  = "VDTEB"
+)
+
 // TestPairs runs every room alone, in every pair, in Standard, and twice, over all
 // failures in all shapes.
 func TestPairs(t *testing.T) {
-	words := []string{"R", "C", "M", "G", "S"}
-	for _, a := range words[:5] {
-		for _, b := range words[:5] {
-			words = append(words, a+b)
+	words := []string{"S", "A", "SS", "AA", "SA", "AS", "RCMBGVEDTR"}
+	for _, a := range speaking + neutral {
+		if a != 'B' { // which leaves calls that are not its own alone
+			words = append(words, string(a))
+		}
+		for _, b := range speaking + neutral {
+			if a != 'B' || b != 'B' {
+				words = append(words, string(a)+string(b))
+			}
+		}
+		words = append(words, "S"+string(a), string(a)+"S")
+	}
+	same := map[string]string{"A": "S", "SA": "S", "AS": "S", "RCMBGVEDTR": "S"}
+	for _, word := range words {
+		if plain := strings.Trim(word, neutral); plain != word && plain != "" && word != "TG" {
+			same[word] = plain
+		}
+		if len(word) == 2 && word[0] == word[1] && word != "BB" {
+			same[word] = word[:1]
 		}
 	}
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
@@ -367,8 +556,8 @@ func TestPairs(t *testing.T) {
 		for _, word := range words {
 			answers[word] = pair(t, at, word)
 		}
-		for _, word := range words[:5] {
-			require.Equal(t, answers[word], answers[word+word], "%s twice", word)
+		for word, other := range same {
+			require.Equal(t, answers[other], answers[word], "%s and %s", word, other)
 		}
 	})
 }
@@ -377,7 +566,7 @@ func TestPairs(t *testing.T) {
 // and recorded, without what differs from call to call.
 func pair(t *testing.T, at harness.Place, word string) map[string]string {
 	t.Helper()
-	has := func(letter string) bool { return strings.Contains(word, letter) || strings.Contains(word, "S") }
+	has := func(letter string) bool { return strings.Contains(word, letter) || strings.ContainsAny(word, "SA") }
 	handlers := map[string]harness.Handler{}
 	for _, f := range failings() {
 		if (f.always && !has("R")) || (f.told && !at.Shape.Tool()) || (f.name == "nil" && (at.Shape.Typed() || at.Shape == harness.ServerResource)) {

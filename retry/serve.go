@@ -123,7 +123,9 @@ func (s *server) mayRepeat(call *middleware.Call, next mcp.MethodHandler, failur
 // saidNone reports whether somebody said of this failure that the call had no effect:
 // of the errors alone nobody knows what the handler had done before.
 func (s *server) saidNone(failure *middleware.Failure) (said bool) {
-	if r, guided := failure.Fault().Retry(); guided && r.Effect == fault.EffectNone {
+	// What a New inside of this middleware told the caller is its own opinion, of the
+	// error alone.
+	if r, ok := failure.Fault().Retry(); ok && r.Effect == fault.EffectNone && !failure.Guided() {
 		return true
 	}
 	defer func() {

@@ -610,6 +610,20 @@ func TestServerTwice(t *testing.T) {
 	})
 }
 
+// What guidance inside says of a refused write, that it had no effect, is no reason to
+// run it again: nobody knows what the handler had done before.
+func TestServerDoesNotTakeGuidanceForTheHandlersWord(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	harness.Each(t, harness.Tools(), func(t *testing.T, at harness.Place) {
+		s := play(harness.Fail(refused))
+		both := middleware.Chain(retry.New(nil), retry.Server(nil))
+		got := harness.Call(t, at, s.handle, both, both)
+		said, _ := got.Fault().Retry()
+		require.Equal(t, fault.EffectNone, said.Effect)
+		require.Equal(t, 1, s.runs)
+	})
+}
+
 // With each other room, on either side of it, a call that mends itself is a success, and
 // one that does not fails as it would have without.
 func TestServerBesideOtherRooms(t *testing.T) {

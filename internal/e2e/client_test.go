@@ -178,6 +178,9 @@ func newClient(t *testing.T) *mcp.Client {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "e2e-client", Version: "1"}, &mcp.ClientOptions{
 		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			if strings.Contains(req.Params.Message, "slowly") {
+				time.Sleep(thinking)
+			}
 			if strings.Contains(req.Params.Message, "accept") {
 				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "x"}}, nil
 			}
@@ -192,14 +195,16 @@ func newClient(t *testing.T) *mcp.Client {
 	return client
 }
 
-// connect connects a client of the SDK.
-func connect(t *testing.T, p *process, version string) *peer {
+// connect connects a client of the SDK, with these middlewares around what it sends.
+func connect(t *testing.T, p *process, version string, sending ...mcp.Middleware) *peer {
 	t.Helper()
 	peer := &peer{process: p, rec: &recorder{}, version: version}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
+	client := newClient(t)
+	client.AddSendingMiddleware(sending...)
 	var err error
-	peer.cs, err = newClient(t).Connect(ctx, peer.transport(t), &mcp.ClientSessionOptions{ProtocolVersion: version})
+	peer.cs, err = client.Connect(ctx, peer.transport(t), &mcp.ClientSessionOptions{ProtocolVersion: version})
 	require.NoError(t, err, "%s", p.stderr)
 	t.Cleanup(func() {
 		_ = p.cmd.Process.Kill() // so that Close does not wait for a server that is stuck

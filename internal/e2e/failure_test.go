@@ -29,6 +29,7 @@ type want struct {
 	outcome string       // in the log
 	level   string       // "" for that of the outcome
 	stack   bool         // the log has the stack of a panic
+	frame   string       // what is in the stack; "" for something of this package
 
 	// What the record has to hold; nil means the canary of the failure.
 	log []string

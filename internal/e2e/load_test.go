@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -128,6 +129,12 @@ func (p *peer) succeed(ctx context.Context, n int) error {
 // failed as they should, with their references.
 func load(t *testing.T, from, to int, pick func(n int) *peer) (failed int, references []string) {
 	t.Helper()
+	return loadOf(t, from, to, func(ctx context.Context, n int) (bool, string, error) { return pick(n).loadCall(ctx, n) })
+}
+
+// loadOf does so with calls that return what loadCall does.
+func loadOf(t *testing.T, from, to int, call func(ctx context.Context, n int) (failed bool, reference string, err error)) (failed int, references []string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 8*patience)
 	defer cancel()
 	var next atomic.Int64
@@ -138,7 +145,7 @@ func load(t *testing.T, from, to int, pick func(n int) *peer) (failed int, refer
 	for range loadCallers {
 		wait.Go(func() {
 			for n := int(next.Add(1)) - 1; n < to; n = int(next.Add(1)) - 1 {
-				fails, reference, err := pick(n).loadCall(ctx, n)
+				fails, reference, err := call(ctx, n)
 				mu.Lock()
 				if err != nil {
 					wrong = append(wrong, err)
@@ -201,6 +208,80 @@ func TestLoadOfAProcess(t *testing.T) {
 			p.finish(t)
 		})
 	}
+}
+
+// TestLoadWithEverything mixes list forms, handlers that get stuck, answers with a part
+// down and wrong arguments with the calls of the other load tests, where everything is
+// turned on that Standard can do.
+func TestLoadWithEverything(t *testing.T) {
+	for _, shape := range fewer(shapes[0], shapes[4]) {
+		t.Run(shape.String(), func(t *testing.T) {
+			calls := loadSize(true) / 2
+			p := connect(t, start(t, config{Transport: shape.transport, Chain: chainAll, JSON: shape.json}), shape.asks)
+			half := func(key string, from, to int) []string {
+				_, references := loadOf(t, from, to, func(ctx context.Context, n int) (bool, string, error) {
+					if n%3 == 0 {
+						return p.roomCall(ctx, n/3, key)
+					}
+					return p.loadCall(ctx, n)
+				})
+				_, err := p.cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "release", Arguments: map[string]any{"keys": []string{key, key + " "}}})
+				require.NoError(t, err)
+				return references
+			}
+			half("warm", 0, calls/10)
+			before := p.idle(t, 20)
+			size := p.log.size(t)
+			references := half("first", 0, calls/2)
+			middle := p.idle(t, before.Goroutines+5)
+			references = append(references, half("second", calls/2, calls)...)
+			after := p.idle(t, before.Goroutines+5)
+			require.LessOrEqual(t, after.Heap, heapBound(middle.Heap), "first half %d", middle.Heap)
+			recorded, stuck := map[string]int{}, map[string]int{}
+			for _, r := range p.log.since(t, size) {
+				if r.text("msg") == "mcp call" {
+					recorded[r.text("reference")]++
+				}
+				stuck[r.text("msg")]++
+			}
+			for _, reference := range references {
+				require.Equal(t, 1, recorded[reference], reference)
+			}
+			require.NotZero(t, stuck["mcp handler is stuck"])
+			require.Equal(t, stuck["mcp handler is stuck"], stuck["mcp handler ended late"])
+			t.Logf("%d calls, %d handlers were stuck; goroutines %d, %d, %d; heap %d, %d, %d KB", calls, stuck["mcp handler is stuck"],
+				before.Goroutines, middle.Goroutines, after.Goroutines, before.Heap>>10, middle.Heap>>10, after.Heap>>10)
+			p.finish(t)
+		})
+	}
+}
+
+// roomCall makes call number n of those that each room has work with. A handler that
+// gets stuck waits for the key.
+func (p *peer) roomCall(ctx context.Context, n int, key string) (failed bool, reference string, err error) {
+	call := []struct {
+		tool  string
+		args  map[string]any
+		kinds []fault.Kind // of which the failure is one; none for a success
+		want  string       // part of the text
+	}{
+		{"get_users", map[string]any{"user_ids": []any{"a", "nobody", "b", "panic", "exit", 7}}, nil, "2 of 6 items succeeded, 4 failed."},
+		{"get_stuck", map[string]any{"key": key}, []fault.Kind{fault.KindTimeout, fault.KindServiceUnavailable}, ""},
+		{"weather", map[string]any{"city": "Lisbon"}, nil, `"celsius":21`},
+		{"place_order", map[string]any{"custmer": "x"}, []fault.Kind{fault.KindValidation}, "Did you mean 'customer'?"},
+		{"get_all_stuck", map[string]any{"keys": []any{key, key + " "}}, []fault.Kind{fault.KindTimeout, fault.KindServiceUnavailable, fault.KindTool}, "none of the 2 items succeeded"},
+		{"exit", nil, []fault.Kind{fault.KindInternal}, ""},
+		{"read_slow", nil, []fault.Kind{fault.KindTimeout}, ""},
+	}[n%7]
+	res, err := p.cs.CallTool(ctx, &mcp.CallToolParams{Name: call.tool, Arguments: call.args})
+	if err != nil {
+		return true, "", fmt.Errorf("%s: %w", call.tool, err)
+	}
+	f, failed := middleware.FaultOf(res, nil)
+	if failed != (call.kinds != nil) || failed && !slices.Contains(call.kinds, f.Kind()) || !strings.Contains(textOf(res), call.want) {
+		return true, "", fmt.Errorf("%s: %s", call.tool, textOf(res))
+	}
+	return failed, f.Reference(), nil
 }
 
 // idle waits until the server has no more than so many goroutines. Connections that

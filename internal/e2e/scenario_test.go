@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -55,6 +56,7 @@ var scenarios = sync.OnceValue(func() []scenario {
 	all = append(all, unmarshalableResults()...)
 	all = append(all, ownResults()...)
 	all = append(all, argumentFailures()...)
+	all = append(all, goexits()...)
 	return all
 })
 
@@ -65,6 +67,25 @@ func mistake(log ...string) want {
 
 func panicked(log ...string) want {
 	return want{public: internal(), outcome: "panic", stack: true, log: log}
+}
+
+// goexits are handlers that end their goroutine, which is the end of their call, too,
+// where the SDK runs them in the goroutine that answers.
+func goexits() []scenario {
+	all := everywhere(func(context.Context) error { runtime.Goexit(); return nil })
+	all = slices.DeleteFunc(all, func(m mount) bool { // outside of the limit, or without one
+		return slices.Contains([]string{"custom", "subscription", "inner-before", "inner-after"}, m.kind)
+	})
+	scenarios := make([]scenario, len(all))
+	for i, m := range all {
+		scenarios[i] = scenario{name: "goexit." + m.kind, mount: m, want: mistake("runtime.Goexit"), skip: func(p *peer) string {
+			if p.cfg.Chain != chainAll {
+				return "nobody could answer it"
+			}
+			return ""
+		}}
+	}
+	return scenarios
 }
 
 func nilResults() []scenario {
@@ -259,6 +280,11 @@ func unmarshalableResults() []scenario {
 				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{Text: "x", Meta: mcp.Meta{"x": make(chan int)}}}}, nil
 			})},
 		scenario{name: "unsendable-resource-nil", want: panicked("nil pointer dereference"), bare: dies, bareOld: dies,
+			adjust: func(chain, _ string, w *want) {
+				if chain == chainAll { // the SDK panics when the handler has returned, in a goroutine of its own
+					w.frame = "readResource"
+				}
+			},
 			mount: template(func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{nil}}, nil
 			})},

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/retry"
 )
 
@@ -30,6 +31,7 @@ type config struct {
 	JSON      bool   // HTTP answers are JSON and not event streams
 	Resume    bool   // HTTP streams can be resumed
 	Propagate bool   // a request that is given up cancels its handler (stateless)
+	Breaker   bool   // a call that fails again and again is refused, as is the default
 }
 
 // The chains that a server can have.
@@ -38,6 +40,7 @@ const (
 	chainStandard = "standard" // mcpchain.Standard around the server
 	chainTwice    = "twice"    // twice
 	chainHandlers = "handlers" // mcpchain.Standard around each handler, none around the server
+	chainAll      = "all"      // mcpchain.Standard around the server with everything that it can do
 )
 
 // lifetime ends a server process whose test forgot it, or was killed.
@@ -124,9 +127,18 @@ func newServer(cfg config, logger *slog.Logger) *mcp.Server {
 			return next(ctx, method, req)
 		}
 	}
-	// The same failing calls are made again and again here, which the breaker is there to
-	// prevent.
-	b.standard = mcpchain.Standard(&mcpchain.Options{Logger: logger, Retry: &retry.Options{Remember: -1}}, inner)
+	options := &mcpchain.Options{Logger: logger}
+	if !cfg.Breaker {
+		// The same failing calls are made again and again here, which the breaker is there to
+		// prevent.
+		options.Retry = &retry.Options{Remember: -1}
+	}
+	var conceal mcp.Middleware
+	if cfg.Chain == chainAll {
+		everything(options)
+		conceal = concealing
+	}
+	b.standard = mcpchain.Standard(options, inner, conceal)
 	b.server = mcp.NewServer(&mcp.Implementation{Name: "e2e-server", Version: "1"}, &mcp.ServerOptions{
 		Instructions: "Call what you like.",
 		Logger:       slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
@@ -170,6 +182,10 @@ func newServer(cfg config, logger *slog.Logger) *mcp.Server {
 		b.server.AddReceivingMiddleware(b.standard)
 		b.server.AddReceivingMiddleware(b.standard)
 	case chainStandard:
+		b.server.AddReceivingMiddleware(b.standard)
+	case chainAll:
+		b.installRooms()
+		b.server.AddSendingMiddleware(deadline.Sending())
 		b.server.AddReceivingMiddleware(b.standard)
 	}
 	return b.server

@@ -279,7 +279,7 @@ func TestSuccessIsUntouched(t *testing.T) {
 	} {
 		t.Run(shape.String(), func(t *testing.T) {
 			t.Parallel()
-			chains := []string{chainNone, chainStandard, chainTwice, chainHandlers}
+			chains := []string{chainNone, chainStandard, chainTwice, chainHandlers, chainAll}
 			answers := make([][]string, len(chains))
 			for i, chain := range chains {
 				p := dial(t, start(t, config{Transport: shape.transport, Chain: chain, JSON: shape.json}), shape.speaks)
@@ -300,6 +300,9 @@ func TestSuccessIsUntouched(t *testing.T) {
 			for i, chain := range chains[1:] {
 				for n := range answers[0] {
 					if want, got := answers[0][n], answers[i+1][n]; want != got {
+						if chain == chainAll && (strings.HasPrefix(want, "tools/list map[]") || strings.HasPrefix(want, "prompts/list")) {
+							continue // it has some of its own
+						}
 						what, _, _ := strings.Cut(want, "\n")
 						t.Errorf("chain %s: %s\nwithout: ... %s\nwith:    ... %s", chain, what, difference(want, got), difference(got, want))
 					}

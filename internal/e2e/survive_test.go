@@ -50,6 +50,18 @@ func TestInstalledTwice(t *testing.T) {
 	}
 }
 
+// TestWithEverything requires the same answers where everything is turned on that
+// Standard can do, and one more: of a handler that ends its goroutine.
+func TestWithEverything(t *testing.T) {
+	for _, shape := range fewer(shapes[0], shapes[3]) {
+		t.Run(shape.String(), func(t *testing.T) {
+			t.Parallel()
+			p := connect(t, start(t, config{Transport: shape.transport, Chain: chainAll, JSON: shape.json, Breaker: true}), shape.asks)
+			p.runAll(t, func(*scenario) bool { return true })
+		})
+	}
+}
+
 // TestAroundSingleHandlers requires the same of a chain around each handler, with
 // nothing around the server.
 func TestAroundSingleHandlers(t *testing.T) {
