@@ -136,7 +136,7 @@ func TestOrderOfEverything(t *testing.T) {
 			}
 			for _, c := range []struct{ name, args, want string }{
 				{"good", `{}`, ">a >b limit h <b <a"},
-				{"parts", `{}`, ">a >b limit h <b degraded <a"},
+				{"parts", `{}`, ">a >b limit h id <b degraded <a"}, // the reason is masked as a failure of its own would be,
 				{"panic", `{}`, ">a >b limit h recover owner <b <a id log"},
 				{"good", `{"word":7}`, ">a >b limit rule explain owner <b <a id log"},
 				{"busy", `{}`, ">a >b limit h again h again h owner <b <a id log"},

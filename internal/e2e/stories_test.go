@@ -159,7 +159,7 @@ func (v *visit) wrongArguments(t *testing.T) {
 - Argument 'items[1].sku' is required: expected a string.
 - Argument 'colour' is unknown. Did you mean 'color'?
 - Argument 'custmer' is unknown, and 'customer' is missing. Did you mean 'customer'?
-Retry: no. Correct the arguments first.`, "place_order", wrong)
+Retry: no. Correct the arguments first, then call again.`, "place_order", wrong)
 	require.Equal(t, fault.KindValidation, said.Type)
 	require.Len(t, said.Violations, 4)
 	require.Equal(t, "validation", v.oneRecord(t, size).text("outcome"))
@@ -167,11 +167,11 @@ Retry: no. Correct the arguments first.`, "place_order", wrong)
 - Argument 'customer' is required: expected a string.
 - Argument 'items' is required: expected a list of objects or null.
 Suggestion: Valid arguments look like this: {"customer":"text","items":[]}.
-Retry: no. Correct the arguments first.`, "place_order", map[string]any{"password": secret})
+Retry: no. Correct the arguments first, then call again.`, "place_order", map[string]any{"password": secret})
 	v.says(t, `Validation Error: 2 arguments are wrong.
 - Argument 'customer' expected a string, but received 7. Send it in quotes: "7".
 - Argument 'items' expected a list of objects or null, but received a string. Send the list itself, not a string.
-Retry: no. Correct the arguments first.`, "place_order", map[string]any{"customer": 7, "items": "[]", "password": secret})
+Retry: no. Correct the arguments first, then call again.`, "place_order", map[string]any{"customer": 7, "items": "[]", "password": secret})
 	require.Zero(t, v.runs(t, "place_order"))
 	res, f := v.call(t, "place_order", map[string]any{"customer": "x", "items": []any{}})
 	require.Nil(t, f, "%v", res)
@@ -180,7 +180,7 @@ Retry: no. Correct the arguments first.`, "place_order", map[string]any{"custome
 - Argument 'format' expected 'png' or 'webp', but received 'jpg'.
 - Argument 'token' expected a string of at most 4 characters, but received a string that is not shown.
 - Argument 'widht' is unknown, and 'width' is missing. Did you mean 'width'?
-Retry: no. Correct the arguments first.`, "resize_image", map[string]any{"widht": 100, "format": "jpg", "token": secret})
+Retry: no. Correct the arguments first, then call again.`, "resize_image", map[string]any{"widht": 100, "format": "jpg", "token": secret})
 	require.Len(t, said.Violations, 3)
 	require.Zero(t, v.runs(t, "resize_image"))
 	res, f = v.call(t, "resize_image", map[string]any{"width": 100, "format": "png"})
@@ -210,12 +210,12 @@ func (v *visit) prompts(t *testing.T) {
 	said := fails(t, err, -32602, `Validation Error: 2 arguments are wrong.
 - Argument 'preson' is unknown, and 'person' is missing. Did you mean 'person'?
 - Argument 'secret' is unknown. Known here are 'person' and 'tone'.
-Retry: no. Correct the arguments first.`)
+Retry: no. Correct the arguments first, then call again.`)
 	require.Equal(t, fault.KindValidation, said.Type)
 	_, err = v.cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet"})
 	fails(t, err, -32602, `Validation Error: Argument 'person' is required: expected a string.
 Suggestion: Valid arguments look like this: {"person":"text"}.
-Retry: no. Correct the arguments first.`)
+Retry: no. Correct the arguments first, then call again.`)
 	require.Zero(t, v.runs(t, "greet"))
 	_, err = v.cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"person": "x"}})
 	require.NoError(t, err)
