@@ -99,7 +99,9 @@ func (r *room) call(ctx context.Context, call *middleware.Call, req mcp.Request,
 	case isNil(res):
 		res, err = nilResult(ctx, call, res)
 	case outermost:
-		res, err = sendable(ctx, call.Method(), res)
+		if res, err = sendable(ctx, call.Method(), res); err != nil {
+			err = unsendable(call, err)
+		}
 	}
 	if tool, ok := res.(*mcp.CallToolResult); err != nil || ok && tool != nil && tool.IsError {
 		call.Establish(r.settings) // now, because a success needs no logger

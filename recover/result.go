@@ -75,6 +75,20 @@ func nilResult(ctx context.Context, call *middleware.Call, res mcp.Result) (mcp.
 
 func bug(err error) error { return middleware.HideError(err, fault.Generic(fault.KindInternal)) }
 
+// unsendable tells of a result that cannot be sent. Its handler came to an end, and
+// nobody inside has seen a failure that could be guided: unless the tool only reads,
+// the call may have taken effect.
+func unsendable(call *middleware.Call, err error) error {
+	retry := fault.Retry{Reason: "Unexpected failures are not retryable."}
+	if call.Method() == middleware.MethodCallTool {
+		tool, unknown := call.Tool(nil)
+		if unknown != nil || tool.Annotations == nil || !tool.Annotations.ReadOnlyHint {
+			retry.Effect = fault.EffectUnknown
+		}
+	}
+	return middleware.HideError(err, fault.Generic(fault.KindInternal).WithRetry(retry))
+}
+
 // sendable returns res as it can be sent, or an error. Everything that cannot
 // fail to be marshalled is told by its type, without JSON or reflection.
 func sendable(ctx context.Context, method string, res mcp.Result) (mcp.Result, error) {
@@ -116,29 +130,29 @@ func sendable(ctx context.Context, method string, res mcp.Result) (mcp.Result, e
 		err = checkValue("result", res)
 	}
 	if err != nil {
-		return nil, bug(err)
+		return nil, err
 	}
 	return res, nil
 }
 
 func toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Result, error) {
 	if err := checkMeta(r.Meta); err != nil {
-		return nil, bug(err)
+		return nil, err
 	}
 	for i, c := range r.Content {
 		if err := checkContent(c); err != nil {
-			return nil, bug(at("content", i, err))
+			return nil, at("content", i, err)
 		}
 	}
 	if err := checkInput(r.InputRequests); err != nil {
-		return nil, bug(err)
+		return nil, err
 	}
 	switch s := r.StructuredContent.(type) {
 	case nil:
 		return r, nil
 	case json.RawMessage:
 		if s != nil && !json.Valid(s) { // nil is null
-			return nil, bug(&MarshalError{Where: "structuredContent", Err: errors.New("it is raw JSON that is not valid")})
+			return nil, &MarshalError{Where: "structuredContent", Err: errors.New("it is raw JSON that is not valid")}
 		}
 		return r, nil
 	}
@@ -147,7 +161,7 @@ func toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Result, error) 
 	}
 	raw, err := marshal(r.StructuredContent)
 	if err != nil {
-		return nil, bug(&MarshalError{Where: "structuredContent", Err: err})
+		return nil, &MarshalError{Where: "structuredContent", Err: err}
 	}
 	cp := *r
 	cp.StructuredContent = json.RawMessage(raw)

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -260,7 +261,11 @@ func TestUnwritableResults(t *testing.T) {
 			require.Error(t, e.Err)
 			require.Contains(t, e.Error(), "mcprecover: the result cannot be sent: "+c.where+": ")
 			f := middleware.Classify(err)
-			require.Equal(t, fault.Generic(fault.KindInternal).Data(), f.Data())
+			want := fault.Retry{Reason: "Unexpected failures are not retryable."}
+			if c.method == middleware.MethodCallTool {
+				want.Effect = fault.EffectUnknown
+			}
+			require.Equal(t, fault.Generic(fault.KindInternal).WithRetry(want).Data(), f.Data())
 		})
 	}
 	var p *mcprecover.PanicError
@@ -514,4 +519,28 @@ func TestMarshalErrorSurvivesStrangers(t *testing.T) {
 	require.NotPanics(t, func() { require.Contains(t, e.Error(), "x") })
 	require.NotContains(t, e.Error(), harness.Canary)
 	require.ErrorIs(t, &mcprecover.MarshalError{Err: errSecret}, errSecret)
+}
+
+// TestWhatWasDoneIsNotRepeated: a handler whose result cannot be sent had come to its
+// end, so the caller is told to check, unless the tool only reads.
+func TestWhatWasDoneIsNotRepeated(t *testing.T) {
+	nan := func(_ context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{StructuredContent: math.NaN()}, nil
+	}
+	schema := json.RawMessage(`{"type":"object"}`)
+	for _, standard := range []bool{false, true} {
+		mw := mcprecover.New(&mcprecover.Options{Logger: slog.New(slog.DiscardHandler)})
+		if standard {
+			mw = mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)})
+		}
+		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+			Middleware: []mcp.Middleware{mw},
+			More: func(server *mcp.Server) {
+				server.AddTool(&mcp.Tool{Name: "pay", InputSchema: schema}, nan)
+				server.AddTool(&mcp.Tool{Name: "look", InputSchema: schema, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, nan)
+			},
+		})
+		require.Contains(t, s.CallTool(t.Context(), "pay", nil).Text(), "Retry: no. Unexpected failures are not retryable. It is not known whether this call took effect: check before you repeat it.\n")
+		require.Contains(t, s.CallTool(t.Context(), "look", nil).Text(), "Retry: no. Unexpected failures are not retryable.\n")
+	}
 }
