@@ -189,6 +189,7 @@ func TestSuggestions(t *testing.T) {
 		{"denied denied denied missing ok", "Most failures are a matter of missing permissions: ask the user for access, or leave these items out; sending them again does not help. " +
 			"Remove the item that was not found, or correct its name."},
 		{"limited-1 limited-333 ok", "All failures are due to a rate limit: send fewer items at a time. Wait 11 s, then send the 2 items in retry_items again."},
+		{"missing", "Correct the name of the item, or list first what exists."},
 		{"missing limited-1 ok", "Remove the item that was not found, or correct its name. One failure is due to a rate limit: send fewer items at a time. " +
 			"Wait 9 s, then send the item in retry_items again."},
 		{"down down ok", "All failures are due to a service that could not be used, which is usually temporary. Send the 2 items in retry_items again."},

@@ -92,6 +92,8 @@ func (p *pattern) share(count int) string {
 
 func (p *pattern) notFound(count int) string {
 	switch {
+	case p.alone && p.failed == 1 && count == 1: // without it nothing would be left to send
+		return "Correct the name of the item, or list first what exists."
 	case p.alone && count == p.failed && count > 1:
 		return "None of the items exists: check how they are named, or list first what exists."
 	case count == 1:

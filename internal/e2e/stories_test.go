@@ -513,7 +513,7 @@ func (v *visit) oneItem(t *testing.T) {
 	require.Nil(t, f)
 	require.Equal(t, "The item succeeded.\nResults:\n- user_id 'u1': {\"name\":\"User u1\"}", textOf(res))
 	v.says(t, `Not found: the item failed.
-Suggestion: Remove the item that was not found, or correct its name.
+Suggestion: Correct the name of the item, or list first what exists.
 Failed:
 - user_id 'nobody': Not found: user 'nobody' does not exist.`, "get_users", map[string]any{"user_ids": []any{"nobody"}})
 	for _, wrong := range []map[string]any{{"user_ids": []any{}}, {"user_id": "u1"}, nil} {
