@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -225,7 +226,7 @@ func (e *engine[In, Out]) ended(r *Result[Out]) {
 	case e.source.exhausted() && r.NotRun == 0 && !e.interrupted.Load():
 	case code != 0:
 		r.Stopped = stopReasons[code]
-	case is(e.over, context.DeadlineExceeded):
+	case safe.Is(e.over, context.DeadlineExceeded):
 		r.Stopped = e.limit
 	case e.over != nil:
 		r.Stopped = StoppedByCancel

@@ -2,13 +2,11 @@ package batch
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -165,40 +163,4 @@ func (f *failer) remember(p any) {
 	if f.call != nil {
 		_ = f.call.Recovered(p, 2)
 	}
-}
-
-// maxErrors bounds the walk through an error, which may have a cycle.
-const maxErrors = 256
-
-// is does what errors.Is does, for a stranger's error, whose methods may panic, and
-// which may hold itself.
-func is(err, target error) (yes bool) {
-	defer func() {
-		if recover() != nil {
-			yes = false
-		}
-	}()
-	left := maxErrors
-	var walk func(error) bool
-	walk = func(err error) bool {
-		for err != nil && left > 0 {
-			left--
-			if safe.Same(err, target) {
-				return true
-			}
-			if e, ok := err.(interface{ Is(error) bool }); ok && e.Is(target) {
-				return true
-			}
-			switch e := err.(type) { //nolint:errorlint // as above
-			case interface{ Unwrap() []error }:
-				return slices.ContainsFunc(e.Unwrap(), walk)
-			case interface{ Unwrap() error }:
-				err = e.Unwrap()
-			default:
-				return false
-			}
-		}
-		return false
-	}
-	return walk(err)
 }

@@ -199,9 +199,6 @@ func TestItemsThatWereReadAreNotLost(t *testing.T) {
 
 // TestAMillionItems: memory follows the workers, not the items.
 func TestAMillionItems(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a second")
-	}
 	live := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()

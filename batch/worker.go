@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // What a worker is about: the low bits of its state. The others count its items, so that
@@ -167,7 +169,7 @@ func (e *engine[In, Out]) done() {
 
 func (w *worker[In, Out]) fail(item *Item[Out], err error) {
 	e := w.e
-	if e.ctx.Err() != nil && is(err, e.ctx.Err()) {
+	if e.ctx.Err() != nil && safe.Is(err, e.ctx.Err()) {
 		e.interrupted.Store(true)
 	}
 	e.fail(item, err)
@@ -233,7 +235,7 @@ func (w *worker[In, Out]) once() (Out, error) {
 	defer cancel()
 	w.alarm()
 	value, err := e.fn(ctx, w.in)
-	if err != nil && ctx.Err() != nil && e.ctx.Err() == nil && is(err, context.DeadlineExceeded) {
+	if err != nil && ctx.Err() != nil && e.ctx.Err() == nil && safe.Is(err, context.DeadlineExceeded) {
 		err = &overdueError{err, e.o.Timeout}
 	}
 	return value, err

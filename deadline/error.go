@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -83,52 +82,19 @@ func (e *LimitError) CallLimit() time.Duration { return e.Limit }
 // further in answered the call, or what this package made of the handler's end.
 func final(err error) bool {
 	limit := limitIn(err)
-	return limit != nil && limit.Effect != "" || find(err, func(err error) bool { return safe.Same(err, ErrGoexit) })
+	return limit != nil && limit.Effect != "" || safe.Find(err, func(err error) bool { return safe.Same(err, ErrGoexit) })
 }
 
 func isDeadline(err error) bool { return safe.Same(err, context.DeadlineExceeded) }
 
 // limitIn returns the outermost LimitError in the chain of an error, or nil.
 func limitIn(err error) (limit *LimitError) {
-	find(err, func(err error) bool {
+	safe.Find(err, func(err error) bool {
 		var ok bool
-		limit, ok = err.(*LimitError) //nolint:errorlint // find unwraps
+		limit, ok = err.(*LimitError) //nolint:errorlint // Find unwraps
 		return ok && limit != nil
 	})
 	return limit
-}
-
-// maxErrors bounds the walk through the chain of an error, which may have a cycle.
-const maxErrors = 256
-
-// find walks through err and what it wraps until is reports true, and reports whether
-// it did. It survives errors whose methods panic.
-func find(err error, is func(error) bool) (found bool) {
-	defer func() {
-		if recover() != nil {
-			found = false
-		}
-	}()
-	left := maxErrors
-	var walk func(error) bool
-	walk = func(err error) bool {
-		for err != nil && left > 0 {
-			left--
-			if is(err) {
-				return true
-			}
-			switch e := err.(type) { //nolint:errorlint // this is what unwraps
-			case interface{ Unwrap() []error }:
-				return slices.ContainsFunc(e.Unwrap(), walk)
-			case interface{ Unwrap() error }:
-				err = e.Unwrap()
-			default:
-				return false
-			}
-		}
-		return false
-	}
-	return walk(err)
 }
 
 // standing is what is known about a call that did not come to its end.
@@ -234,7 +200,7 @@ func cancelled(what string, err, cause error, known standing) error {
 
 // notStarted returns the error of a call that was over before it began.
 func (w *run) notStarted(err error) error {
-	if find(err, isDeadline) {
+	if safe.Find(err, isDeadline) {
 		return middleware.HideError(&LimitError{Caller: true, Effect: fault.EffectNone},
 			fault.New(fault.KindTimeout, "no time was left to start this call").
 				WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}))

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -151,7 +152,7 @@ func (w *run) returned(o outcome) (mcp.Result, error) {
 func (w *run) parentEnded() (mcp.Result, error) {
 	err := w.parent.Err()
 	w.stop(err, nil)
-	if !find(err, isDeadline) {
+	if !safe.Find(err, isDeadline) {
 		return w.abandon()
 	}
 	limit := LimitError{Limit: time.Since(w.began), Caller: true}

@@ -265,7 +265,7 @@ func TestLateHandlerDoesNotDisturb(t *testing.T) {
 			inner := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 				res, err := next(ctx, call.Method(), req)
 				if f := call.Failure(res, err); f != nil {
-					f.Retry(fault.Retry{ShouldRetry: true, Reason: "of the late one"})
+					f.Guide(middleware.Guidance{Retry: fault.Retry{ShouldRetry: true, Reason: "of the late one"}})
 				}
 				return res, err
 			})

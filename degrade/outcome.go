@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -121,7 +122,7 @@ func (r *run) tell(o *outcome) {
 
 // stopped reports whether a part only did as it was told when another one failed.
 func (r *run) stopped(o *outcome) bool {
-	return r.failed != nil && r.failed != o && is(o.err, context.Canceled)
+	return r.failed != nil && r.failed != o && safe.Is(o.err, context.Canceled)
 }
 
 // grace is how long a part whose time is over may take to return by itself: its own
@@ -179,7 +180,7 @@ func (r *run) ask(below *middleware.Call, p *plan, i int) (found, error) {
 			got = <-replies
 		}
 	}
-	if got.err != nil && ctx.Err() != nil && is(got.err, ctx.Err()) {
+	if got.err != nil && ctx.Err() != nil && safe.Is(got.err, ctx.Err()) {
 		return found{}, late(below, p, limit, got.err)
 	}
 	return got.found, got.err
@@ -190,7 +191,7 @@ var errLeft = errors.New("degrade: the part ignores its context; it was left beh
 // late is the failure of a part whose context was done before it returned.
 func late(below *middleware.Call, p *plan, limit time.Duration, cause error) error {
 	if err := below.Err(); errors.Is(err, context.Canceled) {
-		if is(cause, err) {
+		if safe.Is(cause, err) {
 			return cause
 		}
 		return fmt.Errorf("%w: %w", cause, err)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 const (
@@ -37,7 +39,7 @@ func paragraph(text string) string {
 			if r == '\n' || r == '\t' {
 				return r
 			}
-			return shownRune(r)
+			return safe.Rune(r)
 		}, strings.ReplaceAll(text, "\r\n", "\n"))
 	}
 	return strings.TrimSpace(text)
@@ -59,7 +61,7 @@ func line(text string, limit int) string {
 			break
 		}
 		n++
-		b.WriteRune(shownRune(r))
+		b.WriteRune(safe.Rune(r))
 	}
 	return b.String()
 }
@@ -73,18 +75,6 @@ func printable(text, allowed string) bool {
 		}
 	}
 	return true
-}
-
-// shownRune returns a space for a character that breaks a line, controls a
-// terminal, makes text read in another order than it is written, or is seen by a
-// model but not by a person.
-func shownRune(r rune) rune {
-	switch {
-	case unicode.IsControl(r), 0x2028 <= r && r <= 0x202e, 0x2066 <= r && r <= 0x2069, 0xe0000 <= r && r <= 0xe007f:
-		return ' '
-	default:
-		return r
-	}
 }
 
 func quoted(text string) string { return "'" + line(text, maxName) + "'" }

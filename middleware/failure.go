@@ -30,7 +30,6 @@ type Failure struct {
 	logged atomic.Bool
 
 	mu       sync.Mutex
-	retry    *fault.Retry
 	guidance *Guidance
 	public   *fault.Error // what Fault returns, nil when it has to be put together
 }
@@ -222,12 +221,6 @@ func (f *Failure) advised(e *fault.Error) *fault.Error {
 		}
 		return e.Suggest(g.Suggestion).WithRetry(g.Retry)
 	}
-	if f.retry != nil {
-		// What the failure itself says about a retry was meant.
-		if _, said := e.Retry(); !said {
-			return e.WithRetry(*f.retry)
-		}
-	}
 	return e
 }
 
@@ -258,17 +251,8 @@ func bare(err error) bool {
 	}
 }
 
-// Retry says whether and when the call may be repeated, unless the failure itself
-// says so.
-func (f *Failure) Retry(r fault.Retry) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.retry, f.public = &r, nil
-}
-
 // Guide says what the caller is told about calling again. It has the last word:
-// over what the failure itself says, over [Failure.Retry], and over an earlier call
-// of it.
+// over what the failure itself says, and over an earlier call of it.
 func (f *Failure) Guide(g Guidance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

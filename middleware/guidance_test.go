@@ -45,7 +45,6 @@ func TestGuidanceHasTheLastWord(t *testing.T) {
 		require.True(t, f.Guided())
 		require.Equal(t, "Conflict: m.\nSuggestion: other.\nRetry: yes.", f.Fault().Text())
 
-		f.Retry(fault.Retry{})
 		f.Guide(middleware.Guidance{Retry: fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1}})
 		require.Equal(t, "Conflict: m.\nRetry: yes, after 1 s.", f.Fault().Text())
 	})

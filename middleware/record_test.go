@@ -214,7 +214,7 @@ func TestClassifiedAnew(t *testing.T) {
 		if f := call.Failure(res, err); f != nil {
 			require.Same(t, f, call.Failure(res, err))
 			require.Equal(t, fault.KindInternal, f.Fault().Kind())
-			f.Retry(fault.Retry{ShouldRetry: true})
+			f.Guide(middleware.Guidance{Retry: fault.Retry{ShouldRetry: true}})
 			require.True(t, f.Fault().Data().Retry.ShouldRetry)
 		}
 		return res, err
@@ -225,11 +225,8 @@ func TestClassifiedAnew(t *testing.T) {
 	require.Equal(t, fault.NotFound("file", "a").Data(), f.Data())
 }
 
-func TestAFailureSaysOfARetryWhatItMeant(t *testing.T) {
+func TestASuccessHasNoFailure(t *testing.T) {
 	inCall(t, func(_ context.Context, call *middleware.Call) {
-		f := call.Failure(nil, fault.New(fault.KindConflict, "m").Never("it would be done twice"))
-		f.Retry(fault.Retry{ShouldRetry: true})
-		require.False(t, f.Fault().Data().Retry.ShouldRetry)
 		require.Nil(t, call.Failure(nil, nil))
 		require.Nil(t, call.Failure(&mcp.CallToolResult{}, nil))
 		require.Nil(t, call.Failure((*mcp.CallToolResult)(nil), nil))

@@ -22,7 +22,7 @@ func TestSettle(t *testing.T) {
 			require.Nil(t, call.Settle(nil))
 			_, _ = next(ctx, call.Method(), req)
 			f := call.Settle(answer)
-			f.Retry(fault.Retry{Reason: "kept"})
+			f.Guide(middleware.Guidance{Retry: fault.Retry{Reason: "kept"}})
 			require.Same(t, f, call.Failure(nil, answer))
 			other := call.Failure(nil, late)
 			require.NotSame(t, f, other)

@@ -23,9 +23,6 @@ type maker struct {
 // example returns a minimal valid call, nil when none was found. It keeps what
 // the caller sent where that is valid and may be shown.
 func (s *Schema) example(r *renderer, opts *Options) json.RawMessage {
-	if opts.What == "output" {
-		return nil
-	}
 	m := &maker{schema: s}
 	if r != nil {
 		m.caller = r.inner()

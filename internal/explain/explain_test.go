@@ -71,17 +71,6 @@ func TestMachineForm(t *testing.T) {
 	require.Nil(t, s.Explain(nil, explain.Options{}))
 }
 
-func TestWhat(t *testing.T) {
-	s := mustCompile(t, `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
-	opts := explain.Options{What: "output"}
-	require.Equal(t, "Output 'n' expected an integer, but received 'five'.", s.Explain([]byte(`{"n":"five"}`), opts).Text())
-	require.Equal(t, "Output 'n' is required: expected an integer.", s.Explain([]byte(`{}`), opts).Text())
-	report := s.Explain([]byte(`[]`), opts)
-	require.Equal(t, "The output must be an object with 'n', but was an empty list.", report.Text())
-	require.Nil(t, report.Example, "nobody sends an output")
-	require.Equal(t, "The output is not valid JSON: a value is missing, at character 6, near 'n'.", s.Explain([]byte(`{"n":}`), opts).Text())
-}
-
 func TestAssertFormats(t *testing.T) {
 	for draft, asserted := range map[string]bool{"https://json-schema.org/draft/2020-12/schema": false, "http://json-schema.org/draft-07/schema#": true} {
 		s := mustCompile(t, `{"$schema":"`+draft+`","type":"object","properties":{"day":{"format":"date"}}}`)

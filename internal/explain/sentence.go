@@ -45,23 +45,13 @@ func (r *renderer) violation(f *finding) Violation {
 // subject names what a sentence is about, at its beginning.
 func (r *renderer) subject(p path) string {
 	if len(p.segments) == 0 {
-		return "The " + r.all()
-	}
-	if r.opts.What == "output" {
-		return "Output " + quoted(p.String())
+		return "The arguments"
 	}
 	return "Argument " + quoted(p.String())
 }
 
-func (r *renderer) all() string {
-	if r.opts.What == "output" {
-		return "output"
-	}
-	return "arguments"
-}
-
 func (r *renderer) is(p path) string {
-	if len(p.segments) == 0 && r.opts.What != "output" {
+	if len(p.segments) == 0 {
 		return "are"
 	}
 	return "is"
@@ -163,11 +153,7 @@ func (r *renderer) value(f *finding, p path, v *Violation) {
 	}
 	expected := v.Expected + when(f)
 	if len(p.segments) == 0 {
-		were := " were "
-		if r.opts.What == "output" {
-			were = " was "
-		}
-		v.Sentence = r.subject(p) + " must be " + expected + ", but" + were + got.words + "."
+		v.Sentence = r.subject(p) + " must be " + expected + ", but were " + got.words + "."
 		return
 	}
 	v.Sentence = r.subject(p) + " expected " + expected + ", but received " + got.words + "."

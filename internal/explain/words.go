@@ -2,9 +2,9 @@ package explain
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 )
 
@@ -51,7 +51,7 @@ func line(text string, limit int) string {
 			break
 		}
 		n++
-		b.WriteRune(shownRune(r))
+		b.WriteRune(safe.Rune(r))
 	}
 	return b.String()
 }
@@ -63,17 +63,6 @@ func plainText(text string) bool {
 		}
 	}
 	return true
-}
-
-// shownRune returns a space for a character that breaks a line, controls a
-// terminal, turns the order of a text round, or is seen by a model only.
-func shownRune(r rune) rune {
-	switch {
-	case unicode.IsControl(r), 0x2028 <= r && r <= 0x202e, 0x2066 <= r && r <= 0x2069, 0xe0000 <= r && r <= 0xe007f:
-		return ' '
-	default:
-		return r
-	}
 }
 
 // join writes a, b or c.

@@ -1,5 +1,6 @@
 // Package safe calls the methods of values that the library did not make: an
-// Error or String method of a stranger may panic, and a typed nil usually does.
+// Error or String method of a stranger may panic, and a typed nil usually does. It
+// also makes their texts safe to show, see [Rune].
 package safe
 
 import (

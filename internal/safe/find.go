@@ -1,0 +1,52 @@
+package safe
+
+// maxErrors bounds the walk through an error, which may be huge or have a cycle.
+const maxErrors = 256
+
+// Find walks through err and what it wraps, the outermost first, until found reports
+// true, and reports whether it did. It goes where errors.Is and errors.As go, through
+// errors of strangers: one whose method panics ends the walk with false, and so does a
+// tree of more than 256 errors.
+func Find(err error, found func(error) bool) (yes bool) {
+	defer func() {
+		if recover() != nil {
+			yes = false
+		}
+	}()
+	left := maxErrors
+	return find(err, found, &left)
+}
+
+func find(err error, found func(error) bool, left *int) bool {
+	for err != nil && *left > 0 {
+		*left--
+		if found(err) {
+			return true
+		}
+		switch e := err.(type) {
+		case interface{ Unwrap() []error }:
+			for _, part := range e.Unwrap() {
+				if find(part, found, left) {
+					return true
+				}
+			}
+			return false
+		case interface{ Unwrap() error }:
+			err = e.Unwrap()
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// Is does what errors.Is does, as [Find] walks.
+func Is(err, target error) bool {
+	return Find(err, func(err error) bool {
+		if Same(err, target) {
+			return true
+		}
+		e, ok := err.(interface{ Is(error) bool })
+		return ok && e.Is(target)
+	})
+}
