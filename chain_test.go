@@ -26,6 +26,7 @@ import (
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/degrade"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -278,7 +279,7 @@ func TestInnerMiddlewares(t *testing.T) {
 		bursts := func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				res, err := next(ctx, method, req)
-				if method == at.Shape.Method() && err == nil && middleware.Target(req) == at.Shape.Target("bursts") && at.Shape != harness.ServerCompletion {
+				if method == at.Shape.Method() && err == nil && call.Target(req) == at.Shape.Target("bursts") && at.Shape != harness.ServerCompletion {
 					panic(errCanary)
 				}
 				return res, err

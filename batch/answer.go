@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -45,7 +46,7 @@ func (r *Result[Out]) answer() *answer[Out] {
 	}
 	if r.isError() {
 		a.fault = r.fault(a.Message)
-		if call := r.failer.call; call != nil {
+		if call := r.failer.c; call != nil {
 			call.Clean(a.fault) // the failures are masked, and the rest is the caller's own
 		}
 	}
@@ -95,7 +96,7 @@ func (r *Result[Out]) marshalled() (*Result[Out], []json.RawMessage) {
 		if err := broken[i]; err != nil {
 			item = Item[Out]{Index: item.Index, Key: item.Key, Attempts: item.Attempts, Status: Failed}
 			// The server's fault, and not what the error looks like.
-			err = middleware.HideError(fmt.Errorf("batch: the value of an item is not JSON: %w", err), nil)
+			err = classify.HideError(fmt.Errorf("batch: the value of an item is not JSON: %w", err), nil)
 			item.Err, item.Recoverable, item.mark = r.failer.failed(item.Index, err)
 		}
 		changed.Items[i] = item
@@ -108,7 +109,7 @@ func (r *Result[Out]) marshalled() (*Result[Out], []json.RawMessage) {
 func marshal(v any) (raw json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			raw, err = nil, middleware.NewPanicError(p, 1)
+			raw, err = nil, classify.NewPanicError(p, 1)
 		}
 	}()
 	return json.Marshal(v)

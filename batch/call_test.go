@@ -20,9 +20,9 @@ import (
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
-	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
@@ -205,7 +205,7 @@ func TestBatchInOtherHandlers(t *testing.T) {
 			require.True(t, strings.HasSuffix(r.Items[i].Err.Reference(), "."+strconv.Itoa(i)), r.Items[i].Err.Reference())
 		}
 		require.Len(t, log.Records(), leakyItems-1)
-		var p *middleware.PanicError
+		var p *classify.PanicError
 		require.ErrorAs(t, r.Items[2].Err, &p)
 	}
 }

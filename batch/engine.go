@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // An engine runs one batch. The goroutine that called Run watches over the workers:
@@ -57,11 +57,11 @@ func newEngine[In, Out any](ctx context.Context, fn func(context.Context, In) (O
 		o: o, fn: fn, limit: StoppedByBudget, grace: grace, idle: make(chan struct{}),
 		plain: o.Timeout == 0 && o.Attempts == 1 && o.Skip == nil,
 	}
-	e.failer = &failer{ctx: ctx, call: middleware.FromContext(ctx), idempotent: o.Idempotent}
-	if e.call != nil {
-		e.part = e.call.Part()
+	e.failer = &failer{ctx: ctx, c: call.FromContext(ctx), idempotent: o.Idempotent}
+	if e.c != nil {
+		e.part = e.c.Part()
 		if o.Progress == nil && e.part == 0 { // what a client is told must increase, so only one batch can tell
-			o.Progress = Notify(ctx, e.call.Request())
+			o.Progress = Notify(ctx, e.c.Request())
 		}
 	}
 	e.count = o.MaxFailureRate > 0 || o.Progress != nil

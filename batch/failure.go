@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -35,7 +37,7 @@ func (e *settled) Unwrap() error { return e.public }
 // A failer makes of an error of the function what a caller may know of it.
 type failer struct {
 	ctx        context.Context //nolint:containedctx // of the batch's caller; a failer lives as long
-	call       *middleware.Call
+	c          *call.Call
 	idempotent bool
 	part       int // of the call: which batch of it this is, from 0
 
@@ -80,21 +82,21 @@ func atWork(kind fault.Kind) bool {
 // public lets the call's own settings make the public form, and writes the record that
 // its reference leads to.
 func (f *failer) public(index int, err *error) (_ *fault.Error, _ middleware.Hint, quote bool) {
-	if f.call == nil {
+	if f.c == nil {
 		public := middleware.Classify(*err)
 		if told := overdue(*err, public); told != nil {
 			*err, public = told, told
 		}
 		return public, middleware.HintOf(*err), false
 	}
-	below := f.call.Below(f.ctx, f.name(index), f.call.Request())
+	below := f.c.Below(f.ctx, f.name(index), f.c.Request())
 	failure := below.Failure(nil, *err)
 	if told := overdue(*err, failure.Fault()); told != nil {
 		*err = told
 		failure = below.Failure(nil, *err)
 	}
-	if f.call.Recorded() {
-		below.Log(nil, middleware.Record{Err: *err})
+	if f.c.Recorded() {
+		below.Log(nil, call.Record{Err: *err})
 	}
 	public, _ := middleware.FaultOf(below.Finish(nil, *err))
 	if _, own := (*err).(*fault.Error); !own { //nolint:errorlint // a fault has its cause in itself
@@ -127,8 +129,8 @@ func (f *failer) again(err error, attempt int, retry func(error, int) (time.Dura
 		return retry(err, attempt)
 	}
 	public, hint := middleware.Classify(err), middleware.HintOf(err)
-	if f.call != nil { // whose rules may know it
-		failure := f.call.Below(f.ctx, "", f.call.Request()).Failure(nil, err)
+	if f.c != nil { // whose rules may know it
+		failure := f.c.Below(f.ctx, "", f.c.Request()).Failure(nil, err)
 		public, hint = failure.Fault(), failure.Hint()
 	}
 	g := guide(hint, public)
@@ -141,11 +143,11 @@ func (f *failer) again(err error, attempt int, retry func(error, int) (time.Dura
 // harmless reports whether running an item twice does no harm: the program says so, or
 // the annotations of the tool that is called. They are read when they are needed.
 func (f *failer) harmless() bool {
-	if f.idempotent || f.call == nil || f.call.Method() != middleware.MethodCallTool {
+	if f.idempotent || f.c == nil || f.c.Method() != middleware.MethodCallTool {
 		return f.idempotent
 	}
 	f.annotated.Do(func() {
-		tool, err := f.call.Tool(nil)
+		tool, err := f.c.Tool(nil)
 		if err != nil || tool.Annotations == nil {
 			return
 		}
@@ -156,11 +158,11 @@ func (f *failer) harmless() bool {
 
 // panicked returns the error for a panic of an item. It is called by the deferred
 // function that recovered.
-func (f *failer) panicked(p any) error { return middleware.NewPanicError(p, 2) }
+func (f *failer) panicked(p any) error { return classify.NewPanicError(p, 2) }
 
 // remember keeps the stack of a panic that goes on, for the recovery of the call.
 func (f *failer) remember(p any) {
-	if f.call != nil {
-		_ = f.call.Recovered(p, 2)
+	if f.c != nil {
+		_ = f.c.Recovered(p, 2)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -100,13 +101,13 @@ func New(opts *Options) mcp.Middleware {
 			}
 		}
 	}
-	wrap := middleware.Wrap(l.handle)
+	wrap := call.Wrap(l.handle)
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		ours := wrap(next)
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			switch method {
 			case middleware.MethodCallTool:
-				if _, ok := l.byName[middleware.Target(req)]; ok {
+				if _, ok := l.byName[call.Target(req)]; ok {
 					return ours(ctx, method, req)
 				}
 			case middleware.MethodListTools:
@@ -162,20 +163,20 @@ func (l *lister) add(i int, list List) {
 	l.byTool[list.Tool] = append(l.byTool[list.Tool], f)
 }
 
-func (l *lister) handle(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+func (l *lister) handle(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	if r, ok := req.(*mcp.CallToolRequest); ok {
-		return l.call(ctx, call, r, next)
+		return l.call(ctx, c, r, next)
 	}
-	res, err := next(ctx, call.Method(), req)
+	res, err := next(ctx, c.Method(), req)
 	list, ok := res.(*mcp.ListToolsResult)
 	if err != nil || !ok || list == nil {
 		return res, err
 	}
-	return l.list(ctx, call, req, next, list), nil
+	return l.list(ctx, c, req, next, list), nil
 }
 
 // list puts the siblings into one page of a list.
-func (l *lister) list(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler, have *mcp.ListToolsResult) *mcp.ListToolsResult {
+func (l *lister) list(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, have *mcp.ListToolsResult) *mcp.ListToolsResult {
 	page := make([]*mcp.Tool, 0, len(have.Tools)+len(l.byName))
 	for _, tool := range have.Tools {
 		page = append(page, tool)
@@ -184,7 +185,7 @@ func (l *lister) list(ctx context.Context, call *middleware.Call, req mcp.Reques
 		}
 		for _, f := range l.byTool[tool.Name] {
 			sibling, err := f.sibling(tool)
-			if err == nil && l.taken(ctx, call, req, next, have, f.As) {
+			if err == nil && l.taken(ctx, c, req, next, have, f.As) {
 				err = errTaken
 			}
 			if err != nil {
@@ -201,7 +202,7 @@ func (l *lister) list(ctx context.Context, call *middleware.Call, req mcp.Reques
 
 // taken reports whether the server itself lists a tool with the name. Only where it
 // has several pages they have to be asked for.
-func (l *lister) taken(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler, page *mcp.ListToolsResult, name string) bool {
+func (l *lister) taken(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, page *mcp.ListToolsResult, name string) bool {
 	for _, tool := range page.Tools {
 		if tool != nil && tool.Name == name {
 			return true
@@ -211,7 +212,7 @@ func (l *lister) taken(ctx context.Context, call *middleware.Call, req mcp.Reque
 	if !ok || page.NextCursor == "" && (r.Params == nil || r.Params.Cursor == "") {
 		return false
 	}
-	_, err := lookUp(ctx, call, next, &mcp.CallToolRequest{
+	_, err := lookUp(ctx, c, next, &mcp.CallToolRequest{
 		Session: r.Session, Extra: r.Extra, Params: &mcp.CallToolParamsRaw{Meta: protocolMeta(req), Name: name},
 	})
 	return err == nil
@@ -219,8 +220,8 @@ func (l *lister) taken(ctx context.Context, call *middleware.Call, req mcp.Reque
 
 // lookUp returns the definition of the tool that a request names, as it is listed for
 // the caller by what stands inside.
-func lookUp(ctx context.Context, call *middleware.Call, next mcp.MethodHandler, req *mcp.CallToolRequest) (*mcp.Tool, error) {
-	return call.Below(ctx, "list", req).Tool(next)
+func lookUp(ctx context.Context, c *call.Call, next mcp.MethodHandler, req *mcp.CallToolRequest) (*mcp.Tool, error) {
+	return c.Below(ctx, "list", req).Tool(next)
 }
 
 // refuse says once, in the log, why a list form is not offered.

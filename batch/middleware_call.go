@@ -13,12 +13,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // call answers a call of a sibling.
-func (l *lister) call(ctx context.Context, call *middleware.Call, req *mcp.CallToolRequest, next mcp.MethodHandler) (mcp.Result, error) {
+func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolRequest, next mcp.MethodHandler) (mcp.Result, error) {
 	f := l.byName[req.Params.Name]
 	meta := protocolMeta(req)
 	request := func(args json.RawMessage, name string) *mcp.CallToolRequest {
@@ -28,12 +30,12 @@ func (l *lister) call(ctx context.Context, call *middleware.Call, req *mcp.CallT
 	}
 	// The server may have a tool of the sibling's name, and may not have the tool, or
 	// not for this caller. Where nobody can list the tools, they are taken to be there.
-	if _, err := lookUp(ctx, call, next, request(nil, f.As)); err == nil {
+	if _, err := lookUp(ctx, c, next, request(nil, f.As)); err == nil {
 		l.refuse(f, errTaken)
-		return next(ctx, call.Method(), req)
+		return next(ctx, c.Method(), req)
 	}
-	switch tool, err := lookUp(ctx, call, next, request(nil, f.Tool)); {
-	case errors.Is(err, middleware.ErrNotListed):
+	switch tool, err := lookUp(ctx, c, next, request(nil, f.Tool)); {
+	case errors.Is(err, call.ErrNotListed):
 		return nil, unknown(f.As)
 	case err == nil:
 		if _, err := f.sibling(tool); err != nil {
@@ -47,7 +49,7 @@ func (l *lister) call(ctx context.Context, call *middleware.Call, req *mcp.CallT
 	}
 	run := func(ctx context.Context, e element) (any, error) {
 		item := request(args.with(e.raw), f.Tool)
-		below := call.Below(ctx, strconv.Itoa(e.index), item)
+		below := c.Below(ctx, strconv.Itoa(e.index), item)
 		res, err := next(below, middleware.MethodCallTool, item)
 		if failure := below.Failure(res, err); failure != nil {
 			return nil, settle(below, res, err)
@@ -67,10 +69,10 @@ func (l *lister) call(ctx context.Context, call *middleware.Call, req *mcp.CallT
 }
 
 // settle makes the failure of an item what a caller may know of it.
-func settle(below *middleware.Call, res mcp.Result, err error) error {
+func settle(below *call.Call, res mcp.Result, err error) error {
 	failure := below.Failure(res, err)
 	if below.Recorded() {
-		below.Log(nil, middleware.Record{Result: res, Err: err})
+		below.Log(nil, call.Record{Result: res, Err: err})
 	}
 	public, failed := middleware.FaultOf(below.Finish(res, err))
 	if !failed {
@@ -110,7 +112,7 @@ func jsonOf(v any) (json.RawMessage, error) {
 	raw, err := marshal(v)
 	if err != nil {
 		// The server's fault, and not what the error looks like.
-		return nil, middleware.HideError(fmt.Errorf("batch: the answer of an item is not JSON: %w", err), nil)
+		return nil, classify.HideError(fmt.Errorf("batch: the answer of an item is not JSON: %w", err), nil)
 	}
 	return raw, nil
 }

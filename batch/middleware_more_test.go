@@ -17,9 +17,9 @@ import (
 
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
-	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
@@ -135,7 +135,7 @@ func TestClientGivesUp(t *testing.T) {
 		list.Run = &batch.RunOptions[json.RawMessage]{Concurrency: 2}
 		watch := func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				defer func() { ended.Store(ended.Load() || middleware.Target(req) == "get_users") }()
+				defer func() { ended.Store(ended.Load() || call.Target(req) == "get_users") }()
 				return next(ctx, method, req)
 			}
 		}

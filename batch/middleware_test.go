@@ -24,6 +24,7 @@ import (
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -288,25 +289,25 @@ func TestItemIsACallOfItsOwn(t *testing.T) {
 		t.Run(string(era), func(t *testing.T) {
 			var mu sync.Mutex
 			var seen []string
-			outer := &middleware.Call{}
+			outer := &call.Call{}
 			look := func(next mcp.MethodHandler) mcp.MethodHandler {
 				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 					if r, ok := req.(*mcp.CallToolRequest); ok {
-						call := middleware.FromContext(ctx)
+						c := call.FromContext(ctx)
 						switch r.Params.Name {
 						case "get_users":
-							outer = call
+							outer = c
 							r.Params.SetMeta(withKey(r.Params.GetMeta(), "io.github.mcpchain/idempotency-key", "once"))
 						case "get_user":
-							require.NotSame(t, outer, call)
-							require.Same(t, req, call.Request())
+							require.NotSame(t, outer, c)
+							require.Same(t, req, c.Request())
 							require.NotNil(t, r.Session)
 							require.Nil(t, r.Params.GetProgressToken())
 							require.NotContains(t, r.Params.GetMeta(), "io.github.mcpchain/idempotency-key")
 							require.Equal(t, string(era), r.ProtocolVersion())
 							require.Equal(t, harness.ClientName, r.ClientInfo().Name)
 							mu.Lock()
-							seen = append(seen, call.ID()+" "+string(r.Params.Arguments))
+							seen = append(seen, c.ID()+" "+string(r.Params.Arguments))
 							mu.Unlock()
 						}
 					}
@@ -342,7 +343,7 @@ func withKey(meta mcp.Meta, key string, value any) map[string]any {
 func hide(name string) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == middleware.MethodCallTool && middleware.Target(req) == name {
+			if method == middleware.MethodCallTool && call.Target(req) == name {
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
 			}
 			res, err := next(ctx, method, req)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/internal/classify"
 )
 
 var errBroken = errors.New("the disk at /srv/secret is broken")
@@ -193,7 +193,7 @@ func TestPanicIsTheItemsOwn(t *testing.T) {
 			}, &batch.RunOptions[int]{Concurrency: workers})
 			consistent(t, r, 10)
 			require.Equal(t, "+++++++-++", statuses(r.Items))
-			var p *middleware.PanicError
+			var p *classify.PanicError
 			require.ErrorAs(t, r.Items[7].Err, &p)
 			require.Equal(t, errBroken, p.Value)
 			require.Contains(t, p.Stack(), "TestPanicIsTheItemsOwn")

@@ -24,11 +24,12 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // An Outcome says in one word how a call ended.
-type Outcome = middleware.Outcome
+type Outcome = call.Outcome
 
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
@@ -38,7 +39,7 @@ type Options struct {
 	// Successes are recorded at level Debug; while the Logger does not take that
 	// level, they cost neither an ID nor a record. Failures that the caller can
 	// mend are recorded at Info, those of something that the server needs at Warn,
-	// and bugs at Error; see [middleware.LevelOf].
+	// and bugs at Error; see [call.LevelOf].
 	Logger *slog.Logger
 
 	// NewID makes the ID of a call. It is called at most once a call, from many
@@ -47,7 +48,7 @@ type Options struct {
 	NewID func() string
 
 	// Level gives the level at which an outcome is recorded. Nil means
-	// [middleware.LevelOf].
+	// [call.LevelOf].
 	Level func(Outcome) slog.Level
 }
 
@@ -62,28 +63,28 @@ func New(opts *Options) mcp.Middleware {
 	}
 	r := &room{
 		logger:   o.Logger,
-		settings: &middleware.Settings{Records: true, Logger: o.Logger, NewID: o.NewID, Level: o.Level},
+		settings: &call.Settings{Records: true, Logger: o.Logger, NewID: o.NewID, Level: o.Level},
 	}
 	level := o.Level
 	if level == nil {
-		level = middleware.LevelOf
+		level = call.LevelOf
 	}
-	r.success = min(level(middleware.OutcomeOK), level(middleware.OutcomeInputRequired))
-	return middleware.Wrap(r.call)
+	r.success = min(level(call.OutcomeOK), level(call.OutcomeInputRequired))
+	return call.Wrap(r.call)
 }
 
 type room struct {
 	logger   *slog.Logger // nil for the default one
 	success  slog.Level   // the lowest at which a success is recorded
-	settings *middleware.Settings
+	settings *call.Settings
 }
 
-func (r *room) call(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
-	method := call.Method()
-	if call.Quiet() || !call.Establish(r.settings) || call.Notification() || method == middleware.MethodListen {
+func (r *room) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
+	method := c.Method()
+	if c.Quiet() || !c.Establish(r.settings) || c.Notification() || method == middleware.MethodListen {
 		return next(ctx, method, req)
 	}
-	call.Begin() // it must be read before it is known whether the call fails
+	c.Begin() // it must be read before it is known whether the call fails
 	returned := false
 	defer func() {
 		if returned {
@@ -92,23 +93,23 @@ func (r *room) call(ctx context.Context, call *middleware.Call, req mcp.Request,
 		// A panic passes, or a runtime.Goexit: record it and let it go on. The stack
 		// of a panic that is raised again here is still whole.
 		p := recover()
-		record := middleware.Record{Err: errGoexit}
+		record := call.Record{Err: errGoexit}
 		if p != nil {
-			record.Err = call.Recovered(p, 1)
+			record.Err = c.Recovered(p, 1)
 		}
-		call.Log(r.logger, record)
+		c.Log(r.logger, record)
 		if p != nil {
 			panic(p)
 		}
 	}()
 	res, err = next(ctx, method, req)
 	returned = true
-	record := middleware.Record{Result: res, Err: err}
-	switch failure := call.Failure(res, err); {
+	record := call.Record{Result: res, Err: err}
+	switch failure := c.Failure(res, err); {
 	case failure != nil && failure.Err() != nil:
-		call.Log(r.logger, record)
+		c.Log(r.logger, record)
 	case failure != nil, r.records(ctx): // the result may yet turn out to be one that cannot be sent
-		call.LogAtEnd(record)
+		c.LogAtEnd(record)
 	}
 	return res, err
 }
@@ -131,8 +132,8 @@ func (r *room) records(ctx context.Context) (yes bool) {
 // ID returns the ID of the call that ctx belongs to, and makes it if nobody asked
 // before. It is "" outside a call.
 func ID(ctx context.Context) string {
-	if call := middleware.FromContext(ctx); call != nil {
-		return call.ID()
+	if c := call.FromContext(ctx); c != nil {
+		return c.ID()
 	}
 	return ""
 }
@@ -140,9 +141,9 @@ func ID(ctx context.Context) string {
 // Logger returns the logger of the call that ctx belongs to, with the attribute
 // "reference" for its ID. Outside a call it is [slog.Default].
 func Logger(ctx context.Context) *slog.Logger {
-	call := middleware.FromContext(ctx)
-	if call == nil {
+	c := call.FromContext(ctx)
+	if c == nil {
 		return slog.Default()
 	}
-	return call.Logger().With(slog.String(Key, call.ID()))
+	return c.Logger().With(slog.String(Key, c.ID()))
 }

@@ -22,6 +22,8 @@ import (
 
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -161,7 +163,7 @@ func TestLevels(t *testing.T) {
 		{harness.Fail(context.DeadlineExceeded), "timeout", "WARN"},
 		{harness.Fail(fault.Unavailable("it")), "unavailable", "WARN"},
 		{harness.Fail(errSecret), "internal_error", "ERROR"},
-		{harness.Fail(&middleware.PanicError{Value: 1}), "panic", "ERROR"},
+		{harness.Fail(&classify.PanicError{Value: 1}), "panic", "ERROR"},
 	} {
 		t.Run(c.outcome, func(t *testing.T) {
 			log := harness.NewLog(slog.LevelDebug)
@@ -185,9 +187,9 @@ func TestOwnLevels(t *testing.T) {
 	mw := correlate.New(&correlate.Options{Logger: log.Logger(), Level: func(o correlate.Outcome) slog.Level {
 		asked = append(asked, o)
 		switch o {
-		case middleware.OutcomeOK:
+		case call.OutcomeOK:
 			return slog.LevelInfo
-		case middleware.OutcomeInternal:
+		case call.OutcomeInternal:
 			return slog.LevelDebug
 		default:
 			return slog.LevelWarn
@@ -208,7 +210,7 @@ func TestOwnLevels(t *testing.T) {
 	require.Equal(t, "ok", records[0]["outcome"])
 	require.Equal(t, "WARN", records[1]["level"])
 	require.Equal(t, "not_found", records[1]["outcome"])
-	require.Contains(t, asked, middleware.OutcomeInternal)
+	require.Contains(t, asked, call.OutcomeInternal)
 }
 
 // TestASuccessIsFree proves that a success that nobody records costs neither an ID

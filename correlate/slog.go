@@ -8,7 +8,7 @@ import (
 
 	slogmulti "github.com/samber/slog-multi"
 
-	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/internal/call"
 )
 
 // Key is the name of the attribute that holds the ID of a call in the log.
@@ -52,11 +52,11 @@ func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 }
 
 func (h *handler) Handle(ctx context.Context, record slog.Record) error {
-	call := middleware.FromContext(ctx)
-	if call == nil || h.has || len(h.groups) == 0 && hasKey(record) {
+	c := call.FromContext(ctx)
+	if c == nil || h.has || len(h.groups) == 0 && hasKey(record) {
 		return h.next.Handle(ctx, record)
 	}
-	reference := slog.String(Key, call.ID())
+	reference := slog.String(Key, c.ID())
 	if len(h.groups) == 0 {
 		record = record.Clone()
 		record.AddAttrs(reference)

@@ -10,13 +10,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/deadline"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // BenchmarkSuccess tells what a limit costs a call that succeeds at once.
 func BenchmarkSuccess(b *testing.B) {
-	open := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		return next(ctx, call.Method(), req)
+	open := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		return next(ctx, c.Method(), req)
 	})
 	byHand := func(next mcp.MethodHandler) mcp.MethodHandler { // with everything that is the least
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/internal/call"
 )
 
 // A clock is the context of a handler whose time is limited. It differs from one of
@@ -16,7 +16,7 @@ import (
 type clock struct {
 	parent context.Context //nolint:containedctx // a context is made of another one
 	outer  *clock          // of a room or a call further out; nil if there is none
-	call   *middleware.Call
+	c      *call.Call
 	grace  time.Duration // how long the handler may take to return once it was told to stop
 
 	mu       sync.Mutex

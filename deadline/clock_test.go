@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -19,9 +20,9 @@ import (
 // do calls a handler once through middlewares, with a context, and returns what a
 // room further out sees.
 func do(ctx context.Context, h func(ctx context.Context) error, mw ...mcp.Middleware) (err error) {
-	outer := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	outer := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		var res mcp.Result
-		res, err = next(ctx, call.Method(), req)
+		res, err = next(ctx, c.Method(), req)
 		return res, err
 	})
 	handler := func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
@@ -46,7 +47,7 @@ func TestContextOfTheHandler(t *testing.T) {
 			require.True(t, ok)
 			require.Equal(t, limit, time.Until(at))
 			require.Equal(t, "value", ctx.Value(ctxKey{}))
-			require.NotNil(t, middleware.FromContext(ctx))
+			require.NotNil(t, call.FromContext(ctx))
 			require.NoError(t, ctx.Err())
 			require.NoError(t, context.Cause(ctx))
 
@@ -286,10 +287,10 @@ func TestOuterLimitIsReachedFirst(t *testing.T) {
 func TestItemsOfABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var errs []error
-		batch := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		batch := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 			for _, name := range []string{"1", "2"} {
-				item := call.Below(ctx, name, req)
-				_, err := next(item, call.Method(), req)
+				item := c.Below(ctx, name, req)
+				_, err := next(item, c.Method(), req)
 				errs = append(errs, err)
 			}
 			return &mcp.CallToolResult{}, nil
@@ -316,8 +317,8 @@ func TestItemsOfABatch(t *testing.T) {
 func TestOuterLimitOfABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var item error
-		batch := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-			_, item = next(hidden{call.Below(ctx, "1", req)}, call.Method(), req)
+		batch := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+			_, item = next(hidden{c.Below(ctx, "1", req)}, c.Method(), req)
 			return nil, item
 		})
 		err := do(t.Context(), func(context.Context) error { time.Sleep(time.Hour); return nil },

@@ -58,6 +58,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -140,7 +141,7 @@ func New(opts *Options) mcp.Middleware {
 	}
 	r := newRoom(&o)
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		limited := middleware.Wrap(r.run)(next)
+		limited := call.Wrap(r.run)(next)
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if r.limitOf(method, req) <= 0 {
 				return next(ctx, method, req)
@@ -161,7 +162,7 @@ type room struct {
 	looking  chan struct{} // bounds the lookups that may be stuck themselves
 	onStuck  func(context.Context, Stuck)
 	logger   *slog.Logger
-	settings *middleware.Settings
+	settings *call.Settings
 }
 
 func newRoom(o *Options) *room {
@@ -175,7 +176,7 @@ func newRoom(o *Options) *room {
 		looking:  make(chan struct{}, maxLookups),
 		onStuck:  o.OnStuck,
 		logger:   o.Logger,
-		settings: &middleware.Settings{Logger: o.Logger},
+		settings: &call.Settings{Logger: o.Logger},
 		methods:  map[string]time.Duration{},
 		tools:    map[string]time.Duration{},
 	}
@@ -228,7 +229,7 @@ func orDefault[T int | time.Duration](v, standard T) T {
 // limitOf returns the limit of a call, zero or less for none.
 func (r *room) limitOf(method string, req mcp.Request) time.Duration {
 	if len(r.tools) > 0 && method == middleware.MethodCallTool {
-		if limit, ok := r.tools[middleware.Target(req)]; ok {
+		if limit, ok := r.tools[call.Target(req)]; ok {
 			return limit
 		}
 	}
@@ -236,23 +237,23 @@ func (r *room) limitOf(method string, req mcp.Request) time.Duration {
 }
 
 // run runs one call within its limit.
-func (r *room) run(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	if call.Quiet() || call.Notification() {
-		return next(ctx, call.Method(), req)
+func (r *room) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	if c.Quiet() || c.Notification() {
+		return next(ctx, c.Method(), req)
 	}
-	began, limit, outer := time.Now(), r.limitOf(call.Method(), req), clockOf(ctx)
-	if outer != nil && outer.call == call {
+	began, limit, outer := time.Now(), r.limitOf(c.Method(), req), clockOf(ctx)
+	if outer != nil && outer.c == c {
 		if at, _ := outer.Deadline(); !began.Add(limit).Before(at) {
-			return next(ctx, call.Method(), req) // the other one is reached first, or at the same time
+			return next(ctx, c.Method(), req) // the other one is reached first, or at the same time
 		}
 	}
 	w := &run{room: r, req: req, next: next, began: began, limit: limit}
-	w.parent, w.outer, w.call, w.grace = ctx, outer, call, r.grace
+	w.parent, w.outer, w.c, w.grace = ctx, outer, c, r.grace
 	w.deadline, w.slack = began.Add(limit), r.maxPause
 	if outer != nil {
 		w.grace = min(w.grace, outer.grace/2) // it must be told before it is given up itself
 	}
-	if outer == nil || outer.call != call { // the margin is for those who wait for the call
+	if outer == nil || outer.c != c { // the margin is for those who wait for the call
 		w.callerWaits()
 	}
 	if err := ctx.Err(); err != nil {

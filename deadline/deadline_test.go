@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -399,10 +400,10 @@ func TestCancelledIsNotATimeout(t *testing.T) {
 			return nil, nil
 		})
 		var seen error
-		outer := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-			res, err := next(ctx, call.Method(), req)
+		outer := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+			res, err := next(ctx, c.Method(), req)
 			seen = err
-			require.Equal(t, middleware.OutcomeCancelled, call.Outcome(res, err))
+			require.Equal(t, call.OutcomeCancelled, c.Outcome(res, err))
 			return res, err
 		})
 		ctx, cancel := context.WithCancelCause(context.Background())

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -186,7 +187,7 @@ func exceeded(method string, e *LimitError, known standing) error {
 	if method == middleware.MethodCallTool {
 		suggestion = "Ask for less at a time if the tool allows it."
 	}
-	return middleware.HideError(e, public.WithMessage(message).Suggest(suggestion).WithRetry(known.retry(e.Running)))
+	return classify.HideError(e, public.WithMessage(message).Suggest(suggestion).WithRetry(known.retry(e.Running)))
 }
 
 // cancelled returns the error of a call whose caller gave it up.
@@ -194,14 +195,14 @@ func cancelled(what string, err, cause error, known standing) error {
 	if !safe.Same(cause, err) {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
-	return middleware.HideError(fmt.Errorf("deadline: %s: %w", what, err),
+	return classify.HideError(fmt.Errorf("deadline: %s: %w", what, err),
 		fault.Generic(fault.KindCancelled).WithRetry(fault.Retry{Effect: known.effect()}))
 }
 
 // notStarted returns the error of a call that was over before it began.
 func (w *run) notStarted(err error) error {
 	if safe.Find(err, isDeadline) {
-		return middleware.HideError(&LimitError{Caller: true, Effect: fault.EffectNone},
+		return classify.HideError(&LimitError{Caller: true, Effect: fault.EffectNone},
 			fault.New(fault.KindTimeout, "no time was left to start this call").
 				WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}))
 	}
@@ -214,14 +215,14 @@ const maxRefusal = 30 * time.Second
 // tooManyStuck returns the error of a call that is refused.
 func (w *run) tooManyStuck() error {
 	after := max(time.Second, min(w.limit, maxRefusal).Truncate(time.Second))
-	return middleware.HideError(ErrTooManyStuck,
+	return classify.HideError(ErrTooManyStuck,
 		fault.New(fault.KindServiceUnavailable, "too many earlier calls have not come to an end, and no more are accepted until some do").
 			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: after.Seconds(), Effect: fault.EffectNone}))
 }
 
 // fail answers a call with an error that a late handler cannot replace.
 func (w *run) fail(err error) (mcp.Result, error) {
-	w.call.Establish(w.room.settings)
-	w.call.Settle(err)
+	w.c.Establish(w.room.settings)
+	w.c.Settle(err)
 	return nil, err
 }

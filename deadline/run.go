@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -59,14 +60,14 @@ func (w *run) handle() {
 	returned := false
 	defer func() {
 		if !returned {
-			o = outcome{err: middleware.HideError(ErrGoexit, fault.Generic(fault.KindInternal))}
+			o = outcome{err: classify.HideError(ErrGoexit, fault.Generic(fault.KindInternal))}
 			if p := recover(); p != nil {
-				o.err = w.call.Recovered(p, 1)
+				o.err = w.c.Recovered(p, 1)
 			}
 		}
 		w.end(o)
 	}()
-	o.res, o.err = w.next(w, w.call.Method(), w.req)
+	o.res, o.err = w.next(w, w.c.Method(), w.req)
 	returned = true
 }
 
@@ -135,7 +136,7 @@ func (w *run) take() outcome {
 
 // returned answers with the outcome of a handler that returned by itself.
 func (w *run) returned(o outcome) (mcp.Result, error) {
-	failed := w.call.Failure(o.res, o.err) != nil
+	failed := w.c.Failure(o.res, o.err) != nil
 	if failed && w.over() && !w.stands(o) { // it looked at the deadline itself, before the timer fired
 		limit := &LimitError{Limit: w.limit, Caller: w.caller}
 		w.stop(context.DeadlineExceeded, limit)
@@ -143,7 +144,7 @@ func (w *run) returned(o outcome) (mcp.Result, error) {
 	}
 	w.stop(context.Canceled, nil)
 	if failed {
-		w.call.Establish(w.room.settings)
+		w.c.Establish(w.room.settings)
 	}
 	return o.res, o.err
 }
@@ -182,7 +183,7 @@ func (w *run) abandon() (mcp.Result, error) {
 		}
 	})
 	known := uncertain
-	if reads(w.call.Method()) {
+	if reads(w.c.Method()) {
 		known = untouched
 	}
 	return w.fail(cancelled("the call was cancelled while its handler ran", w.parent.Err(), context.Cause(w.parent), known))
@@ -224,16 +225,16 @@ func (w *run) overdue(limit LimitError, have *outcome, gone <-chan struct{}) (mc
 		limit.Running = true
 		w.stranded()
 	} else {
-		limit.Err = w.call.Failure(have.res, have.err).Err()
+		limit.Err = w.c.Failure(have.res, have.err).Err()
 	}
-	return w.fail(exceeded(w.call.Method(), &limit, known))
+	return w.fail(exceeded(w.c.Method(), &limit, known))
 }
 
 // stands reports whether an outcome is the answer though the time was over when it
 // came: a success, a bug, and what the handler said on purpose. Any other error is
 // what became of being told to stop.
 func (w *run) stands(o outcome) bool {
-	failure := w.call.Failure(o.res, o.err)
+	failure := w.c.Failure(o.res, o.err)
 	return failure == nil || failure.Worded() || failure.Panic() != nil || final(failure.Err())
 }
 
@@ -244,7 +245,7 @@ const maxLookups = 16
 // be as slow as its tools, so it is asked aside: what is known at once comes first,
 // and what the list says, if it has to be asked, through the channel.
 func (w *run) look() (standing, <-chan standing) {
-	if method := w.call.Method(); reads(method) {
+	if method := w.c.Method(); reads(method) {
 		return untouched, nil
 	} else if method != middleware.MethodCallTool {
 		return uncertain, nil
@@ -260,9 +261,9 @@ func (w *run) look() (standing, <-chan standing) {
 			_ = recover() // a middleware of the user's, on the way to the list
 			<-w.room.looking
 		}()
-		tool, err := w.call.Tool(w.next)
+		tool, err := w.c.Tool(w.next)
 		if err != nil { // around a single handler next has no list, but the opener may stand around the server
-			tool, err = w.call.Tool(nil)
+			tool, err = w.c.Tool(nil)
 		}
 		if err != nil {
 			looked <- uncertain

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // Stuck tells of a handler that did not return when it was told to, or of one that
@@ -32,7 +32,7 @@ type Stuck struct {
 // target is what stuck handlers are counted by.
 type target struct{ method, name string }
 
-func (w *run) target() target { return target{w.call.Method(), middleware.Target(w.req)} }
+func (w *run) target() target { return target{w.c.Method(), call.Target(w.req)} }
 
 // counter counts stuck handlers. It holds nothing of those that have ended.
 type counter struct {
@@ -77,7 +77,7 @@ func (c *counter) count(t target) (of, total int) {
 
 // stranded tells that the handler was given up.
 func (w *run) stranded() {
-	w.call.Establish(w.room.settings)
+	w.c.Establish(w.room.settings)
 	s := w.tell(false)
 	w.record(slog.LevelWarn, "mcp handler is stuck", s,
 		slog.Float64("limit_ms", milliseconds(w.limit)), slog.Int("stuck", s.Count), slog.Int("stuck_total", s.Total))
@@ -87,20 +87,20 @@ func (w *run) stranded() {
 func (w *run) late(o outcome, counted bool) {
 	late := time.Since(w.answered)
 	level := slog.LevelDebug // it was told to stop, and did
-	s := Stuck{Method: w.call.Method(), Target: middleware.Target(w.req)}
+	s := Stuck{Method: w.c.Method(), Target: call.Target(w.req)}
 	if counted {
 		level = slog.LevelWarn
 		w.room.stuck.remove(w.target())
 		s = w.tell(true)
 	}
-	outcome, attrs := string(middleware.OutcomeOK), []slog.Attr(nil)
-	if failure := w.call.Failure(o.res, o.err); failure != nil {
+	outcome, attrs := string(call.OutcomeOK), []slog.Attr(nil)
+	if failure := w.c.Failure(o.res, o.err); failure != nil {
 		outcome = string(failure.Fault().Kind())
 		if err := failure.Err(); err != nil {
 			attrs = append(attrs, slog.String("error", clip(safe.Error(err), maxText)))
 		}
 		if p := failure.Panic(); p != nil {
-			level, outcome = slog.LevelError, string(middleware.OutcomePanic)
+			level, outcome = slog.LevelError, string(call.OutcomePanic)
 			attrs = append(attrs, slog.String("stack", p.Stack()))
 		}
 	} else {
@@ -114,13 +114,13 @@ func (w *run) late(o outcome, counted bool) {
 // tell calls the hook and returns what it was told.
 func (w *run) tell(ended bool) Stuck {
 	s := Stuck{
-		Method: w.call.Method(), Target: middleware.Target(w.req),
+		Method: w.c.Method(), Target: call.Target(w.req),
 		Limit: w.limit, Running: time.Since(w.began), Ended: ended,
 	}
 	s.Count, s.Total = w.room.stuck.count(w.target())
 	if w.room.onStuck != nil {
 		defer func() { _ = recover() }()
-		w.room.onStuck(context.WithoutCancel(w.call), s)
+		w.room.onStuck(context.WithoutCancel(w.c), s)
 	}
 	return s
 }
@@ -130,17 +130,17 @@ func (w *run) record(level slog.Level, message string, s Stuck, more ...slog.Att
 	defer func() { _ = recover() }()
 	logger := w.room.logger
 	if logger == nil {
-		logger = w.call.Logger()
+		logger = w.c.Logger()
 	}
-	ctx := context.WithoutCancel(w.call)
+	ctx := context.WithoutCancel(w.c)
 	if !logger.Enabled(ctx, level) {
 		return
 	}
 	attrs := []slog.Attr{slog.String("method", s.Method)}
-	if key := middleware.TargetKey(s.Method); key != "" && s.Target != "" {
+	if key := call.TargetKey(s.Method); key != "" && s.Target != "" {
 		attrs = append(attrs, slog.String(key, clip(s.Target, maxName)))
 	}
-	attrs = append(attrs, slog.String("reference", w.call.ID()))
+	attrs = append(attrs, slog.String("reference", w.c.ID()))
 	logger.LogAttrs(ctx, level, message, append(attrs, more...)...) //nolint:sloglint // the message is one of two
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -104,7 +105,7 @@ func TestOnStuck(t *testing.T) {
 		g := gate{make(chan struct{})}
 		got := harness.Call(t, rawAt, g.handler, deadline.New(&deadline.Options{Limit: limit, OnStuck: func(ctx context.Context, s deadline.Stuck) {
 			told = append(told, s)
-			references = append(references, middleware.FromContext(ctx).ID())
+			references = append(references, call.FromContext(ctx).ID())
 			panic("the hook panics")
 		}}))
 		time.Sleep(time.Minute)
@@ -262,10 +263,10 @@ func TestLateHandlerDoesNotDisturb(t *testing.T) {
 	log := harness.NewLog(0)
 	for range 300 {
 		synctest.Test(t, func(t *testing.T) {
-			inner := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-				res, err := next(ctx, call.Method(), req)
-				if f := call.Failure(res, err); f != nil {
-					f.Guide(middleware.Guidance{Retry: fault.Retry{ShouldRetry: true, Reason: "of the late one"}})
+			inner := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+				res, err := next(ctx, c.Method(), req)
+				if f := c.Failure(res, err); f != nil {
+					f.Guide(call.Guidance{Retry: fault.Retry{ShouldRetry: true, Reason: "of the late one"}})
 				}
 				return res, err
 			})

@@ -46,8 +46,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/scrub"
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // DefaultLimit is how long each source of an optional part may take when neither the
@@ -72,13 +72,13 @@ const DefaultLimit = 10 * time.Second
 // used again, but not by two Runs at the same time.
 func Run(ctx context.Context, parts ...Part) (Status, error) {
 	plans := check(parts)
-	if call := middleware.FromContext(ctx); call != nil {
-		return (&run{call: call, inCall: true}).all(ctx, plans)
+	if c := call.FromContext(ctx); c != nil {
+		return (&run{c: c, inCall: true}).all(ctx, plans)
 	}
 	var status Status
 	var failed error
 	_, _ = standalone(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
-		status, failed = (&run{call: middleware.FromContext(ctx)}).all(ctx, plans)
+		status, failed = (&run{c: call.FromContext(ctx)}).all(ctx, plans)
 		return nil, nil //nolint:nilnil // nobody gets it: the failure goes to the caller of Run
 	})(ctx, "degrade", nil)
 	return status, failed
@@ -86,10 +86,10 @@ func Run(ctx context.Context, parts ...Part) (Status, error) {
 
 // standalone opens a Call for a Run outside of one, where nobody else masks.
 var standalone = func() mcp.Middleware {
-	settings := &middleware.Settings{Mask: scrub.Text}
-	return middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		call.Establish(settings)
-		return next(ctx, call.Method(), req)
+	settings := &call.Settings{Mask: scrub.Text}
+	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		c.Establish(settings)
+		return next(ctx, c.Method(), req)
 	})
 }()
 
@@ -111,7 +111,7 @@ func check(parts []Part) []*plan {
 
 // run is one Run.
 type run struct {
-	call   *middleware.Call
+	c      *call.Call
 	inCall bool          // the failure goes out through the call; else the caller of Run gets it bare
 	limit  time.Duration // of the sources of optional parts that have none
 	cancel context.CancelFunc

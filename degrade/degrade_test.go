@@ -15,8 +15,8 @@ import (
 
 	"github.com/mcpchain/mcpchain/degrade"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 var errSecret = errors.New("dial " + harness.Canary + ": no route")
@@ -414,7 +414,7 @@ func TestMistakes(t *testing.T) {
 // TestStandalone wants what is said outside of a call as safe as inside of one.
 func TestStandalone(t *testing.T) {
 	log := quiet(t)
-	require.Nil(t, middleware.FromContext(t.Context()))
+	require.Nil(t, call.FromContext(t.Context()))
 	status, err := degrade.Run(t.Context(), degrade.Optional("a", nil, fail[int](fault.Unavailable("postgres://u:tr0ub4dor@db/x"))))
 	require.NoError(t, err)
 	require.NotContains(t, status.Text(), "tr0ub4dor")

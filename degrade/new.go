@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -55,18 +56,18 @@ func New(opts *Options) mcp.Middleware {
 	if o.Limit == 0 {
 		o.Limit = DefaultLimit
 	}
-	return middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		if call.Method() != middleware.MethodCallTool || notesOf(ctx) != nil {
-			return next(ctx, call.Method(), req)
+	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		if c.Method() != middleware.MethodCallTool || notesOf(ctx) != nil {
+			return next(ctx, c.Method(), req)
 		}
 		n := &notes{Context: ctx, limit: o.Limit}
-		res, err := next(n, call.Method(), req)
+		res, err := next(n, c.Method(), req)
 		status, found := n.take()
 		tool, ok := res.(*mcp.CallToolResult)
 		if !found || err != nil || !ok || tool == nil || tool.IsError || tool.InputRequests != nil {
 			return res, err
 		}
-		return o.annotate(ctx, call, next, tool, status), nil
+		return o.annotate(ctx, c, next, tool, status), nil
 	})
 }
 
@@ -114,7 +115,7 @@ func (n *notes) take() (status Status, found bool) {
 }
 
 // annotate returns a copy of a result that tells the status.
-func (o *Options) annotate(ctx context.Context, call *middleware.Call, next mcp.MethodHandler, have *mcp.CallToolResult, status Status) *mcp.CallToolResult {
+func (o *Options) annotate(ctx context.Context, c *call.Call, next mcp.MethodHandler, have *mcp.CallToolResult, status Status) *mcp.CallToolResult {
 	res := *have
 	if status.Degraded {
 		res.Meta = maps.Clone(res.Meta)
@@ -123,10 +124,10 @@ func (o *Options) annotate(ctx context.Context, call *middleware.Call, next mcp.
 		}
 		res.Meta[MetaKey] = status
 	}
-	if middleware.InsideTyped(ctx) {
+	if call.InsideTyped(ctx) {
 		return &res // the SDK has still to make the content of the output
 	}
-	if raw, ok := o.structured(call, next, have, status); ok {
+	if raw, ok := o.structured(c, next, have, status); ok {
 		res.Content = slices.Clone(res.Content)
 		for i, c := range res.Content { // the SDK's copy of the output, for clients that read text
 			if t, ok := c.(*mcp.TextContent); ok && t != nil && sameJSON(t.Text, have.StructuredContent) {
@@ -151,7 +152,7 @@ func sameJSON(text string, structured any) bool {
 
 // structured returns the structured content with the status in it, and whether that
 // is allowed and changes something.
-func (o *Options) structured(call *middleware.Call, next mcp.MethodHandler, have *mcp.CallToolResult, status Status) (json.RawMessage, bool) {
+func (o *Options) structured(c *call.Call, next mcp.MethodHandler, have *mcp.CallToolResult, status Status) (json.RawMessage, bool) {
 	raw, ok := have.StructuredContent.(json.RawMessage)
 	if !ok {
 		if have.StructuredContent == nil {
@@ -175,7 +176,7 @@ func (o *Options) structured(call *middleware.Call, next mcp.MethodHandler, have
 		if json.Unmarshal(raw, &own) != nil || own.Degraded || len(own.Metadata.ComponentsRequested) > 0 {
 			return nil, false // the handler filled it in itself, or it is something else
 		}
-	} else if !status.Degraded || !free(call, next, members) {
+	} else if !status.Degraded || !free(c, next, members) {
 		return nil, false
 	}
 	ours, err := json.Marshal(status)
@@ -193,12 +194,12 @@ func (o *Options) structured(call *middleware.Call, next mcp.MethodHandler, have
 
 // free reports whether the status may be added to the output of the tool: a strict
 // schema forbids members that it does not know, and clients check it.
-func free(call *middleware.Call, next mcp.MethodHandler, members map[string]json.RawMessage) bool {
+func free(c *call.Call, next mcp.MethodHandler, members map[string]json.RawMessage) bool {
 	for _, name := range []string{"degraded", "warnings", "metadata"} {
 		if _, taken := members[name]; taken {
 			return false
 		}
 	}
-	tool, err := call.Tool(next)
+	tool, err := c.Tool(next)
 	return err == nil && tool.OutputSchema == nil
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -21,7 +23,7 @@ type outcome struct {
 	age     time.Duration
 	asOf    time.Time
 	commit  func()
-	below   *middleware.Call // nil when nobody was asked
+	below   *call.Call // nil when nobody was asked
 	took    time.Duration
 	others  []error      // the failures of the fallbacks
 	told    *fault.Error // what the caller may know of err
@@ -39,7 +41,7 @@ func (r *run) part(ctx context.Context, p *plan) (o outcome) {
 	}
 	start := time.Now()
 	defer func() { o.took = time.Since(start) }()
-	o.below = r.call.Below(ctx, p.name, r.call.Request())
+	o.below = r.c.Below(ctx, p.name, r.c.Request())
 	for i := range p.sources {
 		s := &p.sources[i]
 		if s.commit != nil {
@@ -102,7 +104,7 @@ func (o *outcome) serve(s *source, got found) error {
 func (r *run) tell(o *outcome) {
 	if o.skipped && o.err == nil {
 		// Rendered for what the call's settings hide: a reason may be put together.
-		public, _ := middleware.FaultOf(r.call.Below(r.call, o.plan.name, r.call.Request()).Finish(nil, o.told))
+		public, _ := middleware.FaultOf(r.c.Below(r.c, o.plan.name, r.c.Request()).Finish(nil, o.told))
 		o.told = fault.New(KindSkipped, public.Message())
 	}
 	if o.err == nil || o.below == nil || r.stopped(o) {
@@ -110,13 +112,13 @@ func (r *run) tell(o *outcome) {
 	}
 	if o != r.failed || !r.inCall {
 		failure := o.below.Failure(nil, o.err)
-		o.below.Log(nil, middleware.Record{Err: o.err, Duration: o.took})
+		o.below.Log(nil, call.Record{Err: o.err, Duration: o.took})
 		// Rendered as the failure of a call would be, and read again.
 		o.told, _ = middleware.FaultOf(o.below.Finish(nil, o.err))
 		o.shown = !failure.Worded() && o.told.Reference() != ""
 	}
 	for _, err := range o.others {
-		o.below.Log(nil, middleware.Record{Err: err, Duration: o.took})
+		o.below.Log(nil, call.Record{Err: err, Duration: o.took})
 	}
 }
 
@@ -140,7 +142,7 @@ type reply struct {
 
 // ask asks one source in a goroutine of its own, so that one that panics, calls
 // Goexit or never returns harms nobody.
-func (r *run) ask(below *middleware.Call, p *plan, i int) (found, error) {
+func (r *run) ask(below *call.Call, p *plan, i int) (found, error) {
 	limit := r.limitOf(below, p, i)
 	ctx, cancel := context.Context(below), context.CancelFunc(func() {})
 	if limit > 0 {
@@ -153,14 +155,14 @@ func (r *run) ask(below *middleware.Call, p *plan, i int) (found, error) {
 		got := reply{err: errGoexit}
 		defer func() {
 			if v := recover(); v != nil {
-				got = reply{err: middleware.NewPanicError(v, 1)}
+				got = reply{err: classify.NewPanicError(v, 1)}
 			}
 			if over.CompareAndSwap(false, true) {
 				replies <- got
 				return
 			}
-			if as[*middleware.PanicError](got.err) != nil {
-				below.Log(nil, middleware.Record{Err: fmt.Errorf("degrade: part %q, after its time: %w", p.name, got.err)})
+			if as[*classify.PanicError](got.err) != nil {
+				below.Log(nil, call.Record{Err: fmt.Errorf("degrade: part %q, after its time: %w", p.name, got.err)})
 			}
 		}()
 		got.found, got.err = p.sources[i].fetch(ctx)
@@ -189,7 +191,7 @@ func (r *run) ask(below *middleware.Call, p *plan, i int) (found, error) {
 var errLeft = errors.New("degrade: the part ignores its context; it was left behind and still runs")
 
 // late is the failure of a part whose context was done before it returned.
-func late(below *middleware.Call, p *plan, limit time.Duration, cause error) error {
+func late(below *call.Call, p *plan, limit time.Duration, cause error) error {
 	if err := below.Err(); errors.Is(err, context.Canceled) {
 		if safe.Is(cause, err) {
 			return cause
@@ -228,7 +230,7 @@ func (r *run) limitOf(ctx context.Context, p *plan, i int) time.Duration {
 // wholeError makes the failure of the whole of that of a part.
 func (r *run) wholeError(o *outcome, all []outcome) error {
 	public := o.told
-	failure := r.call.Failure(nil, o.err)
+	failure := r.c.Failure(nil, o.err)
 	if public == nil {
 		public = failure.Fault()
 	}
@@ -238,7 +240,7 @@ func (r *run) wholeError(o *outcome, all []outcome) error {
 	}
 	if done {
 		if failure.Panic() != nil {
-			o.below.Log(nil, middleware.Record{Err: o.err, Duration: o.took}) // with its stack, which is not in what goes out
+			o.below.Log(nil, call.Record{Err: o.err, Duration: o.took}) // with its stack, which is not in what goes out
 		}
 		public = public.WithRetry(fault.Retry{Effect: fault.EffectCommitted, Reason: "a part of it that changes something was done"})
 	}
@@ -253,6 +255,6 @@ func (r *run) wholeError(o *outcome, all []outcome) error {
 	case failure.Panic() != nil && !done, failure.Wire() != nil && !done:
 		return err // with its stack for the log, or its code for the caller
 	default:
-		return middleware.HideError(err, public)
+		return classify.HideError(err, public)
 	}
 }

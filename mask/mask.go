@@ -27,6 +27,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -84,15 +85,15 @@ func New(opts *Options) mcp.Middleware {
 		}
 		logger.Warn("mask: Options.Reveal is set: callers see the errors of this server as they are")
 	}
-	settings := &middleware.Settings{Logger: o.Logger, Rules: rules, Reveal: o.Reveal}
+	settings := &call.Settings{Logger: o.Logger, Rules: rules, Reveal: o.Reveal}
 	if !o.Reveal {
 		settings.Mask = o.Scrub
 	}
-	return middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		call.Establish(settings)
-		res, err := next(ctx, call.Method(), req)
-		if failure := call.Failure(res, err); failure != nil && call.Hides(failure) && !call.Recorded() {
-			call.Log(nil, middleware.Record{Result: res, Err: err})
+	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		c.Establish(settings)
+		res, err := next(ctx, c.Method(), req)
+		if failure := c.Failure(res, err); failure != nil && c.Hides(failure) && !c.Recorded() {
+			c.Log(nil, call.Record{Result: res, Err: err})
 		}
 		return res, err
 	})

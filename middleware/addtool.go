@@ -9,6 +9,8 @@ import (
 	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/call"
 )
 
 // AddTool adds a typed tool to a server as [mcp.AddTool] does, with middlewares
@@ -52,7 +54,7 @@ func (c *toolChains) set(name string, mw Middleware) {
 
 func (c *toolChains) handle(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 	if method == MethodCallTool {
-		if handler, ok := (*c.byName.Load())[Target(req)]; ok {
+		if handler, ok := (*c.byName.Load())[call.Target(req)]; ok {
 			return handler(ctx, method, req)
 		}
 	}

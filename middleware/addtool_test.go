@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -151,13 +152,13 @@ func TestAddToolNeverLeavesAToolBare(t *testing.T) {
 
 func TestAddToolWhileCallsRun(t *testing.T) {
 	s := harness.Start(t, rawAt, harness.Setup{More: func(server *mcp.Server) {
-		middleware.AddTool(server, &mcp.Tool{Name: "tool-0"}, double, room(&middleware.Settings{}))
+		middleware.AddTool(server, &mcp.Tool{Name: "tool-0"}, double, room(&call.Settings{}))
 	}})
 	var work sync.WaitGroup
 	for g := range 4 {
 		work.Go(func() {
 			for i := range 25 {
-				middleware.AddTool(s.Server, &mcp.Tool{Name: fmt.Sprintf("tool-%d", (g*25+i)%10)}, double, room(&middleware.Settings{}))
+				middleware.AddTool(s.Server, &mcp.Tool{Name: fmt.Sprintf("tool-%d", (g*25+i)%10)}, double, room(&call.Settings{}))
 			}
 		})
 		work.Go(func() {
@@ -178,7 +179,7 @@ func TestAddToolLeavesNothingBehind(t *testing.T) {
 	before := middleware.ServersKept()
 	for range 200 {
 		server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
-		middleware.AddTool(server, &mcp.Tool{Name: "t"}, double, room(&middleware.Settings{}))
+		middleware.AddTool(server, &mcp.Tool{Name: "t"}, double, room(&call.Settings{}))
 	}
 	harness.Eventually(t, func() bool {
 		runtime.GC()

@@ -31,7 +31,7 @@ func TestChainOrder(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := &mcp.CallToolResult{}
-			res, err := call(c.chain, func(context.Context, string, mcp.Request) (mcp.Result, error) {
+			res, err := invoke(c.chain, func(context.Context, string, mcp.Request) (mcp.Result, error) {
 				tr.Note("h")
 				return want, errSecret
 			})
@@ -48,7 +48,7 @@ func TestChainCopiesItsSlice(t *testing.T) {
 	chain := middleware.Chain(mw...)
 	mw[0], mw[1] = tr.Middleware("x"), nil
 
-	_, err := call(chain, returns(nil, nil))
+	_, err := invoke(chain, returns(nil, nil))
 	require.NoError(t, err)
 	require.Equal(t, ">a >b <b <a", tr.Take())
 	require.NotNil(t, mw[0], "the caller's slice is not written to")

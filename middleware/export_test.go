@@ -6,6 +6,3 @@ func ServersKept() int {
 	defer servers.Unlock()
 	return len(servers.chains)
 }
-
-// WaitOf is how long a header asks to wait.
-var WaitOf = waitOf

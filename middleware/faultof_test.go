@@ -263,3 +263,10 @@ func TestNextStepsOverTheWire(t *testing.T) {
 		require.Equal(t, []any{map[string]any{"step": 1.0, "action": "Read it back", "tool": "get"}}, got.Tool().Meta[middleware.StepsKey])
 	})
 }
+
+func mustMarshal(t *testing.T, v any) json.RawMessage {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	return raw
+}

@@ -8,6 +8,10 @@ import (
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
 // Tool wraps one raw tool handler in middlewares, the first outermost, as
@@ -116,29 +120,24 @@ func ToolFor[In, Out any](h mcp.ToolHandlerFor[In, Out], mw ...Middleware) mcp.T
 		if err != nil {
 			return nil, err
 		}
-		call, ok := ctx.Value(typedKey{}).(*typedCall[In])
+		typed, ok := ctx.Value(call.TypedKey{}).(*typedCall[In])
 		if !ok {
 			return nil, errors.New("middleware: a middleware replaced the context of a typed tool by one that was not made from it")
 		}
-		res, out, err := h(ctx, r, call.in)
+		res, out, err := h(ctx, r, typed.in)
 		if err != nil {
 			return nil, err
 		}
 		// Without an output the SDK keeps what the handler put into the result itself.
-		call.own.Store(any(out) == nil && res != nil && res.StructuredContent != nil)
+		typed.own.Store(any(out) == nil && res != nil && res.StructuredContent != nil)
 		return withOutput(res, out), nil
 	})
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
-		call := &typedCall[In]{Context: ctx, in: in}
-		res, err := handler(call, MethodCallTool, req)
-		return split[Out](res, err, call.own.Load())
+		outer := &typedCall[In]{Context: ctx, in: in}
+		res, err := handler(outer, MethodCallTool, req)
+		return split[Out](res, err, outer.own.Load())
 	}
 }
-
-// typedKey finds the typedCall, and tells a recovery that it stands inside the
-// SDK's typed handler, where a nil result is right and the output is not for the
-// wire yet.
-type typedKey struct{}
 
 // typedCall carries the decoded arguments past the middlewares.
 type typedCall[In any] struct {
@@ -148,28 +147,14 @@ type typedCall[In any] struct {
 }
 
 func (c *typedCall[In]) Value(key any) any {
-	if _, ok := key.(typedKey); ok {
+	if _, ok := key.(call.TypedKey); ok {
 		return c
 	}
 	return c.Context.Value(key)
 }
 
-// InsideTyped reports whether ctx belongs to a handler wrapped by [ToolFor],
-// where the SDK has still to make the result from the handler's output.
-func InsideTyped(ctx context.Context) bool { return ctx.Value(typedKey{}) != nil }
-
-// TypedOutput reports whether the structured content of the handler that ctx
-// belongs to is the output of one wrapped by [ToolFor], which the SDK has still to
-// marshal, and not what the handler put into its result itself.
-func TypedOutput(ctx context.Context) bool {
-	c, ok := ctx.Value(typedKey{}).(interface{ hasOutput() bool })
-	return ok && c.hasOutput()
-}
-
-func (c *typedCall[In]) hasOutput() bool { return !c.own.Load() }
-
-// emptyResultKey marks in _meta that a typed handler returned no result.
-const emptyResultKey = "io.github.mcpchain/empty"
+// HasOutput is read by [call.TypedOutput].
+func (c *typedCall[In]) HasOutput() bool { return !c.own.Load() }
 
 // withOutput puts the output where middlewares expect it.
 func withOutput[Out any](res *mcp.CallToolResult, out Out) *mcp.CallToolResult {
@@ -177,7 +162,7 @@ func withOutput[Out any](res *mcp.CallToolResult, out Out) *mcp.CallToolResult {
 	if res != nil {
 		cp = *res
 	} else {
-		cp.Meta = mcp.Meta{emptyResultKey: true}
+		cp.Meta = mcp.Meta{wire.EmptyResultKey: true}
 	}
 	if any(out) != nil {
 		cp.StructuredContent = out
@@ -195,7 +180,7 @@ func split[Out any](res mcp.Result, err error, own bool) (*mcp.CallToolResult, O
 	}
 	if r.IsError && r.GetError() != nil && len(r.Content) == 1 {
 		if t, ok := r.Content[0].(*mcp.TextContent); ok && t != nil {
-			return nil, out, &renderedError{text: t.Text, res: r}
+			return nil, out, &classify.RenderedError{Text: t.Text, Result: r}
 		}
 	}
 	cp := *r
@@ -206,28 +191,12 @@ func split[Out any](res mcp.Result, err error, own bool) (*mcp.CallToolResult, O
 	default:
 		return nil, out, fmt.Errorf("middleware: a middleware put a %T in the place of the typed output", cp.StructuredContent)
 	}
-	if _, empty := cp.Meta[emptyResultKey]; empty {
+	if _, empty := cp.Meta[wire.EmptyResultKey]; empty {
 		cp.Meta = maps.Clone(cp.Meta)
-		delete(cp.Meta, emptyResultKey)
+		delete(cp.Meta, wire.EmptyResultKey)
 		if len(cp.Meta) == 0 && len(cp.Content) == 0 && cp.InputRequests == nil && !cp.IsError {
 			return nil, out, nil
 		}
 	}
 	return &cp, out, nil
-}
-
-// renderedError carries a rendered failure through the SDK, which takes its text.
-// Middlewares outside still find the fault and the original error.
-type renderedError struct {
-	text string
-	res  *mcp.CallToolResult
-}
-
-func (e *renderedError) Error() string { return e.text }
-
-func (e *renderedError) Unwrap() []error {
-	if f, ok := faultFromMeta(e.res.Meta); ok {
-		return []error{f, e.res.GetError()}
-	}
-	return []error{e.res.GetError()}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -32,7 +34,7 @@ func TestWrappingNoHandlerPanics(t *testing.T) {
 func chains() map[string][]middleware.Middleware {
 	var tr harness.Trace
 	user := tr.Middleware("user")
-	ours := room(&middleware.Settings{})
+	ours := room(&call.Settings{})
 	return map[string][]middleware.Middleware{
 		"none": nil, "nil": {nil}, "user": {user}, "ours": {ours}, "both": {ours, user, ours},
 	}
@@ -179,7 +181,7 @@ func replace(with func(context.Context) context.Context) middleware.Middleware {
 func TestMiddlewareThatReplacesTheContext(t *testing.T) {
 	value := replace(func(ctx context.Context) context.Context { return context.WithValue(ctx, contextKey{}, "value") })
 	background := replace(func(context.Context) context.Context { return context.Background() })
-	ours := room(&middleware.Settings{})
+	ours := room(&call.Settings{})
 
 	var got any
 	tool := func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -213,7 +215,7 @@ func TestLostContextDoesNotUnmask(t *testing.T) {
 	background := replace(func(context.Context) context.Context { return context.Background() })
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		log := harness.NewLog(0)
-		outer := room(&middleware.Settings{Records: true, Logger: log.Logger()})
+		outer := room(&call.Settings{Records: true, Logger: log.Logger()})
 		got := harness.Call(t, at, harness.Fail(errSecret), outer, background, masking(log))
 		require.NotContains(t, string(got.Wire), harness.Canary)
 		if at.Shape != harness.WrapToolFor { // which says that its context was replaced
@@ -435,7 +437,7 @@ func TestToolForKeepsTheFaultForMiddlewaresOutside(t *testing.T) {
 		{"fault", deliberate, deliberate.Data()},
 		{"wrapped fault", fmt.Errorf("%w", deliberate), deliberate.Data()},
 		{"unknown", sentinel, fault.Generic(fault.KindInternal).Data()},
-		{"panic", &middleware.PanicError{Value: sentinel}, fault.Generic(fault.KindInternal).Data()},
+		{"panic", &classify.PanicError{Value: sentinel}, fault.Generic(fault.KindInternal).Data()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var f *fault.Error

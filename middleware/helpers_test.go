@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -34,20 +35,20 @@ func returns(res mcp.Result, err error) middleware.Handler {
 }
 
 // room returns a middleware that does nothing but take part in the Call.
-func room(s *middleware.Settings) middleware.Middleware {
-	return middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
-		call.Establish(s)
-		return next(ctx, call.Method(), req)
+func room(s *call.Settings) middleware.Middleware {
+	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		c.Establish(s)
+		return next(ctx, c.Method(), req)
 	})
 }
 
 // masking returns a middleware that masks and, alone, logs, as package mask does.
 func masking(log *harness.Log) middleware.Middleware {
-	return room(&middleware.Settings{Mask: func(text string) string { return text }, Logger: log.Logger()})
+	return room(&call.Settings{Mask: func(text string) string { return text }, Logger: log.Logger()})
 }
 
-// call calls a middleware around a handler as method tools/call.
-func call(mw middleware.Middleware, h middleware.Handler) (mcp.Result, error) {
+// invoke calls a middleware around a handler as method tools/call.
+func invoke(mw middleware.Middleware, h middleware.Handler) (mcp.Result, error) {
 	return mw(h)(context.Background(), middleware.MethodCallTool, toolRequest("t"))
 }
 

@@ -41,9 +41,15 @@ package middleware
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
 // Handler handles one call of a method. It is the SDK's own type.
@@ -55,29 +61,66 @@ type Middleware = mcp.Middleware
 
 // MetaKey is the key of a result's _meta under which the machine form of a
 // failure stands: the JSON of a fault.Error.
-const MetaKey = "io.github.mcpchain/error"
+const MetaKey = wire.ErrorKey
 
 // StepsKey is the key of a successful result's _meta under which [NextSteps]
 // puts its steps: a JSON array of fault.Step.
-const StepsKey = "io.github.mcpchain/next_steps"
+const StepsKey = wire.StepsKey
+
+// What a caller may know of errors, and what they mean for a second try.
+type (
+	// A Rule says what a caller may know of an error, see package mask.
+	Rule = classify.Rule
+	// A Hint is what an error says about a second try.
+	Hint = classify.Hint
+	// A HintRule says what an error of this program means for a second try.
+	HintRule = classify.HintRule
+	// Retryable says whether a second try can succeed.
+	Retryable = classify.Retryable
+	// A ResponseError is the answer of an HTTP service that did not do what it was asked for.
+	ResponseError = classify.ResponseError
+	// RenderOptions say how failures are written on the wire.
+	RenderOptions = call.RenderOptions
+)
+
+// The answers to the question whether a second try can succeed.
+const (
+	RetryUnknown = classify.RetryUnknown
+	RetryYes     = classify.RetryYes
+	RetryNo      = classify.RetryNo
+)
+
+// Classify returns what a caller may know of err, nil for a nil error.
+func Classify(err error, rules ...Rule) *fault.Error { return classify.Classify(err, rules...) }
+
+// HintOf returns what any error says about a second try; the zero Hint for nil.
+func HintOf(err error, rules ...HintRule) Hint { return classify.HintOf(err, rules...) }
+
+// FromResponse returns an error for the answer of an HTTP service whose status is
+// 400 or more, and nil for any other.
+func FromResponse(resp *http.Response) error { return classify.FromResponse(resp) }
+
+// Render returns a Middleware that says how the failures of the calls that pass
+// it are written on the wire.
+func Render(opts *RenderOptions) Middleware { return call.Render(opts) }
 
 // The names of the methods that a server answers.
 const (
-	MethodInitialize            = "initialize"
-	MethodDiscover              = "server/discover"
-	MethodPing                  = "ping"
-	MethodCallTool              = "tools/call"
-	MethodListTools             = "tools/list"
-	MethodGetPrompt             = "prompts/get"
-	MethodListPrompts           = "prompts/list"
-	MethodReadResource          = "resources/read"
-	MethodListResources         = "resources/list"
-	MethodListResourceTemplates = "resources/templates/list"
-	MethodSubscribe             = "resources/subscribe"
-	MethodUnsubscribe           = "resources/unsubscribe"
-	MethodListen                = "subscriptions/listen"
-	MethodComplete              = "completion/complete"
-	MethodSetLevel              = "logging/setLevel"
+	MethodInitialize            = call.MethodInitialize
+	MethodDiscover              = call.MethodDiscover
+	MethodPing                  = call.MethodPing
+	MethodCallTool              = call.MethodCallTool
+	MethodListTools             = call.MethodListTools
+	MethodGetPrompt             = call.MethodGetPrompt
+	MethodListPrompts           = call.MethodListPrompts
+	MethodReadResource          = call.MethodReadResource
+	MethodListResources         = call.MethodListResources
+	MethodListResourceTemplates = call.MethodListResourceTemplates
+	MethodSubscribe             = call.MethodSubscribe
+	MethodUnsubscribe           = call.MethodUnsubscribe
+	MethodListen                = call.MethodListen
+	MethodComplete              = call.MethodComplete
+	MethodSetLevel              = call.MethodSetLevel
 )
 
 // Chain makes one Middleware of several. The first is the outermost: it sees a

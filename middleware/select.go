@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/call"
 )
 
 // ForTools returns a Middleware that applies mw to calls of the named tools only.
@@ -15,7 +17,7 @@ func ForTools(mw Middleware, names ...string) Middleware {
 		if method != MethodCallTool {
 			return false
 		}
-		_, ok := tools[Target(req)]
+		_, ok := tools[call.Target(req)]
 		return ok
 	})
 }
@@ -64,32 +66,4 @@ func set(function, parameter string, names []string) map[string]struct{} {
 		s[n] = struct{}{}
 	}
 	return s
-}
-
-// Target returns what the call is about: the name of the tool or prompt, or the
-// URI of the resource; "" for other methods and for requests without parameters.
-func Target(req mcp.Request) string {
-	switch r := req.(type) {
-	case *mcp.CallToolRequest:
-		if r != nil && r.Params != nil {
-			return r.Params.Name
-		}
-	case *mcp.ReadResourceRequest:
-		if r != nil && r.Params != nil {
-			return r.Params.URI
-		}
-	case *mcp.GetPromptRequest:
-		if r != nil && r.Params != nil {
-			return r.Params.Name
-		}
-	case *mcp.SubscribeRequest:
-		if r != nil && r.Params != nil {
-			return r.Params.URI
-		}
-	case *mcp.UnsubscribeRequest:
-		if r != nil && r.Params != nil {
-			return r.Params.URI
-		}
-	}
-	return ""
 }

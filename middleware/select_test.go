@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -26,7 +27,7 @@ func TestSelection(t *testing.T) {
 	a := tr.Middleware("a")
 	forTools := middleware.ForTools(a, "search", "fetch")
 	forMethods := middleware.ForMethods(a, middleware.MethodReadResource, middleware.MethodGetPrompt)
-	when := middleware.When(a, func(_ string, req mcp.Request) bool { return middleware.Target(req) == "search" })
+	when := middleware.When(a, func(_ string, req mcp.Request) bool { return call.Target(req) == "search" })
 	for _, c := range []struct {
 		name    string
 		mw      middleware.Middleware
@@ -96,7 +97,7 @@ func TestSelectionOfNoMiddlewareChangesNothing(t *testing.T) {
 		middleware.ForTools(nil, "t"), middleware.ForMethods(nil, middleware.MethodCallTool), middleware.When(nil, never),
 	} {
 		want := &mcp.CallToolResult{}
-		res, err := call(mw, returns(want, nil))
+		res, err := invoke(mw, returns(want, nil))
 		require.NoError(t, err)
 		require.Same(t, want, res)
 	}
@@ -107,7 +108,7 @@ func TestSelectionIsNotChangedByItsCaller(t *testing.T) {
 	names := []string{"t"}
 	mw := middleware.ForTools(tr.Middleware("a"), names...)
 	names[0] = "other"
-	_, _ = call(mw, returns(nil, nil))
+	_, _ = invoke(mw, returns(nil, nil))
 	require.Equal(t, ">a <a", tr.Take())
 }
 
@@ -152,7 +153,7 @@ func TestTarget(t *testing.T) {
 		{(*mcp.UnsubscribeRequest)(nil), ""},
 		{nil, ""},
 	} {
-		require.Equalf(t, c.want, middleware.Target(c.req), "%T", c.req)
+		require.Equalf(t, c.want, call.Target(c.req), "%T", c.req)
 	}
 }
 

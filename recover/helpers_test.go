@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -29,8 +30,8 @@ var rawAt = harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
 // inside calls a recovery around a handler of a method and returns what a room
 // outside of it sees, before anything is rendered.
 func inside(method string, req mcp.Request, h mcp.MethodHandler, mw ...mcp.Middleware) (res mcp.Result, err error) {
-	outer := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		res, err = next(ctx, call.Method(), req)
+	outer := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		res, err = next(ctx, c.Method(), req)
 		return res, err
 	})
 	if len(mw) == 0 {

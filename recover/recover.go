@@ -48,12 +48,13 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 )
 
 // PanicError is the error that a panic becomes. Its Value is what was given to
 // panic; its Stack method gives the stack as text.
-type PanicError = middleware.PanicError
+type PanicError = classify.PanicError
 
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
@@ -76,35 +77,35 @@ func New(opts *Options) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	r := &room{onPanic: o.OnPanic, settings: &middleware.Settings{Logger: o.Logger}}
-	return middleware.Wrap(r.call)
+	r := &room{onPanic: o.OnPanic, settings: &call.Settings{Logger: o.Logger}}
+	return call.Wrap(r.call)
 }
 
 type room struct {
 	onPanic  func(context.Context, *PanicError)
-	settings *middleware.Settings
+	settings *call.Settings
 }
 
-func (r *room) call(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
-	outermost := call.Guard(r.settings)
+func (r *room) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
+	outermost := c.Guard(r.settings)
 	defer func() {
 		if p := recover(); p != nil {
-			call.Establish(r.settings)
-			res, err = nil, r.recovered(ctx, call.Recovered(p, 1))
+			c.Establish(r.settings)
+			res, err = nil, r.recovered(ctx, c.Recovered(p, 1))
 		}
 	}()
-	res, err = next(ctx, call.Method(), req)
+	res, err = next(ctx, c.Method(), req)
 	switch {
 	case err != nil:
 	case isNil(res):
-		res, err = nilResult(ctx, call, res)
+		res, err = nilResult(ctx, c, res)
 	case outermost:
-		if res, err = sendable(ctx, call.Method(), res); err != nil {
-			err = unsendable(call, err)
+		if res, err = sendable(ctx, c.Method(), res); err != nil {
+			err = unsendable(c, err)
 		}
 	}
 	if tool, ok := res.(*mcp.CallToolResult); err != nil || ok && tool != nil && tool.IsError {
-		call.Establish(r.settings) // now, because a success needs no logger
+		c.Establish(r.settings) // now, because a success needs no logger
 	}
 	return res, err
 }
@@ -140,7 +141,7 @@ func Go(ctx context.Context, fn func(context.Context) error) <-chan error {
 		err := ErrGoexit
 		defer func() {
 			if p := recover(); p != nil {
-				panicked := middleware.NewPanicError(p, 1)
+				panicked := classify.NewPanicError(p, 1)
 				record(ctx, panicked)
 				err = panicked
 			}
@@ -156,9 +157,9 @@ func record(ctx context.Context, p *PanicError) {
 	defer func() { _ = recover() }() // the handler of the log is a stranger's
 	logger := slog.Default()
 	attrs := []slog.Attr{slog.String("error", p.Error()), slog.String("stack", p.Stack())}
-	if call := middleware.FromContext(ctx); call != nil {
-		logger = call.Logger()
-		attrs = append(attrs, slog.String("reference", call.ID()))
+	if c := call.FromContext(ctx); c != nil {
+		logger = c.Logger()
+		attrs = append(attrs, slog.String("reference", c.ID()))
 	}
 	logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "mcp goroutine panicked", attrs...)
 }

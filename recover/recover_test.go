@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -174,10 +175,10 @@ func TestPanicsOfOtherMethods(t *testing.T) {
 			calls[middleware.MethodSetLevel] = func() error { return c.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: "info"}) }
 			calls[middleware.MethodSubscribe] = func() error { return c.Subscribe(ctx, &mcp.SubscribeParams{URI: "x:///y"}) }
 		}
-		for name, call := range calls {
+		for name, c := range calls {
 			before := len(log.Records())
 			method.Store(name)
-			require.ErrorContains(t, call(), "Internal error: ", name)
+			require.ErrorContains(t, c(), "Internal error: ", name)
 			require.Len(t, log.Records(), before+1, name)
 			method.Store("")
 		}
@@ -246,7 +247,7 @@ func TestOnPanic(t *testing.T) {
 		require.Equal(t, errSecret, got.Value)
 		require.NotEmpty(t, got.Stack())
 		require.Equal(t, "value", seen.Value(key{}), "the context is that of the call where it was recovered")
-		require.Equal(t, log.Only(t)["reference"], middleware.FromContext(seen).ID())
+		require.Equal(t, log.Only(t)["reference"], call.FromContext(seen).ID())
 	})
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -66,27 +68,27 @@ func isNil(res mcp.Result) bool {
 // nilResult turns a nil result into an error, except where it is right: a
 // notification has none, a typed handler's is made by the SDK, and the answer of
 // subscriptions/listen is the SDK's own.
-func nilResult(ctx context.Context, call *middleware.Call, res mcp.Result) (mcp.Result, error) {
-	if call.Notification() || call.Method() == middleware.MethodListen || middleware.InsideTyped(ctx) {
+func nilResult(ctx context.Context, c *call.Call, res mcp.Result) (mcp.Result, error) {
+	if c.Notification() || c.Method() == middleware.MethodListen || call.InsideTyped(ctx) {
 		return res, nil
 	}
 	return nil, bug(ErrNilResult)
 }
 
-func bug(err error) error { return middleware.HideError(err, fault.Generic(fault.KindInternal)) }
+func bug(err error) error { return classify.HideError(err, fault.Generic(fault.KindInternal)) }
 
 // unsendable tells of a result that cannot be sent. Its handler came to an end, and
 // nobody inside has seen a failure that could be guided: unless the tool only reads,
 // the call may have taken effect.
-func unsendable(call *middleware.Call, err error) error {
+func unsendable(c *call.Call, err error) error {
 	retry := fault.Retry{Reason: "Unexpected failures are not retryable."}
-	if call.Method() == middleware.MethodCallTool {
-		tool, unknown := call.Tool(nil)
+	if c.Method() == middleware.MethodCallTool {
+		tool, unknown := c.Tool(nil)
 		if unknown != nil || tool.Annotations == nil || !tool.Annotations.ReadOnlyHint {
 			retry.Effect = fault.EffectUnknown
 		}
 	}
-	return middleware.HideError(err, fault.Generic(fault.KindInternal).WithRetry(retry))
+	return classify.HideError(err, fault.Generic(fault.KindInternal).WithRetry(retry))
 }
 
 // sendable returns res as it can be sent, or an error. Everything that cannot
@@ -156,7 +158,7 @@ func toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Result, error) 
 		}
 		return r, nil
 	}
-	if middleware.TypedOutput(ctx) {
+	if call.TypedOutput(ctx) {
 		return r, nil // the SDK marshals it and tells the handler's caller
 	}
 	raw, err := marshal(r.StructuredContent)
@@ -288,7 +290,7 @@ func checkValue(where string, v any) error {
 func marshal(v any) (raw []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = middleware.NewPanicError(p, 1)
+			err = classify.NewPanicError(p, 1)
 		}
 	}()
 	return json.Marshal(v)

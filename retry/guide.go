@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -17,47 +18,47 @@ import (
 type guide struct {
 	Options
 
-	settings *middleware.Settings // nil without rules
-	seen     *memory              // nil when nothing is counted
+	settings *call.Settings // nil without rules
+	seen     *memory        // nil when nothing is counted
 }
 
-func (g *guide) call(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	method := call.Method()
-	if call.Quiet() || call.Notification() || method == middleware.MethodListen {
+func (g *guide) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	method := c.Method()
+	if c.Quiet() || c.Notification() || method == middleware.MethodListen {
 		return next(ctx, method, req)
 	}
 	if g.settings != nil {
-		call.Establish(g.settings)
+		c.Establish(g.settings)
 	}
 	began := g.seen.tick()
 	var what identity
 	if g.seen.busyWith(req) {
-		what = g.identify(ctx, call, req)
-		if err := g.refuse(call, what); err != nil {
+		what = g.identify(ctx, c, req)
+		if err := g.refuse(c, what); err != nil {
 			return nil, err
 		}
 	}
 	res, err := next(ctx, method, req)
-	failure := call.Failure(res, err)
+	failure := c.Failure(res, err)
 	switch {
 	case failure == nil:
-		if what.known && call.Outcome(res, err) == middleware.OutcomeOK {
+		if what.known && c.Outcome(res, err) == call.OutcomeOK {
 			g.seen.forget(what)
 		}
-	case failure.Guided(), errors.Is(call.Err(), context.Canceled): // a caller that has gone reads nothing
+	case failure.Guided(), errors.Is(c.Err(), context.Canceled): // a caller that has gone reads nothing
 	default:
 		if !what.known {
-			what = g.identify(ctx, call, req)
+			what = g.identify(ctx, c, req)
 		}
 		what.began = began
-		g.guide(call, req, next, failure, what)
+		g.guide(c, req, next, failure, what)
 	}
 	return res, err
 }
 
 // refuse returns the failure of a call that is not run, nil for one that is. That
 // it is guided keeps others of our kind from counting it.
-func (g *guide) refuse(call *middleware.Call, what identity) error {
+func (g *guide) refuse(c *call.Call, what identity) error {
 	if !what.known {
 		return nil
 	}
@@ -67,12 +68,12 @@ func (g *guide) refuse(call *middleware.Call, what identity) error {
 	}
 	e := refusal(pause)
 	retry, _ := e.Retry()
-	call.Failure(nil, e).Guide(middleware.Guidance{Retry: retry})
+	c.Failure(nil, e).Guide(call.Guidance{Retry: retry})
 	return e
 }
 
 // guide says about one failure what is to be said.
-func (g *guide) guide(call *middleware.Call, req mcp.Request, next mcp.MethodHandler, failure *middleware.Failure, what identity) {
+func (g *guide) guide(c *call.Call, req mcp.Request, next mcp.MethodHandler, failure *call.Failure, what identity) {
 	e := failure.Fault()
 	if failure.Wire() != nil {
 		// It is sent as it is. Most such errors are a matter between two programs.
@@ -82,7 +83,7 @@ func (g *guide) guide(call *middleware.Call, req mcp.Request, next mcp.MethodHan
 		return
 	}
 	own, said := e.Retry()
-	retry := g.judge(call, next, failure, e)
+	retry := g.judge(c, next, failure, e)
 	limit := g.MaxAttempts
 	if own.MaxAttempts > 0 {
 		limit = min(own.MaxAttempts, maxAttempt)
@@ -116,7 +117,7 @@ func (g *guide) guide(call *middleware.Call, req mcp.Request, next mcp.MethodHan
 	} else {
 		retry.RetryAfterSeconds, retry.NextAttempt, retry.MaxAttempts = 0, 0, 0
 	}
-	failure.Guide(middleware.Guidance{Retry: retry, Suggestion: suggestion(e, said, retry.Effect), Insist: insist})
+	failure.Guide(call.Guidance{Retry: retry, Suggestion: suggestion(e, said, retry.Effect), Insist: insist})
 }
 
 // maxKeep is how long a call is remembered at most because its caller was told to
@@ -145,7 +146,7 @@ func reached(failures, limit, more int) bool { return limit > 0 && failures-max(
 
 // judge says whether the call may be made again and whether that is safe, before
 // anything is counted.
-func (g *guide) judge(call *middleware.Call, next mcp.MethodHandler, failure *middleware.Failure, e *fault.Error) fault.Retry {
+func (g *guide) judge(c *call.Call, next mcp.MethodHandler, failure *call.Failure, e *fault.Error) fault.Retry {
 	kind, hint := e.Kind(), failure.Hint()
 	retry, said := e.Retry()
 	switch {
@@ -167,20 +168,20 @@ func (g *guide) judge(call *middleware.Call, next mcp.MethodHandler, failure *mi
 	case fault.EffectCommitted:
 		retry.ShouldRetry = false
 	case fault.EffectNone:
-		if !said && (!doubtful(e) || safetyOf(call, next, g.Repeatable) == reads) {
+		if !said && (!doubtful(e) || safetyOf(c, next, g.Repeatable) == reads) {
 			retry.Effect = "" // it goes without saying
 		}
 	case fault.EffectUnknown:
 		if !said || retry.ShouldRetry {
-			g.beSafe(&retry, call, next)
+			g.beSafe(&retry, c, next)
 		}
 	case "":
 		// What a handler says on purpose is believed: it knows what it did.
 		switch {
 		case !said && (doubtful(e) || retry.ShouldRetry && !refusing(kind)):
-			g.beSafe(&retry, call, next)
+			g.beSafe(&retry, c, next)
 		case said && retry.ShouldRetry: // unless its cause knows better
-			g.ask(&retry, call, next, failure)
+			g.ask(&retry, c, next, failure)
 		}
 	}
 	return retry
@@ -188,20 +189,20 @@ func (g *guide) judge(call *middleware.Call, next mcp.MethodHandler, failure *mi
 
 // ask asks the cause of a failure for the effect of the call, of which the handler
 // that says when to call again has said nothing.
-func (g *guide) ask(retry *fault.Retry, call *middleware.Call, next mcp.MethodHandler, failure *middleware.Failure) {
+func (g *guide) ask(retry *fault.Retry, c *call.Call, next mcp.MethodHandler, failure *call.Failure) {
 	switch effect := failure.CauseEffect(); {
 	case failure.Hint().Effect == fault.EffectNone: // by a rule
 	case effect == fault.EffectCommitted:
 		retry.Effect, retry.ShouldRetry = effect, false
 	case effect == fault.EffectUnknown:
-		g.beSafe(retry, call, next)
+		g.beSafe(retry, c, next)
 	}
 }
 
 // beSafe settles what to say of a call of which nobody knows whether it took
 // effect.
-func (g *guide) beSafe(retry *fault.Retry, call *middleware.Call, next mcp.MethodHandler) {
-	switch safetyOf(call, next, g.Repeatable) {
+func (g *guide) beSafe(retry *fault.Retry, c *call.Call, next mcp.MethodHandler) {
+	switch safetyOf(c, next, g.Repeatable) {
 	case reads:
 		retry.Effect = ""
 	case idempotent:

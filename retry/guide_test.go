@@ -23,6 +23,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -684,14 +685,14 @@ func TestWhatIsNotCounted(t *testing.T) {
 // Of a lookup of mcpchain's own nothing is said: nobody reads it.
 func TestALookupOfOurs(t *testing.T) {
 	var failed, guided int
-	looking := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		if call.Method() == middleware.MethodCallTool {
-			for _, err := range call.Tools() { // which comes here again, as a lookup
+	looking := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		if c.Method() == middleware.MethodCallTool {
+			for _, err := range c.Tools() { // which comes here again, as a lookup
 				require.Error(t, err)
 			}
 		}
-		res, err := next(ctx, call.Method(), req)
-		if f := call.Failure(res, err); call.Quiet() && f != nil {
+		res, err := next(ctx, c.Method(), req)
+		if f := c.Failure(res, err); c.Quiet() && f != nil {
 			failed++
 			if f.Guided() {
 				guided++
@@ -728,17 +729,17 @@ func TestInputRequired(t *testing.T) {
 	}
 	handler := middleware.Chain(retry.New(&retry.Options{Owner: func(context.Context, mcp.Request) string { return "ann" }}))(
 		func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) { return failing(ctx, req) })
-	call := func() mcp.Result {
+	c := func() mcp.Result {
 		res, err := handler(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}})
 		require.NoError(t, err)
 		return res
 	}
-	require.Contains(t, harness.Answer{Result: call()}.Text(), "(attempt 2 of 3)")
+	require.Contains(t, harness.Answer{Result: c()}.Text(), "(attempt 2 of 3)")
 	asks = true
-	require.NotNil(t, call().(*mcp.CallToolResult).InputRequests)
-	require.NotContains(t, call().(*mcp.CallToolResult).Meta, middleware.MetaKey)
+	require.NotNil(t, c().(*mcp.CallToolResult).InputRequests)
+	require.NotContains(t, c().(*mcp.CallToolResult).Meta, middleware.MetaKey)
 	asks = false
-	require.Contains(t, harness.Answer{Result: call()}.Text(), "(attempt 3 of 3)")
+	require.Contains(t, harness.Answer{Result: c()}.Text(), "(attempt 3 of 3)")
 }
 
 // A caller that has gone reads nothing, and what it gave up is not held against it.
@@ -752,16 +753,16 @@ func TestACancelledCall(t *testing.T) {
 		}
 		return nil, fault.RateLimited("it", time.Second)
 	})
-	call := func(ctx context.Context) *fault.Error {
+	c := func(ctx context.Context) *fault.Error {
 		f, failed := middleware.FaultOf(handler(ctx, middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}}))
 		require.True(t, failed)
 		return f
 	}
 	for range 10 {
-		_, said := call(ctx).Retry()
+		_, said := c(ctx).Retry()
 		require.False(t, said)
 	}
-	require.Contains(t, call(t.Context()).Text(), "(attempt 2 of 3)")
+	require.Contains(t, c(t.Context()).Text(), "(attempt 2 of 3)")
 }
 
 // Lookups of mcpchain's own, notifications and requests without parameters pass.
@@ -783,9 +784,9 @@ func TestWhatPasses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen *fault.Error
-			outer := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-				res, err := next(ctx, call.Method(), req)
-				seen = call.Failure(res, err).Fault()
+			outer := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+				res, err := next(ctx, c.Method(), req)
+				seen = c.Failure(res, err).Fault()
 				return res, err
 			})
 			h := middleware.Chain(outer, retry.New(&retry.Options{AttemptArgument: "try"}))(

@@ -11,13 +11,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // identify says which call a request is, and whose. It is not known for requests
 // that are not counted: lists, pings and the like, and those of nobody knows whom.
-func (g *guide) identify(ctx context.Context, call *middleware.Call, req mcp.Request) (what identity) {
+func (g *guide) identify(ctx context.Context, c *call.Call, req mcp.Request) (what identity) {
 	if g.seen == nil || !countable(req) {
 		return identity{}
 	}
@@ -34,7 +35,7 @@ func (g *guide) identify(ctx context.Context, call *middleware.Call, req mcp.Req
 	case *mcp.CallToolRequest:
 		method, inputs = middleware.MethodCallTool, r.Params.InputResponses
 		arguments = m.json(r.Params.Arguments, g.AttemptArgument)
-		if call.Parent() == nil { // the items of a batch were chosen at once, and are no calls in a row
+		if c.Parent() == nil { // the items of a batch were chosen at once, and are no calls in a row
 			what.tool = m.mix(tagTool, maphash.String(m.seed, r.Params.Name)) | 1 // not zero
 		}
 	case *mcp.ReadResourceRequest:
@@ -52,8 +53,8 @@ func (g *guide) identify(ctx context.Context, call *middleware.Call, req mcp.Req
 			arguments = m.mix(arguments, m.json(raw, ""))
 		}
 	}
-	target := middleware.Target(req)
-	what.call = m.mix(m.mix(maphash.String(m.seed, method), maphash.String(m.seed, target)), arguments)
+	target := call.Target(req)
+	what.c = m.mix(m.mix(maphash.String(m.seed, method), maphash.String(m.seed, target)), arguments)
 	what.group = m.group(target)
 	return what
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/internal/call"
 )
 
 // memory is what is known of calls that failed: how often, and for how long they are
@@ -39,7 +39,7 @@ const groups = 256
 type identity struct {
 	known bool
 	owner owner
-	call  uint64 // the hash of method, target and arguments
+	c     uint64 // the hash of method, target and arguments
 	tool  uint64 // the hash of the tool's name, zero where no streak is counted
 	group uint64 // of the target, for memory.known
 	began uint64 // what memory.ticks was when the call began
@@ -101,7 +101,7 @@ func newMemory(limit int) *memory {
 // busyWith reports whether anything may be known of a call. It is all that a call
 // pays that does not fail, and where nothing fails that is one load.
 func (m *memory) busyWith(req mcp.Request) bool {
-	return m != nil && m.total.Load() > 0 && m.known[m.group(middleware.Target(req))].Load() > 0
+	return m != nil && m.total.Load() > 0 && m.known[m.group(call.Target(req))].Load() > 0
 }
 
 func (m *memory) group(target string) uint64 { return maphash.String(m.seed, target) % groups }
@@ -147,7 +147,7 @@ func (m *memory) failed(what identity, f failing) history {
 	defer s.mu.Unlock()
 	now, tick := m.now(), m.ticks.Add(1)
 	m.expire(s, now)
-	r := m.touch(s, subject{what.owner, what.call}, what.group, now, f.keep)
+	r := m.touch(s, subject{what.owner, what.c}, what.group, now, f.keep)
 	again := r.grow(what.began, tick)
 	switch {
 	case r.error != f.error:
@@ -230,7 +230,7 @@ func (m *memory) forget(what identity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m.expire(s, m.now())
-	for _, hash := range []uint64{what.call, what.tool} {
+	for _, hash := range []uint64{what.c, what.tool} {
 		if r := s.records[subject{what.owner, hash}]; r != nil {
 			m.drop(s, r)
 		}
@@ -251,7 +251,7 @@ func (m *memory) closed(what identity) pause {
 	defer s.mu.Unlock()
 	now := m.now()
 	m.expire(s, now)
-	if r := s.records[subject{what.owner, what.call}]; r != nil && r.closed > now {
+	if r := s.records[subject{what.owner, what.c}]; r != nil && r.closed > now {
 		return pause{rest: r.closed - now, failures: int(r.same)}
 	}
 	if r := s.records[subject{what.owner, what.tool}]; r != nil && r.closed > now {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -46,8 +47,8 @@ func size(t testing.TB, m *memory) int {
 
 var tenMinutes = failing{keep: 10 * time.Minute}
 
-func (m *memory) call(owner string, call int) identity {
-	return identity{known: true, owner: m.named(tagOwner, owner), call: uint64(call) + 1, group: uint64(call) % groups, began: m.tick()}
+func (m *memory) call(owner string, c int) identity {
+	return identity{known: true, owner: m.named(tagOwner, owner), c: uint64(c) + 1, group: uint64(c) % groups, began: m.tick()}
 }
 
 func TestMemoryIsBounded(t *testing.T) {
@@ -93,7 +94,7 @@ func TestFailingCallsLeaveMemoryBounded(t *testing.T) {
 		},
 		seen: newMemory(512),
 	}
-	handler := middleware.Wrap(g.call)(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+	handler := call.Wrap(g.call)(func(context.Context, string, mcp.Request) (mcp.Result, error) {
 		return nil, fault.NotFound("project", "zebra")
 	})
 	for i := range calls {
@@ -132,12 +133,12 @@ func TestMemoryIsShared(t *testing.T) {
 // What failed last is remembered, what has not failed for long makes room.
 func TestTheOldestMakesRoom(t *testing.T) {
 	m := newMemory(3)
-	for _, call := range []int{1, 2, 3, 1, 4} {
-		m.failed(m.call("ann", call), tenMinutes)
+	for _, c := range []int{1, 2, 3, 1, 4} {
+		m.failed(m.call("ann", c), tenMinutes)
 	}
 	size(t, m)
-	for _, tc := range []struct{ call, failures int }{{1, 3}, {3, 2}, {4, 2}, {2, 1}} {
-		require.Equal(t, tc.failures, m.failed(m.call("ann", tc.call), tenMinutes).failures, tc.call)
+	for _, tc := range []struct{ c, failures int }{{1, 3}, {3, 2}, {4, 2}, {2, 1}} {
+		require.Equal(t, tc.failures, m.failed(m.call("ann", tc.c), tenMinutes).failures, tc.c)
 	}
 }
 
@@ -178,10 +179,10 @@ func TestMemoryKeepsNoConnection(t *testing.T) {
 		session := &mcp.ServerSession{}
 		runtime.AddCleanup(session, func(done chan struct{}) { close(done) }, gone)
 		req := &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: "it"}}
-		what := g.identify(context.Background(), &middleware.Call{}, req)
+		what := g.identify(context.Background(), &call.Call{}, req)
 		require.True(t, what.known)
 		g.seen.failed(what, tenMinutes)
-		require.Equal(t, what, g.identify(context.Background(), &middleware.Call{}, req))
+		require.Equal(t, what, g.identify(context.Background(), &call.Call{}, req))
 	}()
 	require.Eventually(t, func() bool {
 		runtime.GC()
@@ -194,7 +195,7 @@ func TestMemoryKeepsNoConnection(t *testing.T) {
 	}, 10*time.Second, time.Millisecond)
 	// A later connection is never taken for it, wherever it lies in memory.
 	for range 1000 {
-		what := g.identify(context.Background(), &middleware.Call{}, &mcp.CallToolRequest{Session: &mcp.ServerSession{}, Params: &mcp.CallToolParamsRaw{Name: "it"}})
+		what := g.identify(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: &mcp.ServerSession{}, Params: &mcp.CallToolParamsRaw{Name: "it"}})
 		require.Equal(t, 1, g.seen.failed(what, tenMinutes).failures)
 	}
 }
@@ -240,10 +241,10 @@ func TestWhichCallItIs(t *testing.T) {
 	g := &guide{seen: newMemory(64), Options: Options{AttemptArgument: "try"}}
 	session := &mcp.ServerSession{}
 	tool := func(name, args string) uint64 {
-		return g.identify(context.Background(), &middleware.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: name, Arguments: json.RawMessage(args)}}).call
+		return g.identify(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: name, Arguments: json.RawMessage(args)}}).c
 	}
 	prompt := func(args map[string]string) uint64 {
-		return g.identify(context.Background(), &middleware.Call{}, &mcp.GetPromptRequest{Session: session, Params: &mcp.GetPromptParams{Name: "it", Arguments: args}}).call
+		return g.identify(context.Background(), &call.Call{}, &mcp.GetPromptRequest{Session: session, Params: &mcp.GetPromptParams{Name: "it", Arguments: args}}).c
 	}
 	big := `{"a":"` + string(make([]byte, maxArguments)) + `"}`
 	same := [][]uint64{
@@ -258,13 +259,13 @@ func TestWhichCallItIs(t *testing.T) {
 		{tool("at", "{}")},
 		{prompt(nil), prompt(map[string]string{}), prompt(map[string]string{"try": "3"})},
 		{prompt(map[string]string{"a": "b"})}, {prompt(map[string]string{"b": "a"})},
-		{g.identify(context.Background(), &middleware.Call{}, &mcp.ReadResourceRequest{Session: session, Params: &mcp.ReadResourceParams{URI: "it"}}).call},
-		{g.identify(context.Background(), &middleware.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{
+		{g.identify(context.Background(), &call.Call{}, &mcp.ReadResourceRequest{Session: session, Params: &mcp.ReadResourceParams{URI: "it"}}).c},
+		{g.identify(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{
 			Name: "it", InputResponses: mcp.InputResponseMap{"name": &mcp.ElicitResult{Action: "accept"}},
-		}}).call},
-		{g.identify(context.Background(), &middleware.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{
+		}}).c},
+		{g.identify(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{
 			Name: "it", InputResponses: mcp.InputResponseMap{"name": &mcp.ElicitResult{Action: "decline"}},
-		}}).call},
+		}}).c},
 	}
 	seen := map[uint64]int{}
 	for i, group := range same {

@@ -52,6 +52,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -199,10 +200,10 @@ func New(opts *Options) mcp.Middleware {
 	}
 	g := &guide{Options: o}
 	if len(rules) > 0 {
-		g.settings = &middleware.Settings{Hints: rules}
+		g.settings = &call.Settings{Hints: rules}
 	}
 	if o.Remember > 0 {
 		g.seen = newMemory(o.Remember)
 	}
-	return middleware.Wrap(g.call)
+	return call.Wrap(g.call)
 }

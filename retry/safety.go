@@ -3,6 +3,7 @@ package retry
 import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -21,8 +22,8 @@ const (
 // is done only for failures where it matters, and a tool that was replaced by one
 // that writes is never taken for its predecessor. repeatable, if not nil, is asked
 // instead. next is what the middleware of this call calls.
-func safetyOf(call *middleware.Call, next mcp.MethodHandler, repeatable func(tool string) bool) safety {
-	switch call.Method() {
+func safetyOf(c *call.Call, next mcp.MethodHandler, repeatable func(tool string) bool) safety {
+	switch c.Method() {
 	case middleware.MethodCallTool:
 	case middleware.MethodReadResource, middleware.MethodGetPrompt, middleware.MethodComplete,
 		middleware.MethodListTools, middleware.MethodListPrompts, middleware.MethodListResources,
@@ -34,15 +35,15 @@ func safetyOf(call *middleware.Call, next mcp.MethodHandler, repeatable func(too
 		return writes
 	}
 	if repeatable != nil {
-		if repeatable(middleware.Target(call.Request())) {
+		if repeatable(call.Target(c.Request())) {
 			return idempotent
 		}
 		return writes
 	}
-	tool, err := call.Tool(next)
+	tool, err := c.Tool(next)
 	if err != nil {
 		// Around a single handler next has no list: the opener may stand around the server.
-		if tool, err = call.Tool(nil); err != nil {
+		if tool, err = c.Tool(nil); err != nil {
 			return writes
 		}
 	}

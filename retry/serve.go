@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -22,28 +23,28 @@ type params[T any] interface {
 
 // serve makes the first attempt. What the request said is kept on the stack, because
 // most calls need no second one.
-func serve[T any, P params[T]](ctx context.Context, s *server, call *middleware.Call, req *mcp.ServerRequest[P], next mcp.MethodHandler) (mcp.Result, error) {
+func serve[T any, P params[T]](ctx context.Context, s *server, c *call.Call, req *mcp.ServerRequest[P], next mcp.MethodHandler) (mcp.Result, error) {
 	if req == nil || req.Params == nil {
-		return next(ctx, call.Method(), req)
+		return next(ctx, c.Method(), req)
 	}
 	said, mark := *req.Params, fingerprint(req.Params)
-	res, err := next(ctx, call.Method(), req)
-	failure := call.Failure(res, err)
+	res, err := next(ctx, c.Method(), req)
+	failure := c.Failure(res, err)
 	if failure == nil {
 		return res, err
 	}
-	return repeat(ctx, s, call, req, said, mark, next, outcome{res, err, failure})
+	return repeat(ctx, s, c, req, said, mark, next, outcome{res, err, failure})
 }
 
 // outcome is how a failed attempt ended.
 type outcome struct {
 	res     mcp.Result
 	err     error
-	failure *middleware.Failure
+	failure *call.Failure
 }
 
 // repeat makes the other attempts.
-func repeat[T any, P params[T]](ctx context.Context, s *server, call *middleware.Call, req *mcp.ServerRequest[P], said T, mark uint64, next mcp.MethodHandler, last outcome) (mcp.Result, error) {
+func repeat[T any, P params[T]](ctx context.Context, s *server, c *call.Call, req *mcp.ServerRequest[P], said T, mark uint64, next mcp.MethodHandler, last outcome) (mcp.Result, error) {
 	plan := s.policy.start()
 	attempt := 1
 	for ; ; attempt++ {
@@ -52,14 +53,14 @@ func repeat[T any, P params[T]](ctx context.Context, s *server, call *middleware
 			break
 		}
 		wait, ok := plan.next(ctx, attempt, hint.After)
-		if !ok || !s.mayRepeat(call, next, last.failure, hint.Effect) || !plan.fits(ctx, wait) { // the look-up took its time
+		if !ok || !s.mayRepeat(c, next, last.failure, hint.Effect) || !plan.fits(ctx, wait) { // the look-up took its time
 			break
 		}
 		failed := Attempt{
-			Method: call.Method(), Target: middleware.Target(req), Number: attempt,
+			Method: c.Method(), Target: call.Target(req), Number: attempt,
 			Fault: last.failure.Fault(), Err: last.failure.Err(), Wait: wait,
 		}
-		logLost(ctx, call, last.failure, failed)
+		logLost(ctx, c, last.failure, failed)
 		if s.onRetry != nil {
 			s.onRetry(ctx, failed)
 		}
@@ -68,14 +69,14 @@ func repeat[T any, P params[T]](ctx context.Context, s *server, call *middleware
 		}
 		params, again := said, *req
 		again.Params = &params
-		res, err := next(ctx, call.Method(), &again)
-		failure := call.Failure(res, err)
+		res, err := next(ctx, c.Method(), &again)
+		failure := c.Failure(res, err)
 		if failure == nil {
-			return withAttempts(call.Method(), outcome{res: res}, attempt+1)
+			return withAttempts(c.Method(), outcome{res: res}, attempt+1)
 		}
 		last = outcome{res, err, failure}
 	}
-	return withAttempts(call.Method(), last, attempt)
+	return withAttempts(c.Method(), last, attempt)
 }
 
 // transient reports whether a failure is one after which a second try can succeed.
@@ -104,25 +105,25 @@ func transient(last outcome, hint middleware.Hint) bool {
 
 // mayRepeat reports whether it does no harm to run the handler again. The server's
 // tools are looked up for the few failures only that get here.
-func (s *server) mayRepeat(call *middleware.Call, next mcp.MethodHandler, failure *middleware.Failure, effect fault.Effect) bool {
+func (s *server) mayRepeat(c *call.Call, next mcp.MethodHandler, failure *call.Failure, effect fault.Effect) bool {
 	if effect == fault.EffectCommitted {
 		return false
 	}
-	if call.Method() != middleware.MethodCallTool {
+	if c.Method() != middleware.MethodCallTool {
 		return true
 	}
-	if s.tools != nil && !s.tools(middleware.Target(call.Request())) {
+	if s.tools != nil && !s.tools(call.Target(c.Request())) {
 		return false
 	}
 	if effect == fault.EffectNone && (s.trust || s.saidNone(failure)) {
 		return true
 	}
-	return safetyOf(call, next, s.repeatable) != writes
+	return safetyOf(c, next, s.repeatable) != writes
 }
 
 // saidNone reports whether somebody said of this failure that the call had no effect:
 // of the errors alone nobody knows what the handler had done before.
-func (s *server) saidNone(failure *middleware.Failure) (said bool) {
+func (s *server) saidNone(failure *call.Failure) (said bool) {
 	// What a New inside of this middleware told the caller is its own opinion, of the
 	// error alone.
 	if r, ok := failure.Fault().Retry(); ok && r.Effect == fault.EffectNone && !failure.Guided() {
@@ -142,9 +143,9 @@ func (s *server) saidNone(failure *middleware.Failure) (said bool) {
 }
 
 // logLost records an attempt whose failure the caller will not see.
-func logLost(ctx context.Context, call *middleware.Call, failure *middleware.Failure, failed Attempt) {
+func logLost(ctx context.Context, c *call.Call, failure *call.Failure, failed Attempt) {
 	defer func() { _ = recover() }() // a log that cannot be written must not fail the call
-	logger := call.Logger()
+	logger := c.Logger()
 	if !logger.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
@@ -159,7 +160,7 @@ func logLost(ctx context.Context, call *middleware.Call, failure *middleware.Fai
 		attrs = append(attrs, slog.String("resource", clip(failed.Target)))
 	}
 	attrs = append(attrs, slog.Int("attempt", failed.Number), slog.Float64("wait_ms", float64(failed.Wait.Microseconds())/1000),
-		slog.String("reference", call.ID()))
+		slog.String("reference", c.ID()))
 	if failed.Err != nil {
 		attrs = append(attrs, slog.String("error", clip(safe.Error(failed.Err))))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -122,9 +123,9 @@ func Server(opts *ServerOptions) mcp.Middleware {
 		policy: p, tools: o.Tools, repeatable: o.Repeatable, trust: o.TrustRefusals, onRetry: o.OnRetry, rules: rules,
 	}
 	if len(rules) > 0 {
-		s.settings = &middleware.Settings{Hints: rules}
+		s.settings = &call.Settings{Hints: rules}
 	}
-	return middleware.Wrap(s.call)
+	return call.Wrap(s.call)
 }
 
 func orDefault[N ~int | ~int64](value *N, otherwise N) {
@@ -140,23 +141,23 @@ type server struct {
 	trust      bool
 	onRetry    func(context.Context, Attempt)
 	rules      []middleware.HintRule
-	settings   *middleware.Settings // nil without rules
+	settings   *call.Settings // nil without rules
 }
 
-func (s *server) call(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+func (s *server) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	if s.settings != nil {
-		call.Establish(s.settings)
+		c.Establish(s.settings)
 	}
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
-		return serve(ctx, s, call, r, next)
+		return serve(ctx, s, c, r, next)
 	case *mcp.ReadResourceRequest:
-		return serve(ctx, s, call, r, next)
+		return serve(ctx, s, c, r, next)
 	case *mcp.GetPromptRequest:
-		return serve(ctx, s, call, r, next)
+		return serve(ctx, s, c, r, next)
 	case *mcp.CompleteRequest:
-		return serve(ctx, s, call, r, next)
+		return serve(ctx, s, c, r, next)
 	default:
-		return next(ctx, call.Method(), req)
+		return next(ctx, c.Method(), req)
 	}
 }

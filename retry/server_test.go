@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -815,8 +816,8 @@ func BenchmarkServer(b *testing.B) {
 	}}
 	var res mcp.Result = &mcp.CallToolResult{}
 	handler := func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil }
-	opener := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		return next(ctx, call.Method(), req)
+	opener := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		return next(ctx, c.Method(), req)
 	})
 	for name, h := range map[string]mcp.MethodHandler{
 		"without": opener(handler),
@@ -848,8 +849,8 @@ func TestServerAllocatesNothing(t *testing.T) {
 	var res mcp.Result = &mcp.CallToolResult{}
 	var without, with float64
 	inner := func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil }
-	opener := middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		return next(ctx, call.Method(), req)
+	opener := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		return next(ctx, c.Method(), req)
 	})
 	measure := func(h mcp.MethodHandler) float64 {
 		return testing.AllocsPerRun(200, func() { _, _ = h(t.Context(), middleware.MethodCallTool, req) })

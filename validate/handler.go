@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // Arguments marks an error as being about the arguments of the call, for a handler
@@ -40,7 +40,7 @@ func (e *argumentError) PublicKind() string { return string(fault.KindValidation
 // says whose value it complains of: a handler decodes the answers of others too.
 // So, unless it is marked, it is about the arguments only where the value that it
 // complains of stands in them.
-func (r *room) handlerFault(f *middleware.Failure, args []byte, schemaOf func() *inputSchema) *fault.Error {
+func (r *room) handlerFault(f *call.Failure, args []byte, schemaOf func() *inputSchema) *fault.Error {
 	if !f.Explainable() {
 		return nil
 	}

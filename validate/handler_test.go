@@ -171,7 +171,7 @@ func TestHandlersOwnChecks(t *testing.T) {
 				log := harness.NewLog(slog.LevelInfo)
 				s := serve(t, era, checkers(c.err), standard(&mcpchain.Options{Logger: log.Logger()}))
 				for i, tool := range []string{"typed", "raw", "checked"} {
-					got := call(t, s, tool, checked)
+					got := invoke(t, s, tool, checked)
 					require.Len(t, log.Records(), i+1)
 					if c.want == "" {
 						require.Equal(t, fault.KindInternal, got.Fault().Kind(), got.Text())
@@ -223,12 +223,12 @@ func TestMarked(t *testing.T) {
 			for _, v := range []mcp.Middleware{validate.New(nil), validate.New(&validate.Options{KeepHandlerErrors: true})} {
 				s := serve(t, harness.Current, checkers(validate.Arguments(c.err)), quiet, v)
 				for _, tool := range []string{"typed", "raw", "checked"} {
-					require.Equal(t, c.want, call(t, s, tool, checked).Text(), tool)
+					require.Equal(t, c.want, invoke(t, s, tool, checked).Text(), tool)
 				}
 				require.NotContains(t, s.Sent(), harness.Canary)
 			}
 			s := serve(t, harness.Current, checkers(validate.Arguments(errors.New(harness.Canary))), quiet)
-			require.True(t, strings.HasPrefix(call(t, s, "raw", checked).Text(), generic), "without a middleware of this package")
+			require.True(t, strings.HasPrefix(invoke(t, s, "raw", checked).Text(), generic), "without a middleware of this package")
 			require.NotContains(t, s.Sent(), harness.Canary)
 		})
 	}
@@ -238,7 +238,7 @@ func TestKeepHandlerErrors(t *testing.T) {
 	s := serve(t, harness.Current, checkers(atoi("five")), standard(&mcpchain.Options{
 		Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{KeepHandlerErrors: true},
 	}))
-	require.Equal(t, fault.KindInternal, call(t, s, "typed", checked).Fault().Kind())
+	require.Equal(t, fault.KindInternal, invoke(t, s, "typed", checked).Fault().Kind())
 }
 
 // TestToolTakesTheOptionsOutside: Tool has no options of its own, and what it says of
@@ -257,12 +257,12 @@ func TestToolTakesTheOptionsOutside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := harness.NewLog(slog.LevelInfo)
 			s := serve(t, harness.Current, checkers(atoi("five")), standard(&mcpchain.Options{Logger: log.Logger(), Validate: c.opts}))
-			require.True(t, strings.HasPrefix(call(t, s, "checked", checked).Text(), c.want))
+			require.True(t, strings.HasPrefix(invoke(t, s, "checked", checked).Text(), c.want))
 			require.Equal(t, "*strconv.NumError > *errors.errorString", log.Only(t)["error_types"])
 		})
 	}
 	s := serve(t, harness.Current, checkers(atoi("five")), validate.New(&validate.Options{ProtocolError: true}))
-	require.EqualValues(t, jsonrpc.CodeInvalidParams, call(t, s, "checked", checked).Protocol().Code)
+	require.EqualValues(t, jsonrpc.CodeInvalidParams, invoke(t, s, "checked", checked).Protocol().Code)
 
 	tool := validate.Tool(json.RawMessage(checkedSchema), func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return nil, fmt.Errorf("count: %w", atoi("five"))
@@ -276,7 +276,7 @@ func TestToolTakesTheOptionsOutside(t *testing.T) {
 			return res, err
 		})
 	}, validate.New(nil))
-	require.Equal(t, "Validation Error: Argument 'count' expected an integer, but received 'five'.", call(t, s, "between", checked).Text())
+	require.Equal(t, "Validation Error: Argument 'count' expected an integer, but received 'five'.", invoke(t, s, "between", checked).Text())
 }
 
 // TestManyMembers: a field's name is not compared with thousands of names that a caller
@@ -295,7 +295,7 @@ func TestManyMembers(t *testing.T) {
 			args += fmt.Sprintf(`,"%d":0`, i)
 		}
 		s := serve(t, harness.Current, checkers(fieldErrors{aField{"email", "", c.namespace, "nobody"}}), validate.New(nil))
-		require.Equal(t, c.want, call(t, s, "raw", args+"}").Text(), c)
+		require.Equal(t, c.want, invoke(t, s, "raw", args+"}").Text(), c)
 	}
 }
 
@@ -305,7 +305,7 @@ func TestRulesGoFirst(t *testing.T) {
 		Logger: slog.New(slog.DiscardHandler),
 		Mask:   &mask.Options{Rules: []mask.Rule{mask.As(func(*strconv.NumError) *fault.Error { return fault.New("ruled", "by a rule") })}},
 	}))
-	require.Equal(t, fault.Kind("ruled"), call(t, s, "typed", checked).Fault().Kind())
+	require.Equal(t, fault.Kind("ruled"), invoke(t, s, "typed", checked).Fault().Kind())
 }
 
 // level is decoded from a text.
@@ -342,7 +342,7 @@ func TestDecoding(t *testing.T) {
 			`{"list":7}`:              "Validation Error: Argument 'list' expected an array, but received 7.",
 			`{"level":7}`:             "Validation Error: Argument 'level' expected a string, but received 7.",
 		} {
-			require.Equal(t, want, call(t, s, "it", args).Text(), args)
+			require.Equal(t, want, invoke(t, s, "it", args).Text(), args)
 		}
 		// The same where the schema says of which types the values are.
 		inferred := serve(t, era, func(s *mcp.Server) {
@@ -355,10 +355,10 @@ func TestDecoding(t *testing.T) {
 			`{"small":300}`:     "Validation Error: Argument 'small' expected an integer from -128 to 127, but received 300.",
 			`{"list":7}`:        "Validation Error: Argument 'list' expected a list of objects or null, but received 7.",
 		} {
-			require.Equal(t, want, call(t, inferred, "it", args).Text(), args)
+			require.Equal(t, want, invoke(t, inferred, "it", args).Text(), args)
 		}
 		// The type's own error, of which nobody knows where it comes from.
-		require.Equal(t, fault.KindInternal, call(t, s, "it", `{"level":"low"}`).Fault().Kind())
+		require.Equal(t, fault.KindInternal, invoke(t, s, "it", `{"level":"low"}`).Fault().Kind())
 		require.NotContains(t, s.Sent(), harness.Canary)
 	})
 }

@@ -83,8 +83,8 @@ func said(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// call calls a tool with arguments as they are.
-func call(t testing.TB, s *harness.Session, tool, args string) harness.Answer {
+// invoke calls a tool with arguments as they are.
+func invoke(t testing.TB, s *harness.Session, tool, args string) harness.Answer {
 	t.Helper()
 	if args == "" {
 		return s.CallTool(t.Context(), tool, nil)

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/near"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -19,13 +20,13 @@ import (
 // suggest adds the names that were probably meant to the failure of a call whose
 // tool, prompt or resource does not exist. The code and what stands in the data
 // stay as they are.
-func (r *room) suggest(ctx context.Context, call *middleware.Call, f *middleware.Failure) {
-	wire, what := f.Wire(), unknown(call, f.Wire())
+func (r *room) suggest(ctx context.Context, c *call.Call, f *call.Failure) {
+	wire, what := f.Wire(), unknown(c, f.Wire())
 	if what == "" {
 		return
 	}
-	name := middleware.Target(call.Request())
-	matches := near.Matches(name, guarded(func() []string { return r.names(ctx, call) }))
+	name := call.Target(c.Request())
+	matches := near.Matches(name, guarded(func() []string { return r.names(ctx, c) }))
 	message := wire.Message
 	if runes := []rune(name); len(name) > maxShownName && len(runes) > maxShownName {
 		name = string(runes[:maxShownName]) + "..."
@@ -39,9 +40,9 @@ func (r *room) suggest(ctx context.Context, call *middleware.Call, f *middleware
 		if len(matches) == 0 {
 			told = told.Suggest("Call one of the tools that this server lists.")
 		}
-		call.Explain(f, middleware.Explanation{Fault: told})
+		c.Explain(f, call.Explanation{Fault: told})
 	case len(matches) > 0:
-		call.Explain(f, middleware.Explanation{Wire: withData(wire, told)})
+		c.Explain(f, call.Explanation{Wire: withData(wire, told)})
 	}
 }
 
@@ -50,13 +51,13 @@ const maxShownName = 64
 
 // unknown tells what does not exist, by the errors of the SDK: "tool", "prompt" or
 // "resource", and "" for any other error.
-func unknown(call *middleware.Call, wire *jsonrpc.Error) string {
+func unknown(c *call.Call, wire *jsonrpc.Error) string {
 	if wire == nil {
 		return ""
 	}
-	name := middleware.Target(call.Request())
+	name := call.Target(c.Request())
 	invalid := wire.Code == jsonrpc.CodeInvalidParams
-	switch call.Method() {
+	switch c.Method() {
 	case middleware.MethodCallTool:
 		if invalid && wire.Message == fmt.Sprintf("unknown tool %q", name) {
 			return "tool"
@@ -97,23 +98,23 @@ func withData(wire *jsonrpc.Error, told *fault.Error) *jsonrpc.Error {
 }
 
 // names returns the names that the caller may know, none when that is not sure.
-func (r *room) names(ctx context.Context, call *middleware.Call) []string {
+func (r *room) names(ctx context.Context, c *call.Call) []string {
 	switch {
 	case r.HideNames:
 		return nil
 	case r.Names != nil:
-		return r.Names(ctx, call.Method())
-	case !call.Outermost():
+		return r.Names(ctx, c.Method())
+	case !c.Outermost():
 		return nil
 	}
-	switch call.Method() {
+	switch c.Method() {
 	case middleware.MethodCallTool:
-		return listed(call.Tools(), func(t *mcp.Tool) string { return t.Name })
+		return listed(c.Tools(), func(t *mcp.Tool) string { return t.Name })
 	case middleware.MethodGetPrompt:
-		return listed(call.Prompts(), func(p *mcp.Prompt) string { return p.Name })
+		return listed(c.Prompts(), func(p *mcp.Prompt) string { return p.Name })
 	default:
-		resources := listed(call.Resources(), func(r *mcp.Resource) string { return r.URI })
-		return append(resources, listed(call.ResourceTemplates(), func(t *mcp.ResourceTemplate) string { return t.URITemplate })...)
+		resources := listed(c.Resources(), func(r *mcp.Resource) string { return r.URI })
+		return append(resources, listed(c.ResourceTemplates(), func(t *mcp.ResourceTemplate) string { return t.URITemplate })...)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/validate"
@@ -173,9 +174,9 @@ func TestSuggestions(t *testing.T) {
 func TestSuggestionsOfSingleHandlers(t *testing.T) {
 	harness.Each(t, []harness.Shape{harness.WrapResource, harness.WrapPrompt, harness.WrapTool}, func(t *testing.T, at harness.Place) {
 		unknown := func(_ context.Context, req mcp.Request) (mcp.Result, error) {
-			message := fmt.Sprintf("unknown %s %q", map[string]string{"tools/call": "tool", "prompts/get": "prompt"}[at.Shape.Method()], middleware.Target(req))
+			message := fmt.Sprintf("unknown %s %q", map[string]string{"tools/call": "tool", "prompts/get": "prompt"}[at.Shape.Method()], call.Target(req))
 			if at.Shape == harness.WrapResource {
-				return nil, mcp.ResourceNotFoundError(middleware.Target(req))
+				return nil, mcp.ResourceNotFoundError(call.Target(req))
 			}
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
 		}
@@ -223,8 +224,8 @@ func TestManyPages(t *testing.T) {
 			orders(s)
 		},
 	})
-	require.Equal(t, `unknown tool "zebar". Did you mean 'zebra'?`, call(t, s, "zebar", ``).Text())
-	require.Contains(t, call(t, s, "typed", `{}`).Text(), "'color' is required")
+	require.Equal(t, `unknown tool "zebar". Did you mean 'zebra'?`, invoke(t, s, "zebar", ``).Text())
+	require.Contains(t, invoke(t, s, "typed", `{}`).Text(), "'color' is required")
 }
 
 func TestUnknownToolAsToolError(t *testing.T) {
@@ -233,20 +234,20 @@ func TestUnknownToolAsToolError(t *testing.T) {
 		s := serve(t, era, offers, standard(&mcpchain.Options{
 			Logger: log.Logger(), Validate: &validate.Options{UnknownToolAsToolError: true},
 		}, filter))
-		got := call(t, s, "list_order", ``)
+		got := invoke(t, s, "list_order", ``)
 		require.NoError(t, got.Err)
 		require.True(t, got.Tool().IsError)
 		require.Equal(t, `Not found: unknown tool "list_order". Did you mean 'list_orders'?`, got.Text())
 		require.Equal(t, []string{"list_orders"}, got.Fault().Data().SimilarMatches)
 		require.Equal(t, "not_found", log.Only(t)["outcome"])
-		require.Equal(t, "Not found: unknown tool \"zebra\".\nSuggestion: Call one of the tools that this server lists.", call(t, s, "zebra", ``).Text())
+		require.Equal(t, "Not found: unknown tool \"zebra\".\nSuggestion: Call one of the tools that this server lists.", invoke(t, s, "zebra", ``).Text())
 	})
 }
 
 // TestHugeName: a name is not repeated whole.
 func TestHugeName(t *testing.T) {
 	s := serve(t, harness.Current, offers, validate.New(&validate.Options{UnknownToolAsToolError: true}))
-	got := call(t, s, strings.Repeat("ä", 1<<20), ``)
+	got := invoke(t, s, strings.Repeat("ä", 1<<20), ``)
 	require.Equal(t, "Not found: unknown tool \""+strings.Repeat("ä", 64)+"...\".\nSuggestion: Call one of the tools that this server lists.", got.Text())
 	require.Equal(t, strings.Repeat("ä", 64)+"...", got.Fault().Data().Identifier)
 }
@@ -259,5 +260,5 @@ func TestHandlersOwnErrors(t *testing.T) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: `unknown tool "list_order"`}
 		})
 	}, validate.New(nil), filter)
-	require.Equal(t, `unknown tool "list_order"`, call(t, s, "it", ``).Text())
+	require.Equal(t, `unknown tool "list_order"`, invoke(t, s, "it", ``).Text())
 }

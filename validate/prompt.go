@@ -7,20 +7,20 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // promptFault returns what is wrong with the arguments of a prompt, nil when nothing
 // is, or when the server does not say what they should be. The SDK checks nothing of
 // it, and the handler has not run yet.
-func (r *room) promptFault(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) *fault.Error {
+func (r *room) promptFault(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) *fault.Error {
 	get, ok := req.(*mcp.GetPromptRequest)
 	if r.SkipPrompts || !ok || get == nil || get.Params == nil {
 		return nil
 	}
 	prompt := guarded(func() *mcp.Prompt {
-		prompt, err := callOf(ctx, call, req).Prompt(next)
+		prompt, err := callOf(ctx, c, req).Prompt(next)
 		if err != nil {
 			return nil
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // An inputSchema is the input schema of a tool, or what stands for the arguments of a
@@ -157,9 +157,9 @@ type lookup struct {
 }
 
 // tool returns the definition of the tool that is called.
-func (l *lookups) tool(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (*mcp.Tool, error) {
-	call = callOf(ctx, call, req)
-	key := lookupKey{req.GetSession(), middleware.Target(req)}
+func (l *lookups) tool(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (*mcp.Tool, error) {
+	c = callOf(ctx, c, req)
+	key := lookupKey{req.GetSession(), call.Target(req)}
 	l.mu.Lock()
 	other := l.running[key]
 	if other == nil {
@@ -175,7 +175,7 @@ func (l *lookups) tool(ctx context.Context, call *middleware.Call, req mcp.Reque
 			l.mu.Unlock()
 			close(mine.done)
 		}()
-		mine.tool, mine.err = call.Tool(next)
+		mine.tool, mine.err = c.Tool(next)
 		return mine.tool, mine.err
 	}
 	l.mu.Unlock()
@@ -185,25 +185,25 @@ func (l *lookups) tool(ctx context.Context, call *middleware.Call, req mcp.Reque
 		return nil, ctx.Err()
 	}
 	if other.err != nil {
-		return call.Tool(next) // who asked may have given up, or may not list what this call may
+		return c.Tool(next) // who asked may have given up, or may not list what this call may
 	}
 	return other.tool, nil
 }
 
 // callOf returns the Call to ask for the definition of what a request names, which is
 // not what the caller named where a middleware outside has put another name.
-func callOf(ctx context.Context, call *middleware.Call, req mcp.Request) *middleware.Call {
-	if middleware.Target(req) == middleware.Target(call.Request()) {
-		return call
+func callOf(ctx context.Context, c *call.Call, req mcp.Request) *call.Call {
+	if call.Target(req) == call.Target(c.Request()) {
+		return c
 	}
-	return call.Below(ctx, "lookup", req)
+	return c.Below(ctx, "lookup", req)
 }
 
 // schemaOf returns the input schema of the tool that is called, nil when the server
 // does not say, as a single wrapped handler cannot.
-func (r *room) schemaOf(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) *inputSchema {
+func (r *room) schemaOf(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) *inputSchema {
 	return guarded(func() *inputSchema {
-		tool, err := r.lookups.tool(ctx, call, req, next)
+		tool, err := r.lookups.tool(ctx, c, req, next)
 		if err != nil {
 			return nil
 		}

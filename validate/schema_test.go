@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/internal/call"
 )
 
 func TestSchemasAreKept(t *testing.T) {
@@ -87,7 +87,7 @@ func TestFlood(t *testing.T) {
 	var r *room
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		r = newRoom("test", nil)
-		return middleware.Wrap(r.call)(inner(next))
+		return call.Wrap(r.call)(inner(next))
 	})
 	here, there := mcp.NewInMemoryTransports()
 	_, err := s.Connect(t.Context(), here, nil)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -39,21 +40,21 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 	if _, err := s.compile(); err != nil {
 		panic("validate.Tool: schema cannot be used: " + err.Error())
 	}
-	return middleware.Tool(h, middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	return middleware.Tool(h, call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		checked, report := r.check(s, req)
 		if report != nil {
 			e := r.fault(report)
 			err := &refused{error: e, again: func(args []byte, opts explain.Options) *explain.Report {
 				return guarded(func() *explain.Report { return s.explain(args, opts) })
 			}}
-			r.tell(call, call.Failure(nil, err), e)
+			r.tell(c, c.Failure(nil, err), e)
 			return nil, err
 		}
-		res, err := next(ctx, call.Method(), checked)
-		if f := call.Failure(res, err); f != nil {
+		res, err := next(ctx, c.Method(), checked)
+		if f := c.Failure(res, err); f != nil {
 			if e := r.handlerFault(f, arguments(checked), func() *inputSchema { return s }); e != nil {
 				err = &told{err}
-				r.tell(call, call.Failure(res, err), e)
+				r.tell(c, c.Failure(res, err), e)
 			}
 		}
 		return res, err
@@ -63,11 +64,11 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 // check returns the request with the defaults filled in, or what is wrong with its
 // arguments.
 func (r *room) check(s *inputSchema, req mcp.Request) (mcp.Request, *explain.Report) {
-	call, ok := req.(*mcp.CallToolRequest)
-	if !ok || call == nil || call.Params == nil {
+	c, ok := req.(*mcp.CallToolRequest)
+	if !ok || c == nil || c.Params == nil {
 		return req, nil
 	}
-	args := call.Params.Arguments
+	args := c.Params.Arguments
 	filled := []byte("{}")
 	if len(args) > 0 && string(args) != "null" { // as the SDK takes it for typed tools
 		filled = args

@@ -29,6 +29,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -115,7 +116,7 @@ type Options struct {
 // or record, and outside of the innermost recovery.
 func New(opts *Options) mcp.Middleware {
 	r := newRoom("validate.New", opts)
-	return middleware.Wrap(r.call)
+	return call.Wrap(r.call)
 }
 
 // A room is what New makes of its options.
@@ -152,28 +153,28 @@ func newRoom(function string, opts *Options) *room {
 
 const minBytes = 512
 
-func (r *room) call(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	switch call.Method() {
+func (r *room) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	switch c.Method() {
 	case middleware.MethodCallTool:
-		return r.callTool(ctx, call, req, next)
+		return r.callTool(ctx, c, req, next)
 	case middleware.MethodGetPrompt:
-		if e := r.promptFault(ctx, call, req, next); e != nil {
-			call.Explain(call.Failure(nil, e), middleware.Explanation{Fault: e})
+		if e := r.promptFault(ctx, c, req, next); e != nil {
+			c.Explain(c.Failure(nil, e), call.Explanation{Fault: e})
 			return nil, e
 		}
 	}
-	res, err := next(ctx, call.Method(), req)
-	if f := call.Failure(res, err); f != nil {
-		r.suggest(ctx, call, f)
+	res, err := next(ctx, c.Method(), req)
+	if f := c.Failure(res, err); f != nil {
+		r.suggest(ctx, c, f)
 	}
 	return res, err
 }
 
-func (r *room) callTool(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+func (r *room) callTool(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	args := arguments(req)
 	req = withObject(req)
 	if r.RawTools {
-		schema := r.schemaOf(ctx, call, req, next)
+		schema := r.schemaOf(ctx, c, req, next)
 		if schema == nil && ctx.Err() != nil {
 			return nil, ctx.Err() // the caller has given up: nothing need run unchecked
 		}
@@ -181,48 +182,48 @@ func (r *room) callTool(ctx context.Context, call *middleware.Call, req mcp.Requ
 			checked, report := r.check(schema, req)
 			if report != nil {
 				e := r.fault(report)
-				r.tell(call, call.Failure(nil, e), e)
+				r.tell(c, c.Failure(nil, e), e)
 				return nil, e
 			}
 			req = checked
 		}
 	}
-	res, err := next(ctx, call.Method(), req)
+	res, err := next(ctx, c.Method(), req)
 	if told, ok := err.(*told); ok {
 		err = told.error // and told again, by the options of this room
 	}
-	if f := call.Failure(res, err); f != nil {
-		r.explainTool(ctx, call, req, args, next, f)
+	if f := c.Failure(res, err); f != nil {
+		r.explainTool(ctx, c, req, args, next, f)
 	}
 	return res, err
 }
 
 // explainTool says what can be said of a failed call of a tool. The error stays as
 // it came, and what cannot be explained gets the generic text of its kind.
-func (r *room) explainTool(ctx context.Context, call *middleware.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *middleware.Failure) {
+func (r *room) explainTool(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *call.Failure) {
 	switch {
 	case f.Wire() != nil:
-		r.suggest(ctx, call, f)
+		r.suggest(ctx, c, f)
 	case f.Refused():
 		var report *explain.Report
-		if schema := r.schemaOf(ctx, call, req, next); schema != nil {
+		if schema := r.schemaOf(ctx, c, req, next); schema != nil {
 			report = guarded(func() *explain.Report { return schema.explain(args, r.explain) })
 		}
-		r.tell(call, f, r.fault(report))
+		r.tell(c, f, r.fault(report))
 	default:
 		if report := refusedByTool(f.Err()); report != nil { // by Tool, which has no options
-			r.tell(call, f, r.fault(report(args, r.explain)))
+			r.tell(c, f, r.fault(report(args, r.explain)))
 			return
 		}
-		if e := r.handlerFault(f, args, func() *inputSchema { return r.schemaOf(ctx, call, req, next) }); e != nil {
-			r.tell(call, f, e)
+		if e := r.handlerFault(f, args, func() *inputSchema { return r.schemaOf(ctx, c, req, next) }); e != nil {
+			r.tell(c, f, e)
 		}
 	}
 }
 
 // tell puts the fault in the place of what was known of a failure.
-func (r *room) tell(call *middleware.Call, f *middleware.Failure, e *fault.Error) {
-	call.Explain(f, middleware.Explanation{Fault: e, Protocol: r.ProtocolError})
+func (r *room) tell(c *call.Call, f *call.Failure, e *fault.Error) {
+	c.Explain(f, call.Explanation{Fault: e, Protocol: r.ProtocolError})
 }
 
 // arguments returns the arguments of a call of a tool as they came.

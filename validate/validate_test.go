@@ -52,7 +52,7 @@ func TestTypedAndRaw(t *testing.T) {
 				s := serve(t, era, orders, standard(&mcpchain.Options{Logger: log.Logger()}))
 				var texts []string
 				for _, tool := range []string{"typed", "raw"} {
-					got := call(t, s, tool, c.args)
+					got := invoke(t, s, tool, c.args)
 					require.NoError(t, got.Err)
 					require.True(t, got.Tool().IsError)
 					require.Len(t, got.Tool().Content, 1)
@@ -93,7 +93,7 @@ func fields(d fault.Data) []string {
 // TestMachineForm shows what a program gets.
 func TestMachineForm(t *testing.T) {
 	s := serve(t, harness.Current, orders, validate.New(nil))
-	got := call(t, s, "typed", `{"color":"red","items":[{"sku":"a","quantity":"five"}],"passwort":"x","password":5}`)
+	got := invoke(t, s, "typed", `{"color":"red","items":[{"sku":"a","quantity":"five"}],"passwort":"x","password":5}`)
 	machine, err := json.Marshal(got.Tool().Meta[middleware.MetaKey])
 	require.NoError(t, err)
 	var d fault.Data
@@ -126,7 +126,7 @@ func TestSuccess(t *testing.T) {
 		s := serve(t, era, orders, validate.New(nil), spy)
 		asked = nil
 		for _, tool := range []string{"typed", "raw"} {
-			require.JSONEq(t, `{"color":"red"}`, call(t, s, tool, `{"color":"red"}`).Text())
+			require.JSONEq(t, `{"color":"red"}`, invoke(t, s, tool, `{"color":"red"}`).Text())
 		}
 		require.Equal(t, []string{"tools/call", "tools/call"}, asked)
 	})
@@ -166,7 +166,7 @@ func TestNothingOfTheSDK(t *testing.T) {
 				if name == "imitated" {
 					args = `{"color":"red"}`
 				}
-				got := call(t, s, "typed", args)
+				got := invoke(t, s, "typed", args)
 				require.Equal(t, fault.Generic(fault.KindValidation).Text(), got.Text())
 				require.NotContains(t, s.Sent(), harness.Canary)
 			})
@@ -195,7 +195,7 @@ func TestImitatedByARawHandler(t *testing.T) {
 			return nil, errors.New(`validating "arguments": ` + harness.Canary)
 		})
 	}, mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)}), validate.New(nil))
-	got := call(t, s, "raw", `{"color":5}`)
+	got := invoke(t, s, "raw", `{"color":5}`)
 	require.NotContains(t, s.Sent(), harness.Canary)
 	require.NotContains(t, got.Text(), "'color'")
 }
@@ -224,7 +224,7 @@ func TestNullArguments(t *testing.T) {
 					return said(fmt.Sprint(in.Size)), nil, nil
 				})
 		}, note(&outside), validate.New(nil), note(&inside))
-		require.Equal(t, "3", call(t, s, "it", `null`).Text())
+		require.Equal(t, "3", invoke(t, s, "it", `null`).Text())
 		require.Equal(t, "null", string(outside), "the caller's request is not written to")
 		require.Equal(t, "{}", string(inside))
 	})
@@ -240,10 +240,10 @@ func TestDefaultsOfRawTools(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, harness.Current, add, validate.New(&validate.Options{RawTools: true}))
-			require.JSONEq(t, `{"name":"a","size":3}`, call(t, s, "it", `{"name":"a"}`).Text())
-			require.JSONEq(t, `{"name":"a","size":4}`, call(t, s, "it", `{"name":"a","size":4}`).Text())
-			require.Contains(t, call(t, s, "it", `{"name":"a","size":"x"}`).Text(), "Validation Error: Argument 'size' expected an integer, but received 'x'.")
-			require.Contains(t, call(t, s, "it", ``).Text(), "'name' is required")
+			require.JSONEq(t, `{"name":"a","size":3}`, invoke(t, s, "it", `{"name":"a"}`).Text())
+			require.JSONEq(t, `{"name":"a","size":4}`, invoke(t, s, "it", `{"name":"a","size":4}`).Text())
+			require.Contains(t, invoke(t, s, "it", `{"name":"a","size":"x"}`).Text(), "Validation Error: Argument 'size' expected an integer, but received 'x'.")
+			require.Contains(t, invoke(t, s, "it", ``).Text(), "'name' is required")
 		})
 	}
 }
@@ -262,11 +262,11 @@ func TestRawTools(t *testing.T) {
 		}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{RawTools: true}}))
 		want := "Validation Error: Argument 'color' expected a string, but received 5. Send it in quotes: \"5\"."
 		for _, tool := range []string{"bare", "typed", "raw"} {
-			require.Equal(t, want, call(t, s, tool, `{"color":5}`).Text(), tool)
+			require.Equal(t, want, invoke(t, s, tool, `{"color":5}`).Text(), tool)
 		}
 		require.Zero(t, ran)
-		require.Equal(t, "ran", call(t, s, "bare", `{"color":"red"}`).Text())
-		require.Contains(t, call(t, s, "none", `{"color":5}`).Text(), "unknown tool")
+		require.Equal(t, "ran", invoke(t, s, "bare", `{"color":"red"}`).Text())
+		require.Contains(t, invoke(t, s, "none", `{"color":5}`).Text(), "unknown tool")
 	})
 }
 
@@ -302,8 +302,8 @@ func TestRenamed(t *testing.T) {
 				tools = append(tools, "old_bare")
 			}
 			for _, tool := range tools {
-				require.Equal(t, "Validation Error: Argument 'color' expected a string, but received 5. Send it in quotes: \"5\".", call(t, s, tool, `{"color":5}`).Text(), tool)
-				require.False(t, call(t, s, tool, `{"color":"red"}`).Tool().IsError, tool)
+				require.Equal(t, "Validation Error: Argument 'color' expected a string, but received 5. Send it in quotes: \"5\".", invoke(t, s, tool, `{"color":5}`).Text(), tool)
+				require.False(t, invoke(t, s, tool, `{"color":"red"}`).Tool().IsError, tool)
 			}
 			_, err := s.Client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "old_review"})
 			require.ErrorContains(t, err, "Argument 'language' is required")
@@ -316,11 +316,11 @@ func TestRenamed(t *testing.T) {
 func TestToolAlone(t *testing.T) {
 	eras(t, func(t *testing.T, era harness.Era) {
 		s := serve(t, era, orders)
-		got := call(t, s, "raw", `{"color":"red","items":[{"sku":"a","quantity":"five"}]}`)
+		got := invoke(t, s, "raw", `{"color":"red","items":[{"sku":"a","quantity":"five"}]}`)
 		require.Equal(t, fiveText, got.Text())
 		require.True(t, got.Tool().IsError)
 		require.Equal(t, fault.KindValidation, got.Fault().Kind())
-		require.JSONEq(t, `{"color":"red"}`, call(t, s, "raw", `{"color":"red"}`).Text())
+		require.JSONEq(t, `{"color":"red"}`, invoke(t, s, "raw", `{"color":"red"}`).Text())
 	})
 }
 
@@ -348,7 +348,7 @@ func TestProtocolError(t *testing.T) {
 			Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{ProtocolError: true},
 		}))
 		for _, tool := range []string{"typed", "raw"} {
-			got := call(t, s, tool, `{"color":"red","items":[{"sku":"a","quantity":"five"}]}`)
+			got := invoke(t, s, tool, `{"color":"red","items":[{"sku":"a","quantity":"five"}]}`)
 			wire := got.Protocol()
 			require.NotNil(t, wire, tool)
 			require.EqualValues(t, jsonrpc.CodeInvalidParams, wire.Code)
@@ -372,11 +372,11 @@ func TestOwnWords(t *testing.T) {
 			panic(harness.Canary)
 		}
 	}}))
-	require.Equal(t, "Validation Error: Farbe falsch: Argument 'color' expected a string, but received 5.", call(t, s, "typed", `{"color":5}`).Text())
+	require.Equal(t, "Validation Error: Farbe falsch: Argument 'color' expected a string, but received 5.", invoke(t, s, "typed", `{"color":5}`).Text())
 	require.Equal(t, 1, total)
-	require.Equal(t, "Validation Error: Argument 'note' expected a string, but received 5. Send it in quotes: \"5\".", call(t, s, "raw", `{"color":"red","note":5}`).Text(), "no words of its own")
-	require.Equal(t, fiveText, call(t, s, "typed", `{"color":"red","items":[{"sku":"a","quantity":"five"}]}`).Text(), "a panic")
-	call(t, s, "raw", `{"color":5,"note":5,"items":5}`)
+	require.Equal(t, "Validation Error: Argument 'note' expected a string, but received 5. Send it in quotes: \"5\".", invoke(t, s, "raw", `{"color":"red","note":5}`).Text(), "no words of its own")
+	require.Equal(t, fiveText, invoke(t, s, "typed", `{"color":"red","items":[{"sku":"a","quantity":"five"}]}`).Text(), "a panic")
+	invoke(t, s, "raw", `{"color":5,"note":5,"items":5}`)
 	require.Equal(t, 3, total)
 	require.NotContains(t, s.Sent(), harness.Canary)
 }
@@ -390,7 +390,7 @@ func TestHideReceived(t *testing.T) {
 		"typed": `{"color":"red","items":[{"sku":"a","quantity":"` + harness.Canary + `"}]}`, "raw": `{"color":"red","items":[{"sku":"a","quantity":"` + harness.Canary + `"}]}`,
 		"checks": `{"When":"` + harness.Canary + `"}`,
 	} {
-		require.Contains(t, call(t, s, tool, args).Text(), "expected a", tool)
+		require.Contains(t, invoke(t, s, tool, args).Text(), "expected a", tool)
 	}
 	require.NotContains(t, s.Sent(), harness.Canary)
 }
@@ -402,7 +402,7 @@ func TestLimits(t *testing.T) {
 		s := serve(t, harness.Current, orders, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Validate: o}))
 		for _, tool := range []string{"typed", "raw"} {
 			from := len(s.Sent())
-			got := call(t, s, tool, args)
+			got := invoke(t, s, tool, args)
 			size := len(s.Sent()) - from
 			shown := len(got.Fault().Data().Violations)
 			require.Contains(t, got.Text(), "Validation Error: 400 arguments are wrong.\n- Argument 'items[0].")
@@ -430,7 +430,7 @@ func TestManyViolations(t *testing.T) {
 	s := serve(t, harness.Current, orders, validate.New(nil))
 	for n, want := range map[int]string{300: "Validation Error: 900 arguments are wrong.\n", 5000: "Validation Error: At least 1000 arguments are wrong.\n"} {
 		args := `{"color":"red","items":[` + strings.Repeat(`{"a":1},`, n-1) + `{"a":1}]}`
-		require.True(t, strings.HasPrefix(call(t, s, "raw", args).Text(), want), n)
+		require.True(t, strings.HasPrefix(invoke(t, s, "raw", args).Text(), want), n)
 	}
 }
 
@@ -449,7 +449,7 @@ func TestHugeArguments(t *testing.T) {
 	} {
 		for _, tool := range []string{"typed", "raw", "checks"} {
 			from := len(s.Sent())
-			got := call(t, s, tool, args)
+			got := invoke(t, s, tool, args)
 			require.NotNil(t, got.Fault(), name)
 			require.Less(t, len(s.Sent())-from, 4096, "%s of %s: %s", name, tool, s.Sent()[from:min(len(s.Sent()), from+6000)])
 		}
@@ -477,10 +477,10 @@ func TestSecretsAreNotShown(t *testing.T) {
 			})
 	}, validate.New(nil))
 	for _, tool := range []string{"raw", "typed"} {
-		require.Contains(t, call(t, s, tool, args).Text(), "5 arguments are wrong", tool)
+		require.Contains(t, invoke(t, s, tool, args).Text(), "5 arguments are wrong", tool)
 	}
 	for _, name := range []string{"pin", "token"} {
-		require.Contains(t, call(t, s, "checks", `{"`+name+`":"`+harness.Canary+`"}`).Text(), "Argument '"+name+"' expected a date or time such as '2026-07-28'")
+		require.Contains(t, invoke(t, s, "checks", `{"`+name+`":"`+harness.Canary+`"}`).Text(), "Argument '"+name+"' expected a date or time such as '2026-07-28'")
 	}
 	require.NotContains(t, s.Sent(), harness.Canary)
 }
@@ -501,10 +501,10 @@ func TestSecretsOfHandlersErrors(t *testing.T) {
 		"ref": `{"ref":"@"}`, "prefix[0]": `{"prefix":["@"]}`, "more.z": `{"more":{"z":"@"}}`, "all": `{"all":"@"}`, "around.a/b": `{"around":{"a/b":"@"}}`, "x1": `{"x1":"@"}`,
 	} {
 		want := "Validation Error: Argument '" + field + "' expected a date or time such as '2026-07-28'; the received value is not shown."
-		require.Equal(t, want, call(t, s, "raw", strings.ReplaceAll(args, "@", harness.Canary)).Text())
+		require.Equal(t, want, invoke(t, s, "raw", strings.ReplaceAll(args, "@", harness.Canary)).Text())
 	}
 	require.NotContains(t, s.Sent(), harness.Canary)
-	require.Contains(t, call(t, s, "raw", `{"shown":"`+harness.Canary+`"}`).Text(), "but received '")
+	require.Contains(t, invoke(t, s, "raw", `{"shown":"`+harness.Canary+`"}`).Text(), "but received '")
 }
 
 // TestSameText: the same mistake is told in the same words.
@@ -513,7 +513,7 @@ func TestSameText(t *testing.T) {
 	args := `{"colour":5,"items":[{"skuu":1,"quantity":"five"},7,null],"note":true,"password":1,"more":1,"less":2}`
 	want := ""
 	for i := range 1000 {
-		got := call(t, s, []string{"typed", "raw"}[i%2], args).Text()
+		got := invoke(t, s, []string{"typed", "raw"}[i%2], args).Text()
 		if want == "" {
 			want = got
 		}
@@ -535,9 +535,9 @@ func TestPairs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, harness.Older, orders, chain...)
 			for _, tool := range []string{"typed", "raw"} {
-				require.Equal(t, fiveText, call(t, s, tool, `{"color":"red","items":[{"sku":"a","quantity":"five"}]}`).Text())
+				require.Equal(t, fiveText, invoke(t, s, tool, `{"color":"red","items":[{"sku":"a","quantity":"five"}]}`).Text())
 			}
-			require.Equal(t, "unknown tool \"typd\". Did you mean 'typed'?", call(t, s, "typd", ``).Text())
+			require.Equal(t, "unknown tool \"typd\". Did you mean 'typed'?", invoke(t, s, "typd", ``).Text())
 		})
 	}
 }
@@ -554,7 +554,7 @@ func TestInnerMiddlewares(t *testing.T) {
 		})
 	}
 	s := serve(t, harness.Current, orders, mcprecover.New(nil), look(&outside), validate.New(nil), look(&inside))
-	require.Contains(t, call(t, s, "typed", `{}`).Text(), "'color' is required")
+	require.Contains(t, invoke(t, s, "typed", `{}`).Text(), "'color' is required")
 	require.ErrorContains(t, outside, `validating "arguments": `)
 	require.Equal(t, outside, inside)
 }
@@ -591,7 +591,7 @@ func TestOutput(t *testing.T) {
 				return nil, order{Color: harness.Canary}, nil
 			})
 	}, standard(&mcpchain.Options{Logger: log.Logger()}))
-	got := call(t, s, "it", `{}`)
+	got := invoke(t, s, "it", `{}`)
 	require.Equal(t, fault.KindInternal, got.Fault().Kind())
 	require.NotContains(t, s.Sent(), harness.Canary)
 	record := log.Only(t)

@@ -20,16 +20,17 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // audit needs the Call, which knows how a call ended: middleware.Wrap gives it. Pass
 // on the context that you got: the others find the Call in it.
 func audit(out io.Writer) mcp.Middleware {
-	return middleware.Wrap(func(ctx context.Context, call *middleware.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		res, err := next(ctx, call.Method(), req)
-		if call.Method() == middleware.MethodCallTool {
-			fmt.Fprintf(out, "audit: %s ended with %s\n", middleware.Target(req), call.Outcome(res, err))
+	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		res, err := next(ctx, c.Method(), req)
+		if c.Method() == middleware.MethodCallTool {
+			fmt.Fprintf(out, "audit: %s ended with %s\n", call.Target(req), c.Outcome(res, err))
 		}
 		return res, err // as they came: who opened the call renders the answer
 	})
@@ -65,14 +66,14 @@ func main() {
 		middleware.ForTools(limit(1), "make_report"),
 	))
 
-	if err := call(server, "make_report", "make_report", "send_report"); err != nil {
+	if err := c(server, "make_report", "make_report", "send_report"); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // call calls tools of the server, as a client does, and prints what it gets without
 // the reference, which is another one each time.
-func call(server *mcp.Server, tools ...string) error {
+func c(server *mcp.Server, tools ...string) error {
 	ctx := context.Background()
 	clientSide, serverSide := mcp.NewInMemoryTransports()
 	if _, err := server.Connect(ctx, serverSide, nil); err != nil {

@@ -1,0 +1,239 @@
+package call
+
+import (
+	"context"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
+)
+
+// A Call is one call of a method, from the first mcpchain middleware that it
+// meets (the opener) to the last. It is itself the context that the inner
+// handlers get. All methods may be called concurrently.
+type Call struct {
+	context.Context
+
+	method  string
+	req     mcp.Request
+	handler Handler // the opener's own: this call could be made again with it
+	setup   atomic.Pointer[setup]
+	guard   atomic.Pointer[Settings]
+	pending atomic.Bool // there is a record of a success to be written at the end
+	began   atomic.Int64
+	quiet   bool // a lookup of ours, of which nothing is recorded
+
+	mu   sync.Mutex
+	cold *cold // what most calls never need, apart so that a Call is small
+}
+
+// cold is guarded by the mutex of its Call.
+type cold struct {
+	parent  *Call
+	suffix  string // the last part of the ID of a Call below a parent
+	id      string
+	failure *Failure
+	settled *Failure             // see Settle
+	panic   *classify.PanicError // the last one that was recovered
+	success Record               // valid when pending is set
+	parts   int                  // how many times Part was called
+	clean   *fault.Error         // see Clean
+}
+
+// lock locks the Call and returns what is guarded by it.
+func (c *Call) lock() *cold {
+	c.mu.Lock()
+	if c.cold == nil {
+		c.cold = &cold{}
+	}
+	return c.cold
+}
+
+type callKey struct{}
+
+// Value returns the Call itself for its own key, so that the Call costs one
+// allocation, and asks the caller's context for everything else.
+func (c *Call) Value(key any) any {
+	if _, ok := key.(callKey); ok {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// FromContext returns the Call that ctx belongs to, or nil outside a call.
+func FromContext(ctx context.Context) *Call {
+	if c, ok := ctx.(*Call); ok {
+		return c
+	}
+	c, _ := ctx.Value(callKey{}).(*Call)
+	return c
+}
+
+// Wrap makes a Middleware from a function that is run once a call and may call
+// next, as a middleware does. The function gets the Call, opened for it if it is
+// the first, and calls next with ctx, or a context made from it, the
+// Call's method and the request. What it returns is rendered if it opened the
+// Call and is left alone otherwise.
+func Wrap(run func(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error)) Middleware {
+	if run == nil {
+		panic("middleware.Wrap: run is nil; give the function that is run once a call")
+	}
+	return func(next Handler) Handler {
+		o := &opener{run: run, next: next}
+		o.self = o.handle
+		return o.self
+	}
+}
+
+// An opener is one middleware in front of one handler. Its methods have names, by
+// which [Call.Outermost] finds them on the stack.
+type opener struct {
+	run  func(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error)
+	next Handler
+	self Handler // handle
+}
+
+func (o *opener) handle(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+	outer := FromContext(ctx)
+	if outer != nil && !sameSession(outer.req, req) {
+		outer = nil // this server was connected with the context of a call of another one
+	}
+	if outer != nil && outer.method == method {
+		return o.run(ctx, outer, req, o.next)
+	}
+	return o.open(&Call{Context: ctx, method: method, req: req, handler: o.self, quiet: outer != nil && outer.quiet})
+}
+
+func (o *opener) open(call *Call) (mcp.Result, error) {
+	res, err := o.run(call, call, call.req, o.next)
+	if err == nil && !isError(res) {
+		if call.pending.Load() {
+			call.Log(nil, call.ending(res, nil))
+		}
+		return res, nil
+	}
+	return call.finish(res, err)
+}
+
+// sameSession reports whether two requests may belong to one call. One without a
+// session, which somebody made by hand, belongs to any.
+func sameSession(a, b mcp.Request) bool {
+	if a == b || nilRequest(a) || nilRequest(b) {
+		return true
+	}
+	sa, sb := a.GetSession(), b.GetSession()
+	return sa == sb || safe.Nil(sa) || safe.Nil(sb)
+}
+
+// Method returns the method that is called.
+func (c *Call) Method() string { return c.method }
+
+// Request returns the request as it was when the Call was opened.
+func (c *Call) Request() mcp.Request { return c.req }
+
+// Quiet reports whether nothing is to be recorded of this Call, because it is a
+// lookup that mcpchain itself makes.
+func (c *Call) Quiet() bool { return c.quiet }
+
+// Notification reports whether the method is a notification, which is never
+// answered. A custom method is answered, whatever its name is: the SDK accepts no
+// request of one without an ID.
+func (c *Call) Notification() bool {
+	return strings.HasPrefix(c.method, "notifications/") && !isCustom(c.req)
+}
+
+var sdkPath = reflect.TypeFor[mcp.Tool]().PkgPath()
+
+// isCustom reports whether a request has parameters that are not the SDK's.
+func isCustom(req mcp.Request) bool {
+	if nilRequest(req) {
+		return false
+	}
+	params := reflect.TypeOf(req.GetParams())
+	return params != nil && params.Kind() == reflect.Pointer && params.Elem().PkgPath() != sdkPath
+}
+
+// ID returns the correlation ID of the call. It is made when it is first asked
+// for: a UUIDv7 (RFC 9562), unless the [Settings] name another source. The
+// ID of a Call below another one is its parent's with a suffix.
+func (c *Call) ID() string {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	if cold.id == "" {
+		cold.id = c.makeID(cold)
+	}
+	return cold.id
+}
+
+func (c *Call) makeID(cold *cold) string {
+	if cold.parent != nil {
+		return cold.parent.ID() + cold.suffix
+	}
+	if s := c.setup.Load(); s != nil && s.newID != nil {
+		if id := ownID(s.newID); id != "" {
+			return id
+		}
+	}
+	return uuid.Must(uuid.NewV7()).String()
+}
+
+// ownID guards a user's source of IDs: without an ID nothing could be recorded.
+func ownID(newID func() string) (id string) {
+	defer func() {
+		if p := recover(); p != nil {
+			report("a call got a UUID for its ID", p)
+			id = ""
+		}
+	}()
+	return newID()
+}
+
+// Below returns a Call of its own below c, for one part of the work that c does,
+// such as an item of a batch: it is failed, masked and recorded like a single
+// call, under the ID of c followed by "." and name. ctx is c or a context made
+// from it; req is the request that the part stands for.
+func (c *Call) Below(ctx context.Context, name string, req mcp.Request) *Call {
+	below := &Call{
+		Context: ctx, method: c.method, req: req, handler: c.handler, quiet: c.quiet,
+		cold: &cold{parent: c, suffix: "." + name},
+	}
+	below.setup.Store(c.setup.Load())
+	return below
+}
+
+// Parent returns the Call that c was made below of with [Call.Below], nil for a call
+// of its own.
+func (c *Call) Parent() *Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cold == nil {
+		return nil
+	}
+	return c.cold.parent
+}
+
+// Finish renders the answer of a Call made with [Call.Below]. The opener's own
+// answer is rendered by [Wrap].
+func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
+	if err == nil && !isError(res) {
+		if c.pending.Load() {
+			c.Log(nil, c.ending(res, nil))
+		}
+		return res, nil
+	}
+	return c.finish(res, err)
+}
+
+// Guard reports true to the first that asks, however often it asks. The outermost
+// recovery of a call asks, to know that it is the one that checks the result for
+// the wire.
+func (c *Call) Guard(by *Settings) bool {
+	return c.guard.Load() == by || c.guard.CompareAndSwap(nil, by)
+}

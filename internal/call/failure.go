@@ -1,0 +1,403 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/wire"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
+)
+
+// A Failure is what the middlewares of a call know about one failure of it. All
+// methods may be called concurrently.
+type Failure struct {
+	err   error               // the original, nil when a tool told its failure in a result of its own
+	res   *mcp.CallToolResult // the result that came with it, if any
+	found classify.Finding
+	told  bool // the tool told it in a result of its own, whose content stays
+	hints []classify.HintRule
+	ended error // how the caller's context had ended when this was found
+
+	hinted sync.Once
+	hint   classify.Hint
+
+	logged atomic.Bool
+
+	mu       sync.Mutex
+	guidance *Guidance
+	public   *fault.Error // what Fault returns, nil when it has to be put together
+}
+
+// Guidance is what a caller is told about calling again after a failure.
+type Guidance struct {
+	// Retry is told in the place of what the failure itself says.
+	Retry fault.Retry
+
+	// Suggestion is told in the place of the failure's own; empty means none.
+	Suggestion string
+
+	// Insist puts the sentence about the retry into the text of a failure, too, that
+	// a tool told in its own words, which are left as they are otherwise.
+	Insist bool
+}
+
+// isError reports whether a result tells a failure. It is on the success path of
+// every middleware.
+func isError(res mcp.Result) bool {
+	r, ok := res.(*mcp.CallToolResult)
+	return ok && r != nil && r.IsError
+}
+
+// Failure returns what is known about the failure that res and err tell, and nil
+// when they tell a success. It is classified once: whoever asks again with the
+// same error gets the same Failure, and with another error a new one.
+func (c *Call) Failure(res mcp.Result, err error) *Failure {
+	if err == nil && !isError(res) {
+		return nil
+	}
+	tool, _ := res.(*mcp.CallToolResult)
+	if err == nil {
+		err = tool.GetError()
+	}
+	if wire, ok := err.(*jsonrpc.Error); ok && c.settings().mask != nil {
+		err = rendered.original(wire)
+	}
+	if f := c.known(tool, err); f != nil {
+		return f
+	}
+	f := newFailure(c, tool, err) // without the lock, because an error may ask for the ID
+	cold := c.lock()
+	defer c.mu.Unlock()
+	if have := cold.failure; have.isOf(tool, err) {
+		return have
+	}
+	cold.failure = f
+	return f
+}
+
+// known returns the Failure that there is, if it is about this one.
+func (c *Call) known(tool *mcp.CallToolResult, err error) *Failure {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	switch {
+	case cold.settled.isOf(tool, err):
+		return cold.settled
+	case cold.failure.isOf(tool, err):
+		return cold.failure
+	default:
+		return nil
+	}
+}
+
+func (f *Failure) isOf(tool *mcp.CallToolResult, err error) bool {
+	return f != nil && safe.Same(f.err, err) && (err != nil || f.res == tool)
+}
+
+func newFailure(c *Call, res *mcp.CallToolResult, err error) *Failure {
+	f := &Failure{err: err, res: res, hints: c.settings().hints, ended: c.Err()}
+	if err != nil {
+		rules := c.settings().rules
+		if c.quiet {
+			rules = nil // nobody reads what becomes of a lookup of ours
+		}
+		f.found = classify.Of(err, rules)
+	}
+	// What was rendered by a Call inside (see renderedErrors) is made anew where there
+	// is a mask, and else stays: the mask may have been in there.
+	inside := res != nil && res.IsError && isFault(res.Meta[wire.ErrorKey])
+	if err == nil || f.found.Wire == nil && (inside && c.settings().mask == nil || !inside && toldApart(res, err)) {
+		f.told = true
+		f.found = f.found.Told(told(res, f.found))
+	}
+	return f
+}
+
+func isFault(v any) bool {
+	_, ok := v.(*fault.Error)
+	return ok
+}
+
+// toldApart reports whether a result that holds an error tells the failure in
+// other words than the error's: content that a tool put there before it called
+// SetError, which keeps it.
+func toldApart(res *mcp.CallToolResult, err error) bool {
+	if res == nil || !res.IsError || !safe.Same(res.GetError(), err) || len(res.Content) == 0 {
+		return false
+	}
+	text, ok := res.Content[0].(*mcp.TextContent)
+	return len(res.Content) > 1 || !ok || text == nil || text.Text != "" && text.Text != safe.Error(err)
+}
+
+// told reads a failure that a tool told in a result of its own. The kind is that
+// of the error that the result holds, where that is known.
+func told(res *mcp.CallToolResult, found classify.Finding) *fault.Error {
+	if e, ok := classify.FromMeta(res.Meta); ok {
+		return e
+	}
+	kind := fault.KindTool
+	if found.Fault != nil && found.Origin != classify.Unknown && found.Origin != classify.Bug {
+		kind = found.Fault.Kind()
+	}
+	return fault.New(kind, contentText(res.Content))
+}
+
+// FaultOf reads the failure that a call ended with, see middleware.FaultOf.
+func FaultOf(res mcp.Result, err error) (*fault.Error, bool) {
+	if err != nil {
+		return classify.Classify(err), true
+	}
+	tool, ok := res.(*mcp.CallToolResult)
+	if !ok || !isError(res) {
+		return nil, false
+	}
+	if e, ok := classify.FromMeta(tool.Meta); ok {
+		return e, true
+	}
+	if err := tool.GetError(); err != nil && !toldApart(tool, err) {
+		return classify.Classify(err), true
+	}
+	return told(tool, classify.Finding{}), true
+}
+
+// maxTold is how much of a tool's own text the machine form repeats.
+const maxTold = 500
+
+func contentText(content []mcp.Content) string {
+	text := firstText(content)
+	switch {
+	case text == "":
+		return fault.Generic(fault.KindTool).Message()
+	case len(text) > maxTold:
+		return strings.ToValidUTF8(text[:maxTold], "") + " ..."
+	default:
+		return text
+	}
+}
+
+func firstText(content []mcp.Content) string {
+	for _, c := range content {
+		if t, ok := c.(*mcp.TextContent); ok && t != nil && t.Text != "" {
+			return t.Text
+		}
+	}
+	return ""
+}
+
+// Hint returns what the failure says about a second try: the guidance of a fault
+// itself, else the rules that are established for the call, else the built-in
+// table. A call that its caller gave up is not repeated.
+func (f *Failure) Hint() classify.Hint {
+	f.hinted.Do(func() {
+		f.hint = f.found.Hint(f.err, f.hints)
+		public := f.found.Public()
+		switch _, guided := public.Retry(); {
+		case guided:
+		case errors.Is(f.ended, context.Canceled) && f.hint.Retry != classify.RetryNo:
+			f.hint.Retry, f.hint.After, f.hint.Reason = classify.RetryNo, 0, classify.ReasonCancelled
+		case errors.Is(f.ended, context.DeadlineExceeded) && f.hint.Reason == "" && public.Kind() == fault.KindTimeout:
+			f.hint.Reason = classify.ReasonCaller
+		}
+	})
+	return f.hint
+}
+
+// CauseEffect returns what the private cause of a fault says about the effect of the
+// call, or what an error without a fault says; "" when that says nothing or there is
+// none. What the failure's own kind says is not in it, nor what rules say.
+func (f *Failure) CauseEffect() fault.Effect { return f.found.CauseEffect() }
+
+// Err returns the original error, which is private; nil when a tool told its
+// failure in a result of its own, without an error.
+func (f *Failure) Err() error { return f.err }
+
+// Panic returns the panic that caused the failure, or nil.
+func (f *Failure) Panic() *classify.PanicError { return f.found.Panic }
+
+// Wire returns the deliberate protocol error, or nil when there is none.
+func (f *Failure) Wire() *jsonrpc.Error { return f.found.Wire }
+
+// Worded reports whether somebody made the failure for the caller to read: a
+// fault, a protocol error, a result of the tool's own, an error with a public
+// message.
+func (f *Failure) Worded() bool {
+	return f.found.Origin == classify.Worded || f.found.Origin == classify.Explained
+}
+
+// Fault returns the public part as it stands now, for a deliberate protocol error
+// too. The original error is not in it.
+func (f *Failure) Fault() *fault.Error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.public == nil {
+		e := f.found.Fault
+		if e == nil {
+			e = classify.FromWire(f.found.Wire)
+		}
+		f.public = f.advised(e)
+	}
+	return f.public
+}
+
+// plain reports whether nothing is known about the failure but that it happened.
+func (f *Failure) plain() bool { return f.found.Fault == fault.Generic(fault.KindInternal) }
+
+// unrecorded returns what Fault returns for a failure of which nothing is known and
+// nothing is recorded: without the step that tells the caller to quote a reference.
+func (f *Failure) unrecorded() *fault.Error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.advised(unrecorded)
+}
+
+// advised returns e with what is said about calling again. It is called with the
+// lock.
+func (f *Failure) advised(e *fault.Error) *fault.Error {
+	if g := f.guidance; g != nil {
+		if g.Retry.ShouldRetry && e == fault.Generic(fault.KindInternal) {
+			e = again
+		}
+		return e.Suggest(g.Suggestion).WithRetry(g.Retry)
+	}
+	return e
+}
+
+// Hides reports whether the caller of c learns less than the error says, so that
+// the error must be recorded somewhere.
+func (c *Call) Hides(f *Failure) bool {
+	masked := c.settings().mask != nil
+	switch f.found.Origin {
+	case classify.Worded, classify.Explained:
+		// A fault with a cause, or an error around it, says more than it shows.
+		return masked && f.err != nil && !bare(f.err)
+	case classify.Bug:
+		return true
+	default:
+		return masked
+	}
+}
+
+// bare reports whether an error is nothing but its public part.
+func bare(err error) bool {
+	switch e := err.(type) {
+	case *fault.Error:
+		return e.Unwrap() == nil
+	case *jsonrpc.Error:
+		return true
+	default:
+		return classify.SDKChecks[safe.Error(err)]
+	}
+}
+
+// Guide says what the caller is told about calling again. It has the last word:
+// over what the failure itself says, and over an earlier call of it.
+func (f *Failure) Guide(g Guidance) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.guidance, f.public = &g, nil
+}
+
+// Guided reports whether [Failure.Guide] was called.
+func (f *Failure) Guided() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.guidance != nil
+}
+
+// insisted returns the line that is put into a tool's own text, "" for none.
+func (f *Failure) insisted() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.guidance == nil || !f.guidance.Insist {
+		return ""
+	}
+	return f.guidance.Retry.String()
+}
+
+// Outcome is how a call ended, in one word for the log.
+type Outcome string
+
+// The outcomes: a closed set.
+const (
+	OutcomeOK            Outcome = "ok"
+	OutcomeInputRequired Outcome = "input_required" // the call goes on when the client has given more input
+	OutcomeValidation    Outcome = "validation"     // wrong arguments
+	OutcomeNotFound      Outcome = "not_found"
+	OutcomeDenied        Outcome = "denied"
+	OutcomeConflict      Outcome = "conflict"
+	OutcomeRateLimited   Outcome = "rate_limited"
+	OutcomeCancelled     Outcome = "cancelled" // the client gave up
+	OutcomeTimeout       Outcome = "timeout"
+	OutcomeUnavailable   Outcome = "unavailable" // something that the tool needs is down or broken
+	OutcomeToolError     Outcome = "tool_error"  // any other failure that the tool told on purpose
+	OutcomeProtocolError Outcome = "protocol_error"
+	OutcomeInternal      Outcome = "internal_error"
+	OutcomePanic         Outcome = "panic"
+)
+
+// Outcome says in one word how the call ended that gave res and err.
+func (c *Call) Outcome(res mcp.Result, err error) Outcome {
+	f := c.Failure(res, err)
+	if f == nil {
+		if needsInput(res) {
+			return OutcomeInputRequired
+		}
+		return OutcomeOK
+	}
+	switch {
+	case f.found.Panic != nil:
+		return OutcomePanic
+	// A handler that was told to stop fails in any way it likes.
+	case f.err != nil && !f.Worded() && errors.Is(c.Err(), context.Canceled):
+		return OutcomeCancelled
+	case f.found.Wire != nil:
+		if _, ours := classify.FromJSON(f.found.Wire.Data); !ours {
+			return OutcomeProtocolError
+		}
+	}
+	switch f.Fault().Kind() {
+	case fault.KindValidation:
+		return OutcomeValidation
+	case fault.KindNotFound:
+		return OutcomeNotFound
+	case fault.KindPermissionDenied, fault.KindUnauthenticated:
+		return OutcomeDenied
+	case fault.KindAlreadyExists, fault.KindConflict, fault.KindPreconditionFailed:
+		return OutcomeConflict
+	case fault.KindRateLimited:
+		return OutcomeRateLimited
+	case fault.KindCancelled:
+		if c.Err() == nil && !f.Worded() {
+			return OutcomeToolError // a context of the handler's own; the client waits
+		}
+		return OutcomeCancelled
+	case fault.KindTimeout:
+		return OutcomeTimeout
+	case fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError:
+		return OutcomeUnavailable
+	case fault.KindInternal:
+		return OutcomeInternal
+	default:
+		return OutcomeToolError
+	}
+}
+
+func needsInput(res mcp.Result) bool {
+	switch r := res.(type) {
+	case *mcp.CallToolResult:
+		return r != nil && r.InputRequests != nil
+	case *mcp.GetPromptResult:
+		return r != nil && r.InputRequests != nil
+	case *mcp.ReadResourceResult:
+		return r != nil && r.InputRequests != nil
+	default:
+		return false
+	}
+}

@@ -1,0 +1,168 @@
+package call_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// guiding returns a middleware that says the same of every failure.
+func guiding(g call.Guidance) middleware.Middleware {
+	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		res, err := next(ctx, c.Method(), req)
+		if f := c.Failure(res, err); f != nil {
+			f.Guide(g)
+		}
+		return res, err
+	})
+}
+
+// recording returns a middleware that records every call, so that there are references.
+func recording() middleware.Middleware {
+	return room(&call.Settings{
+		Records: true, Logger: quiet, NewID: func() string { return "r-1" },
+		Mask: func(text string) string { return text },
+	})
+}
+
+func TestGuidanceHasTheLastWord(t *testing.T) {
+	inCall(t, func(_ context.Context, c *call.Call) {
+		f := c.Failure(nil, fault.New(fault.KindConflict, "m").Suggest("s").Never("it would be done twice"))
+		require.False(t, f.Guided())
+		require.Equal(t, "Conflict: m.\nSuggestion: s.\nRetry: no. It would be done twice.", f.Fault().Text())
+		once := f.Fault()
+		require.Same(t, once, f.Fault(), "put together once")
+
+		f.Guide(call.Guidance{Retry: fault.Retry{ShouldRetry: true}, Suggestion: "other"})
+		require.True(t, f.Guided())
+		require.Equal(t, "Conflict: m.\nSuggestion: other.\nRetry: yes.", f.Fault().Text())
+
+		f.Guide(call.Guidance{Retry: fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1}})
+		require.Equal(t, "Conflict: m.\nRetry: yes, after 1 s.", f.Fault().Text())
+	})
+}
+
+// Who is told not to call again is not told what to do when it fails again.
+func TestGuidanceOfAnUnknownFailureWithAHint(t *testing.T) {
+	mw := middleware.Chain(recording(), guiding(call.Guidance{Suggestion: "Ask Ann"}))
+	res, err := invoke(mw, returns(nil, public{hint: "Ask Ann"}))
+	require.NoError(t, err)
+	require.Contains(t, text(res), "Suggestion: Ask Ann.\nRetry: no.\nNext: 1. Tell the user and give them the reference")
+}
+
+func TestGuidanceOfAnUnknownFailure(t *testing.T) {
+	no := call.Guidance{Retry: fault.Retry{Reason: "it is broken"}}
+	yes := call.Guidance{Retry: fault.Retry{ShouldRetry: true}}
+	const first = "Internal error: the server failed unexpectedly and could not complete this call.\n"
+	for _, tc := range []struct {
+		name     string
+		guidance call.Guidance
+		mw       middleware.Middleware
+		want     string
+	}{
+		{"no, recorded", no, recording(), first + "Retry: no. It is broken.\n" +
+			"Next: 1. Tell the user and give them the reference, so that the operator of the server can find the cause.\nReference: r-1"},
+		{"yes, recorded", yes, recording(), first + "Retry: yes.\n" +
+			"Next: 1. If it fails again, tell the user and give them the reference, so that the operator of the server can find the cause.\nReference: r-1"},
+		// Without a record there is no reference to give.
+		{"no", no, nil, "Internal error: " + harness.Canary + " is wrong.\nRetry: no. It is broken."},
+		{"yes", yes, nil, "Internal error: " + harness.Canary + " is wrong.\nRetry: yes."},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			res, err := invoke(middleware.Chain(tc.mw, guiding(tc.guidance)), returns(nil, errSecret))
+			require.NoError(t, err)
+			require.Equal(t, tc.want, text(res))
+		})
+	}
+}
+
+func TestGuidanceOfAToolsOwnWords(t *testing.T) {
+	retry := fault.Retry{Reason: "it has failed 4 times"}
+	const line = "Retry: no. It has failed 4 times."
+	image := &mcp.ImageContent{Data: []byte("x"), MIMEType: "image/png"}
+	for _, tc := range []struct {
+		name    string
+		content []mcp.Content
+		insist  bool
+		want    []string // the texts
+	}{
+		{"left alone", []mcp.Content{&mcp.TextContent{Text: "the oven is cold"}}, false, []string{"the oven is cold"}},
+		{"insisted", []mcp.Content{&mcp.TextContent{Text: "the oven is cold\n"}}, true, []string{"the oven is cold\n" + line}},
+		{"insisted, after an image", []mcp.Content{image, &mcp.TextContent{Text: "a"}, &mcp.TextContent{Text: "b"}}, true, []string{"", "a\n" + line, "b"}},
+		{"insisted, without words", []mcp.Content{image}, true, []string{"", line}},
+		{"insisted, without content", nil, true, []string{"Tool error: the tool reported a failure.\n" + line}},
+		{"without content", nil, false, []string{"Tool error: the tool reported a failure.\n" + line}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			own := &mcp.CallToolResult{IsError: true, Content: tc.content}
+			before := append([]mcp.Content(nil), own.Content...)
+			var texts []string
+			for _, c := range before {
+				if tc, ok := c.(*mcp.TextContent); ok {
+					texts = append(texts, tc.Text)
+				}
+			}
+			res, err := invoke(guiding(call.Guidance{Retry: retry, Insist: tc.insist}), returns(own, nil))
+			require.NoError(t, err)
+			got := res.(*mcp.CallToolResult)
+			require.Len(t, got.Content, len(tc.want))
+			for i, want := range tc.want {
+				require.Equal(t, want, text(&mcp.CallToolResult{Content: got.Content[i:]}))
+			}
+			require.Equal(t, &retry, got.Meta[middleware.MetaKey].(*fault.Error).Data().Retry)
+			// What the handler may share is as it was.
+			require.Equal(t, before, own.Content)
+			for _, c := range before {
+				if tc, ok := c.(*mcp.TextContent); ok {
+					require.Equal(t, texts[0], tc.Text)
+					texts = texts[1:]
+				}
+			}
+		})
+	}
+}
+
+func TestGuidanceLeavesAProtocolErrorAlone(t *testing.T) {
+	wire := &jsonrpc.Error{Code: -32042, Message: "log in first"}
+	_, err := invoke(guiding(call.Guidance{Retry: fault.Retry{ShouldRetry: true}, Insist: true}), returns(nil, wire))
+	require.Same(t, wire, err)
+}
+
+func TestGuidanceInEveryShape(t *testing.T) {
+	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
+		got := harness.Call(t, at, harness.Fail(errors.New("x")), recording(),
+			guiding(call.Guidance{Retry: fault.Retry{ShouldRetry: true, RetryAfterSeconds: 2}, Suggestion: "Wait."}))
+		require.Contains(t, got.Text(), "\nSuggestion: Wait.\nRetry: yes, after 2 s.\n")
+		if at.Shape == harness.WrapToolFor {
+			return // of which the SDK keeps the text only
+		}
+		require.Equal(t, map[string]any{"should_retry": true, "retry_after_seconds": 2.0}, got.Machine()["retry"])
+	})
+}
+
+// The rules of a program are asked about its own errors only: not when a lookup of ours
+// fails, which a wrapped handler cannot answer.
+func TestNoRuleIsAskedAboutALookup(t *testing.T) {
+	asked := 0
+	rule := func(error) *fault.Error { asked++; return nil }
+	looking := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		if c.Method() == middleware.MethodCallTool {
+			_, err := c.Tool(nil)
+			require.Error(t, err)
+		}
+		return next(ctx, c.Method(), req)
+	})
+	got := harness.Call(t, harness.Place{Shape: harness.WrapTool, Era: harness.Current}, harness.Fail(errSecret),
+		room(&call.Settings{Rules: []middleware.Rule{rule}}), looking)
+	require.NotNil(t, got.Fault())
+	require.Equal(t, 1, asked)
+}

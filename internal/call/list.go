@@ -1,0 +1,169 @@
+package call
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// What the server of a Call offers is read from the server itself, when it is
+// needed, so that nothing has to be registered twice. Nothing of it is recorded.
+
+// Tools yields the tools that the caller of this Call may list, page by page, by
+// asking the opener's own handler, so that filters that stand inside it apply. An
+// error ends it; there is one when the opener wraps a single handler, which
+// cannot answer.
+func (c *Call) Tools() iter.Seq2[*mcp.Tool, error] { return c.toolsFrom(c.handler) }
+
+// Prompts yields the prompts that the caller may list, as [Call.Tools] does.
+func (c *Call) Prompts() iter.Seq2[*mcp.Prompt, error] { return c.promptsFrom(c.handler) }
+
+// Resources yields the resources that the caller may list, as [Call.Tools] does.
+func (c *Call) Resources() iter.Seq2[*mcp.Resource, error] {
+	return func(yield func(*mcp.Resource, error) bool) {
+		session := c.serverSession()
+		pages(c, c.handler, MethodListResources, func(cursor string) mcp.Request {
+			params := &mcp.ListResourcesParams{Meta: protocolMeta(c.req), Cursor: cursor}
+			return &mcp.ListResourcesRequest{Session: session, Params: params, Extra: c.req.GetExtra()}
+		}, func(page *mcp.ListResourcesResult) ([]*mcp.Resource, string) { return page.Resources, page.NextCursor }, yield)
+	}
+}
+
+// ResourceTemplates yields the templates of resources that the caller may list, as
+// [Call.Tools] does.
+func (c *Call) ResourceTemplates() iter.Seq2[*mcp.ResourceTemplate, error] {
+	return func(yield func(*mcp.ResourceTemplate, error) bool) {
+		session := c.serverSession()
+		pages(c, c.handler, MethodListResourceTemplates, func(cursor string) mcp.Request {
+			params := &mcp.ListResourceTemplatesParams{Meta: protocolMeta(c.req), Cursor: cursor}
+			return &mcp.ListResourceTemplatesRequest{Session: session, Params: params, Extra: c.req.GetExtra()}
+		}, func(page *mcp.ListResourceTemplatesResult) ([]*mcp.ResourceTemplate, string) {
+			return page.ResourceTemplates, page.NextCursor
+		}, yield)
+	}
+}
+
+// Tool returns the definition of the tool that is called, by asking next for its
+// tools, or the opener's own handler when next is nil. It is for what the caller
+// is told about the tool that it has called already, not for other names. The
+// error is [ErrNotListed] when the tool is not among those that are listed.
+func (c *Call) Tool(next Handler) (*mcp.Tool, error) {
+	if next == nil {
+		next = c.handler
+	}
+	name := Target(c.req)
+	for tool, err := range c.toolsFrom(next) {
+		if err != nil {
+			return nil, err
+		}
+		if tool.Name == name {
+			return tool, nil
+		}
+	}
+	return nil, ErrNotListed
+}
+
+// Prompt returns the definition of the prompt that is asked for, as [Call.Tool]
+// does.
+func (c *Call) Prompt(next Handler) (*mcp.Prompt, error) {
+	if next == nil {
+		next = c.handler
+	}
+	name := Target(c.req)
+	for prompt, err := range c.promptsFrom(next) {
+		if err != nil {
+			return nil, err
+		}
+		if prompt.Name == name {
+			return prompt, nil
+		}
+	}
+	return nil, ErrNotListed
+}
+
+// ErrNotListed is the error of [Call.Tool] and [Call.Prompt] when the server does
+// not list what is called.
+var ErrNotListed = errors.New("middleware: the server does not list what is called")
+
+func (c *Call) toolsFrom(next Handler) iter.Seq2[*mcp.Tool, error] {
+	return func(yield func(*mcp.Tool, error) bool) {
+		session := c.serverSession()
+		pages(c, next, MethodListTools, func(cursor string) mcp.Request {
+			params := &mcp.ListToolsParams{Meta: protocolMeta(c.req), Cursor: cursor}
+			return &mcp.ListToolsRequest{Session: session, Params: params, Extra: c.req.GetExtra()}
+		}, func(page *mcp.ListToolsResult) ([]*mcp.Tool, string) { return page.Tools, page.NextCursor }, yield)
+	}
+}
+
+func (c *Call) promptsFrom(next Handler) iter.Seq2[*mcp.Prompt, error] {
+	return func(yield func(*mcp.Prompt, error) bool) {
+		session := c.serverSession()
+		pages(c, next, MethodListPrompts, func(cursor string) mcp.Request {
+			params := &mcp.ListPromptsParams{Meta: protocolMeta(c.req), Cursor: cursor}
+			return &mcp.ListPromptsRequest{Session: session, Params: params, Extra: c.req.GetExtra()}
+		}, func(page *mcp.ListPromptsResult) ([]*mcp.Prompt, string) { return page.Prompts, page.NextCursor }, yield)
+	}
+}
+
+func (c *Call) serverSession() *mcp.ServerSession {
+	if nilRequest(c.req) {
+		return nil
+	}
+	session, _ := c.req.GetSession().(*mcp.ServerSession)
+	return session
+}
+
+// maxPages bounds a list: a server that invents cursors must not keep us.
+const maxPages = 100
+
+// pages asks handler for every page of a list and yields its items.
+func pages[R interface {
+	comparable
+	mcp.Result
+}, I any](c *Call, handler Handler, method string, request func(cursor string) mcp.Request, read func(R) ([]*I, string), yield func(*I, error) bool) {
+	if c.serverSession() == nil || handler == nil {
+		yield(nil, errors.New("middleware: this call has no server to ask"))
+		return
+	}
+	cursor := ""
+	for range maxPages {
+		req := request(cursor)
+		ask := &Call{Context: c, method: method, req: req, handler: c.handler, quiet: true, cold: &cold{parent: c}}
+		res, err := handler(ask, method, req)
+		var none R
+		page, ok := res.(R)
+		switch {
+		case err != nil:
+			yield(nil, err)
+			return
+		case !ok || page == none:
+			yield(nil, fmt.Errorf("middleware: the server gave no list in answer to %s, but a %T", method, res))
+			return
+		}
+		items, following := read(page)
+		for _, item := range items {
+			if item != nil && !yield(item, nil) {
+				return
+			}
+		}
+		if following == "" || following == cursor {
+			return
+		}
+		cursor = following
+	}
+}
+
+// protocolMeta returns what a request says about its protocol and its client, for
+// a request made on its behalf.
+func protocolMeta(req mcp.Request) mcp.Meta {
+	if nilParams(req) {
+		return nil
+	}
+	meta := maps.Clone(req.GetParams().GetMeta())
+	maps.DeleteFunc(meta, func(key string, _ any) bool { return !strings.HasPrefix(key, "io.modelcontextprotocol/") })
+	return meta
+}

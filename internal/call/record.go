@@ -1,0 +1,284 @@
+package call
+
+import (
+	"context"
+	"fmt"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/safe"
+)
+
+// A Record is what [Call.Log] writes about the end of a call.
+type Record struct {
+	Result mcp.Result
+	Err    error
+
+	// Duration is how long the call took. Zero means since [Call.Begin], or, where
+	// that was not called, that it is left out.
+	Duration time.Duration
+
+	// Level gives the level for an outcome; nil means that of the [Settings].
+	Level func(Outcome) slog.Level
+}
+
+// LevelOf is the level at which an outcome is recorded by default: Debug for
+// what went well, Info for a failure that the caller can mend or was told on
+// purpose, Warn when something that the server needs is down or slow, and Error
+// for bugs. An error that was only told apart by its standard kind, such as
+// fs.ErrNotExist, is recorded at Warn at least, because it may be the server's own.
+func LevelOf(outcome Outcome) slog.Level {
+	switch outcome {
+	case OutcomeOK, OutcomeInputRequired:
+		return slog.LevelDebug
+	case OutcomeTimeout, OutcomeUnavailable:
+		return slog.LevelWarn
+	case OutcomeInternal, OutcomePanic:
+		return slog.LevelError
+	default:
+		return slog.LevelInfo
+	}
+}
+
+// epoch makes time.Since read the monotonic clock only, which costs half of
+// time.Now.
+var epoch = time.Now()
+
+// Begin notes the time, for the duration in the record of this call.
+func (c *Call) Begin() { c.began.Store(int64(time.Since(epoch))) }
+
+// duration returns how long ago Begin was called, zero if it was not.
+func (c *Call) duration() time.Duration {
+	began := c.began.Load()
+	if began == 0 {
+		return 0
+	}
+	return max(1, time.Since(epoch)-time.Duration(began))
+}
+
+// Log writes the one record of how the call ended: the method, the tool, prompt
+// or resource, the outcome, the duration, the reference, the client, and for a
+// failure the whole error with its types and the stack of a panic. It does
+// nothing for a lookup of ours and for a failure that was logged before. The
+// arguments of the call are never logged.
+//
+// A nil logger means the one that the call was set up with, or else
+// [slog.Default]. A panic of the logger's handler is survived.
+func (c *Call) Log(logger *slog.Logger, r Record) {
+	defer func() {
+		if p := recover(); p != nil { // a log that cannot be written must not fail the call
+			report("the record of a call could not be written", p, slog.String("method", c.method), slog.String("reference", c.ID()),
+				slog.String("error", clip(safe.Error(r.Err))))
+		}
+	}()
+	f := c.Failure(r.Result, r.Err)
+	if c.quiet || f != nil && !f.logged.CompareAndSwap(false, true) {
+		return
+	}
+	if logger == nil {
+		logger = c.Logger()
+	}
+	outcome := c.Outcome(r.Result, r.Err)
+	if r.Level == nil {
+		r.Level = c.settings().level
+	}
+	level := f.level(outcome)
+	if r.Level != nil {
+		level = r.Level(outcome)
+	}
+	if !logger.Enabled(c, level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 10)
+	attrs = append(attrs, slog.String("method", c.method))
+	if key := TargetKey(c.method); key != "" {
+		attrs = append(attrs, slog.String(key, oneLine(Target(c.req))))
+	}
+	attrs = append(attrs, slog.String("outcome", string(outcome)))
+	if r.Duration == 0 {
+		r.Duration = c.duration()
+	}
+	if r.Duration > 0 {
+		attrs = append(attrs, slog.Float64("duration_ms", float64(r.Duration.Microseconds())/1000))
+	}
+	attrs = append(attrs, slog.String("reference", c.ID()))
+	if name := clientName(c.req); name != "" {
+		attrs = append(attrs, slog.String("client", oneLine(name)))
+	}
+	if f != nil {
+		attrs = f.logAttrs(attrs)
+	}
+	logger.LogAttrs(context.WithoutCancel(c), level, "mcp call", attrs...)
+}
+
+// level is the default level for a failure. What looks like the caller's doing by the
+// kind of the error alone, such as a file that is missing, may as well be the
+// server's: nobody said so.
+func (f *Failure) level(outcome Outcome) slog.Level {
+	level := LevelOf(outcome)
+	if f == nil || f.found.Origin != classify.Classified || outcome == OutcomeValidation || outcome == OutcomeCancelled {
+		return level
+	}
+	return max(level, slog.LevelWarn)
+}
+
+// maxText is how much of an error's text is recorded, or shown where nobody masks: a
+// client may end the session over a message that is too long.
+const maxText = 64 << 10
+
+// clip bounds a text and says how much of it is missing.
+func clip(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + " ... (" + strconv.Itoa(len(text)-maxText) + " bytes more)"
+}
+
+// errorText is the error's text, but for the SDK's of arguments that it refused: that
+// repeats a value whole, be it a password, where the violations say all that it says.
+func (f *Failure) errorText() string {
+	if f.found.Origin == classify.Explained && f.found.Refused && len(f.found.Fault.Data().Violations) > 0 {
+		return `validating "arguments"`
+	}
+	return safe.Error(f.err)
+}
+
+func (f *Failure) logAttrs(attrs []slog.Attr) []slog.Attr {
+	if f.err == nil {
+		return append(attrs, slog.Any("fault", f.Fault()))
+	}
+	attrs = append(attrs, slog.String("error", clip(f.errorText())), slog.String("error_types", errorTypes(f.err)))
+	if (f.Worded() || f.found.Origin == classify.Ruled) && f.found.Wire == nil {
+		attrs = append(attrs, slog.Any("fault", f.Fault()))
+	}
+	if f.found.Panic != nil {
+		attrs = append(attrs, slog.String("stack", f.found.Panic.Stack()))
+	}
+	return attrs
+}
+
+// LogAtEnd is Log for a success. It writes nothing before the opener is done with
+// the call, because the answer may yet turn out to be one that cannot be sent; then
+// the record tells that instead. The call is recorded to the logger that it was
+// set up with.
+func (c *Call) LogAtEnd(r Record) {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	cold.success = r
+	c.pending.Store(true)
+}
+
+// ending returns the record of how the call ends, in the place of a success that
+// was to be recorded.
+func (c *Call) ending(res mcp.Result, err error) Record {
+	r := Record{}
+	if c.pending.Swap(false) {
+		cold := c.lock()
+		defer c.mu.Unlock()
+		r = cold.success
+	}
+	r.Result, r.Err = res, err
+	return r
+}
+
+// report says in the default log that something of the program's own, which
+// mcpchain called, panicked. The default log may be what panicked.
+func report(what string, p any, more ...slog.Attr) {
+	defer func() { _ = recover() }()
+	slog.Default().LogAttrs(context.Background(), slog.LevelError, "mcpchain: the program's own code panicked",
+		append([]slog.Attr{slog.String("consequence", what), slog.String("panic", safe.Value(p))}, more...)...)
+}
+
+// errorTypes names the types of an error and of what it wraps, because they say
+// more to an operator than the text alone: "*fmt.wrapError > *net.OpError".
+func errorTypes(err error) (types string) {
+	var b strings.Builder
+	defer func() {
+		if recover() != nil { // a stranger's Unwrap
+			types = b.String()
+		}
+	}()
+	seen := 0
+	var write func(error)
+	write = func(err error) {
+		for err != nil && seen < maxLoggedTypes {
+			seen++ // here, because a joined error may hold itself
+			if h, ok := err.(*classify.Hidden); ok {
+				err = h.Unwrap() // a wrapping of ours
+			}
+			if b.Len() > 0 {
+				b.WriteString(" > ")
+			}
+			fmt.Fprintf(&b, "%T", err)
+			if safe.Nil(err) {
+				return
+			}
+			switch u := err.(type) {
+			case interface{ Unwrap() error }:
+				err = u.Unwrap()
+			case interface{ Unwrap() []error }:
+				for _, e := range u.Unwrap() {
+					write(e)
+				}
+				return
+			default:
+				return
+			}
+		}
+	}
+	write(err)
+	return b.String()
+}
+
+const maxLoggedTypes = 16
+
+// TargetKey returns the name of the attribute under which a record has what a call of
+// the method is for, see [Target]: "tool", "prompt" or "resource", and "" for none.
+func TargetKey(method string) string {
+	switch method {
+	case MethodCallTool:
+		return "tool"
+	case MethodGetPrompt:
+		return "prompt"
+	case MethodReadResource, MethodSubscribe, MethodUnsubscribe:
+		return "resource"
+	default:
+		return ""
+	}
+}
+
+func clientName(req mcp.Request) string {
+	if nilRequest(req) {
+		return ""
+	}
+	r, ok := req.(interface{ ClientInfo() *mcp.Implementation })
+	if !ok {
+		return ""
+	}
+	if info := r.ClientInfo(); info != nil {
+		return info.Name
+	}
+	return ""
+}
+
+// nilRequest reports whether there is nothing to ask a request for.
+func nilRequest(req mcp.Request) bool { return safe.Nil(req) }
+
+func nilParams(req mcp.Request) bool { return nilRequest(req) || safe.Nil(req.GetParams()) }
+
+// maxName is how much of a name that a client sent is recorded.
+const maxName = 256
+
+// oneLine bounds a name that came from outside. Line breaks are the handler's
+// business: slog's own quote them.
+func oneLine(name string) string {
+	if len(name) > maxName {
+		return strings.ToValidUTF8(name[:maxName], "") + "..."
+	}
+	return name
+}

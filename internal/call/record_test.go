@@ -1,0 +1,371 @@
+package call_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+func TestOutcome(t *testing.T) {
+	type row struct {
+		name string
+		res  mcp.Result
+		err  error
+		want call.Outcome
+	}
+	rows := []row{
+		{"result", &mcp.CallToolResult{}, nil, call.OutcomeOK},
+		{"no result", nil, nil, call.OutcomeOK},
+		{"typed nil", (*mcp.CallToolResult)(nil), nil, call.OutcomeOK},
+		{"input of a tool", &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}}, nil, call.OutcomeInputRequired},
+		{"input of a prompt", &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{}}, nil, call.OutcomeInputRequired},
+		{"input of a resource", &mcp.ReadResourceResult{InputRequests: mcp.InputRequestMap{}}, nil, call.OutcomeInputRequired},
+		{"told", &mcp.CallToolResult{IsError: true}, nil, call.OutcomeToolError},
+		{"panic", nil, &classify.PanicError{Value: 1}, call.OutcomePanic},
+		{"unknown", nil, errSecret, call.OutcomeInternal},
+		{"missing file", nil, fs.ErrNotExist, call.OutcomeNotFound},
+		{"deadline", nil, context.DeadlineExceeded, call.OutcomeTimeout},
+		{"cancelled inside", nil, context.Canceled, call.OutcomeToolError},
+		{"protocol error", nil, &jsonrpc.Error{Code: -32602, Message: "m"}, call.OutcomeProtocolError},
+		{"wrapped protocol error", nil, fmt.Errorf("%w", &jsonrpc.Error{Code: 404, Message: "m"}), call.OutcomeProtocolError},
+		{"our protocol error", nil, &jsonrpc.Error{Code: 409, Data: mustMarshal(t, fault.New(fault.KindNotFound, "m"))}, call.OutcomeNotFound},
+	}
+	for kind, want := range map[fault.Kind]call.Outcome{
+		fault.KindValidation: call.OutcomeValidation, fault.KindNotFound: call.OutcomeNotFound,
+		fault.KindPermissionDenied: call.OutcomeDenied, fault.KindUnauthenticated: call.OutcomeDenied,
+		fault.KindAlreadyExists: call.OutcomeConflict, fault.KindConflict: call.OutcomeConflict, fault.KindPreconditionFailed: call.OutcomeConflict,
+		fault.KindRateLimited: call.OutcomeRateLimited, fault.KindCancelled: call.OutcomeCancelled, fault.KindTimeout: call.OutcomeTimeout,
+		fault.KindConnectionFailed: call.OutcomeUnavailable, fault.KindServiceUnavailable: call.OutcomeUnavailable, fault.KindServerError: call.OutcomeUnavailable,
+		fault.KindInternal: call.OutcomeInternal, fault.KindClientError: call.OutcomeToolError, fault.KindTool: call.OutcomeToolError, "own_kind": call.OutcomeToolError,
+	} {
+		rows = append(rows, row{"fault " + string(kind), nil, fault.New(kind, "m"), want})
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			inCall(t, func(_ context.Context, c *call.Call) {
+				require.Equal(t, r.want, c.Outcome(r.res, r.err))
+				require.Equal(t, r.want, c.Outcome(r.res, r.err), "and again")
+			})
+		})
+	}
+}
+
+// TestOutcomeOfACallThatTheClientGaveUp proves that whatever a handler returns that
+// was told to stop is no failure of the server, unless it was meant.
+func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for want, err := range map[call.Outcome]error{
+		call.OutcomeCancelled: errSecret,
+		call.OutcomeNotFound:  fault.NotFound("file", "a"),
+		call.OutcomePanic:     &classify.PanicError{Value: 1},
+	} {
+		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+			require.Equal(t, want, c.Outcome(nil, err))
+			return nil, nil
+		})(nil)(ctx, middleware.MethodCallTool, toolRequest("t"))
+	}
+}
+
+func TestLevelOf(t *testing.T) {
+	levels := map[slog.Level][]call.Outcome{
+		slog.LevelDebug: {call.OutcomeOK, call.OutcomeInputRequired},
+		slog.LevelInfo: {
+			call.OutcomeValidation, call.OutcomeNotFound, call.OutcomeDenied, call.OutcomeConflict,
+			call.OutcomeRateLimited, call.OutcomeCancelled, call.OutcomeToolError, call.OutcomeProtocolError,
+		},
+		slog.LevelWarn:  {call.OutcomeTimeout, call.OutcomeUnavailable},
+		slog.LevelError: {call.OutcomeInternal, call.OutcomePanic},
+	}
+	for level, outcomes := range levels {
+		for _, o := range outcomes {
+			require.Equal(t, level, call.LevelOf(o), o)
+		}
+	}
+}
+
+// logged returns what a call of a tool named name writes about an error.
+func logged(t *testing.T, name string, r call.Record) []harness.Record {
+	t.Helper()
+	log := harness.NewLog(slog.LevelDebug)
+	_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+		c.Log(log.Logger(), r)
+		c.Log(log.Logger(), r)
+		return nil, nil
+	})(nil)(t.Context(), middleware.MethodCallTool, toolRequest(name))
+	return log.Records()
+}
+
+func TestARecord(t *testing.T) {
+	records := logged(t, "t", call.Record{Err: fmt.Errorf("outer: %w", errSecret), Duration: 1500 * time.Microsecond})
+	require.Len(t, records, 1, "a failure is recorded once")
+	r := records[0]
+	require.NotEmpty(t, r["time"])
+	require.NotEmpty(t, r["reference"])
+	delete(r, "time")
+	delete(r, "reference")
+	require.Equal(t, harness.Record{
+		"level": "ERROR", "msg": "mcp call", "method": "tools/call", "tool": "t", "outcome": "internal_error", "duration_ms": 1.5,
+		"error": "outer: " + errSecret.Error(), "error_types": "*fmt.wrapError > *errors.errorString",
+	}, r)
+}
+
+func TestARecordOfAFault(t *testing.T) {
+	e := fault.Denied("read", "file 'a'").Needs("reader").Because(errSecret)
+	r := logged(t, "t", call.Record{Err: e})[0]
+	require.NotContains(t, r, "duration_ms")
+	require.Equal(t, "denied", r["outcome"])
+	require.Equal(t, "INFO", r["level"])
+	require.Equal(t, "permission_denied", r["fault"].(map[string]any)["type"])
+	require.Equal(t, "reader", r["fault"].(map[string]any)["required_permission"])
+	require.Equal(t, errSecret.Error(), r["fault"].(map[string]any)["cause"])
+	require.Equal(t, "*fault.Error > *errors.errorString", r["error_types"])
+
+	told := &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "in words"}}}
+	r = logged(t, "t", call.Record{Result: told})[0]
+	require.Equal(t, "tool_error", r["outcome"])
+	require.Equal(t, "in words", r["fault"].(map[string]any)["message"])
+	require.NotContains(t, r, "error")
+
+	r = logged(t, "t", call.Record{Err: fmt.Errorf("outer: %w", &jsonrpc.Error{Code: 404, Message: "m"})})[0]
+	require.Equal(t, "protocol_error", r["outcome"])
+	require.Equal(t, "outer: m", r["error"])
+	require.NotContains(t, r, "fault")
+}
+
+func TestARecordIsBounded(t *testing.T) {
+	r := logged(t, strings.Repeat("ä", 100_000), call.Record{Err: errSecret})[0]
+	require.Less(t, len(r["tool"].(string)), 300)
+	deep := errSecret
+	for range 10_000 {
+		deep = wrapping{deep}
+	}
+	r = logged(t, "t", call.Record{Err: deep})[0]
+	require.Less(t, len(r["error_types"].(string)), 1000)
+	join := &joinRing{}
+	join.next = []error{join, join, join}
+	require.Less(t, len(logged(t, "t", call.Record{Err: join})[0]["error_types"].(string)), 1000)
+}
+
+func TestARecordOfAnEvilError(t *testing.T) {
+	for _, method := range []string{"Error", "Unwrap", "Is", "As", "Timeout", "PublicMessage"} {
+		records := logged(t, "t", call.Record{Err: evil{method, nil}})
+		require.Len(t, records, 1, method)
+		require.Contains(t, records[0]["error_types"], "evil")
+	}
+	for _, err := range []error{evilJoin{}, (*pointerError)(nil), wrapping{(*pointerError)(nil)}, sliceError(nil)} {
+		require.Len(t, logged(t, "t", call.Record{Err: err}), 1, "%T", err)
+	}
+}
+
+func TestALogThatPanicsIsSurvived(t *testing.T) {
+	panics := slog.New(panicHandler{})
+	require.NotPanics(t, func() {
+		_, err := call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+			c.Log(panics, call.Record{Err: errSecret})
+			return &mcp.CallToolResult{}, nil
+		})(nil)(t.Context(), middleware.MethodCallTool, toolRequest("t"))
+		require.NoError(t, err)
+	})
+	// The default log may be what panics.
+	slog.SetDefault(panics)
+	defer slog.SetDefault(quiet)
+	got := harness.Call(t, rawAt, harness.Fail(errSecret), room(&call.Settings{Mask: strings.TrimSpace, Logger: panics}))
+	require.Contains(t, got.Text(), "Internal error: ")
+	require.NotContains(t, string(got.Wire), harness.Canary)
+}
+
+type panicHandler struct{ slog.Handler }
+
+func (panicHandler) Enabled(context.Context, slog.Level) bool  { return true }
+func (panicHandler) Handle(context.Context, slog.Record) error { panic("the log is broken") }
+func (h panicHandler) WithAttrs([]slog.Attr) slog.Handler      { return h }
+func (h panicHandler) WithGroup(string) slog.Handler           { return h }
+
+// TestClassifiedAnew proves that a room that sees another error than the one
+// before knows it anew: the classification belongs to the error.
+func TestClassifiedAnew(t *testing.T) {
+	replaceError := func(next middleware.Handler) middleware.Handler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if _, err := next(ctx, method, req); err != nil {
+				return nil, fault.NotFound("file", "a")
+			}
+			return nil, errors.New("unreachable")
+		}
+	}
+	inner := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		res, err := next(ctx, c.Method(), req)
+		if f := c.Failure(res, err); f != nil {
+			require.Same(t, f, c.Failure(res, err))
+			require.Equal(t, fault.KindInternal, f.Fault().Kind())
+			f.Guide(call.Guidance{Retry: fault.Retry{ShouldRetry: true}})
+			require.True(t, f.Fault().Data().Retry.ShouldRetry)
+		}
+		return res, err
+	})
+	res, err := invoke(middleware.Chain(room(&call.Settings{}), replaceError, inner), returns(nil, errSecret))
+	require.NoError(t, err)
+	f, _ := middleware.FaultOf(res, nil)
+	require.Equal(t, fault.NotFound("file", "a").Data(), f.Data())
+}
+
+func TestASuccessHasNoFailure(t *testing.T) {
+	inCall(t, func(_ context.Context, c *call.Call) {
+		require.Nil(t, c.Failure(nil, nil))
+		require.Nil(t, c.Failure(&mcp.CallToolResult{}, nil))
+		require.Nil(t, c.Failure((*mcp.CallToolResult)(nil), nil))
+	})
+}
+
+func TestWhatAFailureKnows(t *testing.T) {
+	inCall(t, func(_ context.Context, c *call.Call) {
+		p := &classify.PanicError{Value: 1}
+		f := c.Failure(nil, fmt.Errorf("%w", p))
+		require.Same(t, p, f.Panic())
+		require.Nil(t, f.Wire())
+		require.ErrorIs(t, f.Err(), p)
+		require.False(t, f.Worded())
+
+		wire := &jsonrpc.Error{Code: 404, Message: "m"}
+		f = c.Failure(nil, fmt.Errorf("%w", wire))
+		require.Same(t, wire, f.Wire())
+		require.Nil(t, f.Panic())
+		require.True(t, f.Worded())
+		require.Equal(t, fault.KindNotFound, f.Fault().Kind())
+
+		f = c.Failure(&mcp.CallToolResult{IsError: true}, nil)
+		require.NoError(t, f.Err())
+		require.True(t, f.Worded())
+	})
+}
+
+func TestErrorsThatCannotBeCompared(t *testing.T) {
+	type list []error
+	_ = list{}
+	inCall(t, func(_ context.Context, c *call.Call) {
+		err := sliceError{"a"}
+		require.NotPanics(t, func() {
+			f := c.Failure(nil, err)
+			require.Same(t, f, c.Failure(nil, err))
+			require.NotSame(t, f, c.Failure(nil, sliceError{"a"}))
+		})
+	})
+}
+
+func panics(value any) (err *classify.PanicError) {
+	defer func() { err = classify.NewPanicError(recover(), 0) }()
+	explode(value)
+	return nil
+}
+
+//go:noinline
+func explode(value any) { panic(value) }
+
+func TestPanicError(t *testing.T) {
+	err := panics(errSecret)
+	require.Equal(t, errSecret, err.Value)
+	require.EqualError(t, err, "panic: "+errSecret.Error())
+	require.ErrorIs(t, err, errSecret)
+	first, _, _ := strings.Cut(err.Stack(), "\n")
+	require.Equal(t, "github.com/mcpchain/mcpchain/internal/call_test.explode(...)", first)
+	require.Contains(t, err.Stack(), "record_test.go:")
+
+	for want, value := range map[string]any{
+		"panic: boom": "boom", "panic: 7": 7, "panic: {N:1}": struct{ N int }{1}, "panic: " + http.ErrAbortHandler.Error(): http.ErrAbortHandler,
+	} {
+		require.EqualError(t, panics(value), want)
+		require.NotEmpty(t, panics(value).Stack())
+	}
+	require.NoError(t, panics("boom").Unwrap())
+	require.Contains(t, panics(nil).Error(), "panic called with nil")
+	for _, value := range []any{evil{"Error", nil}, (*pointerError)(nil), evilStringer{}} {
+		require.NotPanics(t, func() { require.NotContains(t, panics(value).Error(), harness.Canary) })
+	}
+	require.Empty(t, (&classify.PanicError{Value: 1}).Stack(), "nobody recovered it")
+}
+
+type evilStringer struct{}
+
+func (evilStringer) String() string { panic(harness.Canary) }
+
+// TestStacksOfRuntimeErrors proves that the code that was wrong comes first, not
+// the runtime.
+func TestStacksOfRuntimeErrors(t *testing.T) {
+	var m map[string]int
+	var p *count
+	var f func()
+	var s []int
+	var a any = "text"
+	zero := 0
+	for name, wrong := range map[string]func(){
+		"nil map": func() { m["a"] = 1 }, "nil pointer": func() { p.N = 1 }, "nil function": func() { f() }, "index": func() { _ = s[zero] },
+		"slice": func() { _ = s[1:zero] }, "division": func() { _ = 1 / zero }, "assertion": func() { _ = a.(int) }, "closed channel": func() {
+			c := make(chan int)
+			close(c)
+			close(c)
+		},
+		"negative length": func() { _ = make([]int, zero-1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var err *classify.PanicError
+			func() {
+				defer func() { err = classify.NewPanicError(recover(), 0) }()
+				wrong()
+			}()
+			var e runtime.Error
+			require.ErrorAs(t, err, &e)
+			first, _, _ := strings.Cut(err.Stack(), "\n")
+			require.Contains(t, first, "call_test.TestStacksOfRuntimeErrors.func", err.Stack())
+		})
+	}
+}
+
+// TestTheSamePanicIsRecoveredOnce proves that a middleware that recovers, and goes
+// on with the panic, does not make two of it.
+func TestTheSamePanicIsRecoveredOnce(t *testing.T) {
+	function := func() {}
+	for _, value := range []any{
+		"boom", errSecret, 7, math.NaN(), []int{1}, map[string]int{}, function, struct{ s []int }{[]int{1}}, sliceError{"a"}, nil,
+		&count{1}, count{1}, [1]any{[]int{1}},
+	} {
+		t.Run(fmt.Sprintf("%T", value), func(t *testing.T) {
+			inCall(t, func(_ context.Context, c *call.Call) {
+				var first, second *classify.PanicError
+				func() {
+					defer func() { second = c.Recovered(recover(), 0) }()
+					defer func() {
+						p := recover()
+						first = c.Recovered(p, 0)
+						panic(p)
+					}()
+					explode(value)
+				}()
+				require.Same(t, first, second)
+				require.Contains(t, strings.SplitN(first.Stack(), "\n", 2)[0], "explode")
+			})
+		})
+	}
+	inCall(t, func(_ context.Context, c *call.Call) {
+		require.NotSame(t, c.Recovered("a", 0), c.Recovered("b", 0))
+		first, second := c.Recovered([]int{1}, 0), c.Recovered([]int{1}, 0)
+		require.NotSame(t, first, second)
+	})
+}

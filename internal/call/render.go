@@ -1,0 +1,431 @@
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/wire"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
+)
+
+// RenderOptions say how failures are written on the wire.
+type RenderOptions struct {
+	// JSON makes the text block of a failed tool call the JSON object
+	// {"success":false,"error":{...}} instead of lines of text.
+	JSON bool
+
+	// Structured adds the same object as structuredContent to a failed tool call,
+	// but only where the tool declares no output schema, because some clients
+	// check it against that schema and drop the tool's own text when it does not
+	// match. The tool is looked up for every failure.
+	Structured bool
+
+	// LegacyCodes replaces the codes of failed methods other than tools/call by an
+	// older table that some clients know: -32000 not found, -32001 permission
+	// denied, -32002 rate limited, -32003 external service, -32004 validation
+	// failed. Beware that -32002 means "resource not found" to a client of
+	// protocol version 2025-11-25 or before, that version 2026-07-28 closes this
+	// range to applications, and that a client of go-sdk v1.8 takes -32003 and
+	// -32004 for its own codes of a closed connection.
+	LegacyCodes bool
+}
+
+// Render returns a Middleware that says how the failures of the calls that pass
+// it are written on the wire; it may stand anywhere in the chain. With nil, and
+// where there is no Render, failures are written as the package says. When
+// several of them stand in a chain, the outermost holds.
+func Render(opts *RenderOptions) Middleware {
+	var o RenderOptions
+	if opts != nil {
+		o = *opts
+	}
+	settings := &Settings{Render: &o}
+	return Wrap(func(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error) {
+		call.Establish(settings)
+		return next(ctx, call.method, req)
+	})
+}
+
+// finish renders the answer of a failed call. It calls what strangers wrote (an
+// ID source, a logger, a scrubber), so it guards itself.
+func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) {
+	defer func() {
+		if p := recover(); p != nil {
+			out, outErr = c.giveUp(p)
+		}
+	}()
+	f := c.Failure(res, err)
+	if c.Hides(f) || c.pending.Load() {
+		c.Log(nil, c.ending(res, err))
+	}
+	if c.Notification() {
+		return nil, err
+	}
+	// The result may be another one than that which the failure was known from: a
+	// middleware of the user's copied it.
+	tool, _ := res.(*mcp.CallToolResult)
+	if err != nil && tool != nil {
+		tool = c.metaOnly(tool)
+	}
+	switch {
+	case f.found.Wire != nil:
+		return nil, c.protocolError(f)
+	case c.method == MethodCallTool && !f.found.Protocol:
+		return c.toolResult(f, tool), nil
+	default:
+		return nil, c.methodError(f)
+	}
+}
+
+// metaOnly returns of a result that came with an error what is kept of it, if it can
+// be sent: of such results nobody checks that.
+func (c *Call) metaOnly(tool *mcp.CallToolResult) *mcp.CallToolResult {
+	res := c.newResult()
+	if _, err := json.Marshal(tool.Meta); err == nil {
+		res.Meta = tool.Meta
+	}
+	return res
+}
+
+// giveUp answers when a stranger's code panicked while the answer was rendered.
+func (c *Call) giveUp(p any) (mcp.Result, error) {
+	report("an answer could not be rendered", p)
+	e := unrecorded
+	if c.method != MethodCallTool {
+		raw, err := json.Marshal(e)
+		if err != nil {
+			raw = nil // cannot be: a fault holds only what JSON can hold
+		}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: e.Error(), Data: raw}
+	}
+	res := c.newResult()
+	res.Meta = mcp.Meta{wire.ErrorKey: e}
+	res.Content = []mcp.Content{&mcp.TextContent{Text: e.Error()}}
+	return res, nil
+}
+
+// toolResult writes a failed tool call. have is the result that it came with, nil
+// if it came as an error.
+func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolResult {
+	e, showReference := c.public(f)
+	var res *mcp.CallToolResult
+	if have != nil {
+		cp := *have // with what the SDK keeps in it: the result type and the error
+		res = &cp
+	} else {
+		res = c.newResult()
+	}
+	res.Meta = withMeta(res.Meta, wire.ErrorKey, e)
+	if f.told {
+		if mask := c.settings().mask; !c.isClean(have) {
+			res.Content, res.StructuredContent = scrubbed(res.Content, mask), presentable(res.StructuredContent, mask)
+		}
+		switch line := f.insisted(); {
+		case len(res.Content) == 0:
+			res.Content = []mcp.Content{&mcp.TextContent{Text: e.Text()}} // the caller must read something
+		case line != "":
+			res.Content = withLine(res.Content, line)
+		}
+		return res
+	}
+	render := c.rendering()
+	var text string
+	switch {
+	case render.JSON:
+		text = envelope(e)
+	case showReference:
+		text = e.Error()
+	default:
+		text = e.Text()
+	}
+	res.StructuredContent, res.InputRequests, res.RequestState = nil, nil, ""
+	if render.Structured && c.declaresNoOutput() {
+		res.StructuredContent = json.RawMessage(envelope(e))
+	}
+	res.Content = []mcp.Content{&mcp.TextContent{Text: text}}
+	res.IsError = true
+	if res.GetError() == nil {
+		res.SetError(f.err) // keeps the content
+	}
+	return res
+}
+
+func (c *Call) rendering() RenderOptions {
+	if r := c.settings().render; r != nil {
+		return *r
+	}
+	return RenderOptions{}
+}
+
+// methodError writes any other failed method.
+func (c *Call) methodError(f *Failure) *jsonrpc.Error {
+	e, showReference := c.public(f)
+	data := struct {
+		fault.Data
+		URI string `json:"uri,omitempty"`
+	}{Data: e.Data()}
+	if c.method == MethodReadResource && e.Kind() == fault.KindNotFound {
+		data.URI = Target(c.req)
+	}
+	text := e.Text()
+	if showReference {
+		text = e.Error()
+	}
+	raw, err := json.Marshal(data)
+	if err != nil {
+		raw = nil // cannot be: a fault holds only what JSON can hold
+	}
+	return rendered.add(&jsonrpc.Error{Code: code(e.Kind(), c.rendering().LegacyCodes), Message: text, Data: raw}, f.err)
+}
+
+// unrecorded is the generic internal fault without its step, which tells the
+// caller to quote a reference.
+var unrecorded = fault.New(fault.KindInternal, fault.Generic(fault.KindInternal).Message())
+
+// again is the generic internal fault for a caller who is told to call again: its own
+// step speaks of the end.
+var again = unrecorded.
+	Step("If it fails again, tell the user and give them the reference, so that the operator of the server can find the cause.", "", nil)
+
+// public returns the fault as the caller gets it, with its reference, and whether
+// the text shows the reference too. There is a reference only where there is a
+// record that it leads to.
+func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
+	e, s := f.Fault(), c.settings()
+	referred := f.logged.Load() || c.Recorded() && c.method != MethodListen // which is not recorded
+	if f.plain() && !referred {
+		e = f.unrecorded()
+	}
+	switch f.found.Origin {
+	case classify.Unknown, classify.Classified: // the texts are ours, but for a public hint and the reason of a rule
+		switch {
+		case s.mask == nil:
+			e = e.WithMessage(clip(safe.Error(f.err)))
+		case len(f.hints) > 0 || f.found.Fault != fault.Generic(f.found.Fault.Kind()):
+			e = e.ScrubbedBy(s.mask)
+		}
+	case classify.Bug:
+		if s.mask == nil && s.reveal {
+			e = e.WithMessage(clip(safe.Error(f.err)))
+		}
+	case classify.Ruled, classify.Worded:
+		if s.mask == nil {
+			break
+		}
+		if f.told && e.Message() == contentText(f.res.Content) {
+			// Anew, because half of a secret would not be recognised.
+			e = e.WithMessage(contentText(scrubbed(f.res.Content, s.mask)))
+		}
+		e = e.ScrubbedBy(s.mask)
+	case classify.Explained: // of what the caller may know
+	}
+	if e.Message() == "" {
+		e = e.WithMessage(fault.Generic(e.Kind()).Message()) // what its text says
+	}
+	if f.told && e.Reference() != "" {
+		return e, false // rendered by another server, or before a middleware lost the context
+	}
+	if !referred {
+		return e, false
+	}
+	return e.WithReference(c.ID()), !f.Worded()
+}
+
+// protocolError returns the deliberate protocol error bare: what a wrapping says
+// was not made for the caller, apart from the SDK's own.
+func (c *Call) protocolError(f *Failure) error {
+	if text := safe.Error(f.err); classify.SDKChecks[text] {
+		return f.err
+	}
+	wire := f.found.Wire
+	message, data := wire.Message, wire.Data
+	if mask := c.settings().mask; mask != nil && f.found.Origin != classify.Explained {
+		message = mask(message)
+	}
+	broken := len(data) > 0 && !json.Valid(data)
+	if broken {
+		// It could not be sent, and over stdio the session would break. The SDK makes
+		// such data itself of the URI of an unknown resource, when it is a strange one.
+		data = nil
+		if c.method == MethodReadResource && wire.Code == jsonrpc.CodeInvalidParams {
+			if uri, err := json.Marshal(map[string]string{"uri": Target(c.req)}); err == nil {
+				data = uri
+			}
+		}
+	}
+	if message == wire.Message && !broken {
+		return wire
+	}
+	return &jsonrpc.Error{Code: wire.Code, Message: message, Data: data}
+}
+
+// scrubbed returns the content with its texts masked; what a handler may have
+// shared is not written to.
+func scrubbed(content []mcp.Content, mask func(string) string) []mcp.Content {
+	if mask == nil {
+		return content
+	}
+	clean := slices.Clone(content)
+	for i, c := range clean {
+		switch c := c.(type) {
+		case *mcp.TextContent:
+			if c != nil {
+				cp := *c
+				if masked(mask, &cp.Text) {
+					clean[i] = &cp
+				}
+			}
+		case *mcp.EmbeddedResource:
+			if c != nil && c.Resource != nil {
+				cp, resource := *c, *c.Resource
+				if masked(mask, &resource.URI, &resource.Text) {
+					cp.Resource = &resource
+					clean[i] = &cp
+				}
+			}
+		case *mcp.ResourceLink:
+			if c != nil {
+				cp := *c
+				if masked(mask, &cp.URI, &cp.Name, &cp.Title, &cp.Description) {
+					clean[i] = &cp
+				}
+			}
+		}
+	}
+	return clean
+}
+
+// withLine returns the content with a line at the end of its first text, which is
+// all that some clients show; what a handler may have shared is not written to.
+func withLine(content []mcp.Content, line string) []mcp.Content {
+	content = slices.Clone(content)
+	for i, c := range content {
+		if t, ok := c.(*mcp.TextContent); ok && t != nil && t.Text != "" {
+			cp := *t
+			cp.Text = strings.TrimRight(t.Text, "\n") + "\n" + line
+			content[i] = &cp
+			return content
+		}
+	}
+	return append(content, &mcp.TextContent{Text: line})
+}
+
+// masked masks the texts and reports whether that changed one.
+func masked(mask func(string) string, texts ...*string) bool {
+	changed := false
+	for _, t := range texts {
+		if text := mask(*t); text != *t {
+			*t, changed = text, true
+		}
+	}
+	return changed
+}
+
+// presentable returns structured content as it is, or nil when there is something
+// to hide in it: what would be left is nothing that a program expects, and an error
+// needs none.
+func presentable(structured any, mask func(string) string) any {
+	if structured == nil || mask == nil {
+		return structured
+	}
+	if raw, err := json.Marshal(structured); err != nil || mask(string(raw)) != string(raw) {
+		return nil
+	}
+	return structured
+}
+
+// completeResult has the result type that clients of protocol version 2026-07-28
+// and later require, which only the SDK can set.
+var completeResult = func() mcp.CallToolResult {
+	var res mcp.CallToolResult
+	if err := json.Unmarshal([]byte(`{"content":[],"isError":true,"resultType":"complete"}`), &res); err != nil {
+		panic("middleware: the SDK does not read its own results: " + err.Error())
+	}
+	return res
+}()
+
+const version20260728 = "2026-07-28"
+
+// newResult returns a result of a failed call for the protocol version of the
+// request.
+func (c *Call) newResult() *mcp.CallToolResult {
+	if r, ok := c.req.(interface{ ProtocolVersion() string }); ok && !safe.Nil(c.req) && r.ProtocolVersion() < version20260728 {
+		return &mcp.CallToolResult{IsError: true}
+	}
+	res := completeResult
+	return &res
+}
+
+// declaresNoOutput reports whether the called tool is known to have no output
+// schema.
+func (c *Call) declaresNoOutput() bool {
+	tool, err := c.Tool(nil)
+	return err == nil && tool.OutputSchema == nil
+}
+
+func envelope(e *fault.Error) string {
+	b, err := json.Marshal(struct {
+		Success bool         `json:"success"`
+		Error   *fault.Error `json:"error"`
+	}{Error: e})
+	if err != nil {
+		return `{"success":false}` // cannot be: a fault holds only what JSON can hold
+	}
+	return string(b)
+}
+
+// withMeta returns meta with one more key; a map that a handler may have shared
+// is not written to.
+func withMeta(meta mcp.Meta, key string, value any) mcp.Meta {
+	if len(meta) == 0 {
+		return mcp.Meta{key: value}
+	}
+	meta = maps.Clone(meta)
+	meta[key] = value
+	return meta
+}
+
+// code returns the JSON-RPC code for a kind. The 2026-07-28 specification closes
+// -32768 to -32000 to new application codes.
+func code(kind fault.Kind, legacy bool) int64 {
+	if legacy {
+		switch kind {
+		case fault.KindNotFound:
+			return -32000
+		case fault.KindPermissionDenied, fault.KindUnauthenticated:
+			return -32001
+		case fault.KindRateLimited:
+			return -32002
+		case fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError, fault.KindTimeout:
+			return -32003
+		case fault.KindValidation:
+			return -32004
+		}
+	}
+	switch kind {
+	case fault.KindValidation, fault.KindNotFound, fault.KindClientError:
+		return jsonrpc.CodeInvalidParams
+	case fault.KindPermissionDenied, fault.KindUnauthenticated:
+		return 403
+	case fault.KindAlreadyExists, fault.KindConflict, fault.KindPreconditionFailed:
+		return 409
+	case fault.KindRateLimited:
+		return 429
+	case fault.KindCancelled:
+		return 499
+	case fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError:
+		return 503
+	case fault.KindTimeout:
+		return 504
+	default:
+		return jsonrpc.CodeInternalError
+	}
+}

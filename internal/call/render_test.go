@@ -1,0 +1,703 @@
+package call_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// message is a JSON-RPC message as far as the tests look at it.
+type message struct {
+	Result *struct {
+		Meta              map[string]json.RawMessage `json:"_meta"`
+		Content           []map[string]any           `json:"content"`
+		StructuredContent json.RawMessage            `json:"structuredContent"`
+		IsError           bool                       `json:"isError"`
+		ResultType        string                     `json:"resultType"`
+	} `json:"result"`
+	Error *struct {
+		Code    int64          `json:"code"`
+		Message string         `json:"message"`
+		Data    map[string]any `json:"data"`
+	} `json:"error"`
+}
+
+func parse(t *testing.T, wire json.RawMessage) message {
+	t.Helper()
+	var m message
+	require.NoError(t, json.Unmarshal(wire, &m), string(wire))
+	return m
+}
+
+// fixed are settings that record and give every call the same ID.
+func fixed(log *harness.Log) *call.Settings {
+	return &call.Settings{Records: true, Logger: log.Logger(), NewID: func() string { return "the-id" }}
+}
+
+func TestAFailedTool(t *testing.T) {
+	deliberate := fault.RateLimited("the search API", 30*time.Second).
+		Step("Read cached results", "list_cached", map[string]any{"topic": "weather"}).Because(errSecret)
+	mask := &call.Settings{Mask: func(text string) string { return text }}
+	for _, shape := range harness.Tools() {
+		for _, era := range []harness.Era{harness.Current, harness.Older} {
+			for _, c := range []struct {
+				name string
+				err  error
+				text string
+				meta string
+			}{
+				{
+					"deliberate", deliberate,
+					"Rate limited: the search API accepts no more calls now.\nRetry: yes, after 30 s.\nNext: 1. Read cached results: call list_cached {\"topic\":\"weather\"}.",
+					`{"type":"rate_limited","message":"the search API accepts no more calls now.","retry":{"should_retry":true,"retry_after_seconds":30},
+					  "recovery_steps":[{"step":1,"action":"Read cached results","tool":"list_cached","parameters":{"topic":"weather"}}],"reference_id":"the-id"}`,
+				},
+				{
+					"classified", fmt.Errorf("%s: %w", harness.Canary, context.DeadlineExceeded),
+					"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time if the tool allows it. If the call changes something, check first whether it took effect.\nReference: the-id",
+					`{"type":"timeout","message":"the operation did not finish in time","suggestion":"Ask for less at a time if the tool allows it. If the call changes something, check first whether it took effect.","reference_id":"the-id"}`,
+				},
+				{
+					"unknown", errSecret,
+					"Internal error: the server failed unexpectedly and could not complete this call.\nNext: 1. Tell the user and give them the reference, so that the operator of the server can find the cause.\nReference: the-id",
+					`{"type":"internal_error","message":"the server failed unexpectedly and could not complete this call",
+					  "recovery_steps":[{"step":1,"action":"Tell the user and give them the reference, so that the operator of the server can find the cause."}],"reference_id":"the-id"}`,
+				},
+			} {
+				t.Run(fmt.Sprintf("%s/%s/%s", shape, era, c.name), func(t *testing.T) {
+					got := harness.Call(t, harness.Place{Shape: shape, Era: era}, harness.Fail(c.err), room(fixed(harness.NewLog(0))), room(mask))
+					m := parse(t, got.Wire)
+					require.NotNil(t, m.Result)
+					require.True(t, m.Result.IsError)
+					require.Equal(t, []map[string]any{{"type": "text", "text": c.text}}, m.Result.Content)
+					require.JSONEq(t, c.meta, string(m.Result.Meta[middleware.MetaKey]))
+					require.Nil(t, m.Result.StructuredContent)
+					require.NotContains(t, string(got.Wire), harness.Canary)
+				})
+			}
+		}
+	}
+}
+
+func TestAnotherFailedMethod(t *testing.T) {
+	mask := &call.Settings{Mask: func(text string) string { return text }}
+	harness.Each(t, harness.Others(), func(t *testing.T, at harness.Place) {
+		invoke := func(err error) message {
+			got := harness.Call(t, at, harness.Fail(err), room(fixed(harness.NewLog(0))), room(mask))
+			require.NotContains(t, string(got.Wire), harness.Canary)
+			m := parse(t, got.Wire)
+			require.NotNil(t, m.Error)
+			return m
+		}
+		resource := at.Shape.Method() == middleware.MethodReadResource
+
+		m := invoke(fmt.Errorf("%w: %s", fault.NotFound("city", "Berln", "Berlin").Because(errSecret), harness.Canary))
+		require.EqualValues(t, -32602, m.Error.Code)
+		require.Equal(t, "Not found: city 'Berln' does not exist. Did you mean 'Berlin'?", m.Error.Message)
+		want := map[string]any{
+			"type": "not_found", "message": "city 'Berln' does not exist.", "resource_type": "city", "identifier": "Berln",
+			"similar_matches": []any{"Berlin"}, "reference_id": "the-id",
+		}
+		if resource {
+			want["uri"] = harness.URI("it")
+		}
+		require.Equal(t, want, m.Error.Data)
+
+		m = invoke(errSecret)
+		require.EqualValues(t, -32603, m.Error.Code)
+		require.Contains(t, m.Error.Message, "Internal error: ")
+		require.Contains(t, m.Error.Message, "\nReference: the-id")
+		require.Equal(t, "the-id", m.Error.Data["reference_id"])
+		require.NotContains(t, m.Error.Data, "uri")
+	})
+}
+
+func TestCodes(t *testing.T) {
+	for _, c := range []struct {
+		kind         fault.Kind
+		code, legacy int64
+	}{
+		{fault.KindValidation, -32602, -32004},
+		{fault.KindNotFound, -32602, -32000},
+		{fault.KindClientError, -32602, -32602},
+		{fault.KindUnauthenticated, 403, -32001},
+		{fault.KindPermissionDenied, 403, -32001},
+		{fault.KindAlreadyExists, 409, 409},
+		{fault.KindConflict, 409, 409},
+		{fault.KindPreconditionFailed, 409, 409},
+		{fault.KindRateLimited, 429, -32002},
+		{fault.KindCancelled, 499, 499},
+		{fault.KindConnectionFailed, 503, -32003},
+		{fault.KindServiceUnavailable, 503, -32003},
+		{fault.KindServerError, 503, -32003},
+		{fault.KindTimeout, 504, -32003},
+		{fault.KindInternal, -32603, -32603},
+		{fault.KindTool, -32603, -32603},
+		{"own_kind", -32603, -32603},
+	} {
+		for legacy, want := range map[bool]int64{false: c.code, true: c.legacy} {
+			mw := middleware.Render(&middleware.RenderOptions{LegacyCodes: legacy})
+			_, err := mw(returns(nil, fault.New(c.kind, "m")))(t.Context(), middleware.MethodGetPrompt, promptRequest("p"))
+			var wire *jsonrpc.Error
+			require.ErrorAs(t, err, &wire)
+			require.Equal(t, want, wire.Code, "%s, legacy %t", c.kind, legacy)
+		}
+	}
+	// A failed tool has no code.
+	res, err := invoke(middleware.Render(&middleware.RenderOptions{LegacyCodes: true}), returns(nil, fault.New(fault.KindNotFound, "m")))
+	require.NoError(t, err)
+	require.Equal(t, "Not found: m.", text(res))
+}
+
+func TestLegacyCodesOverTheWire(t *testing.T) {
+	mw := middleware.Render(&middleware.RenderOptions{LegacyCodes: true})
+	harness.Each(t, harness.Others(), func(t *testing.T, at harness.Place) {
+		for want, err := range map[int64]error{
+			-32000: fault.NotFound("file", "a"), -32001: fault.Denied("read", "it"), -32002: fault.RateLimited("it", 0),
+			-32003: fault.Unavailable("it"), -32004: fault.Invalid("n", 1, "a string"), -32603: errSecret, 409: fault.AlreadyExists("file", "a"),
+			-32021: fmt.Errorf("%w", &jsonrpc.Error{Code: -32021, Message: "deliberate codes stay"}),
+		} {
+			got := harness.Call(t, at, harness.Fail(err), mw)
+			require.Equal(t, want, parse(t, got.Wire).Error.Code)
+			if want == -32003 || want == -32004 {
+				require.ErrorIs(t, got.Err, mcp.ErrConnectionClosed, "a client of the SDK takes it for its own code")
+			} else {
+				require.Equal(t, want, got.Protocol().Code)
+			}
+		}
+	})
+}
+
+func TestRenderJSON(t *testing.T) {
+	mw := middleware.Render(&middleware.RenderOptions{JSON: true})
+	deliberate := fault.Invalid("n", "five", "an integer")
+	harness.Each(t, append(harness.Tools(), harness.WrapToolFor), func(t *testing.T, at harness.Place) {
+		got := harness.Call(t, at, harness.Fail(deliberate), mw, room(fixed(harness.NewLog(0))))
+		require.True(t, got.Tool().IsError)
+		require.Len(t, got.Tool().Content, 1)
+		want := `{"success":false,"error":` + string(mustMarshal(t, deliberate.WithReference("the-id"))) + `}`
+		require.JSONEq(t, want, got.Text())
+		require.Nil(t, got.Tool().StructuredContent)
+		if at.Shape != harness.WrapToolFor {
+			require.Equal(t, deliberate.Data(), data(got.Fault()))
+		}
+	})
+	harness.Each(t, harness.Others(), func(t *testing.T, at harness.Place) {
+		got := harness.Call(t, at, harness.Fail(deliberate), mw)
+		require.Equal(t, deliberate.Text(), got.Text(), "the message of a protocol error stays a text")
+	})
+	// What a tool tells itself stays in its own words.
+	got := harness.Call(t, rawAt, harness.Tell(), mw)
+	require.Equal(t, harness.ToldText, got.Text())
+}
+
+func TestRenderStructured(t *testing.T) {
+	mw := middleware.Render(&middleware.RenderOptions{Structured: true})
+	for _, era := range []harness.Era{harness.Current, harness.Older} {
+		for _, pageSize := range []int{0, 1} {
+			s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
+				Server: &mcp.ServerOptions{PageSize: pageSize},
+				More: func(server *mcp.Server) {
+					type out struct{ N int }
+					fails := fault.NotFound("file", "a")
+					mcp.AddTool(server, &mcp.Tool{Name: "with-schema"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, out, error) {
+						return nil, out{}, fails
+					})
+					mcp.AddTool(server, &mcp.Tool{Name: "without-schema"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+						return nil, nil, fails
+					})
+					server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+						return &mcp.CallToolResult{StructuredContent: 1}, fails
+					})
+					middleware.AddTool(server, &mcp.Tool{Name: "add-tool"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+						return nil, nil, fails
+					}, middleware.Render(nil))
+				},
+				Middleware: []mcp.Middleware{mw, room(fixed(harness.NewLog(0)))},
+			})
+			want := map[string]any{"success": false, "error": map[string]any{
+				"type": "not_found", "message": "file 'a' does not exist.", "resource_type": "file", "identifier": "a",
+				"suggestion": fault.Generic(fault.KindNotFound).Data().Suggestion, "reference_id": "the-id",
+			}}
+			for tool, structured := range map[string]any{"with-schema": nil, "without-schema": want, "raw": want, "add-tool": want} {
+				got := s.CallTool(t.Context(), tool, nil)
+				require.Equal(t, fault.NotFound("file", "a").Error(), got.Text(), "the text is the same")
+				require.Equal(t, structured, got.Tool().StructuredContent, tool)
+			}
+		}
+	}
+	// A single handler cannot know its tool's schema.
+	got := harness.Call(t, harness.Place{Shape: harness.WrapTool, Era: harness.Current}, harness.Fail(errSecret), mw)
+	require.Nil(t, got.Tool().StructuredContent)
+}
+
+func TestTheOutermostRenderHolds(t *testing.T) {
+	asJSON, plain := middleware.Render(&middleware.RenderOptions{JSON: true}), middleware.Render(nil)
+	e := fault.NotFound("file", "a")
+	for _, c := range []struct {
+		mw   []middleware.Middleware
+		json bool
+	}{
+		{[]middleware.Middleware{asJSON, plain}, true},
+		{[]middleware.Middleware{plain, asJSON}, false},
+		{[]middleware.Middleware{room(&call.Settings{}), asJSON}, true},
+		{[]middleware.Middleware{room(&call.Settings{})}, false},
+	} {
+		got := harness.Call(t, rawAt, harness.Fail(e), c.mw...)
+		require.Equal(t, c.json, strings.HasPrefix(got.Text(), "{"), got.Text())
+	}
+	options := &middleware.RenderOptions{}
+	mw := middleware.Render(options)
+	options.JSON = true
+	require.Equal(t, e.Error(), harness.Call(t, rawAt, harness.Fail(e), mw).Text(), "the options were copied")
+}
+
+// TestResultType proves that a failed tool call has the result type exactly for
+// clients of 2026-07-28.
+func TestResultType(t *testing.T) {
+	handlers := map[string]harness.Handler{
+		"fault": harness.Fail(fault.NotFound("file", "a")), "unknown": harness.Fail(errSecret), "told": harness.Tell(), "good": harness.Succeed(),
+		"set-error": harness.Return(func() *mcp.CallToolResult {
+			var res mcp.CallToolResult
+			res.SetError(errSecret)
+			return &res
+		}),
+	}
+	harness.Each(t, append(harness.Tools(), harness.WrapToolFor), func(t *testing.T, at harness.Place) {
+		want := ""
+		if at.Era == harness.Current {
+			want = "complete"
+		}
+		for _, mw := range []middleware.Middleware{room(&call.Settings{}), middleware.Render(&middleware.RenderOptions{JSON: true, Structured: true})} {
+			s := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: []mcp.Middleware{mw}})
+			for name := range handlers {
+				got := s.Call(t, name)
+				require.Equal(t, want, parse(t, got.Wire).Result.ResultType, name)
+				require.Equal(t, at.Era == harness.Current, strings.Contains(string(got.Wire), "resultType"), name)
+			}
+		}
+	})
+	// A request that somebody made by hand says nothing of its version.
+	for _, req := range []mcp.Request{nil, (*mcp.CallToolRequest)(nil), &mcp.CallToolRequest{}, toolRequest("t")} {
+		require.NotPanics(t, func() {
+			res, err := room(&call.Settings{})(returns(nil, errSecret))(t.Context(), middleware.MethodCallTool, req)
+			require.NoError(t, err)
+			require.True(t, res.(*mcp.CallToolResult).IsError)
+		})
+	}
+}
+
+func TestMetaIsMerged(t *testing.T) {
+	shared := mcp.Meta{"own": "value"}
+	told := harness.Return(func() *mcp.CallToolResult {
+		return &mcp.CallToolResult{Meta: shared, IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "in words"}}}
+	})
+	setError := harness.Return(func() *mcp.CallToolResult {
+		res := &mcp.CallToolResult{Meta: shared}
+		res.SetError(errSecret)
+		return res
+	})
+	for _, at := range []harness.Place{{Shape: harness.WrapTool, Era: harness.Older}, {Shape: harness.ServerRaw, Era: harness.Older}} {
+		for name, h := range map[string]harness.Handler{"told": told, "set error": setError} {
+			got := harness.Call(t, at, h, masking(harness.NewLog(0)))
+			require.Equal(t, "value", got.Tool().Meta["own"], name)
+			require.NotNil(t, got.Machine(), name)
+			require.NotContains(t, string(got.Wire), harness.Canary)
+			require.Equal(t, mcp.Meta{"own": "value"}, shared, "the handler's own is not written to")
+		}
+	}
+}
+
+// TestGetErrorKeepsWorking proves that a middleware of the user's that stands
+// outside still finds the original error, and sees the rendered answer.
+func TestGetErrorKeepsWorking(t *testing.T) {
+	harness.Each(t, append(harness.Tools(), harness.WrapToolFor), func(t *testing.T, at harness.Place) {
+		for name, original := range map[string]error{
+			"unknown": errSecret, "fault": fault.NotFound("file", "a").Because(errSecret), "wrapped": fmt.Errorf("outer: %w", errSecret),
+		} {
+			var seen *mcp.CallToolResult
+			s := harness.Start(t, at, harness.Setup{
+				Handlers:   map[string]harness.Handler{"it": harness.Fail(original)},
+				Middleware: []mcp.Middleware{masking(harness.NewLog(0))},
+			})
+			s.Server.AddReceivingMiddleware(harness.Look(func(_ context.Context, res mcp.Result, err error) {
+				require.NoError(t, err)
+				seen = res.(*mcp.CallToolResult)
+			}))
+			got := s.Call(t, "it")
+			require.ErrorIs(t, seen.GetError(), errSecret, name)
+			require.Equal(t, got.Text(), text(seen))
+			require.NotContains(t, s.Sent(), harness.Canary)
+		}
+	})
+}
+
+// TestInputRequestsPass compares the answers of handlers that ask for input with
+// and without middlewares.
+func TestInputRequestsPass(t *testing.T) {
+	ask := mcp.InputRequestMap{"ask": &mcp.ElicitParams{Message: "how many?"}}
+	asks := func(_ context.Context, req mcp.Request) (mcp.Result, error) {
+		switch r := req.(type) {
+		case *mcp.CallToolRequest:
+			if r.Params.InputResponses == nil {
+				return &mcp.CallToolResult{InputRequests: ask, RequestState: "s", Meta: mcp.Meta{"k": "v"}}, nil
+			}
+		case *mcp.GetPromptRequest:
+			if r.Params.InputResponses == nil {
+				return &mcp.GetPromptResult{InputRequests: ask, RequestState: "s"}, nil
+			}
+		case *mcp.ReadResourceRequest:
+			if r.Params.InputResponses == nil {
+				return &mcp.ReadResourceResult{InputRequests: ask, RequestState: "s"}, nil
+			}
+		}
+		return harness.Success(req), nil
+	}
+	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
+		if at.Shape == harness.ServerCompletion || at.Shape.Method() == middleware.MethodReadResource && at.Era == harness.Older {
+			return // the SDK cannot ask there
+		}
+		var sent [2]string
+		log := harness.NewLog(0)
+		for i, mw := range [][]mcp.Middleware{nil, {room(fixed(log)), masking(log), middleware.Render(&middleware.RenderOptions{JSON: true, Structured: true})}} {
+			s := harness.Start(t, at, harness.Setup{
+				Handlers: map[string]harness.Handler{"it": asks}, Middleware: mw,
+				Client: &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{}}, nil
+				}},
+			})
+			s.Call(t, "it")
+			sent[i] = s.Sent()
+		}
+		require.Equal(t, sent[0], sent[1])
+		require.Contains(t, sent[0], "fine")
+		require.Empty(t, log.Records())
+	})
+}
+
+// TestProtocolErrorsPass proves that a protocol error that somebody made on
+// purpose is sent as it is, and a wrapped one without its wrapping.
+func TestProtocolErrorsPass(t *testing.T) {
+	const raw = `{"code":-32021,"message":"the client must support elicitation","data":{"requiredCapabilities":{"elicitation":{}},"n":1e2}}`
+	var wire jsonrpc.Error
+	require.NoError(t, json.Unmarshal([]byte(raw), &wire))
+	for name, err := range map[string]error{
+		"bare": &wire, "wrapped": fmt.Errorf("%s: %w", harness.Canary, fmt.Errorf("again: %w", &wire)), "joined": errors.Join(errSecret, &wire),
+	} {
+		harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
+			log := harness.NewLog(0)
+			got := harness.Call(t, at, harness.Fail(err), masking(log))
+			var sent struct{ Error json.RawMessage }
+			require.NoError(t, json.Unmarshal(got.Wire, &sent))
+			require.Equal(t, raw, string(sent.Error), name)
+			require.NotContains(t, string(got.Wire), harness.Canary)
+			if name == "bare" {
+				require.Empty(t, log.Records(), "nothing was hidden")
+			} else {
+				require.Contains(t, log.Only(t)["error"], harness.Canary)
+			}
+		})
+	}
+}
+
+// TestTheSDKsOwnErrorsPass compares what the SDK answers by itself, with and
+// without middlewares.
+func TestTheSDKsOwnErrorsPass(t *testing.T) {
+	for _, era := range []harness.Era{harness.Current, harness.Older} {
+		log := harness.NewLog(0)
+		var sent [2]string
+		for i, mw := range [][]mcp.Middleware{nil, {room(fixed(log)), masking(log)}} {
+			s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
+				Handlers: map[string]harness.Handler{"it": harness.Succeed()}, Middleware: mw,
+				More: func(server *mcp.Server) {
+					server.AddResource(&mcp.Resource{URI: "x:///y", Name: "y"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+						return nil, mcp.ResourceNotFoundError("x:///y")
+					})
+				},
+			})
+			client, ctx := s.Client, t.Context()
+			for name, c := range map[string]func() error{
+				"unknown tool":     func() error { return second(client.CallTool(ctx, &mcp.CallToolParams{Name: "none"})) },
+				"unknown prompt":   func() error { return second(client.GetPrompt(ctx, &mcp.GetPromptParams{Name: "none"})) },
+				"unknown resource": func() error { return second(client.ReadResource(ctx, &mcp.ReadResourceParams{URI: "none:///x"})) },
+				"missing resource": func() error { return second(client.ReadResource(ctx, &mcp.ReadResourceParams{URI: "x:///y"})) },
+				"bad cursor":       func() error { return second(client.ListTools(ctx, &mcp.ListToolsParams{Cursor: "!"})) },
+				"no reference":     func() error { return second(client.Complete(ctx, &mcp.CompleteParams{})) },
+				"no argument": func() error {
+					return second(client.Complete(ctx, &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "x"}}))
+				},
+			} {
+				require.Error(t, c(), name)
+			}
+			sent[i] = s.Sent()
+		}
+		require.ElementsMatch(t, withoutIDs(sent[0]), withoutIDs(sent[1]))
+		require.Empty(t, log.Records())
+	}
+}
+
+// TestBrokenDataOfAProtocolError proves that data that are no JSON do not keep the
+// error from its caller, who over stdio would lose the session.
+func TestBrokenDataOfAProtocolError(t *testing.T) {
+	broken := &jsonrpc.Error{Code: -32002, Message: "in words", Data: json.RawMessage(`{"a":`)}
+	harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
+		s := harness.Start(t, at, harness.Setup{
+			Handlers:   map[string]harness.Handler{"bad": harness.Fail(broken), "good": harness.Succeed()},
+			Middleware: []mcp.Middleware{room(&call.Settings{})},
+		})
+		got := s.Call(t, "bad")
+		require.EqualValues(t, -32002, got.Protocol().Code)
+		require.Equal(t, "in words", got.Protocol().Message)
+		require.Equal(t, "fine", s.Call(t, "good").Text())
+		require.Equal(t, `{"a":`, string(broken.Data), "the handler's own is not written to")
+	})
+}
+
+// TestAnUnknownResourceWithAStrangeAddress proves the same of what the SDK says of
+// an address that it cannot quote in JSON.
+func TestAnUnknownResourceWithAStrangeAddress(t *testing.T) {
+	const uri = "none:///\x01\a\U0001F9EF"
+	for _, era := range []harness.Era{harness.Current, harness.Older} {
+		s := harness.Start(t, harness.Place{Shape: harness.ServerResource, Era: era}, harness.Setup{
+			Handlers: map[string]harness.Handler{"good": harness.Succeed()}, Middleware: []mcp.Middleware{room(&call.Settings{})},
+		})
+		_, err := s.Client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		var wire *jsonrpc.Error
+		require.ErrorAs(t, err, &wire)
+		require.Equal(t, mcp.CodeResourceNotFound, wire.Code)
+		var data map[string]string
+		require.NoError(t, json.Unmarshal(wire.Data, &data))
+		require.Equal(t, map[string]string{"uri": uri}, data)
+		require.Equal(t, "fine", s.Call(t, "good").Text())
+	}
+}
+
+// withoutIDs returns the messages without their IDs, because the calls were made
+// in no particular order.
+func withoutIDs(sent string) []string {
+	lines := strings.Split(strings.TrimSpace(sent), "\n")
+	for i, line := range lines {
+		before, after, _ := strings.Cut(line, `"id":`)
+		lines[i] = before + strings.TrimLeft(after, "0123456789")
+	}
+	return lines
+}
+
+// TestToldFailuresStay proves that the result with which a tool tells its failure
+// itself gets the machine form and is otherwise left alone.
+func TestToldFailuresStay(t *testing.T) {
+	shout := &call.Settings{Mask: strings.ToUpper}
+	image := &mcp.ImageContent{Data: []byte("x"), MIMEType: "image/png"}
+	embedded := &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "A:///B", Text: "embedded", MIMEType: "text/plain"}}
+	link := &mcp.ResourceLink{URI: "A:///B", Name: "link", MIMEType: "text/plain"}
+	words := &mcp.TextContent{Text: "in words", Meta: mcp.Meta{"k": "v"}}
+	content := []mcp.Content{words, image, embedded, link}
+	told := &mcp.CallToolResult{IsError: true, Content: content, StructuredContent: map[string]any{"LEFT": "ALONE"}, Meta: mcp.Meta{"k": "v"}}
+
+	res, err := invoke(room(shout), returns(told, nil))
+	require.NoError(t, err)
+	got := res.(*mcp.CallToolResult)
+	require.True(t, got.IsError)
+	require.Equal(t, "IN WORDS", text(got))
+	require.Equal(t, mcp.Meta{"k": "v"}, got.Content[0].(*mcp.TextContent).Meta)
+	require.Same(t, image, got.Content[1])
+	require.Equal(t, &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "A:///B", Text: "EMBEDDED", MIMEType: "text/plain"}}, got.Content[2])
+	require.Equal(t, &mcp.ResourceLink{URI: "A:///B", Name: "LINK", MIMEType: "text/plain"}, got.Content[3])
+	require.Equal(t, told.StructuredContent, got.StructuredContent)
+	f, _ := middleware.FaultOf(got, nil)
+	require.Equal(t, fault.New(fault.KindTool, "IN WORDS").Data(), f.Data())
+
+	require.Equal(t, "in words", words.Text, "the handler's own is not written to")
+	require.Equal(t, "embedded", embedded.Resource.Text)
+	require.Equal(t, "link", link.Name)
+	require.Equal(t, []mcp.Content{words, image, embedded, link}, told.Content)
+	require.Equal(t, mcp.Meta{"k": "v"}, told.Meta)
+
+	told.StructuredContent = map[string]any{"secret": "text"}
+	res, err = invoke(room(shout), returns(told, nil))
+	require.NoError(t, err)
+	require.Nil(t, res.(*mcp.CallToolResult).StructuredContent, "no program expects what a scrubber leaves")
+	res, err = invoke(room(&call.Settings{}), returns(told, nil))
+	require.NoError(t, err)
+	require.Equal(t, told.StructuredContent, res.(*mcp.CallToolResult).StructuredContent)
+}
+
+// TestAToldFailureHasTheKindOfItsError proves that a tool that words its failure
+// itself, and says what the error was, has the error's kind and its own words.
+func TestAToldFailureHasTheKindOfItsError(t *testing.T) {
+	for want, err := range map[fault.Kind]error{
+		fault.KindTimeout: context.DeadlineExceeded, fault.KindConflict: fault.New(fault.KindConflict, "m"),
+		fault.KindTool: errSecret,
+	} {
+		log := harness.NewLog(0)
+		got := harness.Call(t, rawAt, harness.Return(func() *mcp.CallToolResult {
+			res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "in words"}}}
+			res.SetError(err)
+			return res
+		}), room(fixed(log)))
+		require.Equal(t, "in words", got.Text())
+		require.Equal(t, fault.New(want, "in words").Data(), data(got.Fault()))
+	}
+}
+
+// TestALongToldFailureIsScrubbedBeforeItIsCut proves that cutting what the machine
+// form repeats does not hide a secret from the scrubber.
+func TestALongToldFailureIsScrubbedBeforeItIsCut(t *testing.T) {
+	const secret = "SECRET-WITH-AN-END"
+	scrub := &call.Settings{Mask: func(text string) string { return strings.ReplaceAll(text, secret, "[gone]") }}
+	for cut := range len(secret) {
+		long := strings.Repeat("x", 500-cut) + secret + strings.Repeat("y", 500)
+		res, err := invoke(room(scrub), returns(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: long}}}, nil))
+		require.NoError(t, err)
+		f, _ := middleware.FaultOf(res, nil)
+		require.NotContains(t, f.Message(), "S", "cut after %d bytes of the secret", cut)
+		require.LessOrEqual(t, len(f.Message()), 600)
+		require.Contains(t, text(res), "[gone]")
+	}
+}
+
+// TestAnAnswerOfAnotherServerKeepsItsReference proves that what a gateway passes
+// on stays consistent: its text and its machine form name the same reference.
+func TestAnAnswerOfAnotherServerKeepsItsReference(t *testing.T) {
+	backend := harness.Start(t, rawAt, harness.Setup{
+		Handlers: map[string]harness.Handler{"it": harness.Fail(errSecret)}, Middleware: []mcp.Middleware{masking(harness.NewLog(0))},
+	})
+	harness.Each(t, harness.Tools(), func(t *testing.T, at harness.Place) {
+		got := harness.Call(t, at, func(context.Context, mcp.Request) (mcp.Result, error) {
+			res := backend.Call(t, "it")
+			return res.Result, res.Err
+		}, room(fixed(harness.NewLog(0))), masking(harness.NewLog(0)))
+		require.Equal(t, fault.KindInternal, got.Fault().Kind())
+		require.NotEmpty(t, got.Reference())
+		require.Contains(t, got.Text(), got.Reference())
+	})
+}
+
+// TestAPanicWhileAnsweringIsSurvived proves that what strangers wrote cannot keep a
+// failed call from its answer.
+func TestAPanicWhileAnsweringIsSurvived(t *testing.T) {
+	settings := &call.Settings{Mask: func(string) string { panic(harness.Canary) }, Logger: quiet}
+	harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
+		for _, err := range []error{fault.New("own", "own").Because(errSecret), fault.NotFound("file", "a").Because(errSecret)} {
+			got := harness.Call(t, at, harness.Fail(err), room(settings))
+			require.NotContains(t, string(got.Wire), harness.Canary)
+			f, failed := middleware.FaultOf(got.Result, got.Err)
+			require.True(t, failed)
+			require.Equal(t, fault.KindInternal, f.Kind())
+			require.NotNil(t, got.Machine(), "the machine form is there")
+			require.Contains(t, got.Text(), "Internal error: ")
+		}
+	})
+}
+
+// TestAnIDSourceThatPanics proves that the record and the answer do not depend on
+// it.
+func TestAnIDSourceThatPanics(t *testing.T) {
+	settings := &call.Settings{Records: true, NewID: func() string { panic(harness.Canary) }, Mask: strings.TrimSpace, Logger: quiet}
+	got := harness.Call(t, rawAt, harness.Fail(errSecret), room(settings))
+	require.NotContains(t, string(got.Wire), harness.Canary)
+	require.NoError(t, uuid.Validate(got.Reference()))
+}
+
+// TestWithoutAMask proves that the text of an error goes out as it is, as it would
+// without us, but for that of bugs.
+func TestWithoutAMask(t *testing.T) {
+	ours := func() middleware.Middleware { return room(&call.Settings{Logger: quiet}) }
+	for _, c := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"unknown", errors.New("it broke"), "Internal error: it broke."},
+		{"classified", fmt.Errorf("reading: %w", context.DeadlineExceeded), "Timeout: reading: context deadline exceeded."},
+		{"no text", errors.New(""), "Internal error: the server failed unexpectedly and could not complete this call."},
+		{"panic", &classify.PanicError{Value: harness.Canary}, "Internal error: the server failed unexpectedly and could not complete this call."},
+		{"hidden", classify.HideError(errSecret, fault.New("own", "hidden")), "Own: hidden."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
+				got := harness.Call(t, at, harness.Fail(c.err), ours())
+				first, _, _ := strings.Cut(got.Text(), "\n")
+				require.Equal(t, c.want, first)
+				require.NotContains(t, string(got.Wire), harness.Canary)
+			})
+		})
+	}
+	// Reveal shows the text of bugs too, unless there is a mask.
+	reveal := room(&call.Settings{Reveal: true, Logger: quiet})
+	res, err := invoke(reveal, returns(nil, &classify.PanicError{Value: "it broke"}))
+	require.NoError(t, err)
+	require.Contains(t, text(res), "Internal error: panic: it broke.")
+	res, err = invoke(middleware.Chain(reveal, masking(harness.NewLog(0))), returns(nil, &classify.PanicError{Value: harness.Canary}))
+	require.NoError(t, err)
+	require.NotContains(t, text(res), harness.Canary)
+}
+
+// TestReferenceOnlyWhereThereIsARecord proves that a reference leads somewhere.
+func TestReferenceOnlyWhereThereIsARecord(t *testing.T) {
+	e := fault.NotFound("file", "a")
+	got := harness.Call(t, rawAt, harness.Fail(e), room(&call.Settings{}))
+	require.Empty(t, got.Reference(), "nobody records it")
+	got = harness.Call(t, rawAt, harness.Fail(e), room(fixed(harness.NewLog(0))))
+	require.Equal(t, "the-id", got.Reference())
+	require.NotContains(t, got.Text(), "the-id", "what was worded for the caller costs the model no reference")
+	log := harness.NewLog(0)
+	got = harness.Call(t, rawAt, harness.Fail(errSecret), masking(log))
+	require.Equal(t, log.Only(t)["reference"], got.Reference())
+	require.Contains(t, got.Text(), got.Reference())
+}
+
+// TestStrangersWordsAreScrubbed proves that what stands in an answer of ours and is not
+// ours, the public hint of an error and the reason of a rule, passes the scrubber.
+func TestStrangersWordsAreScrubbed(t *testing.T) {
+	scrub := func(text string) string { return strings.ReplaceAll(text, harness.Canary, "***") }
+	rule := func(error) (middleware.Hint, bool) {
+		return middleware.Hint{Retry: middleware.RetryNo, Reason: "It is " + harness.Canary}, true
+	}
+	for name, c := range map[string]struct {
+		err   error
+		rules []middleware.HintRule
+		want  string
+	}{
+		"hint of an unknown error":   {public{hint: "Look at " + harness.Canary}, nil, "Suggestion: Look at ***."},
+		"hint of a known error":      {public{hint: "Look at " + harness.Canary, err: io.EOF}, nil, "Suggestion: Look at ***."},
+		"hint and kind":              {public{hint: "Look at " + harness.Canary, kind: "busy"}, nil, "Suggestion: Look at ***."},
+		"rule about a known error":   {io.EOF, []middleware.HintRule{rule}, "Retry: no. It is ***."},
+		"rule about an unknown one":  {errSecret, []middleware.HintRule{rule}, "Retry: no. It is ***."},
+		"rule about a worded one":    {fault.New("a", "b"), []middleware.HintRule{rule}, "Retry: no. It is ***."},
+		"nothing of a stranger's":    {io.EOF, nil, "Connection failed: "},
+		"rule, and a stranger's too": {public{hint: harness.Canary, err: io.EOF}, []middleware.HintRule{rule}, "Suggestion: ***."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			guide := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+				res, err := next(ctx, c.Method(), req)
+				f := c.Failure(res, err)
+				f.Guide(call.Guidance{Retry: fault.Retry{Reason: f.Hint().Reason}, Suggestion: f.Fault().Suggestion()})
+				return res, err
+			})
+			mw := middleware.Chain(room(&call.Settings{Mask: scrub, Logger: quiet, Hints: c.rules}), guide)
+			res, err := invoke(mw, returns(nil, c.err))
+			require.NoError(t, err)
+			require.Contains(t, text(res), c.want)
+			raw, err := json.Marshal(res)
+			require.NoError(t, err)
+			require.NotContains(t, string(raw), harness.Canary)
+		})
+	}
+}

@@ -1,0 +1,144 @@
+package call
+
+import (
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+)
+
+// Settings are what a middleware establishes for the calls that pass it, on the
+// way in, with [Call.Establish]. Make them once and do not change them. A zero
+// field establishes nothing.
+type Settings struct {
+	// Records says that the middleware records every call, to Logger; the outermost
+	// one that says so does. NewID makes the IDs of these calls; nil, or an empty
+	// ID, means a UUIDv7.
+	Records bool
+	NewID   func() string
+
+	// Level gives the level of the records of a middleware that records every call;
+	// nil means [LevelOf].
+	Level func(Outcome) slog.Level
+
+	// Logger is where the middleware records calls. Of those that do not record
+	// every call the outermost one's gets what the caller is not told, when there
+	// is nobody who records every call. Nil means [slog.Default] at the time of the
+	// record.
+	Logger *slog.Logger
+
+	// Mask is applied to every text that a caller gets of a failure. Where it is
+	// set, the text of an error that nobody worded for the caller is replaced.
+	// Those of several middlewares are applied one after the other, the innermost
+	// first.
+	Mask func(text string) string
+
+	// Reveal shows the text of internal failures too, unless there is a Mask.
+	Reveal bool
+
+	// Rules take part in the classification of failures, the innermost first.
+	Rules []classify.Rule
+
+	// Hints say what errors mean for a second try, the innermost first.
+	Hints []classify.HintRule
+
+	// Render says how failures are written; the outermost one holds.
+	Render *RenderOptions
+
+	last atomic.Pointer[established]
+}
+
+// setup is what all middlewares of a Call have established. It is immutable.
+type setup struct {
+	parts   []*Settings
+	records bool
+	newID   func() string
+	level   func(Outcome) slog.Level
+	logger  *slog.Logger // of the middleware that records, or else of the first that has one
+	mask    func(string) string
+	reveal  bool
+	rules   []classify.Rule
+	hints   []classify.HintRule
+	render  *RenderOptions
+}
+
+// established remembers what Settings made of a setup. Middlewares stand in the
+// same order for every call, so one entry is enough, and calls after the first
+// allocate nothing.
+type established struct{ from, to *setup }
+
+// noSetup is the setup of a Call for which nothing is established.
+var noSetup setup
+
+// Establish adds settings to the Call. It reports whether s is the one that
+// records every call.
+func (c *Call) Establish(s *Settings) (records bool) {
+	for {
+		have := c.setup.Load()
+		e := s.last.Load()
+		if e == nil || e.from != have {
+			if have != nil && slices.Contains(have.parts, s) {
+				return false // somebody calls again
+			}
+			e = &established{from: have, to: s.over(have)}
+			s.last.Store(e)
+		}
+		if c.setup.CompareAndSwap(have, e.to) {
+			return s.Records && (have == nil || !have.records)
+		}
+	}
+}
+
+// over returns what s makes of a setup.
+func (s *Settings) over(have *setup) *setup {
+	if have == nil {
+		have = &noSetup
+	}
+	to := *have
+	to.parts = append(slices.Clip(have.parts), s)
+	switch {
+	case have.records:
+	case s.Records:
+		to.records, to.newID, to.level, to.logger = true, s.NewID, s.Level, s.Logger
+	case have.logger == nil:
+		to.logger = s.Logger
+	}
+	if to.render == nil {
+		to.render = s.Render
+	}
+	to.reveal = to.reveal || s.Reveal
+	switch outer, inner := have.mask, s.Mask; {
+	case inner == nil:
+	case outer == nil:
+		to.mask = inner
+	default:
+		to.mask = func(text string) string { return outer(inner(text)) }
+	}
+	if len(s.Rules) > 0 {
+		to.rules = append(append(make([]classify.Rule, 0, len(s.Rules)+len(have.rules)), s.Rules...), have.rules...)
+	}
+	if len(s.Hints) > 0 {
+		to.hints = append(append(make([]classify.HintRule, 0, len(s.Hints)+len(have.hints)), s.Hints...), have.hints...)
+	}
+	return &to
+}
+
+// settings returns what is established for the Call.
+func (c *Call) settings() *setup {
+	if s := c.setup.Load(); s != nil {
+		return s
+	}
+	return &noSetup
+}
+
+// Recorded reports whether a middleware records this Call.
+func (c *Call) Recorded() bool { return c.settings().records }
+
+// Logger returns the logger to which this Call is recorded, or what is hidden of
+// it; [slog.Default] when none was named.
+func (c *Call) Logger() *slog.Logger {
+	if logger := c.settings().logger; logger != nil {
+		return logger
+	}
+	return slog.Default()
+}

@@ -1,0 +1,35 @@
+package call_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// TestSettle has a handler that fails after it was answered for.
+func TestSettle(t *testing.T) {
+	at := harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
+	answer, late := fault.New(fault.KindTimeout, "it took too long"), errors.New("late")
+	got := harness.Call(t, at, harness.Fail(errors.New("early")), middleware.ForTools(call.Wrap(
+		func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+			require.Nil(t, c.Settle(nil))
+			_, _ = next(ctx, c.Method(), req)
+			f := c.Settle(answer)
+			f.Guide(call.Guidance{Retry: fault.Retry{Reason: "kept"}})
+			require.Same(t, f, c.Failure(nil, answer))
+			other := c.Failure(nil, late)
+			require.NotSame(t, f, other)
+			require.Same(t, other, c.Failure(nil, late), "another failure is known as always")
+			require.Same(t, f, c.Failure(nil, answer))
+			return nil, answer
+		}), "it"))
+	require.Equal(t, "Timeout: it took too long.\nRetry: no. Kept.", got.Text())
+}

@@ -1,0 +1,4 @@
+package classify
+
+// WaitOf is how long a header asks to wait.
+var WaitOf = waitOf

@@ -1,0 +1,174 @@
+package classify
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/mcpchain/mcpchain/fault"
+)
+
+// A Hint is what an error says about a second try, beside its kind. The zero Hint
+// says nothing.
+type Hint struct {
+	// Retry says whether a second try can succeed at all.
+	Retry Retryable
+
+	// After is how long to wait before it, as a service that is needed asked; zero
+	// means that nobody said. It is never negative and never more than 30 days.
+	After time.Duration
+
+	// Effect says whether the failed try may have changed something:
+	// [fault.EffectNone] when it was refused before anything was done,
+	// [fault.EffectUnknown] when it was sent and no answer came,
+	// [fault.EffectCommitted] when the change was made, and "" when the error alone
+	// does not tell.
+	Effect fault.Effect
+
+	// Status is the HTTP status of the answer of a service that is needed, from 400
+	// to 599, or zero.
+	Status int
+
+	// Reason is a public sentence of ours, without a full stop, such as "Client
+	// errors are not retryable"; never the text of an error. It may be empty.
+	Reason string
+}
+
+// Retryable says whether a second try can succeed.
+type Retryable uint8
+
+// The answers to the question whether a second try can succeed.
+const (
+	RetryUnknown Retryable = iota // nobody knows
+	RetryYes
+	RetryNo
+)
+
+// String returns "unknown", "yes" or "no".
+func (r Retryable) String() string {
+	switch r {
+	case RetryYes:
+		return "yes"
+	case RetryNo:
+		return "no"
+	default:
+		return "unknown"
+	}
+}
+
+// A HintRule says what an error of this program means for a second try; it reports
+// false for an error that it does not know. It is asked before the built-in table,
+// which fills in what the rule's Hint leaves open; only what a fault itself says
+// ([fault.Error.After], [fault.Error.Never], [fault.Error.WithRetry]) comes first. A
+// rule may be called concurrently; one that panics counts as one that reported
+// false.
+type HintRule func(err error) (Hint, bool)
+
+// CauseEffect returns what the private cause of a fault says about the effect of the
+// call, or what an error without a fault says; "" when that says nothing or there is
+// none. What the failure's own kind says is not in it, nor what rules say.
+func (f *Finding) CauseEffect() fault.Effect {
+	return cmp.Or(f.clue.effect, ofKind(f.clue.kind).effect)
+}
+
+// HintOf returns what any error says about a second try; the zero Hint for nil. It
+// looks through the whole tree of wrapped and joined errors and below faults, and
+// survives errors and rules that panic.
+//
+// An effect is that of the one failure that the error tells. A handler that had
+// changed something before this failure says so itself, with
+// [fault.Error.WithRetry].
+func HintOf(err error, rules ...HintRule) Hint {
+	if err == nil {
+		return Hint{}
+	}
+	f := Of(err, nil)
+	return f.Hint(err, rules)
+}
+
+// The reasons for a caller to read.
+const (
+	ReasonCancelled  = "The call was cancelled"
+	ReasonCaller     = "The caller's own time limit was over"
+	reasonUnexpected = "Unexpected failures are not retryable"
+)
+
+// hintOf makes the hint of what was found out about err.
+func (f *Finding) Hint(err error, rules []HintRule) Hint {
+	public := f.Public()
+	var h Hint
+	if r, ok := public.Retry(); ok {
+		h = Hint{Retry: RetryNo, Effect: effect(r.Effect), Reason: r.Reason}
+		if r.ShouldRetry {
+			h.Retry, h.After = RetryYes, seconds(r.RetryAfterSeconds)
+		}
+	}
+	if f.Origin != Bug && !f.lost { // else errors.Is, which rules ask, may not come back
+		for _, rule := range rules {
+			if hint, ok := askHint(rule, err); ok {
+				h = h.filled(hint.plain())
+				break
+			}
+		}
+	}
+	h = h.filled(f.clue.hint(public.Kind(), f.Origin == Worded || f.Origin == Ruled))
+	if h.Retry != RetryYes {
+		h.After = 0
+	}
+	return h
+}
+
+// filled returns h with what is open in it taken from another hint. A wait and a
+// reason belong to the answer that they came with.
+func (h Hint) filled(by Hint) Hint {
+	if h.Retry == RetryUnknown {
+		h.Retry, h.Reason = by.Retry, cmp.Or(h.Reason, by.Reason)
+	}
+	if h.Retry == by.Retry {
+		h.After = cmp.Or(h.After, by.After)
+	}
+	h.Effect = cmp.Or(h.Effect, by.Effect)
+	h.Status = cmp.Or(h.Status, by.Status)
+	return h
+}
+
+// plain returns a stranger's hint without what no hint says.
+func (h Hint) plain() Hint {
+	if h.Retry > RetryNo {
+		h.Retry = RetryUnknown
+	}
+	h.After, h.Effect = bounded(h.After), effect(h.Effect)
+	if !isFailure(h.Status) {
+		h.Status = 0
+	}
+	return h
+}
+
+func askHint(rule HintRule, err error) (h Hint, ok bool) {
+	defer func() {
+		if recover() != nil {
+			h, ok = Hint{}, false
+		}
+	}()
+	if rule == nil {
+		return Hint{}, false
+	}
+	return rule(err)
+}
+
+// public returns the fault, for a protocol error too.
+func (f *Finding) Public() *fault.Error {
+	if f.Wire != nil {
+		return FromWire(f.Wire)
+	}
+	return f.Fault
+}
+
+// effect returns e if it is one that has a name.
+func effect(e fault.Effect) fault.Effect {
+	switch e {
+	case fault.EffectNone, fault.EffectUnknown, fault.EffectCommitted:
+		return e
+	default:
+		return ""
+	}
+}

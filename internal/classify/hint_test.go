@@ -1,0 +1,448 @@
+package classify_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log"
+	"math"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+func quietLog() *log.Logger { return log.New(io.Discard, "", 0) }
+
+func TestHintOfRealErrors(t *testing.T) {
+	all := realHints(t)
+	require.GreaterOrEqual(t, len(all), 80)
+	for _, c := range all {
+		t.Run(c.name, func(t *testing.T) {
+			for how, err := range map[string]error{
+				"alone":                  c.err,
+				"wrapped":                fmt.Errorf("outer: %w", fmt.Errorf("inner: %w", c.err)),
+				"beside a sentinel":      fmt.Errorf("%w: %w", errors.New(harness.Canary), c.err),
+				"before a sentinel":      fmt.Errorf("%w: %w", c.err, errors.New(harness.Canary)),
+				"joined alone":           errors.Join(nil, c.err),
+				"joined with itself":     errors.Join(c.err, fmt.Errorf("again: %w", c.err)),
+				"wrapped, then joined":   errors.Join(fmt.Errorf("%w", fmt.Errorf("%w", c.err))),
+				"below a tree of others": wrapping{wrapping{fmt.Errorf("%w", errors.Join(wrapping{c.err}))}},
+			} {
+				public, want := classify.Classify(err), c.hint
+				if how == "joined with itself" && want.Effect == "" {
+					want.Effect = unsure // of two failures
+				}
+				require.Equal(t, c.kind, public.Kind(), "%s: %v", how, err)
+				require.Equal(t, want, classify.HintOf(err), "%s: %v", how, err)
+				require.NotContains(t, public.Error(), harness.Canary)
+			}
+			require.NotContains(t, c.hint.Reason, harness.Canary)
+		})
+	}
+}
+
+func TestHintBelowAFault(t *testing.T) {
+	for _, c := range realHints(t) {
+		t.Run(c.name, func(t *testing.T) {
+			// A kind of the author's own says nothing about a second try, so the cause does.
+			got := classify.HintOf(fmt.Errorf("outer: %w", fault.New("own_kind", "it failed").Because(wrapping{c.err})))
+			if c.hint.Reason == unexpected {
+				require.NotEqual(t, classify.RetryYes, got.Retry)
+				return
+			}
+			require.Equal(t, c.hint.Retry, got.Retry)
+			require.Equal(t, c.hint.After, got.After)
+			require.Equal(t, c.hint.Status, got.Status)
+			require.Equal(t, c.hint.Reason, got.Reason)
+
+			// Not so one that the author chose because nothing but other arguments will do.
+			got = classify.HintOf(fault.Invalid("n", 1, "a string").Because(c.err))
+			require.Equal(t, classify.RetryNo, got.Retry)
+			require.Zero(t, got.After)
+		})
+	}
+}
+
+// saying is an error that says of itself what its fields hold.
+type saying struct {
+	status     int
+	after      time.Duration
+	effect     fault.Effect
+	state      string
+	wrapped    error
+	panicking  string
+	isTemporal bool
+}
+
+func (s *saying) check(method string) {
+	if s.panicking == method {
+		panic(method + " panicked: " + harness.Canary)
+	}
+}
+func (s *saying) Error() string             { return harness.Canary }
+func (s *saying) Unwrap() error             { return s.wrapped }
+func (s *saying) StatusCode() int           { s.check("StatusCode"); return s.status }
+func (s *saying) RetryAfter() time.Duration { s.check("RetryAfter"); return s.after }
+func (s *saying) Effect() fault.Effect      { s.check("Effect"); return s.effect }
+func (s *saying) SQLState() string          { s.check("SQLState"); return s.state }
+func (s *saying) Temporary() bool           { s.check("Temporary"); return s.isTemporal }
+
+type retryable struct {
+	yes bool
+	err error
+}
+
+func (retryable) Error() string     { return harness.Canary }
+func (r retryable) Unwrap() error   { return r.err }
+func (r retryable) Retryable() bool { return r.yes }
+
+type httpStatus int
+
+func (httpStatus) Error() string         { return harness.Canary }
+func (s httpStatus) HTTPStatusCode() int { return int(s) }
+
+type answered struct{ resp *http.Response }
+
+func (answered) Error() string              { return harness.Canary }
+func (a answered) Response() *http.Response { return a.resp }
+
+func TestHintByMethods(t *testing.T) {
+	const minute = time.Minute
+	header := http.Header{"Retry-After": {"60"}}
+	for _, c := range []struct {
+		name string
+		err  error
+		kind fault.Kind
+		want classify.Hint
+	}{
+		{"status", statusError(503), fault.KindServiceUnavailable, classify.Hint{Retry: yes, Effect: unsure, Status: 503}},
+		{"status of HTTPStatusCode", httpStatus(404), fault.KindNotFound, classify.Hint{Retry: no, Effect: none, Status: 404, Reason: client}},
+		{"status that is none", statusError(200), fault.KindInternal, unknown},
+		{"status of a redirect", statusError(302), fault.KindInternal, unknown},
+		{"status without sense", statusError(-1), fault.KindInternal, unknown},
+		{"status out of range", statusError(600), fault.KindInternal, unknown},
+		{"the outermost status", &saying{status: 429, wrapped: statusError(503)}, fault.KindRateLimited, classify.Hint{Retry: yes, Effect: none, Status: 429}},
+		{"response", answered{&http.Response{StatusCode: http.StatusTooManyRequests, Header: header}}, fault.KindRateLimited, classify.Hint{Retry: yes, After: minute, Effect: none, Status: 429}},
+		{"response that is nil", answered{}, fault.KindInternal, unknown},
+		{"response without a header", answered{&http.Response{StatusCode: http.StatusServiceUnavailable}}, fault.KindServiceUnavailable, classify.Hint{Retry: yes, Effect: unsure, Status: 503}},
+		{"retryable", retryable{yes: true}, fault.KindInternal, classify.Hint{Retry: yes, Effect: unsure}},
+		{"not retryable", retryable{}, fault.KindInternal, classify.Hint{Retry: no, Effect: unsure, Reason: permanent}},
+		{"not retryable, though its status is", retryable{err: statusError(503)}, fault.KindServiceUnavailable, classify.Hint{Retry: no, Effect: unsure, Status: 503, Reason: permanent}},
+		{"retryable, though its status is not", retryable{yes: true, err: statusError(409)}, fault.KindConflict, classify.Hint{Retry: yes, Effect: none, Status: 409}},
+		{"retryable inside of a status", &saying{status: 409, wrapped: retryable{yes: true}}, fault.KindConflict, classify.Hint{Retry: yes, Effect: none, Status: 409}},
+		{"the outermost word", retryable{err: retryable{yes: true}}, fault.KindInternal, classify.Hint{Retry: no, Effect: unsure, Reason: permanent}},
+		{"not retryable, with a wait", retryable{err: &saying{after: minute}}, fault.KindServiceUnavailable, classify.Hint{Retry: no, Reason: permanent}},
+		{"wait", &saying{after: minute}, fault.KindServiceUnavailable, classify.Hint{Retry: yes, After: minute}},
+		{"wait of a status", &saying{status: 503, after: minute}, fault.KindServiceUnavailable, classify.Hint{Retry: yes, After: minute, Effect: unsure, Status: 503}},
+		{"negative wait", &saying{after: -minute}, fault.KindInternal, unknown},
+		{"endless wait", &saying{after: math.MaxInt64}, fault.KindServiceUnavailable, classify.Hint{Retry: yes, After: 30 * 24 * time.Hour}},
+		{"temporary", &saying{isTemporal: true}, fault.KindInternal, classify.Hint{Retry: yes, Effect: unsure}},
+		{"temporary, with a status that is not", &saying{isTemporal: true, status: 400}, fault.KindClientError, classify.Hint{Retry: no, Effect: none, Status: 400, Reason: client}},
+		{"effect", &saying{status: 500, effect: none}, fault.KindServerError, classify.Hint{Retry: yes, Effect: none, Status: 500}},
+		{"effect without sense", &saying{status: 500, effect: harness.Canary}, fault.KindServerError, classify.Hint{Retry: yes, Effect: unsure, Status: 500}},
+		{"state", &saying{state: "40001"}, fault.KindConflict, classify.Hint{Retry: yes, Effect: none}},
+		{"state without sense", &saying{state: harness.Canary}, fault.KindInternal, unknown},
+		{"state that is not known", &saying{state: "XX000"}, fault.KindInternal, unknown},
+		{"standard error inside", &saying{wrapped: io.ErrUnexpectedEOF}, fault.KindConnectionFailed, classify.Hint{Retry: yes, Effect: unsure}},
+		{"typed nil", (*saying)(nil), fault.KindInternal, unknown},
+		{"typed nil of ours", (*classify.ResponseError)(nil), fault.KindInternal, unknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, err := range []error{c.err, wrapping{wrapping{c.err}}, fmt.Errorf("%w: %w", errors.New("sentinel"), wrapping{c.err})} {
+				require.Equal(t, c.kind, classify.Classify(err).Kind())
+				require.Equal(t, c.want, classify.HintOf(err))
+			}
+		})
+	}
+	require.Zero(t, classify.HintOf(nil))
+	require.Zero(t, classify.HintOf(nil, func(error) (classify.Hint, bool) { panic("asked") }))
+}
+
+func TestHintOfJoinedErrors(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	nobody := errors.New(harness.Canary)
+	for _, c := range []struct {
+		name string
+		err  error
+		want classify.Hint
+	}{
+		{"one says no", errors.Join(statusError(503), statusError(400)), classify.Hint{Retry: no, Effect: unsure, Status: 503, Reason: client}},
+		{"the same the other way round", errors.Join(statusError(400), statusError(503)), classify.Hint{Retry: no, Effect: unsure, Status: 400, Reason: client}},
+		{"the longest wait", errors.Join(&saying{after: time.Second}, &saying{after: time.Minute}), classify.Hint{Retry: yes, After: time.Minute, Effect: unsure}},
+		{"both refused", errors.Join(refused, fmt.Errorf("again: %w", refused)), classify.Hint{Retry: yes, Effect: none}},
+		{"one refused, one not answered", errors.Join(refused, context.DeadlineExceeded), classify.Hint{Retry: yes, Effect: unsure}},
+		{"one committed", errors.Join(refused, limitError{fault.EffectCommitted}), classify.Hint{Retry: yes, Effect: fault.EffectCommitted}},
+		// Of several failures one that nobody knows may have changed something; of one
+		// failure told twice the part that says nothing is a sentinel.
+		{"one refused, one unknown", errors.Join(refused, nobody), classify.Hint{Retry: yes, Effect: unsure}},
+		{"one unknown, one refused", errors.Join(nobody, refused), classify.Hint{Retry: yes, Effect: unsure}},
+		{"one refused by a limit, one unknown", errors.Join(statusError(429), nobody), classify.Hint{Retry: yes, Effect: unsure, Status: 429}},
+		{"one refused, with a sentinel", fmt.Errorf("%w: %w", nobody, refused), classify.Hint{Retry: yes, Effect: none}},
+		{"one refused, and a way back that failed", fmt.Errorf("%w; roll back: %w", refused, context.DeadlineExceeded), classify.Hint{Retry: yes, Effect: unsure}},
+		{"not found in the clean-up", errors.Join(statusError(503), fs.ErrNotExist), classify.Hint{Retry: no, Effect: unsure, Status: 503}},
+		{"joined in joined", errors.Join(errors.Join(refused), errors.Join(refused, errors.Join(refused))), classify.Hint{Retry: yes, Effect: none}},
+		{"an outer word", retryable{err: errors.Join(refused, refused)}, classify.Hint{Retry: no, Effect: none, Reason: permanent}},
+		{"beside a fault", errors.Join(fault.New("own_kind", "it failed"), retryable{yes: true}), classify.Hint{Retry: yes, Effect: unsure}},
+		{"a fault of which the kind is known, beside nobody", errors.Join(fault.RateLimited("it", 0), nobody), classify.Hint{Retry: yes, Effect: unsure}},
+		{"a fault that says what else failed", fmt.Errorf("%w: %w", fault.New(fault.KindRateLimited, ""), nobody), classify.Hint{Retry: yes, Effect: none}},
+		{"nothing but one", errors.Join(nil, refused, nil), classify.Hint{Retry: yes, Effect: none}},
+		{"more than anybody looks at", errors.Join(slices.Repeat([]error{refused}, 300)...), classify.Hint{Retry: yes, Effect: unsure}},
+		{"beside a fault with guidance", errors.Join(fault.New("own_kind", "it failed").Never("it is over"), retryable{yes: true}), classify.Hint{Retry: no, Effect: unsure, Reason: "it is over"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.Equal(t, c.want, classify.HintOf(c.err))
+		})
+	}
+}
+
+func TestHintOfFaults(t *testing.T) {
+	for kind, want := range map[fault.Kind]classify.Hint{
+		fault.KindValidation:         {Retry: no, Effect: none},
+		fault.KindNotFound:           {Retry: no},
+		fault.KindAlreadyExists:      {Retry: no},
+		fault.KindUnauthenticated:    {Retry: no, Effect: none},
+		fault.KindPermissionDenied:   {Retry: no, Effect: none},
+		fault.KindRateLimited:        {Retry: yes, Effect: none},
+		fault.KindTimeout:            {Retry: yes, Effect: unsure},
+		fault.KindCancelled:          {Retry: no, Effect: unsure, Reason: cancelled},
+		fault.KindConnectionFailed:   {Retry: yes},
+		fault.KindServiceUnavailable: {Retry: yes},
+		fault.KindServerError:        {Retry: yes},
+		fault.KindClientError:        {Retry: no, Reason: client},
+		fault.KindConflict:           {},
+		fault.KindPreconditionFailed: {Retry: no},
+		fault.KindInternal:           unknown,
+		fault.KindTool:               {},
+		"own_kind":                   {},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			e := fault.New(kind, "it failed")
+			require.Equal(t, want, classify.HintOf(e))
+			require.Equal(t, want, classify.HintOf(fmt.Errorf("outer: %w", e)))
+			require.Equal(t, want.Retry, classify.HintOf(kind).Retry, "the kind alone, as an error")
+
+			// What a fault says itself is decisive, whatever its kind and its cause are.
+			for _, e := range []*fault.Error{e, e.Because(retryable{yes: true}), e.Because(retryable{}), e.Because(statusError(429))} {
+				got := classify.HintOf(e.After(5 * time.Second))
+				require.Equal(t, classify.RetryYes, got.Retry)
+				require.Equal(t, 5*time.Second, got.After)
+				got = classify.HintOf(e.Never("it is over"))
+				require.Equal(t, classify.RetryNo, got.Retry)
+				require.Equal(t, "it is over", got.Reason)
+				require.Zero(t, got.After)
+				got = classify.HintOf(e.WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectCommitted}))
+				require.Equal(t, fault.EffectCommitted, got.Effect)
+			}
+		})
+	}
+}
+
+func TestHintBelowFaults(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	down := fault.Unavailable("the shop")
+	for _, c := range []struct {
+		name string
+		err  error
+		want classify.Hint
+	}{
+		{"effect of the cause", down.Because(refused), classify.Hint{Retry: yes, Effect: none}},
+		{"wait of the cause", down.Because(&saying{after: time.Minute}), classify.Hint{Retry: yes, After: time.Minute}},
+		{"status of the cause", down.Because(statusError(503)), classify.Hint{Retry: yes, Effect: unsure, Status: 503}},
+		{"cause that says no", down.Because(statusError(400)), classify.Hint{Retry: no, Effect: none, Status: 400, Reason: client}},
+		{"cause of a kind that says no", down.Because(fs.ErrNotExist), classify.Hint{Retry: yes}},
+		{"wait of the cause, of a fault that does not say when", down.After(0).Because(&saying{after: time.Minute}), classify.Hint{Retry: yes, After: time.Minute}},
+		{"fault as the cause", down.Because(fault.New("own_kind", harness.Canary).After(time.Minute)), classify.Hint{Retry: yes, After: time.Minute}},
+		{"fault as the cause, that says no", down.Because(fault.New("own_kind", harness.Canary).Never(harness.Canary)), classify.Hint{Retry: no}},
+		{"cause of the cause", down.Because(fault.New("own_kind", harness.Canary).Because(refused)), classify.Hint{Retry: yes, Effect: none}},
+		{"panic as the cause", down.Because(&classify.PanicError{Value: refused}), classify.Hint{Retry: no, Effect: unsure, Reason: unexpected}},
+		{"protocol error as the cause", down.Because(&jsonrpc.Error{Code: 429, Message: harness.Canary}), classify.Hint{Retry: yes, Effect: none}},
+		{"around the fault", fmt.Errorf("%w: %w", down, refused), classify.Hint{Retry: yes, Effect: none}},
+		{"joined in the cause", down.Because(errors.Join(fault.NotFound("a", "b"), refused)), classify.Hint{Retry: no, Effect: unsure}},
+		{"hidden", classify.HideError(refused, fault.Generic(fault.KindInternal)), unknown},
+		{"hidden with guidance", classify.HideError(refused, down.After(time.Second)), classify.Hint{Retry: yes, After: time.Second}},
+		{"panic", &classify.PanicError{Value: refused}, unknown},
+		{"panic with a status", errors.Join(&classify.PanicError{Value: 1}, statusError(503)), unknown},
+		{"protocol error", &jsonrpc.Error{Code: 404, Message: "m"}, classify.Hint{Retry: no}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.Equal(t, c.want, classify.HintOf(c.err))
+			require.Equal(t, c.want, classify.HintOf(wrapping{c.err}))
+		})
+	}
+}
+
+func TestHintOfSDKTexts(t *testing.T) {
+	require.Equal(t, classify.Hint{Retry: yes, Effect: none}, classify.HintOf(errors.New("the server is busy, retry later")))
+	require.Equal(t, classify.Hint{Retry: no, Effect: none}, classify.HintOf(errors.New(`validating "arguments": `+harness.Canary)))
+	require.Equal(t, unknown, classify.HintOf(errors.New("marshaling output: "+harness.Canary)))
+}
+
+func TestHintRules(t *testing.T) {
+	rule := func(h classify.Hint) classify.HintRule {
+		return func(err error) (classify.Hint, bool) { return h, errors.Is(err, errSecret) }
+	}
+	panics := func(error) (classify.Hint, bool) { panic(harness.Canary) }
+	limited := fmt.Errorf("%w: %w", errSecret, &saying{status: 429, after: time.Minute})
+	for _, c := range []struct {
+		name  string
+		err   error
+		rules []classify.HintRule
+		want  classify.Hint
+	}{
+		{"all said", errSecret, []classify.HintRule{rule(classify.Hint{Retry: yes, After: time.Second, Effect: none, Status: 418, Reason: "own"})},
+			classify.Hint{Retry: yes, After: time.Second, Effect: none, Status: 418, Reason: "own"}},
+		{"not asked about this", io.EOF, []classify.HintRule{rule(classify.Hint{Retry: no})}, classify.Hint{Retry: yes, Effect: unsure}},
+		{"what it leaves open", limited, []classify.HintRule{rule(classify.Hint{Effect: fault.EffectCommitted})}, classify.Hint{Retry: yes, After: time.Minute, Effect: fault.EffectCommitted, Status: 429}},
+		{"only that it can", limited, []classify.HintRule{rule(classify.Hint{Retry: yes})}, classify.Hint{Retry: yes, After: time.Minute, Effect: none, Status: 429}},
+		{"only that it cannot", limited, []classify.HintRule{rule(classify.Hint{Retry: no})}, classify.Hint{Retry: no, Effect: none, Status: 429}},
+		{"the first that knows", errSecret, []classify.HintRule{nil, panics, rule(classify.Hint{Retry: yes}), rule(classify.Hint{Retry: no})}, classify.Hint{Retry: yes, Effect: unsure}},
+		{"what makes no sense", errSecret, []classify.HintRule{rule(classify.Hint{Retry: 77, After: -time.Hour, Effect: "so so", Status: 200})}, unknown},
+		{"a wait that makes no sense", errSecret, []classify.HintRule{rule(classify.Hint{Retry: yes, After: math.MaxInt64})}, classify.Hint{Retry: yes, After: 30 * 24 * time.Hour, Effect: unsure}},
+		{"a fault with guidance comes first", fault.New("own_kind", "").Never("it is over").Because(errSecret), []classify.HintRule{rule(classify.Hint{Retry: yes, Effect: none})}, classify.Hint{Retry: no, Effect: none, Reason: "it is over"}},
+		{"a fault without guidance does not", fault.NotFound("a", "b").Because(errSecret), []classify.HintRule{rule(classify.Hint{Retry: yes})}, classify.Hint{Retry: yes}},
+		{"not for a panic", &classify.PanicError{Value: errSecret}, []classify.HintRule{rule(classify.Hint{Retry: yes})}, unknown},
+	} {
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, classify.HintOf(c.err, c.rules...)) })
+	}
+}
+
+func TestHintSurvivesEvilErrors(t *testing.T) {
+	is := func(err error) (classify.Hint, bool) { return classify.Hint{Retry: yes}, errors.Is(err, errSecret) }
+	for _, method := range []string{"StatusCode", "RetryAfter", "Effect", "SQLState", "Temporary"} {
+		t.Run(method, func(t *testing.T) {
+			evil := &saying{panicking: method, wrapped: io.EOF}
+			require.NotPanics(t, func() {
+				require.Equal(t, fault.KindConnectionFailed, classify.Classify(evil).Kind(), "what stands below is found")
+				require.Equal(t, classify.Hint{Retry: yes, Effect: unsure}, classify.HintOf(evil, is))
+				require.Equal(t, classify.Hint{Retry: yes, Effect: unsure}, classify.HintOf(fault.Unavailable("x").Because(evil), is))
+			})
+		})
+	}
+	for _, method := range []string{"Error", "Unwrap", "Is", "As", "Timeout"} {
+		require.NotPanics(t, func() {
+			classify.HintOf(evil{method, io.EOF}, is)
+			got := classify.HintOf(fault.Unavailable("x").Because(evil{method, io.EOF}), is)
+			require.Equal(t, classify.RetryYes, got.Retry, method)
+		})
+	}
+	require.NotPanics(t, func() {
+		require.Equal(t, classify.RetryYes, classify.HintOf(fault.Unavailable("x").Because(evilJoin{}), is).Retry)
+		refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+		require.Equal(t, classify.Hint{Retry: no, Effect: unsure, Reason: permanent},
+			classify.HintOf(retryable{err: fault.Unavailable("x").Because(errors.Join(refused, evil{"Unwrap", refused}))}), "what stands around stays, and nothing is certain")
+		require.Equal(t, unknown, classify.HintOf(evilJoin{}, is))
+		require.Equal(t, unknown, classify.HintOf(evilGRPC{nil}))
+		require.Equal(t, unknown, classify.HintOf(evilGRPC{&evilStatus{}}))
+	})
+}
+
+// evilGRPC looks like an error of gRPC.
+type evilGRPC struct{ status *evilStatus }
+
+type evilStatus struct{}
+
+func (evilGRPC) Error() string               { return harness.Canary }
+func (e evilGRPC) GRPCStatus() *evilStatus   { return e.status }
+func (*evilStatus) Code() uint32             { panic(harness.Canary) }
+func (*evilStatus) Details() (details []any) { return nil }
+
+func TestHintCycles(t *testing.T) {
+	one := &ring{}
+	one.next = one
+	join := &joinRing{}
+	join.next = []error{join, statusError(503), join}
+	is := func(err error) (classify.Hint, bool) { return classify.Hint{Retry: no}, errors.Is(err, errSecret) }
+	require.Equal(t, unknown, classify.HintOf(one, is))
+	for _, err := range []error{one, join, errors.Join(one, join)} {
+		got := classify.HintOf(fault.Unavailable("x").Because(err), is)
+		require.Equal(t, classify.RetryYes, got.Retry)
+	}
+	// A cause without an end does not hide what stands beside the fault.
+	e := classify.Classify(errors.Join(fault.NotFound("a", "b").Because(one), fault.NotFound("c", "d").Because(one)))
+	require.Contains(t, e.Message(), "'d'")
+}
+
+// TestFailureHint looks at a failure inside of its call.
+func TestFailureHint(t *testing.T) {
+	hint := func(ctx context.Context, res mcp.Result, err error, settings ...*call.Settings) (h classify.Hint) {
+		mw := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+			for _, s := range settings {
+				c.Establish(s)
+			}
+			f := c.Failure(res, err)
+			h = f.Hint()
+			require.Equal(t, h, f.Hint(), "asked again")
+			return res, err
+		})
+		_, _ = mw(nil)(ctx, middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "a"}})
+		return h
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	said := func(e error) *mcp.CallToolResult {
+		res := &mcp.CallToolResult{IsError: true}
+		res.SetError(e)
+		return res
+	}
+	own := &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "it did not work"}}}
+	guided := &mcp.CallToolResult{IsError: true, Meta: mcp.Meta{middleware.MetaKey: fault.New("own_kind", "it failed").After(time.Second)}}
+	rule := func(r classify.Retryable) *call.Settings {
+		return &call.Settings{Hints: []classify.HintRule{func(error) (classify.Hint, bool) { return classify.Hint{Retry: r}, true }}}
+	}
+	sent := classify.Hint{Retry: yes, Effect: unsure}
+
+	require.Equal(t, sent, hint(t.Context(), nil, context.DeadlineExceeded))
+	require.Equal(t, sent, hint(t.Context(), said(context.DeadlineExceeded), nil), "a typed handler's")
+	require.Equal(t, classify.Hint{}, hint(t.Context(), own, nil), "a tool's own words")
+	require.Equal(t, classify.Hint{Retry: yes, After: time.Second}, hint(t.Context(), guided, nil))
+	told := said(context.DeadlineExceeded)
+	told.Content = own.Content
+	require.Equal(t, sent, hint(t.Context(), told, nil), "a tool's own words for an error that is known")
+
+	require.Equal(t, classify.Hint{Retry: yes, Effect: unsure, Reason: "The caller's own time limit was over"}, hint(late, nil, late.Err()), "the caller's limit")
+	require.Equal(t, classify.Hint{Retry: no, Effect: unsure, Reason: cancelled}, hint(gone, nil, gone.Err()))
+	require.Equal(t, classify.Hint{Retry: no, Effect: unsure, Reason: cancelled}, hint(gone, nil, io.EOF), "whatever it looks like")
+	require.Equal(t, classify.Hint{Retry: yes, After: time.Second}, hint(gone, nil, fault.New("own_kind", "").After(time.Second)), "said on purpose")
+
+	require.Equal(t, no, hint(t.Context(), nil, io.EOF, rule(no)).Retry)
+	require.Equal(t, yes, hint(t.Context(), nil, io.EOF, rule(no), rule(yes)).Retry, "the innermost first")
+}
+
+func TestRetryableString(t *testing.T) {
+	require.Equal(t, "unknown yes no", fmt.Sprint(classify.RetryUnknown, " ", yes, " ", no))
+}
+
+// TestHintConcurrently is for the race detector: what is remembered of types is
+// shared by all calls.
+func TestHintConcurrently(t *testing.T) {
+	errs := []error{statusError(429), httpStatus(503), retryable{}, &saying{after: 1}, answered{}, evilGRPC{}, io.EOF, context.DeadlineExceeded, limitError{none}}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for _, err := range errs {
+				if alone, within := classify.HintOf(err), classify.HintOf(wrapping{err}); alone != within {
+					t.Errorf("%T: %v, but wrapped %v", err, alone, within)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,79 @@
+package classify
+
+import (
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/mcpchain/mcpchain/internal/safe"
+)
+
+// A PanicError is a recovered panic. It is classified as an internal error, and
+// neither its value nor its stack is ever shown to a caller.
+type PanicError struct {
+	// Value is what was given to panic. A panic(nil) is a *runtime.PanicNilError.
+	Value any
+
+	callers []uintptr
+}
+
+// NewPanicError returns a PanicError for a value that recover returned, with the
+// stack of the panic. Call it in the deferred function that recovered; skip is
+// the number of further frames to leave out, as for runtime.Callers. It keeps
+// program counters only: the stack is formatted when somebody reads it.
+func NewPanicError(value any, skip int) *PanicError {
+	var pcs [48]uintptr
+	n := runtime.Callers(skip+2, pcs[:])
+	return &PanicError{Value: value, callers: append([]uintptr(nil), pcs[:n]...)}
+}
+
+// Error returns "panic: " and the value. It is for the log.
+func (e *PanicError) Error() string { return "panic: " + safe.Value(e.Value) }
+
+// Unwrap returns the value if it is an error, so that errors.Is and errors.As see
+// through to a runtime.Error, for example.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// Stack returns the stack of the panic, the innermost frame first, in the form of
+// debug.Stack without the arguments. Frames of the runtime before the panic are
+// left out.
+func (e *PanicError) Stack() string {
+	if len(e.callers) == 0 {
+		return ""
+	}
+	// The deferred function and the runtime's frames come first. The code that
+	// panicked comes after the first runtime.gopanic, and after the frames of the
+	// runtime itself when it was the runtime that panicked (a nil map, an index).
+	var b strings.Builder
+	const (
+		before = iota
+		raising
+		inside
+	)
+	where := before
+	for frames := runtime.CallersFrames(e.callers); ; {
+		f, more := frames.Next()
+		switch {
+		case where == before && f.Function == "runtime.gopanic":
+			where = raising
+			b.Reset()
+		case where == raising && strings.HasPrefix(f.Function, "runtime."):
+		default:
+			if where == raising {
+				where = inside
+			}
+			b.WriteString(f.Function)
+			b.WriteString("(...)\n\t")
+			b.WriteString(f.File)
+			b.WriteByte(':')
+			b.WriteString(strconv.Itoa(f.Line))
+			b.WriteByte('\n')
+		}
+		if !more {
+			return b.String()
+		}
+	}
+}

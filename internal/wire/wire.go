@@ -1,0 +1,13 @@
+// Package wire has every name of ours that goes on the wire, so that a package
+// can know another's without importing it.
+package wire
+
+// Prefix opens every key of ours in a _meta.
+const Prefix = "io.github.mcpchain/"
+
+// The keys in a _meta.
+const (
+	ErrorKey       = Prefix + "error"      // the machine form of a failure
+	StepsKey       = Prefix + "next_steps" // what a successful result suggests
+	EmptyResultKey = Prefix + "empty"      // a typed handler returned no result; never sent
+)
