@@ -94,7 +94,7 @@ Results:
 		],
 		"errors": [
 			{"index": 1, "file": "missing-2", "recoverable": false, "type": "not_found", "message": "file 'missing-2' does not exist.",
-			 "resource_type": "file", "identifier": "missing-2", "suggestion": "Check the name or identifier; if a tool lists what exists, call it first."},
+			 "resource_type": "file", "identifier": "missing-2", "suggestion": "Check the name or identifier; if something lists what exists, ask it first."},
 			{"index": 4, "file": "limited-5", "recoverable": true, "type": "rate_limited", "message": "the API accepts no more calls now.",
 			 "retry": {"should_retry": true, "retry_after_seconds": 9}}
 		],

@@ -95,7 +95,7 @@ func TestFailuresAreLikeThoseOfCalls(t *testing.T) {
 		require.Equal(t, "ERROR", records["ref.1"]["level"])
 		require.Equal(t, "conflict", records["ref.3"]["outcome"])
 		require.Contains(t, log.String(), "runtime.Goexit")
-		require.Contains(t, text(t, got.Tool()), "- item 1: Internal error: the server failed unexpectedly and could not complete this call. Reference: ref.1\n")
+		require.Contains(t, text(t, got.Tool()), "- item 1: Internal error: the server failed unexpectedly. Reference: ref.1\n")
 		require.NotContains(t, text(t, got.Tool()), "Reference: ref.3", "the handler worded it")
 		require.Contains(t, text(t, got.Tool()), "Service unavailable: the table is busy.")
 		require.Equal(t, []any{4.0, 5.0}, v["retry_items"])

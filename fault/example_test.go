@@ -56,8 +56,7 @@ func ExampleNotFound() {
 	// Output:
 	// Not found: project 'appolo' does not exist. Did you mean 'apollo'?
 	//
-	// Not found: project 'voyager' does not exist.
-	// Suggestion: Check the name or identifier; if a tool lists what exists, call it first.
+	// Not found: project 'voyager' does not exist. It is one of 'apollo', 'gemini' or 'mercury'.
 }
 
 func ExampleInvalid() {
@@ -88,7 +87,7 @@ func ExampleDenied() {
 
 	// Output:
 	// Permission denied: you are not allowed to delete project 'apollo'. Required permission: projects:delete.
-	// Suggestion: Do not repeat the call; ask the user to obtain the permission or to choose another way.
+	// Suggestion: Ask the user to obtain the permission or to choose another way.
 }
 
 func ExampleRateLimited() {

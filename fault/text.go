@@ -40,7 +40,7 @@ func (d *Data) headline(b *strings.Builder) {
 	b.WriteString(ended(message))
 	if len(d.SimilarMatches) > 0 {
 		b.WriteString(" Did you mean ")
-		b.WriteString(quotedList(d.SimilarMatches))
+		b.WriteString(quotedList(d.SimilarMatches, maxExamples))
 		b.WriteByte('?')
 	}
 	if permission := strings.TrimSpace(line(d.RequiredPermission, maxText)); permission != "" {

@@ -15,7 +15,7 @@ import (
 func lines(text ...string) string { return strings.Join(text, "\n") }
 
 func TestTextOfConstructors(t *testing.T) {
-	const notFoundHint = "Suggestion: Check the name or identifier; if a tool lists what exists, call it first."
+	const notFoundHint = "Suggestion: Check the name or identifier; if something lists what exists, ask it first."
 	for _, tc := range []struct {
 		name  string
 		fault *fault.Error
@@ -41,7 +41,11 @@ func TestTextOfConstructors(t *testing.T) {
 		},
 		{"Invalid without an expectation", fault.Invalid("q", "x", ""), "Validation Error: Argument 'q' is not valid, but received 'x'."},
 		{"NotFound", fault.NotFound("project", "alpha"), lines("Not found: project 'alpha' does not exist.", notFoundHint)},
-		{"NotFound with nothing close", fault.NotFound("project", "alpha", "zulu", "yankee"), lines("Not found: project 'alpha' does not exist.", notFoundHint)},
+		{"NotFound with nothing close", fault.NotFound("project", "alpha", "zulu", "yankee"), "Not found: project 'alpha' does not exist. It is one of 'zulu' or 'yankee'."},
+		{
+			"NotFound with many and nothing close", fault.NotFound("project", "alpha", "zulu", "b2", "c3", "d4", "e5", "f6", "g7", "h8", "i9", "j0", "k1"),
+			"Not found: project 'alpha' does not exist. Some of those that exist are 'zulu', 'b2', 'c3', 'd4', 'e5', 'f6', 'g7', 'h8', 'i9' or 'j0'.",
+		},
 		{"NotFound with one close", fault.NotFound("project", "alpah", "alpha", "zulu"), "Not found: project 'alpah' does not exist. Did you mean 'alpha'?"},
 		{
 			"NotFound with five of six close", fault.NotFound("item", "item_0", "item_1", "item_2", "item_3", "item_4", "item_5", "item_6"),
@@ -55,12 +59,12 @@ func TestTextOfConstructors(t *testing.T) {
 		{
 			"Denied", fault.Denied("delete", "project 'alpha'"),
 			lines("Permission denied: you are not allowed to delete project 'alpha'.",
-				"Suggestion: Do not repeat the call; ask the user to obtain the permission or to choose another way."),
+				"Suggestion: Ask the user to obtain the permission or to choose another way."),
 		},
 		{
 			"Denied with the permission", fault.Denied("delete", "project 'alpha'").Needs("projects:delete"),
 			lines("Permission denied: you are not allowed to delete project 'alpha'. Required permission: projects:delete.",
-				"Suggestion: Do not repeat the call; ask the user to obtain the permission or to choose another way."),
+				"Suggestion: Ask the user to obtain the permission or to choose another way."),
 		},
 		{
 			"RateLimited", fault.RateLimited("the search API", 30*time.Second),
@@ -73,7 +77,7 @@ func TestTextOfConstructors(t *testing.T) {
 		{
 			"Timeout", fault.Timeout("the report", 1500*time.Millisecond),
 			lines("Timeout: the report did not finish within 1.5 s.",
-				"Suggestion: Ask for less at a time if the tool allows it. If the call changes something, check first whether it took effect."),
+				"Suggestion: Ask for less at a time."),
 		},
 		{
 			"Unavailable", fault.Unavailable("the weather service"),
@@ -91,11 +95,11 @@ func TestGeneric(t *testing.T) {
 	want := map[fault.Kind][]string{
 		fault.KindValidation: {
 			"Validation Error: the arguments of this call are not valid.",
-			"Suggestion: Compare the arguments with the tool's input schema, correct them and call again.",
+			"Suggestion: Correct the arguments and call again.",
 		},
 		fault.KindNotFound: {
 			"Not found: the requested item does not exist.",
-			"Suggestion: Check the name or identifier; if a tool lists what exists, call it first.",
+			"Suggestion: Check the name or identifier; if something lists what exists, ask it first.",
 		},
 		fault.KindAlreadyExists: {
 			"Already exists: an item with this identifier exists already.",
@@ -107,7 +111,7 @@ func TestGeneric(t *testing.T) {
 		},
 		fault.KindPermissionDenied: {
 			"Permission denied: this call is not permitted.",
-			"Suggestion: Do not repeat the call; ask the user to obtain the permission or to choose another way.",
+			"Suggestion: Ask the user to obtain the permission or to choose another way.",
 		},
 		fault.KindRateLimited: {
 			"Rate limited: too many calls were made in a short time.",
@@ -115,7 +119,7 @@ func TestGeneric(t *testing.T) {
 		},
 		fault.KindTimeout: {
 			"Timeout: the operation did not finish in time.",
-			"Suggestion: Ask for less at a time if the tool allows it. If the call changes something, check first whether it took effect.",
+			"Suggestion: Ask for less at a time.",
 		},
 		fault.KindCancelled: {"Cancelled: the operation was cancelled before it finished."},
 		fault.KindConnectionFailed: {
@@ -137,8 +141,7 @@ func TestGeneric(t *testing.T) {
 		},
 		fault.KindPreconditionFailed: {"Precondition failed: something else must be done before this call can succeed."},
 		fault.KindInternal: {
-			"Internal error: the server failed unexpectedly and could not complete this call.",
-			"Next: 1. Tell the user and give them the reference, so that the operator of the server can find the cause.",
+			"Internal error: the server failed unexpectedly.",
 		},
 		fault.KindTool:           {"Tool error: the tool reported a failure."},
 		"deployment_in_progress": {"Deployment in progress: the call failed."},

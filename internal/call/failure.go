@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
@@ -246,24 +247,10 @@ func (f *Failure) Fault() *fault.Error {
 	return f.public
 }
 
-// plain reports whether nothing is known about the failure but that it happened.
-func (f *Failure) plain() bool { return f.found.Fault == fault.Generic(fault.KindInternal) }
-
-// unrecorded returns what Fault returns for a failure of which nothing is known and
-// nothing is recorded: without the step that tells the caller to quote a reference.
-func (f *Failure) unrecorded() *fault.Error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.advised(unrecorded)
-}
-
 // advised returns e with what is said about calling again. It is called with the
 // lock.
 func (f *Failure) advised(e *fault.Error) *fault.Error {
 	if g := f.guidance; g != nil {
-		if g.Retry.ShouldRetry && e == fault.Generic(fault.KindInternal) {
-			e = again
-		}
 		return e.Suggest(g.Suggestion).WithRetry(g.Retry)
 	}
 	return e
@@ -333,6 +320,7 @@ const (
 	OutcomeDenied        Outcome = "denied"
 	OutcomeConflict      Outcome = "conflict"
 	OutcomeRateLimited   Outcome = "rate_limited"
+	OutcomeRefused       Outcome = "refused"   // it had failed too often, and was not made again
 	OutcomeCancelled     Outcome = "cancelled" // the client gave up
 	OutcomeTimeout       Outcome = "timeout"
 	OutcomeUnavailable   Outcome = "unavailable" // something that the tool needs is down or broken
@@ -362,31 +350,11 @@ func (c *Call) Outcome(res mcp.Result, err error) Outcome {
 			return OutcomeProtocolError
 		}
 	}
-	switch f.Fault().Kind() {
-	case fault.KindValidation:
-		return OutcomeValidation
-	case fault.KindNotFound:
-		return OutcomeNotFound
-	case fault.KindPermissionDenied, fault.KindUnauthenticated:
-		return OutcomeDenied
-	case fault.KindAlreadyExists, fault.KindConflict, fault.KindPreconditionFailed:
-		return OutcomeConflict
-	case fault.KindRateLimited:
-		return OutcomeRateLimited
-	case fault.KindCancelled:
-		if c.Err() == nil && !f.Worded() {
-			return OutcomeToolError // a context of the handler's own; the client waits
-		}
-		return OutcomeCancelled
-	case fault.KindTimeout:
-		return OutcomeTimeout
-	case fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError:
-		return OutcomeUnavailable
-	case fault.KindInternal:
-		return OutcomeInternal
-	default:
-		return OutcomeToolError
+	kind := f.Fault().Kind()
+	if kind == fault.KindCancelled && c.Err() == nil && !f.Worded() {
+		return OutcomeToolError // a context of the handler's own; the client waits
 	}
+	return Outcome(kinds.Of(string(kind)).Outcome)
 }
 
 func needsInput(res mcp.Result) bool {
