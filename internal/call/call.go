@@ -23,12 +23,12 @@ type Call struct {
 
 	method  string
 	req     mcp.Request
-	handler Handler // the opener's own: this call could be made again with it
+	by      *opener // this call could be made again with its handler
 	setup   atomic.Pointer[setup]
-	guard   *Settings                // the opener's, if it is a recovery
 	claimed atomic.Pointer[Settings] // the first recovery, where the opener is none
 	pending atomic.Bool              // there is a record of a success to be written at the end
 	began   atomic.Int64
+	part    bool // see Below
 	quiet   bool // a lookup of ours, of which nothing is recorded
 
 	mu   sync.Mutex
@@ -124,7 +124,7 @@ func (o *opener) handle(ctx context.Context, method string, req mcp.Request) (mc
 	if outer != nil && outer.method == method {
 		return o.run(ctx, outer, req, o.next)
 	}
-	return o.open(&Call{Context: ctx, method: method, req: req, handler: o.self, guard: o.guard, quiet: outer != nil && outer.quiet})
+	return o.open(&Call{Context: ctx, method: method, req: req, by: o, quiet: outer != nil && outer.quiet})
 }
 
 func (o *opener) open(call *Call) (mcp.Result, error) {
@@ -210,7 +210,7 @@ func ownID(newID func() string) (id string) {
 // from it; req is the request that the part stands for.
 func (c *Call) Below(ctx context.Context, name string, req mcp.Request) *Call {
 	below := &Call{
-		Context: ctx, method: c.method, req: req, handler: c.handler, quiet: c.quiet,
+		Context: ctx, method: c.method, req: req, by: c.by, part: true, quiet: c.quiet,
 		cold: &cold{parent: c, suffix: "." + name},
 	}
 	below.setup.Store(c.setup.Load())
@@ -243,8 +243,8 @@ func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
 // Guard reports whether the recovery with these Settings is the outermost of the call,
 // which is the one that checks the result for the wire.
 func (c *Call) Guard(by *Settings) bool {
-	if c.guard != nil {
-		return c.guard == by
+	if c.by != nil && c.by.guard != nil && !c.part {
+		return c.by.guard == by
 	}
 	return c.claimed.Load() == by || c.claimed.CompareAndSwap(nil, by)
 }
