@@ -99,7 +99,35 @@ type Step struct {
 	Tool        string         `json:"tool,omitempty"`        // the tool to call, if it is a call
 	Parameters  map[string]any `json:"parameters,omitempty"`  // the arguments of that call
 	Description string         `json:"description,omitempty"` // more about it
-	Options     []string       `json:"options,omitempty"`     // the choices, where the caller has to make one
+	Options     []Option       `json:"options,omitempty"`     // the choices, where the caller has to make one
+}
+
+// An Option is one of the choices of a [Step]: words, or a call.
+type Option struct {
+	Action     string         `json:"action"`               // what it is, for a reader
+	Tool       string         `json:"tool,omitempty"`       // the tool to call, if it is a call
+	Parameters map[string]any `json:"parameters,omitempty"` // the arguments of that call
+}
+
+// MarshalJSON writes an option that is no call as a string, any other as an object.
+func (o Option) MarshalJSON() ([]byte, error) {
+	if o.Tool == "" {
+		return json.Marshal(o.Action)
+	}
+	type plain Option // without this method
+	return json.Marshal(plain(o))
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (o *Option) UnmarshalJSON(b []byte) error {
+	type plain Option // without this method
+	if len(b) > 0 && b[0] == '"' {
+		*o = Option{}
+		return json.Unmarshal(b, &o.Action)
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	return dec.Decode((*plain)(o))
 }
 
 // Data returns all that is public about the fault as a plain struct. The caller
@@ -198,7 +226,9 @@ func (s Step) mapped(text func(string) string, value func(any) any) Step {
 	return Step{
 		Number: s.Number, Action: text(s.Action), Tool: text(s.Tool),
 		Parameters:  mapOrNil(s.Parameters, text, value),
-		Description: text(s.Description), Options: mapSlice(s.Options, text),
+		Description: text(s.Description), Options: mapSlice(s.Options, func(o Option) Option {
+			return Option{Action: text(o.Action), Tool: text(o.Tool), Parameters: mapOrNil(o.Parameters, text, value)}
+		}),
 	}
 }
 

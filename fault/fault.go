@@ -150,6 +150,14 @@ func (e *Error) Retry() (Retry, bool) {
 	return retry, true
 }
 
+// Steps returns a copy of the recovery steps, nil when there are none.
+func (e *Error) Steps() []Step {
+	if e == nil || len(e.data.RecoverySteps) == 0 {
+		return nil
+	}
+	return e.Data().RecoverySteps
+}
+
 // Reference returns the correlation ID under which the operator's log has the
 // whole failure, or "" when the fault was not given one.
 func (e *Error) Reference() string {

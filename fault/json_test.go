@@ -46,7 +46,7 @@ const golden = `{
 		{
 			"step": 1, "action": "See its state", "tool": "get_deployment",
 			"parameters": {"fields": ["state"], "version": 7},
-			"description": "It has a percentage", "options": ["short", "long"]
+			"description": "It has a percentage", "options": [{"action": "short", "tool": "render", "parameters": {"size": "short"}}]
 		}
 	],
 	"details": {"log": [{"line": "ok"}], "percent": 99.5},
@@ -77,7 +77,7 @@ func TestAbsentIsAbsent(t *testing.T) {
 		{"joined without steps", fault.Join(fault.New("busy", "x"), fault.New("busy", "y")), `{"type":"busy","message":"2 things failed.\n- Busy: x.\n- Busy: y."}`},
 		{"step", fault.New("busy", "x").Step("Wait", "", nil), `{"type":"busy","message":"x","recovery_steps":[{"step":1,"action":"Wait"}]}`},
 		{
-			"step with empty parts", fault.New("busy", "x").WithSteps(fault.Step{Action: "Wait", Parameters: map[string]any{}, Options: []string{}}),
+			"step with empty parts", fault.New("busy", "x").WithSteps(fault.Step{Action: "Wait", Parameters: map[string]any{}, Options: []fault.Option{}}),
 			`{"type":"busy","message":"x","recovery_steps":[{"step":1,"action":"Wait"}]}`,
 		},
 		{"retry", fault.New("busy", "x").After(0), `{"type":"busy","message":"x","retry":{"should_retry":true}}`},
@@ -308,7 +308,7 @@ func TestBrokenTextsTravelUnchanged(t *testing.T) {
 	bad := "a\xff\xfe\x80b"
 	roundTrip(t, fault.New(fault.Kind(bad), bad).Suggest(bad).WithCode(bad).Needs(bad).WithReference(bad).With(bad, bad).
 		WithRetry(fault.Retry{Reason: bad, Effect: fault.Effect(bad)}).
-		WithSteps(fault.Step{Action: bad, Tool: bad, Parameters: map[string]any{bad: bad}, Description: bad, Options: []string{bad}}))
+		WithSteps(fault.Step{Action: bad, Tool: bad, Parameters: map[string]any{bad: bad}, Description: bad, Options: []fault.Option{{Action: bad}}}))
 	roundTrip(t, fault.NotFound(bad, bad, bad+"c"))
 	roundTrip(t, fault.AlreadyExists(bad, bad))
 	roundTrip(t, fault.Denied(bad, bad))

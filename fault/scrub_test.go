@@ -51,11 +51,13 @@ var places = map[string]func(d *fault.Data, s string){
 		d.RecoverySteps = []fault.Step{{Tool: "t", Parameters: map[string]any{s: 1}}}
 	},
 	"step's description": func(d *fault.Data, s string) { d.RecoverySteps = []fault.Step{{Description: s}} },
-	"step's option":      func(d *fault.Data, s string) { d.RecoverySteps = []fault.Step{{Options: []string{"a", s}}} },
-	"detail":             func(d *fault.Data, s string) { d.Details = map[string]any{"a": s} },
-	"nested detail":      func(d *fault.Data, s string) { d.Details = map[string]any{"a": []any{map[string]any{"b": []any{s}}}} },
-	"detail's key":       func(d *fault.Data, s string) { d.Details = map[string]any{s: 1} },
-	"nested key":         func(d *fault.Data, s string) { d.Details = map[string]any{"a": []any{map[string]any{s: 1}}} },
+	"step's option": func(d *fault.Data, s string) {
+		d.RecoverySteps = []fault.Step{{Options: []fault.Option{{Action: "a"}, {Action: s}}}}
+	},
+	"detail":        func(d *fault.Data, s string) { d.Details = map[string]any{"a": s} },
+	"nested detail": func(d *fault.Data, s string) { d.Details = map[string]any{"a": []any{map[string]any{"b": []any{s}}}} },
+	"detail's key":  func(d *fault.Data, s string) { d.Details = map[string]any{s: 1} },
+	"nested key":    func(d *fault.Data, s string) { d.Details = map[string]any{"a": []any{map[string]any{s: 1}}} },
 }
 
 func TestScrubbed(t *testing.T) {

@@ -135,25 +135,31 @@ func (s *Step) text(b *strings.Builder) {
 
 // call writes the call that a step is, and what there is to choose from.
 func (s *Step) call(b *strings.Builder) {
-	if s.Tool != "" {
-		b.WriteString(": call ")
-		b.WriteString(line(s.Tool, 2*maxName))
-		b.WriteByte(' ')
-		if len(s.Parameters) == 0 {
-			b.WriteString("{}")
-		} else {
-			b.WriteString(compact(s.Parameters))
-		}
-	}
+	writeCall(b, s.Tool, s.Parameters)
 	for i, option := range s.Options {
 		if i == 0 {
 			b.WriteString(" (options: ")
 		} else {
 			b.WriteString(", ")
 		}
-		b.WriteString(flat(option))
+		b.WriteString(flat(option.Action))
+		writeCall(b, option.Tool, option.Parameters)
 	}
 	if len(s.Options) > 0 {
 		b.WriteByte(')')
+	}
+}
+
+func writeCall(b *strings.Builder, tool string, parameters map[string]any) {
+	if tool == "" {
+		return
+	}
+	b.WriteString(": call ")
+	b.WriteString(line(tool, 2*maxName))
+	b.WriteByte(' ')
+	if len(parameters) == 0 {
+		b.WriteString("{}")
+	} else {
+		b.WriteString(compact(parameters))
 	}
 }

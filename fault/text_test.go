@@ -236,11 +236,11 @@ func TestTextOfBuilders(t *testing.T) {
 		},
 		{"step of a tool without parameters", base.Step("See all", "list", map[string]any{}), lines(first, "Next: 1. See all: call list {}.")},
 		{
-			"step with all", base.WithSteps(fault.Step{Number: 9, Action: "Choose one", Tool: "deploy", Parameters: map[string]any{"v": 8}, Options: []string{"red", "green"}, Description: "Green is safer"}),
+			"step with all", base.WithSteps(fault.Step{Number: 9, Action: "Choose one", Tool: "deploy", Parameters: map[string]any{"v": 8}, Options: []fault.Option{{Action: "red"}, {Action: "green"}}, Description: "Green is safer"}),
 			lines(first, `Next: 1. Choose one: call deploy {"v":8} (options: red, green). Green is safer.`),
 		},
 		{
-			"step with a choice", base.WithSteps(fault.Step{Action: "Ask the user which one.", Options: []string{"red", "green"}}),
+			"step with a choice", base.WithSteps(fault.Step{Action: "Ask the user which one.", Options: []fault.Option{{Action: "red"}, {Action: "green"}}}),
 			lines(first, `Next: 1. Ask the user which one (options: red, green).`),
 		},
 		{"no steps", base.WithSteps(), first},
@@ -347,12 +347,12 @@ func TestAllOfTheTextIsValid(t *testing.T) {
 	e := fault.FromData(fault.Data{
 		Type: fault.Kind(bad), Message: bad, Suggestion: bad, SimilarMatches: []string{bad}, RequiredPermission: bad,
 		Retry: &fault.Retry{Reason: bad}, Details: map[string]any{bad: bad}, ReferenceID: bad,
-		RecoverySteps: []fault.Step{{Action: bad, Tool: bad, Parameters: map[string]any{bad: bad}, Options: []string{bad}, Description: bad}},
+		RecoverySteps: []fault.Step{{Action: bad, Tool: bad, Parameters: map[string]any{bad: bad}, Options: []fault.Option{{Action: bad}}, Description: bad}},
 	})
 	for _, e := range []*fault.Error{
 		e,
 		fault.New(fault.Kind(bad), bad).Suggest(bad).Needs(bad).Never(bad).With(bad, bad).WithReference(bad).
-			WithSteps(fault.Step{Action: bad, Tool: bad, Parameters: map[string]any{bad: bad}, Options: []string{bad}, Description: bad}),
+			WithSteps(fault.Step{Action: bad, Tool: bad, Parameters: map[string]any{bad: bad}, Options: []fault.Option{{Action: bad}}, Description: bad}),
 		fault.Violations(fault.Violation{Field: bad, Expected: bad, Received: bad, Suggestion: bad}, fault.Violation{}),
 	} {
 		require.True(t, utf8.ValidString(e.Error()), "%q", e.Error())

@@ -87,7 +87,7 @@ type room struct {
 }
 
 func (r *room) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
-	outermost := c.Guard(r.settings)
+	outermost := c.Guard(r.settings) && !c.Quiet() // a look-up of ours is not sent
 	defer func() {
 		if p := recover(); p != nil {
 			c.Establish(r.settings)

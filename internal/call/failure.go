@@ -35,6 +35,7 @@ type Failure struct {
 	mu       sync.Mutex
 	guidance Guidance
 	guided   bool
+	added    []func(*fault.Error) *fault.Error
 	public   *fault.Error // what Fault returns, nil when it has to be put together
 }
 
@@ -128,6 +129,13 @@ func (f *Failure) classify(c *Call, res *mcp.CallToolResult, err error) {
 	// What was rendered by a Call inside (see renderedErrors) is made anew where there
 	// is a mask, and else stays: the mask may have been in there.
 	inside := res != nil && res.IsError && isFault(res.Meta[wire.ErrorKey])
+	if err == nil && len(c.settings().rules) > 0 {
+		// A rule may know the words of a tool as it knows the text of an error.
+		if ruled := classify.Of(errors.New(firstText(res.Content)), c.settings().rules); ruled.Origin == classify.Ruled {
+			f.found = ruled
+			return
+		}
+	}
 	if err == nil || f.found.Wire == nil && (inside && c.settings().mask == nil || !inside && toldApart(res, err)) {
 		f.told = true
 		f.found = f.found.Told(told(res, f.found))
@@ -255,9 +263,34 @@ func (f *Failure) Fault() *fault.Error {
 		if e == nil {
 			e = classify.FromWire(f.found.Wire)
 		}
-		f.public = f.advised(e)
+		e = f.advised(e)
+		for _, add := range f.added {
+			if more := guarded(add, e); more != nil {
+				e = more
+			}
+		}
+		f.public = e
 	}
 	return f.public
+}
+
+// Add changes what the caller is told of the failure, after everything that is added
+// already. It does not change what the log has of it. A deliberate protocol error and
+// the words of a tool stay as they are.
+func (f *Failure) Add(change func(*fault.Error) *fault.Error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.added, f.public = append(f.added, change), nil
+}
+
+// guarded survives a change that panics, which changes nothing.
+func guarded(change func(*fault.Error) *fault.Error, e *fault.Error) (changed *fault.Error) {
+	defer func() {
+		if recover() != nil {
+			changed = nil
+		}
+	}()
+	return change(e)
 }
 
 // advised returns e with what is said about calling again. It is called with the

@@ -71,10 +71,11 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 		return nil, err
 	}
 	// The result may be another one than that which the failure was known from: a
-	// middleware of the user's copied it.
+	// middleware of the user's copied it. One that came with an error is not sent, as
+	// the SDK does not send it.
 	tool, _ := res.(*mcp.CallToolResult)
-	if err != nil && tool != nil {
-		tool = c.metaOnly(tool)
+	if err != nil {
+		tool = nil
 	}
 	switch {
 	case f.found.Wire != nil:
@@ -84,16 +85,6 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 	default:
 		return nil, c.methodError(f)
 	}
-}
-
-// metaOnly returns of a result that came with an error what is kept of it, if it can
-// be sent: of such results nobody checks that.
-func (c *Call) metaOnly(tool *mcp.CallToolResult) *mcp.CallToolResult {
-	res := c.newResult()
-	if _, err := json.Marshal(tool.Meta); err == nil {
-		res.Meta = tool.Meta
-	}
-	return res
 }
 
 // giveUp answers when a stranger's code panicked while the answer was rendered.
@@ -188,8 +179,8 @@ func (c *Call) methodError(f *Failure) *jsonrpc.Error {
 }
 
 // public returns the fault as the caller gets it, with its reference, and whether
-// the text shows the reference too. There is a reference only where there is a
-// record that it leads to.
+// the text shows the reference too, which it does where the log knows more than the
+// caller reads. There is a reference only where there is a record that it leads to.
 func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 	e, s := f.Fault(), c.settings()
 	referred := f.logged.Load() || c.Recorded() && c.method != MethodListen // which is not recorded
@@ -216,6 +207,10 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 		e = e.ScrubbedBy(s.mask)
 	case classify.Explained: // of what the caller may know
 	}
+	e = c.executable(e)
+	if ofClient(c.method) && e.Kind() == fault.KindInternal && !f.Worded() {
+		e = e.WithMessage("the client failed unexpectedly")
+	}
 	if e.Message() == "" {
 		e = e.WithMessage(fault.Generic(e.Kind()).Message()) // what its text says
 	}
@@ -225,7 +220,7 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 	if !referred {
 		return e, false
 	}
-	return e.WithReference(c.ID()), !f.Worded()
+	return e.WithReference(c.ID()), f.found.Origin != classify.Explained && (!f.Worded() || f.err != nil && !bare(f.err))
 }
 
 // protocolError returns the deliberate protocol error bare: what a wrapping says
