@@ -64,7 +64,15 @@ func (t *text) separator(from, end int, name string) (value int, sep string) {
 	} else {
 		i = end
 	}
+	if quote && t.at(i) == ']' {
+		i++
+	}
 	i = t.skip(blank, i)
+	if i > end && t.fold(i, "string") { // var token string = "..."
+		if j := t.skip(blank, i+len("string")); t.at(j) == '=' {
+			i = j
+		}
+	}
 	switch c := t.at(i); {
 	case c == '=' || c == ':':
 		j := i
@@ -84,6 +92,11 @@ func (t *text) separator(from, end int, name string) (value int, sep string) {
 		value = t.skip(blank, j)
 		if c == ':' && value > j && sep == ":" {
 			sep = ": "
+		}
+		if t.fold(value, "str") { // password: str = "..."
+			if j := t.skip(blank, t.skip(word, value)); t.at(j) == '=' {
+				return t.skip(blank, j+1), "="
+			}
 		}
 		return value, sep
 	case (c == '?' || c == '+' || c == '|' && t.at(i+1) == '|') && (t.at(i+1) == '=' || t.at(i+2) == '=') && i > end: // ?= += ||=
@@ -126,7 +139,7 @@ func (t *text) separator(from, end int, name string) (value int, sep string) {
 	case lowerName == "password" && i > end && strings.Contains(strings.ToLower(t.s[max(0, from-48):from]), "login "): // .netrc
 		return i, " "
 	}
-	if quote || t.at(i) == '\n' || t.at(i) == '\r' { // {"name":"TOKEN","value":"..."}
+	if c := t.at(i); quote && (c == ',' || i > end+1) || c == '\n' || c == '\r' { // {"name":"TOKEN","value":"..."}
 		return t.valueMember(i)
 	}
 	return 0, ""
@@ -135,7 +148,7 @@ func (t *text) separator(from, end int, name string) (value int, sep string) {
 // valueMember looks for a member "value" next to a member whose value is a secret's name.
 func (t *text) valueMember(i int) (value int, sep string) {
 	rest := t.s[i:min(len(t.s), i+160)]
-	t.work += len(rest)
+	t.work += len(rest) / 4
 	if n := strings.IndexAny(rest, "}<>]"); n >= 0 {
 		rest = rest[:n]
 	}

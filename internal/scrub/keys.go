@@ -49,7 +49,7 @@ var shapes = []shape{
 	{"glcbt-", dotted, 16, false, false}, {"glffct-", dotted, 16, false, false}, {"glft-", dotted, 16, false, false}, {"glimt-", dotted, 16, false, false},
 	{"glagent-", dotted, 16, false, false}, {"gloas-", dotted, 16, false, false}, {"glsoat-", dotted, 16, false, false}, {"GR1348941", dashed, 16, false, false},
 	{"glc_", base64s, 30, false, false}, {"glsa_", word, 30, false, false}, {"eyJrIjoi", base64s, 40, false, false}, // Grafana
-	{"pat.", dotted, 50, true, true}, {"sat.", dotted, 50, true, true}, // Harness
+	{"pat.", dotted, 50, true, true}, {"pat", dotted, 75, true, true}, {"sat.", dotted, 50, true, true}, // Harness
 	{"atlasv1.", dashed, 40, false, false}, {"hvs.", dashed, 20, false, false}, {"hvb.", dashed, 60, false, false}, {"hvr.", dashed, 20, false, false}, {"s.", alnum, 24, true, true}, // HashiCorp
 	{"HRKU-", dashed, 30, false, false}, {"hf_", alnum, 20, false, false}, {"api_org_", alnum, 20, false, false}, // Heroku, Hugging Face
 	{"ico-", alnum, 30, true, false}, {"s-s4t2", dashed, 40, true, false}, // Infracost, Intra42
@@ -72,7 +72,7 @@ var shapes = []shape{
 	{"sm_aat_", alnum, 16, false, false}, {"sm_pat_", alnum, 16, false, false}, {"sm_sat_", alnum, 16, false, false}, // Settlemint
 	{"shippo_live_", hexDigit, 30, false, false}, {"shippo_test_", hexDigit, 30, false, false},
 	{"shpat_", anyHex, 32, false, false}, {"shpss_", anyHex, 32, false, false}, {"shpca_", anyHex, 32, false, false}, {"shppa_", anyHex, 32, false, false},
-	{"xapp-", dashed, 8, false, true}, {"sgp_", word, 40, false, false}, {"slk_", word, 40, false, false}, // Slack, Sourcegraph
+	{"xapp-1", dashed, 8, false, false}, {"xapp-2", dashed, 8, false, false}, {"sgp_", word, 40, false, false}, {"slk_", word, 40, false, false}, // Slack, Sourcegraph
 	{"sq0atp-", dashed, 20, false, false}, {"sq0csp-", dashed, 20, false, false}, {"EAAA", dashed, 50, true, true}, // Square
 	{"sk_live_", alnum, 8, false, false}, {"rk_live_", alnum, 8, false, false}, {"pk_live_", alnum, 8, false, false}, {"sk_test_", alnum, 8, false, false},
 	{"rk_test_", alnum, 8, false, false}, {"pk_test_", alnum, 8, false, false}, {"sk_prod_", alnum, 8, false, false}, {"rk_prod_", alnum, 8, false, false}, {"whsec_", base64s, 16, false, false},
@@ -91,7 +91,7 @@ var hashed = chars("A-Za-z0-9./$=,+_-")
 func prefixes() []string {
 	all := on(":AA", "xox", "Q~", "AccountKey=", "atlasv1.")
 	for _, c := range "0123456789abcdef" {
-		all = append(all, "SK"+string(c), "AC"+string(c))
+		all = append(all, "SK"+string(c))
 	}
 	for i, s := range shapes {
 		shapesBy[s.prefix[0]] = append(shapesBy[s.prefix[0]], i)
@@ -107,7 +107,7 @@ var shapesBy [256][]int
 func prefixed(t *text, i int) {
 	for _, n := range shapesBy[t.at(i)] {
 		s := &shapes[n]
-		if !t.has(i, s.prefix) || s.alone && !t.starts(i) {
+		if !t.has(i, s.prefix) || s.alone && t.in(dashed, i-1) {
 			continue
 		}
 		from := i + len(s.prefix)
@@ -127,8 +127,8 @@ func prefixed(t *text, i int) {
 		}
 	}
 	switch {
-	case t.has(i, "SK"), t.has(i, "AC"): // Twilio
-		if to := t.skip(anyHex, i+2); to-i >= 34 && (t.at(i) == 'S' || to-i == 34 && t.starts(i) && !t.in(word, to)) {
+	case t.has(i, "SK"): // Twilio
+		if to := t.skip(anyHex, i+2); to-i >= 34 {
 			t.hide(i, to)
 		}
 	case t.has(i, ":AA"): // Telegram
@@ -141,12 +141,18 @@ func prefixed(t *text, i int) {
 		if t.has(j, ".xox") {
 			j += 5
 		}
-		if to := t.skip(dashed, j+1); t.in(alnum, i+3) && t.at(j) == '-' && to-j > 8 {
+		if !t.in(alnum, i+3) || t.at(j) != '-' {
+			return
+		}
+		if to := t.skip(dashed, j+1); to-j > 8 {
 			t.hide(i, to)
 		}
 	case t.has(i, "Q~"): // Azure: abc8Q~...
 		from := t.behind(azureStart, tokens, i)
-		if to := t.skip(tokens, i+2); i-from >= 3 && t.in(digits, i-1) && to-i >= 30 {
+		if !t.in(digits, i-1) || i-from < 3 {
+			return
+		}
+		if to := t.skip(tokens, i+2); to-i >= 30 {
 			t.hide(max(from, i-4), to)
 		}
 	}
@@ -163,6 +169,7 @@ func jwt(t *text, i int) {
 		if bytes.HasPrefix(raw, []byte("eyJ")) && (bytes.IndexByte(raw, '.') > 0 || len(raw) > 64) {
 			t.hide(i, to)
 		}
+		t.decided(to)
 		return
 	}
 	if to-i < 9 || t.at(to) != '.' {
@@ -239,6 +246,7 @@ func privateKey(t *text, i int) {
 		if raw, _ := base64.RawStdEncoding.DecodeString(head[:len(head)/4*4]); bytes.Contains(raw, []byte("PRIVATE KEY")) {
 			t.hide(i, to)
 		}
+		t.decided(to)
 	case t.has(i, "-----END "):
 		end := keyHeader(t, i)
 		from := i

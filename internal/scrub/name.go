@@ -30,7 +30,7 @@ var loud, quiet = func() (loud, quiet matcher) {
 // A part that starts without a border also finds the ends of words that were run together, such as "dbpassword".
 var secretNames = []string{
 	"password_", "passwd_", "passphrase_", "passcode_", "passwort_", "kennwort_", "_pwd_", "_pswd_",
-	"__pass__", "_db_pass_", "_user_pass_", "_smtp_pass_", "_mail_pass_", "_admin_pass_", "_root_pass_", "_auth_pass_",
+	"__pass__", "requirepass_", "masterauth_", "_db_pass_", "_user_pass_", "_smtp_pass_", "_mail_pass_", "_admin_pass_", "_root_pass_", "_auth_pass_",
 	"secret_", "token_", "credential_", "_cred_", "_auth_", "authorization_", "_bearer_", "_jwt_", "_cookie_",
 	"apikey_", "_api_key_", "_app_key_", "accesskey", "_access_key_", "privatekey", "_private_key_", "secretkey",
 	"_client_key_", "_consumer_key_", "_deploy_key_", "_storage_key_", "_write_key_", "_admin_key_", "_root_key_", "_server_key_", "_integration_key_",

@@ -76,8 +76,8 @@ func unixPath(t *text, i int) {
 	if !start || i < t.url {
 		return
 	}
-	if end := t.skip(solid, i); i > 0 && t.in(space, i-1) && t.method(i-1) {
-		t.url = end
+	if i > 0 && t.in(space, i-1) && t.method(i-1) {
+		t.url = t.skip(solid, i)
 		return
 	}
 	if t.at(first) != '/' {

@@ -191,8 +191,8 @@ func (t *text) look(s string, of uint64) bool {
 	prev := byte('\n')
 	for i := range len(s) {
 		c := lower[s[i]]
-		if p := triggers.pair[int(prev)<<7|int(c)]; p != 0 {
-			t.wake(triggers.tails[p-1], i-1, of)
+		if p := triggers.pair[int(prev)<<7|int(c)]; p != 0 && triggers.tails[p-1].goes(s, i+1) {
+			t.wake(triggers.tails[p-1].tails, i-1, of)
 		}
 		if p := triggers.single[c]; p != nil {
 			t.wake(p, i, of)
@@ -237,7 +237,22 @@ func merge(all []found) []found {
 type matcher struct {
 	single [128][]tail
 	pair   [128 * 128]uint16 // by two bytes in lower case: 1 + index into tails
-	tails  [][]tail
+	tails  []tails
+}
+
+// tails are the words that begin with the same two letters. next has which third letters they have, a bit each.
+type tails struct {
+	next  [2]uint64
+	tails []tail
+}
+
+// goes reports whether one of the words may go on with what stands at i.
+func (t *tails) goes(s string, i int) bool {
+	c := byte(0)
+	if i < len(s) {
+		c = lower[s[i]]
+	}
+	return t.next[c>>6]>>(c&63)&1 != 0
 }
 
 // tail is a word, to be compared where its first two bytes have been seen.
@@ -264,10 +279,17 @@ func (m *matcher) add(id int, on string) {
 	}
 	p := &m.pair[int(lower[on[0]])<<7|int(lower[on[1]])]
 	if *p == 0 {
-		m.tails = append(m.tails, nil)
+		m.tails = append(m.tails, tails{})
 		*p = uint16(len(m.tails)) //nolint:gosec // as many as there are pairs in the rules
 	}
-	m.tails[*p-1] = append(m.tails[*p-1], t)
+	list := &m.tails[*p-1]
+	list.tails = append(list.tails, t)
+	if len(on) == 2 {
+		list.next = [2]uint64{^uint64(0), ^uint64(0)}
+	} else {
+		c := lower[on[2]]
+		list.next[c>>6] |= 1 << (c & 63)
+	}
 }
 
 // any reports whether one of the words stands in s. A text starts as if after a line break.
@@ -278,8 +300,8 @@ func (m *matcher) any(s string) bool {
 		if m.single[c] != nil {
 			return true
 		}
-		if p := m.pair[int(prev)<<7|int(c)]; p != 0 {
-			for _, tail := range m.tails[p-1] {
+		if p := m.pair[int(prev)<<7|int(c)]; p != 0 && m.tails[p-1].goes(s, i+1) {
+			for _, tail := range m.tails[p-1].tails {
 				if tail.at(s, i-1) {
 					return true
 				}
