@@ -55,7 +55,7 @@ func floorOf(path string) int {
 		return 3
 	case name == "middleware":
 		return 1
-	case name == "fault", slices.Contains([]string{"internal/explain", "internal/scrub", "internal/near", "internal/safe"}, name):
+	case name == "fault", slices.Contains([]string{"internal/explain", "internal/scrub", "internal/near", "internal/safe", "internal/words"}, name):
 		return lowest(name)
 	case strings.HasPrefix(name, "examples"), strings.HasPrefix(name, "internal/"):
 		return 4
@@ -64,12 +64,18 @@ func floorOf(path string) int {
 	}
 }
 
-// lowest orders the lowest floor: fault and explain stand on the helpers.
+// lowest orders the lowest floor: fault and explain stand on the helpers, which stand on the guards and the words.
 func lowest(name string) int {
-	if name == "fault" || name == "internal/explain" {
+	switch name {
+	case "fault", "internal/explain":
 		return 0
+	case "internal/safe":
+		return -2
+	case "internal/words":
+		return -3
+	default:
+		return -1
 	}
-	return -1
 }
 
 // rooms returns the names of the packages on floor 2.

@@ -1,6 +1,10 @@
 package fault
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/mcpchain/mcpchain/internal/words"
+)
 
 // Kind says what sort of failure a fault is, as it stands on the wire. The set
 // is open: a program adds its own, such as Kind("deployment_in_progress").
@@ -40,11 +44,11 @@ func (k Kind) Label() string {
 	if g, ok := generic[k]; ok {
 		return g.label
 	}
-	words := strings.FieldsFunc(line(string(k), maxName), func(r rune) bool { return r == '_' || r == ' ' })
-	if len(words) == 0 {
+	name := strings.FieldsFunc(words.Cut(string(k), maxName), func(r rune) bool { return r == '_' || r == ' ' })
+	if len(name) == 0 {
 		return generic[KindInternal].label
 	}
-	return capital(strings.Join(words, " "))
+	return words.Capital(strings.Join(name, " "))
 }
 
 // kindText is what can be said about a failure of which only the kind is known.

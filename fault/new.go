@@ -3,6 +3,8 @@ package fault
 import (
 	"time"
 
+	"github.com/mcpchain/mcpchain/internal/words"
+
 	"github.com/mcpchain/mcpchain/internal/near"
 )
 
@@ -11,7 +13,7 @@ import (
 // them: the close ones, five at most, become the "did you mean" of the text.
 // Pass only candidates that the caller may know.
 func NotFound(resource, id string, candidates ...string) *Error {
-	e := New(KindNotFound, line(resource, maxName)+" "+quoted(id)+" does not exist.")
+	e := New(KindNotFound, words.Cut(resource, maxName)+" "+quoted(id)+" does not exist.")
 	e.data.ResourceType, e.data.Identifier = resource, id
 	e.data.SimilarMatches = near.Matches(id, candidates)
 	if e.data.SimilarMatches == nil {
@@ -23,7 +25,7 @@ func NotFound(resource, id string, candidates ...string) *Error {
 // AlreadyExists returns a fault that says that the resource ("project") with
 // this id exists and cannot be made again.
 func AlreadyExists(resource, id string) *Error {
-	e := New(KindAlreadyExists, line(resource, maxName)+" "+quoted(id)+" cannot be created a second time.")
+	e := New(KindAlreadyExists, words.Cut(resource, maxName)+" "+quoted(id)+" cannot be created a second time.")
 	e.data.ResourceType, e.data.Identifier = resource, id
 	e.data.Suggestion = generic[KindAlreadyExists].suggestion
 	return e
@@ -33,7 +35,7 @@ func AlreadyExists(resource, id string) *Error {
 // ("delete") on the resource ("project 'alpha'"). Name the missing permission
 // with [Error.Needs].
 func Denied(action, resource string) *Error {
-	e := New(KindPermissionDenied, "you are not allowed to "+line(action, maxText)+" "+line(resource, maxText)+".")
+	e := New(KindPermissionDenied, "you are not allowed to "+words.Cut(action, maxText)+" "+words.Cut(resource, maxText)+".")
 	e.data.Action, e.data.Resource = action, resource
 	e.data.Suggestion = generic[KindPermissionDenied].suggestion
 	return e
@@ -43,7 +45,7 @@ func Denied(action, resource string) *Error {
 // more calls now. The caller may try again after the given time; with zero or
 // less the time is not known.
 func RateLimited(what string, after time.Duration) *Error {
-	return New(KindRateLimited, line(what, maxText)+" accepts no more calls now.").After(after)
+	return New(KindRateLimited, words.Cut(what, maxText)+" accepts no more calls now.").After(after)
 }
 
 // Timeout returns a fault that says that what ("the report") did not finish
@@ -52,15 +54,15 @@ func RateLimited(what string, after time.Duration) *Error {
 func Timeout(what string, limit time.Duration) *Error {
 	within := "in time"
 	if limit > 0 {
-		within = "within " + duration(limit)
+		within = "within " + words.Duration(limit)
 	}
-	return New(KindTimeout, line(what, maxText)+" did not finish "+within+".").
+	return New(KindTimeout, words.Cut(what, maxText)+" did not finish "+within+".").
 		Suggest(generic[KindTimeout].suggestion)
 }
 
 // Unavailable returns a fault that says that what ("the weather service") is not
 // available now. Say when to try again with [Error.After].
 func Unavailable(what string) *Error {
-	return New(KindServiceUnavailable, line(what, maxText)+" is not available now.").
+	return New(KindServiceUnavailable, words.Cut(what, maxText)+" is not available now.").
 		Suggest(generic[KindServiceUnavailable].suggestion)
 }
