@@ -8,6 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"math"
+
+	"github.com/mcpchain/mcpchain/internal/scrub"
 )
 
 // Data is all that is public about a fault, in the form in which it stands on
@@ -140,12 +142,26 @@ func (e *Error) Data() Data {
 }
 
 // FromData returns the fault whose public parts are d, without a cause. Values
-// in it that JSON cannot hold are replaced, everything is copied, and the steps
-// are numbered.
+// in it that JSON cannot hold are replaced, those under the name of a secret are
+// hidden, everything is copied, and the steps are numbered.
 func FromData(d Data) *Error {
 	if d.Type == "" {
 		d.Type = KindInternal
 	}
+	if d.Received != nil && scrub.SecretName(d.Field) {
+		d.Received = nil
+	}
+	d.Violations = mapSlice(d.Violations, func(v Violation) Violation {
+		if v.Received != nil && scrub.SecretName(v.Field) {
+			v.Received = nil
+		}
+		return v
+	})
+	d.Details = plainMap(d.Details)
+	d.RecoverySteps = mapSlice(d.RecoverySteps, func(s Step) Step {
+		s.Parameters = plainMap(s.Parameters)
+		return s
+	})
 	return fromData(d, plain)
 }
 
