@@ -50,7 +50,9 @@ func TestLogHandler(t *testing.T) {
 		{"names of secrets", func(l *slog.Logger) {
 			l.Info("m", "password", "x", "tokens", []string{"x"}, "n", map[string]any{"deep": []any{map[string]any{"apiKey": []byte("x")}}}, slog.Group("credentials", "a", "x"), "has_token", true, "tokens", 512)
 		}, map[string]any{"msg": "m", "password": "[redacted]", "tokens": 512.0, "n": map[string]any{"deep": []any{map[string]any{"apiKey": "[redacted]"}}}, "credentials": "[redacted]", "has_token": true}},
-		{"nested errors", func(l *slog.Logger) { l.Info("m", "k", []any{errors.New("a " + c), struct{ Err error }{errors.New(c)}}) },
+		{"nested errors", func(l *slog.Logger) {
+			l.Info("m", "k", []any{errors.New("a " + c), struct{ Err error }{errors.New(c)}})
+		},
 			map[string]any{"msg": "m", "k": []any{"a *", map[string]any{"Err": "*"}}}},
 		{"unexported fields", func(l *slog.Logger) { l.Info("m", "k", struct{ a string }{c}) }, map[string]any{"msg": "m", "k": "{a:*}"}},
 		{"bytes", func(l *slog.Logger) { l.Info("m", "k", []byte("a "+c)) }, map[string]any{"msg": "m", "k": "[redacted]"}},

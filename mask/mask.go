@@ -54,6 +54,11 @@ type Options struct {
 	// it on purpose. [Scrub] hides those too. In a recovery step, too, what is hidden
 	// is replaced by itself.
 	Scrub func(text string) string
+	// Show says what is seen of an error that nobody made for the caller and no rule
+	// knows. The zero value is [Nothing]; [Worded] suits a server whose errors were
+	// written to be read.
+	Show Show
+
 	// Reveal turns masking and scrubbing off, for development: callers see every
 	// error as it is. Only the program can set it, never a request. New writes a
 	// warning into the log when it is set.
@@ -61,7 +66,7 @@ type Options struct {
 }
 
 // New returns a middleware that masks. opts may be nil. It panics when a rule is
-// nil.
+// nil, and when options exclude each other.
 func New(opts *Options) mcp.Middleware {
 	var o Options
 	if opts != nil {
@@ -75,6 +80,14 @@ func New(opts *Options) mcp.Middleware {
 		if r == nil {
 			panic(fmt.Sprintf("mask.New: Options.Rules[%d] is nil; remove it or give a rule", i))
 		}
+	}
+	switch {
+	case o.Show != Nothing && o.Show != Worded:
+		panic(fmt.Sprintf("mask.New: Options.Show is %d; use Nothing or Worded", o.Show))
+	case o.Show == Worded && o.Reveal:
+		panic("mask.New: Options.Show and Options.Reveal exclude each other; leave one out")
+	case o.Show == Worded:
+		rules = append(rules, worded)
 	}
 	if o.Reveal {
 		logger := o.Logger
