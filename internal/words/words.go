@@ -296,11 +296,7 @@ func Sentence(text string) string {
 
 // Ended returns text with a full stop where it has no end yet.
 func Ended(text string) string {
-	last := strings.TrimRight(text, "\"'’”»)]")
-	if r, _ := utf8.DecodeLastRuneInString(last); last != "" && strings.ContainsRune(".!?。！？…", r) {
-		return text
-	}
-	if r, _ := utf8.DecodeLastRuneInString(text); r == ':' || r == '：' {
+	if r, _ := utf8.DecodeLastRuneInString(text); strings.ContainsRune(".!?:。！？…：", r) {
 		return text
 	}
 	return text + "."

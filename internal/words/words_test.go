@@ -61,7 +61,7 @@ func TestLines(t *testing.T) {
 func TestSentences(t *testing.T) {
 	require.Equal(t, "the disk is full.", words.Sentence(" the disk\nis full "))
 	require.Equal(t, "Is it?", words.Sentence("Is it?"))
-	require.Equal(t, "he said 'stop.'", words.Sentence("he said 'stop.'"))
+	require.Equal(t, "he said 'stop.'.", words.Sentence("he said 'stop.'"))
 	require.Equal(t, "as follows:", words.Ended("as follows:"))
 	require.Equal(t, "", words.Sentence(" \n"))
 	require.Equal(t, "Äpfel", words.Capital("äpfel"))
