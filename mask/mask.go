@@ -87,8 +87,6 @@ func New(opts *Options) mcp.Middleware {
 		panic(fmt.Sprintf("mask.New: Options.Show is %d; use Nothing or Worded", o.Show))
 	case o.Show == Worded && o.Reveal:
 		panic("mask.New: Options.Show and Options.Reveal exclude each other; leave one out")
-	case o.Show == Worded:
-		rules = append(rules, worded)
 	}
 	if o.Reveal {
 		logger := o.Logger
@@ -100,6 +98,9 @@ func New(opts *Options) mcp.Middleware {
 	settings := &call.Settings{Logger: o.Logger, Rules: rules, Reveal: o.Reveal}
 	if !o.Reveal {
 		settings.Mask = o.Scrub
+	}
+	if o.Show == Worded {
+		settings.Show = worded
 	}
 	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		c.Establish(settings)

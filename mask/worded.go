@@ -8,10 +8,10 @@ import (
 	"sync"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/words"
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // Show says what a caller sees of an error that nobody made for the caller.
@@ -32,16 +32,17 @@ const (
 
 const maxWorded = 1000
 
-// worded is the last rule where Options.Show is Worded.
-func worded(err error) *fault.Error {
-	known := middleware.Classify(err)
+// worded words an error where Options.Show is Worded. What the caller sent itself is
+// shown back, unless it is a credential.
+func worded(err error, sent func(fragment string) bool) *fault.Error {
+	known := classify.Classify(err)
 	if known.Message() != fault.Generic(known.Kind()).Message() {
 		return nil // it was worded for the caller, or a sentence of ours says more
 	}
-	if _, panicked := safe.As[*middleware.PanicError](err); panicked || !spoken(err, known.Kind(), maxSpoken) {
+	if _, panicked := safe.As[*classify.PanicError](err); panicked || !spoken(err, known.Kind(), maxSpoken) {
 		return nil
 	}
-	text := words.Line(scrub.Text(safe.Error(err)))
+	text := words.Line(scrub.TextBut(safe.Error(err), sent))
 	if strings.Trim(text, " .:") == "" {
 		return nil
 	}

@@ -19,11 +19,11 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
-	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 func TestShowWorded(t *testing.T) {
-	const internal = "Internal error: the server failed unexpectedly and could not complete this call."
+	const internal = "Internal error: the server failed unexpectedly."
 	var index int
 	runtimeError := func() (err error) {
 		defer func() { err, _ = recover().(error) }()
@@ -51,8 +51,8 @@ func TestShowWorded(t *testing.T) {
 		"dial alone":              {&net.OpError{Op: "dial", Err: errors.New(harness.Canary)}, ""},
 		"decoder alone":           {numberError, ""},
 		"runtime":                 {runtimeError, ""},
-		"panic":                   {&middleware.PanicError{Value: harness.Canary}, internal},
-		"panic with words around": {fmt.Errorf("words: %w", &middleware.PanicError{Value: harness.Canary}), internal},
+		"panic":                   {&mcprecover.PanicError{Value: harness.Canary}, internal},
+		"panic with words around": {fmt.Errorf("words: %w", &mcprecover.PanicError{Value: harness.Canary}), internal},
 		"nothing but a wrapping":  {fmt.Errorf("%w", io.EOF), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

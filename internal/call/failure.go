@@ -5,6 +5,7 @@ import (
 	"errors"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/wire"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -116,20 +117,28 @@ func (c *Call) room() *Failure {
 	return &cold.first
 }
 
+// rules returns what may word an error of this call.
+func (c *Call) rules() []classify.Rule {
+	s := c.settings()
+	switch {
+	case c.quiet:
+		return nil // nobody reads what becomes of a look-up of ours
+	case s.show == nil:
+		return s.rules
+	}
+	return append(slices.Clip(s.rules), func(err error) *fault.Error { return s.show(err, c.Sent()) })
+}
+
 // classify finds out what the failure is.
 func (f *Failure) classify(c *Call, res *mcp.CallToolResult, err error) {
 	f.err, f.res, f.hints, f.ended = err, res, c.settings().hints, c.Err()
 	if err != nil {
-		rules := c.settings().rules
-		if c.quiet {
-			rules = nil // nobody reads what becomes of a lookup of ours
-		}
-		f.found = classify.Of(err, rules)
+		f.found = classify.Of(err, c.rules())
 	}
 	// What was rendered by a Call inside (see renderedErrors) is made anew where there
 	// is a mask, and else stays: the mask may have been in there.
 	inside := res != nil && res.IsError && isFault(res.Meta[wire.ErrorKey])
-	if err == nil && len(c.settings().rules) > 0 {
+	if err == nil && !c.quiet && len(c.settings().rules) > 0 {
 		// A rule may know the words of a tool as it knows the text of an error.
 		if ruled := classify.Of(errors.New(firstText(res.Content)), c.settings().rules); ruled.Origin == classify.Ruled {
 			f.found = ruled

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"github.com/mcpchain/mcpchain/internal/classify"
@@ -15,6 +16,8 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // RenderOptions say how failures are written on the wire.
@@ -115,10 +118,11 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 	} else {
 		res = c.newResult()
 	}
-	res.Meta = withMeta(res.Meta, wire.ErrorKey, e)
+	res.Meta = withMeta(cleanMeta(res.Meta, c.settings().mask), wire.ErrorKey, e)
 	if f.told {
 		if mask := c.settings().mask; !c.isClean(have) {
-			res.Content, res.StructuredContent = scrubbed(res.Content, mask), presentable(res.StructuredContent, mask)
+			res.Content = scrubbed(res.Content, mask)
+			res.StructuredContent, _ = cleaned(res.StructuredContent, mask)
 		}
 		switch line := f.insisted(); {
 		case len(res.Content) == 0:
@@ -182,7 +186,7 @@ func (c *Call) methodError(f *Failure) *jsonrpc.Error {
 // the text shows the reference too, which it does where the log knows more than the
 // caller reads. There is a reference only where there is a record that it leads to.
 func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
-	e, s := f.Fault(), c.settings()
+	e, s := c.executable(f.Fault()), c.settings()
 	referred := f.logged.Load() || c.Recorded() && c.method != MethodListen // which is not recorded
 	switch f.found.Origin {
 	case classify.Unknown, classify.Classified: // the texts are ours, but for a public hint and the reason of a rule
@@ -207,7 +211,6 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 		e = e.ScrubbedBy(s.mask)
 	case classify.Explained: // of what the caller may know
 	}
-	e = c.executable(e)
 	if ofClient(c.method) && e.Kind() == fault.KindInternal && !f.Worded() {
 		e = e.WithMessage("the client failed unexpectedly")
 	}
@@ -245,7 +248,11 @@ func (c *Call) protocolError(f *Failure) error {
 			}
 		}
 	}
-	if message == wire.Message && !broken {
+	message = words.Lines(message)
+	if mask := c.settings().mask; mask != nil && len(data) > 0 && f.found.Origin != classify.Explained {
+		data = scrub.Cleaner{Text: mask}.JSON(data)
+	}
+	if message == wire.Message && bytes.Equal(data, wire.Data) {
 		return wire
 	}
 	return &jsonrpc.Error{Code: wire.Code, Message: message, Data: data}
@@ -313,17 +320,37 @@ func masked(mask func(string) string, texts ...*string) bool {
 	return changed
 }
 
-// presentable returns structured content as it is, or nil when there is something
-// to hide in it: what would be left is nothing that a program expects, and an error
-// needs none.
-func presentable(structured any, mask func(string) string) any {
-	if structured == nil || mask == nil {
-		return structured
+// cleaned returns a value in which everything is masked that a client would decode, and
+// whether that changed something.
+func cleaned(v any, mask func(string) string) (any, bool) {
+	if v == nil || mask == nil {
+		return v, false
 	}
-	if raw, err := json.Marshal(structured); err != nil || mask(string(raw)) != string(raw) {
-		return nil
+	cleaner := scrub.Cleaner{Text: mask}
+	if raw, ok := v.(json.RawMessage); ok {
+		clean := cleaner.JSON(raw)
+		return json.RawMessage(clean), !bytes.Equal(clean, raw)
 	}
-	return structured
+	clean := cleaner.Value(v)
+	return clean, true
+}
+
+// cleanMeta returns a result's _meta with everything in it masked but what is our own.
+func cleanMeta(meta mcp.Meta, mask func(string) string) mcp.Meta {
+	if mask == nil || len(meta) == 0 {
+		return meta
+	}
+	clean := make(mcp.Meta, len(meta))
+	for key, value := range meta {
+		if !strings.HasPrefix(key, wire.Prefix) {
+			value, _ = cleaned(value, mask)
+			if scrub.SecretMember(key, value) {
+				value = scrub.Redacted
+			}
+		}
+		clean[key] = value
+	}
+	return clean
 }
 
 // completeResult has the result type that clients of protocol version 2026-07-28
