@@ -109,7 +109,6 @@ func (t *text) separator(from, end int, name string) (value int, sep string) {
 		if j := t.skip(space, i+1); t.in(quotes, j) {
 			return j, "="
 		}
-	case c == '>' || c == ' ' || c == '/':
 	}
 	if xml := t.at(from-1) == '<' || t.at(from-1) == ':' && strings.LastIndexByte(t.s[max(0, from-24):from], '<') > strings.LastIndexByte(t.s[max(0, from-24):from], ' '); xml && end == i || xml && t.at(end) == ' ' { // <password type="x">...
 		if j := end + strings.IndexAny(t.s[end:min(len(t.s), end+200)]+"<", "<>\n"); t.at(j) == '>' && t.at(j-1) != '/' {
