@@ -102,14 +102,13 @@ func (t *text) separator(from, end int, name string) (value int, sep string) {
 	case (c == '?' || c == '+' || c == '|' && t.at(i+1) == '|') && (t.at(i+1) == '=' || t.at(i+2) == '=') && i > end: // ?= += ||=
 		return t.skip(blank, i+2+strings.IndexByte(t.s[i+1:i+3], '=')), "="
 	case c == '(' && i == end: // setPassword("...")
-		if j := t.skip(space, i+1); t.in(quotes, j) && t.at(j+1) != t.at(j) {
+		if j := t.skip(blank, i+1); t.in(quotes, j) && t.at(j+1) != t.at(j) {
 			return j, "="
 		}
 	case c == ',' && quote && strings.IndexByte("({", t.at(from-2)) >= 0: // header.Set("X-Api-Key", "...")
 		if j := t.skip(space, i+1); t.in(quotes, j) {
 			return j, "="
 		}
-	case c == '>' || c == ' ' || c == '/':
 	}
 	if xml := t.at(from-1) == '<' || t.at(from-1) == ':' && strings.LastIndexByte(t.s[max(0, from-24):from], '<') > strings.LastIndexByte(t.s[max(0, from-24):from], ' '); xml && end == i || xml && t.at(end) == ' ' { // <password type="x">...
 		if j := end + strings.IndexAny(t.s[end:min(len(t.s), end+200)]+"<", "<>\n"); t.at(j) == '>' && t.at(j-1) != '/' {
@@ -218,9 +217,7 @@ func (t *text) value(name, sep string, start, i int) {
 		to = t.headerValue(from, to)
 	}
 	t.hide(from, to)
-	if from == i {
-		t.done[t.rule] = i // "password= api_key: hunter2": what stands there may be another name
-	}
+	t.done[t.rule] = from // "password= api_key: hunter2": what stands there may be another name
 }
 
 // block returns a block of YAML: the lines behind the sign at i that are indented.

@@ -308,7 +308,7 @@ func (p *parser) columns() bool {
 	}
 	p.i = start
 	p.words("as")
-	return p.run(word) && (p.t.at(p.i) == 0 && p.i >= len(p.t.s) && false || p.blanks() && p.clause())
+	return p.run(word) && p.blanks() && p.clause()
 }
 
 func (p *parser) clause() bool {
