@@ -16,7 +16,6 @@ type places struct {
 	schema map[string]any
 
 	inputSchema *inputSchema
-	hides       func(pointer string) bool // made when it is first needed
 }
 
 // maxSearched bounds the arguments that are searched, in bytes: such an error is
@@ -171,10 +170,7 @@ var folder = strings.NewReplacer("_", "", "-", "", " ", "")
 
 // secret reports whether the schema says that a value must not be shown.
 func (p *places) secret(pointer string) bool {
-	if p.hides == nil {
-		p.hides = p.inputSchema.hides(p.text)
-	}
-	return p.hides(pointer)
+	return p.inputSchema.hides(pointer)
 }
 
 // declares reports whether the schema says of a place that values of this kind are

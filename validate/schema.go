@@ -54,17 +54,14 @@ func (s *inputSchema) defaults(args []byte) ([]byte, error) {
 	return compiled.Defaults(args)
 }
 
-// hides returns a function that reports of a place in the arguments whether the
-// schema says that its value must not be shown. What cannot be found out is hidden.
-func (s *inputSchema) hides(args []byte) func(pointer string) bool {
+// hides reports of a place in the arguments whether the schema says that its value must
+// not be shown. What cannot be found out is hidden.
+func (s *inputSchema) hides(pointer string) bool {
 	if s == nil {
-		return func(string) bool { return false }
+		return false
 	}
 	compiled, err := s.compile()
-	if err != nil {
-		return func(string) bool { return true }
-	}
-	return compiled.Hides(args)
+	return err != nil || compiled.Hides(pointer)
 }
 
 // tree returns the schema as a tree, nil when it is no object.
