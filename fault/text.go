@@ -24,6 +24,10 @@ func (d *Data) text(reference bool) string {
 	}
 	d.Retry.text(&b)
 	stepsText(&b, d.RecoverySteps)
+	if len(d.CorrectedArguments) > 0 {
+		b.WriteString("\nTry: ")
+		b.WriteString(strings.TrimSpace(line(d.CorrectedTool, maxText) + " " + compact(d.CorrectedArguments)))
+	}
 	if reference && d.ReferenceID != "" {
 		b.WriteString("\nReference: ")
 		b.WriteString(line(d.ReferenceID, maxText))
