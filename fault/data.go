@@ -31,7 +31,7 @@ type Data struct {
 	Retry              *Retry         `json:"retry,omitempty"`
 	RecoverySteps      []Step         `json:"recovery_steps,omitempty"`
 	CorrectedArguments map[string]any `json:"corrected_arguments,omitempty"` // the whole arguments as they were meant, where that is certain
-	CorrectedTool      string         `json:"-"`                             // the tool that takes them, for the text
+	CorrectedTool      string         `json:"corrected_tool,omitempty"`      // the tool that takes them
 	Details            map[string]any `json:"details,omitempty"`
 	ReferenceID        string         `json:"reference_id,omitempty"`
 }

@@ -292,6 +292,9 @@ func (e *Error) ScrubbedBy(scrubber func(string) string) *Error {
 			scrubbed.Tool, scrubbed.Parameters = "", nil
 		}
 	}
+	if data.CorrectedTool != e.data.CorrectedTool || !reflect.DeepEqual(data.CorrectedArguments, e.data.CorrectedArguments) {
+		data.CorrectedTool, data.CorrectedArguments = "", nil
+	}
 	return &Error{data: data, cause: e.cause}
 }
 
