@@ -131,11 +131,17 @@ func (c *collector) collect(e *jsonschema.ValidationError, when []string) (found
 		one.rule, one.count = "items", len(asSchemas(n.Items))
 	case *kind.Not:
 		one.rule = "not"
-	case *kind.UniqueItems:
-		one.count = 1
-		item := func(i int) []string { return append(slices.Clip(at), itoa(k.Duplicates[i])) }
+	case repeated:
 		one.expected = "a list without repeated items"
-		one.got = "one with " + c.field(item(0)) + " and " + c.field(item(1)) + " alike"
+		var texts []string
+		for _, pair := range k.pairs[:min(len(k.pairs), maxRepeated)] {
+			i, j := append(slices.Clip(at), itoa(pair[0])), append(slices.Clip(at), itoa(pair[1]))
+			texts = append(texts, c.field(i)+" and "+c.field(j)+" alike")
+		}
+		if len(k.pairs) > maxRepeated {
+			texts = append(texts, "more")
+		}
+		one.got = "one with " + join(texts, "and")
 	case *kind.Contains:
 		one.contained(0, 1, 0)
 	case *kind.MinContains:
@@ -381,12 +387,8 @@ func isContainer(v any) bool {
 
 // foreign counts the names that a form does not know.
 func foreign(object map[string]any, form *node) (count int) {
-	names := known([]*node{form})
-	if len(object) > maxKnown {
-		return 0
-	}
 	for name := range object {
-		count += boolInt(!slices.Contains(names, name))
+		count += boolInt(!form.knows[name])
 	}
 	return count
 }
@@ -479,7 +481,10 @@ func (c *collector) prefix(at []string) (most int) {
 }
 
 // maxPairs bounds the names that are compared with those that the schema knows.
-const maxPairs = 100
+const (
+	maxPairs    = 100
+	maxCompared = 40_000 // in all objects together
+)
 
 // pair finds for unknown names those that were probably meant. A name that is missing and
 // the one that stands for it are one mistake.
@@ -510,6 +515,7 @@ func (s *Schema) pair(found []finding, args any) (names []finding) {
 			o.refused[name] = true
 		}
 	}
+	compared := 0
 	for _, o := range order {
 		sent, _ := valueAt(args, o.at).(map[string]any)
 		all := known(append(s.at(o.at), o.f.n))
@@ -524,7 +530,8 @@ func (s *Schema) pair(found []finding, args any) (names []finding) {
 				free = append(free, name)
 			}
 		}
-		if slices.Sort(unknown); len(unknown) > maxPairs {
+		compared += len(unknown) * (len(unknown) + len(free) + len(o.missing))
+		if slices.Sort(unknown); len(unknown) > maxPairs || compared > maxCompared {
 			continue
 		}
 		taken := map[string]bool{}

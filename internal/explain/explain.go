@@ -73,7 +73,7 @@ func (s *Schema) Explain(args []byte, opts Options) *Report {
 	for i := range found {
 		r.tell(found[i])
 	}
-	return r.done(found, len(d.notes) == 0)
+	return r.done(found, len(d.notes) == 0 && len(args) <= 4*maxExample)
 }
 
 func blank(args []byte) bool { return len(bytes.TrimSpace(args)) == 0 }

@@ -38,6 +38,27 @@ var hostile = map[string]struct {
 		}
 		return `{"l":[` + b.String() + `1,1]}`
 	}},
+	"items that a weak hash takes for alike": {`{"type":"object","properties":{"l":{"uniqueItems":true}}}`, func(n int) string {
+		return `{"l":[` + strings.Join(trees(12, n), ",") + `,1,1]}`
+	}},
+	"lists in lists without repetitions": {`{"uniqueItems":true,"items":{"$ref":"#"}}`, func(n int) string {
+		return strings.Repeat(`[1,`, min(n/4, 900)) + strings.Repeat(`[1],`, n) + "1" + strings.Repeat("]", min(n/4, 900))
+	}},
+	"choices of objects with many names": {`{"type":"object","properties":{"l":{"items":{"anyOf":[` + strings.Repeat(`{"type":"object","properties":{"k":{"type":"integer"}},"required":["w"]},`, 20) +
+		`{"type":"integer"}]}}}}`, func(n int) string {
+		var b strings.Builder
+		for i := range 100 {
+			fmt.Fprintf(&b, `"x%d":1,`, i)
+		}
+		return `{"l":[` + strings.Repeat(`{`+b.String()+`"k":"c"},`, n/100) + `1]}`
+	}},
+	"unknown names in many objects": {`{"type":"object","properties":{"l":{"items":{"type":"object","properties":{` + wide(150) + `},"required":["colr"],"additionalProperties":false}}}}`, func(n int) string {
+		var b strings.Builder
+		for i := range 90 {
+			fmt.Fprintf(&b, `"colours%c%c":1,`, 'a'+i%26, 'a'+i/26)
+		}
+		return `{"l":[` + strings.Repeat(`{`+b.String()+`"k":"c"},`, n/100) + `1]}`
+	}},
 	"unknown names": {`{"type":"object","properties":{"color":{},"colour":{}},"required":["colr"],"additionalProperties":false}`, func(n int) string {
 		var b strings.Builder
 		for i := range n {
@@ -68,6 +89,36 @@ var hostile = map[string]struct {
 	"JSON in a string": {`{"type":"object","properties":{"o":{"type":"object"}}}`, func(n int) string { return `{"o":"` + strings.Repeat("[", n) + `"}` }},
 	"broken UTF-8":     {`{"type":"object"}`, func(n int) string { return `{"a":["` + strings.Repeat("\xff\",\"", n) + `"]}` }},
 	"no JSON":          {`{"type":"object"}`, func(n int) string { return strings.Repeat(`{"a":`, n) }},
+}
+
+// trees returns at most most different lists of lists with the same number of brackets.
+func trees(size, most int) []string {
+	var all []string
+	var grow func(open, left int, text string)
+	grow = func(open, left int, text string) {
+		switch {
+		case len(all) >= most:
+		case left == 0 && open == 0:
+			all = append(all, "["+strings.ReplaceAll(text, "][", "],[")+"]")
+		default:
+			if left > 0 {
+				grow(open+1, left-1, text+"[")
+			}
+			if open > 0 {
+				grow(open-1, left, text+"]")
+			}
+		}
+	}
+	grow(0, size, "")
+	return all
+}
+
+func wide(n int) string {
+	properties := make([]string, n)
+	for i := range properties {
+		properties[i] = fmt.Sprintf(`"colour%c%c":{}`, 'a'+i%26, 'a'+i/26)
+	}
+	return strings.Join(properties, ",")
 }
 
 // TestGrowth: three times the arguments take no more than about three times as long, and

@@ -81,7 +81,7 @@ func TestLongListsAndWideObjects(t *testing.T) {
 	require.Nil(t, s.Explain([]byte(`{"l":[`+numbers(1000)+`"0",[0],{"0":0},-1,0.5]}`), explain.Options{}))
 	require.Equal(t, "Argument 'l' expected a list without repeated items, but received one with l[7] and l[1000] alike. Send each item once.",
 		s.Explain([]byte(`{"l":[`+numbers(1000)+`7.0]}`), explain.Options{}).Text())
-	require.Equal(t, "Argument 'l' expected a list without repeated items, but received one with l[0] and l[20] alike. Send each item once.",
+	require.Equal(t, "Argument 'l' expected a list without repeated items, but received one with l[0] and l[20] alike, l[1] and l[21] alike, l[2] and l[22] alike and more. Send each item once.",
 		s.Explain([]byte(`{"l":[`+numbers(20)+numbers(20)+`null]}`), explain.Options{}).Text())
 
 	wide := `{"m":[1],"l":12,"k":11,"j":10,"i":9,"h":8,"g":7.0,"f":6,"e":5,"d":4,"c":3,"b":2,"a":1}`

@@ -154,7 +154,7 @@ func (n *node) types() (types []string) {
 		return kinds[:1]
 	case n.Minimum != nil || n.Maximum != nil || n.ExclusiveMinimum != nil || n.ExclusiveMaximum != nil || n.MultipleOf != nil:
 		return kinds[2:3]
-	case n.MinItems != nil || n.MaxItems != nil || n.UniqueItems || n.Items2020 != nil || n.Items != nil || n.PrefixItems != nil || n.Contains != nil:
+	case n.MinItems != nil || n.MaxItems != nil || n.unique || n.Items2020 != nil || n.Items != nil || n.PrefixItems != nil || n.Contains != nil:
 		return kinds[4:5]
 	case n.Properties != nil || n.MinProperties != nil || n.MaxProperties != nil || n.PatternProperties != nil || n.AdditionalProperties != nil || n.PropertyNames != nil:
 		return kinds[5:6]

@@ -155,6 +155,7 @@ func (r *reader) next(at *step) (any, error) {
 		r.utf8(t, at)
 		return t, nil
 	case json.Number:
+		r.size += len(t) / 16
 		if r.number == nil && !computable(string(t)) {
 			if r.number = at.path(); at == nil {
 				r.number = []string{}

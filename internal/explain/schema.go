@@ -46,8 +46,10 @@ type node struct {
 	inside   bool   // it is for a value inside the one that up is for
 	order    []string
 	patterns []matching
-	same     []*node // the schemas that apply to the same value
-	inner    []*node // the schemas for values inside
+	unique   bool
+	knows    map[string]bool // the names of a form of a choice
+	same     []*node         // the schemas that apply to the same value
+	inner    []*node         // the schemas for values inside
 	phrase   string
 	phrased  bool
 	weighing bool
@@ -141,6 +143,12 @@ func (s *Schema) compile(formats bool) (roots []*jsonschema.Schema, err error) {
 		return nil, err
 	}
 	roots = []*jsonschema.Schema{root}
+	defer func() {
+		done := map[*jsonschema.Schema]bool{}
+		for _, root := range roots {
+			replaceUnique(root, done)
+		}
+	}()
 	for _, pointer := range anchors(s.tree, "", nil) {
 		if root, err := c.Compile(place + "#" + pointer); err == nil {
 			roots = append(roots, root)
@@ -231,11 +239,12 @@ func (s *Schema) index(n *jsonschema.Schema) *node {
 	}
 	made := &node{Schema: n}
 	s.nodes[n.Location] = made
+	made.unique = n.UniqueItems || len(n.Extensions) > 0
 	add := func(keyword, name string, sub *jsonschema.Schema, inside bool) {
-		if sub == nil {
-			return
-		}
 		c := s.index(sub)
+		if keyword == "properties" {
+			s.names[name] = true
+		}
 		if keyword != "$ref" { // which is written elsewhere
 			c.up, c.keyword, c.name, c.inside = made, keyword, name, inside
 		}
@@ -243,6 +252,18 @@ func (s *Schema) index(n *jsonschema.Schema) *node {
 			made.inner = append(made.inner, c)
 		} else {
 			made.same = append(made.same, c)
+		}
+	}
+	made.patterns = patternsOf(n)
+	each(n, add)
+	return made
+}
+
+// each shows the schemas in n, always in the same order.
+func each(n *jsonschema.Schema, show func(keyword, name string, sub *jsonschema.Schema, inside bool)) {
+	add := func(keyword, name string, sub *jsonschema.Schema, inside bool) {
+		if sub != nil {
+			show(keyword, name, sub, inside)
 		}
 	}
 	several := func(keyword string, subs []*jsonschema.Schema, inside bool) {
@@ -269,14 +290,9 @@ func (s *Schema) index(n *jsonschema.Schema) *node {
 		add("dependentSchemas", name, asSchema(n.Dependencies[name]), false)
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
-		s.names[name] = true
 		add("properties", name, n.Properties[name], true)
 	}
-	for re, sub := range n.PatternProperties {
-		made.patterns = append(made.patterns, matching{re, sub})
-	}
-	slices.SortFunc(made.patterns, func(a, b matching) int { return strings.Compare(a.re.String(), b.re.String()) })
-	for _, p := range made.patterns {
+	for _, p := range patternsOf(n) {
 		add("patternProperties", "", p.Schema, true)
 	}
 	several("items", []*jsonschema.Schema{n.Items2020, asSchema(n.Items), asSchema(n.AdditionalItems)}, true)
@@ -287,7 +303,14 @@ func (s *Schema) index(n *jsonschema.Schema) *node {
 	add("unevaluatedProperties", "", n.UnevaluatedProperties, true)
 	add("propertyNames", "", n.PropertyNames, true)
 	add("contentSchema", "", n.ContentSchema, true)
-	return made
+}
+
+func patternsOf(n *jsonschema.Schema) (patterns []matching) {
+	for re, sub := range n.PatternProperties {
+		patterns = append(patterns, matching{re, sub})
+	}
+	slices.SortFunc(patterns, func(a, b matching) int { return strings.Compare(a.re.String(), b.re.String()) })
+	return patterns
 }
 
 func asSchema(v any) *jsonschema.Schema    { s, _ := v.(*jsonschema.Schema); return s }
@@ -346,6 +369,12 @@ func (s *Schema) finish() error {
 	}
 	for _, n := range s.nodes {
 		n.words()
+		if n.keyword == "anyOf" || n.keyword == "oneOf" {
+			n.knows = map[string]bool{}
+			for _, name := range known([]*node{n}) {
+				n.knows[name] = true
+			}
+		}
 	}
 	s.weight = s.nodes[s.root.Location].weigh()
 	return nil

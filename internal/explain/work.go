@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 )
@@ -36,6 +37,7 @@ type estimate struct {
 type measured struct {
 	value any
 	size  int
+	total int // with all that is inside
 	names map[string]*measured
 	items []*measured
 	costs map[*node]int
@@ -48,17 +50,22 @@ func (e *estimate) measure(v any, depth int) *measured {
 		m.names = make(map[string]*measured, len(v))
 		for name, member := range v {
 			m.names[name] = e.measure(member, depth+1)
+			m.total += m.names[name].total
 		}
 		m.size += len(v) / 4
 	case []any:
 		m.items = make([]*measured, len(v))
 		for i, item := range v {
 			m.items[i] = e.measure(item, depth+1)
+			m.total += m.items[i].total
 		}
 		m.size += len(v) / 4
 	case string:
 		m.size += len(v) / 64
+	case json.Number:
+		m.size += len(v) / 16
 	}
+	m.total += m.size
 	return m
 }
 
@@ -74,6 +81,9 @@ func (e *estimate) cost(n *node, m *measured, depth int) int {
 	sum := m.size
 	if n.Enum != nil {
 		sum += len(n.Enum.Values) / 4
+	}
+	if n.unique {
+		sum += m.total
 	}
 	if n.Types != nil && !slices.ContainsFunc(n.Types.ToStrings(), func(t string) bool { return isType(m.value, t) }) {
 		m.costs[n] = sum
