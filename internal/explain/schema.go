@@ -132,7 +132,6 @@ func (s *Schema) compile(formats bool) (roots []*jsonschema.Schema, err error) {
 	for _, name := range []string{"password", "idn-email", "idn-hostname"} { // so that their names are kept
 		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
 	}
-	c.RegisterFormat(&jsonschema.Format{Name: "regex", Validate: checkPattern})
 	c.UseLoader(refuse{})
 	c.UseRegexpEngine(compilePattern)
 	if err := c.AddResource(place, s.tree); err != nil {
@@ -146,7 +145,7 @@ func (s *Schema) compile(formats bool) (roots []*jsonschema.Schema, err error) {
 	defer func() {
 		done := map[*jsonschema.Schema]bool{}
 		for _, root := range roots {
-			replaceUnique(root, done)
+			adapt(root, done)
 		}
 	}()
 	for _, pointer := range anchors(s.tree, "", nil) {

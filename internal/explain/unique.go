@@ -77,14 +77,19 @@ func canonical(b *strings.Builder, v any) {
 	}
 }
 
-// replaceUnique puts unique in the place of uniqueItems in n and all in it.
-func replaceUnique(n *jsonschema.Schema, done map[*jsonschema.Schema]bool) {
-	if done[n] {
+// adapt puts our own checks in the place of the library's in n and all in it, but for the
+// drafts' own schemas, which all compilers share.
+func adapt(n *jsonschema.Schema, done map[*jsonschema.Schema]bool) {
+	if done[n] || strings.Contains(n.Location, "://json-schema.org/") {
 		return
 	}
-	if done[n] = true; n.UniqueItems && !strings.HasPrefix(n.Location, "http://json-schema.org/") && !strings.HasPrefix(n.Location, "https://json-schema.org/") {
-		n.UniqueItems = false // the drafts' own schemas are shared
+	done[n] = true
+	if n.UniqueItems {
+		n.UniqueItems = false
 		n.Extensions = append(n.Extensions, unique{})
 	}
-	each(n, func(_, _ string, sub *jsonschema.Schema, _ bool) { replaceUnique(sub, done) })
+	if n.Format != nil && n.Format.Name == "regex" {
+		n.Format = &jsonschema.Format{Name: "regex", Validate: checkPattern}
+	}
+	each(n, func(_, _ string, sub *jsonschema.Schema, _ bool) { adapt(sub, done) })
 }
