@@ -88,8 +88,8 @@ func (c *checks) resolve(names []string) (at []any, value any, present, known bo
 		properties, _ := schema["properties"].(map[string]any)
 		real, has := c.names[path]
 		if !has {
-			if real, has = sameName(name, object); !has {
-				real, has = sameName(name, properties)
+			if real, has = c.sameName(name, "args"+field(at), object); !has {
+				real, has = c.sameName(name, "schema"+field(at), properties)
 			}
 		}
 		if !has {
@@ -103,21 +103,30 @@ func (c *checks) resolve(names []string) (at []any, value any, present, known bo
 }
 
 // sameName finds the member whose name is the given one, or is it but for case and what
-// separates words: UserID is user_id.
-func sameName(name string, object map[string]any) (string, bool) {
+// separates words: UserID is user_id. Each object, known by its key, is read once.
+func (c *checks) sameName(name, key string, object map[string]any) (string, bool) {
 	if _, ok := object[name]; ok {
 		return name, true
 	}
 	if len(object) > maxMembers {
 		return "", false
 	}
-	folded, found := folder.Replace(strings.ToLower(name)), ""
-	for have := range object {
-		if folder.Replace(strings.ToLower(have)) == folded && (found == "" || have < found) {
-			found = have
+	names := c.folded[key]
+	if names == nil {
+		names = make(map[string]string, len(object))
+		for have := range object {
+			folded := folder.Replace(strings.ToLower(have))
+			if other, ok := names[folded]; !ok || have < other {
+				names[folded] = have
+			}
 		}
+		if c.folded == nil {
+			c.folded = map[string]map[string]string{}
+		}
+		c.folded[key] = names
 	}
-	return found, found != ""
+	found, ok := names[folder.Replace(strings.ToLower(name))]
+	return found, ok
 }
 
 var folder = strings.NewReplacer("_", "", "-", "", " ", "")

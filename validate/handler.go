@@ -104,6 +104,7 @@ type checks struct {
 	fields []fieldError
 	args   any
 	schema *inputSchema
+	folded map[string]map[string]string
 	names  map[string]string // the names of the input type's fields, as JSON has them
 }
 

@@ -571,14 +571,14 @@ func TestShapes(t *testing.T) {
 		}
 		with := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: []mcp.Middleware{m, validate.New(nil)}})
 		without := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: []mcp.Middleware{m}})
+		line := func(text string) string { first, _, _ := strings.Cut(text, "\nReference"); return first }
 		for name := range handlers {
 			got, want := with.Call(t, name), without.Call(t, name)
-			line := func(text string) string { first, _, _ := strings.Cut(text, "\nReference"); return first }
 			require.Equal(t, line(want.Text()), line(got.Text()), name)
 			require.Equal(t, want.Machine()["type"], got.Machine()["type"], name)
 		}
 		require.Equal(t, "Validation Error: 2 arguments are wrong.\n- Argument 'a' expected a string, but received 1.\n- Argument 'b' expected a string, but received 2.",
-			with.Call(t, "joined").Text())
+			line(with.Call(t, "joined").Text()))
 	})
 }
 
