@@ -153,7 +153,7 @@ var reserved = map[string]bool{
 	"index": true, "recoverable": true, "type": true, "message": true, "suggestion": true, "code": true, "field": true,
 	"received": true, "expected": true, "examples": true, "violations": true, "resource_type": true, "identifier": true,
 	"similar_matches": true, "action": true, "resource": true, "required_permission": true, "retry": true,
-	"recovery_steps": true, "details": true, "reference_id": true,
+	"recovery_steps": true, "corrected_arguments": true, "corrected_tool": true, "details": true, "reference_id": true,
 }
 
 // Omitted counts what was left out of an answer.

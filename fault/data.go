@@ -32,6 +32,8 @@ type Data struct {
 	RequiredPermission string         `json:"required_permission,omitempty"`
 	Retry              *Retry         `json:"retry,omitempty"`
 	RecoverySteps      []Step         `json:"recovery_steps,omitempty"`
+	CorrectedArguments map[string]any `json:"corrected_arguments,omitempty"` // the whole arguments as they were meant, where that is certain
+	CorrectedTool      string         `json:"corrected_tool,omitempty"`      // the tool that takes them
 	Details            map[string]any `json:"details,omitempty"`
 	ReferenceID        string         `json:"reference_id,omitempty"`
 }
@@ -215,7 +217,7 @@ func (d Data) mapped(text func(string) string, value func(any) any) Data {
 	d.Type, d.ReferenceID = Kind(valid(string(d.Type))), valid(d.ReferenceID)
 	for _, s := range []*string{
 		&d.Message, &d.Suggestion, &d.Code, &d.Field, &d.Expected, &d.ResourceType, &d.Identifier,
-		&d.Action, &d.Resource, &d.RequiredPermission,
+		&d.Action, &d.Resource, &d.RequiredPermission, &d.CorrectedTool,
 	} {
 		*s = text(*s)
 	}
@@ -235,6 +237,7 @@ func (d Data) mapped(text func(string) string, value func(any) any) Data {
 	}
 	d.RecoverySteps = mapSlice(d.RecoverySteps, func(s Step) Step { return s.mapped(text, value) })
 	d.Details = mapOrNil(d.Details, text, value)
+	d.CorrectedArguments = mapOrNil(d.CorrectedArguments, text, value)
 	return d
 }
 

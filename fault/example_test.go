@@ -42,7 +42,7 @@ func Example() {
 	// Retry: yes, after 30 s.
 	// Next: 1. See who holds the lock: call get_lock {"invoice":"2026-007"}.
 	//
-	// Not found: invoice '2026-07' does not exist. Did you mean '2026-007' or '2026-008'?
+	// Not found: invoice '2026-07' does not exist. It is one of '2026-007', '2026-008' or '2019-113'.
 	// true true
 }
 

@@ -30,6 +30,7 @@ package fault
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -290,6 +291,9 @@ func (e *Error) ScrubbedBy(scrubber func(string) string) *Error {
 	data := e.data.mapped(text, func(v any) any { return mapValue(v, text) })
 	if !changed {
 		return e
+	}
+	if data.CorrectedTool != e.data.CorrectedTool || !reflect.DeepEqual(data.CorrectedArguments, e.data.CorrectedArguments) {
+		data.CorrectedTool, data.CorrectedArguments = "", nil // a correction with something hidden in it is none
 	}
 	return &Error{data: data, cause: e.cause}
 }

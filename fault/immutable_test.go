@@ -32,6 +32,7 @@ func full() *fault.Error {
 			Number: 1, Action: "See its state", Tool: "get_deployment", Parameters: map[string]any{"version": 7.0, "fields": []any{"state"}},
 			Description: "It has a percentage", Options: []fault.Option{{Action: "short", Tool: "render", Parameters: map[string]any{"size": "short"}}},
 		}},
+		CorrectedArguments: map[string]any{"version": 8.0}, CorrectedTool: "deploy",
 		Details:     map[string]any{"percent": 99.5, "log": []any{map[string]any{"line": "ok"}}},
 		ReferenceID: "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34",
 	}).Because(io.ErrUnexpectedEOF)

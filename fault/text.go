@@ -26,6 +26,10 @@ func (d *Data) text(reference bool) string {
 	}
 	d.Retry.text(&b)
 	stepsText(&b, d.RecoverySteps)
+	if len(d.CorrectedArguments) > 0 {
+		b.WriteString("\nTry: ")
+		b.WriteString(strings.TrimSpace(words.Cut(d.CorrectedTool, maxText) + " " + compact(d.CorrectedArguments)))
+	}
 	if reference && d.ReferenceID != "" {
 		b.WriteString("\nReference: ")
 		b.WriteString(words.Cut(d.ReferenceID, maxText))

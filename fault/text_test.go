@@ -48,8 +48,8 @@ func TestTextOfConstructors(t *testing.T) {
 		},
 		{"NotFound with one close", fault.NotFound("project", "alpah", "alpha", "zulu"), "Not found: project 'alpah' does not exist. Did you mean 'alpha'?"},
 		{
-			"NotFound with five of six close", fault.NotFound("item", "item_0", "item_1", "item_2", "item_3", "item_4", "item_5", "item_6"),
-			"Not found: item 'item_0' does not exist. Did you mean 'item_1', 'item_2', 'item_3', 'item_4' or 'item_5'?",
+			"NotFound with five of six close", fault.NotFound("item", "item_z", "item_a", "item_b", "item_c", "item_d", "item_e", "item_f"),
+			"Not found: item 'item_z' does not exist. Did you mean 'item_a', 'item_b', 'item_c', 'item_d' or 'item_e'?",
 		},
 		{"NotFound of nothing", fault.NotFound("", ""), lines("Not found: '' does not exist.", notFoundHint)},
 		{

@@ -197,6 +197,9 @@ func (c *typedCall[In]) Value(key any) any {
 // HasOutput is read by [call.TypedOutput].
 func (c *typedCall[In]) HasOutput() bool { return !c.own.Load() }
 
+// Input is read by [call.TypedInput].
+func (c *typedCall[In]) Input() any { return c.in }
+
 // withOutput puts the output where middlewares expect it.
 func withOutput[Out any](res *mcp.CallToolResult, out Out) *mcp.CallToolResult {
 	var cp mcp.CallToolResult

@@ -60,12 +60,12 @@ func ExampleNew() {
 	// Validation Error: Argument 'lines[0].quantity' expected an integer, but received 'five'.
 	//    /lines/0/quantity type
 	// Validation Error: 3 arguments are wrong.
+	// - Argument 'colour' is unknown, and 'color' is missing. Did you mean 'color'?
 	// - Argument 'lines[1].quantity' is required: expected an integer.
 	// - Argument 'lines[1].sku' expected a string, but received 7. Send it in quotes: "7".
-	// - Argument 'colour' is unknown, and 'color' is missing. Did you mean 'color'?
+	//    /colour additionalProperties
 	//    /lines/1/quantity required
 	//    /lines/1/sku type
-	//    /colour additionalProperties
 	// calling "tools/call": unknown tool "odrer". Did you mean 'order'?
 }
 
@@ -104,5 +104,5 @@ func ExampleTool() {
 	// Validation Error: 2 arguments are wrong.
 	// - Argument 'width' expected an integer from 1 to 4096, but received '100'. Send 100 without quotes.
 	// - Argument 'format' expected 'png' or 'webp', but received 'jpg'. If left out, it is 'png'.
-	// {"width":100,"format":"png"}
+	// {"format":"png","width":100}
 }

@@ -10,7 +10,7 @@ import (
 
 // fault makes one fault of a report. Without a report it is the generic one: what
 // the SDK says of wrong arguments is not for a caller.
-func (r *room) fault(report *explain.Report) *fault.Error {
+func (v *validator) fault(report *explain.Report, tool string) *fault.Error {
 	if report == nil || len(report.Violations) == 0 {
 		return fault.Generic(fault.KindValidation)
 	}
@@ -21,21 +21,32 @@ func (r *room) fault(report *explain.Report) *fault.Error {
 			Suggestion: v.Suggestion, Message: v.Sentence,
 		}
 	}
-	return r.violationsFault(violations, report.Total, report.Example)
+	return v.violationsFault(violations, report.Total, func(e *fault.Error) *fault.Error {
+		d := e.Data()
+		switch {
+		case tool != "" && report.Corrected != nil && json.Unmarshal(report.Corrected, &d.CorrectedArguments) == nil:
+			d.CorrectedTool = tool
+		case len(report.Example) > 2 && d.Suggestion == "": // "{}" would say nothing
+			d.Suggestion = "Valid arguments look like this: " + strings.TrimSpace(string(report.Example))
+		}
+		return fault.FromData(d)
+	})
 }
 
-// violationsFault makes one fault of the violations, of which there are total in
-// all, as many of them as fit.
-func (r *room) violationsFault(violations []fault.Violation, total int, example json.RawMessage) *fault.Error {
+// violationsFault makes one fault of the violations, of which there are total in all, as
+// many of them as fit. What more adds is left out first; it may be nil.
+func (v *validator) violationsFault(violations []fault.Violation, total int, more func(*fault.Error) *fault.Error) *fault.Error {
 	total = max(total, len(violations))
-	violations = violations[:min(len(violations), r.MaxViolations)]
+	violations = violations[:min(len(violations), v.MaxViolations)]
 	for {
-		e := r.worded(violations, total)
-		if with := e.Suggest(exampleText(example)); len(example) > 0 && len(violations) > 0 && e.Data().Suggestion == "" && r.fits(with) {
-			return with
+		e := v.worded(violations, total)
+		if more != nil {
+			if with := more(e); v.fits(with) {
+				return with
+			}
 		}
 		switch {
-		case r.fits(e):
+		case v.fits(e):
 			return e
 		case len(violations) > 1:
 			violations = violations[:len(violations)-1-len(violations)/8]
@@ -51,34 +62,30 @@ func (r *room) violationsFault(violations []fault.Violation, total int, example 
 }
 
 // worded makes the fault in the default words or in those of Options.Format.
-func (r *room) worded(violations []fault.Violation, total int) *fault.Error {
+func (v *validator) worded(violations []fault.Violation, total int) *fault.Error {
 	e := fault.FirstViolations(total, violations...)
 	if total >= explain.MaxCounted {
 		e = e.WithMessage("At least " + e.Message())
 	}
-	if v := violations[0]; total == 1 && v.Suggestion != "" {
+	if hint := violations[0].Suggestion; total == 1 && hint != "" {
 		// In the line of its sentence, as it is where there are several.
-		e = e.Suggest("").WithMessage(e.Message() + " " + v.Suggestion)
+		e = e.Suggest("").WithMessage(e.Message() + " " + hint)
 	}
-	if r.Format == nil {
+	if v.Format == nil {
 		return e
 	}
-	if own := guarded(func() string { return r.Format(append([]fault.Violation(nil), violations...), total) }); own != "" {
+	if own := guarded(func() string { return v.Format(append([]fault.Violation(nil), violations...), total) }); own != "" {
 		e = e.WithMessage(own)
 	}
 	return e
 }
 
 // fits reports whether the text and the machine form together are short enough.
-func (r *room) fits(e *fault.Error) bool {
+func (v *validator) fits(e *fault.Error) bool {
 	machine, err := json.Marshal(e)
 	if err != nil {
 		return false
 	}
 	text, err := json.Marshal(e.Text())
-	return err == nil && len(machine)+len(text) <= r.MaxBytes
-}
-
-func exampleText(example json.RawMessage) string {
-	return "Valid arguments look like this: " + strings.TrimSpace(string(example))
+	return err == nil && len(machine)+len(text) <= v.MaxBytes
 }

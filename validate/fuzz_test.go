@@ -30,20 +30,26 @@ func FuzzChecks(f *testing.F) {
 	f.Add([]byte(`[[[["x"]]]]`), []byte(`true`), "0.0.0.0", "x", "...", "oneof", "'")
 	f.Add([]byte(`{"":""}`), []byte(`{`), "", "", "", "", "")
 	f.Fuzz(func(t *testing.T, args, schema []byte, field, text, namespace, tag, param string) {
-		r := newRoom("test", nil)
-		c := &checks{marked: len(args)%2 == 0}
-		p := newPlaces(args, &inputSchema{text: schema})
+		v := newValidator("test", nil)
+		c := checks{schema: &inputSchema{text: schema}}
+		if json.Unmarshal(args, &c.args) != nil {
+			c.args = nil
+		}
 		for _, err := range []error{
 			&json.UnmarshalTypeError{Field: field, Type: reflect.TypeFor[int8]()}, &json.UnmarshalTypeError{Field: field, Type: reflect.TypeFor[time.Time]()},
 			&strconv.NumError{Func: tag, Num: text, Err: strconv.ErrRange}, &time.ParseError{Layout: param, Value: text},
 		} {
-			require.True(t, c.add(err))
+			c.add(err)
 		}
-		c.found = append(c.found, fieldCheck(fuzzedField{namespace, tag, param}))
-		e := r.checksFault(c, p)
-		if e == nil {
-			return
+		require.Len(t, c.values, 4)
+		one, ok := c.field(fuzzedField{namespace, tag, param}, true)
+		require.True(t, ok)
+		violations := append(c.values, one)
+		for i := range violations {
+			c.place(&violations[i])
+			violations[i] = v.shown(violations[i], c.schema)
 		}
+		e := v.violationsFault(violations, len(violations), nil)
 		require.Equal(t, fault.KindValidation, e.Kind())
 		require.Less(t, len(e.Error()), 4096)
 		require.True(t, utf8.ValidString(e.Error()))

@@ -1,26 +1,33 @@
 package validate
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/scrub"
 )
 
-// Arguments marks an error as being about the arguments of the call, for a handler
-// that checks them itself:
+// Arguments marks an error as being about the arguments of the call, for a handler that
+// checks them itself:
 //
-//	err := validate.Arguments(validator.Struct(in))
+//	n, err := strconv.Atoi(in.Count)
+//	if err != nil {
+//		return nil, nil, validate.Arguments(err)
+//	}
 //
-// Errors of go-playground/validator, encoding/json, strconv and time in it become
-// violations, also where they could not be found in the arguments otherwise, and
-// any other error the generic validation fault: its text is not shown. A nil error
-// stays nil. A handler that words the fault itself returns one from fault.Invalid,
-// or errors.Join of several, and needs no mark.
+// Errors of encoding/json, strconv and time in it become violations, and any other error
+// the generic validation fault: its text is not shown. Errors of go-playground/validator
+// need no mark. A nil error stays nil. A handler that words the fault itself returns one
+// from fault.Invalid, or errors.Join of several, and needs no mark either.
 func Arguments(err error) error {
 	if err == nil {
 		return nil
@@ -35,118 +42,242 @@ func (e *argumentError) Unwrap() error { return e.error }
 // PublicKind is what is told of the error where no middleware of this package stands.
 func (e *argumentError) PublicKind() string { return string(fault.KindValidation) }
 
-// handlerFault makes a fault of an error with which a handler refuses what it got.
-// It returns nil when the error is not about the arguments. Nothing in such an error
-// says whose value it complains of: a handler decodes the answers of others too.
-// So, unless it is marked, it is about the arguments only where the value that it
-// complains of stands in them.
-func (r *room) handlerFault(f *call.Failure, args []byte, schemaOf func() *inputSchema) *fault.Error {
+// handlerFault makes a fault of an error with which a handler refuses its arguments. It
+// returns nil when the error does not say that it is about them: an error of strconv may
+// be about a secret of the server, and who sends guesses would learn it.
+func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []byte, schemaOf func() *inputSchema) *fault.Error {
 	if !f.Explainable() {
 		return nil
 	}
-	return guarded(func() *fault.Error { // the errors are strangers'
-		c := checks{}
-		found := visit(f.Err(), c.add)
-		switch {
-		case c.marked && !found:
-			return fault.Generic(fault.KindValidation)
-		case !found, r.KeepHandlerErrors && !c.marked:
+	return guarded(func() *fault.Error { // the errors are untrusted
+		marked := false
+		c := &checks{}
+		safe.Find(f.Err(), func(err error) bool {
+			if _, ok := err.(*argumentError); ok {
+				marked = true
+			} else if fields := fieldErrors(err); fields != nil && (marked || !v.KeepHandlerErrors) {
+				c.fields = append(c.fields, fields...)
+			} else if marked {
+				c.add(err)
+			}
+			return false
+		})
+		if !marked && len(c.fields) == 0 {
 			return nil
 		}
-		return r.checksFault(&c, newPlaces(args, schemaOf()))
+		c.schema, c.names = schemaOf(), jsonNames(reflect.TypeOf(call.TypedInput(ctx)))
+		if len(args) <= maxSearched {
+			d := json.NewDecoder(bytes.NewReader(args))
+			d.UseNumber()
+			if d.Decode(&c.args) != nil {
+				c.args = nil
+			}
+		}
+		violations := c.values
+		for _, field := range c.fields[:min(len(c.fields), maxFields)] {
+			if one, ok := c.field(field, marked); ok {
+				violations = append(violations, one)
+			} else {
+				return nil // of a struct that has nothing to do with the arguments
+			}
+		}
+		for i := range violations {
+			c.place(&violations[i])
+			violations[i] = v.shown(violations[i], c.schema)
+		}
+		if len(violations) == 0 {
+			return fault.Generic(fault.KindValidation)
+		}
+		return v.violationsFault(violations, len(violations), nil)
 	})
 }
 
-// maxErrors bounds the walk through a stranger's tree of errors, which may have a
-// cycle, in which errors.As would not end.
-const maxErrors = 256
+const (
+	maxSearched = 1 << 20 // bytes of arguments in which a value is looked for
+	maxFields   = 1000    // field errors that are looked at
+	maxMembers  = 1000    // names that one is compared with: a struct has fewer
+)
 
-// visit shows an error and what it wraps to a function, the outermost first, and
-// goes no deeper where the function reports true. It reports whether it ever did.
-func visit(err error, found func(error) bool) bool {
-	left := maxErrors
-	var walk func(error) bool
-	walk = func(err error) bool {
-		for ; err != nil; err = errors.Unwrap(err) {
-			if left--; left < 0 || safe.Nil(err) {
-				return false
-			}
-			if found(err) {
-				return true
-			}
-			if joined, ok := err.(interface{ Unwrap() []error }); ok {
-				one := false
-				for _, e := range joined.Unwrap() {
-					one = walk(e) || one
-				}
-				return one
-			}
-		}
-		return false
-	}
-	return walk(err)
-}
-
-// checks are the errors of checks that were found in an error.
+// checks are what a handler's own checks found wrong.
 type checks struct {
-	marked bool // by Arguments
-	found  []check
+	values []fault.Violation // known by the value, not by the place
+	fields []fieldError
+	args   any
+	schema *inputSchema
+	folded map[string]map[string]string
+	names  map[string]string // the names of the input type's fields, as JSON has them
 }
 
-// A check is one error of a check: it makes the violation, given where the values
-// of the arguments stand, and reports false when it is not about them.
-type check func(p *places, marked bool) (fault.Violation, bool)
-
-// add adds the checks that one error tells of, and reports whether there are any.
-func (c *checks) add(err error) bool {
+// add adds what a marked error of the standard library tells.
+func (c *checks) add(err error) {
+	one := fault.Violation{Rule: "type"}
 	switch e := err.(type) {
-	case *argumentError:
-		c.marked = true
-		return false
-	case *json.UnmarshalTypeError:
-		c.found = append(c.found, typeCheck(e))
-	case *json.SyntaxError:
-		c.found = append(c.found, syntaxCheck(e))
 	case *strconv.NumError:
-		c.found = append(c.found, numberCheck(e))
+		one.Received, one.Expected = e.Num, "a number"
+		switch {
+		case strings.Contains(e.Func, "Int"), e.Func == "Atoi":
+			one.Expected = "an integer"
+		case e.Func == "ParseUint":
+			one.Expected = "an integer, 0 or greater"
+		case e.Func == "ParseBool":
+			one.Expected = "true or false"
+		}
+		if errors.Is(e.Err, strconv.ErrRange) {
+			one.Rule, one.Expected = "range", one.Expected+" that is not that large"
+		}
 	case *time.ParseError:
-		c.found = append(c.found, timeCheck(e))
+		one.Rule, one.Received, one.Expected = "format", strings.Trim(e.Value, `"`), timeWords(strings.Trim(e.Layout, `"`))
+	case *json.UnmarshalTypeError:
+		one.Field, one.Expected = e.Field, typeWords(e.Type)
 	default:
-		found := fieldChecks(err)
-		c.found = append(c.found, found...)
-		return len(found) > 0
+		return
 	}
-	return true
+	c.values = append(c.values, one)
 }
 
-// checksFault makes one fault of all the checks. Unless the error is marked, one of
-// them that is not about the arguments is enough to leave the error alone.
-func (r *room) checksFault(c *checks, p *places) *fault.Error {
-	var violations []fault.Violation
-	for _, check := range c.found {
-		v, ok := check(p, c.marked)
-		switch {
-		case ok:
-			violations = append(violations, r.shown(v, p))
-		case !c.marked:
-			return nil
+// place finds where the value of a violation stands in the arguments.
+func (c *checks) place(one *fault.Violation) {
+	if one.Pointer != "" {
+		return
+	}
+	if one.Field != "" {
+		at, value, _, _ := c.resolve(strings.Split(one.Field, "."))
+		one.Field, one.Pointer, one.Received = field(at), pointer(at), scalar(value)
+		return
+	}
+	var found []any
+	many := false
+	var walk func(v any, at []any)
+	walk = func(v any, at []any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, member := range v {
+				walk(member, append(at[:len(at):len(at)], name))
+			}
+		case []any:
+			for i, item := range v {
+				walk(item, append(at[:len(at):len(at)], i))
+			}
+		default:
+			if text, err := json.Marshal(v); v == one.Received || err == nil && string(text) == one.Received {
+				many = many || found != nil
+				found = at
+			}
 		}
 	}
-	if len(violations) == 0 {
-		return fault.Generic(fault.KindValidation)
+	walk(c.args, []any{})
+	if found == nil || many {
+		one.Received = nil // nobody knows whether the caller sent it
+		return
 	}
-	return r.violationsFault(violations, len(violations), nil)
+	_, one.Received = one.Received, scalar(valueAt(c.args, found))
+	one.Field, one.Pointer = field(found), pointer(found)
 }
 
-// shown takes from a violation a received value that must not be shown.
-func (r *room) shown(v fault.Violation, p *places) fault.Violation {
-	if v.Received == nil || !r.HideReceived && !p.secret(v.Pointer) {
+// shown words a violation, without a received value that must not be shown.
+func (v *validator) shown(one fault.Violation, schema *inputSchema) fault.Violation {
+	subject := "Argument '" + one.Field + "'"
+	if one.Field == "" {
+		subject = "An argument"
+	}
+	switch {
+	case one.Message != "":
+	case one.Expected == "":
+		one.Message = subject + " is not valid"
+	default:
+		one.Message = subject + " expected " + one.Expected
+	}
+	secret := v.HideReceived || schema.hides(one.Pointer) || scrub.SecretName(one.Field)
+	switch received := one.Received; {
+	case received == nil:
+		one.Message += "."
+	case secret:
+		one.Received = nil
+		one.Message += "; the received value is not shown."
+	default:
+		text, short := short(received)
+		if !short {
+			one.Received = nil
+		}
+		one.Message += ", but received " + text + "."
+	}
+	return one
+}
+
+// short writes a scalar value, and reports whether it is short enough to be repeated.
+func short(v any) (text string, ok bool) {
+	if text, ok := v.(string); ok {
+		switch n := len([]rune(text)); {
+		case n == 0:
+			return "an empty string", true
+		case n > maxShownName:
+			return "a string of " + strconv.Itoa(n) + " characters", false
+		}
+		return "'" + scrub.Text(text) + "'", true
+	}
+	raw, err := json.Marshal(v)
+	if err != nil || len(raw) > maxShownName {
+		return "a number of " + strconv.Itoa(len(raw)) + " characters", false
+	}
+	return string(raw), true
+}
+
+// scalar returns v unless it is a list or an object, which are not shown.
+func scalar(v any) any {
+	switch v.(type) {
+	case []any, map[string]any:
+		return nil
+	default:
 		return v
 	}
-	v.Received = nil
-	if v.Message = "Argument '" + v.Field + "' is not valid"; v.Expected != "" {
-		v.Message = "Argument '" + v.Field + "' expected " + v.Expected
+}
+
+// timeWords shows by an example how a time is written in a layout of package time.
+func timeWords(layout string) string {
+	switch example := exampleTime.Format(layout); layout {
+	case "":
+		return "a date or time"
+	case time.RFC3339, time.RFC3339Nano:
+		return "a date and time with its zone, such as 2026-01-31T13:45:00Z"
+	case time.DateOnly:
+		return "a date such as " + example
+	case time.TimeOnly, time.Kitchen:
+		return "a time such as " + example
+	default:
+		return "a text such as '" + example + "'"
 	}
-	v.Message += "; the received value is not shown."
-	return v
+}
+
+// exampleTime has no two parts that are the same, so that it shows which is which.
+var exampleTime = time.Date(2026, time.January, 31, 13, 45, 6, 0, time.UTC)
+
+// typeWords says in words for a caller what a Go type takes.
+func typeWords(t reflect.Type) string {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == nil {
+		return "a value of another type"
+	}
+	if t == reflect.TypeFor[time.Time]() {
+		return timeWords(time.RFC3339)
+	}
+	switch k := t.Kind(); {
+	case k == reflect.Bool:
+		return "true or false"
+	case k == reflect.String:
+		return "a string"
+	case reflect.Int <= k && k <= reflect.Int64:
+		return "an integer of at most " + strconv.Itoa(t.Bits()) + " bits"
+	case reflect.Uint <= k && k <= reflect.Uintptr:
+		return "an integer of at most " + strconv.Itoa(t.Bits()) + " bits, 0 or greater"
+	case k == reflect.Float32 || k == reflect.Float64:
+		return "a number"
+	case k == reflect.Slice || k == reflect.Array:
+		return "a list"
+	case k == reflect.Map || k == reflect.Struct:
+		return "an object"
+	default:
+		return "a value of another type"
+	}
 }

@@ -76,89 +76,66 @@ func (evil) Value() any         { panic(harness.Canary) }
 func (evil) Kind() reflect.Kind { panic(harness.Canary) }
 
 // handlerCases are errors with which handlers refuse what they got. An empty text
-// means that the error is not about the arguments.
+// means that the error does not say that it is about the arguments.
 func handlerCases() map[string]struct {
 	err  error
 	want string
 } {
-	numeric := func(err error, field string) error { return fmt.Errorf("%s: %s: %w", harness.Canary, field, err) }
 	parse := func(layout, text string) error { _, err := time.Parse(layout, text); return err }
+	marked := validate.Arguments
 	return map[string]struct {
 		err  error
 		want string
 	}{
-		"integer":           {atoi("five"), "Argument 'count' expected an integer, but received 'five'."},
-		"wrapped":           {numeric(atoi("five"), "count"), "Argument 'count' expected an integer, but received 'five'."},
-		"number":            {last(strconv.ParseFloat("five", 64)), "Argument 'count' expected a number, but received 'five'."},
-		"boolean":           {last(strconv.ParseBool("five")), "Argument 'count' expected true or false, but received 'five'."},
-		"unsigned":          {last(strconv.ParseUint("five", 10, 64)), "Argument 'count' expected an integer, 0 or greater, but received 'five'."},
-		"too large":         {last(strconv.ParseInt("300", 10, 8)), "Argument 'small' expected an integer that is not that large, but received 300."},
-		"another's integer": {atoi(harness.Canary + "x"), ""},
-		"ambiguous":         {atoi("twice"), ""},
-		"date":              {parse(time.DateOnly, "tomorrow"), "Argument 'when' expected a date or time such as '2026-07-28', but received 'tomorrow'."},
-		"time":              {parse(time.RFC3339, "tomorrow"), "Argument 'when' expected a date or time such as '2026-07-28T15:04:05Z', but received 'tomorrow'."},
-		"another's date":    {parse(time.DateOnly, harness.Canary+"x"), ""},
-		"JSON in a text": {
-			json.Unmarshal([]byte(`{"a":`), new(any)),
-			"Argument 'filter' expected valid JSON, but received '{\"a\":'. It stops being JSON at character 5.",
-		},
-		"another's JSON": {json.Unmarshal([]byte(`{"a":1,`+harness.Canary), new(any)), ""},
-		"type":           {decode[struct{ Count int }](checked), "Argument 'count' expected an integer, but received 'five'."},
-		"type of a large number": {
-			decode[struct{ Small int8 }](checked), "Argument 'small' expected an integer from -128 to 127, but received 300.",
-		},
-		"type in a list": {
-			decode[struct{ Items []struct{ Qty int } }](checked), "Argument 'items[1].qty' expected an integer, but received 'two'.",
-		},
-		"type of a list":                       {decode[struct{ Count []string }](checked), "Argument 'count' expected an array, but received 'five'."},
-		"type of an object":                    {decode[struct{ Count map[string]int }](checked), "Argument 'count' expected an object, but received 'five'."},
-		"type of a text":                       {decode[struct{ Small string }](checked), "Argument 'small' expected a string, but received 300."},
-		"type of a boolean":                    {decode[struct{ Small bool }](checked), "Argument 'small' expected true or false, but received 300."},
-		"type of a secret":                     {decode[struct{ Password int }](checked), "Argument 'password' expected an integer; the received value is not shown."},
-		"another's type":                       {decode[struct{ Total int }](`{"total":"` + harness.Canary + `"}`), ""},
-		"another's type of the same name":      {decode[struct{ Small string }](`{"small":[]}`), ""},
-		"another's number of the same name":    {decode[struct{ Small int8 }](`{"small":301}`), ""},
-		"another's text of the same name":      {decode[struct{ Name int }](`{"name":"` + harness.Canary + `"}`), ""},
-		"a type that the schema does not want": {decode[struct{ Email int }](checked), ""},
-		"another's time of the same name":      {&json.UnmarshalTypeError{Field: "due", Type: reflect.TypeFor[time.Time](), Value: `"soon"`}, ""},
-		"a time":                               {&json.UnmarshalTypeError{Field: "day", Type: reflect.TypeFor[time.Time](), Value: `"today"`}, "Argument 'day' expected a date or time such as '2026-07-28T15:04:05Z', but received 'today'."},
-		"another's error page":                 {json.Unmarshal([]byte("nothing here"), new(any)), ""},
-		"another's empty answer":               {json.Unmarshal(nil, new(any)), ""},
-		"another's empty number":               {atoi(""), ""},
-		"another's value of the same name":     {decode[struct{ Count string }](`{"count":1}`), ""},
+		"integer":           {marked(atoi("five")), "Argument 'count' expected an integer, but received 'five'."},
+		"wrapped":           {fmt.Errorf("%s: %w", harness.Canary, marked(fmt.Errorf("count: %w", atoi("five")))), "Argument 'count' expected an integer, but received 'five'."},
+		"number":            {marked(last(strconv.ParseFloat("five", 64))), "Argument 'count' expected a number, but received 'five'."},
+		"boolean":           {marked(last(strconv.ParseBool("five"))), "Argument 'count' expected true or false, but received 'five'."},
+		"unsigned":          {marked(last(strconv.ParseUint("five", 10, 64))), "Argument 'count' expected an integer, 0 or greater, but received 'five'."},
+		"too large":         {marked(last(strconv.ParseInt("300", 10, 8))), "Argument 'small' expected an integer that is not that large, but received 300."},
+		"ambiguous":         {marked(atoi("twice")), "An argument expected an integer."},
+		"not sent":          {marked(atoi(harness.Canary + "x")), "An argument expected an integer."},
+		"date":              {marked(parse(time.DateOnly, "tomorrow")), "Argument 'when' expected a date such as 2026-01-31, but received 'tomorrow'."},
+		"time":              {marked(parse(time.RFC3339, "tomorrow")), "Argument 'when' expected a date and time with its zone, such as 2026-01-31T13:45:00Z, but received 'tomorrow'."},
+		"type":              {marked(decode[struct{ Count int }](checked)), "Argument 'count' expected an integer of at most 64 bits, but received 'five'."},
+		"type of a secret":  {marked(decode[struct{ Password int }](checked)), "Argument 'password' expected an integer of at most 64 bits; the received value is not shown."},
+		"type of a list":    {marked(decode[struct{ Count []string }](checked)), "Argument 'count' expected a list, but received 'five'."},
+		"type of an object": {marked(decode[struct{ Count map[string]int }](checked)), "Argument 'count' expected an object, but received 'five'."},
 		"several": {
-			errors.Join(atoi("five"), parse(time.DateOnly, "tomorrow")),
-			"2 arguments are wrong.\n- Argument 'count' expected an integer, but received 'five'.\n- Argument 'when' expected a date or time such as '2026-07-28', but received 'tomorrow'.",
+			marked(errors.Join(atoi("five"), parse(time.DateOnly, "tomorrow"))),
+			"2 arguments are wrong.\n- Argument 'count' expected an integer, but received 'five'.\n- Argument 'when' expected a date such as 2026-01-31, but received 'tomorrow'.",
 		},
-		"several, one of them another's": {errors.Join(atoi("five"), atoi(harness.Canary+"x")), ""},
+		// A caller who sends guesses must not learn the value that such an error is about.
+		"number without a mark": {atoi("five"), ""},
+		"date without a mark":   {parse(time.DateOnly, "tomorrow"), ""},
+		"type without a mark":   {decode[struct{ Count int }](checked), ""},
+		"JSON without a mark":   {json.Unmarshal([]byte(`{"a":`), new(any)), ""},
 		"fields": {
 			fieldErrors{
 				aField{"email", "", "Input.Email", "nobody"}, aField{"required", "", "Input.Name", ""}, aField{"min", "10", "Input.Items[0].Qty", 1.0},
-				aField{"oneof", "red 'light blue'", "Input.count", "five"}, aField{"startswith", "u-", "Input.UserID", "7x"}, aField{"len", "3", "Input.Same", "twice"},
-				aField{"tenant_rule", harness.Canary, "Input.When", "tomorrow"},
+				aField{"oneof", "red 'light blue' blue", "Input.count", "five"}, aField{"startswith", "u-", "Input.UserID", "7x"}, aField{"len", "3", "Input.Same", "twice"},
+				aField{"tenant_rule", harness.Canary, "Input.When", "tomorrow"}, aField{"gtfield", "Count", "Input.Small", 300},
 			},
-			"7 arguments are wrong.\n" +
+			"8 arguments are wrong.\n" +
 				"- Argument 'email' expected an email address, but received 'nobody'.\n" +
 				"- Argument 'name' is required.\n" +
-				"- Argument 'items[0].qty' expected a number that is 10 or greater, but received 1.\n" +
-				"- Argument 'count' expected one of 'red', 'light blue', but received 'five'.\n" +
+				"- Argument 'items[0].qty' expected a number of at least 10, but received 1.\n" +
+				"- Argument 'count' expected 'red', 'light blue' or 'blue', but received 'five'.\n" +
 				"- Argument 'user_id' expected a text that starts with 'u-', but received '7x'.\n" +
 				"- Argument 'same' expected a text of exactly 3 characters, but received 'twice'.\n" +
-				"- Argument 'when' is not valid, but received 'tomorrow'.",
+				"- Argument 'when' is not valid, but received 'tomorrow'.\n" +
+				"- Argument 'small' must be greater than 'count', but received 300.",
 		},
-		"one field":              {aField{"gt", "1", "Input.small", 300}, "Argument 'small' expected a number that is greater than 1, but received 300."},
-		"a secret field":         {aField{"min", "20", "Input.Password", harness.Canary}, "Argument 'password' expected a text of at least 20 characters; the received value is not shown."},
-		"fields of another":      {fieldErrors{aField{"required", "", "Config." + harness.Canary, ""}}, ""},
-		"fields, one of another": {fieldErrors{aField{"email", "", "Input.Email", "nobody"}, aField{"required", "", "Input.DSN", ""}}, ""},
-		"another's value":        {aField{"email", "", "Row.Email", harness.Canary}, ""},
-		"another's number":       {aField{"gt", "1", "Row.Small", -1}, ""},
-		"trimmed":                {aField{"email", "", "Input.Email", " NoBody"}, "Argument 'email' expected an email address, but received 'nobody'."},
-		"index out of range":     {aField{"required", "", "Input.Items[9].Qty", 0}, ""},
-		"no fields":              {fieldErrors{}, ""},
-		"unknown":                {errors.New(harness.Canary), ""},
-		"endless":                {&endless{}, ""},
-		"evil":                   {evil{}, ""},
-		"typed nil":              {(*strconv.NumError)(nil), ""},
+		"one field":           {aField{"gt", "1", "Input.small", 300}, "Argument 'small' expected a number greater than 1, but received 300."},
+		"a secret field":      {aField{"min", "20", "Input.Password", harness.Canary}, "Argument 'password' expected a text of at least 20 characters; the received value is not shown."},
+		"fields of another":   {fieldErrors{aField{"required", "", "Config." + harness.Canary, ""}}, ""},
+		"fields, one unknown": {fieldErrors{aField{"email", "", "Input.Email", "nobody"}, aField{"required", "", "Input.DSN", ""}}, ""},
+		"index out of range":  {aField{"required", "", "Input.Items[9].Qty", 0}, ""},
+		"no fields":           {fieldErrors{}, ""},
+		"unknown":             {errors.New(harness.Canary), ""},
+		"endless":             {&endless{}, ""},
+		"evil":                {evil{}, ""},
+		"typed nil":           {(*strconv.NumError)(nil), ""},
 	}
 }
 
@@ -210,9 +187,9 @@ func TestMarked(t *testing.T) {
 	}{
 		"unknown":        {errors.New(harness.Canary), generic},
 		"found":          {atoi("five"), "Validation Error: Argument 'count' expected an integer, but received 'five'."},
-		"not found":      {atoi(harness.Canary + "x"), generic},
+		"not found":      {atoi(harness.Canary + "x"), "Validation Error: An argument expected an integer."},
 		"other field":    {fieldErrors{aField{"email", "", "Query.Sender", harness.Canary}}, "Validation Error: Argument 'Sender' expected an email address."},
-		"other value":    {fieldErrors{aField{"email", "", "Query.Email", harness.Canary}}, "Validation Error: Argument 'email' expected an email address."},
+		"other value":    {fieldErrors{aField{"email", "", "Query.Email", harness.Canary}}, "Validation Error: Argument 'email' expected an email address, but received 'nobody'."},
 		"missing field":  {fieldErrors{aField{"required", "", "Query.Sender", ""}}, "Validation Error: Argument 'Sender' is required."},
 		"fault":          {fault.Invalid("count", "five", "an integer"), "Validation Error: Argument 'count' expected an integer, but received 'five'."},
 		"protocol error": {&jsonrpc.Error{Code: -32602, Message: "no"}, "no"},
@@ -223,7 +200,8 @@ func TestMarked(t *testing.T) {
 			for _, v := range []mcp.Middleware{validate.New(nil), validate.New(&validate.Options{KeepHandlerErrors: true})} {
 				s := serve(t, harness.Current, checkers(validate.Arguments(c.err)), quiet, v)
 				for _, tool := range []string{"typed", "raw", "checked"} {
-					require.Equal(t, c.want, invoke(t, s, tool, checked).Text(), tool)
+					text, _, _ := strings.Cut(invoke(t, s, tool, checked).Text(), "\nReference")
+					require.Equal(t, c.want, text, tool)
 				}
 				require.NotContains(t, s.Sent(), harness.Canary)
 			}
@@ -235,7 +213,7 @@ func TestMarked(t *testing.T) {
 }
 
 func TestKeepHandlerErrors(t *testing.T) {
-	s := serve(t, harness.Current, checkers(atoi("five")), standard(&mcpchain.Options{
+	s := serve(t, harness.Current, checkers(fieldErrors{aField{"email", "", "Input.Email", "nobody"}}), standard(&mcpchain.Options{
 		Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{KeepHandlerErrors: true},
 	}))
 	require.Equal(t, fault.KindInternal, invoke(t, s, "typed", checked).Fault().Kind())
@@ -249,23 +227,23 @@ func TestToolTakesTheOptionsOutside(t *testing.T) {
 		opts *validate.Options
 		want string
 	}{
-		"default": {nil, "Validation Error: Argument 'count' expected an integer, but received 'five'."},
-		"hidden":  {&validate.Options{HideReceived: true}, "Validation Error: Argument 'count' expected an integer; the received value is not shown."},
+		"default": {nil, "Validation Error: Argument 'email' expected an email address, but received 'nobody'."},
+		"hidden":  {&validate.Options{HideReceived: true}, "Validation Error: Argument 'email' expected an email address; the received value is not shown."},
 		"format":  {&validate.Options{Format: own}, "Validation Error: In other words."},
 		"kept":    {&validate.Options{KeepHandlerErrors: true}, fault.Generic(fault.KindInternal).Text()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := harness.NewLog(slog.LevelInfo)
-			s := serve(t, harness.Current, checkers(atoi("five")), standard(&mcpchain.Options{Logger: log.Logger(), Validate: c.opts}))
+			s := serve(t, harness.Current, checkers(fieldErrors{aField{"email", "", "Input.Email", "nobody"}}), standard(&mcpchain.Options{Logger: log.Logger(), Validate: c.opts}))
 			require.True(t, strings.HasPrefix(invoke(t, s, "checked", checked).Text(), c.want))
-			require.Equal(t, "*strconv.NumError > *errors.errorString", log.Only(t)["error_types"])
+			require.Equal(t, "validate_test.fieldErrors", log.Only(t)["error_types"])
 		})
 	}
-	s := serve(t, harness.Current, checkers(atoi("five")), validate.New(&validate.Options{ProtocolError: true}))
+	s := serve(t, harness.Current, checkers(fieldErrors{aField{"email", "", "Input.Email", "nobody"}}), validate.New(&validate.Options{ProtocolError: true}))
 	require.EqualValues(t, jsonrpc.CodeInvalidParams, invoke(t, s, "checked", checked).Protocol().Code)
 
 	tool := validate.Tool(json.RawMessage(checkedSchema), func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return nil, fmt.Errorf("count: %w", atoi("five"))
+		return nil, fmt.Errorf("count: %w", validate.Arguments(atoi("five")))
 	})
 	s = serve(t, harness.Current, func(s *mcp.Server) {
 		s.AddTool(&mcp.Tool{Name: "between", InputSchema: json.RawMessage(checkedSchema)}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -288,7 +266,7 @@ func TestManyMembers(t *testing.T) {
 		members   int
 		want      string
 	}{
-		{"Input.Email", 10, found}, {"Input.Email", 2000, notFound}, {"Input.email", 2000, found},
+		{"Input.Email", 10, found}, {"Input.Email", 2000, found}, {"Input.email", 2000, found},
 	} {
 		args := `{"email":"nobody"`
 		for i := range c.members {
@@ -319,7 +297,8 @@ func (l *level) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// TestDecoding: what passes the schema and does not fit into the handler's type.
+// TestDecoding: what passes the schema and does not fit into the handler's type is told as
+// any error that nobody words: the SDK gives it as it gives a handler's own.
 func TestDecoding(t *testing.T) {
 	type input struct {
 		At    time.Time         `json:"at,omitzero"`
@@ -333,30 +312,17 @@ func TestDecoding(t *testing.T) {
 				return said("fine"), nil, nil
 			})
 		}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
-		for args, want := range map[string]string{
-			`{}`:                      "fine",
-			`{"at":"tomorrow"}`:       "Validation Error: Argument 'at' expected a date or time such as '2026-07-28T15:04:05Z', but received 'tomorrow'.",
-			`{"small":300}`:           "Validation Error: Argument 'small' expected an integer from -128 to 127, but received 300.",
-			`{"small":"x"}`:           "Validation Error: Argument 'small' expected an integer, but received 'x'.",
-			`{"list":[{},{"N":"x"}]}`: "Validation Error: Argument 'list[1].N' expected an integer, but received 'x'.",
-			`{"list":7}`:              "Validation Error: Argument 'list' expected an array, but received 7.",
-			`{"level":7}`:             "Validation Error: Argument 'level' expected a string, but received 7.",
-		} {
-			require.Equal(t, want, invoke(t, s, "it", args).Text(), args)
+		require.Equal(t, "fine", invoke(t, s, "it", `{}`).Text())
+		// Nobody knows whose value such an error is about.
+		for _, args := range []string{`{"at":"tomorrow"}`, `{"small":300}`, `{"list":7}`, `{"level":7}`} {
+			require.Equal(t, fault.KindInternal, invoke(t, s, "it", args).Fault().Kind(), args)
 		}
-		// The same where the schema says of which types the values are.
 		inferred := serve(t, era, func(s *mcp.Server) {
 			mcp.AddTool(s, &mcp.Tool{Name: "it"}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
 				return said("fine"), nil, nil
 			})
 		}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
-		for args, want := range map[string]string{
-			`{"at":"tomorrow"}`: "Validation Error: Argument 'at' expected a date or time such as '2026-07-28T15:04:05Z', but received 'tomorrow'.",
-			`{"small":300}`:     "Validation Error: Argument 'small' expected an integer from -128 to 127, but received 300.",
-			`{"list":7}`:        "Validation Error: Argument 'list' expected a list of objects or null, but received 7.",
-		} {
-			require.Equal(t, want, invoke(t, inferred, "it", args).Text(), args)
-		}
+		require.Equal(t, "Validation Error: Argument 'list' expected a list of objects or null, but received 7.", invoke(t, inferred, "it", `{"list":7}`).Text())
 		// The type's own error, of which nobody knows where it comes from.
 		require.Equal(t, fault.KindInternal, invoke(t, s, "it", `{"level":"low"}`).Fault().Kind())
 		require.NotContains(t, s.Sent(), harness.Canary)

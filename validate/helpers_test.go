@@ -76,7 +76,7 @@ var nilSchema *jsonschema.Schema
 
 func parseDate(text string) error {
 	_, err := time.Parse(time.DateOnly, text)
-	return err
+	return validate.Arguments(err)
 }
 
 func said(text string) *mcp.CallToolResult {

@@ -20,13 +20,13 @@ import (
 // suggest adds the names that were probably meant to the failure of a call whose
 // tool, prompt or resource does not exist. The code and what stands in the data
 // stay as they are.
-func (r *room) suggest(ctx context.Context, c *call.Call, f *call.Failure) {
+func (v *validator) suggest(ctx context.Context, c *call.Call, f *call.Failure) {
 	wire, what := f.Wire(), unknown(c, f.Wire())
 	if what == "" {
 		return
 	}
 	name := call.Target(c.Request())
-	matches := near.Matches(name, guarded(func() []string { return r.names(ctx, c) }))
+	matches := near.Matches(name, guarded(func() []string { return v.names(ctx, c) }))
 	message := wire.Message
 	if runes := []rune(name); len(name) > maxShownName && len(runes) > maxShownName {
 		name = string(runes[:maxShownName]) + "..."
@@ -36,7 +36,7 @@ func (r *room) suggest(ctx context.Context, c *call.Call, f *call.Failure) {
 		Type: fault.KindNotFound, Message: message, ResourceType: what, Identifier: name, SimilarMatches: matches,
 	}).ScrubbedBy(scrub.Credentials) // what the caller sent; the other names are listed
 	switch {
-	case what == "tool" && r.UnknownToolAsToolError:
+	case what == "tool" && v.UnknownToolAsToolError:
 		if len(matches) == 0 {
 			told = told.Suggest("Call one of the tools that this server lists.")
 		}
@@ -98,12 +98,12 @@ func withData(wire *jsonrpc.Error, told *fault.Error) *jsonrpc.Error {
 }
 
 // names returns the names that the caller may know, none when that is not sure.
-func (r *room) names(ctx context.Context, c *call.Call) []string {
+func (v *validator) names(ctx context.Context, c *call.Call) []string {
 	switch {
-	case r.HideNames:
+	case v.HideNames:
 		return nil
-	case r.Names != nil:
-		return r.Names(ctx, c.Method())
+	case v.Names != nil:
+		return v.Names(ctx, c.Method())
 	case !c.Outermost():
 		return nil
 	}

@@ -11,53 +11,29 @@ import (
 	"github.com/mcpchain/mcpchain/internal/explain"
 )
 
-// promptFault returns what is wrong with the arguments of a prompt, nil when nothing
-// is, or when the server does not say what they should be. The SDK checks nothing of
-// it, and the handler has not run yet.
-func (r *room) promptFault(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) *fault.Error {
+// promptFault returns what is wrong with the arguments of a prompt, nil when nothing is,
+// or when the server does not say what they should be. The SDK checks nothing of it.
+func (v *validator) promptFault(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) *fault.Error {
 	get, ok := req.(*mcp.GetPromptRequest)
-	if r.SkipPrompts || !ok || get == nil || get.Params == nil {
+	if v.SkipPrompts || !ok || get == nil || get.Params == nil {
 		return nil
 	}
-	prompt := guarded(func() *mcp.Prompt {
+	return guarded(func() *fault.Error {
 		prompt, err := callOf(ctx, c, req).Prompt(next)
-		if err != nil {
+		if err != nil || len(prompt.Arguments) == 0 {
 			return nil
 		}
-		return prompt
+		report := v.explainPrompt(prompt, get.Params.Arguments)
+		if report == nil {
+			return nil
+		}
+		return v.fault(report, "")
 	})
-	if prompt == nil || len(prompt.Arguments) == 0 || complete(prompt, get.Params.Arguments) {
-		return nil
-	}
-	report := guarded(func() *explain.Report { return r.explainPrompt(prompt, get.Params.Arguments) })
-	if report == nil {
-		return nil
-	}
-	return r.fault(report)
-}
-
-// complete reports whether every required argument is there and every one that is
-// there is declared.
-func complete(prompt *mcp.Prompt, args map[string]string) bool {
-	declared := 0
-	for _, a := range prompt.Arguments {
-		if a == nil {
-			continue
-		}
-		_, ok := args[a.Name]
-		if a.Required && !ok {
-			return false
-		}
-		if ok {
-			declared++
-		}
-	}
-	return declared == len(args)
 }
 
 // explainPrompt explains the arguments with the schema that a tool with such
 // arguments would have.
-func (r *room) explainPrompt(prompt *mcp.Prompt, args map[string]string) *explain.Report {
+func (v *validator) explainPrompt(prompt *mcp.Prompt, args map[string]string) *explain.Report {
 	properties, required := map[string]any{}, []string{}
 	for _, a := range prompt.Arguments {
 		if a == nil {
@@ -73,8 +49,8 @@ func (r *room) explainPrompt(prompt *mcp.Prompt, args map[string]string) *explai
 		}
 	}
 	raw, err := json.Marshal(args)
-	schema := r.schemas.get(map[string]any{
-		"type": "object", "properties": properties, "required": required, "additionalProperties": false,
+	schema := v.schemas.get(map[string]any{
+		"type": "object", "properties": properties, "required": required, "additionalProperties": !v.StrictPrompts,
 	})
 	if err != nil || schema == nil {
 		return nil
@@ -82,5 +58,5 @@ func (r *room) explainPrompt(prompt *mcp.Prompt, args map[string]string) *explai
 	if len(args) == 0 {
 		raw = []byte("{}")
 	}
-	return schema.explain(raw, r.explain)
+	return schema.explain(raw, v.explain)
 }

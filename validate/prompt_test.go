@@ -34,7 +34,7 @@ func TestPrompts(t *testing.T) {
 	eras(t, func(t *testing.T, era harness.Era) {
 		ran := 0
 		log := harness.NewLog(slog.LevelInfo)
-		s := serve(t, era, prompts(&ran), standard(&mcpchain.Options{Logger: log.Logger()}))
+		s := serve(t, era, prompts(&ran), standard(&mcpchain.Options{Logger: log.Logger(), Validate: &validate.Options{StrictPrompts: true}}))
 		for _, c := range []struct {
 			prompt string
 			args   map[string]string
@@ -78,11 +78,12 @@ func TestPrompts(t *testing.T) {
 
 // TestPromptsAreNotInTheWay: what is not known is not checked.
 func TestPromptsAreNotInTheWay(t *testing.T) {
+	strict := validate.New(&validate.Options{StrictPrompts: true})
 	for name, chain := range map[string][]mcp.Middleware{
 		"skipped": {validate.New(&validate.Options{SkipPrompts: true})},
-		"no list": {validate.New(nil), replace("prompts/list", func(mcp.Result, error) (mcp.Result, error) { return nil, errors.New("no") })},
-		"panic":   {validate.New(nil), replace("prompts/list", func(mcp.Result, error) (mcp.Result, error) { panic("no") })},
-		"hidden":  {validate.New(nil), replace("prompts/list", func(mcp.Result, error) (mcp.Result, error) { return &mcp.ListPromptsResult{}, nil })},
+		"no list": {strict, replace("prompts/list", func(mcp.Result, error) (mcp.Result, error) { return nil, errors.New("no") })},
+		"panic":   {strict, replace("prompts/list", func(mcp.Result, error) (mcp.Result, error) { panic("no") })},
+		"hidden":  {strict, replace("prompts/list", func(mcp.Result, error) (mcp.Result, error) { return &mcp.ListPromptsResult{}, nil })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ran := 0
@@ -99,4 +100,37 @@ func TestWrappedPrompt(t *testing.T) {
 	harness.Each(t, []harness.Shape{harness.WrapPrompt}, func(t *testing.T, at harness.Place) {
 		require.Equal(t, "fine", harness.Call(t, at, harness.Succeed(), validate.New(nil)).Text())
 	})
+}
+
+// TestPromptsAfterFailure: by default a prompt's handler runs, and nothing is asked for
+// unless it fails without a word for the caller.
+func TestPromptsAfterFailure(t *testing.T) {
+	var failure error
+	lists := 0
+	counting := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "prompts/list" {
+				lists++
+			}
+			return next(ctx, method, req)
+		}
+	}
+	s := serve(t, harness.Current, func(s *mcp.Server) {
+		s.AddPrompt(&mcp.Prompt{Name: "review", Arguments: []*mcp.PromptArgument{{Name: "language", Required: true}}}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{}}, failure
+		})
+	}, validate.New(nil), counting)
+	get := func(args map[string]string) error {
+		_, err := s.Client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "review", Arguments: args})
+		return err
+	}
+	require.NoError(t, get(map[string]string{"language": "go", "undeclared": "x"}))
+	require.NoError(t, get(nil))
+	require.Zero(t, lists)
+	failure = errors.New("no language")
+	require.ErrorContains(t, get(map[string]string{"undeclared": "x"}), "Argument 'language' is required")
+	require.Equal(t, 1, lists)
+	require.NotContains(t, get(map[string]string{"language": "go", "undeclared": "x"}).Error(), "undeclared")
+	failure = fault.NotFound("repository", "x")
+	require.ErrorContains(t, get(nil), "repository 'x' does not exist")
 }

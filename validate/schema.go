@@ -54,17 +54,14 @@ func (s *inputSchema) defaults(args []byte) ([]byte, error) {
 	return compiled.Defaults(args)
 }
 
-// hides returns a function that reports of a place in the arguments whether the
-// schema says that its value must not be shown. What cannot be found out is hidden.
-func (s *inputSchema) hides(args []byte) func(pointer string) bool {
+// hides reports of a place in the arguments whether the schema says that its value must
+// not be shown. What cannot be found out is hidden.
+func (s *inputSchema) hides(pointer string) bool {
 	if s == nil {
-		return func(string) bool { return false }
+		return false
 	}
 	compiled, err := s.compile()
-	if err != nil {
-		return func(string) bool { return true }
-	}
-	return compiled.Hides(args)
+	return err != nil || compiled.Hides(pointer)
 }
 
 // tree returns the schema as a tree, nil when it is no object.
@@ -199,14 +196,20 @@ func callOf(ctx context.Context, c *call.Call, req mcp.Request) *call.Call {
 	return c.Below(ctx, "lookup", req)
 }
 
-// schemaOf returns the input schema of the tool that is called, nil when the server
-// does not say, as a single wrapped handler cannot.
-func (r *room) schemaOf(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) *inputSchema {
-	return guarded(func() *inputSchema {
-		tool, err := r.lookups.tool(ctx, c, req, next)
-		if err != nil {
-			return nil
-		}
-		return r.schemas.get(tool.InputSchema)
-	})
+// schemaOf returns the input schema of the tool that is called. The error says why it
+// cannot be had: a single wrapped handler has no server to ask.
+func (v *validator) schemaOf(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (*inputSchema, error) {
+	found, err := v.lookups.tool(ctx, c, req, next)
+	if err != nil {
+		return nil, err
+	}
+	s := guarded(func() *inputSchema { return v.schemas.get(found.InputSchema) })
+	if s == nil {
+		return nil, errors.New("the input schema is no JSON")
+	}
+	_, err = s.compile()
+	return s, err
 }
+
+// anyObject is what every tool takes.
+var anyObject = &inputSchema{text: []byte(`{"type":"object"}`)}

@@ -84,9 +84,9 @@ func TestFlood(t *testing.T) {
 	mcp.AddTool(s, &mcp.Tool{Name: "it"}, func(context.Context, *mcp.CallToolRequest, struct{ N int }) (*mcp.CallToolResult, any, error) {
 		return nil, nil, nil
 	})
-	var r *room
+	var r *validator
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		r = newRoom("test", nil)
+		r = newValidator("test", nil)
 		return call.Wrap(r.call)(inner(next))
 	})
 	here, there := mcp.NewInMemoryTransports()

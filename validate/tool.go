@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -23,6 +24,9 @@ import (
 // middleware of this package say that stands outside holds for this tool too, for how
 // things are told and not for what is wrong.
 //
+// A handler that accepts more than its schema says is better left to a middleware with
+// [Options].AfterFailure.
+//
 // It is stricter than the SDK is with typed tools: a name that is sent twice and text
 // that is not UTF-8 are refused, and so is a value that breaks its "format" where
 // "$schema" names draft 7 or an older one.
@@ -32,8 +36,8 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 	if h == nil {
 		panic("validate.Tool: h is nil; give the tool's handler")
 	}
-	r := newRoom("validate.Tool", nil)
-	s := r.schemas.get(schema)
+	v := newValidator("validate.Tool", nil)
+	s := v.schemas.get(schema)
 	if s == nil {
 		panic(fmt.Sprintf("validate.Tool: schema is a %T that is no JSON Schema; give the tool's InputSchema", schema))
 	}
@@ -41,20 +45,20 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 		panic("validate.Tool: schema cannot be used: " + err.Error())
 	}
 	return middleware.Tool(h, call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		checked, report := r.check(s, req)
+		checked, report := v.check(s, req)
 		if report != nil {
-			e := r.fault(report)
+			e := v.fault(report, tool(c, req))
 			err := &refused{error: e, again: func(args []byte, opts explain.Options) *explain.Report {
 				return guarded(func() *explain.Report { return s.explain(args, opts) })
 			}}
-			r.tell(c, c.Failure(nil, err), e)
+			v.tell(c, c.Failure(nil, err), e)
 			return nil, err
 		}
 		res, err := next(ctx, c.Method(), checked)
 		if f := c.Failure(res, err); f != nil {
-			if e := r.handlerFault(f, arguments(checked), func() *inputSchema { return s }); e != nil {
+			if e := v.handlerFault(ctx, f, arguments(checked), func() *inputSchema { return s }); e != nil {
 				err = &told{err}
-				r.tell(c, c.Failure(res, err), e)
+				v.tell(c, c.Failure(res, err), e)
 			}
 		}
 		return res, err
@@ -63,27 +67,35 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 
 // check returns the request with the defaults filled in, or what is wrong with its
 // arguments.
-func (r *room) check(s *inputSchema, req mcp.Request) (mcp.Request, *explain.Report) {
+func (v *validator) check(s *inputSchema, req mcp.Request) (mcp.Request, *explain.Report) {
 	c, ok := req.(*mcp.CallToolRequest)
 	if !ok || c == nil || c.Params == nil {
 		return req, nil
 	}
-	args := c.Params.Arguments
-	filled := []byte("{}")
-	if len(args) > 0 && string(args) != "null" { // as the SDK takes it for typed tools
-		filled = args
+	args := orObject(c.Params.Arguments)
+	filled := args
+	if !v.NoDefaults {
+		var err error
+		if filled, err = s.defaults(args); err != nil {
+			filled = args // no object, and no JSON perhaps: that is said below
+		}
 	}
-	filled, err := s.defaults(filled)
-	if err != nil {
-		filled = args // no object, and no JSON perhaps: that is said below
-	}
-	if report := s.explain(filled, r.explain); report != nil {
-		if own := s.explain(args, r.explain); own != nil {
+	if report := s.explain(filled, v.explain); report != nil {
+		if own := s.explain(c.Params.Arguments, v.explain); own != nil {
 			return nil, own // about the arguments as they came
 		}
 		return nil, report
 	}
 	return withArguments(req, filled), nil
+}
+
+// orObject returns an empty object for arguments that are absent or null, as the SDK takes
+// them for typed tools.
+func orObject(args []byte) []byte {
+	if len(args) == 0 || string(args) == "null" {
+		return []byte("{}")
+	}
+	return args
 }
 
 // told is the error of a handler as Tool has told it. A middleware of this package
@@ -105,7 +117,7 @@ func (e *refused) Unwrap() error { return e.error }
 // other error.
 func refusedByTool(err error) func(args []byte, opts explain.Options) *explain.Report {
 	return guarded(func() (again func([]byte, explain.Options) *explain.Report) {
-		visit(err, func(err error) bool {
+		safe.Find(err, func(err error) bool {
 			e, ok := err.(*refused)
 			if ok {
 				again = e.again

@@ -15,22 +15,30 @@
 // for, from the server itself, and compiled, once.
 //
 // It does the same for what nobody else checks or words: the arguments of prompts,
-// misspelled names of tools, prompts and resources, and the checks that a handler
-// makes itself with encoding/json, strconv, time or go-playground/validator. The
-// handlers of raw tools, which the SDK does not check, are wrapped with [Tool].
+// misspelled names of tools, prompts and resources, and the checks that a handler makes
+// itself with go-playground/validator, or marks with [Arguments]. The handlers of raw
+// tools, which the SDK does not check, are wrapped with [Tool].
 //
-// What a caller reads is made from the tool's schema and from its own arguments;
-// the validator's text goes into the log only.
+// Where every correction is certain, such as a misspelled name or a number in a string,
+// the text ends with the whole corrected call, and the machine form has its arguments.
+//
+// What a caller reads is made from the tool's schema and from its own arguments; the
+// validator's text goes into the log only.
 package validate
 
 import (
+	"cmp"
 	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -69,28 +77,39 @@ type Options struct {
 	// is a rule by that draft, and is checked always.
 	AssertFormats bool
 
-	// RawTools checks the arguments of every tool against its listed schema, and
-	// fills in defaults, before the handler runs. It is meant for servers with many
-	// raw tools, whose arguments the SDK does not check. Every call of a tool asks
-	// the server for its list of tools then; [Tool] does not. Typed tools are checked
-	// too, by the stricter rules that Tool has.
+	// RawTools checks the arguments of every tool against its listed schema, and fills
+	// in defaults, before the handler runs. It is meant for servers with many raw tools,
+	// whose arguments the SDK does not check. Every call of a tool asks the server for
+	// its list of tools then; [Tool] does not. Typed tools are checked too, by the
+	// stricter rules that Tool has.
 	//
-	// A tool whose definition cannot be had is not checked: because a filter inside
-	// hides it from the caller, because the list fails, or because its schema cannot be
-	// compiled. Where nothing may run unchecked wrap the handler with Tool.
+	// A tool whose definition cannot be had is not checked: because a filter inside hides
+	// it from the caller, because the list fails or has more than 100 pages, or because
+	// its schema cannot be compiled. That is recorded as a warning, once for each tool.
+	// Where nothing may run unchecked wrap the handler with Tool.
 	RawTools bool
 
-	// SkipPrompts leaves the arguments of prompts unchecked. The default asks the
-	// server for its list of prompts on every prompts/get, which costs a server of a
-	// few prompts some microseconds, and refuses a call that lacks a required argument or
-	// has one that the prompt does not declare. A prompt that declares no arguments
-	// is not checked.
+	// NoDefaults keeps RawTools from filling in the defaults of the schema.
+	NoDefaults bool
+
+	// AfterFailure lets every handler run with what the caller sent. Only when it failed
+	// the arguments are compared with the listed schema, and what is wrong with them is
+	// said beside the tool's own words. It is meant for servers whose handlers accept
+	// more than their schemas say, such as "12" for a number. It excludes RawTools.
+	AfterFailure bool
+
+	// StrictPrompts checks the arguments of a prompt before its handler runs, and refuses
+	// one that the prompt does not declare. Every prompts/get asks the server for its
+	// list of prompts then. By default the handler runs, and only when it failed without
+	// a word for the caller the required arguments that are missing are told. A prompt
+	// that declares no arguments is not checked.
+	StrictPrompts bool
+
+	// SkipPrompts says nothing of the arguments of prompts. It excludes StrictPrompts.
 	SkipPrompts bool
 
-	// KeepHandlerErrors leaves errors of handlers alone, apart from those marked with
-	// [Arguments]. By default an error of encoding/json, strconv, time or
-	// go-playground/validator is told as a violation when what it complains of
-	// stands in the arguments of the call.
+	// KeepHandlerErrors leaves errors of go-playground/validator alone, apart from those
+	// marked with [Arguments].
 	KeepHandlerErrors bool
 
 	// UnknownToolAsToolError makes a result with isError of the call of an unknown
@@ -111,119 +130,189 @@ type Options struct {
 	Names func(ctx context.Context, method string) []string
 }
 
-// New returns a middleware that explains wrong arguments. opts may be nil. It panics
-// when a number is out of range. Let it stand inside of the middlewares that hide
-// or record, and outside of the innermost recovery.
+// New returns a middleware that explains wrong arguments. opts may be nil. It panics when
+// a number is out of range or options exclude each other. Let it stand inside of the
+// middlewares that hide or record, and outside of the innermost recovery.
 func New(opts *Options) mcp.Middleware {
-	r := newRoom("validate.New", opts)
-	return call.Wrap(r.call)
+	v := newValidator("validate.New", opts)
+	return call.Wrap(v.call)
 }
 
-// A room is what New makes of its options.
-type room struct {
+// A validator is what New makes of its options.
+type validator struct {
 	Options
 	explain explain.Options
 	schemas schemas
 	lookups lookups
+	warned  sync.Map // the tools that could not be checked
+	warns   atomic.Int32
 }
 
-func newRoom(function string, opts *Options) *room {
-	r := &room{}
+func newValidator(function string, opts *Options) *validator {
+	v := &validator{}
 	if opts != nil {
-		r.Options = *opts
+		v.Options = *opts
 	}
 	switch {
-	case r.MaxViolations < 0:
+	case v.MaxViolations < 0:
 		panic(function + ": Options.MaxViolations is negative; use 0 for the default of 10")
-	case r.MaxBytes != 0 && r.MaxBytes < minBytes:
+	case v.MaxBytes != 0 && v.MaxBytes < minBytes:
 		panic(function + ": Options.MaxBytes is less than 512; use 0 for the default of 3584")
+	case v.RawTools && v.AfterFailure:
+		panic(function + ": Options.RawTools and Options.AfterFailure exclude each other; choose one")
+	case v.NoDefaults && !v.RawTools:
+		panic(function + ": Options.NoDefaults needs Options.RawTools, which fills them in; set both or none")
+	case v.StrictPrompts && v.SkipPrompts:
+		panic(function + ": Options.StrictPrompts and Options.SkipPrompts exclude each other; choose one")
 	}
-	if r.MaxViolations == 0 {
-		r.MaxViolations = 10
+	v.MaxViolations = cmp.Or(v.MaxViolations, 10)
+	v.MaxBytes = cmp.Or(v.MaxBytes, 3584)
+	v.explain = explain.Options{
+		HideReceived: v.HideReceived, MaxViolations: v.MaxViolations, AssertFormats: v.AssertFormats,
+		MaxBytes: v.MaxBytes / 3, // the text has it twice: as content and as the message of the machine form
 	}
-	if r.MaxBytes == 0 {
-		r.MaxBytes = 3584
-	}
-	r.explain = explain.Options{
-		HideReceived: r.HideReceived, MaxViolations: r.MaxViolations, AssertFormats: r.AssertFormats,
-		MaxBytes: r.MaxBytes / 3, // the text has it twice: as content and as the message of the machine form
-	}
-	return r
+	return v
 }
 
 const minBytes = 512
 
-func (r *room) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+func (v *validator) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	switch c.Method() {
 	case middleware.MethodCallTool:
-		return r.callTool(ctx, c, req, next)
+		return v.callTool(ctx, c, req, next)
 	case middleware.MethodGetPrompt:
-		if e := r.promptFault(ctx, c, req, next); e != nil {
-			c.Explain(c.Failure(nil, e), call.Explanation{Fault: e})
-			return nil, e
+		if v.StrictPrompts {
+			if e := v.promptFault(ctx, c, req, next); e != nil {
+				c.Explain(c.Failure(nil, e), call.Explanation{Fault: e})
+				return nil, e
+			}
 		}
 	}
 	res, err := next(ctx, c.Method(), req)
 	if f := c.Failure(res, err); f != nil {
-		r.suggest(ctx, c, f)
+		v.suggest(ctx, c, f)
+		if c.Method() == middleware.MethodGetPrompt && !v.StrictPrompts && f.Wire() == nil && f.Explainable() {
+			if e := v.promptFault(ctx, c, req, next); e != nil {
+				c.Explain(f, call.Explanation{Fault: e})
+			}
+		}
 	}
 	return res, err
 }
 
-func (r *room) callTool(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+func (v *validator) callTool(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	args := arguments(req)
 	req = withObject(req)
-	if r.RawTools {
-		schema := r.schemaOf(ctx, c, req, next)
-		if schema == nil && ctx.Err() != nil {
+	if v.RawTools {
+		schema, err := v.schemaOf(ctx, c, req, next)
+		switch {
+		case ctx.Err() != nil:
 			return nil, ctx.Err() // the caller has given up: nothing need run unchecked
+		case err != nil:
+			v.warn(c, req, err)
+			schema = anyObject // which every tool takes
 		}
-		if schema != nil {
-			checked, report := r.check(schema, req)
-			if report != nil {
-				e := r.fault(report)
-				r.tell(c, c.Failure(nil, e), e)
-				return nil, e
-			}
-			req = checked
+		checked, report := v.check(schema, req)
+		if report != nil {
+			e := v.fault(report, tool(c, req))
+			v.tell(c, c.Failure(nil, e), e)
+			return nil, e
 		}
+		req = checked
 	}
 	res, err := next(ctx, c.Method(), req)
 	if told, ok := err.(*told); ok {
-		err = told.error // and told again, by the options of this room
+		err = told.error // and told again, by the options of this middleware
 	}
 	if f := c.Failure(res, err); f != nil {
-		r.explainTool(ctx, c, req, args, next, f)
+		v.explainTool(ctx, c, req, args, next, f)
 	}
 	return res, err
 }
 
-// explainTool says what can be said of a failed call of a tool. The error stays as
-// it came, and what cannot be explained gets the generic text of its kind.
-func (r *room) explainTool(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *call.Failure) {
-	switch {
-	case f.Wire() != nil:
-		r.suggest(ctx, c, f)
-	case f.Refused():
-		var report *explain.Report
-		if schema := r.schemaOf(ctx, c, req, next); schema != nil {
-			report = guarded(func() *explain.Report { return schema.explain(args, r.explain) })
+// explainTool says what can be said of a failed call of a tool. The error stays as it
+// came, and what cannot be explained gets the generic text of its kind.
+func (v *validator) explainTool(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *call.Failure) {
+	compared := func() *explain.Report {
+		schema, err := v.schemaOf(ctx, c, req, next)
+		if err != nil {
+			schema = anyObject
 		}
-		r.tell(c, f, r.fault(report))
+		return schema.explain(args, v.explain)
+	}
+	switch again := refusedByTool(f.Err()); {
+	case f.Wire() != nil:
+		v.suggest(ctx, c, f)
+	case f.Refused():
+		v.tell(c, f, v.fault(guarded(compared), tool(c, req)))
+	case again != nil: // by Tool, which has no options
+		v.tell(c, f, v.fault(again(args, v.explain), tool(c, req)))
 	default:
-		if report := refusedByTool(f.Err()); report != nil { // by Tool, which has no options
-			r.tell(c, f, r.fault(report(args, r.explain)))
+		schema := func() *inputSchema {
+			s, _ := v.schemaOf(ctx, c, req, next)
+			return s
+		}
+		if e := v.handlerFault(ctx, f, args, schema); e != nil {
+			v.tell(c, f, e)
 			return
 		}
-		if e := r.handlerFault(f, args, func() *inputSchema { return r.schemaOf(ctx, c, req, next) }); e != nil {
-			r.tell(c, f, e)
+		var report *explain.Report
+		switch {
+		case v.AfterFailure && f.Panic() == nil:
+			args = orObject(args)
+			report = guarded(compared)
+		case f.Explainable() && f.Panic() == nil: // arguments that are no object no tool takes
+			report = guarded(func() *explain.Report { return anyObject.explain(orObject(args), v.explain) })
 		}
+		if report != nil {
+			v.tell(c, f, v.beside(f, report, tool(c, req)))
+		}
+	}
+}
+
+// beside makes a fault of a report, in addition to what somebody worded for the caller.
+func (v *validator) beside(f *call.Failure, report *explain.Report, tool string) *fault.Error {
+	e := v.fault(report, tool)
+	if f.Explainable() {
+		return e
+	}
+	own := f.Fault().Data()
+	about := e.Data()
+	own.Violations, own.CorrectedArguments, own.CorrectedTool = about.Violations, about.CorrectedArguments, about.CorrectedTool
+	sentences := make([]string, 0, 3)
+	for _, one := range report.Violations[:min(len(report.Violations), 3)] {
+		sentences = append(sentences, one.Sentence)
+	}
+	own.Suggestion = strings.TrimSpace(own.Suggestion + " The arguments do not fit the tool's input schema, which may be why. " + strings.Join(sentences, " "))
+	return fault.FromData(own)
+}
+
+// warn records once for each tool that its calls are not checked.
+func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
+	name := call.Target(req)
+	if _, before := v.warned.LoadOrStore(name, true); before || v.warns.Add(1) > maxSchemas {
+		if !before {
+			v.warned.Delete(name)
+		}
+		return
+	}
+	if logger := c.Logger(); logger != nil {
+		logger.Warn("validate: Options.RawTools cannot check the arguments of this tool", "tool", name, "reason", safe.Error(err))
 	}
 }
 
 // tell puts the fault in the place of what was known of a failure.
-func (r *room) tell(c *call.Call, f *call.Failure, e *fault.Error) {
-	c.Explain(f, call.Explanation{Fault: e, Protocol: r.ProtocolError})
+func (v *validator) tell(c *call.Call, f *call.Failure, e *fault.Error) {
+	c.Explain(f, call.Explanation{Fault: e, Protocol: v.ProtocolError})
+}
+
+// tool returns the name of the tool that is called, "" where a middleware outside has put
+// another one in the place of what the caller named: its correction is not the caller's.
+func tool(c *call.Call, req mcp.Request) string {
+	if name := call.Target(req); name == call.Target(c.Request()) {
+		return name
+	}
+	return ""
 }
 
 // arguments returns the arguments of a call of a tool as they came.

@@ -59,7 +59,7 @@ func TestTypedAndRaw(t *testing.T) {
 					for _, want := range c.want {
 						require.Contains(t, got.Text(), want)
 					}
-					texts = append(texts, got.Text())
+					texts = append(texts, strings.ReplaceAll(got.Text(), "Try: "+tool, "Try: it"))
 					d := got.Fault().Data()
 					require.Equal(t, fault.KindValidation, d.Type)
 					require.NotEmpty(t, d.ReferenceID)
@@ -260,9 +260,9 @@ func TestRawTools(t *testing.T) {
 				return said("ran"), nil
 			})
 		}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{RawTools: true}}))
-		want := "Validation Error: Argument 'color' expected a string, but received 5. Send it in quotes: \"5\"."
+		want := "Validation Error: Argument 'color' expected a string, but received 5. Send it in quotes: \"5\".\nTry: %s {\"color\":\"5\"}"
 		for _, tool := range []string{"bare", "typed", "raw"} {
-			require.Equal(t, want, invoke(t, s, tool, `{"color":5}`).Text(), tool)
+			require.Equal(t, fmt.Sprintf(want, tool), invoke(t, s, tool, `{"color":5}`).Text(), tool)
 		}
 		require.Zero(t, ran)
 		require.Equal(t, "ran", invoke(t, s, "bare", `{"color":"red"}`).Text())
@@ -296,7 +296,7 @@ func TestRenamed(t *testing.T) {
 				prompts(new(int))(s)
 				s.AddTool(&mcp.Tool{Name: "bare", InputSchema: json.RawMessage(orderSchema)}, echo)
 				s.AddTool(&mcp.Tool{Name: "old_bare", InputSchema: json.RawMessage(`{"type":"object"}`)}, echo)
-			}, standard(&mcpchain.Options{Logger: log.Logger(), Validate: &validate.Options{RawTools: rawTools}}, rename))
+			}, standard(&mcpchain.Options{Logger: log.Logger(), Validate: &validate.Options{RawTools: rawTools, StrictPrompts: true}}, rename))
 			tools := []string{"old_typed", "old_raw"}
 			if rawTools {
 				tools = append(tools, "old_bare")
@@ -372,9 +372,9 @@ func TestOwnWords(t *testing.T) {
 			panic(harness.Canary)
 		}
 	}}))
-	require.Equal(t, "Validation Error: Farbe falsch: Argument 'color' expected a string, but received 5.", invoke(t, s, "typed", `{"color":5}`).Text())
+	require.Equal(t, "Validation Error: Farbe falsch: Argument 'color' expected a string, but received 5.\nTry: typed {\"color\":\"5\"}", invoke(t, s, "typed", `{"color":5}`).Text())
 	require.Equal(t, 1, total)
-	require.Equal(t, "Validation Error: Argument 'note' expected a string, but received 5. Send it in quotes: \"5\".", invoke(t, s, "raw", `{"color":"red","note":5}`).Text(), "no words of its own")
+	require.Equal(t, "Validation Error: Argument 'note' expected a string, but received 5. Send it in quotes: \"5\".\nTry: raw {\"color\":\"red\",\"note\":\"5\"}", invoke(t, s, "raw", `{"color":"red","note":5}`).Text(), "no words of its own")
 	require.Equal(t, fiveText, invoke(t, s, "typed", `{"color":"red","items":[{"sku":"a","quantity":"five"}]}`).Text(), "a panic")
 	invoke(t, s, "raw", `{"color":5,"note":5,"items":5}`)
 	require.Equal(t, 3, total)
@@ -480,7 +480,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 		require.Contains(t, invoke(t, s, tool, args).Text(), "5 arguments are wrong", tool)
 	}
 	for _, name := range []string{"pin", "token"} {
-		require.Contains(t, invoke(t, s, "checks", `{"`+name+`":"`+harness.Canary+`"}`).Text(), "Argument '"+name+"' expected a date or time such as '2026-07-28'")
+		require.Contains(t, invoke(t, s, "checks", `{"`+name+`":"`+harness.Canary+`"}`).Text(), "Argument '"+name+"' expected a date such as 2026-01-31")
 	}
 	require.NotContains(t, s.Sent(), harness.Canary)
 }
@@ -500,7 +500,7 @@ func TestSecretsOfHandlersErrors(t *testing.T) {
 	for field, args := range map[string]string{
 		"ref": `{"ref":"@"}`, "prefix[0]": `{"prefix":["@"]}`, "more.z": `{"more":{"z":"@"}}`, "all": `{"all":"@"}`, "around.a/b": `{"around":{"a/b":"@"}}`, "x1": `{"x1":"@"}`,
 	} {
-		want := "Validation Error: Argument '" + field + "' expected a date or time such as '2026-07-28'; the received value is not shown."
+		want := "Validation Error: Argument '" + field + "' expected a date such as 2026-01-31; the received value is not shown."
 		require.Equal(t, want, invoke(t, s, "raw", strings.ReplaceAll(args, "@", harness.Canary)).Text())
 	}
 	require.NotContains(t, s.Sent(), harness.Canary)
@@ -571,14 +571,14 @@ func TestShapes(t *testing.T) {
 		}
 		with := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: []mcp.Middleware{m, validate.New(nil)}})
 		without := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: []mcp.Middleware{m}})
+		line := func(text string) string { first, _, _ := strings.Cut(text, "\nReference"); return first }
 		for name := range handlers {
 			got, want := with.Call(t, name), without.Call(t, name)
-			line := func(text string) string { first, _, _ := strings.Cut(text, "\nReference"); return first }
 			require.Equal(t, line(want.Text()), line(got.Text()), name)
 			require.Equal(t, want.Machine()["type"], got.Machine()["type"], name)
 		}
 		require.Equal(t, "Validation Error: 2 arguments are wrong.\n- Argument 'a' expected a string, but received 1.\n- Argument 'b' expected a string, but received 2.",
-			with.Call(t, "joined").Text())
+			line(with.Call(t, "joined").Text()))
 	})
 }
 

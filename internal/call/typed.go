@@ -18,3 +18,13 @@ func TypedOutput(ctx context.Context) bool {
 	c, ok := ctx.Value(TypedKey{}).(interface{ HasOutput() bool })
 	return ok && c.HasOutput()
 }
+
+// TypedInput returns the decoded arguments of the handler that ctx belongs to, nil unless
+// it is wrapped by middleware.ToolFor.
+func TypedInput(ctx context.Context) any {
+	c, ok := ctx.Value(TypedKey{}).(interface{ Input() any })
+	if !ok {
+		return nil
+	}
+	return c.Input()
+}

@@ -66,5 +66,9 @@ func tell(t *testing.T, schema *explain.Schema, args string) []string {
 		require.Nil(t, schema.Explain(report.Example, explain.Options{AssertFormats: true}), "the example %s is not valid", report.Example)
 		told = append(told, "Example: "+string(report.Example))
 	}
+	if report.Corrected != nil {
+		require.Nil(t, schema.Explain(report.Corrected, explain.Options{AssertFormats: true}), "the correction %s is not valid", report.Corrected)
+		told = append(told, "Corrected: "+string(report.Corrected))
+	}
 	return told
 }

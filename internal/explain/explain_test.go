@@ -40,9 +40,9 @@ func Example() {
 	// Output:
 	// 4 things are wrong.
 	// - Argument 'sku' expected a string that matches the pattern ^[A-Z]{3}-[0-9]+$, but received 'abc'. For example: 'ABC-1'.
-	// - Argument 'color' expected one of 'red', 'green' or 'blue', but received 'grean'. Did you mean 'green'?
 	// - Argument 'quantiy' is unknown, and 'quantity' is missing. Did you mean 'quantity'?
 	// - Argument 'quantity' expected an integer from 1 to 10, but received '3'. Send 3 without quotes.
+	// - Argument 'color' expected 'red', 'green' or 'blue', but received 'grean'. Did you mean 'green'?
 }
 
 func TestMachineForm(t *testing.T) {
@@ -90,7 +90,7 @@ func TestHideReceived(t *testing.T) {
 	}
 	require.Contains(t, report.Text(), "Argument 'n' expected an integer, but received a string that is not shown. Send it without quotes.")
 	report = s.Explain([]byte(`{"n":77123}`), explain.Options{HideReceived: true})
-	require.JSONEq(t, `{"n":1,"q":"text","r":"text"}`, string(report.Example))
+	require.JSONEq(t, `{"n":1,"q":"<string>","r":"<string>"}`, string(report.Example))
 }
 
 // TestSecretsAreNotShown looks for a secret in everything that is told, wherever

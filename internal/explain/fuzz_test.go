@@ -68,7 +68,15 @@ func checkBounds(t *testing.T, compiled *explain.Schema, args string) *explain.R
 	if report.Example != nil {
 		require.Nil(t, compiled.Explain(report.Example, explain.Options{}), "%s", report.Example)
 	}
-	all, err := json.Marshal(report)
+	if report.Corrected != nil {
+		require.Nil(t, compiled.Explain(report.Corrected, explain.Options{AssertFormats: true}), "%s", report.Corrected)
+		for _, name := range []string{"password", "token"} {
+			require.NotRegexp(t, `"`+name+`":"?.*`+canary, string(report.Corrected))
+		}
+	}
+	shown := *report
+	shown.Corrected = nil // it has what else the caller sent
+	all, err := json.Marshal(shown)
 	require.NoError(t, err)
 	require.NotContains(t, string(all), canary)
 	return report

@@ -62,11 +62,11 @@ func TestLargeArguments(t *testing.T) {
 	require.Equal(t, "2 things are wrong.\n- Argument 'n' expected an integer, but received a string of 5500000 characters.\n"+
 		"- Argument 's' expected a string of at most 100 characters that matches the pattern ^b*$, but received a string of 5500000 characters.", report.Text())
 
-	report = s.Explain([]byte(`{"l":[`+strings.Repeat(`{"a":1},`, 200_000)+`{"a":"x"}]}`), explain.Options{})
-	require.Equal(t, "Argument 'l[200000].a' expected an integer, but received 'x'.", report.Text())
+	report = s.Explain([]byte(`{"l":[`+strings.Repeat(`{"a":1},`, 100_000)+`{"a":"x"}]}`), explain.Options{})
+	require.Equal(t, "Argument 'l[100000].a' expected an integer, but received 'x'.", report.Text())
 
 	report = s.Explain([]byte(`{"n":`+strings.Repeat("9", 1_000_000)+`.5}`), explain.Options{})
-	require.Equal(t, "Argument 'n' expected an integer, but received a number of 1000002 characters.", report.Text())
+	require.Equal(t, "Argument 'n' has a number that is too long to be checked.", report.Text())
 }
 
 func TestLongListsAndWideObjects(t *testing.T) {
@@ -156,13 +156,11 @@ func TestSchemasThatGoRoundInCircles(t *testing.T) {
 		`{"$ref":"#"}`,
 		`{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"anyOf":[{"$ref":"#"}]}}}`,
 		`{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"properties":{"x":{"$ref":"#/$defs/a"}}}`,
-		`{"$dynamicAnchor":"n","$dynamicRef":"#n"}`,
 		`{"dependentSchemas":{"x":{"$ref":"#"}}}`,
 	} {
-		require.Nil(t, mustCompile(t, schema).Explain([]byte(`{"x":1}`), explain.Options{}), schema)
+		_, err := explain.Compile([]byte(schema))
+		require.ErrorContains(t, err, "refers to itself for the same value", schema)
 	}
-	s := mustCompile(t, `{"$ref":"#/$defs/a","$defs":{"a":{"allOf":[{"$ref":"#"}],"required":["y"]}}}`)
-	require.Equal(t, "Argument 'y' is required.", s.Explain([]byte(`{"x":1}`), explain.Options{}).Text())
 }
 
 type unmarshalable struct{}

@@ -1,226 +1,359 @@
 package explain
 
 import (
+	"encoding/json"
+	"math/big"
+	"slices"
+	"strconv"
 	"strings"
 )
 
-// expected says what a schema takes, as in "expected an integer from 1 to 10".
-// It is never empty.
-func (n *node) expected() string {
-	if text := n.phrase(maxLook); text != "" {
-		return line(text, maxPhrase)
-	}
-	return "another value"
-}
-
-// phrase is expected, or "" when the schema says nothing that fits into a phrase.
-func (n *node) phrase(depth int) string {
-	if n != nil && n.said != nil && depth == maxLook {
-		return *n.said
-	}
-	return n.say(depth)
-}
-
-// say makes the phrase.
-func (n *node) say(depth int) string {
-	switch {
-	case n == nil || depth == 0 || n.always != 0:
+// words says what a schema takes, as in "expected an integer from 1 to 10"; "" when it
+// says nothing that fits into a phrase.
+func (n *node) words() string {
+	if n == nil {
 		return ""
-	case n.constant != nil:
-		return n.constant.words()
-	case len(n.enum) > 2:
-		return "one of " + alternatives(n.enum)
-	case n.enum != nil:
-		return alternatives(n.enum)
 	}
-	types := n.types
-	if types == 0 {
-		types = n.implied()
+	if !n.phrased {
+		n.phrased = true // a reference that depends on the way to it may come back here
+		n.phrase = line(n.say(), maxPhrase)
 	}
-	if types != 0 {
-		return n.typed(types, depth)
+	return n.phrase
+}
+
+func (n *node) say() string {
+	if n.Bool != nil {
+		return ""
 	}
-	if text := n.ref.phrase(depth - 1); text != "" {
-		return text
+	if values := n.literals(); values != nil {
+		return alternatives(values)
 	}
-	for _, sub := range n.allOf {
-		if text := sub.phrase(depth - 1); text != "" {
-			return text
+	if types := n.types(); len(types) > 0 {
+		texts := make([]string, len(types))
+		for i, t := range types {
+			texts[i] = n.typed(t, len(types) == 1)
+		}
+		return join(texts, "or")
+	}
+	var anyOf, oneOf []*node
+	for _, sub := range n.same {
+		switch sub.keywordIn(n) {
+		case "$ref", "allOf":
+			if text := sub.words(); text != "" {
+				return text
+			}
+		case "anyOf":
+			anyOf = append(anyOf, sub)
+		case "oneOf":
+			oneOf = append(oneOf, sub)
 		}
 	}
-	if text := n.anyOf.phrase(depth); text != "" {
+	if text := choice(anyOf); text != "" {
 		return text
 	}
-	return n.oneOf.phrase(depth)
+	return choice(oneOf)
 }
 
-// implied returns the type that the keywords of a schema without one are for.
-func (n *node) implied() kind {
+// choice lists the forms of which one is asked for.
+func choice(forms []*node) string {
+	var values []any
+	var texts []string
+	null := false
+	for _, n := range forms {
+		switch n = n.leaf(); {
+		case n.literals() != nil:
+			values = append(values, n.literals()...)
+		case slices.Equal(n.types(), []string{"null"}):
+			null = true
+		case len(texts) > maxBranches:
+		default:
+			text := n.words()
+			switch text {
+			case "":
+				return ""
+			case oneBoolean:
+				text = "a boolean"
+			}
+			if !slices.Contains(texts, text) {
+				texts = append(texts, text)
+			}
+		}
+	}
+	if len(texts) > maxBranches {
+		texts = append(texts[:maxBranches], "another form")
+	}
+	if len(values) > 0 {
+		texts = append([]string{alternatives(values)}, texts...)
+	}
+	if null {
+		texts = append(texts, "null")
+	}
+	return line(join(texts, "or"), maxPhrase)
+}
+
+// literals returns the values that a schema names.
+func (n *node) literals() []any {
 	switch {
-	case n.format != nil || n.minLength > 0 || n.maxLength >= 0 || n.pattern != nil:
-		return kindString
-	case n.minimum != nil || n.maximum != nil || n.above != nil || n.below != nil || n.multiple != nil:
-		return kindNumber
-	case n.minItems > 0 || n.maxItems >= 0 || n.unique || n.items != nil || n.prefix != nil || n.contains != nil:
-		return kindArray
-	case n.props != nil || n.minProps > 0 || n.maxProps >= 0 || n.patterns != nil || n.names != nil || n.additional != nil:
-		return kindObject
+	case n.Const != nil:
+		return []any{*n.Const}
+	case n.Enum != nil:
+		return n.Enum.Values
 	default:
-		return 0
+		return nil
+	}
+}
+
+func alternatives(values []any) string {
+	texts := make([]string, min(len(values), maxListed+2)) // no more are listed
+	for i := range texts {
+		texts[i] = literal(values[i])
+	}
+	if more := len(values) - len(texts); more > 0 {
+		return strings.Join(texts[:maxListed], ", ") + " or " + itoa(len(values)-maxListed) + " others"
+	}
+	return listed(texts, "or")
+}
+
+func literal(v any) string {
+	switch v := v.(type) {
+	case string:
+		return quoted(v)
+	case json.Number:
+		return number(rat(v))
+	}
+	raw, err := encode(v)
+	if err != nil {
+		return "a value"
+	}
+	return line(string(raw), maxName)
+}
+
+func rat(n json.Number) *big.Rat {
+	r, ok := new(big.Rat).SetString(string(n))
+	if !ok || !computable(string(n)) {
+		return new(big.Rat)
+	}
+	return r
+}
+
+var kinds = []string{"string", "integer", "number", "boolean", "array", "object", "null"}
+
+// types returns the types that a schema names, or those that its keywords are for.
+func (n *node) types() (types []string) {
+	if n.Types != nil {
+		have := n.Types.ToStrings()
+		for _, t := range kinds {
+			if slices.Contains(have, t) && (t != "integer" || !slices.Contains(have, "number")) {
+				types = append(types, t)
+			}
+		}
+		return types
+	}
+	switch {
+	case n.Format != nil || n.MinLength != nil || n.MaxLength != nil || n.Pattern != nil:
+		return kinds[:1]
+	case n.Minimum != nil || n.Maximum != nil || n.ExclusiveMinimum != nil || n.ExclusiveMaximum != nil || n.MultipleOf != nil:
+		return kinds[2:3]
+	case n.MinItems != nil || n.MaxItems != nil || n.unique || n.Items2020 != nil || n.Items != nil || n.PrefixItems != nil || n.Contains != nil:
+		return kinds[4:5]
+	case n.Properties != nil || n.MinProperties != nil || n.MaxProperties != nil || n.PatternProperties != nil || n.AdditionalProperties != nil || n.PropertyNames != nil:
+		return kinds[5:6]
+	default:
+		return nil
+	}
+}
+
+// isType reports whether a value is of a type of JSON Schema.
+func isType(v any, t string) bool {
+	switch v := v.(type) {
+	case nil:
+		return t == "null"
+	case bool:
+		return t == "boolean"
+	case string:
+		return t == "string"
+	case json.Number:
+		return t == "number" || t == "integer" && (!strings.ContainsAny(string(v), ".eE") || rat(v).IsInt())
+	case []any:
+		return t == "array"
+	default:
+		return t == "object"
 	}
 }
 
 // oneBoolean is what is said of a boolean that stands alone.
 const oneBoolean = "true or false"
 
-// kinds is the order in which several types are named.
-var kinds = []kind{kindString, kindInteger, kindNumber, kindBoolean, kindArray, kindObject, kindNull}
-
-func (n *node) typed(types kind, depth int) string {
-	if types&kindNumber != 0 {
-		types &^= kindInteger
-	}
-	var texts []string
-	for _, k := range kinds {
-		if types&k == 0 {
-			continue
+func (n *node) typed(t string, alone bool) string {
+	switch t {
+	case "string":
+		return n.text()
+	case "integer":
+		return "an integer" + n.limits()
+	case "number":
+		return "a number" + n.limits()
+	case "boolean":
+		if alone {
+			return oneBoolean
 		}
-		switch k {
-		case kindString:
-			texts = append(texts, n.textPhrase())
-		case kindInteger:
-			texts = append(texts, "an integer"+n.numberPhrase())
-		case kindNumber:
-			texts = append(texts, "a number"+n.numberPhrase())
-		case kindBoolean:
-			if types == kindBoolean {
-				return oneBoolean
-			}
-			texts = append(texts, "a boolean")
-		case kindArray:
-			texts = append(texts, n.listPhrase(depth))
-		case kindObject:
-			texts = append(texts, n.objectPhrase())
-		default:
-			texts = append(texts, "null")
-		}
-	}
-	return join(texts, "or")
-}
-
-func (n *node) textPhrase() string {
-	text := "a string"
-	switch {
-	case n.format != nil:
-		text = n.format.words + counts(n.minLength, n.maxLength, "character")
-	case n.minLength == 1 && n.maxLength < 0:
-		text = "a non-empty string"
+		return "a boolean"
+	case "array":
+		return n.list()
+	case "object":
+		return n.object()
 	default:
-		text += counts(n.minLength, n.maxLength, "character")
+		return "null"
 	}
-	if n.pattern != nil {
-		text += " that matches the pattern " + line(n.patternText, maxAdvice)
+}
+
+func (n *node) text() string {
+	words := "a string" + counts(n.MinLength, n.MaxLength, "character")
+	switch {
+	case n.Format != nil && formats[n.Format.Name].words != "":
+		words = formats[n.Format.Name].words + counts(n.MinLength, n.MaxLength, "character")
+	case n.MinLength != nil && *n.MinLength == 1 && n.MaxLength == nil:
+		words = "a non-empty string"
+	}
+	if n.Pattern != nil {
+		words += " that matches the pattern " + line(n.Pattern.String(), maxAdvice)
+	}
+	return words
+}
+
+func (n *node) limits() (text string) {
+	low, high, above, below := n.Minimum, n.Maximum, n.ExclusiveMinimum, n.ExclusiveMaximum
+	if low != nil && above != nil { // the stricter one counts
+		if above.Cmp(low) < 0 {
+			above = nil
+		} else {
+			low = nil
+		}
+	}
+	if high != nil && below != nil {
+		if below.Cmp(high) > 0 {
+			below = nil
+		} else {
+			high = nil
+		}
+	}
+	var parts []string
+	if low != nil && high != nil {
+		text = " from " + number(low) + " to " + number(high)
+	} else {
+		if above != nil {
+			parts = append(parts, "greater than "+number(above))
+		}
+		if low != nil {
+			parts = append(parts, "of at least "+number(low))
+		}
+		if below != nil {
+			parts = append(parts, "less than "+number(below))
+		}
+		if high != nil {
+			if parts == nil {
+				parts = append(parts, "of at most "+number(high))
+			} else {
+				parts = append(parts, "at most "+number(high))
+			}
+		}
+		if parts != nil {
+			text = " " + join(parts, "and")
+		}
+	}
+	if n.MultipleOf != nil {
+		text += " that is a multiple of " + number(n.MultipleOf)
 	}
 	return text
 }
 
-func (n *node) numberPhrase() string {
-	text := ""
-	lower, upper := n.minimum, n.maximum
-	above, below := n.above, n.below
-	if lower != nil && above != nil && above.decimal.compare(lower.decimal) < 0 {
-		above = nil
+// number writes a number as a person does: 1.5, 1e21, 1e-7.
+func number(r *big.Rat) string {
+	if r.IsInt() && r.Num().IsInt64() {
+		return r.Num().String()
 	}
-	if upper != nil && below != nil && below.decimal.compare(upper.decimal) > 0 {
-		below = nil
+	f, exact := r.Float64()
+	if places, finite := r.FloatPrec(); finite && !exact && places <= 20 && f < 1e15 && f > -1e15 {
+		if short := strconv.FormatFloat(f, 'g', -1, 64); strings.Contains(short, "e") || rat(json.Number(short)).Cmp(r) == 0 {
+			return mantissa(short)
+		}
+		return r.FloatString(places)
 	}
-	switch {
-	case above == nil && below == nil && lower != nil && upper != nil:
-		text = " from " + lower.decimal.String() + " to " + upper.decimal.String()
-	case above != nil:
-		text = " greater than " + above.decimal.String()
-	case lower != nil:
-		text = " of at least " + lower.decimal.String()
-	}
-	switch {
-	case text != "" && strings.HasPrefix(text, " from"):
-	case below != nil:
-		text += and(text) + " less than " + below.decimal.String()
-	case upper != nil && text != "":
-		text += " and at most " + upper.decimal.String()
-	case upper != nil:
-		text = " of at most " + upper.decimal.String()
-	}
-	if n.multiple != nil {
-		text += " that is a multiple of " + n.multipleText
-	}
-	return text
+	return mantissa(strconv.FormatFloat(f, 'g', -1, 64))
 }
 
-func and(text string) string {
-	if text == "" {
-		return ""
+// mantissa writes an exponent without a plus and leading zeros.
+func mantissa(text string) string {
+	m, e, has := strings.Cut(text, "e")
+	if !has {
+		return text
 	}
-	return " and"
+	exponent, _ := strconv.Atoi(e)
+	return m + "e" + itoa(exponent)
 }
 
-func (n *node) listPhrase(depth int) string {
-	thing := "item"
-	if n.items != nil && n.prefix == nil {
-		thing = n.items.thing(depth - 1)
+func (n *node) list() string {
+	item := "item"
+	items := n.Items2020
+	if items == nil {
+		items = asSchema(n.Items)
 	}
-	most := n.maxItems
-	if n.items != nil && n.items.always < 0 && (most < 0 || most > len(n.prefix)) {
-		most = len(n.prefix)
+	prefix := slices.Concat(n.PrefixItems, asSchemas(n.Items))
+	if items != nil && len(prefix) == 0 {
+		if leaf := n.child("items").leaf(); leaf.Types != nil && leaf.literals() == nil && len(leaf.types()) == 1 {
+			item = strings.Replace(leaf.types()[0], "array", "list", 1)
+		}
 	}
-	if most == 0 {
+	most := n.MaxItems
+	if closed := items != nil && items.Bool != nil && !*items.Bool || n.AdditionalItems == false; closed && most == nil {
+		k := len(prefix)
+		most = &k
+	}
+	if most != nil && *most == 0 {
 		return "an empty list"
 	}
-	text := counts(n.minItems, most, thing)
-	if text == "" && thing != "item" {
-		text = " of " + thing + "s"
-	}
-	return "a list" + text
-}
-
-// thing names what a list has many of, in the singular.
-func (n *node) thing(depth int) string {
-	switch {
-	case n == nil || depth <= 0 || n.enum != nil || n.constant != nil:
-		return "item"
-	case n.types == 0 && n.ref != nil:
-		return n.ref.thing(depth - 1)
-	}
-	switch n.types {
-	case kindString:
-		return "string"
-	case kindInteger:
-		return "integer"
-	case kindNumber:
-		return "number"
-	case kindBoolean:
-		return "boolean"
-	case kindArray:
-		return "list"
-	case kindObject:
-		return "object"
+	switch text := counts(n.MinItems, most, item); {
+	case text != "":
+		return "a list" + text
+	case item != "item" && item != "null":
+		return "a list of " + item + "s"
 	default:
-		return "item"
+		return "a list"
 	}
 }
 
-func (n *node) objectPhrase() string {
-	if n.minProps > 0 || n.maxProps >= 0 {
-		text := counts(n.minProps, n.maxProps, "property")
-		return "an object with" + strings.TrimPrefix(text, " of")
+func (n *node) object() string {
+	if n.MinProperties != nil || n.MaxProperties != nil {
+		return "an object with" + strings.TrimPrefix(counts(n.MinProperties, n.MaxProperties, "property"), " of")
 	}
-	const few = 4
-	if len(n.required) == 0 || len(n.required) > few {
-		return "an object"
+	if names := required([]*node{n}); len(names) > 0 && len(names) <= 4 {
+		return "an object with " + join(allQuoted(names), "and")
 	}
-	names := make([]string, len(n.required))
-	for i, name := range n.required {
-		names[i] = quoted(schemaName(name))
-	}
-	return "an object with " + join(names, "and")
+	return "an object"
+}
+
+// A form of text has words for it, which end in an example, and a sample.
+type form struct{ words, sample string }
+
+var formats = map[string]form{
+	"date":                  {"a date such as 2026-01-31", "2026-01-31"},
+	"time":                  {"a time with its zone, such as 13:45:00Z", "13:45:00Z"},
+	"date-time":             {"a date and time with its zone, such as 2026-01-31T13:45:00Z", "2026-01-31T13:45:00Z"},
+	"duration":              {"a duration in ISO 8601 such as P3D or PT1H30M", "P3D"},
+	"period":                {"a period in ISO 8601 such as 2026-01-31T00:00:00Z/P3D", "2026-01-31T00:00:00Z/P3D"},
+	"email":                 {"an email address such as ann@example.com", "someone@example.com"},
+	"idn-email":             {"an email address such as ann@example.com", "someone@example.com"},
+	"hostname":              {"a host name such as example.com", "example.com"},
+	"idn-hostname":          {"a host name such as example.com", "example.com"},
+	"ipv4":                  {"an IPv4 address such as 192.0.2.1", "192.0.2.1"},
+	"ipv6":                  {"an IPv6 address such as 2001:db8::1", "2001:db8::1"},
+	"uri":                   {"an absolute URI such as https://example.com", "https://example.com"},
+	"iri":                   {"an absolute URI such as https://example.com", "https://example.com"},
+	"uri-reference":         {"a URI or a part of one that leads there", "https://example.com"},
+	"iri-reference":         {"a URI or a part of one that leads there", "https://example.com"},
+	"uri-template":          {"a URI template", "https://example.com"},
+	"uuid":                  {"a UUID such as 123e4567-e89b-12d3-a456-426614174000", "123e4567-e89b-12d3-a456-426614174000"},
+	"json-pointer":          {"a JSON Pointer such as /items/0", "/items/0"},
+	"relative-json-pointer": {"a relative JSON Pointer such as 1/items", "1/items"},
+	"regex":                 {"a regular expression", "^a"},
+	"semver":                {"a version such as 1.2.3", "1.2.3"},
 }

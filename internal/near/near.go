@@ -32,7 +32,8 @@ type match struct {
 // Close means: as many edits (insert, delete, replace, swap two neighbours) as a
 // third of the shorter name's length, at least one for names of three or more
 // characters; or one name beginning with, or ending in, all of the other when
-// that has at least four characters.
+// that has at least four characters. Names that differ in digits only are never close:
+// the invoice of another number is another invoice, and no misspelled one.
 //
 // The work is bounded: only the first 4096 names are looked at, and names longer
 // than 64 characters are passed over.
@@ -87,6 +88,9 @@ func compare(a []rune, name string) (match, bool) {
 		return match{}, false
 	}
 	b := buf[:n]
+	if differInDigits(a, b) {
+		return match{}, false
+	}
 	shorter, longer := a, b
 	if len(a) > len(b) {
 		shorter, longer = b, a
@@ -106,6 +110,27 @@ func compare(a []rune, name string) (match, bool) {
 		return m, true
 	}
 	return match{}, false
+}
+
+// differInDigits reports whether a and b are different, and the same without their digits.
+func differInDigits(a, b []rune) bool {
+	i, j := 0, 0
+	for same := true; ; i, j = i+1, j+1 {
+		begin, other := i, j
+		for i < len(a) && unicode.IsDigit(a[i]) {
+			i++
+		}
+		for j < len(b) && unicode.IsDigit(b[j]) {
+			j++
+		}
+		same = same && slices.Equal(a[begin:i], b[other:j])
+		switch {
+		case i == len(a) || j == len(b):
+			return i == len(a) && j == len(b) && !same
+		case a[i] != b[j]:
+			return false
+		}
+	}
 }
 
 // fold writes the comparable form of s into buf and reports its length, or

@@ -65,8 +65,8 @@ func TestMatches(t *testing.T) {
 		{"closest first", "search", []string{"serrchh", "seerch", "SEARCH"}, []string{"SEARCH", "seerch", "serrchh"}},
 		{"equally close: the longer beginning first", "abcdef", []string{"xbcdef", "abcdex", "abxdef"}, []string{"abcdex", "abxdef", "xbcdef"}},
 		{"else the order of the pool", "abcdef", []string{"abcdez", "abcdey", "abcdex"}, []string{"abcdez", "abcdey", "abcdex"}},
-		{"five at most", "item_0", []string{"item_1", "item_2", "item_3", "item_4", "item_5", "item_6", "item_7"}, []string{"item_1", "item_2", "item_3", "item_4", "item_5"}},
-		{"a better one pushes the last one out", "item_0", []string{"item_1", "item_2", "item_3", "item_4", "item_5", "Item-0"}, []string{"Item-0", "item_1", "item_2", "item_3", "item_4"}},
+		{"five at most", "item_z", []string{"item_a", "item_b", "item_c", "item_d", "item_e", "item_f", "item_g"}, []string{"item_a", "item_b", "item_c", "item_d", "item_e"}},
+		{"a better one pushes the last one out", "item_z", []string{"item_a", "item_b", "item_c", "item_d", "item_e", "Item-z"}, []string{"Item-z", "item_a", "item_b", "item_c", "item_d"}},
 		{
 			"64 characters are compared", strings.Repeat("ab", 32),
 			[]string{strings.Repeat("ab", 31) + "ba"},
@@ -286,4 +286,19 @@ func BenchmarkMatches50(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestNamesThatDifferInDigitsOnly(t *testing.T) {
+	for want, pool := range map[string][]string{
+		"INV-2024-0017": {"INV-2024-0018", "INV-2025-0017", "inv_2024_17"},
+		"v1":            {"v2", "v12", "v"},
+		"item12":        {"item1", "item"},
+		"17":            {"18", "117"},
+		"room ٣":        {"room ٤"},
+	} {
+		require.Empty(t, Matches(want, pool), want)
+	}
+	require.Equal(t, []string{"INV-2024-0017"}, Matches("inv_2024_0017", []string{"INV-2024-0017"}))
+	require.Equal(t, []string{"user_id2"}, Matches("usr_id2", []string{"user_id2"}))
+	require.Equal(t, []string{"sha256"}, Matches("sah256", []string{"sha256", "sha512"}))
 }

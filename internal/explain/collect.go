@@ -1,0 +1,577 @@
+package explain
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/mcpchain/mcpchain/internal/near"
+	"github.com/mcpchain/mcpchain/internal/scrub"
+)
+
+// A finding is one thing that is wrong.
+type finding struct {
+	rule     string
+	at       []string // to the value, or to the name that is missing or unknown
+	n        *node
+	when     []string // the conditions that it depends on
+	sent     string   // a name that was sent for the last one of at
+	unknown  bool     // that name is refused
+	absent   bool     // what was meant is required
+	expected string   // in the place of what n says
+	got      string   // in the place of the value
+	count    int
+	forms    []*node // of a choice
+	both     []int   // the forms that fit both
+	sets     bool    // the forms differ in the names that they require
+	rest     bool    // nothing that was valid has looked at it
+	unsure   bool    // another form may have been meant
+	ranks    []int
+}
+
+func (f *finding) missing() bool {
+	switch f.rule {
+	case "required", "dependentRequired", "dependencies":
+		return f.sent == ""
+	default:
+		return false
+	}
+}
+
+func (f *finding) location() string {
+	if f.n == nil {
+		return f.rule
+	}
+	return f.n.Location
+}
+
+// place orders what is wrong with one value.
+func (f *finding) place() int { return -boolInt(f.sent != "") }
+
+// A collector flattens the tree of errors.
+type collector struct {
+	schema *Schema
+	args   any
+	owners map[string][][]string // the objects that have a name
+	asked  map[string]bool
+}
+
+var unheardOf = &node{Schema: &jsonschema.Schema{}}
+
+func (c *collector) collect(e *jsonschema.ValidationError, when []string) (found []finding) {
+	n, at := c.schema.nodes[e.SchemaURL], e.InstanceLocation
+	if n == nil {
+		n = unheardOf
+	}
+	own, moot := c.conditions(n, at)
+	if moot {
+		return nil // that what it depends on is missing is told
+	}
+	for _, text := range own {
+		if !slices.Contains(when, text) {
+			when = append(slices.Clip(when), text)
+		}
+	}
+	one := finding{at: at, n: n, when: when, rule: strings.Join(e.ErrorKind.KeywordPath(), "/")}
+	named := func(names []string, rule string, when ...string) {
+		for i, name := range names {
+			f := one
+			f.rule, f.at, f.when, f.count = rule, append(slices.Clip(at), name), append(when, one.when...), i
+			found = append(found, f)
+		}
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
+		for _, cause := range e.Causes {
+			found = append(found, c.collect(cause, when)...)
+		}
+		return found
+	case *kind.AnyOf:
+		return c.nearest(e, one, n.AnyOf)
+	case *kind.OneOf:
+		if len(k.Subschemas) < 2 {
+			return c.nearest(e, one, n.OneOf)
+		}
+		one.forms, one.both = c.nodes(n.OneOf), k.Subschemas
+		one.sets = onlyRequire(one.forms)
+	case *kind.Required:
+		named(k.Missing, "required")
+		return found
+	case *kind.DependentRequired:
+		named(k.Missing, "dependentRequired", quoted(k.Prop)+" is sent")
+		return found
+	case *kind.Dependency:
+		named(k.Missing, "dependencies", quoted(k.Prop)+" is sent")
+		return found
+	case *kind.AdditionalProperties:
+		named(k.Properties, "additionalProperties")
+		return found
+	case *kind.PropertyNames:
+		one.rule, one.expected = "propertyNames", n.words()
+		for _, at := range c.named(n, at, k.Property) {
+			f := one
+			f.at = append(slices.Clip(at), k.Property)
+			found = append(found, f)
+		}
+		return found
+	case *kind.FalseSchema:
+		one.rule = "false"
+		switch n.keyword {
+		case "unevaluatedProperties", "additionalProperties":
+			one.rule, one.n = "additionalProperties", n.up
+		case "items", "unevaluatedItems":
+			one.rule, one.n, one.at = "items", n.up, at[:len(at)-1]
+			one.count = index(at[len(at)-1])
+		}
+		one.rest = strings.HasPrefix(n.keyword, "unevaluated")
+	case *kind.AdditionalItems:
+		one.rule, one.count = "items", len(asSchemas(n.Items))
+	case *kind.Not:
+		one.rule = "not"
+	case repeated:
+		one.expected = "a list without repeated items"
+		var texts []string
+		for _, pair := range k.pairs[:min(len(k.pairs), maxRepeated)] {
+			i, j := append(slices.Clip(at), itoa(pair[0])), append(slices.Clip(at), itoa(pair[1]))
+			texts = append(texts, c.field(i)+" and "+c.field(j)+" alike")
+		}
+		if len(k.pairs) > maxRepeated {
+			texts = append(texts, "more")
+		}
+		one.got = "one with " + join(texts, "and")
+	case *kind.Contains:
+		one.contained(0, 1, 0)
+	case *kind.MinContains:
+		one.contained(len(k.Got), k.Want, 0)
+	case *kind.MaxContains:
+		one.contained(len(k.Got), 0, k.Want)
+	case *kind.MinLength:
+		one.count = k.Got
+	case *kind.MaxLength:
+		one.count = k.Got
+	case *kind.RefCycle, *kind.InvalidJsonValue:
+		one.rule = "schema"
+	}
+	return []finding{one}
+}
+
+// named returns the objects in which a name is wrong by propertyNames. The library says
+// once for each which name it is, but its location may have been overwritten meanwhile,
+// because it is not copied. So they are looked for, all at once when it is first said.
+func (c *collector) named(n *node, at []string, name string) (objects [][]string) {
+	if len(at) == 0 {
+		return [][]string{nil}
+	}
+	if c.owners == nil {
+		c.owners, c.asked = map[string][][]string{}, map[string]bool{}
+		c.find(c.args, nil)
+	}
+	key := n.Location + "\x00" + name
+	if c.asked[key] {
+		return nil
+	}
+	c.asked[key] = true
+	for _, at := range c.owners[name][:min(len(c.owners[name]), MaxCounted)] {
+		around(c.schema.at(at), func(m *node) bool {
+			if m == n.up {
+				objects = append(objects, at)
+			}
+			return m != n.up
+		})
+	}
+	return objects
+}
+
+func (c *collector) find(v any, at []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			c.owners[name] = append(c.owners[name], at)
+			c.find(member, append(slices.Clip(at), name))
+		}
+	case []any:
+		for i, item := range v {
+			c.find(item, append(slices.Clip(at), itoa(i)))
+		}
+	}
+}
+
+func (c *collector) nodes(schemas []*jsonschema.Schema) []*node {
+	nodes := make([]*node, len(schemas))
+	for i, s := range schemas {
+		if nodes[i] = c.schema.nodes[s.Location]; nodes[i] == nil {
+			nodes[i] = unheardOf
+		}
+	}
+	return nodes
+}
+
+func (f *finding) contained(got, least, most int) {
+	limit, verb := "at least "+many(least, "item"), "are "
+	if most > 0 || least == 0 {
+		limit = "at most " + many(most, "item")
+	}
+	if max(least, most) == 1 {
+		verb = "is "
+	}
+	what := "what is asked for"
+	if sub := f.n.child("contains"); sub != nil && sub.words() != "" {
+		what = sub.words()
+	}
+	f.expected, f.got = "a list with "+limit+" that "+verb+what, "one with "+itoa(got)+" of them"
+	if got == 0 {
+		f.got = "one without any"
+	}
+}
+
+// child returns the only schema that a keyword of n holds.
+func (n *node) child(keyword string) *node {
+	for _, sub := range slices.Concat(n.inner, n.same) {
+		if sub.up == n && sub.keyword == keyword {
+			return sub
+		}
+	}
+	return nil
+}
+
+// conditions says in words when a schema applies that is written in a conditional one.
+// It is moot when what the condition asks for is required, and missing.
+func (c *collector) conditions(n *node, at []string) (texts []string, moot bool) {
+	for depth := len(at); n.up != nil && depth >= 0; n = n.up {
+		text := ""
+		switch n.keyword {
+		case "then", "else":
+			if text, moot = c.condition(n.up, at[:depth], n.keyword == "then"); moot {
+				return nil, true
+			}
+		case "dependentSchemas":
+			text = quoted(n.name) + " is sent"
+		}
+		if text != "" {
+			texts = append(texts, text)
+		}
+		if n.inside && n.keyword != "propertyNames" {
+			depth--
+		}
+	}
+	slices.Reverse(texts)
+	return texts, false
+}
+
+func (c *collector) condition(n *node, at []string, holds bool) (text string, moot bool) {
+	not := " is not "
+	if holds {
+		not = " is "
+	}
+	object, _ := valueAt(c.args, at).(map[string]any)
+	switch {
+	case len(n.If.Properties) == 1:
+		for name, p := range n.If.Properties {
+			if _, sent := object[name]; !sent && object != nil {
+				return quoted(name) + " is not sent", slices.Contains(required(c.schema.at(at)), name)
+			}
+			if words := c.schema.nodes[p.Location].words(); words != "" {
+				return quoted(name) + not + words, false
+			}
+		}
+	case len(n.If.Properties) == 0 && len(n.If.Required) == 1:
+		return quoted(n.If.Required[0]) + not + "sent", false
+	}
+	return "", false
+}
+
+// misfit is the cost of a value that is not of the kind that a form is for.
+const misfit = 1 << 20
+
+func (f *finding) cost(at []string) int {
+	switch f.rule {
+	case "type", "const", "enum", "format", "false":
+		if len(f.at) == len(at) {
+			return misfit
+		}
+		return 3
+	case "required", "additionalProperties":
+		return 2
+	default:
+		return 1
+	}
+}
+
+// nearest tells what is wrong by the form of a choice with the fewest faults, if that can
+// be told, otherwise by all that would have been right.
+func (c *collector) nearest(e *jsonschema.ValidationError, choices finding, schemas []*jsonschema.Schema) []finding {
+	at, forms := e.InstanceLocation, c.nodes(schemas)
+	choices.forms = forms
+	object, isObject := valueAt(c.args, at).(map[string]any)
+	if isObject && onlyRequire(forms) {
+		choices.sets = true
+		return []finding{choices}
+	}
+	chosen := func(int) bool { return true }
+	if name, tags := tagged(forms); isObject && name != "" {
+		value, has := object[name]
+		fits := func(i int) bool {
+			return slices.ContainsFunc(tags[i].literals(), func(l any) bool { return same(l, value) })
+		}
+		any := slices.ContainsFunc(slices.Collect(maps.Keys(tags)), fits)
+		all := slices.ContainsFunc(forms, func(n *node) bool { return !slices.Contains(n.leaf().Required, name) })
+		switch f := choices; {
+		case has && any:
+			chosen = fits
+		case has || !all:
+			f.at, f.rule, f.forms = append(slices.Clip(at), name), "enum", nil
+			if !has {
+				f.rule = "required"
+			}
+			for i := range forms {
+				f.forms = append(f.forms, tags[i])
+			}
+			f.expected = choice(f.forms)
+			return []finding{f}
+		}
+	}
+	var best []finding
+	least, ties, open, picked := misfit, 0, 0, 0
+	for i, cause := range e.Causes {
+		if i >= len(forms) || !chosen(i) {
+			continue
+		}
+		if picked++; !slices.Equal(forms[i].leaf().types(), []string{"null"}) {
+			open++
+		}
+		found, cost := c.collect(cause, choices.when), 0
+		for j := range found {
+			cost = min(cost+found[j].cost(at), misfit)
+		}
+		if cost == 0 || cost >= misfit {
+			continue
+		}
+		if cost *= 2; isObject {
+			cost += foreign(object, forms[i])
+		}
+		switch {
+		case cost < least:
+			best, least, ties = found, cost, 0
+		case cost == least:
+			ties++
+		}
+	}
+	words := choice(forms)
+	outside := best != nil && !slices.ContainsFunc(best, func(f finding) bool { return len(f.at) != len(at) })
+	switch {
+	case best == nil:
+		return []finding{choices}
+	case outside && words != "" && (ties > 0 || open > 1 && !isContainer(valueAt(c.args, at))):
+		if len(best) == 1 && best[0].count > 0 && facets[best[0].rule] {
+			choices.rule, choices.count = best[0].rule, best[0].count
+		}
+		return []finding{choices}
+	}
+	for i := range best {
+		best[i].unsure = best[i].unsure || picked > 1
+	}
+	return best
+}
+
+func isContainer(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	default:
+		return false
+	}
+}
+
+// foreign counts the names that a form does not know.
+func foreign(object map[string]any, form *node) (count int) {
+	for name := range object {
+		count += boolInt(!form.knows[name])
+	}
+	return count
+}
+
+// tagged returns the name of the property by whose value the forms differ.
+func tagged(forms []*node) (name string, tags map[int]*node) {
+	if len(forms) < 2 {
+		return "", nil
+	}
+	for _, name := range forms[0].leaf().order {
+		tags := map[int]*node{}
+		for i, form := range forms {
+			for _, sub := range form.leaf().inner {
+				if sub.keyword == "properties" && sub.name == name && sub.leaf().literals() != nil {
+					tags[i] = sub.leaf()
+				}
+			}
+		}
+		if len(tags) == len(forms) {
+			return name, tags
+		}
+	}
+	return "", nil
+}
+
+// onlyRequire reports whether the forms of a choice say nothing but which names are required.
+func onlyRequire(forms []*node) bool {
+	return !slices.ContainsFunc(forms, func(n *node) bool {
+		return len(n.Required) == 0 || len(n.same)+len(n.inner) > 0
+	})
+}
+
+// leaf follows a reference that stands alone.
+func (n *node) leaf() *node {
+	for range 8 {
+		if n.Ref == nil || n.Types != nil || n.Enum != nil || n.Const != nil || len(n.same) == 0 {
+			break
+		}
+		n = n.same[0]
+	}
+	return n
+}
+
+// merged makes one finding of the items that a list has too many of. It drops what the
+// schema does look at: what it finds wrong there is told, and the library takes it for
+// not looked at.
+func (c *collector) merged(found []finding) []finding {
+	lists := map[string]int{}
+	inside := map[string]bool{} // the places at which, or in which, something else is wrong
+	if slices.ContainsFunc(found, func(f finding) bool { return f.rest }) {
+		for _, f := range found {
+			for i := range f.at {
+				if !f.rest {
+					inside[strings.Join(f.at[:i], "\x00")] = true
+				}
+			}
+		}
+	}
+	merged := found[:0]
+	for _, f := range found {
+		key := strings.Join(f.at, "\x00")
+		switch {
+		case f.rule == "items":
+			if f.rest && inside[key] && f.count < c.prefix(f.at) {
+				continue
+			}
+			if i, ok := lists[key]; ok {
+				merged[i].count = min(merged[i].count, f.count)
+				continue
+			}
+			lists[key] = len(merged)
+		case f.rest:
+			parent := f.at[:len(f.at)-1]
+			if inside[strings.Join(parent, "\x00")] && slices.Contains(known(c.schema.at(parent)), last(f.at)) {
+				continue
+			}
+		}
+		merged = append(merged, f)
+	}
+	return merged
+}
+
+// prefix returns how many items of a list have schemas of their own.
+func (c *collector) prefix(at []string) (most int) {
+	around(c.schema.at(at), func(n *node) bool {
+		most = max(most, len(n.PrefixItems), len(asSchemas(n.Items)))
+		return true
+	})
+	return most
+}
+
+// maxPairs bounds the names that are compared with those that the schema knows.
+const (
+	maxPairs    = 100
+	maxCompared = 40_000 // in all objects together
+)
+
+// pair finds for unknown names those that were probably meant. A name that is missing and
+// the one that stands for it are one mistake.
+func (s *Schema) pair(found []finding, args any) (names []finding) {
+	type object struct {
+		f       *finding
+		at      []string
+		missing []string
+		refused map[string]bool
+	}
+	objects := map[string]*object{}
+	var order []*object
+	for i := range found {
+		f := &found[i]
+		if f.rule != "additionalProperties" && !f.missing() || len(order) > maxPairs {
+			continue
+		}
+		parent := f.at[:len(f.at)-1]
+		o := objects[strings.Join(parent, "\x00")]
+		if o == nil {
+			o = &object{f: f, at: parent, refused: map[string]bool{}}
+			objects[strings.Join(parent, "\x00")] = o
+			order = append(order, o)
+		}
+		if name := last(f.at); f.missing() {
+			o.missing = append(o.missing, name)
+		} else {
+			o.refused[name] = true
+		}
+	}
+	compared := 0
+	for _, o := range order {
+		sent, _ := valueAt(args, o.at).(map[string]any)
+		all := known(append(s.at(o.at), o.f.n))
+		var unknown, free []string
+		for name := range sent {
+			if !slices.Contains(all, name) && (o.refused[name] || len(o.missing) > 0) {
+				unknown = append(unknown, name)
+			}
+		}
+		for _, name := range all {
+			if _, has := sent[name]; !has && !slices.Contains(o.missing, name) {
+				free = append(free, name)
+			}
+		}
+		compared += len(unknown) * (len(unknown) + len(free) + len(o.missing))
+		if slices.Sort(unknown); len(unknown) > maxPairs || compared > maxCompared {
+			continue
+		}
+		taken := map[string]bool{}
+		match := func(pool []string, absent bool) {
+			for _, name := range unknown {
+				matches := near.Matches(name, pool)
+				if len(matches) == 0 || taken[name] || taken[matches[0]] || !absent && (len(matches) > 1 || !o.refused[name]) {
+					continue
+				}
+				if back := near.Matches(matches[0], unknown); len(back) == 0 || back[0] != name {
+					continue
+				}
+				taken[matches[0]], taken[name] = true, true
+				f := finding{
+					rule: "required", at: append(slices.Clip(o.at), matches[0]), n: o.f.n, sent: name,
+					unknown: o.refused[name], absent: absent, unsure: len(matches) > 1 || scrub.SecretName(name),
+				}
+				if f.unknown {
+					f.rule = "additionalProperties"
+				}
+				names = append(names, f)
+			}
+		}
+		match(o.missing, true) // what is missing was meant rather than what may be left out
+		match(free, false)
+	}
+	return names
+}
+
+// rename returns v with the name that was meant.
+func (f *finding) rename(v any) any {
+	return change(v, f.at[:len(f.at)-1], func(v any) any {
+		object, _ := v.(map[string]any)
+		renamed := make(map[string]any, len(object))
+		for name, member := range object {
+			if name == f.sent {
+				name = last(f.at)
+			}
+			renamed[name] = member
+		}
+		return renamed
+	})
+}

@@ -1,0 +1,154 @@
+package explain_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/explain"
+)
+
+// hostile makes arguments of any size against a schema that a server may well have.
+var hostile = map[string]struct {
+	schema string
+	args   func(n int) string
+}{
+	"equal names": {`{"type":"object","additionalProperties":false}`, func(n int) string {
+		return `{"a":1` + strings.Repeat(`,"a":1`, n) + `}`
+	}},
+	"recursive oneOf": {
+		`{"$defs":{"e":{"oneOf":[{"type":"object","properties":{"and":{"type":"array","items":{"$ref":"#/$defs/e"}}},"required":["and"]},
+		{"type":"object","properties":{"and":{"type":"array","items":{"$ref":"#/$defs/e"}},"or":{"type":"array"}},"required":["or"]},
+		{"type":"object","properties":{"not":{"$ref":"#/$defs/e"}},"required":["not"]}]}},"$ref":"#/$defs/e"}`,
+		func(n int) string {
+			return strings.Repeat(`{"and":[`, min(n/40, 400)) + strings.Repeat(`{"x":1},`, n) + `1` + strings.Repeat(`]}`, min(n/40, 400))
+		},
+	},
+	"long list of choices": {`{"type":"object","properties":{"l":{"items":{"anyOf":[` + strings.Repeat(`{"type":"object","properties":{"k":{"const":"a"},"v":{"type":"integer"}},"required":["k","v","w"]},`, 30) +
+		`{"type":"integer"}]}}}}`, func(n int) string {
+		return `{"l":[` + strings.Repeat(`{"k":"b","v":"c"},`, n) + `1]}`
+	}},
+	"items that are alike": {`{"type":"object","properties":{"l":{"uniqueItems":true}}}`, func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `[[],{"a":%d}],`, i)
+		}
+		return `{"l":[` + b.String() + `1,1]}`
+	}},
+	"items that a weak hash takes for alike": {`{"type":"object","properties":{"l":{"uniqueItems":true}}}`, func(n int) string {
+		return `{"l":[` + strings.Join(trees(12, n), ",") + `,1,1]}`
+	}},
+	"lists in lists without repetitions": {`{"uniqueItems":true,"items":{"$ref":"#"}}`, func(n int) string {
+		return strings.Repeat(`[1,`, min(n/4, 900)) + strings.Repeat(`[1],`, n) + "1" + strings.Repeat("]", min(n/4, 900))
+	}},
+	"choices of objects with many names": {`{"type":"object","properties":{"l":{"items":{"anyOf":[` + strings.Repeat(`{"type":"object","properties":{"k":{"type":"integer"}},"required":["w"]},`, 20) +
+		`{"type":"integer"}]}}}}`, func(n int) string {
+		var b strings.Builder
+		for i := range 100 {
+			fmt.Fprintf(&b, `"x%d":1,`, i)
+		}
+		return `{"l":[` + strings.Repeat(`{`+b.String()+`"k":"c"},`, n/100) + `1]}`
+	}},
+	"unknown names in many objects": {`{"type":"object","properties":{"l":{"items":{"type":"object","properties":{` + wide(150) + `},"required":["colr"],"additionalProperties":false}}}}`, func(n int) string {
+		var b strings.Builder
+		for i := range 90 {
+			fmt.Fprintf(&b, `"colours%c%c":1,`, 'a'+i%26, 'a'+i/26)
+		}
+		return `{"l":[` + strings.Repeat(`{`+b.String()+`"k":"c"},`, n/100) + `1]}`
+	}},
+	"unknown names": {`{"type":"object","properties":{"color":{},"colour":{}},"required":["colr"],"additionalProperties":false}`, func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `"colo%d":1,`, i)
+		}
+		return `{` + b.String() + `"x":1}`
+	}},
+	"names that a pattern matches": {`{"type":"object","patternProperties":{"^(a|aa)+$":{"type":"integer"},"b$":{"type":"null"}},"unevaluatedProperties":false,"allOf":[{"properties":{"x":{}}}]}`, func(n int) string {
+		return `{"` + strings.Repeat("a", n) + `b":1,"` + strings.Repeat("a", n) + `":"x"}`
+	}},
+	"text": {`{"type":"object","properties":{"s":{"pattern":"^(a+)+$","maxLength":3},"e":{"format":"email","enum":["a"]}}}`, func(n int) string {
+		return `{"s":"` + strings.Repeat("a", n) + `!","e":"` + strings.Repeat("SELECT MERGE INTO ", n) + `"}`
+	}},
+	"wrong items": {`{"type":"object","properties":{"l":{"items":{"type":"integer"}}}}`, func(n int) string {
+		return `{"l":[` + strings.Repeat(`"x",`, n) + `1]}`
+	}},
+	"wrong items far inside": {`{"items":{"$ref":"#"},"type":"array"}`, func(n int) string {
+		return strings.Repeat("[", 900) + strings.Repeat("1,", n) + `1` + strings.Repeat("]", 900)
+	}},
+	"a long number": {`{"type":"object","properties":{"n":{"multipleOf":0.1}}}`, func(n int) string { return `{"n":` + strings.Repeat("9", n) + `}` }},
+	"a wide object": {`{"type":"object","unevaluatedProperties":false,"anyOf":[{"properties":{"a":{}}},{"properties":{"b":{}}},{"additionalProperties":{"type":"integer"}}]}`, func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `"k%d":"v",`, i)
+		}
+		return `{` + b.String() + `"x":1}`
+	}},
+	"JSON in a string": {`{"type":"object","properties":{"o":{"type":"object"}}}`, func(n int) string { return `{"o":"` + strings.Repeat("[", n) + `"}` }},
+	"broken UTF-8":     {`{"type":"object"}`, func(n int) string { return `{"a":["` + strings.Repeat("\xff\",\"", n) + `"]}` }},
+	"no JSON":          {`{"type":"object"}`, func(n int) string { return strings.Repeat(`{"a":`, n) }},
+}
+
+// trees returns at most most different lists of lists with the same number of brackets.
+func trees(size, most int) []string {
+	var all []string
+	var grow func(open, left int, text string)
+	grow = func(open, left int, text string) {
+		switch {
+		case len(all) >= most:
+		case left == 0 && open == 0:
+			all = append(all, "["+strings.ReplaceAll(text, "][", "],[")+"]")
+		default:
+			if left > 0 {
+				grow(open+1, left-1, text+"[")
+			}
+			if open > 0 {
+				grow(open-1, left, text+"]")
+			}
+		}
+	}
+	grow(0, size, "")
+	return all
+}
+
+func wide(n int) string {
+	properties := make([]string, n)
+	for i := range properties {
+		properties[i] = fmt.Sprintf(`"colour%c%c":{}`, 'a'+i%26, 'a'+i/26)
+	}
+	return strings.Join(properties, ",")
+}
+
+// TestGrowth: three times the arguments take no more than about three times as long, and
+// never longer than a person waits.
+func TestGrowth(t *testing.T) {
+	for name, h := range hostile {
+		t.Run(name, func(t *testing.T) {
+			s := mustCompile(t, h.schema)
+			took := func(n int) time.Duration {
+				args := []byte(h.args(n))
+				best := time.Hour
+				for range 3 {
+					begin := time.Now()
+					report := s.Explain(args, explain.Options{})
+					best = min(best, time.Since(begin))
+					require.NotNil(t, report)
+					require.LessOrEqual(t, len(report.Text()), 4096)
+				}
+				return best
+			}
+			n := 1000
+			small := took(n)
+			for small < 5*time.Millisecond && n < 50_000 { // what is too short says nothing
+				n *= 2
+				small = took(n)
+			}
+			large := took(3 * n)
+			t.Log(n, small, large)
+			require.Less(t, large, 8*small+30*time.Millisecond, "three times of %d", n)
+			require.Less(t, large, 4*time.Second)
+		})
+	}
+}

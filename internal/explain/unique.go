@@ -1,0 +1,95 @@
+package explain
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// unique checks uniqueItems in the place of the library, whose hash is the same for many
+// lists that are not: [[],[]] and [[[]]]. A caller could make it compare each with each.
+type unique struct{}
+
+// repeated are the items of a list that are alike.
+type repeated struct {
+	*kind.UniqueItems // the first pair
+	pairs             [][2]int
+}
+
+// maxRepeated is how many pairs are told.
+const maxRepeated = 3
+
+func (unique) Validate(ctx *jsonschema.ValidatorContext, v any) {
+	list, _ := v.([]any)
+	if len(list) < 2 {
+		return
+	}
+	found := repeated{UniqueItems: &kind.UniqueItems{}}
+	seen := make(map[string]int, len(list))
+	var b strings.Builder
+	for i, item := range list {
+		b.Reset()
+		canonical(&b, item)
+		if first, ok := seen[b.String()]; ok {
+			if found.pairs = append(found.pairs, [2]int{first, i}); len(found.pairs) > maxRepeated {
+				break
+			}
+			continue
+		}
+		seen[b.String()] = i
+	}
+	if found.pairs != nil {
+		found.Duplicates = found.pairs[0]
+		ctx.AddError(found)
+	}
+}
+
+// canonical writes the same text for values that are the same by JSON Schema.
+func canonical(b *strings.Builder, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		b.WriteByte('{')
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			b.WriteString(strconv.Quote(name))
+			canonical(b, v[name])
+		}
+		b.WriteByte('}')
+	case []any:
+		b.WriteByte('[')
+		for _, item := range v {
+			canonical(b, item)
+			b.WriteByte(',')
+		}
+		b.WriteByte(']')
+	case string:
+		b.WriteString(strconv.Quote(v))
+	case json.Number:
+		b.WriteString(rat(v).RatString())
+	case bool:
+		b.WriteString(strconv.FormatBool(v))
+	default:
+		b.WriteByte('n')
+	}
+}
+
+// adapt puts our own checks in the place of the library's in n and all in it, but for the
+// drafts' own schemas, which all compilers share.
+func adapt(n *jsonschema.Schema, done map[*jsonschema.Schema]bool) {
+	if done[n] || strings.Contains(n.Location, "://json-schema.org/") {
+		return
+	}
+	done[n] = true
+	if n.UniqueItems {
+		n.UniqueItems = false
+		n.Extensions = append(n.Extensions, unique{})
+	}
+	if n.Format != nil && n.Format.Name == "regex" {
+		n.Format = &jsonschema.Format{Name: "regex", Validate: checkPattern}
+	}
+	each(n, func(_, _ string, sub *jsonschema.Schema, _ bool) { adapt(sub, done) })
+}

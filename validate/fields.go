@@ -1,0 +1,342 @@
+package validate
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/mcpchain/mcpchain/fault"
+)
+
+// fieldError is what one error of go-playground/validator v10 has. The package is not
+// imported: whoever does not use it need not build it.
+type fieldError interface {
+	Tag() string
+	Param() string
+	Field() string
+	Namespace() string
+	Value() any
+	Kind() reflect.Kind
+}
+
+// fieldErrors returns the errors of a ValidationErrors, which is a slice, or a single one.
+func fieldErrors(err error) []fieldError {
+	if one, ok := err.(fieldError); ok {
+		return []fieldError{one}
+	}
+	list := reflect.ValueOf(err)
+	if list.Kind() != reflect.Slice {
+		return nil
+	}
+	var found []fieldError
+	for i := range min(list.Len(), maxFields) {
+		one, ok := reflect.TypeAssert[fieldError](list.Index(i))
+		if !ok {
+			return nil
+		}
+		found = append(found, one)
+	}
+	return found
+}
+
+// field makes a violation of a field error. Unless the error is marked it must be about a
+// name that the arguments or the schema have.
+func (c *checks) field(e fieldError, marked bool) (fault.Violation, bool) {
+	names := namespace(e.Namespace())
+	at, value, present, known := c.resolve(names)
+	switch {
+	case !known && !marked:
+		return fault.Violation{}, false
+	case !known && len(at) == 0:
+		at = []any{e.Field()}
+	}
+	one := fault.Violation{Field: field(at), Pointer: pointer(at), Received: scalar(value)}
+	if one.Rule, one.Expected = c.words(e, at); one.Rule == "required" && !present {
+		one.Message = "Argument '" + one.Field + "' is required"
+	} else if strings.HasPrefix(one.Expected, "must ") {
+		one.Message, one.Expected = "Argument '"+one.Field+"' "+one.Expected, strings.TrimPrefix(one.Expected, "must be ")
+	}
+	return one, true
+}
+
+// namespace reads the path in an error, "Order.Items[1].SKU", without the name of the
+// struct that was checked.
+func namespace(text string) (names []string) {
+	_, text, _ = strings.Cut(text, ".")
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(".[]", r) })
+}
+
+// resolve returns the place for names of a Go struct: by the tags of the input type where
+// it is known, and else compared with the members of the arguments and with the properties
+// of the schema.
+func (c *checks) resolve(names []string) (at []any, value any, present, known bool) {
+	value, present, known = c.args, c.args != nil, len(names) > 0
+	schema := c.schema.tree()
+	path := ""
+	for _, name := range names {
+		if list, ok := value.([]any); ok || present && value == nil {
+			i, err := strconv.Atoi(name)
+			if err == nil && i >= 0 && i < len(list) {
+				at, value = append(at, i), list[i]
+				schema, _ = schema["items"].(map[string]any)
+				path += "[]"
+				continue
+			}
+		}
+		path += "." + name
+		object, _ := value.(map[string]any)
+		properties, _ := schema["properties"].(map[string]any)
+		real, has := c.names[path]
+		if !has {
+			if real, has = c.sameName(name, "args"+field(at), object); !has {
+				real, has = c.sameName(name, "schema"+field(at), properties)
+			}
+		}
+		if !has {
+			real, known = name, false
+		}
+		value, present = object[real]
+		schema, _ = properties[real].(map[string]any)
+		at = append(at, real)
+	}
+	return at, value, present, known
+}
+
+// sameName finds the member whose name is the given one, or is it but for case and what
+// separates words: UserID is user_id. Each object, known by its key, is read once.
+func (c *checks) sameName(name, key string, object map[string]any) (string, bool) {
+	if _, ok := object[name]; ok {
+		return name, true
+	}
+	if len(object) > maxMembers {
+		return "", false
+	}
+	names := c.folded[key]
+	if names == nil {
+		names = make(map[string]string, len(object))
+		for have := range object {
+			folded := folder.Replace(strings.ToLower(have))
+			if other, ok := names[folded]; !ok || have < other {
+				names[folded] = have
+			}
+		}
+		if c.folded == nil {
+			c.folded = map[string]map[string]string{}
+		}
+		c.folded[key] = names
+	}
+	found, ok := names[folder.Replace(strings.ToLower(name))]
+	return found, ok
+}
+
+var folder = strings.NewReplacer("_", "", "-", "", " ", "")
+
+// jsonNames returns the JSON names of the fields of a struct type, by their paths:
+// ".Items[].SKU" is "sku".
+func jsonNames(t reflect.Type) map[string]string {
+	names := map[string]string{}
+	var walk func(t reflect.Type, path string, depth int)
+	walk = func(t reflect.Type, path string, depth int) {
+		for t != nil && depth > 0 {
+			switch t.Kind() {
+			case reflect.Slice, reflect.Array:
+				path += "[]"
+				fallthrough
+			case reflect.Pointer:
+				t = t.Elem()
+				continue
+			case reflect.Struct:
+				for _, f := range reflect.VisibleFields(t) {
+					tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+					if f.IsExported() && tag != "-" && len(names) < maxMembers {
+						if tag == "" {
+							tag = f.Name
+						}
+						names[path+"."+f.Name] = tag
+						names[path+"."+tag] = tag // where the validator was told about tags
+						walk(f.Type, path+"."+f.Name, depth-1)
+					}
+				}
+			}
+			return
+		}
+	}
+	walk(t, "", 6)
+	return names
+}
+
+// words says in words for a caller what a tag wants, "" for one that is not known, such as
+// a rule of the program's own.
+func (c *checks) words(e fieldError, at []any) (rule, expected string) {
+	tag, param := e.Tag(), e.Param()
+	if strings.HasPrefix(tag, "required") {
+		return "required", "a value"
+	}
+	if words, ok := tagWords[tag]; ok {
+		return tag, words
+	}
+	if words, ok := otherField[tag]; ok && param != "" {
+		other := at
+		if len(at) > 0 {
+			other, _, _, _ = c.resolve(append(namespace("."+field(at[:len(at)-1])), param))
+		}
+		return tag, "must be " + words + " '" + field(other) + "'"
+	}
+	if words, ok := comparisons[tag]; ok {
+		return tag, size(e, param, words)
+	}
+	switch tag {
+	case "oneof", "oneofci":
+		return tag, alternatives(param)
+	case "eq":
+		return tag, "'" + param + "'"
+	case "ne":
+		return tag, "a value other than '" + param + "'"
+	case "contains":
+		return tag, "a text that contains '" + param + "'"
+	case "excludes":
+		return tag, "a text without '" + param + "'"
+	case "startswith":
+		return tag, "a text that starts with '" + param + "'"
+	case "endswith":
+		return tag, "a text that ends with '" + param + "'"
+	case "datetime":
+		return tag, timeWords(param)
+	default:
+		return tag, ""
+	}
+}
+
+// otherField are the rules that compare a field with another one.
+var otherField = map[string]string{
+	"gtfield": "greater than", "gtefield": "at least", "ltfield": "less than", "ltefield": "at most",
+	"eqfield": "the same as", "nefield": "different from",
+}
+
+// comparisons are the rules that limit a number, or how many there are of something.
+var comparisons = map[string][2]string{
+	"min": {"of at least ", "at least "}, "gte": {"of at least ", "at least "},
+	"max": {"of at most ", "at most "}, "lte": {"of at most ", "at most "},
+	"gt": {"greater than ", "more than "}, "lt": {"less than ", "fewer than "}, "len": {"that is ", "exactly "},
+}
+
+func size(e fieldError, param string, words [2]string) string {
+	thing := ""
+	switch e.Kind() {
+	case reflect.String:
+		thing = "a text of " + words[1] + param + " character"
+	case reflect.Slice, reflect.Array:
+		thing = "a list of " + words[1] + param + " item"
+	case reflect.Map:
+		thing = "an object of " + words[1] + param + " member"
+	default:
+		return "a number " + words[0] + param
+	}
+	if param != "1" {
+		thing += "s"
+	}
+	return thing
+}
+
+// alternatives writes the values of a tag like oneof=red green 'light blue'.
+func alternatives(param string) string {
+	var values []string
+	for i, part := range strings.Split(param, "'") {
+		if i%2 == 1 {
+			values = append(values, part)
+			continue
+		}
+		values = append(values, strings.Fields(part)...)
+	}
+	if n := len(values); n > 1 {
+		return "'" + strings.Join(values[:n-1], "', '") + "' or '" + values[n-1] + "'"
+	}
+	return "'" + strings.Join(values, "") + "'"
+}
+
+// field writes a place as a model does: items[1].sku.
+func field(at []any) string {
+	var b strings.Builder
+	for _, step := range at {
+		switch step := step.(type) {
+		case int:
+			b.WriteString("[" + strconv.Itoa(step) + "]")
+		case string:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(step)
+		}
+	}
+	return b.String()
+}
+
+// pointer writes a place as a JSON Pointer (RFC 6901).
+func pointer(at []any) string {
+	var b strings.Builder
+	for _, step := range at {
+		b.WriteByte('/')
+		switch step := step.(type) {
+		case int:
+			b.WriteString(strconv.Itoa(step))
+		case string:
+			b.WriteString(pointerEscaper.Replace(step))
+		}
+	}
+	return b.String()
+}
+
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
+
+func valueAt(v any, at []any) any {
+	for _, step := range at {
+		switch c := v.(type) {
+		case map[string]any:
+			name, _ := step.(string)
+			v = c[name]
+		case []any:
+			i, _ := step.(int)
+			v = c[i]
+		}
+	}
+	return v
+}
+
+var tagWords = map[string]string{
+	"email":        "an email address",
+	"url":          "a URL such as 'https://example.com/a'",
+	"http_url":     "a URL such as 'https://example.com/a'",
+	"uri":          "a URI such as 'https://example.com/a'",
+	"uuid":         "a UUID",
+	"uuid3":        "a UUID of version 3",
+	"uuid4":        "a UUID of version 4",
+	"uuid5":        "a UUID of version 5",
+	"ulid":         "a ULID",
+	"ip":           "an IP address",
+	"ipv4":         "an IPv4 address",
+	"ipv6":         "an IPv6 address",
+	"cidr":         "a range of IP addresses such as '192.0.2.0/24'",
+	"hostname":     "a host name",
+	"fqdn":         "a full domain name",
+	"alpha":        "a text of letters only",
+	"alphanum":     "a text of letters and digits only",
+	"alphaunicode": "a text of letters only",
+	"numeric":      "a number",
+	"number":       "a text of digits only",
+	"boolean":      "true or false",
+	"hexadecimal":  "a hexadecimal number",
+	"hexcolor":     "a colour such as '#ff8800'",
+	"json":         "valid JSON",
+	"base64":       "text in base64",
+	"lowercase":    "a text in lower case",
+	"uppercase":    "a text in upper case",
+	"ascii":        "a text of ASCII characters only",
+	"e164":         "a telephone number such as '+14155550100'",
+	"latitude":     "a latitude from -90 to 90",
+	"longitude":    "a longitude from -180 to 180",
+	"timezone":     "a time zone such as 'Europe/Paris'",
+	"semver":       "a version such as '1.2.3'",
+	"unique":       "a list without repetitions",
+	"iso4217":      "a currency code such as 'EUR'",
+	"country_code": "a country code such as 'FR'",
+}

@@ -1,0 +1,171 @@
+package validate_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/validate"
+)
+
+const listSchema = `{"type":"object","properties":{"limit":{"type":"integer","maximum":100,"default":10},"owner":{"type":"string"}},"required":["owner"]}`
+
+// raw adds a raw tool without a check of its own.
+func raw(h mcp.ToolHandler) func(*mcp.Server) {
+	return func(s *mcp.Server) {
+		s.AddTool(&mcp.Tool{Name: "list", InputSchema: json.RawMessage(listSchema)}, h)
+	}
+}
+
+// TestAfterFailure: nothing is refused that works, and what fails is compared with the
+// schema, beside the tool's own words.
+func TestAfterFailure(t *testing.T) {
+	eras(t, func(t *testing.T, era harness.Era) {
+		var res *mcp.CallToolResult
+		var failure error
+		got := ""
+		log := harness.NewLog(slog.LevelInfo)
+		s := serve(t, era, raw(func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			got = string(req.Params.Arguments)
+			return res, failure
+		}), standard(&mcpchain.Options{Logger: log.Logger(), Validate: &validate.Options{AfterFailure: true}}))
+
+		res = said("fine")
+		for _, args := range []string{`{"owner":"a","limit":"12"}`, `{"limit":500}`, `{}`} {
+			require.Equal(t, "fine", invoke(t, s, "list", args).Text())
+			require.Equal(t, args, got, "no default is filled in")
+		}
+		require.Equal(t, "fine", invoke(t, s, "list", "").Text())
+
+		res, failure = nil, errors.New(harness.Canary)
+		require.Equal(t, "Validation Error: Argument 'limit' expected an integer of at most 100, but received '12'. Send 12 without quotes.\nTry: list {\"limit\":12,\"owner\":\"a\"}",
+			invoke(t, s, "list", `{"owner":"a","limit":"12"}`).Text())
+		require.Contains(t, invoke(t, s, "list", "").Text(), "Argument 'owner' is required")
+		require.Equal(t, fault.KindInternal, invoke(t, s, "list", `{"owner":"a"}`).Fault().Kind(), "the arguments are right")
+
+		failure = fault.NotFound("repository", "a")
+		worded := invoke(t, s, "list", `{"owner":7}`)
+		require.Equal(t, fault.KindNotFound, worded.Fault().Kind())
+		require.Contains(t, worded.Text(), "Not found: repository 'a' does not exist.")
+		require.Contains(t, worded.Text(), "The arguments do not fit the tool's input schema, which may be why. Argument 'owner' expected a string, but received 7.")
+		require.Equal(t, []string{"owner"}, fields(worded.Fault().Data()))
+
+		own := said("no such owner")
+		own.IsError = true
+		res, failure = own, nil
+		told := invoke(t, s, "list", `{"owner":7}`).Text()
+		require.Contains(t, told, "no such owner")
+		require.Contains(t, told, "Argument 'owner' expected a string")
+		require.Equal(t, "no such owner", invoke(t, s, "list", `{"owner":"a"}`).Text(), "nothing is added")
+		require.NotContains(t, s.Sent(), harness.Canary)
+	})
+}
+
+func TestNoDefaults(t *testing.T) {
+	for none, want := range map[bool]string{false: `{"limit":10,"owner":"a"}`, true: `{"owner":"a"}`} {
+		s := serve(t, harness.Current, raw(echo), validate.New(&validate.Options{RawTools: true, NoDefaults: none}))
+		require.Equal(t, want, invoke(t, s, "list", `{"owner":"a"}`).Text())
+	}
+}
+
+// TestRawToolsAreNotSilent: a tool that cannot be checked is recorded once.
+func TestRawToolsAreNotSilent(t *testing.T) {
+	for name, list := range map[string]func(mcp.Result, error) (mcp.Result, error){
+		"fails":  func(mcp.Result, error) (mcp.Result, error) { return nil, errors.New("no list") },
+		"hidden": func(mcp.Result, error) (mcp.Result, error) { return &mcp.ListToolsResult{}, nil },
+		"endless": func() func(mcp.Result, error) (mcp.Result, error) {
+			page := 0
+			return func(mcp.Result, error) (mcp.Result, error) {
+				page++
+				return &mcp.ListToolsResult{NextCursor: fmt.Sprint(page)}, nil
+			}
+		}(),
+		"no schema": func(res mcp.Result, err error) (mcp.Result, error) {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "list", InputSchema: json.RawMessage(`{"$ref":"#"}`)}}}, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := harness.NewLog(slog.LevelWarn)
+			s := serve(t, harness.Current, raw(echo), standard(&mcpchain.Options{Logger: log.Logger(), Validate: &validate.Options{RawTools: true}}), replace("tools/list", list))
+			for range 3 {
+				require.Equal(t, `{"limit":500}`, invoke(t, s, "list", `{"limit":500}`).Text())
+			}
+			record := log.Only(t)
+			require.Equal(t, "WARN", record["level"])
+			require.Contains(t, record["msg"], "RawTools cannot check")
+			require.Equal(t, "list", record["tool"])
+			require.Contains(t, invoke(t, s, "list", `[1]`).Text(), "The arguments must be an object, but were a list.", "every tool takes an object")
+		})
+	}
+}
+
+// TestNoObject: arguments that are no object are the caller's mistake, whatever fails.
+func TestNoObject(t *testing.T) {
+	failing := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var in map[string]any
+		return nil, json.Unmarshal(req.Params.Arguments, &in)
+	}
+	s := serve(t, harness.Current, raw(failing), standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+	for args, want := range map[string]string{`[1]`: "a list", `"x"`: "'x'", `7`: "7"} {
+		require.Equal(t, "Validation Error: The arguments must be an object, but were "+want+".", invoke(t, s, "list", args).Text())
+	}
+	single := middleware.Tool(failing, validate.New(nil))
+	res, err := single(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "list", Arguments: json.RawMessage(`[1]`)}})
+	e, _ := middleware.FaultOf(res, err)
+	require.Equal(t, fault.KindValidation, e.Kind())
+}
+
+// TestNoOracle: what a handler's error is about does not show, whatever the caller sends.
+func TestNoOracle(t *testing.T) {
+	const private = "4711x"
+	s := serve(t, harness.Current, checkers(atoi(private)), standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+	right, wrong := invoke(t, s, "typed", `{"count":"`+private+`"}`), invoke(t, s, "typed", `{"count":"4712x"}`)
+	require.Equal(t, wrong.Fault().WithReference("").Text(), right.Fault().WithReference("").Text())
+}
+
+// TestJSONTags: inside ToolFor the names of field errors follow the tags of the input type.
+func TestJSONTags(t *testing.T) {
+	type address struct {
+		Zip string `json:"postal_code"`
+	}
+	type input struct {
+		Mail      string    `json:"contact"`
+		Addresses []address `json:"places"`
+	}
+	handler := middleware.ToolFor(func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+		return nil, nil, fieldErrors{aField{"email", "", "input.Mail", "nobody"}, aField{"min", "5", "input.Addresses[1].Zip", "12"}}
+	}, validate.New(nil))
+	s := serve(t, harness.Current, func(s *mcp.Server) { mcp.AddTool(s, &mcp.Tool{Name: "it"}, handler) })
+	got := invoke(t, s, "it", `{"contact":"nobody","places":[{"postal_code":"12345"},{"postal_code":"12"}]}`).Text()
+	require.Contains(t, got, "- Argument 'contact' expected an email address, but received 'nobody'.")
+	require.Contains(t, got, "- Argument 'places[1].postal_code' expected a text of at least 5 characters, but received '12'.")
+}
+
+// TestCorrected: the machine form has the whole corrected arguments, or none.
+func TestCorrected(t *testing.T) {
+	s := serve(t, harness.Current, orders, validate.New(nil))
+	d := invoke(t, s, "raw", `{"colour":"red","items":[{"sku":"a","quantity":"5"}]}`).Fault().Data()
+	require.JSONEq(t, `{"color":"red","items":[{"sku":"a","quantity":5}]}`, marshal(t, d.CorrectedArguments))
+	for _, args := range []string{`{"colour":"red","password":"x"}`, `{"colour":"red","note":5,"items":5}`, `{"color":5,"color":6}`} {
+		got := invoke(t, s, "raw", args)
+		require.Nil(t, got.Fault().Data().CorrectedArguments, args)
+		require.NotContains(t, got.Text(), "Try:")
+	}
+}
+
+func marshal(t *testing.T, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(raw)
+}
