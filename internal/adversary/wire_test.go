@@ -286,7 +286,21 @@ func (p *post) exchange(ctx context.Context, message []byte, _ string) (reply, e
 	return got, nil
 }
 
-func (p *post) close() { p.http.CloseIdleConnections() }
+// close ends the session where there is one.
+func (p *post) close() {
+	if session, _ := p.session.Load().(string); session != "" {
+		req, err := http.NewRequest(http.MethodDelete, p.url, nil)
+		if err != nil {
+			panic(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+p.user)
+		req.Header.Set("Mcp-Session-Id", session)
+		if resp, err := p.http.Do(req); err == nil {
+			_ = resp.Body.Close()
+		}
+	}
+	p.http.CloseIdleConnections()
+}
 
 // headerText encodes what is no plain text as clients do.
 func headerText(text string) string {
