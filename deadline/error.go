@@ -21,7 +21,7 @@ var (
 	ErrGoexit = errors.New("deadline: the handler ended its goroutine with runtime.Goexit")
 
 	// ErrTooManyStuck is the error of a call that was refused because too many
-	// handlers have not returned.
+	// handlers have not returned, or run at the same time.
 	ErrTooManyStuck = errors.New("deadline: too many handlers are stuck")
 )
 
@@ -114,16 +114,13 @@ func (s standing) effect() fault.Effect {
 	return fault.EffectUnknown
 }
 
-// retry returns what is said about a repetition of the call. running tells that the
-// handler is.
-func (s standing) retry(running bool) fault.Retry {
+// retry returns what is said about a repetition of the call.
+func (s standing) retry() fault.Retry {
 	switch {
 	case s == untouched:
 		return fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}
 	case s == harmless: // the effect does not matter, so nobody need check it first
 		return fault.Retry{ShouldRetry: true, Reason: "A repetition does no harm"}
-	case running:
-		return fault.Retry{Effect: fault.EffectUnknown, Reason: "It may still take effect"}
 	default:
 		return fault.Retry{Effect: fault.EffectUnknown}
 	}
@@ -178,16 +175,19 @@ func exceeded(method string, e *LimitError, known standing) error {
 	if e.Caller {
 		message = strings.TrimSuffix(message, ".") + ", which is what the caller's own limit left."
 	}
-	if e.Running {
-		message += " It was told to stop, but is still running."
-	} else {
+	switch {
+	case !e.Running:
 		message += " It was told to stop, and did."
+	case known == uncertain:
+		message += " It was told to stop, but is still running and may still take effect."
+	default:
+		message += " It was told to stop, but is still running."
 	}
 	suggestion := ""
 	if method == middleware.MethodCallTool {
 		suggestion = "Ask for less at a time if the tool allows it."
 	}
-	return classify.HideError(e, public.WithMessage(message).Suggest(suggestion).WithRetry(known.retry(e.Running)))
+	return classify.HideError(e, public.WithMessage(message).Suggest(suggestion).WithRetry(known.retry()))
 }
 
 // cancelled returns the error of a call whose caller gave it up.
@@ -209,20 +209,28 @@ func (w *run) notStarted(err error) error {
 	return cancelled("the call was cancelled before it started", err, context.Cause(w.parent), untouched)
 }
 
+// Why a call is refused.
+const (
+	stuckRefusal = "too many earlier calls have not come to an end, and no more are accepted until some do"
+	burstRefusal = "too many calls run at the same time"
+)
+
 // maxRefusal is the longest time after which a refused caller is told to try again.
 const maxRefusal = 30 * time.Second
 
-// tooManyStuck returns the error of a call that is refused.
-func (w *run) tooManyStuck() error {
-	after := max(time.Second, min(w.limit, maxRefusal).Truncate(time.Second))
-	return classify.HideError(ErrTooManyStuck,
-		fault.New(fault.KindServiceUnavailable, "too many earlier calls have not come to an end, and no more are accepted until some do").
-			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: after.Seconds(), Effect: fault.EffectNone}))
+// refused returns the error of a call that does not start.
+func (w *run) refused(why string) error {
+	after := time.Second
+	if why == stuckRefusal {
+		after = max(after, min(w.limit, maxRefusal).Truncate(time.Second))
+	}
+	return classify.HideError(ErrTooManyStuck, fault.New(fault.KindServiceUnavailable, why).
+		WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: after.Seconds(), Effect: fault.EffectNone}))
 }
 
 // fail answers a call with an error that a late handler cannot replace.
 func (w *run) fail(err error) (mcp.Result, error) {
-	w.c.Establish(w.room.settings)
+	w.c.Establish(w.settings)
 	w.c.Settle(err)
 	return nil, err
 }

@@ -368,9 +368,9 @@ Reference: REF`, "get_stuck", map[string]any{"key": fmt.Sprint("stuck ", i)})
 Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
 Reference: REF`, "get_stuck", map[string]any{"key": "stuck 2"})
 	require.Equal(t, 2, v.runs(t, "get_stuck"))
-	v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running.
+	v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running and may still take effect.
 Suggestion: Ask for less at a time if the tool allows it.
-Retry: no. It may still take effect. It is not known whether this call took effect: check before you repeat it.
+Retry: no. It is not known whether this call took effect: check before you repeat it.
 Reference: REF`, "write_stuck", map[string]any{"key": "stuck 3"})
 	v.says(t, `Internal error: the server failed unexpectedly.
 Retry: no. Unexpected failures are not retryable. It is not known whether this call took effect: check before you repeat it.
