@@ -1,12 +1,14 @@
 package degrade
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // Status says what an answer lacks, or has from somewhere else than it should. It is
@@ -122,18 +124,32 @@ const maxReason = 500
 // of a whole call.
 func reason(e *fault.Error) string {
 	if e.Kind() == KindSkipped {
-		return "Skipped: " + strings.TrimSuffix(oneLine(e.Message()), ".") + "."
+		return "Skipped: " + sentence(e.Message())
 	}
-	text := fault.New(e.Kind(), oneLine(e.Message())).Text()
-	return text
+	return fault.New(e.Kind(), sentence(e.Message())).Text()
 }
 
-func oneLine(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+// clean makes a text fit for one line in which nothing is invisible. Reasons and names may
+// be put together of what somebody sent.
+func clean(text string) string {
+	return strings.Join(strings.Fields(strings.Map(safe.Rune, strings.ToValidUTF8(text, " "))), " ")
+}
+
+// sentence returns a clean text that ends like a sentence. A long one is cut at the end of
+// a sentence, if it has one.
+func sentence(text string) string {
+	text = clean(text)
 	if len(text) > maxReason {
-		text = strings.ToValidUTF8(text[:maxReason], "") + " ..."
+		text = strings.ToValidUTF8(text[:maxReason], "")
+		if end := strings.LastIndex(text, ". "); end > 0 {
+			return text[:end+1]
+		}
+		return text + " ..."
 	}
-	return text
+	if text == "" || strings.ContainsAny(text[len(text)-1:], ".!?:") {
+		return text
+	}
+	return text + "."
 }
 
 // maxLines is how many warnings the text has; the structured value has them all.
@@ -156,10 +172,11 @@ func (s Status) Text() string {
 			b.WriteString("\n- and " + strconv.Itoa(len(s.Warnings)-i) + " more.")
 			break
 		}
-		b.WriteString("\n- " + w.Component + ": " + w.state() + " " + w.Impact + " " + w.Reason)
+		line := w.Component + ": " + w.state() + " " + w.Impact + " " + w.Reason + " " + w.again()
 		if w.shown {
-			b.WriteString(" Reference: " + w.ReferenceID)
+			line += " Reference: " + w.ReferenceID
 		}
+		b.WriteString("\n- " + clean(line)) // it may be one that a handler has kept or made
 	}
 	return b.String()
 }
@@ -173,6 +190,27 @@ func (w *Warning) state() string {
 		return "STALE."
 	default:
 		return "MISSING."
+	}
+}
+
+// again says what is known about doing this part again.
+func (w *Warning) again() string {
+	switch r := w.Retry; {
+	case r == nil:
+		return ""
+	case r.Effect == fault.EffectUnknown:
+		return "It is not known whether it was done: check before you do it again."
+	case r.Effect == fault.EffectCommitted:
+		return "It was done: do not do it again."
+	case !r.ShouldRetry || r.RetryAfterSeconds <= 0:
+		return ""
+	default:
+		const century = 100 * 365 * 24 * 3600
+		wait := time.Duration(math.Ceil(min(r.RetryAfterSeconds, century))) * time.Second
+		if wait > 2*time.Minute { // nobody waits for it in a chat
+			return "It may work again in " + span(wait) + "."
+		}
+		return "Try again after " + span(wait) + "."
 	}
 }
 
