@@ -27,11 +27,7 @@ var (
 
 // A LimitError says that a call took longer than it may. From that moment on it is
 // the cause of the handler's context, and the call fails with one, which errors.As
-// finds. It counts as context.DeadlineExceeded. Its CallLimit method tells it from
-// the deadline of an upstream, for those who do not import this package:
-//
-//	var ours interface{ CallLimit() time.Duration }
-//	if errors.As(context.Cause(ctx), &ours) { ... } // the time of the call itself is over
+// finds. It counts as context.DeadlineExceeded.
 type LimitError struct {
 	// Limit is how long the handler was given, without the time that the clock stood.
 	Limit time.Duration
@@ -76,27 +72,14 @@ func (e *LimitError) Is(target error) bool { return target == context.DeadlineEx
 // Timeout returns true.
 func (e *LimitError) Timeout() bool { return true }
 
-// CallLimit returns Limit.
-func (e *LimitError) CallLimit() time.Duration { return e.Limit }
-
 // final reports whether err is no reaction to the end of the context, but how a limit
 // further in answered the call, or what this package made of the handler's end.
 func final(err error) bool {
-	limit := limitIn(err)
+	limit := safe.As[*LimitError](err)
 	return limit != nil && limit.Effect != "" || safe.Find(err, func(err error) bool { return safe.Same(err, ErrGoexit) })
 }
 
 func isDeadline(err error) bool { return safe.Same(err, context.DeadlineExceeded) }
-
-// limitIn returns the outermost LimitError in the chain of an error, or nil.
-func limitIn(err error) (limit *LimitError) {
-	safe.Find(err, func(err error) bool {
-		var ok bool
-		limit, ok = err.(*LimitError) //nolint:errorlint // Find unwraps
-		return ok && limit != nil
-	})
-	return limit
-}
 
 // standing is what is known about a call that did not come to its end.
 type standing uint8
