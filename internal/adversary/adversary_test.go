@@ -56,7 +56,7 @@ type attack struct {
 func newAttack(t testing.TB, p *child.Process, path string, s shape, chain string) *attack {
 	t.Helper()
 	a := &attack{Process: p, shape: s, chain: chain}
-	if s.transport == "stdio" {
+	if s.piped() {
 		shared := newPipe(p.Stdout, p.Stdin)
 		a.mallory = &client{wire: shared, version: s.version, prefix: "m"}
 		a.witness = &client{wire: shared, version: s.version, prefix: "w"}
@@ -167,7 +167,7 @@ func (a *attack) checkWitness(t require.TestingT) {
 	a.witnessed++
 	token := fmt.Sprintf("witness %d", a.witnessed)
 	tool := "echo"
-	if a.shape.transport == "stdio" { // the adversary's own connection may be refused the tools that it calls
+	if a.shape.piped() { // the adversary's own connection may be refused the tools that it calls
 		tool = "witness"
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
@@ -290,7 +290,7 @@ func TestAdversary(t *testing.T) {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
 			p := child.Start(t, func(log string) any { return config{Transport: s.transport, Chain: everything, Log: log} })
-			if s.transport != "stdio" {
+			if !s.piped() {
 				p.ReadURL(t)
 			}
 			a := newAttack(t, p, "", s, everything)
@@ -310,7 +310,7 @@ func TestAdversary(t *testing.T) {
 				}
 			}
 			a.checkIdle(t)
-			if s.transport == "stdio" {
+			if s.piped() {
 				a.Stop(t)
 			}
 			t.Logf("%d messages", a.sent)

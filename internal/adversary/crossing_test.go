@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 const crossingClients = 64
@@ -117,13 +118,17 @@ func (c *crowd) visit(r *rand.Rand, s shape, prefix string, end time.Time) error
 
 // connect connects the client and returns what disconnects it.
 func (c *crowd) connect(by *client, s shape) (leave func()) {
-	if s.transport != "stdio" {
+	if !s.piped() {
 		by.wire = newPost(c.urls[s.transport], by.prefix, s.version)
 		return by.close
 	}
 	clientReads, serverWrites := io.Pipe()
 	serverReads, clientWrites := io.Pipe()
-	session, err := c.server.Connect(context.Background(), &mcp.IOTransport{Reader: serverReads, Writer: serverWrites}, nil)
+	var transport mcp.Transport = &mcp.IOTransport{Reader: serverReads, Writer: serverWrites}
+	if s.transport == "lines" {
+		transport = mcprecover.Transport(serverReads, serverWrites)
+	}
+	session, err := c.server.Connect(context.Background(), transport, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -34,7 +34,7 @@ import (
 
 // config is what a server process is told.
 type config struct {
-	Transport string // stdio, stateful or stateless
+	Transport string // stdio, lines (of mcprecover.Transport), stateful or stateless
 	Chain     string // a name in chains; empty for a server for each that stands alone
 	Log       string // the file that the log is written to
 }
@@ -85,8 +85,11 @@ func serve(text string) error {
 	}
 	logger := slog.New(slog.NewJSONHandler(file, nil))
 	slog.SetDefault(logger)
-	if cfg.Transport == "stdio" {
+	switch cfg.Transport {
+	case "stdio":
 		return newServer(cfg.Chain, logger).Run(context.Background(), &mcp.StdioTransport{})
+	case "lines":
+		return newServer(cfg.Chain, logger).Run(context.Background(), mcprecover.Transport(nil, nil))
 	}
 	serve := http.NewServeMux()
 	if cfg.Chain != "" {

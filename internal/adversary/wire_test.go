@@ -30,9 +30,13 @@ type shape struct{ transport, version string }
 
 func (s shape) String() string { return s.transport + "-" + s.version }
 
+// piped reports whether the server has one connection, its standard input and output.
+func (s shape) piped() bool { return s.transport == "stdio" || s.transport == "lines" }
+
 // shapes are all ways. Stateful HTTP servers of the SDK do not speak 2026-07-28.
 var shapes = []shape{
-	{"stdio", current}, {"stdio", older}, {"stateful", older}, {"stateless", current}, {"stateless", older},
+	{"stdio", current}, {"stdio", older}, {"lines", current}, {"lines", older},
+	{"stateful", older}, {"stateless", current}, {"stateless", older},
 }
 
 // A reply is what came back for one message.
