@@ -52,7 +52,7 @@ func TestNoAnswerIsLostDoubledOrCrossed(t *testing.T) {
 			t.Cleanup(s.Close)
 			c.urls[transport] = s.URL
 		}
-		end := time.Now().Add(attackTime(2 * time.Second))
+		end := time.Now().Add(attackTime(time.Second))
 		var clients sync.WaitGroup
 		for i := range crossingClients {
 			clients.Go(func() {

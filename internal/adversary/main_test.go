@@ -5,6 +5,7 @@
 // The requests are the templates in testdata/requests.jsonl and what mutation makes of
 // them. `go test` takes a few seconds. ADVERSARY_TIME=1m attacks for longer. A request
 // that did harm is written to testdata/found, where every later run sends it again.
+// ADVERSARY_PENDING=1 sends those marked with "!" too, which are known to do harm.
 package adversary
 
 import (
