@@ -75,7 +75,7 @@ func (e *LimitError) Timeout() bool { return true }
 // final reports whether err is no reaction to the end of the context, but how a limit
 // further in answered the call, or what this package made of the handler's end.
 func final(err error) bool {
-	limit := safe.As[*LimitError](err)
+	limit, _ := safe.As[*LimitError](err)
 	return limit != nil && limit.Effect != "" || safe.Find(err, func(err error) bool { return safe.Same(err, ErrGoexit) })
 }
 

@@ -163,7 +163,7 @@ func (w *run) parentEnded() (mcp.Result, error) {
 		return w.abandon()
 	}
 	limit := LimitError{Limit: time.Since(w.began), Caller: true}
-	if outer := safe.As[*LimitError](context.Cause(w.parent)); outer != nil {
+	if outer, _ := safe.As[*LimitError](context.Cause(w.parent)); outer != nil {
 		limit.Limit, limit.Caller = outer.Limit, outer.Caller
 	}
 	return w.overdue(limit, nil, nil)

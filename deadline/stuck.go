@@ -3,12 +3,12 @@ package deadline
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // Stuck tells of a handler that did not return when it was told to, or of one that
@@ -112,7 +112,7 @@ func (w *run) late(o outcome, counted bool) {
 	if failure := w.c.Failure(o.res, o.err); failure != nil {
 		outcome = string(failure.Fault().Kind())
 		if err := failure.Err(); err != nil {
-			attrs = append(attrs, slog.String("error", clip(safe.Error(err), maxText)))
+			attrs = append(attrs, slog.String("error", words.Clip(safe.Error(err), maxText)))
 		}
 		if p := failure.Panic(); p != nil {
 			level, outcome = slog.LevelError, string(call.OutcomePanic)
@@ -151,7 +151,7 @@ func (w *run) record(level slog.Level, message string, s Stuck, more ...slog.Att
 	}
 	attrs := []slog.Attr{slog.String("method", s.Method)}
 	if key := call.TargetKey(s.Method); key != "" && s.Target != "" {
-		attrs = append(attrs, slog.String(key, clip(s.Target, maxName)))
+		attrs = append(attrs, slog.String(key, words.Cut(s.Target, maxName)))
 	}
 	attrs = append(attrs, slog.String("reference", w.c.ID()), slog.Int("stuck", s.Count), slog.Int("stuck_total", s.Total))
 	logger.LogAttrs(ctx, level, message, append(attrs, more...)...) //nolint:sloglint // the message is one of two
@@ -162,12 +162,5 @@ const (
 	maxName = 256
 	maxText = 64 << 10
 )
-
-func clip(text string, size int) string {
-	if len(text) > size {
-		return strings.ToValidUTF8(text[:size], "") + " ..."
-	}
-	return text
-}
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -279,7 +279,7 @@ func TestLongNamesAreRecordedInPart(t *testing.T) {
 		uri := "file:///" + strings.Repeat("x", 10_000)
 		_, err := h(t.Context(), middleware.MethodReadResource, &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: uri}})
 		require.ErrorContains(t, err, "Timeout: reading the resource did not finish within 30 s.")
-		require.Len(t, log.Records()[0]["resource"], 256+len(" ..."))
+		require.Len(t, log.Records()[0]["resource"], 256+len("..."))
 		time.Sleep(time.Hour)
 	})
 }

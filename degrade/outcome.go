@@ -61,7 +61,7 @@ func (r *run) part(ctx context.Context, p *plan) (o outcome) {
 		if err == nil {
 			break
 		}
-		if skip := safe.As[*skipped](err); i == 0 && skip != nil {
+		if skip, _ := safe.As[*skipped](err); i == 0 && skip != nil {
 			return o.skip(skip.reason)
 		}
 		if i == 0 {
@@ -182,7 +182,7 @@ func (r *run) ask(below *call.Call, p *plan, i int) (found, error) {
 				replies <- got
 				return
 			}
-			if safe.As[*classify.PanicError](got.err) != nil {
+			if _, panicked := safe.As[*classify.PanicError](got.err); panicked {
 				below.Log(nil, call.Record{Err: fmt.Errorf("degrade: part %q, after its time: %w", p.name, got.err)})
 			}
 		}()

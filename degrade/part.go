@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // A Part is one named part of an answer, as [Required], [Optional] and [Write] make
@@ -196,7 +198,7 @@ func checkLimit(what string, limit time.Duration) {
 
 // need checks the parameters of a part or source and returns its name as callers read it.
 func need(function, name string, nilFunc bool) string {
-	name = clean(name)
+	name = words.Line(name)
 	switch {
 	case name == "":
 		panic(function + ": the name is empty; callers and the log know the part or source by it")

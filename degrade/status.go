@@ -1,14 +1,13 @@
 package degrade
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // Status says what an answer lacks, or has from somewhere else than it should. It is
@@ -112,7 +111,7 @@ func (o *outcome) warning() Warning {
 	case FallbackStale:
 		age := o.age.Round(time.Second)
 		w.AgeSeconds, w.AsOf = age.Seconds(), o.asOf.UTC().Format(time.RFC3339)
-		w.Impact = o.plan.name + " is not fresh: a copy from " + w.Source + " that is " + span(age) + " old."
+		w.Impact = o.plan.name + " is not fresh: a copy from " + w.Source + " that is " + words.Duration(age) + " old."
 	}
 	return w
 }
@@ -129,28 +128,8 @@ func reason(e *fault.Error) string {
 	return fault.New(e.Kind(), sentence(e.Message())).Text()
 }
 
-// clean makes a text fit for one line in which nothing is invisible. Reasons and names may
-// be put together of what somebody sent.
-func clean(text string) string {
-	return strings.Join(strings.Fields(strings.Map(safe.Rune, strings.ToValidUTF8(text, " "))), " ")
-}
-
-// sentence returns a clean text that ends like a sentence. A long one is cut at the end of
-// a sentence, if it has one.
-func sentence(text string) string {
-	text = clean(text)
-	if len(text) > maxReason {
-		text = strings.ToValidUTF8(text[:maxReason], "")
-		if end := strings.LastIndex(text, ". "); end > 0 {
-			return text[:end+1]
-		}
-		return text + " ..."
-	}
-	if text == "" || strings.ContainsAny(text[len(text)-1:], ".!?:") {
-		return text
-	}
-	return text + "."
-}
+// sentence returns a text that ends like a sentence, on one line. A long one is cut.
+func sentence(text string) string { return words.Sentence(words.Clip(text, maxReason)) }
 
 // maxLines is how many warnings the text has; the structured value has them all.
 const maxLines = 10
@@ -176,7 +155,7 @@ func (s Status) Text() string {
 		if w.shown {
 			line += " Reference: " + w.ReferenceID
 		}
-		b.WriteString("\n- " + clean(line)) // it may be one that a handler has kept or made
+		b.WriteString("\n- " + words.Line(line)) // it may be one that a handler has kept or made
 	}
 	return b.String()
 }
@@ -205,31 +184,11 @@ func (w *Warning) again() string {
 	case !r.ShouldRetry || r.RetryAfterSeconds <= 0:
 		return ""
 	default:
-		const century = 100 * 365 * 24 * 3600
-		wait := time.Duration(math.Ceil(min(r.RetryAfterSeconds, century))) * time.Second
-		if wait > 2*time.Minute { // nobody waits for it in a chat
-			return "It may work again in " + span(wait) + "."
+		wait := words.Seconds(r.RetryAfterSeconds)
+		if r.RetryAfterSeconds > 120 { // nobody waits for it in a chat
+			return "It may work again in " + wait + "."
 		}
-		return "Try again after " + span(wait) + "."
-	}
-}
-
-// span writes an age as people do: 45 s, 12 min, 2 h 30 min, 3 days.
-func span(d time.Duration) string {
-	unit := func(n time.Duration, name string) string { return strconv.FormatInt(int64(n), 10) + " " + name }
-	switch {
-	case d < 2*time.Minute:
-		return unit(d/time.Second, "s")
-	case d < 2*time.Hour:
-		return unit(d/time.Minute, "min")
-	case d < 48*time.Hour:
-		text := unit(d/time.Hour, "h")
-		if m := d % time.Hour / time.Minute; m > 0 {
-			text += " " + unit(m, "min")
-		}
-		return text
-	default:
-		return unit(d/(24*time.Hour), "days")
+		return "Try again after " + wait + "."
 	}
 }
 

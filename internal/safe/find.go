@@ -50,17 +50,3 @@ func Is(err, target error) bool {
 		return ok && e.Is(target)
 	})
 }
-
-// As returns the outermost error of a type in the tree of err, as [Find] walks, or the
-// zero value, which is also what a nil pointer of the type counts as.
-func As[E interface {
-	error
-	comparable
-}](err error) (e E) {
-	var none E
-	Find(err, func(err error) bool {
-		e, _ = err.(E) //nolint:errorlint // Find unwraps
-		return e != none
-	})
-	return e
-}

@@ -66,15 +66,3 @@ func TestFindStopsAtTheFirst(t *testing.T) {
 	require.True(t, found)
 	require.Equal(t, []string{"a: b\nc", "b\nc", "b"}, seen)
 }
-
-type typed struct{ text string }
-
-func (e *typed) Error() string { return e.text }
-
-func TestAs(t *testing.T) {
-	inner := &typed{"inner"}
-	require.Same(t, inner, safe.As[*typed](fmt.Errorf("outer: %w", errors.Join(errors.New("other"), inner))))
-	require.Nil(t, safe.As[*typed](errors.New("other")))
-	require.Nil(t, safe.As[*typed]((*typed)(nil)))
-	require.Nil(t, safe.As[*typed](nil))
-}
