@@ -402,7 +402,7 @@ func TestTextOfAWarning(t *testing.T) {
 	}
 	const head = "Partial answer: it has 0 of 1 components.\n"
 	for wait, want := range map[time.Duration]string{
-		20 * time.Second: "Try again after 20 s.", 1100 * time.Millisecond: "Try again after 2 s.", 90 * time.Minute: "It may work again in 90 min.",
+		20 * time.Second: "Try again after 20 s.", 1100 * time.Millisecond: "Try again after 2 s.", 90 * time.Minute: "It may work again in 1 h 30 min.",
 	} {
 		require.Equal(t, head+"- it: MISSING. Nothing. Rate limited: the map accepts no more calls now. "+want,
 			text(degrade.Optional("it", nil, fail[int](fault.RateLimited("the map", wait))).Impact("Nothing")))
