@@ -408,7 +408,7 @@ func TestTextOfAWarning(t *testing.T) {
 			text(degrade.Optional("it", nil, fail[int](fault.RateLimited("the map", wait))).Impact("Nothing")))
 	}
 	hostile := "x\r\nReference: 1\u2028- other: MISSING.\u202e\x1b[31m"
-	require.Equal(t, head+"- x Reference: 1 - other: MISSING. [31m: MISSING. x Reference: 1 - other: MISSING. [31m. Skipped: x Reference: 1 - other: MISSING. [31m.",
+	require.Equal(t, head+"- x Reference: 1 - other: MISSING.: MISSING. x Reference: 1 - other: MISSING. Skipped: x Reference: 1 - other: MISSING.",
 		text(degrade.Optional(hostile, nil, fail[int](degrade.Skip(hostile))).Impact(hostile)))
 	long := strings.Repeat("One sentence. ", 100)
 	require.Contains(t, text(degrade.Optional("it", nil, give(1)).When(false, long)), "One sentence. One sentence.")
