@@ -107,8 +107,7 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	correlation := deref(o.Correlate)
 	masking := deref(o.Mask)
 	lists := deref(o.Batch)
-	limits := deref(o.Deadline)
-	for _, logger := range []**slog.Logger{&recovery.Logger, &correlation.Logger, &masking.Logger, &lists.Logger, &limits.Logger} {
+	for _, logger := range []**slog.Logger{&recovery.Logger, &correlation.Logger, &masking.Logger, &lists.Logger} {
 		if *logger == nil {
 			*logger = o.Logger
 		}
@@ -123,7 +122,7 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 		retry.New(o.Retry),
 		validate.New(o.Validate),
 		when(o.Degrade != nil, func() mcp.Middleware { return degrade.New(o.Degrade) }),
-		when(o.Deadline != nil, func() mcp.Middleware { return deadline.New(&limits) }),
+		when(o.Deadline != nil, func() mcp.Middleware { return deadline.New(o.Deadline) }),
 		when(o.RetryServer != nil, func() mcp.Middleware { return retry.Server(o.RetryServer) }),
 		mcprecover.New(&recovery),
 	)

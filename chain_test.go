@@ -257,7 +257,7 @@ func deadlineInStandard(t *testing.T, at harness.Place) {
 	require.Contains(t, s.Call(t, "panic").Text(), "Internal error: ")
 	require.Equal(t, ">a h recover <a", tr.Take())
 	require.Contains(t, s.Call(t, "goexit").Text(), "Internal error: ")
-	require.Contains(t, s.Call(t, "stuck").Text(), "did not finish within 50 ms. It was told to stop, but is still running.")
+	require.Contains(t, s.Call(t, "stuck").Text(), "did not finish within 50 ms. It was told to stop, but is still running")
 	close(release)
 	synctest.Wait()
 	require.Len(t, log.Records(), 5) // panic, goexit, timeout, stuck, and its end

@@ -75,9 +75,6 @@ func TestContextOfTheHandler(t *testing.T) {
 			var cause *deadline.LimitError
 			require.ErrorAs(t, context.Cause(ctx), &cause)
 			require.Equal(t, &deadline.LimitError{Limit: limit}, cause)
-			var ours interface{ CallLimit() time.Duration }
-			require.ErrorAs(t, context.Cause(ctx), &ours)
-			require.Equal(t, limit, ours.CallLimit())
 			var timeout interface{ Timeout() bool }
 			require.ErrorAs(t, context.Cause(ctx), &timeout)
 			require.True(t, timeout.Timeout())

@@ -49,14 +49,14 @@ func TestStuckHandlerIsAnswered(t *testing.T) {
 		})
 		var got harness.Answer
 		require.Equal(t, limit+grace, took(func() { got = s.Call(t, "it") }))
-		require.Contains(t, got.Text(), "did not finish within 30 s. It was told to stop, but is still running.")
+		require.Contains(t, got.Text(), "did not finish within 30 s. It was told to stop, but is still running")
 		requireKind(t, fault.KindTimeout, at, got)
 		if at.Shape != harness.WrapToolFor {
 			retry := got.Fault().Data().Retry
 			if at.Shape.Tool() {
 				require.Equal(t, fault.EffectUnknown, retry.Effect)
 				require.False(t, retry.ShouldRetry)
-				require.Contains(t, got.Text(), "Retry: no. It may still take effect.")
+				require.Contains(t, got.Text(), "is still running and may still take effect.\n")
 			} else {
 				require.Equal(t, fault.EffectNone, retry.Effect)
 				require.True(t, retry.ShouldRetry)
@@ -102,9 +102,9 @@ func TestTheWholeText(t *testing.T) {
 		"idempotent": "Timeout: the tool did not finish within 30 s. It was told to stop, but is still running.\n" +
 			"Suggestion: Ask for less at a time if the tool allows it.\n" +
 			"Retry: yes. A repetition does no harm.",
-		"write": "Timeout: the tool did not finish within 30 s. It was told to stop, but is still running.\n" +
+		"write": "Timeout: the tool did not finish within 30 s. It was told to stop, but is still running and may still take effect.\n" +
 			"Suggestion: Ask for less at a time if the tool allows it.\n" +
-			"Retry: no. It may still take effect. It is not known whether this call took effect: check before you repeat it.",
+			"Retry: no. It is not known whether this call took effect: check before you repeat it.",
 	}
 	want["unknown"] = want["write"]
 	synctest.Test(t, func(t *testing.T) {
@@ -456,7 +456,7 @@ func TestNoLimitMeansNothingAtAll(t *testing.T) {
 		return &mcp.CallToolResult{}, nil
 	}
 	ctx := t.Context()
-	h := deadline.New(&deadline.Options{Limit: -1})(next)
+	h := deadline.New(&deadline.Options{Limit: -1, Methods: map[string]time.Duration{middleware.MethodReadResource: limit}})(next)
 	_, err := h(ctx, middleware.MethodCallTool, &mcp.CallToolRequest{})
 	require.NoError(t, err)
 	require.Equal(t, ctx, at)
@@ -475,16 +475,33 @@ func TestNoLimitMeansNothingAtAll(t *testing.T) {
 }
 
 func TestBadOptions(t *testing.T) {
+	type limits = map[string]time.Duration
 	for text, o := range map[string]deadline.Options{
-		"deadline.New: Options.Grace is negative; give zero for the default":                                            {Grace: -1},
-		"deadline.New: Options.Margin is negative; give zero for the default":                                           {Margin: -1},
-		"deadline.New: Options.Tools has an empty name; give that of a tool":                                            {Tools: map[string]time.Duration{"": 1}},
-		`deadline.New: Options.Methods["subscriptions/listen"] cannot have a limit; remove it`:                          {Methods: map[string]time.Duration{middleware.MethodListen: 1}},
-		`deadline.New: Options.Methods["notifications/progress"] cannot have a limit; remove it`:                        {Methods: map[string]time.Duration{"notifications/progress": 1}},
-		"deadline.New: Options.Methods has an empty name; give that of a method, such as middleware.MethodReadResource": {Methods: map[string]time.Duration{"": 1}},
+		"deadline.New: Options.Tools has an empty name; give that of a tool":                                            {Tools: limits{"": 1}},
+		`deadline.New: Options.Methods["subscriptions/listen"] cannot have a limit; remove it`:                          {Methods: limits{middleware.MethodListen: 1}},
+		`deadline.New: Options.Methods["notifications/progress"] cannot have a limit; remove it`:                        {Methods: limits{"notifications/progress": 1}},
+		"deadline.New: Options.Methods has an empty name; give that of a method, such as middleware.MethodReadResource": {Methods: limits{"": 1}},
+		"deadline.New: Options.Limit is 1ns, which no handler can keep; give at least 1ms":                              {Limit: 1},
+		`deadline.New: Options.Tools["a"] is 5µs, which no handler can keep; give at least 1ms`:                         {Tools: limits{"a": 5 * time.Microsecond}},
+		`deadline.New: Options.Methods["acme/it"] is 1ns, which no handler can keep; give at least 1ms`:                 {Methods: limits{"acme/it": 1}},
+		"deadline.New: Options.Limit is negative, and neither Tools nor Methods has a limit, so nothing is limited; give one, or leave the middleware out": {
+			Limit: -1, Tools: limits{"a": -1}, Methods: limits{"acme/it": 0},
+		},
+		"deadline.New: Options.MaxStuck or MaxStuckOwner allows 200, which is above MaxStuckTotal, 100; raise MaxStuckTotal": {MaxStuck: 200},
+		"deadline.New: Options.MaxStuck or MaxStuckOwner allows 9, which is above MaxStuckTotal, 8; raise MaxStuckTotal":     {MaxStuckOwner: 9, MaxStuckTotal: 8},
+		"deadline.New: Options.MaxStuck is 10, which is above MaxStuckOwner, 5; raise MaxStuckOwner":                         {MaxStuckOwner: 5},
 	} {
 		require.PanicsWithValue(t, text, func() { deadline.New(&o) })
 	}
+	for _, method := range []string{"tools/cal", "tool", "completion/", "sampling/createMessage"} {
+		require.Panics(t, func() { deadline.New(&deadline.Options{Methods: limits{method: time.Second}}) }, method)
+	}
+	require.NotPanics(t, func() {
+		deadline.New(&deadline.Options{Grace: -1, Margin: -1, MaxPause: -1, MaxStuck: -1, MaxStuckOwner: -1, MaxStuckTotal: -1, Burst: -1})
+		deadline.New(&deadline.Options{MaxStuckTotal: 5})
+		deadline.New(&deadline.Options{MaxStuck: 50})
+		deadline.New(&deadline.Options{Limit: -1, Tools: limits{"a": time.Second}})
+	})
 }
 
 func TestOptionsAreNotWrittenTo(t *testing.T) {

@@ -21,17 +21,13 @@ var (
 	ErrGoexit = errors.New("deadline: the handler ended its goroutine with runtime.Goexit")
 
 	// ErrTooManyStuck is the error of a call that was refused because too many
-	// handlers have not returned.
+	// handlers have not returned, or run at the same time.
 	ErrTooManyStuck = errors.New("deadline: too many handlers are stuck")
 )
 
 // A LimitError says that a call took longer than it may. From that moment on it is
 // the cause of the handler's context, and the call fails with one, which errors.As
-// finds. It counts as context.DeadlineExceeded. Its CallLimit method tells it from
-// the deadline of an upstream, for those who do not import this package:
-//
-//	var ours interface{ CallLimit() time.Duration }
-//	if errors.As(context.Cause(ctx), &ours) { ... } // the time of the call itself is over
+// finds. It counts as context.DeadlineExceeded.
 type LimitError struct {
 	// Limit is how long the handler was given, without the time that the clock stood.
 	Limit time.Duration
@@ -76,27 +72,14 @@ func (e *LimitError) Is(target error) bool { return target == context.DeadlineEx
 // Timeout returns true.
 func (e *LimitError) Timeout() bool { return true }
 
-// CallLimit returns Limit.
-func (e *LimitError) CallLimit() time.Duration { return e.Limit }
-
 // final reports whether err is no reaction to the end of the context, but how a limit
 // further in answered the call, or what this package made of the handler's end.
 func final(err error) bool {
-	limit := limitIn(err)
+	limit, _ := safe.As[*LimitError](err)
 	return limit != nil && limit.Effect != "" || safe.Find(err, func(err error) bool { return safe.Same(err, ErrGoexit) })
 }
 
 func isDeadline(err error) bool { return safe.Same(err, context.DeadlineExceeded) }
-
-// limitIn returns the outermost LimitError in the chain of an error, or nil.
-func limitIn(err error) (limit *LimitError) {
-	safe.Find(err, func(err error) bool {
-		var ok bool
-		limit, ok = err.(*LimitError) //nolint:errorlint // Find unwraps
-		return ok && limit != nil
-	})
-	return limit
-}
 
 // standing is what is known about a call that did not come to its end.
 type standing uint8
@@ -114,16 +97,13 @@ func (s standing) effect() fault.Effect {
 	return fault.EffectUnknown
 }
 
-// retry returns what is said about a repetition of the call. running tells that the
-// handler is.
-func (s standing) retry(running bool) fault.Retry {
+// retry returns what is said about a repetition of the call.
+func (s standing) retry() fault.Retry {
 	switch {
 	case s == untouched:
 		return fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}
 	case s == harmless: // the effect does not matter, so nobody need check it first
 		return fault.Retry{ShouldRetry: true, Reason: "A repetition does no harm"}
-	case running:
-		return fault.Retry{Effect: fault.EffectUnknown, Reason: "It may still take effect"}
 	default:
 		return fault.Retry{Effect: fault.EffectUnknown}
 	}
@@ -178,16 +158,19 @@ func exceeded(method string, e *LimitError, known standing) error {
 	if e.Caller {
 		message = strings.TrimSuffix(message, ".") + ", which is what the caller's own limit left."
 	}
-	if e.Running {
-		message += " It was told to stop, but is still running."
-	} else {
+	switch {
+	case !e.Running:
 		message += " It was told to stop, and did."
+	case known == uncertain:
+		message += " It was told to stop, but is still running and may still take effect."
+	default:
+		message += " It was told to stop, but is still running."
 	}
 	suggestion := ""
 	if method == middleware.MethodCallTool {
 		suggestion = "Ask for less at a time if the tool allows it."
 	}
-	return classify.HideError(e, public.WithMessage(message).Suggest(suggestion).WithRetry(known.retry(e.Running)))
+	return classify.HideError(e, public.WithMessage(message).Suggest(suggestion).WithRetry(known.retry()))
 }
 
 // cancelled returns the error of a call whose caller gave it up.
@@ -209,20 +192,28 @@ func (w *run) notStarted(err error) error {
 	return cancelled("the call was cancelled before it started", err, context.Cause(w.parent), untouched)
 }
 
+// Why a call is refused.
+const (
+	stuckRefusal = "too many earlier calls have not come to an end, and no more are accepted until some do"
+	burstRefusal = "too many calls run at the same time"
+)
+
 // maxRefusal is the longest time after which a refused caller is told to try again.
 const maxRefusal = 30 * time.Second
 
-// tooManyStuck returns the error of a call that is refused.
-func (w *run) tooManyStuck() error {
-	after := max(time.Second, min(w.limit, maxRefusal).Truncate(time.Second))
-	return classify.HideError(ErrTooManyStuck,
-		fault.New(fault.KindServiceUnavailable, "too many earlier calls have not come to an end, and no more are accepted until some do").
-			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: after.Seconds(), Effect: fault.EffectNone}))
+// refused returns the error of a call that does not start.
+func (w *run) refused(why string) error {
+	after := time.Second
+	if why == stuckRefusal {
+		after = max(after, min(w.limit, maxRefusal).Truncate(time.Second))
+	}
+	return classify.HideError(ErrTooManyStuck, fault.New(fault.KindServiceUnavailable, why).
+		WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: after.Seconds(), Effect: fault.EffectNone}))
 }
 
 // fail answers a call with an error that a late handler cannot replace.
 func (w *run) fail(err error) (mcp.Result, error) {
-	w.c.Establish(w.room.settings)
+	w.c.Establish(w.settings)
 	w.c.Settle(err)
 	return nil, err
 }

@@ -10,3 +10,6 @@ func Depth(ctx context.Context) int {
 	}
 	return n
 }
+
+// StandardGrace is the default of Options.Grace.
+const StandardGrace = defaultGrace

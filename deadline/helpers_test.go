@@ -29,7 +29,7 @@ var rawAt = harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
 
 const (
 	limit = 30 * time.Second
-	grace = deadline.DefaultGrace
+	grace = deadline.StandardGrace
 )
 
 // limited returns a middleware with the limit above that records to log.

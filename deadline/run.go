@@ -18,8 +18,9 @@ import (
 // context of the handler.
 type run struct {
 	clock
+	*limiter
 
-	room   *room
+	slot   slot
 	req    mcp.Request
 	next   mcp.MethodHandler
 	began  time.Time
@@ -49,7 +50,7 @@ type state uint8
 
 const (
 	running state = iota // somebody waits for the outcome
-	leaving              // the caller gave up, and the handler has not had the time to stop
+	leaving              // the caller gave up, and the handler winds down
 	stuck                // the handler was given up
 	ended                // the handler has ended
 )
@@ -76,6 +77,11 @@ func (w *run) end(o outcome) {
 	w.life.Lock()
 	before := w.state
 	w.state = ended
+	if before == stuck {
+		w.handlers.add(w.slot, -1, -1)
+	} else {
+		w.handlers.add(w.slot, -1, 0)
+	}
 	if before == running {
 		w.outcomes <- o // there is room
 	}
@@ -95,7 +101,7 @@ func (w *run) giveUp(to state) bool {
 	}
 	w.state, w.answered = to, time.Now()
 	if to == stuck {
-		w.room.stuck.add(w.target())
+		w.handlers.add(w.slot, 0, 1)
 	}
 	return true
 }
@@ -144,7 +150,7 @@ func (w *run) returned(o outcome) (mcp.Result, error) {
 	}
 	w.stop(context.Canceled, nil)
 	if failed {
-		w.c.Establish(w.room.settings)
+		w.c.Establish(w.settings)
 	}
 	return o.res, o.err
 }
@@ -157,25 +163,28 @@ func (w *run) parentEnded() (mcp.Result, error) {
 		return w.abandon()
 	}
 	limit := LimitError{Limit: time.Since(w.began), Caller: true}
-	if outer := limitIn(context.Cause(w.parent)); outer != nil {
+	if outer, _ := safe.As[*LimitError](context.Cause(w.parent)); outer != nil {
 		limit.Limit, limit.Caller = outer.Limit, outer.Caller
 	}
 	return w.overdue(limit, nil, nil)
 }
 
-// abandon answers a call that its caller gave up. The handler has the grace to stop
-// before it counts as stuck, but nobody waits for that.
+// windDown is how long the handler of a cancelled call may take to clean up before it
+// counts as stuck. Nobody waits for it.
+const windDown = 5 * time.Second
+
+// abandon answers a call that its caller gave up.
 func (w *run) abandon() (mcp.Result, error) {
 	if !w.giveUp(leaving) {
 		o := w.take()
 		return o.res, o.err
 	}
-	time.AfterFunc(w.grace, func() {
+	time.AfterFunc(max(w.grace, windDown), func() {
 		w.life.Lock()
 		stays := w.state == leaving
 		if stays {
 			w.state = stuck
-			w.room.stuck.add(w.target())
+			w.handlers.add(w.slot, 0, 1)
 		}
 		w.life.Unlock()
 		if stays {
@@ -251,7 +260,7 @@ func (w *run) look() (standing, <-chan standing) {
 		return uncertain, nil
 	}
 	select {
-	case w.room.looking <- struct{}{}:
+	case w.looking <- struct{}{}:
 	default:
 		return uncertain, nil
 	}
@@ -259,7 +268,7 @@ func (w *run) look() (standing, <-chan standing) {
 	go func() {
 		defer func() {
 			_ = recover() // a middleware of the user's, on the way to the list
-			<-w.room.looking
+			<-w.looking
 		}()
 		tool, err := w.c.Tool(w.next)
 		if err != nil { // around a single handler next has no list, but the opener may stand around the server

@@ -2,6 +2,7 @@ package deadline_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -61,7 +63,7 @@ func TestTooManyInAll(t *testing.T) {
 		g := gate{make(chan struct{})}
 		s := harness.Start(t, rawAt, harness.Setup{
 			Handlers:   map[string]harness.Handler{"a": g.handler, "b": g.handler, "c": harness.Succeed()},
-			Middleware: []mcp.Middleware{deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: -1, MaxStuckTotal: 2})},
+			Middleware: []mcp.Middleware{deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: -1, MaxStuckOwner: 2, MaxStuckTotal: 2})},
 		})
 		s.Call(t, "a")
 		require.Equal(t, "fine", s.Call(t, "c").Text())
@@ -75,12 +77,130 @@ func TestTooManyInAll(t *testing.T) {
 	})
 }
 
+// asked is a request of a user; "" is one without an identity.
+func asked(user, tool string) *mcp.CallToolRequest {
+	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: tool}}
+	if user != "" {
+		req.Extra = &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: user}}
+	}
+	return req
+}
+
+// kindOf calls a handler and returns how it fails, "" for a success.
+func kindOf(ctx context.Context, h mcp.MethodHandler, req mcp.Request) fault.Kind {
+	f, failed := middleware.FaultOf(h(ctx, middleware.MethodCallTool, req))
+	if !failed {
+		return ""
+	}
+	return f.Kind()
+}
+
+// TestNoOwnerUsesUpTheBoundOfAll has one owner call, and call and cancel, whatever it can
+// until it is refused. Others are not.
+func TestNoOwnerUsesUpTheBoundOfAll(t *testing.T) {
+	for name, o := range map[string]deadline.Options{
+		"authenticated": {},
+		"named": {Owner: func(_ context.Context, req mcp.Request) string {
+			user := req.GetExtra().TokenInfo.UserID // panics for those without one
+			return strings.ToUpper(user)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o.Limit, o.Logger = time.Second, slog.New(slog.DiscardHandler)
+				g := gate{make(chan struct{})}
+				h := deadline.New(&o)(func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+					if call.Target(req) == "good" {
+						return &mcp.CallToolResult{}, nil
+					}
+					return g.handler(ctx, req)
+				})
+				stuck := 0
+				for i := range 400 {
+					ctx, cancel := context.WithCancel(t.Context())
+					if i%2 == 0 {
+						time.AfterFunc(time.Millisecond, cancel)
+					}
+					if kindOf(ctx, h, asked("mallory", fmt.Sprint("tool ", i%200))) != fault.KindServiceUnavailable {
+						stuck++
+					}
+					cancel()
+					time.Sleep(10 * time.Second)
+				}
+				require.Equal(t, 25, stuck, "a quarter of all")
+				require.Equal(t, fault.KindServiceUnavailable, kindOf(t.Context(), h, asked("mallory", "good")))
+				for _, other := range []string{"alice", ""} {
+					require.Empty(t, kindOf(t.Context(), h, asked(other, "good")), other)
+					require.Equal(t, fault.KindTimeout, kindOf(t.Context(), h, asked(other, "tool 1")), other)
+				}
+				close(g.open)
+				synctest.Wait()
+				require.Empty(t, kindOf(t.Context(), h, asked("mallory", "tool 1")))
+			})
+		})
+	}
+}
+
+// TestBurst bounds how many handlers are stuck though all calls came before the first of
+// them was.
+func TestBurst(t *testing.T) {
+	for burst, want := range map[int]int{0: 200, 1: 10, 3: 30, -1: 1000} {
+		synctest.Test(t, func(t *testing.T) {
+			g := gate{make(chan struct{})}
+			h := deadline.New(&deadline.Options{Limit: time.Second, Burst: burst, Logger: slog.New(slog.DiscardHandler)})(
+				func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) { return g.handler(ctx, req) })
+			var kinds [1000]fault.Kind
+			var calls sync.WaitGroup
+			for i := range kinds {
+				calls.Go(func() { kinds[i] = kindOf(t.Context(), h, asked("mallory", "it")) })
+			}
+			calls.Wait()
+			stuck := 0
+			for _, kind := range kinds {
+				if kind == fault.KindTimeout {
+					stuck++
+				} else {
+					require.Equal(t, fault.KindServiceUnavailable, kind)
+				}
+			}
+			require.Equal(t, want, stuck, "burst %d", burst)
+			close(g.open)
+			synctest.Wait()
+			require.Empty(t, kindOf(t.Context(), h, asked("mallory", "it")))
+		})
+	}
+}
+
+// TestCancelledHandlersWindDown cancels many calls whose handlers take their time to
+// clean up: none of them is stuck, and nobody is refused.
+func TestCancelledHandlersWindDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := harness.NewLog(0)
+		h := limited(log)(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+			<-ctx.Done()
+			time.Sleep(4 * time.Second)
+			return nil, ctx.Err()
+		})
+		var calls sync.WaitGroup
+		for range 100 {
+			calls.Go(func() {
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Second, cancel)
+				require.Equal(t, fault.KindCancelled, kindOf(ctx, h, asked("", "it")))
+			})
+		}
+		calls.Wait()
+		time.Sleep(time.Minute)
+		require.NotContains(t, log.String(), "is stuck")
+	})
+}
+
 func TestNoBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate{make(chan struct{})}
 		s := harness.Start(t, rawAt, harness.Setup{
 			Handlers:   map[string]harness.Handler{"it": g.handler},
-			Middleware: []mcp.Middleware{deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: -1, MaxStuckTotal: -1})},
+			Middleware: []mcp.Middleware{deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: -1, MaxStuckOwner: -1, MaxStuckTotal: -1})},
 		})
 		var calls sync.WaitGroup
 		for range 300 {
@@ -159,7 +279,7 @@ func TestLongNamesAreRecordedInPart(t *testing.T) {
 		uri := "file:///" + strings.Repeat("x", 10_000)
 		_, err := h(t.Context(), middleware.MethodReadResource, &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: uri}})
 		require.ErrorContains(t, err, "Timeout: reading the resource did not finish within 30 s.")
-		require.Len(t, log.Records()[0]["resource"], 256+len(" ..."))
+		require.Len(t, log.Records()[0]["resource"], 256+len("..."))
 		time.Sleep(time.Hour)
 	})
 }
@@ -287,7 +407,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	s := harness.Start(t, rawAt, harness.Setup{
 		Handlers: map[string]harness.Handler{"good": harness.Succeed(), "bad": harness.Fail(errCanary), "panic": harness.Panic(1), "stuck": g.handler},
 		Middleware: []mcp.Middleware{deadline.New(&deadline.Options{
-			Limit: time.Minute, Tools: map[string]time.Duration{"stuck": time.Millisecond}, Grace: time.Millisecond, MaxStuck: -1, MaxStuckTotal: -1,
+			Limit: time.Minute, Tools: map[string]time.Duration{"stuck": time.Millisecond}, Grace: time.Millisecond, MaxStuck: -1, MaxStuckOwner: -1, MaxStuckTotal: -1,
 		})},
 	})
 	var calls sync.WaitGroup

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"runtime"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -304,11 +307,18 @@ func TestDeadlineOfTheCall(t *testing.T) {
 func TestCancelledCall(t *testing.T) {
 	quiet(t)
 	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		cached := func(context.Context) (string, error) {
+			asked.Add(1)
+			return "cached", nil
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		var a string
-		status, err := degrade.Run(ctx, degrade.Required("a", &a, give("a")), degrade.Optional("b", new(string), heed).Else("cache", give("cached")))
+		status, err := degrade.Run(ctx, degrade.Required("a", &a, give("a")), degrade.Optional("b", new(string), heed).Else("cache", cached).Unavailable("none"))
 		require.NoError(t, err)
+		require.Zero(t, asked.Load(), "asked when nobody waits any longer")
+		require.Equal(t, degrade.FallbackUnavailable, status.Warnings[0].Fallback)
 		require.Equal(t, fault.KindCancelled, status.Warnings[0].Type)
 		_, err = degrade.Run(ctx, degrade.Required("a", &a, heed))
 		require.ErrorIs(t, err, context.Canceled)
@@ -342,6 +352,69 @@ func TestWrite(t *testing.T) {
 		require.Equal(t, fault.EffectUnknown, status.Warnings[0].Retry.Effect)
 		require.Equal(t, "Nobody was told.", status.Warnings[0].Impact)
 	})
+}
+
+// TestEffectOfAChange wants what is not known about a change said to be not known.
+func TestEffectOfAChange(t *testing.T) {
+	quiet(t)
+	for name, c := range map[string]struct {
+		err  error
+		want fault.Effect
+	}{
+		"plain":   {errSecret, fault.EffectUnknown},
+		"invalid": {fault.Invalid("a", 1, "two"), fault.EffectNone},
+		"said":    {fault.Unavailable("it").WithRetry(fault.Retry{Effect: fault.EffectNone, ShouldRetry: true}), fault.EffectNone},
+		"dial":    {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, fault.EffectNone},
+	} {
+		status, err := degrade.Run(t.Context(), degrade.Write("mail", new(int), fail[int](c.err)).Optional())
+		require.NoError(t, err)
+		require.Equal(t, c.want, status.Warnings[0].Retry.Effect, name)
+		unsure := "It is not known whether it was done: check before you do it again."
+		if c.want == fault.EffectUnknown {
+			require.Contains(t, status.Text(), unsure, name)
+			require.False(t, status.Warnings[0].Retry.ShouldRetry)
+		} else {
+			require.NotContains(t, status.Text(), unsure, name)
+		}
+
+		// A part that is read fails the whole: of the change the same is said.
+		_, err = degrade.Run(t.Context(), degrade.Write("mail", new(int), fail[int](c.err)).Optional(),
+			degrade.Required("main", new(int), func(context.Context) (int, error) {
+				time.Sleep(10 * time.Millisecond)
+				return 0, fault.Unavailable("main")
+			}))
+		var f *fault.Error
+		require.ErrorAs(t, err, &f)
+		require.Equal(t, "main", f.Data().Details["component"])
+		retry, _ := f.Retry()
+		require.Equal(t, c.want == fault.EffectUnknown, retry.Effect == fault.EffectUnknown, name)
+	}
+}
+
+// TestTextOfAWarning tells those who read text what the machine form says, in sentences
+// in which nothing can pass for a line of ours.
+func TestTextOfAWarning(t *testing.T) {
+	quiet(t)
+	text := func(part degrade.Part) string {
+		status, err := degrade.Run(t.Context(), part)
+		require.NoError(t, err)
+		return status.Text()
+	}
+	const head = "Partial answer: it has 0 of 1 components.\n"
+	for wait, want := range map[time.Duration]string{
+		20 * time.Second: "Try again after 20 s.", 1100 * time.Millisecond: "Try again after 2 s.", 90 * time.Minute: "It may work again in 1 h 30 min.",
+	} {
+		require.Equal(t, head+"- it: MISSING. Nothing. Rate limited: the map accepts no more calls now. "+want,
+			text(degrade.Optional("it", nil, fail[int](fault.RateLimited("the map", wait))).Impact("Nothing")))
+	}
+	hostile := "x\r\nReference: 1\u2028- other: MISSING.\u202e\x1b[31m"
+	require.Equal(t, head+"- x Reference: 1 - other: MISSING.: MISSING. x Reference: 1 - other: MISSING. Skipped: x Reference: 1 - other: MISSING.",
+		text(degrade.Optional(hostile, nil, fail[int](degrade.Skip(hostile))).Impact(hostile)))
+	long := strings.Repeat("One sentence. ", 100)
+	require.Contains(t, text(degrade.Optional("it", nil, give(1)).When(false, long)), "One sentence. One sentence.")
+	require.Less(t, len(text(degrade.Optional("it", nil, give(1)).When(false, long))), 700)
+	made := degrade.Status{Degraded: true, Warnings: []degrade.Warning{{Component: "a", Impact: hostile}}}
+	require.Equal(t, 1, strings.Count(made.Text(), "\n"))
 }
 
 func errIf(yes bool) error {
@@ -402,10 +475,8 @@ func TestMistakes(t *testing.T) {
 			degrade.Optional("a", nil, ok).Stale("b", 0, func(context.Context) (int, time.Time, error) { return 0, time.Time{}, nil })
 		},
 		`degrade.Component.Unavailable: part "a" is required; make it optional, or give it another source with Else`: func() { degrade.Required("a", nil, ok).Unavailable(0) },
-		`degrade: the limit of part "a" is negative; give how long it may take, or zero for no limit`:                func() { degrade.Write("a", nil, ok).Within(-1) },
-		`degrade.New: Options.Limit is negative; give how long an optional part may take, or zero for the default`: func() {
-			degrade.New(&degrade.Options{Limit: -1})
-		},
+		`degrade: the limit of part "a" is 1ns, which no source can keep; give at least 1ms`:                         func() { degrade.Write("a", nil, ok).Within(1) },
+		`degrade.New: Options.Limit is 1ns, which no source can keep; give at least 1ms`:                             func() { degrade.New(&degrade.Options{Limit: 1}) },
 	} {
 		require.PanicsWithValue(t, message, mistake)
 	}

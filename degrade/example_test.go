@@ -84,5 +84,5 @@ func ExampleNew() {
 	// Output:
 	// 21 true
 	// Partial answer: it has 1 of 2 components.
-	// - alerts: MISSING. Check for warnings elsewhere. Rate limited: the alert service accepts no more calls now.
+	// - alerts: MISSING. Check for warnings elsewhere. Rate limited: the alert service accepts no more calls now. Try again after 30 s.
 }

@@ -22,7 +22,7 @@ const MetaKey = "io.github.mcpchain/degraded"
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
 	// Limit is how long each source of an optional part may take when the part does
-	// not say so itself. Zero means [DefaultLimit]; a negative one panics.
+	// not say so itself. Zero means [DefaultLimit], and a negative one none.
 	Limit time.Duration
 
 	// NoText leaves out the text block that tells a model what is missing, for
@@ -50,14 +50,12 @@ func New(opts *Options) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	if o.Limit < 0 {
-		panic("degrade.New: Options.Limit is negative; give how long an optional part may take, or zero for the default")
-	}
+	checkLimit("degrade.New: Options.Limit", o.Limit)
 	if o.Limit == 0 {
 		o.Limit = DefaultLimit
 	}
 	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		if c.Method() != middleware.MethodCallTool || notesOf(ctx) != nil {
+		if c.Method() != middleware.MethodCallTool {
 			return next(ctx, c.Method(), req)
 		}
 		n := &notes{Context: ctx, limit: o.Limit}

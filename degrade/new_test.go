@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -290,7 +291,7 @@ func TestLimitOfTheServer(t *testing.T) {
 	got := harness.Call(t, harness.Place{Shape: harness.ServerTyped, Era: harness.Current}, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
 		status, err := degrade.Run(ctx, degrade.Optional("slow", nil, heed))
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: status.Text()}}}, err
-	}, mask.New(&mask.Options{Logger: log.Logger()}), degrade.New(&degrade.Options{Limit: 1}))
+	}, mask.New(&mask.Options{Logger: log.Logger()}), degrade.New(&degrade.Options{Limit: time.Millisecond}))
 	require.Contains(t, got.Text(), "slow did not finish within 1 ms")
 }
 

@@ -1,6 +1,7 @@
 package degrade
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -27,6 +29,7 @@ type outcome struct {
 	took    time.Duration
 	others  []error      // the failures of the fallbacks
 	told    *fault.Error // what the caller may know of err
+	effect  fault.Effect // of a change that failed
 	shown   bool         // the reference is told with the reason
 }
 
@@ -58,7 +61,7 @@ func (r *run) part(ctx context.Context, p *plan) (o outcome) {
 		if err == nil {
 			break
 		}
-		if skip := as[*skipped](err); i == 0 && skip != nil {
+		if skip, _ := safe.As[*skipped](err); i == 0 && skip != nil {
 			return o.skip(skip.reason)
 		}
 		if i == 0 {
@@ -107,7 +110,13 @@ func (r *run) tell(o *outcome) {
 		public, _ := middleware.FaultOf(r.c.Below(r.c, o.plan.name, r.c.Request()).Finish(nil, o.told))
 		o.told = fault.New(KindSkipped, public.Message())
 	}
-	if o.err == nil || o.below == nil || r.stopped(o) {
+	if o.err == nil || o.below == nil {
+		return
+	}
+	if o.plan.write {
+		o.effect = effectOf(o.below.Failure(nil, o.err))
+	}
+	if r.stopped(o) {
 		return
 	}
 	if o != r.failed || !r.inCall {
@@ -116,10 +125,22 @@ func (r *run) tell(o *outcome) {
 		// Rendered as the failure of a call would be, and read again.
 		o.told, _ = middleware.FaultOf(o.below.Finish(nil, o.err))
 		o.shown = !failure.Worded() && o.told.Reference() != ""
+		if retry, _ := o.told.Retry(); o.plan.write && retry.Effect == "" {
+			retry.Effect, retry.ShouldRetry = o.effect, retry.ShouldRetry && o.effect == fault.EffectNone
+			o.told = o.told.WithRetry(retry)
+		}
 	}
 	for _, err := range o.others {
 		o.below.Log(nil, call.Record{Err: err, Duration: o.took})
 	}
+}
+
+// effectOf returns what is known about the effect of a change that failed. What neither
+// the failure itself nor its kind proves is not known.
+func effectOf(f *call.Failure) fault.Effect {
+	said, _ := f.Fault().Retry()
+	kind := fault.Effect(kinds.Of(string(f.Fault().Kind())).Effect)
+	return cmp.Or(said.Effect, f.Hint().Effect, kind, fault.EffectUnknown)
 }
 
 // stopped reports whether a part only did as it was told when another one failed.
@@ -161,7 +182,7 @@ func (r *run) ask(below *call.Call, p *plan, i int) (found, error) {
 				replies <- got
 				return
 			}
-			if as[*classify.PanicError](got.err) != nil {
+			if _, panicked := safe.As[*classify.PanicError](got.err); panicked {
 				below.Log(nil, call.Record{Err: fmt.Errorf("degrade: part %q, after its time: %w", p.name, got.err)})
 			}
 		}()
@@ -198,19 +219,16 @@ func late(below *call.Call, p *plan, limit time.Duration, cause error) error {
 		}
 		return fmt.Errorf("%w: %w", cause, err)
 	}
-	e := fault.Timeout(p.name, limit).Because(cause)
-	if p.write {
-		e = e.WithRetry(fault.Retry{Effect: fault.EffectUnknown, Reason: "it may have been done; check before it is done again"})
-	}
-	return e
+	return fault.Timeout(p.name, limit).Because(cause)
 }
 
 // limitOf returns how long a source may take, zero for no limit but the call's own.
 func (r *run) limitOf(ctx context.Context, p *plan, i int) time.Duration {
 	limit := p.limit
-	if !p.limited && !p.required {
+	if limit == 0 && !p.required {
 		limit = r.limit
 	}
+	limit = max(limit, 0)
 	behind := len(p.sources) - 1 - i // what has to be done when this fails
 	if !p.required {
 		behind++ // the answer without the part
@@ -234,9 +252,13 @@ func (r *run) wholeError(o *outcome, all []outcome) error {
 	if public == nil {
 		public = failure.Fault()
 	}
-	done := false
+	done, unknown := false, false // what became of the changes
 	for i := range all {
-		done = done || all[i].plan.write && all[i].err == nil && !all[i].skipped
+		done = done || all[i].plan.write && all[i].err == nil && !all[i].skipped || all[i].effect == fault.EffectCommitted
+		unknown = unknown || all[i].effect == fault.EffectUnknown && &all[i] != o
+	}
+	if unknown && !done {
+		public = public.WithRetry(fault.Retry{Effect: fault.EffectUnknown})
 	}
 	if done {
 		if failure.Panic() != nil {
@@ -252,7 +274,7 @@ func (r *run) wholeError(o *outcome, all []outcome) error {
 	switch {
 	case !r.inCall, failure.Worded() && failure.Wire() == nil:
 		return public.Because(err)
-	case failure.Panic() != nil && !done, failure.Wire() != nil && !done:
+	case !done && !unknown && (failure.Panic() != nil || failure.Wire() != nil):
 		return err // with its stack for the log, or its code for the caller
 	default:
 		return classify.HideError(err, public)

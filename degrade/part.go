@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // A Part is one named part of an answer, as [Required], [Optional] and [Write] make
@@ -16,8 +18,7 @@ type plan struct {
 	impact   string
 	required bool
 	write    bool
-	limit    time.Duration // of each source; zero: none of its own
-	limited  bool          // limit was set
+	limit    time.Duration // of each source; zero for the default, negative for none
 	skip     string        // why the part is skipped
 	sources  []source      // in the order in which they are asked
 }
@@ -61,7 +62,7 @@ func Optional[T any](name string, into *T, fetch func(context.Context) (T, error
 }
 
 func component[T any](function, name string, into *T, fetch func(context.Context) (T, error), required bool) *Component[T] {
-	need(function, name, fetch == nil)
+	name = need(function, name, fetch == nil)
 	c := &Component[T]{p: plan{name: name, required: required}, into: into}
 	c.add(source{fetch: fetcher(into, fetch)})
 	return c
@@ -75,13 +76,13 @@ func (c *Component[T]) add(s source) *Component[T] {
 // Impact says, for the caller, what it means that the part is missing: "No
 // forecast in this answer." It is public. Without it a general sentence is used.
 func (c *Component[T]) Impact(text string) *Component[T] {
-	c.p.impact = text
+	c.p.impact = sentence(text)
 	return c
 }
 
-// Within limits how long each source of the part may take. Zero means as long as
-// the call; without Within, an optional part has the limit of [Options] or
-// [DefaultLimit]. A negative limit panics.
+// Within limits how long each source of the part may take. Zero means the default: for
+// an optional part the limit of [Options] or [DefaultLimit], for a required one none. A
+// negative limit means none. One below a millisecond panics.
 func (c *Component[T]) Within(limit time.Duration) *Component[T] {
 	c.p.within(limit)
 	return c
@@ -97,7 +98,7 @@ func (c *Component[T]) When(ok bool, reason string) *Component[T] {
 // Else names another source, asked when those before it have failed. What it gives
 // is marked with the name, which is public.
 func (c *Component[T]) Else(name string, fetch func(context.Context) (T, error)) *Component[T] {
-	need("degrade.Component.Else", name, fetch == nil)
+	name = need("degrade.Component.Else", name, fetch == nil)
 	return c.add(source{name: name, form: FallbackSource, fetch: fetcher(c.into, fetch)})
 }
 
@@ -106,7 +107,7 @@ func (c *Component[T]) Else(name string, fetch func(context.Context) (T, error))
 // older than maxAge, or does not know its time, is not served. Stale panics unless
 // maxAge is positive.
 func (c *Component[T]) Stale(name string, maxAge time.Duration, fetch func(context.Context) (value T, asOf time.Time, err error)) *Component[T] {
-	need("degrade.Component.Stale", name, fetch == nil)
+	name = need("degrade.Component.Stale", name, fetch == nil)
 	if maxAge <= 0 {
 		panic("degrade.Component.Stale: maxAge is not positive; say how old a copy may be")
 	}
@@ -137,7 +138,7 @@ func (c *Change[T]) plan() *plan { return &c.p }
 // because another part failed, and when it is not known whether it took effect the
 // caller is told so. Its parameters are those of [Required].
 func Write[T any](name string, into *T, change func(context.Context) (T, error)) *Change[T] {
-	need("degrade.Write", name, change == nil)
+	name = need("degrade.Write", name, change == nil)
 	return &Change[T]{p: plan{name: name, required: true, write: true, sources: []source{{fetch: fetcher(into, change)}}}}
 }
 
@@ -149,7 +150,7 @@ func (c *Change[T]) Optional() *Change[T] {
 
 // Impact is [Component.Impact].
 func (c *Change[T]) Impact(text string) *Change[T] {
-	c.p.impact = text
+	c.p.impact = sentence(text)
 	return c
 }
 
@@ -174,10 +175,8 @@ type skipped struct{ reason string }
 func (s *skipped) Error() string { return "skipped: " + s.reason }
 
 func (p *plan) within(limit time.Duration) {
-	if limit < 0 {
-		panic(fmt.Sprintf("degrade: the limit of part %q is negative; give how long it may take, or zero for no limit", p.name))
-	}
-	p.limit, p.limited = limit, true
+	checkLimit(fmt.Sprintf("degrade: the limit of part %q", p.name), limit)
+	p.limit = limit
 }
 
 func (p *plan) when(ok bool, reason string) {
@@ -190,13 +189,23 @@ func (p *plan) when(ok bool, reason string) {
 	}
 }
 
-func need(function, name string, nilFunc bool) {
+// checkLimit panics for a limit that no source can keep.
+func checkLimit(what string, limit time.Duration) {
+	if limit > 0 && limit < time.Millisecond {
+		panic(fmt.Sprintf("%s is %v, which no source can keep; give at least 1ms", what, limit))
+	}
+}
+
+// need checks the parameters of a part or source and returns its name as callers read it.
+func need(function, name string, nilFunc bool) string {
+	name = words.Line(name)
 	switch {
 	case name == "":
 		panic(function + ": the name is empty; callers and the log know the part or source by it")
 	case nilFunc:
 		panic(fmt.Sprintf("%s: the function of %q is nil; give what gets the value", function, name))
 	}
+	return name
 }
 
 func fetcher[T any](into *T, fetch func(context.Context) (T, error)) func(context.Context) (found, error) {

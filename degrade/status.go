@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // Status says what an answer lacks, or has from somewhere else than it should. It is
@@ -110,7 +111,7 @@ func (o *outcome) warning() Warning {
 	case FallbackStale:
 		age := o.age.Round(time.Second)
 		w.AgeSeconds, w.AsOf = age.Seconds(), o.asOf.UTC().Format(time.RFC3339)
-		w.Impact = o.plan.name + " is not fresh: a copy from " + w.Source + " that is " + span(age) + " old."
+		w.Impact = o.plan.name + " is not fresh: a copy from " + w.Source + " that is " + words.Duration(age) + " old."
 	}
 	return w
 }
@@ -122,19 +123,13 @@ const maxReason = 500
 // of a whole call.
 func reason(e *fault.Error) string {
 	if e.Kind() == KindSkipped {
-		return "Skipped: " + strings.TrimSuffix(oneLine(e.Message()), ".") + "."
+		return "Skipped: " + sentence(e.Message())
 	}
-	text := fault.New(e.Kind(), oneLine(e.Message())).Text()
-	return text
+	return fault.New(e.Kind(), sentence(e.Message())).Text()
 }
 
-func oneLine(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > maxReason {
-		text = strings.ToValidUTF8(text[:maxReason], "") + " ..."
-	}
-	return text
-}
+// sentence returns a text that ends like a sentence, on one line. A long one is cut.
+func sentence(text string) string { return words.Sentence(words.Clip(text, maxReason)) }
 
 // maxLines is how many warnings the text has; the structured value has them all.
 const maxLines = 10
@@ -156,10 +151,11 @@ func (s Status) Text() string {
 			b.WriteString("\n- and " + strconv.Itoa(len(s.Warnings)-i) + " more.")
 			break
 		}
-		b.WriteString("\n- " + w.Component + ": " + w.state() + " " + w.Impact + " " + w.Reason)
+		line := w.Component + ": " + w.state() + " " + w.Impact + " " + w.Reason + " " + w.again()
 		if w.shown {
-			b.WriteString(" Reference: " + w.ReferenceID)
+			line += " Reference: " + w.ReferenceID
 		}
+		b.WriteString("\n- " + words.Line(line)) // it may be one that a handler has kept or made
 	}
 	return b.String()
 }
@@ -176,22 +172,23 @@ func (w *Warning) state() string {
 	}
 }
 
-// span writes an age as people do: 45 s, 12 min, 2 h 30 min, 3 days.
-func span(d time.Duration) string {
-	unit := func(n time.Duration, name string) string { return strconv.FormatInt(int64(n), 10) + " " + name }
-	switch {
-	case d < 2*time.Minute:
-		return unit(d/time.Second, "s")
-	case d < 2*time.Hour:
-		return unit(d/time.Minute, "min")
-	case d < 48*time.Hour:
-		text := unit(d/time.Hour, "h")
-		if m := d % time.Hour / time.Minute; m > 0 {
-			text += " " + unit(m, "min")
-		}
-		return text
+// again says what is known about doing this part again.
+func (w *Warning) again() string {
+	switch r := w.Retry; {
+	case r == nil:
+		return ""
+	case r.Effect == fault.EffectUnknown:
+		return "It is not known whether it was done: check before you do it again."
+	case r.Effect == fault.EffectCommitted:
+		return "It was done: do not do it again."
+	case !r.ShouldRetry || r.RetryAfterSeconds <= 0:
+		return ""
 	default:
-		return unit(d/(24*time.Hour), "days")
+		wait := words.Seconds(r.RetryAfterSeconds)
+		if r.RetryAfterSeconds > 120 { // nobody waits for it in a chat
+			return "It may work again in " + wait + "."
+		}
+		return "Try again after " + wait + "."
 	}
 }
 

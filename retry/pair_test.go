@@ -58,14 +58,14 @@ func stuck(runs *atomic.Int32) harness.Handler {
 // A limit says what is certain about the effect, and the guidance when and how often,
 // whichever stands outside: a write is never said to be safe to repeat.
 func TestGuidanceAndLimit(t *testing.T) {
-	const limit = "Timeout: the tool did not finish within 20 s. It was told to stop, but is still running."
+	const limit = "Timeout: the tool did not finish within 20 s. It was told to stop, but is still running"
 	for _, tc := range []struct {
 		name string
 		tool *mcp.ToolAnnotations
 		want []string
 		yes  bool
 	}{
-		{"write", nil, []string{"Retry: no. It may still take effect.", "check before you repeat it"}, false},
+		{"write", nil, []string{"may still take effect.", "check before you repeat it"}, false},
 		{"read", readOnly, []string{"Nothing was changed by this call."}, true},
 		{"idempotent", harmless, []string{"A repetition does no harm."}, true},
 	} {
@@ -191,20 +191,20 @@ func TestServerAndLimit(t *testing.T) {
 			}
 			time.Sleep(time.Hour)
 			return harness.Success(req), nil
-		}, 2, 8100 * time.Millisecond, "It was told to stop, but is still running."},
+		}, 2, 8100 * time.Millisecond, "It was told to stop, but is still running"},
 		{"stuck in the second attempt, and failing late", readOnly, func(_ context.Context, _ mcp.Request, n int32) (mcp.Result, error) {
 			if n > 1 {
 				time.Sleep(time.Hour)
 			}
 			return nil, errRefused
-		}, 2, 8100 * time.Millisecond, "It was told to stop, but is still running."},
+		}, 2, 8100 * time.Millisecond, "It was told to stop, but is still running"},
 		{"a write", nil, func(ctx context.Context, _ mcp.Request, _ int32) (mcp.Result, error) {
 			return slow(ctx, errReset)
 		}, 1, 3 * time.Second, "check before you repeat it."},
 		{"a write that is stuck", nil, func(_ context.Context, _ mcp.Request, _ int32) (mcp.Result, error) {
 			time.Sleep(time.Hour)
 			return nil, fault.Unavailable("the bank").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
-		}, 1, 8100 * time.Millisecond, "Retry: no. It may still take effect."},
+		}, 1, 8100 * time.Millisecond, "may still take effect."},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/child"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -117,7 +118,7 @@ func (a *answer) readMachine(t require.TestingT) {
 }
 
 // check requires that the answer and the record are what the scenario wants.
-func (s *scenario) check(t require.TestingT, p *peer, m message, res mcp.Result, err error, records []logRecord) {
+func (s *scenario) check(t require.TestingT, p *peer, m message, res mcp.Result, err error, records []child.Record) {
 	tool := s.method == middleware.MethodCallTool
 	if s.want.wire != nil {
 		s.checkWire(t, m, err)
@@ -253,7 +254,7 @@ func guided(t require.TestingT, want *fault.Error, machine json.RawMessage) *fau
 
 // unrecorded reports whether there is rightly no record: subscriptions/listen,
 // which lasts as long as its caller, has one only where something was hidden.
-func (s *scenario) unrecorded(p *peer, records []logRecord) bool {
+func (s *scenario) unrecorded(p *peer, records []child.Record) bool {
 	return s.listens(p) && len(records) == 0 && (s.want.worded || s.want.wire != nil)
 }
 
@@ -278,25 +279,25 @@ func withoutMember(t require.TestingT, raw json.RawMessage, name string) json.Ra
 
 // checkRecord requires that the log has exactly one record of the call, with the
 // whole error and the reference that the caller has.
-func (s *scenario) checkRecord(t require.TestingT, p *peer, records []logRecord, reference string) {
+func (s *scenario) checkRecord(t require.TestingT, p *peer, records []child.Record, reference string) {
 	if s.unrecorded(p, records) {
 		return
 	}
 	if s.want.before != "" {
 		require.NotEmpty(t, records)
 		first := records[0]
-		require.Equal(t, s.want.before, first.text("msg"))
-		require.Contains(t, first.text("error"), canaryPrefix)
-		require.Contains(t, first.text("stack"), "internal/e2e")
+		require.Equal(t, s.want.before, first.Text("msg"))
+		require.Contains(t, first.Text("error"), canaryPrefix)
+		require.Contains(t, first.Text("stack"), "internal/e2e")
 		records = records[1:]
-		require.Equal(t, records[0].text("reference"), first.text("reference"))
+		require.Equal(t, records[0].Text("reference"), first.Text("reference"))
 	}
 	require.Len(t, records, 1, "records of one call")
 	r := records[0]
-	require.Equal(t, "mcp call", r.text("msg"))
-	require.Equal(t, s.want.outcome, r.text("outcome"), "%v", r.all())
+	require.Equal(t, "mcp call", r.Text("msg"))
+	require.Equal(t, s.want.outcome, r.Text("outcome"), "%v", r.All())
 	level := cmp.Or(s.want.level, levels[s.want.outcome], "INFO")
-	require.Equal(t, level, r.text("level"))
+	require.Equal(t, level, r.Text("level"))
 	method := s.method
 	if s.kind == "custom" || s.kind == "notification" {
 		method += s.name
@@ -305,34 +306,34 @@ func (s *scenario) checkRecord(t require.TestingT, p *peer, records []logRecord,
 	if listens {
 		method = middleware.MethodListen
 	}
-	require.Equal(t, method, r.text("method"))
+	require.Equal(t, method, r.Text("method"))
 	if key, value := s.target(s.name); key != "" && !listens {
-		require.Equal(t, value, r.text(key))
+		require.Equal(t, value, r.Text(key))
 	}
-	require.Regexp(t, referenceForm, r.text("reference"))
+	require.Regexp(t, referenceForm, r.Text("reference"))
 	if reference != "" {
-		require.Equal(t, reference, r.text("reference"))
+		require.Equal(t, reference, r.Text("reference"))
 	}
 	if !listens {
 		require.Contains(t, r, "duration_ms")
 	}
 	if p.cfg.Transport != "stateless" || p.version >= version2026 {
-		require.Equal(t, "e2e-client", strings.Replace(r.text("client"), "raw", "e2e-client", 1))
+		require.Equal(t, "e2e-client", strings.Replace(r.Text("client"), "raw", "e2e-client", 1))
 	}
-	all := r.all()
+	all := r.All()
 	for _, text := range s.want.log {
 		require.Contains(t, all, text)
 	}
 	if s.want.err != nil {
 		text := s.want.err.Error()
-		if logged, _, clipped := strings.Cut(r.text("error"), " ... ("); clipped && len(text) > maxLogged {
+		if logged, _, clipped := strings.Cut(r.Text("error"), " ... ("); clipped && len(text) > maxLogged {
 			require.Equal(t, throughJSON(text[:maxLogged]), logged)
 		} else {
-			require.Equal(t, throughJSON(text), r.text("error"))
+			require.Equal(t, throughJSON(text), r.Text("error"))
 		}
 	}
 	if s.want.stack {
-		require.Contains(t, r.text("stack"), cmp.Or(s.want.frame, "internal/e2e"))
+		require.Contains(t, r.Text("stack"), cmp.Or(s.want.frame, "internal/e2e"))
 	} else {
 		require.NotContains(t, r, "stack")
 	}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -9,9 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/child"
 )
 
 const (
@@ -28,96 +26,24 @@ const (
 	version2025 = "2025-11-25"
 )
 
-// patience is how long anything may take. The machine may be busy, and a test that
-// waits for this long has failed.
-const patience = 30 * time.Second
-
 // A process is one server process.
 type process struct {
-	cfg    config
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	stdout io.Reader
-	stderr *lockedBuffer
-	log    logFile
-	url    string        // of an HTTP server
-	exited chan struct{} // closed when it has
-	err    error         // how it ended, then
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
+	*child.Process
+	cfg config
 }
 
 // start starts a server process, which is killed at the end of the test.
 func start(t *testing.T, cfg config) *process {
 	t.Helper()
-	cfg.Log = filepath.Join(t.TempDir(), "log.json")
-	require.NoError(t, os.WriteFile(cfg.Log, nil, 0o600))
-	text, err := json.Marshal(cfg)
-	require.NoError(t, err)
-	exe, err := os.Executable()
-	require.NoError(t, err)
-	p := &process{cfg: cfg, cmd: exec.Command(exe), stderr: &lockedBuffer{}, log: logFile(cfg.Log), exited: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), configEnv+"="+string(text))
-	p.cmd.Stderr = p.stderr
-	// Not StdoutPipe, which Wait closes before everything is read.
-	read, write, err := os.Pipe()
-	require.NoError(t, err)
-	p.cmd.Stdout, p.stdout = write, read
-	p.stdin, err = p.cmd.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, p.cmd.Start())
-	require.NoError(t, write.Close())
-	go func() {
-		p.err = p.cmd.Wait()
-		close(p.exited)
-	}()
-	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill()
-		<-p.exited
-		_ = read.Close()
+	p := &process{cfg: cfg}
+	p.Process = child.Start(t, func(log string) any {
+		p.cfg.Log = log
+		return p.cfg
 	})
 	if cfg.Transport != "stdio" {
-		line, err := bufio.NewReader(p.stdout).ReadString('\n')
-		require.NoError(t, err, "%s", p.stderr)
-		p.url = strings.TrimSpace(line)
+		p.ReadURL(t)
 	}
 	return p
-}
-
-// alive requires that the process has not ended.
-func (p *process) alive(t require.TestingT) {
-	select {
-	case <-p.exited:
-		require.FailNow(t, "the server is dead", "%v\n%s", p.err, p.stderr)
-	default:
-	}
-}
-
-// stop ends the process as its parent would, and requires that it ends well.
-func (p *process) stop(t require.TestingT) {
-	_ = p.stdin.Close()
-	select {
-	case <-p.exited:
-	case <-time.After(patience):
-		require.FailNow(t, "the server does not end", "%s", p.stderr)
-	}
-	require.NoError(t, p.err, "%s", p.stderr)
-	require.NotContains(t, p.stderr.String(), "DATA RACE")
 }
 
 // A shape is one way for a client to talk to a server.
@@ -205,26 +131,26 @@ func connect(t *testing.T, p *process, version string, sending ...mcp.Middleware
 	client.AddSendingMiddleware(sending...)
 	var err error
 	peer.cs, err = client.Connect(ctx, peer.transport(t), &mcp.ClientSessionOptions{ProtocolVersion: version})
-	require.NoError(t, err, "%s", p.stderr)
+	require.NoError(t, err, "%s", p.Stderr)
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // so that Close does not wait for a server that is stuck
+		_ = p.Cmd.Process.Kill() // so that Close does not wait for a server that is stuck
 		_ = peer.cs.Close()
 	})
 	peer.version = peer.cs.InitializeResult().ProtocolVersion
 	peer.pid = peer.stats(t, false).PID
-	require.Equal(t, p.cmd.Process.Pid, peer.pid)
+	require.Equal(t, p.Cmd.Process.Pid, peer.pid)
 	return peer
 }
 
 func (p *peer) transport(t *testing.T) mcp.Transport {
-	if p.url == "" {
-		p.stdio = &lockedWriter{WriteCloser: p.stdin}
-		return &mcp.IOTransport{Reader: &tee{Reader: io.NopCloser(p.stdout), rec: p.rec, stream: p.rec.open(false)}, Writer: p.stdio}
+	if p.URL == "" {
+		p.stdio = &lockedWriter{WriteCloser: p.Stdin}
+		return &mcp.IOTransport{Reader: &tee{Reader: io.NopCloser(p.Stdout), rec: p.rec, stream: p.rec.open(false)}, Writer: p.stdio}
 	}
 	base := &http.Transport{MaxIdleConnsPerHost: 512}
 	t.Cleanup(base.CloseIdleConnections)
 	p.http = &http.Client{Transport: &httpTee{base: base, rec: p.rec}}
-	return &mcp.StreamableClientTransport{Endpoint: p.url, HTTPClient: p.http}
+	return &mcp.StreamableClientTransport{Endpoint: p.URL, HTTPClient: p.http}
 }
 
 // stats asks the server about itself.
@@ -237,7 +163,7 @@ func (p *peer) stats(t require.TestingT, gc bool) stats {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	res, err := p.cs.CallTool(ctx, &mcp.CallToolParams{Name: "stats", Arguments: args})
-	require.NoError(t, err, "%s", p.stderr)
+	require.NoError(t, err, "%s", p.Stderr)
 	require.NoError(t, json.Unmarshal([]byte(textOf(res)), &s))
 	return s
 }
@@ -291,7 +217,7 @@ func (p *peer) request(id any, method string, params any) map[string]any {
 // send sends a message and waits for the response with the id.
 func (p *peer) send(ctx context.Context, id, method string, data []byte) (message, error) {
 	mark := p.rec.mark()
-	if p.url == "" {
+	if p.URL == "" {
 		if _, err := p.stdio.Write(append(data, '\n')); err != nil {
 			return message{}, err
 		}
@@ -324,7 +250,7 @@ func (p *peer) send(ctx context.Context, id, method string, data []byte) (messag
 		select {
 		case <-ctx.Done():
 			return message{}, ctx.Err()
-		case <-p.exited:
+		case <-p.Exited:
 			return message{}, errors.New("the server is dead")
 		case <-time.After(time.Millisecond):
 		}
@@ -337,7 +263,7 @@ func (p *peer) post(ctx context.Context, method string, data []byte) (*http.Resp
 }
 
 func (p *peer) postWith(ctx context.Context, method string, data []byte, session string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(data))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
@@ -383,7 +309,7 @@ func (o *pool) fly(t require.TestingT, n int) {
 		go func() { f.done <- o.p.slow(way, f.key) }()
 	}
 	eventually(t, "the calls arrive", func() bool {
-		o.p.alive(t)
+		o.p.Alive(t)
 		return o.p.stats(t, false).Waiting == int64(len(o.flying))
 	})
 }

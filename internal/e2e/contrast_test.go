@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/child"
 )
 
 // TestWithoutMcpchain shows what the same failures do to a server that has no
@@ -64,7 +66,7 @@ func (p *peer) requireLeak(t *testing.T, s *scenario) {
 	defer cancel()
 	mark := p.rec.mark()
 	_, _ = s.call(ctx, p, s.name)
-	require.NotEmpty(t, leak(p.rec.bytes(mark)), s.name)
+	require.NotEmpty(t, child.Leak(p.rec.bytes(mark)), s.name)
 }
 
 // requireHang requires that a call is not answered while later ones are.
@@ -96,9 +98,9 @@ func requireDeath(t *testing.T, shape shape, s *scenario) {
 	defer cancel()
 	go func() { _, _ = s.call(ctx, p, s.name) }()
 	select {
-	case <-p.exited:
-		require.Error(t, p.err, s.name)
-		require.Contains(t, p.stderr.String(), "panic", s.name)
+	case <-p.Exited:
+		require.Error(t, p.Err, s.name)
+		require.Contains(t, p.Stderr.String(), "panic", s.name)
 	case <-ctx.Done():
 		require.FailNow(t, "the server lives", s.name)
 	}
@@ -117,10 +119,10 @@ func TestMalformedRequests(t *testing.T) {
 				for n, m := range malformed() {
 					all[i] = append(all[i], p.exchange(t, n, m.method, m.params))
 				}
-				require.Empty(t, p.log.since(t, 0), "these are not calls")
+				require.Empty(t, p.Log.Since(t, 0), "these are not calls")
 				p.stats(t, false)
 				require.NoError(t, p.cs.Close())
-				p.stop(t)
+				p.Stop(t)
 			}
 			require.Equal(t, all[0], all[1])
 		})
@@ -156,9 +158,9 @@ func (p *peer) exchange(t require.TestingT, n int, method string, params any) st
 	id := fmt.Sprintf("raw-%s-%d", method, n)
 	data, err := json.Marshal(p.request(id, method, params))
 	require.NoError(t, err)
-	if p.url == "" {
+	if p.URL == "" {
 		m, _ := p.send(ctx, id, method, data)
-		require.NoError(t, ctx.Err(), "%s %s", method, p.stderr)
+		require.NoError(t, ctx.Err(), "%s %s", method, p.Stderr)
 		return string(m.raw)
 	}
 	resp, err := p.post(ctx, method, data)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/child"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -118,7 +119,7 @@ func TestCancelledInTheMiddle(t *testing.T) {
 			p.pool = &pool{p: p}
 			p.pool.fly(t, inFlight)
 			for _, tool := range []string{"until_fail", "until_other", "until_typed", "until_panic"} {
-				mark, size := p.rec.mark(), p.log.size(t)
+				mark, size := p.rec.mark(), p.Log.Size(t)
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan error, 1)
 				go func() {
@@ -134,18 +135,18 @@ func TestCancelledInTheMiddle(t *testing.T) {
 					require.NoError(t, err)
 				}
 				r := p.oneRecord(t, size)
-				require.Contains(t, r.all(), canary("ending"))
+				require.Contains(t, r.All(), canary("ending"))
 				switch {
 				case tool == "until_panic":
-					require.Equal(t, "panic", r.text("outcome"))
-					require.Equal(t, "ERROR", r.text("level"))
+					require.Equal(t, "panic", r.Text("outcome"))
+					require.Equal(t, "ERROR", r.Text("level"))
 				case reaches:
-					require.Equal(t, "cancelled", r.text("outcome"), "whatever the handler said")
-					require.Equal(t, "INFO", r.text("level"), "a client that gives up is no error")
+					require.Equal(t, "cancelled", r.Text("outcome"), "whatever the handler said")
+					require.Equal(t, "INFO", r.Text("level"), "a client that gives up is no error")
 				default:
-					require.Equal(t, "internal_error", r.text("outcome"))
+					require.Equal(t, "internal_error", r.Text("outcome"))
 				}
-				require.Empty(t, leak(p.rec.bytes(mark)))
+				require.Empty(t, child.Leak(p.rec.bytes(mark)))
 				eventually(t, "the call ends", func() bool { return p.stats(t, false).Waiting == inFlight })
 			}
 			p.finish(t)
@@ -154,10 +155,10 @@ func TestCancelledInTheMiddle(t *testing.T) {
 }
 
 // oneRecord waits for the one record that there is after size.
-func (p *peer) oneRecord(t require.TestingT, size int64) logRecord {
-	eventually(t, "a record", func() bool { return len(p.log.since(t, size)) > 0 })
+func (p *peer) oneRecord(t require.TestingT, size int64) child.Record {
+	eventually(t, "a record", func() bool { return len(p.Log.Since(t, size)) > 0 })
 	p.stats(t, false)
-	records := p.log.since(t, size)
+	records := p.Log.Since(t, size)
 	require.Len(t, records, 1)
 	return records[0]
 }
@@ -169,9 +170,9 @@ func (p *peer) finish(t require.TestingT) {
 		p.pool.land(t, len(p.pool.flying))
 	}
 	require.Equal(t, p.pid, p.stats(t, false).PID)
-	require.Empty(t, leak(p.rec.bytes(0)))
+	require.Empty(t, child.Leak(p.rec.bytes(0)))
 	require.NoError(t, p.cs.Close())
-	p.stop(t)
+	p.Stop(t)
 }
 
 // TestTheClientIsGone closes the pipe while handlers are at work, and they fail
@@ -188,18 +189,18 @@ func TestTheClientIsGone(t *testing.T) {
 				}()
 			}
 			eventually(t, "the calls arrive", func() bool { return p.stats(t, false).Waiting == int64(len(tools)) })
-			p.stop(t) // closes its standard input
-			records := p.log.since(t, 0)
+			p.Stop(t) // closes its standard input
+			records := p.Log.Since(t, 0)
 			require.Len(t, records, len(tools))
 			for _, r := range records {
 				want := "cancelled"
-				if r.text("tool") == "until_panic" {
+				if r.Text("tool") == "until_panic" {
 					want = "panic"
 				}
-				require.Equal(t, want, r.text("outcome"), r.text("tool"))
-				require.Contains(t, r.all(), canary("ending"))
+				require.Equal(t, want, r.Text("outcome"), r.Text("tool"))
+				require.Contains(t, r.All(), canary("ending"))
 			}
-			require.Empty(t, leak(p.rec.bytes(0)))
+			require.Empty(t, child.Leak(p.rec.bytes(0)))
 		})
 	}
 }
@@ -210,7 +211,7 @@ func TestDisconnectedAndReconnected(t *testing.T) {
 	p := connect(t, start(t, config{Transport: "stateful", Chain: chainStandard, Resume: true}), version2025)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	mark, size := p.rec.mark(), p.log.size(t)
+	mark, size := p.rec.mark(), p.Log.Size(t)
 	data, err := json.Marshal(p.request("dropped", "tools/call", map[string]any{"name": "hold_panic", "arguments": map[string]any{"key": "dropped"}}))
 	require.NoError(t, err)
 	callCtx, drop := context.WithCancel(ctx)
@@ -229,10 +230,10 @@ func TestDisconnectedAndReconnected(t *testing.T) {
 	_, err = p.cs.CallTool(ctx, &mcp.CallToolParams{Name: "release", Arguments: map[string]any{"keys": []string{"dropped"}}})
 	require.NoError(t, err)
 	r := p.oneRecord(t, size)
-	require.Equal(t, "panic", r.text("outcome"))
-	require.Contains(t, r.all(), canary("ending"))
+	require.Equal(t, "panic", r.Text("outcome"))
+	require.Contains(t, r.All(), canary("ending"))
 
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL, nil)
 	require.NoError(t, err)
 	req.Header.Set("Accept", "text/event-stream")
 	req.Header.Set("Mcp-Session-Id", p.cs.ID())
@@ -248,7 +249,7 @@ func TestDisconnectedAndReconnected(t *testing.T) {
 		if string(m.ID) == `"dropped"` {
 			found = true
 			a := readTool(t, p.version, m.Result)
-			require.Equal(t, r.text("reference"), a.reference)
+			require.Equal(t, r.Text("reference"), a.reference)
 			require.Equal(t, []string{guided(t, internal(), a.machine).WithReference(a.reference).Error()}, a.texts)
 		}
 	}
@@ -260,7 +261,7 @@ func TestDisconnectedAndReconnected(t *testing.T) {
 // over stateless HTTP.
 func TestARequestThatIsGivenUpCancelsItsHandler(t *testing.T) {
 	p := connect(t, start(t, config{Transport: "stateless", Chain: chainStandard, Propagate: true}), version2026)
-	size := p.log.size(t)
+	size := p.Log.Size(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -270,7 +271,7 @@ func TestARequestThatIsGivenUpCancelsItsHandler(t *testing.T) {
 	eventually(t, "the call arrives", func() bool { return p.stats(t, false).Waiting == 1 })
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
-	require.Equal(t, "cancelled", p.oneRecord(t, size).text("outcome"))
+	require.Equal(t, "cancelled", p.oneRecord(t, size).Text("outcome"))
 	p.finish(t)
 }
 
@@ -285,13 +286,13 @@ func TestElicitation(t *testing.T) {
 			p.pool.fly(t, inFlight)
 			canAsk := shape.transport != "stateless" && p.version < version2026 // the server, in the middle of a call
 			canReturn := canAsk || p.version >= version2026
-			ask := func(tool, key string) (*mcp.CallToolResult, []logRecord, error) {
+			ask := func(tool, key string) (*mcp.CallToolResult, []child.Record, error) {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
-				size := p.log.size(t)
+				size := p.Log.Size(t)
 				res, err := p.cs.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"key": key}})
 				require.NoError(t, ctx.Err())
-				return res, p.log.since(t, size), err
+				return res, p.Log.Since(t, size), err
 			}
 			declined := fault.New(fault.KindCancelled, "the user declined to give a name")
 			for tool, can := range map[string]bool{"elicit": canAsk, "input": canReturn} {
@@ -314,19 +315,19 @@ func TestElicitation(t *testing.T) {
 				f, failed := middleware.FaultOf(res, err)
 				require.True(t, failed)
 				require.Len(t, records, 1)
-				require.Equal(t, records[0].text("reference"), f.Reference())
-				require.Equal(t, "cancelled", records[0].text("outcome"))
-				require.Contains(t, records[0].all(), canary("ending"))
+				require.Equal(t, records[0].Text("reference"), f.Reference())
+				require.Equal(t, "cancelled", records[0].Text("outcome"))
+				require.Contains(t, records[0].All(), canary("ending"))
 			}
 			if canReturn {
 				res, records, err := ask("input_panic", "please decline")
 				require.NoError(t, err)
 				require.Len(t, records, 1)
-				require.Equal(t, "panic", records[0].text("outcome"))
+				require.Equal(t, "panic", records[0].Text("outcome"))
 				f, _ := middleware.FaultOf(res, err)
 				require.Equal(t, f.Error(), textOf(res))
 				require.Equal(t, internal().Message(), f.Message())
-				require.Equal(t, records[0].text("reference"), f.Reference())
+				require.Equal(t, records[0].Text("reference"), f.Reference())
 			}
 			p.finish(t)
 		})
@@ -342,7 +343,7 @@ func TestNotifications(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			for _, message := range []string{"panic now", "fine", "panic again", "fine"} {
-				mark, size := p.rec.mark(), p.log.size(t)
+				mark, size := p.rec.mark(), p.Log.Size(t)
 				before := p.stats(t, false).Notifications
 				require.NoError(t, p.cs.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: "t", Message: message}))
 				if shape.transport == "stateless" {
@@ -350,15 +351,15 @@ func TestNotifications(t *testing.T) {
 				}
 				if message == "fine" {
 					eventually(t, "it arrives", func() bool { return p.stats(t, false).Notifications == before+1 })
-					require.Empty(t, p.log.since(t, size))
+					require.Empty(t, p.Log.Since(t, size))
 					continue
 				}
 				r := p.oneRecord(t, size)
-				require.Equal(t, "panic", r.text("outcome"))
-				require.Equal(t, "notifications/progress", r.text("method"))
-				require.Contains(t, r.text("error"), message+" "+canary("notification"))
-				require.Contains(t, r.text("stack"), "internal/e2e")
-				require.Empty(t, leak(p.rec.bytes(mark)))
+				require.Equal(t, "panic", r.Text("outcome"))
+				require.Equal(t, "notifications/progress", r.Text("method"))
+				require.Contains(t, r.Text("error"), message+" "+canary("notification"))
+				require.Contains(t, r.Text("stack"), "internal/e2e")
+				require.Empty(t, child.Leak(p.rec.bytes(mark)))
 			}
 			p.finish(t)
 		})
@@ -390,7 +391,7 @@ func TestSubscriptions(t *testing.T) {
 				return updated()
 			})
 			require.NoError(t, p.cs.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: "ok://text"}))
-			require.Empty(t, p.log.since(t, 0), "listening is no failure, and neither is its end")
+			require.Empty(t, p.Log.Since(t, 0), "listening is no failure, and neither is its end")
 			p.finish(t)
 		})
 	}
@@ -405,18 +406,18 @@ func TestStrangeURIs(t *testing.T) {
 			p := connect(t, start(t, config{Transport: shape.transport, Chain: chainStandard, JSON: shape.json}), shape.asks)
 			for _, uri := range []string{"no://\a", "no://\x1b[31m", "no://\u200b\u00ad", "no://\U000e0001", "no://\x7f"} {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
-				size := p.log.size(t)
+				size := p.Log.Size(t)
 				mark := p.rec.mark()
 				data, err := json.Marshal(p.request("strange", "resources/read", map[string]any{"uri": uri}))
 				require.NoError(t, err)
-				if p.url == "" || p.version < version2026 { // such a URI fits into no header
+				if p.URL == "" || p.version < version2026 { // such a URI fits into no header
 					_, err = p.send(ctx, "strange", "resources/read", data)
 					require.Error(t, err)
 					require.NoError(t, ctx.Err(), "not answered: %q", uri)
 					answers := p.rec.answers(t, mark)
 					require.Len(t, answers, 1)
 					require.JSONEq(t, `{"code":-32602,"message":"Resource not found","data":{"uri":`+quote(uri)+`}}`, string(answers[0].Error))
-					require.Equal(t, "protocol_error", p.oneRecord(t, size).text("outcome"))
+					require.Equal(t, "protocol_error", p.oneRecord(t, size).Text("outcome"))
 				}
 				cancel()
 			}

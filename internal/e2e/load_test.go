@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/child"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -167,13 +168,13 @@ func loadOf(t *testing.T, from, to int, call func(ctx context.Context, n int) (f
 
 // requireRecords requires one record for each failed call, and each reference in
 // exactly one of them.
-func requireRecords(t *testing.T, records []logRecord, failed int, references []string) {
+func requireRecords(t *testing.T, records []child.Record, failed int, references []string) {
 	t.Helper()
-	records = slices.DeleteFunc(records, func(r logRecord) bool { return r.text("msg") != "mcp call" }) // of goroutines
+	records = slices.DeleteFunc(records, func(r child.Record) bool { return r.Text("msg") != "mcp call" }) // of goroutines
 	require.Len(t, records, failed)
 	seen := map[string]int{}
 	for _, r := range records {
-		seen[r.text("reference")]++
+		seen[r.Text("reference")]++
 	}
 	for reference, n := range seen {
 		require.Equal(t, 1, n, reference)
@@ -196,13 +197,13 @@ func TestLoadOfAProcess(t *testing.T) {
 			p := connect(t, start(t, config{Transport: shape.transport, Chain: chainStandard, JSON: shape.json}), shape.asks)
 			load(t, 0, calls/10, func(int) *peer { return p }) // warm
 			before := p.idle(t, 20)
-			size := p.log.size(t)
+			size := p.Log.Size(t)
 			failed, references := load(t, 0, calls/2, func(int) *peer { return p })
 			middle := p.idle(t, before.Goroutines+5)
 			failed2, references2 := load(t, calls/2, calls, func(int) *peer { return p })
 			after := p.idle(t, before.Goroutines+5)
 			require.LessOrEqual(t, after.Heap, heapBound(middle.Heap), "first half %d", middle.Heap)
-			requireRecords(t, p.log.since(t, size), failed+failed2, append(references, references2...))
+			requireRecords(t, p.Log.Since(t, size), failed+failed2, append(references, references2...))
 			t.Logf("%d calls, %d failures; goroutines %d, %d, %d; heap %d, %d, %d KB", calls, failed+failed2,
 				before.Goroutines, middle.Goroutines, after.Goroutines, before.Heap>>10, middle.Heap>>10, after.Heap>>10)
 			p.finish(t)
@@ -231,18 +232,18 @@ func TestLoadWithEverything(t *testing.T) {
 			}
 			half("warm", 0, calls/10)
 			before := p.idle(t, 20)
-			size := p.log.size(t)
+			size := p.Log.Size(t)
 			references := half("first", 0, calls/2)
 			middle := p.idle(t, before.Goroutines+5)
 			references = append(references, half("second", calls/2, calls)...)
 			after := p.idle(t, before.Goroutines+5)
 			require.LessOrEqual(t, after.Heap, heapBound(middle.Heap), "first half %d", middle.Heap)
 			recorded, stuck := map[string]int{}, map[string]int{}
-			for _, r := range p.log.since(t, size) {
-				if r.text("msg") == "mcp call" {
-					recorded[r.text("reference")]++
+			for _, r := range p.Log.Since(t, size) {
+				if r.Text("msg") == "mcp call" {
+					recorded[r.Text("reference")]++
 				}
-				stuck[r.text("msg")]++
+				stuck[r.Text("msg")]++
 			}
 			for _, reference := range references {
 				require.Equal(t, 1, recorded[reference], reference)
@@ -301,21 +302,21 @@ func (p *peer) idle(t *testing.T, goroutines int) (s stats) {
 // memoryLog counts what is logged, in the process.
 type memoryLog struct {
 	mu      sync.Mutex
-	records []logRecord
+	records []child.Record
 }
 
 func (l *memoryLog) Write(b []byte) (int, error) {
-	var r logRecord
+	var r child.Record
 	if err := json.Unmarshal(b, &r); err != nil {
 		return 0, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.records = append(l.records, logRecord{"reference": r["reference"], "msg": r["msg"]}) // a heap is measured
+	l.records = append(l.records, child.Record{"reference": r["reference"], "msg": r["msg"]}) // a heap is measured
 	return len(b), nil
 }
 
-func (l *memoryLog) take() []logRecord {
+func (l *memoryLog) take() []child.Record {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	records := l.records

@@ -7,42 +7,17 @@
 package e2e
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"os"
 	"testing"
+
+	"github.com/mcpchain/mcpchain/internal/child"
 )
+
+func TestMain(m *testing.M) { child.Main(m, serve) }
 
 const (
-	configEnv = "MCPCHAIN_E2E_SERVER" // the configuration of a server process, as JSON
-	seedEnv   = "MCPCHAIN_E2E_SEED"   // what the canaries of this run are made from
+	canaryPrefix = child.CanaryPrefix
+	patience     = child.Patience
+	lifetime     = child.Lifetime
 )
 
-func TestMain(m *testing.M) {
-	if config := os.Getenv(configEnv); config != "" {
-		if err := serve(config); err != nil {
-			fmt.Fprintln(os.Stderr, "server:", err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if os.Getenv(seedEnv) == "" {
-		if err := os.Setenv(seedEnv, rand.Text()); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
-
-// canary returns the invented secret of one scenario, the same one in the test and
-// in the server. It looks like nothing that a scrubber knows.
-func canary(name string) string {
-	sum := sha256.Sum256([]byte(os.Getenv(seedEnv) + name))
-	return canaryPrefix + hex.EncodeToString(sum[:8])
-}
-
-// canaryPrefix is what all canaries begin with, so that one search finds any of
-// them.
-const canaryPrefix = "zqkanarie"
+func canary(name string) string { return child.Canary(name) }

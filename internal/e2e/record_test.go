@@ -2,19 +2,13 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 )
@@ -189,118 +183,4 @@ func (t *httpTee) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.rec.add(stream, true, head.Bytes())
 	resp.Body = &tee{Reader: resp.Body, rec: t.rec, stream: stream}
 	return resp, nil
-}
-
-// leak returns the form in which a canary stands in what left a server, or "". It
-// looks for the text in upper and lower case, with escapes undone, in base64 at
-// each of its three alignments, and in hexadecimal.
-func leak(b []byte) string {
-	lower := bytes.ToLower(b)
-	for _, form := range canaryForms() {
-		if bytes.Contains(b, []byte(form)) || bytes.Contains(lower, []byte(form)) {
-			return form
-		}
-	}
-	if bytes.Contains(b, []byte(`\u00`)) && strings.Contains(strings.ToLower(unescape(string(b))), canaryPrefix) {
-		return "escaped " + canaryPrefix
-	}
-	return ""
-}
-
-var canaryForms = sync.OnceValue(func() []string {
-	forms := []string{canaryPrefix, hex.EncodeToString([]byte(canaryPrefix))}
-	for offset := range 3 {
-		for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-			padded := append(bytes.Repeat([]byte{0}, offset), canaryPrefix...)
-			text := enc.EncodeToString(padded[:len(padded)/3*3])
-			forms = append(forms, text[(offset*8+5)/6:])
-		}
-	}
-	return forms
-})
-
-var escape = regexp.MustCompile(`\\u00([0-9a-fA-F]{2})`)
-
-func unescape(text string) string {
-	return escape.ReplaceAllStringFunc(text, func(e string) string {
-		n, err := strconv.ParseUint(e[4:], 16, 8)
-		if err != nil {
-			return e
-		}
-		return string(rune(n))
-	})
-}
-
-func TestLeakFindsEveryForm(t *testing.T) {
-	c := canary("forms")
-	require.Empty(t, leak([]byte("zqkanari and nothing more")))
-	escaped := ""
-	for _, r := range c {
-		escaped += fmt.Sprintf(`\u%04x`, r)
-	}
-	for _, form := range []string{c, "x" + strings.ToUpper(c), escaped, hex.EncodeToString([]byte("ab" + c))} {
-		require.NotEmpty(t, leak([]byte("before "+form+" after")), form)
-	}
-	for before := range 4 {
-		for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding} {
-			require.NotEmpty(t, leak([]byte(enc.EncodeToString([]byte(strings.Repeat("~", before)+c+"~~")))), before)
-		}
-	}
-}
-
-// A logFile is the log of a server, as JSON lines.
-type logFile string
-
-// size is where the log stands now.
-func (f logFile) size(t require.TestingT) int64 {
-	info, err := os.Stat(string(f))
-	require.NoError(t, err)
-	return info.Size()
-}
-
-// A logRecord is one line of the log.
-type logRecord map[string]any
-
-func (r logRecord) text(key string) string {
-	s, _ := r[key].(string)
-	return s
-}
-
-// all returns all texts of the record, the nested ones too.
-func (r logRecord) all() string {
-	var b strings.Builder
-	var walk func(any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case string:
-			b.WriteString(v)
-			b.WriteByte('\n')
-		case map[string]any:
-			for _, v := range v {
-				walk(v)
-			}
-		case []any:
-			for _, v := range v {
-				walk(v)
-			}
-		}
-	}
-	walk(map[string]any(r))
-	return b.String()
-}
-
-// since returns the records after a size.
-func (f logFile) since(t require.TestingT, size int64) []logRecord {
-	file, err := os.Open(string(f))
-	require.NoError(t, err)
-	defer file.Close()
-	data, err := io.ReadAll(io.NewSectionReader(file, size, 1<<62))
-	require.NoError(t, err)
-	var all []logRecord
-	for line := range bytes.Lines(data) {
-		var r logRecord
-		require.NoError(t, json.Unmarshal(line, &r))
-		all = append(all, r)
-	}
-	return all
 }

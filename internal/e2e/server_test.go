@@ -43,16 +43,12 @@ const (
 	chainAll      = "all"      // mcpchain.Standard around the server with everything that it can do
 )
 
-// lifetime ends a server process whose test forgot it, or was killed.
-const lifetime = 5 * time.Minute
-
 // serve is the server process. It ends when its standard input ends.
 func serve(text string) error {
 	var cfg config
 	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
 		return err
 	}
-	time.AfterFunc(lifetime, func() { os.Exit(3) })
 	file, err := os.OpenFile(cfg.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/degrade"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/child"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/retry"
 )
@@ -89,7 +90,7 @@ func (v *visit) call(t *testing.T, tool string, args any) (*mcp.CallToolResult, 
 	mark := v.rec.mark()
 	res, err := v.cs.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args, Meta: mcp.Meta{"progressToken": "token"}})
 	require.NoError(t, err, tool)
-	require.Empty(t, leak(v.rec.bytes(mark)), tool)
+	require.Empty(t, child.Leak(v.rec.bytes(mark)), tool)
 	f, _ := middleware.FaultOf(res, err)
 	return res, f
 }
@@ -153,7 +154,7 @@ func (v *visit) wrongArguments(t *testing.T) {
 	wrong := map[string]any{
 		"custmer": "x", "colour": "red", "password": secret, "items": []any{map[string]any{"sku": "a", "qty": "five"}, map[string]any{"qty": 1}},
 	}
-	size := v.log.size(t)
+	size := v.Log.Size(t)
 	said := v.says(t, `Validation Error: 4 arguments are wrong.
 - Argument 'items[0].qty' expected an integer, but received 'five'.
 - Argument 'items[1].sku' is required: expected a string.
@@ -162,7 +163,7 @@ func (v *visit) wrongArguments(t *testing.T) {
 Retry: no. Correct the arguments first, then call again.`, "place_order", wrong)
 	require.Equal(t, fault.KindValidation, said.Type)
 	require.Len(t, said.Violations, 4)
-	require.Equal(t, "validation", v.oneRecord(t, size).text("outcome"))
+	require.Equal(t, "validation", v.oneRecord(t, size).Text("outcome"))
 	v.says(t, `Validation Error: 2 arguments are wrong.
 - Argument 'customer' is required: expected a string.
 - Argument 'items' is required: expected a list of objects or null.
@@ -356,7 +357,7 @@ func (v *visit) clientThatObeys(t *testing.T) {
 
 // stuck calls handlers that do not return. More of them than may be stuck are not run.
 func (v *visit) stuck(t *testing.T) {
-	size := v.log.size(t)
+	size := v.Log.Size(t)
 	for i := range 2 {
 		v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running.
 Suggestion: Ask for less at a time if the tool allows it.
@@ -367,9 +368,9 @@ Reference: REF`, "get_stuck", map[string]any{"key": fmt.Sprint("stuck ", i)})
 Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
 Reference: REF`, "get_stuck", map[string]any{"key": "stuck 2"})
 	require.Equal(t, 2, v.runs(t, "get_stuck"))
-	v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running.
+	v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running and may still take effect.
 Suggestion: Ask for less at a time if the tool allows it.
-Retry: no. It may still take effect. It is not known whether this call took effect: check before you repeat it.
+Retry: no. It is not known whether this call took effect: check before you repeat it.
 Reference: REF`, "write_stuck", map[string]any{"key": "stuck 3"})
 	v.says(t, `Internal error: the server failed unexpectedly.
 Retry: no. Unexpected failures are not retryable. It is not known whether this call took effect: check before you repeat it.
@@ -378,8 +379,8 @@ Reference: REF`, "exit", nil)
 	require.Nil(t, f)
 	eventually(t, "the handlers end", func() bool {
 		ended := 0
-		for _, r := range v.log.since(t, size) {
-			if r.text("msg") == "mcp handler ended late" {
+		for _, r := range v.Log.Since(t, size) {
+			if r.Text("msg") == "mcp handler ended late" {
 				ended++
 			}
 		}
@@ -408,7 +409,7 @@ func (v *visit) aPersonThinks(t *testing.T) {
 
 // listForm calls the list form of a tool and sees how it goes on.
 func (v *visit) listForm(t *testing.T) {
-	mark, size := v.rec.mark(), v.log.size(t)
+	mark, size := v.rec.mark(), v.Log.Size(t)
 	var names []string
 	for tool, err := range v.cs.Tools(t.Context(), nil) {
 		require.NoError(t, err)
@@ -420,7 +421,7 @@ func (v *visit) listForm(t *testing.T) {
 		}
 	}
 	require.Contains(t, strings.Join(names, " "), " get_user get_users ")
-	require.Empty(t, leak(v.rec.bytes(mark)), "the filter holds")
+	require.Empty(t, child.Leak(v.rec.bytes(mark)), "the filter holds")
 
 	mark = v.rec.mark()
 	ids := []any{"u1", "nobody", "panic", "u1", "exit", 7, "unknown", "u2"}
@@ -461,10 +462,10 @@ Results:
 		references[e.Reference] = true
 	}
 	require.Equal(t, []int{1, 2, 4, 5, 6}, order)
-	for _, r := range v.log.since(t, size) {
-		if r.text("msg") == "mcp call" {
-			require.True(t, references[r.text("reference")], r.text("reference"))
-			delete(references, r.text("reference"))
+	for _, r := range v.Log.Since(t, size) {
+		if r.Text("msg") == "mcp call" {
+			require.True(t, references[r.Text("reference")], r.Text("reference"))
+			delete(references, r.Text("reference"))
 		}
 	}
 	require.Empty(t, references, "each item is recorded once")
@@ -587,7 +588,7 @@ Results:
 }
 
 func (v *visit) partDown(t *testing.T) {
-	size := v.log.size(t)
+	size := v.Log.Size(t)
 	res, f := v.call(t, "weather", map[string]any{"city": "Lisbon"})
 	require.Nil(t, f)
 	var out weather
@@ -605,10 +606,10 @@ func (v *visit) partDown(t *testing.T) {
 	require.Equal(t, `Partial answer: it has 2 of 3 components.
 - forecast: STALE. forecast is not fresh: a copy from cache that is 2 h old. Service unavailable: the forecast service is not available now.
 - alerts: MISSING. Check for warnings elsewhere before you go out. Internal error: the server failed unexpectedly. Reference: REF`, plain(last.Text))
-	records := v.log.since(t, size)
+	records := v.Log.Since(t, size)
 	require.Len(t, records, 2)
 	for _, r := range records {
-		require.Contains(t, r.all(), canary("rooms"))
+		require.Contains(t, r.All(), canary("rooms"))
 	}
 	res, f = v.call(t, "weather", map[string]any{"city": "Atlantis"})
 	require.Equal(t, fault.KindInternal, f.Kind())

@@ -291,7 +291,7 @@ func TestSuccessIsUntouched(t *testing.T) {
 					}
 					answers[i] = append(answers[i], what+"\n"+p.ask(t, n, r))
 				}
-				p.stop(t)
+				p.Stop(t)
 			}
 			require.Greater(t, len(answers[0]), 50)
 			if os.Getenv("MCPCHAIN_E2E_SHOW") != "" {
@@ -335,9 +335,9 @@ func dial(t *testing.T, p *process, version string) *caller {
 	t.Helper()
 	c := &caller{peer: &peer{process: p, rec: &recorder{}, version: version}}
 	c.transport(t)
-	if p.url == "" {
+	if p.URL == "" {
 		stream := c.rec.open(false)
-		go func() { _, _ = io.Copy(io.Discard, &tee{Reader: p.stdout, rec: c.rec, stream: stream}) }()
+		go func() { _, _ = io.Copy(io.Discard, &tee{Reader: p.Stdout, rec: c.rec, stream: stream}) }()
 	}
 	if version < version2026 {
 		c.hello = c.ask(t, 1_000, request{"initialize", map[string]any{
@@ -352,7 +352,7 @@ func dial(t *testing.T, p *process, version string) *caller {
 
 // tell sends a message that is not answered.
 func (c *caller) tell(t require.TestingT, text string) {
-	if c.url == "" {
+	if c.URL == "" {
 		_, err := c.stdio.Write([]byte(text + "\n"))
 		require.NoError(t, err)
 		return
@@ -390,7 +390,7 @@ func (c *caller) ask(t require.TestingT, n int, r request) string {
 	defer cancel()
 	mark := c.rec.mark()
 	read := make(chan error, 1)
-	if c.url == "" {
+	if c.URL == "" {
 		_, err := c.stdio.Write(append(data, '\n'))
 		require.NoError(t, err)
 		read <- nil
@@ -408,7 +408,7 @@ func (c *caller) ask(t require.TestingT, n int, r request) string {
 	}
 	answered := map[string]bool{}
 	eventually(t, "an answer to "+r.method, func() bool {
-		c.alive(t)
+		c.Alive(t)
 		for _, raw := range c.rec.messages(mark) {
 			var m message
 			if json.Unmarshal(raw, &m) != nil {
@@ -425,7 +425,7 @@ func (c *caller) ask(t require.TestingT, n int, r request) string {
 		select {
 		case err := <-read:
 			read <- err
-			return c.url != "" && len(answered) == 0 // all there is, and perhaps no message
+			return c.URL != "" && len(answered) == 0 // all there is, and perhaps no message
 		default:
 			return false
 		}

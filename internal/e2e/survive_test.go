@@ -9,6 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/child"
 )
 
 // only narrows the table down while one looks for a mistake.
@@ -105,8 +107,8 @@ func (p *peer) runAll(t *testing.T, wanted func(*scenario) bool) {
 		n++
 		ok := t.Run(s.name, func(t *testing.T) { p.run(t, &s) })
 		select {
-		case <-p.exited:
-			require.FailNow(t, "the server is dead", "after %s: %v\n%s", s.name, p.err, p.stderr)
+		case <-p.Exited:
+			require.FailNow(t, "the server is dead", "after %s: %v\n%s", s.name, p.Err, p.Stderr)
 		default:
 		}
 		if ok && n%every == 0 {
@@ -115,9 +117,9 @@ func (p *peer) runAll(t *testing.T, wanted func(*scenario) bool) {
 		}
 	}
 	p.pool.land(t, len(p.pool.flying))
-	require.Empty(t, leak(p.rec.bytes(0)), "a canary left the server")
+	require.Empty(t, child.Leak(p.rec.bytes(0)), "a canary left the server")
 	require.NoError(t, p.cs.Close())
-	p.stop(t)
+	p.Stop(t)
 	t.Logf("%d scenarios, %d calls in flight meanwhile", n, p.pool.started)
 }
 
@@ -125,12 +127,12 @@ func (p *peer) runAll(t *testing.T, wanted func(*scenario) bool) {
 func (p *peer) run(t require.TestingT, s *scenario) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	mark, size := p.rec.mark(), p.log.size(t)
+	mark, size := p.rec.mark(), p.Log.Size(t)
 	res, err := s.call(ctx, p, s.name)
-	p.alive(t)
+	p.Alive(t)
 	require.NoError(t, ctx.Err(), "not answered")
 	left := p.rec.bytes(mark)
-	if form := leak(left); form != "" {
+	if form := child.Leak(left); form != "" {
 		require.FailNow(t, "a canary left the server", "as %s, in\n%s", form, shorten(left))
 	}
 	answers := p.rec.answers(t, mark)
@@ -140,7 +142,7 @@ func (p *peer) run(t require.TestingT, s *scenario) {
 		s = &adjusted
 		s.adjust(p.cfg.Chain, s.kind, &s.want)
 	}
-	s.check(t, p, answers[0], res, err, p.log.since(t, size))
+	s.check(t, p, answers[0], res, err, p.Log.Since(t, size))
 	after := p.stats(t, false)
 	require.Equal(t, p.pid, after.PID)
 	require.EqualValues(t, len(p.pool.flying), after.Waiting, "calls in flight")

@@ -52,10 +52,10 @@ func TestTheWireForm(t *testing.T) {
 			p := dial(t, start(t, config{Transport: test.shape.transport, Chain: chainStandard}), test.shape.speaks)
 			got := p.ask(t, 0, test.request)
 			require.Equal(t, test.want, anyReference.ReplaceAllString(got, "REFERENCE"))
-			records := p.log.since(t, 0)
+			records := p.Log.Since(t, 0)
 			require.Len(t, records, 1)
-			require.Contains(t, got, records[0].text("reference"))
-			p.stop(t)
+			require.Contains(t, got, records[0].Text("reference"))
+			p.Stop(t)
 		})
 	}
 }
@@ -64,11 +64,11 @@ func TestTheWireForm(t *testing.T) {
 func TestTheReferenceOfAFailureThatNobodyWorded(t *testing.T) {
 	p := dial(t, start(t, config{Transport: "stdio", Chain: chainStandard}), version2026)
 	got := p.ask(t, 0, request{"tools/call", map[string]any{"name": "error-plain.raw"}})
-	records := p.log.since(t, 0)
+	records := p.Log.Since(t, 0)
 	require.Len(t, records, 1)
-	reference := records[0].text("reference")
+	reference := records[0].Text("reference")
 	require.Regexp(t, `"text":"Internal error: [^"]+\\nReference: `+reference+`"}\]`, got)
 	require.Contains(t, got, `"reference_id":"`+reference+`"`)
-	require.Equal(t, "cannot do it: "+canary("error-plain"), records[0].text("error"))
-	p.stop(t)
+	require.Equal(t, "cannot do it: "+canary("error-plain"), records[0].Text("error"))
+	p.Stop(t)
 }

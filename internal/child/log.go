@@ -1,0 +1,69 @@
+package child
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A LogFile is the path of a server's log, which is written as JSON lines.
+type LogFile string
+
+// Size returns where the log stands now.
+func (f LogFile) Size(t require.TestingT) int64 {
+	info, err := os.Stat(string(f))
+	require.NoError(t, err)
+	return info.Size()
+}
+
+// A Record is one line of the log.
+type Record map[string]any
+
+// Text returns the value of a key, "" where it is no text.
+func (r Record) Text(key string) string {
+	s, _ := r[key].(string)
+	return s
+}
+
+// All returns all texts of the record, the nested ones too.
+func (r Record) All() string {
+	var b strings.Builder
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			b.WriteString(v)
+			b.WriteByte('\n')
+		case map[string]any:
+			for _, v := range v {
+				walk(v)
+			}
+		case []any:
+			for _, v := range v {
+				walk(v)
+			}
+		}
+	}
+	walk(map[string]any(r))
+	return b.String()
+}
+
+// Since returns the records after a size. A line that is no JSON object fails the test.
+func (f LogFile) Since(t require.TestingT, size int64) []Record {
+	file, err := os.Open(string(f))
+	require.NoError(t, err)
+	defer file.Close()
+	data, err := io.ReadAll(io.NewSectionReader(file, size, 1<<62))
+	require.NoError(t, err)
+	var all []Record
+	for line := range bytes.Lines(data) {
+		var r Record
+		require.NoError(t, json.Unmarshal(line, &r), "%s", line)
+		all = append(all, r)
+	}
+	return all
+}

@@ -1,0 +1,82 @@
+package recover
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+)
+
+// TestTransportSurvivesBrokenLines sends lines that are no messages between those that
+// are. Each is answered, and so is what comes after it.
+func TestTransportSurvivesBrokenLines(t *testing.T) {
+	serverReads, clientWrites := io.Pipe()
+	clientReads, serverWrites := io.Pipe()
+	server := mcp.NewServer(&mcp.Implementation{Name: "server"}, nil)
+	transport := Transport(serverReads, serverWrites).(*lines)
+	transport.max = 1 << 17
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(context.Background(), transport) }()
+	answers := bufio.NewReader(clientReads)
+	next := func() (id, code any) {
+		line, err := answers.ReadString('\n')
+		require.NoError(t, err)
+		var m struct {
+			ID    any
+			Error struct{ Code any }
+		}
+		require.NoError(t, json.Unmarshal([]byte(line), &m), line)
+		return m.ID, m.Error.Code
+	}
+	write := func(line string) {
+		_, err := io.WriteString(clientWrites, line)
+		require.NoError(t, err)
+	}
+	for i, c := range []struct {
+		line string
+		code float64 // 0 for no answer
+	}{
+		{`{"jsonrpc":"2.0","id":1,`, -32700},
+		{`}`, -32700},
+		{"\xff\x00", -32700},
+		{`{"jsonrpc":"2.0","id":7,"method":"ping"}{"jsonrpc":"2.0","id":8,"method":"ping"}`, -32700},
+		{`[{"jsonrpc":"2.0","id":7,"method":"ping"}]`, -32600},
+		{`[]`, -32600},
+		{`null`, -32600},
+		{`{"jsonrpc":"1.0","id":7,"method":"ping"}`, -32600},
+		{`{"jsonrpc":"2.0","id":{},"method":"ping"}`, -32600},
+		{`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"` + strings.Repeat("x", 1<<17) + `"}}`, -32600},
+		{``, 0},
+		{"  \t", 0},
+	} {
+		write(c.line + "\n")
+		if c.code != 0 {
+			id, code := next()
+			require.Nil(t, id)
+			require.InDelta(t, c.code, code, 0, "%.100s", c.line)
+		}
+		write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\r\n", i))
+		id, code := next()
+		require.InDelta(t, i, id, 0, "%.100s", c.line)
+		require.Nil(t, code)
+	}
+	require.NoError(t, clientWrites.Close())
+	<-ended
+}
+
+// TestTransportReadsTheLastLine though it does not end.
+func TestTransportReadsTheLastLine(t *testing.T) {
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	in := io.NopCloser(strings.NewReader("broken\n" + ping))
+	var out strings.Builder
+	got, err := io.ReadAll(&goodLines{ReadCloser: in, lines: bufio.NewReaderSize(in, 16), out: &out, max: 1000})
+	require.NoError(t, err)
+	require.Equal(t, ping+"\n", string(got))
+	require.JSONEq(t, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Invalid message: the line is no JSON."}}`, out.String())
+}
