@@ -95,7 +95,7 @@ func TestFailuresAreLikeThoseOfCalls(t *testing.T) {
 		require.Equal(t, "ERROR", records["ref.1"]["level"])
 		require.Equal(t, "conflict", records["ref.3"]["outcome"])
 		require.Contains(t, log.String(), "runtime.Goexit")
-		require.Contains(t, text(t, got.Tool()), "- item 1: Internal error: the server failed unexpectedly and could not complete this call. Reference: ref.1\n")
+		require.Contains(t, text(t, got.Tool()), "- items[1], items[2], items[6] (3 items): Internal error: the server failed unexpectedly and could not complete this call. References: ref.1, ref.2, ref.6\n")
 		require.NotContains(t, text(t, got.Tool()), "Reference: ref.3", "the handler worded it")
 		require.Contains(t, text(t, got.Tool()), "Service unavailable: the table is busy.")
 		require.Equal(t, []any{4.0, 5.0}, v["retry_items"])
@@ -135,7 +135,7 @@ func TestNothingSucceededInACall(t *testing.T) {
 		require.True(t, got.Tool().IsError)
 		require.Equal(t, strings.TrimSpace(`
 Not found: none of the 2 items succeeded.
-Suggestion: None of the items exists: check how they are named, or list first what exists.
+Suggestion: Check the name, or list what exists.
 Failed:
 - file 'a': Not found: file 'a' does not exist.
 - file 'b': Not found: file 'b' does not exist.`), text(t, got.Tool()))
@@ -241,19 +241,6 @@ func TestProgressOfTheFirstBatch(t *testing.T) {
 	}
 }
 
-// TestStackOfASequence: the record of a sequence that panicked has its stack, and not
-// only that of Run.
-func TestStackOfASequence(t *testing.T) {
-	log := harness.NewLog(slog.LevelInfo)
-	got := harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
-		return batch.RunSeq(ctx, brokenCursor, leaky, nil).ToolResult(), nil
-	}, mcprecover.New(&mcprecover.Options{Logger: log.Logger()}), mask.New(&mask.Options{Logger: log.Logger()}))
-	require.Contains(t, got.Text(), "Internal error")
-	require.Contains(t, log.String(), "brokenCursor")
-}
-
-func brokenCursor(func(int) bool) { panic("the cursor broke") }
-
 // hollow is an error as a typed nil is: each method panics but those of nil itself.
 type hollow struct{ error }
 
@@ -278,7 +265,7 @@ func TestStrangeErrorsAreRecorded(t *testing.T) {
 					}
 					<-ctx.Done()
 					return "", err
-				}, &batch.RunOptions[string]{Timeout: time.Millisecond, Attempts: 2}).ToolResult(), nil
+				}, &batch.RunOptions[string]{Timeout: time.Millisecond}).ToolResult(), nil
 			}, correlate.New(&correlate.Options{Logger: log.Logger()}), mask.New(nil))
 			out := outputOf(t, got)
 			require.Equal(t, 1, out.Succeeded)

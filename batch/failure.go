@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
@@ -23,16 +25,23 @@ type overdueError struct {
 
 func (e *overdueError) Unwrap() error { return e.error }
 
-// A settled error is one that is classified, masked and recorded already: an item that
-// was a call of its own.
-type settled struct {
+// A settledError is classified, masked and recorded already: an item that was a call of
+// its own.
+type settledError struct {
 	public *fault.Error
-	quote  bool // nobody worded it: the text shows the reference
+	quote  bool // see Item.quote
 }
 
-func (e *settled) Error() string { return e.public.Error() }
+func (e *settledError) Error() string { return e.public.Error() }
 
-func (e *settled) Unwrap() error { return e.public }
+func (e *settledError) Unwrap() error { return e.public }
+
+// A failedItem is what a caller may know of the failure of an item.
+type failedItem struct {
+	public *fault.Error
+	again  bool // it can be sent again as it is
+	quote  bool // nobody worded it, so that the text shows its reference
+}
 
 // A failer makes of an error of the function what a caller may know of it.
 type failer struct {
@@ -43,66 +52,89 @@ type failer struct {
 
 	annotated struct {
 		sync.Once
-		idempotent bool
+		harmless bool
 	}
 }
 
 // failed classifies, masks and records the failure of an item, as a call of its own
 // below the one that the batch is part of.
-func (f *failer) failed(index int, err error) (public *fault.Error, recoverable bool, m mark) {
-	defer func() {
-		if recover() != nil { // a stranger's code; the item has failed in any case
-			public, recoverable, m = fault.Generic(fault.KindInternal), false, mark{}
-		}
-	}()
-	var hint middleware.Hint
-	if s, ok := err.(*settled); ok { //nolint:errorlint // a wrapped one is another error
-		public, hint, m.quote = s.public, middleware.HintOf(err), s.quote
+func (f *failer) failed(index int, err error) (item failedItem) {
+	item.public = fault.Generic(fault.KindInternal)
+	defer func() { _ = recover() }() // untrusted code; the item has failed in any case
+	var hint classify.Hint
+	if s, ok := err.(*settledError); ok { //nolint:errorlint // a wrapped one is another error
+		item.public, item.quote, hint = s.public, s.quote, classify.HintOf(err)
 	} else {
-		public, hint, m.quote = f.public(index, &err)
+		item.public, item.quote, hint = f.public(index, err)
 	}
-	g := guide(hint, public)
-	m.unsure = (g.again || atWork(public.Kind())) && g.effect == fault.EffectUnknown && !f.harmless()
-	if g.again && public.Data().Retry == nil {
-		retry := fault.Retry{ShouldRetry: true, RetryAfterSeconds: g.after.Seconds(), Effect: g.effect}
-		if g.effect == fault.EffectUnknown && !m.unsure {
-			retry.Effect = ""
-		}
-		public = public.WithRetry(retry)
+	if retry, known := f.advice(hint, item.public); known {
+		item.public, item.again = item.public.WithRetry(retry), retry.ShouldRetry
 	}
-	return public, g.again, m
+	return item
 }
 
-// atWork reports whether what failed in a way may go on nevertheless, so that it has to
-// be checked also when a failure says that a repetition does not help.
-func atWork(kind fault.Kind) bool {
-	return kind == fault.KindTimeout || kind == fault.KindCancelled || kind == fault.KindConnectionFailed
+// advice is the one place that decides what is said of sending an item again. The retry
+// member of its error, the lists of what to send again and what to check, and the
+// suggestion follow from it. It reports false when nothing is known.
+func (f *failer) advice(hint classify.Hint, public *fault.Error) (retry fault.Retry, known bool) {
+	retry, said := public.Retry()
+	if !said {
+		retry = fault.Retry{ShouldRetry: hint.Retry == classify.RetryYes, RetryAfterSeconds: hint.After.Seconds(), Effect: hint.Effect}
+		switch kind := public.Kind(); {
+		case kind == fault.KindCancelled: // by the end of the batch
+			retry = fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}
+		case !retry.ShouldRetry, retry.Effect != "":
+		case kind == fault.KindServiceUnavailable:
+			retry.Effect = fault.EffectNone // it refused
+		default:
+			retry.Effect = fault.EffectUnknown
+		}
+	}
+	switch {
+	case retry.Effect == fault.EffectCommitted:
+		retry.ShouldRetry = false
+	case retry.Effect == fault.EffectUnknown && f.harmless():
+		retry.Effect = ""
+	case retry.Effect == fault.EffectUnknown:
+		retry.ShouldRetry, retry.RetryAfterSeconds = false, 0
+	}
+	return retry, said || retry.ShouldRetry || retry.Effect == fault.EffectUnknown
 }
 
 // public lets the call's own settings make the public form, and writes the record that
 // its reference leads to.
-func (f *failer) public(index int, err *error) (_ *fault.Error, _ middleware.Hint, quote bool) {
+func (f *failer) public(index int, err error) (_ *fault.Error, quote bool, _ classify.Hint) {
 	if f.c == nil {
-		public := middleware.Classify(*err)
-		if told := overdue(*err, public); told != nil {
-			*err, public = told, told
+		public := middleware.Classify(err)
+		if told := overdue(err, public); told != nil {
+			err, public = told, told
 		}
-		return public, middleware.HintOf(*err), false
+		return public, false, classify.HintOf(err)
 	}
 	below := f.c.Below(f.ctx, f.name(index), f.c.Request())
-	failure := below.Failure(nil, *err)
-	if told := overdue(*err, failure.Fault()); told != nil {
-		*err = told
-		failure = below.Failure(nil, *err)
+	if told := overdue(err, below.Failure(nil, err).Fault()); told != nil {
+		err = told
 	}
-	if f.c.Recorded() {
-		below.Log(nil, call.Record{Err: *err})
+	hint := below.Failure(nil, err).Hint()
+	public, quote := settle(below, nil, err)
+	if _, own := err.(*fault.Error); !own { //nolint:errorlint // a fault has its cause in itself
+		public = public.Because(err)
 	}
-	public, _ := middleware.FaultOf(below.Finish(nil, *err))
-	if _, own := (*err).(*fault.Error); !own { //nolint:errorlint // a fault has its cause in itself
-		public = public.Because(*err)
+	return public, quote, hint
+}
+
+// settle records the failure of an item that was a call below that of the batch, and
+// returns what a caller may know of it.
+func settle(below *call.Call, res mcp.Result, err error) (public *fault.Error, quote bool) {
+	failure := below.Failure(res, err)
+	if below.Recorded() {
+		below.Log(nil, call.Record{Result: res, Err: err})
 	}
-	return public, failure.Hint(), !failure.Worded()
+	public, failed := middleware.FaultOf(below.Finish(res, err))
+	if !failed {
+		public = fault.Generic(fault.KindInternal) // cannot be
+	}
+	return public, !failure.Worded()
 }
 
 // name is what is added to the reference of the call for that of an item.
@@ -116,28 +148,11 @@ func (f *failer) name(index int) string {
 // overdue returns the failure of an item that ran into its limit, with the limit; nil
 // when it is not one, or when somebody worded it.
 func overdue(err error, public *fault.Error) *fault.Error {
-	late, ok := err.(*overdueError) //nolint:errorlint // nobody wraps it, and a stranger's As may panic
+	late, ok := err.(*overdueError) //nolint:errorlint // nobody wraps it, and an unknown type's As may panic
 	if !ok || public.Message() != fault.Generic(fault.KindTimeout).Message() {
 		return nil
 	}
 	return fault.Timeout(theItem, late.limit).Because(late.error)
-}
-
-// again reports whether an item that failed is tried again, and when.
-func (f *failer) again(err error, attempt int, retry func(error, int) (time.Duration, bool)) (time.Duration, bool) {
-	if retry != nil {
-		return retry(err, attempt)
-	}
-	public, hint := middleware.Classify(err), middleware.HintOf(err)
-	if f.c != nil { // whose rules may know it
-		failure := f.c.Below(f.ctx, "", f.c.Request()).Failure(nil, err)
-		public, hint = failure.Fault(), failure.Hint()
-	}
-	g := guide(hint, public)
-	if !g.again || g.after > maxWait || g.effect == fault.EffectUnknown && !f.harmless() {
-		return 0, false
-	}
-	return max(g.after, backoff(attempt)), true
 }
 
 // harmless reports whether running an item twice does no harm: the program says so, or
@@ -148,21 +163,9 @@ func (f *failer) harmless() bool {
 	}
 	f.annotated.Do(func() {
 		tool, err := f.c.Tool(nil)
-		if err != nil || tool.Annotations == nil {
-			return
+		if err == nil && tool.Annotations != nil {
+			f.annotated.harmless = tool.Annotations.ReadOnlyHint || tool.Annotations.IdempotentHint
 		}
-		f.annotated.idempotent = tool.Annotations.ReadOnlyHint || tool.Annotations.IdempotentHint
 	})
-	return f.annotated.idempotent
-}
-
-// panicked returns the error for a panic of an item. It is called by the deferred
-// function that recovered.
-func (f *failer) panicked(p any) error { return classify.NewPanicError(p, 2) }
-
-// remember keeps the stack of a panic that goes on, for the recovery of the call.
-func (f *failer) remember(p any) {
-	if f.c != nil {
-		_ = f.c.Recovered(p, 2)
-	}
+	return f.annotated.harmless
 }

@@ -26,16 +26,20 @@ import (
 func TestNewMistakes(t *testing.T) {
 	ok := userList
 	for message, lists := range map[string][]batch.List{
-		"batch.New: Options.Lists[0].Tool is empty; name the tool that takes one item":                                {{}},
-		"batch.New: Options.Lists[0].Item is empty; name the argument of a that is the item":                          {{Tool: "a"}},
-		"batch.New: Options.Lists[0].As is empty; give the list form of a a name":                                     {{Tool: "a", Item: "b"}},
-		"batch.New: Options.Lists[0].As is the name of the tool itself; give the list form another one":               {{Tool: "a", Item: "b", As: "a"}},
-		"batch.New: Options.Lists[1].As is get_users, as that of another list; give each one of its own":              {ok, ok},
-		"batch.New: Options.Lists[1].Tool is get_users, which is a list form itself; name a tool of the server":       {ok, {Tool: "get_users", Item: "b", As: "c"}},
-		"batch.New: Options.Lists[0].Items is the name of the item itself; give the list another one":                 {{Tool: "a", Item: "b", As: "c", Items: "b"}},
-		"batch.New: Options.Lists[0].MaxItems is negative; give how many items a call may have, or 0 for the default": {{Tool: "a", Item: "b", As: "c", MaxItems: -1}},
-		"batch.New: Options.Lists[0].Duplicates is none of ShareDuplicates, RunDuplicates and RefuseDuplicates":       {{Tool: "a", Item: "b", As: "c", Duplicates: 9}},
-		"batch.New: RunOptions.Concurrency is negative; give how many items may run at a time, or 0 for the default":  {{Tool: "a", Item: "b", As: "c", Run: &batch.RunOptions[json.RawMessage]{Concurrency: -1}}},
+		"batch.New: Options.Lists[0].Tool is empty; name the tool that takes one item":                                                     {{}},
+		"batch.New: Options.Lists[0].Item is empty; name the argument of a that is the item":                                               {{Tool: "a"}},
+		"batch.New: Options.Lists[0].As is empty; give the list form of a a name":                                                          {{Tool: "a", Item: "b"}},
+		"batch.New: Options.Lists[0].As is the name of the tool itself; give the list form another one":                                    {{Tool: "a", Item: "b", As: "a"}},
+		"batch.New: Options.Lists[1].As is get_users, as that of another list; give each one of its own":                                   {ok, ok},
+		"batch.New: Options.Lists[1].Tool is get_users, which is a list form itself; name a tool of the server":                            {ok, {Tool: "get_users", Item: "b", As: "c"}},
+		"batch.New: Options.Lists[0].Items is the name of the item itself; give the list another one":                                      {{Tool: "a", Item: "b", As: "c", Items: "b"}},
+		"batch.New: Options.Lists[0].MaxItems is negative; give how many items a call may have, or 0 for the default":                      {{Tool: "a", Item: "b", As: "c", MaxItems: -1}},
+		"batch.New: Options.Lists[0].Advanced.Duplicates is none of ShareDuplicates, RunDuplicates and RefuseDuplicates; give one of them": {{Tool: "a", Item: "b", As: "c", Advanced: batch.ListAdvanced{Duplicates: 9}}},
+		"batch.New: Options.Lists[0].Run.Concurrency is negative; give how many items may run at a time, or 0 for the default":             {{Tool: "a", Item: "b", As: "c", Run: &batch.RunOptions[json.RawMessage]{Concurrency: -1}}},
+		"batch.New: Options.Lists[0].Advanced.MaxBytes is negative; give how long the arguments may be, or 0 for the default":              {{Tool: "a", Item: "b", As: "c", Advanced: batch.ListAdvanced{MaxBytes: -1}}},
+		"batch.New: Options.Lists[0].Run.Advanced.RetryItem is set, but what to send again are the elements of the list; leave it out": {{Tool: "a", Item: "b", As: "c", Run: &batch.RunOptions[json.RawMessage]{
+			Advanced: batch.Advanced[json.RawMessage]{RetryItem: func(json.RawMessage) any { return nil }},
+		}}},
 	} {
 		require.PanicsWithValue(t, message, func() { batch.New(&batch.Options{Lists: lists}) })
 	}
@@ -46,13 +50,18 @@ func TestNewMistakes(t *testing.T) {
 // TestRunOptionsAreCarriedOver fails when RunOptions gets a field that New forgets.
 func TestRunOptionsAreCarriedOver(t *testing.T) {
 	var o batch.RunOptions[json.RawMessage]
-	fields := reflect.ValueOf(&o).Elem()
+	fill(t, reflect.ValueOf(&o).Elem())
+	carried(t, reflect.ValueOf(o), reflect.ValueOf(batch.ElementOptions(batch.List{Run: &o})))
+}
+
+// fill gives each field a value.
+func fill(t *testing.T, fields reflect.Value) {
 	for i := range fields.NumField() {
 		switch f := fields.Field(i); f.Kind() {
 		case reflect.Int, reflect.Int64:
 			f.SetInt(2)
-		case reflect.Float64:
-			f.SetFloat(0.5)
+		case reflect.Uint8:
+			f.SetUint(2)
 		case reflect.Bool:
 			f.SetBool(true)
 		case reflect.String:
@@ -66,17 +75,23 @@ func TestRunOptionsAreCarriedOver(t *testing.T) {
 				return out
 			}))
 		case reflect.Struct:
-			o.Output = batch.OutputOptions{Mode: batch.ModeSummary, MaxBytes: 1 << 12, ErrorWhen: batch.ErrorNever}
+			fill(t, f)
 		default:
 			t.Fatalf("a field of a new sort: %s", fields.Type().Field(i).Name)
 		}
 	}
-	got := reflect.ValueOf(batch.ElementOptions(batch.List{Run: &o}))
+}
+
+func carried(t *testing.T, fields, got reflect.Value) {
 	for i := range fields.NumField() {
 		name := fields.Type().Field(i).Name
-		require.False(t, got.FieldByName(name).IsZero(), name)
-		if fields.Field(i).Kind() != reflect.Func {
-			require.Equal(t, fields.Field(i).Interface(), got.FieldByName(name).Interface(), name)
+		switch f := fields.Field(i); f.Kind() {
+		case reflect.Func:
+			require.False(t, got.FieldByName(name).IsNil(), name)
+		case reflect.Struct:
+			carried(t, f, got.FieldByName(name))
+		default:
+			require.Equal(t, f.Interface(), got.FieldByName(name).Interface(), name)
 		}
 	}
 }
@@ -195,10 +210,10 @@ func TestNotificationAtTheEnd(t *testing.T) {
 		_ = batch.Run(t.Context(), make([]int, 100), func(context.Context, int) (int, error) {
 			time.Sleep(10 * time.Millisecond)
 			return 0, fault.Unavailable("it")
-		}, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 5, Progress: batch.NotifyWith(func(p batch.Progress) error {
+		}, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 5, Advanced: batch.Advanced[int]{Progress: batch.NotifyWith(func(p batch.Progress) error {
 			sent = append(sent, p.String())
 			return nil
-		})})
+		})}})
 		require.Equal(t, []string{"1 of 100 items, 1 failed", "5 of 100 items, 5 failed"}, sent)
 	})
 }

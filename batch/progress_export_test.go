@@ -4,10 +4,11 @@ package batch
 func NotifyWith(send func(Progress) error) func(Progress) { return (&notifier{send: send}).notify }
 
 // ElementOptions returns what New makes of the Run options of a List.
-func ElementOptions(list List) any { return elementOptions(list) }
+func ElementOptions(list List) any { return *elementOptions(list) }
 
 // ReadArguments returns the arguments of the items of a call of a list form.
 func ReadArguments(list List, raw []byte) ([][]byte, error) {
+	list.Advanced.MaxBytes = defaultMaxInputBytes
 	f := &form{List: list}
 	elements, args, err := f.read(raw)
 	if err != nil {
