@@ -33,7 +33,8 @@ type Failure struct {
 	logged atomic.Bool
 
 	mu       sync.Mutex
-	guidance *Guidance
+	guidance Guidance
+	guided   bool
 	public   *fault.Error // what Fault returns, nil when it has to be put together
 }
 
@@ -74,7 +75,8 @@ func (c *Call) Failure(res mcp.Result, err error) *Failure {
 	if f := c.known(tool, err); f != nil {
 		return f
 	}
-	f := newFailure(c, tool, err) // without the lock, because an error may ask for the ID
+	f := c.room()
+	f.classify(c, tool, err) // without the lock, because an error may ask for the ID
 	cold := c.lock()
 	defer c.mu.Unlock()
 	if have := cold.failure; have.isOf(tool, err) {
@@ -102,8 +104,20 @@ func (f *Failure) isOf(tool *mcp.CallToolResult, err error) bool {
 	return f != nil && safe.Same(f.err, err) && (err != nil || f.res == tool)
 }
 
-func newFailure(c *Call, res *mcp.CallToolResult, err error) *Failure {
-	f := &Failure{err: err, res: res, hints: c.settings().hints, ended: c.Err()}
+// room returns room for a Failure: that of the Call for the first.
+func (c *Call) room() *Failure {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	if cold.taken {
+		return &Failure{}
+	}
+	cold.taken = true
+	return &cold.first
+}
+
+// classify finds out what the failure is.
+func (f *Failure) classify(c *Call, res *mcp.CallToolResult, err error) {
+	f.err, f.res, f.hints, f.ended = err, res, c.settings().hints, c.Err()
 	if err != nil {
 		rules := c.settings().rules
 		if c.quiet {
@@ -118,7 +132,6 @@ func newFailure(c *Call, res *mcp.CallToolResult, err error) *Failure {
 		f.told = true
 		f.found = f.found.Told(told(res, f.found))
 	}
-	return f
 }
 
 func isFault(v any) bool {
@@ -250,7 +263,7 @@ func (f *Failure) Fault() *fault.Error {
 // advised returns e with what is said about calling again. It is called with the
 // lock.
 func (f *Failure) advised(e *fault.Error) *fault.Error {
-	if g := f.guidance; g != nil {
+	if g := &f.guidance; f.guided {
 		return e.Suggest(g.Suggestion).WithRetry(g.Retry)
 	}
 	return e
@@ -288,21 +301,21 @@ func bare(err error) bool {
 func (f *Failure) Guide(g Guidance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.guidance, f.public = &g, nil
+	f.guidance, f.guided, f.public = g, true, nil
 }
 
 // Guided reports whether [Failure.Guide] was called.
 func (f *Failure) Guided() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.guidance != nil
+	return f.guided
 }
 
 // insisted returns the line that is put into a tool's own text, "" for none.
 func (f *Failure) insisted() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.guidance == nil || !f.guidance.Insist {
+	if !f.guided || !f.guidance.Insist {
 		return ""
 	}
 	return f.guidance.Retry.String()
