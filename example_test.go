@@ -63,8 +63,7 @@ func ExampleStandard() {
 	// Retry: no. The same call will fail again.
 	// Next: 1. List the projects: call list {}.
 	//
-	// Internal error: the server failed unexpectedly and could not complete this call.
+	// Internal error: the server failed unexpectedly.
 	// Retry: no. Unexpected failures are not retryable. It is not known whether this call took effect: check before you repeat it.
-	// Next: 1. Tell the user and give them the reference, so that the operator of the server can find the cause.
 	// Reference: req-1
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -17,13 +16,14 @@ import (
 // theItem is what failures of ours call the item; its key stands beside it.
 const theItem = "the item"
 
-// overdueError is the failure of an item that ran into its limit.
-type overdueError struct {
+// An endedError is the failure of an item that ended with its context: told says so,
+// unless somebody worded the error.
+type endedError struct {
 	error
-	limit time.Duration
+	told *fault.Error
 }
 
-func (e *overdueError) Unwrap() error { return e.error }
+func (e *endedError) Unwrap() error { return e.error }
 
 // A settledError is classified, masked and recorded already: an item that was a call of
 // its own.
@@ -50,77 +50,75 @@ type failer struct {
 	idempotent bool
 	part       int // of the call: which batch of it this is, from 0
 
-	annotated struct {
-		sync.Once
-		harmless bool
-	}
+	asked  sync.Once
+	safety classify.Safety
 }
 
 // failed classifies, masks and records the failure of an item, as a call of its own
-// below the one that the batch is part of.
+// below the one that the batch is part of. What it says of sending the item again is
+// what the retry member of its error, the lists of what to send again and what to
+// check, and the suggestion follow from.
 func (f *failer) failed(index int, err error) (item failedItem) {
 	item.public = fault.Generic(fault.KindInternal)
 	defer func() { _ = recover() }() // untrusted code; the item has failed in any case
-	var hint classify.Hint
-	if s, ok := err.(*settledError); ok { //nolint:errorlint // a wrapped one is another error
-		item.public, item.quote, hint = s.public, s.quote, classify.HintOf(err)
-	} else {
-		item.public, item.quote, hint = f.public(index, err)
+	var retry fault.Retry
+	switch s, settled := err.(*settledError); { //nolint:errorlint // a wrapped one is another error
+	case settled:
+		item.public, item.quote, retry = s.public, s.quote, f.outside(s.public)
+	case f.c == nil:
+		item.public = middleware.Classify(err)
+		if e, ok := err.(*endedError); ok && classify.Of(err, nil).Origin == classify.Classified { //nolint:errorlint // nobody wraps it
+			item.public = e.told.Because(e.error)
+			err = item.public
+		}
+		retry = f.outside(err)
+	default:
+		item.public, item.quote, retry = f.inside(index, err)
 	}
-	if retry, known := f.advice(hint, item.public); known {
+	if _, said := item.public.Retry(); said || retry.ShouldRetry || retry.Effect == fault.EffectUnknown {
 		item.public, item.again = item.public.WithRetry(retry), retry.ShouldRetry
 	}
 	return item
 }
 
-// advice is the one place that decides what is said of sending an item again. The retry
-// member of its error, the lists of what to send again and what to check, and the
-// suggestion follow from it. It reports false when nothing is known.
-func (f *failer) advice(hint classify.Hint, public *fault.Error) (retry fault.Retry, known bool) {
-	retry, said := public.Retry()
-	if !said {
-		retry = fault.Retry{ShouldRetry: hint.Retry == classify.RetryYes, RetryAfterSeconds: hint.After.Seconds(), Effect: hint.Effect}
-		switch kind := public.Kind(); {
-		case kind == fault.KindCancelled: // by the end of the batch
-			retry = fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}
-		case !retry.ShouldRetry, retry.Effect != "":
-		case kind == fault.KindServiceUnavailable:
-			retry.Effect = fault.EffectNone // it refused
-		default:
-			retry.Effect = fault.EffectUnknown
-		}
-	}
-	switch {
-	case retry.Effect == fault.EffectCommitted:
-		retry.ShouldRetry = false
-	case retry.Effect == fault.EffectUnknown && f.harmless():
-		retry.Effect = ""
-	case retry.Effect == fault.EffectUnknown:
-		retry.ShouldRetry, retry.RetryAfterSeconds = false, 0
-	}
-	return retry, said || retry.ShouldRetry || retry.Effect == fault.EffectUnknown
+// outside advises about an error that no call knows.
+func (f *failer) outside(err error) fault.Retry {
+	found := classify.Of(err, nil)
+	hint := found.Hint(err, nil)
+	return f.advice(func(s classify.Safety) fault.Retry { return found.Advise(hint, s) })
 }
 
-// public lets the call's own settings make the public form, and writes the record that
+// inside lets the call's own settings make the public form, and writes the record that
 // its reference leads to.
-func (f *failer) public(index int, err error) (_ *fault.Error, quote bool, _ classify.Hint) {
-	if f.c == nil {
-		public := middleware.Classify(err)
-		if told := overdue(err, public); told != nil {
-			err, public = told, told
-		}
-		return public, false, classify.HintOf(err)
-	}
+func (f *failer) inside(index int, err error) (public *fault.Error, quote bool, retry fault.Retry) {
 	below := f.c.Below(f.ctx, f.name(index), f.c.Request())
-	if told := overdue(err, below.Failure(nil, err).Fault()); told != nil {
-		err = told
+	failure := below.Failure(nil, err)
+	if e, ok := err.(*endedError); ok && failure.Classified() { //nolint:errorlint // nobody wraps it
+		err = e.told.Because(e.error)
+		failure = below.Failure(nil, err)
 	}
-	hint := below.Failure(nil, err).Hint()
-	public, quote := settle(below, nil, err)
+	public, quote = settle(below, nil, err)
 	if _, own := err.(*fault.Error); !own { //nolint:errorlint // a fault has its cause in itself
 		public = public.Because(err)
 	}
-	return public, quote, hint
+	return public, quote, f.advice(failure.Advise)
+}
+
+// advice asks what a repetition of the call can do only where that matters.
+func (f *failer) advice(advise func(classify.Safety) fault.Retry) fault.Retry {
+	retry := advise(classify.Writes)
+	if retry.Effect == "" || retry.Effect == fault.EffectCommitted {
+		return retry
+	}
+	f.asked.Do(func() {
+		switch {
+		case f.idempotent:
+			f.safety = classify.Idempotent
+		case f.c != nil:
+			f.safety = f.c.Safety(nil)
+		}
+	})
+	return advise(f.safety)
 }
 
 // settle records the failure of an item that was a call below that of the batch, and
@@ -143,29 +141,4 @@ func (f *failer) name(index int) string {
 		return strconv.Itoa(index)
 	}
 	return "b" + strconv.Itoa(f.part+1) + "." + strconv.Itoa(index)
-}
-
-// overdue returns the failure of an item that ran into its limit, with the limit; nil
-// when it is not one, or when somebody worded it.
-func overdue(err error, public *fault.Error) *fault.Error {
-	late, ok := err.(*overdueError) //nolint:errorlint // nobody wraps it, and an unknown type's As may panic
-	if !ok || public.Message() != fault.Generic(fault.KindTimeout).Message() {
-		return nil
-	}
-	return fault.Timeout(theItem, late.limit).Because(late.error)
-}
-
-// harmless reports whether running an item twice does no harm: the program says so, or
-// the annotations of the tool that is called. They are read when they are needed.
-func (f *failer) harmless() bool {
-	if f.idempotent || f.c == nil || f.c.Method() != middleware.MethodCallTool {
-		return f.idempotent
-	}
-	f.annotated.Do(func() {
-		tool, err := f.c.Tool(nil)
-		if err == nil && tool.Annotations != nil {
-			f.annotated.harmless = tool.Annotations.ReadOnlyHint || tool.Annotations.IdempotentHint
-		}
-	})
-	return f.annotated.harmless
 }

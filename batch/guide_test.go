@@ -43,7 +43,7 @@ func TestWhatMayBeSentAgain(t *testing.T) {
 		"late":              {context.DeadlineExceeded, check},
 		"its own context":   {context.Canceled, check},
 		"limited":           {fault.RateLimited("it", 0), again},
-		"down":              {fault.Unavailable("it"), again},
+		"down":              {fault.Unavailable("it"), check},
 		"upstream":          {fault.New(fault.KindServerError, "it failed"), check},
 		"says yes":          {fault.New(fault.KindConflict, "it is locked").After(0), again},
 		"says no":           {fault.Unavailable("it").Never("it is gone"), never},

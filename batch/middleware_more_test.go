@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"reflect"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -216,6 +217,86 @@ func TestNotificationAtTheEnd(t *testing.T) {
 		})}})
 		require.Equal(t, []string{"1 of 100 items, 1 failed", "5 of 100 items, 5 failed"}, sent)
 	})
+}
+
+// TestNoTool: a List of a tool that nobody lists is recorded once, by whoever comes first.
+func TestNoTool(t *testing.T) {
+	for name, first := range map[string]func(t *testing.T, s *harness.Session){
+		"list": func(t *testing.T, s *harness.Session) {
+			_, err := s.Client.ListTools(t.Context(), nil)
+			require.NoError(t, err)
+		},
+		"call": func(t *testing.T, s *harness.Session) {
+			require.ErrorContains(t, s.CallTool(t.Context(), "get_users", ids("ann")).Err, `unknown tool "get_users"`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := harness.NewLog(slog.LevelWarn)
+			s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+				Middleware: []mcp.Middleware{batch.New(&batch.Options{Lists: []batch.List{userList}, Logger: log.Logger()})},
+				More:       func(s *mcp.Server) { mcp.AddTool(s, &mcp.Tool{Name: "another"}, getUser) },
+			})
+			first(t, s)
+			first(t, s)
+			require.Contains(t, log.Only(t)["error"], "no tool of this name is listed; correct List.Tool")
+			require.Equal(t, "get_user", log.Only(t)["tool"])
+		})
+	}
+}
+
+// TestListOfAnySize: neither long arguments nor long answers of items cost more memory than
+// the options allow.
+func TestListOfAnySize(t *testing.T) {
+	var calls atomic.Int64
+	list := userList
+	list.Advanced.MaxBytes = 2000
+	long := strings.Repeat("x", 10<<20)
+	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+		Middleware: []mcp.Middleware{mask.New(nil), batch.New(&batch.Options{Lists: []batch.List{list}})},
+		More: func(s *mcp.Server) {
+			mcp.AddTool(s, &mcp.Tool{Name: "get_user"}, func(_ context.Context, _ *mcp.CallToolRequest, in userIn) (*mcp.CallToolResult, any, error) {
+				calls.Add(1)
+				switch {
+				case strings.HasPrefix(in.UserID, "structured"):
+					return nil, userOut{long}, nil
+				case strings.HasPrefix(in.UserID, "text"):
+					return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: long}}}, nil, nil
+				}
+				return nil, userOut{"short"}, nil
+			})
+		},
+	})
+	answer := s.CallTool(t.Context(), "get_users", ids(strings.Repeat("a", 2000)))
+	require.Equal(t, fault.KindValidation, answer.Fault().Kind())
+	require.Contains(t, answer.Text(), "bytes long, and may be 2000.")
+	require.Zero(t, calls.Load(), "nothing was read")
+
+	// Before the arguments are looked at: as long as they are, they cost nothing.
+	next := batch.New(&batch.Options{Lists: []batch.List{userList}})(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+		return &mcp.ListToolsResult{}, nil
+	})
+	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "get_users", Arguments: json.RawMessage(`{"user_ids":["` + long + `"]}`)}}
+	cost := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			_, _ = next(b.Context(), "tools/call", req)
+		}
+	}).AllocedBytesPerOp()
+	require.Less(t, cost, int64(100_000))
+
+	names := []any{"first"}
+	for i := range 10 {
+		names = append(names, fmt.Sprint("structured", i), fmt.Sprint("text", i))
+	}
+	names = append(names, "last")
+	out := outputOf(t, s.CallTool(t.Context(), "get_users", ids(names...)))
+	require.Equal(t, 22, out.Succeeded)
+	require.Len(t, out.Results, 2, "what is short is there, whatever stands before it")
+	require.Equal(t, []int{0, 21}, []int{out.Results[0].Index, out.Results[1].Index})
+	require.Equal(t, 20, out.Omitted.Results)
+	kept := batch.KeptValue(&mcp.CallToolResult{StructuredContent: userOut{long}})
+	require.Less(t, kept, 100)
+	require.Less(t, batch.KeptValue(&mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: long}}}), 100)
+	require.Equal(t, 5, batch.KeptValue(&mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "abc"}}}))
 }
 
 // TestToolsAreListedAnew when they change, as the server's own.

@@ -223,7 +223,7 @@ func (b *batch[In, Out]) call(w *worker) (status Status, value Out, err error) {
 	case err == nil:
 		return Succeeded, value, nil
 	case limit > 0 && ctx.Err() != nil && b.ctx.Err() == nil && safe.Is(err, context.DeadlineExceeded):
-		err = &overdueError{err, limit}
+		err = &endedError{err, fault.Timeout(theItem, limit)}
 	}
 	return Failed, value, err
 }
@@ -233,8 +233,9 @@ func (b *batch[In, Out]) call(w *worker) (status Status, value Out, err error) {
 func (b *batch[In, Out]) end(w *worker, status Status, value *Out, err error) bool {
 	interrupted := false
 	if status == Failed {
-		over := b.ctx.Err()
-		interrupted = over != nil && safe.Is(err, over)
+		if over := b.ctx.Err(); over != nil && safe.Is(err, over) {
+			interrupted, err = true, &endedError{err, b.over()}
+		}
 	}
 	b.mu.Lock()
 	w.busy = false
@@ -311,12 +312,18 @@ func (b *batch[In, Out]) giveUp(w *worker, index int, err error) {
 	b.fail(&b.outcomes[index], err)
 }
 
+// over is the failure of an item that ran when the context of the batch ended.
+func (b *batch[In, Out]) over() *fault.Error {
+	if errors.Is(b.ctx.Err(), context.DeadlineExceeded) {
+		return fault.New(fault.KindTimeout, theItem+" had not finished when the time for the batch was over")
+	}
+	return fault.New(fault.KindCancelled, theItem+" had not finished when the batch was stopped").
+		WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}) // unlike a call that was given up
+}
+
 // giveUpAll leaves behind what still runs a while after the context of the batch ended.
 func (b *batch[In, Out]) giveUpAll() {
-	err := fault.New(fault.KindCancelled, theItem+" had not finished when the batch was stopped").Because(errStuck)
-	if errors.Is(b.ctx.Err(), context.DeadlineExceeded) {
-		err = fault.New(fault.KindTimeout, theItem+" had not finished when the time for the batch was over").Because(errStuck)
-	}
+	err := b.over().Because(errStuck)
 	b.mu.Lock()
 	busy := make(map[*worker]int, len(b.workers))
 	for w := range b.workers {

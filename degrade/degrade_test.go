@@ -74,7 +74,7 @@ func TestOptionalPart(t *testing.T) {
 	}{
 		"fails": {
 			fetch:  fail[string](errSecret),
-			want:   degrade.Warning{Type: fault.KindInternal, Reason: "Internal error: the server failed unexpectedly and could not complete this call.", Impact: "This answer comes without it."},
+			want:   degrade.Warning{Type: fault.KindInternal, Reason: "Internal error: the server failed unexpectedly.", Impact: "This answer comes without it."},
 			logged: harness.Canary,
 		},
 		"fails with words": {
@@ -120,12 +120,12 @@ func TestOptionalPart(t *testing.T) {
 		},
 		"panics": {
 			fetch:  func(context.Context) (string, error) { panic(harness.Canary) },
-			want:   degrade.Warning{Type: fault.KindInternal, Reason: "Internal error: the server failed unexpectedly and could not complete this call.", Impact: "This answer comes without it."},
+			want:   degrade.Warning{Type: fault.KindInternal, Reason: "Internal error: the server failed unexpectedly.", Impact: "This answer comes without it."},
 			logged: "degrade_test.go",
 		},
 		"ends its goroutine": {
 			fetch:  func(context.Context) (string, error) { runtime.Goexit(); return "", nil },
-			want:   degrade.Warning{Type: fault.KindInternal, Reason: "Internal error: the server failed unexpectedly and could not complete this call.", Impact: "This answer comes without it."},
+			want:   degrade.Warning{Type: fault.KindInternal, Reason: "Internal error: the server failed unexpectedly.", Impact: "This answer comes without it."},
 			logged: "Goexit",
 		},
 		"is not asked for": {
@@ -151,7 +151,7 @@ func TestOptionalPart(t *testing.T) {
 			fetch:  fail[string](errSecret),
 			change: func(p part) { p.Unavailable("unknown") },
 			want: degrade.Warning{
-				Type: fault.KindInternal, Reason: "Internal error: the server failed unexpectedly and could not complete this call.",
+				Type: fault.KindInternal, Reason: "Internal error: the server failed unexpectedly.",
 				Impact: "This answer comes without it.", Fallback: degrade.FallbackUnavailable,
 			},
 			value: "unknown", logged: harness.Canary,

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -46,11 +47,11 @@ func units(d, unit time.Duration, name string, smaller time.Duration, smallerNam
 	return text
 }
 
-// seconds writes a wait. It rounds up, so that nobody is told to come back too
-// early, and survives what a foreign server may send.
+// seconds writes a wait: in whole seconds, rounded up, so that nobody is told to come
+// back too early. It survives what a foreign server may send.
 func seconds(s float64) string {
 	const century = 100 * 365 * 24 * 3600
-	d := max(1, time.Duration(min(s, century)*float64(time.Second)))
+	d := time.Duration(math.Ceil(max(1, min(s, century)))) * time.Second
 	p := precision(d)
 	return duration((d + p - 1).Truncate(p))
 }

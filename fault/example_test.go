@@ -56,8 +56,7 @@ func ExampleNotFound() {
 	// Output:
 	// Not found: project 'appolo' does not exist. Did you mean 'apollo'?
 	//
-	// Not found: project 'voyager' does not exist.
-	// Suggestion: Check the name or identifier; if a tool lists what exists, call it first.
+	// Not found: project 'voyager' does not exist. It is one of 'apollo', 'gemini' or 'mercury'.
 }
 
 func ExampleInvalid() {
@@ -88,7 +87,7 @@ func ExampleDenied() {
 
 	// Output:
 	// Permission denied: you are not allowed to delete project 'apollo'. Required permission: projects:delete.
-	// Suggestion: Do not repeat the call; ask the user to obtain the permission or to choose another way.
+	// Suggestion: Ask the user to obtain the permission or to choose another way.
 }
 
 func ExampleRateLimited() {
@@ -103,11 +102,11 @@ func ExampleRateLimited() {
 
 // A kind of one's own needs no registration.
 func ExampleNew() {
-	fmt.Println(fault.New("deployment_in_progress", "version 7 is being deployed").After(5 * time.Minute))
+	fmt.Println(fault.New("deployment_in_progress", "version 7 is being deployed").After(time.Minute))
 
 	// Output:
 	// Deployment in progress: version 7 is being deployed.
-	// Retry: yes, after 5 min.
+	// Retry: yes, after 60 s.
 }
 
 func ExampleError_Step() {

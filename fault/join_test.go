@@ -64,7 +64,7 @@ func TestJoin(t *testing.T) {
 			"mixed", []*fault.Error{fault.NotFound("project", "alpah", "alpha"), a, fault.Denied("see", "it").Needs("read"), fault.New("busy", "")},
 			lines("Not found: 4 things failed.", "- Not found: project 'alpah' does not exist. Did you mean 'alpha'?",
 				"- Argument 'a' expected a text, but received 1.",
-				"- Permission denied: you are not allowed to see it. Required permission: read. Do not repeat the call; ask the user to obtain the permission or to choose another way.",
+				"- Permission denied: you are not allowed to see it. Required permission: read. Ask the user to obtain the permission or to choose another way.",
 				"- Busy: the call failed."),
 		},
 		{
@@ -122,7 +122,7 @@ func TestJoinPutsTogether(t *testing.T) {
 	require.ErrorIs(t, fault.Join(locked, locked.WithMessage("y")), locked)
 	require.NotErrorIs(t, fault.Join(locked, locked.WithCode("OTHER")), locked)
 
-	generic := fault.Generic(fault.KindInternal)
+	generic := fault.Generic(fault.KindInternal).Step("Wait", "", nil)
 	require.Len(t, fault.Join(generic, generic, generic).Data().RecoverySteps, 1)
 
 	v := fault.Join(fault.Invalid("a", 1, "x"), fault.New("busy", "y"), fault.Invalid("b", 2, "x")).Data().Violations

@@ -1,6 +1,10 @@
 package fault
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/mcpchain/mcpchain/internal/kinds"
+)
 
 // Kind says what sort of failure a fault is, as it stands on the wire. The set
 // is open: a program adds its own, such as Kind("deployment_in_progress").
@@ -16,6 +20,7 @@ const (
 	KindUnauthenticated    Kind = "unauthenticated"     // nobody knows who is calling
 	KindPermissionDenied   Kind = "permission_denied"   // the caller may not do this
 	KindRateLimited        Kind = "rate_limited"        // too many calls
+	KindRepeatedFailure    Kind = "repeated_failure"    // the same call failed too often and was not made again
 	KindTimeout            Kind = "timeout"             // it took too long
 	KindCancelled          Kind = "cancelled"           // somebody stopped it
 	KindConnectionFailed   Kind = "connection_failed"   // a connection could not be made or broke
@@ -37,47 +42,25 @@ func (k Kind) Error() string { return string(k) }
 // Label returns the words that open the text of a fault of this kind, such as
 // "Rate limited". The label of a kind of your own is made from its name.
 func (k Kind) Label() string {
-	if g, ok := generic[k]; ok {
-		return g.label
+	if label := kinds.Of(string(k)).Label; label != "" {
+		return label
 	}
 	words := strings.FieldsFunc(line(string(k), maxName), func(r rune) bool { return r == '_' || r == ' ' })
 	if len(words) == 0 {
-		return generic[KindInternal].label
+		return KindInternal.Label()
 	}
 	return capital(strings.Join(words, " "))
 }
 
-// kindText is what can be said about a failure of which only the kind is known.
-type kindText struct {
-	label, message, suggestion string
-}
+// suggestion returns what to do about any fault of this kind, or "".
+func (k Kind) suggestion() string { return kinds.Of(string(k)).Suggestion }
 
-var generic = map[Kind]kindText{
-	KindValidation:         {"Validation Error", "the arguments of this call are not valid", "Compare the arguments with the tool's input schema, correct them and call again."},
-	KindNotFound:           {"Not found", "the requested item does not exist", "Check the name or identifier; if a tool lists what exists, call it first."},
-	KindAlreadyExists:      {"Already exists", "an item with this identifier exists already", "Choose another identifier, or use the item that exists."},
-	KindUnauthenticated:    {"Not authenticated", "this call needs valid credentials", "Ask the user to sign in or to renew the credentials, then call again."},
-	KindPermissionDenied:   {"Permission denied", "this call is not permitted", "Do not repeat the call; ask the user to obtain the permission or to choose another way."},
-	KindRateLimited:        {"Rate limited", "too many calls were made in a short time", "Wait before the next call and make fewer calls."},
-	KindTimeout:            {"Timeout", "the operation did not finish in time", "Ask for less at a time if the tool allows it. If the call changes something, check first whether it took effect."},
-	KindCancelled:          {"Cancelled", "the operation was cancelled before it finished", ""},
-	KindConnectionFailed:   {"Connection failed", "a service that is needed could not be reached", "This is usually temporary and not caused by the arguments."},
-	KindServiceUnavailable: {"Service unavailable", "a service that is needed is not available now", "This is usually temporary and not caused by the arguments."},
-	KindServerError:        {"Server error", "a service that is needed failed to answer properly", ""},
-	KindClientError:        {"Client error", "this call cannot succeed as it is", "Change the arguments before you call again."},
-	KindConflict:           {"Conflict", "the current state does not allow this operation", "Read the current state, then decide whether to call again."},
-	KindPreconditionFailed: {"Precondition failed", "something else must be done before this call can succeed", ""},
-	KindInternal:           {"Internal error", "the server failed unexpectedly and could not complete this call", ""},
-	KindTool:               {"Tool error", "the tool reported a failure", ""},
-}
-
+// genericFaults has the fault that [Generic] returns for each kind of the table.
 var genericFaults = func() map[Kind]*Error {
-	faults := make(map[Kind]*Error, len(generic))
-	for kind, g := range generic {
-		faults[kind] = New(kind, g.message).Suggest(g.suggestion)
+	faults := map[Kind]*Error{}
+	for kind, row := range kinds.All {
+		faults[Kind(kind)] = New(Kind(kind), row.Message).Suggest(row.Suggestion)
 	}
-	faults[KindInternal] = faults[KindInternal].
-		Step("Tell the user and give them the reference, so that the operator of the server can find the cause.", "", nil)
 	return faults
 }()
 

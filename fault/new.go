@@ -8,14 +8,21 @@ import (
 
 // NotFound returns a fault that says that the resource ("project", "file") with
 // this id does not exist. The candidates are the ids that do exist, or some of
-// them: the close ones, five at most, become the "did you mean" of the text.
-// Pass only candidates that the caller may know.
+// them: the close ones, five at most, become the "did you mean" of the text; where
+// none is close, the text names the first ten. Pass only candidates that the caller
+// may know.
 func NotFound(resource, id string, candidates ...string) *Error {
 	e := New(KindNotFound, line(resource, maxName)+" "+quoted(id)+" does not exist.")
 	e.data.ResourceType, e.data.Identifier = resource, id
 	e.data.SimilarMatches = near.Matches(id, candidates)
-	if e.data.SimilarMatches == nil {
-		e.data.Suggestion = generic[KindNotFound].suggestion
+	switch {
+	case e.data.SimilarMatches != nil:
+	case len(candidates) > maxCandidates:
+		e.data.Message += " Some of those that exist are " + quotedList(candidates, maxCandidates) + "."
+	case len(candidates) > 0:
+		e.data.Message += " It is one of " + quotedList(candidates, maxCandidates) + "."
+	default:
+		e.data.Suggestion = KindNotFound.suggestion()
 	}
 	return e
 }
@@ -25,7 +32,7 @@ func NotFound(resource, id string, candidates ...string) *Error {
 func AlreadyExists(resource, id string) *Error {
 	e := New(KindAlreadyExists, line(resource, maxName)+" "+quoted(id)+" cannot be created a second time.")
 	e.data.ResourceType, e.data.Identifier = resource, id
-	e.data.Suggestion = generic[KindAlreadyExists].suggestion
+	e.data.Suggestion = KindAlreadyExists.suggestion()
 	return e
 }
 
@@ -35,7 +42,7 @@ func AlreadyExists(resource, id string) *Error {
 func Denied(action, resource string) *Error {
 	e := New(KindPermissionDenied, "you are not allowed to "+line(action, maxText)+" "+line(resource, maxText)+".")
 	e.data.Action, e.data.Resource = action, resource
-	e.data.Suggestion = generic[KindPermissionDenied].suggestion
+	e.data.Suggestion = KindPermissionDenied.suggestion()
 	return e
 }
 
@@ -55,12 +62,12 @@ func Timeout(what string, limit time.Duration) *Error {
 		within = "within " + duration(limit)
 	}
 	return New(KindTimeout, line(what, maxText)+" did not finish "+within+".").
-		Suggest(generic[KindTimeout].suggestion)
+		Suggest(KindTimeout.suggestion())
 }
 
 // Unavailable returns a fault that says that what ("the weather service") is not
 // available now. Say when to try again with [Error.After].
 func Unavailable(what string) *Error {
 	return New(KindServiceUnavailable, line(what, maxText)+" is not available now.").
-		Suggest(generic[KindServiceUnavailable].suggestion)
+		Suggest(KindServiceUnavailable.suggestion())
 }

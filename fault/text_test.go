@@ -15,7 +15,7 @@ import (
 func lines(text ...string) string { return strings.Join(text, "\n") }
 
 func TestTextOfConstructors(t *testing.T) {
-	const notFoundHint = "Suggestion: Check the name or identifier; if a tool lists what exists, call it first."
+	const notFoundHint = "Suggestion: Check the name or identifier; if something lists what exists, ask it first."
 	for _, tc := range []struct {
 		name  string
 		fault *fault.Error
@@ -41,7 +41,11 @@ func TestTextOfConstructors(t *testing.T) {
 		},
 		{"Invalid without an expectation", fault.Invalid("q", "x", ""), "Validation Error: Argument 'q' is not valid, but received 'x'."},
 		{"NotFound", fault.NotFound("project", "alpha"), lines("Not found: project 'alpha' does not exist.", notFoundHint)},
-		{"NotFound with nothing close", fault.NotFound("project", "alpha", "zulu", "yankee"), lines("Not found: project 'alpha' does not exist.", notFoundHint)},
+		{"NotFound with nothing close", fault.NotFound("project", "alpha", "zulu", "yankee"), "Not found: project 'alpha' does not exist. It is one of 'zulu' or 'yankee'."},
+		{
+			"NotFound with many and nothing close", fault.NotFound("project", "alpha", "zulu", "b2", "c3", "d4", "e5", "f6", "g7", "h8", "i9", "j0", "k1"),
+			"Not found: project 'alpha' does not exist. Some of those that exist are 'zulu', 'b2', 'c3', 'd4', 'e5', 'f6', 'g7', 'h8', 'i9' or 'j0'.",
+		},
 		{"NotFound with one close", fault.NotFound("project", "alpah", "alpha", "zulu"), "Not found: project 'alpah' does not exist. Did you mean 'alpha'?"},
 		{
 			"NotFound with five of six close", fault.NotFound("item", "item_0", "item_1", "item_2", "item_3", "item_4", "item_5", "item_6"),
@@ -55,12 +59,12 @@ func TestTextOfConstructors(t *testing.T) {
 		{
 			"Denied", fault.Denied("delete", "project 'alpha'"),
 			lines("Permission denied: you are not allowed to delete project 'alpha'.",
-				"Suggestion: Do not repeat the call; ask the user to obtain the permission or to choose another way."),
+				"Suggestion: Ask the user to obtain the permission or to choose another way."),
 		},
 		{
 			"Denied with the permission", fault.Denied("delete", "project 'alpha'").Needs("projects:delete"),
 			lines("Permission denied: you are not allowed to delete project 'alpha'. Required permission: projects:delete.",
-				"Suggestion: Do not repeat the call; ask the user to obtain the permission or to choose another way."),
+				"Suggestion: Ask the user to obtain the permission or to choose another way."),
 		},
 		{
 			"RateLimited", fault.RateLimited("the search API", 30*time.Second),
@@ -73,7 +77,7 @@ func TestTextOfConstructors(t *testing.T) {
 		{
 			"Timeout", fault.Timeout("the report", 1500*time.Millisecond),
 			lines("Timeout: the report did not finish within 1.5 s.",
-				"Suggestion: Ask for less at a time if the tool allows it. If the call changes something, check first whether it took effect."),
+				"Suggestion: Ask for less at a time."),
 		},
 		{
 			"Unavailable", fault.Unavailable("the weather service"),
@@ -91,11 +95,11 @@ func TestGeneric(t *testing.T) {
 	want := map[fault.Kind][]string{
 		fault.KindValidation: {
 			"Validation Error: the arguments of this call are not valid.",
-			"Suggestion: Compare the arguments with the tool's input schema, correct them and call again.",
+			"Suggestion: Correct the arguments and call again.",
 		},
 		fault.KindNotFound: {
 			"Not found: the requested item does not exist.",
-			"Suggestion: Check the name or identifier; if a tool lists what exists, call it first.",
+			"Suggestion: Check the name or identifier; if something lists what exists, ask it first.",
 		},
 		fault.KindAlreadyExists: {
 			"Already exists: an item with this identifier exists already.",
@@ -107,7 +111,7 @@ func TestGeneric(t *testing.T) {
 		},
 		fault.KindPermissionDenied: {
 			"Permission denied: this call is not permitted.",
-			"Suggestion: Do not repeat the call; ask the user to obtain the permission or to choose another way.",
+			"Suggestion: Ask the user to obtain the permission or to choose another way.",
 		},
 		fault.KindRateLimited: {
 			"Rate limited: too many calls were made in a short time.",
@@ -115,7 +119,7 @@ func TestGeneric(t *testing.T) {
 		},
 		fault.KindTimeout: {
 			"Timeout: the operation did not finish in time.",
-			"Suggestion: Ask for less at a time if the tool allows it. If the call changes something, check first whether it took effect.",
+			"Suggestion: Ask for less at a time.",
 		},
 		fault.KindCancelled: {"Cancelled: the operation was cancelled before it finished."},
 		fault.KindConnectionFailed: {
@@ -137,8 +141,7 @@ func TestGeneric(t *testing.T) {
 		},
 		fault.KindPreconditionFailed: {"Precondition failed: something else must be done before this call can succeed."},
 		fault.KindInternal: {
-			"Internal error: the server failed unexpectedly and could not complete this call.",
-			"Next: 1. Tell the user and give them the reference, so that the operator of the server can find the cause.",
+			"Internal error: the server failed unexpectedly.",
 		},
 		fault.KindTool:           {"Tool error: the tool reported a failure."},
 		"deployment_in_progress": {"Deployment in progress: the call failed."},
@@ -213,11 +216,31 @@ func TestTextOfBuilders(t *testing.T) {
 		{"retry, negative numbers", base.WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: -1, NextAttempt: -1, MaxAttempts: -1}), lines(first, "Retry: yes.")},
 		{
 			"retry, effect not known", base.WithRetry(fault.Retry{Effect: fault.EffectUnknown}),
-			lines(first, "Retry: no. It is not known whether this call took effect: check before you repeat it."),
+			lines(first, "Retry: only if repeating does no harm: it is not known whether this call took effect."),
 		},
 		{
 			"retry, effect", base.WithRetry(fault.Retry{Reason: "paid", Effect: fault.EffectCommitted}),
 			lines(first, "Retry: no. Paid. This call took effect: do not repeat it."),
+		},
+		{
+			"retry, effect not known, and why not", base.WithRetry(fault.Retry{Effect: fault.EffectUnknown, Reason: "It may still take effect."}),
+			lines(first, "Retry: no. It may still take effect: check that before you try another way."),
+		},
+		{
+			"retry in spite of an effect that is not known", base.WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}),
+			lines(first, "Retry: yes. It is not known whether this call took effect: check before you repeat it."),
+		},
+		{
+			"retry, wrong arguments", fault.New(fault.KindValidation, "it is wrong").WithRetry(fault.Retry{}),
+			lines("Validation Error: it is wrong.", "Retry: only with corrected arguments."),
+		},
+		{
+			"retry, wrong arguments, and why not", fault.New(fault.KindValidation, "it is wrong").Never("there is no right one"),
+			lines("Validation Error: it is wrong.", "Retry: no. There is no right one."),
+		},
+		{
+			"retry, wrong arguments that were found too late", fault.New(fault.KindValidation, "it is wrong").WithRetry(fault.Retry{Effect: fault.EffectCommitted}),
+			lines("Validation Error: it is wrong.", "Retry: no. This call took effect: do not repeat it."),
 		},
 		{"retry, an effect of one's own", base.WithRetry(fault.Retry{Effect: "half"}), lines(first, "Retry: no.")},
 
@@ -361,41 +384,44 @@ func TestDurations(t *testing.T) {
 	for _, tc := range []struct {
 		d       time.Duration
 		limit   string // rounded to the nearest
-		waiting string // rounded up
+		waiting string // in whole seconds, rounded up
 	}{
-		{1, "1 ms", "1 ms"},
-		{time.Microsecond, "1 ms", "1 ms"},
-		{250 * time.Millisecond, "250 ms", "250 ms"},
-		{300 * time.Millisecond, "300 ms", "300 ms"},
-		{1400 * time.Microsecond, "1 ms", "2 ms"},
-		{999_900 * time.Microsecond, "1 s", "1 s"},
-		{1500 * time.Millisecond, "1.5 s", "1.5 s"},
-		{1540 * time.Millisecond, "1.5 s", "1.6 s"},
-		{30 * time.Second, "30 s", "30 s"},
-		{30_100 * time.Millisecond, "30.1 s", "30.1 s"},
-		{119_940 * time.Millisecond, "119.9 s", "2 min"},
-		{119_960 * time.Millisecond, "2 min", "2 min"},
-		{2 * time.Minute, "2 min", "2 min"},
-		{120_400 * time.Millisecond, "2 min", "2 min 1 s"},
-		{5 * time.Minute, "5 min", "5 min"},
-		{5*time.Minute + 7*time.Second, "5 min 7 s", "5 min 7 s"},
-		{time.Hour - 100*time.Millisecond, "1 h", "1 h"},
-		{time.Hour + time.Second, "1 h", "1 h 1 min"},
-		{90 * time.Minute, "1 h 30 min", "1 h 30 min"},
-		{25 * time.Hour, "25 h", "25 h"},
-		{1<<63 - 1, "2562047 h 47 min", "876000 h"},
+		{1, "1 ms", "yes, after 1 s"},
+		{time.Microsecond, "1 ms", "yes, after 1 s"},
+		{250 * time.Millisecond, "250 ms", "yes, after 1 s"},
+		{1400 * time.Microsecond, "1 ms", "yes, after 1 s"},
+		{999_900 * time.Microsecond, "1 s", "yes, after 1 s"},
+		{1500 * time.Millisecond, "1.5 s", "yes, after 2 s"},
+		{1540 * time.Millisecond, "1.5 s", "yes, after 2 s"},
+		{30 * time.Second, "30 s", "yes, after 30 s"},
+		{30_100 * time.Millisecond, "30.1 s", "yes, after 31 s"},
+		{90 * time.Second, "90 s", "yes, after 90 s"},
+		{119_940 * time.Millisecond, "119.9 s", "yes, after 2 min"},
+		{119_960 * time.Millisecond, "2 min", "yes, after 2 min"},
+		{2 * time.Minute, "2 min", "yes, after 2 min"},
+		{120_400 * time.Millisecond, "2 min", "not now: possible again in 2 min 1 s; tell the user"},
+		{5 * time.Minute, "5 min", "not now: possible again in 5 min; tell the user"},
+		{5*time.Minute + 7*time.Second, "5 min 7 s", "not now: possible again in 5 min 7 s; tell the user"},
+		{time.Hour - 100*time.Millisecond, "1 h", "not now: possible again in 1 h; tell the user"},
+		{time.Hour + time.Second, "1 h", "not now: possible again in 1 h 1 min; tell the user"},
+		{90 * time.Minute, "1 h 30 min", "not now: possible again in 1 h 30 min; tell the user"},
+		{25 * time.Hour, "25 h", "not now: possible again in 25 h; tell the user"},
+		{1<<63 - 1, "2562047 h 47 min", "not now: possible again in 876000 h; tell the user"},
 	} {
 		t.Run(tc.d.String(), func(t *testing.T) {
 			require.Equal(t, "Timeout: x did not finish within "+tc.limit+".", fault.Timeout("x", tc.d).Suggest("").Error())
-			require.Equal(t, "Busy: x.\nRetry: yes, after "+tc.waiting+".", fault.New("busy", "x").After(tc.d).Error())
+			require.Equal(t, "Busy: x.\nRetry: "+tc.waiting+".", fault.New("busy", "x").After(tc.d).Error())
 		})
 	}
 	for _, d := range []time.Duration{0, -1, -time.Hour} {
 		require.Equal(t, "Timeout: x did not finish in time.", fault.Timeout("x", d).Suggest("").Error())
 	}
-	for seconds, want := range map[float64]string{1e-300: "1 ms", 0.3: "300 ms", 1e9: "277777 h 47 min", 1e300: "876000 h"} {
+	for seconds, want := range map[float64]string{
+		1e-300: "yes, after 1 s", 0.3: "yes, after 1 s",
+		1e9: "not now: possible again in 277777 h 47 min; tell the user", 1e300: "not now: possible again in 876000 h; tell the user",
+	} {
 		e := fault.New("busy", "x").WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: seconds})
-		require.Equal(t, "Busy: x.\nRetry: yes, after "+want+".", e.Error(), "%g", seconds)
+		require.Equal(t, "Busy: x.\nRetry: "+want+".", e.Error(), "%g", seconds)
 	}
 }
 

@@ -23,7 +23,7 @@ func Invalid(field string, received any, expected string, examples ...string) *E
 	e := Violations(Violation{Field: field, Received: received, Expected: expected})
 	if len(examples) > 0 {
 		e.data.Examples = append([]string(nil), examples...)
-		e.data.Message += " For example: " + quotedList(examples) + "."
+		e.data.Message += " For example: " + quotedList(examples, maxExamples) + "."
 	}
 	return e
 }

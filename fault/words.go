@@ -9,10 +9,11 @@ import (
 )
 
 const (
-	maxName     = 64  // runes of a name or a received value that the text repeats
-	maxText     = 200 // runes of a phrase that the text repeats
-	maxListed   = 10  // violations that the text lists
-	maxExamples = 5   // examples that the text lists
+	maxName       = 64  // runes of a name or a received value that the text repeats
+	maxText       = 200 // runes of a phrase that the text repeats
+	maxListed     = 10  // violations that the text lists
+	maxExamples   = 5   // examples that the text lists
+	maxCandidates = 10  // names of what exists that the text lists
 )
 
 // ended returns text with a full stop where it has no end yet.
@@ -79,9 +80,9 @@ func printable(text, allowed string) bool {
 
 func quoted(text string) string { return "'" + line(text, maxName) + "'" }
 
-// quotedList writes 'a', 'b' or 'c'.
-func quotedList(texts []string) string {
-	texts = texts[:min(len(texts), maxExamples)]
+// quotedList writes 'a', 'b' or 'c', at most so many of them.
+func quotedList(texts []string, most int) string {
+	texts = texts[:min(len(texts), most)]
 	var b strings.Builder
 	for i, t := range texts {
 		switch {

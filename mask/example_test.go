@@ -54,7 +54,7 @@ func ExampleNew() {
 	// Output:
 	// service_unavailable: the database is not available now.
 	// not_found: the requested item does not exist
-	// internal_error: the server failed unexpectedly and could not complete this call
+	// internal_error: the server failed unexpectedly
 }
 
 type quotaError struct{ left int }

@@ -61,7 +61,7 @@ func TestWhatTheCallerSees(t *testing.T) {
 		_, err := os.Open(filepath.Join(t.TempDir(), harness.Canary))
 		return err
 	}
-	const internal = "Internal error: the server failed unexpectedly and could not complete this call."
+	const internal = "Internal error: the server failed unexpectedly."
 	cases := []struct {
 		name   string
 		err    error
@@ -372,7 +372,7 @@ func TestOwnScrub(t *testing.T) {
 		require.Equal(t, "Own: WHAT THE PROGRAM SAYS.", text(fault.New("own", "what the program says")))
 		require.Equal(t, "THE CLIENT'S FAULT", text(&jsonrpc.Error{Code: 1, Message: "the client's fault"}))
 		require.Equal(t, "Tool error: FROM AN ERROR.", text(public{"from an error"}))
-		require.Equal(t, "Internal error: the server failed unexpectedly and could not complete this call.", text(errSecret), "what mcpchain says is not scrubbed")
+		require.Equal(t, "Internal error: the server failed unexpectedly.", text(errSecret), "what mcpchain says is not scrubbed")
 		got := harness.Call(t, at, harness.Fail(fault.New("own", "m").Suggest("s").With("k", "v").WithCode("c").Step("a", "tool", map[string]any{"p": "q"})), shout)
 		d := got.Fault().Data()
 		require.Equal(t, "S", d.Suggestion)

@@ -93,7 +93,7 @@ func ExampleTool() {
 	f, _ := middleware.FaultOf(res, err)
 	fmt.Println(f.Kind().Label()+":", f.Message())
 	// Output:
-	// Internal error: the server failed unexpectedly and could not complete this call
+	// Internal error: the server failed unexpectedly
 }
 
 func ExampleAddTool() {

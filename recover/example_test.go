@@ -41,7 +41,7 @@ func ExampleNew() {
 	fmt.Println("client:", f.Message())
 	// Output:
 	// server: panic: runtime error: integer divide by zero
-	// client: the server failed unexpectedly and could not complete this call
+	// client: the server failed unexpectedly
 }
 
 // A goroutine that a handler starts is out of reach of every middleware.

@@ -78,7 +78,7 @@ func New(opts *Options) mcp.Middleware {
 		o = *opts
 	}
 	r := &room{onPanic: o.OnPanic, settings: &call.Settings{Logger: o.Logger}}
-	return call.Wrap(r.call)
+	return call.WrapRecovery(r.settings, r.call)
 }
 
 type room struct {

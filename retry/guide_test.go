@@ -75,9 +75,9 @@ func shown(text string) string { return ownWait.ReplaceAllString(text, "after W 
 
 func TestWhatTheModelReads(t *testing.T) {
 	const (
-		internal = "Internal error: the server failed unexpectedly and could not complete this call.\n"
+		internal = "Internal error: the server failed unexpectedly.\n"
 		unsure   = "It is not known whether this call took effect: check before you repeat it."
-		tell     = "\nNext: 1. Tell the user and give them the reference, so that the operator of the server can find the cause."
+		tell     = ""
 		ref      = "\nReference: r-1"
 	)
 	for _, tc := range []struct {
@@ -141,12 +141,12 @@ func TestWhatTheModelReads(t *testing.T) {
 		{"misspelled name", nil, fault.NotFound("project", "alhpa", "alpha"),
 			"Not found: project 'alhpa' does not exist. Did you mean 'alpha'?\nRetry: no. The same call will fail again."},
 		{"unknown name", nil, fault.NotFound("project", "zebra"),
-			"Not found: project 'zebra' does not exist.\nSuggestion: Check the name or identifier; if a tool lists what exists, call it first.\nRetry: no. The same call will fail again."},
+			"Not found: project 'zebra' does not exist.\nSuggestion: Check the name or identifier; if something lists what exists, ask it first.\nRetry: no. The same call will fail again."},
 		{"denied", nil, fault.Denied("delete", "project alpha").Needs("projects.delete"),
 			"Permission denied: you are not allowed to delete project alpha. Required permission: projects.delete.\n" +
-				"Suggestion: Do not repeat the call; ask the user to obtain the permission or to choose another way.\nRetry: no."},
+				"Suggestion: Ask the user to obtain the permission or to choose another way.\nRetry: no."},
 		{"denied in a handler's words", nil, fault.New(fault.KindPermissionDenied, "alpha belongs to Ann"),
-			"Permission denied: alpha belongs to Ann.\nSuggestion: Do not repeat the call; ask the user to obtain the permission or to choose another way.\nRetry: no."},
+			"Permission denied: alpha belongs to Ann.\nSuggestion: Ask the user to obtain the permission or to choose another way.\nRetry: no."},
 		{"conflict", nil, fault.New(fault.KindConflict, "the invoice is locked"),
 			"Conflict: the invoice is locked.\nSuggestion: Read the current state, then decide whether to call again.\nRetry: no. The same call will fail again unless something changes."},
 		{"step", nil, fault.New(fault.KindPreconditionFailed, "the database has pending migrations").Step("Run them", "run_migrations", nil),
@@ -472,7 +472,7 @@ func TestTheLoopBreaker(t *testing.T) {
 			require.Contains(t, s.Call(t, "it").Text(), "Retry: no. The same call will fail again.")
 		}
 		for _, n := range []int{4, 5, 6} {
-			require.Equal(t, fmt.Sprintf("Not found: project 'zebra' does not exist.\nSuggestion: Check the name or identifier; if a tool lists what exists, call it first.\n"+
+			require.Equal(t, fmt.Sprintf("Not found: project 'zebra' does not exist.\nSuggestion: Check the name or identifier; if something lists what exists, ask it first.\n"+
 				"Retry: no. This exact call has failed %d times with the same error. Do not repeat it. Find out what exists, or ask the user.", n), s.Call(t, "it").Text())
 		}
 		require.Equal(t, 6, h.runs)

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
@@ -32,7 +33,8 @@ type Failure struct {
 	logged atomic.Bool
 
 	mu       sync.Mutex
-	guidance *Guidance
+	guidance Guidance
+	guided   bool
 	public   *fault.Error // what Fault returns, nil when it has to be put together
 }
 
@@ -73,7 +75,8 @@ func (c *Call) Failure(res mcp.Result, err error) *Failure {
 	if f := c.known(tool, err); f != nil {
 		return f
 	}
-	f := newFailure(c, tool, err) // without the lock, because an error may ask for the ID
+	f := c.room()
+	f.classify(c, tool, err) // without the lock, because an error may ask for the ID
 	cold := c.lock()
 	defer c.mu.Unlock()
 	if have := cold.failure; have.isOf(tool, err) {
@@ -101,8 +104,20 @@ func (f *Failure) isOf(tool *mcp.CallToolResult, err error) bool {
 	return f != nil && safe.Same(f.err, err) && (err != nil || f.res == tool)
 }
 
-func newFailure(c *Call, res *mcp.CallToolResult, err error) *Failure {
-	f := &Failure{err: err, res: res, hints: c.settings().hints, ended: c.Err()}
+// room returns room for a Failure: that of the Call for the first.
+func (c *Call) room() *Failure {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	if cold.taken {
+		return &Failure{}
+	}
+	cold.taken = true
+	return &cold.first
+}
+
+// classify finds out what the failure is.
+func (f *Failure) classify(c *Call, res *mcp.CallToolResult, err error) {
+	f.err, f.res, f.hints, f.ended = err, res, c.settings().hints, c.Err()
 	if err != nil {
 		rules := c.settings().rules
 		if c.quiet {
@@ -117,7 +132,6 @@ func newFailure(c *Call, res *mcp.CallToolResult, err error) *Failure {
 		f.told = true
 		f.found = f.found.Told(told(res, f.found))
 	}
-	return f
 }
 
 func isFault(v any) bool {
@@ -246,24 +260,10 @@ func (f *Failure) Fault() *fault.Error {
 	return f.public
 }
 
-// plain reports whether nothing is known about the failure but that it happened.
-func (f *Failure) plain() bool { return f.found.Fault == fault.Generic(fault.KindInternal) }
-
-// unrecorded returns what Fault returns for a failure of which nothing is known and
-// nothing is recorded: without the step that tells the caller to quote a reference.
-func (f *Failure) unrecorded() *fault.Error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.advised(unrecorded)
-}
-
 // advised returns e with what is said about calling again. It is called with the
 // lock.
 func (f *Failure) advised(e *fault.Error) *fault.Error {
-	if g := f.guidance; g != nil {
-		if g.Retry.ShouldRetry && e == fault.Generic(fault.KindInternal) {
-			e = again
-		}
+	if g := &f.guidance; f.guided {
 		return e.Suggest(g.Suggestion).WithRetry(g.Retry)
 	}
 	return e
@@ -301,21 +301,21 @@ func bare(err error) bool {
 func (f *Failure) Guide(g Guidance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.guidance, f.public = &g, nil
+	f.guidance, f.guided, f.public = g, true, nil
 }
 
 // Guided reports whether [Failure.Guide] was called.
 func (f *Failure) Guided() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.guidance != nil
+	return f.guided
 }
 
 // insisted returns the line that is put into a tool's own text, "" for none.
 func (f *Failure) insisted() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.guidance == nil || !f.guidance.Insist {
+	if !f.guided || !f.guidance.Insist {
 		return ""
 	}
 	return f.guidance.Retry.String()
@@ -333,6 +333,7 @@ const (
 	OutcomeDenied        Outcome = "denied"
 	OutcomeConflict      Outcome = "conflict"
 	OutcomeRateLimited   Outcome = "rate_limited"
+	OutcomeRefused       Outcome = "refused"   // it had failed too often, and was not made again
 	OutcomeCancelled     Outcome = "cancelled" // the client gave up
 	OutcomeTimeout       Outcome = "timeout"
 	OutcomeUnavailable   Outcome = "unavailable" // something that the tool needs is down or broken
@@ -362,31 +363,11 @@ func (c *Call) Outcome(res mcp.Result, err error) Outcome {
 			return OutcomeProtocolError
 		}
 	}
-	switch f.Fault().Kind() {
-	case fault.KindValidation:
-		return OutcomeValidation
-	case fault.KindNotFound:
-		return OutcomeNotFound
-	case fault.KindPermissionDenied, fault.KindUnauthenticated:
-		return OutcomeDenied
-	case fault.KindAlreadyExists, fault.KindConflict, fault.KindPreconditionFailed:
-		return OutcomeConflict
-	case fault.KindRateLimited:
-		return OutcomeRateLimited
-	case fault.KindCancelled:
-		if c.Err() == nil && !f.Worded() {
-			return OutcomeToolError // a context of the handler's own; the client waits
-		}
-		return OutcomeCancelled
-	case fault.KindTimeout:
-		return OutcomeTimeout
-	case fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError:
-		return OutcomeUnavailable
-	case fault.KindInternal:
-		return OutcomeInternal
-	default:
-		return OutcomeToolError
+	kind := f.Fault().Kind()
+	if kind == fault.KindCancelled && c.Err() == nil && !f.Worded() {
+		return OutcomeToolError // a context of the handler's own; the client waits
 	}
+	return Outcome(kinds.Of(string(kind)).Outcome)
 }
 
 func needsInput(res mcp.Result) bool {

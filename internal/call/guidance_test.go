@@ -56,23 +56,21 @@ func TestGuidanceOfAnUnknownFailureWithAHint(t *testing.T) {
 	mw := middleware.Chain(recording(), guiding(call.Guidance{Suggestion: "Ask Ann"}))
 	res, err := invoke(mw, returns(nil, public{hint: "Ask Ann"}))
 	require.NoError(t, err)
-	require.Contains(t, text(res), "Suggestion: Ask Ann.\nRetry: no.\nNext: 1. Tell the user and give them the reference")
+	require.Contains(t, text(res), "Suggestion: Ask Ann.\nRetry: no.\nReference: r-1")
 }
 
 func TestGuidanceOfAnUnknownFailure(t *testing.T) {
 	no := call.Guidance{Retry: fault.Retry{Reason: "it is broken"}}
 	yes := call.Guidance{Retry: fault.Retry{ShouldRetry: true}}
-	const first = "Internal error: the server failed unexpectedly and could not complete this call.\n"
+	const first = "Internal error: the server failed unexpectedly.\n"
 	for _, tc := range []struct {
 		name     string
 		guidance call.Guidance
 		mw       middleware.Middleware
 		want     string
 	}{
-		{"no, recorded", no, recording(), first + "Retry: no. It is broken.\n" +
-			"Next: 1. Tell the user and give them the reference, so that the operator of the server can find the cause.\nReference: r-1"},
-		{"yes, recorded", yes, recording(), first + "Retry: yes.\n" +
-			"Next: 1. If it fails again, tell the user and give them the reference, so that the operator of the server can find the cause.\nReference: r-1"},
+		{"no, recorded", no, recording(), first + "Retry: no. It is broken.\nReference: r-1"},
+		{"yes, recorded", yes, recording(), first + "Retry: yes.\nReference: r-1"},
 		// Without a record there is no reference to give.
 		{"no", no, nil, "Internal error: " + harness.Canary + " is wrong.\nRetry: no. It is broken."},
 		{"yes", yes, nil, "Internal error: " + harness.Canary + " is wrong.\nRetry: yes."},

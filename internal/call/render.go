@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
@@ -98,7 +99,7 @@ func (c *Call) metaOnly(tool *mcp.CallToolResult) *mcp.CallToolResult {
 // giveUp answers when a stranger's code panicked while the answer was rendered.
 func (c *Call) giveUp(p any) (mcp.Result, error) {
 	report("an answer could not be rendered", p)
-	e := unrecorded
+	e := fault.Generic(fault.KindInternal)
 	if c.method != MethodCallTool {
 		raw, err := json.Marshal(e)
 		if err != nil {
@@ -183,17 +184,8 @@ func (c *Call) methodError(f *Failure) *jsonrpc.Error {
 	if err != nil {
 		raw = nil // cannot be: a fault holds only what JSON can hold
 	}
-	return rendered.add(&jsonrpc.Error{Code: code(e.Kind(), c.rendering().LegacyCodes), Message: text, Data: raw}, f.err)
+	return rendered.add(&jsonrpc.Error{Code: code(e, c.rendering().LegacyCodes), Message: text, Data: raw}, f.err)
 }
-
-// unrecorded is the generic internal fault without its step, which tells the
-// caller to quote a reference.
-var unrecorded = fault.New(fault.KindInternal, fault.Generic(fault.KindInternal).Message())
-
-// again is the generic internal fault for a caller who is told to call again: its own
-// step speaks of the end.
-var again = unrecorded.
-	Step("If it fails again, tell the user and give them the reference, so that the operator of the server can find the cause.", "", nil)
 
 // public returns the fault as the caller gets it, with its reference, and whether
 // the text shows the reference too. There is a reference only where there is a
@@ -201,9 +193,6 @@ var again = unrecorded.
 func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 	e, s := f.Fault(), c.settings()
 	referred := f.logged.Load() || c.Recorded() && c.method != MethodListen // which is not recorded
-	if f.plain() && !referred {
-		e = f.unrecorded()
-	}
 	switch f.found.Origin {
 	case classify.Unknown, classify.Classified: // the texts are ours, but for a public hint and the reason of a rule
 		switch {
@@ -393,39 +382,14 @@ func withMeta(meta mcp.Meta, key string, value any) mcp.Meta {
 	return meta
 }
 
-// code returns the JSON-RPC code for a kind. The 2026-07-28 specification closes
-// -32768 to -32000 to new application codes.
-func code(kind fault.Kind, legacy bool) int64 {
+// code returns the JSON-RPC code of a fault.
+func code(e *fault.Error, legacy bool) int64 {
+	row := kinds.Of(string(e.Kind()))
 	if legacy {
-		switch kind {
-		case fault.KindNotFound:
-			return -32000
-		case fault.KindPermissionDenied, fault.KindUnauthenticated:
-			return -32001
-		case fault.KindRateLimited:
-			return -32002
-		case fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError, fault.KindTimeout:
-			return -32003
-		case fault.KindValidation:
-			return -32004
-		}
+		return row.Legacy
 	}
-	switch kind {
-	case fault.KindValidation, fault.KindNotFound, fault.KindClientError:
-		return jsonrpc.CodeInvalidParams
-	case fault.KindPermissionDenied, fault.KindUnauthenticated:
-		return 403
-	case fault.KindAlreadyExists, fault.KindConflict, fault.KindPreconditionFailed:
-		return 409
-	case fault.KindRateLimited:
-		return 429
-	case fault.KindCancelled:
-		return 499
-	case fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError:
-		return 503
-	case fault.KindTimeout:
-		return 504
-	default:
-		return jsonrpc.CodeInternalError
+	if retry, ok := e.Retry(); ok && retry.ShouldRetry && !kinds.Known(string(e.Kind())) {
+		return kinds.Later
 	}
+	return row.Code
 }

@@ -70,14 +70,13 @@ func TestAFailedTool(t *testing.T) {
 				},
 				{
 					"classified", fmt.Errorf("%s: %w", harness.Canary, context.DeadlineExceeded),
-					"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time if the tool allows it. If the call changes something, check first whether it took effect.\nReference: the-id",
-					`{"type":"timeout","message":"the operation did not finish in time","suggestion":"Ask for less at a time if the tool allows it. If the call changes something, check first whether it took effect.","reference_id":"the-id"}`,
+					"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time.\nReference: the-id",
+					`{"type":"timeout","message":"the operation did not finish in time","suggestion":"Ask for less at a time.","reference_id":"the-id"}`,
 				},
 				{
 					"unknown", errSecret,
-					"Internal error: the server failed unexpectedly and could not complete this call.\nNext: 1. Tell the user and give them the reference, so that the operator of the server can find the cause.\nReference: the-id",
-					`{"type":"internal_error","message":"the server failed unexpectedly and could not complete this call",
-					  "recovery_steps":[{"step":1,"action":"Tell the user and give them the reference, so that the operator of the server can find the cause."}],"reference_id":"the-id"}`,
+					"Internal error: the server failed unexpectedly.\nReference: the-id",
+					`{"type":"internal_error","message":"the server failed unexpectedly","reference_id":"the-id"}`,
 				},
 			} {
 				t.Run(fmt.Sprintf("%s/%s/%s", shape, era, c.name), func(t *testing.T) {
@@ -149,7 +148,7 @@ func TestCodes(t *testing.T) {
 		{fault.KindTimeout, 504, -32003},
 		{fault.KindInternal, -32603, -32603},
 		{fault.KindTool, -32603, -32603},
-		{"own_kind", -32603, -32603},
+		{"own_kind", 409, 409},
 	} {
 		for legacy, want := range map[bool]int64{false: c.code, true: c.legacy} {
 			mw := middleware.Render(&middleware.RenderOptions{LegacyCodes: legacy})
@@ -626,8 +625,8 @@ func TestWithoutAMask(t *testing.T) {
 	}{
 		{"unknown", errors.New("it broke"), "Internal error: it broke."},
 		{"classified", fmt.Errorf("reading: %w", context.DeadlineExceeded), "Timeout: reading: context deadline exceeded."},
-		{"no text", errors.New(""), "Internal error: the server failed unexpectedly and could not complete this call."},
-		{"panic", &classify.PanicError{Value: harness.Canary}, "Internal error: the server failed unexpectedly and could not complete this call."},
+		{"no text", errors.New(""), "Internal error: the server failed unexpectedly."},
+		{"panic", &classify.PanicError{Value: harness.Canary}, "Internal error: the server failed unexpectedly."},
 		{"hidden", classify.HideError(errSecret, fault.New("own", "hidden")), "Own: hidden."},
 	} {
 		t.Run(c.name, func(t *testing.T) {

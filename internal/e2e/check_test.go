@@ -248,10 +248,6 @@ func guided(t require.TestingT, want *fault.Error, machine json.RawMessage) *fau
 	if !said {
 		return want
 	}
-	if want.Is(fault.KindInternal) && !retry.ShouldRetry && want.Message() == internal().Message() && len(want.Data().RecoverySteps) > 0 {
-		want = fault.New(fault.KindInternal, want.Message()).
-			Step("Tell the user and give them the reference, so that the operator of the server can find the cause.", "", nil)
-	}
 	return want.Suggest(got.Suggestion()).WithRetry(retry)
 }
 

@@ -249,7 +249,7 @@ func (v *visit) loopBreaker(t *testing.T) {
 		texts, last = append(texts, plain(textOf(res))), f
 	}
 	const found = "Not found: project 'zebra' does not exist.\n" +
-		"Suggestion: Check the name or identifier; if a tool lists what exists, call it first.\n"
+		"Suggestion: Check the name or identifier; if something lists what exists, ask it first.\n"
 	const first = found + "Retry: no. The same call will fail again."
 	for i := range 3 {
 		require.Equal(t, first, texts[i])
@@ -327,7 +327,7 @@ func (v *visit) whatAServiceAsksFor(t *testing.T) {
 	require.InDelta(t, 3600, said.RetryAfterSeconds, 60)
 
 	gone := v.says(t, `Not found: the requested item does not exist.
-Suggestion: Check the name or identifier; if a tool lists what exists, call it first.
+Suggestion: Check the name or identifier; if something lists what exists, ask it first.
 Retry: no. Client errors are not retryable.
 Reference: REF`, "fetch", v.service.at("/404/9/gone"))
 	require.Equal(t, fault.KindNotFound, gone.Type)
@@ -371,9 +371,8 @@ Reference: REF`, "get_stuck", map[string]any{"key": "stuck 2"})
 Suggestion: Ask for less at a time if the tool allows it.
 Retry: no. It may still take effect. It is not known whether this call took effect: check before you repeat it.
 Reference: REF`, "write_stuck", map[string]any{"key": "stuck 3"})
-	v.says(t, `Internal error: the server failed unexpectedly and could not complete this call.
+	v.says(t, `Internal error: the server failed unexpectedly.
 Retry: no. Unexpected failures are not retryable. It is not known whether this call took effect: check before you repeat it.
-Next: 1. Tell the user and give them the reference, so that the operator of the server can find the cause.
 Reference: REF`, "exit", nil)
 	_, f := v.call(t, "release", map[string]any{"keys": []string{"stuck 0", "stuck 1", "stuck 2", "stuck 3"}})
 	require.Nil(t, f)
@@ -432,10 +431,10 @@ func (v *visit) listForm(t *testing.T) {
 Suggestion: Most failures are internal to the server: sending these items again is unlikely to help; tell the user if they fail twice. Remove the item that was not found, or correct its name. One failure is a matter of wrong input: correct these items as their errors say.
 Failed:
 - user_id 'nobody': Not found: user 'nobody' does not exist.
-- user_id 'panic': Internal error: the server failed unexpectedly and could not complete this call. Reference: REF
-- user_id 'exit': Internal error: the server failed unexpectedly and could not complete this call. Reference: REF
+- user_id 'panic': Internal error: the server failed unexpectedly. Reference: REF
+- user_id 'exit': Internal error: the server failed unexpectedly. Reference: REF
 - user_id '7': Validation Error: Argument 'user_id' expected a string, but received 7. Send it in quotes: "7".
-- user_id 'unknown': Internal error: the server failed unexpectedly and could not complete this call. Reference: REF
+- user_id 'unknown': Internal error: the server failed unexpectedly. Reference: REF
 Results:
 - user_id 'u1': {"name":"User u1"}
 - user_id 'u1': {"name":"User u1"}
@@ -577,8 +576,8 @@ Suggestion: Remove the 2 items that were not found, or correct their names. 2 fa
 Failed:
 - file 'report.txt': Not found: file 'report.txt' does not exist.
 - file 'old': Validation Error: Argument 'file' expected a file, not a directory, but received 'old'.
-- file 'ring': Internal error: the server failed unexpectedly and could not complete this call. Reference: REF
-- file '../escape': Internal error: the server failed unexpectedly and could not complete this call. Reference: REF
+- file 'ring': Internal error: the server failed unexpectedly. Reference: REF
+- file '../escape': Internal error: the server failed unexpectedly. Reference: REF
 - file 'missing.txt': Not found: file 'missing.txt' does not exist.
 Results:
 - file 'notes.txt': {"lines":1}
@@ -605,7 +604,7 @@ func (v *visit) partDown(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, `Partial answer: it has 2 of 3 components.
 - forecast: STALE. forecast is not fresh: a copy from cache that is 2 h old. Service unavailable: the forecast service is not available now.
-- alerts: MISSING. Check for warnings elsewhere before you go out. Internal error: the server failed unexpectedly and could not complete this call. Reference: REF`, plain(last.Text))
+- alerts: MISSING. Check for warnings elsewhere before you go out. Internal error: the server failed unexpectedly. Reference: REF`, plain(last.Text))
 	records := v.log.since(t, size)
 	require.Len(t, records, 2)
 	for _, r := range records {

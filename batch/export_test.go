@@ -1,5 +1,11 @@
 package batch
 
+import (
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
 // NotifyWith returns what Notify does, with another way to send.
 func NotifyWith(send func(Progress) error) func(Progress) { return (&notifier{send: send}).notify }
 
@@ -23,3 +29,14 @@ func ReadArguments(list List, raw []byte) ([][]byte, error) {
 
 // InputSchema returns the schema of a list form.
 func InputSchema(list List, of any) ([]byte, error) { return (&form{List: list}).inputSchema(of) }
+
+// KeptValue returns how many bytes are kept of the answer of an item.
+func KeptValue(res *mcp.CallToolResult) int {
+	f := &form{run: resolved("", elementOptions(List{}))}
+	value, err := f.value(res, element{})
+	if err != nil {
+		panic(err)
+	}
+	raw, _ := value.(json.RawMessage)
+	return len(raw)
+}

@@ -1,0 +1,164 @@
+// Package kinds is the one table of what a kind of failure means: what a caller
+// reads when nothing but the kind is known, the codes on the wire, the outcome in the
+// log, whether to try again, and whose fault it is.
+package kinds
+
+// A Retry says what a kind alone says about a second try.
+type Retry uint8
+
+// What a kind alone says about a second try.
+const (
+	Unknown Retry = iota // a conflict, a tool's own words, a kind of the program's own
+	Yes
+	No
+)
+
+// A Row is what is known of a kind.
+type Row struct {
+	Label      string // opens the text of a failure: "Rate limited"
+	Message    string // a sentence that is true of every failure of the kind, without a full stop
+	Suggestion string // what to do about it, or ""
+
+	Code   int64 // JSON-RPC: the 2026-07-28 specification closes -32768 to -32000 to new codes of applications
+	Legacy int64 // the code of the older table that some clients know
+
+	Outcome string // how the record in the log sums up the call
+
+	Retry  Retry
+	Reason string // why not to try again, a sentence without a full stop, or ""
+	Final  bool   // no private cause makes a second try worth while
+	Effect string // "none" or "unknown" where the kind proves it, or ""
+
+	Party string // whose fault it is: "caller", "server", "upstream", or "" where the kind does not tell
+}
+
+// Known reports whether the kind stands in the table.
+func Known(kind string) bool { _, ok := table[kind]; return ok }
+
+// Of returns the row of a kind. The row of a kind that is not in the table has no label
+// and no message.
+func Of(kind string) Row {
+	if row, ok := table[kind]; ok {
+		return row
+	}
+	return open
+}
+
+// All yields every kind that stands in the table, in no order.
+func All(yield func(kind string, row Row) bool) {
+	for kind, row := range table {
+		if !yield(kind, row) {
+			return
+		}
+	}
+}
+
+// Later is the code of a failure of an open kind whose call may be repeated.
+const Later = 503
+
+// The JSON-RPC codes of the specification, and the codes of HTTP, which applications may use.
+const (
+	invalidParams = -32602
+	internalError = -32603
+)
+
+// open is the row of a kind that a program made for itself: the state forbids the call.
+var open = Row{Code: 409, Legacy: 409, Outcome: "tool_error"}
+
+var table = map[string]Row{
+	"validation_error": {
+		Label: "Validation Error", Message: "the arguments of this call are not valid",
+		Suggestion: "Correct the arguments and call again.",
+		Code:       invalidParams, Legacy: -32004, Outcome: "validation",
+		Retry: No, Final: true, Effect: "none", Party: "caller",
+	},
+	"not_found": {
+		Label: "Not found", Message: "the requested item does not exist",
+		Suggestion: "Check the name or identifier; if something lists what exists, ask it first.",
+		Code:       invalidParams, Legacy: -32000, Outcome: "not_found",
+		Retry: No, Final: true, Party: "caller",
+	},
+	"already_exists": {
+		Label: "Already exists", Message: "an item with this identifier exists already",
+		Suggestion: "Choose another identifier, or use the item that exists.",
+		Code:       409, Legacy: 409, Outcome: "conflict",
+		Retry: No, Final: true, Party: "caller",
+	},
+	"unauthenticated": {
+		Label: "Not authenticated", Message: "this call needs valid credentials",
+		Suggestion: "Ask the user to sign in or to renew the credentials, then call again.",
+		Code:       403, Legacy: -32001, Outcome: "denied",
+		Retry: No, Final: true, Effect: "none", Party: "caller",
+	},
+	"permission_denied": {
+		Label: "Permission denied", Message: "this call is not permitted",
+		Suggestion: "Ask the user to obtain the permission or to choose another way.",
+		Code:       403, Legacy: -32001, Outcome: "denied",
+		Retry: No, Final: true, Effect: "none", Party: "caller",
+	},
+	"rate_limited": {
+		Label: "Rate limited", Message: "too many calls were made in a short time",
+		Suggestion: "Wait before the next call and make fewer calls.",
+		Code:       429, Legacy: -32002, Outcome: "rate_limited",
+		Retry: Yes, Effect: "none",
+	},
+	"repeated_failure": {
+		Label: "Repeated failure", Message: "this call has failed several times and was not made again",
+		Suggestion: "Do something else first.",
+		Code:       508, Legacy: 508, Outcome: "refused", // 508: Loop Detected (RFC 5842)
+		Retry: No, Final: true, Effect: "none", Party: "caller",
+	},
+	"timeout": {
+		Label: "Timeout", Message: "the operation did not finish in time",
+		Suggestion: "Ask for less at a time.",
+		Code:       504, Legacy: -32003, Outcome: "timeout",
+		Retry: Yes, Effect: "unknown",
+	},
+	"cancelled": {
+		Label: "Cancelled", Message: "the operation was cancelled before it finished",
+		Code: 499, Legacy: 499, Outcome: "cancelled",
+		Retry: No, Final: true, Reason: "The call was cancelled", Effect: "unknown",
+	},
+	"connection_failed": {
+		Label: "Connection failed", Message: "a service that is needed could not be reached",
+		Suggestion: "This is usually temporary and not caused by the arguments.",
+		Code:       503, Legacy: -32003, Outcome: "unavailable",
+		Retry: Yes, Party: "upstream",
+	},
+	"service_unavailable": {
+		Label: "Service unavailable", Message: "a service that is needed is not available now",
+		Suggestion: "This is usually temporary and not caused by the arguments.",
+		Code:       503, Legacy: -32003, Outcome: "unavailable",
+		Retry: Yes, Party: "upstream",
+	},
+	"server_error": {
+		Label: "Server error", Message: "a service that is needed failed to answer properly",
+		Code: 503, Legacy: -32003, Outcome: "unavailable",
+		Retry: Yes, Party: "upstream",
+	},
+	"client_error": {
+		Label: "Client error", Message: "this call cannot succeed as it is",
+		Suggestion: "Change the arguments before you call again.",
+		Code:       invalidParams, Legacy: invalidParams, Outcome: "tool_error",
+		Retry: No, Reason: "The same call will be refused again",
+	},
+	"conflict": {
+		Label: "Conflict", Message: "the current state does not allow this operation",
+		Suggestion: "Read the current state, then decide whether to call again.",
+		Code:       409, Legacy: 409, Outcome: "conflict",
+	},
+	"precondition_failed": {
+		Label: "Precondition failed", Message: "something else must be done before this call can succeed",
+		Code: 409, Legacy: 409, Outcome: "conflict",
+		Retry: No,
+	},
+	"internal_error": {
+		Label: "Internal error", Message: "the server failed unexpectedly",
+		Code: internalError, Legacy: internalError, Outcome: "internal_error",
+		Retry: No, Reason: "Tell the user", Effect: "unknown", Party: "server",
+	},
+	"tool_error": {
+		Label: "Tool error", Message: "the tool reported a failure",
+		Code: internalError, Legacy: internalError, Outcome: "tool_error",
+	},
+}
