@@ -67,7 +67,9 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	o.Advanced.Progress = both(Notify(ctx, req), o.Advanced.Progress)
 	result := run(ctx, distinct, one, &o)
 	result.listName = f.Items
-	return complete(req, spread(result, elements, places).ToolResult()), nil
+	answer, complete := spread(result, elements, places).ToolResult(), c.NewResult()
+	complete.Meta, complete.Content, complete.StructuredContent, complete.IsError = answer.Meta, answer.Content, answer.StructuredContent, answer.IsError
+	return complete, nil
 }
 
 func settled(below *call.Call, res mcp.Result, err error) error {
@@ -184,26 +186,4 @@ func protocolMeta(req mcp.Request) mcp.Meta {
 		return !strings.HasPrefix(key, "io.modelcontextprotocol/") && key != "traceparent" && key != "tracestate" && key != "baggage"
 	})
 	return meta
-}
-
-// completeResult has the result type that clients of protocol version 2026-07-28 and
-// later require of a result, which only the SDK can set.
-var completeResult = func() mcp.CallToolResult {
-	var res mcp.CallToolResult
-	if err := json.Unmarshal([]byte(`{"content":[],"resultType":"complete"}`), &res); err != nil {
-		panic("batch: the SDK does not read its own results: " + err.Error())
-	}
-	return res
-}()
-
-const version20260728 = "2026-07-28"
-
-// complete returns a result for the protocol version of the request.
-func complete(req *mcp.CallToolRequest, have *mcp.CallToolResult) *mcp.CallToolResult {
-	if req.ProtocolVersion() < version20260728 {
-		return have
-	}
-	res := completeResult
-	res.Meta, res.Content, res.StructuredContent, res.IsError = have.Meta, have.Content, have.StructuredContent, have.IsError
-	return &res
 }

@@ -222,7 +222,7 @@ func (b *batch[In, Out]) call(w *worker) (status Status, value Out, err error) {
 	switch value, err = b.fn(ctx, in); {
 	case err == nil:
 		return Succeeded, value, nil
-	case limit > 0 && ctx.Err() != nil && b.ctx.Err() == nil && safe.Is(err, context.DeadlineExceeded):
+	case limit > 0 && ctx.Err() != nil && safe.Is(err, context.DeadlineExceeded):
 		err = &endedError{err, fault.Timeout(theItem, limit)}
 	}
 	return Failed, value, err
