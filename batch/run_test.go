@@ -552,3 +552,39 @@ func TestHugeOptions(t *testing.T) {
 		require.Empty(t, r.Stopped)
 	})
 }
+
+// TestWhichLimitEndsTheBatch: the earlier one of the budget and the deadline, of which at
+// most a second is kept for the answer.
+func TestWhichLimitEndsTheBatch(t *testing.T) {
+	for _, c := range []struct {
+		budget, ends time.Duration
+		why          batch.StopReason
+	}{
+		{0, time.Hour - time.Second, batch.StoppedByDeadline},
+		{2 * time.Hour, time.Hour - time.Second, batch.StoppedByDeadline},
+		{time.Minute, time.Minute, batch.StoppedByBudget},
+	} {
+		inTime(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			began := time.Now()
+			r := batch.Run(ctx, numbers(1), func(ctx context.Context, _ int) (int, error) {
+				<-ctx.Done()
+				return 0, ctx.Err()
+			}, &batch.RunOptions[int]{Advanced: batch.Advanced[int]{Budget: c.budget}})
+			require.Equal(t, c.ends, time.Since(began))
+			require.Equal(t, c.why, r.Stopped)
+		})
+	}
+}
+
+// TestWordsOfALateItem are kept where the function has some.
+func TestWordsOfALateItem(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		r := batch.Run(t.Context(), numbers(1), func(ctx context.Context, _ int) (int, error) {
+			<-ctx.Done()
+			return 0, fault.New(fault.KindTimeout, "the printer is slow").Because(ctx.Err())
+		}, &batch.RunOptions[int]{Timeout: time.Second})
+		require.Equal(t, "the printer is slow", r.Items[0].Err.Message())
+	})
+}
