@@ -35,6 +35,10 @@ test: ## Test every module of the workspace
 race: ## Test with the race detector
 	@.ci/run race
 
+.PHONY: soak
+soak: ## Put real servers under load, with and without the race detector
+	@.ci/run soak
+
 .PHONY: fuzz
 fuzz: ## Fuzz every target, one after another, for FUZZTIME (5s)
 	@.ci/run fuzz

@@ -3,13 +3,14 @@ package batch
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
-	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
 // An answer is a result in the two forms in which it is sent.
@@ -24,7 +25,7 @@ func (a *answer[Out]) result() *mcp.CallToolResult {
 	res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: a.text}}}
 	if a.fault != nil {
 		res.IsError = true
-		res.Meta = mcp.Meta{middleware.MetaKey: a.fault}
+		res.Meta = mcp.Meta{wire.ErrorKey: a.fault}
 	}
 	return res
 }
@@ -37,21 +38,25 @@ func (r *Result[Out]) answer() *answer[Out] {
 		Success: r.Success(), Total: r.Total, Succeeded: r.Succeeded, Failed: r.Failed, Skipped: r.Skipped, NotRun: r.NotRun,
 		SuccessRate: r.SuccessRate(), Stopped: r.Stopped, Message: r.message(),
 	}}
+	a.text = a.Message
 	if r.Failed > 0 || r.NotRun > 0 {
 		summary := r.ErrorSummary()
 		if summary.ByType == nil {
 			summary.ByType = map[fault.Kind]int{}
 		}
 		a.ErrorSummary = &summary
+		if summary.Suggestion != "" {
+			a.text += "\nSuggestion: " + summary.Suggestion
+		}
 	}
 	if r.isError() {
-		a.fault = r.fault(a.Message)
+		a.fault = r.fault()
+		a.text = a.fault.Text()
 		if call := r.failer.c; call != nil {
 			call.Clean(a.fault) // the failures are masked, and the rest is the caller's own
 		}
 	}
-	r.fill(a, raws)
-	a.text = r.text(a)
+	r.list(a, raws)
 	return a
 }
 
@@ -66,101 +71,9 @@ func (r *Result[Out]) isError() bool {
 	}
 }
 
-// marshalled returns the values as JSON, by index, and r itself, or one in which the
-// items are failures of which the value cannot be written.
-func (r *Result[Out]) marshalled() (*Result[Out], []json.RawMessage) {
-	if r.output.Mode != ModeAll {
-		return r, nil
-	}
-	raws := make([]json.RawMessage, len(r.Items))
-	var broken map[int]error
-	for i := range r.Items {
-		if r.Items[i].Status != Succeeded {
-			continue
-		}
-		raw, err := marshal(r.Items[i].Value)
-		if err != nil {
-			if broken == nil {
-				broken = make(map[int]error)
-			}
-			broken[i] = err
-		}
-		raws[i] = raw
-	}
-	if broken == nil {
-		return r, raws
-	}
-	changed := &Result[Out]{Stopped: r.Stopped, input: r.input, send: r.send, failer: r.failer, keyName: r.keyName, output: r.output}
-	changed.Items = make([]Item[Out], len(r.Items))
-	for i, item := range r.Items {
-		if err := broken[i]; err != nil {
-			item = Item[Out]{Index: item.Index, Key: item.Key, Attempts: item.Attempts, Status: Failed}
-			// The server's fault, and not what the error looks like.
-			err = classify.HideError(fmt.Errorf("batch: the value of an item is not JSON: %w", err), nil)
-			item.Err, item.Recoverable, item.mark = r.failer.failed(item.Index, err)
-		}
-		changed.Items[i] = item
-		changed.add(&changed.Items[i])
-	}
-	return changed, raws
-}
-
-// marshal guards the MarshalJSON of a stranger.
-func marshal(v any) (raw json.RawMessage, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			raw, err = nil, classify.NewPanicError(p, 1)
-		}
-	}()
-	return json.Marshal(v)
-}
-
-// message says in one sentence how the batch ended.
-func (r *Result[Out]) message() string {
-	var b strings.Builder
-	switch {
-	case r.Total == 0 && r.Stopped == "":
-		return "There were no items."
-	case r.Total == 0:
-		b.WriteString("No item was run")
-	case r.Failed == r.Total && r.Total == 1:
-		b.WriteString("The item failed")
-	case r.Failed == r.Total:
-		fmt.Fprintf(&b, "None of the %d items succeeded", r.Total)
-	case r.NotRun == r.Total:
-		fmt.Fprintf(&b, "None of %s was run", plural(r.Total, "item"))
-	case r.Succeeded == r.Total:
-		b.WriteString(all(r.Total) + " succeeded")
-	case r.Skipped == r.Total:
-		b.WriteString(all(r.Total) + " had been done before")
-	default:
-		fmt.Fprintf(&b, "%d of %s succeeded", r.Succeeded, plural(r.Total, "item"))
-	}
-	for _, part := range []struct {
-		count int
-		text  string
-	}{{r.Failed, "%d failed"}, {r.Skipped, "%d had been done before"}, {r.NotRun, "%d not run"}} {
-		if part.count > 0 && part.count < r.Total {
-			fmt.Fprintf(&b, ", "+part.text, part.count)
-		}
-	}
-	if r.Stopped != "" {
-		b.WriteString("; the batch was stopped because " + r.Stopped.text())
-	}
-	b.WriteByte('.')
-	return b.String()
-}
-
-func all(total int) string {
-	if total == 1 {
-		return "The item"
-	}
-	return fmt.Sprintf("All %d items", total)
-}
-
 // fault returns the failure that the answer is: of the kind of its items, where all
 // failed in the same way.
-func (r *Result[Out]) fault(message string) *fault.Error {
+func (r *Result[Out]) fault() *fault.Error {
 	kind := fault.KindTool
 	switch {
 	case len(r.byType) == 1:
@@ -172,17 +85,179 @@ func (r *Result[Out]) fault(message string) *fault.Error {
 	case r.Failed == 0 && (r.Stopped == StoppedByBudget || r.Stopped == StoppedByDeadline):
 		kind = fault.KindTimeout
 	}
-	f := fault.New(kind, lowered(message)).Suggest(r.ErrorSummary().Suggestion)
-	if r.Succeeded+r.Skipped == 0 && r.Failed+r.NotRun > 0 && r.recoverable == r.Failed && r.unsure == 0 {
+	message := r.message()
+	f := fault.New(kind, strings.ToLower(message[:1])+message[1:]).Suggest(r.suggestion())
+	if r.Succeeded+r.Skipped == 0 && r.Total > 0 && r.recoverable == r.Failed {
 		f = f.After(r.Wait()) // the call can be repeated as it was
 	}
 	return f
 }
 
-// lowered begins a sentence in the way of a fault, after its label.
-func lowered(sentence string) string {
-	if sentence == "" {
-		return ""
+// tooLong is the value of an item that no answer could hold, which is not kept.
+type tooLong struct{}
+
+// marshalled returns the values as JSON, by index, and r itself, or one in which the
+// items are failures of which the value cannot be written.
+func (r *Result[Out]) marshalled() (*Result[Out], []json.RawMessage) {
+	if r.output.Mode != ModeAll {
+		return r, nil
 	}
-	return strings.ToLower(sentence[:1]) + sentence[1:]
+	raws := make([]json.RawMessage, len(r.Items))
+	var changed *Result[Out]
+	for i := range r.Items {
+		if r.Items[i].Status != Succeeded {
+			continue
+		}
+		raw, err := marshal(r.Items[i].Value)
+		if raws[i] = raw; err == nil {
+			continue
+		}
+		if changed == nil {
+			cp := *r
+			cp.Items = append([]Item[Out](nil), r.Items...)
+			changed = &cp
+		}
+		// The server's fault, and not what the error looks like.
+		err = classify.HideError(fmt.Errorf("batch: the value of an item is not JSON: %w", err), nil)
+		failed := r.failer.failed(i, err)
+		changed.Items[i] = Item[Out]{
+			Index: i, Key: r.Items[i].Key, Status: Failed,
+			Err: failed.public, Recoverable: failed.again, quote: failed.quote,
+		}
+	}
+	if changed == nil {
+		return r, raws
+	}
+	changed.count()
+	return changed, raws
+}
+
+// marshal guards an untrusted MarshalJSON.
+func marshal(v any) (raw json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			raw, err = nil, classify.NewPanicError(p, 1)
+		}
+	}()
+	return json.Marshal(v)
+}
+
+// A list is a list in an answer.
+type list[T any] struct {
+	items []T
+	sizes []int // in bytes: of the JSON or the text, of which the longer one counts
+	used  int   // the sum of the sizes
+	total int   // items, also those that are not kept
+}
+
+// add keeps an item if it may fit. It is made only then.
+func (l *list[T]) add(limit int, item func() (T, int)) {
+	if l.total++; l.used > limit {
+		return
+	}
+	if value, size := item(); size <= limit {
+		l.items, l.sizes, l.used = append(l.items, value), append(l.sizes, size), l.used+size
+	}
+}
+
+// fit drops what does not fit, leaving what comes later at least the half of the room
+// if it wants that. It returns what is left of the room.
+func (l *list[T]) fit(room, later int) int {
+	may, used, kept := max(room/2, room-later), 0, l.items[:0]
+	for i, item := range l.items {
+		if used+l.sizes[i] <= may {
+			kept, used = append(kept, item), used+l.sizes[i]
+		}
+	}
+	l.items = kept
+	return room - used
+}
+
+func (l *list[T]) missing() int { return l.total - len(l.items) }
+
+// list puts what fits of the items into both forms of the answer.
+func (r *Result[Out]) list(a *answer[Out], raws []json.RawMessage) {
+	const headings = 512 // and what is said about what is left out
+	head, err := json.Marshal(a.Output)
+	if err != nil {
+		return // cannot be: there are only counts and texts in it
+	}
+	limit := max(0, r.output.MaxBytes-max(len(head), len(a.text))-headings)
+	var (
+		retry, check list[any]
+		failed       list[OutputError]
+		rest         list[OutputItem[Out]]
+	)
+	for i := range r.Items {
+		item := &r.Items[i]
+		send := func() (any, int) {
+			raw := r.sentJSON(i)
+			return raw, len(visible(raw)) + 1
+		}
+		switch {
+		case item.again():
+			retry.add(limit, send)
+		case item.check():
+			check.add(limit, send)
+		}
+		switch {
+		case item.Status == Failed && r.output.Mode != ModeSummary:
+			failed.add(limit, func() (OutputError, int) { return r.outputError(item) })
+		case item.Status != Failed && r.output.Mode == ModeAll:
+			rest.add(limit, func() (OutputItem[Out], int) {
+				out := OutputItem[Out]{Index: i, Key: item.Key, Status: item.Status.String()}
+				if item.Status == Succeeded {
+					out.Value, out.raw = item.Value, raws[i]
+				}
+				if _, long := any(item.Value).(tooLong); long {
+					return out, limit + 1
+				}
+				return out, len(encode(item.Key)) + len(visible(out.raw)) + len(r.keyName) + len(r.listName) + 64
+			})
+		}
+	}
+	room := retry.fit(limit, check.used+failed.used+rest.used)
+	room = check.fit(room, failed.used+rest.used)
+	room = failed.fit(room, rest.used)
+	rest.fit(room, 0)
+	a.RetryItems, a.CheckItems, a.Errors, a.Results = retry.items, check.items, failed.items, rest.items
+	omitted := Omitted{Results: rest.missing(), Errors: failed.missing(), RetryItems: retry.missing(), CheckItems: check.missing()}
+	if omitted != (Omitted{}) {
+		omitted.MaxBytes = r.output.MaxBytes
+		a.Omitted = &omitted
+	}
+	a.text += section("Failed:", "\n", r.failureLines(failed.items), failed.missing()) +
+		section("Send again (retry_items):", " ", written(retry.items), retry.missing()) +
+		section("Check first (check_items):", " ", written(check.items), check.missing()) +
+		section("Results:", "\n", r.resultLines(rest.items), rest.missing())
+}
+
+// sentJSON returns what the caller sends for an item.
+func (r *Result[Out]) sentJSON(index int) json.RawMessage {
+	raw, err := marshal(r.send(index))
+	if key := r.Items[index].Key; err != nil && key != "" {
+		raw, err = marshal(key)
+	}
+	if err != nil {
+		return json.RawMessage(strconv.Itoa(index))
+	}
+	return raw
+}
+
+// outputError returns a failed item as it stands in an answer, and its size.
+func (r *Result[Out]) outputError(item *Item[Out]) (OutputError, int) {
+	var members OutputError
+	raw, err := json.Marshal(item.Err)
+	if err == nil {
+		err = json.Unmarshal(raw, &members)
+	}
+	if err != nil || members == nil { // cannot be: a fault holds only what JSON can hold
+		members = OutputError{"type": item.Err.Kind(), "message": item.Err.Message()}
+	}
+	members["index"], members["recoverable"] = item.Index, item.Recoverable
+	if item.Key != "" {
+		members[r.keyName] = item.Key
+	}
+	size := len(raw) + len(encode(r.keyName)) + len(encode(item.Key)) + 48
+	return members, max(size, len(r.keyName)+len(r.name(item))+len(errorText(item.Err))+len(item.Err.Reference())+24)
 }

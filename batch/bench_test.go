@@ -2,7 +2,6 @@ package batch_test
 
 import (
 	"context"
-	"iter"
 	"testing"
 	"time"
 
@@ -33,25 +32,6 @@ func BenchmarkRun(b *testing.B) {
 		}
 		perItem(b, len(items))
 	})
-}
-
-func BenchmarkStream(b *testing.B) {
-	nothing := func(context.Context, int) (int, error) { return 0, nil }
-	b.ReportAllocs()
-	for b.Loop() {
-		batch.Stream(b.Context(), count(10_000), nothing, func(int, batch.Item[int]) bool { return true }, &batch.RunOptions[int]{Concurrency: 16})
-	}
-	perItem(b, 10_000)
-}
-
-func count(n int) iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for i := range n {
-			if !yield(i) {
-				return
-			}
-		}
-	}
 }
 
 func perItem(b *testing.B, items int) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"runtime"
@@ -95,10 +96,11 @@ func TestFailuresAreLikeThoseOfCalls(t *testing.T) {
 		require.Equal(t, "ERROR", records["ref.1"]["level"])
 		require.Equal(t, "conflict", records["ref.3"]["outcome"])
 		require.Contains(t, log.String(), "runtime.Goexit")
-		require.Contains(t, text(t, got.Tool()), "- item 1: Internal error: the server failed unexpectedly. Reference: ref.1\n")
+		require.Contains(t, text(t, got.Tool()), "- items[1], items[2], items[6] (3 items): Internal error: the server failed unexpectedly. References: ref.1, ref.2, ref.6\n")
 		require.NotContains(t, text(t, got.Tool()), "Reference: ref.3", "the handler worded it")
 		require.Contains(t, text(t, got.Tool()), "Service unavailable: the table is busy.")
-		require.Equal(t, []any{4.0, 5.0}, v["retry_items"])
+		require.Equal(t, []any{5.0}, v["retry_items"], "a dial that was refused proves that nothing was done")
+		require.Equal(t, []any{1.0, 2.0, 4.0, 6.0}, v["check_items"])
 	})
 }
 
@@ -135,7 +137,7 @@ func TestNothingSucceededInACall(t *testing.T) {
 		require.True(t, got.Tool().IsError)
 		require.Equal(t, strings.TrimSpace(`
 Not found: none of the 2 items succeeded.
-Suggestion: None of the items exists: check how they are named, or list first what exists.
+Suggestion: Check the name, or list what exists.
 Failed:
 - file 'a': Not found: file 'a' does not exist.
 - file 'b': Not found: file 'b' does not exist.`), text(t, got.Tool()))
@@ -241,19 +243,6 @@ func TestProgressOfTheFirstBatch(t *testing.T) {
 	}
 }
 
-// TestStackOfASequence: the record of a sequence that panicked has its stack, and not
-// only that of Run.
-func TestStackOfASequence(t *testing.T) {
-	log := harness.NewLog(slog.LevelInfo)
-	got := harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
-		return batch.RunSeq(ctx, brokenCursor, leaky, nil).ToolResult(), nil
-	}, mcprecover.New(&mcprecover.Options{Logger: log.Logger()}), mask.New(&mask.Options{Logger: log.Logger()}))
-	require.Contains(t, got.Text(), "Internal error")
-	require.Contains(t, log.String(), "brokenCursor")
-}
-
-func brokenCursor(func(int) bool) { panic("the cursor broke") }
-
 // hollow is an error as a typed nil is: each method panics but those of nil itself.
 type hollow struct{ error }
 
@@ -278,7 +267,7 @@ func TestStrangeErrorsAreRecorded(t *testing.T) {
 					}
 					<-ctx.Done()
 					return "", err
-				}, &batch.RunOptions[string]{Timeout: time.Millisecond, Attempts: 2}).ToolResult(), nil
+				}, &batch.RunOptions[string]{Timeout: time.Millisecond}).ToolResult(), nil
 			}, correlate.New(&correlate.Options{Logger: log.Logger()}), mask.New(nil))
 			out := outputOf(t, got)
 			require.Equal(t, 1, out.Succeeded)
@@ -291,6 +280,36 @@ func TestStrangeErrorsAreRecorded(t *testing.T) {
 	}
 }
 
+// exiting is a log handler that ends the goroutine that logs.
+type exiting struct{ slog.Handler }
+
+func (exiting) Handle(context.Context, slog.Record) error { runtime.Goexit(); return nil }
+
+// TestLogHandlerExits: a record that ends its goroutine costs neither the item nor the
+// batch, in a worker and where an item is left behind.
+func TestLogHandlerExits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logger := slog.New(exiting{slog.NewTextHandler(io.Discard, nil)})
+		var r *batch.Result[int]
+		harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+			r = batch.Run(ctx, numbers(6), func(_ context.Context, i int) (int, error) {
+				switch i {
+				case 1:
+					return 0, errBroken
+				case 2:
+					runtime.Goexit()
+				case 3:
+					time.Sleep(time.Hour)
+				}
+				return i, nil
+			}, &batch.RunOptions[int]{Concurrency: 2, Timeout: time.Second})
+			return harness.Success(req), nil
+		}, correlate.New(&correlate.Options{Logger: logger}), mask.New(&mask.Options{Logger: logger}))
+		require.Equal(t, "+---++", statuses(r.Items))
+		time.Sleep(2 * time.Hour)
+	})
+}
+
 // TestPathsAreTheCallersOwn: what to send again is exactly that, also when nothing
 // succeeded and it looks like what is hidden elsewhere.
 func TestPathsAreTheCallersOwn(t *testing.T) {
@@ -298,7 +317,7 @@ func TestPathsAreTheCallersOwn(t *testing.T) {
 		files := []string{"/home/ann/report.txt", "/home/ann/plan.txt"}
 		got := harness.Call(t, at, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
 			return batch.Run(ctx, files, func(_ context.Context, file string) (string, error) {
-				return "", fmt.Errorf("%s: %w", harness.Canary, fault.New(fault.KindServiceUnavailable, "the disk /dev/sda7 is away"))
+				return "", fmt.Errorf("%s: %w", harness.Canary, fault.New(fault.KindServiceUnavailable, "the disk /dev/sda7 is away").After(0))
 			}, nil).ToolResult(), nil
 		}, mcprecover.New(nil), mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)}))
 		require.True(t, got.Tool().IsError)

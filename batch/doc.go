@@ -6,17 +6,12 @@
 //		return batch.Run(ctx, in.Files, readFile, nil).Output()
 //	}
 //
-// [Run] takes a slice and [RunSeq] a sequence; [Stream] keeps nothing and hands on
-// each outcome as it comes, for lists of any length. A panic, a runtime.Goexit or a
-// stuck call of the function is the failure of its own item only.
+// A panic, a runtime.Goexit or a stuck call of the function is the failure of its own
+// item only. A failed item is a failure like that of a call: inside a call that passes
+// mcpchain's middlewares it is classified, masked and recorded by the same settings,
+// under the reference of the call followed by "." and the index of the item.
 //
-// A failed item is a failure like that of a call: inside a call that passes
-// mcpchain's middlewares it is classified, masked and recorded by the same
-// settings, under the reference of the call followed by "." and the index of the
-// item. Outside of one, errors are told apart by [middleware.Classify], and of an
-// error that nobody knows the result says only that it is an internal one.
-//
-// The answer is a success when anything succeeded, and names what did not; it is an
+// The answer is a success when anything succeeded, and names what did not. It is an
 // error only when nothing succeeded. See [Result.Output] and [Result.ToolResult].
 //
 // [New] is a middleware that gives a tool that takes one item a sibling that takes a

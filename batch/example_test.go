@@ -3,7 +3,6 @@ package batch_test
 import (
 	"context"
 	"fmt"
-	"iter"
 	"strings"
 	"time"
 
@@ -71,7 +70,7 @@ func ExampleResult_Output() {
 	// Output:
 	// false
 	// 2 of 4 items succeeded, 2 failed.
-	// Suggestion: Remove the item that was not found, or correct its name. One failure is due to a rate limit: send fewer items at a time. Wait 30 s, then send the item in retry_items again.
+	// Suggestion: 1 not found: check the name, or list what exists; 1 rate limited: send fewer items at a time. Wait 30 s, then send retry_items again.
 	// Failed:
 	// - user 'u9': Not found: user 'u9' does not exist.
 	// - user 'remote-7': Rate limited: the directory accepts no more calls now.
@@ -79,28 +78,4 @@ func ExampleResult_Output() {
 	// Results:
 	// - user 'u1': "Ada"
 	// - user 'u2': "Grace"
-}
-
-// A stream keeps nothing, however long it is.
-func ExampleStream() {
-	var lines iter.Seq[int] = func(yield func(int) bool) {
-		for i := range 100_000 {
-			if !yield(i) {
-				return
-			}
-		}
-	}
-	sum := 0
-	res := batch.Stream(context.Background(), lines, func(_ context.Context, i int) (int, error) {
-		if i%1000 == 0 {
-			return 0, fault.Unavailable("the index")
-		}
-		return i, nil
-	}, func(_ int, item batch.Item[int]) bool {
-		sum += item.Value
-		return true
-	}, &batch.RunOptions[int]{Concurrency: 16})
-	fmt.Println(res.Total, res.Failed, sum, res.ErrorSummary().ByType)
-	// Output:
-	// 100000 100 4995000000 map[service_unavailable:100]
 }

@@ -4,7 +4,8 @@ import (
 	"context"
 	"strconv"
 	"sync"
-	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
@@ -15,24 +16,32 @@ import (
 // theItem is what failures of ours call the item; its key stands beside it.
 const theItem = "the item"
 
-// overdueError is the failure of an item that ran into its limit.
-type overdueError struct {
+// An endedError is the failure of an item that ended with its context: told says so,
+// unless somebody worded the error.
+type endedError struct {
 	error
-	limit time.Duration
+	told *fault.Error
 }
 
-func (e *overdueError) Unwrap() error { return e.error }
+func (e *endedError) Unwrap() error { return e.error }
 
-// A settled error is one that is classified, masked and recorded already: an item that
-// was a call of its own.
-type settled struct {
+// A settledError is classified, masked and recorded already: an item that was a call of
+// its own.
+type settledError struct {
 	public *fault.Error
-	quote  bool // nobody worded it: the text shows the reference
+	quote  bool // see Item.quote
 }
 
-func (e *settled) Error() string { return e.public.Error() }
+func (e *settledError) Error() string { return e.public.Error() }
 
-func (e *settled) Unwrap() error { return e.public }
+func (e *settledError) Unwrap() error { return e.public }
+
+// A failedItem is what a caller may know of the failure of an item.
+type failedItem struct {
+	public *fault.Error
+	again  bool // it can be sent again as it is
+	quote  bool // nobody worded it, so that the text shows its reference
+}
 
 // A failer makes of an error of the function what a caller may know of it.
 type failer struct {
@@ -41,68 +50,89 @@ type failer struct {
 	idempotent bool
 	part       int // of the call: which batch of it this is, from 0
 
-	annotated struct {
-		sync.Once
-		idempotent bool
-	}
+	asked  sync.Once
+	safety classify.Safety
 }
 
 // failed classifies, masks and records the failure of an item, as a call of its own
-// below the one that the batch is part of.
-func (f *failer) failed(index int, err error) (public *fault.Error, recoverable bool, m mark) {
-	defer func() {
-		if recover() != nil { // a stranger's code; the item has failed in any case
-			public, recoverable, m = fault.Generic(fault.KindInternal), false, mark{}
+// below the one that the batch is part of. What it says of sending the item again is
+// what the retry member of its error, the lists of what to send again and what to
+// check, and the suggestion follow from.
+func (f *failer) failed(index int, err error) (item failedItem) {
+	item.public = fault.Generic(fault.KindInternal)
+	defer func() { _ = recover() }() // untrusted code; the item has failed in any case
+	var retry fault.Retry
+	switch s, settled := err.(*settledError); { //nolint:errorlint // a wrapped one is another error
+	case settled:
+		item.public, item.quote, retry = s.public, s.quote, f.outside(s.public)
+	case f.c == nil:
+		item.public = middleware.Classify(err)
+		if e, ok := err.(*endedError); ok && classify.Of(err, nil).Origin == classify.Classified { //nolint:errorlint // nobody wraps it
+			item.public = e.told.Because(e.error)
+			err = item.public
 		}
-	}()
-	var hint middleware.Hint
-	if s, ok := err.(*settled); ok { //nolint:errorlint // a wrapped one is another error
-		public, hint, m.quote = s.public, middleware.HintOf(err), s.quote
-	} else {
-		public, hint, m.quote = f.public(index, &err)
+		retry = f.outside(err)
+	default:
+		item.public, item.quote, retry = f.inside(index, err)
 	}
-	g := guide(hint, public)
-	m.unsure = (g.again || atWork(public.Kind())) && g.effect == fault.EffectUnknown && !f.harmless()
-	if g.again && public.Data().Retry == nil {
-		retry := fault.Retry{ShouldRetry: true, RetryAfterSeconds: g.after.Seconds(), Effect: g.effect}
-		if g.effect == fault.EffectUnknown && !m.unsure {
-			retry.Effect = ""
-		}
-		public = public.WithRetry(retry)
+	if _, said := item.public.Retry(); said || retry.ShouldRetry || retry.Effect == fault.EffectUnknown {
+		item.public, item.again = item.public.WithRetry(retry), retry.ShouldRetry
 	}
-	return public, g.again, m
+	return item
 }
 
-// atWork reports whether what failed in a way may go on nevertheless, so that it has to
-// be checked also when a failure says that a repetition does not help.
-func atWork(kind fault.Kind) bool {
-	return kind == fault.KindTimeout || kind == fault.KindCancelled || kind == fault.KindConnectionFailed
+// outside advises about an error that no call knows.
+func (f *failer) outside(err error) fault.Retry {
+	found := classify.Of(err, nil)
+	hint := found.Hint(err, nil)
+	return f.advice(func(s classify.Safety) fault.Retry { return found.Advise(hint, s) })
 }
 
-// public lets the call's own settings make the public form, and writes the record that
+// inside lets the call's own settings make the public form, and writes the record that
 // its reference leads to.
-func (f *failer) public(index int, err *error) (_ *fault.Error, _ middleware.Hint, quote bool) {
-	if f.c == nil {
-		public := middleware.Classify(*err)
-		if told := overdue(*err, public); told != nil {
-			*err, public = told, told
-		}
-		return public, middleware.HintOf(*err), false
-	}
+func (f *failer) inside(index int, err error) (public *fault.Error, quote bool, retry fault.Retry) {
 	below := f.c.Below(f.ctx, f.name(index), f.c.Request())
-	failure := below.Failure(nil, *err)
-	if told := overdue(*err, failure.Fault()); told != nil {
-		*err = told
-		failure = below.Failure(nil, *err)
+	failure := below.Failure(nil, err)
+	if e, ok := err.(*endedError); ok && failure.Classified() { //nolint:errorlint // nobody wraps it
+		err = e.told.Because(e.error)
+		failure = below.Failure(nil, err)
 	}
-	if f.c.Recorded() {
-		below.Log(nil, call.Record{Err: *err})
+	public, quote = settle(below, nil, err)
+	if _, own := err.(*fault.Error); !own { //nolint:errorlint // a fault has its cause in itself
+		public = public.Because(err)
 	}
-	public, _ := middleware.FaultOf(below.Finish(nil, *err))
-	if _, own := (*err).(*fault.Error); !own { //nolint:errorlint // a fault has its cause in itself
-		public = public.Because(*err)
+	return public, quote, f.advice(failure.Advise)
+}
+
+// advice asks what a repetition of the call can do only where that matters.
+func (f *failer) advice(advise func(classify.Safety) fault.Retry) fault.Retry {
+	retry := advise(classify.Writes)
+	if retry.Effect == "" || retry.Effect == fault.EffectCommitted {
+		return retry
 	}
-	return public, failure.Hint(), !failure.Worded()
+	f.asked.Do(func() {
+		switch {
+		case f.idempotent:
+			f.safety = classify.Idempotent
+		case f.c != nil:
+			f.safety = f.c.Safety(nil)
+		}
+	})
+	return advise(f.safety)
+}
+
+// settle records the failure of an item that was a call below that of the batch, and
+// returns what a caller may know of it.
+func settle(below *call.Call, res mcp.Result, err error) (public *fault.Error, quote bool) {
+	failure := below.Failure(res, err)
+	if below.Recorded() {
+		below.Log(nil, call.Record{Result: res, Err: err})
+	}
+	public, failed := middleware.FaultOf(below.Finish(res, err))
+	if !failed {
+		public = fault.Generic(fault.KindInternal) // cannot be
+	}
+	return public, !failure.Worded()
 }
 
 // name is what is added to the reference of the call for that of an item.
@@ -111,58 +141,4 @@ func (f *failer) name(index int) string {
 		return strconv.Itoa(index)
 	}
 	return "b" + strconv.Itoa(f.part+1) + "." + strconv.Itoa(index)
-}
-
-// overdue returns the failure of an item that ran into its limit, with the limit; nil
-// when it is not one, or when somebody worded it.
-func overdue(err error, public *fault.Error) *fault.Error {
-	late, ok := err.(*overdueError) //nolint:errorlint // nobody wraps it, and a stranger's As may panic
-	if !ok || public.Message() != fault.Generic(fault.KindTimeout).Message() {
-		return nil
-	}
-	return fault.Timeout(theItem, late.limit).Because(late.error)
-}
-
-// again reports whether an item that failed is tried again, and when.
-func (f *failer) again(err error, attempt int, retry func(error, int) (time.Duration, bool)) (time.Duration, bool) {
-	if retry != nil {
-		return retry(err, attempt)
-	}
-	public, hint := middleware.Classify(err), middleware.HintOf(err)
-	if f.c != nil { // whose rules may know it
-		failure := f.c.Below(f.ctx, "", f.c.Request()).Failure(nil, err)
-		public, hint = failure.Fault(), failure.Hint()
-	}
-	g := guide(hint, public)
-	if !g.again || g.after > maxWait || g.effect == fault.EffectUnknown && !f.harmless() {
-		return 0, false
-	}
-	return max(g.after, backoff(attempt)), true
-}
-
-// harmless reports whether running an item twice does no harm: the program says so, or
-// the annotations of the tool that is called. They are read when they are needed.
-func (f *failer) harmless() bool {
-	if f.idempotent || f.c == nil || f.c.Method() != middleware.MethodCallTool {
-		return f.idempotent
-	}
-	f.annotated.Do(func() {
-		tool, err := f.c.Tool(nil)
-		if err != nil || tool.Annotations == nil {
-			return
-		}
-		f.annotated.idempotent = tool.Annotations.ReadOnlyHint || tool.Annotations.IdempotentHint
-	})
-	return f.annotated.idempotent
-}
-
-// panicked returns the error for a panic of an item. It is called by the deferred
-// function that recovered.
-func (f *failer) panicked(p any) error { return classify.NewPanicError(p, 2) }
-
-// remember keeps the stack of a panic that goes on, for the recovery of the call.
-func (f *failer) remember(p any) {
-	if f.c != nil {
-		_ = f.c.Recovered(p, 2)
-	}
 }

@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -38,15 +39,26 @@ type List struct {
 	// MaxItems is how many items a call may have. Zero means 100.
 	MaxItems int
 
+	// Run says how the items are run, for items that are the JSON of a list's elements;
+	// nil means the defaults of [RunOptions]. Items that are strings or numbers are
+	// their own keys, and the KeyName is Item, unless Run says something else.
+	// RetryItem must be nil, because what to send again are the elements.
+	Run *RunOptions[json.RawMessage]
+
+	// Advanced is what most lists leave as it is.
+	Advanced ListAdvanced
+}
+
+// ListAdvanced are the options of a [List] that few need. The zero value is the
+// recommended default.
+type ListAdvanced struct {
+	// MaxBytes is how long the arguments of a call may be. A longer one is refused
+	// before it is read. Zero means 1 MiB.
+	MaxBytes int
+
 	// Duplicates says what becomes of an item that is in a list more than once. The zero
 	// value is [ShareDuplicates].
 	Duplicates Duplicates
-
-	// Run says how the items are run, for items that are the JSON of a list's elements;
-	// nil means the defaults of [RunOptions]. Items that are strings are their own keys,
-	// and the KeyName is that of Item unless it says something else. RetryItem is not
-	// used, because what to send again are the elements.
-	Run *RunOptions[json.RawMessage]
 }
 
 // Duplicates says what becomes of an item that is in a list more than once.
@@ -60,7 +72,10 @@ const (
 	RefuseDuplicates                   // the call is wrong
 )
 
-const defaultMaxItems = 100
+const (
+	defaultMaxItems      = 100
+	defaultMaxInputBytes = 1 << 20
+)
 
 // New returns a middleware that gives tools a list form:
 //
@@ -77,14 +92,15 @@ const defaultMaxItems = 100
 // gets notifications as [Notify] sends them.
 //
 // The value of an item is the structured content of its answer, else its text, else
-// its content. What package degrade says of an answer is put into the value, if it is
+// its content. A value that is longer than the whole answer may be is not kept. What package degrade says of an answer is put into the value, if it is
 // not there already. An item that asks for input has failed: its error says which tool
 // to call for it alone, and holds what it asks for.
 //
 // A tool that a caller may not list has no list form for that caller. That holds for
 // filters that stand inside; one that stands outside has to know the sibling's name.
 // A sibling is not offered, and a call of its name goes on to the server, when the
-// server has a tool of that name itself.
+// server has a tool of that name itself. That, and a List whose tool nobody lists, is
+// recorded once as a warning, when tools are listed or the sibling is called.
 //
 // Calls of other tools pass at the cost of one look into a map. opts may be nil. New
 // panics when a List lacks a name, or when two have the same As.
@@ -145,8 +161,12 @@ func (l *lister) add(i int, list List) {
 		wrong("As", "is "+list.As+", as that of another list; give each one of its own")
 	case list.MaxItems < 0:
 		wrong("MaxItems", "is negative; give how many items a call may have, or 0 for the default")
-	case list.Duplicates > RefuseDuplicates:
-		wrong("Duplicates", "is none of ShareDuplicates, RunDuplicates and RefuseDuplicates")
+	case list.Advanced.MaxBytes < 0:
+		wrong("Advanced.MaxBytes", "is negative; give how long the arguments may be, or 0 for the default")
+	case list.Advanced.Duplicates > RefuseDuplicates:
+		wrong("Advanced.Duplicates", "is none of ShareDuplicates, RunDuplicates and RefuseDuplicates; give one of them")
+	case list.Run != nil && list.Run.Advanced.RetryItem != nil:
+		wrong("Run.Advanced.RetryItem", "is set, but what to send again are the elements of the list; leave it out")
 	}
 	if list.Items == "" {
 		list.Items = list.Item + "s"
@@ -157,8 +177,10 @@ func (l *lister) add(i int, list List) {
 	if list.MaxItems == 0 {
 		list.MaxItems = defaultMaxItems
 	}
-	f := &form{List: list, run: elementOptions(list)}
-	resolved("New", &f.run) // a mistake panics now
+	if list.Advanced.MaxBytes == 0 {
+		list.Advanced.MaxBytes = defaultMaxInputBytes
+	}
+	f := &form{List: list, run: resolved(fmt.Sprintf("batch.New: Options.Lists[%d].Run", i), elementOptions(list))}
 	l.byName[list.As] = f
 	l.byTool[list.Tool] = append(l.byTool[list.Tool], f)
 }
@@ -178,11 +200,13 @@ func (l *lister) handle(ctx context.Context, c *call.Call, req mcp.Request, next
 // list puts the siblings into one page of a list.
 func (l *lister) list(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, have *mcp.ListToolsResult) *mcp.ListToolsResult {
 	page := make([]*mcp.Tool, 0, len(have.Tools)+len(l.byName))
+	listed := make(map[string]bool, len(have.Tools))
 	for _, tool := range have.Tools {
 		page = append(page, tool)
 		if tool == nil {
 			continue
 		}
+		listed[tool.Name] = true
 		for _, f := range l.byTool[tool.Name] {
 			sibling, err := f.sibling(tool)
 			if err == nil && l.taken(ctx, c, req, next, have, f.As) {
@@ -193,6 +217,15 @@ func (l *lister) list(ctx context.Context, c *call.Call, req mcp.Request, next m
 				continue
 			}
 			page = append(page, sibling)
+		}
+	}
+	if r, ok := req.(*mcp.ListToolsRequest); ok && have.NextCursor == "" && (r.Params == nil || r.Params.Cursor == "") {
+		for name, forms := range l.byTool {
+			for _, f := range forms {
+				if !listed[name] {
+					l.refuse(f, errNoTool)
+				}
+			}
 		}
 	}
 	res := *have
@@ -240,6 +273,11 @@ func (l *lister) refuse(f *form, err error) {
 func unknown(name string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
 }
+
+var (
+	errTaken  = errors.New("batch: the server has a tool of this name itself, which is kept; choose another List.As")
+	errNoTool = errors.New("batch: no tool of this name is listed; correct List.Tool, unless a filter hides it from this caller")
+)
 
 // A form is a List that is ready for use.
 type form struct {

@@ -14,20 +14,19 @@ type element struct {
 	raw   json.RawMessage
 }
 
-func sendElement(e element) any { return e.raw }
-
 // elementOptions are the options of a run of elements.
-func elementOptions(list List) RunOptions[element] {
+func elementOptions(list List) *RunOptions[element] {
 	var o RunOptions[json.RawMessage]
 	if list.Run != nil {
 		o = *list.Run
 	}
-	out := RunOptions[element]{
-		Concurrency: o.Concurrency, Timeout: o.Timeout, Budget: o.Budget,
-		MaxFailures: o.MaxFailures, MaxFailureRate: o.MaxFailureRate,
-		Attempts: o.Attempts, Retry: o.Retry, Idempotent: o.Idempotent,
-		KeyName: o.KeyName, Progress: o.Progress, Output: o.Output,
-		RetryItem: sendElement,
+	out := &RunOptions[element]{
+		Concurrency: o.Concurrency, Timeout: o.Timeout, MaxFailures: o.MaxFailures, Idempotent: o.Idempotent,
+		KeyName: o.KeyName, Output: o.Output,
+		Advanced: Advanced[element]{
+			Budget: o.Advanced.Budget, Progress: o.Advanced.Progress,
+			RetryItem: func(e element) any { return e.raw },
+		},
 	}
 	if out.KeyName == "" && !reserved[list.Item] {
 		out.KeyName = list.Item
@@ -37,8 +36,8 @@ func elementOptions(list List) RunOptions[element] {
 		key = ownText
 	}
 	out.Key = func(e element) string { return key(e.raw) }
-	if skip := o.Skip; skip != nil {
-		out.Skip = func(e element) bool { return skip(e.raw) }
+	if skip := o.Advanced.Skip; skip != nil {
+		out.Advanced.Skip = func(e element) bool { return skip(e.raw) }
 	}
 	return out
 }
@@ -66,6 +65,12 @@ func (a arguments) with(item json.RawMessage) json.RawMessage {
 
 // read reads the arguments of a call of the sibling. An error is the caller's.
 func (f *form) read(raw json.RawMessage) ([]element, arguments, error) {
+	if len(raw) > f.Advanced.MaxBytes {
+		return nil, nil, fault.Violations(fault.Violation{
+			Field: f.Items, Message: fmt.Sprintf("The arguments are %d bytes long, and may be %d.", len(raw), f.Advanced.MaxBytes),
+			Suggestion: "Send fewer or shorter items in a call.",
+		})
+	}
 	var args map[string]json.RawMessage
 	if len(bytes.TrimSpace(raw)) > 0 && json.Unmarshal(raw, &args) != nil {
 		return nil, nil, fault.New(fault.KindValidation, "the arguments are not a JSON object")
@@ -90,22 +95,26 @@ func (f *form) read(raw json.RawMessage) ([]element, arguments, error) {
 		}
 		return nil, nil, e
 	}
-	if n := len(items); n == 0 || n > f.MaxItems {
-		e := fault.Invalid(f.Items, fmt.Sprintf("%d values", n), expected)
-		if n > f.MaxItems {
-			e = e.Suggest(fmt.Sprintf("Send them in calls of at most %d each.", f.MaxItems))
-		}
-		return nil, nil, e
+	switch n := len(items); {
+	case n == 0:
+		return nil, nil, fault.Violations(fault.Violation{
+			Field: f.Items, Expected: expected, Message: fmt.Sprintf("Argument '%s' expected %s, but received none.", f.Items, expected),
+		})
+	case n > f.MaxItems:
+		return nil, nil, fault.Violations(fault.Violation{
+			Field: f.Items, Expected: expected, Message: fmt.Sprintf("Argument '%s' expected %s, but received %d.", f.Items, expected, n),
+			Suggestion: fmt.Sprintf("Send them in calls of at most %d each.", f.MaxItems),
+		})
 	}
 	elements := make([]element, len(items))
 	seen := make(map[string]int, len(items))
 	for i, item := range items {
 		elements[i] = element{index: i, raw: compact(item)}
-		if f.Duplicates != RefuseDuplicates {
+		if f.Advanced.Duplicates != RefuseDuplicates {
 			continue
 		}
 		if first, again := seen[string(elements[i].raw)]; again {
-			return nil, nil, fault.Invalid(fmt.Sprintf("%s[%d]", f.Items, i), scalar(item), fmt.Sprintf("a value that is not in the list already, as number %d", first))
+			return nil, nil, fault.Invalid(fmt.Sprintf("%s[%d]", f.Items, i), scalar(item), fmt.Sprintf("a value that is not in the list already, as %s[%d]", f.Items, first))
 		}
 		seen[string(elements[i].raw)] = i
 	}
@@ -140,7 +149,7 @@ func scalar(raw json.RawMessage) any {
 // distinct returns the items that are run, and for each of all items the place of the
 // one that stands for it; nil places are the items' own.
 func (f *form) distinct(elements []element) (run []element, places []int) {
-	if f.Duplicates != ShareDuplicates || len(elements) == 1 {
+	if f.Advanced.Duplicates != ShareDuplicates || len(elements) == 1 {
 		return elements, nil
 	}
 	seen := make(map[string]int, len(elements))
@@ -168,13 +177,12 @@ func spread(r *Result[any], elements []element, places []int) *Result[any] {
 		return r
 	}
 	all := *r
-	all.Total, all.Succeeded, all.Failed, all.Skipped, all.NotRun, all.tally = 0, 0, 0, 0, 0, tally{}
 	all.Items = make([]Item[any], len(elements))
 	for i, place := range places {
 		all.Items[i] = r.Items[place]
 		all.Items[i].Index = i
-		all.add(&all.Items[i])
 	}
-	keep(&all, func(i int) element { return elements[i] }, sendElement)
+	all.send = func(i int) any { return elements[i].raw }
+	all.count()
 	return &all
 }

@@ -36,6 +36,7 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	}
 	switch tool, err := lookUp(ctx, c, next, request(nil, f.Tool)); {
 	case errors.Is(err, call.ErrNotListed):
+		l.refuse(f, errNoTool)
 		return nil, unknown(f.As)
 	case err == nil:
 		if _, err := f.sibling(tool); err != nil {
@@ -47,64 +48,69 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	if err != nil {
 		return nil, err
 	}
-	run := func(ctx context.Context, e element) (any, error) {
+	one := func(ctx context.Context, e element) (any, error) {
 		item := request(args.with(e.raw), f.Tool)
 		below := c.Below(ctx, strconv.Itoa(e.index), item)
 		res, err := next(below, middleware.MethodCallTool, item)
-		if failure := below.Failure(res, err); failure != nil {
-			return nil, settle(below, res, err)
+		if below.Failure(res, err) != nil {
+			return nil, settled(below, res, err)
 		}
 		value, err := f.value(res, e)
 		if err != nil {
-			return nil, settle(below, nil, err)
+			return nil, settled(below, nil, err)
 		}
 		_, err = below.Finish(res, nil)
 		return value, err
 	}
 	distinct, places := f.distinct(elements)
 	o := f.run
-	o.Progress = both(Notify(ctx, req), o.Progress)
-	result := Run(ctx, distinct, run, &o)
-	return complete(req, spread(result, elements, places).ToolResult()), nil
+	o.Advanced.Progress = both(Notify(ctx, req), o.Advanced.Progress)
+	result := run(ctx, distinct, one, &o)
+	result.listName = f.Items
+	answer, complete := spread(result, elements, places).ToolResult(), c.NewResult()
+	complete.Meta, complete.Content, complete.StructuredContent, complete.IsError = answer.Meta, answer.Content, answer.StructuredContent, answer.IsError
+	return complete, nil
 }
 
-// settle makes the failure of an item what a caller may know of it.
-func settle(below *call.Call, res mcp.Result, err error) error {
-	failure := below.Failure(res, err)
-	if below.Recorded() {
-		below.Log(nil, call.Record{Result: res, Err: err})
-	}
-	public, failed := middleware.FaultOf(below.Finish(res, err))
-	if !failed {
-		public = fault.Generic(fault.KindInternal) // cannot be
-	}
-	return &settled{public: public, quote: !failure.Worded()}
+func settled(below *call.Call, res mcp.Result, err error) error {
+	public, quote := settle(below, res, err)
+	return &settledError{public: public, quote: quote}
 }
 
 var errNoAnswer = errors.New("batch: the call of an item was answered with neither a result nor an error")
 
 // value returns what the answer of an item is worth: its structured content, else its
-// text, else its content, as JSON.
+// text, else its content, as JSON. What no answer can hold is not kept, so that the
+// memory of a call is bounded by the number of its items.
 func (f *form) value(res mcp.Result, e element) (any, error) {
 	tool, ok := res.(*mcp.CallToolResult)
-	switch {
-	case !ok || tool == nil:
+	if !ok || tool == nil {
 		return nil, errNoAnswer
-	case tool.InputRequests != nil:
+	}
+	if tool.InputRequests != nil {
 		return nil, f.needsInput(tool, e)
-	case tool.StructuredContent != nil:
-		value, err := jsonOf(tool.StructuredContent)
-		if err != nil {
-			return nil, err
-		}
-		return marked(value, tool.Meta[degradedKey]), nil
 	}
-	if len(tool.Content) == 1 {
+	var of any = tool.Content
+	if tool.StructuredContent != nil {
+		of = tool.StructuredContent
+	} else if len(tool.Content) == 1 {
 		if text, ok := tool.Content[0].(*mcp.TextContent); ok && text != nil {
-			return text.Text, nil
+			of = text.Text
 		}
 	}
-	return jsonOf(tool.Content)
+	if text, ok := of.(string); ok && len(text) > f.run.Output.MaxBytes {
+		return tooLong{}, nil
+	}
+	value, err := jsonOf(of)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(value) > f.run.Output.MaxBytes:
+		return tooLong{}, nil
+	case tool.StructuredContent != nil:
+		value = marked(value, tool.Meta[degradedKey])
+	}
+	return value, nil
 }
 
 // jsonOf marshals now, because one item that cannot be sent must not cost the others.
@@ -180,26 +186,4 @@ func protocolMeta(req mcp.Request) mcp.Meta {
 		return !strings.HasPrefix(key, "io.modelcontextprotocol/") && key != "traceparent" && key != "tracestate" && key != "baggage"
 	})
 	return meta
-}
-
-// completeResult has the result type that clients of protocol version 2026-07-28 and
-// later require of a result, which only the SDK can set.
-var completeResult = func() mcp.CallToolResult {
-	var res mcp.CallToolResult
-	if err := json.Unmarshal([]byte(`{"content":[],"resultType":"complete"}`), &res); err != nil {
-		panic("batch: the SDK does not read its own results: " + err.Error())
-	}
-	return res
-}()
-
-const version20260728 = "2026-07-28"
-
-// complete returns a result for the protocol version of the request.
-func complete(req *mcp.CallToolRequest, have *mcp.CallToolResult) *mcp.CallToolResult {
-	if req.ProtocolVersion() < version20260728 {
-		return have
-	}
-	res := completeResult
-	res.Meta, res.Content, res.StructuredContent, res.IsError = have.Meta, have.Content, have.StructuredContent, have.IsError
-	return &res
 }

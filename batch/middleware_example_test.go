@@ -58,7 +58,7 @@ func ExampleNew() {
 	// tool: get_user
 	// tool: get_users
 	// 2 of 3 items succeeded, 1 failed.
-	// Suggestion: Remove the item that was not found, or correct its name.
+	// Suggestion: 1 not found: check the name, or list what exists.
 	// Failed:
 	// - user_id 'u2': Not found: user 'u2' does not exist.
 	// Results:

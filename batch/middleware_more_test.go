@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"reflect"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -20,22 +22,27 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
+	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 func TestNewMistakes(t *testing.T) {
 	ok := userList
 	for message, lists := range map[string][]batch.List{
-		"batch.New: Options.Lists[0].Tool is empty; name the tool that takes one item":                                {{}},
-		"batch.New: Options.Lists[0].Item is empty; name the argument of a that is the item":                          {{Tool: "a"}},
-		"batch.New: Options.Lists[0].As is empty; give the list form of a a name":                                     {{Tool: "a", Item: "b"}},
-		"batch.New: Options.Lists[0].As is the name of the tool itself; give the list form another one":               {{Tool: "a", Item: "b", As: "a"}},
-		"batch.New: Options.Lists[1].As is get_users, as that of another list; give each one of its own":              {ok, ok},
-		"batch.New: Options.Lists[1].Tool is get_users, which is a list form itself; name a tool of the server":       {ok, {Tool: "get_users", Item: "b", As: "c"}},
-		"batch.New: Options.Lists[0].Items is the name of the item itself; give the list another one":                 {{Tool: "a", Item: "b", As: "c", Items: "b"}},
-		"batch.New: Options.Lists[0].MaxItems is negative; give how many items a call may have, or 0 for the default": {{Tool: "a", Item: "b", As: "c", MaxItems: -1}},
-		"batch.New: Options.Lists[0].Duplicates is none of ShareDuplicates, RunDuplicates and RefuseDuplicates":       {{Tool: "a", Item: "b", As: "c", Duplicates: 9}},
-		"batch.New: RunOptions.Concurrency is negative; give how many items may run at a time, or 0 for the default":  {{Tool: "a", Item: "b", As: "c", Run: &batch.RunOptions[json.RawMessage]{Concurrency: -1}}},
+		"batch.New: Options.Lists[0].Tool is empty; name the tool that takes one item":                                                     {{}},
+		"batch.New: Options.Lists[0].Item is empty; name the argument of a that is the item":                                               {{Tool: "a"}},
+		"batch.New: Options.Lists[0].As is empty; give the list form of a a name":                                                          {{Tool: "a", Item: "b"}},
+		"batch.New: Options.Lists[0].As is the name of the tool itself; give the list form another one":                                    {{Tool: "a", Item: "b", As: "a"}},
+		"batch.New: Options.Lists[1].As is get_users, as that of another list; give each one of its own":                                   {ok, ok},
+		"batch.New: Options.Lists[1].Tool is get_users, which is a list form itself; name a tool of the server":                            {ok, {Tool: "get_users", Item: "b", As: "c"}},
+		"batch.New: Options.Lists[0].Items is the name of the item itself; give the list another one":                                      {{Tool: "a", Item: "b", As: "c", Items: "b"}},
+		"batch.New: Options.Lists[0].MaxItems is negative; give how many items a call may have, or 0 for the default":                      {{Tool: "a", Item: "b", As: "c", MaxItems: -1}},
+		"batch.New: Options.Lists[0].Advanced.Duplicates is none of ShareDuplicates, RunDuplicates and RefuseDuplicates; give one of them": {{Tool: "a", Item: "b", As: "c", Advanced: batch.ListAdvanced{Duplicates: 9}}},
+		"batch.New: Options.Lists[0].Run.Concurrency is negative; give how many items may run at a time, or 0 for the default":             {{Tool: "a", Item: "b", As: "c", Run: &batch.RunOptions[json.RawMessage]{Concurrency: -1}}},
+		"batch.New: Options.Lists[0].Advanced.MaxBytes is negative; give how long the arguments may be, or 0 for the default":              {{Tool: "a", Item: "b", As: "c", Advanced: batch.ListAdvanced{MaxBytes: -1}}},
+		"batch.New: Options.Lists[0].Run.Advanced.RetryItem is set, but what to send again are the elements of the list; leave it out": {{Tool: "a", Item: "b", As: "c", Run: &batch.RunOptions[json.RawMessage]{
+			Advanced: batch.Advanced[json.RawMessage]{RetryItem: func(json.RawMessage) any { return nil }},
+		}}},
 	} {
 		require.PanicsWithValue(t, message, func() { batch.New(&batch.Options{Lists: lists}) })
 	}
@@ -46,13 +53,18 @@ func TestNewMistakes(t *testing.T) {
 // TestRunOptionsAreCarriedOver fails when RunOptions gets a field that New forgets.
 func TestRunOptionsAreCarriedOver(t *testing.T) {
 	var o batch.RunOptions[json.RawMessage]
-	fields := reflect.ValueOf(&o).Elem()
+	fill(t, reflect.ValueOf(&o).Elem())
+	carried(t, reflect.ValueOf(o), reflect.ValueOf(batch.ElementOptions(batch.List{Run: &o})))
+}
+
+// fill gives each field a value.
+func fill(t *testing.T, fields reflect.Value) {
 	for i := range fields.NumField() {
 		switch f := fields.Field(i); f.Kind() {
 		case reflect.Int, reflect.Int64:
 			f.SetInt(2)
-		case reflect.Float64:
-			f.SetFloat(0.5)
+		case reflect.Uint8:
+			f.SetUint(2)
 		case reflect.Bool:
 			f.SetBool(true)
 		case reflect.String:
@@ -66,17 +78,23 @@ func TestRunOptionsAreCarriedOver(t *testing.T) {
 				return out
 			}))
 		case reflect.Struct:
-			o.Output = batch.OutputOptions{Mode: batch.ModeSummary, MaxBytes: 1 << 12, ErrorWhen: batch.ErrorNever}
+			fill(t, f)
 		default:
 			t.Fatalf("a field of a new sort: %s", fields.Type().Field(i).Name)
 		}
 	}
-	got := reflect.ValueOf(batch.ElementOptions(batch.List{Run: &o}))
+}
+
+func carried(t *testing.T, fields, got reflect.Value) {
 	for i := range fields.NumField() {
 		name := fields.Type().Field(i).Name
-		require.False(t, got.FieldByName(name).IsZero(), name)
-		if fields.Field(i).Kind() != reflect.Func {
-			require.Equal(t, fields.Field(i).Interface(), got.FieldByName(name).Interface(), name)
+		switch f := fields.Field(i); f.Kind() {
+		case reflect.Func:
+			require.False(t, got.FieldByName(name).IsNil(), name)
+		case reflect.Struct:
+			carried(t, f, got.FieldByName(name))
+		default:
+			require.Equal(t, f.Interface(), got.FieldByName(name).Interface(), name)
 		}
 	}
 }
@@ -195,12 +213,93 @@ func TestNotificationAtTheEnd(t *testing.T) {
 		_ = batch.Run(t.Context(), make([]int, 100), func(context.Context, int) (int, error) {
 			time.Sleep(10 * time.Millisecond)
 			return 0, fault.Unavailable("it")
-		}, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 5, Progress: batch.NotifyWith(func(p batch.Progress) error {
+		}, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 5, Advanced: batch.Advanced[int]{Progress: batch.NotifyWith(func(p batch.Progress) error {
 			sent = append(sent, p.String())
 			return nil
-		})})
+		})}})
 		require.Equal(t, []string{"1 of 100 items, 1 failed", "5 of 100 items, 5 failed"}, sent)
 	})
+}
+
+// TestNoTool: a List of a tool that nobody lists is recorded once, by whoever comes first.
+func TestNoTool(t *testing.T) {
+	for name, first := range map[string]func(t *testing.T, s *harness.Session){
+		"list": func(t *testing.T, s *harness.Session) {
+			_, err := s.Client.ListTools(t.Context(), nil)
+			require.NoError(t, err)
+		},
+		"call": func(t *testing.T, s *harness.Session) {
+			require.ErrorContains(t, s.CallTool(t.Context(), "get_users", ids("ann")).Err, `unknown tool "get_users"`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := harness.NewLog(slog.LevelWarn)
+			s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+				Middleware: []mcp.Middleware{batch.New(&batch.Options{Lists: []batch.List{userList}, Logger: log.Logger()})},
+				More:       func(s *mcp.Server) { mcp.AddTool(s, &mcp.Tool{Name: "another"}, getUser) },
+			})
+			first(t, s)
+			first(t, s)
+			require.Contains(t, log.Only(t)["error"], "no tool of this name is listed; correct List.Tool")
+			require.Equal(t, "get_user", log.Only(t)["tool"])
+		})
+	}
+}
+
+// TestListOfAnySize: neither long arguments nor long answers of items cost more memory than
+// the options allow.
+func TestListOfAnySize(t *testing.T) {
+	var calls atomic.Int64
+	list := userList
+	list.Advanced.MaxBytes = 2000
+	long := strings.Repeat("x", 2<<20)
+	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+		Middleware: []mcp.Middleware{mask.New(nil), batch.New(&batch.Options{Lists: []batch.List{list}})},
+		More: func(s *mcp.Server) {
+			mcp.AddTool(s, &mcp.Tool{Name: "get_user"}, func(_ context.Context, _ *mcp.CallToolRequest, in userIn) (*mcp.CallToolResult, any, error) {
+				calls.Add(1)
+				switch {
+				case strings.HasPrefix(in.UserID, "structured"):
+					return nil, userOut{long}, nil
+				case strings.HasPrefix(in.UserID, "text"):
+					return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: long}}}, nil, nil
+				}
+				return nil, userOut{"short"}, nil
+			})
+		},
+	})
+	answer := s.CallTool(t.Context(), "get_users", ids(strings.Repeat("a", 2000)))
+	require.Equal(t, fault.KindValidation, answer.Fault().Kind())
+	require.Contains(t, answer.Text(), "bytes long, and may be 2000.")
+	require.Zero(t, calls.Load(), "nothing was read")
+
+	// Before the arguments are looked at: as long as they are, they cost nothing.
+	next := batch.New(&batch.Options{Lists: []batch.List{userList}})(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+		return &mcp.ListToolsResult{}, nil
+	})
+	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "get_users", Arguments: json.RawMessage(`{"user_ids":["` + long + `"]}`)}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	res, err := next(t.Context(), "tools/call", req)
+	runtime.ReadMemStats(&after)
+	f, _ := middleware.FaultOf(res, err)
+	require.Equal(t, fault.KindValidation, f.Kind())
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1_000_000))
+
+	names := []any{"first"}
+	for i := range 3 {
+		names = append(names, fmt.Sprint("structured", i), fmt.Sprint("text", i))
+	}
+	names = append(names, "last")
+	out := outputOf(t, s.CallTool(t.Context(), "get_users", ids(names...)))
+	require.Equal(t, 8, out.Succeeded)
+	require.Len(t, out.Results, 2, "what is short is there, whatever stands before it")
+	require.Equal(t, []int{0, 7}, []int{out.Results[0].Index, out.Results[1].Index})
+	require.Equal(t, 6, out.Omitted.Results)
+	kept := batch.KeptValue(&mcp.CallToolResult{StructuredContent: userOut{long}})
+	require.Less(t, kept, 100)
+	require.Less(t, batch.KeptValue(&mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: long}}}), 100)
+	require.Equal(t, 5, batch.KeptValue(&mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "abc"}}}))
 }
 
 // TestToolsAreListedAnew when they change, as the server's own.

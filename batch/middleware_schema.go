@@ -3,7 +3,6 @@ package batch
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,8 +12,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-var errTaken = errors.New("batch: the server has a tool of this name itself, which is kept; choose another List.As")
 
 // made is the sibling of one definition of a tool, which must not change after it was
 // added to a server. The definition is not kept alive.
@@ -111,7 +108,7 @@ func (f *form) listSchema(item json.RawMessage) json.RawMessage {
 		"type": encode("array"), "items": item, "minItems": encode(1), "maxItems": encode(f.MaxItems),
 		"description": encode(fmt.Sprintf("The values of '%s' for %s.", f.Item, f.Tool)),
 	}
-	if f.Duplicates == RefuseDuplicates {
+	if f.Advanced.Duplicates == RefuseDuplicates {
 		list["uniqueItems"] = encode(true)
 	}
 	return encode(list)

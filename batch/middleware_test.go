@@ -217,17 +217,17 @@ func TestListOfOne(t *testing.T) {
 // TestWrongLists wants each of them answered with what is right.
 func TestWrongLists(t *testing.T) {
 	list := userList
-	list.MaxItems, list.Duplicates = 3, batch.RefuseDuplicates
+	list.MaxItems, list.Advanced.Duplicates = 3, batch.RefuseDuplicates
 	for _, era := range eras {
 		s := serve(t, era, list, mask.New(nil))
 		for text, args := range map[string]any{
-			"'user_ids' expected a list of 1 to 3 values":                                      map[string]any{},
-			"but received 'ann'.\nSuggestion: Send a list, even for one item.":                 map[string]any{"user_ids": "ann"},
-			"'user_ids' expected a list of 1 to 3 values, but received '0 values'":             ids(),
-			"but received '4 values'.\nSuggestion: Send them in calls of at most 3 each.":      ids(1, 2, 3, 4),
-			"Argument 'user_id' does not belong here. Put its value into the list 'user_ids'.": map[string]any{"user_id": "ann", "user_ids": []string{"bob"}},
-			"'user_ids[2]' expected a value that is not in the list already, as number 0, but": ids("a", "b", "a"),
-			"a list of 1 to 3 values, but received no value":                                   map[string]any{"user_ids": nil},
+			"'user_ids' expected a list of 1 to 3 values":                                         map[string]any{},
+			"but received 'ann'.\nSuggestion: Send a list, even for one item.":                    map[string]any{"user_ids": "ann"},
+			"'user_ids' expected a list of 1 to 3 values, but received none.":                     ids(),
+			"but received 4.\nSuggestion: Send them in calls of at most 3 each.":                  ids(1, 2, 3, 4),
+			"Argument 'user_id' does not belong here. Put its value into the list 'user_ids'.":    map[string]any{"user_id": "ann", "user_ids": []string{"bob"}},
+			"'user_ids[2]' expected a value that is not in the list already, as user_ids[0], but": ids("a", "b", "a"),
+			"a list of 1 to 3 values, but received no value":                                      map[string]any{"user_ids": nil},
 		} {
 			answer := s.CallTool(t.Context(), "get_users", args)
 			require.Contains(t, answer.Text(), text)
@@ -264,7 +264,7 @@ func TestDuplicates(t *testing.T) {
 				}
 			}, "get_user")
 			list := userList
-			list.Duplicates = c.duplicates
+			list.Advanced.Duplicates = c.duplicates
 			s := serve(t, harness.Current, list)
 			s.Server.AddReceivingMiddleware() // nothing
 			s = harness.Start(t, s.Place, harness.Setup{
@@ -481,7 +481,7 @@ func TestSchemas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Older}, harness.Setup{
 				Middleware: []mcp.Middleware{batch.New(&batch.Options{Lists: []batch.List{
-					{Tool: "it", Item: "id", As: "them", MaxItems: 5, Duplicates: batch.RefuseDuplicates, Description: "Mine."},
+					{Tool: "it", Item: "id", As: "them", MaxItems: 5, Advanced: batch.ListAdvanced{Duplicates: batch.RefuseDuplicates}, Description: "Mine."},
 				}})},
 				More: func(s *mcp.Server) {
 					s.AddTool(&mcp.Tool{Name: "it", InputSchema: form}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -84,14 +84,23 @@ func behave(ctx context.Context, item byte) (int, error) {
 	return int(item), nil
 }
 
+// sent returns what is to be sent again.
+func sent(r *batch.Result[int]) string {
+	var items []byte
+	for _, item := range r.RetryItems() {
+		items = append(items, item.(byte))
+	}
+	return string(items)
+}
+
 // FuzzModel runs random items with random options and compares with the model: the same
 // outcomes in the same order, whatever the concurrency.
 func FuzzModel(f *testing.F) {
-	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, uint8(3), uint8(0), false)
-	f.Add([]byte{8, 8, 8, 8, 8, 8, 8, 8}, uint8(1), uint8(0), true)
-	f.Add([]byte{5, 5, 5, 4, 4, 4, 0, 0}, uint8(1), uint8(4), true)
-	f.Add(slices.Repeat([]byte{0, 5, 9, 4}, 30), uint8(16), uint8(0), false)
-	f.Fuzz(func(t *testing.T, items []byte, concurrency, maxFailures uint8, sequence bool) {
+	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, uint8(3), uint8(0))
+	f.Add([]byte{8, 8, 8, 8, 8, 8, 8, 8}, uint8(1), uint8(0))
+	f.Add([]byte{5, 5, 5, 4, 4, 4, 0, 0}, uint8(1), uint8(4))
+	f.Add(slices.Repeat([]byte{0, 5, 9, 4}, 30), uint8(16), uint8(0))
+	f.Fuzz(func(t *testing.T, items []byte, concurrency, maxFailures uint8) {
 		if len(items) > 500 {
 			return
 		}
@@ -111,25 +120,16 @@ func FuzzModel(f *testing.F) {
 			defer time.Sleep(time.Minute) // what is stuck ends by then
 			o := &batch.RunOptions[byte]{
 				Concurrency: int(concurrency), MaxFailures: int(maxFailures), Timeout: time.Second,
-				Skip: func(item byte) bool { return item%behaviours == isSkipped },
+				Advanced: batch.Advanced[byte]{Skip: func(item byte) bool { return item%behaviours == isSkipped }},
 			}
-			var r *batch.Result[int]
-			if sequence {
-				r = batch.RunSeq(t.Context(), slices.Values(items), behave, o)
-			} else {
-				r = batch.Run(t.Context(), items, behave, o)
-			}
+			r := batch.Run(t.Context(), items, behave, o)
 			if r.Stopped == batch.StoppedByStuck {
 				require.Greater(t, stuck, int(concurrency))
 				return
 			}
-			if sequence && maxFailures > 0 {
-				want = want[:len(r.Items)] // the rest was not read
-				retry = slices.DeleteFunc(slices.Clone(items[:len(want)]), func(item byte) bool { return item%behaviours != isLimited })
-			}
 			require.Equal(t, want, statuses(r.Items))
 			consistent(t, r, len(want))
-			require.Equal(t, string(retry), string(batch.RetryOf[byte](r)))
+			require.Equal(t, string(retry), sent(r))
 			for i, item := range r.Items {
 				if item.Status == batch.Succeeded {
 					require.Equal(t, int(items[i]), item.Value)

@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -37,8 +38,8 @@ type OutputOptions struct {
 	Mode Mode
 
 	// MaxBytes bounds the text and the structured value, each. What does not fit is left
-	// out: results from the end of the list first, then errors, then what to send again;
-	// the answer says how many. Zero means 64 KiB. It cannot be less than 1 KiB.
+	// out: results first, then errors, then what to send again; the answer says how
+	// many. Zero means 64 KiB, and 1 KiB is the least.
 	MaxBytes int
 
 	// ErrorWhen says when the answer is an error.
@@ -50,22 +51,22 @@ const (
 	leastMaxBytes   = 1 << 10
 )
 
-func (o OutputOptions) resolved(function string) OutputOptions {
+// resolved returns o with the defaults filled in. wrong is told of a mistake.
+func (o OutputOptions) resolved(wrong func(field, what string)) OutputOptions {
 	switch {
 	case o.Mode == "":
 		o.Mode = ModeAll
 	case o.Mode != ModeAll && o.Mode != ModeFailuresOnly && o.Mode != ModeSummary:
-		panic(fmt.Sprintf("batch.%s: RunOptions.Output.Mode is %q; give one of all, failures_only, summary", function, o.Mode))
+		wrong("Output.Mode", fmt.Sprintf("%q; give one of all, failures_only, summary", o.Mode))
 	}
 	switch {
-	case o.MaxBytes < 0:
-		panic("batch." + function + ": RunOptions.Output.MaxBytes is negative; give the limit of the answer, or 0 for the default")
 	case o.MaxBytes == 0:
 		o.MaxBytes = defaultMaxBytes
+	case o.MaxBytes < leastMaxBytes:
+		wrong("Output.MaxBytes", fmt.Sprintf("%d; give at least %d, or 0 for the default", o.MaxBytes, leastMaxBytes))
 	}
-	o.MaxBytes = max(o.MaxBytes, leastMaxBytes)
 	if o.ErrorWhen > ErrorNever {
-		panic("batch." + function + ": RunOptions.Output.ErrorWhen is not one of the policies")
+		wrong("Output.ErrorWhen", "not one of the policies; give ErrorWhenNothingSucceeded, ErrorWhenAnyFailed or ErrorNever")
 	}
 	return o
 }
@@ -129,7 +130,7 @@ type OutputError map[string]any
 
 // Fault returns the failure.
 func (e OutputError) Fault() *fault.Error {
-	f, _ := middleware.FaultOf(&mcp.CallToolResult{IsError: true, Meta: mcp.Meta{middleware.MetaKey: map[string]any(e)}}, nil)
+	f, _ := middleware.FaultOf(&mcp.CallToolResult{IsError: true, Meta: mcp.Meta{wire.ErrorKey: map[string]any(e)}}, nil)
 	return f
 }
 

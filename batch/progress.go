@@ -21,11 +21,13 @@ const (
 	progressWait = time.Second
 )
 
-// Notify returns a function for [RunOptions].Progress that tells the caller of req
+// Notify returns a function for [Advanced].Progress that tells the caller of req
 // how far the batch is, if the caller asked for that with a progress token; it is nil
 // otherwise:
 //
-//	batch.Run(ctx, in.Files, read, &batch.RunOptions[string]{Progress: batch.Notify(ctx, req)})
+//	batch.Run(ctx, in.Files, read, &batch.RunOptions[string]{
+//		Advanced: batch.Advanced[string]{Progress: batch.Notify(ctx, req)},
+//	})
 //
 // Notifications say how many items have finished, of how many, and how many failed:
 // four a second at most, the first at once, and one at the end, before the answer.
@@ -46,21 +48,24 @@ func Notify(ctx context.Context, req mcp.Request) func(Progress) {
 		return nil
 	}
 	n := &notifier{send: func(p Progress) error {
-		out := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(p.Done), Message: p.String()}
-		if p.Total > 0 {
-			out.Total = float64(p.Total)
-		}
-		return session.NotifyProgress(ctx, out)
+		return session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+			ProgressToken: token, Progress: float64(p.Done), Total: float64(p.Total), Message: p.String(),
+		})
 	}}
 	return n.notify
 }
 
+// Progress is how far a batch is.
+type Progress struct {
+	Done   int  // items that have finished: succeeded, failed or skipped
+	Failed int  // those of them that failed
+	Total  int  // all items
+	End    bool // the batch has ended: there is no further call
+}
+
 // String says how far the batch is, as a notification does: "12 of 50 items, 2 failed".
 func (p Progress) String() string {
-	text := plural(p.Done, "item")
-	if p.Total >= 0 {
-		text = fmt.Sprintf("%d of %s", p.Done, plural(p.Total, "item"))
-	}
+	text := fmt.Sprintf("%d of %s", p.Done, plural(p.Total, "item"))
 	if p.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", p.Failed)
 	}
@@ -92,7 +97,7 @@ func (n *notifier) notify(p Progress) {
 	go func() {
 		err := errNotSent
 		defer func() {
-			_ = recover() // a transport is a stranger's
+			_ = recover() // a transport is untrusted code
 			done <- err
 		}()
 		err = n.send(p)

@@ -70,7 +70,7 @@ func TestNotifications(t *testing.T) {
 							IDs []string `json:"user_ids"`
 						}) (*mcp.CallToolResult, batch.Output[string], error) {
 							return batch.Run(ctx, in.IDs, func(context.Context, string) (string, error) { return "x", nil },
-								&batch.RunOptions[string]{Progress: batch.Notify(ctx, req)}).Output()
+								&batch.RunOptions[string]{Advanced: batch.Advanced[string]{Progress: batch.Notify(ctx, req)}}).Output()
 						})
 					},
 				})
@@ -120,7 +120,7 @@ func TestNotificationRate(t *testing.T) {
 		_ = batch.Run(t.Context(), make([]int, 10), func(context.Context, int) (int, error) {
 			time.Sleep(100 * time.Millisecond)
 			return 0, nil
-		}, &batch.RunOptions[int]{Concurrency: 1, Progress: notify})
+		}, &batch.RunOptions[int]{Concurrency: 1, Advanced: batch.Advanced[int]{Progress: notify}})
 		require.Equal(t, []string{"100ms: 1 of 10 items", "400ms: 4 of 10 items", "700ms: 7 of 10 items", "1s: 10 of 10 items"}, sent)
 	})
 }
@@ -140,7 +140,7 @@ func TestNotificationsThatCannotBeSent(t *testing.T) {
 				r := batch.Run(t.Context(), make([]int, 10), func(context.Context, int) (int, error) {
 					time.Sleep(time.Second)
 					return 0, nil
-				}, &batch.RunOptions[int]{Concurrency: 1, Progress: notify})
+				}, &batch.RunOptions[int]{Concurrency: 1, Advanced: batch.Advanced[int]{Progress: notify}})
 				require.Equal(t, 10, r.Succeeded)
 				require.EqualValues(t, 1, calls.Load())
 				require.LessOrEqual(t, time.Since(start), 11*time.Second)

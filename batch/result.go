@@ -7,80 +7,153 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
+// A Status says what became of an item.
+type Status uint8
+
+// The zero Status is that of an item that was not run.
+const (
+	NotRun    Status = iota // the batch was stopped before
+	Succeeded               // the function returned a value
+	Failed                  // it returned an error, panicked, or was left behind
+	Skipped                 // it was done already
+)
+
+// String returns the status as it stands in an answer.
+func (s Status) String() string {
+	if s > Skipped {
+		return "unknown"
+	}
+	return [...]string{"not_run", "succeeded", "failed", "skipped"}[s]
+}
+
+// An Item is the outcome of one item.
+type Item[Out any] struct {
+	// Index is the item's place in the input, from 0.
+	Index int
+
+	// Key is the item's own key, "" if it has none. See [RunOptions].
+	Key string
+
+	// Value is what the function returned, also when it returned an error too.
+	Value Out
+
+	// Err is what a caller may know of the failure, with its reference; nil unless the
+	// item failed. Its cause, which is never sent, is the error of the function.
+	Err *fault.Error
+
+	Status Status
+
+	// Recoverable reports whether the item failed in a way that may be over when it is
+	// sent again as it is. It equals what Err says in its [fault.Retry].
+	Recoverable bool
+
+	quote bool // nobody worded the failure, so that the text shows its reference
+}
+
+// again reports whether the item can be sent again as it is.
+func (i *Item[Out]) again() bool { return i.Status == NotRun || i.Status == Failed && i.Recoverable }
+
+// check reports whether the item failed but may have taken effect, so that somebody has
+// to look before it is sent again.
+func (i *Item[Out]) check() bool {
+	if i.Status != Failed || i.Recoverable {
+		return false
+	}
+	retry, _ := i.Err.Retry()
+	return retry.Effect == fault.EffectUnknown
+}
+
+// A StopReason says why a batch did not run to its end.
+type StopReason string
+
+// The reasons, as they stand in an answer.
+const (
+	StoppedByFailures StopReason = "failures"  // RunOptions.MaxFailures
+	StoppedByBudget   StopReason = "budget"    // Advanced.Budget
+	StoppedByDeadline StopReason = "deadline"  // the context's
+	StoppedByCancel   StopReason = "cancelled" // the context was cancelled
+	StoppedByStuck    StopReason = "stuck"     // too many items did not return in time
+)
+
+// text says the reason in words.
+func (s StopReason) text() string {
+	switch s {
+	case StoppedByFailures:
+		return "too many items failed"
+	case StoppedByCancel:
+		return "it was cancelled"
+	case StoppedByStuck:
+		return "too many items did not finish in time"
+	default:
+		return "the time for it was over"
+	}
+}
+
 // A Result is what became of a batch. It is not changed once Run has returned it.
 type Result[Out any] struct {
-	// Total is the number of items, of a sequence of those that were read. It is the
-	// sum of the other four.
+	// Total is the number of items. It is the sum of the other four.
 	Total     int
 	Succeeded int
 	Failed    int
 	Skipped   int // done already
 	NotRun    int // not begun before the batch was stopped
 
-	// Items are the outcomes in the order of the input; nil from [Stream].
+	// Items are the outcomes in the order of the input.
 	Items []Item[Out]
 
 	// Stopped says why the batch did not run to its end, "" if it did.
 	Stopped StopReason
 
-	tally
-	input   func(index int) any // the item itself
-	send    func(index int) any // what a caller sends for it
-	failer  *failer
-	keyName string
-	output  OutputOptions
-}
-
-// tally is what a result knows of the failures without keeping them. Its size is
-// bounded.
-type tally struct {
 	byType      map[fault.Kind]int
 	recoverable int
-	resend      int     // recoverable ones that can be sent again as they are
-	unsure      int     // those that may have taken effect
-	wait        float64 // seconds, the longest that a recoverable one asks for
+	unsure      int
+	wait        float64 // seconds, the longest that a recoverable failure asks for
+
+	send     func(index int) any // what a caller sends for an item
+	failer   *failer
+	keyName  string
+	listName string // of the list, for items without a key
+	output   OutputOptions
 }
 
 // maxKinds bounds the kinds that are told apart: a program may make up its own.
 const maxKinds = 64
 
-func (t *tally) add(kind fault.Kind, recoverable, unsure bool, wait float64) {
-	if t.byType == nil {
-		t.byType = make(map[fault.Kind]int)
-	}
-	if _, known := t.byType[kind]; !known && len(t.byType) >= maxKinds {
-		kind = "other"
-	}
-	t.byType[kind]++
-	if recoverable {
-		t.recoverable++
-		t.wait = max(t.wait, wait)
-	}
-	switch {
-	case unsure:
-		t.unsure++
-	case recoverable:
-		t.resend++
+// count counts the outcomes anew.
+func (r *Result[Out]) count() {
+	r.Total, r.Succeeded, r.Failed, r.Skipped, r.NotRun = len(r.Items), 0, 0, 0, 0
+	r.byType, r.recoverable, r.unsure, r.wait = nil, 0, 0, 0
+	for i := range r.Items {
+		item := &r.Items[i]
+		switch item.Status {
+		case Succeeded:
+			r.Succeeded++
+		case Skipped:
+			r.Skipped++
+		case NotRun:
+			r.NotRun++
+		case Failed:
+			r.Failed++
+			r.countFailure(item)
+		}
 	}
 }
 
-// add counts an outcome.
-func (r *Result[Out]) add(item *Item[Out]) {
-	r.Total++
-	switch item.Status {
-	case Succeeded:
-		r.Succeeded++
-	case Skipped:
-		r.Skipped++
-	case NotRun:
-		r.NotRun++
-	case Failed:
-		r.Failed++
-		var wait float64
-		if retry := item.Err.Data().Retry; retry != nil {
-			wait = retry.RetryAfterSeconds
-		}
-		r.tally.add(item.Err.Kind(), item.Recoverable, item.check(), wait)
+func (r *Result[Out]) countFailure(item *Item[Out]) {
+	if r.byType == nil {
+		r.byType = make(map[fault.Kind]int)
+	}
+	kind := item.Err.Kind()
+	if _, known := r.byType[kind]; !known && len(r.byType) >= maxKinds {
+		kind = "other"
+	}
+	r.byType[kind]++
+	switch retry, _ := item.Err.Retry(); {
+	case item.Recoverable:
+		r.recoverable++
+		r.wait = max(r.wait, retry.RetryAfterSeconds)
+	case item.check():
+		r.unsure++
 	}
 }
 
@@ -121,31 +194,18 @@ func (r *Result[Out]) Values() []Out {
 
 // RetryItems returns what is to be sent again, in the order of the input: the items
 // that were not run, and those that failed in a way that may be over, without any of
-// which it is not known whether they took effect. It is nil from [Stream].
-func (r *Result[Out]) RetryItems() []any { return r.inputs((*Item[Out]).again, r.send) }
+// which it is not known whether they took effect.
+func (r *Result[Out]) RetryItems() []any { return r.sent((*Item[Out]).again) }
 
 // CheckItems returns the items that failed, but may have taken effect nevertheless, such
 // as a write that did not finish in time: what is to be checked before it is sent
-// again. It is nil from [Stream].
-func (r *Result[Out]) CheckItems() []any { return r.inputs((*Item[Out]).check, r.send) }
+// again.
+func (r *Result[Out]) CheckItems() []any { return r.sent((*Item[Out]).check) }
 
-func (r *Result[Out]) inputs(which func(*Item[Out]) bool, as func(int) any) []any {
-	var inputs []any
+func (r *Result[Out]) sent(which func(*Item[Out]) bool) (items []any) {
 	for i := range r.Items {
 		if which(&r.Items[i]) {
-			inputs = append(inputs, as(i))
-		}
-	}
-	return inputs
-}
-
-// RetryOf returns the items of which [Result.RetryItems] says what to send, for another
-// Run. In is the type of the items that were run.
-func RetryOf[In, Out any](r *Result[Out]) []In {
-	var items []In
-	for _, item := range r.inputs((*Item[Out]).again, r.input) {
-		if in, ok := item.(In); ok {
-			items = append(items, in)
+			items = append(items, r.send(i))
 		}
 	}
 	return items
@@ -155,13 +215,4 @@ func RetryOf[In, Out any](r *Result[Out]) []In {
 // failure asks for, zero when none does.
 func (r *Result[Out]) Wait() time.Duration {
 	return time.Duration(min(r.wait, float64(1<<30)) * float64(time.Second))
-}
-
-// keep gives a result its items.
-func keep[In, Out any](r *Result[Out], input func(int) In, send func(In) any) {
-	r.input = func(i int) any { return input(i) }
-	r.send = r.input
-	if send != nil {
-		r.send = func(i int) any { return send(input(i)) }
-	}
 }

@@ -60,34 +60,19 @@ func numbers(n int) []int {
 	return list
 }
 
-// forms runs a case through Run and RunSeq, which differ only in where items come from.
-func forms(t *testing.T, run func(t *testing.T, form form)) {
-	t.Helper()
-	t.Run("Run", func(t *testing.T) { run(t, batch.Run[int, int]) })
-	t.Run("RunSeq", func(t *testing.T) {
-		run(t, func(ctx context.Context, items []int, fn func(context.Context, int) (int, error), opts *batch.RunOptions[int]) *batch.Result[int] {
-			return batch.RunSeq(ctx, slices.Values(items), fn, opts)
-		})
-	})
-}
-
-type form func(context.Context, []int, func(context.Context, int) (int, error), *batch.RunOptions[int]) *batch.Result[int]
-
 // inTime runs a case with a fake clock and checks that no goroutine is left: a bubble
 // cannot end before all of its goroutines have.
-func inTime(t *testing.T, run func(t *testing.T, form form)) {
+func inTime(t *testing.T, run func(t *testing.T)) {
 	t.Helper()
-	forms(t, func(t *testing.T, form form) {
-		synctest.Test(t, func(t *testing.T) {
-			run(t, form)
-			time.Sleep(3 * time.Hour) // what was left behind ends by then
-		})
+	synctest.Test(t, func(t *testing.T) {
+		run(t)
+		time.Sleep(3 * time.Hour) // what was left behind ends by then
 	})
 }
 
 func TestOrderIsKept(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
-		r := run(t.Context(), numbers(50), func(_ context.Context, i int) (int, error) {
+	inTime(t, func(t *testing.T) {
+		r := batch.Run(t.Context(), numbers(50), func(_ context.Context, i int) (int, error) {
 			time.Sleep(time.Duration(50-i) * time.Second)
 			if i%10 == 3 {
 				return 0, errBroken
@@ -108,7 +93,6 @@ func TestOrderIsKept(t *testing.T) {
 			} else {
 				require.Equal(t, i*i, item.Value)
 			}
-			require.Equal(t, 1, item.Attempts)
 		}
 		require.InDelta(t, 0.9, r.SuccessRate(), 0)
 		require.Empty(t, r.RetryItems())
@@ -117,12 +101,12 @@ func TestOrderIsKept(t *testing.T) {
 
 func TestConcurrencyIsBounded(t *testing.T) {
 	for _, c := range []struct{ option, most, seconds int }{{0, 8, 7}, {1, 1, 50}, {7, 7, 8}, {100, 50, 1}} {
-		inTime(t, func(t *testing.T, run form) {
+		inTime(t, func(t *testing.T) {
 			var now, most atomic.Int64
 			var order []int
 			var mu sync.Mutex
 			began := time.Now()
-			r := run(t.Context(), numbers(50), func(_ context.Context, i int) (int, error) {
+			r := batch.Run(t.Context(), numbers(50), func(_ context.Context, i int) (int, error) {
 				mu.Lock()
 				order = append(order, i)
 				most.Store(max(most.Load(), now.Add(1)))
@@ -143,8 +127,8 @@ func TestConcurrencyIsBounded(t *testing.T) {
 }
 
 func TestEmpty(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
-		r := run(t.Context(), nil, func(context.Context, int) (int, error) { panic("not called") }, nil)
+	inTime(t, func(t *testing.T) {
+		r := batch.Run(t.Context(), nil, func(context.Context, int) (int, error) { panic("not called") }, nil)
 		consistent(t, r, 0)
 		require.True(t, r.Success())
 		require.InDelta(t, 1, r.SuccessRate(), 0)
@@ -159,33 +143,29 @@ func TestProgrammersMistakes(t *testing.T) {
 		return func() { batch.Run(t.Context(), nil, fn, &o) }
 	}
 	for message, f := range map[string]func(){
-		"batch.Run: fn is nil; give the function that is run for every item": func() { batch.Run[int, int](t.Context(), nil, nil, nil) },
-		"batch.RunSeq: fn is nil; give the function that is run for every item": func() {
-			batch.RunSeq[int, int](t.Context(), count(1), nil, nil)
-		},
-		"batch.RunSeq: items is nil; give the sequence of the items": func() { batch.RunSeq(t.Context(), nil, fn, nil) },
-		"batch.Stream: yield is nil; give the function that takes the outcomes": func() {
-			batch.Stream(t.Context(), count(1), fn, nil, nil)
-		},
-		"batch.Run: RunOptions.Concurrency is negative; give how many items may run at a time, or 0 for the default":                  run(batch.RunOptions[int]{Concurrency: -1}),
-		"batch.Run: RunOptions.Timeout is negative; give the limit of one item, or 0 for none":                                        run(batch.RunOptions[int]{Timeout: -1}),
-		"batch.Run: RunOptions.Budget is negative; give the limit of the batch, or 0 for none":                                        run(batch.RunOptions[int]{Budget: -1}),
-		"batch.Run: RunOptions.MaxFailures is negative; give after how many failures to stop, or 0 for never":                         run(batch.RunOptions[int]{MaxFailures: -1}),
-		"batch.Run: RunOptions.MaxFailureRate is not between 0 and 1; give the share of failures after which to stop, or 0 for never": run(batch.RunOptions[int]{MaxFailureRate: 1.5}),
-		"batch.Run: RunOptions.Attempts is negative; give how often to try an item, or 0 for once":                                    run(batch.RunOptions[int]{Attempts: -1}),
-		"batch.Run: RunOptions.KeyName is \"type\", which the answer uses itself; choose another name":                                run(batch.RunOptions[int]{KeyName: "type"}),
-		"batch.Run: RunOptions.Output.Mode is \"loud\"; give one of all, failures_only, summary":                                      run(batch.RunOptions[int]{Output: batch.OutputOptions{Mode: "loud"}}),
-		"batch.Run: RunOptions.Output.MaxBytes is negative; give the limit of the answer, or 0 for the default":                       run(batch.RunOptions[int]{Output: batch.OutputOptions{MaxBytes: -1}}),
-		"batch.Run: RunOptions.Output.ErrorWhen is not one of the policies":                                                           run(batch.RunOptions[int]{Output: batch.OutputOptions{ErrorWhen: 9}}),
+		"batch.Run: fn is nil; give the function that is run for every item":                                                                  func() { batch.Run[int, int](t.Context(), nil, nil, nil) },
+		"batch.Run: RunOptions.Concurrency is negative; give how many items may run at a time, or 0 for the default":                          run(batch.RunOptions[int]{Concurrency: -1}),
+		"batch.Run: RunOptions.Timeout is negative; give the limit of one item, or 0 for none":                                                run(batch.RunOptions[int]{Timeout: -1}),
+		"batch.Run: RunOptions.Advanced.Budget is negative; give the limit of the batch, or 0 for none":                                       run(batch.RunOptions[int]{Advanced: batch.Advanced[int]{Budget: -1}}),
+		"batch.Run: RunOptions.MaxFailures is negative; give after how many failures to stop, or 0 for never":                                 run(batch.RunOptions[int]{MaxFailures: -1}),
+		"batch.Run: RunOptions.KeyName is \"type\", which the answer uses itself; choose another name":                                        run(batch.RunOptions[int]{KeyName: "type", Key: strconv.Itoa}),
+		"batch.Run: RunOptions.Output.Mode is \"loud\"; give one of all, failures_only, summary":                                              run(batch.RunOptions[int]{Output: batch.OutputOptions{Mode: "loud"}}),
+		"batch.Run: RunOptions.Output.MaxBytes is -1; give at least 1024, or 0 for the default":                                               run(batch.RunOptions[int]{Output: batch.OutputOptions{MaxBytes: -1}}),
+		"batch.Run: RunOptions.Output.MaxBytes is 1023; give at least 1024, or 0 for the default":                                             run(batch.RunOptions[int]{Output: batch.OutputOptions{MaxBytes: 1023}}),
+		"batch.Run: RunOptions.Timeout is 1ns, in which nothing finishes; give at least 1ms, or 0 for no limit":                               run(batch.RunOptions[int]{Timeout: 1}),
+		"batch.Run: RunOptions.Advanced.Budget is 2ns, in which nothing finishes; give at least 1ms, or 0 for no limit":                       run(batch.RunOptions[int]{Advanced: batch.Advanced[int]{Budget: 2}}),
+		"batch.Run: RunOptions.Timeout is longer than Advanced.Budget, which ends every item before; give a shorter one, or 0 for none":       run(batch.RunOptions[int]{Timeout: time.Minute, Advanced: batch.Advanced[int]{Budget: time.Second}}),
+		"batch.Run: RunOptions.KeyName is \"file\", but items of type int have no keys; set Key too, or leave KeyName out":                    run(batch.RunOptions[int]{KeyName: "file"}),
+		"batch.Run: RunOptions.Output.ErrorWhen is not one of the policies; give ErrorWhenNothingSucceeded, ErrorWhenAnyFailed or ErrorNever": run(batch.RunOptions[int]{Output: batch.OutputOptions{ErrorWhen: 9}}),
 	} {
 		require.PanicsWithValue(t, message, f)
 	}
 }
 
 func TestPanicIsTheItemsOwn(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
+	inTime(t, func(t *testing.T) {
 		for _, workers := range []int{1, 3, 10} {
-			r := run(t.Context(), numbers(10), func(_ context.Context, i int) (int, error) {
+			r := batch.Run(t.Context(), numbers(10), func(_ context.Context, i int) (int, error) {
 				if i == 7 {
 					panic(errBroken)
 				}
@@ -203,9 +183,9 @@ func TestPanicIsTheItemsOwn(t *testing.T) {
 }
 
 func TestEveryItemPanicsOrExits(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
+	inTime(t, func(t *testing.T) {
 		for _, timeout := range []time.Duration{0, time.Second} {
-			r := run(t.Context(), numbers(100), func(_ context.Context, i int) (int, error) {
+			r := batch.Run(t.Context(), numbers(100), func(_ context.Context, i int) (int, error) {
 				switch i % 3 {
 				case 0:
 					panic(i)
@@ -224,8 +204,8 @@ func TestEveryItemPanicsOrExits(t *testing.T) {
 }
 
 func TestGoexit(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
-		r := run(t.Context(), numbers(10), func(_ context.Context, i int) (int, error) {
+	inTime(t, func(t *testing.T) {
+		r := batch.Run(t.Context(), numbers(10), func(_ context.Context, i int) (int, error) {
 			if i == 7 || i == 9 {
 				runtime.Goexit()
 			}
@@ -240,9 +220,9 @@ func TestGoexit(t *testing.T) {
 // TestStuckItems: functions that ignore their context are left behind, and end when
 // they like.
 func TestStuckItems(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
+	inTime(t, func(t *testing.T) {
 		began := time.Now()
-		r := run(t.Context(), numbers(20), func(ctx context.Context, i int) (int, error) {
+		r := batch.Run(t.Context(), numbers(20), func(ctx context.Context, i int) (int, error) {
 			switch i {
 			case 3: // ignores its context
 				time.Sleep(time.Hour)
@@ -260,7 +240,7 @@ func TestStuckItems(t *testing.T) {
 		for _, i := range []int{3, 4} {
 			require.ErrorIs(t, r.Items[i].Err, fault.KindTimeout)
 			require.Equal(t, "the item did not finish within 5 s.", r.Items[i].Err.Message())
-			require.True(t, r.Items[i].Recoverable)
+			require.False(t, r.Items[i].Recoverable)
 		}
 		require.Equal(t, []any{3, 4}, r.CheckItems())
 		require.Empty(t, r.RetryItems())
@@ -269,9 +249,9 @@ func TestStuckItems(t *testing.T) {
 }
 
 func TestTooManyStuckItems(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
+	inTime(t, func(t *testing.T) {
 		var started atomic.Int64
-		r := run(t.Context(), numbers(20), func(context.Context, int) (int, error) {
+		r := batch.Run(t.Context(), numbers(20), func(context.Context, int) (int, error) {
 			started.Add(1)
 			time.Sleep(time.Hour)
 			return 0, nil
@@ -285,8 +265,8 @@ func TestTooManyStuckItems(t *testing.T) {
 
 // TestStuckOnesMakeRoom: what was stuck and has ended does not count.
 func TestStuckOnesMakeRoom(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
-		r := run(t.Context(), numbers(50), func(context.Context, int) (int, error) {
+	inTime(t, func(t *testing.T) {
+		r := batch.Run(t.Context(), numbers(50), func(context.Context, int) (int, error) {
 			time.Sleep(2 * time.Second)
 			return 0, nil
 		}, &batch.RunOptions[int]{Concurrency: 3, Timeout: time.Second})
@@ -297,10 +277,10 @@ func TestStuckOnesMakeRoom(t *testing.T) {
 }
 
 func TestCancelInTheMiddle(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
+	inTime(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
-		r := run(ctx, numbers(100), func(ctx context.Context, i int) (int, error) {
+		r := batch.Run(ctx, numbers(100), func(ctx context.Context, i int) (int, error) {
 			switch i {
 			case 10:
 				time.Sleep(time.Second) // until the next two run
@@ -327,29 +307,27 @@ func TestCancelInTheMiddle(t *testing.T) {
 }
 
 func TestCancelledBefore(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
+	inTime(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		r := run(ctx, numbers(3), func(context.Context, int) (int, error) { panic("not called") }, nil)
+		r := batch.Run(ctx, numbers(3), func(context.Context, int) (int, error) { panic("not called") }, nil)
 		require.Zero(t, r.Succeeded+r.Failed)
 		require.Equal(t, batch.StoppedByCancel, r.Stopped)
 		require.False(t, r.Success() && r.Total > 0)
-		if r.Total > 0 { // a sequence is not read then
-			consistent(t, r, 3)
-			require.Equal(t, "...", statuses(r.Items))
-			require.Equal(t, []any{0, 1, 2}, r.RetryItems())
-			require.ErrorIs(t, r.Err(), fault.KindCancelled)
-		}
+		consistent(t, r, 3)
+		require.Equal(t, "...", statuses(r.Items))
+		require.Equal(t, []any{0, 1, 2}, r.RetryItems())
+		require.ErrorIs(t, r.Err(), fault.KindCancelled)
 	})
 }
 
 // TestDeadline: the batch ends before the deadline of its caller, who else could not
 // tell anybody what was done.
 func TestDeadline(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
+	inTime(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		r := run(ctx, numbers(100), func(ctx context.Context, i int) (int, error) {
+		r := batch.Run(ctx, numbers(100), func(ctx context.Context, i int) (int, error) {
 			select {
 			case <-time.After(2 * time.Second):
 				return i, nil
@@ -368,10 +346,10 @@ func TestDeadline(t *testing.T) {
 // TestDeadlineOfWhatDoesNotListen: the result comes before the deadline even so.
 func TestDeadlineOfWhatDoesNotListen(t *testing.T) {
 	for _, limit := range []time.Duration{50 * time.Millisecond, time.Second, time.Minute} {
-		inTime(t, func(t *testing.T, run form) {
+		inTime(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
-			r := run(ctx, numbers(3), func(_ context.Context, i int) (int, error) {
+			r := batch.Run(ctx, numbers(3), func(_ context.Context, i int) (int, error) {
 				if i == 1 {
 					time.Sleep(time.Hour)
 				}
@@ -390,9 +368,9 @@ func TestWhatIsLeftBehindHarmsNobody(t *testing.T) {
 		"returns": func() {}, "panics": func() { panic("late") }, "exits": runtime.Goexit,
 	} {
 		t.Run(name, func(t *testing.T) {
-			inTime(t, func(t *testing.T, run form) {
+			inTime(t, func(t *testing.T) {
 				var late atomic.Int64
-				r := run(t.Context(), numbers(9), func(_ context.Context, i int) (int, error) {
+				r := batch.Run(t.Context(), numbers(9), func(_ context.Context, i int) (int, error) {
 					if i%3 == 0 {
 						defer late.Add(1)
 						time.Sleep(time.Duration(i+1) * time.Minute)
@@ -413,12 +391,12 @@ func TestWhatIsLeftBehindHarmsNobody(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
+	inTime(t, func(t *testing.T) {
 		began := time.Now()
-		r := run(t.Context(), numbers(100), func(_ context.Context, i int) (int, error) {
+		r := batch.Run(t.Context(), numbers(100), func(_ context.Context, i int) (int, error) {
 			time.Sleep(2 * time.Second) // ignores its context
 			return i, nil
-		}, &batch.RunOptions[int]{Concurrency: 2, Budget: 5 * time.Second})
+		}, &batch.RunOptions[int]{Concurrency: 2, Advanced: batch.Advanced[int]{Budget: 5 * time.Second}})
 		require.Equal(t, 4, r.Succeeded)
 		require.Equal(t, 2, r.Failed)
 		require.Equal(t, batch.StoppedByBudget, r.Stopped)
@@ -428,28 +406,22 @@ func TestBudget(t *testing.T) {
 }
 
 func TestStopAfterFailures(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
+	inTime(t, func(t *testing.T) {
 		fail := func(_ context.Context, i int) (int, error) {
 			if i%2 == 1 {
 				return 0, fs.ErrNotExist
 			}
 			return i, nil
 		}
-		first := run(t.Context(), numbers(10), fail, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 1})
+		first := batch.Run(t.Context(), numbers(10), fail, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 1})
 		require.Equal(t, 1, first.Succeeded)
 		require.Equal(t, 1, first.Failed)
 		require.Equal(t, batch.StoppedByFailures, first.Stopped)
-		third := run(t.Context(), numbers(10), fail, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 3})
+		third := batch.Run(t.Context(), numbers(10), fail, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 3})
 		require.Equal(t, 3, third.Succeeded)
 		require.Equal(t, 3, third.Failed)
-		last := run(t.Context(), numbers(10), fail, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 6})
+		last := batch.Run(t.Context(), numbers(10), fail, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 6})
 		require.Empty(t, last.Stopped)
-		rate := run(t.Context(), numbers(100), fail, &batch.RunOptions[int]{Concurrency: 1, MaxFailureRate: 0.4})
-		require.Equal(t, batch.StoppedByRate, rate.Stopped)
-		require.Equal(t, 5, rate.Failed)
-		require.Equal(t, 5, rate.Succeeded)
-		enough := run(t.Context(), numbers(100), fail, &batch.RunOptions[int]{Concurrency: 1, MaxFailureRate: 0.5})
-		require.Empty(t, enough.Stopped)
 	})
 }
 
@@ -465,20 +437,19 @@ func TestStopLetsRunningItemsFinish(t *testing.T) {
 		}, &batch.RunOptions[int]{Concurrency: 4, MaxFailures: 1})
 		require.Equal(t, "-+++......", statuses(r.Items))
 		require.Equal(t, []any{4, 5, 6, 7, 8, 9}, r.RetryItems())
-		require.Equal(t, []int{4, 5, 6, 7, 8, 9}, batch.RetryOf[int](r))
 	})
 }
 
 func TestSkip(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
-		r := run(t.Context(), numbers(6), func(_ context.Context, i int) (int, error) {
+	inTime(t, func(t *testing.T) {
+		r := batch.Run(t.Context(), numbers(6), func(_ context.Context, i int) (int, error) {
 			return i, nil
-		}, &batch.RunOptions[int]{Skip: func(i int) bool {
+		}, &batch.RunOptions[int]{Advanced: batch.Advanced[int]{Skip: func(i int) bool {
 			if i == 4 {
 				panic("the database of what is done is away")
 			}
 			return i%3 == 0
-		}})
+		}}})
 		consistent(t, r, 6)
 		require.Equal(t, "s++s-+", statuses(r.Items))
 		require.InDelta(t, 5.0/6, r.SuccessRate(), 1e-9)
@@ -497,135 +468,57 @@ func TestKeys(t *testing.T) {
 	require.Equal(t, batch.Failed, r.Items[1].Status)
 	require.Equal(t, []int{1, 1}, r.Values())
 
-	inTime(t, func(t *testing.T, run form) {
-		r := run(t.Context(), numbers(4), func(_ context.Context, i int) (int, error) { return i, nil },
+	inTime(t, func(t *testing.T) {
+		r := batch.Run(t.Context(), numbers(4), func(_ context.Context, i int) (int, error) { return i, nil },
 			&batch.RunOptions[int]{Concurrency: 1, Key: func(i int) string {
-				switch i {
-				case 1:
+				if i == 1 {
 					panic("no key")
-				case 2:
-					runtime.Goexit()
 				}
 				return "#" + strconv.Itoa(i)
 			}})
 		consistent(t, r, 4)
-		require.Equal(t, "+--+", statuses(r.Items))
+		require.Equal(t, "++++", statuses(r.Items), "a name is not worth an item")
+		require.Empty(t, r.Items[1].Key)
 		require.Equal(t, "#3", r.Items[3].Key)
 	})
 }
 
-func TestRetry(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
-		tries := make([]atomic.Int64, 8)
-		began := time.Now()
-		r := run(t.Context(), numbers(8), func(ctx context.Context, i int) (int, error) {
-			n := tries[i].Add(1)
-			switch i {
-			case 0: // better the second time
-				if n == 1 {
-					return 0, fault.RateLimited("the API", 20*time.Second)
-				}
-			case 1: // never better
-				return 0, fault.Unavailable("the API")
-			case 2: // not worth a try
-				return 0, fault.NotFound("user", "2")
-			case 3: // says so itself
-				return 0, fault.Unavailable("the API").Never("it was switched off")
-			case 4:
-				panic("once")
-			case 5: // may have taken effect
-				<-ctx.Done()
-				return 0, ctx.Err()
-			case 6: // asks for too much
-				return 0, fault.RateLimited("the API", time.Hour)
-			}
-			return i, nil
-		}, &batch.RunOptions[int]{Attempts: 3, Timeout: 10 * time.Second})
-		consistent(t, r, 8)
-		require.Equal(t, "+------+", statuses(r.Items))
-		for i, want := range []int{2, 3, 1, 1, 1, 1, 1, 1} {
-			require.Equal(t, want, r.Items[i].Attempts, i)
-			require.EqualValues(t, want, tries[i].Load(), i)
-		}
-		require.GreaterOrEqual(t, time.Since(began), 20*time.Second)
-		require.Equal(t, []any{1, 6}, r.RetryItems())
-		require.Equal(t, []any{5}, r.CheckItems())
-		require.Equal(t, time.Hour, r.Wait())
-	})
-}
-
-func TestIdempotentItemsAreTriedAgain(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
-		var tries atomic.Int64
-		r := run(t.Context(), numbers(1), func(ctx context.Context, _ int) (int, error) {
-			if tries.Add(1) < 3 {
-				<-ctx.Done()
-				return 0, ctx.Err()
-			}
-			return 1, nil
-		}, &batch.RunOptions[int]{Attempts: 3, Timeout: time.Second, Idempotent: true})
-		require.Equal(t, 1, r.Succeeded)
-		require.Equal(t, 3, r.Items[0].Attempts)
-		failed := run(t.Context(), numbers(1), func(context.Context, int) (int, error) {
+// TestIdempotentItems that may have taken effect are to be sent again, not to be checked.
+func TestIdempotentItems(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		slow := func(context.Context, int) (int, error) {
 			time.Sleep(time.Minute)
 			return 1, nil
-		}, &batch.RunOptions[int]{Timeout: time.Second, Idempotent: true})
+		}
+		failed := batch.Run(t.Context(), numbers(1), slow, &batch.RunOptions[int]{Timeout: time.Second, Idempotent: true})
 		require.Equal(t, []any{0}, failed.RetryItems())
 		require.Empty(t, failed.CheckItems())
-	})
-}
-
-func TestOwnRetry(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
-		var tries atomic.Int64
-		began := time.Now()
-		r := run(t.Context(), numbers(1), func(context.Context, int) (int, error) {
-			tries.Add(1)
-			return 0, errBroken
-		}, &batch.RunOptions[int]{Attempts: 5, Retry: func(err error, attempt int) (time.Duration, bool) {
-			require.Equal(t, errBroken, err)
-			require.EqualValues(t, tries.Load(), attempt)
-			return time.Minute, attempt < 3
-		}})
-		require.Equal(t, 3, r.Items[0].Attempts)
-		require.Equal(t, 2*time.Minute, time.Since(began))
-	})
-}
-
-// TestBudgetEndsAWait: an item that waits for its next attempt when the time is over has
-// failed as it had before.
-func TestBudgetEndsAWait(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
-		r := run(t.Context(), numbers(1), func(context.Context, int) (int, error) {
-			return 0, fault.RateLimited("the API", 20*time.Second)
-		}, &batch.RunOptions[int]{Attempts: 5, Budget: 5 * time.Second, Timeout: time.Second})
-		require.ErrorIs(t, r.Items[0].Err, fault.KindRateLimited)
-		require.Equal(t, 1, r.Items[0].Attempts)
+		require.True(t, failed.Items[0].Recoverable)
 	})
 }
 
 func TestProgress(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
+	inTime(t, func(t *testing.T) {
 		var seen []batch.Progress
-		r := run(t.Context(), numbers(30), func(_ context.Context, i int) (int, error) {
+		r := batch.Run(t.Context(), numbers(30), func(_ context.Context, i int) (int, error) {
 			time.Sleep(time.Duration(i%4) * time.Second)
 			if i%3 == 0 {
 				return 0, errBroken
 			}
 			return i, nil
-		}, &batch.RunOptions[int]{Progress: func(p batch.Progress) {
+		}, &batch.RunOptions[int]{Advanced: batch.Advanced[int]{Progress: func(p batch.Progress) {
 			seen = append(seen, p)
 			if p.Done == 5 {
 				panic("nobody listens")
 			}
-		}})
+		}}})
 		last := seen[len(seen)-1]
 		require.Equal(t, 30, last.Done)
 		require.Equal(t, r.Failed, last.Failed)
 		require.True(t, slices.IsSortedFunc(seen, func(a, b batch.Progress) int { return a.Done - b.Done }))
 		for _, p := range seen {
 			require.LessOrEqual(t, p.Failed, p.Done)
-			require.Contains(t, []int{30, -1}, p.Total)
+			require.Equal(t, 30, p.Total)
 		}
 	})
 }
@@ -634,28 +527,64 @@ func TestProgress(t *testing.T) {
 func TestNoMoreFailuresThanItems(t *testing.T) {
 	for range 100 {
 		batch.Run(t.Context(), numbers(500), func(context.Context, int) (int, error) { return 0, errBroken },
-			&batch.RunOptions[int]{Concurrency: 16, Progress: func(p batch.Progress) {
+			&batch.RunOptions[int]{Concurrency: 16, Advanced: batch.Advanced[int]{Progress: func(p batch.Progress) {
 				if p.Failed > p.Done {
 					t.Errorf("%d failed of %d", p.Failed, p.Done)
 				}
-			}})
+			}}})
 	}
 }
 
 // TestHugeOptions are no limit, and cost nothing.
 func TestHugeOptions(t *testing.T) {
-	inTime(t, func(t *testing.T, run form) {
-		r := run(t.Context(), numbers(3), func(_ context.Context, i int) (int, error) {
+	inTime(t, func(t *testing.T) {
+		r := batch.Run(t.Context(), numbers(3), func(_ context.Context, i int) (int, error) {
 			time.Sleep(time.Hour)
 			if i == 1 {
 				return 0, fault.RateLimited("it", 0)
 			}
 			return i, nil
 		}, &batch.RunOptions[int]{
-			Concurrency: math.MaxInt, Timeout: math.MaxInt64, Budget: math.MaxInt64, MaxFailures: math.MaxInt, Attempts: 2,
+			Concurrency: math.MaxInt, Timeout: math.MaxInt64, MaxFailures: math.MaxInt,
+			Advanced: batch.Advanced[int]{Budget: math.MaxInt64},
 		})
 		require.Equal(t, "+-+", statuses(r.Items))
-		require.Equal(t, 2, r.Items[1].Attempts)
 		require.Empty(t, r.Stopped)
+	})
+}
+
+// TestWhichLimitEndsTheBatch: the earlier one of the budget and the deadline, of which at
+// most a second is kept for the answer.
+func TestWhichLimitEndsTheBatch(t *testing.T) {
+	for _, c := range []struct {
+		budget, ends time.Duration
+		why          batch.StopReason
+	}{
+		{0, time.Hour - time.Second, batch.StoppedByDeadline},
+		{2 * time.Hour, time.Hour - time.Second, batch.StoppedByDeadline},
+		{time.Minute, time.Minute, batch.StoppedByBudget},
+	} {
+		inTime(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			began := time.Now()
+			r := batch.Run(ctx, numbers(1), func(ctx context.Context, _ int) (int, error) {
+				<-ctx.Done()
+				return 0, ctx.Err()
+			}, &batch.RunOptions[int]{Advanced: batch.Advanced[int]{Budget: c.budget}})
+			require.Equal(t, c.ends, time.Since(began))
+			require.Equal(t, c.why, r.Stopped)
+		})
+	}
+}
+
+// TestWordsOfALateItem are kept where the function has some.
+func TestWordsOfALateItem(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		r := batch.Run(t.Context(), numbers(1), func(ctx context.Context, _ int) (int, error) {
+			<-ctx.Done()
+			return 0, fault.New(fault.KindTimeout, "the printer is slow").Because(ctx.Err())
+		}, &batch.RunOptions[int]{Timeout: time.Second})
+		require.Equal(t, "the printer is slow", r.Items[0].Err.Message())
 	})
 }

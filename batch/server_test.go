@@ -129,7 +129,7 @@ func TestFilesThroughRealServers(t *testing.T) {
 						require.Equal(t, false, out.Errors[i]["recoverable"])
 						require.NotEmpty(t, out.Errors[i].Fault().Reference())
 					}
-					require.True(t, strings.HasPrefix(out.ErrorSummary.Suggestion, "Remove the 2 items that were not found, or correct their names. "))
+					require.True(t, strings.HasPrefix(out.ErrorSummary.Suggestion, "2 not found: check the name, or list what exists; "))
 					require.Contains(t, text(t, some), out.ErrorSummary.Suggestion)
 					require.Contains(t, text(t, some), "- file 'a.txt': {\"bytes\":5}")
 					raw, err := json.Marshal(some)
@@ -139,7 +139,7 @@ func TestFilesThroughRealServers(t *testing.T) {
 					none := callFiles(t, session, tool, "missing.txt", "gone.txt")
 					require.True(t, none.IsError)
 					out = filesOutput(t, none)
-					require.Equal(t, "None of the items exists: check how they are named, or list first what exists.", out.ErrorSummary.Suggestion)
+					require.Equal(t, "Check the name, or list what exists.", out.ErrorSummary.Suggestion)
 					require.Contains(t, text(t, none), "Not found: none of the 2 items succeeded.\n")
 
 					all := callFiles(t, session, tool, "a.txt", "a.txt")

@@ -20,162 +20,117 @@ type ErrorSummary struct {
 }
 
 // ErrorSummary returns what the failures have in common; ByType is nil when nothing
-// failed. The suggestion follows from the pattern of the failures, and is there too
-// when items were not run.
+// failed. The suggestion is there too when items were not run.
 func (r *Result[Out]) ErrorSummary() ErrorSummary {
-	p := pattern{
-		tally: r.tally, failed: r.Failed, alone: r.Failed == r.Total, kept: r.Items != nil,
-		again: r.NotRun + r.resend,
+	return ErrorSummary{ByType: maps.Clone(r.byType), RecoverableCount: r.recoverable, Suggestion: r.suggestion()}
+}
+
+// causes joins the kinds that ask for the same thing.
+var causes = []struct {
+	name, advice string
+	kinds        []fault.Kind
+}{
+	{"not found", "check the name, or list what exists", []fault.Kind{fault.KindNotFound}},
+	{"not permitted", "ask the user for access, or leave it out", []fault.Kind{fault.KindPermissionDenied, fault.KindUnauthenticated}},
+	{"wrong input", "correct it as the error says", []fault.Kind{fault.KindValidation, fault.KindClientError}},
+	{"in existence already", "use what exists, or choose another name", []fault.Kind{fault.KindAlreadyExists}},
+	{"in conflict with the current state", "read it, then decide", []fault.Kind{fault.KindConflict, fault.KindPreconditionFailed}},
+	{"rate limited", "send fewer items at a time", []fault.Kind{fault.KindRateLimited}},
+	{"not finished in time", "send fewer items at a time", []fault.Kind{fault.KindTimeout}},
+	{"failed by a service", "usually temporary", []fault.Kind{fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError}},
+	{"internal to the server", "tell the user if it fails twice", []fault.Kind{fault.KindInternal}},
+}
+
+// suggestion has one clause for each of the three most frequent causes, behind its
+// count, and says what to send again and what to check.
+func (r *Result[Out]) suggestion() string {
+	type clause struct {
+		count int
+		text  string
 	}
-	return ErrorSummary{ByType: maps.Clone(r.byType), RecoverableCount: r.recoverable, Suggestion: p.suggestion()}
-}
-
-// pattern is what a suggestion follows from.
-type pattern struct {
-	tally
-	failed int
-	again  int  // items that can be sent again as they are
-	alone  bool // nothing but failures
-	kept   bool // the items are listed
-}
-
-// class joins the kinds that ask for the same thing.
-type class struct {
-	count int
-	text  func(p *pattern, count int) string
-}
-
-// suggestion is three sentences at most about the failures, the most frequent first, and
-// one about what to send again.
-func (p *pattern) suggestion() string {
-	classes := []class{
-		{p.of(fault.KindNotFound), (*pattern).notFound},
-		{p.of(fault.KindPermissionDenied, fault.KindUnauthenticated), (*pattern).denied},
-		{p.of(fault.KindValidation, fault.KindClientError), (*pattern).invalid},
-		{p.of(fault.KindAlreadyExists), (*pattern).exists},
-		{p.of(fault.KindConflict, fault.KindPreconditionFailed), (*pattern).conflict},
-		{p.of(fault.KindRateLimited), (*pattern).limited},
-		{p.of(fault.KindTimeout), (*pattern).late},
-		{p.of(fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError), (*pattern).down},
-		{p.of(fault.KindInternal), (*pattern).internal},
-	}
-	slices.SortStableFunc(classes, func(a, b class) int { return cmp.Compare(b.count, a.count) })
-	var sentences []string
-	for _, c := range classes[:3] {
-		if c.count > 0 {
-			sentences = append(sentences, c.text(p, c.count))
+	var clauses []clause
+	for _, cause := range causes {
+		count := 0
+		for _, kind := range cause.kinds {
+			count += r.byType[kind]
+		}
+		switch {
+		case count == 0:
+		case count == r.Total: // the answer begins with its name
+			clauses = append(clauses, clause{count, strings.ToUpper(cause.advice[:1]) + cause.advice[1:]})
+		default:
+			clauses = append(clauses, clause{count, fmt.Sprintf("%d %s: %s", count, cause.name, cause.advice)})
 		}
 	}
-	return strings.Join(append(sentences, p.sendAgain()...), " ")
-}
-
-func (p *pattern) of(kinds ...fault.Kind) (count int) {
-	for _, kind := range kinds {
-		count += p.byType[kind]
+	slices.SortStableFunc(clauses, func(a, b clause) int { return cmp.Compare(b.count, a.count) })
+	var sentences, texts []string
+	for _, c := range clauses[:min(3, len(clauses))] {
+		texts = append(texts, c.text)
 	}
-	return count
-}
-
-// share says how many of the failures are of a class: "All failures are".
-func (p *pattern) share(count int) string {
-	switch {
-	case count == p.failed && count > 1:
-		return "All failures are"
-	case 2*count > p.failed && count > 1:
-		return "Most failures are"
-	case count == 1:
-		return "One failure is"
-	default:
-		return strconv.Itoa(count) + " failures are"
+	if len(texts) > 0 {
+		sentences = append(sentences, strings.Join(texts, "; ")+".")
 	}
-}
-
-func (p *pattern) notFound(count int) string {
-	switch {
-	case p.alone && p.failed == 1 && count == 1: // without it nothing would be left to send
-		return "Correct the name of the item, or list first what exists."
-	case p.alone && count == p.failed && count > 1:
-		return "None of the items exists: check how they are named, or list first what exists."
-	case count == 1:
-		return "Remove the item that was not found, or correct its name."
-	default:
-		return fmt.Sprintf("Remove the %d items that were not found, or correct their names.", count)
+	if r.NotRun+r.recoverable > 0 {
+		sentences = append(sentences, waitText(r.wait))
 	}
-}
-
-func (p *pattern) denied(count int) string {
-	return p.share(count) + " a matter of missing permissions: ask the user for access, or leave these items out; sending them again does not help."
-}
-
-func (p *pattern) invalid(count int) string {
-	return p.share(count) + " a matter of wrong input: correct these items as their errors say."
-}
-
-func (p *pattern) exists(count int) string {
-	return p.share(count) + " about something that exists already: use what exists, or choose other identifiers."
-}
-
-func (p *pattern) conflict(count int) string {
-	return p.share(count) + " about the current state: read it before you decide whether to send these items again."
-}
-
-func (p *pattern) limited(count int) string {
-	return p.share(count) + " due to a rate limit: send fewer items at a time."
-}
-
-func (p *pattern) late(count int) string {
-	return p.share(count) + " due to a time limit: send fewer items at a time if it happens again."
-}
-
-func (p *pattern) down(count int) string {
-	return p.share(count) + " due to a service that could not be used, which is usually temporary."
-}
-
-func (p *pattern) internal(count int) string {
-	return p.share(count) + " internal to the server: sending these items again is unlikely to help; tell the user if they fail twice."
-}
-
-// sendAgain says what to send again, and when.
-func (p *pattern) sendAgain() (sentences []string) {
-	what := "the items of which the error is recoverable"
-	if p.kept {
-		what = "the " + some(p.again, "item") + " in retry_items"
+	if r.unsure > 0 {
+		sentences = append(sentences, "Check whether check_items took effect before you send anything again.")
 	}
-	switch {
-	case p.again == 0:
-	case p.wait > 0:
-		sentences = append(sentences, "Wait "+waitText(p.wait)+", then send "+what+" again.")
-	default:
-		sentences = append(sentences, "Send "+what+" again.")
-	}
-	if p.unsure > 0 {
-		which := "Items that failed in this way"
-		if p.kept {
-			which = "The " + some(p.unsure, "item") + " in check_items"
-		}
-		sentences = append(sentences, which+" may have taken effect: check that before you send anything again.")
-	}
-	return sentences
+	return strings.Join(sentences, " ")
 }
 
-// waitText writes a time to wait, rounded up so that nobody comes back too early.
+// waitText says when to send again what can be. Nobody in a conversation waits for
+// longer than two minutes.
 func waitText(seconds float64) string {
-	switch {
-	case seconds < 1:
-		return strconv.Itoa(int(math.Ceil(seconds*1000))) + " ms"
-	case seconds <= 120:
-		return strconv.FormatFloat(math.Ceil(seconds*10)/10, 'f', -1, 64) + " s"
+	switch whole := int(math.Ceil(min(seconds, 1<<31))); {
+	case whole == 0:
+		return "Send retry_items again."
+	case whole <= 120:
+		return "Wait " + strconv.Itoa(whole) + " s, then send retry_items again."
 	default:
-		return strconv.Itoa(int(math.Ceil(min(seconds, 1<<31)/60))) + " min"
+		return "Sending retry_items again is possible in " + strconv.Itoa((whole+59)/60) + " min; tell the user."
 	}
 }
 
-// some is plural without the number one.
-func some(count int, noun string) string {
-	if count == 1 {
-		return noun
+// message says in one sentence how the batch ended.
+func (r *Result[Out]) message() string {
+	var b strings.Builder
+	switch {
+	case r.Total == 0:
+		return "There were no items."
+	case r.Failed == r.Total && r.Total == 1:
+		b.WriteString("The item failed")
+	case r.Failed == r.Total:
+		fmt.Fprintf(&b, "None of the %d items succeeded", r.Total)
+	case r.NotRun == r.Total:
+		fmt.Fprintf(&b, "None of %s was run", plural(r.Total, "item"))
+	case r.Succeeded == r.Total:
+		b.WriteString(all(r.Total) + " succeeded")
+	case r.Skipped == r.Total:
+		b.WriteString(all(r.Total) + " had been done before")
+	default:
+		fmt.Fprintf(&b, "%d of %s succeeded", r.Succeeded, plural(r.Total, "item"))
 	}
-	return plural(count, noun)
+	for _, part := range []struct {
+		count int
+		text  string
+	}{{r.Failed, "%d failed"}, {r.Skipped, "%d had been done before"}, {r.NotRun, "%d not run"}} {
+		if part.count > 0 && part.count < r.Total {
+			fmt.Fprintf(&b, ", "+part.text, part.count)
+		}
+	}
+	if r.Stopped != "" {
+		b.WriteString("; the batch was stopped because " + r.Stopped.text())
+	}
+	b.WriteByte('.')
+	return b.String()
+}
+
+func all(total int) string {
+	if total == 1 {
+		return "The item"
+	}
+	return fmt.Sprintf("All %d items", total)
 }
 
 func plural(count int, noun string) string {

@@ -3,118 +3,179 @@ package batch
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// text writes the answer for a reader who sees nothing else.
-func (r *Result[Out]) text(a *answer[Out]) string {
+// section is a list in the text of an answer.
+func section(heading, before, text string, missing int) string {
+	if text == "" && missing == 0 {
+		return ""
+	}
+	heading, more := "\n"+heading, ""
+	if text != "" {
+		heading, more = heading+before+text, "more "
+	}
+	if missing > 0 {
+		heading += fmt.Sprintf("\n(%d %sleft out, because the answer would be too long)", missing, more)
+	}
+	return heading
+}
+
+// written returns items that are JSON as a JSON list.
+func written(items []any) string {
+	if len(items) == 0 {
+		return ""
+	}
+	texts := make([]string, len(items))
+	for i, item := range items {
+		raw, _ := item.(json.RawMessage)
+		texts[i] = visible(raw)
+	}
+	return "[" + strings.Join(texts, ",") + "]"
+}
+
+// visible returns JSON with an escape for each character that a reader could not see, or
+// would take for something else. It decodes to the same value.
+func visible(raw json.RawMessage) string {
+	if strings.IndexFunc(string(raw), hidden) < 0 {
+		return string(raw)
+	}
 	var b strings.Builder
-	switch {
-	case a.fault != nil:
-		b.WriteString(a.fault.Text())
-	default:
-		b.WriteString(a.Message)
-		if a.ErrorSummary != nil && a.ErrorSummary.Suggestion != "" {
-			b.WriteString("\nSuggestion: " + a.ErrorSummary.Suggestion)
+	for _, c := range string(raw) {
+		switch {
+		case !hidden(c):
+			b.WriteRune(c)
+		case c > 0xffff:
+			c -= 0x10000
+			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+c>>10, 0xdc00+c&0x3ff)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, c)
 		}
 	}
-	var retry, check, failed, rest list[string]
-	const overhead = 512 // for the headings, and for what is said about what is left out
-	limit := max(0, r.output.MaxBytes-b.Len()-overhead)
-	add := func(l *list[string], line string) {
-		if l.wants(limit) {
-			l.add(line, len(line)+1)
-		}
-		l.total++
-	}
-	for _, raw := range a.RetryItems {
-		add(&retry, written(raw))
-	}
-	for _, raw := range a.CheckItems {
-		add(&check, written(raw))
-	}
-	for _, e := range a.Errors {
-		add(&failed, "- "+r.errorLine(&r.Items[e.Index()]))
-	}
-	for _, item := range a.Results {
-		switch item.Status {
-		case Succeeded.String():
-			add(&rest, "- "+r.name(item.Index, item.Key)+": "+string(item.raw))
-		case Skipped.String():
-			add(&rest, "- "+r.name(item.Index, item.Key)+": had been done before")
-		}
-	}
-	fit(limit, &retry.room, &check.room, &failed.room, &rest.room)
-	var omitted Omitted
-	if a.Omitted != nil {
-		omitted = *a.Omitted
-	}
-	write := func(heading, before, between, after string, l *list[string], missing int) {
-		missing += l.missing()
-		if len(l.fits()) == 0 && missing == 0 {
-			return
-		}
-		b.WriteString("\n" + heading)
-		more := ""
-		if len(l.fits()) > 0 {
-			b.WriteString(before + strings.Join(l.fits(), between) + after)
-			more = "more "
-		}
-		if missing > 0 {
-			fmt.Fprintf(&b, "\n(%d %sleft out, because the answer would be too long)", missing, more)
-		}
-	}
-	write("Failed:", "\n", "\n", "", &failed, omitted.Errors)
-	write("Send again (retry_items):", " [", ",", "]", &retry, omitted.RetryItems)
-	write("Check first (check_items):", " [", ",", "]", &check, omitted.CheckItems)
-	write("Results:", "\n", "\n", "", &rest, omitted.Results)
 	return b.String()
 }
 
-// written returns an item as it was written for the structured value.
-func written(item any) string {
-	raw, _ := item.(json.RawMessage)
-	return string(raw)
+func hidden(c rune) bool { return c != ' ' && safe.Rune(c) == ' ' }
+
+// clip shortens a text.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
 }
 
-// errorLine tells a failure in one line.
-func (r *Result[Out]) errorLine(item *Item[Out]) string {
+// name names an item in a text: by its key, or by its place in the list.
+func (r *Result[Out]) name(item *Item[Out]) string {
+	if item.Key == "" {
+		return fmt.Sprintf("%s[%d]", r.listName, item.Index)
+	}
+	return "'" + clip(strings.Map(safe.Rune, strings.ToValidUTF8(item.Key, "")), 200) + "'"
+}
+
+// keyed puts the name of the keys before names of items.
+func (r *Result[Out]) keyed(item *Item[Out], names string) string {
+	if item.Key == "" || r.keyName == defaultKeyName {
+		return names
+	}
+	return r.keyName + " " + names
+}
+
+func (r *Result[Out]) resultLines(items []OutputItem[Out]) string {
+	var lines []string
+	for _, out := range items {
+		item := &r.Items[out.Index]
+		switch name := r.keyed(item, r.name(item)); item.Status {
+		case Succeeded:
+			lines = append(lines, "- "+name+": "+visible(out.raw))
+		case Skipped:
+			lines = append(lines, "- "+name+": had been done before")
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// errorText tells a failure without the name of its item and without what stands in
+// the suggestion of the batch.
+func errorText(e *fault.Error) string {
 	const most = 600
-	d := item.Err.Data()
+	d := e.Data()
 	text := fault.FromData(fault.Data{
 		Type: d.Type, Message: d.Message, SimilarMatches: d.SimilarMatches, RequiredPermission: d.RequiredPermission,
 	}).Text()
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + " ..."
-	}
-	text = r.name(item.Index, item.Key) + ": " + strings.ReplaceAll(text, "\n", "\n  ")
-	if ref := item.Err.Reference(); ref != "" && item.quote {
-		text += " Reference: " + ref
-	}
-	return text
+	return strings.ReplaceAll(clip(text, most), "\n", "\n  ")
 }
 
-// name names an item in a text.
-func (r *Result[Out]) name(index int, key string) string {
-	if key == "" {
-		return "item " + strconv.Itoa(index)
+// failureLines tells the failures in one line for each text that they have.
+func (r *Result[Out]) failureLines(errors []OutputError) string {
+	type group struct {
+		text  string
+		quote bool
+		items []*Item[Out]
 	}
-	const most = 200
-	if len(key) > most {
-		key = strings.ToValidUTF8(key[:most], "") + "..."
-	}
-	key = strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) {
-			return ' '
+	var groups []*group
+	known := map[string]*group{}
+	for _, e := range errors {
+		item := &r.Items[e.Index()]
+		text := errorText(item.Err)
+		id := fmt.Sprint(item.quote, item.Key == "", text)
+		g := known[id]
+		if g == nil {
+			g = &group{text: text, quote: item.quote}
+			known[id], groups = g, append(groups, g)
 		}
-		return c
-	}, key)
-	if r.keyName == defaultKeyName {
-		return "'" + key + "'"
+		g.items = append(g.items, item)
 	}
-	return r.keyName + " '" + key + "'"
+	lines := make([]string, len(groups))
+	for i, g := range groups {
+		names, references := r.spans(g.items)
+		line := "- " + r.keyed(g.items[0], names)
+		if len(g.items) > 2 {
+			line += fmt.Sprintf(" (%d items)", len(g.items))
+		}
+		line += ": " + g.text
+		switch {
+		case !g.quote || references == "":
+		case len(g.items) == 1:
+			line += " Reference: " + references
+		default:
+			line += " References: " + references
+		}
+		lines[i] = line
+	}
+	return strings.Join(lines, "\n")
+}
+
+// spans lists names of items and their references, three or more in a row by the first
+// and the last.
+func (r *Result[Out]) spans(items []*Item[Out]) (names, references string) {
+	const most = 10
+	var name, reference []string
+	for first := 0; first < len(items); {
+		last := first
+		for last+1 < len(items) && items[last+1].Index == items[last].Index+1 {
+			last++
+		}
+		if last == first+1 {
+			last = first
+		}
+		if len(name) == most {
+			name, reference = append(name, "..."), append(reference, "...")
+			break
+		}
+		a, b := items[first], items[last]
+		if first == last {
+			name, reference = append(name, r.name(a)), append(reference, a.Err.Reference())
+		} else {
+			name, reference = append(name, r.name(a)+" to "+r.name(b)), append(reference, a.Err.Reference()+" to "+b.Err.Reference())
+		}
+		first = last + 1
+	}
+	if items[0].Err.Reference() == "" {
+		return strings.Join(name, ", "), ""
+	}
+	return strings.Join(name, ", "), strings.Join(reference, ", ")
 }

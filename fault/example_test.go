@@ -102,11 +102,11 @@ func ExampleRateLimited() {
 
 // A kind of one's own needs no registration.
 func ExampleNew() {
-	fmt.Println(fault.New("deployment_in_progress", "version 7 is being deployed").After(5 * time.Minute))
+	fmt.Println(fault.New("deployment_in_progress", "version 7 is being deployed").After(time.Minute))
 
 	// Output:
 	// Deployment in progress: version 7 is being deployed.
-	// Retry: yes, after 5 min.
+	// Retry: yes, after 60 s.
 }
 
 func ExampleError_Step() {

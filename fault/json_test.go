@@ -346,7 +346,7 @@ func TestUnmarshal(t *testing.T) {
 		{"nulls in lists", `{"type":"busy","message":"x","similar_matches":[null],"violations":[null],"recovery_steps":[null]}`, "Busy: x. Did you mean ''?\nNext: 1. Continue."},
 		{"steps are numbered", `{"type":"busy","message":"x","recovery_steps":[{"step":7,"action":"a"},{"step":-1,"action":"b"}]}`, "Busy: x.\nNext: 1. a.\n      2. b."},
 		{"negative wait", `{"type":"busy","message":"x","retry":{"should_retry":true,"retry_after_seconds":-5}}`, "Busy: x.\nRetry: yes."},
-		{"endless wait", `{"type":"busy","message":"x","retry":{"should_retry":true,"retry_after_seconds":1e308}}`, "Busy: x.\nRetry: yes, after 876000 h."},
+		{"endless wait", `{"type":"busy","message":"x","retry":{"should_retry":true,"retry_after_seconds":1e308}}`, "Busy: x.\nRetry: not now: possible again in 876000 h; tell the user."},
 		{"number beyond float64", `{"type":"busy","message":"x","details":{"n":1e400}}`, "Busy: x.\nDetails: {\"n\":1e400}"},
 		{"number below float64", `{"type":"busy","message":"x","details":{"n":1e-400}}`, "Busy: x.\nDetails: {\"n\":0}"},
 		{"number with fractions", `{"type":"busy","message":"x","details":{"n":1.0}}`, "Busy: x.\nDetails: {\"n\":1}"},

@@ -24,7 +24,7 @@ func (d *Data) text(reference bool) string {
 		b.WriteString("\nDetails: ")
 		b.WriteString(compact(d.Details))
 	}
-	d.Retry.text(&b)
+	d.Retry.text(&b, d.Type)
 	stepsText(&b, d.RecoverySteps)
 	if len(d.CorrectedArguments) > 0 {
 		b.WriteString("\nTry: ")
@@ -61,16 +61,21 @@ func (d *Data) headline(b *strings.Builder) {
 	}
 }
 
-func (r *Retry) text(b *strings.Builder) {
+// text writes the line about another try. kind is that of the failure, "" when it is
+// not known.
+func (r *Retry) text(b *strings.Builder, kind Kind) {
 	if r == nil {
 		return
 	}
+	b.WriteString("\nRetry: ")
+	reason := words.Line(r.Reason)
 	switch {
+	case r.ShouldRetry && r.RetryAfterSeconds > longestWait:
+		b.WriteString("not now: possible again in " + words.Seconds(r.RetryAfterSeconds) + "; tell the user.")
 	case r.ShouldRetry:
-		b.WriteString("\nRetry: yes")
+		b.WriteString("yes")
 		if r.RetryAfterSeconds > 0 {
-			b.WriteString(", after ")
-			b.WriteString(words.Seconds(r.RetryAfterSeconds))
+			b.WriteString(", after " + words.Seconds(r.RetryAfterSeconds))
 		}
 		switch {
 		case r.NextAttempt > 0 && r.MaxAttempts > 0:
@@ -81,28 +86,41 @@ func (r *Retry) text(b *strings.Builder) {
 			fmt.Fprintf(b, " (%d attempts at most)", r.MaxAttempts)
 		}
 		b.WriteByte('.')
+	case reason != "":
+		b.WriteString("no.")
+	case r.Effect == EffectUnknown:
+		b.WriteString("only if repeating does no harm: it is not known whether this call took effect.")
+	case kind == KindValidation && r.Effect == "":
+		b.WriteString("only with corrected arguments.")
 	default:
-		b.WriteString("\nRetry: no.")
+		b.WriteString("no.")
 	}
-	if reason := words.Line(r.Reason); reason != "" {
-		b.WriteByte(' ')
-		b.WriteString(words.Ended(words.Capital(reason)))
+	check := r.Effect == EffectUnknown && !r.ShouldRetry && reason != ""
+	switch {
+	case check:
+		b.WriteString(" " + strings.TrimRight(words.Capital(reason), ".") + ": check that before you try another way.")
+	case reason != "":
+		b.WriteString(" " + words.Ended(words.Capital(reason)))
 	}
-	switch r.Effect {
-	case EffectNone:
+	switch {
+	case r.Effect == EffectNone:
 		b.WriteString(" Nothing was changed by this call.")
-	case EffectUnknown:
-		b.WriteString(" It is not known whether this call took effect: check before you repeat it.")
-	case EffectCommitted:
+	case r.Effect == EffectCommitted:
 		b.WriteString(" This call took effect: do not repeat it.")
+	case r.Effect == EffectUnknown && r.ShouldRetry:
+		b.WriteString(" It is not known whether this call took effect: check before you repeat it.")
 	}
 }
 
+// longestWait is how many seconds a caller is told to wait. A chat does not wait longer.
+const longestWait = 120
+
 // String returns the line that a text for a model has about this, such as
-// "Retry: yes, after 30 s (attempt 2 of 3).", without a line break.
+// "Retry: yes, after 30 s (attempt 2 of 3).", without a line break. Waits are told in
+// whole seconds, rounded up.
 func (r Retry) String() string {
 	var b strings.Builder
-	r.text(&b)
+	r.text(&b, "")
 	return strings.TrimPrefix(b.String(), "\n")
 }
 

@@ -216,11 +216,31 @@ func TestTextOfBuilders(t *testing.T) {
 		{"retry, negative numbers", base.WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: -1, NextAttempt: -1, MaxAttempts: -1}), lines(first, "Retry: yes.")},
 		{
 			"retry, effect not known", base.WithRetry(fault.Retry{Effect: fault.EffectUnknown}),
-			lines(first, "Retry: no. It is not known whether this call took effect: check before you repeat it."),
+			lines(first, "Retry: only if repeating does no harm: it is not known whether this call took effect."),
 		},
 		{
 			"retry, effect", base.WithRetry(fault.Retry{Reason: "paid", Effect: fault.EffectCommitted}),
 			lines(first, "Retry: no. Paid. This call took effect: do not repeat it."),
+		},
+		{
+			"retry, effect not known, and why not", base.WithRetry(fault.Retry{Effect: fault.EffectUnknown, Reason: "It may still take effect."}),
+			lines(first, "Retry: no. It may still take effect: check that before you try another way."),
+		},
+		{
+			"retry in spite of an effect that is not known", base.WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}),
+			lines(first, "Retry: yes. It is not known whether this call took effect: check before you repeat it."),
+		},
+		{
+			"retry, wrong arguments", fault.New(fault.KindValidation, "it is wrong").WithRetry(fault.Retry{}),
+			lines("Validation Error: it is wrong.", "Retry: only with corrected arguments."),
+		},
+		{
+			"retry, wrong arguments, and why not", fault.New(fault.KindValidation, "it is wrong").Never("there is no right one"),
+			lines("Validation Error: it is wrong.", "Retry: no. There is no right one."),
+		},
+		{
+			"retry, wrong arguments that were found too late", fault.New(fault.KindValidation, "it is wrong").WithRetry(fault.Retry{Effect: fault.EffectCommitted}),
+			lines("Validation Error: it is wrong.", "Retry: no. This call took effect: do not repeat it."),
 		},
 		{"retry, an effect of one's own", base.WithRetry(fault.Retry{Effect: "half"}), lines(first, "Retry: no.")},
 
@@ -368,38 +388,41 @@ func TestDurations(t *testing.T) {
 	for _, tc := range []struct {
 		d       time.Duration
 		limit   string // below a second in milliseconds
-		waiting string // whole seconds, rounded up
+		waiting string // in whole seconds, rounded up
 	}{
-		{1, "1 ms", "1 s"},
-		{time.Microsecond, "1 ms", "1 s"},
-		{250 * time.Millisecond, "250 ms", "1 s"},
-		{1400 * time.Microsecond, "2 ms", "1 s"},
-		{999_900 * time.Microsecond, "1 s", "1 s"},
-		{1500 * time.Millisecond, "2 s", "2 s"},
-		{30 * time.Second, "30 s", "30 s"},
-		{30_100 * time.Millisecond, "31 s", "31 s"},
-		{119_940 * time.Millisecond, "2 min", "2 min"},
-		{2 * time.Minute, "2 min", "2 min"},
-		{120_400 * time.Millisecond, "2 min 1 s", "2 min 1 s"},
-		{5 * time.Minute, "5 min", "5 min"},
-		{5*time.Minute + 7*time.Second, "5 min 7 s", "5 min 7 s"},
-		{time.Hour - 100*time.Millisecond, "1 h", "1 h"},
-		{time.Hour + time.Second, "1 h 1 min", "1 h 1 min"},
-		{90 * time.Minute, "1 h 30 min", "1 h 30 min"},
-		{25 * time.Hour, "25 h", "25 h"},
-		{1<<63 - 1, "876000 h", "876000 h"},
+		{1, "1 ms", "yes, after 1 s"},
+		{time.Microsecond, "1 ms", "yes, after 1 s"},
+		{250 * time.Millisecond, "250 ms", "yes, after 1 s"},
+		{1400 * time.Microsecond, "2 ms", "yes, after 1 s"},
+		{999_900 * time.Microsecond, "1 s", "yes, after 1 s"},
+		{1500 * time.Millisecond, "2 s", "yes, after 2 s"},
+		{30 * time.Second, "30 s", "yes, after 30 s"},
+		{30_100 * time.Millisecond, "31 s", "yes, after 31 s"},
+		{119_940 * time.Millisecond, "2 min", "yes, after 2 min"},
+		{2 * time.Minute, "2 min", "yes, after 2 min"},
+		{120_400 * time.Millisecond, "2 min 1 s", "not now: possible again in 2 min 1 s; tell the user"},
+		{5 * time.Minute, "5 min", "not now: possible again in 5 min; tell the user"},
+		{5*time.Minute + 7*time.Second, "5 min 7 s", "not now: possible again in 5 min 7 s; tell the user"},
+		{time.Hour - 100*time.Millisecond, "1 h", "not now: possible again in 1 h; tell the user"},
+		{time.Hour + time.Second, "1 h 1 min", "not now: possible again in 1 h 1 min; tell the user"},
+		{90 * time.Minute, "1 h 30 min", "not now: possible again in 1 h 30 min; tell the user"},
+		{25 * time.Hour, "25 h", "not now: possible again in 25 h; tell the user"},
+		{1<<63 - 1, "876000 h", "not now: possible again in 876000 h; tell the user"},
 	} {
 		t.Run(tc.d.String(), func(t *testing.T) {
 			require.Equal(t, "Timeout: x did not finish within "+tc.limit+".", fault.Timeout("x", tc.d).Suggest("").Error())
-			require.Equal(t, "Busy: x.\nRetry: yes, after "+tc.waiting+".", fault.New("busy", "x").After(tc.d).Error())
+			require.Equal(t, "Busy: x.\nRetry: "+tc.waiting+".", fault.New("busy", "x").After(tc.d).Error())
 		})
 	}
 	for _, d := range []time.Duration{0, -1, -time.Hour} {
 		require.Equal(t, "Timeout: x did not finish in time.", fault.Timeout("x", d).Suggest("").Error())
 	}
-	for seconds, want := range map[float64]string{1e-300: "1 s", 0.3: "1 s", 1e9: "277777 h 47 min", 1e300: "876000 h"} {
+	for seconds, want := range map[float64]string{
+		1e-300: "yes, after 1 s", 0.3: "yes, after 1 s",
+		1e9: "not now: possible again in 277777 h 47 min; tell the user", 1e300: "not now: possible again in 876000 h; tell the user",
+	} {
 		e := fault.New("busy", "x").WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: seconds})
-		require.Equal(t, "Busy: x.\nRetry: yes, after "+want+".", e.Error(), "%g", seconds)
+		require.Equal(t, "Busy: x.\nRetry: "+want+".", e.Error(), "%g", seconds)
 	}
 }
 

@@ -98,3 +98,29 @@ func TestContendersDoTheSame(t *testing.T) {
 		}
 	}
 }
+
+// TestRatios prints what an item that does nothing costs with each contender, beside
+// batch.Run: the least of interleaved rounds, because a shared machine has no constant
+// speed. batch.Run is no slower than those that start a goroutine an item.
+func TestRatios(t *testing.T) {
+	const rounds = 15
+	in := make([]int, items)
+	least := make([]time.Duration, len(contenders))
+	for range rounds {
+		for i, c := range contenders {
+			began := time.Now()
+			c.run(t.Context(), in, func(_ context.Context, i int) (int, error) { return i, nil })
+			if took := time.Since(began); least[i] == 0 || took < least[i] {
+				least[i] = took
+			}
+		}
+	}
+	t.Logf("%-10s %8s %18s", "", "ns/item", "batch.Run is")
+	for i, c := range contenders {
+		ratio := float64(least[0]) / float64(least[i])
+		t.Logf("%-10s %8.1f %12.2f times", c.name, float64(least[i].Nanoseconds())/items, ratio)
+		if (c.name == "errgroup" || c.name == "conc/pool") && ratio > 1 {
+			t.Errorf("batch.Run is %.2f times as slow as %s", ratio, c.name)
+		}
+	}
+}

@@ -354,7 +354,7 @@ func faultFailures() []failure {
 	steps := fault.New(fault.KindPreconditionFailed, "the project is locked").
 		WithCode("PROJECT_LOCKED").Suggest("Unlock it first.").With("holder", "build <7> & co").With("count", 3).
 		Step("Unlock it", "unlock_project", map[string]any{"project": "alpha", "force": false}).
-		WithSteps(fault.Step{Action: "Choose", Options: []string{"wait", "give up"}, Description: "Either will do."}).
+		WithSteps(fault.Step{Action: "Choose", Options: []fault.Option{{Action: "wait"}, {Action: "give up"}}, Description: "Either will do."}).
 		After(90 * time.Second)
 	// What breaks a terminal, a line or a text does not reach a reader.
 	control := fault.New(fault.KindConflict, "\x00\x1b[31mred\xff\xfe\u202e\u2028 \a end"+strings.Repeat("\x07\xc3 on and on", 20_000)).

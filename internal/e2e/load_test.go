@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,6 +26,15 @@ const (
 	loadCalls   = 10_000
 	loadCallers = 300
 )
+
+// soak skips a load test unless somebody asked for it, as "make soak" does: it takes
+// longer than all other tests together.
+func soak(t *testing.T) {
+	t.Helper()
+	if os.Getenv("MCPCHAIN_SOAK") == "" {
+		t.Skip("make soak runs this")
+	}
+}
 
 // loadSize is how many calls a load test makes, fewer of those that are made more
 // often than once while the race detector is at work.
@@ -191,6 +201,7 @@ func heapBound(first uint64) uint64 { return first + first/2 + 8<<20 }
 // TestLoadOfAProcess makes thousands of mixed calls at once to a real server, and
 // requires that it answers each and is afterwards what it was.
 func TestLoadOfAProcess(t *testing.T) {
+	soak(t)
 	for _, shape := range []shape{shapes[0], shapes[3], shapes[4]} {
 		t.Run(shape.String(), func(t *testing.T) {
 			calls := loadSize(true)
@@ -215,6 +226,7 @@ func TestLoadOfAProcess(t *testing.T) {
 // down and wrong arguments with the calls of the other load tests, where everything is
 // turned on that Standard can do.
 func TestLoadWithEverything(t *testing.T) {
+	soak(t)
 	for _, shape := range fewer(shapes[0], shapes[4]) {
 		t.Run(shape.String(), func(t *testing.T) {
 			calls := loadSize(true) / 2
@@ -327,6 +339,7 @@ func (l *memoryLog) take() []child.Record {
 // TestLoadInTheProcess does the same without a process in between, so that the race
 // detector sees clients and server together; with the chain once and twice.
 func TestLoadInTheProcess(t *testing.T) {
+	soak(t)
 	for _, chain := range []string{chainStandard, chainTwice} {
 		t.Run(chain, func(t *testing.T) {
 			calls := loadSize(chain != chainStandard)

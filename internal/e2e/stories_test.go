@@ -429,13 +429,11 @@ func (v *visit) listForm(t *testing.T) {
 	require.Nil(t, f)
 	require.False(t, res.IsError)
 	require.Equal(t, `3 of 8 items succeeded, 5 failed.
-Suggestion: Most failures are internal to the server: sending these items again is unlikely to help; tell the user if they fail twice. Remove the item that was not found, or correct its name. One failure is a matter of wrong input: correct these items as their errors say.
+Suggestion: 3 internal to the server: tell the user if it fails twice; 1 not found: check the name, or list what exists; 1 wrong input: correct it as the error says.
 Failed:
 - user_id 'nobody': Not found: user 'nobody' does not exist.
-- user_id 'panic': Internal error: the server failed unexpectedly. Reference: REF
-- user_id 'exit': Internal error: the server failed unexpectedly. Reference: REF
+- user_id 'panic', 'exit', 'unknown' (3 items): Internal error: the server failed unexpectedly. References: REF, REF, REF
 - user_id '7': Validation Error: Argument 'user_id' expected a string, but received 7. Send it in quotes: "7".
-- user_id 'unknown': Internal error: the server failed unexpectedly. Reference: REF
 Results:
 - user_id 'u1': {"name":"User u1"}
 - user_id 'u1': {"name":"User u1"}
@@ -513,7 +511,7 @@ func (v *visit) oneItem(t *testing.T) {
 	require.Nil(t, f)
 	require.Equal(t, "The item succeeded.\nResults:\n- user_id 'u1': {\"name\":\"User u1\"}", textOf(res))
 	v.says(t, `Not found: the item failed.
-Suggestion: Correct the name of the item, or list first what exists.
+Suggestion: Check the name, or list what exists.
 Failed:
 - user_id 'nobody': Not found: user 'nobody' does not exist.`, "get_users", map[string]any{"user_ids": []any{"nobody"}})
 	for _, wrong := range []map[string]any{{"user_ids": []any{}}, {"user_id": "u1"}, nil} {
@@ -522,11 +520,10 @@ Failed:
 		require.Contains(t, textOf(res), "'user_ids'")
 	}
 	v.says(t, `Timeout: none of the 2 items succeeded.
-Suggestion: All failures are due to a time limit: send fewer items at a time if it happens again. Wait W, then send the 2 items in retry_items again.
+Suggestion: Send fewer items at a time. Wait W, then send retry_items again.
 Retry: yes, after W.
 Failed:
-- 'item 1': Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running. Reference: REF
-- 'item 2': Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running. Reference: REF
+- 'item 1', 'item 2': Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running. References: REF, REF
 Send again (retry_items): ["item 1","item 2"]`, "get_all_stuck", map[string]any{"keys": []any{"item 1", "item 2"}})
 	_, f = v.call(t, "release", map[string]any{"keys": []string{"item 1", "item 2"}})
 	require.Nil(t, f)
@@ -573,12 +570,11 @@ func (v *visit) files(t *testing.T) {
 	}
 	if len(files) == 7 {
 		require.Equal(t, `2 of 7 items succeeded, 5 failed.
-Suggestion: Remove the 2 items that were not found, or correct their names. 2 failures are internal to the server: sending these items again is unlikely to help; tell the user if they fail twice. One failure is a matter of wrong input: correct these items as their errors say.
+Suggestion: 2 not found: check the name, or list what exists; 2 internal to the server: tell the user if it fails twice; 1 wrong input: correct it as the error says.
 Failed:
 - file 'report.txt': Not found: file 'report.txt' does not exist.
 - file 'old': Validation Error: Argument 'file' expected a file, not a directory, but received 'old'.
-- file 'ring': Internal error: the server failed unexpectedly. Reference: REF
-- file '../escape': Internal error: the server failed unexpectedly. Reference: REF
+- file 'ring', '../escape': Internal error: the server failed unexpectedly. References: REF, REF
 - file 'missing.txt': Not found: file 'missing.txt' does not exist.
 Results:
 - file 'notes.txt': {"lines":1}
