@@ -23,19 +23,16 @@ import (
 func size(t testing.TB, m *memory) int {
 	t.Helper()
 	n, known := 0, int32(0)
-	for i := range m.shards {
-		s := &m.shards[i]
-		s.mu.Lock()
-		ring := 0
-		for r := s.ring.older; r != &s.ring; r = r.older {
-			require.Same(t, r, r.newer.older)
-			require.Same(t, r, s.records[r.subject])
-			ring++
+	for i := range m.parts {
+		p := &m.parts[i]
+		p.mu.Lock()
+		for e := p.order.Front(); e != nil; e = e.Next() {
+			require.Same(t, e, p.records[recordOf(e).subject])
 		}
-		require.Len(t, s.records, ring)
-		require.LessOrEqual(t, len(s.records), s.limit)
-		n += len(s.records)
-		s.mu.Unlock()
+		require.Equal(t, p.order.Len(), len(p.records))
+		require.LessOrEqual(t, len(p.records), p.limit)
+		n += len(p.records)
+		p.mu.Unlock()
 	}
 	for i := range m.known {
 		known += m.known[i].Load()
@@ -206,7 +203,7 @@ func TestWhoseCallItIs(t *testing.T) {
 	ann, bob := &auth.TokenInfo{UserID: "ann"}, &auth.TokenInfo{UserID: "bob"}
 	web := map[string][]string{"Accept": {"*/*"}}
 	of := func(session *mcp.ServerSession, extra *mcp.RequestExtra) (owner, bool) {
-		return g.ownerOf(context.Background(), &mcp.CallToolRequest{Session: session, Extra: extra, Params: &mcp.CallToolParamsRaw{Name: "it"}})
+		return g.ownerOf(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: session, Extra: extra, Params: &mcp.CallToolParamsRaw{Name: "it"}})
 	}
 	must := func(session *mcp.ServerSession, extra *mcp.RequestExtra) owner {
 		o, known := of(session, extra)
@@ -317,7 +314,7 @@ func TestWhatIsTheSameError(t *testing.T) {
 func BenchmarkMemory(b *testing.B) {
 	b.Run("distinct failures", func(b *testing.B) {
 		b.ReportAllocs()
-		m := newMemory(defaultRemember)
+		m := newMemory(16384)
 		i := 0
 		for b.Loop() {
 			i++
@@ -327,7 +324,7 @@ func BenchmarkMemory(b *testing.B) {
 	})
 	b.Run("arguments", func(b *testing.B) {
 		b.ReportAllocs()
-		m := newMemory(defaultRemember)
+		m := newMemory(16384)
 		args := json.RawMessage(`{"city":"Bonn","days":3,"units":"metric","fields":["temperature","wind"]}`)
 		for b.Loop() {
 			m.json(args, "")
