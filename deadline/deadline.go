@@ -15,7 +15,7 @@
 //
 //	Timeout: the tool did not finish within 20 s. It was told to stop, but is still running.
 //	Suggestion: Ask for less at a time if the tool allows it.
-//	Retry: no. It may still take effect. It is not known whether this call took effect: check before you repeat it.
+//	Retry: no. It may still take effect: check that before you try another way.
 //
 // A call that its client cancels is answered at once as cancelled. A panic of the
 // handler becomes a [*middleware.PanicError] with its stack, and [runtime.Goexit], of

@@ -109,7 +109,7 @@ func TestWhatTheModelReads(t *testing.T) {
 			"Conflict: a deployment of this project is running.\nRetry: yes, after 30 s (attempt 2 of 3).\nNext: 1. See how far it is: call deployment_status {\"project\":\"alpha\"}."},
 
 		{"upstream asks to wait", nil, upstream{45 * time.Second},
-			"Rate limited: too many calls were made in a short time.\nSuggestion: Wait before the next call and make fewer calls.\nRetry: yes, after 45 s (attempt 2 of 3)." + ref},
+			"Rate limited: too many calls were made in a short time.\nSuggestion: Make fewer calls at a time.\nRetry: yes, after 45 s (attempt 2 of 3)." + ref},
 		{"handler knows, and says no more", nil, fault.New(fault.KindTimeout, "the report is not ready").After(time.Minute),
 			"Timeout: the report is not ready.\nRetry: yes, after 60 s (attempt 2 of 3)."},
 

@@ -14,6 +14,8 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/mask"
+	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/retry"
 )
 
@@ -129,4 +131,23 @@ func TestNobodyIsCountedForAnother(t *testing.T) {
 		require.Contains(t, harness.Answer{Result: res}.Text(), secondOf3)
 		require.Contains(t, s.Call(t, "it").Text(), thirdOf3)
 	})
+}
+
+// An authenticated caller of whom nobody knows who it is cannot be counted: that is
+// recorded once.
+func TestACallerWithoutAUserID(t *testing.T) {
+	log := harness.NewLog(slog.LevelWarn)
+	handler := middleware.Chain(mask.New(&mask.Options{Logger: log.Logger()}), retry.New(nil))(
+		func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, fault.RateLimited("it", time.Second) })
+	for range 3 {
+		res, err := handler(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{
+			Params: &mcp.CallToolParamsRaw{Name: "it"}, Session: &mcp.ServerSession{},
+			Extra: &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{}, Header: http.Header{}},
+		})
+		require.NoError(t, err)
+		require.Contains(t, harness.Answer{Result: res}.Text(), uncounted)
+	}
+	record := log.Only(t)
+	require.Equal(t, "WARN", record["level"])
+	require.Contains(t, record["msg"], "has no user ID")
 }
