@@ -138,7 +138,9 @@ func TestNobodyIsCountedForAnother(t *testing.T) {
 func TestACallerWithoutAUserID(t *testing.T) {
 	log := harness.NewLog(slog.LevelWarn)
 	handler := middleware.Chain(mask.New(&mask.Options{Logger: log.Logger()}), retry.New(nil))(
-		func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, fault.RateLimited("it", time.Second) })
+		func(context.Context, string, mcp.Request) (mcp.Result, error) {
+			return nil, fault.RateLimited("it", time.Second)
+		})
 	for range 3 {
 		res, err := handler(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{
 			Params: &mcp.CallToolParamsRaw{Name: "it"}, Session: &mcp.ServerSession{},
