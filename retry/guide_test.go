@@ -191,6 +191,12 @@ func TestTheMachineForm(t *testing.T) {
 	require.Equal(t, map[string]any{"should_retry": true, "retry_after_seconds": 30.0, "next_attempt": 2.0, "max_attempts": 3.0},
 		machine(fault.RateLimited("the search API", 30*time.Second)))
 	require.Equal(t, map[string]any{"should_retry": false, "effect": "unknown"}, machine(context.DeadlineExceeded))
+	often := annotated(t, nil, nil, limited(30*time.Second))
+	for range 2 {
+		often.Call(t, "it")
+	}
+	require.Equal(t, map[string]any{"should_retry": false, "reason": "This call has failed 3 times. Try another way, or tell the user what does not work."},
+		often.Call(t, "it").Machine()["retry"], "no wait for what is over")
 	require.Equal(t, map[string]any{"should_retry": false}, machine(fault.Invalid("a", 1, "a text")))
 	refused := machine(errRefused).(map[string]any)
 	require.Contains(t, []any{1.0, 2.0}, refused["retry_after_seconds"], "whole seconds")
@@ -573,6 +579,32 @@ func TestASearchIsNoStreak(t *testing.T) {
 			}
 			h.err = nil
 			require.Equal(t, "fine", s.CallTool(t.Context(), "it", map[string]any{"guess": 51}).Text())
+		})
+	}
+}
+
+// What shows that a tool, or what it needs, is broken counts for the tool, where the
+// answer was no; a read that fails so may be repeated, and does not.
+func TestWhatIsBroken(t *testing.T) {
+	for name, err := range map[string]error{
+		"a bug": errors.New("index out of range"), "a timeout": context.DeadlineExceeded, "a connection": errReset,
+		"a service": fault.Unavailable("the shop"), "an answer": fault.New(fault.KindServerError, "it failed"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &errorWith{err: err}
+			s := annotated(t, nil, nil, h.handle)
+			for i := range 20 {
+				s.CallTool(t.Context(), "it", map[string]any{"page": i})
+			}
+			require.Contains(t, s.CallTool(t.Context(), "it", map[string]any{"page": 21}).Text(), "the last 20 calls of this tool have all failed")
+			require.Equal(t, 20, h.runs)
+			if name == "a bug" {
+				return
+			}
+			s = annotated(t, readOnly, nil, h.handle)
+			for i := range 50 {
+				require.Contains(t, s.CallTool(t.Context(), "it", map[string]any{"page": i}).Text(), "Retry: yes, after ")
+			}
 		})
 	}
 }

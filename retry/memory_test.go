@@ -168,6 +168,24 @@ func TestMemoryForgetsWithTime(t *testing.T) {
 	})
 }
 
+// Of the calls that come while a probe is running none is another one.
+func TestOneProbeAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(64)
+		f := failing{keep: time.Hour, refuseAfter: 1, refuseFor: 30 * time.Second}
+		m.failed(m.call("ann", 1), f)
+		require.Equal(t, 30*time.Second, m.closed(m.call("ann", 1)).rest)
+		time.Sleep(probeEvery)
+		require.Zero(t, m.closed(m.call("ann", 1)).rest, "a probe")
+		require.Equal(t, 28*time.Second, m.closed(m.call("ann", 1)).rest, "which is running")
+		require.Zero(t, m.closed(m.call("bob", 1)).rest, "nobody is refused for another")
+		time.Sleep(28 * time.Second)
+		for range 3 {
+			require.Zero(t, m.closed(m.call("ann", 1)).rest)
+		}
+	})
+}
+
 // What is remembered of a connection does not keep it.
 func TestMemoryKeepsNoConnection(t *testing.T) {
 	g := &guide{seen: newMemory(64)}
