@@ -118,7 +118,7 @@ func (g *guide) guide(c *call.Call, req mcp.Request, next mcp.MethodHandler, fai
 	}
 	limit := g.MaxAttempts
 	if own.MaxAttempts > 0 {
-		limit = min(own.MaxAttempts, maxAttempts)
+		limit = own.MaxAttempts
 	}
 	attempts := g.declared(req)
 	var history history
@@ -166,11 +166,8 @@ func (g *guide) advise(c *call.Call, next mcp.MethodHandler, failure *call.Failu
 }
 
 // maxKeep is how long a call is remembered at most because its caller was told to
-// wait, and maxAttempts how many attempts a handler may allow.
-const (
-	maxKeep     = 24 * time.Hour
-	maxAttempts = 1_000_000
-)
+// wait.
+const maxKeep = 24 * time.Hour
 
 // count counts a failure. more is how many attempts more than others this call has.
 func (g *guide) count(what identity, e *fault.Error, retry fault.Retry, more int) history {

@@ -107,7 +107,7 @@ func TestItemsOfABatchAreNoStreak(t *testing.T) {
 			mcp.AddTool(s, &mcp.Tool{Name: "get_user", Annotations: readOnly},
 				func(_ context.Context, _ *mcp.CallToolRequest, in in) (*mcp.CallToolResult, any, error) {
 					runs.Add(1)
-					return nil, nil, fault.NotFound("user", in.ID)
+					return nil, nil, fault.New(fault.KindInternal, "the table is gone")
 				})
 		},
 	})
@@ -118,8 +118,11 @@ func TestItemsOfABatchAreNoStreak(t *testing.T) {
 	got := s.CallTool(t.Context(), "get_users", map[string]any{"ids": ids})
 	require.EqualValues(t, 60, runs.Load())
 	require.NotContains(t, got.Text(), "is run only")
-	require.Contains(t, s.CallTool(t.Context(), "get_user", map[string]any{"id": "other"}).Text(), "Retry: no. The same call will fail again.")
-	for range 6 {
+	for _, id := range ids[:25] {
+		s.CallTool(t.Context(), "get_users", map[string]any{"ids": []string{id}})
+	}
+	require.Contains(t, s.CallTool(t.Context(), "get_user", map[string]any{"id": "other"}).Text(), "Retry: no. Tell the user.")
+	for range 5 {
 		s.CallTool(t.Context(), "get_users", map[string]any{"ids": ids[:1]})
 	}
 	require.Contains(t, s.CallTool(t.Context(), "get_users", map[string]any{"ids": ids[:1]}).Text(), "this exact call has failed 6 times")

@@ -176,7 +176,7 @@ func New(opts *Options) mcp.Middleware {
 	attempt.Positive(of, "RefuseFor", &o.RefuseFor, 30*time.Second)
 	attempt.Positive(of, "ForgetAfter", &o.ForgetAfter, 10*time.Minute)
 	of.AtMost("InitialInterval", o.InitialInterval, "MaxInterval", o.MaxInterval)
-	o.MaxAttempts = min(o.MaxAttempts, maxAttempts)
+	o.MaxAttempts = min(o.MaxAttempts, 1_000_000) // so that what is counted from it does not overflow
 	o.RefuseFor, o.ForgetAfter = min(o.RefuseFor, longestMemory), min(o.ForgetAfter, longestMemory)
 	switch {
 	case o.Jitter == 0:
