@@ -126,6 +126,11 @@ func TestWhatTheModelReads(t *testing.T) {
 		{"timeout of a write, and a tool that tells", nil, fault.Timeout("the payment", 10*time.Second).
 			Step("See whether it was made", "get_payment", map[string]any{"id": "p-1"}),
 			"Timeout: the payment did not finish within 10 s.\nSuggestion: Ask for less at a time.\n" + unsure + "\nNext: 1. See whether it was made: call get_payment {\"id\":\"p-1\"}."},
+		{"timeout of a write in a handler's words", nil, fault.New(fault.KindTimeout, "the bank is slow"), "Timeout: the bank is slow.\n" + unsure},
+		{"timeout of a read in a handler's words", readOnly, fault.New(fault.KindTimeout, "the bank is slow").Never("It is closed"),
+			"Timeout: the bank is slow.\nRetry: no. It is closed."},
+		{"conflict that passes", nil, serialization{},
+			"Conflict: the current state does not allow this operation.\nRetry: yes, after W (attempt 2 of 3)." + ref},
 		{"reset connection of a write", nil, errReset,
 			"Connection failed: a service that is needed could not be reached.\n" + unsure + ref},
 		{"reset connection of a read", readOnly, errReset,
@@ -183,6 +188,12 @@ type upstream struct{ after time.Duration }
 func (upstream) Error() string               { return harness.Canary }
 func (upstream) StatusCode() int             { return http.StatusTooManyRequests }
 func (u upstream) RetryAfter() time.Duration { return u.after }
+
+// serialization is the error of a database that rolled back.
+type serialization struct{}
+
+func (serialization) Error() string    { return harness.Canary }
+func (serialization) SQLState() string { return "40001" }
 
 func TestTheMachineForm(t *testing.T) {
 	machine := func(err error) any {

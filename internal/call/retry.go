@@ -38,7 +38,7 @@ func (c *Call) Safety(next Handler) classify.Safety {
 // where it matters: where the effect of a write would be told.
 func (c *Call) Advise(f *Failure, next Handler) fault.Retry {
 	advice := f.Advise(classify.Writes)
-	if advice.Effect == "" || advice.Effect == fault.EffectCommitted {
+	if advice.Effect == "" {
 		return advice
 	}
 	return f.Advise(c.Safety(next))

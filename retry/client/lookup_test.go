@@ -58,6 +58,26 @@ func TestALookUpThatIsNeverAnswered(t *testing.T) {
 	}
 }
 
+// Where a look-up hangs for good, later calls do not wait for it.
+func TestALookUpThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		handler := New(nil)(func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
+			if method == call.MethodListTools {
+				time.Sleep(time.Hour)
+			}
+			return nil, &jsonrpc.Error{Code: 503, Message: "busy"}
+		})
+		for _, most := range []time.Duration{lookUpTime, 0, 0} {
+			began := time.Now()
+			_, err := handler(t.Context(), call.MethodCallTool, &mcp.ClientRequest[mcp.Params]{Params: &mcp.CallToolParams{Name: "it"}})
+			require.Error(t, err)
+			require.LessOrEqual(t, time.Since(began), most)
+			time.Sleep(2 * time.Minute)
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
 // A server that invents cursors is not followed for long.
 func TestALookUpWithoutEnd(t *testing.T) {
 	for name, tc := range map[string]struct {
