@@ -64,6 +64,6 @@ func ExampleStandard() {
 	// Next: 1. List the projects: call list {}.
 	//
 	// Internal error: the server failed unexpectedly.
-	// Retry: no. Unexpected failures are not retryable. It is not known whether this call took effect: check before you repeat it.
+	// Retry: no. It may have changed something: check that before you try another way.
 	// Reference: req-1
 }

@@ -54,11 +54,11 @@ func floorOf(path string) int {
 	switch {
 	case name == "":
 		return 6
-	case name == "middleware":
+	case name == "middleware", name == "retry/client":
 		return 4
 	case name == "internal/call":
 		return 3
-	case name == "internal/classify":
+	case name == "internal/classify", name == "internal/attempt":
 		return 2
 	case name == "fault", name == "internal/explain":
 		return 1

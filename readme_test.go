@@ -157,6 +157,10 @@ func readmeAnnotated(server *mcp.Server, getWeather mcp.ToolHandlerFor[struct{},
 	mcp.AddTool(server, &mcp.Tool{Name: "get_weather", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, getWeather)
 }
 
+func readmePoll() error {
+	return retry.NotReady("the export", 5*time.Second)
+}
+
 func readmeResponse(resp *http.Response) error {
 	if err := middleware.FromResponse(resp); err != nil {
 		return err // knows Retry-After, rate limits and statuses

@@ -319,7 +319,7 @@ func TestPathsAreTheCallersOwn(t *testing.T) {
 			return batch.Run(ctx, files, func(_ context.Context, file string) (string, error) {
 				return "", fmt.Errorf("%s: %w", harness.Canary, fault.New(fault.KindServiceUnavailable, "the disk /dev/sda7 is away").After(0))
 			}, nil).ToolResult(), nil
-		}, mcprecover.New(nil), mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)}))
+		}, mcprecover.New(nil), mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler), Scrub: mask.Scrub}))
 		require.True(t, got.Tool().IsError)
 		require.Contains(t, got.Text(), `["/home/ann/report.txt","/home/ann/plan.txt"]`)
 		require.NotContains(t, got.Text(), "/dev/sda7", "a text of the program's")

@@ -13,9 +13,9 @@
 // may have taken effect. Only tools with a readOnlyHint, resources, prompts and
 // completions are known to have had no effect.
 //
-//	Timeout: the tool did not finish within 20 s. It was told to stop, but is still running and may still take effect.
+//	Timeout: the tool did not finish within 20 s. It was told to stop, but is still running.
 //	Suggestion: Ask for less at a time if the tool allows it.
-//	Retry: no. It is not known whether this call took effect: check before you repeat it.
+//	Retry: no. It may still take effect: check that before you try another way.
 //
 // A call that its client cancels is answered at once as cancelled. A panic of the
 // handler becomes a PanicError with its stack, as package recover has it, and

@@ -56,7 +56,7 @@ func TestStuckHandlerIsAnswered(t *testing.T) {
 			if at.Shape.Tool() {
 				require.Equal(t, fault.EffectUnknown, retry.Effect)
 				require.False(t, retry.ShouldRetry)
-				require.Contains(t, got.Text(), "is still running and may still take effect.\n")
+				require.Contains(t, got.Text(), "Retry: no. It may still take effect: check that before you try another way.")
 			} else {
 				require.Equal(t, fault.EffectNone, retry.Effect)
 				require.True(t, retry.ShouldRetry)
@@ -102,9 +102,9 @@ func TestTheWholeText(t *testing.T) {
 		"idempotent": "Timeout: the tool did not finish within 30 s. It was told to stop, but is still running.\n" +
 			"Suggestion: Ask for less at a time if the tool allows it.\n" +
 			"Retry: yes. A repetition does no harm.",
-		"write": "Timeout: the tool did not finish within 30 s. It was told to stop, but is still running and may still take effect.\n" +
+		"write": "Timeout: the tool did not finish within 30 s. It was told to stop, but is still running.\n" +
 			"Suggestion: Ask for less at a time if the tool allows it.\n" +
-			"Retry: no. It is not known whether this call took effect: check before you repeat it.",
+			"Retry: no. It may still take effect: check that before you try another way.",
 	}
 	want["unknown"] = want["write"]
 	synctest.Test(t, func(t *testing.T) {

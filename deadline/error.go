@@ -97,13 +97,16 @@ func (s standing) effect() fault.Effect {
 	return fault.EffectUnknown
 }
 
-// retry returns what is said about a repetition of the call.
-func (s standing) retry() fault.Retry {
+// retry returns what is said about a repetition of the call. running tells that the
+// handler is.
+func (s standing) retry(running bool) fault.Retry {
 	switch {
 	case s == untouched:
 		return fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}
 	case s == harmless: // the effect does not matter, so nobody need check it first
 		return fault.Retry{ShouldRetry: true, Reason: "A repetition does no harm"}
+	case running:
+		return fault.Retry{Effect: fault.EffectUnknown, Reason: "It may still take effect"}
 	default:
 		return fault.Retry{Effect: fault.EffectUnknown}
 	}
@@ -162,7 +165,7 @@ func exceeded(method string, e *LimitError, known standing) error {
 	case !e.Running:
 		message += " It was told to stop, and did."
 	case known == uncertain:
-		message += " It was told to stop, but is still running and may still take effect."
+		message += " It was told to stop, but is still running."
 	default:
 		message += " It was told to stop, but is still running."
 	}
@@ -170,7 +173,7 @@ func exceeded(method string, e *LimitError, known standing) error {
 	if method == middleware.MethodCallTool {
 		suggestion = "Ask for less at a time if the tool allows it."
 	}
-	return classify.HideError(e, public.WithMessage(message).Suggest(suggestion).WithRetry(known.retry()))
+	return classify.HideError(e, public.WithMessage(message).Suggest(suggestion).WithRetry(known.retry(e.Running)))
 }
 
 // cancelled returns the error of a call whose caller gave it up.

@@ -100,7 +100,7 @@ func TestProcess(t *testing.T) {
 				for range 2 {
 					text, f := call("stuck")
 					require.Equal(t, fault.KindTimeout, f.Kind())
-					require.Contains(t, text, "Timeout: the tool did not finish within 100 ms. It was told to stop, but is still running and may still take effect.\n")
+					require.Contains(t, text, "Timeout: the tool did not finish within 100 ms. It was told to stop, but is still running.\n")
 				}
 				_, f := call("stuck")
 				require.Equal(t, fault.KindServiceUnavailable, f.Kind())

@@ -115,7 +115,7 @@ func TestGeneric(t *testing.T) {
 		},
 		fault.KindRateLimited: {
 			"Rate limited: too many calls were made in a short time.",
-			"Suggestion: Wait before the next call and make fewer calls.",
+			"Suggestion: Make fewer calls at a time.",
 		},
 		fault.KindTimeout: {
 			"Timeout: the operation did not finish in time.",

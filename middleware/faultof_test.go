@@ -65,7 +65,9 @@ func TestFaultOfOverTheWire(t *testing.T) {
 					Handlers: slugged(handlers), Middleware: []mcp.Middleware{look, masking(log)},
 					More: func(server *mcp.Server) { // which a step names
 						server.AddTool(&mcp.Tool{Name: "read_it", InputSchema: map[string]any{"type": "object"}},
-							func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return &mcp.CallToolResult{}, nil })
+							func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+								return &mcp.CallToolResult{}, nil
+							})
 					},
 				})
 				for name, want := range faults {

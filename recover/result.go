@@ -81,14 +81,9 @@ func bug(err error) error { return classify.HideError(err, fault.Generic(fault.K
 // nobody inside has seen a failure that could be guided: unless the tool only reads,
 // the call may have taken effect.
 func unsendable(c *call.Call, err error) error {
-	retry := fault.Retry{Reason: "Unexpected failures are not retryable."}
-	if c.Method() == middleware.MethodCallTool {
-		tool, unknown := c.Tool(nil)
-		if unknown != nil || tool.Annotations == nil || !tool.Annotations.ReadOnlyHint {
-			retry.Effect = fault.EffectUnknown
-		}
-	}
-	return classify.HideError(err, fault.Generic(fault.KindInternal).WithRetry(retry))
+	bug := classify.Finding{Origin: classify.Bug, Fault: fault.Generic(fault.KindInternal)}
+	retry := bug.Advise(classify.Hint{Effect: fault.EffectUnknown}, c.Safety(nil))
+	return classify.HideError(err, bug.Fault.WithRetry(retry))
 }
 
 // sendable returns res as it can be sent, or an error. Everything that cannot

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -261,9 +262,9 @@ func TestUnwritableResults(t *testing.T) {
 			require.Error(t, e.Err)
 			require.Contains(t, e.Error(), "mcprecover: the result cannot be sent: "+c.where+": ")
 			f := middleware.Classify(err)
-			want := fault.Retry{Reason: "Unexpected failures are not retryable."}
-			if c.method == middleware.MethodCallTool {
-				want.Effect = fault.EffectUnknown
+			want := fault.Retry{Reason: "Tell the user"}
+			if c.method == middleware.MethodCallTool || strings.HasPrefix(c.method, "acme/") { // of which nobody knows what it does
+				want = fault.Retry{Effect: fault.EffectUnknown, Reason: "It may have changed something"}
 			}
 			require.Equal(t, fault.Generic(fault.KindInternal).WithRetry(want).Data(), f.Data())
 		})
@@ -540,7 +541,7 @@ func TestWhatWasDoneIsNotRepeated(t *testing.T) {
 				server.AddTool(&mcp.Tool{Name: "look", InputSchema: schema, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, nan)
 			},
 		})
-		require.Contains(t, s.CallTool(t.Context(), "pay", nil).Text(), "Retry: no. Unexpected failures are not retryable. It is not known whether this call took effect: check before you repeat it.\n")
-		require.Contains(t, s.CallTool(t.Context(), "look", nil).Text(), "Retry: no. Unexpected failures are not retryable.\n")
+		require.Contains(t, s.CallTool(t.Context(), "pay", nil).Text(), "Retry: no. It may have changed something: check that before you try another way.\n")
+		require.Contains(t, s.CallTool(t.Context(), "look", nil).Text(), "Retry: no. Tell the user.\n")
 	}
 }

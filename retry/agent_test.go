@@ -45,8 +45,8 @@ type reading struct {
 
 var (
 	retryYes  = regexp.MustCompile(`(?m)^Retry: yes(?:, after ([\d.]+) (ms|s|min|h)\b)?`)
-	retryNo   = regexp.MustCompile(`(?m)^Retry: no\.`)
-	checkLine = regexp.MustCompile(`(?m)^Retry: no\..* check before you repeat it\.$`)
+	retryNo   = regexp.MustCompile(`(?m)^Retry: (?:no\.|only |not now)`)
+	checkLine = regexp.MustCompile(`(?m)^Retry: (?:only if repeating does no harm|no\..*: check that before)`)
 	firstStep = regexp.MustCompile(`(?m)^Next: 1\. .*: call (\S+) (\{.*\})\.`)
 )
 
@@ -307,7 +307,7 @@ var stories = []struct {
 			return true
 		},
 		scripts: map[string][]step{"do": {{effect: true, text: "done", accept: quantity}}},
-		reached: false, calls: patience, runs: 20,
+		reached: false, calls: patience, runs: patience, // other arguments may be right
 	},
 }
 

@@ -533,7 +533,7 @@ func TestClientLearnsWhatToolsAre(t *testing.T) {
 			handler := retry.Client(nil)(func(_ context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				if method == middleware.MethodListTools {
 					lists.Add(1)
-					time.Sleep(5 * time.Second)
+					time.Sleep(4 * time.Second)
 					return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "it", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}}}, nil
 				}
 				calls.Add(1)
@@ -606,11 +606,14 @@ func TestClientOptionsAreChecked(t *testing.T) {
 	})
 	require.Zero(t, o.MaxAttempts)
 	for text, bad := range map[string]retry.ClientOptions{
-		"retry.Client: ClientOptions.MaxAttempts is negative; leave it zero for the default":     {MaxAttempts: -1},
-		"retry.Client: ClientOptions.MaxWait is negative; leave it zero for the default":         {MaxWait: -1},
-		"retry.Client: ClientOptions.Budget is negative; leave it zero for the default":          {Budget: -1},
-		"retry.Client: ClientOptions.InitialInterval is negative; leave it zero for the default": {InitialInterval: -1},
-		"retry.Client: ClientOptions.MaxWait is shorter than InitialInterval; make it at least as long, or leave it zero": {
+		"client.New: Options.MaxAttempts is negative; leave it zero for the default":     {MaxAttempts: -1},
+		"client.New: Options.MaxWait is negative; leave it zero for the default":         {MaxWait: -1},
+		"client.New: Options.Budget is negative; leave it zero for the default":          {Budget: -1},
+		"client.New: Options.InitialInterval is negative; leave it zero for the default": {InitialInterval: -1},
+		"client.New: Options.MaxWait is longer than Budget (2m0s > 1m0s); make it shorter, or leave one of them zero": {
+			MaxWait: 2 * time.Minute,
+		},
+		"client.New: Options.InitialInterval is longer than MaxWait (2s > 1s); make it shorter, or leave one of them zero": {
 			InitialInterval: 2 * time.Second, MaxWait: time.Second,
 		},
 	} {
@@ -790,7 +793,8 @@ func FuzzClient(f *testing.F) {
 			}
 			began := time.Now()
 			handler := retry.Client(&retry.ClientOptions{
-				MaxAttempts: int(attempts) + 1, Budget: time.Duration(budget)*time.Second + time.Second, MaxWait: 3 * time.Second,
+				MaxAttempts: int(attempts) + 1, Budget: time.Duration(budget)*time.Second + time.Second,
+				MaxWait: min(3, time.Duration(budget)+1) * time.Second,
 			})(func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
 				if method == middleware.MethodListTools {
 					return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "it", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: repeatable}}}}, nil

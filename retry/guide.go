@@ -3,14 +3,18 @@ package retry
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/kinds"
 )
 
 // guide is the middleware that [New] returns. It is immutable but for what it has
@@ -20,11 +24,12 @@ type guide struct {
 
 	settings *call.Settings // nil without rules
 	seen     *memory        // nil when nothing is counted
+	nobody   sync.Once      // a caller was met of whom nobody knows who it is
 }
 
 func (g *guide) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	method := c.Method()
-	if c.Quiet() || c.Notification() || method == middleware.MethodListen {
+	if c.Quiet() || c.Notification() || method == call.MethodListen {
 		return next(ctx, method, req)
 	}
 	if g.settings != nil {
@@ -40,20 +45,43 @@ func (g *guide) call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	}
 	res, err := next(ctx, method, req)
 	failure := c.Failure(res, err)
-	switch {
-	case failure == nil:
+	if failure == nil {
 		if what.known && c.Outcome(res, err) == call.OutcomeOK {
 			g.seen.forget(what)
 		}
-	case failure.Guided(), errors.Is(c.Err(), context.Canceled): // a caller that has gone reads nothing
-	default:
-		if !what.known {
-			what = g.identify(ctx, c, req)
-		}
-		what.began = began
-		g.guide(c, req, next, failure, what)
+		return res, err
 	}
+	if failure.Guided() || errors.Is(c.Err(), context.Canceled) { // a caller that has gone reads nothing
+		return res, err
+	}
+	if failure = g.causeOf(ctx, c, req, res, failure); failure == nil {
+		return res, err
+	}
+	if !what.known {
+		what = g.identify(ctx, c, req)
+	}
+	what.began = began
+	g.guide(c, req, next, failure, what)
 	return res, err
+}
+
+// causeOf returns what is known of a failure, and nil for one of which nothing is to
+// be said: a tool told it in a result of its own, and nobody knows its cause.
+func (g *guide) causeOf(ctx context.Context, c *call.Call, req mcp.Request, res mcp.Result, failure *call.Failure) *call.Failure {
+	if !failure.OwnWords() {
+		return failure
+	}
+	if tool, ok := res.(*mcp.CallToolResult); ok && g.Cause != nil {
+		var cause error
+		attempt.Guard(func() { cause = g.Cause(ctx, req, tool) })
+		if cause != nil {
+			failure = c.Because(failure, cause)
+		}
+	}
+	if failure.OwnWords() && !g.OwnResults {
+		return nil
+	}
+	return failure
 }
 
 // refuse returns the failure of a call that is not run, nil for one that is. That
@@ -83,41 +111,58 @@ func (g *guide) guide(c *call.Call, req mcp.Request, next mcp.MethodHandler, fai
 		return
 	}
 	own, said := e.Retry()
-	retry := g.judge(c, next, failure, e)
+	retry := g.advise(c, next, failure)
+	if e.Kind() == KindNotReady { // to ask again is what the caller is to do
+		failure.Guide(call.Guidance{Retry: retry, Suggestion: e.Suggestion()})
+		return
+	}
 	limit := g.MaxAttempts
 	if own.MaxAttempts > 0 {
-		limit = min(own.MaxAttempts, maxAttempt)
+		limit = own.MaxAttempts
 	}
-	attempt := g.declared(req)
+	attempts := g.declared(req)
 	var history history
 	if what.known {
 		history = g.count(what, e, retry, limit-g.MaxAttempts)
-		attempt = max(attempt, history.failures)
+		attempts = max(attempts, history.failures)
 	}
 	insist := false
 	switch {
 	case reached(history.same, g.EscalateAfter, limit-g.MaxAttempts):
-		retry.ShouldRetry, insist = false, true
-		retry.Reason = capital(exactly(history.same)) + ". Do not repeat it. " + instead(e)
-	case retry.ShouldRetry && attempt >= limit:
+		insist = true
 		retry.ShouldRetry = false
-		retry.Reason = "This call has failed " + times(attempt) + ". " + instead(e)
+		retry.Reason = capital(exactly(history.same)) + " with the same error. " + instead(e, retry.Effect)
+	case retry.ShouldRetry && attempts >= limit:
+		retry.ShouldRetry = false
+		retry.Reason = "This call has failed " + times(attempts) + ". " + instead(e, retry.Effect)
 	case !retry.ShouldRetry && reached(history.streak, g.StreakAfter, 0):
 		insist = true
-		retry.Reason = capital(inARow(history.streak)) + ". Do not try other arguments at random. " + instead(e)
+		retry.Reason = capital(inARow(history.streak)) + ". " + instead(e, retry.Effect)
 	}
 	if retry.ShouldRetry {
 		if retry.RetryAfterSeconds == 0 {
-			retry.RetryAfterSeconds = g.wait(max(1, attempt)).Seconds()
+			retry.RetryAfterSeconds = g.wait(max(1, attempts)).Seconds()
 		}
-		if retry.NextAttempt = max(0, retry.NextAttempt); retry.NextAttempt == 0 && attempt > 0 {
-			retry.NextAttempt = attempt + 1
+		if retry.NextAttempt = max(0, own.NextAttempt); retry.NextAttempt == 0 && attempts > 0 {
+			retry.NextAttempt = attempts + 1
 		}
 		retry.MaxAttempts = limit
 	} else {
-		retry.RetryAfterSeconds, retry.NextAttempt, retry.MaxAttempts = 0, 0, 0
+		retry.RetryAfterSeconds = 0
 	}
-	failure.Guide(call.Guidance{Retry: retry, Suggestion: suggestion(e, said, retry.Effect), Insist: insist})
+	failure.Guide(call.Guidance{Retry: retry, Suggestion: suggestion(failure, e, said, retry), Insist: insist})
+}
+
+// advise says whether the call may be made again, before anything is counted. The
+// tool is asked about itself only where it matters.
+func (g *guide) advise(c *call.Call, next mcp.MethodHandler, failure *call.Failure) fault.Retry {
+	if g.Repeatable == nil || c.Method() != call.MethodCallTool {
+		return c.Advise(failure, next)
+	}
+	if attempt.Ask(g.Repeatable, call.Target(c.Request())) {
+		return failure.Advise(classify.Idempotent)
+	}
+	return failure.Advise(classify.Writes)
 }
 
 // maxKeep is how long a call is remembered at most because its caller was told to
@@ -131,7 +176,7 @@ func (g *guide) count(what identity, e *fault.Error, retry fault.Retry, more int
 		wait = time.Duration(min(asked, maxKeep.Seconds()) * float64(time.Second))
 	}
 	f := failing{
-		error: g.seen.sign(e), hopeless: !retry.ShouldRetry,
+		error: g.seen.sign(e), text: headline(e), broken: !retry.ShouldRetry && broken(e.Kind()),
 		keep: g.ForgetAfter + min(wait, maxKeep), refuseFor: g.RefuseFor,
 	}
 	if g.RefuseAfter > 0 {
@@ -141,115 +186,17 @@ func (g *guide) count(what identity, e *fault.Error, retry fault.Retry, more int
 	return g.seen.failed(what, f)
 }
 
+// broken reports whether a failure of this kind shows that the tool or what it needs
+// is broken. What the caller did wrong does not: other arguments may be right.
+func broken(kind fault.Kind) bool {
+	party := kinds.Of(string(kind)).Party
+	return party == "server" || party == "upstream" || kind == fault.KindTimeout
+}
+
 // reached reports whether failures are as many as a limit of the Options says.
 func reached(failures, limit, more int) bool { return limit > 0 && failures-max(0, more) >= limit }
 
-// judge says whether the call may be made again and whether that is safe, before
-// anything is counted.
-func (g *guide) judge(c *call.Call, next mcp.MethodHandler, failure *call.Failure, e *fault.Error) fault.Retry {
-	kind, hint := e.Kind(), failure.Hint()
-	retry, said := e.Retry()
-	switch {
-	case said:
-	case kind == fault.KindCancelled && reworded(e):
-		return fault.Retry{} // somebody said no, in words of their own
-	default:
-		retry = fault.Retry{
-			ShouldRetry: hint.Retry == middleware.RetryYes || hint.Retry == middleware.RetryUnknown && passing(kind),
-			Reason:      hint.Reason,
-			Effect:      hint.Effect,
-		}
-		if retry.Reason == "" && !retry.ShouldRetry {
-			retry.Reason = reason(kind)
-		}
-	}
-	retry.RetryAfterSeconds = hint.After.Seconds() // what the fault says too, and bounded
-	switch retry.Effect {
-	case fault.EffectCommitted:
-		retry.ShouldRetry = false
-	case fault.EffectNone:
-		if !said && (!doubtful(e) || safetyOf(c, next, g.Repeatable) == reads) {
-			retry.Effect = "" // it goes without saying
-		}
-	case fault.EffectUnknown:
-		if !said || retry.ShouldRetry {
-			g.beSafe(&retry, c, next)
-		}
-	case "":
-		// What a handler says on purpose is believed: it knows what it did.
-		switch {
-		case !said && (doubtful(e) || retry.ShouldRetry && !refusing(kind)):
-			g.beSafe(&retry, c, next)
-		case said && retry.ShouldRetry: // unless its cause knows better
-			g.ask(&retry, c, next, failure)
-		}
-	}
-	return retry
-}
-
-// ask asks the cause of a failure for the effect of the call, of which the handler
-// that says when to call again has said nothing.
-func (g *guide) ask(retry *fault.Retry, c *call.Call, next mcp.MethodHandler, failure *call.Failure) {
-	switch effect := failure.CauseEffect(); {
-	case failure.Hint().Effect == fault.EffectNone: // by a rule
-	case effect == fault.EffectCommitted:
-		retry.Effect, retry.ShouldRetry = effect, false
-	case effect == fault.EffectUnknown:
-		g.beSafe(retry, c, next)
-	}
-}
-
-// beSafe settles what to say of a call of which nobody knows whether it took
-// effect.
-func (g *guide) beSafe(retry *fault.Retry, c *call.Call, next mcp.MethodHandler) {
-	switch safetyOf(c, next, g.Repeatable) {
-	case reads:
-		retry.Effect = ""
-	case idempotent:
-		retry.Effect = ""
-		if retry.ShouldRetry {
-			retry.Reason = "A repetition does no harm."
-		}
-	default:
-		retry.Effect, retry.ShouldRetry = fault.EffectUnknown, false
-	}
-}
-
-// passing reports whether a failure of this kind is one that passes, so that a
-// second try can succeed.
-func passing(kind fault.Kind) bool {
-	switch kind {
-	case fault.KindRateLimited, fault.KindTimeout, fault.KindConnectionFailed, fault.KindServiceUnavailable:
-		return true
-	default:
-		return false
-	}
-}
-
-// doubtful reports whether a failure leaves it open whether the call took effect:
-// one that began and did not end. All the others are refusals, and so is it when
-// somebody says in words of their own that a service is not available.
-func doubtful(e *fault.Error) bool {
-	switch kind := e.Kind(); kind {
-	case fault.KindTimeout, fault.KindCancelled, fault.KindConnectionFailed, fault.KindServerError, fault.KindInternal:
-		return true
-	case fault.KindServiceUnavailable:
-		return !reworded(e)
-	default:
-		return false
-	}
-}
-
-// reworded reports whether somebody chose the words of a failure.
-func reworded(e *fault.Error) bool { return e.Message() != fault.Generic(e.Kind()).Message() }
-
-// refusing reports whether a failure of this kind, after which the call may be made
-// again, comes before anything was done.
-func refusing(kind fault.Kind) bool {
-	return kind == fault.KindRateLimited || kind == fault.KindServiceUnavailable
-}
-
-// wait returns how long to wait after this many failures.
+// wait returns how long to wait after this many failures, in whole seconds.
 func (g *guide) wait(failures int) time.Duration {
 	d, longest := float64(g.InitialInterval), float64(g.MaxInterval)
 	for i := 1; i < failures && d < longest; i++ {
@@ -259,9 +206,8 @@ func (g *guide) wait(failures int) time.Duration {
 	if d = min(d, longest) * (1 + g.Jitter*(2*rand.Float64()-1)); d < longest {
 		wait = time.Duration(d)
 	}
-	const shown = 100 * time.Millisecond // the text has no finer ones from a second on
-	if wait > 2*shown {
-		wait = wait.Truncate(shown)
+	if part := wait % time.Second; part > 0 && wait < math.MaxInt64-time.Second {
+		wait += time.Second - part
 	}
-	return max(wait, time.Millisecond)
+	return wait
 }

@@ -47,7 +47,7 @@ func ExampleNew() {
 	// Retry: yes, after 30 s (attempt 2 of 3).
 	// Retry: yes, after 30 s (attempt 3 of 3).
 	// Retry: no. This call has failed 3 times. Try another way, or tell the user what does not work.
-	// Retry: no. This exact call has failed 4 times with the same error. Do not repeat it. Try another way, or tell the user what does not work.
+	// Retry: no. This exact call has failed 4 times with the same error. Try another way, or tell the user what does not work.
 }
 
 // A write that timed out is not called safe to repeat. The handler names the tool that
@@ -62,6 +62,12 @@ func ExampleNew_effect() {
 	mcp.AddTool(server, &mcp.Tool{Name: "order", Annotations: &mcp.ToolAnnotations{IdempotentHint: true}},
 		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 			return nil, nil, fault.Timeout("the order", 10*time.Second)
+		})
+	mcp.AddTool(server, &mcp.Tool{Name: "find_payment"},
+		func(context.Context, *mcp.CallToolRequest, struct {
+			ID string `json:"id"`
+		}) (*mcp.CallToolResult, any, error) {
+			return nil, nil, nil
 		})
 	server.AddReceivingMiddleware(retry.New(nil))
 
@@ -79,7 +85,8 @@ func ExampleNew_effect() {
 	// Output:
 	// pay: false, "unknown", ""
 	// Timeout: the payment did not finish within 10 s.
-	// Retry: no. It is not known whether this call took effect: check before you repeat it.
+	// Suggestion: Ask for less at a time.
+	// Retry: only if repeating does no harm: it is not known whether this call took effect.
 	// Next: 1. See whether it was made: call find_payment {"id":"p-1"}.
-	// order: true, "", "A repetition does no harm."
+	// order: true, "", "A repetition does no harm"
 }

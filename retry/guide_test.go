@@ -25,6 +25,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -69,15 +70,15 @@ func annotated(t testing.TB, a *mcp.ToolAnnotations, opts *retry.Options, h harn
 
 var ownWait = regexp.MustCompile(`after [12] s `)
 
-// shown returns a text in which the waits that are made by chance, of 0.5 to 1.5
+// shown returns a text in which the waits that are made by chance, of 1 or 2
 // seconds, are all the same.
 func shown(text string) string { return ownWait.ReplaceAllString(text, "after W ") }
 
 func TestWhatTheModelReads(t *testing.T) {
 	const (
 		internal = "Internal error: the server failed unexpectedly.\n"
-		unsure   = "It is not known whether this call took effect: check before you repeat it."
-		tell     = ""
+		unsure   = "Retry: only if repeating does no harm: it is not known whether this call took effect."
+		passing  = "Suggestion: This is usually temporary and not caused by the arguments.\n"
 		ref      = "\nReference: r-1"
 	)
 	for _, tc := range []struct {
@@ -98,11 +99,14 @@ func TestWhatTheModelReads(t *testing.T) {
 			"Connection failed: a service that is needed could not be reached.\nSuggestion: This is usually temporary and not caused by the arguments.\n" +
 				"Retry: yes, after W (attempt 2 of 3)." + ref},
 		{"deliberately unavailable", nil, fault.Unavailable("the weather service"),
-			"Service unavailable: the weather service is not available now.\nSuggestion: This is usually temporary and not caused by the arguments.\n" +
-				"Retry: yes, after W (attempt 2 of 3)."},
+			"Service unavailable: the weather service is not available now.\n" + passing + unsure},
+		{"deliberately unavailable, of a read", readOnly, fault.Unavailable("the weather service"),
+			"Service unavailable: the weather service is not available now.\n" + passing + "Retry: yes, after W (attempt 2 of 3)."},
+		{"deliberately unavailable for an hour", nil, fault.Unavailable("the weather service").After(90 * time.Minute),
+			"Service unavailable: the weather service is not available now.\n" + passing + "Retry: not now: possible again in 1 h 30 min; tell the user."},
 		{"handler knows", nil, fault.New(fault.KindConflict, "a deployment of this project is running").After(30*time.Second).
 			Step("See how far it is", "deployment_status", map[string]any{"project": "alpha"}),
-			"Conflict: a deployment of this project is running.\nRetry: yes, after 30 s (attempt 2 of 3).\nNext: 1. See how far it is: call deployment_status {\"project\":\"alpha\"}."},
+			"Conflict: a deployment of this project is running.\nRetry: yes, after 30 s (attempt 2 of 3).\nNext: 1. See how far it is."},
 
 		{"upstream asks to wait", nil, upstream{45 * time.Second},
 			"Rate limited: too many calls were made in a short time.\nSuggestion: Make fewer calls at a time.\nRetry: yes, after 45 s (attempt 2 of 3)." + ref},
@@ -111,33 +115,38 @@ func TestWhatTheModelReads(t *testing.T) {
 
 		// What may have taken effect.
 		{"timeout of a read", readOnly, context.DeadlineExceeded,
-			"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time if the tool allows it.\nRetry: yes, after W (attempt 2 of 3)." + ref},
+			"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time.\nRetry: yes, after W (attempt 2 of 3)." + ref},
 		{"timeout of an idempotent write", harmless, context.DeadlineExceeded,
-			"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time if the tool allows it.\n" +
+			"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time.\n" +
 				"Retry: yes, after W (attempt 2 of 3). A repetition does no harm." + ref},
 		{"timeout of a write", nil, context.DeadlineExceeded,
-			"Timeout: the operation did not finish in time.\nRetry: no. " + unsure + ref},
+			"Timeout: the operation did not finish in time.\n" + unsure + ref},
 		{"timeout of an additive write", additive, context.DeadlineExceeded,
-			"Timeout: the operation did not finish in time.\nRetry: no. " + unsure + ref},
+			"Timeout: the operation did not finish in time.\n" + unsure + ref},
 		{"timeout of a write, and a tool that tells", nil, fault.Timeout("the payment", 10*time.Second).
 			Step("See whether it was made", "get_payment", map[string]any{"id": "p-1"}),
-			"Timeout: the payment did not finish within 10 s.\nRetry: no. " + unsure + "\nNext: 1. See whether it was made: call get_payment {\"id\":\"p-1\"}."},
+			"Timeout: the payment did not finish within 10 s.\nSuggestion: Ask for less at a time.\n" + unsure + "\nNext: 1. See whether it was made."},
+		{"timeout of a write in a handler's words", nil, fault.New(fault.KindTimeout, "the bank is slow"), "Timeout: the bank is slow.\n" + unsure},
+		{"timeout of a read in a handler's words", readOnly, fault.New(fault.KindTimeout, "the bank is slow").Never("It is closed"),
+			"Timeout: the bank is slow.\nRetry: no. It is closed."},
+		{"conflict that passes", nil, serialization{},
+			"Conflict: the current state does not allow this operation.\nRetry: yes, after W (attempt 2 of 3)." + ref},
 		{"reset connection of a write", nil, errReset,
-			"Connection failed: a service that is needed could not be reached.\nRetry: no. " + unsure + ref},
+			"Connection failed: a service that is needed could not be reached.\n" + unsure + ref},
 		{"reset connection of a read", readOnly, errReset,
 			"Connection failed: a service that is needed could not be reached.\nSuggestion: This is usually temporary and not caused by the arguments.\n" +
 				"Retry: yes, after W (attempt 2 of 3)." + ref},
 		{"handler says it was done", nil, fault.New(fault.KindServerError, "the receipt could not be printed").WithRetry(fault.Retry{Effect: fault.EffectCommitted}),
 			"Server error: the receipt could not be printed.\nRetry: no. This call took effect: do not repeat it."},
-		{"unknown failure of a write", nil, errCanary, internal + "Retry: no. Unexpected failures are not retryable. " + unsure + tell + ref},
-		{"unknown failure of a read", readOnly, errCanary, internal + "Retry: no. Unexpected failures are not retryable." + tell + ref},
+		{"unknown failure of a write", nil, errCanary, internal + "Retry: no. It may have changed something: check that before you try another way." + ref},
+		{"unknown failure of a read", readOnly, errCanary, internal + "Retry: no. Tell the user." + ref},
 
 		// What does not pass.
 		{"wrong argument", nil, fault.Invalid("quantity", "five", "an integer"),
-			"Validation Error: Argument 'quantity' expected an integer, but received 'five'.\nRetry: no. Correct the arguments first, then call again."},
+			"Validation Error: Argument 'quantity' expected an integer, but received 'five'.\nRetry: only with corrected arguments."},
 		{"wrong argument, as the SDK says it", nil, errors.New(`validating "arguments": ` + harness.Canary),
-			"Validation Error: the arguments of this call are not valid.\nSuggestion: Compare them with the tool's input schema.\n" +
-				"Retry: no. Correct the arguments first, then call again." + ref},
+			"Validation Error: the arguments of this call are not valid.\nSuggestion: Correct the arguments and call again.\n" +
+				"Retry: only with corrected arguments." + ref},
 		{"misspelled name", nil, fault.NotFound("project", "alhpa", "alpha"),
 			"Not found: project 'alhpa' does not exist. Did you mean 'alpha'?\nRetry: no. The same call will fail again."},
 		{"unknown name", nil, fault.NotFound("project", "zebra"),
@@ -150,7 +159,7 @@ func TestWhatTheModelReads(t *testing.T) {
 		{"conflict", nil, fault.New(fault.KindConflict, "the invoice is locked"),
 			"Conflict: the invoice is locked.\nSuggestion: Read the current state, then decide whether to call again.\nRetry: no. The same call will fail again unless something changes."},
 		{"step", nil, fault.New(fault.KindPreconditionFailed, "the database has pending migrations").Step("Run them", "run_migrations", nil),
-			"Precondition failed: the database has pending migrations.\nRetry: no. The same call will fail again unless something changes.\nNext: 1. Run them: call run_migrations {}."},
+			"Precondition failed: the database has pending migrations.\nRetry: no. The same call will fail again unless something changes.\nNext: 1. Run them."},
 		{"a person says no", nil, fault.New(fault.KindCancelled, "the user does not want to pay"),
 			"Cancelled: the user does not want to pay.\nRetry: no."},
 		{"kind of one's own", nil, fault.New("shop_closed", "the shop is closed on Sundays"),
@@ -166,7 +175,9 @@ func TestWhatTheModelReads(t *testing.T) {
 			// The machine form says the same.
 			said, ok := got.Fault().Retry()
 			require.True(t, ok)
-			require.Contains(t, got.Text(), said.String())
+			if got.Fault().Kind() != fault.KindValidation { // which has a line of its own
+				require.Contains(t, got.Text(), said.String())
+			}
 		})
 	}
 }
@@ -178,6 +189,12 @@ func (upstream) Error() string               { return harness.Canary }
 func (upstream) StatusCode() int             { return http.StatusTooManyRequests }
 func (u upstream) RetryAfter() time.Duration { return u.after }
 
+// serialization is the error of a database that rolled back.
+type serialization struct{}
+
+func (serialization) Error() string    { return harness.Canary }
+func (serialization) SQLState() string { return "40001" }
+
 func TestTheMachineForm(t *testing.T) {
 	machine := func(err error) any {
 		return annotated(t, nil, nil, harness.Fail(err)).Call(t, "it").Machine()["retry"]
@@ -185,9 +202,15 @@ func TestTheMachineForm(t *testing.T) {
 	require.Equal(t, map[string]any{"should_retry": true, "retry_after_seconds": 30.0, "next_attempt": 2.0, "max_attempts": 3.0},
 		machine(fault.RateLimited("the search API", 30*time.Second)))
 	require.Equal(t, map[string]any{"should_retry": false, "effect": "unknown"}, machine(context.DeadlineExceeded))
-	require.Equal(t, map[string]any{"should_retry": false, "reason": "Correct the arguments first, then call again."}, machine(fault.Invalid("a", 1, "a text")))
+	often := annotated(t, nil, nil, limited(30*time.Second))
+	for range 2 {
+		often.Call(t, "it")
+	}
+	require.Equal(t, map[string]any{"should_retry": false, "reason": "This call has failed 3 times. Try another way, or tell the user what does not work."},
+		often.Call(t, "it").Machine()["retry"], "no wait for what is over")
+	require.Equal(t, map[string]any{"should_retry": false}, machine(fault.Invalid("a", 1, "a text")))
 	refused := machine(errRefused).(map[string]any)
-	require.InDelta(t, 1, refused["retry_after_seconds"], 0.5)
+	require.Contains(t, []any{1.0, 2.0}, refused["retry_after_seconds"], "whole seconds")
 	delete(refused, "retry_after_seconds")
 	require.Equal(t, map[string]any{"should_retry": true, "next_attempt": 2.0, "max_attempts": 3.0, "effect": "none"}, refused)
 }
@@ -237,7 +260,7 @@ func TestAWriteOfUnknownEffectIsNeverToBeRepeated(t *testing.T) {
 					require.Contains(t, got.Text(), "Retry: yes, after ")
 				} else {
 					require.Equal(t, fault.EffectUnknown, said.Effect)
-					require.Contains(t, got.Text(), "check before you repeat it")
+					require.Contains(t, got.Text(), "Retry: only if repeating does no harm")
 				}
 			})
 		}
@@ -252,7 +275,7 @@ func TestAReplacedToolIsReadAnew(t *testing.T) {
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return nil, context.DeadlineExceeded
 		})
-	require.Contains(t, s.Call(t, "it").Text(), "Retry: no")
+	require.Contains(t, s.Call(t, "it").Text(), "Retry: only if")
 }
 
 func TestGuidanceInEveryShape(t *testing.T) {
@@ -274,7 +297,7 @@ func TestGuidanceInEveryShape(t *testing.T) {
 		}
 		stuck := s.Call(t, "stuck")
 		if at.Shape.Tool() {
-			require.Contains(t, stuck.Text(), "Retry: no. It is not known whether this call took effect")
+			require.Contains(t, stuck.Text(), "Retry: only if repeating does no harm: it is not known whether this call took effect.")
 		} else {
 			require.Contains(t, stuck.Text(), "Retry: yes, after ")
 		}
@@ -329,7 +352,7 @@ func TestTwoOfThemCountOnce(t *testing.T) {
 		})
 		s.Call(t, "it")
 		for range 5 {
-			require.Contains(t, s.Call(t, "it").Text(), "Rate limited: this exact call has failed once with the same error, so it is not run")
+			require.Contains(t, s.Call(t, "it").Text(), "Repeated failure: this exact call has failed once, so for the next 30 s it is run only once every 2 s.")
 		}
 	})
 	t.Run("the inner one decides", func(t *testing.T) {
@@ -344,7 +367,7 @@ func TestTwoOfThemCountOnce(t *testing.T) {
 func TestWaitsGrow(t *testing.T) {
 	opts := &retry.Options{InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxAttempts: 1000, EscalateAfter: -1, RefuseAfter: -1}
 	s := annotated(t, nil, opts, harness.Fail(errRefused))
-	for _, want := range []struct{ from, to float64 }{{0.5, 1.5}, {1, 3}, {2, 5}, {2.5, 5}, {2.5, 5}, {2.5, 5}} {
+	for _, want := range []struct{ from, to float64 }{{1, 2}, {1, 3}, {2, 5}, {3, 5}, {3, 5}, {3, 5}} {
 		said, _ := s.Call(t, "it").Fault().Retry()
 		require.GreaterOrEqual(t, said.RetryAfterSeconds, want.from)
 		require.LessOrEqual(t, said.RetryAfterSeconds, want.to)
@@ -372,7 +395,7 @@ func TestWaitsGrow(t *testing.T) {
 	}
 
 	long := annotated(t, nil, opts, limited(time.Hour)).Call(t, "it")
-	require.Contains(t, long.Text(), "Retry: yes, after 1 h ", "a wait that was asked for is not cut")
+	require.Contains(t, long.Text(), "Retry: not now: possible again in 1 h; tell the user.", "a wait that was asked for is not cut")
 }
 
 func TestWhatIsTheSameCall(t *testing.T) {
@@ -399,13 +422,13 @@ func TestWhatTheCallerCounts(t *testing.T) {
 		want string
 	}{
 		{"ours", mcp.Meta{retry.AttemptKey: 2}, "yes, after 1 s (attempt 3 of 3)."},
-		{"plain", mcp.Meta{"attempt": 2}, "yes, after 1 s (attempt 3 of 3)."},
-		{"the last", mcp.Meta{"attempt": 3}, "no. This call has failed 3 times."},
-		{"text", mcp.Meta{"attempt": "2"}, "yes, after 1 s (attempt 3 of 3)."},
-		{"half", mcp.Meta{"attempt": 1.5}, "yes, after 1 s (attempt 2 of 3)."},
-		{"negative", mcp.Meta{"attempt": -1}, "yes, after 1 s (attempt 2 of 3)."},
-		{"huge", mcp.Meta{"attempt": 1e300}, "yes, after 1 s (attempt 2 of 3)."},
-		{"nonsense", mcp.Meta{"attempt": map[string]any{}}, "yes, after 1 s (attempt 2 of 3)."},
+		{"somebody else's", mcp.Meta{"attempt": 3}, "yes, after 1 s (attempt 2 of 3)."},
+		{"the last", mcp.Meta{retry.AttemptKey: 3}, "no. This call has failed 3 times."},
+		{"text", mcp.Meta{retry.AttemptKey: "2"}, "yes, after 1 s (attempt 3 of 3)."},
+		{"half", mcp.Meta{retry.AttemptKey: 1.5}, "yes, after 1 s (attempt 2 of 3)."},
+		{"negative", mcp.Meta{retry.AttemptKey: -1}, "yes, after 1 s (attempt 2 of 3)."},
+		{"huge", mcp.Meta{retry.AttemptKey: 1e300}, "yes, after 1 s (attempt 2 of 3)."},
+		{"nonsense", mcp.Meta{retry.AttemptKey: map[string]any{}}, "yes, after 1 s (attempt 2 of 3)."},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := annotated(t, nil, nil, limited(time.Second))
@@ -437,9 +460,11 @@ func TestWhatIsForgotten(t *testing.T) {
 
 		// A wait of our own does not count either, however long it may be.
 		slow := annotated(t, nil, &retry.Options{InitialInterval: time.Hour, MaxInterval: time.Hour}, harness.Fail(errRefused))
-		require.Contains(t, slow.Call(t, "it").Text(), "(attempt 2 of 3)")
+		said, _ := slow.Call(t, "it").Fault().Retry()
+		require.Equal(t, 2, said.NextAttempt)
 		time.Sleep(time.Hour)
-		require.Contains(t, slow.Call(t, "it").Text(), "(attempt 3 of 3)")
+		said, _ = slow.Call(t, "it").Fault().Retry()
+		require.Equal(t, 3, said.NextAttempt)
 	})
 }
 
@@ -473,23 +498,24 @@ func TestTheLoopBreaker(t *testing.T) {
 		}
 		for _, n := range []int{4, 5, 6} {
 			require.Equal(t, fmt.Sprintf("Not found: project 'zebra' does not exist.\nSuggestion: Check the name or identifier; if something lists what exists, ask it first.\n"+
-				"Retry: no. This exact call has failed %d times with the same error. Do not repeat it. Find out what exists, or ask the user.", n), s.Call(t, "it").Text())
+				"Retry: no. This exact call has failed %d times with the same error. Find out what exists, or ask the user.", n), s.Call(t, "it").Text())
 		}
 		require.Equal(t, 6, h.runs)
 
-		time.Sleep(8500 * time.Millisecond)
+		time.Sleep(1500 * time.Millisecond)
 		refused := s.Call(t, "it")
 		require.Equal(t, 6, h.runs, "not run")
-		require.Equal(t, "Rate limited: this exact call has failed 6 times with the same error, so it is not run for the next 22 s.\n"+
-			"Retry: no. Do not repeat it. Try another way, or tell the user what does not work.", refused.Text())
+		require.Equal(t, "Repeated failure: this exact call has failed 6 times, so for the next 29 s it is run only once every 2 s. "+
+			"Its last error was: Not found: project 'zebra' does not exist.\n"+
+			"Retry: no. Calls with other arguments are made as before.", refused.Text())
 		require.Equal(t, retry.CodeRefused, refused.Machine()["code"])
-		require.Equal(t, "rate_limited", refused.Machine()["type"])
-		require.Equal(t, "rate_limited", log.Records()[6]["outcome"], "recorded like any other")
+		require.Equal(t, "repeated_failure", refused.Machine()["type"])
+		require.Equal(t, "refused", log.Records()[6]["outcome"], "recorded like any other")
 		require.Contains(t, s.Call(t, "other").Text(), "(attempt 2 of 3)", "another call is run")
 
-		time.Sleep(22 * time.Second)
-		require.Contains(t, s.Call(t, "it").Text(), "This exact call has failed 7 times", "run again")
-		require.Contains(t, s.Call(t, "it").Text(), "so it is not run for the next 30 s")
+		time.Sleep(500 * time.Millisecond)
+		require.Contains(t, s.Call(t, "it").Text(), "This exact call has failed 7 times", "a probe is run")
+		require.Contains(t, s.Call(t, "it").Text(), "so for the next 30 s")
 		require.Equal(t, 7, h.runs)
 
 		time.Sleep(31 * time.Second)
@@ -526,26 +552,82 @@ func TestTheSameError(t *testing.T) {
 func TestTheStreak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &errorWith{}
-		s := annotated(t, nil, nil, h.handle)
+		s := annotated(t, readOnly, nil, h.handle)
 		try := func(i int) string { return s.CallTool(t.Context(), "it", map[string]any{"guess": i}).Text() }
-		h.err = fault.Invalid("guess", 1, "another number")
+		h.err = errors.New("index out of range")
 		for i := range 9 {
-			require.Contains(t, try(i), "Retry: no. Correct the arguments first, then call again.")
+			require.Contains(t, try(i), "Retry: no. Tell the user.")
 		}
-		require.Contains(t, try(9), "Retry: no. The last 10 calls of this tool have all failed. Do not try other arguments at random. "+
-			"Compare the arguments with the tool's description, or ask the user for the right values.")
+		require.Contains(t, try(9), "Retry: no. The last 10 calls of this tool have all failed. Try another way, or tell the user what does not work.")
 		for i := 10; i < 20; i++ {
 			require.Contains(t, try(i), fmt.Sprintf("The last %d calls of this tool", i+1))
 		}
 		require.Equal(t, 20, h.runs)
-		require.Contains(t, try(20), "Rate limited: the last 20 calls of this tool have all failed, so it is not run for the next 30 s.")
+		require.Contains(t, try(20), "Repeated failure: the last 20 calls of this tool have all failed, so for the next 30 s it is run only once every 2 s. "+
+			"Its last error was: Internal error: the server failed unexpectedly.\nRetry: no. Other tools can be called as before.")
 		require.Equal(t, 20, h.runs)
-		time.Sleep(30 * time.Second)
+		time.Sleep(2 * time.Second)
 		h.err = nil
-		require.Equal(t, "fine", try(21))
-		h.err = fault.Invalid("guess", 1, "another number")
-		require.Contains(t, try(22), "Retry: no. Correct the arguments first, then call again.")
+		require.Equal(t, "fine", try(21), "a probe finds out that it works again")
+		require.Equal(t, "fine", try(22))
+		h.err = errors.New("index out of range")
+		require.Contains(t, try(23), "Retry: no. Tell the user.")
 	})
+}
+
+// What the caller did wrong says nothing about other arguments: a search for the right
+// name is not refused, however long it takes.
+func TestASearchIsNoStreak(t *testing.T) {
+	for name, err := range map[string]error{
+		"not found": fault.NotFound("project", "zebra"), "wrong": fault.Invalid("guess", 1, "another number"),
+		"denied": fault.Denied("read", "it"), "conflict": fault.New(fault.KindConflict, "locked"), "own kind": fault.New("shop_closed", "closed"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &errorWith{err: err}
+			s := annotated(t, nil, nil, h.handle)
+			for i := range 50 {
+				require.NotContains(t, s.CallTool(t.Context(), "it", map[string]any{"guess": i}).Text(), "of this tool")
+			}
+			h.err = nil
+			require.Equal(t, "fine", s.CallTool(t.Context(), "it", map[string]any{"guess": 51}).Text())
+		})
+	}
+}
+
+// What shows that a tool, or what it needs, is broken counts for the tool, where the
+// answer was no; a read that fails so may be repeated, and does not.
+func TestWhatIsBroken(t *testing.T) {
+	for name, err := range map[string]error{
+		"a bug": errors.New("index out of range"), "a timeout": context.DeadlineExceeded, "a connection": errReset,
+		"a service": fault.Unavailable("the shop"), "an answer": fault.New(fault.KindServerError, "it failed"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &errorWith{err: err}
+			s := annotated(t, nil, nil, h.handle)
+			for i := range 20 {
+				s.CallTool(t.Context(), "it", map[string]any{"page": i})
+			}
+			require.Contains(t, s.CallTool(t.Context(), "it", map[string]any{"page": 21}).Text(), "the last 20 calls of this tool have all failed")
+			require.Equal(t, 20, h.runs)
+			if name == "a bug" {
+				return
+			}
+			s = annotated(t, readOnly, nil, h.handle)
+			for i := range 50 {
+				require.Contains(t, s.CallTool(t.Context(), "it", map[string]any{"page": i}).Text(), "Retry: yes, after ")
+			}
+		})
+	}
+}
+
+// A caller that polls is told to, and is never refused.
+func TestAPoll(t *testing.T) {
+	s := annotated(t, nil, nil, harness.Fail(retry.NotReady("the export", 5*time.Second)))
+	for range 50 {
+		got := s.Call(t, "it")
+		require.Equal(t, "Not ready: the export is not ready yet.\nRetry: yes, after 5 s.", got.Text())
+		require.Equal(t, map[string]any{"should_retry": true, "retry_after_seconds": 5.0}, got.Machine()["retry"])
+	}
 }
 
 // Who does as it is told is no loop: a wave of calls that are to come back are all let
@@ -576,7 +658,7 @@ func TestTheBreakerCanBeSet(t *testing.T) {
 		texts, runs = run(retry.Options{EscalateAfter: 1, RefuseAfter: 2, RefuseFor: time.Hour}, gone, 3)
 		require.Equal(t, 2, runs)
 		require.Contains(t, texts[0], "This exact call has failed once with the same error.")
-		require.Contains(t, texts[2], "so it is not run for the next 3600 s")
+		require.Contains(t, texts[2], "so for the next 3600 s")
 
 		texts, runs = run(retry.Options{Remember: -1}, gone, 50)
 		require.Equal(t, 50, runs)
@@ -597,24 +679,81 @@ func TestTheBreakerCanBeSet(t *testing.T) {
 	})
 }
 
-// A tool's own words are its own, until its caller runs in circles.
+// Of a tool's own words we say nothing and count nothing, unless we are asked to.
 func TestAToolsOwnWords(t *testing.T) {
 	s := annotated(t, nil, nil, harness.Tell())
+	for range 30 {
+		got := s.Call(t, "it")
+		require.Equal(t, harness.ToldText, got.Text())
+		require.NotContains(t, got.Machine(), "retry")
+	}
+	s = annotated(t, nil, &retry.Options{OwnResults: true}, harness.Tell())
 	for range 3 {
 		got := s.Call(t, "it")
 		require.Equal(t, harness.ToldText, got.Text())
-		require.Equal(t, map[string]any{"should_retry": false, "reason": "The same call will fail again unless something changes."}, got.Machine()["retry"])
+		require.Equal(t, map[string]any{"should_retry": false, "reason": "The same call will fail again unless something changes"}, got.Machine()["retry"])
 	}
-	require.Equal(t, harness.ToldText+"\nRetry: no. This exact call has failed 4 times with the same error. Do not repeat it. "+
+	require.Equal(t, harness.ToldText+"\nRetry: no. This exact call has failed 4 times with the same error. "+
 		"Try another way, or tell the user what does not work.", s.Call(t, "it").Text())
-	again := annotated(t, nil, nil, harness.Tell())
-	for i := range 9 {
-		require.Equal(t, harness.ToldText, again.CallTool(t.Context(), "it", map[string]any{"guess": i}).Text())
-	}
-	require.Contains(t, again.CallTool(t.Context(), "it", map[string]any{"guess": 9}).Text(),
-		harness.ToldText+"\nRetry: no. The last 10 calls of this tool have all failed. ")
-	require.Equal(t, "This exact call has failed 5 times with the same error. Do not repeat it. Try another way, or tell the user what does not work.",
+	require.Equal(t, "This exact call has failed 5 times with the same error. Try another way, or tell the user what does not work.",
 		s.Call(t, "it").Machine()["retry"].(map[string]any)["reason"])
+}
+
+// A hook leads from what a tool said to its cause: the words stay, and all the rest is
+// that of the cause.
+func TestTheCauseOfAToolsOwnWords(t *testing.T) {
+	log := harness.NewLog(slog.LevelInfo)
+	for _, tc := range []struct {
+		name  string
+		cause error
+		kind  string
+		retry map[string]any // nil: none
+		level string
+	}{
+		{"a fault", fault.RateLimited("the API", 30*time.Second).WithCode("SLOW"), "rate_limited",
+			map[string]any{"should_retry": true, "retry_after_seconds": 30.0, "next_attempt": 2.0, "max_attempts": 3.0}, "INFO"},
+		{"an error of a standard kind", errReset, "connection_failed", map[string]any{"should_retry": false, "effect": "unknown"}, "WARN"},
+		{"nothing known", errCanary, "tool_error", nil, "INFO"},
+		{"no cause", nil, "tool_error", nil, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			records := len(log.Records())
+			s := harness.Start(t, rawAt, harness.Setup{
+				Handlers: map[string]harness.Handler{"it": harness.Tell()},
+				Middleware: chain(log, &retry.Options{Cause: func(_ context.Context, req mcp.Request, res *mcp.CallToolResult) error {
+					require.Equal(t, "it", req.(*mcp.CallToolRequest).Params.Name)
+					require.True(t, res.IsError)
+					return tc.cause
+				}}),
+			})
+			got := s.Call(t, "it")
+			require.Equal(t, harness.ToldText, got.Text())
+			require.Equal(t, tc.kind, got.Machine()["type"])
+			if tc.retry == nil {
+				require.NotContains(t, got.Machine(), "retry")
+			} else {
+				require.Equal(t, tc.retry, got.Machine()["retry"])
+			}
+			require.NotContains(t, string(got.Wire), harness.Canary)
+			record := log.Records()[records]
+			if tc.level != "" {
+				require.Equal(t, tc.level, record["level"])
+				require.Contains(t, fmt.Sprint(record["error"]), safe.Error(tc.cause)[:10])
+			}
+		})
+	}
+	t.Run("a hook that panics", func(t *testing.T) {
+		s := annotated(t, nil, &retry.Options{Cause: func(context.Context, mcp.Request, *mcp.CallToolResult) error { panic("own") }}, harness.Tell())
+		require.Equal(t, harness.ToldText, s.Call(t, "it").Text())
+	})
+}
+
+// Functions of the program's own that panic say nothing.
+func TestCallbacksThatPanic(t *testing.T) {
+	s := annotated(t, readOnly, &retry.Options{Repeatable: func(string) bool { panic("own") }}, harness.Fail(context.DeadlineExceeded))
+	require.Contains(t, s.Call(t, "it").Text(), "Retry: only if")
+	s = annotated(t, readOnly, &retry.Options{Owner: func(context.Context, mcp.Request) string { panic("own") }}, limited(time.Second))
+	require.Contains(t, s.Call(t, "it").Text(), "(3 attempts at most)", "not counted")
 }
 
 // What the SDK itself answers counts as well: it happens inside.
@@ -633,12 +772,12 @@ func TestWhatTheSDKAnswers(t *testing.T) {
 		},
 	})
 	for range 3 {
-		require.Contains(t, s.CallTool(t.Context(), "typed", map[string]any{"n": "x"}).Text(), "Retry: no. Correct the arguments first, then call again.")
+		require.Contains(t, s.CallTool(t.Context(), "typed", map[string]any{"n": "x"}).Text(), "Retry: only with corrected arguments.")
 	}
 	for range 3 {
 		require.Contains(t, s.CallTool(t.Context(), "typed", map[string]any{"n": "x"}).Text(), "This exact call has failed")
 	}
-	require.Contains(t, s.CallTool(t.Context(), "typed", map[string]any{"n": "x"}).Text(), "so it is not run")
+	require.Contains(t, s.CallTool(t.Context(), "typed", map[string]any{"n": "x"}).Text(), "it is run only once every 2 s")
 	require.Zero(t, runs)
 
 	// A protocol error is sent as it is, and its caller is refused in the end.
@@ -827,14 +966,20 @@ func TestOptionsOfNew(t *testing.T) {
 	require.Zero(t, o.MaxInterval)
 	require.Zero(t, o.Remember)
 	for text, bad := range map[string]retry.Options{
-		"retry.New: Options.MaxAttempts is negative; leave it zero for the default":     {MaxAttempts: -1},
-		"retry.New: Options.InitialInterval is negative; leave it zero for the default": {InitialInterval: -1},
-		"retry.New: Options.MaxInterval is negative; leave it zero for the default":     {MaxInterval: -1},
-		"retry.New: Options.Jitter is more than 1; give a part, such as 0.5":            {Jitter: 1.5},
-		"retry.New: Options.RefuseFor is negative; leave it zero for the default":       {RefuseFor: -1},
-		"retry.New: Options.ForgetAfter is negative; leave it zero for the default":     {ForgetAfter: -1},
-		"retry.New: Options.Rules[1] is nil; remove it or give a rule":                  {Rules: []middleware.HintRule{rule, nil}},
-		"retry.New: Options.MaxInterval is shorter than InitialInterval; make it at least as long, or leave it zero": {
+		"retry.New: Options.MaxAttempts is negative; leave it zero for the default":                                                 {MaxAttempts: -1},
+		"retry.New: Options.InitialInterval is negative; leave it zero for the default":                                             {InitialInterval: -1},
+		"retry.New: Options.MaxInterval is negative; leave it zero for the default":                                                 {MaxInterval: -1},
+		"retry.New: Options.Jitter is 1.5; give a part from 0 to 1, such as 0.5, or -1 for exact waits":                             {Jitter: 1.5},
+		"retry.New: Options.Jitter is -Inf; give a part from 0 to 1, such as 0.5, or -1 for exact waits":                            {Jitter: math.Inf(-1)},
+		"retry.New: Options.Jitter is NaN; give a part from 0 to 1, such as 0.5, or -1 for exact waits":                             {Jitter: math.NaN()},
+		"retry.New: Options.Remember is 1, too few for several callers; give 64 or more, 0 for the default, or -1 to count nothing": {Remember: 1},
+		"retry.New: Options.RefuseAfter is less than EscalateAfter (2 < 3), so a caller would be refused without a warning; make it at least as many": {
+			EscalateAfter: 3, RefuseAfter: 2,
+		},
+		"retry.New: Options.RefuseFor is negative; leave it zero for the default":   {RefuseFor: -1},
+		"retry.New: Options.ForgetAfter is negative; leave it zero for the default": {ForgetAfter: -1},
+		"retry.New: Options.Rules[1] is nil; remove it or give a rule":              {Rules: []middleware.HintRule{rule, nil}},
+		"retry.New: Options.InitialInterval is longer than MaxInterval (2s > 1s); make it shorter, or leave one of them zero": {
 			InitialInterval: 2 * time.Second, MaxInterval: time.Second,
 		},
 	} {

@@ -11,9 +11,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
-	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
 // identify says which call a request is, and whose. It is not known for requests
@@ -22,10 +23,11 @@ func (g *guide) identify(ctx context.Context, c *call.Call, req mcp.Request) (wh
 	if g.seen == nil || !countable(req) {
 		return identity{}
 	}
-	if what.owner, what.known = g.ownerOf(ctx, req); !what.known {
+	if what.owner, what.known = g.ownerOf(ctx, c, req); !what.known {
 		return identity{}
 	}
 	m := g.seen
+	target := call.Target(req)
 	var (
 		method    string
 		arguments uint64
@@ -33,15 +35,15 @@ func (g *guide) identify(ctx context.Context, c *call.Call, req mcp.Request) (wh
 	)
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
-		method, inputs = middleware.MethodCallTool, r.Params.InputResponses
+		method, inputs = call.MethodCallTool, r.Params.InputResponses
 		arguments = m.json(r.Params.Arguments, g.AttemptArgument)
 		if c.Parent() == nil { // the items of a batch were chosen at once, and are no calls in a row
-			what.tool = m.mix(tagTool, maphash.String(m.seed, r.Params.Name)) | 1 // not zero
+			what.tool = m.mix(tagTool, maphash.String(m.seed, target)) | 1 // not zero
 		}
 	case *mcp.ReadResourceRequest:
-		method, inputs = middleware.MethodReadResource, r.Params.InputResponses
+		method, inputs = call.MethodReadResource, r.Params.InputResponses
 	case *mcp.GetPromptRequest:
-		method, inputs = middleware.MethodGetPrompt, r.Params.InputResponses
+		method, inputs = call.MethodGetPrompt, r.Params.InputResponses
 		for name, value := range r.Params.Arguments { // in any order
 			if name != g.AttemptArgument {
 				arguments += m.mix(maphash.String(m.seed, name), maphash.String(m.seed, value))
@@ -53,7 +55,6 @@ func (g *guide) identify(ctx context.Context, c *call.Call, req mcp.Request) (wh
 			arguments = m.mix(arguments, m.json(raw, ""))
 		}
 	}
-	target := call.Target(req)
 	what.c = m.mix(m.mix(maphash.String(m.seed, method), maphash.String(m.seed, target)), arguments)
 	what.group = m.group(target)
 	return what
@@ -75,10 +76,11 @@ func countable(req mcp.Request) bool {
 }
 
 // ownerOf says who makes a call, and false when nobody knows.
-func (g *guide) ownerOf(ctx context.Context, req mcp.Request) (owner, bool) {
+func (g *guide) ownerOf(ctx context.Context, c *call.Call, req mcp.Request) (owner, bool) {
 	m := g.seen
 	if g.Owner != nil {
-		name := g.Owner(ctx, req)
+		var name string
+		attempt.Guard(func() { name = g.Owner(ctx, req) })
 		return m.named(tagOwner, name), name != ""
 	}
 	extra := req.GetExtra()
@@ -86,16 +88,22 @@ func (g *guide) ownerOf(ctx context.Context, req mcp.Request) (owner, bool) {
 		return m.named(tagUser, extra.TokenInfo.UserID), true
 	}
 	session, _ := req.GetSession().(*mcp.ServerSession)
-	if session == nil {
-		return owner{}, false
-	}
-	if id := session.ID(); id != "" {
-		return m.named(tagSession, id), true
+	if session != nil && session.ID() != "" {
+		return m.named(tagSession, session.ID()), true
 	}
 	// A session without an ID is a connection of its own only if it does not come by
 	// HTTP: a stateless server makes one for each request, and a proxy of the program's
 	// own may lead those of many callers through one.
-	if extra != nil && (extra.Header != nil || extra.TokenInfo != nil) {
+	switch {
+	case extra != nil && extra.TokenInfo != nil:
+		g.nobody.Do(func() {
+			attempt.Guard(func() {
+				c.Logger().WarnContext(ctx, "mcpchain: an authenticated caller has no user ID, so its failed calls are not counted; "+
+					"set auth.TokenInfo.UserID or retry.Options.Owner")
+			})
+		})
+		return owner{}, false
+	case session == nil, extra != nil && extra.Header != nil:
 		return owner{}, false
 	}
 	return owner{connection: weak.Make(session)}, true
@@ -107,15 +115,8 @@ const (
 	tagUser
 	tagSession
 	tagTool
-	tagNull
-	tagTrue
-	tagFalse
-	tagNumber
-	tagString
-	tagList
-	tagObject
+	tagArguments
 	tagRaw
-	tagError
 )
 
 func (m *memory) named(tag uint64, name string) owner {
@@ -132,22 +133,21 @@ const maxArguments = 64 << 10
 // order and layout. Absent is the same as null and as an empty object. A member of an
 // object with the given name is left out.
 func (m *memory) json(raw json.RawMessage, without string) uint64 {
-	if len(raw) == 0 {
-		return m.mix(tagObject, 0)
-	}
 	var v any
-	if len(raw) > maxArguments || !decode(raw, &v) {
+	if len(raw) > maxArguments || len(raw) > 0 && !decode(raw, &v) {
 		return m.mix(tagRaw, maphash.Bytes(m.seed, raw))
 	}
-	switch v := v.(type) {
-	case nil:
-		return m.mix(tagObject, 0)
-	case map[string]any:
-		if without != "" {
-			delete(v, without)
-		}
+	if v == nil {
+		v = map[string]any{}
 	}
-	return m.value(v)
+	if object, ok := v.(map[string]any); ok && without != "" {
+		delete(object, without)
+	}
+	canonical, err := json.Marshal(plain(v)) // with sorted members
+	if err != nil {
+		canonical = raw // cannot be: it was decoded from JSON
+	}
+	return m.mix(tagArguments, maphash.Bytes(m.seed, canonical))
 }
 
 func decode(raw []byte, v any) bool {
@@ -156,37 +156,24 @@ func decode(raw []byte, v any) bool {
 	return d.Decode(v) == nil
 }
 
-// value hashes what a JSON decoder made.
-func (m *memory) value(v any) uint64 {
+// plain returns what a JSON decoder made with each number written in one way.
+func plain(v any) any {
 	switch v := v.(type) {
-	case bool:
-		if v {
-			return m.mix(tagTrue, 0)
-		}
-		return m.mix(tagFalse, 0)
 	case json.Number:
 		const exact = 1 << 53 // below which a float64 holds every integer
 		if f, err := v.Float64(); err == nil && math.Abs(f) < exact {
-			return m.mix(tagNumber, math.Float64bits(f+0)) // -0 is 0
+			return f + 0 // -0 is 0
 		}
-		return m.mix(tagNumber, maphash.String(m.seed, string(v)))
-	case string:
-		return m.mix(tagString, maphash.String(m.seed, v))
 	case []any:
-		hash := m.mix(tagList, uint64(len(v)))
-		for _, item := range v {
-			hash = m.mix(hash, m.value(item))
+		for i := range v {
+			v[i] = plain(v[i])
 		}
-		return hash
 	case map[string]any:
-		var sum uint64
-		for name, value := range v { // in any order
-			sum += m.mix(maphash.String(m.seed, name), m.value(value))
+		for name := range v {
+			v[name] = plain(v[name])
 		}
-		return m.mix(tagObject, sum)
-	default:
-		return m.mix(tagNull, 0)
 	}
+	return v
 }
 
 // sign returns a hash of what went wrong: the kind, the code and the words, in which
@@ -194,60 +181,35 @@ func (m *memory) value(v any) uint64 {
 func (m *memory) sign(e *fault.Error) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
-	_, _ = h.WriteString(string(e.Kind()))
-	_ = h.WriteByte(0)
-	_, _ = h.WriteString(e.Code())
-	_ = h.WriteByte(0)
+	_, _ = h.WriteString(string(e.Kind()) + "\x00" + e.Code() + "\x00")
 	message := e.Message()
 	for i := range len(message) {
 		if c := message[i]; c < '0' || c > '9' {
 			_ = h.WriteByte(c)
 		}
 	}
-	return m.mix(tagError, h.Sum64())
+	return h.Sum64()
 }
 
-// maxAttempt is the largest number of an attempt that is believed.
-const maxAttempt = 1_000_000
-
 // declared returns the number of this attempt as the caller says it, and 0 when it
-// says nothing that makes sense.
+// says nothing that makes sense. An "attempt" in the _meta that is not under our own
+// key is somebody else's.
 func (g *guide) declared(req mcp.Request) int {
 	if safe.Nil(req) || safe.Nil(req.GetParams()) {
 		return 0
 	}
-	meta := req.GetParams().GetMeta()
-	attempt := max(attemptOf(meta[AttemptKey]), attemptOf(meta["attempt"]))
+	n := attempt.Number(req.GetParams().GetMeta()[wire.AttemptKey])
 	if g.AttemptArgument == "" {
-		return attempt
+		return n
 	}
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
 		var arguments map[string]any
 		if len(r.Params.Arguments) <= maxArguments && decode(r.Params.Arguments, &arguments) {
-			attempt = max(attempt, attemptOf(arguments[g.AttemptArgument]))
+			n = max(n, attempt.Number(arguments[g.AttemptArgument]))
 		}
 	case *mcp.GetPromptRequest:
-		attempt = max(attempt, attemptOf(r.Params.Arguments[g.AttemptArgument]))
+		n = max(n, attempt.Number(r.Params.Arguments[g.AttemptArgument]))
 	}
-	return attempt
-}
-
-// attemptOf returns a whole number from 1 to maxAttempt, and 0 for anything else.
-func attemptOf(v any) int {
-	var f float64
-	switch v := v.(type) {
-	case float64:
-		f = v
-	case int:
-		f = float64(v)
-	case json.Number:
-		f, _ = v.Float64() // zero or infinite when it is none
-	case string:
-		return attemptOf(json.Number(v))
-	}
-	if f >= 1 && f <= maxAttempt && f == math.Trunc(f) {
-		return int(f)
-	}
-	return 0
+	return n
 }

@@ -1,8 +1,8 @@
 package retry
 
 import (
+	"container/list"
 	"hash/maphash"
-	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,16 +13,13 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// memory is what is known of calls that failed: how often, and for how long they are
-// not run. It holds hashes and numbers only, and no more than a fixed number of them.
-//
-// What belongs to one owner is in one shard, so that a caller who makes a great many
+// memory is what is known of calls that failed. It holds a fixed number of records at
+// most. An owner's are all in one part of it, so that a caller who makes a great many
 // failing calls pushes out what is known of few others.
 type memory struct {
-	seed   maphash.Seed
-	epoch  time.Time // makes time.Since read the monotonic clock only
-	shards []shard
-	mask   uint64 // of a hash, for the number of a shard
+	seed  maphash.Seed
+	epoch time.Time // makes time.Since read the monotonic clock only
+	parts []part
 
 	// How much is known of the tools, prompts and resources whose names have the same
 	// low bits in their hash. A call of one of which nothing is known, as most calls
@@ -33,7 +30,19 @@ type memory struct {
 	ticks atomic.Uint64 // how many failures were counted
 }
 
-const groups = 256
+const (
+	groups   = 256
+	maxParts = 16
+	minPart  = 64 // records, or there are fewer parts
+)
+
+// part is a map, and a list in the order in which they failed last.
+type part struct {
+	mu      sync.Mutex
+	limit   int
+	records map[subject]*list.Element
+	order   list.List // of *record, the newest first
+}
 
 // identity says which call it is, and whose.
 type identity struct {
@@ -63,37 +72,22 @@ type subject struct {
 type record struct {
 	subject
 
-	newer, older *record // in the ring of a shard
-
 	group    uint64
-	failures int32
-	same     int32  // of them, the last ones that had the same error
+	failures int
+	same     int    // of them, the last ones that had the same error
 	error    uint64 // the hash of that
+	last     string // its words, once the subject is closed
 	counted  uint64 // what memory.ticks was when failures grew
 	expires  time.Duration
-	closed   time.Duration // until when the handler is not run
+	closed   time.Duration // until when the handler is run for a probe only
+	probed   time.Duration // when it was run last
 }
-
-// shard holds records, and a ring of them in the order in which they failed last.
-type shard struct {
-	mu      sync.Mutex
-	limit   int
-	records map[subject]*record
-	ring    record // of which older is the newest record, and newer the oldest
-}
-
-const (
-	maxShards = 16
-	minShard  = 64 // records, or there are fewer shards
-)
 
 func newMemory(limit int) *memory {
-	n := bits.Len(uint(min(maxShards, max(1, limit/minShard)))) - 1
-	m := &memory{seed: maphash.MakeSeed(), epoch: time.Now(), shards: make([]shard, 1<<n), mask: 1<<n - 1}
-	for i := range m.shards {
-		s := &m.shards[i]
-		s.limit, s.records = max(1, limit>>n), map[subject]*record{}
-		s.ring.newer, s.ring.older = &s.ring, &s.ring
+	n := min(maxParts, max(1, limit/minPart))
+	m := &memory{seed: maphash.MakeSeed(), epoch: time.Now(), parts: make([]part, n)}
+	for i := range m.parts {
+		m.parts[i].limit, m.parts[i].records = max(1, limit/n), map[subject]*list.Element{}
 	}
 	return m
 }
@@ -114,27 +108,43 @@ func (m *memory) tick() uint64 {
 	return m.ticks.Load()
 }
 
-func (m *memory) now() time.Duration { return time.Since(m.epoch) }
+// lock returns the part of an owner, locked and without what is old, and the time.
+func (m *memory) lock(of owner) (*part, time.Duration) {
+	p := &m.parts[maphash.Comparable(m.seed, of)%uint64(len(m.parts))]
+	p.mu.Lock()
+	now := time.Since(m.epoch)
+	for e := p.order.Back(); e != nil && recordOf(e).expires <= now; e = p.order.Back() {
+		m.drop(p, e)
+	}
+	return p, now
+}
 
-func (m *memory) shard(of owner) *shard {
-	return &m.shards[maphash.Comparable(m.seed, of)&m.mask]
+func recordOf(e *list.Element) *record { return e.Value.(*record) } //nolint:forcetypeassert // nothing else is in there
+
+func (m *memory) drop(p *part, e *list.Element) {
+	r := recordOf(e)
+	p.order.Remove(e)
+	delete(p.records, r.subject)
+	m.known[r.group].Add(-1)
+	m.total.Add(-1)
 }
 
 // history is what a failure adds to.
 type history struct {
 	failures int // of this call
 	same     int // of them, the last ones with the same error
-	streak   int // failures of calls of this tool in a row that were not to be repeated
+	streak   int // failures in a row of a tool that is broken
 }
 
 // failing is one failure, and what follows from it.
 type failing struct {
-	error    uint64        // the hash of what went wrong
-	hopeless bool          // the caller is not told to try again
-	keep     time.Duration // for how long it is remembered
+	error  uint64        // the hash of what went wrong
+	text   string        // what went wrong
+	broken bool          // it shows that the tool or what it needs is broken
+	keep   time.Duration // for how long it is remembered
 
 	// After how many failures with the same error the call, and after how many in a
-	// row the tool, is not run for how long. Zero or less means never.
+	// row the tool, is refused for how long. Zero or less means never.
 	refuseAfter, refuseTool int
 	refuseFor               time.Duration
 }
@@ -142,12 +152,10 @@ type failing struct {
 // failed counts a failure. Of calls that ran at the same time, none of which could
 // know of the failure of another, all together count as one.
 func (m *memory) failed(what identity, f failing) history {
-	s := m.shard(what.owner)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now, tick := m.now(), m.ticks.Add(1)
-	m.expire(s, now)
-	r := m.touch(s, subject{what.owner, what.c}, what.group, now, f.keep)
+	p, now := m.lock(what.owner)
+	defer p.mu.Unlock()
+	tick := m.ticks.Add(1)
+	r := m.touch(p, subject{what.owner, what.c}, what.group, now, f.keep)
 	again := r.grow(what.began, tick)
 	switch {
 	case r.error != f.error:
@@ -155,13 +163,13 @@ func (m *memory) failed(what identity, f failing) history {
 	case again:
 		r.same++
 	}
-	r.closeAfter(r.same, f.refuseAfter, now+f.refuseFor)
-	h := history{failures: int(r.failures), same: int(r.same)}
-	if f.hopeless && what.tool != 0 {
-		r := m.touch(s, subject{what.owner, what.tool}, what.group, now, f.keep)
+	r.close(r.same, f.refuseAfter, now, f)
+	h := history{failures: r.failures, same: r.same}
+	if f.broken && what.tool != 0 {
+		r := m.touch(p, subject{what.owner, what.tool}, what.group, now, f.keep)
 		r.grow(what.began, tick)
-		r.closeAfter(r.failures, f.refuseTool, now+f.refuseFor)
-		h.streak = int(r.failures)
+		r.close(r.failures, f.refuseTool, now, f)
+		h.streak = r.failures
 	}
 	return h
 }
@@ -176,86 +184,77 @@ func (r *record) grow(began, tick uint64) bool {
 	return true
 }
 
-func (r *record) closeAfter(failures int32, limit int, until time.Duration) {
-	if limit > 0 && int(failures) >= limit {
-		r.closed = until
-		r.expires = max(r.expires, until+time.Second)
+func (r *record) close(failures, limit int, now time.Duration, f failing) {
+	if limit > 0 && failures >= limit {
+		r.closed, r.probed, r.last = now+f.refuseFor, now, f.text
+		r.expires = max(r.expires, r.closed+time.Second)
 	}
 }
 
 // touch returns the record of a subject, a new one if nothing is known, and makes it
 // the newest.
-func (m *memory) touch(s *shard, of subject, group uint64, now, keep time.Duration) *record {
-	r := s.records[of]
-	if r != nil && r.expires <= now {
-		m.drop(s, r) // too old, but not the oldest
-		r = nil
+func (m *memory) touch(p *part, of subject, group uint64, now, keep time.Duration) *record {
+	e := p.records[of]
+	if e != nil && recordOf(e).expires <= now {
+		m.drop(p, e) // too old, but not the oldest
+		e = nil
 	}
-	if r == nil {
-		if len(s.records) >= s.limit {
-			m.drop(s, s.ring.newer)
+	if e == nil {
+		if len(p.records) >= p.limit {
+			m.drop(p, p.order.Back())
 		}
-		r = &record{subject: of, group: group}
-		s.records[of] = r
+		e = p.order.PushFront(&record{subject: of, group: group})
+		p.records[of] = e
 		m.known[group].Add(1)
 		m.total.Add(1)
-	} else {
-		r.unlink()
 	}
-	r.newer, r.older = &s.ring, s.ring.older
-	r.newer.older, r.older.newer = r, r
+	p.order.MoveToFront(e)
+	r := recordOf(e)
 	r.expires = max(r.expires, now+keep)
 	return r
 }
 
-func (r *record) unlink() { r.newer.older, r.older.newer = r.older, r.newer }
-
-func (m *memory) drop(s *shard, r *record) {
-	r.unlink()
-	delete(s.records, r.subject)
-	m.known[r.group].Add(-1)
-	m.total.Add(-1)
-}
-
-// expire drops what is old, from the oldest on.
-func (m *memory) expire(s *shard, now time.Duration) {
-	for r := s.ring.newer; r != &s.ring && r.expires <= now; r = s.ring.newer {
-		m.drop(s, r)
-	}
-}
-
 // forget drops what is known of a call that succeeded, and of its tool.
 func (m *memory) forget(what identity) {
-	s := m.shard(what.owner)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m.expire(s, m.now())
+	p, _ := m.lock(what.owner)
+	defer p.mu.Unlock()
 	for _, hash := range []uint64{what.c, what.tool} {
-		if r := s.records[subject{what.owner, hash}]; r != nil {
-			m.drop(s, r)
+		if e := p.records[subject{what.owner, hash}]; e != nil {
+			m.drop(p, e)
 		}
 	}
 }
 
-// pause is for how long a call is not run, and why.
+// pause is for how long a call is refused, and why.
 type pause struct {
 	rest     time.Duration // zero when it is run
 	failures int
-	streak   bool // of its tool
+	streak   bool   // of its tool
+	last     string // what went wrong
 }
 
-// closed returns for how long a call is not run.
+// probeEvery is how often a call that is refused is run nevertheless, so that it is
+// found out when it works again.
+const probeEvery = 2 * time.Second
+
+// closed returns for how long a call is refused. One for which it returns zero is run.
 func (m *memory) closed(what identity) pause {
-	s := m.shard(what.owner)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := m.now()
-	m.expire(s, now)
-	if r := s.records[subject{what.owner, what.c}]; r != nil && r.closed > now {
-		return pause{rest: r.closed - now, failures: int(r.same)}
-	}
-	if r := s.records[subject{what.owner, what.tool}]; r != nil && r.closed > now {
-		return pause{rest: r.closed - now, failures: int(r.failures), streak: true}
+	p, now := m.lock(what.owner)
+	defer p.mu.Unlock()
+	for _, hash := range []uint64{what.c, what.tool} {
+		e := p.records[subject{what.owner, hash}]
+		if e == nil || recordOf(e).closed <= now {
+			continue
+		}
+		r := recordOf(e)
+		if now-r.probed >= probeEvery {
+			r.probed = now
+			return pause{}
+		}
+		if hash == what.tool {
+			return pause{rest: r.closed - now, failures: r.failures, streak: true, last: r.last}
+		}
+		return pause{rest: r.closed - now, failures: r.same, last: r.last}
 	}
 	return pause{}
 }

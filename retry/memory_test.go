@@ -23,19 +23,16 @@ import (
 func size(t testing.TB, m *memory) int {
 	t.Helper()
 	n, known := 0, int32(0)
-	for i := range m.shards {
-		s := &m.shards[i]
-		s.mu.Lock()
-		ring := 0
-		for r := s.ring.older; r != &s.ring; r = r.older {
-			require.Same(t, r, r.newer.older)
-			require.Same(t, r, s.records[r.subject])
-			ring++
+	for i := range m.parts {
+		p := &m.parts[i]
+		p.mu.Lock()
+		for e := p.order.Front(); e != nil; e = e.Next() {
+			require.Same(t, e, p.records[recordOf(e).subject])
 		}
-		require.Len(t, s.records, ring)
-		require.LessOrEqual(t, len(s.records), s.limit)
-		n += len(s.records)
-		s.mu.Unlock()
+		require.Equal(t, p.order.Len(), len(p.records))
+		require.LessOrEqual(t, len(p.records), p.limit)
+		n += len(p.records)
+		p.mu.Unlock()
 	}
 	for i := range m.known {
 		known += m.known[i].Load()
@@ -171,6 +168,24 @@ func TestMemoryForgetsWithTime(t *testing.T) {
 	})
 }
 
+// Of the calls that come while a probe is running none is another one.
+func TestOneProbeAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(64)
+		f := failing{keep: time.Hour, refuseAfter: 1, refuseFor: 30 * time.Second}
+		m.failed(m.call("ann", 1), f)
+		require.Equal(t, 30*time.Second, m.closed(m.call("ann", 1)).rest)
+		time.Sleep(probeEvery)
+		require.Zero(t, m.closed(m.call("ann", 1)).rest, "a probe")
+		require.Equal(t, 28*time.Second, m.closed(m.call("ann", 1)).rest, "which is running")
+		require.Zero(t, m.closed(m.call("bob", 1)).rest, "nobody is refused for another")
+		time.Sleep(28 * time.Second)
+		for range 3 {
+			require.Zero(t, m.closed(m.call("ann", 1)).rest)
+		}
+	})
+}
+
 // What is remembered of a connection does not keep it.
 func TestMemoryKeepsNoConnection(t *testing.T) {
 	g := &guide{seen: newMemory(64)}
@@ -206,7 +221,7 @@ func TestWhoseCallItIs(t *testing.T) {
 	ann, bob := &auth.TokenInfo{UserID: "ann"}, &auth.TokenInfo{UserID: "bob"}
 	web := map[string][]string{"Accept": {"*/*"}}
 	of := func(session *mcp.ServerSession, extra *mcp.RequestExtra) (owner, bool) {
-		return g.ownerOf(context.Background(), &mcp.CallToolRequest{Session: session, Extra: extra, Params: &mcp.CallToolParamsRaw{Name: "it"}})
+		return g.ownerOf(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: session, Extra: extra, Params: &mcp.CallToolParamsRaw{Name: "it"}})
 	}
 	must := func(session *mcp.ServerSession, extra *mcp.RequestExtra) owner {
 		o, known := of(session, extra)
@@ -317,7 +332,7 @@ func TestWhatIsTheSameError(t *testing.T) {
 func BenchmarkMemory(b *testing.B) {
 	b.Run("distinct failures", func(b *testing.B) {
 		b.ReportAllocs()
-		m := newMemory(defaultRemember)
+		m := newMemory(16384)
 		i := 0
 		for b.Loop() {
 			i++
@@ -327,7 +342,7 @@ func BenchmarkMemory(b *testing.B) {
 	})
 	b.Run("arguments", func(b *testing.B) {
 		b.ReportAllocs()
-		m := newMemory(defaultRemember)
+		m := newMemory(16384)
 		args := json.RawMessage(`{"city":"Bonn","days":3,"units":"metric","fields":["temperature","wind"]}`)
 		for b.Loop() {
 			m.json(args, "")

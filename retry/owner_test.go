@@ -14,6 +14,8 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/mask"
+	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/retry"
 )
 
@@ -91,7 +93,7 @@ func TestNobodyIsCountedForAnother(t *testing.T) {
 		for range 10 {
 			ann()
 		}
-		require.Contains(t, annElsewhere(), "so it is not run")
+		require.Contains(t, annElsewhere(), "so for the next")
 		require.Contains(t, bob(), secondOf3)
 	})
 	t.Run("sessions, without authentication", func(t *testing.T) {
@@ -102,7 +104,7 @@ func TestNobodyIsCountedForAnother(t *testing.T) {
 		for range 10 {
 			ann()
 		}
-		require.Contains(t, ann(), "so it is not run")
+		require.Contains(t, ann(), "so for the next")
 		require.Contains(t, bob(), secondOf3)
 	})
 	t.Run("sessions, with users", func(t *testing.T) {
@@ -129,4 +131,25 @@ func TestNobodyIsCountedForAnother(t *testing.T) {
 		require.Contains(t, harness.Answer{Result: res}.Text(), secondOf3)
 		require.Contains(t, s.Call(t, "it").Text(), thirdOf3)
 	})
+}
+
+// An authenticated caller of whom nobody knows who it is cannot be counted: that is
+// recorded once.
+func TestACallerWithoutAUserID(t *testing.T) {
+	log := harness.NewLog(slog.LevelWarn)
+	handler := middleware.Chain(mask.New(&mask.Options{Logger: log.Logger()}), retry.New(nil))(
+		func(context.Context, string, mcp.Request) (mcp.Result, error) {
+			return nil, fault.RateLimited("it", time.Second)
+		})
+	for range 3 {
+		res, err := handler(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{
+			Params: &mcp.CallToolParamsRaw{Name: "it"}, Session: &mcp.ServerSession{},
+			Extra: &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{}, Header: http.Header{}},
+		})
+		require.NoError(t, err)
+		require.Contains(t, harness.Answer{Result: res}.Text(), uncounted)
+	}
+	record := log.Only(t)
+	require.Equal(t, "WARN", record["level"])
+	require.Contains(t, record["msg"], "has no user ID")
 }

@@ -65,7 +65,7 @@ func TestGuidanceAndLimit(t *testing.T) {
 		want []string
 		yes  bool
 	}{
-		{"write", nil, []string{"may still take effect.", "check before you repeat it"}, false},
+		{"write", nil, []string{"Retry: no. It may still take effect: check that before you try another way."}, false},
 		{"read", readOnly, []string{"Nothing was changed by this call."}, true},
 		{"idempotent", harmless, []string{"A repetition does no harm."}, true},
 	} {
@@ -135,14 +135,14 @@ func TestGuidanceAndValidation(t *testing.T) {
 	wrong := map[string]any{"widht": 4}
 	const explained = "Argument 'widht' is unknown, and 'width' is missing. Did you mean 'width'?"
 	for range 3 {
-		require.Contains(t, s.CallTool(t.Context(), "it", wrong).Text(), explained+"\nRetry: no. Correct the arguments first")
+		require.Contains(t, s.CallTool(t.Context(), "it", wrong).Text(), explained+"\nRetry: only with corrected arguments.")
 	}
 	for range 3 {
 		text := s.CallTool(t.Context(), "it", wrong).Text()
 		require.Contains(t, text, explained)
-		require.Contains(t, text, "Do not repeat it. Compare the arguments with the tool's description")
+		require.Contains(t, text, "with the same error. Compare the arguments with what is expected")
 	}
-	require.Contains(t, s.CallTool(t.Context(), "it", wrong).Text(), "so it is not run for the next 30 s")
+	require.Contains(t, s.CallTool(t.Context(), "it", wrong).Text(), "so for the next 30 s")
 	require.Equal(t, "fine", s.CallTool(t.Context(), "it", map[string]any{"width": 4}).Text())
 	require.Equal(t, 1, runs)
 }
@@ -200,11 +200,11 @@ func TestServerAndLimit(t *testing.T) {
 		}, 2, 8100 * time.Millisecond, "It was told to stop, but is still running"},
 		{"a write", nil, func(ctx context.Context, _ mcp.Request, _ int32) (mcp.Result, error) {
 			return slow(ctx, errReset)
-		}, 1, 3 * time.Second, "check before you repeat it."},
+		}, 1, 3 * time.Second, "Retry: only if repeating does no harm"},
 		{"a write that is stuck", nil, func(_ context.Context, _ mcp.Request, _ int32) (mcp.Result, error) {
 			time.Sleep(time.Hour)
 			return nil, fault.Unavailable("the bank").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
-		}, 1, 8100 * time.Millisecond, "may still take effect."},
+		}, 1, 8100 * time.Millisecond, "Retry: no. It may still take effect: check that"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -65,7 +65,7 @@ func TestCallsAtTheSameTimeCountAsOne(t *testing.T) {
 
 func assertNoLoop(t *testing.T, text string) {
 	t.Helper()
-	for _, no := range []string{"Do not repeat", "is not run", "in a row", "have all failed"} {
+	for _, no := range []string{"This exact call", "is run only", "in a row", "have all failed"} {
 		assert.NotContains(t, text, no)
 	}
 }
@@ -86,7 +86,7 @@ func TestWavesAreCounted(t *testing.T) {
 			wave()
 		}
 		require.EqualValues(t, 30, runs.Load())
-		require.Contains(t, s.Call(t, "it").Text(), "this exact call has failed 6 times with the same error, so it is not run")
+		require.Contains(t, s.Call(t, "it").Text(), "this exact call has failed 6 times, so")
 		require.EqualValues(t, 30, runs.Load())
 	})
 }
@@ -107,7 +107,7 @@ func TestItemsOfABatchAreNoStreak(t *testing.T) {
 			mcp.AddTool(s, &mcp.Tool{Name: "get_user", Annotations: readOnly},
 				func(_ context.Context, _ *mcp.CallToolRequest, in in) (*mcp.CallToolResult, any, error) {
 					runs.Add(1)
-					return nil, nil, fault.NotFound("user", in.ID)
+					return nil, nil, fault.New(fault.KindInternal, "the table is gone")
 				})
 		},
 	})
@@ -117,9 +117,12 @@ func TestItemsOfABatchAreNoStreak(t *testing.T) {
 	}
 	got := s.CallTool(t.Context(), "get_users", map[string]any{"ids": ids})
 	require.EqualValues(t, 60, runs.Load())
-	require.NotContains(t, got.Text(), "is not run")
-	require.Contains(t, s.CallTool(t.Context(), "get_user", map[string]any{"id": "other"}).Text(), "Retry: no. The same call will fail again.")
-	for range 6 {
+	require.NotContains(t, got.Text(), "is run only")
+	for _, id := range ids[:25] {
+		s.CallTool(t.Context(), "get_users", map[string]any{"ids": []string{id}})
+	}
+	require.Contains(t, s.CallTool(t.Context(), "get_user", map[string]any{"id": "other"}).Text(), "Retry: no. Tell the user.")
+	for range 5 {
 		s.CallTool(t.Context(), "get_users", map[string]any{"ids": ids[:1]})
 	}
 	require.Contains(t, s.CallTool(t.Context(), "get_users", map[string]any{"ids": ids[:1]}).Text(), "this exact call has failed 6 times")
@@ -147,7 +150,7 @@ func TestOptionsWithoutEnd(t *testing.T) {
 	})
 	t.Run("a wait, and an attempt that is none", func(t *testing.T) {
 		s := annotated(t, readOnly, nil, said(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1e308, NextAttempt: -4}))
-		require.Contains(t, s.Call(t, "it").Text(), "Retry: yes, after 720 h (attempt 2 of 3).")
+		require.Contains(t, s.Call(t, "it").Text(), "Retry: not now: possible again in 720 h; tell the user.")
 	})
 	for name, opts := range map[string]*retry.Options{
 		"to forget": {ForgetAfter: math.MaxInt64},
@@ -160,7 +163,7 @@ func TestOptionsWithoutEnd(t *testing.T) {
 			for range 4 {
 				s.Call(t, "it")
 			}
-			require.Contains(t, s.Call(t, "it").Text(), "so it is not run")
+			require.Contains(t, s.Call(t, "it").Text(), "so for the next")
 		})
 	}
 }

@@ -11,23 +11,24 @@
 // What the caller of a failed call reads, beside what failed:
 //
 //	Retry: yes, after 30 s (attempt 2 of 3).
-//	Retry: no. Correct the arguments first, then call again.
-//	Retry: no. It is not known whether this call took effect: check before you repeat it.
-//	Retry: no. This exact call has failed 4 times with the same error. Do not repeat it. ...
+//	Retry: not now: possible again in 1 h 30 min; tell the user.
+//	Retry: only with corrected arguments.
+//	Retry: only if repeating does no harm: it is not known whether this call took effect.
+//	Retry: no. It may have changed something: check that before you try another way.
 //
 // and a program, as "retry" in the machine form: should_retry,
 // retry_after_seconds, next_attempt, max_attempts, reason and effect.
 //
 // # Is it safe
 //
-// A call that writes and of which nobody knows whether it took effect is never
-// called safe to repeat. A tool is believed to write unless its annotations say
-// otherwise (ReadOnlyHint, IdempotentHint): annotate what only reads, and a timeout
-// is followed by "Retry: yes". A handler that knows more says so in its fault, with
-// [fault.Error.After], [fault.Error.Never] or [fault.Error.WithRetry], and names with
-// [fault.Error.Step] the tool that tells whether the call took effect. One that says
-// when, and not what became of the call, is believed unless the cause of its fault, such
-// as a connection that broke, says that something may have been done.
+// A tool writes unless its annotations say otherwise (ReadOnlyHint, IdempotentHint):
+// annotate what only reads, and a timeout is followed by "Retry: yes". Of a write, two
+// things only count as "nothing was done": what somebody said (a fault with
+// [fault.Error.After], [fault.Error.Never] or [fault.Error.WithRetry], or a rule), and
+// what the failure proves (wrong arguments, not found, denied, limited, a connection
+// that was not made). Else the effect is unknown, and the call is not to be repeated.
+// The private cause of a fault that says when to call again is believed more than the
+// fault, unless that says the effect too.
 //
 // # How often
 //
@@ -37,11 +38,15 @@
 // connection of a server that is not reached by HTTP; where none of these is known,
 // as on a stateless HTTP server without authentication, nothing is counted, because
 // one caller must not be able to hinder another. Calls that ran at the same time
-// count as one, because none of them is a repetition. Of arguments and errors only
-// hashes are kept, in bounded memory, for a while, until the call succeeds.
+// count as one, because none of them is a repetition. Of arguments only hashes are
+// kept, and of errors those and 200 bytes of public words, in bounded memory, for a
+// while, until the call succeeds.
 //
-// A caller that repeats a hopeless call is told so in plain words, and after that
-// is answered without running the handler for some time; see [Options].
+// A caller that repeats a hopeless call is told so in plain words. After that the
+// identical call is refused for some time, but for a probe every two seconds; see
+// [Options]. A whole tool is counted only for what shows that it, or what it needs, is
+// broken: what a caller did wrong says nothing about other arguments. A tool that is
+// polled says [NotReady], which is not counted.
 package retry
 
 import (
@@ -52,6 +57,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -73,13 +79,23 @@ type Options struct {
 	MaxInterval     time.Duration
 
 	// Jitter is by which part such a wait is made longer or shorter by chance, so that
-	// callers that failed together do not come back together. Zero means 0.5; negative
-	// means that the waits are exact, for tests that compare texts.
+	// callers that failed together do not come back together. Zero means 0.5; -1 means
+	// that the waits are exact, for tests that compare texts. Waits are whole seconds.
 	Jitter float64
 
 	// Rules say what errors of this program mean for a second try; see
 	// [middleware.HintRule].
 	Rules []middleware.HintRule
+
+	// Cause leads from a result with IsError, that a tool made itself, to the error that
+	// it was made of, or to nil. Such a failure has the kind, the guidance, the level
+	// and the record of its cause, and keeps the tool's own words.
+	Cause func(ctx context.Context, req mcp.Request, res *mcp.CallToolResult) error
+
+	// OwnResults gives guidance of results with IsError, too, that a tool made itself
+	// and of which nothing else is known, and counts them. When it is not set, nothing
+	// is said about a second try beside the tool's own words.
+	OwnResults bool
 
 	// Repeatable says which tools may be called twice with the same arguments without
 	// harm, because they only read or are idempotent. Nil means those whose annotations
@@ -96,7 +112,7 @@ type Options struct {
 	// AttemptArgument is the name of an argument in which models say how often they
 	// have made this call, a number from 1. It is no part of what makes two calls the
 	// same. Empty means that there is none. What a program says in the _meta of its
-	// request, under [AttemptKey] or "attempt", is read always. The larger one of
+	// request, under [AttemptKey], is read always. The larger one of
 	// what is said and what is counted holds.
 	AttemptArgument string
 
@@ -105,25 +121,25 @@ type Options struct {
 	// than MaxAttempts; negative means never.
 	EscalateAfter int
 
-	// RefuseAfter is after how many failures with the same error the call is answered
-	// without running its handler, for the time RefuseFor; then it is run again, once,
-	// unless it succeeds. Such an answer is of kind rate_limited with the code
-	// [CodeRefused], and recorded like any other. Zero means EscalateAfter and 2 more,
-	// and 30 s; negative means never.
+	// RefuseAfter is after how many failures with the same error the identical call is
+	// refused for the time RefuseFor: it is answered without running its handler, but
+	// for a probe every two seconds. Such an answer is of kind repeated_failure with the
+	// code [CodeRefused], and recorded like any other. Zero means EscalateAfter and 2
+	// more, and 30 s; negative means never.
 	RefuseAfter int
 	RefuseFor   time.Duration
 
-	// StreakAfter is after how many failures of one tool in a row, whatever its
-	// arguments were, a caller is told to stop trying; after twice as many, calls of
-	// this tool are refused as RefuseAfter says. Failures after which the caller may
-	// try again do not count, nor do the items of a batch. Raise it where callers look
-	// for what may not exist, one call after the other. Zero means 10; negative means
-	// never.
+	// StreakAfter is after how many failures in a row that show that a tool, or what it
+	// needs, is broken (internal errors, timeouts, failed connections and services that
+	// are down, after which the answer was no) a caller is told to try another way;
+	// after twice as many, its calls of this tool are refused as RefuseAfter says. The
+	// items of a batch do not count. Zero means 10; negative means never.
 	StreakAfter int
 
 	// Remember is how many failed calls are remembered at most, of all callers; of one
 	// caller up to a sixteenth of them. The oldest make room. Zero means 16384, which
-	// takes up to 3 MB; negative means that nothing is counted at all.
+	// takes up to 6 MB; negative means that nothing is counted at all. Less than 64 is
+	// refused.
 	Remember int
 
 	// ForgetAfter is how long after its last failure, and after the wait that was told
@@ -135,22 +151,9 @@ type Options struct {
 // run because it had failed too often.
 const CodeRefused = "REPEATED_FAILURE"
 
-const (
-	defaultGuideInterval = time.Second
-	defaultGuideLongest  = 30 * time.Second
-	defaultJitter        = 0.5
-	defaultEscalate      = 4
-	defaultRefuseFor     = 30 * time.Second
-	defaultStreak        = 10
-	defaultRemember      = 16384
-	defaultForget        = 10 * time.Minute
-	longestMemory        = 100 * 365 * 24 * time.Hour // so that points in time do not overflow
-)
-
 // New returns a middleware that says of every failure whether, when and how often
-// to call again, and whether that is safe. opts may be nil. It panics when a time or
-// MaxAttempts is negative, MaxInterval is shorter than InitialInterval, Jitter is more
-// than 1, or a rule is nil.
+// to call again, and whether that is safe. opts may be nil. It panics when an option
+// makes no sense. Functions of the Options that panic count as ones that say nothing.
 //
 // Put it outside of what makes failures, such as validation, a time limit or the
 // inner recovery, and inside of package mask. When several stand in a chain, the
@@ -159,51 +162,65 @@ const (
 //
 // The words of a tool that tells its failure in a result of its own are left as
 // they are, as is a *jsonrpc.Error; only a caller that repeats such a call without
-// end is told so in the text of the result, too. Successful calls, notifications,
-// subscriptions and results that ask for input are not touched.
+// end, whose cause is known, is told so in the text of the result, too. Successful
+// calls, notifications, subscriptions and results that ask for input are not touched.
 func New(opts *Options) mcp.Middleware {
 	var o Options
 	if opts != nil {
 		o = *opts
 	}
-	check("New: Options.MaxAttempts", o.MaxAttempts)
-	check("New: Options.InitialInterval", o.InitialInterval)
-	check("New: Options.MaxInterval", o.MaxInterval)
-	check("New: Options.RefuseFor", o.RefuseFor)
-	check("New: Options.ForgetAfter", o.ForgetAfter)
-	orDefault(&o.MaxAttempts, defaultAttempts)
-	o.MaxAttempts = min(o.MaxAttempts, maxAttempt)
-	orDefault(&o.InitialInterval, defaultGuideInterval)
-	orDefault(&o.MaxInterval, max(defaultGuideLongest, o.InitialInterval))
-	if o.MaxInterval < o.InitialInterval {
-		panic("retry.New: Options.MaxInterval is shorter than InitialInterval; make it at least as long, or leave it zero")
-	}
+	const of attempt.Options = "retry.New: Options"
+	attempt.Positive(of, "MaxAttempts", &o.MaxAttempts, 3)
+	attempt.Positive(of, "InitialInterval", &o.InitialInterval, time.Second)
+	attempt.Positive(of, "MaxInterval", &o.MaxInterval, max(30*time.Second, o.InitialInterval))
+	attempt.Positive(of, "RefuseFor", &o.RefuseFor, 30*time.Second)
+	attempt.Positive(of, "ForgetAfter", &o.ForgetAfter, 10*time.Minute)
+	of.AtMost("InitialInterval", o.InitialInterval, "MaxInterval", o.MaxInterval)
+	o.MaxAttempts = min(o.MaxAttempts, 1_000_000) // so that what is counted from it does not overflow
+	o.RefuseFor, o.ForgetAfter = min(o.RefuseFor, longestMemory), min(o.ForgetAfter, longestMemory)
 	switch {
 	case o.Jitter == 0:
-		o.Jitter = defaultJitter
-	case !(o.Jitter <= 1): // also when it is no number
-		panic("retry.New: Options.Jitter is more than 1; give a part, such as 0.5")
+		o.Jitter = 0.5
+	case !(o.Jitter >= -1 && o.Jitter <= 1): // also when it is no number
+		panic(fmt.Sprintf("retry.New: Options.Jitter is %v; give a part from 0 to 1, such as 0.5, or -1 for exact waits", o.Jitter))
 	}
 	o.Jitter = max(0, o.Jitter)
-	orDefault(&o.EscalateAfter, max(defaultEscalate, o.MaxAttempts+1))
-	orDefault(&o.RefuseAfter, max(o.EscalateAfter, o.MaxAttempts+1)+2)
-	orDefault(&o.RefuseFor, defaultRefuseFor)
-	orDefault(&o.StreakAfter, defaultStreak)
-	orDefault(&o.Remember, defaultRemember)
-	orDefault(&o.ForgetAfter, defaultForget)
-	o.RefuseFor, o.ForgetAfter = min(o.RefuseFor, longestMemory), min(o.ForgetAfter, longestMemory)
-	rules := slices.Clone(o.Rules)
-	for i, r := range rules {
-		if r == nil {
-			panic(fmt.Sprintf("retry.New: Options.Rules[%d] is nil; remove it or give a rule", i))
-		}
+	if o.Remember > 0 && o.Remember < minPart {
+		panic(fmt.Sprintf("retry.New: Options.Remember is %d, too few for several callers; give %d or more, 0 for the default, or -1 to count nothing", o.Remember, minPart))
 	}
+	if o.RefuseAfter > 0 && o.RefuseAfter < o.EscalateAfter {
+		panic(fmt.Sprintf("retry.New: Options.RefuseAfter is less than EscalateAfter (%d < %d), so a caller would be refused without a warning; make it at least as many", o.RefuseAfter, o.EscalateAfter))
+	}
+	orDefault(&o.EscalateAfter, max(4, o.MaxAttempts+1))
+	orDefault(&o.RefuseAfter, max(o.EscalateAfter, o.MaxAttempts+1)+2)
+	orDefault(&o.StreakAfter, 10)
+	orDefault(&o.Remember, 16384)
+	o.Rules = rulesOf(of, o.Rules)
 	g := &guide{Options: o}
-	if len(rules) > 0 {
-		g.settings = &call.Settings{Hints: rules}
+	if len(o.Rules) > 0 {
+		g.settings = &call.Settings{Hints: o.Rules}
 	}
 	if o.Remember > 0 {
 		g.seen = newMemory(o.Remember)
 	}
 	return call.Wrap(g.call)
+}
+
+const longestMemory = 100 * 365 * 24 * time.Hour // so that points in time do not overflow
+
+// orDefault is for numbers of which a negative one means never.
+func orDefault(value *int, otherwise int) {
+	if *value == 0 {
+		*value = otherwise
+	}
+}
+
+// rulesOf returns a copy of the rules, none of which may be nil.
+func rulesOf(of attempt.Options, rules []middleware.HintRule) []middleware.HintRule {
+	for i, r := range rules {
+		if r == nil {
+			panic(fmt.Sprintf("%s.Rules[%d] is nil; remove it or give a rule", of, i))
+		}
+	}
+	return slices.Clone(rules)
 }

@@ -10,9 +10,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
-	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
 // params are the parameters P = *T of a request.
@@ -45,26 +47,26 @@ type outcome struct {
 
 // repeat makes the other attempts.
 func repeat[T any, P params[T]](ctx context.Context, s *server, c *call.Call, req *mcp.ServerRequest[P], said T, mark uint64, next mcp.MethodHandler, last outcome) (mcp.Result, error) {
-	plan := s.policy.start()
-	attempt := 1
-	for ; ; attempt++ {
+	plan := s.policy.Start()
+	n := 1
+	for ; ; n++ {
 		hint := last.failure.Hint()
-		if answersInput(P(&said)) || fingerprint(P(&said)) != mark || !transient(last, hint) {
+		if attempt.AnswersInput(P(&said)) || fingerprint(P(&said)) != mark || !transient(last, hint) {
 			break
 		}
-		wait, ok := plan.next(ctx, attempt, hint.After)
-		if !ok || !s.mayRepeat(c, next, last.failure, hint.Effect) || !plan.fits(ctx, wait) { // the look-up took its time
+		wait, ok := plan.Next(ctx, n, hint.After)
+		if !ok || !s.mayRepeat(c, next, last.failure) || !plan.Fits(ctx, wait) { // the look-up took its time
 			break
 		}
 		failed := Attempt{
-			Method: c.Method(), Target: call.Target(req), Number: attempt,
+			Method: c.Method(), Target: call.Target(req), Number: n,
 			Fault: last.failure.Fault(), Err: last.failure.Err(), Wait: wait,
 		}
-		logLost(ctx, c, last.failure, failed)
-		if s.onRetry != nil {
-			s.onRetry(ctx, failed)
+		attempt.Guard(func() { logLost(ctx, c, last.failure, failed) }) // a log that cannot be written must not fail the call
+		if s.OnRetry != nil {
+			attempt.Guard(func() { s.OnRetry(ctx, failed) })
 		}
-		if !sleep(ctx, wait) {
+		if !attempt.Sleep(ctx, wait) {
 			break
 		}
 		params, again := said, *req
@@ -72,11 +74,11 @@ func repeat[T any, P params[T]](ctx context.Context, s *server, c *call.Call, re
 		res, err := next(ctx, c.Method(), &again)
 		failure := c.Failure(res, err)
 		if failure == nil {
-			return withAttempts(c.Method(), outcome{res: res}, attempt+1)
+			return withAttempts(c.Method(), outcome{res: res}, n+1)
 		}
 		last = outcome{res, err, failure}
 	}
-	return withAttempts(c.Method(), last, attempt)
+	return withAttempts(c.Method(), last, n)
 }
 
 // transient reports whether a failure is one after which a second try can succeed.
@@ -85,11 +87,11 @@ func repeat[T any, P params[T]](ctx context.Context, s *server, c *call.Call, re
 // says itself that the call may be made again. A result that says how often it was
 // tried comes from another Server, inside of this one or upstream: that was often
 // enough.
-func transient(last outcome, hint middleware.Hint) bool {
-	if tool, ok := last.res.(*mcp.CallToolResult); ok && tool != nil && (tool.InputRequests != nil || tool.Meta[AttemptsKey] != nil) {
+func transient(last outcome, hint classify.Hint) bool {
+	if tool, ok := last.res.(*mcp.CallToolResult); ok && tool != nil && (tool.InputRequests != nil || tool.Meta[wire.AttemptsKey] != nil) {
 		return false
 	}
-	if hint.Retry != middleware.RetryYes { // as after every panic
+	if hint.Retry != classify.RetryYes { // as after every panic
 		return false
 	}
 	if _, guided := last.failure.Fault().Retry(); last.failure.Wire() != nil && !guided {
@@ -105,20 +107,21 @@ func transient(last outcome, hint middleware.Hint) bool {
 
 // mayRepeat reports whether it does no harm to run the handler again. The server's
 // tools are looked up for the few failures only that get here.
-func (s *server) mayRepeat(c *call.Call, next mcp.MethodHandler, failure *call.Failure, effect fault.Effect) bool {
-	if effect == fault.EffectCommitted {
+func (s *server) mayRepeat(c *call.Call, next mcp.MethodHandler, failure *call.Failure) bool {
+	target := call.Target(c.Request())
+	switch {
+	case c.Method() != call.MethodCallTool:
+		return failure.Advise(classify.Reads).ShouldRetry
+	case s.Tools != nil && !attempt.Ask(s.Tools, target):
 		return false
-	}
-	if c.Method() != middleware.MethodCallTool {
+	case (s.TrustRefusals || s.saidNone(failure)) && failure.Advise(classify.Writes).ShouldRetry:
 		return true
+	case s.Repeatable == nil:
+		safety := c.Safety(next)
+		return safety != classify.Writes && failure.Advise(safety).ShouldRetry
+	default:
+		return attempt.Ask(s.Repeatable, target) && failure.Advise(classify.Idempotent).ShouldRetry
 	}
-	if s.tools != nil && !s.tools(call.Target(c.Request())) {
-		return false
-	}
-	if effect == fault.EffectNone && (s.trust || s.saidNone(failure)) {
-		return true
-	}
-	return safetyOf(c, next, s.repeatable) != writes
 }
 
 // saidNone reports whether somebody said of this failure that the call had no effect:
@@ -129,35 +132,27 @@ func (s *server) saidNone(failure *call.Failure) (said bool) {
 	if r, ok := failure.Fault().Retry(); ok && r.Effect == fault.EffectNone && !failure.Guided() {
 		return true
 	}
-	defer func() {
-		if recover() != nil { // a rule that panics says nothing
-			said = false
+	attempt.Guard(func() { // a rule that panics says nothing
+		for _, rule := range s.Rules {
+			if hint, ok := rule(failure.Err()); ok {
+				said = hint.Effect == fault.EffectNone
+				return
+			}
 		}
-	}()
-	for _, rule := range s.rules {
-		if hint, ok := rule(failure.Err()); ok {
-			return hint.Effect == fault.EffectNone
-		}
-	}
-	return false
+	})
+	return said
 }
 
 // logLost records an attempt whose failure the caller will not see.
 func logLost(ctx context.Context, c *call.Call, failure *call.Failure, failed Attempt) {
-	defer func() { _ = recover() }() // a log that cannot be written must not fail the call
 	logger := c.Logger()
 	if !logger.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
 	attrs := make([]slog.Attr, 0, 7)
 	attrs = append(attrs, slog.String("method", failed.Method))
-	switch failed.Method { // as in the record of the call
-	case middleware.MethodCallTool:
-		attrs = append(attrs, slog.String("tool", clip(failed.Target)))
-	case middleware.MethodGetPrompt:
-		attrs = append(attrs, slog.String("prompt", clip(failed.Target)))
-	case middleware.MethodReadResource:
-		attrs = append(attrs, slog.String("resource", clip(failed.Target)))
+	if key := call.TargetKey(failed.Method); key != "" {
+		attrs = append(attrs, slog.String(key, clip(failed.Target)))
 	}
 	attrs = append(attrs, slog.Int("attempt", failed.Number), slog.Float64("wait_ms", float64(failed.Wait.Microseconds())/1000),
 		slog.String("reference", c.ID()))
@@ -178,23 +173,6 @@ func clip(text string) string {
 		return strings.ToValidUTF8(text[:maxLogged], "") + "..."
 	}
 	return text
-}
-
-// answersInput reports whether a call brings the input that was asked for: a person
-// was asked, and the state that the server gave with the question may hold once.
-func answersInput(p mcp.Params) bool {
-	switch p := p.(type) {
-	case *mcp.CallToolParamsRaw:
-		return p.InputResponses != nil || p.RequestState != ""
-	case *mcp.CallToolParams:
-		return p.InputResponses != nil || p.RequestState != ""
-	case *mcp.ReadResourceParams:
-		return p.InputResponses != nil || p.RequestState != ""
-	case *mcp.GetPromptParams:
-		return p.InputResponses != nil || p.RequestState != ""
-	default:
-		return false
-	}
 }
 
 var seed = maphash.MakeSeed()
@@ -235,7 +213,7 @@ func withAttempts(method string, last outcome, attempts int) (mcp.Result, error)
 	case *mcp.CompleteResult:
 		return counted(r, attempts), last.err
 	case nil:
-		if method == middleware.MethodCallTool && last.err != nil {
+		if method == call.MethodCallTool && last.err != nil {
 			return counted(&mcp.CallToolResult{}, attempts), last.err
 		}
 	}
@@ -256,7 +234,7 @@ func counted[T any, R interface {
 	if meta == nil {
 		meta = map[string]any{}
 	}
-	meta[AttemptsKey] = attempts
+	meta[wire.AttemptsKey] = attempts
 	R(&cp).SetMeta(meta)
 	return R(&cp)
 }

@@ -2,12 +2,11 @@ package retry
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -60,16 +59,9 @@ type ServerOptions struct {
 	OnRetry func(ctx context.Context, failed Attempt)
 }
 
-const (
-	defaultAttempts       = 3
-	defaultServerBudget   = 10 * time.Second
-	defaultServerInterval = 200 * time.Millisecond
-	defaultServerLongest  = 2 * time.Second
-)
-
 // Server returns a middleware that runs a failed handler again before anybody is
-// told of the failure. opts may be nil. It panics when an option is negative or a
-// rule is nil.
+// told of the failure. opts may be nil. It panics when an option is negative, a wait is
+// longer than what bounds it, or a rule is nil.
 //
 // What is tried again: a call of a tool, a resource, a prompt or a completion whose
 // failure says that a second try can succeed (see [middleware.Hint]), and of
@@ -100,48 +92,28 @@ func Server(opts *ServerOptions) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	check("Server: ServerOptions.MaxAttempts", o.MaxAttempts)
-	check("Server: ServerOptions.Budget", o.Budget)
-	check("Server: ServerOptions.InitialInterval", o.InitialInterval)
-	check("Server: ServerOptions.MaxInterval", o.MaxInterval)
-	rules := slices.Clone(o.Rules)
-	for i, r := range rules {
-		if r == nil {
-			panic(fmt.Sprintf("retry.Server: ServerOptions.Rules[%d] is nil; remove it or give a rule", i))
-		}
-	}
-	p := policy{attempts: o.MaxAttempts, budget: o.Budget, initial: o.InitialInterval, longest: o.MaxInterval}
-	orDefault(&p.attempts, defaultAttempts)
-	orDefault(&p.budget, defaultServerBudget)
-	orDefault(&p.initial, defaultServerInterval)
-	orDefault(&p.longest, max(defaultServerLongest, p.initial))
-	if p.longest < p.initial {
-		panic("retry.Server: ServerOptions.MaxInterval is shorter than InitialInterval; make it at least as long, or leave it zero")
-	}
-	p.asked = p.budget
-	s := &server{
-		policy: p, tools: o.Tools, repeatable: o.Repeatable, trust: o.TrustRefusals, onRetry: o.OnRetry, rules: rules,
-	}
-	if len(rules) > 0 {
-		s.settings = &call.Settings{Hints: rules}
+	const of attempt.Options = "retry.Server: ServerOptions"
+	attempt.Positive(of, "MaxAttempts", &o.MaxAttempts, 3)
+	attempt.Positive(of, "Budget", &o.Budget, 10*time.Second)
+	attempt.Positive(of, "InitialInterval", &o.InitialInterval, min(200*time.Millisecond, o.Budget))
+	attempt.Positive(of, "MaxInterval", &o.MaxInterval, max(o.InitialInterval, min(2*time.Second, o.Budget)))
+	of.AtMost("InitialInterval", o.InitialInterval, "MaxInterval", o.MaxInterval)
+	of.AtMost("MaxInterval", o.MaxInterval, "Budget", o.Budget)
+	o.Rules = rulesOf(of, o.Rules)
+	s := &server{ServerOptions: o, policy: attempt.Policy{
+		Attempts: o.MaxAttempts, Budget: o.Budget, Initial: o.InitialInterval, Longest: o.MaxInterval, Asked: o.Budget,
+	}}
+	if len(o.Rules) > 0 {
+		s.settings = &call.Settings{Hints: o.Rules}
 	}
 	return call.Wrap(s.call)
 }
 
-func orDefault[N ~int | ~int64](value *N, otherwise N) {
-	if *value == 0 {
-		*value = otherwise
-	}
-}
-
 type server struct {
-	policy     policy
-	tools      func(string) bool
-	repeatable func(string) bool
-	trust      bool
-	onRetry    func(context.Context, Attempt)
-	rules      []middleware.HintRule
-	settings   *call.Settings // nil without rules
+	ServerOptions
+
+	policy   attempt.Policy
+	settings *call.Settings // nil without rules
 }
 
 func (s *server) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {

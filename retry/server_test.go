@@ -665,7 +665,7 @@ func TestServerLeavesLongWaitsToTheCaller(t *testing.T) {
 		s := play(limited(10 * time.Minute))
 		got := harness.Call(t, at, s.handle, retry.New(nil), retry.Server(&retry.ServerOptions{Repeatable: always}))
 		require.Equal(t, 1, s.runs)
-		require.Contains(t, got.Text(), "Retry: yes, after 10 min")
+		require.Contains(t, got.Text(), "Retry: not now: possible again in 10 min; tell the user.")
 	})
 }
 
@@ -678,12 +678,13 @@ func TestServerOptions(t *testing.T) {
 	require.Zero(t, o.MaxAttempts)
 	require.Zero(t, o.MaxInterval)
 	for text, bad := range map[string]retry.ServerOptions{
-		"retry.Server: ServerOptions.MaxAttempts is negative; leave it zero for the default":     {MaxAttempts: -1},
-		"retry.Server: ServerOptions.Budget is negative; leave it zero for the default":          {Budget: -1},
-		"retry.Server: ServerOptions.InitialInterval is negative; leave it zero for the default": {InitialInterval: -1},
-		"retry.Server: ServerOptions.MaxInterval is negative; leave it zero for the default":     {MaxInterval: -1},
-		"retry.Server: ServerOptions.Rules[1] is nil; remove it or give a rule":                  {Rules: []middleware.HintRule{rules[0], nil}},
-		"retry.Server: ServerOptions.MaxInterval is shorter than InitialInterval; make it at least as long, or leave it zero": {
+		"retry.Server: ServerOptions.MaxAttempts is negative; leave it zero for the default":                                     {MaxAttempts: -1},
+		"retry.Server: ServerOptions.Budget is negative; leave it zero for the default":                                          {Budget: -1},
+		"retry.Server: ServerOptions.InitialInterval is negative; leave it zero for the default":                                 {InitialInterval: -1},
+		"retry.Server: ServerOptions.MaxInterval is negative; leave it zero for the default":                                     {MaxInterval: -1},
+		"retry.Server: ServerOptions.Rules[1] is nil; remove it or give a rule":                                                  {Rules: []middleware.HintRule{rules[0], nil}},
+		"retry.Server: ServerOptions.MaxInterval is longer than Budget (1m0s > 10s); make it shorter, or leave one of them zero": {MaxInterval: time.Minute},
+		"retry.Server: ServerOptions.InitialInterval is longer than MaxInterval (2s > 1s); make it shorter, or leave one of them zero": {
 			InitialInterval: 2 * time.Second, MaxInterval: time.Second,
 		},
 	} {

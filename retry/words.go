@@ -5,36 +5,36 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// reason says why a call that failed with this kind is not to be made again as it
-// is, where the error itself gives no reason.
-func reason(kind fault.Kind) string {
-	switch kind {
-	case fault.KindValidation:
-		return "Correct the arguments first, then call again."
-	case fault.KindNotFound, fault.KindAlreadyExists, fault.KindClientError:
-		return "The same call will fail again."
-	case fault.KindPermissionDenied, fault.KindUnauthenticated:
-		return "" // the first line says it
-	default:
-		return "The same call will fail again unless something changes."
-	}
+// KindNotReady is the kind of a poll that has to be repeated, see [NotReady].
+const KindNotReady fault.Kind = "not_ready"
+
+// NotReady returns the fault that says that what a caller polls for ("the export") is
+// not ready yet, and that it is to ask again after a time. It is for a tool that
+// reports the progress of something: such calls are not counted, so that a caller may
+// poll as often as it is told to. A tool that is polled by a result that succeeds needs
+// nothing of it.
+func NotReady(what string, after time.Duration) *fault.Error {
+	return fault.New(KindNotReady, what+" is not ready yet").After(after)
 }
 
 // instead says what to do when calling again does not help.
-func instead(e *fault.Error) string {
+func instead(e *fault.Error, effect fault.Effect) string {
+	if effect == fault.EffectUnknown {
+		return "It may have changed something" // the line says what to do about that
+	}
 	switch e.Kind() {
 	case fault.KindValidation:
-		return "Compare the arguments with the tool's description, or ask the user for the right values."
+		return "Compare the arguments with what is expected, or ask the user for the right values."
 	case fault.KindNotFound:
 		return "Find out what exists, or ask the user."
 	case fault.KindPermissionDenied, fault.KindUnauthenticated:
 		return "Ask the user."
-	case fault.KindInternal: // has a step that says the same
-		return "Try another way, or tell the user what does not work."
 	}
 	if len(e.Data().RecoverySteps) > 0 {
 		return "Take the next steps below, try another way, or tell the user what does not work."
@@ -43,9 +43,7 @@ func instead(e *fault.Error) string {
 }
 
 // What is said of a call, or of a tool, that failed too often.
-func exactly(failures int) string {
-	return "this exact call has failed " + times(failures) + " with the same error"
-}
+func exactly(failures int) string { return "this exact call has failed " + times(failures) }
 
 func inARow(failures int) string {
 	return fmt.Sprintf("the last %d calls of this tool have all failed", failures)
@@ -60,54 +58,45 @@ func times(n int) string {
 	return strconv.Itoa(n) + " times"
 }
 
-// suggestion returns what to suggest. The general words of a kind, which have to do
-// without knowing whether the call may be made again, are shortened by what the line
-// about that says, and given to a fault that says nothing about what to do. said says
-// that it has a word about calling again.
-func suggestion(e *fault.Error, said bool, effect fault.Effect) string {
-	kind, own := e.Kind(), e.Suggestion()
-	general := fault.Generic(kind).Suggestion()
-	switch {
-	case own == "" && (said || !suitable(kind)), own != general && own != "":
+// suggestion returns the fault's own suggestion, or that of its kind where it says
+// nothing about what to do. said says that it has a word about calling again.
+func suggestion(failure *call.Failure, e *fault.Error, said bool, retry fault.Retry) string {
+	own, again := e.Suggestion(), retry.ShouldRetry
+	if !failure.Worded() && (retry.Effect == fault.EffectUnknown || e.Kind() == fault.KindConflict && again) {
+		return "" // to check comes first, and to read the state is for whoever may not call again
+	}
+	if own != "" || said {
 		return own
-	case own == "":
-		if d := e.Data(); len(d.RecoverySteps) > 0 || len(d.SimilarMatches) > 0 {
-			return ""
-		}
 	}
-	switch {
-	case effect == fault.EffectUnknown:
-		return "" // to check comes first
-	case kind == fault.KindTimeout:
-		return "Ask for less at a time if the tool allows it."
-	case kind == fault.KindRateLimited:
-		return "Make fewer calls at a time."
-	case kind == fault.KindValidation:
-		return "Compare them with the tool's input schema."
-	default:
-		return general
-	}
-}
-
-// suitable reports whether the general suggestion of a kind suits a failure of which
-// somebody else chose the words.
-func suitable(kind fault.Kind) bool {
-	switch kind {
+	switch e.Kind() {
 	case fault.KindNotFound, fault.KindAlreadyExists, fault.KindUnauthenticated, fault.KindPermissionDenied,
 		fault.KindTimeout, fault.KindConflict:
-		return true
-	default:
-		return false
+		if d := e.Data(); len(d.RecoverySteps) == 0 && len(d.SimilarMatches) == 0 && !again && retry.Effect == "" {
+			return fault.Generic(e.Kind()).Suggestion()
+		}
 	}
+	return ""
+}
+
+// maxHeadline is how many bytes of the last error a refusal repeats.
+const maxHeadline = 200
+
+// headline returns what a failure says first.
+func headline(e *fault.Error) string {
+	text := e.Kind().Label() + ": " + e.Message()
+	if len(text) > maxHeadline {
+		text = strings.ToValidUTF8(text[:maxHeadline], "") + "..."
+	}
+	return text
 }
 
 // refusal is the answer to a call that is not run.
 func refusal(p pause) *fault.Error {
-	what := exactly(p.failures)
+	what, other := exactly(p.failures), "Calls with other arguments are made as before"
 	if p.streak {
-		what = inARow(p.failures)
+		what, other = inARow(p.failures), "Other tools can be called as before"
 	}
-	return fault.New(fault.KindRateLimited, fmt.Sprintf("%s, so it is not run for the next %d s", what, int(math.Ceil(p.rest.Seconds())))).
-		WithCode(CodeRefused).
-		Never("Do not repeat it. Try another way, or tell the user what does not work.")
+	return fault.New(fault.KindRepeatedFailure, fmt.Sprintf("%s, so for the next %d s it is run only once every %d s. Its last error was: %s",
+		what, int(math.Ceil(p.rest.Seconds())), int(probeEvery.Seconds()), p.last)).
+		WithCode(CodeRefused).Never(other)
 }

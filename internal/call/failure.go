@@ -25,6 +25,9 @@ type Failure struct {
 	res   *mcp.CallToolResult // the result that came with it, if any
 	found classify.Finding
 	told  bool // the tool told it in a result of its own, whose content stays
+
+	traced bool // err is the cause of what a tool told without an error, see Because
+
 	hints []classify.HintRule
 	ended error // how the caller's context had ended when this was found
 
@@ -103,7 +106,10 @@ func (c *Call) known(tool *mcp.CallToolResult, err error) *Failure {
 }
 
 func (f *Failure) isOf(tool *mcp.CallToolResult, err error) bool {
-	return f != nil && safe.Same(f.err, err) && (err != nil || f.res == tool)
+	if f == nil || err == nil && f.res != tool {
+		return false
+	}
+	return f.traced && err == nil || safe.Same(f.err, err)
 }
 
 // room returns room for a Failure: that of the Call for the first.

@@ -75,10 +75,10 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 	}
 	// The result may be another one than that which the failure was known from: a
 	// middleware of the user's copied it. One that came with an error is not sent, as
-	// the SDK does not send it.
+	// the SDK does not send it, but for keys of ours.
 	tool, _ := res.(*mcp.CallToolResult)
-	if err != nil {
-		tool = nil
+	if err != nil && tool != nil {
+		tool = c.ours(tool)
 	}
 	switch {
 	case f.found.Wire != nil:
@@ -88,6 +88,21 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 	default:
 		return nil, c.methodError(f)
 	}
+}
+
+// ours returns of a result that came with an error what mcpchain put there, nil for
+// nothing.
+func (c *Call) ours(tool *mcp.CallToolResult) *mcp.CallToolResult {
+	var res *mcp.CallToolResult
+	for key, value := range tool.Meta {
+		if strings.HasPrefix(key, wire.Prefix) {
+			if res == nil {
+				res = c.newResult()
+			}
+			res.Meta = withMeta(res.Meta, key, value)
+		}
+	}
+	return res
 }
 
 // giveUp answers when a stranger's code panicked while the answer was rendered.

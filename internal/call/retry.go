@@ -38,8 +38,36 @@ func (c *Call) Safety(next Handler) classify.Safety {
 // where it matters: where the effect of a write would be told.
 func (c *Call) Advise(f *Failure, next Handler) fault.Retry {
 	advice := f.Advise(classify.Writes)
-	if advice.Effect == "" || advice.Effect == fault.EffectCommitted {
+	if advice.Effect == "" {
 		return advice
 	}
 	return f.Advise(c.Safety(next))
+}
+
+// OwnWords reports whether a tool told the failure in a result of its own and nothing
+// else is known of it.
+func (f *Failure) OwnWords() bool {
+	if !f.told || f.found.Fault == nil || f.found.Fault.Kind() != fault.KindTool {
+		return false
+	}
+	_, said := f.found.Fault.Retry()
+	return !said
+}
+
+// Because says what the cause of a failure was that a tool told in a result of its
+// own, whose words stay: the failure has the kind, the guidance, the level and the
+// record of its cause. It returns the failure as it is known from now on.
+func (c *Call) Because(f *Failure, cause error) *Failure {
+	known := &Failure{err: cause, res: f.res, told: true, traced: true, hints: f.hints, ended: f.ended}
+	found := classify.Of(cause, c.settings().rules)
+	words := told(f.res, found)
+	if public := found.Public(); found.Origin == classify.Worded || found.Origin == classify.Ruled {
+		words = public.WithMessage(words.Message())
+	}
+	known.found = found.Told(words)
+	known.logged.Store(f.logged.Load())
+	cold := c.lock()
+	defer c.mu.Unlock()
+	cold.failure = known
+	return known
 }

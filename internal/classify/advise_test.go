@@ -92,6 +92,8 @@ func TestAdvise(t *testing.T) {
 		// What a rule says.
 		{"rule: nothing done", errors.New("x"), rule(classify.Hint{Retry: classify.RetryYes, Effect: fault.EffectNone}), nothing, nothing, nothing, yes},
 		{"rule: again", errors.New("x"), rule(classify.Hint{Retry: classify.RetryYes, After: time.Hour}), onlyIf, "Retry: not now: possible again in 1 h; tell the user. With the same idempotency key it takes effect only once.", "Retry: not now: possible again in 1 h; tell the user. A repetition does no harm.", "Retry: not now: possible again in 1 h; tell the user."},
+		{"rule: again, of what is not there", fault.KindNotFound, rule(classify.Hint{Retry: classify.RetryYes}), yes, yes, yes, yes},
+		{"limited, but it broke", errors.Join(fault.KindRateLimited, errBroken), nil, onlyIf, keyed, again, yes},
 		{"rule: no", errors.New("x"), rule(classify.Hint{Retry: classify.RetryNo, Reason: "The licence is over"}), "Retry: no. The licence is over. It may have changed something: check that before you try another way.", "Retry: no. The licence is over. It may have changed something: check that before you try another way.", "Retry: no. The licence is over.", "Retry: no. The licence is over."},
 		{"rule: later, nothing done, though it broke", fault.New("busy", "x").After(0).Because(errBroken), rule(classify.Hint{Effect: fault.EffectNone}), yes, yes, yes, yes},
 	} {

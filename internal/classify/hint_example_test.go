@@ -38,7 +38,7 @@ func ExampleFromResponse() {
 	// after: 30s
 	// effect: none
 	// Rate limited: too many calls were made in a short time.
-	// Suggestion: Wait before the next call and make fewer calls.
+	// Suggestion: Make fewer calls at a time.
 }
 
 // A rule says what an error of this program means that the built-in table cannot

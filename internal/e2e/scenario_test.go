@@ -377,7 +377,7 @@ func ownResults() []scenario {
 		}})
 		return res
 	}, "It failed.", "")
-	own("empty", func(string) *mcp.CallToolResult { return failed() }, fault.Generic(fault.KindTool).Text()+"\nRetry: no. The same call will fail again unless something changes.") // the caller must read something
+	own("empty", func(string) *mcp.CallToolResult { return failed() }, fault.Generic(fault.KindTool).Text()) // the caller must read something
 
 	// A result and an error: the error counts, and nothing of the result's content.
 	name := "own-and-error"

@@ -160,7 +160,7 @@ func (v *visit) wrongArguments(t *testing.T) {
 - Argument 'items[1].sku' is required: expected a string.
 - Argument 'colour' is unknown. Did you mean 'color'?
 - Argument 'custmer' is unknown, and 'customer' is missing. Did you mean 'customer'?
-Retry: no. Correct the arguments first, then call again.`, "place_order", wrong)
+Retry: only with corrected arguments.`, "place_order", wrong)
 	require.Equal(t, fault.KindValidation, said.Type)
 	require.Len(t, said.Violations, 4)
 	require.Equal(t, "validation", v.oneRecord(t, size).Text("outcome"))
@@ -168,11 +168,11 @@ Retry: no. Correct the arguments first, then call again.`, "place_order", wrong)
 - Argument 'customer' is required: expected a string.
 - Argument 'items' is required: expected a list of objects or null.
 Suggestion: Valid arguments look like this: {"customer":"text","items":[]}.
-Retry: no. Correct the arguments first, then call again.`, "place_order", map[string]any{"password": secret})
+Retry: only with corrected arguments.`, "place_order", map[string]any{"password": secret})
 	v.says(t, `Validation Error: 2 arguments are wrong.
 - Argument 'customer' expected a string, but received 7. Send it in quotes: "7".
 - Argument 'items' expected a list of objects or null, but received a string. Send the list itself, not a string.
-Retry: no. Correct the arguments first, then call again.`, "place_order", map[string]any{"customer": 7, "items": "[]", "password": secret})
+Retry: only with corrected arguments.`, "place_order", map[string]any{"customer": 7, "items": "[]", "password": secret})
 	require.Zero(t, v.runs(t, "place_order"))
 	res, f := v.call(t, "place_order", map[string]any{"customer": "x", "items": []any{}})
 	require.Nil(t, f, "%v", res)
@@ -181,7 +181,7 @@ Retry: no. Correct the arguments first, then call again.`, "place_order", map[st
 - Argument 'format' expected 'png' or 'webp', but received 'jpg'.
 - Argument 'token' expected a string of at most 4 characters, but received a string that is not shown.
 - Argument 'widht' is unknown, and 'width' is missing. Did you mean 'width'?
-Retry: no. Correct the arguments first, then call again.`, "resize_image", map[string]any{"widht": 100, "format": "jpg", "token": secret})
+Retry: only with corrected arguments.`, "resize_image", map[string]any{"widht": 100, "format": "jpg", "token": secret})
 	require.Len(t, said.Violations, 3)
 	require.Zero(t, v.runs(t, "resize_image"))
 	res, f = v.call(t, "resize_image", map[string]any{"width": 100, "format": "png"})
@@ -211,12 +211,12 @@ func (v *visit) prompts(t *testing.T) {
 	said := fails(t, err, -32602, `Validation Error: 2 arguments are wrong.
 - Argument 'preson' is unknown, and 'person' is missing. Did you mean 'person'?
 - Argument 'secret' is unknown. Known here are 'person' and 'tone'.
-Retry: no. Correct the arguments first, then call again.`)
+Retry: only with corrected arguments.`)
 	require.Equal(t, fault.KindValidation, said.Type)
 	_, err = v.cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet"})
 	fails(t, err, -32602, `Validation Error: Argument 'person' is required: expected a string.
 Suggestion: Valid arguments look like this: {"person":"text"}.
-Retry: no. Correct the arguments first, then call again.`)
+Retry: only with corrected arguments.`)
 	require.Zero(t, v.runs(t, "greet"))
 	_, err = v.cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"person": "x"}})
 	require.NoError(t, err)
@@ -224,17 +224,18 @@ Retry: no. Correct the arguments first, then call again.`)
 
 func (v *visit) readsAndWrites(t *testing.T) {
 	v.says(t, `Timeout: the operation did not finish in time.
-Suggestion: Ask for less at a time if the tool allows it.
+Suggestion: Ask for less at a time.
 Retry: yes, after W `+v.second()+`.
 Reference: REF`, "read_slow", nil)
 	require.Equal(t, 3, v.runs(t, "read_slow"), "the server has tried by itself")
 	said := v.says(t, `Timeout: the operation did not finish in time.
-Retry: no. It is not known whether this call took effect: check before you repeat it.
+Retry: only if repeating does no harm: it is not known whether this call took effect.
 Reference: REF`, "write_slow", nil)
 	require.Equal(t, fault.EffectUnknown, said.Retry.Effect)
 	require.Equal(t, 1, v.runs(t, "write_slow"))
 	said = v.says(t, `Timeout: the payment did not finish within 10 s.
-Retry: no. It is not known whether this call took effect: check before you repeat it.
+Suggestion: Ask for less at a time.
+Retry: only if repeating does no harm: it is not known whether this call took effect.
 Next: 1. See whether it was made: call find_payment {"id":"p-1"}.`, "pay", nil)
 	require.Equal(t, "find_payment", said.RecoverySteps[0].Tool)
 	require.Equal(t, 1, v.runs(t, "pay"))
@@ -261,10 +262,10 @@ func (v *visit) loopBreaker(t *testing.T) {
 		return
 	}
 	for i := 3; i < 6; i++ {
-		require.Equal(t, fmt.Sprint(found, "Retry: no. This exact call has failed ", i+1, " times with the same error. Do not repeat it. Find out what exists, or ask the user."), texts[i])
+		require.Equal(t, fmt.Sprint(found, "Retry: no. This exact call has failed ", i+1, " times with the same error. Find out what exists, or ask the user."), texts[i])
 	}
-	require.Equal(t, `Rate limited: this exact call has failed 6 times with the same error, so it is not run for the next 30 s.
-Retry: no. Do not repeat it. Try another way, or tell the user what does not work.`, texts[6])
+	require.Equal(t, `Repeated failure: this exact call has failed 6 times, so for the next 30 s it is run only once every 2 s. Its last error was: Not found: project 'zebra' does not exist.
+Retry: no. Calls with other arguments are made as before.`, texts[6])
 	require.Equal(t, retry.CodeRefused, last.Code())
 	require.Equal(t, 6, v.runs(t, "get_project"), "the last call was not run")
 	_, f := v.call(t, "get_project", map[string]any{"name": "yak"})
@@ -368,12 +369,11 @@ Reference: REF`, "get_stuck", map[string]any{"key": fmt.Sprint("stuck ", i)})
 Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
 Reference: REF`, "get_stuck", map[string]any{"key": "stuck 2"})
 	require.Equal(t, 2, v.runs(t, "get_stuck"))
-	v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running and may still take effect.
-Suggestion: Ask for less at a time if the tool allows it.
-Retry: no. It is not known whether this call took effect: check before you repeat it.
+	v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running.
+Retry: no. It may still take effect: check that before you try another way.
 Reference: REF`, "write_stuck", map[string]any{"key": "stuck 3"})
 	v.says(t, `Internal error: the server failed unexpectedly.
-Retry: no. Unexpected failures are not retryable. It is not known whether this call took effect: check before you repeat it.
+Retry: no. It may have changed something: check that before you try another way.
 Reference: REF`, "exit", nil)
 	_, f := v.call(t, "release", map[string]any{"keys": []string{"stuck 0", "stuck 1", "stuck 2", "stuck 3"}})
 	require.Nil(t, f)

@@ -98,7 +98,7 @@ var table = map[string]Row{
 	},
 	"rate_limited": {
 		Label: "Rate limited", Message: "too many calls were made in a short time",
-		Suggestion: "Wait before the next call and make fewer calls.",
+		Suggestion: "Make fewer calls at a time.",
 		Code:       429, Legacy: -32002, Outcome: "rate_limited",
 		Retry: Yes, Effect: "none",
 	},

@@ -10,4 +10,6 @@ const (
 	ErrorKey       = Prefix + "error"      // the machine form of a failure
 	StepsKey       = Prefix + "next_steps" // what a successful result suggests
 	EmptyResultKey = Prefix + "empty"      // a typed handler returned no result; never sent
+	AttemptKey     = Prefix + "attempt"    // of a request: how often its caller has made this call, from 1
+	AttemptsKey    = Prefix + "attempts"   // of an answer: how often the handler was run for it, from 2
 )

@@ -1,4 +1,4 @@
-package retry
+package client
 
 import (
 	"encoding/json"
@@ -14,47 +14,61 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // advice is what a failure says about another attempt.
 type advice struct {
-	again  bool
-	after  time.Duration // zero: nobody said
-	most   int           // attempts in all, by the server's count; zero: nobody said
-	guided bool          // by a server that knows what became of the call
-	effect fault.Effect
+	found classify.Finding
+	hint  classify.Hint
+	after time.Duration // to the letter; zero: nobody said
+	most  int           // attempts in all, by the server's count; zero: nobody said
+
+	// foreign says that the server gives no guidance: it does not know what a second
+	// try of a write does.
+	foreign bool
+}
+
+// again reports whether a call that can do this may be made again.
+func (a advice) again(s classify.Safety) bool {
+	return !(a.foreign && s == classify.Writes) && a.found.Advise(a.hint, s).ShouldRetry
 }
 
 func adviceOf(r response) advice {
+	a := advice{found: classify.Finding{Origin: classify.Worded, Fault: r.failure}}
 	if tool, ok := r.res.(*mcp.CallToolResult); ok && tool != nil && tool.InputRequests != nil {
-		return advice{}
+		return a
 	}
 	if said, ok := r.failure.Retry(); ok {
-		return advice{
-			again: said.ShouldRetry && said.Effect != fault.EffectCommitted &&
-				(said.MaxAttempts == 0 || said.NextAttempt <= said.MaxAttempts),
-			after: spanOf(said.RetryAfterSeconds, time.Second), most: said.MaxAttempts, guided: true, effect: said.Effect,
+		a.after, a.most = spanOf(said.RetryAfterSeconds, time.Second), said.MaxAttempts
+		a.hint.Effect = said.Effect
+		if said.ShouldRetry && (said.MaxAttempts == 0 || said.NextAttempt <= said.MaxAttempts) {
+			a.hint.Retry = classify.RetryYes
 		}
+		return a
 	}
+	a.foreign = true
 	if errors.Is(r.err, mcp.ErrConnectionClosed) || errors.Is(r.err, mcp.ErrSessionMissing) {
-		return advice{}
+		return a
 	}
 	if after, ok := askedToWait(r); ok {
-		return advice{again: true, after: after}
+		a.hint.Retry, a.after = classify.RetryYes, after
+		return a
 	}
 	var wire *jsonrpc.Error
-	switch {
-	case r.err == nil:
-		return advice{again: passing(r.failure.Kind())}
-	case !errors.As(r.err, &wire): // it did not come from the server
-		hint := middleware.HintOf(r.err)
-		return advice{again: hint.Retry == middleware.RetryYes, after: hint.After}
-	case wire.Code == codeRejected && wire.Message == "rejected by transport":
-		return advice{again: undelivered(r.err)}
-	default:
-		return advice{again: passing(r.failure.Kind())}
+	switch fromServer := errors.As(r.err, &wire); {
+	case r.err != nil && !fromServer:
+		a.hint = classify.HintOf(r.err)
+		a.after = a.hint.After
+	case fromServer && wire.Code == codeRejected && wire.Message == "rejected by transport":
+		if undelivered(r.err) {
+			a.hint.Retry = classify.RetryYes
+		}
+	case r.failure.Kind() != fault.KindServerError: // it is that of any code that nobody knows
+		a.hint.Retry = classify.HintOf(r.failure).Retry
 	}
+	return a
 }
 
 // askedToWait reads how long a server that knows nothing of mcpchain asks to wait.
@@ -82,13 +96,13 @@ const codeRejected = -32005
 func undelivered(err error) bool {
 	var sending *url.Error
 	if errors.As(err, &sending) {
-		return middleware.HintOf(sending).Retry == middleware.RetryYes
+		return classify.HintOf(sending).Retry == classify.RetryYes
 	}
 	for _, status := range []int{
 		http.StatusTooManyRequests, http.StatusInternalServerError,
 		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 	} {
-		if strings.HasSuffix(err.Error(), ": "+http.StatusText(status)) {
+		if strings.HasSuffix(safe.Error(err), ": "+http.StatusText(status)) {
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-package retry
+package client
 
 import (
 	"context"
@@ -10,7 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 )
 
 // knownTools remembers which tools of which sessions may be called twice, from the
@@ -29,27 +30,33 @@ type sessionTools struct {
 	asking     chan struct{} // closed when the answer is there; nil when nobody is asking
 }
 
-// The bounds of what is remembered. A tool that is not known is not called twice.
+// The bounds of what is asked for and remembered. A tool that is not known is not
+// called twice.
 const (
-	maxSessions = 256
-	maxTools    = 2000 // of one session
-	maxPages    = 100
-	maxAge      = time.Hour   // what is older is asked for again: a tool may have changed
-	askEvery    = time.Minute // how often at most
+	maxSessions = 64
+	maxTools    = 1000 // of one session
+	maxName     = 256  // bytes of the name of a tool
+	maxCursor   = 4096 // bytes
+	maxPages    = 20
+	lookUpTime  = 5 * time.Second // for all pages
+	maxAge      = time.Hour       // what is older is asked for again: a tool may have changed
+	askEvery    = time.Minute     // how often at most
 )
 
 // repeatable reports whether a tool is known to be one that may be called twice, and
 // asks the server for its list when nothing is known. Of several callers one asks and
-// the others wait.
-func (k *knownTools) repeatable(ctx context.Context, tool string, req mcp.Request, next mcp.MethodHandler) bool {
+// the others wait, none of them longer than limit.
+func (k *knownTools) repeatable(ctx context.Context, limit time.Duration, tool string, req mcp.Request, next mcp.MethodHandler) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	session, _ := req.GetSession().(*mcp.ClientSession)
 	for {
 		yes, asking, mine := k.look(session, tool)
 		switch {
 		case asking == nil:
 			return yes
-		case mine:
-			return k.ask(ctx, tool, session, req, next, asking)
+		case mine: // in a goroutine: what stands inside may not heed the context
+			go k.ask(ctx, session, req, next, asking)
 		}
 		select {
 		case <-asking:
@@ -69,53 +76,47 @@ func (k *knownTools) look(session *mcp.ClientSession, tool string) (yes bool, as
 	if yes, known := s.repeatable[tool]; known && now.Sub(s.learned) < maxAge {
 		return yes, nil, false
 	}
-	if s.asking != nil {
+	switch recently := now.Sub(s.asked); {
+	case s.asking != nil && recently < lookUpTime:
 		return false, s.asking, false
-	}
-	if now.Sub(s.asked) < askEvery {
+	case s.asking != nil || recently < askEvery: // who asked waits in vain
 		return false, nil, false
 	}
 	s.asked, s.asking = now, make(chan struct{})
 	return false, s.asking, true
 }
 
-func (k *knownTools) answered(session *mcp.ClientSession, asking chan struct{}) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if s := k.of(session); s.asking == asking { // else it was forgotten meanwhile
-		s.asking = nil
-	}
-	close(asking)
-}
-
 // ask asks the server for its tools, page by page, and closes asking when it is done.
-func (k *knownTools) ask(ctx context.Context, tool string, session *mcp.ClientSession, req mcp.Request, next mcp.MethodHandler, asking chan struct{}) (yes bool) {
-	defer k.answered(session, asking)
+func (k *knownTools) ask(ctx context.Context, session *mcp.ClientSession, req mcp.Request, next mcp.MethodHandler, asking chan struct{}) {
+	defer func() {
+		_ = recover() // this goroutine is ours, and what stands inside may panic
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if s := k.of(session); s.asking == asking { // else it was forgotten meanwhile
+			s.asking = nil
+		}
+		close(asking)
+	}()
 	var meta mcp.Meta
 	if params := paramsOf(req); params != nil { // what it says about the protocol and the client
 		meta = maps.Clone(params.GetMeta())
 		maps.DeleteFunc(meta, func(key string, _ any) bool { return !strings.HasPrefix(key, "io.modelcontextprotocol/") })
 	}
-	cursor := ""
+	cursor, seen := "", 0
 	for range maxPages {
 		list := &mcp.ClientRequest[mcp.Params]{Session: session, Params: &mcp.ListToolsParams{Meta: meta, Cursor: cursor}}
-		res, err := next(ctx, middleware.MethodListTools, list)
+		res, err := next(ctx, call.MethodListTools, list)
 		page, ok := res.(*mcp.ListToolsResult)
-		if err != nil || !ok || page == nil {
-			break
+		if err != nil || !ok || page == nil || ctx.Err() != nil {
+			return
 		}
 		k.learn(list, page)
-		for _, t := range page.Tools {
-			if t != nil && t.Name == tool {
-				yes = declaredRepeatable(t)
-			}
-		}
-		if page.NextCursor == "" || page.NextCursor == cursor {
-			break
+		seen += len(page.Tools)
+		if page.NextCursor == "" || page.NextCursor == cursor || len(page.NextCursor) > maxCursor || seen >= maxTools {
+			return
 		}
 		cursor = page.NextCursor
 	}
-	return yes
 }
 
 // learn takes in one page of a list; the first one replaces what was known.
@@ -129,16 +130,10 @@ func (k *knownTools) learn(req mcp.Request, page *mcp.ListToolsResult) {
 		s.repeatable, s.learned = make(map[string]bool, min(len(page.Tools), maxTools)), time.Now()
 	}
 	for _, t := range page.Tools {
-		if t != nil && len(s.repeatable) < maxTools {
-			s.repeatable[t.Name] = declaredRepeatable(t)
+		if t != nil && len(t.Name) <= maxName && len(s.repeatable) < maxTools {
+			s.repeatable[strings.Clone(t.Name)] = classify.SafetyOf(t.Annotations) != classify.Writes
 		}
 	}
-}
-
-// declaredRepeatable reports whether a tool may be called twice, by its annotations.
-func declaredRepeatable(t *mcp.Tool) bool {
-	a := t.Annotations
-	return a != nil && (a.ReadOnlyHint || a.IdempotentHint)
 }
 
 // of returns what is known of the session's tools. The lock is held.

@@ -1,7 +1,8 @@
-package retry
+package client
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -50,4 +51,6 @@ func TestKnownToolsAreReplaced(t *testing.T) {
 	require.Equal(t, map[string]bool{"a": true, "b": true}, known.of(session).repeatable)
 	learn("", &mcp.Tool{Name: "a"})
 	require.Equal(t, map[string]bool{"a": false}, known.of(session).repeatable)
+	learn("2", &mcp.Tool{Name: strings.Repeat("x", maxName+1), Annotations: reads})
+	require.Len(t, known.of(session).repeatable, 1, "a name without end is not kept")
 }

@@ -1,0 +1,176 @@
+// Package attempt has what repeating a call takes, in a server and in a client: how
+// many attempts there are, how long to wait between them, and how they are numbered.
+package attempt
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+)
+
+// An Attempt is one that failed and is to be followed by another.
+type Attempt struct {
+	Method string // "tools/call"
+	Target string // the name of the tool or prompt, or the URI of the resource; else ""
+	Number int    // from 1
+
+	// Fault is what is public about the failure, and Err the error, which is private;
+	// it is nil when the failure was told in a result.
+	Fault *fault.Error
+	Err   error
+
+	// Wait is how long it takes from now until the next attempt begins.
+	Wait time.Duration
+}
+
+// Policy is what options say about number and time. It is immutable.
+type Policy struct {
+	Attempts int           // at most, the first one included
+	Budget   time.Duration // from the first failure to the start of the last attempt
+	Initial  time.Duration // of the own waits
+	Longest  time.Duration // of the own waits
+	Asked    time.Duration // the longest wait that somebody may ask for
+}
+
+// Schedule plans the attempts of one call. It is not safe for concurrent use: a
+// backoff has a state, which calls must not share.
+type Schedule struct {
+	Policy
+
+	first time.Time // when the first failure was seen
+	own   backoff.ExponentialBackOff
+}
+
+// Start begins the schedule of a call whose first attempt has just failed. That the
+// clock is not read before that is why success costs nothing.
+func (p Policy) Start() *Schedule {
+	return &Schedule{
+		Policy: p,
+		first:  time.Now(),
+		own: backoff.ExponentialBackOff{
+			InitialInterval:     p.Initial,
+			RandomizationFactor: backoff.DefaultRandomizationFactor,
+			Multiplier:          2,
+			MaxInterval:         p.Longest,
+		},
+	}
+}
+
+// Next returns how long to wait after a failed attempt, numbered from 1, and false
+// when there is to be no other. asked is the wait that somebody asked for, zero if
+// nobody did. It is never shortened: to come back too early is worse than to give
+// up.
+func (s *Schedule) Next(ctx context.Context, failed int, asked time.Duration) (time.Duration, bool) {
+	if failed >= s.Attempts || ctx.Err() != nil || asked > s.Asked {
+		return 0, false
+	}
+	wait := asked
+	if asked <= 0 {
+		wait = min(s.own.NextBackOff(), s.Longest) // it caps before it adds the jitter
+	}
+	return wait, s.Fits(ctx, wait)
+}
+
+// Left returns how much of the budget is left.
+func (s *Schedule) Left() time.Duration { return s.Budget - time.Since(s.first) }
+
+// Fits reports whether a wait that begins now ends in time: after the context's
+// deadline nobody would be there for the answer.
+func (s *Schedule) Fits(ctx context.Context, wait time.Duration) bool {
+	if wait > s.Left() { // not added up: a wait may be as long as there is
+		return false
+	}
+	deadline, ok := ctx.Deadline()
+	return !ok || wait < time.Until(deadline)
+}
+
+// Sleep waits, and reports false when the context ends before that.
+func Sleep(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// maxNumber is the largest number of an attempt that is believed.
+const maxNumber = 1_000_000
+
+// Number returns a whole number from 1 to a million, and 0 for anything else.
+func Number(v any) int {
+	var f float64
+	switch v := v.(type) {
+	case float64:
+		f = v
+	case int:
+		f = float64(v)
+	case json.Number:
+		f, _ = v.Float64() // zero or infinite when it is none
+	case string:
+		return Number(json.Number(v))
+	}
+	if f >= 1 && f <= maxNumber && f == math.Trunc(f) {
+		return int(f)
+	}
+	return 0
+}
+
+// AnswersInput reports whether a call brings the input that was asked for: a person
+// was asked, and the state that the server gave with the question may hold once.
+func AnswersInput(p mcp.Params) bool {
+	switch p := p.(type) {
+	case *mcp.CallToolParamsRaw:
+		return p.InputResponses != nil || p.RequestState != ""
+	case *mcp.CallToolParams:
+		return p.InputResponses != nil || p.RequestState != ""
+	case *mcp.ReadResourceParams:
+		return p.InputResponses != nil || p.RequestState != ""
+	case *mcp.GetPromptParams:
+		return p.InputResponses != nil || p.RequestState != ""
+	default:
+		return false
+	}
+}
+
+// Options checks options and fills in their defaults. It panics in the name of the
+// function that it is for, such as "retry.Server: ServerOptions".
+type Options string
+
+// Positive makes a zero value the default, and panics when it is negative.
+func Positive[N ~int | ~int64](of Options, field string, value *N, otherwise N) {
+	switch {
+	case *value < 0:
+		panic(fmt.Sprintf("%s.%s is negative; leave it zero for the default", of, field))
+	case *value == 0:
+		*value = otherwise
+	}
+}
+
+// AtMost panics when a span is longer than another one that bounds it.
+func (of Options) AtMost(field string, value time.Duration, bound string, limit time.Duration) {
+	if value > limit {
+		panic(fmt.Sprintf("%s.%s is longer than %s (%v > %v); make it shorter, or leave one of them zero", of, field, bound, value, limit))
+	}
+}
+
+// Guard runs a function of the program's own, which may panic.
+func Guard(f func()) {
+	defer func() { _ = recover() }()
+	f()
+}
+
+// Ask asks a function of the program's own about a name. One that panics says no.
+func Ask(f func(string) bool, name string) (yes bool) {
+	Guard(func() { yes = f(name) })
+	return yes
+}

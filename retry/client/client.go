@@ -1,0 +1,278 @@
+// Package client makes a failed call again when the server's guidance says so, as a
+// careful caller would. It is the other end of package retry:
+//
+//	session.AddSendingMiddleware(client.New(nil))
+//
+// A server that speaks the guidance of mcpchain (the retry object under
+// _meta["io.github.mcpchain/error"], or in the data of a protocol error) is obeyed:
+// should_retry must be true; retry_after_seconds and max_attempts are kept to exactly.
+// A write of which nobody knows whether it took effect is not repeated.
+package client
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/attempt"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/wire"
+)
+
+// Options configure [New]. The zero value is the recommended default. Functions may be
+// called concurrently; one that panics counts as one that says no.
+type Options struct {
+	// Tools says which tools are called again at all. Nil means all of them.
+	Tools func(tool string) bool
+
+	// Repeatable says which tools may be called twice with the same arguments though
+	// nobody knows whether the first call took effect. Nil means those whose
+	// annotations call them read-only or idempotent, as the server lists them: the
+	// lists that the client asks for anyway are remembered, and one is asked for when
+	// a failure makes it necessary.
+	Repeatable func(tool string) bool
+
+	// MaxAttempts is how often one call is sent, the first time included. Zero means
+	// 3; with 1 nothing is sent again. A server may set a lower limit.
+	MaxAttempts int
+
+	// MaxWait is the longest wait before one attempt. When the server asks for a longer
+	// one, the failure is returned at once. Zero means 30 s, or Budget if that is less.
+	MaxWait time.Duration
+
+	// Budget is the longest time from the first failure of a call to the start of its
+	// last attempt, look-ups included. Zero means one minute.
+	Budget time.Duration
+
+	// InitialInterval is about how long to wait before the second attempt, where the
+	// server does not say how long; the waits after that double, up to MaxWait. Each is
+	// made up to a half longer or shorter by chance. Zero means 500 ms, or MaxWait if
+	// that is less.
+	InitialInterval time.Duration
+
+	// FailuresAsErrors makes an error of every failure: the result of a tool that
+	// failed becomes a nil result and a [*fault.Error], whose cause is a
+	// [*ResultError], and any other failure a *fault.Error whose cause is the error as
+	// it came. So errors.Is(err, fault.KindNotFound) works for both. When it is not
+	// set, results and errors are returned as they came.
+	FailuresAsErrors bool
+
+	// OnRetry is told of every attempt that failed and is to be followed by another,
+	// before the wait. Nil means nobody is told.
+	OnRetry func(ctx context.Context, failed Attempt)
+}
+
+// An Attempt is one that failed and is to be followed by another.
+type Attempt = attempt.Attempt
+
+// A ResultError is the cause of the error that [Options].FailuresAsErrors makes of a
+// tool's result.
+type ResultError struct {
+	// Result is the answer as it came.
+	Result *mcp.CallToolResult
+}
+
+// Error says that the tool failed. What it said is the text of the error around.
+func (*ResultError) Error() string { return "the tool answered with an error" }
+
+// New returns a middleware for [mcp.Client.AddSendingMiddleware]. opts may be nil. It
+// panics when an option is negative, or when a wait is longer than what bounds it. Only
+// calls of tools, reading resources, getting prompts, completing arguments and lists
+// are made again; anything else passes.
+//
+// Of servers that give no guidance only calls that do no harm are made again, when the
+// failure is a passing one: a kind of failure that passes by itself (too many calls,
+// not available, a timeout, a failed connection), HTTP status 429, 500, 502, 503 or
+// 504, or one of these members at the top of a protocol error's data or of a failed
+// result's _meta:
+//
+//	retryAfter  retry_after  Retry-After  retry-after    seconds, or an HTTP date
+//	retryAfterSeconds  retry_after_seconds               seconds
+//	retryAfterMs  retry_after_ms  retryAfterMillis       milliseconds
+//
+// Numbers may stand in a string. A call of which the connection is closed or the
+// session gone is not made again: that needs a new session.
+//
+// Never does a wait begin that would end after the context's deadline, the budget or
+// MaxWait: the failure is returned at once. Repetitions carry their number under
+// "io.github.mcpchain/attempt" in the _meta of a copy of the parameters; when the
+// caller put a number there itself, the repetitions count on from it.
+//
+// The SDK answers a server's questions (elicitation, sampling) inside of what a sending
+// middleware sees, so a call made again may ask them again. A client that answers
+// them itself gets its answers sent once.
+func New(opts *Options) mcp.Middleware {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	const of attempt.Options = "client.New: Options"
+	attempt.Positive(of, "MaxAttempts", &o.MaxAttempts, 3)
+	attempt.Positive(of, "Budget", &o.Budget, time.Minute)
+	attempt.Positive(of, "MaxWait", &o.MaxWait, min(30*time.Second, o.Budget))
+	attempt.Positive(of, "InitialInterval", &o.InitialInterval, min(500*time.Millisecond, o.MaxWait))
+	of.AtMost("MaxWait", o.MaxWait, "Budget", o.Budget)
+	of.AtMost("InitialInterval", o.InitialInterval, "MaxWait", o.MaxWait)
+	c := &client{options: o, policy: attempt.Policy{
+		Attempts: o.MaxAttempts, Budget: o.Budget, Initial: o.InitialInterval, Longest: o.MaxWait, Asked: o.MaxWait,
+	}}
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			return c.call(ctx, method, req, next)
+		}
+	}
+}
+
+type client struct {
+	options Options
+	policy  attempt.Policy
+	known   knownTools
+}
+
+func (c *client) call(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	switch method {
+	case call.MethodCallTool, call.MethodReadResource, call.MethodGetPrompt, call.MethodComplete,
+		call.MethodListTools, call.MethodListPrompts, call.MethodListResources, call.MethodListResourceTemplates:
+	default:
+		return next(ctx, method, req)
+	}
+	res, err := next(ctx, method, req)
+	if failure, failed := call.FaultOf(res, err); failed {
+		res, err = c.repeat(ctx, method, req, next, response{res, err, failure})
+	}
+	if list, ok := res.(*mcp.ListToolsResult); ok && list != nil && err == nil {
+		c.known.learn(req, list)
+	}
+	return res, err
+}
+
+// response is how a failed attempt ended.
+type response struct {
+	res     mcp.Result
+	err     error
+	failure *fault.Error
+}
+
+// repeat makes the other attempts.
+func (c *client) repeat(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler, last response) (mcp.Result, error) {
+	plan := c.policy.Start()
+	params := paramsOf(req)
+	target, before := described(params)
+	for n := 1; !attempt.AnswersInput(params); n++ {
+		said := adviceOf(last)
+		if said.most > 0 && before+n >= said.most {
+			break
+		}
+		wait, ok := plan.Next(ctx, n, said.after)
+		if !ok || !c.mayRepeat(ctx, plan, method, target, said, req, next) || !plan.Fits(ctx, wait) { // the look-up took its time
+			break
+		}
+		if c.options.OnRetry != nil {
+			failed := Attempt{Method: method, Target: target, Number: before + n, Fault: last.failure, Err: last.err, Wait: wait}
+			attempt.Guard(func() { c.options.OnRetry(ctx, failed) })
+		}
+		if !attempt.Sleep(ctx, wait) {
+			break
+		}
+		res, err := next(ctx, method, numbered(req, before+n+1))
+		failure, failed := call.FaultOf(res, err)
+		if !failed {
+			return res, err
+		}
+		last = response{res, err, failure}
+	}
+	if c.options.FailuresAsErrors {
+		return nil, last.asError()
+	}
+	return last.res, last.err
+}
+
+// asError returns the failure as an error that holds what came.
+func (r response) asError() error {
+	if tool, ok := r.res.(*mcp.CallToolResult); ok && r.err == nil {
+		return r.failure.Because(&ResultError{Result: tool})
+	}
+	if safe.Same(r.failure.Unwrap(), r.err) {
+		return r.failure
+	}
+	return r.failure.Because(r.err)
+}
+
+// mayRepeat reports whether the call may be made again. What the tool is, is asked
+// only where the answer depends on it.
+func (c *client) mayRepeat(ctx context.Context, plan *attempt.Schedule, method, tool string, said advice, req mcp.Request, next mcp.MethodHandler) bool {
+	switch {
+	case !said.again(classify.Reads):
+		return false
+	case method != call.MethodCallTool:
+		return true
+	case c.options.Tools != nil && !attempt.Ask(c.options.Tools, tool):
+		return false
+	case said.again(classify.Writes):
+		return true
+	case c.options.Repeatable != nil:
+		return attempt.Ask(c.options.Repeatable, tool)
+	default:
+		return c.known.repeatable(ctx, min(lookUpTime, plan.Left()), tool, req, next)
+	}
+}
+
+// paramsOf returns the parameters of a request, which may have none.
+func paramsOf(req mcp.Request) mcp.Params {
+	if p := req.GetParams(); !safe.Nil(p) {
+		return p
+	}
+	return nil
+}
+
+// described returns what a request is about, and how many attempts its caller made
+// before it, by its own account.
+func described(p mcp.Params) (target string, before int) {
+	switch p := p.(type) {
+	case *mcp.CallToolParams:
+		target = p.Name
+	case *mcp.ReadResourceParams:
+		target = p.URI
+	case *mcp.GetPromptParams:
+		target = p.Name
+	case *mcp.CompleteParams:
+	default:
+		return "", 0
+	}
+	return target, max(0, attempt.Number(p.GetMeta()[wire.AttemptKey])-1)
+}
+
+// numbered returns the request with another attempt in the _meta of a copy of its
+// parameters: they are the caller's. Lists are not numbered.
+func numbered(req mcp.Request, number int) mcp.Request {
+	var params mcp.Params
+	switch p := paramsOf(req).(type) {
+	case *mcp.CallToolParams:
+		cp := *p
+		params = &cp
+	case *mcp.ReadResourceParams:
+		cp := *p
+		params = &cp
+	case *mcp.GetPromptParams:
+		cp := *p
+		params = &cp
+	case *mcp.CompleteParams:
+		cp := *p
+		params = &cp
+	default:
+		return req
+	}
+	meta := maps.Clone(params.GetMeta())
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	meta[wire.AttemptKey] = number
+	params.SetMeta(meta)
+	session, _ := req.GetSession().(*mcp.ClientSession)
+	return &mcp.ClientRequest[mcp.Params]{Session: session, Params: params}
+}

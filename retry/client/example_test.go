@@ -1,0 +1,37 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/retry/client"
+)
+
+// A resource that is busy is read again after the time that was asked for.
+func ExampleNew() {
+	busy := true
+	server := func(context.Context, string, mcp.Request) (mcp.Result, error) {
+		if busy {
+			busy = false
+			return nil, fault.RateLimited("the archive", time.Millisecond)
+		}
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{Text: "here it is"}}}, nil
+	}
+	read := client.New(&client.Options{OnRetry: func(_ context.Context, failed client.Attempt) {
+		fmt.Println(failed.Fault.Message(), failed.Wait)
+	}})(server)
+
+	res, err := read(context.Background(), "resources/read", &mcp.ClientRequest[mcp.Params]{Params: &mcp.ReadResourceParams{URI: "docs://a"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(res.(*mcp.ReadResourceResult).Contents[0].Text)
+	// Output:
+	// the archive accepts no more calls now. 1ms
+	// here it is
+}
