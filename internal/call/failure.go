@@ -109,7 +109,7 @@ func newFailure(c *Call, res *mcp.CallToolResult, err error) *Failure {
 		if c.quiet {
 			rules = nil // nobody reads what becomes of a lookup of ours
 		}
-		f.found = classify.Of(err, rules)
+		f.found = classify.Of(err, classify.Options{Rules: rules})
 	}
 	// What was rendered by a Call inside (see renderedErrors) is made anew where there
 	// is a mask, and else stays: the mask may have been in there.
@@ -153,7 +153,7 @@ func told(res *mcp.CallToolResult, found classify.Finding) *fault.Error {
 // FaultOf reads the failure that a call ended with, see middleware.FaultOf.
 func FaultOf(res mcp.Result, err error) (*fault.Error, bool) {
 	if err != nil {
-		return classify.Classify(err), true
+		return classify.Received(err), true
 	}
 	tool, ok := res.(*mcp.CallToolResult)
 	if !ok || !isError(res) {
@@ -163,7 +163,7 @@ func FaultOf(res mcp.Result, err error) (*fault.Error, bool) {
 		return e, true
 	}
 	if err := tool.GetError(); err != nil && !toldApart(tool, err) {
-		return classify.Classify(err), true
+		return classify.Received(err), true
 	}
 	return told(tool, classify.Finding{}), true
 }

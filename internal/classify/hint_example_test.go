@@ -39,6 +39,7 @@ func ExampleFromResponse() {
 	// effect: none
 	// Rate limited: too many calls were made in a short time.
 	// Suggestion: Wait before the next call and make fewer calls.
+	// Details: {"status_code":429}
 }
 
 // A rule says what an error of this program means that the built-in table cannot
