@@ -79,6 +79,37 @@ func handWritten(logger *slog.Logger) mcp.Middleware {
 	return mcpchain.Chain(recovery, identity, masking, recovery)
 }
 
+// least is the least that six layers can do: two recoveries, one context, three looks
+// at the result. It is the reference for what the chain costs.
+func least() mcp.Middleware {
+	type key struct{}
+	recovery := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+			defer func() {
+				if p := recover(); p != nil {
+					err = fmt.Errorf("panic: %v", p)
+				}
+			}()
+			return next(ctx, method, req)
+		}
+	}
+	value := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			return next(context.WithValue(ctx, key{}, true), method, req)
+		}
+	}
+	look := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			if r, ok := res.(*mcp.CallToolResult); err == nil && ok && r.IsError {
+				err = r.GetError()
+			}
+			return res, err
+		}
+	}
+	return mcpchain.Chain(recovery, value, look, look, look, recovery)
+}
+
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
 var (
@@ -146,6 +177,7 @@ func BenchmarkSuccess(b *testing.B) {
 		mw   mcp.Middleware
 	}{
 		{"none", nil},
+		{"least", least()},
 		{"hand-written", handWritten(logger)},
 		{"standard", mcpchain.Standard(&mcpchain.Options{Logger: logger})},
 		{"recover", mcprecover.New(nil)},

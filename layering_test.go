@@ -62,8 +62,12 @@ func floorOf(path string) int {
 		return 2
 	case name == "fault", name == "internal/explain":
 		return 1
-	case slices.Contains([]string{"internal/scrub", "internal/near", "internal/safe", "internal/wire", "internal/words", "internal/kinds", "store"}, name):
+	case slices.Contains([]string{"internal/scrub", "internal/near", "store"}, name):
 		return 0
+	case name == "internal/safe":
+		return -1
+	case slices.Contains([]string{"internal/wire", "internal/words", "internal/kinds"}, name):
+		return -2
 	case strings.HasPrefix(name, "examples"), strings.HasPrefix(name, "internal/"), strings.HasPrefix(name, "store/"), name == "mcptest":
 		return 7
 	default:

@@ -87,12 +87,12 @@ func (r *room) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp
 	c.Begin() // it must be read before it is known whether the call fails
 	returned := false
 	defer func() {
-		if returned {
+		p := recover()
+		if returned { // a panic is one of the log's, which must not fail the call
 			return
 		}
 		// A panic passes, or a runtime.Goexit: record it and let it go on. The stack
 		// of a panic that is raised again here is still whole.
-		p := recover()
 		record := call.Record{Err: errGoexit}
 		if p != nil {
 			record.Err = c.Recovered(p, 1)
@@ -104,24 +104,17 @@ func (r *room) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp
 	}()
 	res, err = next(ctx, method, req)
 	returned = true
-	record := call.Record{Result: res, Err: err}
 	switch failure := c.Failure(res, err); {
 	case failure != nil && failure.Err() != nil:
-		c.Log(r.logger, record)
+		c.Log(r.logger, call.Record{Result: res, Err: err})
 	case failure != nil, r.records(ctx): // the result may yet turn out to be one that cannot be sent
-		c.LogAtEnd(record)
+		c.LogAtEnd(call.Record{Result: res, Err: err})
 	}
 	return res, err
 }
 
-// records reports whether successes are recorded. A log that cannot be asked must
-// not fail the call.
-func (r *room) records(ctx context.Context) (yes bool) {
-	defer func() {
-		if recover() != nil {
-			yes = false
-		}
-	}()
+// records reports whether successes are recorded.
+func (r *room) records(ctx context.Context) bool {
 	logger := r.logger
 	if logger == nil {
 		logger = slog.Default()

@@ -121,7 +121,7 @@ func (w *causeWriter) write(err error) {
 			w.write(c)
 		}
 	case fmt.Formatter:
-		w.WriteString(formatted(err))
+		w.WriteString(safe.Format(err))
 	default:
 		w.WriteString(safe.Error(err))
 		w.wrapped(err)
@@ -137,7 +137,7 @@ func (w *causeWriter) cause(e *Error) {
 
 // wrapped writes the causes of the faults that err wraps.
 func (w *causeWriter) wrapped(err error) {
-	for _, inner := range unwrap(err) {
+	for _, inner := range safe.Unwrap(err) {
 		if w.left--; w.left < 0 {
 			return
 		}
@@ -147,32 +147,4 @@ func (w *causeWriter) wrapped(err error) {
 			w.wrapped(inner)
 		}
 	}
-}
-
-// unwrap guards the Unwrap of a stranger.
-func unwrap(err error) (inner []error) {
-	defer func() {
-		if recover() != nil {
-			inner = nil
-		}
-	}()
-	switch err := err.(type) {
-	case interface{ Unwrap() error }:
-		return []error{err.Unwrap()}
-	case interface{ Unwrap() []error }:
-		return err.Unwrap()
-	default:
-		return nil
-	}
-}
-
-// formatted guards the Format of a stranger; fmt does so too, but not when the
-// value that it panics with panics itself.
-func formatted(err error) (text string) {
-	defer func() {
-		if recover() != nil {
-			text = safe.Error(err)
-		}
-	}()
-	return fmt.Sprintf("%+v", err)
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"math"
+
+	"github.com/mcpchain/mcpchain/internal/scrub"
 )
 
 // Data is all that is public about a fault, in the form in which it stands on
@@ -120,7 +122,35 @@ type Step struct {
 	Tool        string         `json:"tool,omitempty"`        // the tool to call, if it is a call
 	Parameters  map[string]any `json:"parameters,omitempty"`  // the arguments of that call
 	Description string         `json:"description,omitempty"` // more about it
-	Options     []string       `json:"options,omitempty"`     // the choices, where the caller has to make one
+	Options     []Option       `json:"options,omitempty"`     // the choices, where the caller has to make one
+}
+
+// An Option is one of the choices of a [Step]: words, or a call.
+type Option struct {
+	Action     string         `json:"action"`               // what it is, for a reader
+	Tool       string         `json:"tool,omitempty"`       // the tool to call, if it is a call
+	Parameters map[string]any `json:"parameters,omitempty"` // the arguments of that call
+}
+
+// MarshalJSON writes an option that is no call as a string, any other as an object.
+func (o Option) MarshalJSON() ([]byte, error) {
+	if o.Tool == "" {
+		return json.Marshal(o.Action)
+	}
+	type plain Option // without this method
+	return json.Marshal(plain(o))
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (o *Option) UnmarshalJSON(b []byte) error {
+	type plain Option // without this method
+	if len(b) > 0 && b[0] == '"' {
+		*o = Option{}
+		return json.Unmarshal(b, &o.Action)
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	return dec.Decode((*plain)(o))
 }
 
 // Data returns all that is public about the fault as a plain struct. The caller
@@ -133,12 +163,26 @@ func (e *Error) Data() Data {
 }
 
 // FromData returns the fault whose public parts are d, without a cause. Values
-// in it that JSON cannot hold are replaced, everything is copied, and the steps
-// are numbered.
+// in it that JSON cannot hold are replaced, those under the name of a secret are
+// hidden, everything is copied, and the steps are numbered.
 func FromData(d Data) *Error {
 	if d.Type == "" {
 		d.Type = KindInternal
 	}
+	if d.Received != nil && scrub.SecretName(d.Field) {
+		d.Received = nil
+	}
+	d.Violations = mapSlice(d.Violations, func(v Violation) Violation {
+		if v.Received != nil && scrub.SecretName(v.Field) {
+			v.Received = nil
+		}
+		return v
+	})
+	d.Details = plainMap(d.Details)
+	d.RecoverySteps = mapSlice(d.RecoverySteps, func(s Step) Step {
+		s.Parameters = plainMap(s.Parameters)
+		return s
+	})
 	return fromData(d, plain)
 }
 
@@ -219,7 +263,9 @@ func (s Step) mapped(text func(string) string, value func(any) any) Step {
 	return Step{
 		Number: s.Number, Action: text(s.Action), Tool: text(s.Tool),
 		Parameters:  mapOrNil(s.Parameters, text, value),
-		Description: text(s.Description), Options: mapSlice(s.Options, text),
+		Description: text(s.Description), Options: mapSlice(s.Options, func(o Option) Option {
+			return Option{Action: text(o.Action), Tool: text(o.Tool), Parameters: mapOrNil(o.Parameters, text, value)}
+		}),
 	}
 }
 

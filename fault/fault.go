@@ -30,7 +30,6 @@ package fault
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"time"
 
@@ -150,6 +149,14 @@ func (e *Error) Retry() (Retry, bool) {
 	return retry, true
 }
 
+// Steps returns a copy of the recovery steps, nil when there are none.
+func (e *Error) Steps() []Step {
+	if e == nil || len(e.data.RecoverySteps) == 0 {
+		return nil
+	}
+	return e.Data().RecoverySteps
+}
+
 // Reference returns the correlation ID under which the operator's log has the
 // whole failure, or "" when the fault was not given one.
 func (e *Error) Reference() string {
@@ -187,13 +194,15 @@ func (e *Error) WithCode(code string) *Error {
 }
 
 // With returns a copy with one more public detail. The value is taken as
-// encoding/json would write it at this moment; what cannot be written is
-// replaced by a text that says so.
+// encoding/json would write it at this moment, within bounds; what cannot be
+// written is replaced by a text that says so. A key that says secret, here or
+// deeper in the value, hides what stands under it. An error in the value is its
+// public text or nothing.
 func (e *Error) With(key string, value any) *Error {
 	return e.change(func(c *Error) {
 		details := make(map[string]any, len(c.data.Details)+1)
 		maps.Copy(details, c.data.Details)
-		details[valid(key)] = plain(value)
+		details[valid(key)] = plainMember(key, value)
 		c.data.Details = details
 	})
 }
@@ -256,7 +265,9 @@ func (e *Error) WithSteps(steps ...Step) *Error {
 	return e.change(func(c *Error) {
 		all := slices.Clip(c.data.RecoverySteps)
 		for _, s := range steps {
+			parameters := plainMap(s.Parameters)
 			s = s.mapped(valid, plain)
+			s.Parameters = parameters
 			s.Number = len(all) + 1
 			all = append(all, s)
 		}
@@ -270,13 +281,15 @@ func (e *Error) WithReference(id string) *Error {
 	return e.change(func(c *Error) { c.data.ReferenceID = id })
 }
 
-// Scrubbed returns a fault whose public texts have been passed through the
-// scrubber, e itself when that changes nothing. Every text is: details,
-// parameters and their keys, and the names that a caller sent or has to send
-// back. Kind, effect and reference are not, because they are made by the server.
-func (e *Error) Scrubbed() *Error { return e.ScrubbedBy(scrub.Text) }
+// Scrubbed returns a fault whose public texts are without credentials, e itself
+// when there are none. Every text is cleaned: details, parameters and their keys,
+// and the names that a caller sent or has to send back. Paths, addresses and
+// queries stay: whoever worded the fault put them there. Kind, effect and reference
+// are made by the server and stay as they are.
+func (e *Error) Scrubbed() *Error { return e.ScrubbedBy(scrub.Credentials) }
 
-// ScrubbedBy is Scrubbed with a scrubber of the caller's own.
+// ScrubbedBy is Scrubbed with a scrubber of the caller's own. A recovery step keeps
+// its tool and its parameters: what the scrubber hides in them is replaced by itself.
 func (e *Error) ScrubbedBy(scrubber func(string) string) *Error {
 	if e == nil {
 		return nil
@@ -290,12 +303,6 @@ func (e *Error) ScrubbedBy(scrubber func(string) string) *Error {
 	data := e.data.mapped(text, func(v any) any { return mapValue(v, text) })
 	if !changed {
 		return e
-	}
-	for i, s := range e.data.RecoverySteps {
-		// Half a call must not be made: a client would execute it as it stands.
-		if scrubbed := &data.RecoverySteps[i]; scrubbed.Tool != s.Tool || !reflect.DeepEqual(scrubbed.Parameters, s.Parameters) {
-			scrubbed.Tool, scrubbed.Parameters = "", nil
-		}
 	}
 	return &Error{data: data, cause: e.cause}
 }

@@ -30,8 +30,9 @@ func full() *fault.Error {
 		Retry: &fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1.5, NextAttempt: 2, MaxAttempts: 3, Reason: "it is nearly done", Effect: fault.EffectNone},
 		RecoverySteps: []fault.Step{{
 			Number: 1, Action: "See its state", Tool: "get_deployment", Parameters: map[string]any{"version": 7.0, "fields": []any{"state"}},
-			Description: "It has a percentage", Options: []string{"short", "long"},
+			Description: "It has a percentage", Options: []fault.Option{{Action: "short", Tool: "render", Parameters: map[string]any{"size": "short"}}},
 		}},
+		Party:       fault.PartyUpstream,
 		Details:     map[string]any{"percent": 99.5, "log": []any{map[string]any{"line": "ok"}}},
 		ReferenceID: "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34",
 	}).Because(io.ErrUnexpectedEOF)
@@ -122,7 +123,7 @@ func TestFromDataCopies(t *testing.T) {
 func TestWhatIsPassedInIsCopied(t *testing.T) {
 	details := map[string]any{"a": []any{1.0}}
 	parameters := map[string]any{"b": map[string]any{"c": 2.0}}
-	options := []string{"red"}
+	options := []fault.Option{{Action: "red"}}
 	examples := []string{"1", "2"}
 	candidates := []string{"alpha", "alphe"}
 	violations := []fault.Violation{{Field: "x", Received: "1"}, {Field: "y", Received: "2"}}
@@ -256,6 +257,7 @@ func TestNilFault(t *testing.T) {
 	require.Empty(t, e.Reference())
 	require.Empty(t, e.Suggestion())
 	require.Empty(t, e.Code())
+	require.Nil(t, e.Steps())
 	retry, said := e.Retry()
 	require.False(t, said)
 	require.Zero(t, retry)
@@ -270,7 +272,7 @@ func TestNilFault(t *testing.T) {
 	for _, verb := range []string{"%v", "%s", "%q", "%+v", "%#v"} {
 		require.Equal(t, "<nil>", fmt.Sprintf(verb, e), verb)
 	}
-	require.Equal(t, 14+16, reflect.TypeFor[*fault.Error]().NumMethod(), "a new method: is it tested here and in builders?")
+	require.Equal(t, 15+18, reflect.TypeFor[*fault.Error]().NumMethod(), "a new method: is it tested here and in builders?")
 }
 
 func TestZeroFault(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/mcpchain/mcpchain/internal/kinds"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // Kind says what sort of failure a fault is, as it stands on the wire. The set
@@ -45,11 +46,11 @@ func (k Kind) Label() string {
 	if label := kinds.Of(string(k)).Label; label != "" {
 		return label
 	}
-	words := strings.FieldsFunc(line(string(k), maxName), func(r rune) bool { return r == '_' || r == ' ' })
-	if len(words) == 0 {
+	name := strings.FieldsFunc(words.Cut(string(k), maxName), func(r rune) bool { return r == '_' || r == ' ' })
+	if len(name) == 0 {
 		return KindInternal.Label()
 	}
-	return capital(strings.Join(words, " "))
+	return words.Capital(strings.Join(name, " "))
 }
 
 // suggestion returns what to do about any fault of this kind, or "".

@@ -3,6 +3,8 @@ package fault
 import (
 	"time"
 
+	"github.com/mcpchain/mcpchain/internal/words"
+
 	"github.com/mcpchain/mcpchain/internal/near"
 )
 
@@ -12,7 +14,7 @@ import (
 // none is close, the text names the first ten. Pass only candidates that the caller
 // may know.
 func NotFound(resource, id string, candidates ...string) *Error {
-	e := New(KindNotFound, line(resource, maxName)+" "+quoted(id)+" does not exist.")
+	e := New(KindNotFound, words.Cut(resource, maxName)+" "+quoted(id)+" does not exist.")
 	e.data.ResourceType, e.data.Identifier = resource, id
 	e.data.SimilarMatches = near.Matches(id, candidates)
 	switch {
@@ -30,7 +32,7 @@ func NotFound(resource, id string, candidates ...string) *Error {
 // AlreadyExists returns a fault that says that the resource ("project") with
 // this id exists and cannot be made again.
 func AlreadyExists(resource, id string) *Error {
-	e := New(KindAlreadyExists, line(resource, maxName)+" "+quoted(id)+" cannot be created a second time.")
+	e := New(KindAlreadyExists, words.Cut(resource, maxName)+" "+quoted(id)+" cannot be created a second time.")
 	e.data.ResourceType, e.data.Identifier = resource, id
 	e.data.Suggestion = KindAlreadyExists.suggestion()
 	return e
@@ -40,7 +42,7 @@ func AlreadyExists(resource, id string) *Error {
 // ("delete") on the resource ("project 'alpha'"). Name the missing permission
 // with [Error.Needs].
 func Denied(action, resource string) *Error {
-	e := New(KindPermissionDenied, "you are not allowed to "+line(action, maxText)+" "+line(resource, maxText)+".")
+	e := New(KindPermissionDenied, "you are not allowed to "+words.Cut(action, maxText)+" "+words.Cut(resource, maxText)+".")
 	e.data.Action, e.data.Resource = action, resource
 	e.data.Suggestion = KindPermissionDenied.suggestion()
 	return e
@@ -50,7 +52,7 @@ func Denied(action, resource string) *Error {
 // more calls now. The caller may try again after the given time; with zero or
 // less the time is not known.
 func RateLimited(what string, after time.Duration) *Error {
-	return New(KindRateLimited, line(what, maxText)+" accepts no more calls now.").After(after)
+	return New(KindRateLimited, words.Cut(what, maxText)+" accepts no more calls now.").After(after)
 }
 
 // Timeout returns a fault that says that what ("the report") did not finish
@@ -59,15 +61,15 @@ func RateLimited(what string, after time.Duration) *Error {
 func Timeout(what string, limit time.Duration) *Error {
 	within := "in time"
 	if limit > 0 {
-		within = "within " + duration(limit)
+		within = "within " + words.Duration(limit)
 	}
-	return New(KindTimeout, line(what, maxText)+" did not finish "+within+".").
+	return New(KindTimeout, words.Cut(what, maxText)+" did not finish "+within+".").
 		Suggest(KindTimeout.suggestion())
 }
 
 // Unavailable returns a fault that says that what ("the weather service") is not
 // available now. Say when to try again with [Error.After].
 func Unavailable(what string) *Error {
-	return New(KindServiceUnavailable, line(what, maxText)+" is not available now.").
+	return New(KindServiceUnavailable, words.Cut(what, maxText)+" is not available now.").
 		Suggest(KindServiceUnavailable.suggestion())
 }

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 const (
@@ -18,11 +22,24 @@ const (
 	// maxDepth bounds how deep a value may be nested: encoding/json reads no more
 	// than 10000 levels, and a fault still has to fit into something.
 	maxDepth = 100
-
-	unwritable = "(a value that cannot be written as JSON)"
-	// An error belongs to the cause: nobody made its fields for a caller.
-	unshown = "(an error, which is not shown)"
 )
+
+// cleaner makes values fit for the wire. Errors in them are told as far as they are public, and what stands under the
+// name of a secret is hidden. Texts are scrubbed later, by ScrubbedBy.
+var cleaner = scrub.Cleaner{Copy: true, Public: func(err error) any {
+	switch e := err.(type) {
+	case *Error:
+		raw, err := json.Marshal(e)
+		if err != nil {
+			return nil // cannot be: a fault holds only what JSON can hold
+		}
+		return json.RawMessage(raw)
+	case Kind:
+		return string(e)
+	default:
+		return nil
+	}
+}}
 
 // plain returns v as it would be after a journey over the wire, so that a fault
 // equals itself on the other side, shares nothing with its maker and can always
@@ -34,30 +51,30 @@ func plain(v any) any {
 		return v
 	case string:
 		return valid(v)
-	case int:
-		if -exactInt < v && v < exactInt {
-			return float64(v)
-		}
-	case float64:
-		if math.Abs(v) < exactInt {
-			return v
-		}
-	case error:
-		if _, public := v.(*Error); !public && reflect.TypeOf(v) != reflect.TypeFor[Kind]() {
-			return unshown
+	}
+	return decoded(cleaner.Value(v))
+}
+
+// plainMember is plain for a value with a name, which may say that it is a secret.
+func plainMember(name string, v any) any {
+	if scrub.SecretMember(name, v) {
+		return scrub.Redacted
+	}
+	return plain(v)
+}
+
+// plainMap is plain for details and parameters.
+func plainMap(m map[string]any) map[string]any {
+	if len(m) == 0 {
+		return nil
+	}
+	out := mapMap(m, valid, plain)
+	for k, v := range m {
+		if scrub.SecretMember(k, v) {
+			out[valid(k)] = scrub.Redacted
 		}
 	}
-	text, err := encode(v)
-	if err != nil {
-		return unwritable
-	}
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	var p any
-	if err := dec.Decode(&p); err != nil {
-		return unwritable
-	}
-	return decoded(p)
+	return out
 }
 
 // decoded is plain for a value that a decoder made which keeps numbers as they
@@ -66,7 +83,7 @@ func decoded(v any) any {
 	if v, ok := numbers(v, 0); ok {
 		return v
 	}
-	return unwritable
+	return scrub.Unwritable
 }
 
 // numbers reports false for a value that is nested too deeply.
@@ -77,6 +94,24 @@ func numbers(v any, depth int) (_ any, ok bool) {
 	switch v := v.(type) {
 	case json.Number:
 		return number(v), true
+	case int:
+		return integer(int64(v)), true
+	case int64:
+		return integer(v), true
+	case int32:
+		return float64(v), true
+	case uint32:
+		return float64(v), true
+	case uint64:
+		if v >= exactInt {
+			return json.Number(strconv.FormatUint(v, 10)), true
+		}
+		return float64(v), true
+	case float64:
+		if math.Abs(v) >= exactInt {
+			raw, err := json.Marshal(v)
+			return json.Number(raw), err == nil
+		}
 	case []any:
 		for i := range v {
 			if v[i], ok = numbers(v[i], depth+1); !ok {
@@ -91,6 +126,14 @@ func numbers(v any, depth int) (_ any, ok bool) {
 		}
 	}
 	return v, true
+}
+
+// integer returns n as a float64 where that holds it.
+func integer(n int64) any {
+	if -exactInt < n && n < exactInt {
+		return float64(n)
+	}
+	return json.Number(strconv.FormatInt(n, 10))
 }
 
 // number returns n as a float64, or as it is when that could lose digits of an
@@ -161,21 +204,21 @@ func valid(s string) string {
 func compact(m map[string]any) string {
 	text, err := encode(m)
 	if err != nil { // not made by plain: what a user hands to StepsText
-		text, _ = encode(mapMap(m, valid, plain))
+		text, _ = encode(plainMap(m))
 	}
 	return text
 }
 
-// encode guards the MarshalJSON of a stranger.
+// encode writes v on one line.
 func encode(v any) (text string, err error) {
-	defer func() {
-		if recover() != nil {
-			err = errors.New("fault: a MarshalJSON method panicked")
-		}
-	}()
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err = enc.Encode(v)
-	return strings.TrimSuffix(b.String(), "\n"), err
+	if _, panicked := safe.Call(func() {
+		var b strings.Builder
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		err = enc.Encode(v)
+		text = words.Line(b.String())
+	}, nil); panicked {
+		return "", errors.New("fault: a MarshalJSON method panicked")
+	}
+	return text, err
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // text writes the public text. Only lines that say something are written; the
@@ -14,9 +16,9 @@ func (d *Data) text(reference bool) string {
 	b.WriteString(d.Type.Label())
 	b.WriteString(": ")
 	d.headline(&b)
-	if suggestion := paragraph(d.Suggestion); suggestion != "" {
+	if suggestion := words.Clip(words.Lines(d.Suggestion), maxMessage); suggestion != "" {
 		b.WriteString("\nSuggestion: ")
-		b.WriteString(ended(suggestion))
+		b.WriteString(words.Ended(suggestion))
 	}
 	if len(d.Details) > 0 {
 		b.WriteString("\nDetails: ")
@@ -26,26 +28,32 @@ func (d *Data) text(reference bool) string {
 	stepsText(&b, d.RecoverySteps)
 	if reference && d.ReferenceID != "" {
 		b.WriteString("\nReference: ")
-		b.WriteString(line(d.ReferenceID, maxText))
+		b.WriteString(words.Cut(d.ReferenceID, maxText))
 	}
 	return b.String()
 }
 
 // headline writes what failed, without the label.
 func (d *Data) headline(b *strings.Builder) {
-	message := paragraph(d.Message)
+	message := words.Lines(d.Message)
+	if limit := maxMessage; len(message) > limit {
+		if strings.IndexByte(message, '\n') >= 0 {
+			limit = maxListing
+		}
+		message = words.Clip(message, limit)
+	}
 	if message == "" {
 		message = Generic(d.Type).data.Message
 	}
-	b.WriteString(ended(message))
+	b.WriteString(words.Ended(message))
 	if len(d.SimilarMatches) > 0 {
 		b.WriteString(" Did you mean ")
 		b.WriteString(quotedList(d.SimilarMatches, maxExamples))
 		b.WriteByte('?')
 	}
-	if permission := strings.TrimSpace(line(d.RequiredPermission, maxText)); permission != "" {
+	if permission := words.Line(words.Cut(d.RequiredPermission, maxText)); permission != "" {
 		b.WriteString(" Required permission: ")
-		b.WriteString(ended(permission))
+		b.WriteString(words.Ended(permission))
 	}
 }
 
@@ -58,7 +66,7 @@ func (r *Retry) text(b *strings.Builder) {
 		b.WriteString("\nRetry: yes")
 		if r.RetryAfterSeconds > 0 {
 			b.WriteString(", after ")
-			b.WriteString(seconds(r.RetryAfterSeconds))
+			b.WriteString(words.Seconds(r.RetryAfterSeconds))
 		}
 		switch {
 		case r.NextAttempt > 0 && r.MaxAttempts > 0:
@@ -72,9 +80,9 @@ func (r *Retry) text(b *strings.Builder) {
 	default:
 		b.WriteString("\nRetry: no.")
 	}
-	if reason := flat(r.Reason); reason != "" {
+	if reason := words.Line(r.Reason); reason != "" {
 		b.WriteByte(' ')
-		b.WriteString(ended(capital(reason)))
+		b.WriteString(words.Ended(words.Capital(reason)))
 	}
 	switch r.Effect {
 	case EffectNone:
@@ -116,44 +124,50 @@ func stepsText(b *strings.Builder, steps []Step) {
 }
 
 func (s *Step) text(b *strings.Builder) {
-	action := flat(s.Action)
+	action := words.Line(s.Action)
 	if action == "" {
 		action = "Continue"
 	}
 	if s.Tool == "" && len(s.Options) == 0 {
-		b.WriteString(ended(action))
+		b.WriteString(words.Ended(action))
 	} else {
 		b.WriteString(strings.TrimRight(action, ".:"))
 		s.call(b)
 		b.WriteByte('.')
 	}
-	if description := flat(s.Description); description != "" {
+	if description := words.Line(s.Description); description != "" {
 		b.WriteByte(' ')
-		b.WriteString(ended(description))
+		b.WriteString(words.Ended(description))
 	}
 }
 
 // call writes the call that a step is, and what there is to choose from.
 func (s *Step) call(b *strings.Builder) {
-	if s.Tool != "" {
-		b.WriteString(": call ")
-		b.WriteString(line(s.Tool, 2*maxName))
-		b.WriteByte(' ')
-		if len(s.Parameters) == 0 {
-			b.WriteString("{}")
-		} else {
-			b.WriteString(compact(s.Parameters))
-		}
-	}
+	writeCall(b, s.Tool, s.Parameters)
 	for i, option := range s.Options {
 		if i == 0 {
 			b.WriteString(" (options: ")
 		} else {
 			b.WriteString(", ")
 		}
-		b.WriteString(flat(option))
+		b.WriteString(words.Line(option.Action))
+		writeCall(b, option.Tool, option.Parameters)
 	}
 	if len(s.Options) > 0 {
 		b.WriteByte(')')
+	}
+}
+
+func writeCall(b *strings.Builder, tool string, parameters map[string]any) {
+	if tool == "" {
+		return
+	}
+	b.WriteString(": call ")
+	b.WriteString(words.Cut(tool, 2*maxName))
+	b.WriteByte(' ')
+	if len(parameters) == 0 {
+		b.WriteString("{}")
+	} else {
+		b.WriteString(compact(parameters))
 	}
 }

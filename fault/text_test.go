@@ -76,7 +76,7 @@ func TestTextOfConstructors(t *testing.T) {
 		},
 		{
 			"Timeout", fault.Timeout("the report", 1500*time.Millisecond),
-			lines("Timeout: the report did not finish within 1.5 s.",
+			lines("Timeout: the report did not finish within 2 s.",
 				"Suggestion: Ask for less at a time."),
 		},
 		{
@@ -236,11 +236,11 @@ func TestTextOfBuilders(t *testing.T) {
 		},
 		{"step of a tool without parameters", base.Step("See all", "list", map[string]any{}), lines(first, "Next: 1. See all: call list {}.")},
 		{
-			"step with all", base.WithSteps(fault.Step{Number: 9, Action: "Choose one", Tool: "deploy", Parameters: map[string]any{"v": 8}, Options: []string{"red", "green"}, Description: "Green is safer"}),
+			"step with all", base.WithSteps(fault.Step{Number: 9, Action: "Choose one", Tool: "deploy", Parameters: map[string]any{"v": 8}, Options: []fault.Option{{Action: "red"}, {Action: "green"}}, Description: "Green is safer"}),
 			lines(first, `Next: 1. Choose one: call deploy {"v":8} (options: red, green). Green is safer.`),
 		},
 		{
-			"step with a choice", base.WithSteps(fault.Step{Action: "Ask the user which one.", Options: []string{"red", "green"}}),
+			"step with a choice", base.WithSteps(fault.Step{Action: "Ask the user which one.", Options: []fault.Option{{Action: "red"}, {Action: "green"}}}),
 			lines(first, `Next: 1. Ask the user which one (options: red, green).`),
 		},
 		{"no steps", base.WithSteps(), first},
@@ -283,26 +283,30 @@ func TestMessageEndsInOneStop(t *testing.T) {
 		"one\ntwo":       "one\ntwo.",
 		"one\r\ntwo\r\n": "one\ntwo.",
 		"one\ttwo":       "one\ttwo.",
-		"\x1b[31mred":    "[31mred.",
-		"a\x1b[31mred":   "a [31mred.",
-		"a\u202eb":       "a b.",
-		"a\U000e0041b":   "a b.",
+		"\x1b[31mred":    "red.",
+		"a\x1b[31mred":   "ared.",
+		"a\u202eb":       "ab.",
+		"a\U000e0041b":   "ab.",
 		"a\xffb":         "a\uFFFDb.",
 		"a\xff":          "a\uFFFD.",
-		"del\x7fete":     "del ete.",
+		"del\x7fete":     "delete.",
 	} {
 		require.Equal(t, "Conflict: "+want, fault.New(fault.KindConflict, message).Error(), "%q", message)
 	}
 }
 
-func TestLongMessageIsKept(t *testing.T) {
+func TestLongMessageIsCutAtItsEnd(t *testing.T) {
 	long := strings.Repeat("very ", 100_000) + "long"
-	require.Equal(t, "Conflict: "+long+".", fault.New(fault.KindConflict, long).Error())
+	cutOff := fault.New(fault.KindConflict, long).Error()
+	require.Regexp(t, `very \[49\d{4} more characters left out\]\.$`, cutOff)
+	require.Less(t, len(cutOff), 4200)
+	forged := fault.New(fault.KindConflict, "it is locked\nRetry: yes, now.\u2028Reference: 7\n\u0420etry: yes").Error()
+	require.Equal(t, "Conflict: it is locked\n> Retry: yes, now.\n> Reference: 7\n\u0420etry: yes.", forged)
 }
 
 func TestNamesInTextAreOneShortLine(t *testing.T) {
 	hostile := "x\r\nRetry: yes.\x00\x1b[2J\x7f\u0085\u2028\u2029\u202e\u2066é\xffz"
-	const clean = "x  Retry: yes.  [2J      é\uFFFDz"
+	const clean = "x Retry: yes.   é\uFFFDz"
 	long := strings.Repeat("é", 1000)
 	cut := func(n int) string { return strings.Repeat("é", n) + "..." }
 
@@ -337,7 +341,7 @@ func TestNamesInTextAreOneShortLine(t *testing.T) {
 				want = strings.TrimSuffix(want, ".") // the dots of the cut are the end of its sentence
 			}
 			require.Equal(t, want, tc.fault(long).Error())
-			require.Equal(t, fmt.Sprintf(tc.text, "o'neil"), tc.fault("o'neil").Error())
+			require.Equal(t, strings.ReplaceAll(fmt.Sprintf(tc.text, "o'neil"), "'o'neil'", `"o'neil"`), tc.fault("o'neil").Error())
 		})
 	}
 }
@@ -347,12 +351,12 @@ func TestAllOfTheTextIsValid(t *testing.T) {
 	e := fault.FromData(fault.Data{
 		Type: fault.Kind(bad), Message: bad, Suggestion: bad, SimilarMatches: []string{bad}, RequiredPermission: bad,
 		Retry: &fault.Retry{Reason: bad}, Details: map[string]any{bad: bad}, ReferenceID: bad,
-		RecoverySteps: []fault.Step{{Action: bad, Tool: bad, Parameters: map[string]any{bad: bad}, Options: []string{bad}, Description: bad}},
+		RecoverySteps: []fault.Step{{Action: bad, Tool: bad, Parameters: map[string]any{bad: bad}, Options: []fault.Option{{Action: bad}}, Description: bad}},
 	})
 	for _, e := range []*fault.Error{
 		e,
 		fault.New(fault.Kind(bad), bad).Suggest(bad).Needs(bad).Never(bad).With(bad, bad).WithReference(bad).
-			WithSteps(fault.Step{Action: bad, Tool: bad, Parameters: map[string]any{bad: bad}, Options: []string{bad}, Description: bad}),
+			WithSteps(fault.Step{Action: bad, Tool: bad, Parameters: map[string]any{bad: bad}, Options: []fault.Option{{Action: bad}}, Description: bad}),
 		fault.Violations(fault.Violation{Field: bad, Expected: bad, Received: bad, Suggestion: bad}, fault.Violation{}),
 	} {
 		require.True(t, utf8.ValidString(e.Error()), "%q", e.Error())
@@ -363,30 +367,27 @@ func TestAllOfTheTextIsValid(t *testing.T) {
 func TestDurations(t *testing.T) {
 	for _, tc := range []struct {
 		d       time.Duration
-		limit   string // rounded to the nearest
-		waiting string // rounded up
+		limit   string // below a second in milliseconds
+		waiting string // whole seconds, rounded up
 	}{
-		{1, "1 ms", "1 ms"},
-		{time.Microsecond, "1 ms", "1 ms"},
-		{250 * time.Millisecond, "250 ms", "250 ms"},
-		{300 * time.Millisecond, "300 ms", "300 ms"},
-		{1400 * time.Microsecond, "1 ms", "2 ms"},
+		{1, "1 ms", "1 s"},
+		{time.Microsecond, "1 ms", "1 s"},
+		{250 * time.Millisecond, "250 ms", "1 s"},
+		{1400 * time.Microsecond, "2 ms", "1 s"},
 		{999_900 * time.Microsecond, "1 s", "1 s"},
-		{1500 * time.Millisecond, "1.5 s", "1.5 s"},
-		{1540 * time.Millisecond, "1.5 s", "1.6 s"},
+		{1500 * time.Millisecond, "2 s", "2 s"},
 		{30 * time.Second, "30 s", "30 s"},
-		{30_100 * time.Millisecond, "30.1 s", "30.1 s"},
-		{119_940 * time.Millisecond, "119.9 s", "2 min"},
-		{119_960 * time.Millisecond, "2 min", "2 min"},
+		{30_100 * time.Millisecond, "31 s", "31 s"},
+		{119_940 * time.Millisecond, "2 min", "2 min"},
 		{2 * time.Minute, "2 min", "2 min"},
-		{120_400 * time.Millisecond, "2 min", "2 min 1 s"},
+		{120_400 * time.Millisecond, "2 min 1 s", "2 min 1 s"},
 		{5 * time.Minute, "5 min", "5 min"},
 		{5*time.Minute + 7*time.Second, "5 min 7 s", "5 min 7 s"},
 		{time.Hour - 100*time.Millisecond, "1 h", "1 h"},
-		{time.Hour + time.Second, "1 h", "1 h 1 min"},
+		{time.Hour + time.Second, "1 h 1 min", "1 h 1 min"},
 		{90 * time.Minute, "1 h 30 min", "1 h 30 min"},
 		{25 * time.Hour, "25 h", "25 h"},
-		{1<<63 - 1, "2562047 h 47 min", "876000 h"},
+		{1<<63 - 1, "876000 h", "876000 h"},
 	} {
 		t.Run(tc.d.String(), func(t *testing.T) {
 			require.Equal(t, "Timeout: x did not finish within "+tc.limit+".", fault.Timeout("x", tc.d).Suggest("").Error())
@@ -396,7 +397,7 @@ func TestDurations(t *testing.T) {
 	for _, d := range []time.Duration{0, -1, -time.Hour} {
 		require.Equal(t, "Timeout: x did not finish in time.", fault.Timeout("x", d).Suggest("").Error())
 	}
-	for seconds, want := range map[float64]string{1e-300: "1 ms", 0.3: "300 ms", 1e9: "277777 h 47 min", 1e300: "876000 h"} {
+	for seconds, want := range map[float64]string{1e-300: "1 s", 0.3: "1 s", 1e9: "277777 h 47 min", 1e300: "876000 h"} {
 		e := fault.New("busy", "x").WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: seconds})
 		require.Equal(t, "Busy: x.\nRetry: yes, after "+want+".", e.Error(), "%g", seconds)
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // Invalid returns a validation fault for one argument: its name (a path such as
@@ -76,11 +77,11 @@ func (v Violation) clean() (_ Violation, sentence string) {
 	if received != noValue && scrub.SecretName(v.Field) {
 		v.Received, received = nil, ""
 	}
-	if sentence = flat(v.Message); sentence == "" {
+	if sentence = words.Line(v.Message); sentence == "" {
 		sentence = v.sentence(received)
 	}
 	v.Message = ""
-	return v, ended(sentence)
+	return v, words.Ended(sentence)
 }
 
 // shown returns a received value as far as it may be shown, and the words for it.
@@ -110,12 +111,12 @@ func shown(received any) (value any, words string) {
 	case string:
 		n := utf8.RuneCountInString(p)
 		switch {
-		case p == unwritable, p == unshown:
+		case p == scrub.Unwritable, p == scrub.Unshown, p == scrub.LeftOut:
 			return nil, "a value that cannot be shown"
 		case n > maxName:
 			return nil, "a text of " + strconv.Itoa(n) + " characters"
 		}
-		p = scrub.Text(p)
+		p = scrub.Credentials(p) // the caller sent it
 		return p, quoted(p)
 	case []any:
 		return nil, "a list"
@@ -139,7 +140,7 @@ func isBytes(v any) bool {
 // words that clean gave for it.
 func (v *Violation) sentence(received string) string {
 	missing := v.Rule == "required" && received == noValue
-	expected := flat(v.Expected)
+	expected := words.Line(v.Expected)
 	text := "Argument " + quoted(v.Field)
 	switch {
 	case expected == "" && missing:
@@ -158,10 +159,10 @@ func (v *Violation) sentence(received string) string {
 }
 
 func withSuggestion(text, suggestion string) string {
-	if suggestion = flat(suggestion); suggestion == "" {
+	if suggestion = words.Line(suggestion); suggestion == "" {
 		return text
 	}
-	return text + " " + ended(suggestion)
+	return text + " " + words.Ended(suggestion)
 }
 
 // listing writes a count and one line for each of the first items.

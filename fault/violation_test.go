@@ -49,7 +49,7 @@ func TestReceived(t *testing.T) {
 		{"text", "five", "five", "'five'"},
 		{"empty text", "", "", "''"},
 		{"blank text", " ", " ", "' '"},
-		{"text with a quotation mark", "o'neil", "o'neil", "'o'neil'"},
+		{"text with a quotation mark", "o'neil", "o'neil", `"o'neil"`},
 		{"text of two lines", "a\nRetry: yes.", "a\nRetry: yes.", "'a Retry: yes.'"},
 		{"longest text", long[2:], long[2:], "'" + long[2:] + "'"},
 		{"too long a text", long, nil, "a text of 65 characters"},

@@ -2,15 +2,19 @@ package mask
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/scrub"
 )
 
 // LogHandler returns a slog.Handler that passes every text of a record through
 // the scrubber and then to next: the message and the values of attributes,
-// including errors, fmt.Stringers and values in groups. It is for logs that leave
-// the operator's hands. A nil scrubber means [Scrub]; a nil next panics.
+// including errors, fmt.Stringers, what is nested in values, and values in groups.
+// A key that says secret hides what stands under it, wherever it stands. Values are
+// bounded in depth, number and size. It is for logs that leave the operator's
+// hands. A nil scrubber means [Scrub]; a nil next panics.
 //
 // The records of mcpchain hold whole errors on purpose, so that an operator finds
 // the cause; with this handler some of that is lost.
@@ -21,12 +25,15 @@ func LogHandler(next slog.Handler, scrubber func(string) string) slog.Handler {
 	if scrubber == nil {
 		scrubber = Scrub
 	}
-	return &logHandler{next: next, scrub: scrubber}
+	return &logHandler{next: next, scrub: scrubber, values: scrub.Cleaner{
+		Text: scrubber, Public: func(err error) any { return safe.Error(err) },
+	}}
 }
 
 type logHandler struct {
-	next  slog.Handler
-	scrub func(string) string
+	next   slog.Handler
+	scrub  func(string) string
+	values scrub.Cleaner // an error in a log is its text
 }
 
 func (h *logHandler) Enabled(ctx context.Context, level slog.Level) bool {
@@ -47,30 +54,60 @@ func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	for i, a := range attrs {
 		clean[i] = h.attr(a)
 	}
-	return &logHandler{next: h.next.WithAttrs(clean), scrub: h.scrub}
+	return h.to(h.next.WithAttrs(clean))
 }
 
 func (h *logHandler) WithGroup(name string) slog.Handler {
-	return &logHandler{next: h.next.WithGroup(name), scrub: h.scrub}
+	return h.to(h.next.WithGroup(name))
 }
 
-func (h *logHandler) attr(a slog.Attr) slog.Attr {
-	v := a.Value.Resolve()
+func (h *logHandler) to(next slog.Handler) *logHandler {
+	return &logHandler{next: next, scrub: h.scrub, values: h.values}
+}
+
+func (h *logHandler) attr(a slog.Attr) slog.Attr { return h.cleaned(a, maxGroups) }
+
+// maxGroups bounds groups in groups.
+const maxGroups = 32
+
+func (h *logHandler) cleaned(a slog.Attr, depth int) slog.Attr {
+	v := safe.LogValue(a.Value)
+	if v.Kind() != slog.KindGroup && scrub.SecretMember(a.Key, v.Any()) {
+		return slog.String(a.Key, scrub.Redacted)
+	}
 	switch v.Kind() {
 	case slog.KindString:
 		return slog.String(a.Key, h.scrub(v.String()))
 	case slog.KindGroup:
+		if depth == 0 || a.Key != "" && scrub.SecretName(a.Key) {
+			return slog.String(a.Key, scrub.Redacted)
+		}
 		group := v.Group()
 		clean := make([]slog.Attr, len(group))
 		for i, g := range group {
-			clean[i] = h.attr(g)
+			clean[i] = h.cleaned(g, depth-1)
 		}
 		return slog.Attr{Key: a.Key, Value: slog.GroupValue(clean...)}
 	case slog.KindAny:
-		text := safe.Value(v.Any())
-		if clean := h.scrub(text); clean != text {
-			return slog.String(a.Key, clean)
-		}
+		return slog.Attr{Key: a.Key, Value: h.any(v)}
 	}
 	return slog.Attr{Key: a.Key, Value: v}
+}
+
+// any cleans a value of a type that slog does not know: one that prints itself as it prints itself, any other as JSON
+// would have it.
+func (h *logHandler) any(v slog.Value) slog.Value {
+	switch v.Any().(type) {
+	case error, fmt.Stringer, fmt.Formatter:
+		text := safe.Value(v.Any())
+		if clean := h.scrub(text); clean != text {
+			return slog.StringValue(clean)
+		}
+		return v
+	}
+	clean := h.values.Value(v.Any())
+	if text := safe.Value(v.Any()); h.scrub(text) != text && safe.Value(clean) == text {
+		return slog.StringValue(h.scrub(text)) // fields that JSON does not show
+	}
+	return slog.AnyValue(clean)
 }

@@ -46,8 +46,17 @@ func TestLogHandler(t *testing.T) {
 		{"error", func(l *slog.Logger) { l.Info("m", "k", errors.New("a "+c)) }, map[string]any{"msg": "m", "k": "a *"}},
 		{"stringer", func(l *slog.Logger) { l.Info("m", "k", named{c}) }, map[string]any{"msg": "m", "k": "named *"}},
 		{"valuer", func(l *slog.Logger) { l.Info("m", "k", valuer{c}) }, map[string]any{"msg": "m", "k": map[string]any{"name": "*"}}},
-		{"struct", func(l *slog.Logger) { l.Info("m", "k", struct{ A string }{c}) }, map[string]any{"msg": "m", "k": "{A:*}"}},
-		{"slice", func(l *slog.Logger) { l.Info("m", "k", []string{"a", c}) }, map[string]any{"msg": "m", "k": "[a *]"}},
+		{"struct", func(l *slog.Logger) { l.Info("m", "k", struct{ A string }{c}) }, map[string]any{"msg": "m", "k": map[string]any{"A": "*"}}},
+		{"names of secrets", func(l *slog.Logger) {
+			l.Info("m", "password", "x", "tokens", []string{"x"}, "n", map[string]any{"deep": []any{map[string]any{"apiKey": []byte("x")}}}, slog.Group("credentials", "a", "x"), "has_token", true, "tokens", 512)
+		}, map[string]any{"msg": "m", "password": "[redacted]", "tokens": 512.0, "n": map[string]any{"deep": []any{map[string]any{"apiKey": "[redacted]"}}}, "credentials": "[redacted]", "has_token": true}},
+		{"nested errors", func(l *slog.Logger) {
+			l.Info("m", "k", []any{errors.New("a " + c), struct{ Err error }{errors.New(c)}})
+		},
+			map[string]any{"msg": "m", "k": []any{"a *", map[string]any{"Err": "*"}}}},
+		{"unexported fields", func(l *slog.Logger) { l.Info("m", "k", struct{ a string }{c}) }, map[string]any{"msg": "m", "k": "{a:*}"}},
+		{"bytes", func(l *slog.Logger) { l.Info("m", "k", []byte("a "+c)) }, map[string]any{"msg": "m", "k": "[redacted]"}},
+		{"slice", func(l *slog.Logger) { l.Info("m", "k", []string{"a", c}) }, map[string]any{"msg": "m", "k": []any{"a", "*"}}},
 		{"fault", func(l *slog.Logger) { l.Info("m", "k", fault.New("own", "a").Because(errors.New(c))) }, map[string]any{"msg": "m", "k": map[string]any{"type": "own", "message": "a", "cause": "*"}}},
 		{"group", func(l *slog.Logger) { l.Info("m", slog.Group("g", "k", c, slog.Group("h", "i", c))) }, map[string]any{"msg": "m", "g": map[string]any{"k": "*", "h": map[string]any{"i": "*"}}}},
 		{"with", func(l *slog.Logger) { l.With("k", c).Info("m") }, map[string]any{"msg": "m", "k": "*"}},

@@ -50,11 +50,15 @@ type Options struct {
 	Logger *slog.Logger
 
 	// Scrub is applied to every text that leaves in a failure and was not written
-	// by mcpchain. It may be called concurrently. Nil means [Scrub], which hides
-	// absolute paths, private addresses and SQL too; a server whose callers need
-	// those takes [ScrubCredentials]. A recovery step whose tool or parameters it
-	// changes is told without them, because that call could not succeed.
+	// by mcpchain. It may be called concurrently. Nil means [ScrubCredentials]: such
+	// a text was worded for the caller, and a path, an address or a query stands in
+	// it on purpose. [Scrub] hides those too. In a recovery step, too, what is hidden
+	// is replaced by itself.
 	Scrub func(text string) string
+	// Show says what is seen of an error that nobody made for the caller and no rule
+	// knows. The zero value is [Nothing]; [Worded] suits a server whose errors were
+	// written to be read.
+	Show Show
 
 	// Reveal turns masking and scrubbing off, for development: callers see every
 	// error as it is. Only the program can set it, never a request. New writes a
@@ -63,20 +67,26 @@ type Options struct {
 }
 
 // New returns a middleware that masks. opts may be nil. It panics when a rule is
-// nil.
+// nil, and when options exclude each other.
 func New(opts *Options) mcp.Middleware {
 	var o Options
 	if opts != nil {
 		o = *opts
 	}
 	if o.Scrub == nil {
-		o.Scrub = Scrub
+		o.Scrub = ScrubCredentials
 	}
 	rules := append([]Rule(nil), o.Rules...)
 	for i, r := range rules {
 		if r == nil {
 			panic(fmt.Sprintf("mask.New: Options.Rules[%d] is nil; remove it or give a rule", i))
 		}
+	}
+	switch {
+	case o.Show != Nothing && o.Show != Worded:
+		panic(fmt.Sprintf("mask.New: Options.Show is %d; use Nothing or Worded", o.Show))
+	case o.Show == Worded && o.Reveal:
+		panic("mask.New: Options.Show and Options.Reveal exclude each other; leave one out")
 	}
 	if o.Reveal {
 		logger := o.Logger
@@ -88,6 +98,9 @@ func New(opts *Options) mcp.Middleware {
 	settings := &call.Settings{Logger: o.Logger, Rules: rules, Reveal: o.Reveal}
 	if !o.Reveal {
 		settings.Mask = o.Scrub
+	}
+	if o.Show == Worded {
+		settings.Show = worded
 	}
 	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		c.Establish(settings)
@@ -102,14 +115,14 @@ func New(opts *Options) mcp.Middleware {
 // Scrub returns the text with everything replaced that should not leave a
 // process: credentials, connection strings, tokens, keys, absolute paths, private
 // addresses, stack frames, SQL statements, environment assignments. It leaves
-// ordinary prose alone, is idempotent, and takes bounded time for any text, of
-// which it shortens one that is very long. It is a second net, not a proof: what
+// ordinary prose alone, is idempotent, and takes time linear in the length of the
+// text, of which it shortens one that is very long. It is a second net, not a proof: what
 // does not look like a secret it cannot know.
 func Scrub(text string) string { return scrub.Text(text) }
 
-// ScrubCredentials is [Scrub] for servers whose business are files, hosts or
-// queries, to be given as Options.Scrub: it replaces credentials, keys, tokens and
-// connection strings, and leaves paths, addresses and SQL alone.
+// ScrubCredentials is [Scrub] for a text that somebody worded for the caller: it
+// replaces credentials, keys, tokens and connection strings, and leaves paths,
+// addresses and SQL alone.
 func ScrubCredentials(text string) string { return scrub.Credentials(text) }
 
 // Is returns a rule for the errors for which errors.Is(err, target) holds. It

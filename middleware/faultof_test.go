@@ -33,7 +33,7 @@ func everyFault() map[string]*fault.Error {
 		"all about retries": fault.New(fault.KindTimeout, "m").WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 2.5, NextAttempt: 2, MaxAttempts: 3, Reason: "busy", Effect: fault.EffectUnknown}),
 		"steps": fault.New(fault.KindPreconditionFailed, "m").Suggest("Do this.").
 			Step("Read", "read_it", map[string]any{"id": 7, "deep": map[string]any{"a": []any{"b"}}}).
-			WithSteps(fault.Step{Action: "Choose", Description: "or not", Options: []string{"a", "b"}}),
+			WithSteps(fault.Step{Action: "Choose", Description: "or not", Options: []fault.Option{{Action: "a"}, {Action: "b"}}}),
 		"strange text": fault.New(fault.KindServerError, "\"quotes\" <tags> \u2028 \U0001F9EF ünïcode").With("<k>", "&v"),
 		"no text":      fault.New(fault.KindServerError, ""),
 	}
@@ -63,6 +63,10 @@ func TestFaultOfOverTheWire(t *testing.T) {
 				log := harness.NewLog(0)
 				s := harness.Start(t, harness.Place{Shape: shape, Era: era}, harness.Setup{
 					Handlers: slugged(handlers), Middleware: []mcp.Middleware{look, masking(log)},
+					More: func(server *mcp.Server) { // which a step names
+						server.AddTool(&mcp.Tool{Name: "read_it", InputSchema: map[string]any{"type": "object"}},
+							func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return &mcp.CallToolResult{}, nil })
+					},
 				})
 				for name, want := range faults {
 					got := s.Call(t, slug(name))
@@ -168,7 +172,7 @@ func TestFaultOfForeignServers(t *testing.T) {
 		{"broken JSON", withMeta(json.RawMessage(`{`)), nil, tool("in words")},
 		{"JSON that cannot be written", withMeta(map[string]any{"type": "x", "message": "m", "f": func() {}}), nil, tool("in words")},
 		{"error in the result", setError(own), nil, own.Data()},
-		{"unknown error in the result", setError(errSecret), nil, fault.Generic(fault.KindInternal).Data()},
+		{"unknown error in the result", setError(errSecret), nil, fault.Generic(fault.KindInternal).WithParty(fault.PartyServer).Data()},
 		{"error beside a result", told("in words"), own, own.Data()},
 		{"error beside a typed nil", (*mcp.CallToolResult)(nil), own, own.Data()},
 
@@ -196,8 +200,8 @@ func TestFaultOfForeignServers(t *testing.T) {
 
 		{"gave up", nil, context.DeadlineExceeded, fault.Generic(fault.KindTimeout).Data()},
 		{"cancelled", nil, context.Canceled, fault.Generic(fault.KindCancelled).Data()},
-		{"connection closed", nil, fmt.Errorf("%w: calling %q", mcp.ErrConnectionClosed, "tools/call"), fault.Generic(fault.KindConnectionFailed).Data()},
-		{"other transport errors", nil, errSecret, fault.Generic(fault.KindInternal).Data()},
+		{"connection closed", nil, fmt.Errorf("%w: calling %q", mcp.ErrConnectionClosed, "tools/call"), fault.Generic(fault.KindConnectionFailed).WithParty(fault.PartyUpstream).Data()},
+		{"other transport errors", nil, errSecret, fault.Generic(fault.KindInternal).WithParty(fault.PartyServer).Data()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, failed := middleware.FaultOf(c.res, c.err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
@@ -21,74 +22,114 @@ import (
 // happens outside a handler, such as the server's own answer to an unknown tool,
 // they do not see.
 func Tool(h mcp.ToolHandler, mw ...Middleware) mcp.ToolHandler {
-	if h == nil {
-		panic("middleware.Tool: h is nil; give the tool's handler")
-	}
-	handler := Chain(mw...)(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		r, err := request[*mcp.CallToolRequest](method, MethodCallTool, req)
-		if err != nil {
-			return nil, err
-		}
-		return untyped(h(ctx, r))
-	})
-	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return typed[*mcp.CallToolResult](handler(ctx, MethodCallTool, req))
-	}
+	return one("Tool", MethodCallTool, h, mw)
 }
 
-// Resource wraps one resource handler in middlewares, the first outermost. It
-// panics when h is nil.
+// Resource wraps one resource handler as [Tool] wraps a tool handler.
 func Resource(h mcp.ResourceHandler, mw ...Middleware) mcp.ResourceHandler {
-	if h == nil {
-		panic("middleware.Resource: h is nil; give the resource's handler")
-	}
-	handler := Chain(mw...)(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		r, err := request[*mcp.ReadResourceRequest](method, MethodReadResource, req)
-		if err != nil {
-			return nil, err
-		}
-		return untyped(h(ctx, r))
-	})
-	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		return typed[*mcp.ReadResourceResult](handler(ctx, MethodReadResource, req))
-	}
+	return one("Resource", MethodReadResource, h, mw)
 }
 
-// Prompt wraps one prompt handler in middlewares, the first outermost. It panics
-// when h is nil.
+// Prompt wraps one prompt handler as [Tool] wraps a tool handler.
 func Prompt(h mcp.PromptHandler, mw ...Middleware) mcp.PromptHandler {
+	return one("Prompt", MethodGetPrompt, h, mw)
+}
+
+// A HandlerFunc is a handler of one method: of mcp.ServerOptions.CompletionHandler, for
+// example.
+type HandlerFunc[Q mcp.Request, R mcp.Result] = func(context.Context, Q) (R, error)
+
+// Completion wraps the handler of mcp.ServerOptions.CompletionHandler as [Tool] wraps a
+// tool handler.
+func Completion(h HandlerFunc[*mcp.CompleteRequest, *mcp.CompleteResult], mw ...Middleware) HandlerFunc[*mcp.CompleteRequest, *mcp.CompleteResult] {
+	return one("Completion", MethodComplete, h, mw)
+}
+
+// Elicitation wraps the handler of mcp.ClientOptions.ElicitationHandler as [Tool] wraps a
+// tool handler. For a server of protocol version 2026-07-28 the SDK calls this handler
+// outside of the client's receiving middlewares, where a panic ends the client.
+func Elicitation(h HandlerFunc[*mcp.ElicitRequest, *mcp.ElicitResult], mw ...Middleware) HandlerFunc[*mcp.ElicitRequest, *mcp.ElicitResult] {
+	return one("Elicitation", MethodElicit, h, mw)
+}
+
+// Sampling wraps the handler of mcp.ClientOptions.CreateMessageHandler as [Elicitation]
+// wraps its own.
+func Sampling(h HandlerFunc[*mcp.CreateMessageRequest, *mcp.CreateMessageResult], mw ...Middleware) HandlerFunc[*mcp.CreateMessageRequest, *mcp.CreateMessageResult] {
+	return one("Sampling", MethodCreateMessage, h, mw)
+}
+
+// SamplingWithTools wraps the handler of mcp.ClientOptions.CreateMessageWithToolsHandler
+// as [Elicitation] wraps its own.
+func SamplingWithTools(h HandlerFunc[*mcp.CreateMessageWithToolsRequest, *mcp.CreateMessageWithToolsResult], mw ...Middleware) HandlerFunc[*mcp.CreateMessageWithToolsRequest, *mcp.CreateMessageWithToolsResult] {
+	return one("SamplingWithTools", MethodCreateMessage, h, mw)
+}
+
+// Subscription wraps the handler of mcp.ServerOptions.SubscribeHandler as [Tool] wraps a
+// tool handler.
+func Subscription(h func(context.Context, *mcp.SubscribeRequest) error, mw ...Middleware) func(context.Context, *mcp.SubscribeRequest) error {
+	return bare("Subscription", MethodSubscribe, h, mw)
+}
+
+// Unsubscription wraps the handler of mcp.ServerOptions.UnsubscribeHandler as [Tool]
+// wraps a tool handler.
+func Unsubscription(h func(context.Context, *mcp.UnsubscribeRequest) error, mw ...Middleware) func(context.Context, *mcp.UnsubscribeRequest) error {
+	return bare("Unsubscription", MethodUnsubscribe, h, mw)
+}
+
+// Custom wraps a handler of [mcp.AddReceivingCustomMethod] as [Tool] wraps a tool handler.
+// The middlewares see the calls under the name of the method that is given.
+func Custom[P mcp.Params, R mcp.Result](method string, h func(context.Context, *mcp.ServerSession, P) (R, error), mw ...Middleware) func(context.Context, *mcp.ServerSession, P) (R, error) {
 	if h == nil {
-		panic("middleware.Prompt: h is nil; give the prompt's handler")
+		panic("middleware.Custom: h is nil; give the handler that is wrapped")
 	}
-	handler := Chain(mw...)(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		r, err := request[*mcp.GetPromptRequest](method, MethodGetPrompt, req)
-		if err != nil {
-			return nil, err
-		}
-		return untyped(h(ctx, r))
-	})
-	return func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return typed[*mcp.GetPromptResult](handler(ctx, MethodGetPrompt, req))
+	handler := one("Custom", method, func(ctx context.Context, req *mcp.ServerRequest[P]) (R, error) {
+		return h(ctx, req.Session, req.Params)
+	}, mw)
+	return func(ctx context.Context, session *mcp.ServerSession, params P) (R, error) {
+		return handler(ctx, &mcp.ServerRequest[P]{Session: session, Params: params})
 	}
 }
 
-// request checks that what arrives at a wrapped handler is a call of it: a
-// middleware may have called next with another method.
-func request[R mcp.Request](method, want string, req mcp.Request) (R, error) {
-	r, ok := req.(R)
-	if method != want || !ok {
-		return r, fmt.Errorf("middleware: a wrapped handler of %q cannot answer %q", want, method)
+// one wraps a handler of one method.
+func one[Q mcp.Request, R mcp.Result](function, method string, h HandlerFunc[Q, R], mw []Middleware) HandlerFunc[Q, R] {
+	if h == nil {
+		panic("middleware." + function + ": h is nil; give the handler that is wrapped")
 	}
-	return r, nil
+	handler := Chain(mw...)(func(ctx context.Context, called string, req mcp.Request) (mcp.Result, error) {
+		r, ok := req.(Q)
+		if called != method || !ok { // a middleware called next with another one
+			return nil, fmt.Errorf("middleware: a wrapped handler of %q cannot answer %q", method, called)
+		}
+		return untyped(h(ctx, r))
+	})
+	return func(ctx context.Context, req Q) (R, error) {
+		return typed[R](handler(ctx, method, req))
+	}
+}
+
+// done is the result of a handler that has only an error to return.
+type done struct{ mcp.Result }
+
+// bare wraps a handler that has only an error to return.
+func bare[Q mcp.Request](function, method string, h func(context.Context, Q) error, mw []Middleware) func(context.Context, Q) error {
+	if h == nil {
+		panic("middleware." + function + ": h is nil; give the handler that is wrapped")
+	}
+	handler := one(function, method, func(ctx context.Context, req Q) (*done, error) {
+		if err := h(ctx, req); err != nil {
+			return nil, err
+		}
+		return &done{}, nil
+	}, mw)
+	return func(ctx context.Context, req Q) error {
+		_, err := handler(ctx, req)
+		return err
+	}
 }
 
 // untyped returns a nil result as a nil interface.
-func untyped[R interface {
-	comparable
-	mcp.Result
-}](res R, err error) (mcp.Result, error) {
-	var none R
-	if res == none {
+func untyped(res mcp.Result, err error) (mcp.Result, error) {
+	if safe.Nil(res) {
 		return nil, err
 	}
 	return res, err
@@ -116,9 +157,9 @@ func ToolFor[In, Out any](h mcp.ToolHandlerFor[In, Out], mw ...Middleware) mcp.T
 		panic("middleware.ToolFor: h is nil; give the tool's handler")
 	}
 	handler := Chain(mw...)(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		r, err := request[*mcp.CallToolRequest](method, MethodCallTool, req)
-		if err != nil {
-			return nil, err
+		r, ok := req.(*mcp.CallToolRequest)
+		if method != MethodCallTool || !ok {
+			return nil, fmt.Errorf("middleware: a wrapped handler of %q cannot answer %q", MethodCallTool, method)
 		}
 		typed, ok := ctx.Value(call.TypedKey{}).(*typedCall[In])
 		if !ok {

@@ -21,9 +21,9 @@ import (
 
 func TestWrappingNoHandlerPanics(t *testing.T) {
 	for want, misuse := range map[string]func(){
-		"middleware.Tool: h is nil; give the tool's handler":         func() { middleware.Tool(nil) },
-		"middleware.Resource: h is nil; give the resource's handler": func() { middleware.Resource(nil) },
-		"middleware.Prompt: h is nil; give the prompt's handler":     func() { middleware.Prompt(nil) },
+		"middleware.Tool: h is nil; give the handler that is wrapped":         func() { middleware.Tool(nil) },
+		"middleware.Resource: h is nil; give the handler that is wrapped": func() { middleware.Resource(nil) },
+		"middleware.Prompt: h is nil; give the handler that is wrapped":     func() { middleware.Prompt(nil) },
 		"middleware.ToolFor: h is nil; give the tool's handler":      func() { middleware.ToolFor[any, any](nil) },
 	} {
 		require.PanicsWithValue(t, want, misuse)

@@ -123,6 +123,12 @@ const (
 	MethodSetLevel              = call.MethodSetLevel
 )
 
+// The names of the methods that a client answers.
+const (
+	MethodElicit        = call.MethodElicit
+	MethodCreateMessage = call.MethodCreateMessage
+)
+
 // Chain makes one Middleware of several. The first is the outermost: it sees a
 // call first and its answer last, so that
 //

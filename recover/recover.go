@@ -78,7 +78,7 @@ func New(opts *Options) mcp.Middleware {
 		o = *opts
 	}
 	r := &room{onPanic: o.OnPanic, settings: &call.Settings{Logger: o.Logger}}
-	return call.Wrap(r.call)
+	return call.WrapRecovery(r.settings, r.call)
 }
 
 type room struct {
@@ -87,7 +87,7 @@ type room struct {
 }
 
 func (r *room) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
-	outermost := c.Guard(r.settings)
+	outermost := c.Guard(r.settings) && !c.Quiet() // a look-up of ours is not sent
 	defer func() {
 		if p := recover(); p != nil {
 			c.Establish(r.settings)

@@ -1,6 +1,7 @@
 package recover
 
 import (
+	"runtime"
 	"sync"
 	"weak"
 
@@ -8,34 +9,21 @@ import (
 )
 
 // checkedTools remembers the tools that were marshalled once, because a tool must
-// not change after it was added (see [mcp.Server.AddTool]) and its schemas are
-// too large to marshal for every list. The keys are weak: a tool of a server that
-// is gone is not kept.
-var checkedTools = struct {
-	sync.RWMutex
-	ok map[weak.Pointer[mcp.Tool]]struct{}
-}{ok: map[weak.Pointer[mcp.Tool]]struct{}{}}
-
-// maxCheckedTools bounds the memory; when it is reached, everything is forgotten
-// and checked again.
-const maxCheckedTools = 4096
+// not change after it was added (see [mcp.Server.AddTool]): without it every list of
+// tools would be marshalled twice. The keys are weak, and a tool that is gone takes its
+// entry with it, so the table is as large as the tools that there are.
+var checkedTools sync.Map // weak.Pointer[mcp.Tool] to struct{}
 
 func checkTool(t *mcp.Tool) error {
 	key := weak.Make(t)
-	checkedTools.RLock()
-	_, ok := checkedTools.ok[key]
-	checkedTools.RUnlock()
-	if ok {
+	if _, ok := checkedTools.Load(key); ok {
 		return nil
 	}
 	if err := checkValue("tool", t); err != nil {
 		return err
 	}
-	checkedTools.Lock()
-	defer checkedTools.Unlock()
-	if len(checkedTools.ok) >= maxCheckedTools {
-		clear(checkedTools.ok)
+	if _, loaded := checkedTools.LoadOrStore(key, struct{}{}); !loaded {
+		runtime.AddCleanup(t, func(key weak.Pointer[mcp.Tool]) { checkedTools.Delete(key) }, key)
 	}
-	checkedTools.ok[key] = struct{}{}
 	return nil
 }

@@ -56,5 +56,5 @@ func ExampleServer() {
 	// order_stock was run 1 times, attempts in _meta: <nil>
 	// Service unavailable: the stock service is not available now.
 	// Suggestion: This is usually temporary and not caused by the arguments.
-	// Retry: yes, after 1 ms.
+	// Retry: yes, after 1 s.
 }

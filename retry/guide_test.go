@@ -67,7 +67,7 @@ func annotated(t testing.TB, a *mcp.ToolAnnotations, opts *retry.Options, h harn
 	})
 }
 
-var ownWait = regexp.MustCompile(`after (\d{3} ms|1(\.\d)? s) `)
+var ownWait = regexp.MustCompile(`after [12] s `)
 
 // shown returns a text in which the waits that are made by chance, of 0.5 to 1.5
 // seconds, are all the same.

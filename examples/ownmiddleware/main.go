@@ -20,20 +20,22 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// audit needs the Call, which knows how a call ended: middleware.Wrap gives it. Pass
-// on the context that you got: the others find the Call in it.
+// audit sees how every call ended, and adds to a failure what the caller should know
+// besides. Pass on the context that you got: our middlewares find the call in it.
 func audit(out io.Writer) mcp.Middleware {
-	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		res, err := next(ctx, c.Method(), req)
-		if c.Method() == middleware.MethodCallTool {
-			fmt.Fprintf(out, "audit: %s ended with %s\n", call.Target(req), c.Outcome(res, err))
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			if method == middleware.MethodCallTool {
+				fmt.Fprintf(out, "audit: %s ended with %s\n", middleware.Target(req), middleware.OutcomeOf(ctx, res, err))
+			}
+			middleware.AddTo(ctx, res, err, func(f *fault.Error) *fault.Error { return f.With("region", "eu-1") })
+			return res, err // as they came: the failure keeps its kind, its stack and its level
 		}
-		return res, err // as they came: who opened the call renders the answer
-	})
+	}
 }
 
 // limit needs nothing of mcpchain but an error that may be shown: it is a plain
@@ -60,20 +62,24 @@ func main() {
 		return nil, nil, errors.New("smtp: 535 bad credentials for mailer@10.0.0.9")
 	})
 
+	mcp.AddTool(server, &mcp.Tool{Name: "last_report"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "report 0"}}}, nil, nil
+	})
+
 	server.AddReceivingMiddleware(mcpchain.Standard(
 		&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)},
 		audit(os.Stdout),
 		middleware.ForTools(limit(1), "make_report"),
 	))
 
-	if err := c(server, "make_report", "make_report", "send_report"); err != nil {
+	if err := call(server, "make_report", "make_report", "send_report"); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // call calls tools of the server, as a client does, and prints what it gets without
 // the reference, which is another one each time.
-func c(server *mcp.Server, tools ...string) error {
+func call(server *mcp.Server, tools ...string) error {
 	ctx := context.Background()
 	clientSide, serverSide := mcp.NewInMemoryTransports()
 	if _, err := server.Connect(ctx, serverSide, nil); err != nil {

@@ -23,11 +23,12 @@ type Call struct {
 
 	method  string
 	req     mcp.Request
-	handler Handler // the opener's own: this call could be made again with it
+	by      *opener // this call could be made again with its handler
 	setup   atomic.Pointer[setup]
-	guard   atomic.Pointer[Settings]
-	pending atomic.Bool // there is a record of a success to be written at the end
+	claimed atomic.Pointer[Settings] // the first recovery, where the opener is none
+	pending atomic.Bool              // there is a record of a success to be written at the end
 	began   atomic.Int64
+	part    bool // see Below
 	quiet   bool // a lookup of ours, of which nothing is recorded
 
 	mu   sync.Mutex
@@ -40,6 +41,8 @@ type cold struct {
 	suffix  string // the last part of the ID of a Call below a parent
 	id      string
 	failure *Failure
+	first   Failure              // most calls that fail have one
+	taken   bool                 // there is something in first
 	settled *Failure             // see Settle
 	panic   *classify.PanicError // the last one that was recovered
 	success Record               // valid when pending is set
@@ -81,12 +84,20 @@ func FromContext(ctx context.Context) *Call {
 // the first, and calls next with ctx, or a context made from it, the
 // Call's method and the request. What it returns is rendered if it opened the
 // Call and is left alone otherwise.
-func Wrap(run func(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error)) Middleware {
+func Wrap(run Layer) Middleware { return wrap(nil, run) }
+
+// WrapRecovery is [Wrap] for a recovery, which its Settings stand for in [Call.Guard].
+func WrapRecovery(s *Settings, run Layer) Middleware { return wrap(s, run) }
+
+// A Layer is what a middleware does with a call, see [Wrap].
+type Layer func(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error)
+
+func wrap(guard *Settings, run Layer) Middleware {
 	if run == nil {
-		panic("middleware.Wrap: run is nil; give the function that is run once a call")
+		panic("call.Wrap: run is nil; give the function that is run once a call")
 	}
 	return func(next Handler) Handler {
-		o := &opener{run: run, next: next}
+		o := &opener{run: run, next: next, guard: guard}
 		o.self = o.handle
 		return o.self
 	}
@@ -95,12 +106,17 @@ func Wrap(run func(ctx context.Context, call *Call, req mcp.Request, next Handle
 // An opener is one middleware in front of one handler. Its methods have names, by
 // which [Call.Outermost] finds them on the stack.
 type opener struct {
-	run  func(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error)
-	next Handler
-	self Handler // handle
+	run   Layer
+	next  Handler
+	self  Handler   // handle
+	guard *Settings // of a recovery
 }
 
 func (o *opener) handle(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+	// Most often the middleware outside passed on what it got.
+	if c, ok := ctx.(*Call); ok && c.req == req && c.method == method {
+		return o.run(ctx, c, req, o.next)
+	}
 	outer := FromContext(ctx)
 	if outer != nil && !sameSession(outer.req, req) {
 		outer = nil // this server was connected with the context of a call of another one
@@ -108,18 +124,11 @@ func (o *opener) handle(ctx context.Context, method string, req mcp.Request) (mc
 	if outer != nil && outer.method == method {
 		return o.run(ctx, outer, req, o.next)
 	}
-	return o.open(&Call{Context: ctx, method: method, req: req, handler: o.self, quiet: outer != nil && outer.quiet})
+	return o.open(&Call{Context: ctx, method: method, req: req, by: o, quiet: outer != nil && outer.quiet})
 }
 
 func (o *opener) open(call *Call) (mcp.Result, error) {
-	res, err := o.run(call, call, call.req, o.next)
-	if err == nil && !isError(res) {
-		if call.pending.Load() {
-			call.Log(nil, call.ending(res, nil))
-		}
-		return res, nil
-	}
-	return call.finish(res, err)
+	return call.Finish(o.run(call, call, call.req, o.next))
 }
 
 // sameSession reports whether two requests may belong to one call. One without a
@@ -201,7 +210,7 @@ func ownID(newID func() string) (id string) {
 // from it; req is the request that the part stands for.
 func (c *Call) Below(ctx context.Context, name string, req mcp.Request) *Call {
 	below := &Call{
-		Context: ctx, method: c.method, req: req, handler: c.handler, quiet: c.quiet,
+		Context: ctx, method: c.method, req: req, by: c.by, part: true, quiet: c.quiet,
 		cold: &cold{parent: c, suffix: "." + name},
 	}
 	below.setup.Store(c.setup.Load())
@@ -231,9 +240,11 @@ func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
 	return c.finish(res, err)
 }
 
-// Guard reports true to the first that asks, however often it asks. The outermost
-// recovery of a call asks, to know that it is the one that checks the result for
-// the wire.
+// Guard reports whether the recovery with these Settings is the outermost of the call,
+// which is the one that checks the result for the wire.
 func (c *Call) Guard(by *Settings) bool {
-	return c.guard.Load() == by || c.guard.CompareAndSwap(nil, by)
+	if c.by != nil && c.by.guard != nil && !c.part {
+		return c.by.guard == by
+	}
+	return c.claimed.Load() == by || c.claimed.CompareAndSwap(nil, by)
 }

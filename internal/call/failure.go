@@ -33,7 +33,9 @@ type Failure struct {
 	logged atomic.Bool
 
 	mu       sync.Mutex
-	guidance *Guidance
+	guidance Guidance
+	guided   bool
+	added    []func(*fault.Error) *fault.Error
 	public   *fault.Error // what Fault returns, nil when it has to be put together
 }
 
@@ -74,7 +76,8 @@ func (c *Call) Failure(res mcp.Result, err error) *Failure {
 	if f := c.known(tool, err); f != nil {
 		return f
 	}
-	f := newFailure(c, tool, err) // without the lock, because an error may ask for the ID
+	f := c.room()
+	f.classify(c, tool, err) // without the lock, because an error may ask for the ID
 	cold := c.lock()
 	defer c.mu.Unlock()
 	if have := cold.failure; have.isOf(tool, err) {
@@ -102,23 +105,51 @@ func (f *Failure) isOf(tool *mcp.CallToolResult, err error) bool {
 	return f != nil && safe.Same(f.err, err) && (err != nil || f.res == tool)
 }
 
-func newFailure(c *Call, res *mcp.CallToolResult, err error) *Failure {
-	f := &Failure{err: err, res: res, hints: c.settings().hints, ended: c.Err()}
+// room returns room for a Failure: that of the Call for the first.
+func (c *Call) room() *Failure {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	if cold.taken {
+		return &Failure{}
+	}
+	cold.taken = true
+	return &cold.first
+}
+
+// classifying returns what the classifier has to know of this call.
+func (c *Call) classifying() classify.Options {
+	s := c.settings()
+	o := classify.Options{Sent: func(text string) bool { return c.Sent()(text) }}
+	if c.quiet {
+		return o // nobody reads what becomes of a look-up of ours
+	}
+	o.Rules = s.rules
+	if s.show != nil {
+		o.Show = func(err error) *fault.Error { return s.show(err, c.Sent()) }
+	}
+	return o
+}
+
+// classify finds out what the failure is.
+func (f *Failure) classify(c *Call, res *mcp.CallToolResult, err error) {
+	f.err, f.res, f.hints, f.ended = err, res, c.settings().hints, c.Err()
 	if err != nil {
-		rules := c.settings().rules
-		if c.quiet {
-			rules = nil // nobody reads what becomes of a lookup of ours
-		}
-		f.found = classify.Of(err, classify.Options{Rules: rules})
+		f.found = classify.Of(err, c.classifying())
 	}
 	// What was rendered by a Call inside (see renderedErrors) is made anew where there
 	// is a mask, and else stays: the mask may have been in there.
 	inside := res != nil && res.IsError && isFault(res.Meta[wire.ErrorKey])
+	if err == nil && !c.quiet && len(c.settings().rules) > 0 {
+		// A rule may know the words of a tool as it knows the text of an error.
+		if ruled := classify.Of(errors.New(firstText(res.Content)), classify.Options{Rules: c.settings().rules}); ruled.Origin == classify.Ruled {
+			f.found = ruled
+			return
+		}
+	}
 	if err == nil || f.found.Wire == nil && (inside && c.settings().mask == nil || !inside && toldApart(res, err)) {
 		f.told = true
 		f.found = f.found.Told(told(res, f.found))
 	}
-	return f
 }
 
 func isFault(v any) bool {
@@ -242,15 +273,40 @@ func (f *Failure) Fault() *fault.Error {
 		if e == nil {
 			e = classify.FromWire(f.found.Wire)
 		}
-		f.public = f.advised(e)
+		e = f.advised(e)
+		for _, add := range f.added {
+			if more := guarded(add, e); more != nil {
+				e = more
+			}
+		}
+		f.public = e
 	}
 	return f.public
+}
+
+// Add changes what the caller is told of the failure, after everything that is added
+// already. It does not change what the log has of it. A deliberate protocol error and
+// the words of a tool stay as they are.
+func (f *Failure) Add(change func(*fault.Error) *fault.Error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.added, f.public = append(f.added, change), nil
+}
+
+// guarded survives a change that panics, which changes nothing.
+func guarded(change func(*fault.Error) *fault.Error, e *fault.Error) (changed *fault.Error) {
+	defer func() {
+		if recover() != nil {
+			changed = nil
+		}
+	}()
+	return change(e)
 }
 
 // advised returns e with what is said about calling again. It is called with the
 // lock.
 func (f *Failure) advised(e *fault.Error) *fault.Error {
-	if g := f.guidance; g != nil {
+	if g := &f.guidance; f.guided {
 		return e.Suggest(g.Suggestion).WithRetry(g.Retry)
 	}
 	return e
@@ -288,21 +344,21 @@ func bare(err error) bool {
 func (f *Failure) Guide(g Guidance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.guidance, f.public = &g, nil
+	f.guidance, f.guided, f.public = g, true, nil
 }
 
 // Guided reports whether [Failure.Guide] was called.
 func (f *Failure) Guided() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.guidance != nil
+	return f.guided
 }
 
 // insisted returns the line that is put into a tool's own text, "" for none.
 func (f *Failure) insisted() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.guidance == nil || !f.guidance.Insist {
+	if !f.guided || !f.guidance.Insist {
 		return ""
 	}
 	return f.guidance.Retry.String()

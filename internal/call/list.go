@@ -17,16 +17,16 @@ import (
 // asking the opener's own handler, so that filters that stand inside it apply. An
 // error ends it; there is one when the opener wraps a single handler, which
 // cannot answer.
-func (c *Call) Tools() iter.Seq2[*mcp.Tool, error] { return c.toolsFrom(c.handler) }
+func (c *Call) Tools() iter.Seq2[*mcp.Tool, error] { return c.toolsFrom(c.outermost()) }
 
 // Prompts yields the prompts that the caller may list, as [Call.Tools] does.
-func (c *Call) Prompts() iter.Seq2[*mcp.Prompt, error] { return c.promptsFrom(c.handler) }
+func (c *Call) Prompts() iter.Seq2[*mcp.Prompt, error] { return c.promptsFrom(c.outermost()) }
 
 // Resources yields the resources that the caller may list, as [Call.Tools] does.
 func (c *Call) Resources() iter.Seq2[*mcp.Resource, error] {
 	return func(yield func(*mcp.Resource, error) bool) {
 		session := c.serverSession()
-		pages(c, c.handler, MethodListResources, func(cursor string) mcp.Request {
+		pages(c, c.outermost(), MethodListResources, func(cursor string) mcp.Request {
 			params := &mcp.ListResourcesParams{Meta: protocolMeta(c.req), Cursor: cursor}
 			return &mcp.ListResourcesRequest{Session: session, Params: params, Extra: c.req.GetExtra()}
 		}, func(page *mcp.ListResourcesResult) ([]*mcp.Resource, string) { return page.Resources, page.NextCursor }, yield)
@@ -38,7 +38,7 @@ func (c *Call) Resources() iter.Seq2[*mcp.Resource, error] {
 func (c *Call) ResourceTemplates() iter.Seq2[*mcp.ResourceTemplate, error] {
 	return func(yield func(*mcp.ResourceTemplate, error) bool) {
 		session := c.serverSession()
-		pages(c, c.handler, MethodListResourceTemplates, func(cursor string) mcp.Request {
+		pages(c, c.outermost(), MethodListResourceTemplates, func(cursor string) mcp.Request {
 			params := &mcp.ListResourceTemplatesParams{Meta: protocolMeta(c.req), Cursor: cursor}
 			return &mcp.ListResourceTemplatesRequest{Session: session, Params: params, Extra: c.req.GetExtra()}
 		}, func(page *mcp.ListResourceTemplatesResult) ([]*mcp.ResourceTemplate, string) {
@@ -53,7 +53,7 @@ func (c *Call) ResourceTemplates() iter.Seq2[*mcp.ResourceTemplate, error] {
 // error is [ErrNotListed] when the tool is not among those that are listed.
 func (c *Call) Tool(next Handler) (*mcp.Tool, error) {
 	if next == nil {
-		next = c.handler
+		next = c.outermost()
 	}
 	name := Target(c.req)
 	for tool, err := range c.toolsFrom(next) {
@@ -71,7 +71,7 @@ func (c *Call) Tool(next Handler) (*mcp.Tool, error) {
 // does.
 func (c *Call) Prompt(next Handler) (*mcp.Prompt, error) {
 	if next == nil {
-		next = c.handler
+		next = c.outermost()
 	}
 	name := Target(c.req)
 	for prompt, err := range c.promptsFrom(next) {
@@ -109,6 +109,14 @@ func (c *Call) promptsFrom(next Handler) iter.Seq2[*mcp.Prompt, error] {
 	}
 }
 
+// outermost returns the opener's own handler, with which the call could be made again.
+func (c *Call) outermost() Handler {
+	if c.by == nil {
+		return nil
+	}
+	return c.by.self
+}
+
 func (c *Call) serverSession() *mcp.ServerSession {
 	if nilRequest(c.req) {
 		return nil
@@ -132,7 +140,7 @@ func pages[R interface {
 	cursor := ""
 	for range maxPages {
 		req := request(cursor)
-		ask := &Call{Context: c, method: method, req: req, handler: c.handler, quiet: true, cold: &cold{parent: c}}
+		ask := &Call{Context: c, method: method, req: req, by: c.by, quiet: true, cold: &cold{parent: c}}
 		res, err := handler(ask, method, req)
 		var none R
 		page, ok := res.(R)

@@ -37,6 +37,18 @@ const (
 	MethodSetLevel              = "logging/setLevel"
 )
 
+// The names of the methods that a client answers.
+const (
+	MethodElicit        = "elicitation/create"
+	MethodCreateMessage = "sampling/createMessage"
+	MethodListRoots     = "roots/list"
+)
+
+// ofClient reports whether a method is answered by a client.
+func ofClient(method string) bool {
+	return method == MethodElicit || method == MethodCreateMessage || method == MethodListRoots
+}
+
 // Target returns what the call is about: the name of the tool or prompt, or the
 // URI of the resource; "" for other methods and for requests without parameters.
 func Target(req mcp.Request) string {

@@ -113,7 +113,9 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	if f != nil {
 		attrs = f.logAttrs(attrs)
 	}
-	logger.LogAttrs(context.WithoutCancel(c), level, "mcp call", attrs...)
+	record := slog.NewRecord(time.Now(), level, "mcp call", 0)
+	record.AddAttrs(attrs...)
+	write(context.WithoutCancel(c), logger.Handler(), record)
 }
 
 // level is the default level for a failure. What looks like the caller's doing by the

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"github.com/mcpchain/mcpchain/internal/classify"
@@ -15,6 +16,8 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // RenderOptions say how failures are written on the wire.
@@ -71,10 +74,11 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 		return nil, err
 	}
 	// The result may be another one than that which the failure was known from: a
-	// middleware of the user's copied it.
+	// middleware of the user's copied it. One that came with an error is not sent, as
+	// the SDK does not send it.
 	tool, _ := res.(*mcp.CallToolResult)
-	if err != nil && tool != nil {
-		tool = c.metaOnly(tool)
+	if err != nil {
+		tool = nil
 	}
 	switch {
 	case f.found.Wire != nil:
@@ -84,16 +88,6 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 	default:
 		return nil, c.methodError(f)
 	}
-}
-
-// metaOnly returns of a result that came with an error what is kept of it, if it can
-// be sent: of such results nobody checks that.
-func (c *Call) metaOnly(tool *mcp.CallToolResult) *mcp.CallToolResult {
-	res := c.newResult()
-	if _, err := json.Marshal(tool.Meta); err == nil {
-		res.Meta = tool.Meta
-	}
-	return res
 }
 
 // giveUp answers when a stranger's code panicked while the answer was rendered.
@@ -124,10 +118,11 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 	} else {
 		res = c.newResult()
 	}
-	res.Meta = withMeta(res.Meta, wire.ErrorKey, e)
+	res.Meta = withMeta(cleanMeta(res.Meta, c.settings().mask), wire.ErrorKey, e)
 	if f.told {
 		if mask := c.settings().mask; !c.isClean(have) {
-			res.Content, res.StructuredContent = scrubbed(res.Content, mask), presentable(res.StructuredContent, mask)
+			res.Content = scrubbed(res.Content, mask)
+			res.StructuredContent, _ = cleaned(res.StructuredContent, mask)
 		}
 		switch line := f.insisted(); {
 		case len(res.Content) == 0:
@@ -188,10 +183,10 @@ func (c *Call) methodError(f *Failure) *jsonrpc.Error {
 }
 
 // public returns the fault as the caller gets it, with its reference, and whether
-// the text shows the reference too. There is a reference only where there is a
-// record that it leads to.
+// the text shows the reference too, which it does where the log knows more than the
+// caller reads. There is a reference only where there is a record that it leads to.
 func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
-	e, s := f.Fault(), c.settings()
+	e, s := c.executable(f.Fault()), c.settings()
 	referred := f.logged.Load() || c.Recorded() && c.method != MethodListen // which is not recorded
 	switch f.found.Origin {
 	case classify.Unknown, classify.Classified: // the texts are ours, but for a public hint and the reason of a rule
@@ -216,6 +211,9 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 		e = e.ScrubbedBy(s.mask)
 	case classify.Explained: // of what the caller may know
 	}
+	if ofClient(c.method) && e.Kind() == fault.KindInternal && !f.Worded() {
+		e = e.WithMessage("the client failed unexpectedly")
+	}
 	if e.Message() == "" {
 		e = e.WithMessage(fault.Generic(e.Kind()).Message()) // what its text says
 	}
@@ -225,7 +223,7 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 	if !referred {
 		return e, false
 	}
-	return e.WithReference(c.ID()), !f.Worded()
+	return e.WithReference(c.ID()), f.found.Origin != classify.Explained && (!f.Worded() || f.err != nil && !bare(f.err))
 }
 
 // protocolError returns the deliberate protocol error bare: what a wrapping says
@@ -250,7 +248,11 @@ func (c *Call) protocolError(f *Failure) error {
 			}
 		}
 	}
-	if message == wire.Message && !broken {
+	message = words.Lines(message)
+	if mask := c.settings().mask; mask != nil && len(data) > 0 && f.found.Origin != classify.Explained {
+		data = scrub.Cleaner{Text: mask}.JSON(data)
+	}
+	if message == wire.Message && bytes.Equal(data, wire.Data) {
 		return wire
 	}
 	return &jsonrpc.Error{Code: wire.Code, Message: message, Data: data}
@@ -318,17 +320,37 @@ func masked(mask func(string) string, texts ...*string) bool {
 	return changed
 }
 
-// presentable returns structured content as it is, or nil when there is something
-// to hide in it: what would be left is nothing that a program expects, and an error
-// needs none.
-func presentable(structured any, mask func(string) string) any {
-	if structured == nil || mask == nil {
-		return structured
+// cleaned returns a value in which everything is masked that a client would decode, and
+// whether that changed something.
+func cleaned(v any, mask func(string) string) (any, bool) {
+	if v == nil || mask == nil {
+		return v, false
 	}
-	if raw, err := json.Marshal(structured); err != nil || mask(string(raw)) != string(raw) {
-		return nil
+	cleaner := scrub.Cleaner{Text: mask}
+	if raw, ok := v.(json.RawMessage); ok {
+		clean := cleaner.JSON(raw)
+		return json.RawMessage(clean), !bytes.Equal(clean, raw)
 	}
-	return structured
+	clean := cleaner.Value(v)
+	return clean, true
+}
+
+// cleanMeta returns a result's _meta with everything in it masked but what is our own.
+func cleanMeta(meta mcp.Meta, mask func(string) string) mcp.Meta {
+	if mask == nil || len(meta) == 0 {
+		return meta
+	}
+	clean := make(mcp.Meta, len(meta))
+	for key, value := range meta {
+		if !strings.HasPrefix(key, wire.Prefix) {
+			value, _ = cleaned(value, mask)
+			if scrub.SecretMember(key, value) {
+				value = scrub.Redacted
+			}
+		}
+		clean[key] = value
+	}
+	return clean
 }
 
 // completeResult has the result type that clients of protocol version 2026-07-28

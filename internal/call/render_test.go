@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +65,7 @@ func TestAFailedTool(t *testing.T) {
 			}{
 				{
 					"deliberate", deliberate,
-					"Rate limited: the search API accepts no more calls now.\nRetry: yes, after 30 s.\nNext: 1. Read cached results: call list_cached {\"topic\":\"weather\"}.",
+					"Rate limited: the search API accepts no more calls now.\nRetry: yes, after 30 s.\nNext: 1. Read cached results: call list_cached {\"topic\":\"weather\"}.\nReference: the-id",
 					`{"type":"rate_limited","message":"the search API accepts no more calls now.","retry":{"should_retry":true,"retry_after_seconds":30},
 					  "recovery_steps":[{"step":1,"action":"Read cached results","tool":"list_cached","parameters":{"topic":"weather"}}],"reference_id":"the-id"}`,
 				},
@@ -80,7 +81,11 @@ func TestAFailedTool(t *testing.T) {
 				},
 			} {
 				t.Run(fmt.Sprintf("%s/%s/%s", shape, era, c.name), func(t *testing.T) {
-					got := harness.Call(t, harness.Place{Shape: shape, Era: era}, harness.Fail(c.err), room(fixed(harness.NewLog(0))), room(mask))
+					got := harness.Start(t, harness.Place{Shape: shape, Era: era}, harness.Setup{
+						Handlers:   map[string]harness.Handler{"it": harness.Fail(c.err)},
+						Middleware: []mcp.Middleware{room(fixed(harness.NewLog(0))), room(mask)},
+						More:       listCached,
+					}).Call(t, "it")
 					m := parse(t, got.Wire)
 					require.NotNil(t, m.Result)
 					require.True(t, m.Result.IsError)
@@ -91,6 +96,47 @@ func TestAFailedTool(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// listCached adds the tool that a recovery step names.
+func listCached(server *mcp.Server) {
+	server.AddTool(&mcp.Tool{Name: "list_cached", InputSchema: map[string]any{
+		"type": "object", "required": []string{"topic"}, "properties": map[string]any{"topic": map[string]any{"type": "string"}},
+	}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{}, nil
+	})
+}
+
+// TestStepsThatCannotBeCarriedOut loses the call of a step and keeps its words, and the
+// log has a warning, once.
+func TestStepsThatCannotBeCarriedOut(t *testing.T) {
+	topic := map[string]any{"topic": "weather"}
+	for name, c := range map[string]struct {
+		step fault.Step
+		want string
+	}{
+		"right":          {fault.Step{Action: "Read", Tool: "list_cached", Parameters: topic}, `Next: 1. Read: call list_cached {"topic":"weather"}.`},
+		"unknown tool":   {fault.Step{Action: "Read", Tool: "no_such_tool", Parameters: topic}, "Next: 1. Read."},
+		"an argument":    {fault.Step{Action: "Read", Tool: "list_cached", Parameters: map[string]any{"topic": 7}}, "Next: 1. Read."},
+		"none of them":   {fault.Step{Action: "Read", Tool: "list_cached"}, "Next: 1. Read."},
+		"right option":   {fault.Step{Action: "Choose", Options: []fault.Option{{Action: "cached", Tool: "list_cached", Parameters: topic}, {Action: "wait"}}}, `Next: 1. Choose (options: cached: call list_cached {"topic":"weather"}, wait).`},
+		"unknown option": {fault.Step{Action: "Choose", Options: []fault.Option{{Action: "cached", Tool: "nor_this"}, {Action: "wait"}}}, "Next: 1. Choose (options: cached, wait)."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := harness.NewLog(0)
+			s := harness.Start(t, rawAt, harness.Setup{
+				Handlers:   map[string]harness.Handler{"it": harness.Fail(fault.New(fault.KindConflict, "m").WithSteps(c.step))},
+				Middleware: []mcp.Middleware{room(fixed(log))},
+				More:       listCached,
+			})
+			for range 2 {
+				require.Equal(t, "Conflict: m.\n"+c.want, s.Call(t, "it").Text())
+			}
+			if strings.HasPrefix(name, "unknown") {
+				require.Equal(t, 1, strings.Count(log.String(), "names a call that cannot be made"))
+			}
+		})
 	}
 }
 
@@ -108,7 +154,7 @@ func TestAnotherFailedMethod(t *testing.T) {
 
 		m := invoke(fmt.Errorf("%w: %s", fault.NotFound("city", "Berln", "Berlin").Because(errSecret), harness.Canary))
 		require.EqualValues(t, -32602, m.Error.Code)
-		require.Equal(t, "Not found: city 'Berln' does not exist. Did you mean 'Berlin'?", m.Error.Message)
+		require.Equal(t, "Not found: city 'Berln' does not exist. Did you mean 'Berlin'?\nReference: the-id", m.Error.Message)
 		want := map[string]any{
 			"type": "not_found", "message": "city 'Berln' does not exist.", "resource_type": "city", "identifier": "Berln",
 			"similar_matches": []any{"Berlin"}, "reference_id": "the-id",
@@ -531,7 +577,7 @@ func TestToldFailuresStay(t *testing.T) {
 	told.StructuredContent = map[string]any{"secret": "text"}
 	res, err = invoke(room(shout), returns(told, nil))
 	require.NoError(t, err)
-	require.Nil(t, res.(*mcp.CallToolResult).StructuredContent, "no program expects what a scrubber leaves")
+	require.Equal(t, map[string]any{"SECRET": "[redacted]"}, res.(*mcp.CallToolResult).StructuredContent, "cleaned as a client decodes it")
 	res, err = invoke(room(&call.Settings{}), returns(told, nil))
 	require.NoError(t, err)
 	require.Equal(t, told.StructuredContent, res.(*mcp.CallToolResult).StructuredContent)
@@ -680,7 +726,7 @@ func TestStrangersWordsAreScrubbed(t *testing.T) {
 		"rule about a known error":   {io.EOF, []middleware.HintRule{rule}, "Retry: no. It is ***."},
 		"rule about an unknown one":  {errSecret, []middleware.HintRule{rule}, "Retry: no. It is ***."},
 		"rule about a worded one":    {fault.New("a", "b"), []middleware.HintRule{rule}, "Retry: no. It is ***."},
-		"nothing of a stranger's":    {io.EOF, nil, "Connection failed: "},
+		"nothing of a stranger's":    {net.ErrClosed, nil, "Connection failed: "},
 		"rule, and a stranger's too": {public{hint: harness.Canary, err: io.EOF}, []middleware.HintRule{rule}, "Suggestion: ***."},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"log/slog"
 	"slices"
@@ -39,6 +40,10 @@ type Settings struct {
 	// Rules take part in the classification of failures, the innermost first.
 	Rules []classify.Rule
 
+	// Show words an error that nobody worded and no rule knows, nil for one that it does
+	// not word. It is told what the caller sent, see [Call.Sent].
+	Show func(err error, sent func(fragment string) bool) *fault.Error
+
 	// Hints say what errors mean for a second try, the innermost first.
 	Hints []classify.HintRule
 
@@ -58,6 +63,7 @@ type setup struct {
 	mask    func(string) string
 	reveal  bool
 	rules   []classify.Rule
+	show    func(err error, sent func(string) bool) *fault.Error
 	hints   []classify.HintRule
 	render  *RenderOptions
 }
@@ -102,6 +108,9 @@ func (s *Settings) over(have *setup) *setup {
 		to.records, to.newID, to.level, to.logger = true, s.NewID, s.Level, s.Logger
 	case have.logger == nil:
 		to.logger = s.Logger
+	}
+	if s.Show != nil {
+		to.show = s.Show // the innermost, as of the rules
 	}
 	if to.render == nil {
 		to.render = s.Render

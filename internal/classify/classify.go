@@ -58,6 +58,9 @@ type Options struct {
 	// Rules are asked before the tables.
 	Rules []Rule
 
+	// Show is a rule that is asked after all others, and of what nobody worded only.
+	Show Rule
+
 	// Sent reports whether a text stands in the request, so that it is the caller's: a
 	// path, for example. Nil means that nobody knows, and what depends on it is the
 	// server's own.
@@ -164,7 +167,7 @@ func Of(err error, opts Options) (f Finding) {
 	settled := w.walk(err)
 	lost := w.seen > maxErrors || w.below > maxErrors
 	if lost {
-		w.opts.Rules = nil // errors.Is, which they ask, would not come back from a cycle
+		w.opts.Rules, w.opts.Show = nil, nil // errors.Is, which they ask, would not come back from a cycle
 	}
 	switch {
 	case !settled:
@@ -230,7 +233,11 @@ func ask(rule Rule, err error) (public *fault.Error) {
 
 // decide says what an error is for which nobody made words.
 func (w *walker) decide(err error) Finding {
-	if public := w.rule(err); public != nil {
+	public := w.rule(err)
+	if public == nil {
+		public = ask(w.opts.Show, err)
+	}
+	if public != nil {
 		return Finding{Origin: Ruled, Fault: public}
 	}
 	if w.clue.kind == "" && w.clue.retry == RetryUnknown && w.clue.reason == "" && w.named == "" && w.message == "" {

@@ -22,7 +22,7 @@ type PanicError struct {
 // the number of further frames to leave out, as for runtime.Callers. It keeps
 // program counters only: the stack is formatted when somebody reads it.
 func NewPanicError(value any, skip int) *PanicError {
-	var pcs [48]uintptr
+	var pcs [32]uintptr
 	n := runtime.Callers(skip+2, pcs[:])
 	return &PanicError{Value: value, callers: append([]uintptr(nil), pcs[:n]...)}
 }
@@ -37,9 +37,11 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
+// recovery is how the names of the functions of package recover begin.
+const recovery = "github.com/mcpchain/mcpchain/recover."
+
 // Stack returns the stack of the panic, the innermost frame first, in the form of
-// debug.Stack without the arguments. Frames of the runtime before the panic are
-// left out.
+// debug.Stack without the arguments: from the code that panicked to the recovery.
 func (e *PanicError) Stack() string {
 	if len(e.callers) == 0 {
 		return ""
@@ -61,6 +63,8 @@ func (e *PanicError) Stack() string {
 			where = raising
 			b.Reset()
 		case where == raising && strings.HasPrefix(f.Function, "runtime."):
+		case where == inside && strings.HasPrefix(f.Function, recovery):
+			return b.String() // outside of it nothing had a part in the panic
 		default:
 			if where == raising {
 				where = inside

@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"net"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // A sort is what a type of error can be asked. It is found out once for a type,
@@ -90,6 +92,7 @@ func lookAt(t reflect.Type) *sort {
 		s.readers = append(s.readers, f.read)
 	}
 	s.add(t, path, name, answered)
+	s.add(t, path, name, docker)
 	return s
 }
 
@@ -107,6 +110,7 @@ func (s *sort) add(t reflect.Type, path, name string, methods []method) {
 type method struct {
 	path, name string
 	has        reflect.Type
+	mark       bool // having the method says it all
 	read       func(error) clue
 }
 
@@ -122,7 +126,7 @@ func called(path, name string, read func(error) clue) method {
 }
 
 func marks[T any](c clue) method {
-	return method{has: reflect.TypeFor[T](), read: func(error) clue { return c }}
+	return method{has: reflect.TypeFor[T](), mark: true, read: func(error) clue { return c }}
 }
 
 // said are the methods and types that speak of a second try on purpose.
@@ -199,6 +203,30 @@ var (
 	kinder   = reflect.TypeFor[PublicKinder]()
 )
 
+// The clients of Docker keep a marker in a field that is not exported, and tell a refused
+// connection by a type of its own.
+var docker = []method{
+	called("github.com/docker/docker/client", "httpError", ofMarker),
+	called("github.com/moby/moby/client", "httpError", ofMarker),
+	called("github.com/docker/docker/client", "errConnectionFailed", unconnected),
+	called("github.com/moby/moby/client", "errConnectionFailed", unconnected),
+}
+
+func unconnected(error) clue { return later(fault.KindConnectionFailed) }
+
+func ofMarker(err error) clue {
+	marker := field(err, "errdef")
+	if !marker.IsValid() || marker.Kind() != reflect.Interface || marker.IsNil() {
+		return clue{}
+	}
+	for _, m := range answered {
+		if m.mark && marker.Elem().Type().Implements(m.has) {
+			return m.read(err)
+		}
+	}
+	return clue{}
+}
+
 // isGetter reports whether a method takes nothing and returns one value.
 func isGetter(m reflect.Method) bool { return m.Type.NumIn() == 1 && m.Type.NumOut() == 1 }
 
@@ -213,6 +241,9 @@ func (s *sort) addCode(t reflect.Type, path string) {
 	switch kind := out.Kind(); {
 	case path == "connectrpc.com/connect" && kind == reflect.Uint32:
 		s.readers = append(s.readers, func(err error) clue {
+			if safe.Find(err, func(err error) bool { _, ok := err.(*net.OpError); return ok }) { //nolint:errorlint // Find unwraps
+				return clue{} // the code is the client's own for a connection, which tells more itself
+			}
 			c := ofGRPC(codeOf(err))
 			if e, ok := err.(interface{ Meta() http.Header }); ok && c.retry == RetryYes { //nolint:errorlint // the walk unwraps
 				c.after = waitOf(e.Meta(), time.Now(), false)
@@ -479,7 +510,16 @@ func roleOf(name string, t reflect.Type) role {
 	return noRole
 }
 
-func (f *fields) read(err error) clue { return f.of(reflect.ValueOf(err)) }
+func (f *fields) read(err error) clue {
+	c := f.of(reflect.ValueOf(err))
+	if c.status == 0 && (c.kind == fault.KindClientError || c.kind == fault.KindServerError) {
+		// Prometheus has a word for all of 4xx and another for 5xx, and the status in the text.
+		if said := ofWholeText(err.Error()); said.status != 0 {
+			return said
+		}
+	}
+	return c
+}
 
 // of reads the fields of one error.
 func (f *fields) of(v reflect.Value) (c clue) {
@@ -509,7 +549,7 @@ func (f *fields) of(v reflect.Value) (c clue) {
 		if c.retry == RetryYes && c.after == 0 {
 			c.after = wait
 		}
-		if c.after == 0 && !f.limited && c.kind != fault.KindRateLimited {
+		if status == http.StatusBadRequest {
 			c.retry, c.reason = RetryUnknown, "" // see withStatus
 		}
 		return c

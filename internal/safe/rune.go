@@ -1,15 +1,12 @@
 package safe
 
-import "unicode"
+import "github.com/mcpchain/mcpchain/internal/words"
 
-// Rune returns a space for a character that breaks a line, controls a terminal, makes
-// text read in another order than it is written, or is seen by a model but not by a
-// person, and any other as it is.
+// Rune returns a space for a character that breaks a line, controls a terminal, changes the direction of a text, or is
+// seen by a model but not by a person, and any other as it is. A whole text is cleaned by package words.
 func Rune(r rune) rune {
-	switch {
-	case unicode.IsControl(r), 0x2028 <= r && r <= 0x202e, 0x2066 <= r && r <= 0x2069, 0xe0000 <= r && r <= 0xe007f:
+	if words.Invisible(r) {
 		return ' '
-	default:
-		return r
 	}
+	return r
 }

@@ -4,20 +4,37 @@ import "strings"
 
 // SecretName reports whether the name of a field, argument, header or variable says that its value is a secret.
 // It understands camelCase, snake_case, kebab-case and dots, and looks at the first 128 bytes.
-func SecretName(name string) bool {
+func SecretName(name string) bool { return secretName(name[:min(len(name), 128)]) }
+
+func secretName(name string) bool {
 	var buf [320]byte
 	words := string(split(buf[:0], name))
-	return containsAny(words, secretNames) && !containsAny(words, quietNames)
+	return loud.any(words) && !quiet.any(words)
 }
+
+// loud and quiet find secretNames, with their plurals, and quietNames.
+var loud, quiet = func() (loud, quiet matcher) {
+	for _, name := range secretNames {
+		loud.add(0, name)
+		if one := strings.TrimRight(name, "_"); one != name && !strings.HasSuffix(one, "s") {
+			loud.add(0, one+"s"+name[len(one):])
+		}
+	}
+	for _, name := range quietNames {
+		quiet.add(0, name)
+	}
+	return loud, quiet
+}()
 
 // secretNames are parts of a name as split writes it: "_" is the border of a word and "__" the border of the name.
 // A part that starts without a border also finds the ends of words that were run together, such as "dbpassword".
 var secretNames = []string{
-	"password_", "passwords_", "passwd_", "passphrase_", "passcode_", "passwort_", "kennwort_", "_pwd_", "_pswd_",
-	"__pass__", "_db_pass_", "_user_pass_", "_smtp_pass_", "_mail_pass_", "_admin_pass_", "_root_pass_", "_auth_pass_",
-	"secret_", "secrets_", "token_", "access_tokens_", "api_tokens_", "auth_tokens_", "refresh_tokens_",
-	"credential_", "credentials_", "_creds_", "_cred_", "_auth_", "authorization_", "_bearer_", "_jwt_", "_cookie_", "_cookies_",
-	"apikey_", "apikeys_", "_api_key_", "_api_keys_", "_app_key_", "accesskey", "_access_key_", "_access_keys_", "privatekey", "_private_key_", "secretkey",
+	"password_", "passwd_", "passphrase_", "passcode_", "passwort_", "kennwort_", "_pwd_", "_pswd_",
+	"__pass__", "requirepass_", "masterauth_", "_db_pass_", "_user_pass_", "_smtp_pass_", "_mail_pass_", "_admin_pass_", "_root_pass_", "_auth_pass_",
+	"secret_", "token_", "credential_", "_cred_", "_auth_", "authorization_", "_bearer_", "_jwt_", "_cookie_",
+	"apikey_", "_api_key_", "_app_key_", "accesskey", "_access_key_", "privatekey", "_private_key_", "secretkey",
+	"_client_key_", "_consumer_key_", "_deploy_key_", "_storage_key_", "_write_key_", "_admin_key_", "_root_key_", "_server_key_", "_integration_key_",
+	"_mnemonic_", "_seed_phrase_", "_recovery_code_", "_backup_code_", "_access_code_", "_webhook_ur",
 	"_signing_key_", "_encryption_key_", "_master_key_", "_account_key_", "_shared_key_", "_service_key_", "_session_key_",
 	"_ssh_key_", "_auth_key_", "_license_key_", "_function_key_", "_subscription_key_", "_pem_key_",
 	"_pin__", "_pin_code_", "_pin_number_", "_ssn_", "_social_security_", "_cvv_", "_cvc_", "_otp_", "_card_number_",
@@ -33,7 +50,8 @@ var quietNames = []string{
 	"_expires__", "_expires_in__", "_expiration__", "_at__", "_ttl__", "_lifetime__", "_age__", "_enabled__", "_required__",
 	"_method__", "_methods__", "_mode__", "_scheme__", "_provider__", "_endpoint__", "_budget__", "_usage__", "_version__",
 	"_strength__", "_rules__", "_format__", "_status__", "_valid__", "_index__", "_position__", "_header__", "_cost__",
-	"_min_length__", "_max_length__", "token_id__", "token_url_", "token_uri_", "_auth_url_", "_auth_uri_",
+	"_prompt_tokens__", "_completion_tokens__", "_input_tokens__", "_output_tokens__", "_cached_tokens__", "_reasoning_tokens__",
+	"_thinking_tokens__", "_used_tokens__", "_remaining_tokens__", "_context_tokens__", "_min_length__", "_max_length__", "token_id__", "token_url_", "token_uri_", "_auth_url_", "_auth_uri_",
 	"page_token_", "progress_token_", "cancellation_token_", "cancel_token_", "eos_token_", "bos_token_", "pad_token_",
 	"stop_token_",
 }
@@ -72,18 +90,6 @@ func split(out []byte, name string) []byte {
 	return append(out, "__"...)
 }
 
-func containsAny(s string, parts []string) bool {
-	for _, p := range parts {
-		if strings.Contains(s, p) {
-			return true
-		}
-	}
-	return false
-}
-
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-func isNamed(c byte) bool {
-	return isUpper(c) || isLower(c) || isDigit(c) || strings.IndexByte("_-.$", c) >= 0
-}

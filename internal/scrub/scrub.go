@@ -1,5 +1,5 @@
-// Package scrub takes out of a text what must not leave the process: credentials, keys and tokens, connection strings,
-// file system paths, addresses of the inner network, SQL and stack traces.
+// Package scrub takes out of a text, or of any value, what must not leave the process: credentials, keys and tokens,
+// connection strings, file system paths, addresses of the inner network, SQL and stack traces.
 //
 //	scrub.Text("open /etc/app/key.pem: permission denied")   // open [path]: permission denied
 //	scrub.SecretName("apiKey")                               // true
@@ -7,19 +7,24 @@
 // What is hidden leaves one of a few placeholders behind, so that the sentence around it still reads:
 // [redacted], [path], [address], [sql], [stack], and [cut] where an oversized text ends.
 //
+// There are two levels. [Credentials] is for a text that somebody worded for the caller, or that the caller sent:
+// paths, addresses and SQL stand there on purpose. [Text] is for a text that nobody worded.
+//
 // It is a second net and not a proof. It knows shapes, not meanings: a password without a name beside it, a name of a
 // customer or an unknown vendor's key passes. The first net is not to put private text into public places at all.
 // It errs towards hiding where a shape is plain (a key's prefix, /etc), and towards leaving where ordinary prose looks
 // alike (/users, "select a file from the list"), because its texts are read by a model that has to act on them.
 //
-// How it works: one pass over the bytes finds which rules have a trigger in the text ([rules] is the table, a row each).
-// Most texts have none and are done. For the others those rules' expressions run, over the same text, and what any of
-// them finds is hidden. RE2 has no backtracking, so that a hostile text costs no more than another one with all the
-// triggers, and the length is bounded.
+// How it works: one pass over the bytes finds the triggers of the [rules], and each rule looks from its trigger as far
+// as it has to. Every byte that a rule looks at is counted, and what the rules may count is bounded by the length of
+// the text, so the time is linear by construction. A text that needs more was built for that, and is hidden whole.
+// What a client decodes is looked at too: the text without JSON's escapes, up to three layers of them, and without those
+// of URLs and HTML.
 package scrub
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -31,6 +36,8 @@ const (
 	margin = 4 << 10
 	// maxPasses bounds the search for a text that no rule changes. Two are usual: one hides, one finds nothing.
 	maxPasses = 6
+	// maxLayers is how many layers of escapes are taken off.
+	maxLayers = 3
 )
 
 const (
@@ -44,31 +51,30 @@ const (
 
 var placeholders = []string{redacted, path, address, sql, stack, cutMark}
 
+// Redacted stands in the place of a credential.
+const Redacted = redacted
+
 // Text returns s with everything replaced that should not leave the process. It returns s itself when there is nothing
 // to hide, is idempotent, and may be called concurrently. Valid UTF-8 stays valid, and broken bytes stay where they are.
 //
 // A text longer than 64 KiB is cut: its beginning is kept, about 60 KiB of it, and [cut] stands for the rest. It is looked
 // at for some way beyond the cut, so that a secret that lies across it is seen whole, and none is left in half.
-func Text(s string) string { return text(s, ^uint64(0)) }
+func Text(s string) string { return fixed(s, everything, nil) }
 
-// Credentials is Text for programs whose business are paths, addresses or queries: it hides credentials, keys, tokens
-// and connection strings, and leaves everything else.
-func Credentials(s string) string { return text(s, credentialRules) }
+// Credentials is Text for what was worded for the caller: it hides credentials, keys, tokens and connection strings,
+// and leaves everything else.
+func Credentials(s string) string { return fixed(s, credentials, nil) }
 
-// credentialRules are the bits of the rules that hide a credential.
-var credentialRules = func() (bits uint64) {
-	for i, r := range rules {
-		if r.hide == redacted {
-			bits |= 1 << i
-		}
-	}
-	return bits
-}()
+// TextBut is Text for a caller who sent what shown reports: such a path, address or statement is shown back. A credential
+// is hidden whoever sent it. shown is called with what would be hidden; see [Sent].
+func TextBut(s string, shown func(fragment string) bool) string { return fixed(s, everything, shown) }
 
-func text(s string, of uint64) string {
+const everything = ^uint64(0)
+
+func fixed(s string, of uint64, shown func(string) bool) string {
 	// Running until nothing changes is what makes the result idempotent: hiding one thing may complete the shape of another.
 	for range maxPasses {
-		next := pass(s, of)
+		next := pass(s, of, shown)
 		if next == s {
 			return s
 		}
@@ -78,16 +84,177 @@ func text(s string, of uint64) string {
 }
 
 // pass hides what it finds in s, and cuts it when it is too long.
-func pass(s string, of uint64) string {
+func pass(s string, of uint64, shown func(string) bool) string {
 	if len(s) <= maxLen {
-		return hide(s, of)
+		return hide(s, of, shown)
 	}
 	seen := s[:min(len(s), maxLen+margin)]
-	t := hide(seen, of)
+	t := hide(seen, of, shown)
 	if len(seen) < len(s) && !endsHidden(t) {
 		t = shorten(t, len(t)-margin)
 	}
 	return shorten(t, maxLen-margin) + " " + cutMark // leaves room to grow in the next pass
+}
+
+// hide replaces what the rules find in s, as it stands and as a client decodes it.
+func hide(s string, of uint64, shown func(string) bool) string {
+	escaped := strings.IndexByte(s, '\\') >= 0 || strings.IndexByte(s, '%') >= 0 || strings.IndexByte(s, '&') >= 0
+	if !escaped && !triggers.any(s) {
+		return s
+	}
+	t := looks.Get().(*text) //nolint:forcetypeassert // nothing else is in the pool
+	defer looks.Put(t)
+	if !t.look(s, of) {
+		return redacted
+	}
+	all := t.all
+	if escaped {
+		all = slices.Clone(all)
+		v := view{text: s}
+		for range maxLayers {
+			next, ok := v.decoded(unescapeJSON)
+			if !ok {
+				break
+			}
+			if v = next; !t.look(v.text, of) {
+				return redacted
+			}
+			all = v.origins(all, t.all)
+		}
+		for range maxLayers {
+			next, ok := v.decoded(unescapeWeb)
+			if !ok {
+				break
+			}
+			if v = next; !t.look(v.text, of&credentials) { // a path in a URL is the URL's
+				return redacted
+			}
+			all = v.origins(all, t.all)
+		}
+	}
+	if shown != nil {
+		all = slices.DeleteFunc(all, func(f found) bool { return rules[f.rule].hide != redacted && shown(s[f.from:f.to]) })
+	}
+	if len(all) == 0 {
+		return s
+	}
+	var out strings.Builder
+	done := 0
+	for _, f := range merge(all) {
+		out.WriteString(s[done:f.from])
+		out.WriteString(rules[f.rule].hide)
+		done = f.to
+	}
+	out.WriteString(s[done:])
+	return out.String()
+}
+
+// view is a text without some of its escapes. at has where each of its bytes stands in the original, and where that
+// ends; nil means that it is the original.
+type view struct {
+	text string
+	at   []int32
+}
+
+// decoded returns v without one more layer of escapes, and false if there is none.
+func (v view) decoded(unescape func(s string) (c rune, n int)) (view, bool) {
+	if strings.IndexByte(v.text, '\\') < 0 && strings.IndexByte(v.text, '%') < 0 && strings.IndexByte(v.text, '&') < 0 {
+		return v, false
+	}
+	out := view{at: make([]int32, 0, len(v.text)+1)}
+	var b strings.Builder
+	b.Grow(len(v.text))
+	changed := false
+	for i := 0; i < len(v.text); {
+		c, n := rune(0), 0
+		switch v.text[i] {
+		case '\\', '%', '&':
+			c, n = unescape(v.text[i:])
+		}
+		had := b.Len()
+		if n == 0 {
+			b.WriteByte(v.text[i])
+			n = 1
+		} else {
+			changed = true
+			b.WriteRune(c)
+		}
+		for range b.Len() - had {
+			out.at = append(out.at, v.origin(i))
+		}
+		i += n
+	}
+	if !changed {
+		return v, false
+	}
+	out.at = append(out.at, v.origin(len(v.text)))
+	out.text = b.String()
+	return out, true
+}
+
+func (v view) origin(i int) int32 {
+	if v.at == nil {
+		return int32(i) //nolint:gosec // a text has at most 68 KiB
+	}
+	return v.at[i]
+}
+
+// origins appends what was found in the view, where it stands in the original.
+func (v view) origins(all, more []found) []found {
+	for _, f := range more {
+		all = append(all, found{int(v.origin(f.from)), int(v.origin(f.to)), f.rule})
+	}
+	return all
+}
+
+// unescapeJSON reads an escape of JSON and of most languages' strings.
+func unescapeJSON(s string) (c rune, n int) {
+	if s[0] != '\\' || len(s) < 2 {
+		return 0, 0
+	}
+	switch s[1] {
+	case '/', '"', '\\', '\'':
+		return rune(s[1]), 2
+	case 'n', 'r':
+		return '\n', 2
+	case 't':
+		return '\t', 2
+	case 'u':
+		return hexadecimal(s, 2, 4)
+	case 'x':
+		return hexadecimal(s, 2, 2)
+	}
+	return 0, 0
+}
+
+// unescapeWeb reads an escape of a URL or of HTML.
+func unescapeWeb(s string) (c rune, n int) {
+	if s[0] == '%' {
+		if c, n = hexadecimal(s, 1, 2); c < ' ' || c > '~' {
+			return 0, 0
+		}
+		return c, n
+	}
+	for _, e := range []struct {
+		text string
+		c    rune
+	}{{"&quot;", '"'}, {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&#34;", '"'}, {"&#39;", '\''}, {"&apos;", '\''}} {
+		if strings.HasPrefix(s, e.text) {
+			return e.c, len(e.text)
+		}
+	}
+	return 0, 0
+}
+
+func hexadecimal(s string, from, n int) (rune, int) {
+	if len(s) < from+n {
+		return 0, 0
+	}
+	c, err := strconv.ParseUint(s[from:from+n], 16, 16)
+	if err != nil {
+		return 0, 0
+	}
+	return rune(c), from + n
 }
 
 // endsHidden reports that what lies across the end of the text that was looked at has been recognised.
@@ -108,4 +275,29 @@ func shorten(s string, n int) string {
 		n = i
 	}
 	return s[:n]
+}
+
+const (
+	maxSent     = 256
+	maxSentLen  = 64 << 10
+	maxAskedFor = 64
+)
+
+// Sent returns a function for [TextBut]: it reports what is part of a text that the caller sent. It looks at the first
+// 256 of them, 64 KiB in all, and answers the first 64 questions; what comes after stays hidden. It is made for one text
+// and not safe for concurrent use.
+func Sent(values ...string) func(fragment string) bool {
+	var kept []string
+	size := 0
+	for _, v := range values[:min(len(values), maxSent)] {
+		if size += len(v); size > maxSentLen {
+			break
+		}
+		kept = append(kept, v)
+	}
+	asked := 0
+	return func(fragment string) bool {
+		asked++
+		return asked <= maxAskedFor && slices.ContainsFunc(kept, func(v string) bool { return strings.Contains(v, fragment) })
+	}
 }

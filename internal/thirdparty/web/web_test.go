@@ -190,7 +190,7 @@ var libraries = []real.Library{
 		return third(c.Issue.GetWithContext(ctx, "A-1", nil))
 	}},
 	{Name: "jomei/notionapi", Differs: noHeader, Call: func(ctx context.Context, address string) error {
-		return second(notionapi.NewClient("t", notionapi.WithHTTPClient(real.To(address)), notionapi.WithRetry(0)).Page.Get(ctx, "p"))
+		return second(notionapi.NewClient("t", notionapi.WithHTTPClient(real.To(address)), notionapi.WithRetry(1)).Page.Get(ctx, "p"))
 	}},
 	{Name: "shurcooL/graphql", Differs: noHeader, Call: func(ctx context.Context, address string) error {
 		var q struct{ Viewer struct{ Login string } }
@@ -237,7 +237,10 @@ var libraries = []real.Library{
 		c.SetMaxRetries(0)
 		return second(c.Logical().WriteWithContext(ctx, "secret/x", map[string]any{"a": "b"}))
 	}},
-	{Name: "prometheus/client_golang", Differs: prometheusTells, Body: func(real.Case) string { return harness.Canary }, Call: func(ctx context.Context, address string) error {
+	{Name: "prometheus/client_golang", Differs: noHeader, Body: func(c real.Case) string {
+		kind := map[int]string{400: "bad_data", 422: "execution"}[c.Status]
+		return fmt.Sprintf(`{"status":"error","errorType":%q,"error":%q}`, kind, harness.Canary)
+	}, Call: func(ctx context.Context, address string) error {
 		c, err := promapi.NewClient(promapi.Config{Address: address})
 		if err != nil {
 			return err
@@ -268,14 +271,14 @@ var libraries = []real.Library{
 		}
 		return third(c.Droplets.Get(ctx, 1))
 	}},
-	{Name: "hcloud-go", Differs: hetznerTells, Body: func(c real.Case) string {
+	{Name: "hcloud-go", Differs: noHeader, Body: func(c real.Case) string {
 		code := map[int]string{400: "invalid_input", 401: "unauthorized", 403: "forbidden", 404: "not_found", 409: "conflict", 422: "invalid_input", 429: "rate_limit_exceeded", 500: "server_error", 503: "unavailable"}[c.Status]
 		return fmt.Sprintf(`{"error":{"code":%q,"message":%q}}`, code, harness.Canary)
 	}, Call: func(ctx context.Context, address string) error {
 		c := hcloud.NewClient(hcloud.WithEndpoint(address), hcloud.WithToken("t"), hcloud.WithRetryOpts(hcloud.RetryOpts{MaxRetries: 0}))
 		return second(c.Location.All(ctx))
 	}},
-	{Name: "zmb3/spotify", Differs: map[string]real.Told{"403 of a rate limit": rateLimited}, Body: func(c real.Case) string {
+	{Name: "zmb3/spotify", Differs: noHeader, Body: func(c real.Case) string {
 		return fmt.Sprintf(`{"error":{"status":%d,"message":%q}}`, c.Status, harness.Canary)
 	}, Call: func(ctx context.Context, address string) error {
 		return second(spotify.New(http.DefaultClient, spotify.WithBaseURL(address+"/")).GetTrack(ctx, "1"))
@@ -294,7 +297,7 @@ var libraries = []real.Library{
 	{Name: "typesense-go", Differs: noHeader, Call: func(ctx context.Context, address string) error {
 		return second(typesense.NewClient(typesense.WithServer(address), typesense.WithAPIKey("k")).Collection("c").Retrieve(ctx))
 	}},
-	{Name: "linodego", Call: func(ctx context.Context, address string) error {
+	{Name: "linodego", Body: func(real.Case) string { return fmt.Sprintf(`{"errors":[{"reason":%q}]}`, harness.Canary) }, Call: func(ctx context.Context, address string) error {
 		c := linodego.NewClient(nil)
 		c.SetBaseURL(address).SetRetryCount(0)
 		return second(c.GetInstance(ctx, 1))
@@ -315,11 +318,6 @@ var libraries = []real.Library{
 }
 
 var rateLimited = real.Told{Kind: fault.KindRateLimited, Retry: real.Yes, After: real.Wait, Effect: real.None, Party: real.Upstream}
-
-// prometheusTells: it tells a 4xx and a 5xx by the text of its error.
-var prometheusTells = noHeader
-
-var hetznerTells = noHeader
 
 // bounded gives a context to a library that takes none.
 type bounded struct{ ctx context.Context }

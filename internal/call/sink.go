@@ -1,0 +1,94 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpchain/mcpchain/internal/safe"
+)
+
+const (
+	// sinkTime is how long an answer waits for its record to be written.
+	sinkTime = time.Second
+	// maxWriting is how many records handlers may hold that do not come back. Further
+	// ones go to the fallback at once, so that nobody waits for a log that is stuck.
+	maxWriting = 64
+)
+
+var (
+	writing atomic.Int32
+
+	errBusy   = errors.New("too many earlier records have not been written yet")
+	errSlow   = fmt.Errorf("it took more than %v", sinkTime)
+	errGoexit = errors.New("it ended its goroutine with runtime.Goexit")
+)
+
+// write hands a record to a handler. A handler that fails, panics, ends its goroutine or
+// does not come back in time loses no record and holds no answer: the record goes to the
+// default log, with the reason, and from there to standard error.
+func write(ctx context.Context, h slog.Handler, record slog.Record) {
+	err := tryWrite(ctx, h, record)
+	if err == nil {
+		return
+	}
+	fallback := slog.Default().Handler()
+	record = record.Clone()
+	record.AddAttrs(slog.String("log_failed", clip(safe.Error(err))))
+	if !same(fallback, h) && tryWrite(ctx, fallback, record) == nil {
+		return
+	}
+	_ = tryWrite(ctx, slog.NewJSONHandler(os.Stderr, nil), record)
+}
+
+// same reports whether two handlers are one; of those that cannot be compared, that they
+// are not.
+func same(a, b slog.Handler) (yes bool) {
+	defer func() { _ = recover() }()
+	return a == b
+}
+
+// tryWrite runs the handler in a goroutine of its own, because nothing else survives one
+// that blocks or calls runtime.Goexit.
+func tryWrite(ctx context.Context, h slog.Handler, record slog.Record) error {
+	if writing.Add(1) > maxWriting {
+		writing.Add(-1)
+		return errBusy
+	}
+	done := make(chan error, 1)
+	go func() {
+		err := errGoexit
+		defer func() {
+			if p := recover(); p != nil {
+				err = errors.New("it panicked: " + safe.Value(p))
+			}
+			writing.Add(-1)
+			done <- err
+		}()
+		err = h.Handle(ctx, record)
+	}()
+	timer := time.NewTimer(sinkTime)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return errSlow
+	}
+}
+
+// Warn writes a warning about the program itself, such as an option that has no effect.
+// Like the record of a call it holds nobody, whatever the handler does.
+func Warn(ctx context.Context, logger *slog.Logger, message string, attrs ...slog.Attr) {
+	defer func() { _ = recover() }() // the handler's Enabled
+	if !logger.Enabled(ctx, slog.LevelWarn) {
+		return
+	}
+	record := slog.NewRecord(time.Now(), slog.LevelWarn, "mcpchain: "+message, 0)
+	record.AddAttrs(attrs...)
+	write(context.WithoutCancel(ctx), logger.Handler(), record)
+}

@@ -1,0 +1,128 @@
+package scrub
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// allTriggers returns each trigger of each rule once.
+func allTriggers() []string {
+	seen := make(map[string]bool)
+	for _, r := range rules {
+		for _, on := range r.on {
+			seen[on] = true
+		}
+	}
+	var all []string
+	for on := range seen {
+		all = append(all, on)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// work is how many bytes the rules look at.
+func work(look *text, unit string, size int) (int, bool) {
+	ok := look.look(strings.Repeat(unit, size/len(unit)+1)[:size], everything)
+	return look.work, ok
+}
+
+// TestWorkIsLinear repeats every pair of triggers, bare and with words between them, and compares the work for 3n bytes
+// with that for n: it must be about three times as much, and far from the bound, since what reaches that is hidden whole.
+func TestWorkIsLinear(t *testing.T) {
+	triggers := allTriggers()
+	require.Greater(t, len(triggers), 300)
+	between := []string{"", " x ", "a=b;", "'\n"}
+	if testing.Short() {
+		between = between[:1]
+	}
+	keys := make(map[string]bool)
+	for _, s := range shapes {
+		keys[s.prefix] = true
+	}
+	type worst struct {
+		unit    string
+		perByte float64
+	}
+	var all []worst
+	var look text
+	const n = 300
+	refused, pairs := 0, 0
+	var failed []string
+	for i, a := range triggers {
+		for j, b := range triggers {
+			if keys[a] && keys[b] && (31*i+j)%32 != 0 || keys[a] != keys[b] && (31*i+j)%4 != 0 {
+				continue // they are rows of one table
+			}
+			sep := between[(i+j)%len(between)]
+			unit := a + sep + b + sep
+			pairs++
+			small, _ := work(&look, unit, n)
+			large, ok := work(&look, unit, 3*n)
+			if !ok {
+				refused++
+				t.Log(unit)
+			}
+			if large > 4*small+atLeast {
+				failed = append(failed, unit)
+			}
+			all = append(all, worst{unit, float64(large) / (3 * n)})
+		}
+	}
+	slices.SortFunc(all, func(a, b worst) int { return cmp.Compare(b.perByte, a.perByte) })
+	require.Empty(t, failed[:min(len(failed), 20)], "%d of %d", len(failed), pairs)
+	t.Logf("%d pairs; the most work is %.1f looks at a byte, for %q", pairs, all[0].perByte, all[0].unit)
+	require.Zero(t, refused, "pairs that reach the bound")
+	for _, w := range all[:60] { // the worst of them at full size
+		for _, size := range []int{20_000, 60_000} {
+			if _, ok := work(&look, w.unit, size); !ok {
+				t.Errorf("%q reaches the bound at %d bytes", w.unit, size)
+			}
+		}
+	}
+}
+
+// TestTimeIsLinear holds the worst of single triggers and whole texts to the time of a few hundred passes of the
+// simplest loop, which 50 ms for 1 MB are on the machine that the bound was measured on.
+func TestTimeIsLinear(t *testing.T) {
+	reference := func() time.Duration {
+		text := strings.Repeat(clean190, maxLen/len(clean190))
+		start := time.Now()
+		for range 16 {
+			require.Negative(t, strings.IndexAny(text, "\x00\x01\x02"))
+		}
+		return time.Since(start) / 16
+	}
+	units := append(allTriggers(), "SELECT MERGE INTO ", "token=nil:", "password='", "((SELECT * ", "eyJ.", `\\\\`, `\u0041`, "%25", "&amp;", "a:b@", "://a@", "x@tcp(", "A=1\n",
+		"-----BEGIN PRIVATE KEY-----\n", "panic: x\n", "main.f\n\t/x.go:1\n", "a.", "/a ", "C:\\a b ", "token: |\n  a\n", "<token ", `"token","`, "aaaaaaaa", "eyJaaaaaaaaaaa")
+	type took struct {
+		unit string
+		time time.Duration
+	}
+	var worst []took
+	for _, unit := range units {
+		text := strings.Repeat(unit, maxLen/len(unit))
+		start := time.Now()
+		Text(text)
+		worst = append(worst, took{unit, time.Since(start)})
+	}
+	slices.SortFunc(worst, func(a, b took) int { return cmp.Compare(b.time, a.time) })
+	ref := reference()
+	for _, w := range worst[:5] {
+		t.Logf("%8v, %4.0f times the reference, for %q", w.time.Round(10*time.Microsecond), float64(w.time)/float64(ref), w.unit)
+	}
+	best := worst[0].time
+	for range 5 { // a busy machine
+		text := strings.Repeat(worst[0].unit, maxLen/len(worst[0].unit))
+		start := time.Now()
+		Text(text)
+		best = min(best, time.Since(start))
+		ref = max(ref, reference())
+	}
+	require.Less(t, best, 1000*ref, "%q", worst[0].unit)
+}

@@ -1,0 +1,468 @@
+package scrub
+
+import "strings"
+
+var (
+	inSegment  = chars("^ \t\n\r\f\v\"'`<>|,;:(){}[]\\*?=&/")
+	winSegment = chars("^ \t\n\r\f\v\\/:*?\"<>|")
+	beforePath = chars(" \t\n\r\f\v\"'`([{=:,;|")
+	beforeHome = chars(" \t\n\r\f\v\"'`([{=:,;|>")
+	notRoot    = chars("A-Za-z0-9_./~%:-")
+	shareName  = chars("A-Za-z0-9_$.-")
+	rootNames  = set(`etc var usr tmp proc opt mnt srv sys dev home root run bin sbin lib lib64 boot media nix snap app Users Library
+	Applications System Volumes private workspace workspaces build builds`)
+	aloneRoots = set("etc var usr tmp proc opt mnt srv")
+)
+
+// segments returns where the segments of a path end that start at i, and how many there are. A directory may have blanks
+// before a capital, as in "Application Support". The end of a sentence is not part of it.
+func (t *text) segments(i int) (end, n int) {
+	for {
+		j := t.skip(inSegment, i)
+		k := j
+		for range 8 {
+			if c := t.at(k + 1); t.at(k) == ' ' && isUpper(c) {
+				k = t.skip(dotted, k+1)
+			} else if t.at(k) == '\\' && c == ' ' && t.in(dotted, k+2) {
+				k = t.skip(dotted, k+2)
+			} else {
+				break
+			}
+		}
+		if j > i && t.at(k) == '/' {
+			n++
+			for i = k; t.at(i) == '/'; i++ {
+				t.work++
+			}
+			continue
+		}
+		for j > i && (t.s[j-1] == '.' || t.s[j-1] == '!') {
+			j--
+		}
+		if j > i {
+			n++
+		}
+		return j, n
+	}
+}
+
+// unixPath hides a path under a well-known root wherever it starts, the most telling ones even alone; any other has two
+// segments, and is neither a URL's nor a route's.
+func unixPath(t *text, i int) {
+	first := t.skip(inSegment, i+1)
+	if first == i+1 {
+		return
+	}
+	before := i
+	for before > 0 && t.s[before-1] == '/' {
+		before--
+		t.work++
+	}
+	free := before == 0 || !notRoot[t.s[before-1]] || before == i && t.s[i-1] == ':'
+	start := i == 0 || beforePath[t.s[i-1]]
+	if !free && !start {
+		return
+	}
+	name := t.s[i+1 : min(first, i+16)]
+	if free && t.at(first) == '/' && rootNames[name] {
+		end, _ := t.segments(i + 1)
+		t.hide(i, end)
+		return
+	}
+	if free && first-i < 8 && aloneRoots[strings.TrimRight(name, ".!")] && !t.in(dashed, first) {
+		t.hide(i, i+1+len(strings.TrimRight(name, ".!")))
+		return
+	}
+	if !start || i < t.url {
+		return
+	}
+	if i > 0 && t.in(space, i-1) && t.method(i-1) {
+		t.url = t.skip(solid, i)
+		return
+	}
+	if t.at(first) != '/' {
+		return
+	}
+	end, _ := t.segments(i + 1)
+	if route(t.s[i+1:end], t.s[end:min(len(t.s), end+2)]) {
+		t.decided(end)
+		return
+	}
+	t.hide(i, end)
+}
+
+// method reports whether a method of HTTP stands before the white space at i.
+func (t *text) method(i int) bool {
+	for i > 0 && space[t.s[i]] {
+		i--
+		t.work++
+	}
+	for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+		if j := i + 1 - len(m); t.has(j, m) && t.starts(j) {
+			return true
+		}
+	}
+	return false
+}
+
+// route reports what stands in a URL's place: /v1/items, /api/users, /users/42, and the JSON pointers of a schema's
+// violations, /items/0/name.
+func route(p, rest string) bool {
+	if len(rest) > 1 && (rest[0] == '{' || rest[0] == ':' && isLower(rest[1])) { // /orders/{id}, /orders/:id
+		return true
+	}
+	first := true
+	for seg := range strings.SplitSeq(p, "/") {
+		if first && (routeRoots[seg] || len(seg) > 1 && seg[0] == 'v' && number(seg[1:])) || !first && number(seg) {
+			return true
+		}
+		first = false
+	}
+	return false
+}
+
+// number reports a number as an index or an ID has it: no year, and no leading zero as in the names of files.
+func number(s string) bool {
+	return s == "0" || len(s) > 0 && len(s) <= 3 && s[0] != '0' && strings.Trim(s, "0123456789") == ""
+}
+
+func homePath(t *text, i int) {
+	if i > 0 && !beforeHome[t.s[i-1]] {
+		return
+	}
+	j := i + 1
+	if c := t.at(j); c == '_' || isLower(c) {
+		j = t.skip(dashed, j)
+	}
+	if t.at(j) == '/' {
+		end, _ := t.segments(j + 1)
+		t.hide(i, max(end, j+1))
+	}
+}
+
+func fileURL(t *text, i int) {
+	if t.starts(i) {
+		j := i + strings.IndexByte(t.s[i:], '/')
+		for t.at(j) == '/' {
+			j++
+			t.work++
+		}
+		t.hide(i, t.urlEnd(j))
+	}
+}
+
+// windowsPath: a drive is plain enough to allow for blanks in the middle. A slash twice is a scheme.
+func windowsPath(t *text, i int) {
+	if c := t.at(i - 1); !isLetter(c) || !t.starts(i-1) || t.has(i+1, "//") {
+		return
+	}
+	j := i + 2
+	for t.at(i+1) == '\\' && t.at(j) == '\\' {
+		j++
+		t.work++
+	}
+	for {
+		k := t.skip(winSegment, j)
+		for range 3 {
+			if t.at(k) != ' ' || !t.in(winSegment, k+1) || t.slash(k) {
+				break
+			}
+			k = t.skip(winSegment, k+1)
+		}
+		if !t.slash(k) {
+			break
+		}
+		for j = k; t.slash(j); j++ {
+			t.work++
+		}
+	}
+	end := t.skip(inSegment, j)
+	for end > j && (t.s[end-1] == '.' || t.s[end-1] == '!') {
+		end--
+	}
+	t.hide(i-1, end)
+}
+
+func (t *text) slash(i int) bool { return t.at(i) == '\\' || t.at(i) == '/' }
+
+func uncPath(t *text, i int) {
+	if t.at(i-1) == '\\' {
+		return
+	}
+	back := func(j int) int {
+		for t.at(j) == '\\' {
+			j++
+			t.work++
+		}
+		return j
+	}
+	j := back(i)
+	host := t.skip(dotted, j)
+	if t.at(j) == '?' {
+		host = j + 2
+	}
+	if host-j < 2 || t.at(host) != '\\' {
+		return
+	}
+	j = back(host)
+	end := t.skip(shareName, j)
+	if end-j < 2 {
+		return
+	}
+	for t.at(end) == '\\' {
+		j = back(end)
+		k := t.skip(winSegment, j)
+		if k == j {
+			break
+		}
+		end = k
+	}
+	t.hide(i, end)
+}
+
+// ipv4 returns the end of the address at i, or 0.
+func (t *text) ipv4(i int) int {
+	for part := range 4 {
+		j := i
+		for j < i+3 && t.in(digits, j) {
+			j++
+		}
+		if j == i || part < 3 && t.at(j) != '.' {
+			return 0
+		}
+		if i = j + 1; part == 3 {
+			return j
+		}
+	}
+	return 0
+}
+
+// inner reports where an address of the inner network ends that starts at i, with its port; 0 for none.
+func (t *text) inner(i int) int {
+	host := 0
+	switch {
+	case t.fold(i, "localhost"):
+		host = i + len("localhost")
+	case t.in(digits, i):
+		if host = t.ipv4(i); host == 0 || t.in(word, host) {
+			return 0
+		}
+		a, b, _ := strings.Cut(t.s[i:host], ".")
+		b, _, _ = strings.Cut(b, ".")
+		switch {
+		case a == "10", a == "127", a == "192" && b == "168", a == "169" && b == "254", t.s[i:host] == "0.0.0.0":
+		case a == "172" && len(b) == 2 && (b[0] == '1' && b[1] >= '6' || b[0] == '2' || b[0] == '3' && b[1] <= '1'):
+		case a == "100" && (len(b) == 2 && (b[0] == '6' && b[1] >= '4' || b[0] >= '7') || len(b) == 3 && b[0] == '1' && (b[1] < '2' || b[1] == '2' && b[2] < '8')):
+		default:
+			return 0
+		}
+	default:
+		return 0
+	}
+	return t.port(host)
+}
+
+func (t *text) port(i int) int {
+	if end := t.skip(digits, i+1); t.at(i) == ':' && end > i+1 {
+		return end
+	}
+	return i
+}
+
+func innerAddress(t *text, i int) {
+	if t.in(word, i-1) || t.at(i-1) == '.' {
+		return
+	}
+	end := t.inner(i)
+	if end == 0 {
+		return
+	}
+	if c := t.at(i); (c == 'l' || c == 'L' || c == '0' || t.has(i, "127.")) && strings.IndexByte(t.s[i:end], ':') < 0 {
+		return // without a port it says nothing
+	}
+	t.hide(i, end)
+}
+
+func innerIPv6(t *text, i int) {
+	from := i
+	if t.at(i-1) == '[' {
+		from--
+	}
+	if c := t.at(from - 1); c == ':' || c == '.' || word[c] {
+		return
+	}
+	end := 0
+	if t.has(i, "::1") {
+		if end = i + 3; t.in(word, end) {
+			return
+		}
+	} else if end = t.ipv6(i); end == 0 {
+		return
+	}
+	if t.at(end) == ']' && from < i {
+		end = t.port(end + 1)
+	} else if from < i {
+		from = i
+	}
+	t.hide(from, end)
+}
+
+// ipv6 returns the end of an address at i that is local to a link or a site, or 0.
+func (t *text) ipv6(i int) int {
+	j := t.skip(anyHex, i)
+	if j-i != 4 || !t.fold(i, "fe80") && !t.fold(i, "fc") && !t.fold(i, "fd") {
+		return 0
+	}
+	groups := 0
+	for t.at(j) == ':' && groups < 7 {
+		k := j + 1
+		for k < j+5 && t.in(anyHex, k) {
+			k++
+		}
+		j = k
+		groups++
+	}
+	if groups < 2 {
+		return 0
+	}
+	if t.at(j) == '%' {
+		j = t.skip(word, j+1)
+	}
+	return j
+}
+
+// innerNames are the ends of names that no public host has.
+var innerNames = on(".internal", ".local", ".svc.cluster.local", ".svc", ".corp", ".lan", ".intranet", ".home.arpa")
+
+// innerName returns where the name ends whose last part starts with the dot at i, or 0.
+func (t *text) innerName(i int) int {
+	for _, name := range innerNames {
+		if !t.has(i, name) {
+			continue
+		}
+		end := t.port(i + len(name))
+		if c := t.at(end); end >= len(t.s) || !word[c] && c != '-' && c != '.' || (c == '-' || c == '.') && !t.in(word, end+1) {
+			return end
+		}
+	}
+	return 0
+}
+
+func innerHost(t *text, i int) {
+	end := t.innerName(i)
+	if end == 0 {
+		return
+	}
+	from := t.behind(hostStart, dotted, i)
+	if c := t.at(from - 1); c == '/' && t.at(from-2) != '/' {
+		return
+	}
+	for from < i && !alnum[t.s[from]] {
+		from++
+	}
+	if from < i && (from == 0 || t.s[from-1] != '.' && t.s[from-1] != '-') {
+		t.hide(from, end)
+	}
+}
+
+// innerURL hides a host with its path, and keeps the scheme.
+func innerURL(t *text, i int) {
+	from := i + len("://")
+	scheme := t.scheme(i)
+	if s := strings.ToLower(t.s[max(scheme, i-8):i]); !webSchemes[s[strings.LastIndexByte(s, ':')+1:]] {
+		return
+	}
+	end := t.inner(from)
+	if end == 0 && t.at(from) == '[' {
+		if j := t.ipv6(from + 1); j > 0 && t.at(j) == ']' {
+			end = t.port(j + 1)
+		} else if t.has(from, "[::1]") {
+			end = t.port(from + len("[::1]"))
+		}
+	}
+	if end == 0 {
+		host := t.skip(dotted, from)
+		for j := host - 1; j > from && j > host-20; j-- {
+			if t.s[j] == '.' {
+				if n := t.innerName(j); n >= host {
+					end = n
+				}
+			}
+		}
+	}
+	if end == 0 {
+		return
+	}
+	if c := t.at(end); c == '/' || c == '?' {
+		end = max(end+1, t.urlEnd(end))
+	} else if word[c] || c == '.' && t.in(word, end+1) || c == '-' && t.in(word, end+1) {
+		return
+	}
+	t.hide(from, end)
+}
+
+var webSchemes = set("http https ws wss grpc grpcs tcp udp ftp sftp ssh git")
+
+// dialled hides what a program talked to.
+func dialled(t *text, i int) {
+	switch {
+	case t.fold(i, " tcp"), t.fold(i, " udp"):
+		if verb := t.s[max(0, i-6):i]; !dialVerbs[verb[strings.LastIndexAny(verb, " \n\t\":(")+1:]] {
+			return
+		}
+		j := i + len(" tcp")
+		if t.at(j) == '4' || t.at(j) == '6' {
+			j++
+		}
+		if t.at(j) != ' ' {
+			return
+		}
+		end := t.skip(solid, j+1)
+		if t.at(end-1) != ':' || t.at(end) != ' ' || end-1 == j+1 {
+			return
+		}
+		from, to, ok := strings.Cut(t.s[j+1:end-1], "->")
+		t.hide(j+1, j+1+len(from))
+		if ok {
+			t.hide(end-1-len(to), end-1)
+		}
+	case t.has(i, "lookup "):
+		j := i + len("lookup ")
+		end := t.skip(solid, j)
+		host, server := end, end
+		if t.has(end, " on ") {
+			server = t.skip(solid, end+len(" on "))
+		}
+		if t.at(server-1) != ':' || !t.starts(i) || host == j {
+			return
+		}
+		for _, reason := range []string{" no such host", " server misbehaving", " i/o timeout", " Temporary failure"} {
+			if t.has(server, reason) {
+				if server > end {
+					t.hide(j, host)
+					t.hide(end+len(" on "), server-1)
+				} else {
+					t.hide(j, host-1)
+				}
+				return
+			}
+		}
+	default: // ENOTFOUND host:443
+		j := i + strings.IndexByte(t.s[i:], ' ') + 1
+		host := t.skip(dotted, j)
+		for host > j && t.s[host-1] == '.' {
+			host--
+		}
+		if n := strings.IndexByte(t.s[j:host], '.'); n > 0 {
+			t.hide(j, t.port(host))
+		}
+	}
+}
+
+var dialVerbs = set("dial listen read write")
+
+func pointer(t *text, i int) {
+	if end := t.skip(hexDigit, i+2); t.has(i, "0x") && t.starts(i) && end-i-2 >= 9 && end-i-2 <= 16 && !t.in(word, end) {
+		t.hide(i, end)
+	}
+}

@@ -1,0 +1,378 @@
+// Package words writes the parts of a text that a model reads: clean lines, sentences, lists, plurals, waits.
+//
+//	words.Sentence("the index is locked\nRetry: yes")      // the index is locked Retry: yes.
+//	words.List([]string{"red", "green", "blue"}, "or")     // red, green or blue
+//	words.Plural(2, "file")                                // 2 files
+//	words.Wait(900*time.Millisecond)                       // 1 s
+//
+// Our own lines begin at the start of a line, with a label and a colon. What comes from outside passes [Line] or [Lines]
+// before it is printed among them, and then nothing in it can begin such a line, or be invisible, or turn the direction
+// of the text. Every function takes time linear in its argument.
+package words
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Line makes a text fit to stand in a line of ours: line breaks of every kind and tabs become spaces, what controls a
+// terminal or cannot be seen is removed, and broken UTF-8 is replaced. Spaces at both ends are cut off.
+func Line(text string) string { return strings.TrimSpace(line(text)) }
+
+func line(text string) string {
+	if plain(text, "") {
+		return text
+	}
+	return clean(text, false)
+}
+
+// Lines is Line for a text of several lines: breaks of every kind become line feeds, tabs stay, and a line that could be
+// taken for one of ours, also with letters that only look like ours, is quoted with "> ".
+func Lines(text string) string {
+	if !plain(text, "\n\t") {
+		text = clean(text, true)
+	}
+	text = strings.TrimSpace(text)
+	if strings.IndexByte(text, '\n') < 0 {
+		return text // it stands behind a label of ours
+	}
+	var b strings.Builder
+	first := true
+	for part := range strings.SplitSeq(text, "\n") {
+		if !first {
+			b.WriteByte('\n')
+			if labelled(part) {
+				b.WriteString("> ")
+			}
+		}
+		first = false
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// plain reports whether text is ASCII without control characters other than those that are allowed.
+func plain(text, allowed string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < ' ' || c >= 0x7f) && strings.IndexByte(allowed, c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func clean(text string, lines bool) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if r == '\x1b' || r == 0x9b || r == 0x9d {
+			i += escape(text[i:], r, n)
+			continue
+		}
+		i += n
+		switch {
+		case r == '\n' && lines, r == '\t' && lines:
+			b.WriteRune(r)
+		case broken(r):
+			switch {
+			case r == '\r' && i < len(text) && text[i] == '\n': // one break
+			case lines:
+				b.WriteByte('\n')
+			default:
+				b.WriteByte(' ')
+			}
+		case r == '\t':
+			b.WriteByte(' ')
+		case Invisible(r):
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// broken reports a line break.
+func broken(r rune) bool {
+	switch r {
+	case '\n', '\r', '\v', '\f', 0x1c, 0x1d, 0x1e, 0x85, 0x2028, 0x2029:
+		return true
+	}
+	return false
+}
+
+// maxEscape bounds a sequence that controls a terminal; a longer one is none.
+const maxEscape = 64
+
+// escape returns the length of the sequence for a terminal that text begins with.
+func escape(text string, r rune, n int) int {
+	kind := byte('[')
+	i := n
+	switch {
+	case r == 0x9d:
+		kind = ']'
+	case r == '\x1b':
+		if i == len(text) {
+			return n
+		}
+		kind = text[i]
+		i++
+	}
+	end := min(len(text), maxEscape)
+	switch kind {
+	case '[':
+		for ; i < end; i++ {
+			if c := text[i]; '@' <= c && c <= '~' {
+				return i + 1
+			} else if c < ' ' || c > '?' {
+				return n
+			}
+		}
+	case ']', 'P', '^', '_', 'X':
+		for ; i < end; i++ {
+			switch c := text[i]; {
+			case c == '\a':
+				return i + 1
+			case c == '\x1b' && i+1 < len(text) && text[i+1] == '\\':
+				return i + 2
+			case c == '\n' || c == '\x1b':
+				return n
+			}
+		}
+	}
+	return n
+}
+
+// Invisible reports a character that controls something, changes the direction of the text, or is seen by a model and
+// not by a person. Line breaks and tabs are among them.
+func Invisible(r rune) bool {
+	switch {
+	case r < ' ', 0x7f <= r && r <= 0x9f, r == 0xad, r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, 0x17b4 <= r && r <= 0x17b5,
+		0x180b <= r && r <= 0x180f, 0x200b <= r && r <= 0x200f, 0x2028 <= r && r <= 0x202e, 0x2060 <= r && r <= 0x206f, r == 0x3164,
+		0xfe00 <= r && r <= 0xfe0f, r == 0xfeff, r == 0xffa0, 0xfff0 <= r && r <= 0xfffb, 0x1bca0 <= r && r <= 0x1bca3,
+		0x1d173 <= r && r <= 0x1d17a, 0xe0000 <= r && r <= 0xe0fff:
+		return true
+	}
+	return false
+}
+
+// labels begin the lines of our answers.
+var labels = func() map[string]bool {
+	m := make(map[string]bool)
+	for _, l := range []string{
+		"Retry", "Next", "Reference", "References", "Suggestion", "Details", "Try", "Required permission", "Impact", "Part", "Parts", "Note",
+		"Validation Error", "Not found", "Already exists", "Not authenticated", "Permission denied", "Rate limited", "Repeated failure", "Timeout", "Cancelled",
+		"Connection failed", "Service unavailable", "Server error", "Client error", "Conflict", "Precondition failed", "Internal error", "Tool error",
+		"System", "User", "Assistant", "Human",
+	} {
+		m[strings.ToLower(l)] = true
+	}
+	return m
+}()
+
+const maxLabel = 40
+
+// labelled reports a line that begins like one of ours, whatever ornament stands before it.
+func labelled(text string) bool {
+	text = strings.TrimLeft(text, " \t*_#+`~|\"'.")
+	var b strings.Builder
+	for _, r := range text {
+		switch r = ascii(r); {
+		case unicode.Is(unicode.Mn, r): // an accent
+		case r == ':':
+			return labels[strings.ToLower(strings.Join(strings.Fields(strings.Trim(b.String(), " *_`~\"'")), " "))]
+		case unicode.IsSpace(r):
+			b.WriteByte(' ')
+		default:
+			b.WriteRune(r)
+		}
+		if b.Len() > maxLabel {
+			return false
+		}
+	}
+	return false
+}
+
+// ascii returns the letter that r looks like.
+func ascii(r rune) rune {
+	switch {
+	case r < 0x80:
+		return r
+	case 0xff01 <= r && r <= 0xff5e: // full width
+		return r - 0xff01 + '!'
+	case 0x1d400 <= r && r <= 0x1d6a3: // mathematical
+		if n := (r - 0x1d400) % 52; n < 26 {
+			return 'A' + n
+		} else {
+			return 'a' + n - 26
+		}
+	case 0x24b6 <= r && r <= 0x24e9: // in circles
+		if r < 0x24d0 {
+			return r - 0x24b6 + 'A'
+		}
+		return r - 0x24d0 + 'a'
+	}
+	if like, ok := alike[r]; ok {
+		return like
+	}
+	return r
+}
+
+// alike are letters of other scripts that cannot be told from ours.
+var alike = func() map[rune]rune {
+	m := make(map[rune]rune)
+	for _, pair := range strings.Fields(`а:a е:e о:o р:p с:c у:y х:x і:i ѕ:s ј:j ԁ:d һ:h ո:n т:t п:n г:r А:A В:B Е:E К:K М:M Н:H О:O Р:P С:C Т:T У:Y Х:X І:I Ѕ:S Ј:J
+		Ԍ:G Ԛ:Q Ԝ:W ԛ:q ԝ:w α:a ο:o ρ:p ν:v υ:u ι:i κ:k τ:t χ:x γ:y Α:A Β:B Ε:E Ζ:Z Η:H Ι:I Κ:K Μ:M Ν:N Ο:O Ρ:P Τ:T Υ:Y Χ:X ı:i ɩ:i ɡ:g ɑ:a ʀ:R ɴ:N ᴇ:e ᴛ:t ʏ:y ᴏ:o ʜ:h ɪ:i
+		ѡ:w ꭱ:R Ꭱ:R Ꭲ:T Ꮢ:R Ꭼ:E Ꮯ:C Ꮪ:S Ꮲ:P Ꮤ:W ⅼ:l ⅰ:i ⅽ:c ⅾ:d ℝ:R ℕ:N ℜ:R ℓ:l ℯ:e ℴ:o`) {
+		runes := []rune(pair)
+		m[runes[0]] = runes[2]
+	}
+	for _, r := range []rune{0x2d0, 0x2d8, 0x2236, 0xa789, 0xfe30, 0xfe55, 0x5c3, 0x589, 0x703, 0x704, 0x1365, 0x205a, 0xfe13, 0x16ec} {
+		m[r] = ':'
+	}
+	return m
+}()
+
+// Cut is [Line] for a name or a value that is repeated: at most limit characters of it, and "..." for the rest. Spaces at
+// its ends are part of it.
+func Cut(text string, limit int) string {
+	text = line(text[:min(len(text), 16*limit+maxEscape)])
+	if len(text) <= limit {
+		return text
+	}
+	n := 0
+	for i := range text {
+		if n == limit {
+			return text[:i] + "..."
+		}
+		n++
+	}
+	return text
+}
+
+// Quote returns a name or a value in quotation marks, at most limit characters of it. What stands in it cannot end the
+// quotation.
+func Quote(text string, limit int) string {
+	text = Cut(text, limit)
+	switch {
+	case strings.IndexByte(text, '\'') < 0:
+		return "'" + text + "'"
+	case strings.IndexByte(text, '"') < 0:
+		return `"` + text + `"`
+	default:
+		return "'" + strings.ReplaceAll(text, "'", "’") + "'"
+	}
+}
+
+// Clip returns at most limit bytes of a text, cut at the end of a sentence or else of a word, and says how much is
+// left out. It cleans nothing.
+func Clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	cut := text[:limit]
+	for i := 0; i < utf8.UTFMax && len(cut) > 0 && !utf8.RuneStart(text[len(cut)]); i++ {
+		cut = cut[:len(cut)-1]
+	}
+	half := cut[len(cut)/2:]
+	if i := max(strings.LastIndex(half, ". "), strings.LastIndex(half, ".\n"), strings.LastIndex(half, "! "), strings.LastIndex(half, "? ")); i >= 0 {
+		cut = cut[:len(cut)-len(half)+i+1]
+	} else if i := strings.LastIndexAny(half, " \n"); i >= 0 {
+		cut = cut[:len(cut)-len(half)+i]
+	}
+	return strings.TrimRight(cut, " \n") + " [" + Plural(utf8.RuneCountInString(text[len(cut):]), "more character") + " left out]"
+}
+
+// Sentence is [Line] with a full stop at the end where the text has no end yet, and "" for an empty text.
+func Sentence(text string) string {
+	if text = Line(text); text == "" {
+		return ""
+	}
+	return Ended(text)
+}
+
+// Ended returns text with a full stop where it has no end yet.
+func Ended(text string) string {
+	if r, _ := utf8.DecodeLastRuneInString(text); strings.ContainsRune(".!?:。！？…：", r) {
+		return text
+	}
+	return text + "."
+}
+
+// Capital returns text with its first letter in upper case.
+func Capital(text string) string {
+	r, n := utf8.DecodeRuneInString(text)
+	if upper := unicode.ToUpper(r); upper != r {
+		return string(upper) + text[n:]
+	}
+	return text
+}
+
+// List writes a, b or c.
+func List(items []string, last string) string {
+	switch n := len(items); n {
+	case 0:
+		return ""
+	case 1:
+		return items[0]
+	default:
+		return strings.Join(items[:n-1], ", ") + " " + last + " " + items[n-1]
+	}
+}
+
+// Plural writes a count with its noun: 1 file, 2 files. A noun that needs more than an s gives its plural.
+func Plural(n int, noun string, plural ...string) string {
+	switch {
+	case n == 1:
+	case len(plural) > 0:
+		noun = plural[0]
+	default:
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}
+
+// Wait writes how long to wait: whole seconds, rounded up so that nobody comes back too early, then minutes and hours:
+// 1 s, 90 s, 5 min, 1 h 30 min.
+func Wait(d time.Duration) string {
+	const century = 100 * 365 * 24 * time.Hour
+	d = min(max(d, time.Second), century)
+	switch d = up(d, time.Second); {
+	case d < 2*time.Minute:
+		return strconv.FormatInt(int64(d/time.Second), 10) + " s"
+	case d < time.Hour:
+		return units(d, time.Minute, "min", time.Second, "s")
+	default:
+		return units(up(d, time.Minute), time.Hour, "h", time.Minute, "min")
+	}
+}
+
+// Duration writes a span that was given, such as a limit: 300 ms, 2 s, 5 min.
+func Duration(d time.Duration) string {
+	if ms := up(min(d, time.Second), time.Millisecond); 0 < d && ms < time.Second {
+		return strconv.FormatInt(int64(ms/time.Millisecond), 10) + " ms"
+	}
+	return Wait(d)
+}
+
+// Seconds is [Wait] for a number of seconds that came from outside: one that is none is the shortest wait.
+func Seconds(s float64) string {
+	const century = 100 * 365 * 24 * 3600
+	if !(s > 0) { // also NaN
+		s = 0
+	}
+	return Wait(time.Duration(min(s, century) * float64(time.Second)))
+}
+
+func up(d, unit time.Duration) time.Duration { return (d + unit - 1).Truncate(unit) }
+
+func units(d, unit time.Duration, name string, smaller time.Duration, smallerName string) string {
+	text := strconv.FormatInt(int64(d/unit), 10) + " " + name
+	if m := d % unit / smaller; m > 0 {
+		text += " " + strconv.FormatInt(int64(m), 10) + " " + smallerName
+	}
+	return text
+}

@@ -1,0 +1,106 @@
+package mask
+
+import (
+	"io"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/words"
+)
+
+// Show says what a caller sees of an error that nobody made for the caller.
+type Show int
+
+const (
+	// Nothing hides it whole: the caller reads what kind of failure it was. It is for
+	// servers whose callers are not trusted.
+	Nothing Show = iota
+
+	// Worded shows the words of a plain Go error, as errors.New, fmt.Errorf and the
+	// error types of the program's own module make them, under the label of their
+	// kind, scrubbed by [Scrub] and cut at 1,000 bytes. Hidden as before are panics,
+	// and what the runtime, the standard library or a driver wrote without a word of
+	// the program's around it. It is for servers whose errors were written to be read.
+	Worded
+)
+
+const maxWorded = 1000
+
+// worded words an error where Options.Show is Worded. What the caller sent itself is
+// shown back, unless it is a credential.
+func worded(err error, sent func(fragment string) bool) *fault.Error {
+	known := classify.Classify(err)
+	if known.Message() != fault.Generic(known.Kind()).Message() {
+		return nil // it was worded for the caller, or a sentence of ours says more
+	}
+	if _, panicked := safe.As[*classify.PanicError](err); panicked || !spoken(err, known.Kind(), maxSpoken) {
+		return nil
+	}
+	text := words.Line(scrub.TextBut(safe.Error(err), sent))
+	if strings.Trim(text, " .:") == "" {
+		return nil
+	}
+	return known.WithMessage(words.Clip(text, maxWorded))
+}
+
+// maxSpoken bounds the walk through an error.
+const maxSpoken = 64
+
+// spoken reports whether the program's own words stand in err.
+func spoken(err error, kind fault.Kind, left int) bool {
+	if left == 0 || safe.Nil(err) {
+		return false
+	}
+	if _, ok := err.(runtime.Error); ok {
+		return false
+	}
+	inner := safe.Unwrap(err)
+	switch origin := packageOf(err); {
+	case origin == "fmt", wrappers[origin]:
+		text := safe.Error(err)
+		for _, e := range inner {
+			text = strings.Replace(text, safe.Error(e), "", 1)
+		}
+		if strings.Trim(text, " :;,.()[]\n") != "" {
+			return true
+		}
+	case origin == "errors" && len(inner) == 0:
+		// One with a meaning of its own is the standard library's, and so is the end of a file.
+		return kind == fault.KindInternal && err != io.EOF && err != io.ErrUnexpectedEOF //nolint:errorlint // the walk unwraps
+	case origin == "errors": // errors.Join
+	default:
+		return origin == "main" || own() != "" && (origin == own() || strings.HasPrefix(origin, own()+"/") || strings.HasPrefix(origin, own()+"_"))
+	}
+	for _, e := range inner {
+		if spoken(e, kind, left-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// wrappers are packages that put words around errors, as fmt does.
+var wrappers = map[string]bool{"github.com/pkg/errors": true, "github.com/cockroachdb/errors": true, "golang.org/x/xerrors": true}
+
+func packageOf(err error) string {
+	t := reflect.TypeOf(err)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.PkgPath()
+}
+
+// own returns the path of the program's module.
+var own = sync.OnceValue(func() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Path
+	}
+	return ""
+})

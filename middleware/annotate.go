@@ -1,0 +1,73 @@
+package middleware
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+)
+
+// AddTo adds to what the caller reads of a failure on its way out: a detail, a
+// suggestion, a step. A middleware of yours that stands inside of ours calls it with
+// what next returned, and returns both as they came:
+//
+//	res, err := next(ctx, method, req)
+//	middleware.AddTo(ctx, res, err, func(f *fault.Error) *fault.Error {
+//		return f.With("region", region)
+//	})
+//	return res, err
+//
+// The error itself stays what it is, so kind, stack, level and violations are not lost.
+// AddTo reports false, and add is not called, for a success and outside of our
+// middlewares. What add returns is scrubbed like the rest; a nil fault and a panic change
+// nothing. A deliberate *jsonrpc.Error and the text that a tool wrote itself stay as they
+// are.
+func AddTo(ctx context.Context, res mcp.Result, err error, add func(*fault.Error) *fault.Error) bool {
+	c := call.FromContext(ctx)
+	if c == nil || add == nil {
+		return false
+	}
+	f := c.Failure(res, err)
+	if f == nil {
+		return false
+	}
+	f.Add(add)
+	return true
+}
+
+// ID returns the correlation ID of the call that ctx belongs to, and makes it if nobody
+// asked before. It is "" outside of our middlewares.
+func ID(ctx context.Context) string {
+	if c := call.FromContext(ctx); c != nil {
+		return c.ID()
+	}
+	return ""
+}
+
+// IsLookup reports whether the call that ctx belongs to is one that mcpchain itself
+// makes through the server's middlewares, such as a tools/list to find the schema of a
+// tool. Such calls are made for failures only and are not recorded. A limiter or a
+// counter of yours lets them pass uncounted.
+func IsLookup(ctx context.Context) bool {
+	c := call.FromContext(ctx)
+	return c != nil && c.Quiet()
+}
+
+// An Outcome says in one word how a call ended.
+type Outcome = call.Outcome
+
+// OutcomeOf says in one word how the call ended that gave res and err. Outside of our
+// middlewares it knows what res and err tell.
+func OutcomeOf(ctx context.Context, res mcp.Result, err error) Outcome {
+	c := call.FromContext(ctx)
+	if c == nil {
+		c = &call.Call{Context: ctx}
+	}
+	return c.Outcome(res, err)
+}
+
+// Target returns what a call is about: the name of the tool or prompt, or the URI of the
+// resource; "" for other methods.
+func Target(req mcp.Request) string { return call.Target(req) }
