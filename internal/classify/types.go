@@ -224,6 +224,9 @@ func ofMarker(err error) clue {
 			return m.read(err)
 		}
 	}
+	if unexpected := reflect.Indirect(marker.Elem()); unexpected.Kind() == reflect.Struct {
+		return withStatus(int(numberOf(unexpected.FieldByName("Status"))))
+	}
 	return clue{}
 }
 
