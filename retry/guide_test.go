@@ -129,8 +129,8 @@ func TestWhatTheModelReads(t *testing.T) {
 				"Retry: yes, after W (attempt 2 of 3)." + ref},
 		{"handler says it was done", nil, fault.New(fault.KindServerError, "the receipt could not be printed").WithRetry(fault.Retry{Effect: fault.EffectCommitted}),
 			"Server error: the receipt could not be printed.\nRetry: no. This call took effect: do not repeat it."},
-		{"unknown failure of a write", nil, errCanary, internal + "Retry: no. Unexpected failures are not retryable. " + unsure + tell + ref},
-		{"unknown failure of a read", readOnly, errCanary, internal + "Retry: no. Unexpected failures are not retryable." + tell + ref},
+		{"unknown failure of a write", nil, errCanary, internal + "Retry: no. Tell the user. " + unsure + tell + ref},
+		{"unknown failure of a read", readOnly, errCanary, internal + "Retry: no. Tell the user." + tell + ref},
 
 		// What does not pass.
 		{"wrong argument", nil, fault.Invalid("quantity", "five", "an integer"),

@@ -165,7 +165,7 @@ func TestGRPC(t *testing.T) {
 		require.NoError(t, err)
 		defer conn.Close()
 		check(t, conn.Invoke(t.Context(), "/x/1", &emptypb.Empty{}, &emptypb.Empty{}),
-			fault.KindServiceUnavailable, middleware.Hint{Retry: yes, Effect: unsure})
+			fault.KindConnectionFailed, middleware.Hint{Retry: yes, Effect: none})
 	})
 }
 
