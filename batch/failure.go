@@ -67,7 +67,7 @@ func (f *failer) failed(index int, err error) (item failedItem) {
 		item.public, item.quote, retry = s.public, s.quote, f.outside(s.public)
 	case f.c == nil:
 		item.public = middleware.Classify(err)
-		if e, ok := err.(*endedError); ok && classify.Of(err, nil).Origin == classify.Classified { //nolint:errorlint // nobody wraps it
+		if e, ok := err.(*endedError); ok && classify.Of(err, classify.Options{}).Origin == classify.Classified { //nolint:errorlint // nobody wraps it
 			item.public = e.told.Because(e.error)
 			err = item.public
 		}
@@ -83,7 +83,7 @@ func (f *failer) failed(index int, err error) (item failedItem) {
 
 // outside advises about an error that no call knows.
 func (f *failer) outside(err error) fault.Retry {
-	found := classify.Of(err, nil)
+	found := classify.Of(err, classify.Options{})
 	hint := found.Hint(err, nil)
 	return f.advice(func(s classify.Safety) fault.Retry { return found.Advise(hint, s) })
 }

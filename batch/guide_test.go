@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -39,7 +38,7 @@ func TestWhatMayBeSentAgain(t *testing.T) {
 		"no such host":      {fmt.Errorf("get: %w", &net.DNSError{Err: "no such host"}), again},
 		"not dialled":       {&net.OpError{Op: "dial", Err: errors.New("no route")}, again},
 		"reset":             {&net.OpError{Op: "read", Err: syscall.ECONNRESET}, check},
-		"cut off":           {io.ErrUnexpectedEOF, check},
+		"cut off":           {syscall.ECONNRESET, check},
 		"late":              {context.DeadlineExceeded, check},
 		"its own context":   {context.Canceled, check},
 		"limited":           {fault.RateLimited("it", 0), again},

@@ -34,6 +34,7 @@ type Data struct {
 	RecoverySteps      []Step         `json:"recovery_steps,omitempty"`
 	CorrectedArguments map[string]any `json:"corrected_arguments,omitempty"` // the whole arguments as they were meant, where that is certain
 	CorrectedTool      string         `json:"corrected_tool,omitempty"`      // the tool that takes them
+	Party              Party          `json:"party,omitempty"`
 	Details            map[string]any `json:"details,omitempty"`
 	ReferenceID        string         `json:"reference_id,omitempty"`
 }
@@ -62,6 +63,26 @@ const (
 	EffectUnknown   Effect = "unknown"   // something may have been changed: check first
 	EffectCommitted Effect = "committed" // the change was made: do not repeat it
 )
+
+// A Party is one of those whose fault a failure can be.
+type Party string
+
+// Whose fault a failure can be.
+const (
+	PartyCaller   Party = "caller"   // what was asked for, or how
+	PartyServer   Party = "server"   // this server, its files and its credentials
+	PartyUpstream Party = "upstream" // a service that this server needs
+)
+
+// known returns p if it is one of the parties, and "" if it is not.
+func (p Party) known() Party {
+	switch p {
+	case PartyCaller, PartyServer, PartyUpstream:
+		return p
+	default:
+		return ""
+	}
+}
 
 // Retry says whether, when and how often a failed call may be repeated.
 type Retry struct {
@@ -214,7 +235,7 @@ func (e *Error) UnmarshalJSON(b []byte) error {
 // as it would on the wire. Kind, effect and reference, which are not texts for a
 // reader but words that somebody compares, are made valid only.
 func (d Data) mapped(text func(string) string, value func(any) any) Data {
-	d.Type, d.ReferenceID = Kind(valid(string(d.Type))), valid(d.ReferenceID)
+	d.Type, d.ReferenceID, d.Party = Kind(valid(string(d.Type))), valid(d.ReferenceID), d.Party.known()
 	for _, s := range []*string{
 		&d.Message, &d.Suggestion, &d.Code, &d.Field, &d.Expected, &d.ResourceType, &d.Identifier,
 		&d.Action, &d.Resource, &d.RequiredPermission, &d.CorrectedTool,

@@ -213,6 +213,19 @@ func (e *Error) Needs(permission string) *Error {
 	return e.change(func(c *Error) { c.data.RequiredPermission = permission })
 }
 
+// Party returns whose fault the failure is, or "" when the fault does not say.
+func (e *Error) Party() Party {
+	if e == nil {
+		return ""
+	}
+	return e.data.Party
+}
+
+// WithParty returns a copy that says whose fault the failure is; "" takes it back.
+func (e *Error) WithParty(party Party) *Error {
+	return e.change(func(c *Error) { c.data.Party = party.known() })
+}
+
 // After returns a copy that says that the call may be repeated after d. With
 // zero or less it may be repeated, and when is not said.
 func (e *Error) After(d time.Duration) *Error {

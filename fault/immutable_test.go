@@ -33,6 +33,7 @@ func full() *fault.Error {
 			Description: "It has a percentage", Options: []fault.Option{{Action: "short", Tool: "render", Parameters: map[string]any{"size": "short"}}},
 		}},
 		CorrectedArguments: map[string]any{"version": 8.0}, CorrectedTool: "deploy",
+		Party:       fault.PartyUpstream,
 		Details:     map[string]any{"percent": 99.5, "log": []any{map[string]any{"line": "ok"}}},
 		ReferenceID: "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34",
 	}).Because(io.ErrUnexpectedEOF)
@@ -272,7 +273,7 @@ func TestNilFault(t *testing.T) {
 	for _, verb := range []string{"%v", "%s", "%q", "%+v", "%#v"} {
 		require.Equal(t, "<nil>", fmt.Sprintf(verb, e), verb)
 	}
-	require.Equal(t, 14+17, reflect.TypeFor[*fault.Error]().NumMethod(), "a new method: is it tested here and in builders?")
+	require.Equal(t, 15+18, reflect.TypeFor[*fault.Error]().NumMethod(), "a new method: is it tested here and in builders?")
 }
 
 func TestZeroFault(t *testing.T) {

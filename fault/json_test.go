@@ -51,6 +51,7 @@ const golden = `{
 	],
 	"corrected_arguments": {"version": 8},
 	"corrected_tool": "deploy",
+	"party": "upstream",
 	"details": {"log": [{"line": "ok"}], "percent": 99.5},
 	"reference_id": "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34"
 }`

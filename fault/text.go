@@ -2,6 +2,7 @@ package fault
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -20,9 +21,9 @@ func (d *Data) text(reference bool) string {
 		b.WriteString("\nSuggestion: ")
 		b.WriteString(words.Ended(suggestion))
 	}
-	if len(d.Details) > 0 {
+	if details := d.readable(); len(details) > 0 {
 		b.WriteString("\nDetails: ")
-		b.WriteString(compact(d.Details))
+		b.WriteString(compact(details))
 	}
 	d.Retry.text(&b, d.Type)
 	stepsText(&b, d.RecoverySteps)
@@ -35,6 +36,20 @@ func (d *Data) text(reference bool) string {
 		b.WriteString(words.Cut(d.ReferenceID, maxText))
 	}
 	return b.String()
+}
+
+// statusDetail is the detail that has the HTTP status of a service. It is for programs:
+// the text says what the status means.
+const statusDetail = "status_code"
+
+// readable returns the details that the text shows.
+func (d *Data) readable() map[string]any {
+	if _, ok := d.Details[statusDetail]; !ok {
+		return d.Details
+	}
+	details := maps.Clone(d.Details)
+	delete(details, statusDetail)
+	return details
 }
 
 // headline writes what failed, without the label.

@@ -60,6 +60,18 @@ type Options struct {
 	// written to be read.
 	Show Show
 
+	// QuoteService shows what a service said itself when it refused a request with a
+	// status of 4xx: its own words, scrubbed by [Scrub], cut at 500 characters and marked
+	// as a quotation. It is called with the service's host, which is "" where the error
+	// does not tell it, and the type of the error, such as "*github.ErrorResponse". Nil
+	// shows nothing of them.
+	QuoteService func(host, errorType string) bool
+
+	// CallerCredentials says that services are called with the caller's own credentials,
+	// as a local server over stdio does: their 401 and 403 are then told as
+	// permission_denied. Else they are a failure of this server, whose key was refused.
+	CallerCredentials bool
+
 	// Reveal turns masking and scrubbing off, for development: callers see every
 	// error as it is. Only the program can set it, never a request. New writes a
 	// warning into the log when it is set.
@@ -95,7 +107,7 @@ func New(opts *Options) mcp.Middleware {
 		}
 		logger.Warn("mask: Options.Reveal is set: callers see the errors of this server as they are")
 	}
-	settings := &call.Settings{Logger: o.Logger, Rules: rules, Reveal: o.Reveal}
+	settings := &call.Settings{Logger: o.Logger, Rules: rules, Reveal: o.Reveal, Quote: o.QuoteService, CallerCredentials: o.CallerCredentials}
 	if !o.Reveal {
 		settings.Mask = o.Scrub
 	}

@@ -75,7 +75,7 @@ func TestWhatTheCallerSees(t *testing.T) {
 		{"public message", public{"the disk is full"}, "Tool error: the disk is full.", true},
 		{"public message that says too much", public{"cannot reach " + url}, "Tool error: cannot reach postgres://[redacted]", true},
 		{"missing row", fmt.Errorf("%s: %w", harness.Canary, sql.ErrNoRows), "Not found: the requested item does not exist.", true},
-		{"missing file", missing(t), "Not found: the requested item does not exist.", true},
+		{"missing file", missing(t), "Internal error: the server failed unexpectedly.", true},
 		{"deadline", fmt.Errorf("%s: %w", harness.Canary, context.DeadlineExceeded), "Timeout: the operation did not finish in time.", true},
 		{"unknown", errSecret, internal, true},
 		{"unknown with a shape", errors.New(url), internal, true},

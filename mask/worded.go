@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"io"
 	"reflect"
 	"runtime"
 	"runtime/debug"
@@ -71,7 +72,8 @@ func spoken(err error, kind fault.Kind, left int) bool {
 			return true
 		}
 	case origin == "errors" && len(inner) == 0:
-		return kind == fault.KindInternal // one with a meaning of its own, such as io.EOF, is the standard library's
+		// One with a meaning of its own is the standard library's, and so is the end of a file.
+		return kind == fault.KindInternal && err != io.EOF && err != io.ErrUnexpectedEOF //nolint:errorlint // the walk unwraps
 	case origin == "errors": // errors.Join
 	default:
 		return origin == "main" || own() != "" && (origin == own() || strings.HasPrefix(origin, own()+"/") || strings.HasPrefix(origin, own()+"_"))

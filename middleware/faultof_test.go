@@ -174,7 +174,7 @@ func TestFaultOfForeignServers(t *testing.T) {
 		{"broken JSON", withMeta(json.RawMessage(`{`)), nil, tool("in words")},
 		{"JSON that cannot be written", withMeta(map[string]any{"type": "x", "message": "m", "f": func() {}}), nil, tool("in words")},
 		{"error in the result", setError(own), nil, own.Data()},
-		{"unknown error in the result", setError(errSecret), nil, fault.Generic(fault.KindInternal).Data()},
+		{"unknown error in the result", setError(errSecret), nil, fault.Generic(fault.KindInternal).WithParty(fault.PartyServer).Data()},
 		{"error beside a result", told("in words"), own, own.Data()},
 		{"error beside a typed nil", (*mcp.CallToolResult)(nil), own, own.Data()},
 
@@ -202,8 +202,8 @@ func TestFaultOfForeignServers(t *testing.T) {
 
 		{"gave up", nil, context.DeadlineExceeded, fault.Generic(fault.KindTimeout).Data()},
 		{"cancelled", nil, context.Canceled, fault.Generic(fault.KindCancelled).Data()},
-		{"connection closed", nil, fmt.Errorf("%w: calling %q", mcp.ErrConnectionClosed, "tools/call"), fault.Generic(fault.KindConnectionFailed).Data()},
-		{"other transport errors", nil, errSecret, fault.Generic(fault.KindInternal).Data()},
+		{"connection closed", nil, fmt.Errorf("%w: calling %q", mcp.ErrConnectionClosed, "tools/call"), fault.Generic(fault.KindConnectionFailed).WithParty(fault.PartyUpstream).Data()},
+		{"other transport errors", nil, errSecret, fault.Generic(fault.KindInternal).WithParty(fault.PartyServer).Data()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, failed := middleware.FaultOf(c.res, c.err)

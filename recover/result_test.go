@@ -266,7 +266,7 @@ func TestUnwritableResults(t *testing.T) {
 			if c.method == middleware.MethodCallTool || strings.HasPrefix(c.method, "acme/") { // of which nobody knows what it does
 				want = fault.Retry{Effect: fault.EffectUnknown, Reason: "It may have changed something"}
 			}
-			require.Equal(t, fault.Generic(fault.KindInternal).WithRetry(want).Data(), f.Data())
+			require.Equal(t, fault.Generic(fault.KindInternal).WithRetry(want).WithParty(fault.PartyServer).Data(), f.Data())
 		})
 	}
 	var p *mcprecover.PanicError

@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -201,8 +202,8 @@ func TestClientDecides(t *testing.T) {
 		"the connection is closed":          {tool: reads, fails: local(fmt.Errorf("%w: calling", mcp.ErrConnectionClosed))},
 		"the connection is closed, a write": {tool: write, fails: local(mcp.ErrConnectionClosed)},
 		"the session is gone":               {tool: reads, fails: local(fmt.Errorf("x: %w", mcp.ErrSessionMissing))},
-		"the connection was reset":          {tool: reads, fails: local(io.ErrUnexpectedEOF), again: true},
-		"the connection was reset, a write": {tool: write, fails: local(io.ErrUnexpectedEOF)},
+		"the connection was reset":          {tool: reads, fails: local(syscall.ECONNRESET), again: true},
+		"the connection was reset, a write": {tool: write, fails: local(syscall.ECONNRESET)},
 		"a name is not found for now":       {tool: reads, fails: local(dial), again: true},
 		"a name is not found, a write":      {tool: write, fails: local(dial)},
 		"a time limit inside":               {tool: reads, fails: local(context.DeadlineExceeded), again: true},
@@ -764,7 +765,7 @@ var clientModel = []struct {
 	{true, protocol(-32603, `{"retry_after_ms":1}`)},
 	{true, told(mcp.Meta{"retryAfter": 1})},
 	{true, told(nil)},
-	{true, local(io.ErrUnexpectedEOF)},
+	{true, local(syscall.ECONNRESET)},
 	{true, local(context.DeadlineExceeded)},
 	{true, local(mcp.ErrConnectionClosed)},
 	{true, rejectedByTransport("Bad Gateway")},

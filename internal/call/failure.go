@@ -5,7 +5,6 @@ import (
 	"errors"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/wire"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -123,30 +122,32 @@ func (c *Call) room() *Failure {
 	return &cold.first
 }
 
-// rules returns what may word an error of this call.
-func (c *Call) rules() []classify.Rule {
+// classifying returns what the classifier has to know of this call.
+func (c *Call) classifying() classify.Options {
 	s := c.settings()
-	switch {
-	case c.quiet:
-		return nil // nobody reads what becomes of a look-up of ours
-	case s.show == nil:
-		return s.rules
+	o := classify.Options{Sent: c.Sent(), CallerCredentials: s.callerCredentials}
+	if c.quiet {
+		return o // nobody reads what becomes of a look-up of ours
 	}
-	return append(slices.Clip(s.rules), func(err error) *fault.Error { return s.show(err, c.Sent()) })
+	o.Rules = s.rules
+	if s.show != nil {
+		o.Show = func(err error) *fault.Error { return s.show(err, c.Sent()) }
+	}
+	return o
 }
 
 // classify finds out what the failure is.
 func (f *Failure) classify(c *Call, res *mcp.CallToolResult, err error) {
 	f.err, f.res, f.hints, f.ended = err, res, c.settings().hints, c.Err()
 	if err != nil {
-		f.found = classify.Of(err, c.rules())
+		f.found = classify.Of(err, c.classifying())
 	}
 	// What was rendered by a Call inside (see renderedErrors) is made anew where there
 	// is a mask, and else stays: the mask may have been in there.
 	inside := res != nil && res.IsError && isFault(res.Meta[wire.ErrorKey])
 	if err == nil && !c.quiet && len(c.settings().rules) > 0 {
 		// A rule may know the words of a tool as it knows the text of an error.
-		if ruled := classify.Of(errors.New(firstText(res.Content)), c.settings().rules); ruled.Origin == classify.Ruled {
+		if ruled := classify.Of(errors.New(firstText(res.Content)), classify.Options{Rules: c.settings().rules}); ruled.Origin == classify.Ruled {
 			f.found = ruled
 			return
 		}
@@ -189,7 +190,7 @@ func told(res *mcp.CallToolResult, found classify.Finding) *fault.Error {
 // FaultOf reads the failure that a call ended with, see middleware.FaultOf.
 func FaultOf(res mcp.Result, err error) (*fault.Error, bool) {
 	if err != nil {
-		return classify.Classify(err), true
+		return classify.Received(err), true
 	}
 	tool, ok := res.(*mcp.CallToolResult)
 	if !ok || !isError(res) {
@@ -199,7 +200,7 @@ func FaultOf(res mcp.Result, err error) (*fault.Error, bool) {
 		return e, true
 	}
 	if err := tool.GetError(); err != nil && !toldApart(tool, err) {
-		return classify.Classify(err), true
+		return classify.Received(err), true
 	}
 	return told(tool, classify.Finding{}), true
 }

@@ -3,6 +3,7 @@ package call
 import (
 	"context"
 	"fmt"
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"log/slog"
 	"strconv"
@@ -111,6 +112,9 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 		attrs = append(attrs, slog.String("client", oneLine(name)))
 	}
 	if f != nil {
+		if party := f.found.Party; party != "" {
+			attrs = append(attrs, slog.String("party", string(party)))
+		}
 		attrs = f.logAttrs(attrs)
 	}
 	record := slog.NewRecord(time.Now(), level, "mcp call", 0)
@@ -123,7 +127,7 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 // server's: nobody said so.
 func (f *Failure) level(outcome Outcome) slog.Level {
 	level := LevelOf(outcome)
-	if f == nil || f.found.Origin != classify.Classified || outcome == OutcomeValidation || outcome == OutcomeCancelled {
+	if f == nil || f.found.Origin != classify.Classified || f.found.Party == fault.PartyCaller || outcome == OutcomeCancelled {
 		return level
 	}
 	return max(level, slog.LevelWarn)

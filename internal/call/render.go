@@ -208,6 +208,9 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 		switch {
 		case s.mask == nil:
 			e = e.WithMessage(clip(safe.Error(f.err)))
+		case s.quote != nil && f.found.Origin == classify.Classified && f.found.Status != 0:
+			e = c.quoted(f, e)
+			fallthrough
 		case len(f.hints) > 0 || f.found.Fault != fault.Generic(f.found.Fault.Kind()):
 			e = e.ScrubbedBy(s.mask)
 		}
@@ -229,6 +232,12 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 	if ofClient(c.method) && e.Kind() == fault.KindInternal && !f.Worded() {
 		e = e.WithMessage("the client failed unexpectedly")
 	}
+	if f.found.Status != 0 && f.found.Origin != classify.Worded {
+		e = e.With("status_code", f.found.Status)
+	}
+	if f.found.Party != "" && e.Party() == "" {
+		e = e.WithParty(f.found.Party)
+	}
 	if e.Message() == "" {
 		e = e.WithMessage(fault.Generic(e.Kind()).Message()) // what its text says
 	}
@@ -239,6 +248,16 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 		return e, false
 	}
 	return e.WithReference(c.ID()), f.found.Origin != classify.Explained && (!f.Worded() || f.err != nil && !bare(f.err))
+}
+
+// quoted adds what a service said itself to a fault, where that is asked for: as a
+// quotation in one line.
+func (c *Call) quoted(f *Failure, e *fault.Error) *fault.Error {
+	said, host, errorType := f.found.Upstream()
+	if said = words.Line(scrub.TextBut(said, c.Sent())); said == "" || !c.settings().quote(host, errorType) {
+		return e
+	}
+	return e.WithMessage(strings.TrimRight(e.Message(), ".") + ". The service says: " + words.Quote(said, maxTold))
 }
 
 // protocolError returns the deliberate protocol error bare: what a wrapping says

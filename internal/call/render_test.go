@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -725,7 +726,7 @@ func TestStrangersWordsAreScrubbed(t *testing.T) {
 		"rule about a known error":   {io.EOF, []middleware.HintRule{rule}, "Retry: no. It is ***."},
 		"rule about an unknown one":  {errSecret, []middleware.HintRule{rule}, "Retry: no. It is ***."},
 		"rule about a worded one":    {fault.New("a", "b"), []middleware.HintRule{rule}, "Retry: no. It is ***."},
-		"nothing of a stranger's":    {io.EOF, nil, "Connection failed: "},
+		"nothing of a stranger's":    {net.ErrClosed, nil, "Connection failed: "},
 		"rule, and a stranger's too": {public{hint: harness.Canary, err: io.EOF}, []middleware.HintRule{rule}, "Suggestion: ***."},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -59,7 +59,7 @@ func (f *Failure) OwnWords() bool {
 // record of its cause. It returns the failure as it is known from now on.
 func (c *Call) Because(f *Failure, cause error) *Failure {
 	known := &Failure{err: cause, res: f.res, told: true, traced: true, hints: f.hints, ended: f.ended}
-	found := classify.Of(cause, c.settings().rules)
+	found := classify.Of(cause, c.classifying())
 	words := told(f.res, found)
 	if public := found.Public(); found.Origin == classify.Worded || found.Origin == classify.Ruled {
 		words = public.WithMessage(words.Message())

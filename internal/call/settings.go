@@ -44,6 +44,13 @@ type Settings struct {
 	// not word. It is told what the caller sent, see [Call.Sent].
 	Show func(err error, sent func(fragment string) bool) *fault.Error
 
+	// Quote reports whether the words of a service that refused a request are shown. The
+	// host is "" where the error does not tell it.
+	Quote func(host, errorType string) bool
+
+	// CallerCredentials says that the credentials that services refuse are the caller's.
+	CallerCredentials bool
+
 	// Hints say what errors mean for a second try, the innermost first.
 	Hints []classify.HintRule
 
@@ -64,8 +71,11 @@ type setup struct {
 	reveal  bool
 	rules   []classify.Rule
 	show    func(err error, sent func(string) bool) *fault.Error
-	hints   []classify.HintRule
-	render  *RenderOptions
+	quote   func(host, errorType string) bool
+
+	callerCredentials bool
+	hints             []classify.HintRule
+	render            *RenderOptions
 }
 
 // established remembers what Settings made of a setup. Middlewares stand in the
@@ -109,6 +119,10 @@ func (s *Settings) over(have *setup) *setup {
 	case have.logger == nil:
 		to.logger = s.Logger
 	}
+	if s.Quote != nil {
+		to.quote = s.Quote
+	}
+	to.callerCredentials = to.callerCredentials || s.CallerCredentials
 	if s.Show != nil {
 		to.show = s.Show // the innermost, as of the rules
 	}

@@ -72,7 +72,7 @@ func (f *Finding) Advise(h Hint, s Safety) fault.Retry {
 		effect = fault.EffectNone
 	}
 	r := fault.Retry{ShouldRetry: h.Retry == RetryYes, Reason: h.Reason}
-	if !said && (r.Reason == reasonUnexpected || r.Reason == ReasonCancelled) {
+	if !said && r.Reason == row.Reason {
 		r.Reason = "" // the row of the kind has one for where no effect is told
 	}
 	begun := !said && !declined && mayHaveBegun(kind)

@@ -98,7 +98,7 @@ func TestAdvise(t *testing.T) {
 		{"rule: later, nothing done, though it broke", fault.New("busy", "x").After(0).Because(errBroken), rule(classify.Hint{Effect: fault.EffectNone}), yes, yes, yes, yes},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			found := classify.Of(tc.err, nil)
+			found := classify.Of(tc.err, classify.Options{})
 			hint := found.Hint(tc.err, tc.rules)
 			for safety, want := range map[classify.Safety]string{
 				classify.Writes: tc.writes, classify.Keyed: tc.keyed, classify.Idempotent: tc.idempotent, classify.Reads: tc.read,
@@ -115,7 +115,7 @@ func TestAdvise(t *testing.T) {
 // Wrong arguments have a line of their own.
 func TestAdviseWrongArguments(t *testing.T) {
 	err := fault.Invalid("n", 1, "a string")
-	found := classify.Of(err, nil)
+	found := classify.Of(err, classify.Options{})
 	require.Equal(t, "Validation Error: Argument 'n' expected a string, but received 1.\nRetry: only with corrected arguments.",
 		err.WithRetry(found.Advise(found.Hint(err, nil), classify.Writes)).Text())
 }

@@ -1,14 +1,24 @@
+// Package classify is the one place that knows errors: it makes of any error a kind,
+// whose fault it is, what it means for a second try, and what a caller may know.
+//
+// It walks through the tree of wrapped and joined errors, the outermost first. Each type
+// of error is looked at once (types.go) for methods, fields and names that follow a
+// convention; what statuses, numbers and texts mean stands in one table for each family:
+// codes.go (HTTP, gRPC, words), database.go, standard.go, texts.go.
 package classify
 
 import (
 	"cmp"
 	"errors"
+	"net"
 	"reflect"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
@@ -25,14 +35,15 @@ type (
 )
 
 // A Rule says what a caller may know of an error: it returns the public fault, or
-// nil when the rule is not about this error. Rules are asked for errors that were
-// not made for a caller on purpose. A rule may be called concurrently; one that
+// nil when the rule is not about this error. Rules are asked first, but not about a
+// fault, a panic, or a protocol error that steers the client (-32042 and its like). A rule may be called concurrently; one that
 // panics counts as one that returned nil.
 type Rule func(err error) *fault.Error
 
-// origin says where the public part of a failure comes from.
+// Origin says where the public part of a failure comes from.
 type Origin uint8
 
+// The origins.
 const (
 	Unknown    Origin = iota // nothing is known: an internal error
 	Classified               // an error of a standard kind
@@ -42,25 +53,52 @@ const (
 	Explained                // a middleware of ours made it of what the caller may know
 )
 
+// Options are what the classifier cannot see in an error.
+type Options struct {
+	// Rules are asked before the tables.
+	Rules []Rule
+
+	// Show is a rule that is asked after all others, and of what nobody worded only.
+	Show Rule
+
+	// Sent reports whether a text stands in the request, so that it is the caller's: a
+	// path, for example. Nil means that nobody knows, and what depends on it is the
+	// server's own.
+	Sent func(text string) bool
+
+	// CallerCredentials says that the credentials that services refuse are the caller's,
+	// as those of a local server are: a refusal is told as permission_denied.
+	CallerCredentials bool
+
+	// Received says that the error is what a client's call returned, so that a protocol
+	// error in it is the server's answer and not that of a service behind.
+	Received bool
+}
+
 // Finding is what the classifier makes of an error.
 type Finding struct {
 	Origin Origin
 	Fault  *fault.Error
 	Wire   *jsonrpc.Error // a deliberate protocol error, sent as it is
 	Panic  *PanicError
+	Party  fault.Party // whose fault it is, or ""
+	Status int         // the HTTP status of a service that is needed, or 0
 
 	Refused  bool // by the SDK, which checks the arguments of typed tools
 	Protocol bool // the fault is told as a protocol error
 
-	own  bool // the fault is the error's own, and so is its cause
-	clue clue // what the error says about a second try
-	lost bool // the tree has no end that was reached
+	own    bool  // the fault is the error's own, and so is its cause
+	clue   clue  // what the error says about a second try
+	lost   bool  // the tree has no end that was reached
+	teller error // the error that the status is from
 }
 
 // Told returns the finding about a failure that was told in other words than its
 // error's: what the error says about a second try stays.
 func (f Finding) Told(public *fault.Error) Finding {
-	return Finding{Origin: Worded, Fault: public, clue: f.clue, lost: f.lost}
+	told := Finding{Origin: Worded, Fault: public, Status: f.Status, clue: f.clue, lost: f.lost, teller: f.teller}
+	told.Party = told.party()
+	return told
 }
 
 // HideError returns an error of which a caller learns only what the given fault
@@ -86,87 +124,99 @@ type Hidden struct {
 // Unwrap returns the error that was hidden.
 func (h *Hidden) Unwrap() error { return h.error }
 
-// Classify returns what a caller may know of err, nil for a nil error. It is the
-// one place where errors are told apart: deliberate faults and *jsonrpc.Errors,
-// the given rules, errors with public methods, the standard kinds of context, os,
-// io, net and database/sql, and errors that have an HTTP status, a gRPC status, an
-// SQLSTATE or a similar word of their own, anywhere in the chain. Of an error that
-// it does not know it says only that it is an internal error. It survives errors
-// whose methods panic. What an error means for a second try, [HintOf] says.
-func Classify(err error, rules ...Rule) *fault.Error {
+// Classify returns what a caller may know of err, nil for a nil error: of an error that
+// it does not know only that it is an internal error. It survives errors whose methods
+// panic. What an error means for a second try, [HintOf] says.
+func Classify(err error, rules ...Rule) *fault.Error { return of(err, Options{Rules: rules}) }
+
+// Received returns what a client may know of the error that its call returned.
+func Received(err error) *fault.Error {
+	return of(err, Options{Received: true, CallerCredentials: true})
+}
+
+func of(err error, opts Options) *fault.Error {
 	if err == nil {
 		return nil
 	}
-	f := Of(err, rules)
+	f := Of(err, opts)
 	switch {
 	case f.Wire != nil:
 		return FromWire(f.Wire)
 	case f.own:
 		return f.Fault
-	default:
-		return f.Fault.Because(err)
 	}
+	public := f.Fault.Because(err)
+	if f.Party != "" {
+		public = public.WithParty(f.Party)
+	}
+	if f.Status != 0 {
+		public = public.With("status_code", f.Status)
+	}
+	return public
 }
 
-func Of(err error, rules []Rule) (f Finding) {
+// Of returns what is known of an error that is not nil.
+func Of(err error, opts Options) (f Finding) {
+	w := walker{opts: opts}
 	defer func() {
-		// A stranger's Unwrap, Is or As panicked: nothing is known about it.
+		// An untrusted Unwrap, Is or As panicked: nothing is known about it.
 		if recover() != nil {
-			f = Finding{Fault: fault.Generic(fault.KindInternal), lost: true}
+			f = Finding{Fault: fault.Generic(fault.KindInternal), Party: fault.PartyServer, lost: true}
 		}
 	}()
-	var w walker
 	settled := w.walk(err)
 	lost := w.seen > maxErrors || w.below > maxErrors
-	if !settled {
-		if lost {
-			rules = nil // errors.Is, which they ask, would not come back from a cycle
+	if lost {
+		w.opts.Rules, w.opts.Show = nil, nil // errors.Is, which they ask, would not come back from a cycle
+	}
+	switch {
+	case !settled:
+		w.found = w.decide(err)
+	case w.found.Wire != nil && !steers[w.found.Wire.Code]:
+		if public := w.rule(err); public != nil {
+			w.found = Finding{Origin: Ruled, Fault: public}
 		}
-		w.found = w.decide(err, rules)
 	}
 	if lost {
 		w.clue.effect = worse(w.clue.effect, "") // of what was not looked at
 	}
 	if w.found.Origin != Bug {
-		w.found.clue = w.clue
+		w.found.clue, w.found.teller, w.found.Status = w.clue, w.teller, w.clue.status
 	}
 	w.found.lost = lost
+	w.found.Party = w.found.party()
 	return w.found
 }
 
-// decide says what an error is for which nobody made words.
-func (w *walker) decide(err error, rules []Rule) Finding {
-	for _, rule := range rules {
+// steers are the protocol errors that tell a client what to do next.
+var steers = map[int64]bool{
+	mcp.CodeURLElicitationRequired:            true,
+	mcp.CodeMissingRequiredClientCapabilities: true,
+	mcp.CodeUnsupportedProtocolVersion:        true,
+}
+
+// party returns whose fault the failure is: who chose a kind on purpose knows it better
+// than the error below.
+func (f *Finding) party() fault.Party {
+	public := f.Public()
+	if p := public.Party(); p != "" {
+		return p
+	}
+	byKind := fault.Party(kinds.Of(string(public.Kind())).Party)
+	if f.Origin == Worded || f.Origin == Ruled {
+		return cmp.Or(byKind, f.clue.party, fault.Party(kinds.Of(string(f.clue.kind)).Party))
+	}
+	return cmp.Or(f.clue.party, byKind)
+}
+
+// rule returns what the first rule says that knows the error.
+func (w *walker) rule(err error) *fault.Error {
+	for _, rule := range w.opts.Rules {
 		if public := ask(rule, err); public != nil {
-			return Finding{Origin: Ruled, Fault: public}
+			return public
 		}
 	}
-	if w.named != "" {
-		w.clue.kind = w.named
-	}
-	kind := w.clue.kind
-	if kind == "" && w.clue.after > 0 {
-		kind = fault.KindServiceUnavailable // who asks to come back later
-	}
-	switch {
-	case w.message != "":
-		public := fault.New(cmp.Or(kind, fault.KindTool), w.message).Suggest(w.hint)
-		return Finding{Origin: Worded, Fault: public}
-	case kind != "":
-		public := fault.Generic(kind)
-		if w.hint != "" {
-			public = public.Suggest(w.hint)
-		}
-		return Finding{Origin: Classified, Fault: public}
-	}
-	if found := bySDKText(safe.Error(err)); found.Fault != nil {
-		return found
-	}
-	public := fault.Generic(fault.KindInternal)
-	if w.hint != "" {
-		public = public.Suggest(w.hint)
-	}
-	return Finding{Fault: public}
+	return nil
 }
 
 func ask(rule Rule, err error) (public *fault.Error) {
@@ -181,6 +231,56 @@ func ask(rule Rule, err error) (public *fault.Error) {
 	return rule(err)
 }
 
+// decide says what an error is for which nobody made words.
+func (w *walker) decide(err error) Finding {
+	public := w.rule(err)
+	if public == nil {
+		public = ask(w.opts.Show, err)
+	}
+	if public != nil {
+		return Finding{Origin: Ruled, Fault: public}
+	}
+	if w.clue.kind == "" && w.clue.retry == RetryUnknown && w.clue.reason == "" && w.named == "" && w.message == "" {
+		text := safe.Error(err)
+		if found := bySDKText(text); found.Fault != nil {
+			return found
+		}
+		w.note(ofWholeText(text))
+	}
+	if w.named != "" {
+		w.clue.kind, w.clue.public = w.named, nil
+	}
+	if w.clue.kind == "" && w.clue.after > 0 {
+		w.clue.kind = fault.KindServiceUnavailable // who asks to come back later
+	}
+	kind := w.clue.kind
+	if w.message != "" {
+		public := fault.New(cmp.Or(kind, fault.KindTool), w.message).Suggest(w.hint)
+		return Finding{Origin: Worded, Fault: public}
+	}
+	found := Finding{Origin: Classified}
+	switch {
+	case kind == "" || kind == fault.KindInternal && w.named == "":
+		found = Finding{Fault: fault.Generic(fault.KindInternal)}
+	case w.opts.CallerCredentials && w.clue.refusedCredentials():
+		w.clue.kind, w.clue.party = fault.KindPermissionDenied, fault.PartyCaller
+		w.clue.retry, w.clue.reason = RetryNo, "The service refuses these credentials"
+		found.Fault = fault.New(fault.KindPermissionDenied, "a service that is needed refused the credentials of this call").
+			Suggest(fault.Generic(fault.KindPermissionDenied).Suggestion())
+		if required := requiredBy(w.teller); required != "" {
+			found.Fault = found.Fault.Needs(required)
+		}
+	case w.clue.public != nil:
+		found.Fault = w.clue.public
+	default:
+		found.Fault = fault.Generic(kind)
+	}
+	if w.hint != "" {
+		found.Fault = found.Fault.Suggest(w.hint)
+	}
+	return found
+}
+
 // maxErrors bounds the walk through an error tree, which may be huge or have a
 // cycle. What stands below a fault is counted apart, so that it never hides what
 // stands beside.
@@ -188,17 +288,23 @@ const maxErrors = 256
 
 // walker collects, in one walk through an error tree, all that is known of it.
 type walker struct {
+	opts          Options
 	found         Finding
 	named         fault.Kind // by the error's own word
 	message, hint string
 	clue          clue
-	seen, below   int  // errors visited, those below what is settled apart
-	searching     bool // below what is settled: only for clues
+	teller        error
+	seen, below   int         // errors visited, those below what is settled apart
+	searching     bool        // below what is settled: only for clues
+	network       bool        // below an error of a connection
+	session       fault.Party // below what a call of a session returned: who answered
 }
 
 // walk visits err and what it wraps, the outermost first, and reports whether it
 // found something that settles what a caller may know.
 func (w *walker) walk(err error) bool {
+	network, session := w.network, w.session
+	defer func() { w.network, w.session = network, session }()
 	for ; err != nil; err = errors.Unwrap(err) {
 		if !w.more() || safe.Nil(err) {
 			return false
@@ -235,6 +341,10 @@ func (w *walker) walkJoined(errs []error, one bool) bool {
 		}
 		w.clue = clue{}
 		settled := w.walk(err)
+		if settled && !one && !w.searching && w.found.Fault != nil {
+			// What a fault says by its kind alone, such as that nothing was run.
+			w.clue.effect = cmp.Or(w.clue.effect, fault.Effect(kinds.Of(string(w.found.Fault.Kind())).Effect))
+		}
 		if !one || w.clue != (clue{}) { // of one failure a part that says nothing is a sentinel
 			if w.clue = w.clue.resolved(); branches > 0 {
 				w.clue = joined.beside(w.clue)
@@ -268,6 +378,13 @@ func (w *walker) visit(err error) bool {
 	case *fault.Error:
 		return w.settle(Finding{Origin: Worded, Fault: e, own: true}, e.Unwrap())
 	case *jsonrpc.Error:
+		if e.Code == codeRejected && e.Message == "rejected by transport" {
+			return false // go-sdk v1.8 wraps the errors of a transport with it
+		}
+		if w.session != "" {
+			w.note(w.ofAnswer(e))
+			return false
+		}
 		return w.settle(Finding{Origin: Worded, Wire: e}, nil)
 	case *PanicError:
 		return w.settle(Finding{Origin: Bug, Fault: fault.Generic(fault.KindInternal), Panic: e}, nil)
@@ -282,19 +399,82 @@ func (w *walker) visit(err error) bool {
 		w.clue.kind = cmp.Or(w.clue.kind, e)
 		return false
 	}
-	has := traitsOf(err)
-	if has == wraps {
+	s := sortOf(err)
+	if s.wraps {
+		if w.session == "" && !w.opts.Received && reflect.TypeOf(err) == fmtWrapType {
+			w.session = answering(err)
+		}
 		return false
 	}
-	if has&(saysMessage|saysHint|saysKind) != 0 && !w.searching {
+	if s.public && !w.searching {
 		w.listen(err)
 	}
-	w.note(standard(err, has))
-	if has&saysClues != 0 {
-		w.ask(err, has)
+	if s.network {
+		w.network = true
+	} else if _, ok := err.(*net.OpError); ok {
+		w.network = true
+	}
+	w.note(w.standard(err))
+	if s.text {
+		w.note(ofText(err.Error()))
+	}
+	if len(s.readers) > 0 {
+		w.read(err, s)
 	}
 	return false
 }
+
+// answering returns who answered when err is what a call of an MCP session returned, which
+// go-sdk v1.8 wraps as calling "tools/call": the client for what servers ask of it,
+// otherwise the server upstream.
+func answering(err error) fault.Party {
+	rest, ok := strings.CutPrefix(safe.Error(err), `calling "`)
+	if !ok {
+		return ""
+	}
+	method, _, ok := strings.Cut(rest, `": `)
+	switch {
+	case !ok || len(method) > maxWord || !strings.Contains(method, "/") && method != "initialize" && method != "ping":
+		return ""
+	case method == "elicitation/create", method == "sampling/createMessage", method == "roots/list":
+		return fault.PartyCaller
+	default:
+		return fault.PartyUpstream
+	}
+}
+
+// ofAnswer returns what a protocol error means that a session got for an answer. Its text
+// is private.
+func (w *walker) ofAnswer(e *jsonrpc.Error) clue {
+	c, known := sentinels[e.Message]
+	if !known || c.public == nil {
+		c = ofWire(e)
+	}
+	if c.kind != "" {
+		c.party = w.session
+	}
+	return c
+}
+
+// read asks an error for what its type can say.
+func (w *walker) read(err error, s *sort) {
+	defer func() {
+		_ = recover() // an untrusted method; what was said before stays
+	}()
+	for _, reader := range s.readers {
+		c := reader(err)
+		if c.status != 0 && w.teller == nil {
+			w.teller = err
+		}
+		if c.kind == fault.KindRateLimited && (w.clue.kind == "" || w.clue.kind == fault.KindClientError) {
+			w.clue.kind = c.kind // AWS tells of too many requests below a status of 400
+		}
+		w.note(c)
+	}
+}
+
+// note takes what is still open.
+func (w *walker) note(c clue) { w.clue.fill(&c) }
 
 // listen takes the public words of an error.
 func (w *walker) listen(err error) {
@@ -331,40 +511,10 @@ func (w *walker) search(cause error) {
 	w.searching = true
 	defer func() {
 		w.searching = false
-		if recover() != nil { // a stranger's Unwrap; what is settled stays
+		if recover() != nil { // an untrusted Unwrap; what is settled stays
 			w.clue = before
 			w.clue.effect = worse(before.effect, "")
 		}
 	}()
 	w.walk(cause)
-}
-
-// bySDKText knows the failures that go-sdk v1.8 tells by their text alone.
-func bySDKText(text string) Finding {
-	switch {
-	// The rest of the text is the validator's and echoes the argument.
-	case strings.HasPrefix(text, `validating "arguments": `):
-		return Finding{Origin: Classified, Fault: fault.Generic(fault.KindValidation), Refused: true}
-	case text == "the server is busy, retry later":
-		return Finding{Origin: Classified, Fault: busy}
-	// A typed output that JSON cannot hold or that breaks its schema: the server's
-	// fault, whatever stands in the chain.
-	case strings.HasPrefix(text, "marshaling output: "), strings.HasPrefix(text, "validating tool output: "):
-		return Finding{Origin: Bug, Fault: fault.Generic(fault.KindInternal)}
-	default:
-		return Finding{}
-	}
-}
-
-// busy is what the SDK means when it refuses a call before the handler has it.
-var busy = fault.New(fault.KindServiceUnavailable, "the server is busy now").
-	WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
-
-// SDKChecks are the texts with which go-sdk v1.8 wraps a protocol error of its
-// own. They are kept whole; of any other wrapped protocol error only the
-// protocol error itself is sent, because nobody knows what is in the wrapping.
-var SDKChecks = map[string]bool{
-	"invalid params: missing required 'ref' field":           true,
-	"invalid params: missing required 'argument.name' field": true,
-	"invalid params: missing required 'notifications' field": true,
 }

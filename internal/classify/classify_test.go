@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
@@ -77,14 +78,15 @@ func realErrors(t *testing.T) map[string]struct {
 			kind fault.Kind
 		}{err, kind}
 	}
-	add("os.Open of nothing", fault.KindNotFound, second(os.Open(filepath.Join(dir, "nothing"))))
-	add("os.ReadDir of nothing", fault.KindNotFound, second(os.ReadDir(filepath.Join(dir, "nothing"))))
-	add("os.Mkdir of what is there", fault.KindAlreadyExists, os.Mkdir(dir, 0o700))
-	add("exclusive creation", fault.KindAlreadyExists, second(os.OpenFile(file, os.O_CREATE|os.O_EXCL, 0o600)))
-	add("removal of a directory that is not empty", fault.KindAlreadyExists, os.Remove(dir))
+	// The paths are none of the caller's.
+	add("os.Open of nothing", fault.KindInternal, second(os.Open(filepath.Join(dir, "nothing"))))
+	add("os.ReadDir of nothing", fault.KindInternal, second(os.ReadDir(filepath.Join(dir, "nothing"))))
+	add("os.Mkdir of what is there", fault.KindInternal, os.Mkdir(dir, 0o700))
+	add("exclusive creation", fault.KindInternal, second(os.OpenFile(file, os.O_CREATE|os.O_EXCL, 0o600)))
+	add("removal of a directory that is not empty", fault.KindInternal, os.Remove(dir))
 	require.NoError(t, os.Chmod(file, 0))
 	if err := second(os.Open(file)); err != nil { // nil for root
-		add("os.Open without permission", fault.KindPermissionDenied, err)
+		add("os.Open without permission", fault.KindInternal, err)
 	}
 	add("dial to a closed port", fault.KindConnectionFailed, dial())
 	add("dial with a cancelled context", fault.KindCancelled, second((&net.Dialer{}).DialContext(cancelled, "tcp", address)))
@@ -125,7 +127,7 @@ func realErrors(t *testing.T) map[string]struct {
 		require.NoError(t, r.Close())
 		return second(w.Write([]byte("x")))
 	}())
-	add("half of a message", fault.KindConnectionFailed, func() error {
+	add("half of a message", fault.KindInternal, func() error {
 		r, w := io.Pipe()
 		require.NoError(t, w.CloseWithError(nil))
 		return second(io.ReadFull(io.MultiReader(io.LimitReader(zeros{}, 1), r), make([]byte, 2)))
@@ -168,20 +170,22 @@ func TestClassifyStandardKinds(t *testing.T) {
 		}},
 		{fault.KindCancelled, []error{context.Canceled, &url.Error{Err: context.Canceled}, &net.OpError{Err: context.Canceled}}},
 		{fault.KindNotFound, []error{
-			fs.ErrNotExist, os.ErrNotExist, sql.ErrNoRows, syscall.ENOENT, &fs.PathError{Err: syscall.ENOENT},
-			&os.LinkError{Err: fs.ErrNotExist}, os.NewSyscallError("stat", syscall.ENOENT), fault.KindNotFound,
+			fs.ErrNotExist, os.ErrNotExist, sql.ErrNoRows, fault.KindNotFound,
 		}},
-		{fault.KindAlreadyExists, []error{fs.ErrExist, os.ErrExist, syscall.EEXIST, syscall.ENOTEMPTY, fault.KindAlreadyExists}},
-		{fault.KindPermissionDenied, []error{fs.ErrPermission, os.ErrPermission, syscall.EACCES, syscall.EPERM, &fs.PathError{Err: syscall.EACCES}}},
+		{fault.KindAlreadyExists, []error{fs.ErrExist, os.ErrExist, fault.KindAlreadyExists}},
+		{fault.KindPermissionDenied, []error{fs.ErrPermission, os.ErrPermission}},
 		{fault.KindConnectionFailed, []error{
-			io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, driver.ErrBadConn, sql.ErrConnDone,
+			io.ErrClosedPipe, net.ErrClosed, driver.ErrBadConn, sql.ErrConnDone,
 			syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
 			syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENOTCONN,
-			&net.OpError{Err: errors.New("anything")}, &net.DNSError{IsNotFound: true}, &url.Error{Err: io.EOF},
+			&net.OpError{Err: errors.New("anything")}, &net.DNSError{IsNotFound: true}, &url.Error{Err: io.EOF}, &net.OpError{Op: "read", Err: io.ErrUnexpectedEOF},
 		}},
 		{fault.KindInternal, []error{
 			errors.New("unknown"), timeoutError(false), syscall.EINVAL, sql.ErrTxDone, &fs.PathError{Err: errors.New("unknown")},
 			fs.ErrInvalid, fs.ErrClosed, http.ErrAbortHandler,
+			// The end of a local file or text, and files that the caller did not name.
+			io.EOF, io.ErrUnexpectedEOF, syscall.ENOENT, syscall.EEXIST, syscall.EACCES,
+			&fs.PathError{Err: syscall.ENOENT}, &os.LinkError{Err: fs.ErrNotExist}, &fs.PathError{Err: syscall.EACCES},
 		}},
 		{"deployment_in_progress", []error{fault.Kind("deployment_in_progress")}},
 	} {
@@ -204,7 +208,7 @@ func TestClassifyStandardKinds(t *testing.T) {
 			} {
 				f := classify.Classify(err)
 				require.Equal(t, c.kind, f.Kind(), how)
-				require.Equal(t, fault.Generic(c.kind).Data(), f.Data(), "%s: the public text is the kind's own", how)
+				require.Equal(t, fault.Generic(c.kind).Data(), told(f), "%s: the public text is the kind's own", how)
 				require.ErrorIs(t, f, c.err, how)
 			}
 		})
@@ -237,7 +241,7 @@ func TestClassifyTypedNils(t *testing.T) {
 		for _, err := range []error{err, fmt.Errorf("%w", wrapping{err}), errors.Join(err)} {
 			require.NotPanics(t, func() {
 				f := classify.Classify(err)
-				require.Equal(t, fault.Generic(fault.KindInternal).Data(), f.Data(), "%T", err)
+				require.Equal(t, fault.Generic(fault.KindInternal).Data(), told(f), "%T", err)
 			})
 		}
 	}
@@ -297,14 +301,14 @@ func TestClassifySurvivesEvilErrors(t *testing.T) {
 			} {
 				require.NotPanics(t, func() {
 					f := classify.Classify(err, is, as)
-					require.Equal(t, fault.Generic(fault.KindInternal).Data(), f.Data())
+					require.Equal(t, fault.Generic(fault.KindInternal).Data(), told(f))
 				})
 			}
 			// An evil error around a fault hides it, if at all; it does not let out more.
 			require.NotPanics(t, func() {
 				f := classify.Classify(evil{method, deliberate}, is, as)
 				if f.Kind() != fault.KindNotFound {
-					require.Equal(t, fault.Generic(fault.KindInternal).Data(), f.Data())
+					require.Equal(t, fault.Generic(fault.KindInternal).Data(), told(f))
 				}
 			})
 			// Below the fault it does not matter.
@@ -344,7 +348,7 @@ func TestClassifyCycles(t *testing.T) {
 		return nil
 	}
 	for _, err := range []error{one, two, join, wrapping{one}, errors.Join(one, join)} {
-		require.Equal(t, fault.Generic(fault.KindInternal).Data(), classify.Classify(err, asks).Data())
+		require.Equal(t, fault.Generic(fault.KindInternal).Data(), told(classify.Classify(err, asks)))
 	}
 	// What is found before the cycle is closed counts.
 	join.next = []error{fault.NotFound("file", "a"), join}
@@ -409,7 +413,7 @@ func TestClassifyDeliberate(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := classify.Classify(test.err)
-			require.Equal(t, test.want.Data(), got.Data())
+			require.Equal(t, told(test.want), told(got))
 		})
 	}
 	require.Same(t, a, classify.Classify(fmt.Errorf("outer: %w", a)), "a fault is not changed")
@@ -462,7 +466,7 @@ func TestClassifyPublicMethods(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := classify.Classify(c.err)
-			require.Equal(t, c.want.Data(), got.Data())
+			require.Equal(t, told(c.want), told(got))
 			require.NotContains(t, got.Error(), harness.Canary)
 			if c.name != "a fault below is deliberate" {
 				require.Equal(t, c.err, got.Unwrap())
@@ -497,13 +501,15 @@ func TestClassifyRules(t *testing.T) {
 		{"before the standard kinds", fs.ErrNotExist, []classify.Rule{rule("a", a)}, a, []string{"a"}},
 		{"before public methods", public{message: "m"}, []classify.Rule{rule("a", a)}, a, []string{"a"}},
 		{"not for faults", fault.New("c", "c"), []classify.Rule{rule("a", a)}, fault.New("c", "c"), nil},
-		{"not for protocol errors", &jsonrpc.Error{Code: 404, Message: "m"}, []classify.Rule{rule("a", a)}, fault.New(fault.KindNotFound, "m"), nil},
+		{"before protocol errors", &jsonrpc.Error{Code: 404, Message: "m"}, []classify.Rule{rule("a", a)}, a, []string{"a"}},
+		{"before wrapped protocol errors", fmt.Errorf("x: %w", &jsonrpc.Error{Code: 404, Message: "m"}), []classify.Rule{rule("a", a)}, a, []string{"a"}},
+		{"not for what steers a client", &jsonrpc.Error{Code: mcp.CodeURLElicitationRequired, Message: "m"}, []classify.Rule{rule("a", a)}, fault.New(fault.KindPreconditionFailed, "m"), nil},
 		{"not for panics", &classify.PanicError{Value: 1}, []classify.Rule{rule("a", a)}, fault.Generic(fault.KindInternal), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			asked = nil
 			f := classify.Classify(c.err, c.rules...)
-			require.Equal(t, c.want.Data(), f.Data())
+			require.Equal(t, told(c.want), told(f))
 			require.Equal(t, c.asked, asked)
 		})
 	}
@@ -513,7 +519,7 @@ func TestClassifyRules(t *testing.T) {
 
 func TestClassifySDKTexts(t *testing.T) {
 	f := classify.Classify(fmt.Errorf("validating \"arguments\": %s is not of type integer", harness.Canary))
-	require.Equal(t, fault.Generic(fault.KindValidation).Data(), f.Data())
+	require.Equal(t, fault.Generic(fault.KindValidation).Data(), told(f))
 	f = classify.Classify(errors.New("the server is busy, retry later"))
 	require.Equal(t, fault.KindServiceUnavailable, f.Kind())
 	require.True(t, f.Data().Retry.ShouldRetry)

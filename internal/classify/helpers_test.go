@@ -61,3 +61,15 @@ func data(e *fault.Error) fault.Data {
 }
 
 var quiet = slog.New(slog.DiscardHandler)
+
+// told returns what a fault says but for the party and the status, which have tests of
+// their own.
+func told(e *fault.Error) fault.Data {
+	d := e.Data()
+	d.Party = ""
+	delete(d.Details, "status_code")
+	if len(d.Details) == 0 {
+		d.Details = nil
+	}
+	return d
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/kinds"
 )
 
 // A Hint is what an error says about a second try, beside its kind. The zero Hint
@@ -28,8 +29,8 @@ type Hint struct {
 	// to 599, or zero.
 	Status int
 
-	// Reason is a public sentence of ours, without a full stop, such as "Client
-	// errors are not retryable"; never the text of an error. It may be empty.
+	// Reason is a public sentence of ours, without a full stop, such as "The failure is
+	// permanent"; never the text of an error. It may be empty.
 	Reason string
 }
 
@@ -67,7 +68,7 @@ type HintRule func(err error) (Hint, bool)
 // call, or what an error without a fault says; "" when that says nothing or there is
 // none. What the failure's own kind says is not in it, nor what rules say.
 func (f *Finding) CauseEffect() fault.Effect {
-	return cmp.Or(f.clue.effect, ofKind(f.clue.kind).effect)
+	return cmp.Or(f.clue.effect, fault.Effect(kinds.Of(string(f.clue.kind)).Effect))
 }
 
 // HintOf returns what any error says about a second try; the zero Hint for nil. It
@@ -81,18 +82,17 @@ func HintOf(err error, rules ...HintRule) Hint {
 	if err == nil {
 		return Hint{}
 	}
-	f := Of(err, nil)
+	f := Of(err, Options{})
 	return f.Hint(err, rules)
 }
 
 // The reasons for a caller to read.
 const (
-	ReasonCancelled  = "The call was cancelled"
-	ReasonCaller     = "The caller's own time limit was over"
-	reasonUnexpected = "Unexpected failures are not retryable"
+	ReasonCancelled = "The call was cancelled"
+	ReasonCaller    = "The caller's own time limit was over"
 )
 
-// hintOf makes the hint of what was found out about err.
+// Hint makes the hint of what was found out about err.
 func (f *Finding) Hint(err error, rules []HintRule) Hint {
 	public := f.Public()
 	var h Hint
@@ -131,7 +131,7 @@ func (h Hint) filled(by Hint) Hint {
 	return h
 }
 
-// plain returns a stranger's hint without what no hint says.
+// plain returns a user's hint without what no hint says.
 func (h Hint) plain() Hint {
 	if h.Retry > RetryNo {
 		h.Retry = RetryUnknown
@@ -155,7 +155,7 @@ func askHint(rule HintRule, err error) (h Hint, ok bool) {
 	return rule(err)
 }
 
-// public returns the fault, for a protocol error too.
+// Public returns the fault, for a protocol error too.
 func (f *Finding) Public() *fault.Error {
 	if f.Wire != nil {
 		return FromWire(f.Wire)

@@ -33,7 +33,7 @@ import (
 )
 
 const (
-	client      = "Client errors are not retryable"
+	client      = "The service refused the request (HTTP %d); the same call will be refused again"
 	permanent   = "The failure is permanent"
 	credentials = "A service that is needed refused this server, which the caller cannot change"
 	unsupported = "A service that is needed does not support this request"
@@ -42,7 +42,7 @@ const (
 	storage     = "The server has no storage space left"
 	state       = "The server is in a state that does not pass by itself"
 	cancelled   = "The call was cancelled"
-	unexpected  = "Unexpected failures are not retryable"
+	unexpected  = "Tell the user"
 
 	none   = fault.EffectNone
 	unsure = fault.EffectUnknown
@@ -162,6 +162,9 @@ func httpAnswers(t *testing.T, add adder) {
 		resp, err := http.Get(server.URL + "/" + harness.Canary + "?key=" + harness.Canary) //nolint:bodyclose // FromResponse closes it
 		require.NoError(t, err)
 		c.hint.Status = c.status
+		if c.hint.Reason == client {
+			c.hint.Reason = fmt.Sprintf(client, c.status)
+		}
 		add(fmt.Sprintf("http %d %v", c.status, c.header), classify.FromResponse(resp), c.kind, c.hint)
 	}
 }
@@ -239,17 +242,18 @@ func brokenConnections(t *testing.T, add adder) {
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nno header\r\n\r\n")
 		_ = c.Close()
 	})), fault.KindServerError, broken)
+	// A body that ends too soon cannot be told from a file that does.
 	add("half a body", fetch(ctx, fresh, "http://"+listen(t, func(c net.Conn) {
 		hear(c)
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
 		_ = c.Close()
-	})), failed, broken)
+	})), fault.KindInternal, unknown)
 	add("reset in the body", fetch(ctx, fresh, "http://"+listen(t, func(c net.Conn) {
 		hear(c)
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
 		reset(c)
 	})), failed, broken)
-	add("half of a JSON text", json.NewDecoder(strings.NewReader(`{"a":`)).Decode(new(any)), failed, broken)
+	add("half of a JSON text", json.NewDecoder(strings.NewReader(`{"a":`)).Decode(new(any)), fault.KindInternal, unknown)
 	add("proxy at a closed port", fetch(ctx, &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(must(t)(http.NewRequest(http.MethodGet, "http://"+closedPort(t), nil)).URL)}},
 		"http://service.invalid"), failed, refused)
 	add("write to a closed connection", func() error {
@@ -304,7 +308,7 @@ func handshakes(t *testing.T, add adder) {
 		return tls.Client(c, &tls.Config{ServerName: "x"}).Handshake()
 	}(), failed, refused)
 	add("plain HTTP to a TLS server", fetch(ctx, &http.Client{}, "http://"+secure.Listener.Addr().String()),
-		fault.KindClientError, classify.Hint{Retry: no, Effect: none, Status: 400, Reason: client})
+		fault.KindClientError, classify.Hint{Retry: no, Effect: none, Status: 400, Reason: fmt.Sprintf(client, 400)})
 	add("client too old", fetch(ctx, trusting(&tls.Config{MaxVersion: tls.VersionTLS12}), start(&tls.Config{MinVersion: tls.VersionTLS13}).URL), failed, refused)
 	add("server too old", fetch(ctx, trusting(&tls.Config{MinVersion: tls.VersionTLS13}), start(&tls.Config{MaxVersion: tls.VersionTLS12}).URL), failed, refused)
 	add("connection that is spoiled in the middle", spoiled(t, secure), failed, classify.Hint{Retry: yes, Effect: unsure})
@@ -447,9 +451,9 @@ func timeLimits(t *testing.T, add adder) {
 func theSystem(t *testing.T, add adder) {
 	t.Helper()
 	dir := t.TempDir()
-	add("no such file", second(os.Open(filepath.Join(dir, "nothing"))), fault.KindNotFound, classify.Hint{Retry: no})
-	add("file that is there", os.Mkdir(dir, 0o700), fault.KindAlreadyExists, classify.Hint{Retry: no})
-	add("file of somebody else", &fs.PathError{Op: "open", Path: harness.Canary, Err: syscall.EACCES}, fault.KindPermissionDenied, classify.Hint{Retry: no, Effect: none})
+	add("no such file", second(os.Open(filepath.Join(dir, "nothing"))), fault.KindInternal, classify.Hint{Retry: no, Effect: unsure})
+	add("file that is there", os.Mkdir(dir, 0o700), fault.KindInternal, classify.Hint{Retry: no, Effect: unsure})
+	add("file of somebody else", &fs.PathError{Op: "open", Path: harness.Canary, Err: syscall.EACCES}, fault.KindInternal, classify.Hint{Retry: no, Effect: unsure})
 	full := classify.Hint{Retry: no, Effect: unsure, Reason: storage}
 	if runtime.GOOS == "linux" {
 		add("full disk", os.WriteFile("/dev/full", []byte(harness.Canary), 0), fault.KindInternal, full)
@@ -496,7 +500,7 @@ func databases(t *testing.T, add adder) {
 	tx, err := db.Begin()
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit())
-	add("transaction that is over", tx.Commit(), fault.KindInternal, classify.Hint{Retry: no, Effect: unsure, Reason: unexpected})
+	add("transaction that is over", tx.Commit(), fault.KindInternal, classify.Hint{Retry: no, Effect: unsure})
 	one, err := db.Conn(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, one.Close())

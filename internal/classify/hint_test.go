@@ -132,7 +132,7 @@ func TestHintByMethods(t *testing.T) {
 		want classify.Hint
 	}{
 		{"status", statusError(503), fault.KindServiceUnavailable, classify.Hint{Retry: yes, Effect: unsure, Status: 503}},
-		{"status of HTTPStatusCode", httpStatus(404), fault.KindNotFound, classify.Hint{Retry: no, Effect: none, Status: 404, Reason: client}},
+		{"status of HTTPStatusCode", httpStatus(404), fault.KindNotFound, classify.Hint{Retry: no, Effect: none, Status: 404, Reason: fmt.Sprintf(client, 404)}},
 		{"status that is none", statusError(200), fault.KindInternal, unknown},
 		{"status of a redirect", statusError(302), fault.KindInternal, unknown},
 		{"status without sense", statusError(-1), fault.KindInternal, unknown},
@@ -153,13 +153,13 @@ func TestHintByMethods(t *testing.T) {
 		{"negative wait", &saying{after: -minute}, fault.KindInternal, unknown},
 		{"endless wait", &saying{after: math.MaxInt64}, fault.KindServiceUnavailable, classify.Hint{Retry: yes, After: 30 * 24 * time.Hour}},
 		{"temporary", &saying{isTemporal: true}, fault.KindInternal, classify.Hint{Retry: yes, Effect: unsure}},
-		{"temporary, with a status that is not", &saying{isTemporal: true, status: 400}, fault.KindClientError, classify.Hint{Retry: no, Effect: none, Status: 400, Reason: client}},
+		{"temporary, with a status that is not", &saying{isTemporal: true, status: 400}, fault.KindClientError, classify.Hint{Retry: no, Effect: none, Status: 400, Reason: fmt.Sprintf(client, 400)}},
 		{"effect", &saying{status: 500, effect: none}, fault.KindServerError, classify.Hint{Retry: yes, Effect: none, Status: 500}},
 		{"effect without sense", &saying{status: 500, effect: harness.Canary}, fault.KindServerError, classify.Hint{Retry: yes, Effect: unsure, Status: 500}},
 		{"state", &saying{state: "40001"}, fault.KindConflict, classify.Hint{Retry: yes, Effect: none}},
 		{"state without sense", &saying{state: harness.Canary}, fault.KindInternal, unknown},
 		{"state that is not known", &saying{state: "XX000"}, fault.KindInternal, unknown},
-		{"standard error inside", &saying{wrapped: io.ErrUnexpectedEOF}, fault.KindConnectionFailed, classify.Hint{Retry: yes, Effect: unsure}},
+		{"standard error inside", &saying{wrapped: net.ErrClosed}, fault.KindConnectionFailed, classify.Hint{Retry: yes, Effect: unsure}},
 		{"typed nil", (*saying)(nil), fault.KindInternal, unknown},
 		{"typed nil of ours", (*classify.ResponseError)(nil), fault.KindInternal, unknown},
 	} {
@@ -182,8 +182,8 @@ func TestHintOfJoinedErrors(t *testing.T) {
 		err  error
 		want classify.Hint
 	}{
-		{"one says no", errors.Join(statusError(503), statusError(400)), classify.Hint{Retry: no, Effect: unsure, Status: 503, Reason: client}},
-		{"the same the other way round", errors.Join(statusError(400), statusError(503)), classify.Hint{Retry: no, Effect: unsure, Status: 400, Reason: client}},
+		{"one says no", errors.Join(statusError(503), statusError(400)), classify.Hint{Retry: no, Effect: unsure, Status: 503, Reason: fmt.Sprintf(client, 400)}},
+		{"the same the other way round", errors.Join(statusError(400), statusError(503)), classify.Hint{Retry: no, Effect: unsure, Status: 400, Reason: fmt.Sprintf(client, 400)}},
 		{"the longest wait", errors.Join(&saying{after: time.Second}, &saying{after: time.Minute}), classify.Hint{Retry: yes, After: time.Minute, Effect: unsure}},
 		{"both refused", errors.Join(refused, fmt.Errorf("again: %w", refused)), classify.Hint{Retry: yes, Effect: none}},
 		{"one refused, one not answered", errors.Join(refused, context.DeadlineExceeded), classify.Hint{Retry: yes, Effect: unsure}},
@@ -224,7 +224,7 @@ func TestHintOfFaults(t *testing.T) {
 		fault.KindConnectionFailed:   {Retry: yes},
 		fault.KindServiceUnavailable: {Retry: yes},
 		fault.KindServerError:        {Retry: yes},
-		fault.KindClientError:        {Retry: no, Reason: client},
+		fault.KindClientError:        {Retry: no, Reason: "The same call will be refused again"},
 		fault.KindConflict:           {},
 		fault.KindPreconditionFailed: {Retry: no},
 		fault.KindInternal:           unknown,
@@ -264,7 +264,7 @@ func TestHintBelowFaults(t *testing.T) {
 		{"effect of the cause", down.Because(refused), classify.Hint{Retry: yes, Effect: none}},
 		{"wait of the cause", down.Because(&saying{after: time.Minute}), classify.Hint{Retry: yes, After: time.Minute}},
 		{"status of the cause", down.Because(statusError(503)), classify.Hint{Retry: yes, Effect: unsure, Status: 503}},
-		{"cause that says no", down.Because(statusError(400)), classify.Hint{Retry: no, Effect: none, Status: 400, Reason: client}},
+		{"cause that says no", down.Because(statusError(400)), classify.Hint{Retry: no, Effect: none, Status: 400, Reason: fmt.Sprintf(client, 400)}},
 		{"cause of a kind that says no", down.Because(fs.ErrNotExist), classify.Hint{Retry: yes}},
 		{"wait of the cause, of a fault that does not say when", down.After(0).Because(&saying{after: time.Minute}), classify.Hint{Retry: yes, After: time.Minute}},
 		{"fault as the cause", down.Because(fault.New("own_kind", harness.Canary).After(time.Minute)), classify.Hint{Retry: yes, After: time.Minute}},
@@ -307,7 +307,7 @@ func TestHintRules(t *testing.T) {
 	}{
 		{"all said", errSecret, []classify.HintRule{rule(classify.Hint{Retry: yes, After: time.Second, Effect: none, Status: 418, Reason: "own"})},
 			classify.Hint{Retry: yes, After: time.Second, Effect: none, Status: 418, Reason: "own"}},
-		{"not asked about this", io.EOF, []classify.HintRule{rule(classify.Hint{Retry: no})}, classify.Hint{Retry: yes, Effect: unsure}},
+		{"not asked about this", net.ErrClosed, []classify.HintRule{rule(classify.Hint{Retry: no})}, classify.Hint{Retry: yes, Effect: unsure}},
 		{"what it leaves open", limited, []classify.HintRule{rule(classify.Hint{Effect: fault.EffectCommitted})}, classify.Hint{Retry: yes, After: time.Minute, Effect: fault.EffectCommitted, Status: 429}},
 		{"only that it can", limited, []classify.HintRule{rule(classify.Hint{Retry: yes})}, classify.Hint{Retry: yes, After: time.Minute, Effect: none, Status: 429}},
 		{"only that it cannot", limited, []classify.HintRule{rule(classify.Hint{Retry: no})}, classify.Hint{Retry: no, Effect: none, Status: 429}},
@@ -326,7 +326,7 @@ func TestHintSurvivesEvilErrors(t *testing.T) {
 	is := func(err error) (classify.Hint, bool) { return classify.Hint{Retry: yes}, errors.Is(err, errSecret) }
 	for _, method := range []string{"StatusCode", "RetryAfter", "Effect", "SQLState", "Temporary"} {
 		t.Run(method, func(t *testing.T) {
-			evil := &saying{panicking: method, wrapped: io.EOF}
+			evil := &saying{panicking: method, wrapped: net.ErrClosed}
 			require.NotPanics(t, func() {
 				require.Equal(t, fault.KindConnectionFailed, classify.Classify(evil).Kind(), "what stands below is found")
 				require.Equal(t, classify.Hint{Retry: yes, Effect: unsure}, classify.HintOf(evil, is))
@@ -336,8 +336,8 @@ func TestHintSurvivesEvilErrors(t *testing.T) {
 	}
 	for _, method := range []string{"Error", "Unwrap", "Is", "As", "Timeout"} {
 		require.NotPanics(t, func() {
-			classify.HintOf(evil{method, io.EOF}, is)
-			got := classify.HintOf(fault.Unavailable("x").Because(evil{method, io.EOF}), is)
+			classify.HintOf(evil{method, net.ErrClosed}, is)
+			got := classify.HintOf(fault.Unavailable("x").Because(evil{method, net.ErrClosed}), is)
 			require.Equal(t, classify.RetryYes, got.Retry, method)
 		})
 	}
@@ -419,11 +419,11 @@ func TestFailureHint(t *testing.T) {
 
 	require.Equal(t, classify.Hint{Retry: yes, Effect: unsure, Reason: "The caller's own time limit was over"}, hint(late, nil, late.Err()), "the caller's limit")
 	require.Equal(t, classify.Hint{Retry: no, Effect: unsure, Reason: cancelled}, hint(gone, nil, gone.Err()))
-	require.Equal(t, classify.Hint{Retry: no, Effect: unsure, Reason: cancelled}, hint(gone, nil, io.EOF), "whatever it looks like")
+	require.Equal(t, classify.Hint{Retry: no, Effect: unsure, Reason: cancelled}, hint(gone, nil, net.ErrClosed), "whatever it looks like")
 	require.Equal(t, classify.Hint{Retry: yes, After: time.Second}, hint(gone, nil, fault.New("own_kind", "").After(time.Second)), "said on purpose")
 
-	require.Equal(t, no, hint(t.Context(), nil, io.EOF, rule(no)).Retry)
-	require.Equal(t, yes, hint(t.Context(), nil, io.EOF, rule(no), rule(yes)).Retry, "the innermost first")
+	require.Equal(t, no, hint(t.Context(), nil, net.ErrClosed, rule(no)).Retry)
+	require.Equal(t, yes, hint(t.Context(), nil, net.ErrClosed, rule(no), rule(yes)).Retry, "the innermost first")
 }
 
 func TestRetryableString(t *testing.T) {
@@ -433,7 +433,7 @@ func TestRetryableString(t *testing.T) {
 // TestHintConcurrently is for the race detector: what is remembered of types is
 // shared by all calls.
 func TestHintConcurrently(t *testing.T) {
-	errs := []error{statusError(429), httpStatus(503), retryable{}, &saying{after: 1}, answered{}, evilGRPC{}, io.EOF, context.DeadlineExceeded, limitError{none}}
+	errs := []error{statusError(429), httpStatus(503), retryable{}, &saying{after: 1}, answered{}, evilGRPC{}, net.ErrClosed, context.DeadlineExceeded, limitError{none}}
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {

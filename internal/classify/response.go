@@ -1,11 +1,15 @@
 package classify
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -66,7 +70,7 @@ func readBody(body io.ReadCloser) (read []byte) {
 	}
 	closing := time.AfterFunc(bodyTime, func() { shut(body) })
 	defer func() {
-		_ = recover() // a stranger's reader
+		_ = recover() // an untrusted reader
 		closing.Stop()
 		shut(body)
 	}()
@@ -99,5 +103,138 @@ func (e *ResponseError) RetryAfter() time.Duration { return e.said.after }
 // it, or read from it what you know, but pass nothing of it on as it is.
 func (e *ResponseError) Body() []byte { return slices.Clone(e.body) }
 
-// clue returns what the answer says about a second try.
-func (e *ResponseError) clue() clue { return e.said }
+// maxWords bounds what is shown of a service's own words.
+const maxWords = 500
+
+// Upstream returns what a service said itself when it refused a request with a status of
+// 4xx: its words, which are private unless somebody asked for them, the host that it
+// answered from, and the type of the error that has them. Each may be "".
+func (f *Finding) Upstream() (words, host, typ string) {
+	if f.teller == nil || f.Status >= http.StatusInternalServerError {
+		return "", "", ""
+	}
+	defer func() {
+		if recover() != nil { // an untrusted method
+			words = ""
+		}
+	}()
+	typ = reflect.TypeOf(f.teller).String()
+	resp := responseOf(f.teller)
+	if resp != nil && resp.Request != nil && resp.Request.URL != nil {
+		host = resp.Request.URL.Host
+	}
+	switch e := f.teller.(type) { //nolint:errorlint // it was found by its type
+	case *ResponseError:
+		_, host, _ = strings.Cut(strings.TrimSpace(e.request), " ")
+		words = wordsOf(e.body)
+	case interface{ ErrorMessage() string }: // the AWS SDK
+		words = e.ErrorMessage()
+	default:
+		words = fieldWords(reflect.ValueOf(f.teller))
+	}
+	words = strings.TrimSpace(words)
+	if len(words) > maxWords {
+		words = strings.ToValidUTF8(words[:maxWords], "") + " ..."
+	}
+	return words, host, typ
+}
+
+// wordNames are the fields, and the members of a JSON text, that hold a service's words.
+var wordNames = []string{"Message", "ErrorMessage", "Msg", "Detail", "Description", "Reason", "Error", "Body", "ResponseBody", "RawBody"}
+
+func fieldWords(v reflect.Value) string {
+	if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
+		return ""
+	}
+	for _, name := range wordNames {
+		switch field := reflect.Indirect(v.FieldByName(name)); {
+		case !field.IsValid() || !field.CanInterface() || field.IsZero():
+		case field.Kind() == reflect.String:
+			return wordsOf([]byte(field.String()))
+		case field.Kind() == reflect.Slice && field.Type().Elem().Kind() == reflect.Uint8:
+			return wordsOf(field.Bytes())
+		}
+	}
+	return ""
+}
+
+// wordsOf returns the sentence in what a service wrote: of a JSON object the member that
+// has it, of a page of HTML nothing.
+func wordsOf(body []byte) string {
+	var object map[string]any
+	if json.Unmarshal(body, &object) != nil {
+		if text := strings.TrimSpace(string(body)); !strings.HasPrefix(text, "<") {
+			return text
+		}
+		return ""
+	}
+	for depth := 0; depth < maxDepth; depth++ {
+		inner := map[string]any(nil)
+		for key, value := range object {
+			switch value := value.(type) {
+			case map[string]any:
+				if strings.EqualFold(key, "error") || strings.EqualFold(key, "fault") {
+					inner = value
+				}
+			}
+		}
+		for _, name := range wordNames {
+			for key, value := range object {
+				if text, ok := value.(string); ok && strings.EqualFold(strings.ReplaceAll(key, "_", ""), name) {
+					return text
+				}
+			}
+		}
+		object = inner
+	}
+	return ""
+}
+
+// responseOf returns the answer that an error holds in a method or a field, or nil.
+func responseOf(err error) *http.Response {
+	if e, ok := err.(interface{ Response() *http.Response }); ok { //nolint:errorlint // it was found by its type
+		return e.Response()
+	}
+	v := reflect.ValueOf(err)
+	named := v.Type()
+	if named.Kind() == reflect.Pointer {
+		named = named.Elem()
+	}
+	f := fieldsOf(named, named.Name())
+	if f == nil {
+		return nil
+	}
+	if found := f.first(reflect.Indirect(v), isResponse); found.IsValid() {
+		resp, _ := reflect.TypeAssert[*http.Response](found)
+		return resp
+	}
+	return nil
+}
+
+// requiredBy returns which permission a service said it needs: the scopes of RFC 6750 and
+// those of GitHub.
+func requiredBy(err error) (required string) {
+	defer func() {
+		if recover() != nil { // an untrusted method
+			required = ""
+		}
+	}()
+	if err == nil {
+		return ""
+	}
+	resp := responseOf(err)
+	if resp == nil {
+		return ""
+	}
+	required = cmp.Or(resp.Header.Get("X-Accepted-Oauth-Scopes"), resp.Header.Get("X-Accepted-Github-Permissions"))
+	if _, scope, ok := strings.Cut(resp.Header.Get("Www-Authenticate"), `scope="`); ok && required == "" {
+		required, _, _ = strings.Cut(scope, `"`)
+	}
+	if len(required) > maxWord || strings.Trim(required, allowedInScopes) != "" {
+		return ""
+	}
+	return required
+}
+
+// allowedInScopes are the characters that names of permissions are made of.
+const allowedInScopes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/,;= "

@@ -47,7 +47,7 @@ func TestFromResponse(t *testing.T) {
 	require.Equal(t, harness.Canary, string(e.Body()), "a copy")
 
 	f := classify.Classify(err)
-	require.Equal(t, fault.Generic(fault.KindServiceUnavailable).Data(), f.Data())
+	require.Equal(t, fault.Generic(fault.KindServiceUnavailable).Data(), told(f))
 }
 
 func TestFromResponseOfSuccess(t *testing.T) {

@@ -97,6 +97,32 @@ var wireKinds = map[int64]fault.Kind{
 	504:                                       fault.KindTimeout,
 }
 
+// ofWire returns what a protocol error means that another server answered. The codes of
+// HTTP that applications use mean what they mean there.
+func ofWire(e *jsonrpc.Error) clue {
+	if public, ok := FromJSON(e.Data); ok {
+		f := Finding{Fault: public}
+		return f.said()
+	}
+	switch code := e.Code; {
+	case code == jsonrpc.CodeInvalidParams && !notFound(e):
+		return refused(fault.KindClientError, reasonRefused)
+	case code == jsonrpc.CodeMethodNotFound, code == jsonrpc.CodeInvalidRequest, code == jsonrpc.CodeParseError:
+		return refused(fault.KindServerError, reasonUnimplemented)
+	case code == 499:
+		return stopped
+	case isFailure(int(code)):
+		return statusClue(int(code))
+	case code == jsonrpc.CodeInvalidParams, wireKinds[code] == fault.KindNotFound:
+		return refused(fault.KindNotFound, reasonRefused)
+	default:
+		return clue{kind: fault.KindServerError, retry: RetryNo, reason: reasonUpstream, effect: fault.EffectUnknown}
+	}
+}
+
+// codeRejected is the code of what go-sdk v1.8 wraps the errors of a transport with.
+const codeRejected = -32005
+
 // A RenderedError carries a rendered failure through the SDK, which takes its text.
 // Middlewares outside still find the fault and the original error.
 type RenderedError struct {

@@ -48,15 +48,15 @@ import (
 )
 
 const (
-	client      = "Client errors are not retryable"
+	client      = "The service refused the request; the same call will be refused again"
 	permanent   = "The failure is permanent"
 	credentials = "A service that is needed refused this server, which the caller cannot change"
 	unsupported = "A service that is needed does not support this request"
 	upstream    = "A service that is needed failed in a way that a repetition does not mend"
-	constraint  = "The data break a rule of the database"
+	constraint  = "The same data will be refused again"
 	statement   = "The database does not accept this request"
 	storage     = "The server has no storage space left"
-	unexpected  = "Unexpected failures are not retryable"
+	unexpected  = "Tell the user"
 	cancelled   = "The call was cancelled"
 
 	none   = fault.EffectNone
@@ -165,7 +165,7 @@ func TestGRPC(t *testing.T) {
 		require.NoError(t, err)
 		defer conn.Close()
 		check(t, conn.Invoke(t.Context(), "/x/1", &emptypb.Empty{}, &emptypb.Empty{}),
-			fault.KindServiceUnavailable, middleware.Hint{Retry: yes, Effect: unsure})
+			fault.KindConnectionFailed, middleware.Hint{Retry: yes, Effect: none})
 	})
 }
 
@@ -246,8 +246,8 @@ func TestPostgres(t *testing.T) {
 		{"08006", fault.KindConnectionFailed, middleware.Hint{Retry: yes, Effect: unsure}},
 		{"08007", fault.KindConnectionFailed, middleware.Hint{Retry: yes, Effect: unsure}},
 		{"08001", fault.KindConnectionFailed, middleware.Hint{Retry: yes, Effect: none}},
-		{"22001", fault.KindClientError, middleware.Hint{Retry: no, Effect: none, Reason: client}},
-		{"22P02", fault.KindClientError, middleware.Hint{Retry: no, Effect: none, Reason: client}},
+		{"22001", fault.KindClientError, middleware.Hint{Retry: no, Effect: none, Reason: constraint}},
+		{"22P02", fault.KindClientError, middleware.Hint{Retry: no, Effect: none, Reason: constraint}},
 		{"23502", fault.KindClientError, middleware.Hint{Retry: no, Effect: none, Reason: constraint}},
 		{"23503", fault.KindConflict, middleware.Hint{Retry: no, Effect: none, Reason: constraint}},
 		{"23505", fault.KindAlreadyExists, middleware.Hint{Retry: no, Effect: none, Reason: constraint}},
@@ -409,7 +409,7 @@ func TestAWS(t *testing.T) {
 		}}
 	}
 	api := func(code string) error { return &smithy.GenericAPIError{Code: code, Message: harness.Canary} }
-	check(t, answer(400, api("ValidationException")), fault.KindClientError, middleware.Hint{Retry: no, Effect: none, Status: 400, Reason: client})
+	check(t, answer(400, api("ValidationException")), fault.KindClientError, middleware.Hint{Retry: no, Effect: none, Status: 400, Reason: "The service refused the request (HTTP 400); the same call will be refused again"})
 	check(t, answer(400, api("ThrottlingException")), fault.KindRateLimited, middleware.Hint{Retry: yes, Effect: none, Status: 400})
 	check(t, answer(503, api("SlowDown")), fault.KindServiceUnavailable, middleware.Hint{Retry: yes, Effect: unsure, Status: 503})
 	check(t, answer(403, api("AccessDenied")), fault.KindServerError, middleware.Hint{Retry: no, Effect: none, Status: 403, Reason: credentials})

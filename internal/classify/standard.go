@@ -35,6 +35,7 @@ const (
 // What the types are that only wrap or only have a text.
 var (
 	textType    = reflect.TypeOf(errors.New(""))
+	fmtTextType = reflect.TypeOf(fmt.Errorf("%d", 1))
 	joinType    = reflect.TypeOf(errors.Join(io.EOF))
 	fmtWrapType = reflect.TypeOf(fmt.Errorf("%w", io.EOF))
 	fmtJoinType = reflect.TypeOf(fmt.Errorf("%w%w", io.EOF, io.EOF))
@@ -42,7 +43,7 @@ var (
 
 // standard tells what one error of the standard library says, without looking at
 // what it wraps. An effect is given only where it is certain.
-func standard(err error, has traits) clue {
+func (w *walker) standard(err error) clue {
 	switch err {
 	case context.DeadlineExceeded, os.ErrDeadlineExceeded:
 		return clue{kind: fault.KindTimeout, effect: fault.EffectUnknown}
@@ -54,7 +55,12 @@ func standard(err error, has traits) clue {
 		return clue{kind: fault.KindAlreadyExists}
 	case fs.ErrPermission:
 		return clue{kind: fault.KindPermissionDenied}
-	case io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, mcp.ErrConnectionClosed,
+	case io.EOF, io.ErrUnexpectedEOF:
+		if !w.network {
+			return clue{} // the end of a file or of a text, as likely
+		}
+		return disconnected
+	case io.ErrClosedPipe, net.ErrClosed, mcp.ErrConnectionClosed,
 		// A driver is to return it only where the database has done nothing, but lib/pq
 		// returns it when the answer to a statement does not come, too.
 		driver.ErrBadConn:
@@ -62,12 +68,22 @@ func standard(err error, has traits) clue {
 	case sql.ErrConnDone:
 		return clue{kind: fault.KindConnectionFailed}
 	case sql.ErrTxDone:
-		return clue{retry: RetryNo, reason: reasonUnexpected}
+		return clue{party: fault.PartyServer, retry: RetryNo}
 	case http.ErrSchemeMismatch:
 		return insecure
 	}
-	if t, ok := as[timeouter](err, has, saysTimeout); ok && t.Timeout() {
-		return timeout(err, has)
+	switch e := err.(type) {
+	case *fs.PathError:
+		if c, ok := w.ofPath(e.Path, e.Err); ok {
+			return c
+		}
+	case *os.LinkError:
+		if c, ok := w.ofPath(e.Old, e.Err); ok {
+			return c
+		}
+	}
+	if timedOut(err) {
+		return timeout(err)
 	}
 	switch e := err.(type) {
 	case *net.OpError:
@@ -89,27 +105,67 @@ func standard(err error, has traits) clue {
 	case textproto.ProtocolError: // an answer that is none
 		return clue{kind: fault.KindServerError, effect: fault.EffectUnknown}
 	}
-	if has&isText != 0 {
-		return ofText(err.Error())
-	}
 	return clue{}
+}
+
+// ofPath tells what a file that is missing, forbidden or in the way means. It is the
+// caller's only where the caller named it: any other is a file of the server's own.
+func (w *walker) ofPath(path string, err error) (clue, bool) {
+	c := clue{}
+	switch {
+	case safe.Is(err, fs.ErrNotExist):
+		c.kind = fault.KindNotFound
+	case safe.Is(err, fs.ErrExist):
+		c.kind = fault.KindAlreadyExists
+	case safe.Is(err, fs.ErrPermission):
+		c.kind = fault.KindPermissionDenied
+	default:
+		return clue{}, false
+	}
+	if w.sent(path) {
+		c.party = fault.PartyCaller
+		return c, true
+	}
+	return clue{kind: fault.KindInternal, party: fault.PartyServer, retry: RetryNo}, true
+}
+
+// maxPath bounds the parts of a path that are looked for in a request.
+const maxPath = 32
+
+// sent reports whether a path, or the end of it below a directory of the server's,
+// stands in the request.
+func (w *walker) sent(path string) bool {
+	if w.opts.Sent == nil || path == "" {
+		return false
+	}
+	for range maxPath {
+		if w.opts.Sent(path) {
+			return true
+		}
+		i := strings.IndexAny(path, `/\`)
+		if i < 0 || i == len(path)-1 {
+			return false
+		}
+		path = path[i+1:]
+	}
+	return false
 }
 
 // insecure is a handshake that failed: nothing had been sent by then, and it fails
 // again until somebody changes a certificate or a setting.
-var insecure = clue{kind: fault.KindConnectionFailed, retry: RetryNo, reason: reasonTLS, effect: fault.EffectNone}
+var insecure = clue{kind: fault.KindConnectionFailed, party: fault.PartyUpstream, retry: RetryNo, reason: reasonTLS, effect: fault.EffectNone}
 
 // timeout tells what had been done when the time was over.
-func timeout(err error, has traits) clue {
+func timeout(err error) clue {
 	c := clue{kind: fault.KindTimeout}
 	switch e := err.(type) {
 	case *net.OpError:
-		c.effect = ofOperation(e).effect
+		c.party, c.effect = fault.PartyUpstream, ofOperation(e).effect
 	case *net.DNSError:
-		c.effect = fault.EffectNone
+		c.party, c.effect = fault.PartyUpstream, fault.EffectNone
 	default:
-		if has&isHandshake != 0 {
-			c.effect = fault.EffectNone
+		if reflect.TypeOf(err).String() == "http.tlsHandshakeTimeoutError" {
+			c.party, c.effect = fault.PartyUpstream, fault.EffectNone
 		}
 	}
 	return c
@@ -140,84 +196,11 @@ func ofErrno(e syscall.Errno) clue {
 	case syscall.EHOSTUNREACH, syscall.ENETUNREACH:
 		return clue{kind: fault.KindConnectionFailed}
 	case syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS:
-		return clue{kind: fault.KindServiceUnavailable, retry: RetryYes, effect: fault.EffectNone}
+		return clue{kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: RetryYes, effect: fault.EffectNone}
 	case syscall.ENOSPC, syscall.EDQUOT: // a part may have been written
-		return clue{retry: RetryNo, reason: reasonStorage, effect: fault.EffectUnknown}
+		return clue{party: fault.PartyServer, retry: RetryNo, reason: reasonStorage, effect: fault.EffectUnknown}
 	case syscall.EROFS:
-		return clue{retry: RetryNo, reason: reasonState, effect: fault.EffectNone}
+		return clue{party: fault.PartyServer, retry: RetryNo, reason: reasonState, effect: fault.EffectNone}
 	}
-	switch {
-	case e.Is(fs.ErrNotExist):
-		return clue{kind: fault.KindNotFound}
-	case e.Is(fs.ErrExist):
-		return clue{kind: fault.KindAlreadyExists}
-	case e.Is(fs.ErrPermission):
-		return clue{kind: fault.KindPermissionDenied}
-	default:
-		return clue{}
-	}
-}
-
-// ofText knows the sentinel errors that have nothing but a text: some of the
-// standard library's that have no name outside of it, and those of libraries that
-// are not imported for it, such as the circuit breakers and limiters (failsafe-go,
-// gobreaker) that refuse a call before it is made. The whole text must be equal.
-func ofText(text string) clue {
-	switch text {
-	case "http: server closed idle connection", "tls: use of closed connection", "tls: protocol is shutdown",
-		"conn closed": // pgx
-		return clue{kind: fault.KindConnectionFailed, effect: fault.EffectUnknown}
-	case "circuit breaker open", "circuit breaker is open", "bulkhead full", "failure rate exceeded":
-		return clue{kind: fault.KindServiceUnavailable, retry: RetryYes, effect: fault.EffectNone}
-	case "rate limit exceeded", "too many requests":
-		return clue{kind: fault.KindRateLimited, retry: RetryYes, effect: fault.EffectNone}
-	case "timeout exceeded":
-		return clue{kind: fault.KindTimeout, effect: fault.EffectUnknown}
-	}
-	switch {
-	case strings.HasPrefix(text, "tls: "):
-		return ofTLS(text)
-	case strings.HasPrefix(text, "x509: "):
-		return insecure
-	default:
-		return clue{}
-	}
-}
-
-// ofTLS tells a handshake that failed from a connection that broke later, by the
-// text of crypto/tls, which has no other mark for it.
-func ofTLS(text string) clue {
-	for _, handshake := range handshakes {
-		if strings.HasPrefix(text, handshake) {
-			return insecure
-		}
-	}
-	return clue{kind: fault.KindConnectionFailed, effect: fault.EffectUnknown}
-}
-
-// handshakes are how the texts of crypto/tls begin that speak of a handshake.
-var handshakes = []string{
-	// Errors of this side.
-	"tls: first record does not look like a TLS handshake",
-	"tls: failed to",
-	"tls: server ",
-	"tls: peer ",
-	"tls: no supported versions",
-	// Alerts.
-	"tls: handshake failure",
-	"tls: bad certificate",
-	"tls: unsupported certificate",
-	"tls: revoked certificate",
-	"tls: expired certificate",
-	"tls: unknown certificate", // also: unknown certificate authority
-	"tls: certificate required",
-	"tls: access denied",
-	"tls: protocol version not supported",
-	"tls: insufficient security level",
-	"tls: inappropriate fallback",
-	"tls: missing extension",
-	"tls: unsupported extension",
-	"tls: unrecognized name",
-	"tls: no application protocol",
-	"tls: encrypted client hello required",
+	return clue{} // what a file is to the caller, its path tells
 }

@@ -2,21 +2,25 @@ package classify
 
 import (
 	"cmp"
+	"strconv"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/kinds"
 )
 
 // A clue is what one error, or one branch of a tree of errors, says about itself
 // and about a second try. Of a chain the outermost word counts.
 type clue struct {
 	kind      fault.Kind
+	party     fault.Party
 	retry     Retryable // said on purpose, or as good as that
 	temporary bool      // by an old habit of the net package, which says less
 	reason    string    // of retry
 	after     time.Duration
 	effect    fault.Effect
 	status    int
+	public    *fault.Error // words of ours that fit better than those of the kind
 }
 
 // fill takes what is open in c from what stands further inside.
@@ -25,11 +29,10 @@ func (c *clue) fill(inner *clue) {
 		c.retry, c.reason = inner.retry, inner.reason
 	}
 	if c.kind == "" {
-		c.kind = inner.kind
+		c.kind, c.public = inner.kind, inner.public
 	}
-	if c.effect == "" {
-		c.effect = inner.effect
-	}
+	c.party = cmp.Or(c.party, inner.party)
+	c.effect = cmp.Or(c.effect, inner.effect)
 	c.temporary = c.temporary || inner.temporary
 	c.after = cmp.Or(c.after, inner.after)
 	c.status = cmp.Or(c.status, inner.status)
@@ -37,10 +40,10 @@ func (c *clue) fill(inner *clue) {
 
 // resolved returns the clue of a whole branch, as it stands beside others.
 func (c clue) resolved() clue {
-	h := c.hint(c.kind, false)
 	if c.kind == "" && c.retry == RetryUnknown && c.status == 0 && !c.temporary {
 		return c // nothing is known, which is not the same as an internal error
 	}
+	h := c.hint(c.kind, false)
 	c.retry, c.reason, c.effect = h.Retry, h.Reason, h.Effect
 	return c
 }
@@ -52,7 +55,10 @@ func (c clue) beside(d clue) clue {
 	if c.retry == RetryUnknown || c.retry == RetryYes && d.retry == RetryNo {
 		both.retry, both.reason = d.retry, d.reason
 	}
-	both.kind = cmp.Or(c.kind, d.kind)
+	if c.kind == "" {
+		both.kind, both.public = d.kind, d.public
+	}
+	both.party = cmp.Or(c.party, d.party)
 	both.temporary = c.temporary || d.temporary
 	both.after = max(c.after, d.after)
 	both.status = cmp.Or(c.status, d.status)
@@ -77,11 +83,10 @@ func worse(a, b fault.Effect) fault.Effect {
 // somebody chose the kind on purpose.
 func (c *clue) hint(kind fault.Kind, meant bool) Hint {
 	h := Hint{Retry: c.retry, Reason: c.reason, After: c.after, Effect: c.effect, Status: c.status}
-	own := ofKind(kind)
-	if meant && own.retry == RetryNo && adamant(kind) {
-		return Hint{Retry: RetryNo, Reason: own.reason, Effect: cmp.Or(c.effect, own.effect), Status: c.status}
+	own, inner := kinds.Of(string(kind)), kinds.Of(string(c.kind))
+	if meant && own.Final {
+		return Hint{Retry: RetryNo, Reason: own.Reason, Effect: cmp.Or(c.effect, fault.Effect(own.Effect)), Status: c.status}
 	}
-	inner := ofKind(c.kind)
 	status := ofStatus(c.status)
 	switch {
 	case h.Retry != RetryUnknown:
@@ -89,53 +94,37 @@ func (c *clue) hint(kind fault.Kind, meant bool) Hint {
 		h.Retry, h.Reason = status.retry, status.reason
 	case c.temporary:
 		h.Retry = RetryYes
-	case meant && own.retry == RetryYes:
-		h.Retry, h.Reason = own.retry, own.reason
-	case inner.retry != RetryUnknown && c.kind != fault.KindInternal:
-		h.Retry, h.Reason = inner.retry, inner.reason
+	case meant && own.Retry == kinds.Yes:
+		h.Retry, h.Reason = RetryYes, own.Reason
+	case inner.Retry != kinds.Unknown && c.kind != fault.KindInternal:
+		h.Retry, h.Reason = retryOf(inner), inner.Reason
 	default:
-		h.Retry, h.Reason = own.retry, own.reason
+		h.Retry, h.Reason = retryOf(own), own.Reason
 	}
-	h.Effect = cmp.Or(h.Effect, inner.effect, own.effect)
+	if h.Reason == reasonRefused && c.status != 0 {
+		h.Reason = "The service refused the request (HTTP " + strconv.Itoa(c.status) + "); the same call will be refused again"
+	}
+	h.Effect = cmp.Or(h.Effect, fault.Effect(inner.Effect), fault.Effect(own.Effect))
 	if h.Retry != RetryYes {
 		h.After = 0
 	}
 	return h
 }
 
-// adamant reports whether a fault of this kind, once somebody chose it, is not
-// worth repeating whatever its private cause was.
-func adamant(kind fault.Kind) bool {
-	switch kind {
-	case fault.KindValidation, fault.KindNotFound, fault.KindAlreadyExists,
-		fault.KindUnauthenticated, fault.KindPermissionDenied, fault.KindCancelled:
-		return true
-	default:
-		return false
-	}
+// refusedCredentials reports whether a service refused the credentials that it was given.
+func (c *clue) refusedCredentials() bool {
+	return c.reason == reasonCredentials || c.kind == fault.KindServerError && ofStatus(c.status).reason == reasonCredentials
 }
 
-// ofKind returns what a kind says when nothing else is known.
-func ofKind(kind fault.Kind) clue {
-	switch kind {
-	case fault.KindValidation, fault.KindUnauthenticated, fault.KindPermissionDenied:
-		return clue{retry: RetryNo, effect: fault.EffectNone}
-	case fault.KindNotFound, fault.KindAlreadyExists, fault.KindPreconditionFailed:
-		return clue{retry: RetryNo}
-	case fault.KindClientError:
-		return clue{retry: RetryNo, reason: reasonClient}
-	case fault.KindRateLimited:
-		return clue{retry: RetryYes, effect: fault.EffectNone}
-	case fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError:
-		return clue{retry: RetryYes}
-	case fault.KindTimeout:
-		return clue{retry: RetryYes, effect: fault.EffectUnknown}
-	case fault.KindCancelled:
-		return clue{retry: RetryNo, reason: ReasonCancelled, effect: fault.EffectUnknown}
-	case fault.KindInternal:
-		return clue{retry: RetryNo, reason: reasonUnexpected, effect: fault.EffectUnknown}
-	default: // a conflict, a tool's own words, a kind of the program's own
-		return clue{}
+// retryOf returns what a kind alone says about a second try.
+func retryOf(row kinds.Row) Retryable {
+	switch row.Retry {
+	case kinds.Yes:
+		return RetryYes
+	case kinds.No:
+		return RetryNo
+	default:
+		return RetryUnknown
 	}
 }
 
@@ -143,10 +132,11 @@ func ofKind(kind fault.Kind) clue {
 // are private there.
 func (f *Finding) said() clue {
 	if f.Panic != nil {
-		return clue{retry: RetryNo, reason: reasonUnexpected, effect: fault.EffectUnknown}
+		row := kinds.Of(string(fault.KindInternal))
+		return clue{party: fault.PartyServer, retry: RetryNo, reason: row.Reason, effect: fault.EffectUnknown}
 	}
 	public := f.Public()
-	c := clue{kind: public.Kind()}
+	c := clue{kind: public.Kind(), party: public.Party()}
 	if r, ok := public.Retry(); ok {
 		c.retry, c.effect = RetryNo, effect(r.Effect)
 		if r.ShouldRetry {

@@ -2,34 +2,46 @@ package classify
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/mcpchain/mcpchain/fault"
 )
 
 // The reasons that codes give.
 const (
-	reasonClient        = "Client errors are not retryable"
+	reasonRefused       = "The service refused the request; the same call will be refused again"
 	reasonPermanent     = "The failure is permanent"
 	reasonCredentials   = "A service that is needed refused this server, which the caller cannot change"
 	reasonUnimplemented = "A service that is needed does not support this request"
 	reasonUpstream      = "A service that is needed failed in a way that a repetition does not mend"
-	reasonConstraint    = "The data break a rule of the database"
+	reasonConstraint    = "The same data will be refused again"
 	reasonStatement     = "The database does not accept this request"
 )
 
-// refused is what a service says that did nothing, and will do nothing.
+// refused is what a service says that did nothing, and will do nothing. Whose fault it
+// is follows from the reason: data and requests are the caller's, credentials, statements
+// and the state of its machine the server's.
 func refused(kind fault.Kind, reason string) clue {
-	return clue{kind: kind, retry: RetryNo, reason: reason, effect: fault.EffectNone}
+	c := clue{kind: kind, retry: RetryNo, reason: reason, effect: fault.EffectNone}
+	switch reason {
+	case reasonRefused, reasonConstraint:
+		c.party = fault.PartyCaller
+	case reasonCredentials, reasonUnimplemented, reasonStatement, reasonState, reasonStorage:
+		c.party = fault.PartyServer
+	default:
+		c.party = fault.PartyUpstream
+	}
+	return c
 }
 
 // later is what a service says that did nothing, and may do it at another time.
 func later(kind fault.Kind) clue {
-	return clue{kind: kind, retry: RetryYes, effect: fault.EffectNone}
+	return clue{kind: kind, party: fault.PartyUpstream, retry: RetryYes, effect: fault.EffectNone}
 }
 
 // unsure is what a service says that may have done something.
 func unsure(kind fault.Kind) clue {
-	return clue{kind: kind, retry: RetryYes, effect: fault.EffectUnknown}
+	return clue{kind: kind, party: fault.PartyUpstream, retry: RetryYes, effect: fault.EffectUnknown}
 }
 
 func isFailure(status int) bool { return 400 <= status && status <= 599 }
@@ -51,13 +63,13 @@ func statusClue(status int) clue {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusProxyAuthRequired:
 		return refused(fault.KindServerError, reasonCredentials)
 	case http.StatusNotFound, http.StatusGone:
-		return refused(fault.KindNotFound, reasonClient)
+		return refused(fault.KindNotFound, reasonRefused)
 	case http.StatusRequestTimeout: // the request did not arrive as a whole
 		return later(fault.KindTimeout)
 	case http.StatusConflict, http.StatusLocked:
-		return refused(fault.KindConflict, reasonClient)
+		return refused(fault.KindConflict, reasonRefused)
 	case http.StatusPreconditionFailed, http.StatusPreconditionRequired:
-		return refused(fault.KindPreconditionFailed, reasonClient)
+		return refused(fault.KindPreconditionFailed, reasonRefused)
 	case http.StatusTooEarly:
 		return later(fault.KindServiceUnavailable)
 	case http.StatusTooManyRequests:
@@ -70,7 +82,7 @@ func statusClue(status int) clue {
 		return unsure(fault.KindTimeout)
 	}
 	if status < http.StatusInternalServerError {
-		return refused(fault.KindClientError, reasonClient)
+		return refused(fault.KindClientError, reasonRefused)
 	}
 	return unsure(fault.KindServerError)
 }
@@ -110,25 +122,25 @@ func ofGRPC(code uint64) clue {
 	case 1: // Canceled
 		return clue{kind: fault.KindCancelled, effect: fault.EffectUnknown}
 	case 3, 11: // InvalidArgument, OutOfRange
-		return refused(fault.KindClientError, reasonClient)
+		return refused(fault.KindClientError, reasonRefused)
 	case 4: // DeadlineExceeded
 		return unsure(fault.KindTimeout)
 	case 5: // NotFound
-		return refused(fault.KindNotFound, reasonClient)
+		return refused(fault.KindNotFound, reasonRefused)
 	case 6: // AlreadyExists
-		return refused(fault.KindAlreadyExists, reasonClient)
+		return refused(fault.KindAlreadyExists, reasonRefused)
 	case 7, 16: // PermissionDenied, Unauthenticated
 		return refused(fault.KindServerError, reasonCredentials)
 	case 8: // ResourceExhausted
 		return later(fault.KindRateLimited)
 	case 9: // FailedPrecondition
-		return refused(fault.KindPreconditionFailed, reasonClient)
+		return refused(fault.KindPreconditionFailed, reasonRefused)
 	case 10: // Aborted
 		return later(fault.KindConflict)
 	case 12: // Unimplemented
 		return refused(fault.KindServerError, reasonUnimplemented)
 	case 2, 13, 15: // Unknown, Internal, DataLoss
-		return clue{kind: fault.KindServerError, retry: RetryNo, reason: reasonUpstream, effect: fault.EffectUnknown}
+		return clue{kind: fault.KindServerError, party: fault.PartyUpstream, retry: RetryNo, reason: reasonUpstream, effect: fault.EffectUnknown}
 	case 14: // Unavailable
 		return unsure(fault.KindServiceUnavailable)
 	default:
@@ -136,83 +148,31 @@ func ofGRPC(code uint64) clue {
 	}
 }
 
-// ofSQLState returns what an SQLSTATE means: five characters, of which the first two
-// are the class. A statement that the database refused had no effect.
-func ofSQLState(state string) clue {
-	if len(state) != 5 {
-		return clue{}
-	}
-	switch state {
-	case "08007", "40003": // nobody knows whether the transaction was committed
-		return unsure(fault.KindConnectionFailed)
-	case "08001", "08004": // the connection was not made
-		return later(fault.KindConnectionFailed)
-	case "23502", "23514": // a value that must be there, a value that is checked
-		return refused(fault.KindClientError, reasonConstraint)
-	case "23505": // unique
-		return refused(fault.KindAlreadyExists, reasonConstraint)
-	case "40002": // an integrity constraint
-		return refused(fault.KindConflict, reasonConstraint)
-	case "42501": // the right is this server's
-		return refused(fault.KindServerError, reasonCredentials)
-	case "53100": // disk full
-		return refused(fault.KindServiceUnavailable, reasonState)
-	case "55P03", "55006": // a lock, an object in use
-		return later(fault.KindConflict)
-	case "57014": // the statement took too long
-		return later(fault.KindTimeout)
-	case "57P01", "57P02": // shut down in the middle of it
-		return unsure(fault.KindServiceUnavailable)
-	case "57P03": // does not accept connections yet
-		return later(fault.KindServiceUnavailable)
-	}
-	switch state[:2] {
-	case "08":
-		return unsure(fault.KindConnectionFailed)
-	case "22":
-		return refused(fault.KindClientError, reasonClient)
-	case "23", "44":
-		return refused(fault.KindConflict, reasonConstraint)
-	case "28":
-		return refused(fault.KindServerError, reasonCredentials)
-	case "40": // serialization, deadlock: rolled back
-		return later(fault.KindConflict)
-	case "42", "26", "34", "3D", "3F", "0A": // a bug of this server or of its set-up
-		return refused("", reasonStatement)
-	case "53":
-		return later(fault.KindServiceUnavailable)
-	default:
-		return clue{}
-	}
+// words are the codes in words that services give, without case and punctuation, and the
+// HTTP statuses that mean the same.
+var words = map[string]int{
+	"badrequest": 400, "baddata": 400, "invalidinput": 400, "invalidargument": 400, "invalidrequest": 400, "jsonerror": 400, "validationerror": 400, "clienterror": 400,
+	"unauthorized": 401, "unauthenticated": 401, "notauthed": 401, "invalidauth": 401, "tokenexpired": 401, "tokenrevoked": 401, "accountinactive": 401, "authenticationfailed": 401,
+	"forbidden": 403, "accessdenied": 403, "permissiondenied": 403, "missingscope": 403, "restrictedresource": 403, "notallowedtokentype": 403,
+	"notfound": 404, "objectnotfound": 404, "channelnotfound": 404, "usernotfound": 404, "resourcenotfound": 404, "nosuchkey": 404, "nosuchbucket": 404,
+	"conflict": 409, "conflicterror": 409, "alreadyexists": 409, "uniquenesserror": 409, "locked": 409,
+	"execution": 422, "unprocessable": 422,
+	"ratelimited": 429, "ratelimitexceeded": 429, "toomanyrequests": 429, "throttled": 429, "resourceexhausted": 429,
+	"internal": 500, "internalerror": 500, "internalservererror": 500, "servererror": 500, "serviceerror": 500,
+	"unavailable": 503, "serviceunavailable": 503, "timeout": 504,
 }
 
-// ofSQLite returns what a result code of SQLite means, primary or extended. SQLite
-// rolls back a statement that fails.
-func ofSQLite(code uint64) clue {
-	switch code {
-	case 1555, 2067: // a primary key, a unique index
-		return refused(fault.KindAlreadyExists, reasonConstraint)
-	}
-	switch code & 0xff {
-	case 5, 6: // BUSY, LOCKED
-		return later(fault.KindServiceUnavailable)
-	case 1, 21, 25: // ERROR, MISUSE, RANGE
-		return refused("", reasonStatement)
-	case 7: // NOMEM
-		return later(fault.KindServiceUnavailable)
-	case 8, 11, 14, 26: // READONLY, CORRUPT, CANTOPEN, NOTADB
-		return refused("", reasonState)
-	case 9: // INTERRUPT
-		return clue{kind: fault.KindCancelled, effect: fault.EffectNone}
-	case 10: // IOERR
-		return clue{retry: RetryNo, reason: reasonState, effect: fault.EffectUnknown}
-	case 13: // FULL
-		return refused("", reasonStorage)
-	case 18, 20: // TOOBIG, MISMATCH
-		return refused(fault.KindClientError, reasonConstraint)
-	case 19: // CONSTRAINT
-		return refused(fault.KindConflict, reasonConstraint)
-	default:
+// ofWord returns what a code in words means.
+func ofWord(word string) clue {
+	if len(word) > maxWord {
 		return clue{}
 	}
+	if status, ok := words[strings.ToLower(separators.Replace(word))]; ok {
+		return statusClue(status)
+	}
+	return clue{}
 }
+
+const maxWord = 64
+
+var separators = strings.NewReplacer("_", "", "-", "", " ", "")

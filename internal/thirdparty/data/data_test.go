@@ -1,0 +1,338 @@
+// Package data_test runs drivers of databases and brokers.
+package data_test
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bradfitz/gomemcache/memcache"
+	"github.com/glebarez/sqlite"
+	"github.com/go-sql-driver/mysql"
+	"github.com/gomodule/redigo/redis"
+	mssql "github.com/microsoft/go-mssqldb"
+	"github.com/nats-io/nats.go"
+	amqp "github.com/rabbitmq/amqp091-go"
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/segmentio/kafka-go"
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/thirdparty/real"
+)
+
+func second[T any](_ T, err error) error { return err }
+
+// What databases say most often.
+var (
+	wrong       = real.Told{Kind: fault.KindClientError, Retry: real.No, Effect: real.None, Party: real.Caller}
+	duplicate   = real.Told{Kind: fault.KindAlreadyExists, Retry: real.No, Effect: real.None, Party: real.Caller}
+	rule        = real.Told{Kind: fault.KindConflict, Retry: real.No, Effect: real.None, Party: real.Caller}
+	credentials = real.Told{Kind: fault.KindServerError, Retry: real.No, Effect: real.None, Party: real.Server}
+	statement   = real.Told{Kind: fault.KindInternal, Retry: real.No, Effect: real.None, Party: real.Server}
+	missing     = real.Told{Kind: fault.KindNotFound, Retry: real.No, Effect: real.None, Party: real.Caller}
+	rolledBack  = real.Told{Kind: fault.KindConflict, Retry: real.Yes, Effect: real.None, Party: real.Upstream}
+	overloaded  = real.Told{Kind: fault.KindServiceUnavailable, Retry: real.Yes, Effect: real.None, Party: real.Upstream}
+	limited     = real.Told{Kind: fault.KindRateLimited, Retry: real.Yes, Effect: real.None, Party: real.Upstream}
+	down        = real.Told{Kind: fault.KindServiceUnavailable, Retry: real.Yes, Effect: real.Unknown, Party: real.Upstream}
+	broken      = real.Told{Kind: fault.KindConnectionFailed, Retry: real.Yes, Effect: real.Unknown, Party: real.Upstream}
+	refused     = real.Told{Kind: fault.KindConnectionFailed, Retry: real.Yes, Effect: real.None, Party: real.Upstream}
+	slow        = real.Told{Kind: fault.KindTimeout, Retry: real.Yes, Effect: real.Unknown}
+	slowThere   = real.Told{Kind: fault.KindTimeout, Retry: real.Yes, Effect: real.Unknown, Party: real.Upstream}
+	state       = real.Told{Kind: fault.KindInternal, Retry: real.No, Effect: real.None, Party: real.Server}
+)
+
+func TestData(t *testing.T) {
+	table := real.NewTable("data")
+	for name, run := range map[string]func(*testing.T, func(string, error, real.Told)){
+		"go-sql-driver/mysql": mySQL, "redis/go-redis": goRedis, "gomodule/redigo": redigo, "nats.go": natsGo, "gomemcache": memcached,
+		"gorm.io/gorm": orm, "go-mssqldb": sqlServer, "mongo-driver": mongoDB, "segmentio/kafka-go": kafkaGo, "amqp091-go": rabbit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, func(what string, err error, want real.Told) {
+				t.Helper()
+				t.Run(what, func(t *testing.T) {
+					if real.Check(t, err, want) {
+						table.Add(name, what, want)
+					}
+				})
+			})
+		})
+	}
+	table.Compare(t)
+}
+
+func packet(sequence byte, payload []byte) []byte {
+	return append([]byte{byte(len(payload)), byte(len(payload) >> 8), byte(len(payload) >> 16), sequence}, payload...)
+}
+
+// mySQL speaks the protocol as far as a statement whose text is the number of an error.
+func mySQL(t *testing.T, add func(string, error, real.Told)) {
+	greeting := "\x0a8.0.0\x00\x01\x00\x00\x00abcdefgh\x00\xff\xf7\x21\x02\x00\xff\xff\x15\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00abcdefghijkl\x00mysql_native_password\x00"
+	failure := func(number uint16) []byte {
+		return append(append([]byte{0xff}, binary.LittleEndian.AppendUint16(nil, number)...), "#HY000"+harness.Canary...)
+	}
+	address := real.Listen(t, func(conn net.Conn) {
+		_, _ = conn.Write(packet(0, []byte(greeting)))
+		for first := true; ; first = false {
+			var head [4]byte
+			if _, err := io.ReadFull(conn, head[:]); err != nil {
+				return
+			}
+			body := make([]byte, int(head[0])|int(head[1])<<8|int(head[2])<<16)
+			if _, err := io.ReadFull(conn, body); err != nil {
+				return
+			}
+			var number uint16
+			switch {
+			case first && strings.Contains(string(body), "stranger"):
+				_, _ = conn.Write(packet(head[3]+1, failure(1045)))
+				return
+			case !first && string(body[1:]) == "slow":
+				time.Sleep(2 * time.Second)
+				return
+			case !first && body[0] == 3:
+				_, _ = fmt.Sscan(string(body[1:]), &number)
+			}
+			if number == 0 {
+				_, _ = conn.Write(packet(head[3]+1, []byte{0, 0, 0, 2, 0, 0, 0}))
+				continue
+			}
+			_, _ = conn.Write(packet(head[3]+1, failure(number)))
+		}
+	})
+	_ = mysql.SetLogger(mysql.Logger(quiet{}))
+	open := func(user, address string) *sql.DB {
+		db, err := sql.Open("mysql", user+"@tcp("+address+")/db?allowNativePasswords=true")
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = db.Close() })
+		return db
+	}
+	db := open("app", address)
+	for number, want := range map[int]real.Told{
+		1062: duplicate, 1452: rule, 1048: wrong, 1406: wrong, 1142: credentials, 1064: statement, 1146: statement, 1213: rolledBack, 1205: rolledBack,
+		1040: overloaded, 1226: limited, 1053: down, 1290: state,
+		3024: {Kind: fault.KindTimeout, Retry: real.Yes, Effect: real.None, Party: real.Upstream},
+	} {
+		add(fmt.Sprint(number), second(db.Exec(fmt.Sprint(number))), want)
+	}
+	add("wrong password", open("stranger", address).Ping(), credentials)
+	add("refused connection", open("app", real.Closed(t)).Ping(), refused)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	add("time-out", second(db.ExecContext(ctx, "slow")), slow)
+}
+
+type quiet struct{}
+
+func (quiet) Print(...any) {}
+
+// resp answers every command but the first ones of a session with the error that its
+// argument names.
+func resp(t *testing.T) string {
+	return real.Listen(t, func(conn net.Conn) {
+		r := bufio.NewReader(conn)
+		for {
+			args, err := readCommand(r)
+			if err != nil {
+				return
+			}
+			answer := "-ERR unknown command '" + harness.Canary + "'\r\n"
+			if strings.EqualFold(args[0], "get") {
+				switch args[1] {
+				case "nil":
+					answer = "$-1\r\n"
+				case "slow":
+					time.Sleep(2 * time.Second)
+					return
+				default:
+					answer = "-" + args[1] + " " + harness.Canary + "\r\n"
+				}
+			}
+			if _, err := io.WriteString(conn, answer); err != nil {
+				return
+			}
+		}
+	})
+}
+
+func readCommand(r *bufio.Reader) ([]string, error) {
+	var n int
+	if _, err := fmt.Fscanf(r, "*%d\r\n", &n); err != nil {
+		return nil, err
+	}
+	args := make([]string, n)
+	for i := range args {
+		var size int
+		if _, err := fmt.Fscanf(r, "$%d\r\n", &size); err != nil {
+			return nil, err
+		}
+		b := make([]byte, size+2)
+		if _, err := io.ReadFull(r, b); err != nil {
+			return nil, err
+		}
+		args[i] = string(b[:size])
+	}
+	return args, nil
+}
+
+var redisAnswers = map[string]real.Told{
+	"LOADING": overloaded, "BUSY": overloaded, "CLUSTERDOWN": overloaded, "READONLY": state, "NOAUTH": credentials, "WRONGPASS": credentials, "NOPERM": credentials,
+	"WRONGTYPE": rule, "OOM": {Kind: fault.KindServiceUnavailable, Retry: real.No, Effect: real.None, Party: real.Server},
+}
+
+func goRedis(t *testing.T, add func(string, error, real.Told)) {
+	open := func(address string) *goredis.Client {
+		c := goredis.NewClient(&goredis.Options{Addr: address, MaxRetries: -1, DisableIdentity: true, Protocol: 2, ContextTimeoutEnabled: true, DialerRetries: 1})
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	address := resp(t)
+	c := open(address)
+	for word, want := range redisAnswers {
+		add(word, c.Get(t.Context(), word).Err(), want)
+	}
+	add("no value", c.Get(t.Context(), "nil").Err(), missing)
+	add("refused connection", open(real.Closed(t)).Get(t.Context(), "a").Err(), refused)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	add("time-out", open(address).Get(ctx, "slow").Err(), slow)
+	full := goredis.NewClient(&goredis.Options{Addr: address, PoolSize: 1, PoolTimeout: 50 * time.Millisecond, MaxRetries: -1, DisableIdentity: true, Protocol: 2})
+	defer full.Close()
+	one := full.Conn()
+	_ = one.Get(t.Context(), "nil").Err()
+	add("pool used up", full.Get(t.Context(), "nil").Err(), overloaded)
+	_ = one.Close()
+}
+
+func redigo(t *testing.T, add func(string, error, real.Told)) {
+	address := resp(t)
+	c, err := redis.Dial("tcp", address, redis.DialReadTimeout(200*time.Millisecond))
+	require.NoError(t, err)
+	defer c.Close()
+	for word, want := range redisAnswers {
+		add(word, second(c.Do("GET", word)), want)
+	}
+	add("no value", second(redis.String(c.Do("GET", "nil"))), missing)
+	add("refused connection", second(redis.Dial("tcp", real.Closed(t))), refused)
+	add("time-out", second(c.Do("GET", "slow")), slow)
+}
+
+// natsGo speaks the protocol as far as a request, to which nobody responds.
+func natsGo(t *testing.T, add func(string, error, real.Told)) {
+	address := real.Listen(t, func(conn net.Conn) {
+		_, _ = io.WriteString(conn, `INFO {"server_id":"s","version":"2.10.0","proto":1,"headers":true,"max_payload":1048576}`+"\r\n")
+		sid := ""
+		for lines := bufio.NewScanner(conn); lines.Scan(); {
+			switch words := strings.Fields(lines.Text()); {
+			case len(words) == 0:
+			case words[0] == "PING":
+				_, _ = io.WriteString(conn, "PONG\r\n")
+			case words[0] == "SUB":
+				sid = words[len(words)-1]
+			case words[0] == "PUB" && words[1] == "nobody", words[0] == "HPUB" && words[1] == "nobody":
+				_, _ = fmt.Fprintf(conn, "HMSG %s %s 16 16\r\nNATS/1.0 503\r\n\r\n\r\n", words[2], sid)
+			}
+		}
+	})
+	c, err := nats.Connect("nats://" + address)
+	require.NoError(t, err)
+	defer c.Close()
+	add("no responders", second(c.Request("nobody", nil, time.Second)), overloaded)
+	add("time-out", second(c.Request("slow", nil, 100*time.Millisecond)), slow)
+	add("refused connection", second(nats.Connect("nats://"+real.Closed(t))), refused)
+}
+
+func memcached(t *testing.T, add func(string, error, real.Told)) {
+	address := real.Listen(t, func(conn net.Conn) {
+		for lines := bufio.NewScanner(conn); lines.Scan(); {
+			switch line := lines.Text(); {
+			case strings.Contains(line, "slow"):
+				time.Sleep(time.Second)
+			case strings.HasPrefix(line, "get"):
+				_, _ = io.WriteString(conn, "END\r\n")
+			}
+		}
+	})
+	c := memcache.New(address)
+	c.Timeout = 200 * time.Millisecond
+	add("no value", second(c.Get("a")), missing)
+	add("time-out", second(c.Get("slow")), slowThere)
+	add("refused connection", second(memcache.New(real.Closed(t)).Get("a")), refused)
+}
+
+func orm(t *testing.T, add func(string, error, real.Told)) {
+	type project struct {
+		ID   int
+		Name string `gorm:"unique;not null"`
+	}
+	db, err := gorm.Open(sqlite.Open(t.TempDir()+"/data.db"), &gorm.Config{Logger: logger.Discard, TranslateError: true})
+	require.NoError(t, err)
+	require.NoError(t, db.AutoMigrate(&project{}))
+	require.NoError(t, db.Create(&project{Name: "a"}).Error)
+	add("no row", db.First(&project{}, "name = ?", "b").Error, missing)
+	add("duplicate", db.Create(&project{Name: "a"}).Error, duplicate)
+	add("wrong statement", db.Exec("SELECT nothing FROM nowhere").Error, statement)
+	s, err := db.DB()
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+}
+
+// The following are the libraries' own errors, without a service: their protocols are
+// too long for a test.
+
+func sqlServer(t *testing.T, add func(string, error, real.Told)) {
+	for number, want := range map[int32]real.Told{
+		2627: duplicate, 547: rule, 515: wrong, 18456: credentials, 229: credentials, 208: statement, 102: statement, 1205: rolledBack,
+		40501: limited, 40613: down, 3906: state,
+	} {
+		add(fmt.Sprint(number), mssql.Error{Number: number, Message: harness.Canary}, want)
+	}
+	db, err := sql.Open("sqlserver", "sqlserver://app:x@"+real.Closed(t)+"?dial+timeout=1&encrypt=disable")
+	require.NoError(t, err)
+	defer db.Close()
+	add("refused connection", db.Ping(), refused)
+}
+
+func mongoDB(t *testing.T, add func(string, error, real.Told)) {
+	for code, want := range map[int32]real.Told{
+		11000: duplicate, 121: wrong, 13: credentials, 18: credentials, 26: missing, 112: rolledBack, 50: slowThere, 16500: limited, 10107: down, 89: broken,
+	} {
+		add(fmt.Sprint(code), mongo.CommandError{Code: code, Message: harness.Canary}, want)
+	}
+	add("duplicate of a write", mongo.WriteException{WriteErrors: mongo.WriteErrors{{Code: 11000, Message: harness.Canary}}}, duplicate)
+	add("label NetworkError", mongo.CommandError{Message: harness.Canary, Labels: []string{"NetworkError"}}, broken)
+	add("label TransientTransactionError", mongo.CommandError{Message: harness.Canary, Labels: []string{"TransientTransactionError"}}, rolledBack)
+	add("no document", mongo.ErrNoDocuments, missing)
+}
+
+func kafkaGo(t *testing.T, add func(string, error, real.Told)) {
+	for err, want := range map[kafka.Error]real.Told{
+		kafka.UnknownTopicOrPartition: missing, kafka.TopicAlreadyExists: duplicate, kafka.MessageSizeTooLarge: wrong, kafka.TopicAuthorizationFailed: credentials,
+		kafka.SASLAuthenticationFailed: credentials, kafka.LeaderNotAvailable: overloaded, kafka.RequestTimedOut: slowThere, kafka.RebalanceInProgress: rolledBack,
+	} {
+		add(err.Title(), err, want)
+	}
+	add("refused connection", second(kafka.Dial("tcp", real.Closed(t))), refused)
+}
+
+func rabbit(t *testing.T, add func(string, error, real.Told)) {
+	for code, want := range map[int]real.Told{
+		403: credentials, 404: missing, 405: rolledBack, 320: down,
+		406: {Kind: fault.KindPreconditionFailed, Retry: real.No, Effect: real.None, Party: real.Caller},
+	} {
+		add(fmt.Sprint(code), &amqp.Error{Code: code, Reason: harness.Canary}, want)
+	}
+	add("refused connection", second(amqp.Dial("amqp://"+real.Closed(t))), refused)
+}
