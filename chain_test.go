@@ -464,6 +464,7 @@ func TestSuccessIsUntouched(t *testing.T) {
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		all := everything(nil)
 		all.Batch = &batch.Options{Lists: []batch.List{{Tool: "absent", Item: "word", As: "absentees"}}, Logger: slog.New(slog.DiscardHandler)}
+		all.Budget.ReadMore = "good" // the server's own tool, beside which none is added
 		chains := [][]mcp.Middleware{nil, {mcpchain.Standard(nil), mcpchain.Standard(nil)}, {mcpchain.Standard(all)}}
 		sent := make([]string, len(chains))
 		for i, mw := range chains {

@@ -29,6 +29,7 @@ type answer struct {
 	*budget
 	size  int // tokens
 	owner string
+	more  bool // the caller can fetch what is left out
 	res   *mcp.CallToolResult
 }
 
@@ -58,7 +59,9 @@ func (x *answer) shrink(c *call.Call, next mcp.MethodHandler) *mcp.CallToolResul
 		x.tell(out, cuts)
 		if x.fits(out, x.size) {
 			for _, e := range cuts {
-				x.kept.put(e)
+				if x.more {
+					x.kept.put(e)
+				}
 			}
 			return out
 		}
@@ -272,7 +275,7 @@ func (x *answer) tell(out *mcp.CallToolResult, cuts []*entry) {
 	var meta []LeftOut
 	for _, e := range cuts {
 		l := LeftOut{Path: e.path, Unit: e.unit, Shown: e.first, Total: e.total}
-		if x.kept.takes(e) && !x.taken.Load() {
+		if x.more && x.kept.takes(e) {
 			l.Cursor = e.handle
 		}
 		meta = append(meta, l)
@@ -328,7 +331,7 @@ func (x *answer) tooLarge(c *call.Call, next mcp.MethodHandler, req *mcp.CallToo
 		return f
 	}
 	e := x.restOf("", all, all)
-	if !x.taken.Load() && x.kept.put(e) {
+	if x.more && x.kept.put(e) {
 		f = f.Step("Read the answer in parts", x.ReadMore, map[string]any{"cursor": e.handle})
 	}
 	return f

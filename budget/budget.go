@@ -181,7 +181,7 @@ func (b *budget) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 			break
 		}
 		if r.Params.Name == b.ReadMore && !b.taken.Load() {
-			return b.readMore(ctx, r)
+			return b.readMore(ctx, c, r, next)
 		}
 		res, err := next(ctx, c.Method(), req)
 		tool, ok := res.(*mcp.CallToolResult)
@@ -220,7 +220,7 @@ func (b *budget) bound(ctx context.Context, c *call.Call, req *mcp.CallToolReque
 	if b.fits(res, size) {
 		return res, nil
 	}
-	x := &answer{budget: b, size: size, owner: b.ownerOf(ctx, req), res: res}
+	x := &answer{budget: b, size: size, owner: b.ownerOf(ctx, req), more: b.offers(c), res: res}
 	if out := x.shrink(c, next); out != nil {
 		b.Stats.LeftOut.Add(1)
 		return out, nil

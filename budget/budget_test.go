@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -296,6 +295,7 @@ func TestReadMoreIsListed(t *testing.T) {
 	own := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
 		Handlers: map[string]harness.Handler{"read_more": harness.Succeed()}, Middleware: []mcp.Middleware{budget.New(nil)},
 	})
+	require.Equal(t, "fine", own.CallTool(t.Context(), "read_more", nil).Text())
 	list, err := own.Client.ListTools(t.Context(), nil)
 	require.NoError(t, err)
 	require.Len(t, list.Tools, 1, "the server has its own")
@@ -314,29 +314,59 @@ func TestCursorsOfNobody(t *testing.T) {
 	}
 }
 
-// direct is a middleware in front of a handler that returns a list of n bytes or more,
-// called without a server, so that there is no schema.
-func direct(o budget.Options, n int) func(ctx context.Context, owner, tool string, args any) (mcp.Result, error) {
-	h := budget.New(&o)(func(context.Context, string, mcp.Request) (mcp.Result, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text(n)}}}, nil
+// TestAroundOneHandler leaves out what it must, and names no tool that nobody can call.
+func TestAroundOneHandler(t *testing.T) {
+	for _, shape := range []harness.Shape{harness.WrapTool, harness.WrapAddTool} {
+		at := harness.Place{Shape: shape, Era: harness.Current}
+		got := harness.Start(t, at, harness.Setup{
+			Handlers: map[string]harness.Handler{"read_more": harness.Return(func() *mcp.CallToolResult {
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text(50_000)}}}
+			})},
+			Middleware: []mcp.Middleware{budget.New(&budget.Options{Size: 300})},
+		}).Call(t, "read_more")
+		require.NotContains(t, string(got.Wire), `"cursor"`)
+	}
+}
+
+// direct starts a server whose tools answer with n bytes, and returns a function that
+// calls one for an owner.
+func direct(t testing.TB, o budget.Options, n int) func(ctx context.Context, owner, tool string, args any) (mcp.Result, error) {
+	t.Helper()
+	if o.Owner == nil {
+		o.Owner = func(_ context.Context, req mcp.Request) string {
+			owner, _ := req.GetParams().GetMeta()["owner"].(string)
+			return owner
+		}
+	}
+	big := harness.Return(func() *mcp.CallToolResult {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text(n)}}}
+	})
+	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Older}, harness.Setup{
+		Handlers:   map[string]harness.Handler{"big": big, "free": big, "more": big, "same": big, "other": big},
+		Middleware: []mcp.Middleware{budget.New(&o)},
 	})
 	return func(ctx context.Context, owner, tool string, args any) (mcp.Result, error) {
-		raw, _ := json.Marshal(args)
-		return h(ctx, middleware.MethodCallTool, &mcp.CallToolRequest{
-			Params: &mcp.CallToolParamsRaw{Name: tool, Arguments: raw},
-			Extra:  &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: owner}},
-		})
+		res, err := s.Client.CallTool(ctx, &mcp.CallToolParams{Meta: mcp.Meta{"owner": owner}, Name: tool, Arguments: args})
+		if err != nil {
+			return nil, err
+		}
+		return res, nil
 	}
 }
 
 func left(res mcp.Result) budget.LeftOut {
-	return res.(*mcp.CallToolResult).Meta[budget.MetaKey].([]budget.LeftOut)[0]
+	raw, _ := json.Marshal(res.(*mcp.CallToolResult).Meta[budget.MetaKey])
+	var all []budget.LeftOut
+	if json.Unmarshal(raw, &all) != nil || len(all) == 0 {
+		return budget.LeftOut{}
+	}
+	return all[0]
 }
 
 func TestOnlyItsOwnerFetchesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stats budget.Stats
-		call := direct(budget.Options{Size: 300, Stats: &stats, Keep: time.Minute}, 10_000)
+		call := direct(t, budget.Options{Size: 300, Stats: &stats, Keep: time.Minute}, 10_000)
 		res, err := call(t.Context(), "ada", "big", nil)
 		require.NoError(t, err)
 		args := map[string]any{"cursor": left(res).Cursor}
@@ -357,7 +387,7 @@ func TestOnlyItsOwnerFetchesIt(t *testing.T) {
 
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	var stats budget.Stats
-	call := direct(budget.Options{Size: 300, Stats: &stats, MaxKept: 100_000}, 10_000)
+	call := direct(t, budget.Options{Size: 300, Stats: &stats, MaxKept: 100_000}, 10_000)
 	var first, last mcp.Result
 	for range 100 {
 		last, _ = call(t.Context(), "ada", "big", nil)
@@ -370,14 +400,14 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	require.True(t, failed, "the oldest is forgotten")
 	_, failed = middleware.FaultOf(call(t.Context(), "ada", "read_more", map[string]any{"cursor": left(last).Cursor}))
 	require.False(t, failed)
-	res, _ := direct(budget.Options{Size: 300, MaxKept: 1000}, 10_000)(t.Context(), "ada", "big", nil)
+	res, _ := direct(t, budget.Options{Size: 300, MaxKept: 1000}, 10_000)(t.Context(), "ada", "big", nil)
 	require.Empty(t, left(res).Cursor, "too large to be kept")
 	content := res.(*mcp.CallToolResult).Content
 	require.Contains(t, content[len(content)-1].(*mcp.TextContent).Text, "The rest cannot be shown. Ask for less at a time.")
 }
 
 func TestUsersFunctionsThatPanic(t *testing.T) {
-	call := direct(budget.Options{
+	call := direct(t, budget.Options{
 		Size: 300, Count: func(string) int { panic(harness.Canary) }, Owner: func(context.Context, mcp.Request) string { panic(harness.Canary) },
 	}, 10_000)
 	res, err := call(t.Context(), "ada", "big", nil)
@@ -387,7 +417,7 @@ func TestUsersFunctionsThatPanic(t *testing.T) {
 }
 
 func TestSizesOfTools(t *testing.T) {
-	call := direct(budget.Options{Size: 300, Tools: map[string]int{"free": -1, "more": 3000, "same": 0}}, 6_000)
+	call := direct(t, budget.Options{Size: 300, Tools: map[string]int{"free": -1, "more": 3000, "same": 0}}, 6_000)
 	for tool, cut := range map[string]bool{"free": false, "more": false, "same": true, "other": true} {
 		res, err := call(t.Context(), "ada", tool, nil)
 		require.NoError(t, err)

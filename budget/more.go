@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 )
 
 const (
@@ -129,8 +131,47 @@ func (k *keeper) get(handle, owner string) *entry {
 	return nil
 }
 
-// readMore answers a call of the tool.
-func (b *budget) readMore(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
+// readMore answers a call of the tool, if the server has none of that name itself.
+func (b *budget) readMore(ctx context.Context, c *call.Call, req *mcp.CallToolRequest, next mcp.MethodHandler) (mcp.Result, error) {
+	res, err := b.read(ctx, req)
+	if err != nil {
+		switch tool, missing := c.Tool(next); {
+		case missing == nil:
+			b.isTaken(ctx, tool)
+			return next(ctx, c.Method(), req)
+		case !errors.Is(missing, call.ErrNotListed): // it is not a server that is wrapped
+			return next(ctx, c.Method(), req)
+		}
+	}
+	return res, err
+}
+
+// offers reports whether the caller can call the tool: it stands around a server, which
+// has none of that name, and nothing hides it.
+func (b *budget) offers(c *call.Call) bool {
+	for tool, err := range c.Tools() {
+		if err != nil {
+			return false
+		}
+		if tool.Name == b.ReadMore {
+			return !b.taken.Load() || tool.Description == description
+		}
+	}
+	return false
+}
+
+const description = "Shows what an answer of another tool left out. Call it with the cursor that the answer gave."
+
+// isTaken says that the server has a tool of this name, unless it is that of another
+// middleware of this package further in.
+func (b *budget) isTaken(ctx context.Context, tool *mcp.Tool) {
+	if b.taken.CompareAndSwap(false, true) && tool.Description != description {
+		b.say(ctx, "budget: the server has a tool of this name; what is left out cannot be fetched; set Options.ReadMore", b.ReadMore)
+	}
+}
+
+// read returns the page that a cursor names.
+func (b *budget) read(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
 	var args struct{ Cursor any }
 	const most = 200 // bytes of arguments
 	if raw := req.Params.Arguments; len(raw) > most || len(raw) > 0 && json.Unmarshal(raw, &args) != nil {
@@ -289,20 +330,18 @@ func (b *budget) list(ctx context.Context, have *mcp.ListToolsResult) *mcp.ListT
 			continue
 		}
 		if tool.Name == b.ReadMore {
-			if b.taken.CompareAndSwap(false, true) {
-				b.say(ctx, "budget: the server has a tool of this name; what is left out cannot be fetched; set Options.ReadMore", tool.Name)
-			}
+			b.isTaken(ctx, tool)
 			return have
 		}
 		b.check(ctx, tool)
 	}
-	if have.NextCursor != "" || b.taken.Load() {
-		return have
+	if len(have.Tools) == 0 || have.NextCursor != "" || b.taken.Load() {
+		return have // a server without tools has nothing to leave out
 	}
 	res := *have
 	res.Tools = append(slices.Clip(slices.Clone(have.Tools)), &mcp.Tool{
 		Name:        b.ReadMore,
-		Description: "Shows what an answer of another tool left out. Call it with the cursor that the answer gave.",
+		Description: description,
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true},
 		InputSchema: map[string]any{
 			"type":       "object",

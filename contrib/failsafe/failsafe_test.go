@@ -62,8 +62,10 @@ func server(t *testing.T, mw ...mcp.Middleware) (call func(tool string) *fault.E
 
 func TestACircuitOpens(t *testing.T) {
 	for name, mw := range map[string]func(mcp.Middleware) mcp.Middleware{
-		"alone":    func(m mcp.Middleware) mcp.Middleware { return m },
-		"standard": func(m mcp.Middleware) mcp.Middleware { return mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}, m) },
+		"alone": func(m mcp.Middleware) mcp.Middleware { return m },
+		"standard": func(m mcp.Middleware) mcp.Middleware {
+			return mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}, m)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			call, set := server(t, mw(mcpfailsafe.New(&mcpfailsafe.Options{Policies: breaker})))
