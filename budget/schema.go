@@ -28,7 +28,7 @@ func asObject(schema any) object {
 var words = []string{
 	"limit", "count", "max", "size", "page", "first", "top", "offset", "cursor",
 	"field", "column", "select", "include", "exclude", "filter", "query", "depth",
-	"range", "from", "to", "since", "until", "before", "after", "start", "end", "lines",
+	"range", "from", "to", "since", "until", "before", "after", "start", "end", "line", "day", "hour", "period", "last",
 }
 
 // smaller returns the arguments of an input schema that make an answer smaller, six at

@@ -115,7 +115,7 @@ type Options struct {
 	Costs map[string]int
 
 	// Owner names the caller of a request, "" if it is not known. It is called for
-	// every call, concurrently. One that panics does not know, which is logged once.
+	// every call, concurrently; for an item of a list with the request of the list. One that panics does not know, which is logged once.
 	// Nil means the authenticated user.
 	Owner func(ctx context.Context, req mcp.Request) string
 
@@ -197,6 +197,9 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 		if l.admitted(c) {
 			return next(ctx, a.method, req)
 		}
+	}
+	for list := c.Parent(); list != nil; list = list.Parent() {
+		a.req = list.Request() // an item's owner is that of its list
 	}
 	if err := l.admit(&a); err != nil {
 		return nil, err

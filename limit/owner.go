@@ -24,7 +24,7 @@ const (
 func (l *limiter) ownerOf(a *ask) (name string, known bool) {
 	if l.owner != nil {
 		name = l.ask(a.ctx, a.req)
-	} else if extra := a.req.GetExtra(); extra != nil && extra.TokenInfo != nil {
+	} else if extra := extraOf(a.req); extra != nil && extra.TokenInfo != nil {
 		name = extra.TokenInfo.UserID
 	}
 	if name == "" {
@@ -32,6 +32,13 @@ func (l *limiter) ownerOf(a *ask) (name string, known bool) {
 		return "", false
 	}
 	return name, true
+}
+
+func extraOf(req mcp.Request) *mcp.RequestExtra {
+	if req == nil {
+		return nil
+	}
+	return req.GetExtra()
 }
 
 // ask asks the user's own function, which must not fail the call. Nothing is held
