@@ -175,7 +175,7 @@ func New(opts *Options) mcp.Middleware {
 		l.places.Add(1)
 		limited := wrap(next)
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if !l.methods[method] {
+			if _, ok := l.methods[method]; !ok {
 				return next(ctx, method, req)
 			}
 			return limited(ctx, method, req)
@@ -210,13 +210,11 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 
 // concerned returns the limits that are for a call, a bit for each, and sets its cost.
 func (l *limiter) concerned(a *ask) (limits uint8) {
-	tool := a.method == middleware.MethodCallTool
-	if cost, ok := l.costs[a.tool]; ok && tool {
-		a.cost = cost
-	}
-	for i := range l.rules {
-		if r := &l.rules[i]; r.methods[a.method] || tool && r.tools[a.tool] {
-			limits |= 1 << i
+	limits = l.methods[a.method]
+	if a.method == middleware.MethodCallTool {
+		limits |= l.tools[a.tool]
+		if cost, ok := l.costs[a.tool]; ok {
+			a.cost = cost
 		}
 	}
 	return limits
@@ -255,7 +253,7 @@ func newLimiter(o *Options) *limiter {
 	}
 	l := &limiter{
 		owner: o.Owner, wait: o.Wait, queue: o.Queue, maxQueue: o.MaxQueue, maxBuckets: o.MaxBuckets,
-		shared: o.Shared, stats: o.Stats, logger: o.Logger, costs: map[string]int{}, methods: map[string]bool{},
+		shared: o.Shared, stats: o.Stats, logger: o.Logger, costs: map[string]int{}, methods: map[string]uint8{}, tools: map[string]uint8{},
 	}
 	for name, cost := range o.Costs {
 		if cost < 1 {
@@ -271,10 +269,11 @@ func newLimiter(o *Options) *limiter {
 		}
 		names[r.name] = true
 		for method := range r.methods {
-			l.methods[method] = true
+			l.methods[method] |= 1 << i
 		}
-		if len(r.tools) > 0 {
-			l.methods[middleware.MethodCallTool] = true
+		for tool := range r.tools {
+			l.tools[tool] |= 1 << i
+			l.methods[middleware.MethodCallTool] |= 0 // it has to be looked at
 		}
 		l.rules = append(l.rules, r)
 	}

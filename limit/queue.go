@@ -27,7 +27,8 @@ type limiter struct {
 	stats      *Stats
 	logger     *slog.Logger
 	costs      map[string]int
-	methods    map[string]bool
+	methods    map[string]uint8 // the limits for a method, a bit for each
+	tools      map[string]uint8 // those for a tool besides
 	rules      []rule
 
 	places  atomic.Int32 // how often the middleware stands in a chain
