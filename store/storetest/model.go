@@ -1,0 +1,118 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/mcpchain/mcpchain/store"
+)
+
+// modelled is one key of the model.
+type modelled struct {
+	value   string
+	version store.Version
+	ends    time.Duration
+}
+
+// Model runs a program of operations, three bytes each, against a store and a
+// simple map, and fails where they differ. It is for fuzzing. Time passes by
+// Config.Advance, and not at all if it is nil.
+func Model(tb testing.TB, c Config, program []byte) {
+	tb.Helper()
+	s := c.New(tb)
+	ctx := tb.Context()
+	var now time.Duration
+	model := map[string]modelled{}
+	var versions []store.Version // every one that was ever seen
+	live := func(key string) modelled {
+		if m := model[key]; m.version != 0 && now < m.ends {
+			return m
+		}
+		return modelled{}
+	}
+	values := []string{"", "7", "-3", "text", "9007199254740992"}
+	deltas := []int64{1, -1, 5, store.MaxCount, -store.MaxCount, 1 << 62}
+	var log string
+	check := func(what string, want, got any) {
+		tb.Helper()
+		if want != got {
+			tb.Fatalf("%s: want %v, got %v, after\n%s", what, want, got, log)
+		}
+	}
+	for ; len(program) >= 3; program = program[3:] {
+		op, key, arg := program[0]%6, string('a'+rune(program[1]%3)), int(program[2])
+		ttl := time.Duration(1+arg%7)*time.Second - time.Second/2 // never ends when the clock stands
+		have := live(key)
+		old := have.version
+		if pick := int(program[1]) / 3; pick%3 == 2 && len(versions) > 0 { // one of another time
+			old = versions[pick%len(versions)]
+		}
+		log += fmt.Sprintf("%d %s %d\n", op, key, arg)
+		switch op {
+		case 0:
+			item, err := s.Get(ctx, key)
+			check("Get", nil, err)
+			check("Get", have.value, string(item.Value))
+			check("Get's version", have.version, item.Version)
+		case 1, 2:
+			value := values[arg%len(values)]
+			item, ok, err := s.Swap(ctx, key, old, []byte(value), ttl)
+			check("Swap", nil, err)
+			check("Swap's ok", old == have.version, ok)
+			if ok {
+				for _, v := range versions {
+					if v == item.Version {
+						check("a version for each write", "a new one", "one that was given before")
+					}
+				}
+				have = modelled{value, item.Version, now + ttl}
+				model[key] = have
+				versions = append(versions, item.Version)
+			}
+			check("Swap's value", have.value, string(item.Value))
+			check("Swap's version", have.version, item.Version)
+		case 3:
+			if arg%2 == 0 {
+				old = 0
+			}
+			ok, err := s.Delete(ctx, key, old)
+			check("Delete", nil, err)
+			check("Delete's ok", have.version != 0 && (old == 0 || old == have.version), ok)
+			if ok {
+				delete(model, key)
+			}
+		case 4:
+			delta := deltas[arg%len(deltas)]
+			sum, err := s.Add(ctx, key, delta, ttl)
+			n, parseErr := strconv.ParseInt("0"+have.value, 10, 64)
+			if have.value != "" {
+				n, parseErr = strconv.ParseInt(have.value, 10, 64)
+			}
+			switch {
+			case parseErr != nil:
+				check("Add", true, errors.Is(err, store.ErrNotCounter))
+			case delta == 1<<62 || n+delta > store.MaxCount || n+delta < -store.MaxCount:
+				check("Add", true, errors.Is(err, store.ErrRange))
+			default:
+				check("Add", nil, err)
+				check("Add's sum", n+delta, sum)
+				item, err := s.Get(ctx, key)
+				check("Get", nil, err)
+				if have.version == 0 {
+					have.ends = now + ttl
+				}
+				check("a version for each write", true, item.Version != have.version)
+				model[key] = modelled{strconv.FormatInt(sum, 10), item.Version, have.ends}
+				versions = append(versions, item.Version)
+			}
+		default:
+			if c.Advance != nil {
+				c.Advance(time.Duration(arg%4) * time.Second)
+				now += time.Duration(arg%4) * time.Second
+			}
+		}
+	}
+}
