@@ -152,9 +152,11 @@ func (m *Memory) Add(_ context.Context, key string, delta int64, ttl time.Durati
 	return n, nil
 }
 
-// sum adds delta to the number in the value of a counter, as [Store.Add] has to.
-// An empty value counts as zero.
+// sum adds delta to the number in the value of a counter.
 func sum(value []byte, delta int64) (int64, error) {
+	if delta < -MaxCount || delta > MaxCount {
+		return 0, ErrRange
+	}
 	var have int64
 	if len(value) > 0 {
 		n, err := strconv.ParseInt(string(value), 10, 64)
@@ -163,10 +165,10 @@ func sum(value []byte, delta int64) (int64, error) {
 		}
 		have = n
 	}
-	if delta < -2*MaxCount || delta > 2*MaxCount || have+delta < -MaxCount || have+delta > MaxCount {
+	if have += delta; have < -MaxCount || have > MaxCount {
 		return 0, ErrRange
 	}
-	return have + delta, nil
+	return have, nil
 }
 
 // live returns the entry of a key that has not expired.

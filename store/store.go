@@ -61,9 +61,9 @@ type Store interface {
 
 	// Add adds delta to the number that stands under key and returns the sum. An
 	// absent key and an empty value count as zero. A new key is kept for ttl; later additions leave its expiry
-	// as it is. The value of a counter is its number in decimal. Between -2^53 and
-	// 2^53, the sum is exact; beyond, Add fails with ErrRange. On a value that is no
-	// number, it fails with ErrNotCounter.
+	// as it is. The value of a counter is its number in decimal. Add fails with
+	// ErrRange if delta or the sum is beyond [MaxCount], and with ErrNotCounter on a
+	// value that is no number.
 	Add(ctx context.Context, key string, delta int64, ttl time.Duration) (sum int64, err error)
 }
 
@@ -79,14 +79,14 @@ var (
 	// ErrNotCounter says that Add met a value that is no number.
 	ErrNotCounter = errors.New("store: the value is not a counter")
 
-	// ErrRange says that the sum of a counter would pass 2^53 in size.
+	// ErrRange says that a number is beyond what is counted exactly.
 	ErrRange = errors.New("store: the counter is out of range")
 
 	// ErrTTL says that a ttl is not positive, which is a mistake of the program.
 	ErrTTL = errors.New("store: the ttl is not positive")
 )
 
-// MaxCount is the largest number that a counter holds.
+// MaxCount is the largest number that a counter holds, and -MaxCount the smallest.
 const MaxCount = 1 << 53
 
 // MaxKey is the length, in bytes, of the longest key that every store takes.

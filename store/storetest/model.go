@@ -92,9 +92,11 @@ func Model(tb testing.TB, c Config, program []byte) {
 				n, parseErr = strconv.ParseInt(have.value, 10, 64)
 			}
 			switch {
+			case delta > store.MaxCount:
+				check("Add", true, errors.Is(err, store.ErrRange))
 			case parseErr != nil:
 				check("Add", true, errors.Is(err, store.ErrNotCounter))
-			case delta == 1<<62 || n+delta > store.MaxCount || n+delta < -store.MaxCount:
+			case n+delta > store.MaxCount || n+delta < -store.MaxCount:
 				check("Add", true, errors.Is(err, store.ErrRange))
 			default:
 				check("Add", nil, err)
