@@ -231,20 +231,21 @@ func (k *keeper) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	case key == "":
 		return next(ctx, c.Method(), req)
 	}
-	a := &attempt{keeper: k, c: c, req: tool, next: next, key: key, log: k.Logger}
+	owner := k.owners.Of(ctx, req)
+	if owner == "" {
+		return nil, errNoOwner
+	}
+	name := nameOf(owner, tool.Params.Name, key)
+	item, err := k.Store.Get(ctx, name)
+	if res := k.recent.find(name, item.Version, tool.Params.Arguments); res != nil {
+		return res.answer(c), nil
+	}
+	a := &attempt{keeper: k, c: c, req: tool, next: next, key: key, owner: owner, name: name, log: k.Logger}
 	if a.log == nil {
 		a.log = c.Logger()
 	}
-	if a.owner = k.owners.Of(ctx, req); a.owner == "" {
-		return nil, errNoOwner
-	}
-	a.name = nameOf(a.owner, tool.Params.Name, key)
-	item, err := k.Store.Get(ctx, a.name)
 	if err != nil {
 		return a.storeFailed(ctx, err)
-	}
-	if res := k.recent.find(a.name, item.Version, tool.Params.Arguments); res != nil {
-		return res.answer(c), nil
 	}
 	a.args = argumentsHash(tool.Params.Arguments)
 	return a.resolve(ctx, item)
