@@ -225,9 +225,15 @@ func TestWhatIsKept(t *testing.T) {
 		{"a protocol error", func(context.Context) (*mcp.CallToolResult, error) {
 			return nil, &jsonrpc.Error{Code: 409, Message: "taken"}
 		}, 1, ""},
-		{"wrong arguments", func(context.Context) (*mcp.CallToolResult, error) { return nil, fault.Invalid("amount", -1, "a positive number") }, 2, ""},
-		{"denied", func(context.Context) (*mcp.CallToolResult, error) { return nil, fault.Generic(fault.KindPermissionDenied) }, 2, ""},
-		{"rate limited", func(context.Context) (*mcp.CallToolResult, error) { return nil, fault.RateLimited("the bank", time.Second) }, 2, ""},
+		{"wrong arguments", func(context.Context) (*mcp.CallToolResult, error) {
+			return nil, fault.Invalid("amount", -1, "a positive number")
+		}, 2, ""},
+		{"denied", func(context.Context) (*mcp.CallToolResult, error) {
+			return nil, fault.Generic(fault.KindPermissionDenied)
+		}, 2, ""},
+		{"rate limited", func(context.Context) (*mcp.CallToolResult, error) {
+			return nil, fault.RateLimited("the bank", time.Second)
+		}, 2, ""},
 		{"nothing was changed", func(context.Context) (*mcp.CallToolResult, error) {
 			return nil, fault.Unavailable("the bank").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
 		}, 2, ""},
