@@ -41,6 +41,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -230,6 +231,9 @@ func (k *keeper) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 		return nil, err
 	case key == "":
 		return next(ctx, c.Method(), req)
+	}
+	if list := c.Parent(); list != nil { // an item of a list, whose calls have one key
+		key += strings.TrimPrefix(c.ID(), list.ID())
 	}
 	owner := k.owners.Of(ctx, req)
 	if owner == "" {
