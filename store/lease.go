@@ -65,10 +65,18 @@ func (l *Lease) Finish(ctx context.Context, value []byte, ttl time.Duration) (bo
 func (l *Lease) Release(ctx context.Context) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.at == 0 {
-		return false, nil // to Delete, zero is any version
+	for l.at != 0 { // to Delete, zero is any version
+		ok, err := l.store.Delete(ctx, l.key, l.at)
+		if err != nil || ok {
+			return ok, err
+		}
+		now, err := l.store.Get(ctx, l.key)
+		if err != nil || now.Version == l.at || !bytes.Equal(now.Value, l.holder) {
+			return false, err
+		}
+		l.at = now.Version // a renewal whose answer was lost
 	}
-	return l.store.Delete(ctx, l.key, l.at)
+	return false, nil
 }
 
 func (l *Lease) end() {

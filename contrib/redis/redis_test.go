@@ -231,7 +231,10 @@ func BenchmarkStore(b *testing.B) {
 			return err
 		}},
 		{"add", func(ctx context.Context) error { _, err := s.Add(ctx, "n", 1, time.Hour); return err }},
-		{"take", func(ctx context.Context) error { _, err := s.Take(ctx, "t", 1, 1_000_000, time.Microsecond); return err }},
+		{"take", func(ctx context.Context) error {
+			_, err := s.Take(ctx, "t", 1, 1_000_000, time.Microsecond)
+			return err
+		}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
