@@ -22,9 +22,11 @@ import (
 	"github.com/mcpchain/mcpchain/store"
 )
 
-// A proxy stands between clients and a Redis, and hurts them.
+// A proxy stands between clients and servers, and hurts them.
 type proxy struct {
-	addr, target string
+	addr    string
+	targets []string // in turn
+	next    atomic.Int64
 
 	cutBefore, cutAfter, delay atomic.Int64 // of 1000 pieces of traffic: not sent, sent but not answered, late
 
@@ -33,11 +35,11 @@ type proxy struct {
 	down  bool
 }
 
-func newProxy(tb testing.TB, target string) *proxy {
+func newProxy(tb testing.TB, targets ...string) *proxy {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(tb, err)
-	p := &proxy{addr: listener.Addr().String(), target: target, conns: map[net.Conn]bool{}}
+	p := &proxy{addr: listener.Addr().String(), targets: targets, conns: map[net.Conn]bool{}}
 	tb.Cleanup(func() { _ = listener.Close(); p.cutAll() })
 	go func() {
 		for {
@@ -52,7 +54,7 @@ func newProxy(tb testing.TB, target string) *proxy {
 }
 
 func (p *proxy) serve(client net.Conn) {
-	server, err := net.Dial("tcp", p.target)
+	server, err := net.Dial("tcp", p.targets[int(p.next.Add(1))%len(p.targets)])
 	p.mu.Lock()
 	if err != nil || p.down {
 		p.mu.Unlock()
