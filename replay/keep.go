@@ -81,9 +81,12 @@ func (a *attempt) rerunnable() (ok bool) {
 
 // A record is what stands in the store under the name of a call.
 type record struct {
-	Holder string   `json:"h"` // who wrote it, so that each record differs from all others
-	Args   hash     `json:"a"`
-	Done   bool     `json:"d,omitempty"` // of a record that is not, the handler runs or its server died
+	Holder string `json:"h"` // who wrote it, so that each record differs from all others
+	Args   hash   `json:"a"`
+	Done   bool   `json:"d,omitempty"` // of a record that is not, the handler runs or its server died
+	// Withdrawn says that nothing was run: it is as if there were no record.
+	Withdrawn bool `json:"w,omitempty"`
+
 	Call   string   `json:"c,omitempty"` // the reference of the first call, if it failed
 	Answer *answers `json:"r,omitempty"` // nil: too large to be kept
 }
@@ -205,18 +208,28 @@ func (a *attempt) write(ctx context.Context, s settled, sealed []byte) bool {
 	}
 }
 
-// withdraw removes a record of which it is not known whether it was written. Nothing
+// lateness is for how long a write whose answer was lost may still arrive.
+const lateness = time.Minute
+
+// withdraw makes harmless a record of which it is not known whether it was written, or
+// whether it is still on its way: it puts one in its place that says that nothing
 // was run.
 func (a *attempt) withdraw(ctx context.Context, holder string) bool {
 	item, err := a.Store.Get(ctx, a.name)
 	if err != nil {
 		return false
 	}
-	if rec, err := a.open(item.Value); item.Version == 0 || err != nil || rec.Holder != holder {
+	if item.Version != 0 {
+		if rec, err := a.open(item.Value); err != nil || rec.Holder != holder || rec.Withdrawn {
+			return true
+		}
+	}
+	sealed, err := a.seal(record{Holder: holder, Args: a.args, Withdrawn: true})
+	if err != nil {
 		return true
 	}
-	_, err = a.Store.Delete(ctx, a.name, item.Version)
-	return err == nil
+	_, ok, err := a.Store.Swap(ctx, a.name, item.Version, sealed, lateness)
+	return ok && err == nil // if somebody was faster, it looks again
 }
 
 func (a *attempt) releases(ctx context.Context, lease *store.Lease) bool {

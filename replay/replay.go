@@ -275,7 +275,7 @@ func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, err
 			if err != nil {
 				return a.storeFailed(ctx, err)
 			}
-			if rec.Args != a.args {
+			if rec.Args != a.args && !rec.Withdrawn {
 				return nil, errOtherArguments
 			}
 			if rec.Done {
@@ -340,6 +340,7 @@ func (a *attempt) claim(ctx context.Context, lease *store.Lease, holder string) 
 		case err != nil:
 			release()
 			return a.storeFailed(ctx, err)
+		case rec.Withdrawn:
 		case rec.Args != a.args:
 			release()
 			return nil, errOtherArguments
@@ -350,7 +351,7 @@ func (a *attempt) claim(ctx context.Context, lease *store.Lease, holder string) 
 			release()
 			return nil, errUnknownEnd
 		}
-		old = item.Version // its holder is dead, and a second run does no harm
+		old = item.Version // nothing was run, or its holder is dead and a second run does no harm
 	}
 }
 

@@ -526,6 +526,41 @@ func TestTheStoreFails(t *testing.T) {
 	}
 }
 
+// tardy is a store to which some writes come late, when their callers have been told that
+// they failed.
+type tardy struct {
+	store.Store
+
+	late atomic.Int32
+}
+
+func (s *tardy) Swap(ctx context.Context, key string, old store.Version, value []byte, ttl time.Duration) (store.Item, bool, error) {
+	if !strings.HasSuffix(key, "/live") && s.late.Add(-1) >= 0 {
+		time.AfterFunc(10*time.Second, func() { _, _, _ = s.Store.Swap(context.WithoutCancel(ctx), key, old, value, ttl) })
+		return store.Item{}, false, errSevered
+	}
+	return s.Store.Swap(ctx, key, old, value, ttl)
+}
+
+// TestAWriteThatComesLate proves that a record which arrives after its attempt has
+// failed is not taken for a call that ran.
+func TestAWriteThatComesLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, wait := range []time.Duration{time.Second, 20 * time.Second} {
+			var b bank
+			s := &tardy{Store: store.NewMemory(nil)}
+			s.late.Store(1)
+			server := b.server(owned(replay.Options{Store: s}))
+			require.Equal(t, fault.KindServiceUnavailable, refused(t, server, request("k", `{}`)).Kind())
+			time.Sleep(wait)
+			require.Equal(t, "payment 1", says(t, server, "k", `{}`))
+			time.Sleep(20 * time.Second)
+			require.Equal(t, "payment 1", says(t, server, "k", `{}`))
+			require.EqualValues(t, 1, b.paid.Load())
+		}
+	})
+}
+
 func TestWithoutStoreIsTheUsersChoice(t *testing.T) {
 	var b bank
 	s := &severed{}

@@ -73,6 +73,8 @@ func (k *keeper) status(ctx context.Context, req *mcp.CallToolRequest, in Status
 			return "", unavailable(err)
 		case rec.Done:
 			return "done", nil
+		case live.Version == 0 && rec.Withdrawn:
+			return "not_found", nil
 		case live.Version == 0:
 			return "unknown_end", nil
 		}
