@@ -38,11 +38,12 @@ func (a *attempt) endOf(res mcp.Result, err error) ending {
 	if failure.Panic() != nil {
 		effect = fault.EffectUnknown
 	}
-	switch {
-	case effect == fault.EffectCommitted:
+	switch effect {
+	case fault.EffectCommitted:
 		return final
-	case effect == fault.EffectNone:
+	case fault.EffectNone:
 		return forgotten
+	case fault.EffectUnknown, "":
 	}
 	cancelled := false
 	switch failure.Fault().Kind() {

@@ -157,14 +157,16 @@ func TestWhereTheKeyComesFrom(t *testing.T) {
 	want = says(t, server, "", `{"key":"a"}`)
 	require.Equal(t, want, says(t, server, "", `{"key":"a"}`))
 	require.NotEqual(t, want, says(t, server, "", `{"key":"b"}`))
-	require.NotEqual(t, says(t, server, "", `{"amount":1}`), says(t, server, "", `{"amount":1}`), "no key")
+	want = says(t, server, "", `{"amount":1}`)
+	require.NotEqual(t, want, says(t, server, "", `{"amount":1}`), "no key")
 
 	header := func() *mcp.CallToolRequest {
 		req := request("", `{}`)
 		req.Extra = &mcp.RequestExtra{Header: http.Header{"Idempotency-Key": {"from-header"}}}
 		return req
 	}
-	require.Equal(t, saysAs(t, server, header()), saysAs(t, server, header()))
+	want = saysAs(t, server, header())
+	require.Equal(t, want, saysAs(t, server, header()))
 	require.EqualValues(t, 6, b.paid.Load())
 }
 

@@ -166,7 +166,9 @@ func (s *Shared[T]) ended(value T, err error) {
 	close(s.opening)
 	s.opening = nil
 	if err == nil && s.closed {
-		s.closeValue(value)
+		if err = s.closeValue(value); err != nil {
+			s.logger().Error("mcp shared resource cannot be closed", slog.Any("error", err))
+		}
 		return
 	}
 	if err == nil {
@@ -177,11 +179,14 @@ func (s *Shared[T]) ended(value T, err error) {
 	wait := min(s.opts.MaxBackoff, s.opts.Backoff<<min(s.failures, 20))
 	s.failures++
 	s.failure, s.again = err, time.Now().Add(wait)
-	logger := s.opts.Logger
-	if logger == nil {
-		logger = slog.Default()
+	s.logger().Error("mcp shared resource cannot be opened", slog.Any("error", err), slog.Int("failures", s.failures), slog.Duration("next_try_in", wait))
+}
+
+func (s *Shared[T]) logger() *slog.Logger {
+	if s.opts.Logger != nil {
+		return s.opts.Logger
 	}
-	logger.Error("mcp shared resource cannot be opened", slog.Any("error", err), slog.Int("failures", s.failures), slog.Duration("next_try_in", wait))
+	return slog.Default()
 }
 
 // Close closes the resource if it is open, and lets nobody open it again. Call it

@@ -413,7 +413,7 @@ func TestTyped(t *testing.T) {
 }
 
 func TestProgrammersErrors(t *testing.T) {
-	for want, make := range map[string]func(){
+	for want, wrong := range map[string]func(){
 		"state.New: Options.Expiry is negative; give a time, or zero for the default":     func() { state.New(&state.Options{Expiry: -1}) },
 		"state.New: Limits.ValueBytes is negative; give a limit, or zero for the default": func() { state.New(&state.Options{Limits: state.Limits{ValueBytes: -1}}) },
 		"state.For: Options.Store is nil; give the store that the middleware has":         func() { state.For[cart](nil) },
@@ -422,7 +422,7 @@ func TestProgrammersErrors(t *testing.T) {
 			state.Share(&state.ShareOptions{Timeout: -1}, func(context.Context) (int, error) { return 0, nil }, nil)
 		},
 	} {
-		require.PanicsWithValue(t, want, make)
+		require.PanicsWithValue(t, want, wrong)
 	}
 }
 

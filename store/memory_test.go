@@ -19,7 +19,7 @@ import (
 func newMemory(testing.TB) store.Store { return store.NewMemory(nil) }
 
 func TestMemory(t *testing.T) {
-	storetest.Run(t, storetest.Config{New: newMemory})
+	storetest.Run(t, storetest.Config{New: newMemory, Around: synctest.Test})
 }
 
 func FuzzMemoryAgainstAMap(f *testing.F) {

@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,11 +37,11 @@ func Model(tb testing.TB, c Config, program []byte) {
 	}
 	values := []string{"", "7", "-3", "text", "9007199254740992"}
 	deltas := []int64{1, -1, 5, store.MaxCount, -store.MaxCount, 1 << 62}
-	var log string
+	var log strings.Builder
 	check := func(what string, want, got any) {
 		tb.Helper()
 		if want != got {
-			tb.Fatalf("%s: want %v, got %v, after\n%s", what, want, got, log)
+			tb.Fatalf("%s: want %v, got %v, after\n%s", what, want, got, log.String())
 		}
 	}
 	for ; len(program) >= 3; program = program[3:] {
@@ -50,7 +52,7 @@ func Model(tb testing.TB, c Config, program []byte) {
 		if pick := int(program[1]) / 3; pick%3 == 2 && len(versions) > 0 { // one of another time
 			old = versions[pick%len(versions)]
 		}
-		log += fmt.Sprintf("%d %s %d\n", op, key, arg)
+		fmt.Fprintf(&log, "%d %s %d\n", op, key, arg)
 		switch op {
 		case 0:
 			item, err := s.Get(ctx, key)
@@ -85,22 +87,11 @@ func Model(tb testing.TB, c Config, program []byte) {
 				delete(model, key)
 			}
 		case 4:
-			delta := deltas[arg%len(deltas)]
-			sum, err := s.Add(ctx, key, delta, ttl)
-			n, parseErr := strconv.ParseInt("0"+have.value, 10, 64)
-			if have.value != "" {
-				n, parseErr = strconv.ParseInt(have.value, 10, 64)
-			}
-			switch {
-			case delta > store.MaxCount:
-				check("Add", true, errors.Is(err, store.ErrRange))
-			case parseErr != nil:
-				check("Add", true, errors.Is(err, store.ErrNotCounter))
-			case n+delta > store.MaxCount || n+delta < -store.MaxCount:
-				check("Add", true, errors.Is(err, store.ErrRange))
-			default:
-				check("Add", nil, err)
-				check("Add's sum", n+delta, sum)
+			want, wantErr := modelAdd(have.value, deltas[arg%len(deltas)])
+			sum, err := s.Add(ctx, key, deltas[arg%len(deltas)], ttl)
+			check("Add", true, errors.Is(err, wantErr))
+			if wantErr == nil {
+				check("Add's sum", want, sum)
 				item, err := s.Get(ctx, key)
 				check("Get", nil, err)
 				if have.version == 0 {
@@ -117,4 +108,19 @@ func Model(tb testing.TB, c Config, program []byte) {
 			}
 		}
 	}
+}
+
+// modelAdd adds as Store.Add has to.
+func modelAdd(value string, delta int64) (int64, error) {
+	if delta > store.MaxCount {
+		return 0, store.ErrRange
+	}
+	n, err := strconv.ParseInt(cmp.Or(value, "0"), 10, 64)
+	if err != nil {
+		return 0, store.ErrNotCounter
+	}
+	if n += delta; n > store.MaxCount || n < -store.MaxCount {
+		return 0, store.ErrRange
+	}
+	return n, nil
 }

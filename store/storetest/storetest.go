@@ -28,10 +28,15 @@ type Config struct {
 
 	// Advance lets time pass for the store. Nil means [time.Sleep].
 	Advance func(d time.Duration)
+
+	// Around runs each test. Give [testing/synctest.Test] for a store in memory, so that
+	// no time is lost. Nil means that the tests just run.
+	Around func(t *testing.T, test func(t *testing.T))
 }
 
-// unit is the step of time: long beside what a call over loopback takes.
-const unit = 60 * time.Millisecond
+// unit is the step of time: long beside what a call over loopback takes, on a machine
+// that has other work too.
+const unit = 200 * time.Millisecond
 
 // Run runs the whole suite: what the documentation of [store.Store] and
 // [store.Lease] promises, each promise a subtest.
@@ -42,6 +47,9 @@ func Run(t *testing.T, c Config) {
 	}
 	if c.Advance == nil {
 		c.Advance = time.Sleep
+	}
+	if c.Around == nil {
+		c.Around = func(t *testing.T, test func(t *testing.T)) { t.Helper(); test(t) }
 	}
 	for _, promise := range []struct {
 		name string
@@ -66,7 +74,7 @@ func Run(t *testing.T, c Config) {
 		{"a lease ends when its holder dies", (*suite).leaseExpiry},
 	} {
 		t.Run(promise.name, func(t *testing.T) {
-			promise.test(&suite{T: t, Store: c.New(t), advance: c.Advance})
+			c.Around(t, func(t *testing.T) { promise.test(&suite{T: t, Store: c.New(t), advance: c.Advance}) })
 		})
 	}
 }
@@ -412,7 +420,7 @@ func (s *suite) create() {
 		var work sync.WaitGroup
 		for i := range 8 {
 			work.Go(func() {
-				_, ok, err := s.Swap(s.Context(), key, 0, []byte{byte(i)}, time.Hour)
+				_, ok, err := s.Swap(s.Context(), key, 0, fmt.Append(nil, i), time.Hour)
 				if err != nil {
 					s.Error(err)
 				}
@@ -426,11 +434,11 @@ func (s *suite) create() {
 	}
 }
 
-func (s *suite) acquire(key, holder string, ttl time.Duration) (*store.Lease, store.Item) {
+func (s *suite) acquire(holder string, ttl time.Duration) (*store.Lease, store.Item) {
 	s.Helper()
-	lease, item, err := store.Acquire(s.Context(), s.Store, key, []byte(holder), ttl)
+	lease, item, err := store.Acquire(s.Context(), s.Store, "k", []byte(holder), ttl)
 	if err != nil {
-		s.Fatalf("Acquire(%q): %v", key, err)
+		s.Fatalf("Acquire: %v", err)
 	}
 	return lease, item
 }
@@ -444,12 +452,12 @@ func (s *suite) must(ok bool, err error) bool {
 }
 
 func (s *suite) lease() {
-	a, item := s.acquire("k", "a", time.Hour)
+	a, item := s.acquire("a", time.Hour)
 	equal(s, "what stands there", "a", string(item.Value))
-	b, item := s.acquire("k", "b", time.Hour)
+	b, item := s.acquire("b", time.Hour)
 	equal(s, "a second holder", nil, b)
 	equal(s, "who is in the way", "a", string(item.Value))
-	again, _ := s.acquire("k", "a", time.Hour)
+	again, _ := s.acquire("a", time.Hour)
 	if again == nil {
 		s.Fatal("a holder whose answer was lost does not find its lease")
 	}
@@ -458,7 +466,7 @@ func (s *suite) lease() {
 	equal(s, "release", true, s.must(again.Release(s.Context())))
 	equal(s, "renew after the release", false, s.must(a.Renew(s.Context(), time.Hour)))
 
-	b, _ = s.acquire("k", "b", time.Hour)
+	b, _ = s.acquire("b", time.Hour)
 	equal(s, "renew what another has", false, s.must(a.Renew(s.Context(), time.Hour)))
 	equal(s, "finish what another has", false, s.must(a.Finish(s.Context(), []byte("a is done"), time.Hour)))
 	equal(s, "release what another has", false, s.must(a.Release(s.Context())))
@@ -466,7 +474,7 @@ func (s *suite) lease() {
 	equal(s, "finish again", false, s.must(b.Finish(s.Context(), []byte("b is done"), time.Hour)))
 	equal(s, "release after the end", false, s.must(b.Release(s.Context())))
 	equal(s, "renew after the end", false, s.must(b.Renew(s.Context(), time.Hour)))
-	c, item := s.acquire("k", "c", time.Hour)
+	c, item := s.acquire("c", time.Hour)
 	equal(s, "after the end", nil, c)
 	equal(s, "what came of it", "b is done", string(item.Value))
 	if !bytes.Equal(item.Value, s.get("k").Value) {
@@ -475,17 +483,17 @@ func (s *suite) lease() {
 }
 
 func (s *suite) leaseExpiry() {
-	a, _ := s.acquire("k", "a", 3*unit)
+	a, _ := s.acquire("a", 3*unit)
 	s.advance(2 * unit)
-	b, _ := s.acquire("k", "b", time.Hour)
+	b, _ := s.acquire("b", time.Hour)
 	equal(s, "while it lasts", nil, b)
 	equal(s, "renew", true, s.must(a.Renew(s.Context(), 3*unit)))
 	s.advance(2 * unit)
-	b, _ = s.acquire("k", "b", time.Hour)
+	b, _ = s.acquire("b", time.Hour)
 	equal(s, "while it lasts since the renewal", nil, b)
 	s.advance(2 * unit)
 	equal(s, "renew when it is over", false, s.must(a.Renew(s.Context(), time.Hour)))
-	b, _ = s.acquire("k", "b", time.Hour)
+	b, _ = s.acquire("b", time.Hour)
 	if b == nil {
 		s.Fatal("the lease did not end")
 	}
