@@ -79,7 +79,8 @@ func TestEventStoreIsLikeTheSDKs(t *testing.T) {
 				fails("S1", "2", -1, false)
 				fails("S3", "1", -1, false)
 
-				for data := range s.After(t.Context(), "S1", "1", -1) {
+				for data, err := range s.After(t.Context(), "S1", "1", -1) {
+					require.NoError(t, err)
 					require.Equal(t, "a", string(data))
 					break // the iterator may be left
 				}

@@ -209,18 +209,18 @@ func (s *Store) Delete(ctx context.Context, key string, old store.Version) (bool
 // no step leaves that range. It returns the sum, 'number' or 'range'.
 //
 // Keys: the counter. Arguments: delta, version, ttl in ms, the largest number.
+//
+//nolint:dupword // two blocks of Lua end
 var addScript = newScript(`
 local there = redis.call('GET', KEYS[1])
 local have = 0
 if there and #there > 8 then
 	local text = string.sub(there, 9)
-	have = (#text <= 17) and string.match(text, '^%-?%d+$') and tonumber(text) or nil
-	if not have or string.format('%.0f', have) ~= text or text == '-0' then
-		return 'number'
-	end
+	have = (#text <= 17) and string.match(text, '^%-?%d+$') and tonumber(text)
+	if have and (string.format('%.0f', have) ~= text or text == '-0') then have = nil end
 end
 local delta, most = tonumber(ARGV[1]), tonumber(ARGV[4])
-if have > most or have < -most then
+if not have or have > most or have < -most then
 	return 'number'
 end
 if (have > 0 and delta > most - have) or (have < 0 and delta < -most - have) then

@@ -46,6 +46,6 @@ func (s *Store) Take(ctx context.Context, key string, n, burst int, interval tim
 	if err != nil {
 		return 0, unavailable(ctx, err)
 	}
-	µs, err := parseInt(reply)
-	return time.Duration(µs) * time.Microsecond, err
+	micros, err := parseInt(reply)
+	return time.Duration(micros) * time.Microsecond, err
 }
