@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/store"
 )
 
@@ -73,11 +74,7 @@ func (a *attempt) rerunnable() (ok bool) {
 	if a.Rerun != nil {
 		return a.Rerun(a.req.Params.Name)
 	}
-	tool, err := a.c.Tool(a.next)
-	if err != nil { // around a single handler next has no list, but the opener may stand around the server
-		tool, err = a.c.Tool(nil)
-	}
-	return err == nil && tool.Annotations != nil && (tool.Annotations.ReadOnlyHint || tool.Annotations.IdempotentHint)
+	return a.c.Safety(a.next) != classify.Writes
 }
 
 // A record is what stands in the store under the name of a call.

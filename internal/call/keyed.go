@@ -21,14 +21,6 @@ func KeyOf(ctx context.Context) string {
 	return key
 }
 
-// NewResult returns an empty result of a tool that is complete in the protocol
-// version of the request.
-func (c *Call) NewResult() *mcp.CallToolResult {
-	res := c.newResult()
-	res.IsError = false
-	return res
-}
-
 // NeedsInput reports whether a result asks the client for input, so that the call
 // goes on.
 func NeedsInput(res mcp.Result) bool { return needsInput(res) }
