@@ -213,7 +213,7 @@ func short(v any) (text string, ok bool) {
 		case n > maxShownName:
 			return "a string of " + strconv.Itoa(n) + " characters", false
 		}
-		return "'" + scrub.Text(text) + "'", true
+		return "'" + scrub.Credentials(text) + "'", true
 	}
 	raw, err := json.Marshal(v)
 	if err != nil || len(raw) > maxShownName {

@@ -16,7 +16,7 @@ func (r *report) done(found []finding, clean bool) *Report {
 	if r.Report.Corrected != nil {
 		return &r.Report
 	}
-	_, isObject := r.sent.(map[string]any)
+	_, isObject := r.args.(map[string]any)
 	missing, all := 0, required([]*node{r.schema.nodes[r.schema.root.Location]})
 	for i := range found {
 		if f := &found[i]; f.rule == "required" && f.missing() && len(f.at) == 1 && slices.Contains(all, f.at[0]) {
@@ -43,7 +43,7 @@ func (r *report) corrected() json.RawMessage {
 	if err != nil || len(raw) > maxExample || string(raw) == "" {
 		return nil
 	}
-	if d, err := read(raw); err != nil || !r.schema.affordable(d) || len(r.schema.check(d.value, Options{AssertFormats: true})) > 0 {
+	if !r.valid(raw, true) {
 		return nil
 	}
 	return raw
@@ -67,9 +67,9 @@ func (r *report) shows(v any, at []string) bool {
 		}
 		return true
 	case string:
-		return len(v) <= maxExample && line(scrub.Text(v), maxExample) == v && !r.schema.secret(at)
+		return len(v) <= maxExample && line(scrub.Credentials(v), maxExample) == v && !r.secret(at)
 	default:
-		return !r.schema.secret(at)
+		return !r.secret(at)
 	}
 }
 
@@ -87,7 +87,7 @@ func (r *report) example() json.RawMessage {
 		if !has || r.opts.HideReceived || isContainer(value) || !r.shows(value, []string{name}) {
 			continue
 		}
-		if nodes := r.schema.at([]string{name}); len(nodes) > 0 && nodes[0].Validate(value) == nil {
+		if nodes := r.at([]string{name}); len(nodes) > 0 && nodes[0].Validate(value) == nil {
 			made[name] = value
 		}
 	}
@@ -95,10 +95,15 @@ func (r *report) example() json.RawMessage {
 	if err != nil || len(raw) > maxExample {
 		return nil
 	}
-	if d, err := read(raw); err != nil || r.schema.check(d.value, Options{AssertFormats: true}) != nil || r.schema.check(d.value, r.opts) != nil {
+	if !r.valid(raw, true) || !r.valid(raw, r.opts.AssertFormats) {
 		return nil
 	}
 	return raw
+}
+
+func (r *report) valid(raw []byte, strict bool) bool {
+	d, err := read(raw, maxSent)
+	return err == nil && r.schema.validate(d, strict, &r.work) == nil
 }
 
 // sample makes the simplest value that may be valid.

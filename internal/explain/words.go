@@ -86,12 +86,12 @@ func (s *Schema) shownName(name string) string {
 		if len(name) > 64*maxName {
 			name = strings.ToValidUTF8(name[:64*maxName], "")
 		}
-		name = scrub.Text(name)
+		name = scrub.Credentials(name)
 	}
 	return line(name, maxName)
 }
 
-func (c *collector) field(at []string) string { return c.schema.field(c.args, at) }
+func (r *report) field(at []string) string { return r.schema.field(r.args, at) }
 
 // field writes a place as a model does: items[1].sku.
 func (s *Schema) field(args any, at []string) string {
@@ -142,30 +142,30 @@ func (s *Schema) pointer(at []string) string {
 	return b.String()
 }
 
-// secret reports whether the value at a place, or one around it, must not be shown.
-func (s *Schema) secret(at []string) bool {
-	hidden := slices.ContainsFunc(at, scrub.SecretName)
-	s.along(at, func(nodes []*node) bool {
-		around(nodes, func(n *node) bool {
-			hidden = hidden || n.WriteOnly || n.Format != nil && n.Format.Name == "password"
-			return !hidden
-		})
-		return !hidden
+// secret reports whether the value at a place, or one around it, must not be shown. What
+// lies too deep for that to be found out is hidden.
+func (r *report) secret(at []string) bool {
+	if len(at) > maxSteps || slices.ContainsFunc(at, scrub.SecretName) {
+		return true
+	}
+	r.at(at)
+	return slices.ContainsFunc(r.trail[:len(at)+1], func(nodes []*node) bool {
+		return slices.ContainsFunc(nodes, func(n *node) bool { return n.hidden })
 	})
-	return hidden
 }
 
 // Hides reports whether the value to which a JSON Pointer leads, or one around it, must
 // not be shown, by the schema or by its name.
 func (s *Schema) Hides(pointer string) bool {
+	r := &report{schema: s}
 	if pointer == "" {
-		return s.secret(nil)
+		return r.secret(nil)
 	}
 	at := strings.Split(pointer, "/")[1:]
 	for i := range at {
 		at[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(at[i])
 	}
-	return s.secret(at)
+	return r.secret(at)
 }
 
 func quoted(text string) string { return "'" + line(text, maxName) + "'" }
