@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -93,7 +94,8 @@ func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []by
 }
 
 const (
-	maxSearched = 1 << 20 // bytes of arguments in which a value is looked for
+	maxSearched = 1 << 17 // bytes of arguments in which a value is looked for
+	maxPlaced   = 1 << 10 // bytes of a value that is looked for
 	maxFields   = 1000    // field errors that are looked at
 	maxMembers  = 1000    // names that one is compared with: a struct has fewer
 )
@@ -105,6 +107,7 @@ type checks struct {
 	args   any
 	schema *inputSchema
 	folded map[string]map[string]string
+	places map[string][]any  // of the scalar values, by their texts
 	names  map[string]string // the names of the input type's fields, as JSON has them
 }
 
@@ -145,33 +148,39 @@ func (c *checks) place(one *fault.Violation) {
 		one.Field, one.Pointer, one.Received = field(at), pointer(at), scalar(value)
 		return
 	}
-	var found []any
-	many := false
-	var walk func(v any, at []any)
-	walk = func(v any, at []any) {
-		switch v := v.(type) {
-		case map[string]any:
-			for name, member := range v {
-				walk(member, append(at[:len(at):len(at)], name))
-			}
-		case []any:
-			for i, item := range v {
-				walk(item, append(at[:len(at):len(at)], i))
-			}
-		default:
-			if text, err := json.Marshal(v); v == one.Received || err == nil && string(text) == one.Received {
-				many = many || found != nil
-				found = at
-			}
-		}
+	if c.places == nil {
+		c.places = map[string][]any{}
+		c.index(c.args, []any{})
 	}
-	walk(c.args, []any{})
-	if found == nil || many {
+	text, _ := one.Received.(string)
+	found := c.places[text]
+	if found == nil {
 		one.Received = nil // nobody knows whether the caller sent it
 		return
 	}
-	_, one.Received = one.Received, scalar(valueAt(c.args, found))
+	one.Received = valueAt(c.args, found)
 	one.Field, one.Pointer = field(found), pointer(found)
+}
+
+// index notes where each short scalar value stands, nil for one that stands at several places.
+func (c *checks) index(v any, at []any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			c.index(member, append(at[:len(at):len(at)], name))
+		}
+	case []any:
+		for i, item := range v {
+			c.index(item, append(at[:len(at):len(at)], i))
+		}
+	case string, json.Number, bool:
+		if text := fmt.Sprint(v); len(text) <= maxPlaced {
+			if _, twice := c.places[text]; twice {
+				at = nil
+			}
+			c.places[text] = at
+		}
+	}
 }
 
 // shown words a violation, without a received value that must not be shown.

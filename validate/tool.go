@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -81,13 +82,18 @@ func (v *validator) check(s *inputSchema, req mcp.Request) (mcp.Request, *explai
 		}
 	}
 	if report := s.explain(filled, v.explain); report != nil {
-		if own := s.explain(c.Params.Arguments, v.explain); own != nil {
-			return nil, own // about the arguments as they came
+		if len(args) <= maxTwice && !bytes.Equal(args, filled) {
+			if own := s.explain(args, v.explain); own != nil {
+				return nil, own // about the arguments as they came
+			}
 		}
 		return nil, report
 	}
 	return withArguments(req, filled), nil
 }
+
+// maxTwice is how long arguments may be to be looked at with and without the defaults.
+const maxTwice = 64 << 10
 
 // orObject returns an empty object for arguments that are absent or null, as the SDK takes
 // them for typed tools.

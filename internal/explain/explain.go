@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -146,9 +145,7 @@ func (r *report) sort(found []finding) {
 
 // compareSteps orders indexes as numbers.
 func compareSteps(a, b string) int {
-	x, errX := strconv.Atoi(a)
-	y, errY := strconv.Atoi(b)
-	if errX == nil && errY == nil {
+	if x, y := index(a), index(b); x >= 0 && y >= 0 {
 		return cmp.Compare(x, y)
 	}
 	return strings.Compare(a, b)

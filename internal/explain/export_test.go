@@ -1,10 +1,7 @@
 package explain
 
-// MaxUnits is the most that Work returns, apart from the last step.
+// MaxUnits is the most that Counted returns, apart from the last step.
 const MaxUnits = maxWork + maxTold
 
-// Work returns how much work it is to explain arguments.
-func (s *Schema) Work(args []byte) int {
-	_, work := s.explain(args, Options{})
-	return work
-}
+// Counted explains arguments and returns how much work that was.
+func (s *Schema) Counted(args []byte) (*Report, int) { return s.explain(args, Options{}) }

@@ -93,6 +93,9 @@ var hostile = map[string]struct {
 		return `[` + strings.Repeat(`{"`+strings.Repeat("a", 100)+`":1},`, n/100) + "1]"
 	}},
 	"long texts of many patterns": {`{"items":{"allOf":[` + strings.Repeat(`{"pattern":"(a|aa)+b"},`, 50) + `{}]}}`, func(n int) string { return `["` + strings.Repeat("a", n) + `"]` }},
+	"many below choices": {`{"oneOf":[{"properties":{"and":{"items":{"$ref":"#"}}},"required":["and"]},{"properties":{"and":{"items":{"$ref":"#"}}},"required":["or"]}]}`, func(n int) string {
+		return strings.Repeat(`{"and":[`, 12) + strings.Repeat(`{},`, n) + `{}` + strings.Repeat(`]}`, 12)
+	}},
 	"a choice at each level": {`{"anyOf":[{"items":{"$ref":"#"},"minItems":1},{"items":{"$ref":"#"},"minItems":2}],"type":"array"}`, func(n int) string {
 		return strings.Repeat("[", min(n, 1000)) + strings.Repeat("]", min(n, 1000))
 	}},
@@ -137,8 +140,8 @@ func wide(n int) string {
 
 // largest returns as many arguments of a kind as fit into 1 MiB, and a third of them.
 func largest(args func(n int) string) (third, all []byte) {
-	n := 3
-	for len(args(2*n)) <= 1<<20 && n < 1<<18 {
+	n := 1500
+	for len(args(2*n)) <= 1<<20 && n < 1<<17 {
 		n *= 2
 	}
 	return []byte(args(n / 3)), []byte(args(n))
@@ -154,13 +157,13 @@ func TestGrowth(t *testing.T) {
 			cost := func(args []byte) (work, bytes int) {
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
-				report := s.Explain(args, explain.Options{})
+				report, work := s.Counted(args)
 				runtime.ReadMemStats(&after)
 				require.NotNil(t, report)
 				require.LessOrEqual(t, len(report.Text()), 4096)
-				return s.Work(args), int(after.TotalAlloc - before.TotalAlloc)
+				return work, int(after.TotalAlloc - before.TotalAlloc)
 			}
-			cost(third)
+			s.Counted([]byte("{}")) // compiles once more
 			work, bytes := cost(third)
 			moreWork, moreBytes := cost(all)
 			t.Log(len(all), work, bytes>>10, moreWork, moreBytes>>10)
@@ -181,7 +184,8 @@ func BenchmarkHostile(b *testing.B) {
 				for b.Loop() {
 					s.Explain(args, explain.Options{})
 				}
-				b.ReportMetric(float64(s.Work(args)), "units")
+				_, work := s.Counted(args)
+				b.ReportMetric(float64(work), "units")
 			})
 		}
 	}

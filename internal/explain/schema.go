@@ -519,7 +519,7 @@ func (s *Schema) inside(here []*node, step string) []*node {
 			*to = append(*to, n)
 		}
 	}
-	i, err := strconv.Atoi(step)
+	i := index(step)
 	around(here, func(n *node) bool {
 		add(&next, n.Properties[step])
 		for _, p := range n.patterns {
@@ -529,7 +529,7 @@ func (s *Schema) inside(here []*node, step string) []*node {
 		}
 		add(&rest, asSchema(n.AdditionalProperties))
 		add(&rest, n.UnevaluatedProperties)
-		if err == nil {
+		if i >= 0 {
 			if prefix := n.prefix; i < len(prefix) {
 				add(&next, prefix[i])
 			} else {

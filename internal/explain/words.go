@@ -27,7 +27,17 @@ var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-func index(step string) int { i, _ := strconv.Atoi(step); return i }
+// index returns the index that a step is, -1 when it is a name.
+func index(step string) int {
+	i := 0
+	for _, c := range []byte(step) {
+		if c < '0' || c > '9' || len(step) > 9 {
+			return -1
+		}
+		i = 10*i + int(c-'0')
+	}
+	return i - boolInt(step == "")
+}
 
 func last(at []string) string { return at[len(at)-1] }
 
@@ -40,8 +50,8 @@ func valueAt(v any, at []string) any {
 		case map[string]any:
 			v = c[step]
 		case []any:
-			i, err := strconv.Atoi(step)
-			if err != nil || i < 0 || i >= len(c) {
+			i := index(step)
+			if i < 0 || i >= len(c) {
 				return nil
 			}
 			v = c[i]
@@ -68,7 +78,7 @@ func change(v any, at []string, by func(any) any) any {
 		}
 		return object
 	case []any:
-		if i := index(at[0]); i < len(c) {
+		if i := index(at[0]); i >= 0 && i < len(c) {
 			list := append([]any(nil), c...)
 			list[i] = change(c[i], at[1:], by)
 			return list
@@ -101,7 +111,7 @@ func (s *Schema) field(args any, at []string) string {
 		list, isList := v.([]any)
 		if isList {
 			b.WriteString("[" + step + "]")
-			if i := index(step); i < len(list) {
+			if i := index(step); i >= 0 && i < len(list) {
 				v = list[i]
 			}
 			continue
@@ -180,6 +190,9 @@ func allQuoted(names []string) []string {
 
 // line makes a text fit into one line of at most limit runes.
 func line(text string, limit int) string {
+	if len(text) <= limit && strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) < 0 {
+		return text
+	}
 	var b strings.Builder
 	n := 0
 	for _, r := range text {
