@@ -237,6 +237,15 @@ func (n *node) child(keyword string) *node {
 	return nil
 }
 
+func (n *node) property(name string) *node {
+	for _, sub := range n.inner {
+		if sub.up == n && sub.keyword == "properties" && sub.name == name {
+			return sub
+		}
+	}
+	return nil
+}
+
 // conditions says in words when a schema applies that is written in a conditional one.
 // It is moot when what the condition asks for is required, and missing.
 func (r *report) conditions(n *node, at []string) (texts []string, moot bool) {
@@ -405,10 +414,8 @@ func tagged(forms []*node) (name string, tags map[int]*node) {
 	for _, name := range forms[0].leaf().order {
 		tags := map[int]*node{}
 		for i, form := range forms {
-			for _, sub := range form.leaf().inner {
-				if sub.keyword == "properties" && sub.name == name && sub.leaf().literals() != nil {
-					tags[i] = sub.leaf()
-				}
+			if sub := form.leaf().property(name); sub != nil && sub.leaf().literals() != nil {
+				tags[i] = sub.leaf()
 			}
 		}
 		if len(tags) == len(forms) {

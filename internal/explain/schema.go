@@ -207,24 +207,24 @@ func compilePattern(text string) (jsonschema.Regexp, error) {
 
 // ofECMA finds what ECMAScript writes differently. A double backslash is found so that
 // what follows it is not taken for an escape.
-var ofECMA = regexp.MustCompile(`\\\\|\[\^\]|\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]{1,6}\}|\\[pP]\{(?:Letter|Mark|Number|Punctuation|Symbol)\}`)
+var ofECMA = regexp.MustCompile(`\\\\|\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]{1,6}\}`)
 
 func fromECMA(s string) string {
-	switch {
-	case s == `\\`:
+	if s == `\\` {
 		return s
-	case s == `[^]`:
-		return `(?s:.)`
-	case s[1] == 'u':
-		return `\x{` + strings.Trim(s[2:], "{}") + `}`
-	default: // the long name of a class: its first letter is the short one
-		return s[:4] + `}`
 	}
+	return `\x{` + strings.Trim(s[2:], "{}") + `}`
 }
+
+// maxRegexp bounds the patterns of a caller that are read.
+const maxRegexp = 4096
 
 // checkPattern lets pass what another engine may understand.
 func checkPattern(v any) error {
 	text, _ := v.(string)
+	if len(text) > maxRegexp {
+		return nil
+	}
 	_, err := regexp.Compile(ofECMA.ReplaceAllStringFunc(text, fromECMA))
 	if e := (*syntax.Error)(nil); errors.As(err, &e) {
 		switch e.Code {
@@ -566,19 +566,15 @@ func known(from []*node) (names []string) {
 
 // required returns the names that an object must have, whatever else it has.
 func required(from []*node) (names []string) {
-	for _, n := range from {
-		for _, name := range n.Required {
-			if !slices.Contains(names, name) {
+	for i := 0; i < min(len(from), maxKnown); i++ {
+		for _, name := range from[i].Required {
+			if len(names) < maxKnown && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
-		for _, sub := range n.same {
-			if k := sub.keywordIn(n); k == "$ref" || k == "allOf" {
-				for _, name := range required([]*node{sub}) {
-					if !slices.Contains(names, name) {
-						names = append(names, name)
-					}
-				}
+		for _, sub := range from[i].same {
+			if k := sub.keywordIn(from[i]); (k == "$ref" || k == "allOf") && !slices.Contains(from, sub) {
+				from = append(slices.Clip(from), sub)
 			}
 		}
 	}
