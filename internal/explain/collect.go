@@ -2,7 +2,6 @@ package explain
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -93,13 +92,12 @@ func (r *report) collect(e *jsonschema.ValidationError, around []string, when []
 		}
 		return found
 	case *kind.AnyOf:
-		return r.nearest(e, one, n.AnyOf)
+		return r.nearest(e, one, n.anyOf)
 	case *kind.OneOf:
 		if len(k.Subschemas) < 2 {
-			return r.nearest(e, one, n.OneOf)
+			return r.nearest(e, one, n.oneOf)
 		}
-		one.forms, one.both = r.nodes(n.OneOf), k.Subschemas
-		one.sets = onlyRequire(one.forms)
+		one.forms, one.both, one.sets = n.oneOf.forms, k.Subschemas, n.oneOf.sets
 	case *kind.Required:
 		named(k.Missing, "required")
 		return found
@@ -197,16 +195,6 @@ func first[T any](list []T, more *bool, compare func(a, b T) int) []T {
 	}
 	*more = *more || len(list) > MaxCounted
 	return list[:min(len(list), MaxCounted)]
-}
-
-func (r *report) nodes(schemas []*jsonschema.Schema) []*node {
-	nodes := make([]*node, len(schemas))
-	for i, s := range schemas {
-		if nodes[i] = r.schema.nodes[s.Location]; nodes[i] == nil {
-			nodes[i] = unheardOf
-		}
-	}
-	return nodes
 }
 
 func (f *finding) contained(got, least, most int) {
@@ -312,38 +300,34 @@ func (f *finding) cost(at []string) int {
 
 // nearest tells what is wrong by the form of a choice with the fewest faults, if that can
 // be told, otherwise by all that would have been right.
-func (r *report) nearest(e *jsonschema.ValidationError, choices finding, schemas []*jsonschema.Schema) []finding {
-	at, forms := e.InstanceLocation, r.nodes(schemas)
+func (r *report) nearest(e *jsonschema.ValidationError, choices finding, f *fork) []finding {
+	at, forms := e.InstanceLocation, f.forms
 	choices.forms = forms
 	object, isObject := valueAt(r.args, at).(map[string]any)
 	if r.spend(len(forms) * (1 + len(object)/16)) {
 		return []finding{choices}
 	}
-	if isObject && onlyRequire(forms) {
+	if isObject && f.sets {
 		choices.sets = true
 		return []finding{choices}
 	}
 	chosen := func(int) bool { return true }
-	if name, tags := tagged(forms); isObject && name != "" {
+	if name := f.tag; isObject && name != "" {
 		value, has := object[name]
-		fits := func(i int) bool {
-			return slices.ContainsFunc(tags[i].literals(), func(l any) bool { return same(l, value) })
+		fits := func(tag *node) bool {
+			return slices.ContainsFunc(tag.literals(), func(l any) bool { return same(l, value) })
 		}
-		any := slices.ContainsFunc(slices.Collect(maps.Keys(tags)), fits)
-		all := slices.ContainsFunc(forms, func(n *node) bool { return !slices.Contains(n.leaf().Required, name) })
-		switch f := choices; {
-		case has && any:
-			chosen = fits
-		case has || !all:
-			f.at, f.rule, f.forms = append(slices.Clip(at), name), "enum", nil
+		optional := slices.ContainsFunc(forms, func(n *node) bool { return !slices.Contains(n.leaf().Required, name) })
+		switch {
+		case has && slices.ContainsFunc(f.tags, fits):
+			chosen = func(i int) bool { return fits(f.tags[i]) }
+		case has || !optional:
+			choices.at, choices.rule, choices.forms = append(slices.Clip(at), name), "enum", f.tags
 			if !has {
-				f.rule = "required"
+				choices.rule = "required"
 			}
-			for i := range forms {
-				f.forms = append(f.forms, tags[i])
-			}
-			f.expected = choice(f.forms)
-			return []finding{f}
+			choices.expected = choice(f.tags)
+			return []finding{choices}
 		}
 	}
 	var best []finding
@@ -406,23 +390,37 @@ func strangeNames(object map[string]any, form *node) (count int) {
 	return count
 }
 
-// tagged returns the name of the property by whose value the forms differ.
-func tagged(forms []*node) (name string, tags map[int]*node) {
-	if len(forms) < 2 {
-		return "", nil
+// A fork is an anyOf or a oneOf.
+type fork struct {
+	forms []*node
+	sets  bool    // the forms say nothing but which names are required
+	tag   string  // the property by whose value the forms differ, "" if there is none
+	tags  []*node // what it is in each form
+}
+
+func (s *Schema) fork(forms []*jsonschema.Schema) *fork {
+	f := &fork{}
+	for _, form := range forms {
+		f.forms = append(f.forms, s.nodes[form.Location])
 	}
-	for _, name := range forms[0].leaf().order {
-		tags := map[int]*node{}
-		for i, form := range forms {
+	f.sets = onlyRequire(f.forms)
+	if len(forms) < 2 {
+		return f
+	}
+	names := f.forms[0].leaf().order
+	for _, name := range names[:min(len(names), maxListed)] {
+		f.tags = nil
+		for _, form := range f.forms {
 			if sub := form.leaf().property(name); sub != nil && sub.leaf().literals() != nil {
-				tags[i] = sub.leaf()
+				f.tags = append(f.tags, sub.leaf())
 			}
 		}
-		if len(tags) == len(forms) {
-			return name, tags
+		if len(f.tags) == len(forms) {
+			f.tag = name
+			return f
 		}
 	}
-	return "", nil
+	return f
 }
 
 // onlyRequire reports whether the forms of a choice say nothing but which names are required.

@@ -49,6 +49,8 @@ type node struct {
 	ranks    map[string]int // of the names in order
 	prefix   []*jsonschema.Schema
 	patterns []matching
+	anyOf    *fork
+	oneOf    *fork
 	reach    []*node // the schemas that apply with it, itself first; at most maxKnown
 	hidden   bool    // what it applies to must not be shown
 	unique   bool
@@ -388,6 +390,7 @@ func (s *Schema) finish() error {
 	}
 	for _, n := range s.nodes {
 		n.words()
+		n.anyOf, n.oneOf = s.fork(n.AnyOf), s.fork(n.OneOf)
 		if n.keyword == "anyOf" || n.keyword == "oneOf" {
 			n.knows = map[string]bool{}
 			for _, name := range known([]*node{n}) {

@@ -349,7 +349,8 @@ func (r *report) hint(f finding, value, shown any) string {
 	for _, form := range forms {
 		leaf := form.leaf()
 		types = append(types, leaf.types()...)
-		allowed = append(allowed, leaf.literals()...)
+		values := leaf.literals()
+		allowed = append(allowed, values[:min(len(values), maxKnown)]...)
 	}
 	has := func(t string) bool { return slices.Contains(types, t) }
 	send := func(to any) { r.fixes = append(r.fixes, fix{f.at, to}) }
