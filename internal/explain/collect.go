@@ -53,7 +53,7 @@ func (f *finding) location() string {
 // place orders what is wrong with one value.
 func (f *finding) place() int { return -boolInt(f.sent != "") }
 
-var unheardOf = &node{Schema: &jsonschema.Schema{}}
+var unheardOf = &node{Schema: &jsonschema.Schema{}, anyOf: &fork{}, oneOf: &fork{}}
 
 // collect flattens the tree of errors, in the same order each time. Where there are too
 // many it stops. The places in e begin with the one of the error around it.
@@ -450,7 +450,7 @@ func (r *report) merged(found []finding) []finding {
 	if slices.ContainsFunc(found, func(f finding) bool { return f.rest }) {
 		for _, f := range found {
 			for i := range f.at {
-				if !f.rest {
+				if !f.rest && i <= maxSteps {
 					inside[strings.Join(f.at[:i], "\x00")] = true
 				}
 			}
@@ -458,10 +458,15 @@ func (r *report) merged(found []finding) []finding {
 	}
 	merged := found[:0]
 	for _, f := range found {
-		key := strings.Join(f.at, "\x00")
 		switch {
 		case f.rule == "items":
-			if f.rest && inside[key] && f.count < r.prefix(f.at) {
+			key := strings.Join(f.at, "\x00")
+			own := 0 // items that have schemas of their own
+			around(r.at(f.at), func(n *node) bool {
+				own = max(own, len(n.prefix))
+				return true
+			})
+			if f.rest && inside[key] && f.count < own {
 				continue
 			}
 			if i, ok := lists[key]; ok {
@@ -478,15 +483,6 @@ func (r *report) merged(found []finding) []finding {
 		merged = append(merged, f)
 	}
 	return merged
-}
-
-// prefix returns how many items of a list have schemas of their own.
-func (r *report) prefix(at []string) (most int) {
-	around(r.at(at), func(n *node) bool {
-		most = max(most, len(n.PrefixItems), len(asSchemas(n.Items)))
-		return true
-	})
-	return most
 }
 
 // maxPairs bounds the names that are compared with those that the schema knows.

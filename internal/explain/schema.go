@@ -49,6 +49,8 @@ type node struct {
 	ranks    map[string]int // of the names in order
 	prefix   []*jsonschema.Schema
 	patterns []matching
+	example  string
+	fallback string // the default
 	anyOf    *fork
 	oneOf    *fork
 	reach    []*node // the schemas that apply with it, itself first; at most maxKnown
@@ -390,6 +392,10 @@ func (s *Schema) finish() error {
 	}
 	for _, n := range s.nodes {
 		n.words()
+		n.example = n.shown(n.Examples)
+		if n.Default != nil && *n.Default != nil {
+			n.fallback = n.shown([]any{*n.Default})
+		}
 		n.anyOf, n.oneOf = s.fork(n.AnyOf), s.fork(n.OneOf)
 		if n.keyword == "anyOf" || n.keyword == "oneOf" {
 			n.knows = map[string]bool{}
@@ -400,6 +406,16 @@ func (s *Schema) finish() error {
 	}
 	s.weight = s.nodes[s.root.Location].weigh()
 	return nil
+}
+
+// shown writes the first of some values that is short and valid.
+func (n *node) shown(values []any) string {
+	for _, v := range values {
+		if text := literal(v); len(text) <= maxName && n.Validate(v) == nil {
+			return text
+		}
+	}
+	return ""
 }
 
 // weigh counts the schemas that one value is checked against at most, with those for the

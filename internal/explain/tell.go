@@ -324,10 +324,8 @@ func (r *report) fallback(at []string) string {
 		return ""
 	}
 	for _, n := range r.at(at) {
-		if n.Default != nil && *n.Default != nil && n.inside && n.keyword == "properties" && n.Validate(*n.Default) == nil {
-			if text := literal(*n.Default); len(text) <= maxName {
-				return "If left out, it is " + text + "."
-			}
+		if n.fallback != "" && n.inside && n.keyword == "properties" {
+			return "If left out, it is " + n.fallback + "."
 		}
 	}
 	return ""
@@ -482,10 +480,8 @@ func textHint(text string, shown any, has func(string) bool, send func(any)) str
 func advice(nodes []*node, describe bool) string {
 	example, description := "", ""
 	around(nodes, func(n *node) bool {
-		for _, e := range n.Examples {
-			if text := literal(e); example == "" && len(text) <= maxName && n.Validate(e) == nil {
-				example = "For example: " + text + "."
-			}
+		if example == "" && n.example != "" {
+			example = "For example: " + n.example + "."
 		}
 		if text := strings.TrimSpace(line(n.Description, maxAdvice)); description == "" && describe && text != "" {
 			description = "Its description: " + ended(text)
