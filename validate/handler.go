@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 )
@@ -89,7 +90,7 @@ func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []by
 		if len(violations) == 0 {
 			return fault.Generic(fault.KindValidation)
 		}
-		return v.violationsFault(violations, len(violations), nil)
+		return v.violationsFault(violations, len(violations), false, nil)
 	})
 }
 
@@ -107,8 +108,8 @@ type checks struct {
 	args   any
 	schema *inputSchema
 	folded map[string]map[string]string
-	places map[string][]any  // of the scalar values, by their texts
-	names  map[string]string // the names of the input type's fields, as JSON has them
+	places map[string][]string // of the scalar values, by their texts
+	names  map[string]string   // the names of the input type's fields, as JSON has them
 }
 
 // add adds what a marked error of the standard library tells.
@@ -145,12 +146,13 @@ func (c *checks) place(one *fault.Violation) {
 	}
 	if one.Field != "" {
 		at, value, _, _ := c.resolve(strings.Split(one.Field, "."))
-		one.Field, one.Pointer, one.Received = field(at), pointer(at), scalar(value)
+		one.Received = scalar(value)
+		one.Field, one.Pointer = explain.Place(c.args, at)
 		return
 	}
 	if c.places == nil {
-		c.places = map[string][]any{}
-		c.index(c.args, []any{})
+		c.places = map[string][]string{}
+		c.index(c.args, []string{})
 	}
 	text, _ := one.Received.(string)
 	found := c.places[text]
@@ -158,12 +160,12 @@ func (c *checks) place(one *fault.Violation) {
 		one.Received = nil // nobody knows whether the caller sent it
 		return
 	}
-	one.Received = valueAt(c.args, found)
-	one.Field, one.Pointer = field(found), pointer(found)
+	one.Received = explain.ValueAt(c.args, found)
+	one.Field, one.Pointer = explain.Place(c.args, found)
 }
 
 // index notes where each short scalar value stands, nil for one that stands at several places.
-func (c *checks) index(v any, at []any) {
+func (c *checks) index(v any, at []string) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, member := range v {
@@ -171,7 +173,7 @@ func (c *checks) index(v any, at []any) {
 		}
 	case []any:
 		for i, item := range v {
-			c.index(item, append(at[:len(at):len(at)], i))
+			c.index(item, append(at[:len(at):len(at)], strconv.Itoa(i)))
 		}
 	case string, json.Number, bool:
 		if text := fmt.Sprint(v); len(text) <= maxPlaced {

@@ -32,6 +32,10 @@ import (
 // that is not UTF-8 are refused, and so is a value that breaks its "format" where
 // "$schema" names draft 7 or an older one.
 //
+// Arguments that are more than the check can look at in about 50 ms are refused: those with
+// more than 65,536 values, and by the schema some with less, such as a list of more than
+// 20,000 integers. RawTools has the same bound.
+//
 // Tool panics when the schema cannot be compiled or when h is nil.
 func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 	if h == nil {

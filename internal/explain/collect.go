@@ -264,7 +264,7 @@ func (r *report) condition(n *node, at []string, holds bool) (text string, moot 
 	if holds {
 		not = " is "
 	}
-	object, _ := valueAt(r.args, at).(map[string]any)
+	object, _ := ValueAt(r.args, at).(map[string]any)
 	switch {
 	case len(n.If.Properties) == 1:
 		for name, p := range n.If.Properties {
@@ -303,7 +303,7 @@ func (f *finding) cost(at []string) int {
 func (r *report) nearest(e *jsonschema.ValidationError, choices finding, f *fork) []finding {
 	at, forms := e.InstanceLocation, f.forms
 	choices.forms = forms
-	object, isObject := valueAt(r.args, at).(map[string]any)
+	object, isObject := ValueAt(r.args, at).(map[string]any)
 	if r.spend(len(forms) * (1 + len(object)/16)) {
 		return []finding{choices}
 	}
@@ -361,7 +361,7 @@ func (r *report) nearest(e *jsonschema.ValidationError, choices finding, f *fork
 	switch {
 	case best == nil:
 		return []finding{choices}
-	case outside && words != "" && (ties > 0 || open > 1 && !isContainer(valueAt(r.args, at))):
+	case outside && words != "" && (ties > 0 || open > 1 && !isContainer(ValueAt(r.args, at))):
 		if len(best) == 1 && best[0].count > 0 && facets[best[0].rule] {
 			choices.rule, choices.count = best[0].rule, best[0].count
 		}
@@ -522,7 +522,7 @@ func (r *report) pair(found []finding) (names []finding) {
 	}
 	compared := 0
 	for _, o := range order {
-		sent, _ := valueAt(r.args, o.at).(map[string]any)
+		sent, _ := ValueAt(r.args, o.at).(map[string]any)
 		all := known(append(r.at(o.at), o.f.n))
 		var unknown, free []string
 		for name := range sent {
@@ -574,7 +574,7 @@ func (r *report) rename(names []finding) {
 	names = slices.Clone(names)
 	slices.SortStableFunc(names, func(a, b finding) int { return cmp.Compare(len(b.at), len(a.at)) })
 	for _, f := range names {
-		if object, ok := valueAt(r.args, f.at[:len(f.at)-1]).(map[string]any); ok {
+		if object, ok := ValueAt(r.args, f.at[:len(f.at)-1]).(map[string]any); ok {
 			value := object[f.sent]
 			delete(object, f.sent)
 			object[last(f.at)] = value

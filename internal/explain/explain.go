@@ -11,8 +11,8 @@
 //
 // The schema is trusted and the arguments are not. Of the arguments only short scalar
 // values are repeated, scrubbed, and none whose name or schema says that it is a secret.
-// The work is estimated before it is done: arguments that would take too long are
-// reported as too complex, and so refused.
+// The work is counted: arguments that would take longer than about 50 ms are reported as
+// too complex, and so refused, and of very many mistakes only the first are looked at.
 package explain
 
 import (

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -99,6 +100,37 @@ func TestTooManyArguments(t *testing.T) {
 	require.Equal(t, "budget", report.Violations[0].Rule)
 	_, err := s.Defaults(args)
 	require.ErrorContains(t, err, "too large")
+}
+
+// TestWork: what is valid is let through as long as its real work is small.
+func TestWork(t *testing.T) {
+	s := mustCompile(t, `{"type":"object","properties":{"l":{"items":{"type":"integer"}}}}`)
+	require.Nil(t, s.Explain([]byte(`{"l":[`+strings.Repeat("1,", 19_000)+`1]}`), explain.Options{}))
+	require.Equal(t, "budget", s.Explain([]byte(`{"l":[`+strings.Repeat("1,", 25_000)+`1]}`), explain.Options{}).Violations[0].Rule)
+
+	// The first form fits, so that the others are not tried.
+	choice := mustCompile(t, `{"anyOf":[{"type":"object","properties":{"not":{"$ref":"#"}},"required":["not"]},{"type":"boolean"},{"type":"object","properties":{"not":{"$ref":"#"}}}]}`)
+	require.Nil(t, choice.Explain([]byte(strings.Repeat(`{"not":`, 400)+"true"+strings.Repeat("}", 400)), explain.Options{}))
+	report := choice.Explain([]byte(strings.Repeat(`{"not":`, 10)+"1"+strings.Repeat("}", 10)), explain.Options{})
+	require.Less(t, len(report.Text()), 600)
+	require.NotEqual(t, "budget", report.Violations[0].Rule)
+}
+
+// TestWorkIsCountedForEachCall: calls at the same time do not count for each other.
+func TestWorkIsCountedForEachCall(t *testing.T) {
+	s := mustCompile(t, `{"items":{"$ref":"#"},"maxItems":3000}`)
+	args := []byte("[" + strings.Repeat("[],", 2500) + "[]]")
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			for range 5 {
+				if report := s.Explain(args, explain.Options{}); report != nil {
+					t.Error(report.Text())
+				}
+			}
+		})
+	}
+	wait.Wait()
 }
 
 func TestDeepArguments(t *testing.T) {

@@ -35,7 +35,8 @@ type Schema struct {
 	names    map[string]bool    // of all properties: they are public
 	tree     any                // the schema as it was written
 	defaults bool
-	weight   int // the units of work for one value at most; 0 if there is no bound
+	texts    bool // something looks at every character of a text
+	weight   int  // the units of work for one value at most; 0 if there is no bound
 }
 
 // A node is what is known of one schema beside what the library keeps.
@@ -392,6 +393,7 @@ func (s *Schema) finish() error {
 	}
 	for _, n := range s.nodes {
 		n.words()
+		s.texts = s.texts || texts(n.Schema) > 0
 		n.example = n.shown(n.Examples)
 		if n.Default != nil && *n.Default != nil {
 			n.fallback = n.shown([]any{*n.Default})
@@ -429,7 +431,7 @@ func (n *node) weigh() int {
 	}
 	n.weighing = true
 	defer func() { n.weighing = false }()
-	sum := units(n.Schema) + 2*(len(n.patterns)+len(n.Extensions)+boolInt(n.Pattern != nil)+boolInt(n.Format != nil))
+	sum := units(n.Schema) + 2*texts(n.Schema)
 	for _, sub := range slices.Concat(n.same, n.inner) {
 		w := sub.weigh()
 		if sum += w; w == 0 || sum > maxWork {

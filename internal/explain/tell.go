@@ -269,7 +269,7 @@ func (n *node) label() string {
 
 // wrong writes that a value is not what is expected.
 func (r *report) wrong(f finding, v *Violation, subject, when string) {
-	value := valueAt(r.args, f.at)
+	value := ValueAt(r.args, f.at)
 	words, shown := r.received(value, f.at)
 	v.Received = shown
 	list, _ := value.([]any)
@@ -375,7 +375,7 @@ func (r *report) hint(f finding, value, shown any) string {
 		}
 	case value == nil:
 		if n := len(f.at) - 1; n >= 0 && len(r.at(f.at)) > 0 {
-			_, inObject := valueAt(r.args, f.at[:n]).(map[string]any)
+			_, inObject := ValueAt(r.args, f.at[:n]).(map[string]any)
 			parent := r.at(f.at[:n])
 			if inObject && slices.Contains(known(parent), f.at[n]) && !slices.Contains(required(parent), f.at[n]) {
 				send(left)
@@ -500,7 +500,7 @@ func (r *report) suggestName(f finding) string {
 		names = known([]*node{f.n})
 	}
 	if m := near.Matches(last(f.at), names); len(m) > 0 {
-		if object, _ := valueAt(r.args, parent).(map[string]any); object != nil {
+		if object, _ := ValueAt(r.args, parent).(map[string]any); object != nil {
 			if _, sent := object[m[0]]; sent {
 				return "Leave it out: " + quoted(m[0]) + " is there already."
 			}

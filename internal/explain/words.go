@@ -43,8 +43,8 @@ func last(at []string) string { return at[len(at)-1] }
 
 func parentOf(location string) string { return location[:max(0, strings.LastIndexByte(location, '/'))] }
 
-// valueAt returns the value at a place, nil if there is none.
-func valueAt(v any, at []string) any {
+// ValueAt returns the value at a place in arguments, nil if there is none.
+func ValueAt(v any, at []string) any {
 	for _, step := range at {
 		switch c := v.(type) {
 		case map[string]any:
@@ -133,6 +133,12 @@ func (s *Schema) field(args any, at []string) string {
 		return strings.ToValidUTF8(text[:half], "") + "..." + strings.ToValidUTF8(text[len(text)-half:], "")
 	}
 	return text
+}
+
+// Place writes a place in arguments as a model does, items[1].sku, and as a JSON Pointer.
+func Place(args any, at []string) (field, pointer string) {
+	s := &Schema{}
+	return s.field(args, at), s.pointer(at)
 }
 
 func plainName(name string) bool {

@@ -37,7 +37,11 @@ func (s *Schema) validate(d *document, strict bool, left *int) (err error) {
 	if strict {
 		root, c = s.strict, &s.counted[1]
 	}
-	if bound := s.weight * (d.values + d.size/8) * (1 + d.depth/64); s.weight > 0 && bound <= *left/3 {
+	bound := d.values
+	if s.texts {
+		bound += d.size / 8
+	}
+	if bound *= s.weight * (1 + d.depth/64); s.weight > 0 && bound <= *left/3 {
 		*left -= bound
 		return root.Validate(d.value)
 	}
@@ -98,7 +102,7 @@ func (c *counted) count(n *jsonschema.Schema, done map[*jsonschema.Schema]bool) 
 			names += units
 		}
 	})
-	texts := len(n.PatternProperties) + boolInt(n.Pattern != nil) + boolInt(n.Format != nil)
+	texts := texts(n)
 	format := jsonschema.Format{Validate: func(any) error { return nil }}
 	if n.Format != nil {
 		format = *n.Format
@@ -148,6 +152,11 @@ func units(n *jsonschema.Schema) int {
 		}
 	}
 	return sum + len(values)/16
+}
+
+// texts counts what looks at every character of a text.
+func texts(n *jsonschema.Schema) int {
+	return len(n.PatternProperties) + boolInt(n.Pattern != nil) + boolInt(n.Format != nil) + len(n.Extensions)
 }
 
 // size counts the values in v.
