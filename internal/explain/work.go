@@ -115,7 +115,7 @@ func (c *counted) count(n *jsonschema.Schema, done map[*jsonschema.Schema]bool) 
 			for name := range v {
 				units += members[name] + names + len(name)*len(n.PatternProperties)/8
 			}
-			units += boolInt(rest) * len(v)
+			units += boolInt(rest)*len(v) + len(v)/8 // the library looks at each name
 		case []any:
 			units += len(v) * (items + boolInt(rest))
 		case string:
