@@ -14,6 +14,9 @@ var (
 	aloneRoots = set("etc var usr tmp proc opt mnt srv")
 )
 
+// routeRoots begin a route or a JSON pointer, and no path.
+var routeRoots = set("api rest graphql oauth oauth2 rpc mcp properties definitions $defs items paths components")
+
 // segments returns where the segments of a path end that start at i, and how many there are. A directory may have blanks
 // before a capital, as in "Application Support". The end of a sentence is not part of it.
 func (t *text) segments(i int) (end, n int) {
@@ -58,8 +61,8 @@ func unixPath(t *text, i int) {
 		before--
 		t.work++
 	}
-	free := before == 0 || !notRoot[t.s[before-1]] || before == i && t.s[i-1] == ':'
-	start := i == 0 || beforePath[t.s[i-1]]
+	free := before == 0 || !notRoot.has[t.s[before-1]] || before == i && t.s[i-1] == ':'
+	start := i == 0 || beforePath.has[t.s[i-1]]
 	if !free && !start {
 		return
 	}
@@ -93,7 +96,7 @@ func unixPath(t *text, i int) {
 
 // method reports whether a method of HTTP stands before the white space at i.
 func (t *text) method(i int) bool {
-	for i > 0 && space[t.s[i]] {
+	for i > 0 && space.has[t.s[i]] {
 		i--
 		t.work++
 	}
@@ -127,7 +130,7 @@ func number(s string) bool {
 }
 
 func homePath(t *text, i int) {
-	if i > 0 && !beforeHome[t.s[i-1]] {
+	if i > 0 && !beforeHome.has[t.s[i-1]] {
 		return
 	}
 	j := i + 1
@@ -140,19 +143,14 @@ func homePath(t *text, i int) {
 	}
 }
 
-func fileURL(t *text, i int) {
-	if t.starts(i) {
-		j := i + strings.IndexByte(t.s[i:], '/')
-		for t.at(j) == '/' {
-			j++
-			t.work++
-		}
-		t.hide(i, t.urlEnd(j))
-	}
-}
+var fileSchemes = set("file unix sqlite sqlite3 smb nfs")
 
-// windowsPath: a drive is plain enough to allow for blanks in the middle. A slash twice is a scheme.
+// windowsPath hides the URLs of files and shares too. A drive is plain enough to allow for blanks in the middle. A slash twice is a scheme.
 func windowsPath(t *text, i int) {
+	if scheme, from := t.scheme(i); t.row == 1 && fileSchemes[scheme] && t.starts(from) {
+		t.hide(from, t.urlEnd(i))
+		return
+	}
 	if c := t.at(i - 1); !isLetter(c) || !t.starts(i-1) || t.has(i+1, "//") {
 		return
 	}
@@ -288,7 +286,7 @@ func innerIPv6(t *text, i int) {
 	if t.at(i-1) == '[' {
 		from--
 	}
-	if c := t.at(from - 1); c == ':' || c == '.' || word[c] {
+	if c := t.at(from - 1); c == ':' || c == '.' || word.has[c] {
 		return
 	}
 	end := 0
@@ -341,7 +339,7 @@ func (t *text) innerName(i int) int {
 			continue
 		}
 		end := t.port(i + len(name))
-		if c := t.at(end); end >= len(t.s) || !word[c] && c != '-' && c != '.' || (c == '-' || c == '.') && !t.in(word, end+1) {
+		if c := t.at(end); end >= len(t.s) || !word.has[c] && c != '-' && c != '.' || (c == '-' || c == '.') && !t.in(word, end+1) {
 			return end
 		}
 	}
@@ -353,11 +351,11 @@ func innerHost(t *text, i int) {
 	if end == 0 {
 		return
 	}
-	from := t.behind(hostStart, dotted, i)
+	from := t.back(dotted, i)
 	if c := t.at(from - 1); c == '/' && t.at(from-2) != '/' {
 		return
 	}
-	for from < i && !alnum[t.s[from]] {
+	for from < i && !alnum.has[t.s[from]] {
 		from++
 	}
 	if from < i && (from == 0 || t.s[from-1] != '.' && t.s[from-1] != '-') {
@@ -368,8 +366,7 @@ func innerHost(t *text, i int) {
 // innerURL hides a host with its path, and keeps the scheme.
 func innerURL(t *text, i int) {
 	from := i + len("://")
-	scheme := t.scheme(i)
-	if s := strings.ToLower(t.s[max(scheme, i-8):i]); !webSchemes[s[strings.LastIndexByte(s, ':')+1:]] {
+	if scheme, _ := t.scheme(i); !webSchemes[scheme] {
 		return
 	}
 	end := t.inner(from)
@@ -395,7 +392,7 @@ func innerURL(t *text, i int) {
 	}
 	if c := t.at(end); c == '/' || c == '?' {
 		end = max(end+1, t.urlEnd(end))
-	} else if word[c] || c == '.' && t.in(word, end+1) || c == '-' && t.in(word, end+1) {
+	} else if word.has[c] || c == '.' && t.in(word, end+1) || c == '-' && t.in(word, end+1) {
 		return
 	}
 	t.hide(from, end)

@@ -139,7 +139,6 @@ func TestTextNeedsFewPasses(t *testing.T) {
 func TestTextAllocatesNothingForOrdinaryText(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { Text(clean190) }))
 	near := "use --token to log in; the /users route; select a file from the list"
-	require.True(t, triggers.any(near))
 	require.Equal(t, near, Text(near))
 	require.Zero(t, testing.AllocsPerRun(100, func() { Text(near) }))
 }
@@ -196,9 +195,6 @@ func TestRulesHaveNamesAndTriggers(t *testing.T) {
 		seen[r.name] = true
 		require.NotEmpty(t, r.on, r.name)
 		require.Contains(t, placeholders, r.hide, r.name)
-		for _, on := range r.on {
-			require.True(t, triggers.any("x "+on+" ") || triggers.any("\n"+on), "%s: %q", r.name, on)
-		}
 	}
 }
 
