@@ -89,10 +89,8 @@ func hostCredentials(t *text, i int) {
 		return
 	}
 	for colon := t.skip(noColon, from); colon < i; colon = t.skip(noColon, colon+1) {
-		if user := max(from, t.back(userChars, colon)); user < colon {
-			if c := t.at(colon + 1); c != '/' && c != '@' {
-				t.hide(user, to)
-			}
+		if user, c := max(from, t.back(userChars, colon)), t.at(colon+1); user < colon && c != '/' && c != '@' {
+			t.hide(user, to)
 			return
 		}
 	}
