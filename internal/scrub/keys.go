@@ -212,13 +212,14 @@ func privateKey(t *text, i int) {
 			to = last
 		}
 		t.hide(i, to)
+		t.done[t.rule] = i // the dashes may be those of another beginning
 	}
 }
 
 // keyMark returns the end of the beginning or the end of a private key that stands at i, or 0.
 func (t *text) keyMark(i int) int {
 	s := t.some(i, 100)
-	if n := strings.Index(s[min(len(s), 5):], "-----"); n > 0 && strings.Contains(s[5:5+n], "PRIVATE") && strings.IndexByte(s[:5+n], '\n') < 0 {
+	if n := strings.Index(s[min(len(s), 5):], "-----"); n > 0 && (strings.Contains(s[5:5+n], "PRIVATE KEY") || strings.Contains(s[5:5+n], "PRIVATE+KEY")) && strings.IndexByte(s[:5+n], '\n') < 0 {
 		return i + 5 + n + 5
 	}
 	return 0
