@@ -1,6 +1,10 @@
 package scrub
 
-import "strings"
+import (
+	"net/netip"
+	"slices"
+	"strings"
+)
 
 var (
 	inSegment  = chars("^ \t\n\r\f\v\"'`<>|,;:(){}[]\\*?=&/")
@@ -218,46 +222,48 @@ func uncPath(t *text, i int) {
 	t.hide(i, end)
 }
 
-// ipv4 returns the end of the address at i, or 0.
-func (t *text) ipv4(i int) int {
-	for part := range 4 {
-		j := i
-		for j < i+3 && t.in(digits, j) {
-			j++
-		}
-		if j == i || part < 3 && t.at(j) != '.' {
-			return 0
-		}
-		if i = j + 1; part == 3 {
-			return j
-		}
-	}
-	return 0
+// private reports addresses of RFC 1918 and of sites, links (the cloud's metadata) and carrier-grade NAT, and of the machine.
+func private(a netip.Addr) bool {
+	return a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsLoopback() || a.IsUnspecified() || carrier.Contains(a)
 }
 
-// inner reports where an address of the inner network ends that starts at i, with its port; 0 for none.
+var (
+	carrier = netip.MustParsePrefix("100.64.0.0/10")
+	inIPv4  = chars("0-9.")
+	inIPv6  = chars("0-9a-fA-F:")
+)
+
+// inner returns where an address of the inner network ends that starts at i, with its port; 0 for none. A loopback
+// without a port says nothing.
 func (t *text) inner(i int) int {
-	host := 0
-	switch {
-	case t.fold(i, "localhost"):
-		host = i + len("localhost")
-	case t.in(digits, i):
-		if host = t.ipv4(i); host == 0 || t.in(word, host) {
+	local := t.fold(i, "localhost")
+	end := i + len("localhost")
+	if !local {
+		if end = t.skip(inIPv4, i); end == i || t.in(inIPv6, end) && t.at(end) != ':' || t.skip(anyHex, i) == i+4 {
+			end = t.skip(inIPv6, i)
+		}
+		for end > i && (t.s[end-1] == '.' || t.s[end-1] == ':') {
+			end--
+		}
+		if end-i > 45 || t.in(word, end) {
 			return 0
 		}
-		a, b, _ := strings.Cut(t.s[i:host], ".")
-		b, _, _ = strings.Cut(b, ".")
-		switch {
-		case a == "10", a == "127", a == "192" && b == "168", a == "169" && b == "254", t.s[i:host] == "0.0.0.0":
-		case a == "172" && len(b) == 2 && (b[0] == '1' && b[1] >= '6' || b[0] == '2' || b[0] == '3' && b[1] <= '1'):
-		case a == "100" && (len(b) == 2 && (b[0] == '6' && b[1] >= '4' || b[0] >= '7') || len(b) == 3 && b[0] == '1' && (b[1] < '2' || b[1] == '2' && b[2] < '8')):
-		default:
+		a, err := netip.ParseAddr(t.s[i:end])
+		if err != nil || !private(a) {
 			return 0
 		}
-	default:
-		return 0
+		if a.Is6() {
+			if t.at(end) == '%' {
+				end = t.skip(word, end+1)
+			}
+			return end
+		}
+		local = a.IsLoopback() || a.IsUnspecified()
 	}
-	return t.port(host)
+	if port := t.port(end); port > end || !local {
+		return port
+	}
+	return 0
 }
 
 func (t *text) port(i int) int {
@@ -268,87 +274,31 @@ func (t *text) port(i int) int {
 }
 
 func innerAddress(t *text, i int) {
-	if t.in(word, i-1) || t.at(i-1) == '.' {
+	if t.in(word, i-1) || t.at(i-1) == '.' || t.at(i-1) == ':' && t.at(i) == ':' {
 		return
 	}
 	end := t.inner(i)
 	if end == 0 {
 		return
 	}
-	if c := t.at(i); (c == 'l' || c == 'L' || c == '0' || t.has(i, "127.")) && strings.IndexByte(t.s[i:end], ':') < 0 {
-		return // without a port it says nothing
+	if t.at(i-1) == '[' && t.at(end) == ']' {
+		i--
+		end = t.port(end + 1)
 	}
 	t.hide(i, end)
 }
 
-func innerIPv6(t *text, i int) {
-	from := i
-	if t.at(i-1) == '[' {
-		from--
-	}
-	if c := t.at(from - 1); c == ':' || c == '.' || word.has[c] {
-		return
-	}
-	end := 0
-	if t.has(i, "::1") {
-		if end = i + 3; t.in(word, end) {
-			return
-		}
-	} else if end = t.ipv6(i); end == 0 {
-		return
-	}
-	if t.at(end) == ']' && from < i {
-		end = t.port(end + 1)
-	} else if from < i {
-		from = i
-	}
-	t.hide(from, end)
-}
-
-// ipv6 returns the end of an address at i that is local to a link or a site, or 0.
-func (t *text) ipv6(i int) int {
-	j := t.skip(anyHex, i)
-	if j-i != 4 || !t.fold(i, "fe80") && !t.fold(i, "fc") && !t.fold(i, "fd") {
-		return 0
-	}
-	groups := 0
-	for t.at(j) == ':' && groups < 7 {
-		k := j + 1
-		for k < j+5 && t.in(anyHex, k) {
-			k++
-		}
-		j = k
-		groups++
-	}
-	if groups < 2 {
-		return 0
-	}
-	if t.at(j) == '%' {
-		j = t.skip(word, j+1)
-	}
-	return j
-}
-
 // innerNames are the ends of names that no public host has.
-var innerNames = on(".internal", ".local", ".svc.cluster.local", ".svc", ".corp", ".lan", ".intranet", ".home.arpa")
-
-// innerName returns where the name ends whose last part starts with the dot at i, or 0.
-func (t *text) innerName(i int) int {
-	for _, name := range innerNames {
-		if !t.has(i, name) {
-			continue
-		}
-		end := t.port(i + len(name))
-		if c := t.at(end); end >= len(t.s) || !word.has[c] && c != '-' && c != '.' || (c == '-' || c == '.') && !t.in(word, end+1) {
-			return end
-		}
-	}
-	return 0
-}
+var innerNames = on(".internal", ".local", ".svc", ".corp", ".lan", ".intranet", ".home.arpa")
 
 func innerHost(t *text, i int) {
-	end := t.innerName(i)
-	if end == 0 {
+	end := i + len(innerNames[t.row])
+	switch host := t.skip(dotted, i); {
+	case !t.has(i, innerNames[t.row]):
+		return
+	case t.has(end, ".cluster.local"):
+		end += len(".cluster.local")
+	case host > end && !(host == end+1 && !t.in(word, end)): // the end of a sentence
 		return
 	}
 	from := t.back(dotted, i)
@@ -358,44 +308,32 @@ func innerHost(t *text, i int) {
 	for from < i && !alnum.has[t.s[from]] {
 		from++
 	}
-	if from < i && (from == 0 || t.s[from-1] != '.' && t.s[from-1] != '-') {
-		t.hide(from, end)
+	if from < i && !t.in(dotted, from-1) {
+		t.hide(from, t.port(end))
 	}
 }
 
-// innerURL hides a host with its path, and keeps the scheme.
+// innerURL hides a host of the inner network with its path, and keeps the scheme.
 func innerURL(t *text, i int) {
-	from := i + len("://")
 	if scheme, _ := t.scheme(i); !webSchemes[scheme] {
 		return
 	}
+	from := i + len("://")
 	end := t.inner(from)
-	if end == 0 && t.at(from) == '[' {
-		if j := t.ipv6(from + 1); j > 0 && t.at(j) == ']' {
-			end = t.port(j + 1)
-		} else if t.has(from, "[::1]") {
-			end = t.port(from + len("[::1]"))
+	if t.at(from) == '[' {
+		if end = t.inner(from + 1); end > 0 {
+			end = t.port(end + 1)
 		}
 	}
-	if end == 0 {
-		host := t.skip(dotted, from)
-		for j := host - 1; j > from && j > host-20; j-- {
-			if t.s[j] == '.' {
-				if n := t.innerName(j); n >= host {
-					end = n
-				}
-			}
-		}
+	if host := t.skip(dotted, from); end == 0 && slices.ContainsFunc(innerNames, func(n string) bool { return strings.HasSuffix(t.s[from:host], n) }) {
+		end = t.port(host)
 	}
-	if end == 0 {
-		return
+	if end > 0 && (t.at(end) == '/' || t.at(end) == '?') {
+		end = max(end+1, t.urlEnd(max(end, from)))
 	}
-	if c := t.at(end); c == '/' || c == '?' {
-		end = max(end+1, t.urlEnd(end))
-	} else if word.has[c] || c == '.' && t.in(word, end+1) || c == '-' && t.in(word, end+1) {
-		return
+	if end > 0 {
+		t.hide(from, end)
 	}
-	t.hide(from, end)
 }
 
 var webSchemes = set("http https ws wss grpc grpcs tcp udp ftp sftp ssh git")
@@ -423,26 +361,19 @@ func dialled(t *text, i int) {
 		if ok {
 			t.hide(end-1-len(to), end-1)
 		}
-	case t.has(i, "lookup "):
+	case t.has(i, "lookup "): // db.example.net on 172.16.0.2:53: no such host
 		j := i + len("lookup ")
-		end := t.skip(solid, j)
-		host, server := end, end
-		if t.has(end, " on ") {
-			server = t.skip(solid, end+len(" on "))
+		host := t.skip(solid, j)
+		to := host
+		if t.has(host, " on ") {
+			to = t.skip(solid, host+len(" on "))
 		}
-		if t.at(server-1) != ':' || !t.starts(i) || host == j {
+		if t.at(to-1) != ':' || host == j || !slices.ContainsFunc(lookupErrors, func(e string) bool { return t.has(to, e) }) {
 			return
 		}
-		for _, reason := range []string{" no such host", " server misbehaving", " i/o timeout", " Temporary failure"} {
-			if t.has(server, reason) {
-				if server > end {
-					t.hide(j, host)
-					t.hide(end+len(" on "), server-1)
-				} else {
-					t.hide(j, host-1)
-				}
-				return
-			}
+		t.hide(j, min(host, to-1))
+		if to > host {
+			t.hide(host+len(" on "), to-1)
 		}
 	default: // ENOTFOUND host:443
 		j := i + strings.IndexByte(t.s[i:], ' ') + 1
@@ -455,6 +386,8 @@ func dialled(t *text, i int) {
 		}
 	}
 }
+
+var lookupErrors = on(" no such host", " server misbehaving", " i/o timeout", " Temporary failure")
 
 var dialVerbs = set("dial listen read write")
 

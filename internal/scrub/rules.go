@@ -52,8 +52,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"path", on("/"), unixPath, path},
 		{"inner url", on("://"), innerURL, address},
 		{"dialled", on(" tcp", " udp", "lookup ", "ENOTFOUND "), dialled, address}, // also where it is public
-		{"inner address", on("10.", "127.", "192.168.", "172.", "169.254.", "100.", "localhost:", "0.0.0.0:"), innerAddress, address},
-		{"inner ipv6", on("::1", "fe80:", "fc", "fd"), innerIPv6, address},
+		{"inner address", on("10.", "127.", "192.168.", "172.", "169.254.", "100.", "localhost:", "0.0.0.0:", "::1", "fe80:", "fc", "fd"), innerAddress, address},
 		{"inner host", on(innerNames...), innerHost, address},
 		{"pointer", on("0x"), pointer, address},
 	}
