@@ -128,6 +128,7 @@ func (t *text) separator(from, end int, name string) (value int, sep string) {
 func flag(t *text, from int) bool { return t.has(from-2, "--") }
 
 var (
+	noV      = chars("^vV}<>]")
 	inTag    = chars("^<>\n")
 	noBrace  = chars("^}\n")
 	noSquare = chars("^]\n")
@@ -138,16 +139,14 @@ var (
 
 // valueMember looks for a member "value" next to one whose value is a secret's name: {"name":"TOKEN","value":"..."}.
 func (t *text) valueMember(i int) (value int, sep string) {
-	rest := t.some(i, 160)
-	if n := strings.IndexAny(rest, "}<>]"); n >= 0 {
-		rest = rest[:n]
+	j := t.skip(noV, i)
+	for n := 0; n < 3 && t.fold(j, "v") && (t.in(word, j-1) || !t.fold(j, "value")); n++ {
+		j = t.skip(noV, j+1)
 	}
-	rest, _, _ = strings.Cut(rest, "\n\n")
-	n := strings.Index(strings.ToLower(rest), "value")
-	if n < 0 || n > 0 && word.has[rest[n-1]] {
+	if !t.fold(j, "value") || j >= i+160 {
 		return 0, ""
 	}
-	j := i + n + len("value")
+	j += len("value")
 	if t.in(quotes, j) {
 		j++
 	}

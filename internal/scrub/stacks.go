@@ -29,6 +29,7 @@ func goStack(t *text, i int) {
 		}
 		return
 	}
+	t.decided(t.line(i))
 	start := t.back(inLine, i)
 	if end := t.goPlace(start); end > i && start > 0 {
 		if from := t.back(inLine, start-1); t.goFunction(from) {
