@@ -272,10 +272,7 @@ func (t *text) bare(start int) int {
 		t.work += i - start
 		t.value0 = span{start, i}
 	}
-	for i > start && strings.IndexByte(".,;:?", s[i-1]) >= 0 { // the sentence's, not the secret's
-		i--
-	}
-	return i
+	return t.trim(start, i, ".,;:?") // the sentence's, not the secret's
 }
 
 // headerValue goes on behind the first word of a header: to the token after its scheme, and over all parameters.
@@ -347,10 +344,7 @@ func spokenPassword(t *text, i int) {
 		if j = t.skip(solid, j) + 1; t.in(quotes, j) {
 			j++
 		}
-		to := t.skip(spokenEnd, j)
-		for to > j && strings.IndexByte(".?!", t.s[to-1]) >= 0 {
-			to--
-		}
+		to := t.trim(j, t.skip(spokenEnd, j), ".?!")
 		if v := t.s[j:min(to, j+256)]; strings.IndexAny(v, "0123456789") >= 0 && strings.IndexAny(strings.ToLower(v), lowers) >= 0 {
 			t.hide(j, to)
 		}

@@ -106,9 +106,7 @@ func vendorKey(t *text, i int) {
 	if s.number && t.skip(noDigit, i) >= to {
 		return
 	}
-	for to > from && strings.IndexByte(".,", t.s[to-1]) >= 0 {
-		to--
-	}
+	to = t.trim(from, to, ".,")
 	if to-from < s.min {
 		return
 	}

@@ -15,101 +15,65 @@ var (
 	shareName  = chars("A-Za-z0-9_$.-")
 	rootNames  = set(`etc var usr tmp proc opt mnt srv sys dev home root run bin sbin lib lib64 boot media nix snap app Users Library
 	Applications System Volumes private workspace workspaces build builds`)
-	aloneRoots = set("etc var usr tmp proc opt mnt srv")
+	aloneRoots  = set("etc var usr tmp proc opt mnt srv")
+	slashes     = chars("/")
+	backslashes = chars("\\")
+	bothSlashes = chars("/\\")
+	beforeWord  = chars(" \\")
+	methods     = set("GET HEAD POST PUT PATCH DELETE OPTIONS")
+	fileSchemes = set("file unix sqlite sqlite3 smb nfs")
 )
 
 // routeRoots begin a route or a JSON pointer, and no path.
 var routeRoots = set("api rest graphql oauth oauth2 rpc mcp properties definitions $defs items paths components")
 
-// segments returns where the segments of a path end that start at i, and how many there are. A directory may have blanks
-// before a capital, as in "Application Support". The end of a sentence is not part of it.
-func (t *text) segments(i int) (end, n int) {
+// segments returns where a path ends of which a segment starts at i. A directory may have blanks before a capital, as in
+// "Application Support". The end of a sentence is not part of it.
+func (t *text) segments(i int) int {
 	for {
 		j := t.skip(inSegment, i)
 		k := j
-		for range 8 {
-			if c := t.at(k + 1); t.at(k) == ' ' && isUpper(c) {
-				k = t.skip(dotted, k+1)
-			} else if t.at(k) == '\\' && c == ' ' && t.in(dotted, k+2) {
-				k = t.skip(dotted, k+2)
-			} else {
-				break
-			}
+		for n := 0; n < 8 && (t.at(k) == ' ' && isUpper(t.at(k+1)) || t.has(k, `\ `) && t.in(dotted, k+2)); n++ {
+			k = t.skip(dotted, t.skip(beforeWord, k))
 		}
-		if j > i && t.at(k) == '/' {
-			n++
-			for i = k; t.at(i) == '/'; i++ {
-				t.work++
-			}
-			continue
+		if j == i || t.at(k) != '/' {
+			return t.trim(i, j, ".!")
 		}
-		for j > i && (t.s[j-1] == '.' || t.s[j-1] == '!') {
-			j--
-		}
-		if j > i {
-			n++
-		}
-		return j, n
+		i = t.skip(slashes, k)
 	}
+}
+
+// trim returns to, or where the characters begin that end s[from:to].
+func (t *text) trim(from, to int, cut string) int {
+	for to > from && strings.IndexByte(cut, t.s[to-1]) >= 0 {
+		to--
+		t.work++
+	}
+	return to
 }
 
 // unixPath hides a path under a well-known root wherever it starts, the most telling ones even alone; any other has two
 // segments, and is neither a URL's nor a route's.
 func unixPath(t *text, i int) {
 	first := t.skip(inSegment, i+1)
-	if first == i+1 {
-		return
-	}
-	before := i
-	for before > 0 && t.s[before-1] == '/' {
-		before--
-		t.work++
-	}
+	before := t.back(slashes, i)
 	free := before == 0 || !notRoot.has[t.s[before-1]] || before == i && t.s[i-1] == ':'
 	start := i == 0 || beforePath.has[t.s[i-1]]
-	if !free && !start {
-		return
-	}
-	name := t.s[i+1 : min(first, i+16)]
-	if free && t.at(first) == '/' && rootNames[name] {
-		end, _ := t.segments(i + 1)
-		t.hide(i, end)
-		return
-	}
-	if free && first-i < 8 && aloneRoots[strings.TrimRight(name, ".!")] && !t.in(dashed, first) {
-		t.hide(i, i+1+len(strings.TrimRight(name, ".!")))
-		return
-	}
-	if !start || i < t.url {
-		return
-	}
-	if i > 0 && t.in(space, i-1) && t.method(i-1) {
+	name := strings.TrimRight(t.s[i+1:min(first, i+16)], ".!")
+	switch {
+	case first == i+1 || !free && !start:
+	case free && (t.at(first) == '/' && rootNames[name] || first-i < 8 && aloneRoots[name]):
+		t.hide(i, t.segments(i+1))
+	case !start || i < t.url:
+	case t.in(space, i-1) && methods[t.s[t.back(capitals, t.back(space, i)):t.back(space, i)]]:
 		t.url = t.skip(solid, i)
-		return
-	}
-	if t.at(first) != '/' {
-		return
-	}
-	end, _ := t.segments(i + 1)
-	if route(t.s[i+1:end], t.s[end:min(len(t.s), end+2)]) {
-		t.decided(end)
-		return
-	}
-	t.hide(i, end)
-}
-
-// method reports whether a method of HTTP stands before the white space at i.
-func (t *text) method(i int) bool {
-	for i > 0 && space.has[t.s[i]] {
-		i--
-		t.work++
-	}
-	for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
-		if j := i + 1 - len(m); t.has(j, m) && t.starts(j) {
-			return true
+	case t.at(first) == '/':
+		if end := t.segments(i + 1); route(t.s[i+1:end], t.some(end, 2)) {
+			t.decided(end)
+		} else {
+			t.hide(i, end)
 		}
 	}
-	return false
 }
 
 // route reports what stands in a URL's place: /v1/items, /api/users, /users/42, and the JSON pointers of a schema's
@@ -118,12 +82,10 @@ func route(p, rest string) bool {
 	if len(rest) > 1 && (rest[0] == '{' || rest[0] == ':' && isLower(rest[1])) { // /orders/{id}, /orders/:id
 		return true
 	}
-	first := true
-	for seg := range strings.SplitSeq(p, "/") {
-		if first && (routeRoots[seg] || len(seg) > 1 && seg[0] == 'v' && number(seg[1:])) || !first && number(seg) {
+	for n, seg := range strings.Split(p[:min(len(p), 256)], "/") {
+		if n == 0 && (routeRoots[seg] || len(seg) > 1 && seg[0] == 'v' && number(seg[1:])) || n > 0 && number(seg) {
 			return true
 		}
-		first = false
 	}
 	return false
 }
@@ -137,87 +99,51 @@ func homePath(t *text, i int) {
 	if i > 0 && !beforeHome.has[t.s[i-1]] {
 		return
 	}
-	j := i + 1
-	if c := t.at(j); c == '_' || isLower(c) {
-		j = t.skip(dashed, j)
-	}
-	if t.at(j) == '/' {
-		end, _ := t.segments(j + 1)
-		t.hide(i, max(end, j+1))
+	if j := t.skip(dashed, i+1); t.at(j) == '/' && !isUpper(t.at(i+1)) && !isDigit(t.at(i+1)) {
+		t.hide(i, t.segments(j+1))
 	}
 }
 
-var fileSchemes = set("file unix sqlite sqlite3 smb nfs")
-
-// windowsPath hides the URLs of files and shares too. A drive is plain enough to allow for blanks in the middle. A slash twice is a scheme.
+// windowsPath hides the URLs of files and shares too. A drive is plain enough to allow for blanks in the middle. A slash
+// twice is a scheme's.
 func windowsPath(t *text, i int) {
 	if scheme, from := t.scheme(i); t.row == 1 && fileSchemes[scheme] && t.starts(from) {
 		t.hide(from, t.urlEnd(i))
 		return
 	}
-	if c := t.at(i - 1); !isLetter(c) || !t.starts(i-1) || t.has(i+1, "//") {
+	if !isLetter(t.at(i-1)) || !t.starts(i-1) || t.has(i+1, "//") {
 		return
 	}
-	j := i + 2
-	for t.at(i+1) == '\\' && t.at(j) == '\\' {
-		j++
-		t.work++
-	}
-	for {
+	for j := t.skip(bothSlashes, i+1); ; {
 		k := t.skip(winSegment, j)
-		for range 3 {
-			if t.at(k) != ' ' || !t.in(winSegment, k+1) || t.slash(k) {
-				break
-			}
+		for n := 0; n < 3 && t.at(k) == ' ' && t.in(winSegment, k+1); n++ {
 			k = t.skip(winSegment, k+1)
 		}
-		if !t.slash(k) {
-			break
+		if !t.in(bothSlashes, k) {
+			t.hide(i-1, t.trim(j, t.skip(inSegment, j), ".!"))
+			return
 		}
-		for j = k; t.slash(j); j++ {
-			t.work++
-		}
+		j = t.skip(bothSlashes, k)
 	}
-	end := t.skip(inSegment, j)
-	for end > j && (t.s[end-1] == '.' || t.s[end-1] == '!') {
-		end--
-	}
-	t.hide(i-1, end)
 }
 
-func (t *text) slash(i int) bool { return t.at(i) == '\\' || t.at(i) == '/' }
-
 func uncPath(t *text, i int) {
-	if t.at(i-1) == '\\' {
-		return
-	}
-	back := func(j int) int {
-		for t.at(j) == '\\' {
-			j++
-			t.work++
-		}
-		return j
-	}
-	j := back(i)
+	j := t.skip(backslashes, i)
 	host := t.skip(dotted, j)
 	if t.at(j) == '?' {
 		host = j + 2
 	}
-	if host-j < 2 || t.at(host) != '\\' {
-		return
-	}
-	j = back(host)
-	end := t.skip(shareName, j)
-	if end-j < 2 {
+	share := t.skip(backslashes, host)
+	end := t.skip(shareName, share)
+	if t.at(i-1) == '\\' || host-j < 2 || share == host || end-share < 2 {
 		return
 	}
 	for t.at(end) == '\\' {
-		j = back(end)
-		k := t.skip(winSegment, j)
-		if k == j {
+		next := t.skip(backslashes, end)
+		if !t.in(winSegment, next) {
 			break
 		}
-		end = k
+		end = t.skip(winSegment, next)
 	}
 	t.hide(i, end)
 }
@@ -242,9 +168,7 @@ func (t *text) inner(i int) int {
 		if end = t.skip(inIPv4, i); end == i || t.in(inIPv6, end) && t.at(end) != ':' || t.skip(anyHex, i) == i+4 {
 			end = t.skip(inIPv6, i)
 		}
-		for end > i && (t.s[end-1] == '.' || t.s[end-1] == ':') {
-			end--
-		}
+		end = t.trim(i, end, ".:")
 		if end-i > 45 || t.in(word, end) {
 			return 0
 		}
@@ -377,10 +301,7 @@ func dialled(t *text, i int) {
 		}
 	default: // ENOTFOUND host:443
 		j := i + strings.IndexByte(t.s[i:], ' ') + 1
-		host := t.skip(dotted, j)
-		for host > j && t.s[host-1] == '.' {
-			host--
-		}
+		host := t.trim(j, t.skip(dotted, j), ".")
 		if n := strings.IndexByte(t.s[j:host], '.'); n > 0 {
 			t.hide(j, t.port(host))
 		}

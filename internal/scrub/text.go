@@ -29,7 +29,7 @@ type found struct{ from, to, rule int }
 
 const (
 	maxRules = 32
-	maxSets  = 64
+	maxSets  = 80
 	// perByte is how often the rules may look at a byte of a text on average. Real texts need less than three.
 	perByte = 24
 	atLeast = 1 << 12
@@ -47,7 +47,9 @@ var setsMade int
 func chars(list string) *charset {
 	list, not := strings.CutPrefix(list, "^")
 	set := &charset{id: setsMade}
-	setsMade++
+	if setsMade++; setsMade > maxSets {
+		panic("scrub: maxSets is too small")
+	}
 	for i := 0; i < len(list); i++ {
 		to := list[i]
 		if i+2 < len(list) && list[i+1] == '-' {

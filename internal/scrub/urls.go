@@ -51,11 +51,7 @@ func credentialsURL(t *text, i int) {
 
 // urlEnd goes up to white space, without the punctuation of the sentence.
 func (t *text) urlEnd(i int) int {
-	end := t.skip(inURL, i)
-	for end > i && strings.IndexByte(".,:;!?)]}'", t.s[end-1]) >= 0 {
-		end--
-	}
-	return end
+	return t.trim(i, t.skip(inURL, i), ".,:;!?)]}'")
 }
 
 var (
