@@ -256,8 +256,8 @@ func (t *text) quoted(i int, quote byte, inLine bool) int {
 // ends one only where the text around the value goes on: before white space, at the end, or before the next name.
 func (t *text) bare(start int) int {
 	s, i := t.s, start
-	if t.value0.from <= i && i < t.value0.to {
-		i = t.value0.to
+	if t.lastBare.from <= i && i < t.lastBare.to {
+		i = t.lastBare.to
 	} else {
 		for ; i < len(s) && s[i] > ' '; i++ {
 			if !delimiter.has[s[i]] {
@@ -270,7 +270,7 @@ func (t *text) bare(start int) int {
 			}
 		}
 		t.work += i - start
-		t.value0 = span{start, i}
+		t.lastBare = span{start, i}
 	}
 	return t.trim(start, i, ".,;:?") // the sentence's, not the secret's
 }

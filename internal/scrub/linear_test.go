@@ -51,7 +51,7 @@ func TestWorkIsLinear(t *testing.T) {
 	}
 	var all []worst
 	var look text
-	const n = 300
+	const n = 200
 	refused, pairs := 0, 0
 	var failed []string
 	for i, a := range triggers {

@@ -18,8 +18,7 @@
 // How it works: one pass over the bytes finds the triggers of the [rules], and each rule looks from its trigger as far
 // as it has to. Every byte that a rule looks at is counted, and what the rules may count is bounded by the length of
 // the text, so the time is linear by construction. A text that needs more was built for that, and is hidden whole.
-// What a client decodes is looked at too: the text without JSON's escapes, up to three layers of them, and without those
-// of URLs and HTML.
+// What a client decodes is looked at too: the text without up to three layers of the escapes of JSON, URLs and HTML.
 package scrub
 
 import (

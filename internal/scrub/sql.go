@@ -2,38 +2,69 @@ package scrub
 
 import "strings"
 
-// statement recognises the two shapes of a statement. Upper-case keywords are hardly ever prose; in other cases it takes
-// more: a list of columns, an operator, a type. "Select a file from the list" and "drop table reservations" have neither.
+// statements are patterns of the two shapes of a statement. Upper-case keywords are hardly ever prose; in other cases it
+// takes more: a list of columns, an operator, a type. "Select a file from the list" and "drop table reservations" have
+// neither. A word in small letters is read in any case, [x] is x or nothing, and N is a name, T the name of a table and
+// perhaps another one for it, L perhaps something in brackets, C a condition, Y a type, O an object within four words, S
+// columns and a table, and F what makes a statement of a SELECT.
+var statements = func() (all [][]string) {
+	for line := range strings.Lines(`SELECT F
+		INSERT [IGNORE] INTO
+		REPLACE INTO
+		MERGE INTO
+		DELETE FROM
+		UPDATE [ONLY] T SET
+		CREATE O
+		ALTER O
+		DROP O
+		TRUNCATE O
+		WITH [RECURSIVE] N L AS (
+		select [distinct] S
+		insert [ignore] into N L select
+		insert [ignore] into N L values (
+		replace into N L values (
+		merge into N L values (
+		delete from T where C
+		update T set N =
+		create table [if] [not] [exists] N ( N Y
+		alter table N A B
+		drop table if exists`) {
+		all = append(all, strings.Fields(line))
+	}
+	return all
+}()
+
+var (
+	ident   = chars("A-Za-z0-9_.$\"`*")
+	inList  = chars("^()")
+	noSemi  = chars("^;")
+	noF     = chars("^F")
+	clauses = set("where join inner left right full cross order group having limit offset union for")
+	compare = set("= < > ! like ilike between")
+	oneOf   = map[string]map[string]bool{
+		"A": set("add drop modify rename alter"), "B": set("column constraint index to primary foreign"),
+		"Y": set("int bigint smallint tinyint integer serial bigserial varchar char nvarchar text uuid timestamp date bool boolean numeric decimal json jsonb"),
+	}
+	objects = set("TABLE VIEW INDEX DATABASE SCHEMA USER ROLE TRIGGER FUNCTION PROCEDURE SEQUENCE")
+)
+
 func statement(t *text, i int) {
 	if !t.starts(i) {
 		return
 	}
-	p := parser{t: t, i: i}
-	verb := p.next()
-	if p.upper = strings.IndexAny(verb, lowers) < 0; p.statement(strings.ToLower(verb)) {
-		t.hide(i, t.statementEnd(i))
+	for _, words := range statements {
+		if p := (parser{t, i}); lower[words[0][0]] == lower[t.s[i]] && p.reads(words) {
+			t.hide(i, t.statementEnd(i))
+			return
+		}
 	}
 }
 
 // parser reads tokens one after the other.
 type parser struct {
-	t     *text
-	i     int
-	upper bool // keywords are in capitals, which is proof enough
+	t *text
+	i int
 }
-
-var (
-	ident   = chars("A-Za-z0-9_.$\"`*")
-	objects = set("TABLE VIEW INDEX DATABASE SCHEMA USER ROLE TRIGGER FUNCTION PROCEDURE SEQUENCE")
-	inList  = chars("^()")
-	noSemi  = chars("^;")
-	noF     = chars("^F")
-	types   = set("int bigint smallint tinyint integer serial bigserial varchar char nvarchar text uuid timestamp date bool boolean numeric decimal json jsonb")
-	clauses = set("where join inner left right full cross order group having limit offset union for")
-	compare = set("= < > ! like ilike between in")
-	alters  = set("add drop modify rename alter")
-	altered = set("column constraint index to primary foreign")
-)
 
 // next reads a name, or one other character.
 func (p *parser) next() string {
@@ -44,14 +75,17 @@ func (p *parser) next() string {
 	return p.t.s[from:min(p.i, from+80)]
 }
 
-// lower is next in lower case.
-func (p *parser) lower() string { return strings.ToLower(p.next()) }
+// name reads a name.
+func (p *parser) name() bool {
+	w := p.next()
+	return w != "" && ident.has[w[0]]
+}
 
 // is reads words, or nothing if others stand there.
 func (p *parser) is(words ...string) bool {
 	at := p.i
 	for _, w := range words {
-		if got := p.next(); !strings.EqualFold(got, w) || p.upper && isLower(got[0]) {
+		if got := p.next(); got != w && (isUpper(w[0]) || !strings.EqualFold(got, w)) {
 			p.i = at
 			return false
 		}
@@ -68,89 +102,58 @@ func (p *parser) list() bool {
 	return p.is(")")
 }
 
-// name reads the name of a table, and perhaps another one for it, before a keyword.
-func (p *parser) name(then string) bool {
-	if p.next(); p.is(then) {
-		return true
-	}
-	p.is("as")
-	p.next()
-	return p.is(then)
-}
-
-func (p *parser) statement(verb string) bool {
-	switch verb {
-	case "select":
-		if p.upper {
-			return p.upperSelect()
-		}
-		return p.columns()
-	case "insert", "replace", "merge":
-		p.is("ignore")
-		if !p.is("into") || p.upper {
-			return p.upper && p.t.in(space, p.i)
-		}
-		p.next()
-		p.list()
-		return p.is("select") || p.is("values", "(")
-	case "delete":
-		if !p.is("from") || p.upper {
-			return p.upper && p.t.fold(p.i-4, "from")
-		}
-		return p.name("where") && p.condition()
-	case "update":
-		p.is("only")
-		return p.name("set") && (p.upper || p.next() != "" && p.is("="))
-	case "create", "alter", "drop", "truncate":
-		return p.definition(verb)
-	case "with":
-		p.is("recursive")
-		p.next()
-		p.list()
-		return p.upper && p.is("AS", "(")
-	}
-	return false
-}
-
-func (p *parser) definition(verb string) bool {
-	if p.upper {
-		for range 4 {
-			if w := p.next(); w == "" || !capitals.has[w[0]] {
-				return false
-			} else if objects[w] {
-				return true
+// reads reports whether the words of a pattern stand there.
+func (p *parser) reads(words []string) bool {
+	for n, w := range words {
+		ok := false
+		switch w {
+		case "N":
+			ok = p.name()
+		case "T":
+			if ok = p.name(); !(&parser{p.t, p.i}).is(words[n+1]) {
+				p.is("as")
+				ok = p.name()
+			}
+		case "L":
+			p.list()
+			ok = true
+		case "C":
+			ok = p.condition()
+		case "S":
+			ok = p.columns()
+		case "F":
+			ok = p.selects()
+		case "O":
+			for n := 0; n < 4 && !ok; n++ {
+				ok = objects[p.next()]
+			}
+		default:
+			if set := oneOf[w]; set != nil {
+				ok = set[strings.ToLower(p.next())]
+			} else if ok = w[0] == '['; ok {
+				p.is(w[1 : len(w)-1])
+			} else {
+				ok = p.is(w)
 			}
 		}
-		return false
+		if !ok {
+			return false
+		}
 	}
-	if !p.is("table") {
-		return false
-	}
-	switch verb {
-	case "create":
-		p.is("if", "not", "exists")
-		p.next()
-		return p.is("(") && p.next() != "" && types[p.lower()]
-	case "alter":
-		p.next()
-		return alters[p.lower()] && altered[p.lower()]
-	case "drop":
-		return p.is("if", "exists")
-	}
-	return false
+	return true
 }
 
-// upperSelect looks for a star, a number, a call, or the FROM in capitals that belongs to a SELECT.
-func (p *parser) upperSelect() bool {
+// selects looks for a star, a number, a call, or the FROM in capitals that belongs to a SELECT.
+func (p *parser) selects() bool {
 	t := p.t
 	start := t.skip(space, p.i)
 	if w := p.next(); w == "" || w == "*" || isDigit(w[0]) || t.at(p.i) == '(' {
 		return w != ""
 	}
 	if t.from.from > start || start >= t.from.to {
-		n := start
-		for n = t.skip(noF, n); n < len(t.s) && !(t.has(n, "FROM") && t.in(space, n-1) && t.in(space, n+4)); n = t.skip(noF, n) {
-			n++
+		n := t.skip(noF, start)
+		for n < len(t.s) && !(t.has(n, "FROM") && t.in(space, n-1) && t.in(space, n+4)) {
+			n = t.skip(noF, n+1)
 		}
 		t.from = span{start, n}
 		t.work += (n - start) / 4
@@ -160,7 +163,6 @@ func (p *parser) upperSelect() bool {
 
 // columns reads what follows a select.
 func (p *parser) columns() bool {
-	p.is("distinct")
 	plain := true
 	for n := 1; ; n++ {
 		name := p.next()
@@ -177,15 +179,14 @@ func (p *parser) columns() bool {
 			break
 		}
 	}
-	if !p.is("from") {
+	if plain {
+		return p.reads([]string{"from", "T", "where", "C"})
+	}
+	if !p.is("from") || !p.name() {
 		return false
 	}
-	if plain {
-		return p.name("where") && p.condition()
-	}
-	p.next()
 	for range 2 { // another name for the table
-		if w := p.lower(); w == "" || clauses[w] || !word.has[w[0]] {
+		if w := strings.ToLower(p.next()); w == "" || clauses[w] || !word.has[w[0]] {
 			return true
 		} else if w == "as" {
 			p.next()
@@ -199,8 +200,7 @@ func (p *parser) condition() bool {
 	p.is("not")
 	p.next()
 	p.is("not")
-	w := p.lower()
-	return w == "in" && p.is("(") || w != "in" && compare[w] || w == "is" && (p.is("null") || p.is("not", "null"))
+	return p.is("in", "(") || p.is("is", "null") || p.is("is", "not", "null") || compare[strings.ToLower(p.next())]
 }
 
 // statementEnd returns the end of the statement at from: a semicolon, a blank line, an unbalanced parenthesis, the

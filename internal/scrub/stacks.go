@@ -29,7 +29,6 @@ func goStack(t *text, i int) {
 		}
 		return
 	}
-	t.decided(t.line(i))
 	start := t.back(inLine, i)
 	if end := t.goPlace(start); end > i && start > 0 {
 		if from := t.back(inLine, start-1); t.goFunction(from) {
@@ -51,10 +50,13 @@ func (t *text) goFunction(i int) bool {
 
 // goPlace returns the end of the line at i with file.go:12 +0x1d, or -1.
 func (t *text) goPlace(i int) int {
+	if !t.in(blank, i) {
+		return -1
+	}
 	end := t.line(i)
 	line := t.some(i, min(end-i, 400))
 	n := max(strings.LastIndex(line, ".go:"), strings.LastIndex(line, ".s:"))
-	if n < 0 || !t.in(blank, i) {
+	if n < 0 {
 		return -1
 	}
 	n = t.skip(noColon, i+n) + 1

@@ -16,7 +16,7 @@ type text struct {
 	work       int
 	done       [maxRules]int // by rule: what lies before it has been decided
 	fore, rear [maxSets]span // by set of characters: the last long run that was measured
-	value0     span          // the last value without quotes
+	lastBare   span          // the last value without quotes
 	from       span          // where the next FROM stands
 	url        int           // the end of the last URL or route
 	all        []found
