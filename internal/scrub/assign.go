@@ -5,6 +5,8 @@ import "strings"
 var (
 	// weakNames need more than a colon and a blank to be taken for a name.
 	weakNames = set("auth pass pin otp jwt bearer")
+	// blankNames have their value behind a blank, in the files of some programs and in statements.
+	blankNames = set("password requirepass masterauth")
 	// lastWords are second words of a secret's name, such as the key of "API key"; firstWords are what stands before them.
 	lastWords  = set("key token secret keys tokens")
 	firstWords = set("api access secret private client account signing encryption master auth session shared service license ssh app bot")
@@ -37,12 +39,11 @@ func assignment(t *text, i int) {
 		from += len(name) - len(n)
 		name = n
 	}
-
 	low := strings.ToLower(name)
 	spaced := lastWords[low] && t.at(from-1) == ' ' && firstWords[strings.ToLower(t.s[t.back(word, from-1):from-1])]
-	if t.at(end) == ' ' && t.in(alnum, end+1) && t.at(from-1) != '<' && !flag(t, from) && !strings.HasPrefix(low, "pass") && low != "requirepass" && low != "masterauth" &&
+	if prose := t.at(end) == ' ' && t.in(alnum, end+1) && t.at(from-1) != '<' && !flag(t, from) && !blankNames[low]; prose &&
 		!t.fold(end, " string") && !t.fold(end, " to ") && !(spaced && t.fold(end, " provided")) {
-		return // most of prose
+		return
 	}
 	query := (t.at(from-1) == '?' || t.at(from-1) == '&') && t.at(end) == '=' && queryNames[low]
 	if !spaced && !query && !secretName(name) {
@@ -110,7 +111,7 @@ func (t *text) separator(from, end int, name string) (value int, sep string) {
 			return j + len("<string>"), ">"
 		}
 	case i == near:
-	case flag(t, from) && !quote, name == "requirepass", name == "masterauth", name == "password" && strings.Contains(strings.ToLower(t.some(from-48, 48)), "login "): // .netrc
+	case flag(t, from) && !quote, blankNames[name] && name != "password", name == "password" && strings.Contains(strings.ToLower(t.some(from-48, 48)), "login "): // .netrc
 		return i, " "
 	case name == "password" && t.fold(i, "for "): // SET PASSWORD FOR 'u'@'h' = '...'
 		if j := t.skip(noEquals, i); j < i+120 && t.at(j) == '=' {

@@ -123,7 +123,7 @@ func connectionString(t *text, i int) {
 		}
 		name := strings.ToLower(strings.TrimSpace(t.s[j:min(key, j+32)]))
 		host, more = host || hosts[name], more || inside[name]
-		if end := t.skip(pairValue, key+1); t.at(end) == ';' && (semicolons > 0 || spaces == 0 && t.at(t.skip(dsnValue, key+1)) != ' ') || t.at(end) == ';' && !hosts[name] && spaces == 0 {
+		if end := t.skip(pairValue, key+1); t.at(end) == ';' && spaces == 0 && (semicolons > 0 || !hosts[name] || t.at(t.skip(dsnValue, key+1)) != ' ') {
 			semicolons++
 			to = end + 1
 			continue
