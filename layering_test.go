@@ -66,8 +66,10 @@ func floorOf(path string) int {
 		return 0
 	case name == "internal/safe":
 		return -1
-	case slices.Contains([]string{"internal/wire", "internal/words", "internal/kinds"}, name):
+	case slices.Contains([]string{"internal/wire", "internal/words"}, name):
 		return -2
+	case name == "internal/kinds":
+		return -3
 	case strings.HasPrefix(name, "examples"), strings.HasPrefix(name, "internal/"), strings.HasPrefix(name, "store/"), name == "mcptest":
 		return 7
 	default:

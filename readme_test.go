@@ -448,3 +448,38 @@ func readmeAnswers(t *testing.T) []string {
 	synctest.Wait()
 	return append(answers, log.String())
 }
+
+// TestSecurityNamesItsTests holds SECURITY.md to its word: each promise is one list item that ends with the tests that
+// hold it, and these exist.
+func TestSecurityNamesItsTests(t *testing.T) {
+	text, err := os.ReadFile("SECURITY.md")
+	require.NoError(t, err)
+	_, promised, ok := strings.Cut(string(text), "## What is promised\n")
+	require.True(t, ok)
+	promised, _, ok = strings.Cut(promised, "\n## ")
+	require.True(t, ok)
+	const tests = "(?:`Test[A-Za-z0-9]+`(?:, | and )?)+"
+	in := regexp.MustCompile("(" + tests + ") in `([a-z0-9./]+)`")
+	held := regexp.MustCompile("[^.] \\(" + in.String() + "(?:, " + in.String() + ")*\\)\\.$")
+	items := 0
+	for _, paragraph := range strings.Split(promised, "\n- ")[1:] {
+		item := strings.Join(strings.Fields(strings.SplitN(paragraph, "\n\n", 2)[0]), " ")
+		require.Regexp(t, held, item)
+		require.NotContains(t, item, ". ", "one sentence a promise")
+		items++
+		for _, m := range in.FindAllStringSubmatch(item, -1) {
+			var source strings.Builder
+			files, err := filepath.Glob(filepath.Join(m[2], "*_test.go"))
+			require.NoError(t, err)
+			for _, name := range files {
+				code, err := os.ReadFile(name)
+				require.NoError(t, err)
+				source.Write(code)
+			}
+			for _, test := range regexp.MustCompile("Test[A-Za-z0-9]+").FindAllString(m[1], -1) {
+				require.Contains(t, source.String(), "\nfunc "+test+"(t *testing.T) {", m[2])
+			}
+		}
+	}
+	require.Greater(t, items, 20)
+}

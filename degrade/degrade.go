@@ -86,7 +86,7 @@ func Run(ctx context.Context, parts ...Part) (Status, error) {
 
 // standalone opens a Call for a Run outside of one, where nobody else masks.
 var standalone = func() mcp.Middleware {
-	settings := &call.Settings{Mask: scrub.Text}
+	settings := &call.Settings{Mask: scrub.Credentials}
 	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		c.Establish(settings)
 		return next(ctx, c.Method(), req)

@@ -160,6 +160,9 @@ func toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Result, error) 
 	if err != nil {
 		return nil, &MarshalError{Where: "structuredContent", Err: err}
 	}
+	if r.IsError && call.Cleans(ctx) {
+		return r, nil
+	}
 	cp := *r
 	cp.StructuredContent = json.RawMessage(raw)
 	return &cp, nil

@@ -19,6 +19,13 @@ func TypedOutput(ctx context.Context) bool {
 	return ok && c.HasOutput()
 }
 
+// Cleans reports whether what a failed tool call has as structured content is cleaned when it is rendered. Its own types
+// are needed until then: of an error or of bytes JSON does not tell what they were.
+func Cleans(ctx context.Context) bool {
+	c := FromContext(ctx)
+	return c != nil && c.settings().mask != nil
+}
+
 // TypedInput returns the decoded arguments of the handler that ctx belongs to, nil unless
 // it is wrapped by middleware.ToolFor.
 func TypedInput(ctx context.Context) any {

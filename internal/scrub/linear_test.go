@@ -38,8 +38,9 @@ func TestWorkIsLinear(t *testing.T) {
 	triggers := allTriggers()
 	require.Greater(t, len(triggers), 300)
 	between := []string{"", " x ", "a=b;", "'\n"}
-	if testing.Short() {
-		between = between[:1]
+	stride := 1
+	if racing || testing.Short() {
+		stride = 16
 	}
 	keys := make(map[string]bool)
 	for _, s := range shapes {
@@ -51,12 +52,12 @@ func TestWorkIsLinear(t *testing.T) {
 	}
 	var all []worst
 	var look text
-	const n = 300
+	const n = 200
 	refused, pairs := 0, 0
 	var failed []string
 	for i, a := range triggers {
 		for j, b := range triggers {
-			if keys[a] && keys[b] && (31*i+j)%32 != 0 || keys[a] != keys[b] && (31*i+j)%4 != 0 {
+			if (i+j)%stride != 0 || keys[a] && keys[b] && (31*i+j)%32 != 0 || keys[a] != keys[b] && (31*i+j)%4 != 0 {
 				continue // they are rows of one table
 			}
 			sep := between[(i+j)%len(between)]
@@ -87,17 +88,25 @@ func TestWorkIsLinear(t *testing.T) {
 	}
 }
 
-// TestTimeIsLinear holds the worst of single triggers and whole texts to the time of a few hundred passes of the
-// simplest loop, which 50 ms for 1 MB are on the machine that the bound was measured on.
-func TestTimeIsLinear(t *testing.T) {
-	reference := func() time.Duration {
-		text := strings.Repeat(clean190, maxLen/len(clean190))
-		start := time.Now()
-		for range 16 {
-			require.Negative(t, strings.IndexAny(text, "\x00\x01\x02"))
-		}
-		return time.Since(start) / 16
+// TestTimeOfHostileText holds the worst of single triggers and whole texts to the time of some hundred passes of the
+// simplest loop over 64 KiB, which are 50 ms where the bound was set. Of a text of 1 MB 68 KiB are looked at and of a value
+// of 1 MB 256 KiB, so both take what a part takes, as often as it goes into them: the work is linear.
+func TestTimeOfHostileText(t *testing.T) {
+	if racing {
+		t.Skip("the run without the race detector measures; TestWorkIsLinear counts in both")
 	}
+	const part = 16 << 10
+	best := func(n int, f func()) time.Duration {
+		least := time.Hour
+		for range n {
+			start := time.Now()
+			f()
+			least = min(least, time.Since(start))
+		}
+		return least
+	}
+	clean := strings.Repeat(clean190, maxLen/len(clean190))
+	reference := best(50, func() { require.Negative(t, strings.IndexAny(clean, "\x00\x01\x02")) })
 	units := append(allTriggers(), "SELECT MERGE INTO ", "token=nil:", "password='", "((SELECT * ", "eyJ.", `\\\\`, `\u0041`, "%25", "&amp;", "a:b@", "://a@", "x@tcp(", "A=1\n",
 		"-----BEGIN PRIVATE KEY-----\n", "panic: x\n", "main.f\n\t/x.go:1\n", "a.", "/a ", "C:\\a b ", "token: |\n  a\n", "<token ", `"token","`, "aaaaaaaa", "eyJaaaaaaaaaaa")
 	type took struct {
@@ -105,24 +114,24 @@ func TestTimeIsLinear(t *testing.T) {
 		time time.Duration
 	}
 	var worst []took
+	measure := func(unit string, n int) took {
+		text := strings.Repeat(unit, part/len(unit)+1)[:part]
+		return took{unit, best(n, func() { Text(text) })}
+	}
+	slowest := func() {
+		slices.SortFunc(worst, func(a, b took) int { return cmp.Compare(b.time, a.time) })
+	}
 	for _, unit := range units {
-		text := strings.Repeat(unit, maxLen/len(unit))
-		start := time.Now()
-		Text(text)
-		worst = append(worst, took{unit, time.Since(start)})
+		worst = append(worst, measure(unit, 2))
 	}
-	slices.SortFunc(worst, func(a, b took) int { return cmp.Compare(b.time, a.time) })
-	ref := reference()
+	slowest()
+	for i := range worst[:20] {
+		worst[i] = measure(worst[i].unit, 20)
+	}
+	worst = worst[:20]
+	slowest()
 	for _, w := range worst[:5] {
-		t.Logf("%8v, %4.0f times the reference, for %q", w.time.Round(10*time.Microsecond), float64(w.time)/float64(ref), w.unit)
+		t.Logf("%8v for a text of 1 MB, %8v for a value of 1 MB, for %q", w.time*(maxLen+margin)/part, w.time*maxBytes/part, w.unit)
 	}
-	best := worst[0].time
-	for range 5 { // a busy machine
-		text := strings.Repeat(worst[0].unit, maxLen/len(worst[0].unit))
-		start := time.Now()
-		Text(text)
-		best = min(best, time.Since(start))
-		ref = max(ref, reference())
-	}
-	require.Less(t, best, 1000*ref, "%q", worst[0].unit)
+	require.Less(t, worst[0].time*maxBytes/part, 900*reference, "%q", worst[0].unit)
 }

@@ -8,75 +8,112 @@ func SecretName(name string) bool { return secretName(name[:min(len(name), 128)]
 
 func secretName(name string) bool {
 	var buf [320]byte
-	words := string(split(buf[:0], name))
-	return loud.any(words) && !quiet.any(words)
+	words := split(buf[:0], name)
+	return secretParts.in(words) && !quietParts.in(words)
 }
-
-// loud and quiet find secretNames, with their plurals, and quietNames.
-var loud, quiet = func() (loud, quiet matcher) {
-	for _, name := range secretNames {
-		loud.add(0, name)
-		if one := strings.TrimRight(name, "_"); one != name && !strings.HasSuffix(one, "s") {
-			loud.add(0, one+"s"+name[len(one):])
-		}
-	}
-	for _, name := range quietNames {
-		quiet.add(0, name)
-	}
-	return loud, quiet
-}()
 
 // secretNames are parts of a name as split writes it: "_" is the border of a word and "__" the border of the name.
-// A part that starts without a border also finds the ends of words that were run together, such as "dbpassword".
-var secretNames = []string{
-	"password_", "passwd_", "passphrase_", "passcode_", "passwort_", "kennwort_", "_pwd_", "_pswd_",
-	"__pass__", "requirepass_", "masterauth_", "_db_pass_", "_user_pass_", "_smtp_pass_", "_mail_pass_", "_admin_pass_", "_root_pass_", "_auth_pass_",
-	"secret_", "token_", "credential_", "_cred_", "_auth_", "authorization_", "_bearer_", "_jwt_", "_cookie_",
-	"apikey_", "_api_key_", "_app_key_", "accesskey", "_access_key_", "privatekey", "_private_key_", "secretkey",
-	"_client_key_", "_consumer_key_", "_deploy_key_", "_storage_key_", "_write_key_", "_admin_key_", "_root_key_", "_server_key_", "_integration_key_",
-	"_mnemonic_", "_seed_phrase_", "_recovery_code_", "_backup_code_", "_access_code_", "_webhook_ur",
-	"_signing_key_", "_encryption_key_", "_master_key_", "_account_key_", "_shared_key_", "_service_key_", "_session_key_",
-	"_ssh_key_", "_auth_key_", "_license_key_", "_function_key_", "_subscription_key_", "_pem_key_",
-	"_pin__", "_pin_code_", "_pin_number_", "_ssn_", "_social_security_", "_cvv_", "_cvc_", "_otp_", "_card_number_",
-	"_dsn_", "connection_string_", "connectionstring_", "_conn_str_", "_database_ur", "_db_ur", "_postgres_ur", "_mysql_ur",
-	"_redis_ur", "_mongo_ur", "_mongodb_ur", "_amqp_ur", "_broker_ur", "_jdbc_ur",
-}
+// A part that starts without a border also finds the ends of words that were run together, such as "dbpassword". The
+// plural is meant as well.
+const secretNames = `password_ passwd_ passphrase_ passcode_ passwort_ kennwort_ _pwd_ _pswd_ __pass__ requirepass_ masterauth_
+	_db_pass_ _user_pass_ _smtp_pass_ _mail_pass_ _admin_pass_ _root_pass_ _auth_pass_
+	secret_ token_ credential_ _cred_ _auth_ authorization_ _bearer_ _jwt_ _cookie_
+	apikey_ _api_key_ _app_key_ accesskey _access_key_ privatekey _private_key_ secretkey _client_key_ _consumer_key_ _deploy_key_
+	_storage_key_ _write_key_ _admin_key_ _root_key_ _server_key_ _integration_key_ _signing_key_ _encryption_key_ _master_key_
+	_account_key_ _shared_key_ _service_key_ _session_key_ _ssh_key_ _auth_key_ _license_key_ _function_key_ _subscription_key_
+	_pem_key_ _mnemonic_ _seed_phrase_ _recovery_code_ _backup_code_ _access_code_ _webhook_ur
+	_pin__ _pin_code_ _pin_number_ _ssn_ _social_security_ _cvv_ _cvc_ _otp_ _card_number_
+	_dsn_ connection_string_ connectionstring_ _conn_str_ _database_ur _db_ur _postgres_ur _mysql_ur _redis_ur _mongo_ur
+	_mongodb_ur _amqp_ur _broker_ur _jdbc_ur`
 
 // quietNames say that it is a number, a yes or no, a kind or a place, and not the secret itself. They win.
-var quietNames = []string{
-	"__is_", "__has_", "__max_", "__min_", "__num_", "__total_", "__use_", "__no_", "__require_", "__requires_", "__enable_",
-	"__disable_", "__allow_", "__show_", "__supports_",
-	"_count__", "_limit__", "_limits__", "_length__", "_len__", "_size__", "_type__", "_name__", "_policy__", "_expiry__",
-	"_expires__", "_expires_in__", "_expiration__", "_at__", "_ttl__", "_lifetime__", "_age__", "_enabled__", "_required__",
-	"_method__", "_methods__", "_mode__", "_scheme__", "_provider__", "_endpoint__", "_budget__", "_usage__", "_version__",
-	"_strength__", "_rules__", "_format__", "_status__", "_valid__", "_index__", "_position__", "_header__", "_cost__",
-	"_prompt_tokens__", "_completion_tokens__", "_input_tokens__", "_output_tokens__", "_cached_tokens__", "_reasoning_tokens__",
-	"_thinking_tokens__", "_used_tokens__", "_remaining_tokens__", "_context_tokens__", "_min_length__", "_max_length__", "token_id__", "token_url_", "token_uri_", "_auth_url_", "_auth_uri_",
-	"page_token_", "progress_token_", "cancellation_token_", "cancel_token_", "eos_token_", "bos_token_", "pad_token_",
-	"stop_token_",
+const quietNames = `__is_ __has_ __max_ __min_ __num_ __total_ __use_ __no_ __require_ __requires_ __enable_ __disable_ __allow_ __show_
+	__supports_ _count__ _limit__ _limits__ _length__ _len__ _size__ _type__ _name__ _policy__ _expiry__ _expires__ _expires_in__
+	_expiration__ _at__ _ttl__ _lifetime__ _age__ _enabled__ _required__ _method__ _methods__ _mode__ _scheme__ _provider__
+	_endpoint__ _budget__ _usage__ _version__ _strength__ _rules__ _format__ _status__ _valid__ _index__ _position__ _header__
+	_cost__ _prompt_tokens__ _completion_tokens__ _input_tokens__ _output_tokens__ _cached_tokens__ _reasoning_tokens__
+	_thinking_tokens__ _used_tokens__ _remaining_tokens__ _context_tokens__ _min_length__ _max_length__ token_id__ token_url_
+	token_uri_ _auth_url_ _auth_uri_ page_token_ progress_token_ cancellation_token_ cancel_token_ eos_token_ bos_token_
+	pad_token_ stop_token_`
+
+var (
+	secretParts = makeParts(secretNames, true)
+	quietParts  = makeParts(quietNames, false)
+	// queryNames are secrets as a parameter of a URL, and ordinary words elsewhere.
+	queryNames = set("key sig signature code sid session x-amz-signature x-goog-signature key-pair-id")
+)
+
+// nameTriggers are the words that the name of a secret ends with.
+func nameTriggers() []string {
+	all := on("key", "token", "pass", "auth", "url", "uri", "sig=", "sid=", "session=", "signature=")
+	for part := range strings.FieldsSeq(secretNames) {
+		last := strings.Trim(part, "_")
+		last = last[strings.LastIndexByte(last, '_')+1:]
+		known := last == "ur"
+		for _, w := range all {
+			known = known || strings.Contains(last, w)
+		}
+		if !known {
+			all = append(all, last)
+		}
+	}
+	return all
+}
+
+// parts are looked for by their first two bytes.
+type parts struct {
+	by    [1 << 10]uint8
+	lists [][]string
+}
+
+func pair(a, b byte) int { return int(a&31)<<5 | int(b&31) }
+
+func makeParts(names string, plural bool) *parts {
+	p := &parts{lists: make([][]string, 1)}
+	add := func(s string) {
+		n := &p.by[pair(s[0], s[1])]
+		if *n == 0 {
+			*n = uint8(len(p.lists)) //nolint:gosec // fewer than the names
+			p.lists = append(p.lists, nil)
+		}
+		p.lists[*n] = append(p.lists[*n], s)
+	}
+	for s := range strings.FieldsSeq(names) {
+		add(s)
+		if one := strings.TrimRight(s, "_"); plural && one != s && !strings.HasSuffix(one, "s") {
+			add(one + "s" + s[len(one):])
+		}
+	}
+	return p
+}
+
+func (p *parts) in(words []byte) bool {
+	for i := range len(words) - 1 {
+		for _, s := range p.lists[p.by[pair(words[i], words[i+1])]] {
+			if len(words)-i >= len(s) && string(words[i:i+len(s)]) == s {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // split appends the words of a name in lower case, as "__api_key__" for "apiKey", "API-Key" and "api.key".
 func split(out []byte, name string) []byte {
-	name = name[:min(len(name), 128)]
 	out = append(out, "__"...)
 	for i := range len(name) {
-		c := name[i]
+		c, before := name[i], byte(0)
+		if i > 0 {
+			before = name[i-1]
+		}
 		switch {
 		case isUpper(c):
-			before := i > 0 && (isLower(name[i-1]) || isDigit(name[i-1]))
-			acronym := i > 0 && isUpper(name[i-1]) && i+1 < len(name) && isLower(name[i+1]) // the K of APIKey
-			if before || acronym {
+			if isLower(before) || isDigit(before) || isUpper(before) && i+1 < len(name) && isLower(name[i+1]) { // the K of APIKey
 				out = append(out, '_')
 			}
-			out = append(out, c+'a'-'A')
-		case isLower(c):
-			if i > 0 && isDigit(name[i-1]) {
-				out = append(out, '_')
-			}
-			out = append(out, c)
-		case isDigit(c):
-			if i > 0 && (isLower(name[i-1]) || isUpper(name[i-1])) {
+			out = append(out, lower[c])
+		case isLower(c) || isDigit(c):
+			if isDigit(before) != isDigit(c) && (isDigit(before) || isLetter(before)) {
 				out = append(out, '_')
 			}
 			out = append(out, c)
@@ -90,6 +127,7 @@ func split(out []byte, name string) []byte {
 	return append(out, "__"...)
 }
 
-func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
-func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isUpper(c byte) bool  { return 'A' <= c && c <= 'Z' }
+func isLower(c byte) bool  { return 'a' <= c && c <= 'z' }
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+func isLetter(c byte) bool { return isUpper(c) || isLower(c) }

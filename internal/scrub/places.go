@@ -1,6 +1,10 @@
 package scrub
 
-import "strings"
+import (
+	"net/netip"
+	"slices"
+	"strings"
+)
 
 var (
 	inSegment  = chars("^ \t\n\r\f\v\"'`<>|,;:(){}[]\\*?=&/")
@@ -11,98 +15,65 @@ var (
 	shareName  = chars("A-Za-z0-9_$.-")
 	rootNames  = set(`etc var usr tmp proc opt mnt srv sys dev home root run bin sbin lib lib64 boot media nix snap app Users Library
 	Applications System Volumes private workspace workspaces build builds`)
-	aloneRoots = set("etc var usr tmp proc opt mnt srv")
+	aloneRoots  = set("etc var usr tmp proc opt mnt srv")
+	slashes     = chars("/")
+	backslashes = chars("\\")
+	bothSlashes = chars("/\\")
+	beforeWord  = chars(" \\")
+	methods     = set("GET HEAD POST PUT PATCH DELETE OPTIONS")
+	fileSchemes = set("file unix sqlite sqlite3 smb nfs")
 )
 
-// segments returns where the segments of a path end that start at i, and how many there are. A directory may have blanks
-// before a capital, as in "Application Support". The end of a sentence is not part of it.
-func (t *text) segments(i int) (end, n int) {
+// routeRoots begin a route or a JSON pointer, and no path.
+var routeRoots = set("api rest graphql oauth oauth2 rpc mcp properties definitions $defs items paths components")
+
+// segments returns where a path ends of which a segment starts at i. A directory may have blanks before a capital, as in
+// "Application Support". The end of a sentence is not part of it.
+func (t *text) segments(i int) int {
 	for {
 		j := t.skip(inSegment, i)
 		k := j
-		for range 8 {
-			if c := t.at(k + 1); t.at(k) == ' ' && isUpper(c) {
-				k = t.skip(dotted, k+1)
-			} else if t.at(k) == '\\' && c == ' ' && t.in(dotted, k+2) {
-				k = t.skip(dotted, k+2)
-			} else {
-				break
-			}
+		for n := 0; n < 8 && (t.at(k) == ' ' && isUpper(t.at(k+1)) || t.has(k, `\ `) && t.in(dotted, k+2)); n++ {
+			k = t.skip(dotted, t.skip(beforeWord, k))
 		}
-		if j > i && t.at(k) == '/' {
-			n++
-			for i = k; t.at(i) == '/'; i++ {
-				t.work++
-			}
-			continue
+		if j == i || t.at(k) != '/' {
+			return t.trim(i, j, ".!")
 		}
-		for j > i && (t.s[j-1] == '.' || t.s[j-1] == '!') {
-			j--
-		}
-		if j > i {
-			n++
-		}
-		return j, n
+		i = t.skip(slashes, k)
 	}
+}
+
+// trim returns to, or where the characters begin that end s[from:to].
+func (t *text) trim(from, to int, cut string) int {
+	for to > from && strings.IndexByte(cut, t.s[to-1]) >= 0 {
+		to--
+		t.work++
+	}
+	return to
 }
 
 // unixPath hides a path under a well-known root wherever it starts, the most telling ones even alone; any other has two
 // segments, and is neither a URL's nor a route's.
 func unixPath(t *text, i int) {
 	first := t.skip(inSegment, i+1)
-	if first == i+1 {
-		return
-	}
-	before := i
-	for before > 0 && t.s[before-1] == '/' {
-		before--
-		t.work++
-	}
-	free := before == 0 || !notRoot[t.s[before-1]] || before == i && t.s[i-1] == ':'
-	start := i == 0 || beforePath[t.s[i-1]]
-	if !free && !start {
-		return
-	}
-	name := t.s[i+1 : min(first, i+16)]
-	if free && t.at(first) == '/' && rootNames[name] {
-		end, _ := t.segments(i + 1)
-		t.hide(i, end)
-		return
-	}
-	if free && first-i < 8 && aloneRoots[strings.TrimRight(name, ".!")] && !t.in(dashed, first) {
-		t.hide(i, i+1+len(strings.TrimRight(name, ".!")))
-		return
-	}
-	if !start || i < t.url {
-		return
-	}
-	if i > 0 && t.in(space, i-1) && t.method(i-1) {
+	before := t.back(slashes, i)
+	free := before == 0 || !notRoot.has[t.s[before-1]] || before == i && t.s[i-1] == ':'
+	start := i == 0 || beforePath.has[t.s[i-1]]
+	name := strings.TrimRight(t.s[i+1:min(first, i+16)], ".!")
+	switch {
+	case first == i+1 || !free && !start:
+	case free && (t.at(first) == '/' && rootNames[name] || first-i < 8 && aloneRoots[name]):
+		t.hide(i, t.segments(i+1))
+	case !start || i < t.url:
+	case t.in(space, i-1) && methods[t.s[t.back(capitals, t.back(space, i)):t.back(space, i)]]:
 		t.url = t.skip(solid, i)
-		return
-	}
-	if t.at(first) != '/' {
-		return
-	}
-	end, _ := t.segments(i + 1)
-	if route(t.s[i+1:end], t.s[end:min(len(t.s), end+2)]) {
-		t.decided(end)
-		return
-	}
-	t.hide(i, end)
-}
-
-// method reports whether a method of HTTP stands before the white space at i.
-func (t *text) method(i int) bool {
-	for i > 0 && space[t.s[i]] {
-		i--
-		t.work++
-	}
-	for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
-		if j := i + 1 - len(m); t.has(j, m) && t.starts(j) {
-			return true
+	case t.at(first) == '/':
+		if end := t.segments(i + 1); route(t.s[i+1:end], t.some(end, 2)) {
+			t.decided(end)
+		} else {
+			t.hide(i, end)
 		}
 	}
-	return false
 }
 
 // route reports what stands in a URL's place: /v1/items, /api/users, /users/42, and the JSON pointers of a schema's
@@ -111,12 +82,10 @@ func route(p, rest string) bool {
 	if len(rest) > 1 && (rest[0] == '{' || rest[0] == ':' && isLower(rest[1])) { // /orders/{id}, /orders/:id
 		return true
 	}
-	first := true
-	for seg := range strings.SplitSeq(p, "/") {
-		if first && (routeRoots[seg] || len(seg) > 1 && seg[0] == 'v' && number(seg[1:])) || !first && number(seg) {
+	for n, seg := range strings.Split(p[:min(len(p), 256)], "/") {
+		if n == 0 && (routeRoots[seg] || len(seg) > 1 && seg[0] == 'v' && number(seg[1:])) || n > 0 && number(seg) {
 			return true
 		}
-		first = false
 	}
 	return false
 }
@@ -127,139 +96,98 @@ func number(s string) bool {
 }
 
 func homePath(t *text, i int) {
-	if i > 0 && !beforeHome[t.s[i-1]] {
+	if i > 0 && !beforeHome.has[t.s[i-1]] {
 		return
 	}
-	j := i + 1
-	if c := t.at(j); c == '_' || isLower(c) {
-		j = t.skip(dashed, j)
-	}
-	if t.at(j) == '/' {
-		end, _ := t.segments(j + 1)
-		t.hide(i, max(end, j+1))
+	if j := t.skip(dashed, i+1); t.at(j) == '/' && !isUpper(t.at(i+1)) && !isDigit(t.at(i+1)) {
+		t.hide(i, t.segments(j+1))
 	}
 }
 
-func fileURL(t *text, i int) {
-	if t.starts(i) {
-		j := i + strings.IndexByte(t.s[i:], '/')
-		for t.at(j) == '/' {
-			j++
-			t.work++
-		}
-		t.hide(i, t.urlEnd(j))
-	}
-}
-
-// windowsPath: a drive is plain enough to allow for blanks in the middle. A slash twice is a scheme.
+// windowsPath hides the URLs of files and shares too. A drive is plain enough to allow for blanks in the middle. A slash
+// twice is a scheme's.
 func windowsPath(t *text, i int) {
-	if c := t.at(i - 1); !isLetter(c) || !t.starts(i-1) || t.has(i+1, "//") {
+	if scheme, from := t.scheme(i); t.row == 1 && fileSchemes[scheme] && t.starts(from) {
+		t.hide(from, t.urlEnd(i))
 		return
 	}
-	j := i + 2
-	for t.at(i+1) == '\\' && t.at(j) == '\\' {
-		j++
-		t.work++
+	if !isLetter(t.at(i-1)) || !t.starts(i-1) || t.has(i+1, "//") {
+		return
 	}
-	for {
+	for j := t.skip(bothSlashes, i+1); ; {
 		k := t.skip(winSegment, j)
-		for range 3 {
-			if t.at(k) != ' ' || !t.in(winSegment, k+1) || t.slash(k) {
-				break
-			}
+		for n := 0; n < 3 && t.at(k) == ' ' && t.in(winSegment, k+1); n++ {
 			k = t.skip(winSegment, k+1)
 		}
-		if !t.slash(k) {
-			break
+		if !t.in(bothSlashes, k) {
+			t.hide(i-1, t.trim(j, t.skip(inSegment, j), ".!"))
+			return
 		}
-		for j = k; t.slash(j); j++ {
-			t.work++
-		}
+		j = t.skip(bothSlashes, k)
 	}
-	end := t.skip(inSegment, j)
-	for end > j && (t.s[end-1] == '.' || t.s[end-1] == '!') {
-		end--
-	}
-	t.hide(i-1, end)
 }
 
-func (t *text) slash(i int) bool { return t.at(i) == '\\' || t.at(i) == '/' }
-
 func uncPath(t *text, i int) {
-	if t.at(i-1) == '\\' {
-		return
-	}
-	back := func(j int) int {
-		for t.at(j) == '\\' {
-			j++
-			t.work++
-		}
-		return j
-	}
-	j := back(i)
+	j := t.skip(backslashes, i)
 	host := t.skip(dotted, j)
 	if t.at(j) == '?' {
 		host = j + 2
 	}
-	if host-j < 2 || t.at(host) != '\\' {
-		return
-	}
-	j = back(host)
-	end := t.skip(shareName, j)
-	if end-j < 2 {
+	share := t.skip(backslashes, host)
+	end := t.skip(shareName, share)
+	if t.at(i-1) == '\\' || host-j < 2 || share == host || end-share < 2 {
 		return
 	}
 	for t.at(end) == '\\' {
-		j = back(end)
-		k := t.skip(winSegment, j)
-		if k == j {
+		next := t.skip(backslashes, end)
+		if !t.in(winSegment, next) {
 			break
 		}
-		end = k
+		end = t.skip(winSegment, next)
 	}
 	t.hide(i, end)
 }
 
-// ipv4 returns the end of the address at i, or 0.
-func (t *text) ipv4(i int) int {
-	for part := range 4 {
-		j := i
-		for j < i+3 && t.in(digits, j) {
-			j++
-		}
-		if j == i || part < 3 && t.at(j) != '.' {
-			return 0
-		}
-		if i = j + 1; part == 3 {
-			return j
-		}
-	}
-	return 0
+// private reports addresses of RFC 1918 and of sites, links (the cloud's metadata) and carrier-grade NAT, and of the machine.
+func private(a netip.Addr) bool {
+	return a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsLoopback() || a.IsUnspecified() || carrier.Contains(a)
 }
 
-// inner reports where an address of the inner network ends that starts at i, with its port; 0 for none.
+var (
+	carrier = netip.MustParsePrefix("100.64.0.0/10")
+	inIPv4  = chars("0-9.")
+	inIPv6  = chars("0-9a-fA-F:")
+)
+
+// inner returns where an address of the inner network ends that starts at i, with its port; 0 for none. A loopback
+// without a port says nothing.
 func (t *text) inner(i int) int {
-	host := 0
-	switch {
-	case t.fold(i, "localhost"):
-		host = i + len("localhost")
-	case t.in(digits, i):
-		if host = t.ipv4(i); host == 0 || t.in(word, host) {
+	local := t.fold(i, "localhost")
+	end := i + len("localhost")
+	if !local {
+		if end = t.skip(inIPv4, i); end == i || t.in(inIPv6, end) && t.at(end) != ':' || t.skip(anyHex, i) == i+4 {
+			end = t.skip(inIPv6, i)
+		}
+		end = t.trim(i, end, ".:")
+		if end-i > 45 || t.in(word, end) {
 			return 0
 		}
-		a, b, _ := strings.Cut(t.s[i:host], ".")
-		b, _, _ = strings.Cut(b, ".")
-		switch {
-		case a == "10", a == "127", a == "192" && b == "168", a == "169" && b == "254", t.s[i:host] == "0.0.0.0":
-		case a == "172" && len(b) == 2 && (b[0] == '1' && b[1] >= '6' || b[0] == '2' || b[0] == '3' && b[1] <= '1'):
-		case a == "100" && (len(b) == 2 && (b[0] == '6' && b[1] >= '4' || b[0] >= '7') || len(b) == 3 && b[0] == '1' && (b[1] < '2' || b[1] == '2' && b[2] < '8')):
-		default:
+		a, err := netip.ParseAddr(t.s[i:end])
+		if err != nil || !private(a) {
 			return 0
 		}
-	default:
-		return 0
+		if a.Is6() {
+			if t.at(end) == '%' {
+				end = t.skip(word, end+1)
+			}
+			return end
+		}
+		local = a.IsLoopback() || a.IsUnspecified()
 	}
-	return t.port(host)
+	if port := t.port(end); port > end || !local {
+		return port
+	}
+	return 0
 }
 
 func (t *text) port(i int) int {
@@ -270,135 +198,66 @@ func (t *text) port(i int) int {
 }
 
 func innerAddress(t *text, i int) {
-	if t.in(word, i-1) || t.at(i-1) == '.' {
+	if t.in(word, i-1) || t.at(i-1) == '.' || t.at(i-1) == ':' && t.at(i) == ':' {
 		return
 	}
 	end := t.inner(i)
 	if end == 0 {
 		return
 	}
-	if c := t.at(i); (c == 'l' || c == 'L' || c == '0' || t.has(i, "127.")) && strings.IndexByte(t.s[i:end], ':') < 0 {
-		return // without a port it says nothing
+	if t.at(i-1) == '[' && t.at(end) == ']' {
+		i--
+		end = t.port(end + 1)
 	}
 	t.hide(i, end)
 }
 
-func innerIPv6(t *text, i int) {
-	from := i
-	if t.at(i-1) == '[' {
-		from--
-	}
-	if c := t.at(from - 1); c == ':' || c == '.' || word[c] {
-		return
-	}
-	end := 0
-	if t.has(i, "::1") {
-		if end = i + 3; t.in(word, end) {
-			return
-		}
-	} else if end = t.ipv6(i); end == 0 {
-		return
-	}
-	if t.at(end) == ']' && from < i {
-		end = t.port(end + 1)
-	} else if from < i {
-		from = i
-	}
-	t.hide(from, end)
-}
-
-// ipv6 returns the end of an address at i that is local to a link or a site, or 0.
-func (t *text) ipv6(i int) int {
-	j := t.skip(anyHex, i)
-	if j-i != 4 || !t.fold(i, "fe80") && !t.fold(i, "fc") && !t.fold(i, "fd") {
-		return 0
-	}
-	groups := 0
-	for t.at(j) == ':' && groups < 7 {
-		k := j + 1
-		for k < j+5 && t.in(anyHex, k) {
-			k++
-		}
-		j = k
-		groups++
-	}
-	if groups < 2 {
-		return 0
-	}
-	if t.at(j) == '%' {
-		j = t.skip(word, j+1)
-	}
-	return j
-}
-
 // innerNames are the ends of names that no public host has.
-var innerNames = on(".internal", ".local", ".svc.cluster.local", ".svc", ".corp", ".lan", ".intranet", ".home.arpa")
-
-// innerName returns where the name ends whose last part starts with the dot at i, or 0.
-func (t *text) innerName(i int) int {
-	for _, name := range innerNames {
-		if !t.has(i, name) {
-			continue
-		}
-		end := t.port(i + len(name))
-		if c := t.at(end); end >= len(t.s) || !word[c] && c != '-' && c != '.' || (c == '-' || c == '.') && !t.in(word, end+1) {
-			return end
-		}
-	}
-	return 0
-}
+var innerNames = on(".internal", ".local", ".svc", ".corp", ".lan", ".intranet", ".home.arpa")
 
 func innerHost(t *text, i int) {
-	end := t.innerName(i)
-	if end == 0 {
+	end := i + len(innerNames[t.row])
+	switch host := t.skip(dotted, i); {
+	case !t.has(i, innerNames[t.row]):
+		return
+	case t.has(end, ".cluster.local"):
+		end += len(".cluster.local")
+	case host > end && !(host == end+1 && !t.in(word, end)): // the end of a sentence
 		return
 	}
-	from := t.behind(hostStart, dotted, i)
+	from := t.back(dotted, i)
 	if c := t.at(from - 1); c == '/' && t.at(from-2) != '/' {
 		return
 	}
-	for from < i && !alnum[t.s[from]] {
+	for from < i && !alnum.has[t.s[from]] {
 		from++
 	}
-	if from < i && (from == 0 || t.s[from-1] != '.' && t.s[from-1] != '-') {
-		t.hide(from, end)
+	if from < i && !t.in(dotted, from-1) {
+		t.hide(from, t.port(end))
 	}
 }
 
-// innerURL hides a host with its path, and keeps the scheme.
+// innerURL hides a host of the inner network with its path, and keeps the scheme.
 func innerURL(t *text, i int) {
+	if scheme, _ := t.scheme(i); !webSchemes[scheme] {
+		return
+	}
 	from := i + len("://")
-	scheme := t.scheme(i)
-	if s := strings.ToLower(t.s[max(scheme, i-8):i]); !webSchemes[s[strings.LastIndexByte(s, ':')+1:]] {
-		return
-	}
 	end := t.inner(from)
-	if end == 0 && t.at(from) == '[' {
-		if j := t.ipv6(from + 1); j > 0 && t.at(j) == ']' {
-			end = t.port(j + 1)
-		} else if t.has(from, "[::1]") {
-			end = t.port(from + len("[::1]"))
+	if t.at(from) == '[' {
+		if end = t.inner(from + 1); end > 0 {
+			end = t.port(end + 1)
 		}
 	}
-	if end == 0 {
-		host := t.skip(dotted, from)
-		for j := host - 1; j > from && j > host-20; j-- {
-			if t.s[j] == '.' {
-				if n := t.innerName(j); n >= host {
-					end = n
-				}
-			}
-		}
+	if host := t.skip(dotted, from); end == 0 && slices.ContainsFunc(innerNames, func(n string) bool { return strings.HasSuffix(t.s[from:host], n) }) {
+		end = t.port(host)
 	}
-	if end == 0 {
-		return
+	if end > 0 && (t.at(end) == '/' || t.at(end) == '?') {
+		end = max(end+1, t.urlEnd(max(end, from)))
 	}
-	if c := t.at(end); c == '/' || c == '?' {
-		end = max(end+1, t.urlEnd(end))
-	} else if word[c] || c == '.' && t.in(word, end+1) || c == '-' && t.in(word, end+1) {
-		return
+	if end > 0 {
+		t.hide(from, end)
 	}
-	t.hide(from, end)
 }
 
 var webSchemes = set("http https ws wss grpc grpcs tcp udp ftp sftp ssh git")
@@ -426,38 +285,30 @@ func dialled(t *text, i int) {
 		if ok {
 			t.hide(end-1-len(to), end-1)
 		}
-	case t.has(i, "lookup "):
+	case t.has(i, "lookup "): // db.example.net on 172.16.0.2:53: no such host
 		j := i + len("lookup ")
-		end := t.skip(solid, j)
-		host, server := end, end
-		if t.has(end, " on ") {
-			server = t.skip(solid, end+len(" on "))
+		host := t.skip(solid, j)
+		to := host
+		if t.has(host, " on ") {
+			to = t.skip(solid, host+len(" on "))
 		}
-		if t.at(server-1) != ':' || !t.starts(i) || host == j {
+		if t.at(to-1) != ':' || host == j || !slices.ContainsFunc(lookupErrors, func(e string) bool { return t.has(to, e) }) {
 			return
 		}
-		for _, reason := range []string{" no such host", " server misbehaving", " i/o timeout", " Temporary failure"} {
-			if t.has(server, reason) {
-				if server > end {
-					t.hide(j, host)
-					t.hide(end+len(" on "), server-1)
-				} else {
-					t.hide(j, host-1)
-				}
-				return
-			}
+		t.hide(j, min(host, to-1))
+		if to > host {
+			t.hide(host+len(" on "), to-1)
 		}
 	default: // ENOTFOUND host:443
 		j := i + strings.IndexByte(t.s[i:], ' ') + 1
-		host := t.skip(dotted, j)
-		for host > j && t.s[host-1] == '.' {
-			host--
-		}
+		host := t.trim(j, t.skip(dotted, j), ".")
 		if n := strings.IndexByte(t.s[j:host], '.'); n > 0 {
 			t.hide(j, t.port(host))
 		}
 	}
 }
+
+var lookupErrors = on(" no such host", " server misbehaving", " i/o timeout", " Temporary failure")
 
 var dialVerbs = set("dial listen read write")
 

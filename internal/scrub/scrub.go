@@ -18,13 +18,11 @@
 // How it works: one pass over the bytes finds the triggers of the [rules], and each rule looks from its trigger as far
 // as it has to. Every byte that a rule looks at is counted, and what the rules may count is bounded by the length of
 // the text, so the time is linear by construction. A text that needs more was built for that, and is hidden whole.
-// What a client decodes is looked at too: the text without JSON's escapes, up to three layers of them, and without those
-// of URLs and HTML.
+// What a client decodes is looked at too: the text without up to three layers of the escapes of JSON, URLs and HTML.
 package scrub
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -98,38 +96,26 @@ func pass(s string, of uint64, shown func(string) bool) string {
 
 // hide replaces what the rules find in s, as it stands and as a client decodes it.
 func hide(s string, of uint64, shown func(string) bool) string {
-	escaped := strings.IndexByte(s, '\\') >= 0 || strings.IndexByte(s, '%') >= 0 || strings.IndexByte(s, '&') >= 0
-	if !escaped && !triggers.any(s) {
-		return s
-	}
 	t := looks.Get().(*text) //nolint:forcetypeassert // nothing else is in the pool
 	defer looks.Put(t)
 	if !t.look(s, of) {
 		return redacted
 	}
 	all := t.all
-	if escaped {
-		all = slices.Clone(all)
-		v := view{text: s}
-		for range maxLayers {
-			next, ok := v.decoded(unescapeJSON)
-			if !ok {
-				break
-			}
-			if v = next; !t.look(v.text, of) {
-				return redacted
-			}
-			all = v.origins(all, t.all)
+	v := view{text: s}
+	for layer := range maxLayers {
+		next, ok := v.decoded()
+		if !ok {
+			break
 		}
-		for range maxLayers {
-			next, ok := v.decoded(unescapeWeb)
-			if !ok {
-				break
-			}
-			if v = next; !t.look(v.text, of&credentials) { // a path in a URL is the URL's
-				return redacted
-			}
-			all = v.origins(all, t.all)
+		if layer == 0 {
+			all = slices.Clone(all) // t has room for one look
+		}
+		if v = next; !t.look(v.text, of) {
+			return redacted
+		}
+		for _, f := range t.all {
+			all = append(all, found{int(v.at[f.from]), int(v.at[f.to]), f.rule})
 		}
 	}
 	if shown != nil {
@@ -157,38 +143,31 @@ type view struct {
 }
 
 // decoded returns v without one more layer of escapes, and false if there is none.
-func (v view) decoded(unescape func(s string) (c rune, n int)) (view, bool) {
-	if strings.IndexByte(v.text, '\\') < 0 && strings.IndexByte(v.text, '%') < 0 && strings.IndexByte(v.text, '&') < 0 {
+func (v view) decoded() (view, bool) {
+	i := escape(v.text, 0)
+	if i < 0 {
 		return v, false
 	}
 	out := view{at: make([]int32, 0, len(v.text)+1)}
-	var b strings.Builder
-	b.Grow(len(v.text))
-	changed := false
-	for i := 0; i < len(v.text); {
-		c, n := rune(0), 0
-		switch v.text[i] {
-		case '\\', '%', '&':
-			c, n = unescape(v.text[i:])
+	b := make([]byte, 0, len(v.text))
+	copied := 0
+	for ; i >= 0; i = escape(v.text, copied) {
+		c, n := unescape(v.text[i:])
+		b = append(b, v.text[copied:i]...)
+		for ; copied < i; copied++ {
+			out.at = append(out.at, v.origin(copied))
 		}
-		had := b.Len()
-		if n == 0 {
-			b.WriteByte(v.text[i])
-			n = 1
-		} else {
-			changed = true
-			b.WriteRune(c)
-		}
-		for range b.Len() - had {
+		b = utf8.AppendRune(b, c)
+		for len(out.at) < len(b) {
 			out.at = append(out.at, v.origin(i))
 		}
-		i += n
+		copied = i + n
 	}
-	if !changed {
-		return v, false
+	b = append(b, v.text[copied:]...)
+	for ; copied <= len(v.text); copied++ {
+		out.at = append(out.at, v.origin(copied))
 	}
-	out.at = append(out.at, v.origin(len(v.text)))
-	out.text = b.String()
+	out.text = string(b)
 	return out, true
 }
 
@@ -199,62 +178,63 @@ func (v view) origin(i int) int32 {
 	return v.at[i]
 }
 
-// origins appends what was found in the view, where it stands in the original.
-func (v view) origins(all, more []found) []found {
-	for _, f := range more {
-		all = append(all, found{int(v.origin(f.from)), int(v.origin(f.to)), f.rule})
+// escape returns where the next escape stands from i on, or -1.
+func escape(s string, i int) int {
+	for ; i < len(s); i++ {
+		if c := s[i]; c == '\\' || c == '%' || c == '&' {
+			if _, n := unescape(s[i:]); n > 0 {
+				return i
+			}
+		}
 	}
-	return all
+	return -1
 }
 
-// unescapeJSON reads an escape of JSON and of most languages' strings.
-func unescapeJSON(s string) (c rune, n int) {
-	if s[0] != '\\' || len(s) < 2 {
-		return 0, 0
-	}
-	switch s[1] {
-	case '/', '"', '\\', '\'':
+// unescape reads an escape of JSON and of most languages' strings, of a URL or of HTML.
+func unescape(s string) (c rune, n int) {
+	switch {
+	case s[0] == '&':
+		for i := 0; i < len(entities); i += 2 {
+			if strings.HasPrefix(s, entities[i]) {
+				return rune(entities[i+1][0]), len(entities[i])
+			}
+		}
+	case s[0] == '%':
+		if c, n = hexadecimal(s, 1, 2); c != '\n' && (c < ' ' || c > '~') {
+			return 0, 0
+		}
+		return c, n
+	case len(s) < 2:
+	case s[1] == '/' || s[1] == '"' || s[1] == '\\' || s[1] == '\'':
 		return rune(s[1]), 2
-	case 'n', 'r':
+	case s[1] == 'n' || s[1] == 'r':
 		return '\n', 2
-	case 't':
+	case s[1] == 't':
 		return '\t', 2
-	case 'u':
+	case s[1] == 'u':
 		return hexadecimal(s, 2, 4)
-	case 'x':
+	case s[1] == 'x':
 		return hexadecimal(s, 2, 2)
 	}
 	return 0, 0
 }
 
-// unescapeWeb reads an escape of a URL or of HTML.
-func unescapeWeb(s string) (c rune, n int) {
-	if s[0] == '%' {
-		if c, n = hexadecimal(s, 1, 2); c < ' ' || c > '~' {
-			return 0, 0
-		}
-		return c, n
-	}
-	for _, e := range []struct {
-		text string
-		c    rune
-	}{{"&quot;", '"'}, {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&#34;", '"'}, {"&#39;", '\''}, {"&apos;", '\''}} {
-		if strings.HasPrefix(s, e.text) {
-			return e.c, len(e.text)
-		}
-	}
-	return 0, 0
-}
+var entities = []string{"&quot;", `"`, "&amp;", "&", "&lt;", "<", "&gt;", ">", "&#34;", `"`, "&#39;", "'", "&apos;", "'"}
 
 func hexadecimal(s string, from, n int) (rune, int) {
 	if len(s) < from+n {
 		return 0, 0
 	}
-	c, err := strconv.ParseUint(s[from:from+n], 16, 16)
-	if err != nil {
-		return 0, 0
+	c := rune(0)
+	for _, d := range []byte(s[from : from+n]) {
+		if !anyHex.has[d] {
+			return 0, 0
+		}
+		if c = c<<4 | rune(d&15); d > '9' {
+			c += 9
+		}
 	}
-	return rune(c), from + n
+	return c, from + n
 }
 
 // endsHidden reports that what lies across the end of the text that was looked at has been recognised.

@@ -2,15 +2,205 @@ package scrub
 
 import "strings"
 
-// statement recognises the two shapes of a statement. Upper-case keywords are hardly ever prose; in other cases it takes
-// more: a list of columns, an operator, a type. "Select a file from the list" and "drop table reservations" have neither.
+// statements are patterns of the two shapes of a statement. Upper-case keywords are hardly ever prose; in other cases it
+// takes more: a list of columns, an operator, a type. "Select a file from the list" and "drop table reservations" have
+// neither. A word in small letters is read in any case, [x] is x or nothing, and N is a name, T the name of a table and
+// perhaps another one for it, L perhaps something in brackets, C a condition, Y a type, O an object within four words, S
+// columns and a table, and F what makes a statement of a SELECT.
+var statements = func() (all [][]string) {
+	for line := range strings.Lines(`SELECT F
+		INSERT [IGNORE] INTO
+		REPLACE INTO
+		MERGE INTO
+		DELETE FROM
+		UPDATE [ONLY] T SET
+		CREATE O
+		ALTER O
+		DROP O
+		TRUNCATE O
+		WITH [RECURSIVE] N L AS (
+		select [distinct] S
+		insert [ignore] into N L select
+		insert [ignore] into N L values (
+		replace into N L values (
+		merge into N L values (
+		delete from T where C
+		update T set N =
+		create table [if] [not] [exists] N ( N Y
+		alter table N A B
+		drop table if exists`) {
+		all = append(all, strings.Fields(line))
+	}
+	return all
+}()
+
+var (
+	ident   = chars("A-Za-z0-9_.$\"`*")
+	inList  = chars("^()")
+	noSemi  = chars("^;")
+	noF     = chars("^F")
+	clauses = set("where join inner left right full cross order group having limit offset union for")
+	compare = set("= < > ! like ilike between")
+	oneOf   = map[string]map[string]bool{
+		"A": set("add drop modify rename alter"), "B": set("column constraint index to primary foreign"),
+		"Y": set("int bigint smallint tinyint integer serial bigserial varchar char nvarchar text uuid timestamp date bool boolean numeric decimal json jsonb"),
+	}
+	objects = set("TABLE VIEW INDEX DATABASE SCHEMA USER ROLE TRIGGER FUNCTION PROCEDURE SEQUENCE")
+)
+
 func statement(t *text, i int) {
 	if !t.starts(i) {
 		return
 	}
-	if p := (parser{t, i}); p.upper() || (&parser{t, i}).any() {
-		t.hide(i, t.statementEnd(i))
+	for _, words := range statements {
+		if p := (parser{t, i}); lower[words[0][0]] == lower[t.s[i]] && p.reads(words) {
+			t.hide(i, t.statementEnd(i))
+			return
+		}
 	}
+}
+
+// parser reads tokens one after the other.
+type parser struct {
+	t *text
+	i int
+}
+
+// next reads a name, or one other character.
+func (p *parser) next() string {
+	from := p.t.skip(space, p.i)
+	if p.i = p.t.skip(ident, from); p.i == from && from < len(p.t.s) {
+		p.i++
+	}
+	return p.t.s[from:min(p.i, from+80)]
+}
+
+// name reads a name.
+func (p *parser) name() bool {
+	w := p.next()
+	return w != "" && ident.has[w[0]]
+}
+
+// is reads words, or nothing if others stand there.
+func (p *parser) is(words ...string) bool {
+	at := p.i
+	for _, w := range words {
+		if got := p.next(); got != w && (isUpper(w[0]) || !strings.EqualFold(got, w)) {
+			p.i = at
+			return false
+		}
+	}
+	return true
+}
+
+// list reads what stands in brackets.
+func (p *parser) list() bool {
+	if !p.is("(") {
+		return false
+	}
+	p.i = p.t.skip(inList, p.i)
+	return p.is(")")
+}
+
+// reads reports whether the words of a pattern stand there.
+func (p *parser) reads(words []string) bool {
+	for n, w := range words {
+		ok := false
+		switch w {
+		case "N":
+			ok = p.name()
+		case "T":
+			if ok = p.name(); !(&parser{p.t, p.i}).is(words[n+1]) {
+				p.is("as")
+				ok = p.name()
+			}
+		case "L":
+			p.list()
+			ok = true
+		case "C":
+			ok = p.condition()
+		case "S":
+			ok = p.columns()
+		case "F":
+			ok = p.selects()
+		case "O":
+			for n := 0; n < 4 && !ok; n++ {
+				ok = objects[p.next()]
+			}
+		default:
+			if set := oneOf[w]; set != nil {
+				ok = set[strings.ToLower(p.next())]
+			} else if ok = w[0] == '['; ok {
+				p.is(w[1 : len(w)-1])
+			} else {
+				ok = p.is(w)
+			}
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// selects looks for a star, a number, a call, or the FROM in capitals that belongs to a SELECT.
+func (p *parser) selects() bool {
+	t := p.t
+	start := t.skip(space, p.i)
+	if w := p.next(); w == "" || w == "*" || isDigit(w[0]) || t.at(p.i) == '(' {
+		return w != ""
+	}
+	if t.from.from > start || start >= t.from.to {
+		n := t.skip(noF, start)
+		for n < len(t.s) && !(t.has(n, "FROM") && t.in(space, n-1) && t.in(space, n+4)) {
+			n = t.skip(noF, n+1)
+		}
+		t.from = span{start, n}
+		t.work += (n - start) / 4
+	}
+	return t.from.to < len(t.s) && t.from.to < t.skip(noSemi, start)
+}
+
+// columns reads what follows a select.
+func (p *parser) columns() bool {
+	plain := true
+	for n := 1; ; n++ {
+		name := p.next()
+		if name == "" || !ident.has[name[0]] || n > 32 {
+			return false
+		}
+		if call := p.list(); call || n > 1 || name == "*" || strings.IndexByte(name, '.') > 0 {
+			plain = false
+		}
+		if p.is("as") {
+			p.next()
+		}
+		if !p.is(",") {
+			break
+		}
+	}
+	if plain {
+		return p.reads([]string{"from", "T", "where", "C"})
+	}
+	if !p.is("from") || !p.name() {
+		return false
+	}
+	for range 2 { // another name for the table
+		if w := strings.ToLower(p.next()); w == "" || clauses[w] || !word.has[w[0]] {
+			return true
+		} else if w == "as" {
+			p.next()
+		}
+	}
+	return false
+}
+
+// condition reads the beginning of what follows a where.
+func (p *parser) condition() bool {
+	p.is("not")
+	p.next()
+	p.is("not")
+	return p.is("in", "(") || p.is("is", "null") || p.is("is", "not", "null") || compare[strings.ToLower(p.next())]
 }
 
 // statementEnd returns the end of the statement at from: a semicolon, a blank line, an unbalanced parenthesis, the
@@ -18,17 +208,27 @@ func statement(t *text, i int) {
 // the statement is part of it.
 func (t *text) statementEnd(from int) int {
 	s := t.s
-	t.work += 16
-	outer := openQuote(s[max(0, from-256):from])
+	before := t.some(from-256, min(from, 256))
+	before = before[strings.LastIndexByte(before, '\n')+1:]
+	outer := byte(0)
+	for _, q := range []string{`"`, "`"} {
+		if (strings.Count(before, q)-strings.Count(before, `\`+q))%2 == 1 {
+			outer = q[0]
+			break
+		}
+	}
+	if outer == 0 && strings.HasSuffix(before, "'") {
+		outer = '\''
+	}
 	depth, i := 0, from
-	defer func() { t.work += i - from }()
 	for ; i < len(s); i++ {
+		t.work++
 		switch c := s[i]; {
 		case c == '\\':
 			i++
-		case c == outer, c == ';', strings.HasPrefix(s[i:], "\n\n"), strings.HasPrefix(s[i:], ": "):
+		case c == outer, c == ';', c == '\n' && t.at(i+1) == '\n', c == ':' && t.at(i+1) == ' ':
 			return i
-		case c == '\'' || c == '"' || c == '`':
+		case quotes.has[c]:
 			i = t.quoted(i+1, c, false)
 		case c == '(':
 			depth++
@@ -39,301 +239,4 @@ func (t *text) statementEnd(from int) int {
 		}
 	}
 	return len(s)
-}
-
-// openQuote returns the quotation mark that is open at the end of what stands before a statement on its line, or 0.
-func openQuote(before string) byte {
-	before = before[strings.LastIndexByte(before, '\n')+1:]
-	for _, q := range []string{`"`, "`"} {
-		if (strings.Count(before, q)-strings.Count(before, `\`+q))%2 == 1 {
-			return q[0]
-		}
-	}
-	if strings.HasSuffix(before, "'") {
-		return '\''
-	}
-	return 0
-}
-
-// parser reads words one after the other.
-type parser struct {
-	t *text
-	i int
-}
-
-// blanks skips white space, at least one character of it.
-func (p *parser) blanks() bool {
-	j := p.t.skip(space, p.i)
-	ok := j > p.i
-	p.i = j
-	return ok
-}
-
-// words reads words that stand as they are given, with white space behind each; one in lower case is read in any.
-func (p *parser) words(all string) bool {
-	start := p.i
-	for w := range strings.FieldsSeq(all) {
-		if lower[w[0]] == w[0] && !p.t.fold(p.i, w) || lower[w[0]] != w[0] && !p.t.has(p.i, w) {
-			p.i = start
-			return false
-		}
-		p.i += len(w)
-		if !p.blanks() {
-			p.i = start
-			return false
-		}
-	}
-	return true
-}
-
-// one reads one of several words.
-func (p *parser) one(of ...string) bool {
-	for _, w := range of {
-		if p.words(w) {
-			return true
-		}
-	}
-	return false
-}
-
-// run reads characters of a set, at least one.
-func (p *parser) run(set *charset) bool {
-	j := p.t.skip(set, p.i)
-	ok := j > p.i
-	p.i = j
-	return ok
-}
-
-func (p *parser) next(c byte) bool {
-	p.i = p.t.skip(space, p.i)
-	return p.take(c)
-}
-
-func (p *parser) take(c byte) bool {
-	if p.t.at(p.i) != c {
-		return false
-	}
-	p.i++
-	return true
-}
-
-var (
-	ident      = chars("A-Za-z0-9_.$\"`[]")
-	columnName = chars("A-Za-z0-9_.*\"`")
-	objects    = set("TABLE VIEW INDEX DATABASE SCHEMA USER ROLE TRIGGER FUNCTION PROCEDURE SEQUENCE")
-	noBracket  = chars("^()")
-	noSemi     = chars("^;")
-)
-
-// table reads a name, and perhaps another one for it.
-func (p *parser) table(then func() bool) bool {
-	if !p.run(ident) || !p.blanks() {
-		return false
-	}
-	start := p.i
-	if then() {
-		return true
-	}
-	p.i = start
-	p.words("as")
-	if p.run(word) && p.blanks() && then() {
-		return true
-	}
-	return false
-}
-
-func (p *parser) upper() bool {
-	switch {
-	case p.words("SELECT"):
-		if c := p.t.at(p.i); c == '*' || isDigit(c) {
-			return true
-		}
-		start := p.i
-		if p.run(dotted) && p.take('(') {
-			return true
-		}
-		from := p.t.nextFrom(start)
-		return from > 0 && from < p.t.ahead(statementMost, noSemi, start)
-	case p.words("INSERT INTO"), p.words("INSERT IGNORE INTO"), p.words("REPLACE INTO"), p.words("MERGE INTO"), p.words("DELETE FROM"):
-		return true
-	case p.words("UPDATE"):
-		p.words("ONLY")
-		return p.table(func() bool { return p.words("SET") })
-	case p.one("CREATE", "ALTER", "DROP", "TRUNCATE"):
-		for range 4 {
-			from := p.i
-			if !p.run(capitals) {
-				return false
-			}
-			w := p.t.s[from:p.i]
-			if !p.blanks() {
-				return false
-			}
-			if objects[w] {
-				return true
-			}
-		}
-	case p.words("WITH"):
-		p.words("RECURSIVE")
-		if !p.run(word) || !p.blanks() {
-			return false
-		}
-		if p.take('(') {
-			p.run(noBracket)
-			if !p.take(')') || !p.blanks() {
-				return false
-			}
-		}
-		return p.words("AS") && p.take('(')
-	}
-	return false
-}
-
-// nextFrom returns where the next FROM in capitals stands, or 0.
-func (t *text) nextFrom(i int) int {
-	m := &t.memo[fromWord]
-	if m.from == 0 || i > m.to || i < m.from {
-		n := i
-		for {
-			k := strings.Index(t.s[n:], "FROM")
-			if k < 0 {
-				n = len(t.s)
-				break
-			}
-			if n += k; t.in(space, n-1) && t.in(space, n+4) {
-				break
-			}
-			n += 4
-		}
-		t.work += (n - i) / 4
-		m.from, m.to = max(i, 1), n
-	}
-	if m.to >= len(t.s) {
-		return 0
-	}
-	return m.to
-}
-
-// any reads a statement in letters of any case.
-func (p *parser) any() bool {
-	switch {
-	case p.words("select"):
-		p.words("distinct")
-		return p.columns()
-	case p.words("delete from"):
-		return p.table(func() bool { return p.words("where") && p.condition() })
-	case p.words("insert into"), p.words("replace into"), p.words("merge into"):
-		if !p.run(ident) {
-			return false
-		}
-		if p.next('(') {
-			p.run(noBracket)
-			if !p.take(')') {
-				return false
-			}
-			p.blanks()
-		}
-		return p.words("select") || p.t.fold(p.i, "values") && func() bool { p.i += len("values"); return p.next('(') }()
-	case p.words("update"):
-		return p.table(func() bool { return p.words("set") && p.run(columnName) && p.next('=') })
-	case p.words("create table"):
-		p.words("if not exists")
-		if !p.run(ident) || !p.next('(') {
-			return false
-		}
-		p.blanks()
-		if !p.run(ident) || !p.blanks() {
-			return false
-		}
-		for _, kind := range strings.Fields("int bigint smallint tinyint integer serial bigserial varchar char nvarchar text uuid timestamp date bool numeric decimal json") {
-			if p.t.fold(p.i, kind) {
-				return true
-			}
-		}
-	case p.words("alter table"):
-		return p.run(ident) && p.blanks() && p.one("add", "drop", "modify", "rename", "alter") && p.one("column", "constraint", "index", "to", "primary", "foreign")
-	case p.words("drop table if exists"), p.words("drop view if exists"), p.words("drop index if exists"), p.words("drop database if exists"), p.words("drop schema if exists"):
-		return p.run(ident)
-	}
-	return false
-}
-
-// columns reads what follows a select.
-func (p *parser) columns() bool {
-	list, plain := 0, true
-	for list < 64 {
-		from := p.i
-		if !p.run(columnName) {
-			return false
-		}
-		if name := p.t.s[from:p.i]; name == "*" || len(name) < 80 && strings.IndexByte(name, '.') > 0 {
-			plain = false
-		}
-		if p.take('(') {
-			plain = false
-			p.run(noBracket)
-			if !p.take(')') {
-				return false
-			}
-		}
-		list++
-		at := p.i
-		if p.blanks() && p.words("as") && p.run(word) {
-			at = p.i
-		}
-		p.i = at
-		if !p.next(',') {
-			break
-		}
-		p.i = p.t.skip(space, p.i)
-	}
-	if !p.words("from") {
-		return false
-	}
-	if list == 1 && plain {
-		return p.table(func() bool { return p.words("where") && p.condition() })
-	}
-	if !p.run(ident) {
-		return false
-	}
-	if c := p.t.at(p.i); c == 0 || strings.IndexByte("\n;,)\"'`", c) >= 0 || p.t.has(p.i, ": ") {
-		return true
-	}
-	if !p.blanks() {
-		return false
-	}
-	start := p.i
-	if p.clause() {
-		return true
-	}
-	p.i = start
-	p.words("as")
-	return p.run(word) && p.blanks() && p.clause()
-}
-
-func (p *parser) clause() bool {
-	if p.t.at(p.i) == 0 {
-		return true
-	}
-	return p.one("where", "join", "inner", "left", "right", "full", "cross", "order", "group", "having", "limit", "offset", "union", "for")
-}
-
-// condition reads the beginning of what follows a where.
-func (p *parser) condition() bool {
-	p.words("not")
-	if !p.run(columnName) {
-		return false
-	}
-	spaced := p.blanks()
-	if strings.IndexByte("=<>!", p.t.at(p.i)) >= 0 && p.t.at(p.i) != 0 {
-		return true
-	}
-	if !spaced {
-		return false
-	}
-	p.words("not")
-	if p.one("like", "ilike", "between") || p.words("is null") || p.words("is not null") || p.t.fold(p.i, "is null") || p.t.fold(p.i, "is not null") {
-		return true
-	}
-	return p.t.fold(p.i, "in") && func() bool { p.i += 2; return p.next('(') }()
 }

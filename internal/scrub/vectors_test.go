@@ -24,8 +24,6 @@ func some(n int, alphabet string) string {
 }
 
 const (
-	lowers = "abcdefghijklmnopqrstuvwxyz"
-	uppers = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	nums   = "0123456789"
 	hexes  = "abcdef" + nums
 	mixed  = lowers + uppers + nums

@@ -16,6 +16,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcpchain/mcpchain/internal/kinds"
 )
 
 // Line makes a text fit to stand in a line of ours: line breaks of every kind and tabs become spaces, what controls a
@@ -164,11 +166,12 @@ var labels = func() map[string]bool {
 	m := make(map[string]bool)
 	for _, l := range []string{
 		"Retry", "Next", "Reference", "References", "Suggestion", "Details", "Try", "Required permission", "Impact", "Part", "Parts", "Note",
-		"Validation Error", "Not found", "Already exists", "Not authenticated", "Permission denied", "Rate limited", "Repeated failure", "Timeout", "Cancelled",
-		"Connection failed", "Service unavailable", "Server error", "Client error", "Conflict", "Precondition failed", "Internal error", "Tool error",
 		"System", "User", "Assistant", "Human",
 	} {
 		m[strings.ToLower(l)] = true
+	}
+	for _, row := range kinds.All {
+		m[strings.ToLower(row.Label)] = true
 	}
 	return m
 }()
