@@ -36,6 +36,31 @@ func TestLayering(t *testing.T) {
 	}
 }
 
+// TestPickOne proves, package by package, that who imports one pays for no more than it
+// needs: only validate brings a validator of schemas, and only correlate the fan-out of
+// records. The root brings both.
+func TestPickOne(t *testing.T) {
+	allowed := map[string][]string{
+		"github.com/santhosh-tekuri/jsonschema": {"", "validate", "internal/explain"},
+		"github.com/samber/slog-multi":          {"", "correlate"},
+	}
+	brought := map[string][]string{}
+	for _, p := range list(t, "./...") {
+		if floorOf(p.ImportPath) > 6 {
+			continue
+		}
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		for dependency := range allowed {
+			if slices.ContainsFunc(p.Deps, func(dep string) bool { return strings.HasPrefix(dep, dependency) }) {
+				brought[dependency] = append(brought[dependency], name)
+			}
+		}
+	}
+	for dependency, names := range allowed {
+		require.ElementsMatch(t, names, brought[dependency], dependency)
+	}
+}
+
 // TestRoomsHaveTheSameShape keeps the promise that who knows one room knows all.
 func TestRoomsHaveTheSameShape(t *testing.T) {
 	for _, room := range rooms(t) {

@@ -32,6 +32,8 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/retry"
+	"github.com/mcpchain/mcpchain/store"
+	"github.com/mcpchain/mcpchain/store/storetest"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -78,6 +80,16 @@ func readmeOptions(server *mcp.Server, logger *slog.Logger, inner mcp.Middleware
 }
 
 var projects = map[string]string{}
+
+// mystore stands for the package of a reader's own store.
+var mystore = struct{ New func() store.Store }{func() store.Store { return store.NewMemory(nil) }}
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, storetest.Config{
+		New:    func(testing.TB) store.Store { return mystore.New() },
+		Around: synctest.Test, // for a store in memory, whose waits then take no time
+	})
+}
 
 func readmeFault(ctx context.Context, name, user string) error {
 	names := make([]string, 0, len(projects))
@@ -390,6 +402,19 @@ func readmeAnswers(t *testing.T) []string {
 	text("project", func(_ context.Context, in struct{ Name string }) error { return fault.NotFound("project", in.Name) })
 	text("pay", func(context.Context, struct{ Name string }) error {
 		return readmePayment(errors.New("no answer"), 10*time.Second, "p-1")
+	})
+	// What the steps name: a call that the caller cannot make is not printed.
+	mcp.AddTool(server, &mcp.Tool{Name: "deployment_status"}, func(context.Context, *mcp.CallToolRequest, struct {
+		Project string `json:"project"`
+	},
+	) (*mcp.CallToolResult, any, error) {
+		return nil, nil, nil
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "find_payment"}, func(context.Context, *mcp.CallToolRequest, struct {
+		ID string `json:"id"`
+	},
+	) (*mcp.CallToolResult, any, error) {
+		return nil, nil, nil
 	})
 	released := make(chan struct{})
 	text("stuck", func(context.Context, struct{ Name string }) error { <-released; return nil })

@@ -98,10 +98,12 @@ func TestRecords(t *testing.T) {
 		require.Equal(t, common("DEBUG", "ok"), records[0])
 
 		bad := common("ERROR", "internal_error")
+		bad["party"] = "server"
 		bad["error"], bad["error_types"] = "loading: "+errSecret.Error(), "*fmt.wrapError > *errors.errorString"
 		require.Equal(t, bad, records[1])
 
 		none := common("INFO", "not_found")
+		none["party"] = "caller"
 		none["error"], none["error_types"] = fault.NotFound("file", "a").Error(), "*fault.Error > *errors.errorString"
 		none["fault"] = map[string]any{"type": "not_found", "message": "file 'a' does not exist.", "resource_type": "file", "identifier": "a", "cause": errSecret.Error()}
 		require.Equal(t, none, records[2])
@@ -142,6 +144,11 @@ func TestArgumentsAreNotLogged(t *testing.T) {
 	require.NotContains(t, log.String(), harness.Canary)
 }
 
+// refusal is an error of a client of some service.
+type refusal struct{ StatusCode int }
+
+func (refusal) Error() string { return "the service said no" }
+
 func TestLevels(t *testing.T) {
 	for _, c := range []struct {
 		h       harness.Handler
@@ -152,7 +159,8 @@ func TestLevels(t *testing.T) {
 		{harness.Return(func() *mcp.CallToolResult { return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}} }), "input_required", "DEBUG"},
 		{harness.Fail(fault.Invalid("n", 1, "a string")), "validation", "INFO"},
 		{harness.Fail(fault.NotFound("file", "a")), "not_found", "INFO"},
-		{harness.Fail(fs.ErrNotExist), "not_found", "WARN"}, // the caller's or the server's: nobody said
+		{harness.Fail(fs.ErrNotExist), "not_found", "INFO"},              // the caller's, by its kind
+		{harness.Fail(refusal{StatusCode: 429}), "rate_limited", "WARN"}, // a service's, of which nobody said a word
 		{harness.Fail(fault.Denied("read", "it")), "denied", "INFO"},
 		{harness.Fail(fault.AlreadyExists("file", "a")), "conflict", "INFO"},
 		{harness.Fail(fault.RateLimited("it", 0)), "rate_limited", "INFO"},

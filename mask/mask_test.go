@@ -186,7 +186,7 @@ func TestRules(t *testing.T) {
 				got := harness.Call(t, at, harness.Fail(c.err), mask.New(&mask.Options{Logger: log.Logger(), Rules: c.rules}))
 				d := got.Fault().Data()
 				reference := d.ReferenceID
-				d.ReferenceID = ""
+				d.ReferenceID, d.Party = "", ""
 				require.Equal(t, c.want, d)
 				require.NotContains(t, string(got.Wire), harness.Canary)
 				require.NotContains(t, string(got.Wire), "hunter2")

@@ -56,7 +56,7 @@ func text(res mcp.Result) string { return harness.Answer{Result: res}.Text() }
 
 func data(e *fault.Error) fault.Data {
 	d := e.Data()
-	d.ReferenceID = ""
+	d.ReferenceID, d.Party = "", ""
 	return d
 }
 

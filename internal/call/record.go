@@ -122,9 +122,9 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	write(context.WithoutCancel(c), logger.Handler(), record)
 }
 
-// level is the default level for a failure. What looks like the caller's doing by the
-// kind of the error alone, such as a file that is missing, may as well be the
-// server's: nobody said so.
+// level is the default level for a failure: that of its outcome, but a warning at least
+// for what nobody worded and is not the caller's doing, such as the rate limit of a
+// service.
 func (f *Failure) level(outcome Outcome) slog.Level {
 	level := LevelOf(outcome)
 	if f == nil || f.found.Origin != classify.Classified || f.found.Party == fault.PartyCaller || outcome == OutcomeCancelled {

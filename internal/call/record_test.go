@@ -123,7 +123,7 @@ func TestARecord(t *testing.T) {
 	delete(r, "time")
 	delete(r, "reference")
 	require.Equal(t, harness.Record{
-		"level": "ERROR", "msg": "mcp call", "method": "tools/call", "tool": "t", "outcome": "internal_error", "duration_ms": 1.5,
+		"level": "ERROR", "msg": "mcp call", "method": "tools/call", "tool": "t", "outcome": "internal_error", "duration_ms": 1.5, "party": "server",
 		"error": "outer: " + errSecret.Error(), "error_types": "*fmt.wrapError > *errors.errorString",
 	}, r)
 }
@@ -224,7 +224,7 @@ func TestClassifiedAnew(t *testing.T) {
 	res, err := invoke(middleware.Chain(room(&call.Settings{}), replaceError, inner), returns(nil, errSecret))
 	require.NoError(t, err)
 	f, _ := middleware.FaultOf(res, nil)
-	require.Equal(t, fault.NotFound("file", "a").Data(), f.Data())
+	require.Equal(t, fault.NotFound("file", "a").WithParty(fault.PartyCaller).Data(), f.Data())
 }
 
 func TestASuccessHasNoFailure(t *testing.T) {

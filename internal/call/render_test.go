@@ -77,7 +77,7 @@ func TestAFailedTool(t *testing.T) {
 				{
 					"unknown", errSecret,
 					"Internal error: the server failed unexpectedly.\nReference: the-id",
-					`{"type":"internal_error","message":"the server failed unexpectedly","reference_id":"the-id"}`,
+					`{"type":"internal_error","message":"the server failed unexpectedly","party":"server","reference_id":"the-id"}`,
 				},
 			} {
 				t.Run(fmt.Sprintf("%s/%s/%s", shape, era, c.name), func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestAnotherFailedMethod(t *testing.T) {
 		require.Equal(t, "Not found: city 'Berln' does not exist. Did you mean 'Berlin'?\nReference: the-id", m.Error.Message)
 		want := map[string]any{
 			"type": "not_found", "message": "city 'Berln' does not exist.", "resource_type": "city", "identifier": "Berln",
-			"similar_matches": []any{"Berlin"}, "reference_id": "the-id",
+			"similar_matches": []any{"Berlin"}, "party": "caller", "reference_id": "the-id",
 		}
 		if resource {
 			want["uri"] = harness.URI("it")
@@ -236,11 +236,11 @@ func TestRenderJSON(t *testing.T) {
 		got := harness.Call(t, at, harness.Fail(deliberate), mw, room(fixed(harness.NewLog(0))))
 		require.True(t, got.Tool().IsError)
 		require.Len(t, got.Tool().Content, 1)
-		want := `{"success":false,"error":` + string(mustMarshal(t, deliberate.WithReference("the-id"))) + `}`
+		want := `{"success":false,"error":` + string(mustMarshal(t, deliberate.WithParty(fault.PartyCaller).WithReference("the-id"))) + `}`
 		require.JSONEq(t, want, got.Text())
 		require.Nil(t, got.Tool().StructuredContent)
 		if at.Shape != harness.WrapToolFor {
-			require.Equal(t, deliberate.Data(), data(got.Fault()))
+			require.Equal(t, deliberate.WithParty(fault.PartyCaller).Data(), data(got.Fault()))
 		}
 	})
 	harness.Each(t, harness.Others(), func(t *testing.T, at harness.Place) {
@@ -278,7 +278,7 @@ func TestRenderStructured(t *testing.T) {
 			})
 			want := map[string]any{"success": false, "error": map[string]any{
 				"type": "not_found", "message": "file 'a' does not exist.", "resource_type": "file", "identifier": "a",
-				"suggestion": fault.Generic(fault.KindNotFound).Data().Suggestion, "reference_id": "the-id",
+				"suggestion": fault.Generic(fault.KindNotFound).Data().Suggestion, "party": "caller", "reference_id": "the-id",
 			}}
 			for tool, structured := range map[string]any{"with-schema": nil, "without-schema": want, "raw": want, "add-tool": want} {
 				got := s.CallTool(t.Context(), tool, nil)

@@ -55,7 +55,9 @@ func TestParty(t *testing.T) {
 		})
 	}
 	require.Equal(t, fault.PartyServer, classify.Classify(errSecret).Data().Party)
-	require.Contains(t, classify.Classify(statusError(503)).Error(), `{"status_code":503}`)
+	unavailable := classify.Classify(statusError(503))
+	require.Equal(t, map[string]any{"status_code": 503.0}, unavailable.Data().Details)
+	require.NotContains(t, unavailable.Error(), "503", "the text says what the status means")
 	require.Empty(t, fault.New("own_kind", "").WithParty("nobody").Party())
 }
 
