@@ -52,7 +52,7 @@ func TestNoAnswerIsLostDoubledOrCrossed(t *testing.T) {
 			t.Cleanup(s.Close)
 			c.urls[transport] = s.URL
 		}
-		end := time.Now().Add(attackTime(time.Second))
+		end := time.Now().Add(attackTime(time.Second / 2))
 		var clients sync.WaitGroup
 		for i := range crossingClients {
 			clients.Go(func() {
