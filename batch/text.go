@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // text writes the answer for a reader who sees nothing else.
@@ -43,7 +43,7 @@ func (r *Result[Out]) text(a *answer[Out]) string {
 	for _, item := range a.Results {
 		switch item.Status {
 		case Succeeded.String():
-			add(&rest, "- "+r.name(item.Index, item.Key)+": "+string(item.raw))
+			add(&rest, "- "+r.name(item.Index, item.Key)+": "+words.JSON(string(item.raw)))
 		case Skipped.String():
 			add(&rest, "- "+r.name(item.Index, item.Key)+": had been done before")
 		}
@@ -78,7 +78,7 @@ func (r *Result[Out]) text(a *answer[Out]) string {
 // written returns an item as it was written for the structured value.
 func written(item any) string {
 	raw, _ := item.(json.RawMessage)
-	return string(raw)
+	return words.JSON(string(raw))
 }
 
 // errorLine tells a failure in one line.
@@ -104,17 +104,8 @@ func (r *Result[Out]) name(index int, key string) string {
 		return "item " + strconv.Itoa(index)
 	}
 	const most = 200
-	if len(key) > most {
-		key = strings.ToValidUTF8(key[:most], "") + "..."
+	if key = words.Quote(key, most); r.keyName == defaultKeyName {
+		return key
 	}
-	key = strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) {
-			return ' '
-		}
-		return c
-	}, key)
-	if r.keyName == defaultKeyName {
-		return "'" + key + "'"
-	}
-	return r.keyName + " '" + key + "'"
+	return r.keyName + " " + key
 }

@@ -22,13 +22,15 @@ func (d *Data) text(reference bool) string {
 	}
 	if len(d.Details) > 0 {
 		b.WriteString("\nDetails: ")
-		b.WriteString(compact(d.Details))
+		b.WriteString(words.Clip(compact(d.Details), maxMessage))
 	}
 	d.Retry.text(&b)
 	stepsText(&b, d.RecoverySteps)
 	if len(d.CorrectedArguments) > 0 {
-		b.WriteString("\nTry: ")
-		b.WriteString(strings.TrimSpace(words.Cut(d.CorrectedTool, maxText) + " " + compact(d.CorrectedArguments)))
+		if arguments := compact(d.CorrectedArguments); len(arguments) <= maxMessage { // whole, or not at all
+			b.WriteString("\nTry: ")
+			b.WriteString(strings.TrimSpace(words.Cut(d.CorrectedTool, maxText) + " " + arguments))
+		}
 	}
 	if reference && d.ReferenceID != "" {
 		b.WriteString("\nReference: ")
@@ -84,7 +86,7 @@ func (r *Retry) text(b *strings.Builder) {
 	default:
 		b.WriteString("\nRetry: no.")
 	}
-	if reason := words.Line(r.Reason); reason != "" {
+	if reason := words.Clip(words.Line(r.Reason), maxItem); reason != "" {
 		b.WriteByte(' ')
 		b.WriteString(words.Ended(words.Capital(reason)))
 	}
@@ -128,7 +130,7 @@ func stepsText(b *strings.Builder, steps []Step) {
 }
 
 func (s *Step) text(b *strings.Builder) {
-	action := words.Line(s.Action)
+	action := words.Clip(words.Line(s.Action), maxItem)
 	if action == "" {
 		action = "Continue"
 	}
@@ -139,7 +141,7 @@ func (s *Step) text(b *strings.Builder) {
 		s.call(b)
 		b.WriteByte('.')
 	}
-	if description := words.Line(s.Description); description != "" {
+	if description := words.Clip(words.Line(s.Description), maxItem); description != "" {
 		b.WriteByte(' ')
 		b.WriteString(words.Ended(description))
 	}
@@ -154,7 +156,7 @@ func (s *Step) call(b *strings.Builder) {
 		} else {
 			b.WriteString(", ")
 		}
-		b.WriteString(words.Line(option.Action))
+		b.WriteString(words.Clip(words.Line(option.Action), maxItem))
 		writeCall(b, option.Tool, option.Parameters)
 	}
 	if len(s.Options) > 0 {
@@ -169,9 +171,12 @@ func writeCall(b *strings.Builder, tool string, parameters map[string]any) {
 	b.WriteString(": call ")
 	b.WriteString(words.Cut(tool, 2*maxName))
 	b.WriteByte(' ')
-	if len(parameters) == 0 {
+	switch text := compact(parameters); {
+	case len(parameters) == 0:
 		b.WriteString("{}")
-	} else {
-		b.WriteString(compact(parameters))
+	case len(text) > maxMessage: // half of it is worth nothing
+		b.WriteString("with the parameters in recovery_steps")
+	default:
+		b.WriteString(text)
 	}
 }

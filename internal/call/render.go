@@ -248,7 +248,7 @@ func (c *Call) protocolError(f *Failure) error {
 			}
 		}
 	}
-	message = words.Lines(message)
+	message = words.Free(message, false)
 	if mask := c.settings().mask; mask != nil && len(data) > 0 && f.found.Origin != classify.Explained {
 		data = scrub.Cleaner{Text: mask}.JSON(data)
 	}
