@@ -6,7 +6,8 @@
 // them. `go test` takes a few seconds: each server gets a share of the requests, and all
 // of them together get each several times. With ADVERSARY_TIME=1m each server gets all
 // requests and is attacked for a minute. A request that did harm is written to
-// testdata/found, where every later run sends it again.
+// testdata/found, where every later run sends it again. ADVERSARY_SEED repeats the
+// mutations of a run.
 package adversary
 
 import (

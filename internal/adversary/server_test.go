@@ -237,7 +237,11 @@ func newServer(chain string, logger *slog.Logger) *mcp.Server {
 		time.Sleep(50 * time.Millisecond)
 		return answer(ctx, args)
 	})
-	raw("stats", `{"type":"object"}`, func(context.Context, map[string]any) (string, error) {
+	raw("stats", `{"type":"object"}`, func(_ context.Context, args map[string]any) (string, error) {
+		if args["stacks"] == true {
+			stacks := make([]byte, 1<<20)
+			return string(stacks[:runtime.Stack(stacks, true)]), nil
+		}
 		runtime.GC()
 		runtime.GC()
 		var m runtime.MemStats
