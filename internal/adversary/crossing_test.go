@@ -48,7 +48,7 @@ func TestNoAnswerIsLostDoubledOrCrossed(t *testing.T) {
 			urls: map[string]string{}, references: map[string]string{}, calls: map[string]int{},
 		}
 		for _, transport := range []string{"stateful", "stateless"} {
-			s := httptest.NewServer(handler(c.server, transport))
+			s := httptest.NewServer(handler(c.server, transport, slog.New(slog.DiscardHandler)))
 			t.Cleanup(s.Close)
 			c.urls[transport] = s.URL
 		}
