@@ -15,7 +15,7 @@ import (
 // that it belongs to passes on the end of the parent.
 type clock struct {
 	parent context.Context //nolint:containedctx // a context is made of another one
-	outer  *clock          // of a room or a call further out; nil if there is none
+	outer  *clock          // of a middleware or a call further out; nil if there is none
 	c      *call.Call
 	grace  time.Duration // how long the handler may take to return once it was told to stop
 

@@ -58,8 +58,8 @@ func Render(opts *RenderOptions) Middleware {
 	})
 }
 
-// finish renders the answer of a failed call. It calls what strangers wrote (an
-// ID source, a logger, a scrubber), so it guards itself.
+// finish renders the answer of a failed call. It calls untrusted code (an ID
+// source, a logger, a scrubber), so it guards itself.
 func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -90,7 +90,7 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 	}
 }
 
-// giveUp answers when a stranger's code panicked while the answer was rendered.
+// giveUp answers when untrusted code panicked while the answer was rendered.
 func (c *Call) giveUp(p any) (mcp.Result, error) {
 	report("an answer could not be rendered", p)
 	e := fault.Generic(fault.KindInternal)
