@@ -11,6 +11,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/wire"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // An answer is a result in the two forms in which it is sent.
@@ -192,7 +193,7 @@ func (r *Result[Out]) list(a *answer[Out], raws []json.RawMessage) {
 		item := &r.Items[i]
 		send := func() (any, int) {
 			raw := r.sentJSON(i)
-			return raw, len(visible(raw)) + 1
+			return raw, len(words.JSON(string(raw))) + 1
 		}
 		switch {
 		case item.again():
@@ -212,7 +213,7 @@ func (r *Result[Out]) list(a *answer[Out], raws []json.RawMessage) {
 				if _, long := any(item.Value).(tooLong); long {
 					return out, limit + 1
 				}
-				return out, len(encode(item.Key)) + len(visible(out.raw)) + len(r.keyName) + len(r.listName) + 64
+				return out, len(encode(item.Key)) + len(words.JSON(string(out.raw))) + len(r.keyName) + len(r.listName) + 64
 			})
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // section is a list in the text of an answer.
@@ -32,33 +32,10 @@ func written(items []any) string {
 	texts := make([]string, len(items))
 	for i, item := range items {
 		raw, _ := item.(json.RawMessage)
-		texts[i] = visible(raw)
+		texts[i] = words.JSON(string(raw))
 	}
 	return "[" + strings.Join(texts, ",") + "]"
 }
-
-// visible returns JSON with an escape for each character that a reader could not see, or
-// would take for something else. It decodes to the same value.
-func visible(raw json.RawMessage) string {
-	if strings.IndexFunc(string(raw), hidden) < 0 {
-		return string(raw)
-	}
-	var b strings.Builder
-	for _, c := range string(raw) {
-		switch {
-		case !hidden(c):
-			b.WriteRune(c)
-		case c > 0xffff:
-			c -= 0x10000
-			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+c>>10, 0xdc00+c&0x3ff)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, c)
-		}
-	}
-	return b.String()
-}
-
-func hidden(c rune) bool { return c != ' ' && safe.Rune(c) == ' ' }
 
 // clip shortens a text.
 func clip(text string, most int) string {
@@ -73,7 +50,7 @@ func (r *Result[Out]) name(item *Item[Out]) string {
 	if item.Key == "" {
 		return fmt.Sprintf("%s[%d]", r.listName, item.Index)
 	}
-	return "'" + clip(strings.Map(safe.Rune, strings.ToValidUTF8(item.Key, "")), 200) + "'"
+	return words.Quote(item.Key, 200)
 }
 
 // keyed puts the name of the keys before names of items.
@@ -90,7 +67,7 @@ func (r *Result[Out]) resultLines(items []OutputItem[Out]) string {
 		item := &r.Items[out.Index]
 		switch name := r.keyed(item, r.name(item)); item.Status {
 		case Succeeded:
-			lines = append(lines, "- "+name+": "+visible(out.raw))
+			lines = append(lines, "- "+name+": "+words.JSON(string(out.raw)))
 		case Skipped:
 			lines = append(lines, "- "+name+": had been done before")
 		}

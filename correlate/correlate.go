@@ -61,7 +61,7 @@ func New(opts *Options) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	r := &room{
+	r := &recorder{
 		logger:   o.Logger,
 		settings: &call.Settings{Records: true, Logger: o.Logger, NewID: o.NewID, Level: o.Level},
 	}
@@ -73,13 +73,13 @@ func New(opts *Options) mcp.Middleware {
 	return call.Wrap(r.call)
 }
 
-type room struct {
+type recorder struct {
 	logger   *slog.Logger // nil for the default one
 	success  slog.Level   // the lowest at which a success is recorded
 	settings *call.Settings
 }
 
-func (r *room) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
+func (r *recorder) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
 	method := c.Method()
 	if c.Quiet() || !c.Establish(r.settings) || c.Notification() || method == middleware.MethodListen {
 		return next(ctx, method, req)
@@ -114,7 +114,7 @@ func (r *room) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp
 }
 
 // records reports whether successes are recorded.
-func (r *room) records(ctx context.Context) bool {
+func (r *recorder) records(ctx context.Context) bool {
 	logger := r.logger
 	if logger == nil {
 		logger = slog.Default()

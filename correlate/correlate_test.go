@@ -411,7 +411,7 @@ func TestIDAndLoggerInsideACall(t *testing.T) {
 	})
 }
 
-// TestLoggerWithoutCorrelate proves that any room makes the ID that a handler asks
+// TestLoggerWithoutCorrelate proves that any middleware makes the ID that a handler asks
 // for.
 func TestLoggerWithoutCorrelate(t *testing.T) {
 	var id string

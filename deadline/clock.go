@@ -15,7 +15,7 @@ import (
 // that it belongs to passes on the end of the parent.
 type clock struct {
 	parent context.Context //nolint:containedctx // a context is made of another one
-	outer  *clock          // of a room or a call further out; nil if there is none
+	outer  *clock          // of a middleware or a call further out; nil if there is none
 	c      *call.Call
 	grace  time.Duration // how long the handler may take to return once it was told to stop
 
@@ -118,16 +118,14 @@ func (c *clock) AfterFunc(f func()) (stop func() bool) {
 // stop ends the context, once, with an error and, unless it is nil, another cause.
 func (c *clock) stop(err, cause error) {
 	c.mu.Lock()
-	after := c.stopLocked(err, cause)
-	c.mu.Unlock()
-	for f := range after {
-		(*f)()
-	}
+	c.stopLocked(err, cause)
 }
 
-func (c *clock) stopLocked(err, cause error) (after map[*func()]struct{}) {
+// stopLocked is stop for who holds the mutex. It releases it.
+func (c *clock) stopLocked(err, cause error) {
 	if c.err != nil {
-		return nil
+		c.mu.Unlock()
+		return
 	}
 	if cause != nil {
 		holder, end := context.WithCancelCause(context.Background())
@@ -142,8 +140,12 @@ func (c *clock) stopLocked(err, cause error) (after map[*func()]struct{}) {
 	if c.done != nil {
 		close(c.done)
 	}
-	after, c.after = c.after, nil
-	return after
+	after := c.after
+	c.after = nil
+	c.mu.Unlock()
+	for f := range after {
+		(*f)()
+	}
 }
 
 // start sets the timer that calls f when the time is up.
@@ -162,11 +164,7 @@ func (c *clock) expire(cause error) bool {
 		c.mu.Unlock()
 		return false
 	}
-	after := c.stopLocked(context.DeadlineExceeded, cause)
-	c.mu.Unlock()
-	for f := range after {
-		(*f)()
-	}
+	c.stopLocked(context.DeadlineExceeded, cause)
 	return true
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // do calls a handler once through middlewares, with a context, and returns what a
-// room further out sees.
+// middleware further out sees.
 func do(ctx context.Context, h func(ctx context.Context) error, mw ...mcp.Middleware) (err error) {
 	outer := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		var res mcp.Result

@@ -322,7 +322,7 @@ func TestLogThatPanicsIsSurvived(t *testing.T) {
 	})
 }
 
-// TestPairs stands with each other room, in both orders.
+// TestPairs stands with each other middleware, in both orders.
 func TestPairs(t *testing.T) {
 	for name, h := range map[string]struct {
 		handler harness.Handler
@@ -378,7 +378,7 @@ func (canaryError) Error() string { return "open /srv/" + harness.Canary }
 var errCanary = canaryError{}
 
 // TestLateHandlerDoesNotDisturb lets stuck handlers end, with failures of their own
-// that rooms inside annotate, while their calls are answered.
+// that middlewares inside annotate, while their calls are answered.
 func TestLateHandlerDoesNotDisturb(t *testing.T) {
 	log := harness.NewLog(0)
 	for range 300 {

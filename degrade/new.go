@@ -178,14 +178,9 @@ func (o *Options) structured(c *call.Call, next mcp.MethodHandler, have *mcp.Cal
 		return nil, false
 	}
 	ours, err := json.Marshal(status)
-	if err != nil {
+	if err != nil || json.Unmarshal(ours, &members) != nil { // which keeps the other members
 		return nil, false // cannot be: it holds only what JSON can hold
 	}
-	var own map[string]json.RawMessage
-	if json.Unmarshal(ours, &own) != nil {
-		return nil, false
-	}
-	maps.Copy(members, own)
 	out, err := json.Marshal(members)
 	return out, err == nil
 }

@@ -3,6 +3,7 @@ package degrade
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mcpchain/mcpchain/internal/words"
@@ -196,9 +197,12 @@ func checkLimit(what string, limit time.Duration) {
 	}
 }
 
+// maxName is how many characters of a name are kept.
+const maxName = 200
+
 // need checks the parameters of a part or source and returns its name as callers read it.
 func need(function, name string, nilFunc bool) string {
-	name = words.Line(name)
+	name = strings.TrimSpace(words.Cut(name, maxName))
 	switch {
 	case name == "":
 		panic(function + ": the name is empty; callers and the log know the part or source by it")

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // Join returns one fault that tells all of the given ones, in that order: their
@@ -141,5 +143,6 @@ func (d *Data) item() string {
 		b.WriteString(": ")
 	}
 	d.headline(&b)
-	return strings.ReplaceAll(withSuggestion(b.String(), d.Suggestion), "\n", "\n  ")
+	text := words.Clip(b.String(), maxItem)
+	return strings.ReplaceAll(withSuggestion(text, words.Clip(d.Suggestion, maxItem)), "\n", "\n  ")
 }

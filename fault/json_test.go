@@ -159,7 +159,7 @@ func TestValuesTravelUnchanged(t *testing.T) {
 		{"negative zero", math.Copysign(0, -1), 0.0},
 		{"json.Number", json.Number("12.50"), 12.5},
 		{"json.Number of many digits", json.Number("12345678901234567890.5"), json.Number("12345678901234567890.5")},
-		{"json.Number beyond float64", json.Number("1e400"), json.Number("1e400")},
+		{"json.Number beyond float64", json.Number("1e400"), "1e400"}, // which many decoders refuse
 		{"json.Number without a number", json.Number(""), 0.0},
 		{"duration", time.Second, 1e9},
 		{"time", time.Date(2026, 7, 28, 12, 0, 0, 5, time.UTC), "2026-07-28T12:00:00.000000005Z"},
@@ -348,7 +348,7 @@ func TestUnmarshal(t *testing.T) {
 		{"steps are numbered", `{"type":"busy","message":"x","recovery_steps":[{"step":7,"action":"a"},{"step":-1,"action":"b"}]}`, "Busy: x.\nNext: 1. a.\n      2. b."},
 		{"negative wait", `{"type":"busy","message":"x","retry":{"should_retry":true,"retry_after_seconds":-5}}`, "Busy: x.\nRetry: yes."},
 		{"endless wait", `{"type":"busy","message":"x","retry":{"should_retry":true,"retry_after_seconds":1e308}}`, "Busy: x.\nRetry: not now: possible again in 876000 h; tell the user."},
-		{"number beyond float64", `{"type":"busy","message":"x","details":{"n":1e400}}`, "Busy: x.\nDetails: {\"n\":1e400}"},
+		{"number beyond float64", `{"type":"busy","message":"x","details":{"n":1e400}}`, "Busy: x.\nDetails: {\"n\":\"1e400\"}"},
 		{"number below float64", `{"type":"busy","message":"x","details":{"n":1e-400}}`, "Busy: x.\nDetails: {\"n\":0}"},
 		{"number with fractions", `{"type":"busy","message":"x","details":{"n":1.0}}`, "Busy: x.\nDetails: {\"n\":1}"},
 		{"white space", " {\"type\" : \"busy\"}\n", "Busy: the call failed."},

@@ -137,13 +137,18 @@ func integer(n int64) any {
 }
 
 // number returns n as a float64, or as it is when that could lose digits of an
-// integer.
+// integer. One that no float64 holds becomes a text: many who read JSON refuse it, and
+// everything around it.
 func number(n json.Number) any {
 	f, err := n.Float64()
-	if err != nil || math.Abs(f) >= exactInt {
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return string(n)
+	case err != nil || math.Abs(f) >= exactInt:
 		return n
+	default:
+		return f
 	}
-	return f
 }
 
 // mapValue returns a deep copy of a plain value with every string and every key

@@ -23,13 +23,15 @@ func (d *Data) text(reference bool) string {
 	}
 	if details := d.readable(); len(details) > 0 {
 		b.WriteString("\nDetails: ")
-		b.WriteString(compact(details))
+		b.WriteString(words.Clip(compact(details), maxMessage))
 	}
 	d.Retry.text(&b, d.Type)
 	stepsText(&b, d.RecoverySteps)
 	if len(d.CorrectedArguments) > 0 {
-		b.WriteString("\nTry: ")
-		b.WriteString(strings.TrimSpace(words.Cut(d.CorrectedTool, maxText) + " " + compact(d.CorrectedArguments)))
+		if arguments := compact(d.CorrectedArguments); len(arguments) <= maxMessage { // whole, or not at all
+			b.WriteString("\nTry: ")
+			b.WriteString(strings.TrimSpace(words.Cut(d.CorrectedTool, maxText) + " " + arguments))
+		}
 	}
 	if reference && d.ReferenceID != "" {
 		b.WriteString("\nReference: ")
@@ -83,7 +85,7 @@ func (r *Retry) text(b *strings.Builder, kind Kind) {
 		return
 	}
 	b.WriteString("\nRetry: ")
-	reason := words.Line(r.Reason)
+	reason := words.Clip(words.Line(r.Reason), maxItem)
 	switch {
 	case r.ShouldRetry && r.RetryAfterSeconds > longestWait:
 		b.WriteString("not now: possible again in " + words.Seconds(r.RetryAfterSeconds) + "; tell the user.")
@@ -161,7 +163,7 @@ func stepsText(b *strings.Builder, steps []Step) {
 }
 
 func (s *Step) text(b *strings.Builder) {
-	action := words.Line(s.Action)
+	action := words.Clip(words.Line(s.Action), maxItem)
 	if action == "" {
 		action = "Continue"
 	}
@@ -172,7 +174,7 @@ func (s *Step) text(b *strings.Builder) {
 		s.call(b)
 		b.WriteByte('.')
 	}
-	if description := words.Line(s.Description); description != "" {
+	if description := words.Clip(words.Line(s.Description), maxItem); description != "" {
 		b.WriteByte(' ')
 		b.WriteString(words.Ended(description))
 	}
@@ -187,7 +189,7 @@ func (s *Step) call(b *strings.Builder) {
 		} else {
 			b.WriteString(", ")
 		}
-		b.WriteString(words.Line(option.Action))
+		b.WriteString(words.Clip(words.Line(option.Action), maxItem))
 		writeCall(b, option.Tool, option.Parameters)
 	}
 	if len(s.Options) > 0 {
@@ -202,9 +204,12 @@ func writeCall(b *strings.Builder, tool string, parameters map[string]any) {
 	b.WriteString(": call ")
 	b.WriteString(words.Cut(tool, 2*maxName))
 	b.WriteByte(' ')
-	if len(parameters) == 0 {
+	switch text := compact(parameters); {
+	case len(parameters) == 0:
 		b.WriteString("{}")
-	} else {
-		b.WriteString(compact(parameters))
+	case len(text) > maxMessage: // half of it is worth nothing
+		b.WriteString("with the parameters in recovery_steps")
+	default:
+		b.WriteString(text)
 	}
 }

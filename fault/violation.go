@@ -3,6 +3,7 @@ package fault
 import (
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -77,7 +78,7 @@ func (v Violation) clean() (_ Violation, sentence string) {
 	if received != noValue && scrub.SecretName(v.Field) {
 		v.Received, received = nil, ""
 	}
-	if sentence = words.Line(v.Message); sentence == "" {
+	if sentence = words.Free(words.Line(v.Message), true); sentence == "" {
 		sentence = v.sentence(received)
 	}
 	v.Message = ""
@@ -85,7 +86,7 @@ func (v Violation) clean() (_ Violation, sentence string) {
 }
 
 // shown returns a received value as far as it may be shown, and the words for it.
-func shown(received any) (value any, words string) {
+func shown(received any) (value any, told string) {
 	switch v := received.(type) { // not to encode all of a large value for one word
 	case []any:
 		if v != nil {
@@ -98,6 +99,11 @@ func shown(received any) (value any, words string) {
 	}
 	if isBytes(received) {
 		return nil, "binary data"
+	}
+	if n, ok := received.(json.Number); ok {
+		if _, err := n.Float64(); errors.Is(err, strconv.ErrRange) && len(n) <= maxName {
+			return nil, words.Line(string(n)) // JSON has no bound, but those who read it have
+		}
 	}
 	switch p := plain(received).(type) {
 	case nil:

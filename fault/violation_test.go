@@ -47,6 +47,7 @@ func TestReceived(t *testing.T) {
 		{"nil object", map[string]any(nil), nil, "no value"},
 		{"nil bytes", []byte(nil), nil, "no value"},
 		{"text", "five", "five", "'five'"},
+		{"number beyond all bounds", json.Number("1e400"), nil, "1e400"},
 		{"empty text", "", "", "''"},
 		{"blank text", " ", " ", "' '"},
 		{"text with a quotation mark", "o'neil", "o'neil", `"o'neil"`},

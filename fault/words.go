@@ -12,6 +12,7 @@ const (
 
 	maxMessage = 4 << 10  // bytes of a message, and of a suggestion
 	maxListing = 32 << 10 // bytes of a message of several lines
+	maxItem    = 1 << 10  // bytes of the message of one of several faults, and of its suggestion
 )
 
 func quoted(text string) string { return words.Quote(text, maxName) }

@@ -27,7 +27,7 @@ func logging(log *harness.Log) mcp.Middleware {
 
 var rawAt = harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
 
-// inside calls a recovery around a handler of a method and returns what a room
+// inside calls a recovery around a handler of a method and returns what a middleware
 // outside of it sees, before anything is rendered.
 func inside(method string, req mcp.Request, h mcp.MethodHandler, mw ...mcp.Middleware) (res mcp.Result, err error) {
 	outer := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {

@@ -17,7 +17,13 @@
 //   - a nil result without an error becomes an error that is [ErrNilResult];
 //   - a result that cannot be written as JSON (NaN, a channel, a MarshalJSON that
 //     fails or panics, invalid raw JSON, a nil pointer in a list) becomes a
-//     [*MarshalError].
+//     [*MarshalError];
+//   - a result above Options.MaxResult, where that is set, becomes an error that is
+//     [ErrTooLarge].
+//
+// What the SDK answers before any middleware sees the request is out of its reach:
+// [Transport] keeps a broken line from ending a stdio server, and [HTTP] hides what the
+// SDK says of requests over HTTP that it cannot read.
 //
 // The caller is told of an internal error and nothing of its reason, which goes
 // to the log of package correlate or mask, or, when neither stands in the chain,
@@ -44,10 +50,12 @@ package recover
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 )
@@ -69,25 +77,37 @@ type Options struct {
 	// correlate nor package mask stands in the chain. Nil means [slog.Default] at
 	// the time of the record.
 	Logger *slog.Logger
+
+	// MaxResult is how many bytes of text, data (in base64) and structured content the
+	// result of a tool, a resource or a prompt may have. A larger one becomes an error
+	// that is [ErrTooLarge], and tells the caller to ask for less. JSON adds to these
+	// bytes what it escapes: a Go client ends its session over a message of 16 MiB, so
+	// 8 MiB are safe for it, and few models read more than 100 KiB. Zero means no bound.
+	MaxResult int
 }
 
-// New returns a middleware that recovers. opts may be nil.
+// New returns a middleware that recovers. opts may be nil. It panics when MaxResult is
+// negative.
 func New(opts *Options) mcp.Middleware {
 	var o Options
 	if opts != nil {
 		o = *opts
 	}
-	r := &room{onPanic: o.OnPanic, settings: &call.Settings{Logger: o.Logger}}
+	if o.MaxResult < 0 {
+		panic("mcprecover.New: Options.MaxResult is negative; give a number of bytes, or zero for no bound")
+	}
+	r := &recovery{onPanic: o.OnPanic, maxResult: o.MaxResult, settings: &call.Settings{Logger: o.Logger}}
 	return call.WrapRecovery(r.settings, r.call)
 }
 
-type room struct {
-	onPanic  func(context.Context, *PanicError)
-	settings *call.Settings
+type recovery struct {
+	onPanic   func(context.Context, *PanicError)
+	maxResult int
+	settings  *call.Settings
 }
 
-func (r *room) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
-	outermost := c.Guard(r.settings) && !c.Quiet() // a look-up of ours is not sent
+func (r *recovery) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
+	outermost := c.Guard(r.settings) && !c.Quiet() // an internal look-up is not sent
 	defer func() {
 		if p := recover(); p != nil {
 			c.Establish(r.settings)
@@ -101,7 +121,9 @@ func (r *room) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp
 		res, err = nilResult(ctx, c, res)
 	case outermost:
 		if res, err = sendable(ctx, c.Method(), res); err != nil {
-			err = unsendable(c, err)
+			err = unsendable(c, err, fault.Generic(fault.KindInternal))
+		} else if size := r.tooLarge(res); size > 0 {
+			res, err = nil, unsendable(c, fmt.Errorf("%w: %d bytes", ErrTooLarge, size), tooLarge(c.Method(), r.maxResult))
 		}
 	}
 	if tool, ok := res.(*mcp.CallToolResult); err != nil || ok && tool != nil && tool.IsError {
@@ -111,7 +133,7 @@ func (r *room) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp
 }
 
 // recovered tells the hook, whose own panic must not undo the recovery.
-func (r *room) recovered(ctx context.Context, p *PanicError) (err error) {
+func (r *recovery) recovered(ctx context.Context, p *PanicError) (err error) {
 	err = p // the result even when the hook panics
 	if r.onPanic != nil {
 		defer func() { _ = recover() }()
@@ -154,7 +176,7 @@ func Go(ctx context.Context, fn func(context.Context) error) <-chan error {
 
 // record writes the record of a panic that Go recovered.
 func record(ctx context.Context, p *PanicError) {
-	defer func() { _ = recover() }() // the handler of the log is a stranger's
+	defer func() { _ = recover() }() // the handler of the log is untrusted
 	logger := slog.Default()
 	attrs := []slog.Attr{slog.String("error", p.Error()), slog.String("stack", p.Stack())}
 	if c := call.FromContext(ctx); c != nil {

@@ -2,6 +2,7 @@ package recover
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -19,6 +21,10 @@ var (
 	// ErrNilResult is the error of a handler that returned neither a result nor an
 	// error where the protocol wants one.
 	ErrNilResult = errors.New("mcprecover: the handler returned neither a result nor an error")
+
+	// ErrTooLarge is the error of a handler whose result is larger than
+	// Options.MaxResult.
+	ErrTooLarge = errors.New("mcprecover: the result is larger than Options.MaxResult")
 
 	// ErrGoexit is the error of a function that ended its goroutine instead of
 	// returning.
@@ -80,10 +86,78 @@ func bug(err error) error { return classify.HideError(err, fault.Generic(fault.K
 // unsendable tells of a result that cannot be sent. Its handler came to an end, and
 // nobody inside has seen a failure that could be guided: unless the tool only reads,
 // the call may have taken effect.
-func unsendable(c *call.Call, err error) error {
+func unsendable(c *call.Call, err error, told *fault.Error) error {
 	bug := classify.Finding{Origin: classify.Bug, Fault: fault.Generic(fault.KindInternal)}
 	retry := bug.Advise(classify.Hint{Effect: fault.EffectUnknown}, c.Safety(nil))
-	return classify.HideError(err, bug.Fault.WithRetry(retry))
+	if said, ok := told.Retry(); ok {
+		retry.Reason = said.Reason
+	}
+	return classify.HideError(err, told.WithRetry(retry))
+}
+
+// tooLarge is what the caller reads of a result above the bound.
+func tooLarge(method string, limit int) *fault.Error {
+	suggestion := "Ask for less: a part, a page, or fewer items at a time, if the tool has an argument for it."
+	if method != middleware.MethodCallTool {
+		suggestion = "Ask for a part of it, if the server has one to ask for."
+	}
+	size := words.Plural(limit, "byte")
+	if limit >= 10<<10 {
+		size = words.Plural(limit>>10, "KiB", "KiB")
+	}
+	return fault.New(fault.KindClientError, "the result is larger than "+size+", which is the most that is sent").
+		Suggest(suggestion).Never("The same call has the same result")
+}
+
+// tooLarge returns the size of a result that is above the bound, else 0. It counts and
+// marshals nothing.
+func (r *recovery) tooLarge(res mcp.Result) int {
+	if r.maxResult == 0 {
+		return 0
+	}
+	size := 0
+	switch res := res.(type) {
+	case *mcp.CallToolResult:
+		for _, c := range res.Content {
+			size += sizeOf(c)
+		}
+		raw, _ := res.StructuredContent.(json.RawMessage)
+		size += len(raw)
+	case *mcp.ReadResourceResult:
+		for _, c := range res.Contents {
+			size += len(c.URI) + len(c.Text) + base64.StdEncoding.EncodedLen(len(c.Blob))
+		}
+	case *mcp.GetPromptResult:
+		for _, m := range res.Messages {
+			size += sizeOf(m.Content)
+		}
+	}
+	if size <= r.maxResult {
+		return 0
+	}
+	return size
+}
+
+// sizeOf returns how many bytes a block has.
+func sizeOf(c mcp.Content) int {
+	if safe.Nil(c) {
+		return 0
+	}
+	switch c := c.(type) {
+	case *mcp.TextContent:
+		return len(c.Text)
+	case *mcp.ImageContent:
+		return base64.StdEncoding.EncodedLen(len(c.Data))
+	case *mcp.AudioContent:
+		return base64.StdEncoding.EncodedLen(len(c.Data))
+	case *mcp.ResourceLink:
+		return len(c.URI) + len(c.Name) + len(c.Title) + len(c.Description)
+	case *mcp.EmbeddedResource:
+		if c.Resource != nil {
+			return len(c.Resource.URI) + len(c.Resource.Text) + base64.StdEncoding.EncodedLen(len(c.Resource.Blob))
+		}
+	}
+	return 0
 }
 
 // sendable returns res as it can be sent, or an error. Everything that cannot
@@ -284,7 +358,7 @@ func checkValue(where string, v any) error {
 	return nil
 }
 
-// marshal guards the MarshalJSON of a stranger.
+// marshal guards a MarshalJSON method, which is untrusted.
 func marshal(v any) (raw []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -48,11 +48,11 @@ func TestNoAnswerIsLostDoubledOrCrossed(t *testing.T) {
 			urls: map[string]string{}, references: map[string]string{}, calls: map[string]int{},
 		}
 		for _, transport := range []string{"stateful", "stateless"} {
-			s := httptest.NewServer(handler(c.server, transport))
+			s := httptest.NewServer(handler(c.server, transport, slog.New(slog.DiscardHandler)))
 			t.Cleanup(s.Close)
 			c.urls[transport] = s.URL
 		}
-		end := time.Now().Add(attackTime(time.Second))
+		end := time.Now().Add(attackTime(time.Second / 2))
 		var clients sync.WaitGroup
 		for i := range crossingClients {
 			clients.Go(func() {
@@ -86,8 +86,7 @@ func (c *crowd) visit(r *rand.Rand, s shape, prefix string, end time.Time) error
 	by := &client{version: s.version, prefix: prefix}
 	leave := c.connect(by, s)
 	defer leave()
-	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
-	defer cancel()
+	ctx := context.Background()
 	if err := by.initialize(ctx); err != nil {
 		return fmt.Errorf("%s: %w", s, err)
 	}
@@ -144,6 +143,8 @@ var tokenForm = regexp.MustCompile(`t\d+v\d+n\d+x`)
 
 // act makes one call and checks its answer.
 func (c *crowd) act(ctx context.Context, by *client, what int, token string) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
 	var name string
 	var got answer
 	var err error

@@ -2,10 +2,12 @@
 // requests, over stdio and streamable HTTP and in both protocol eras, to servers in
 // processes of their own, and looks after each request whether it did harm.
 //
-// The requests are the templates in testdata/requests.jsonl and what mutation makes of
-// them. `go test` takes a few seconds. ADVERSARY_TIME=1m attacks for longer. A request
-// that did harm is written to testdata/found, where every later run sends it again.
-// ADVERSARY_PENDING=1 sends those marked with "!" too, which are known to do harm.
+// The requests are the templates in testdata/requests.txt and what mutation makes of
+// them. `go test` takes a few seconds: each server gets a share of the requests, and all
+// of them together get each several times. With ADVERSARY_TIME=1m each server gets all
+// requests and is attacked for a minute. A request that did harm is written to
+// testdata/found, where every later run sends it again. ADVERSARY_SEED repeats the
+// mutations of a run.
 package adversary
 
 import (
@@ -17,6 +19,9 @@ import (
 )
 
 func TestMain(m *testing.M) { child.Main(m, serve) }
+
+// thorough reports whether there is time for everything.
+func thorough() bool { return os.Getenv("ADVERSARY_TIME") != "" }
 
 // attackTime is how long each test attacks.
 func attackTime(standard time.Duration) time.Duration {

@@ -93,10 +93,10 @@ func serve(text string) error {
 	}
 	serve := http.NewServeMux()
 	if cfg.Chain != "" {
-		serve.Handle("/", handler(newServer(cfg.Chain, logger), cfg.Transport))
+		serve.Handle("/", handler(newServer(cfg.Chain, logger), cfg.Transport, logger))
 	} else { // each alone, by the path
 		for _, chain := range aloneChains() {
-			serve.Handle("/"+url.PathEscape(chain), handler(newServer(chain, logger), cfg.Transport))
+			serve.Handle("/"+url.PathEscape(chain), handler(newServer(chain, logger), cfg.Transport, logger))
 		}
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -114,14 +114,14 @@ func serve(text string) error {
 }
 
 // handler serves HTTP. Whoever calls is the user that the bearer token names.
-func handler(server *mcp.Server, transport string) http.Handler {
+func handler(server *mcp.Server, transport string, logger *slog.Logger) http.Handler {
 	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
 	}
 	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless: transport == "stateless", SessionTimeout: 10 * time.Second, PropagateRequestCancellation: true,
 	})
-	return auth.RequireBearerToken(verify, nil)(streamable)
+	return mcprecover.HTTP(auth.RequireBearerToken(verify, nil)(streamable), &mcprecover.HTTPOptions{Logger: logger})
 }
 
 // echoIn is what most tools take.
@@ -237,7 +237,11 @@ func newServer(chain string, logger *slog.Logger) *mcp.Server {
 		time.Sleep(50 * time.Millisecond)
 		return answer(ctx, args)
 	})
-	raw("stats", `{"type":"object"}`, func(context.Context, map[string]any) (string, error) {
+	raw("stats", `{"type":"object"}`, func(_ context.Context, args map[string]any) (string, error) {
+		if args["stacks"] == true {
+			stacks := make([]byte, 1<<20)
+			return string(stacks[:runtime.Stack(stacks, true)]), nil
+		}
 		runtime.GC()
 		runtime.GC()
 		var m runtime.MemStats

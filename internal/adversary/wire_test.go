@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -183,8 +184,9 @@ func newPipe(r io.Reader, w io.WriteCloser) *pipe {
 			var a answer
 			_ = json.Unmarshal(line, &a)
 			p.mu.Lock()
-			if wait := p.waiting[string(a.ID)]; wait != nil && a.Method == "" {
-				delete(p.waiting, string(a.ID)) // a second one is stray
+			id := canonical(string(a.ID))
+			if wait := p.waiting[id]; wait != nil && a.Method == "" {
+				delete(p.waiting, id) // a second one is stray
 				wait <- answerLine{a, line}
 			} else if a.Method == "" {
 				p.stray = append(p.stray, line)
@@ -199,7 +201,7 @@ func (p *pipe) exchange(ctx context.Context, message []byte, id string) (reply, 
 	wait := make(chan answerLine, 1)
 	if id != "" {
 		p.mu.Lock()
-		p.waiting[id] = wait
+		p.waiting[canonical(id)] = wait
 		p.mu.Unlock()
 	}
 	p.writing.Lock()
@@ -216,6 +218,15 @@ func (p *pipe) exchange(ctx context.Context, message []byte, id string) (reply, 
 	case <-p.ended:
 		return reply{}, errEnded
 	}
+}
+
+// canonical returns an ID as this program writes it: "<" may stand escaped.
+func canonical(id string) string {
+	var text string
+	if json.Unmarshal([]byte(id), &text) != nil {
+		return id // a number
+	}
+	return strconv.Quote(text)
 }
 
 // strays returns what came that nobody waited for, and forgets it.

@@ -31,7 +31,7 @@ type Call struct {
 	pending atomic.Bool              // there is a record of a success to be written at the end
 	began   atomic.Int64
 	part    bool // see Below
-	quiet   bool // a lookup of ours, of which nothing is recorded
+	quiet   bool // an internal look-up, of which nothing is recorded
 
 	mu   sync.Mutex
 	cold *cold // what most calls never need, apart so that a Call is small
@@ -150,7 +150,7 @@ func (c *Call) Method() string { return c.method }
 func (c *Call) Request() mcp.Request { return c.req }
 
 // Quiet reports whether nothing is to be recorded of this Call, because it is a
-// lookup that mcpchain itself makes.
+// look-up that mcpchain itself makes.
 func (c *Call) Quiet() bool { return c.quiet }
 
 // Notification reports whether the method is a notification, which is never
@@ -262,8 +262,8 @@ func withSteps(res mcp.Result) mcp.Result {
 	return &out
 }
 
-// Guard reports whether the recovery with these Settings is the outermost of the call,
-// which is the one that checks the result for the wire.
+// Guard reports whether by is the outermost recovery of the call, which checks the
+// result for the wire.
 func (c *Call) Guard(by *Settings) bool {
 	if c.by != nil && c.by.guard != nil && !c.part {
 		return c.by.guard == by

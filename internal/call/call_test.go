@@ -39,7 +39,7 @@ func TestOneCallHoweverManyRooms(t *testing.T) {
 				calls = append(calls, c)
 			}
 		})
-		ours := room(&call.Settings{})
+		ours := establish(&call.Settings{})
 		opener := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
 			require.Same(t, c, ctx, "the Call is the context")
 			require.Equal(t, req, c.Request())
@@ -97,16 +97,16 @@ func TestCallKnowsNotifications(t *testing.T) {
 	}
 }
 
-// inCall runs a function inside a call of a tool, with rooms of these settings
+// inCall runs a function inside a call of a tool, with middlewares of these settings
 // around it.
 func inCall(t *testing.T, run func(ctx context.Context, c *call.Call), settings ...*call.Settings) {
 	t.Helper()
 	var mw []middleware.Middleware
 	for _, s := range settings {
-		mw = append(mw, room(s))
+		mw = append(mw, establish(s))
 	}
 	ran := false
-	res, err := invoke(middleware.Chain(append(mw, room(&call.Settings{}))...), func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+	res, err := invoke(middleware.Chain(append(mw, establish(&call.Settings{}))...), func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
 		ran = true
 		run(ctx, call.FromContext(ctx))
 		return &mcp.CallToolResult{}, nil
@@ -203,9 +203,9 @@ func TestCallsBelow(t *testing.T) {
 		_, _ = noted.Finish(good, nil)
 		require.Len(t, log.Records(), 1)
 
-		// A part is a call of its own for rooms below.
+		// A part is a call of its own for middlewares below.
 		var inside *call.Call
-		_, _ = room(&call.Settings{})(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+		_, _ = establish(&call.Settings{})(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
 			inside = call.FromContext(ctx)
 			return good, nil
 		})(below, below.Method(), item)
@@ -249,12 +249,12 @@ func TestAMiddlewareThatCallsAgainAndAgain(t *testing.T) {
 		}
 	}
 	masked := 0
-	mask := room(&call.Settings{
+	mask := establish(&call.Settings{
 		Logger: quiet,
 		Mask:   func(text string) string { masked++; return text },
 		Rules:  []middleware.Rule{func(error) *fault.Error { return fault.New("own", "m") }},
 	})
-	res, err := invoke(middleware.Chain(room(&call.Settings{}), polls, mask, mask), returns(nil, errSecret))
+	res, err := invoke(middleware.Chain(establish(&call.Settings{}), polls, mask, mask), returns(nil, errSecret))
 	require.NoError(t, err)
 	require.Equal(t, "Own: m.", strings.Split(text(res), "\n")[0])
 	require.Less(t, masked, 100)
@@ -265,7 +265,7 @@ func TestAMiddlewareThatCallsAgainAndAgain(t *testing.T) {
 func TestErrorsThatAskForTheID(t *testing.T) {
 	for _, public := range []bool{false, true} {
 		var err error
-		res, _ := invoke(room(fixed(harness.NewLog(0))), func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+		res, _ := invoke(establish(fixed(harness.NewLog(0))), func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
 			err = asking{ctx}
 			if public {
 				err = publicAsking{asking{ctx}}
@@ -331,7 +331,7 @@ func TestFanOut(t *testing.T) {
 	harness.Each(t, []harness.Shape{harness.ServerTyped, harness.ServerRaw, harness.WrapToolFor, harness.WrapTool, harness.ServerPrompt}, func(t *testing.T, at harness.Place) {
 		log := harness.NewLog(0)
 		settings := &call.Settings{Records: true, Logger: log.Logger()}
-		mw := []middleware.Middleware{room(settings), masking(log), middleware.ForMethods(fanOut, at.Shape.Method()), masking(log), room(&call.Settings{})}
+		mw := []middleware.Middleware{establish(settings), masking(log), middleware.ForMethods(fanOut, at.Shape.Method()), masking(log), establish(&call.Settings{})}
 		s := harness.Start(t, at, harness.Setup{Middleware: mw, Handlers: map[string]harness.Handler{
 			"good": harness.Succeed(),
 			"bad": func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
@@ -400,7 +400,7 @@ func hide(hidden ...string) middleware.Middleware {
 	}
 }
 
-// lister returns a room that lists the tools of every call of a tool.
+// lister returns a middleware that lists the tools of every call of a tool.
 func lister(at func([]string, error)) middleware.Middleware {
 	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
 		if c.Method() == middleware.MethodCallTool {
@@ -421,16 +421,16 @@ func TestTools(t *testing.T) {
 	var names []string
 	var err error
 	list := lister(func(n []string, e error) { names, err = n, e })
-	opener := room(&call.Settings{})
+	opener := establish(&call.Settings{})
 	for _, c := range []struct {
 		name string
 		mw   []middleware.Middleware
 		want string
 	}{
 		{"opener", []middleware.Middleware{list}, "a b c d e"},
-		{"inner room", []middleware.Middleware{opener, opener, list}, "a b c d e"},
+		{"inner middleware", []middleware.Middleware{opener, opener, list}, "a b c d e"},
 		{"filter inside", []middleware.Middleware{list, hide("b", "e")}, "a c d"},
-		{"filter between the opener and the room", []middleware.Middleware{opener, hide("b", "e"), list}, "a c d"},
+		{"filter between the opener and the middleware", []middleware.Middleware{opener, hide("b", "e"), list}, "a c d"},
 		{"filter outside does not apply", []middleware.Middleware{hide("b", "e"), list}, "a b c d e"},
 		{"everything hidden", []middleware.Middleware{list, hide("a", "b", "c", "d", "e")}, ""},
 	} {

@@ -79,7 +79,7 @@ func (c *Call) Failure(res mcp.Result, err error) *Failure {
 	if f := c.known(tool, err); f != nil {
 		return f
 	}
-	f := c.room()
+	f := c.newFailure()
 	f.classify(c, tool, err) // without the lock, because an error may ask for the ID
 	cold := c.lock()
 	defer c.mu.Unlock()
@@ -111,8 +111,8 @@ func (f *Failure) isOf(tool *mcp.CallToolResult, err error) bool {
 	return f.traced && err == nil || safe.Same(f.err, err)
 }
 
-// room returns room for a Failure: that of the Call for the first.
-func (c *Call) room() *Failure {
+// newFailure returns an empty Failure: for the first one that in the Call itself.
+func (c *Call) newFailure() *Failure {
 	cold := c.lock()
 	defer c.mu.Unlock()
 	if cold.taken {
@@ -247,9 +247,8 @@ func (f *Failure) Hint() classify.Hint {
 	return f.hint
 }
 
-// CauseEffect returns what the private cause of a fault says about the effect of the
-// call, or what an error without a fault says; "" when that says nothing or there is
-// none. What the failure's own kind says is not in it, nor what rules say.
+// CauseEffect returns the effect that the private cause proves, or an error without a
+// fault. It is "" if that proves nothing. The failure's own kind and rules do not count.
 func (f *Failure) CauseEffect() fault.Effect { return f.found.CauseEffect() }
 
 // Err returns the original error, which is private; nil when a tool told its

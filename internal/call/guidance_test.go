@@ -28,7 +28,7 @@ func guiding(g call.Guidance) middleware.Middleware {
 
 // recording returns a middleware that records every call, so that there are references.
 func recording() middleware.Middleware {
-	return room(&call.Settings{
+	return establish(&call.Settings{
 		Records: true, Logger: quiet, NewID: func() string { return "r-1" },
 		Mask: func(text string) string { return text },
 	})
@@ -147,7 +147,7 @@ func TestGuidanceInEveryShape(t *testing.T) {
 	})
 }
 
-// The rules of a program are asked about its own errors only: not when a lookup of ours
+// The rules of a program are asked about its own errors only: not when an internal look-up
 // fails, which a wrapped handler cannot answer.
 func TestNoRuleIsAskedAboutALookup(t *testing.T) {
 	asked := 0
@@ -160,7 +160,7 @@ func TestNoRuleIsAskedAboutALookup(t *testing.T) {
 		return next(ctx, c.Method(), req)
 	})
 	got := harness.Call(t, harness.Place{Shape: harness.WrapTool, Era: harness.Current}, harness.Fail(errSecret),
-		room(&call.Settings{Rules: []middleware.Rule{rule}}), looking)
+		establish(&call.Settings{Rules: []middleware.Rule{rule}}), looking)
 	require.NotNil(t, got.Fault())
 	require.Equal(t, 1, asked)
 }

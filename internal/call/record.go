@@ -65,7 +65,7 @@ func (c *Call) duration() time.Duration {
 // Log writes the one record of how the call ended: the method, the tool, prompt
 // or resource, the outcome, the duration, the reference, the client, and for a
 // failure the whole error with its types and the stack of a panic. It does
-// nothing for a lookup of ours and for a failure that was logged before. The
+// nothing for an internal look-up and for a failure that was logged before. The
 // arguments of the call are never logged.
 //
 // A nil logger means the one that the call was set up with, or else
@@ -205,7 +205,7 @@ func report(what string, p any, more ...slog.Attr) {
 func errorTypes(err error) (types string) {
 	var b strings.Builder
 	defer func() {
-		if recover() != nil { // a stranger's Unwrap
+		if recover() != nil { // an untrusted Unwrap method
 			types = b.String()
 		}
 	}()

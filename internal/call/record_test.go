@@ -188,7 +188,7 @@ func TestALogThatPanicsIsSurvived(t *testing.T) {
 	// The default log may be what panics.
 	slog.SetDefault(panics)
 	defer slog.SetDefault(quiet)
-	got := harness.Call(t, rawAt, harness.Fail(errSecret), room(&call.Settings{Mask: strings.TrimSpace, Logger: panics}))
+	got := harness.Call(t, rawAt, harness.Fail(errSecret), establish(&call.Settings{Mask: strings.TrimSpace, Logger: panics}))
 	require.Contains(t, got.Text(), "Internal error: ")
 	require.NotContains(t, string(got.Wire), harness.Canary)
 }
@@ -200,7 +200,7 @@ func (panicHandler) Handle(context.Context, slog.Record) error { panic("the log 
 func (h panicHandler) WithAttrs([]slog.Attr) slog.Handler      { return h }
 func (h panicHandler) WithGroup(string) slog.Handler           { return h }
 
-// TestClassifiedAnew proves that a room that sees another error than the one
+// TestClassifiedAnew proves that a middleware that sees another error than the one
 // before knows it anew: the classification belongs to the error.
 func TestClassifiedAnew(t *testing.T) {
 	replaceError := func(next middleware.Handler) middleware.Handler {
@@ -221,7 +221,7 @@ func TestClassifiedAnew(t *testing.T) {
 		}
 		return res, err
 	})
-	res, err := invoke(middleware.Chain(room(&call.Settings{}), replaceError, inner), returns(nil, errSecret))
+	res, err := invoke(middleware.Chain(establish(&call.Settings{}), replaceError, inner), returns(nil, errSecret))
 	require.NoError(t, err)
 	f, _ := middleware.FaultOf(res, nil)
 	require.Equal(t, fault.NotFound("file", "a").WithParty(fault.PartyCaller).Data(), f.Data())

@@ -58,8 +58,8 @@ func Render(opts *RenderOptions) Middleware {
 	})
 }
 
-// finish renders the answer of a failed call. It calls what strangers wrote (an
-// ID source, a logger, a scrubber), so it guards itself.
+// finish renders the answer of a failed call. It calls untrusted code (an ID
+// source, a logger, a scrubber), so it guards itself.
 func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -282,7 +282,7 @@ func (c *Call) protocolError(f *Failure) error {
 			}
 		}
 	}
-	message = words.Lines(message)
+	message = words.Free(message, false)
 	if mask := c.settings().mask; mask != nil && len(data) > 0 && f.found.Origin != classify.Explained {
 		data = scrub.Cleaner{Text: mask}.JSON(data)
 	}

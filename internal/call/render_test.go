@@ -83,7 +83,7 @@ func TestAFailedTool(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%s", shape, era, c.name), func(t *testing.T) {
 					got := harness.Start(t, harness.Place{Shape: shape, Era: era}, harness.Setup{
 						Handlers:   map[string]harness.Handler{"it": harness.Fail(c.err)},
-						Middleware: []mcp.Middleware{room(fixed(harness.NewLog(0))), room(mask)},
+						Middleware: []mcp.Middleware{establish(fixed(harness.NewLog(0))), establish(mask)},
 						More:       listCached,
 					}).Call(t, "it")
 					m := parse(t, got.Wire)
@@ -127,7 +127,7 @@ func TestStepsThatCannotBeCarriedOut(t *testing.T) {
 			log := harness.NewLog(0)
 			s := harness.Start(t, rawAt, harness.Setup{
 				Handlers:   map[string]harness.Handler{"it": harness.Fail(fault.New(fault.KindConflict, "m").WithSteps(c.step))},
-				Middleware: []mcp.Middleware{room(fixed(log))},
+				Middleware: []mcp.Middleware{establish(fixed(log))},
 				More:       listCached,
 			})
 			for range 2 {
@@ -144,7 +144,7 @@ func TestAnotherFailedMethod(t *testing.T) {
 	mask := &call.Settings{Mask: func(text string) string { return text }}
 	harness.Each(t, harness.Others(), func(t *testing.T, at harness.Place) {
 		invoke := func(err error) message {
-			got := harness.Call(t, at, harness.Fail(err), room(fixed(harness.NewLog(0))), room(mask))
+			got := harness.Call(t, at, harness.Fail(err), establish(fixed(harness.NewLog(0))), establish(mask))
 			require.NotContains(t, string(got.Wire), harness.Canary)
 			m := parse(t, got.Wire)
 			require.NotNil(t, m.Error)
@@ -233,7 +233,7 @@ func TestRenderJSON(t *testing.T) {
 	mw := middleware.Render(&middleware.RenderOptions{JSON: true})
 	deliberate := fault.Invalid("n", "five", "an integer")
 	harness.Each(t, append(harness.Tools(), harness.WrapToolFor), func(t *testing.T, at harness.Place) {
-		got := harness.Call(t, at, harness.Fail(deliberate), mw, room(fixed(harness.NewLog(0))))
+		got := harness.Call(t, at, harness.Fail(deliberate), mw, establish(fixed(harness.NewLog(0))))
 		require.True(t, got.Tool().IsError)
 		require.Len(t, got.Tool().Content, 1)
 		want := `{"success":false,"error":` + string(mustMarshal(t, deliberate.WithParty(fault.PartyCaller).WithReference("the-id"))) + `}`
@@ -274,7 +274,7 @@ func TestRenderStructured(t *testing.T) {
 						return nil, nil, fails
 					}, middleware.Render(nil))
 				},
-				Middleware: []mcp.Middleware{mw, room(fixed(harness.NewLog(0)))},
+				Middleware: []mcp.Middleware{mw, establish(fixed(harness.NewLog(0)))},
 			})
 			want := map[string]any{"success": false, "error": map[string]any{
 				"type": "not_found", "message": "file 'a' does not exist.", "resource_type": "file", "identifier": "a",
@@ -301,8 +301,8 @@ func TestTheOutermostRenderHolds(t *testing.T) {
 	}{
 		{[]middleware.Middleware{asJSON, plain}, true},
 		{[]middleware.Middleware{plain, asJSON}, false},
-		{[]middleware.Middleware{room(&call.Settings{}), asJSON}, true},
-		{[]middleware.Middleware{room(&call.Settings{})}, false},
+		{[]middleware.Middleware{establish(&call.Settings{}), asJSON}, true},
+		{[]middleware.Middleware{establish(&call.Settings{})}, false},
 	} {
 		got := harness.Call(t, rawAt, harness.Fail(e), c.mw...)
 		require.Equal(t, c.json, strings.HasPrefix(got.Text(), "{"), got.Text())
@@ -329,7 +329,7 @@ func TestResultType(t *testing.T) {
 		if at.Era == harness.Current {
 			want = "complete"
 		}
-		for _, mw := range []middleware.Middleware{room(&call.Settings{}), middleware.Render(&middleware.RenderOptions{JSON: true, Structured: true})} {
+		for _, mw := range []middleware.Middleware{establish(&call.Settings{}), middleware.Render(&middleware.RenderOptions{JSON: true, Structured: true})} {
 			s := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: []mcp.Middleware{mw}})
 			for name := range handlers {
 				got := s.Call(t, name)
@@ -341,7 +341,7 @@ func TestResultType(t *testing.T) {
 	// A request that somebody made by hand says nothing of its version.
 	for _, req := range []mcp.Request{nil, (*mcp.CallToolRequest)(nil), &mcp.CallToolRequest{}, toolRequest("t")} {
 		require.NotPanics(t, func() {
-			res, err := room(&call.Settings{})(returns(nil, errSecret))(t.Context(), middleware.MethodCallTool, req)
+			res, err := establish(&call.Settings{})(returns(nil, errSecret))(t.Context(), middleware.MethodCallTool, req)
 			require.NoError(t, err)
 			require.True(t, res.(*mcp.CallToolResult).IsError)
 		})
@@ -420,7 +420,7 @@ func TestInputRequestsPass(t *testing.T) {
 		}
 		var sent [2]string
 		log := harness.NewLog(0)
-		for i, mw := range [][]mcp.Middleware{nil, {room(fixed(log)), masking(log), middleware.Render(&middleware.RenderOptions{JSON: true, Structured: true})}} {
+		for i, mw := range [][]mcp.Middleware{nil, {establish(fixed(log)), masking(log), middleware.Render(&middleware.RenderOptions{JSON: true, Structured: true})}} {
 			s := harness.Start(t, at, harness.Setup{
 				Handlers: map[string]harness.Handler{"it": asks}, Middleware: mw,
 				Client: &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -467,7 +467,7 @@ func TestTheSDKsOwnErrorsPass(t *testing.T) {
 	for _, era := range []harness.Era{harness.Current, harness.Older} {
 		log := harness.NewLog(0)
 		var sent [2]string
-		for i, mw := range [][]mcp.Middleware{nil, {room(fixed(log)), masking(log)}} {
+		for i, mw := range [][]mcp.Middleware{nil, {establish(fixed(log)), masking(log)}} {
 			s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
 				Handlers: map[string]harness.Handler{"it": harness.Succeed()}, Middleware: mw,
 				More: func(server *mcp.Server) {
@@ -504,7 +504,7 @@ func TestBrokenDataOfAProtocolError(t *testing.T) {
 	harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
 		s := harness.Start(t, at, harness.Setup{
 			Handlers:   map[string]harness.Handler{"bad": harness.Fail(broken), "good": harness.Succeed()},
-			Middleware: []mcp.Middleware{room(&call.Settings{})},
+			Middleware: []mcp.Middleware{establish(&call.Settings{})},
 		})
 		got := s.Call(t, "bad")
 		require.EqualValues(t, -32002, got.Protocol().Code)
@@ -520,7 +520,7 @@ func TestAnUnknownResourceWithAStrangeAddress(t *testing.T) {
 	const uri = "none:///\x01\a\U0001F9EF"
 	for _, era := range []harness.Era{harness.Current, harness.Older} {
 		s := harness.Start(t, harness.Place{Shape: harness.ServerResource, Era: era}, harness.Setup{
-			Handlers: map[string]harness.Handler{"good": harness.Succeed()}, Middleware: []mcp.Middleware{room(&call.Settings{})},
+			Handlers: map[string]harness.Handler{"good": harness.Succeed()}, Middleware: []mcp.Middleware{establish(&call.Settings{})},
 		})
 		_, err := s.Client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
 		var wire *jsonrpc.Error
@@ -555,7 +555,7 @@ func TestToldFailuresStay(t *testing.T) {
 	content := []mcp.Content{words, image, embedded, link}
 	told := &mcp.CallToolResult{IsError: true, Content: content, StructuredContent: map[string]any{"LEFT": "ALONE"}, Meta: mcp.Meta{"k": "v"}}
 
-	res, err := invoke(room(shout), returns(told, nil))
+	res, err := invoke(establish(shout), returns(told, nil))
 	require.NoError(t, err)
 	got := res.(*mcp.CallToolResult)
 	require.True(t, got.IsError)
@@ -575,10 +575,10 @@ func TestToldFailuresStay(t *testing.T) {
 	require.Equal(t, mcp.Meta{"k": "v"}, told.Meta)
 
 	told.StructuredContent = map[string]any{"secret": "text"}
-	res, err = invoke(room(shout), returns(told, nil))
+	res, err = invoke(establish(shout), returns(told, nil))
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"SECRET": "[redacted]"}, res.(*mcp.CallToolResult).StructuredContent, "cleaned as a client decodes it")
-	res, err = invoke(room(&call.Settings{}), returns(told, nil))
+	res, err = invoke(establish(&call.Settings{}), returns(told, nil))
 	require.NoError(t, err)
 	require.Equal(t, told.StructuredContent, res.(*mcp.CallToolResult).StructuredContent)
 }
@@ -595,7 +595,7 @@ func TestAToldFailureHasTheKindOfItsError(t *testing.T) {
 			res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "in words"}}}
 			res.SetError(err)
 			return res
-		}), room(fixed(log)))
+		}), establish(fixed(log)))
 		require.Equal(t, "in words", got.Text())
 		require.Equal(t, fault.New(want, "in words").Data(), data(got.Fault()))
 	}
@@ -608,7 +608,7 @@ func TestALongToldFailureIsScrubbedBeforeItIsCut(t *testing.T) {
 	scrub := &call.Settings{Mask: func(text string) string { return strings.ReplaceAll(text, secret, "[gone]") }}
 	for cut := range len(secret) {
 		long := strings.Repeat("x", 500-cut) + secret + strings.Repeat("y", 500)
-		res, err := invoke(room(scrub), returns(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: long}}}, nil))
+		res, err := invoke(establish(scrub), returns(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: long}}}, nil))
 		require.NoError(t, err)
 		f, _ := middleware.FaultOf(res, nil)
 		require.NotContains(t, f.Message(), "S", "cut after %d bytes of the secret", cut)
@@ -627,20 +627,20 @@ func TestAnAnswerOfAnotherServerKeepsItsReference(t *testing.T) {
 		got := harness.Call(t, at, func(context.Context, mcp.Request) (mcp.Result, error) {
 			res := backend.Call(t, "it")
 			return res.Result, res.Err
-		}, room(fixed(harness.NewLog(0))), masking(harness.NewLog(0)))
+		}, establish(fixed(harness.NewLog(0))), masking(harness.NewLog(0)))
 		require.Equal(t, fault.KindInternal, got.Fault().Kind())
 		require.NotEmpty(t, got.Reference())
 		require.Contains(t, got.Text(), got.Reference())
 	})
 }
 
-// TestAPanicWhileAnsweringIsSurvived proves that what strangers wrote cannot keep a
+// TestAPanicWhileAnsweringIsSurvived proves that untrusted code cannot keep a
 // failed call from its answer.
 func TestAPanicWhileAnsweringIsSurvived(t *testing.T) {
 	settings := &call.Settings{Mask: func(string) string { panic(harness.Canary) }, Logger: quiet}
 	harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
 		for _, err := range []error{fault.New("own", "own").Because(errSecret), fault.NotFound("file", "a").Because(errSecret)} {
-			got := harness.Call(t, at, harness.Fail(err), room(settings))
+			got := harness.Call(t, at, harness.Fail(err), establish(settings))
 			require.NotContains(t, string(got.Wire), harness.Canary)
 			f, failed := middleware.FaultOf(got.Result, got.Err)
 			require.True(t, failed)
@@ -655,7 +655,7 @@ func TestAPanicWhileAnsweringIsSurvived(t *testing.T) {
 // it.
 func TestAnIDSourceThatPanics(t *testing.T) {
 	settings := &call.Settings{Records: true, NewID: func() string { panic(harness.Canary) }, Mask: strings.TrimSpace, Logger: quiet}
-	got := harness.Call(t, rawAt, harness.Fail(errSecret), room(settings))
+	got := harness.Call(t, rawAt, harness.Fail(errSecret), establish(settings))
 	require.NotContains(t, string(got.Wire), harness.Canary)
 	require.NoError(t, uuid.Validate(got.Reference()))
 }
@@ -663,7 +663,7 @@ func TestAnIDSourceThatPanics(t *testing.T) {
 // TestWithoutAMask proves that the text of an error goes out as it is, as it would
 // without us, but for that of bugs.
 func TestWithoutAMask(t *testing.T) {
-	ours := func() middleware.Middleware { return room(&call.Settings{Logger: quiet}) }
+	ours := func() middleware.Middleware { return establish(&call.Settings{Logger: quiet}) }
 	for _, c := range []struct {
 		name string
 		err  error
@@ -685,7 +685,7 @@ func TestWithoutAMask(t *testing.T) {
 		})
 	}
 	// Reveal shows the text of bugs too, unless there is a mask.
-	reveal := room(&call.Settings{Reveal: true, Logger: quiet})
+	reveal := establish(&call.Settings{Reveal: true, Logger: quiet})
 	res, err := invoke(reveal, returns(nil, &classify.PanicError{Value: "it broke"}))
 	require.NoError(t, err)
 	require.Contains(t, text(res), "Internal error: panic: it broke.")
@@ -697,9 +697,9 @@ func TestWithoutAMask(t *testing.T) {
 // TestReferenceOnlyWhereThereIsARecord proves that a reference leads somewhere.
 func TestReferenceOnlyWhereThereIsARecord(t *testing.T) {
 	e := fault.NotFound("file", "a")
-	got := harness.Call(t, rawAt, harness.Fail(e), room(&call.Settings{}))
+	got := harness.Call(t, rawAt, harness.Fail(e), establish(&call.Settings{}))
 	require.Empty(t, got.Reference(), "nobody records it")
-	got = harness.Call(t, rawAt, harness.Fail(e), room(fixed(harness.NewLog(0))))
+	got = harness.Call(t, rawAt, harness.Fail(e), establish(fixed(harness.NewLog(0))))
 	require.Equal(t, "the-id", got.Reference())
 	require.NotContains(t, got.Text(), "the-id", "what was worded for the caller costs the model no reference")
 	log := harness.NewLog(0)
@@ -708,9 +708,9 @@ func TestReferenceOnlyWhereThereIsARecord(t *testing.T) {
 	require.Contains(t, got.Text(), got.Reference())
 }
 
-// TestStrangersWordsAreScrubbed proves that what stands in an answer of ours and is not
+// TestUntrustedWordsAreScrubbed proves that what stands in an answer of ours and is not
 // ours, the public hint of an error and the reason of a rule, passes the scrubber.
-func TestStrangersWordsAreScrubbed(t *testing.T) {
+func TestUntrustedWordsAreScrubbed(t *testing.T) {
 	scrub := func(text string) string { return strings.ReplaceAll(text, harness.Canary, "***") }
 	rule := func(error) (middleware.Hint, bool) {
 		return middleware.Hint{Retry: middleware.RetryNo, Reason: "It is " + harness.Canary}, true
@@ -726,8 +726,8 @@ func TestStrangersWordsAreScrubbed(t *testing.T) {
 		"rule about a known error":   {io.EOF, []middleware.HintRule{rule}, "Retry: no. It is ***."},
 		"rule about an unknown one":  {errSecret, []middleware.HintRule{rule}, "Retry: no. It is ***."},
 		"rule about a worded one":    {fault.New("a", "b"), []middleware.HintRule{rule}, "Retry: no. It is ***."},
-		"nothing of a stranger's":    {net.ErrClosed, nil, "Connection failed: "},
-		"rule, and a stranger's too": {public{hint: harness.Canary, err: io.EOF}, []middleware.HintRule{rule}, "Suggestion: ***."},
+		"nothing from outside":       {net.ErrClosed, nil, "Connection failed: "},
+		"rule, and one from outside": {public{hint: harness.Canary, err: io.EOF}, []middleware.HintRule{rule}, "Suggestion: ***."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			guide := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
@@ -736,7 +736,7 @@ func TestStrangersWordsAreScrubbed(t *testing.T) {
 				f.Guide(call.Guidance{Retry: fault.Retry{Reason: f.Hint().Reason}, Suggestion: f.Fault().Suggestion()})
 				return res, err
 			})
-			mw := middleware.Chain(room(&call.Settings{Mask: scrub, Logger: quiet, Hints: c.rules}), guide)
+			mw := middleware.Chain(establish(&call.Settings{Mask: scrub, Logger: quiet, Hints: c.rules}), guide)
 			res, err := invoke(mw, returns(nil, c.err))
 			require.NoError(t, err)
 			require.Contains(t, text(res), c.want)

@@ -22,10 +22,9 @@ type Settings struct {
 	// nil means [LevelOf].
 	Level func(Outcome) slog.Level
 
-	// Logger is where the middleware records calls. Of those that do not record
-	// every call the outermost one's gets what the caller is not told, when there
-	// is nobody who records every call. Nil means [slog.Default] at the time of the
-	// record.
+	// Logger is where the middleware records calls. If no middleware records every
+	// call, the outermost Logger receives masked failures. Nil means [slog.Default] at
+	// the time of the record.
 	Logger *slog.Logger
 
 	// Mask is applied to every text that a caller gets of a failure. Where it is

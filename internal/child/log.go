@@ -54,16 +54,23 @@ func (r Record) All() string {
 
 // Since returns the records after a size. A line that is no JSON object fails the test.
 func (f LogFile) Since(t require.TestingT, size int64) []Record {
+	all, _ := f.Next(t, size)
+	return all
+}
+
+// Next returns the records after a size, and where they end: a record that is being
+// written is not among them.
+func (f LogFile) Next(t require.TestingT, size int64) (all []Record, end int64) {
 	file, err := os.Open(string(f))
 	require.NoError(t, err)
 	defer file.Close()
 	data, err := io.ReadAll(io.NewSectionReader(file, size, 1<<62))
 	require.NoError(t, err)
-	var all []Record
+	data = data[:bytes.LastIndexByte(data, '\n')+1]
 	for line := range bytes.Lines(data) {
 		var r Record
 		require.NoError(t, json.Unmarshal(line, &r), "%s", line)
 		all = append(all, r)
 	}
-	return all
+	return all, size + int64(len(data))
 }

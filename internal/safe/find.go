@@ -5,7 +5,7 @@ const maxErrors = 256
 
 // Find walks through err and what it wraps, the outermost first, until found reports
 // true, and reports whether it did. It goes where errors.Is and errors.As go, through
-// errors of strangers: one whose method panics ends the walk with false, and so does a
+// untrusted errors: one whose method panics ends the walk with false, and so does a
 // tree of more than 256 errors.
 func Find(err error, found func(error) bool) (yes bool) {
 	defer func() {

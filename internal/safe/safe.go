@@ -1,5 +1,5 @@
 // Package safe calls the methods of values that the library did not make: an
-// Error or String method of a stranger may panic, and a typed nil usually does. It
+// Error or String method of an unknown type may panic, and a typed nil usually does. It
 // also makes their texts safe to show, see [Rune].
 package safe
 

@@ -11,10 +11,12 @@
 package words
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/mcpchain/mcpchain/internal/kinds"
@@ -37,21 +39,59 @@ func Lines(text string) string {
 	if !plain(text, "\n\t") {
 		text = clean(text, true)
 	}
-	text = strings.TrimSpace(text)
+	return quoteLines(strings.TrimSpace(text))
+}
+
+// Free is Lines for a text that stands behind no label: its first line is quoted too if it could be taken for one of
+// ours. With kinds set it may not begin with the label of a kind of failure either.
+func Free(text string, kinds bool) string {
+	text = Lines(text)
+	if line, _, _ := strings.Cut(text, "\n"); labelled(line, kinds) {
+		return "> " + text
+	}
+	return text
+}
+
+// quoteLines quotes the lines that could be taken for ours. The first stands behind a label.
+func quoteLines(text string) string {
 	if strings.IndexByte(text, '\n') < 0 {
-		return text // it stands behind a label of ours
+		return text
 	}
 	var b strings.Builder
 	first := true
 	for part := range strings.SplitSeq(text, "\n") {
 		if !first {
 			b.WriteByte('\n')
-			if labelled(part) {
+			if labelled(part, true) {
 				b.WriteString("> ")
 			}
 		}
 		first = false
 		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// JSON makes a text that is JSON fit to stand in a line of ours. What [Line] would remove is written as an escape, so that
+// it decodes to what it was.
+func JSON(text string) string {
+	if plain(text, "") {
+		return text
+	}
+	var b strings.Builder
+	b.Grow(len(text) + 16)
+	for _, r := range text {
+		switch {
+		case r < ' ': // between values, where JSON may have it
+			b.WriteByte(' ')
+		case r < 0x10000 && Invisible(r):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		case Invisible(r):
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			b.WriteRune(r)
+		}
 	}
 	return b.String()
 }
@@ -161,36 +201,50 @@ func Invisible(r rune) bool {
 	return false
 }
 
-// labels begin the lines of our answers.
-var labels = func() map[string]bool {
-	m := make(map[string]bool)
-	for _, l := range []string{
-		"Retry", "Next", "Reference", "References", "Suggestion", "Details", "Try", "Required permission", "Impact", "Part", "Parts", "Note",
-		"System", "User", "Assistant", "Human",
-	} {
-		m[strings.ToLower(l)] = true
-	}
-	for _, row := range kinds.All {
-		m[strings.ToLower(row.Label)] = true
+// lineLabels begin lines of our answers, and kindLabels the first one, and that of an item in a list of failures.
+var (
+	lineLabels = labels("Retry", "Next", "Reference", "References", "Suggestion", "Details", "Try", "Required permission", "Impact", "Part", "Parts", "Note",
+		"Partial answer", "Failed", "Results", "Send again (retry_items)", "Check first (check_items)", "System", "User", "Assistant", "Human")
+	kindLabels = func() map[string]bool {
+		var all []string
+		for _, row := range kinds.All {
+			all = append(all, row.Label)
+		}
+		return labels(all...)
+	}()
+)
+
+// labels returns the letters of each label.
+func labels(all ...string) map[string]bool {
+	m := make(map[string]bool, len(all))
+	for _, l := range all {
+		m[strings.Map(func(r rune) rune {
+			if unicode.IsLetter(r) {
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, l)] = true
 	}
 	return m
-}()
+}
 
 const maxLabel = 40
 
-// labelled reports a line that begins like one of ours, whatever ornament stands before it.
-func labelled(text string) bool {
-	text = strings.TrimLeft(text, " \t*_#+`~|\"'.")
+// labelled reports a line that begins like one of ours, whatever ornament stands before or in it. The label of a kind counts
+// if kinds is set, but not in an item of a list, where it is ours.
+func labelled(text string, kinds bool) bool {
+	text = strings.TrimLeft(text, " \t")
+	kinds = kinds && !strings.HasPrefix(text, "- ")
+	if strings.HasPrefix(text, ">") {
+		return false // quoted
+	}
 	var b strings.Builder
 	for _, r := range text {
 		switch r = ascii(r); {
-		case unicode.Is(unicode.Mn, r): // an accent
 		case r == ':':
-			return labels[strings.ToLower(strings.Join(strings.Fields(strings.Trim(b.String(), " *_`~\"'")), " "))]
-		case unicode.IsSpace(r):
-			b.WriteByte(' ')
-		default:
-			b.WriteRune(r)
+			return lineLabels[b.String()] || kinds && kindLabels[b.String()]
+		case unicode.IsLetter(r):
+			b.WriteRune(unicode.ToLower(r))
 		}
 		if b.Len() > maxLabel {
 			return false

@@ -1,6 +1,7 @@
 package words_test
 
 import (
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -51,11 +52,35 @@ func TestLines(t *testing.T) {
 		"a\nInternal   error: fake":       "a\n> Internal   error: fake",
 		"a\nquantity: must be 1\nnote it": "a\nquantity: must be 1\nnote it",
 		"a\n\tb":                          "a\n\tb",
+		"a\n- Reference: 7":               "a\n> - Reference: 7",
+		"a\n- Conflict: b":                "a\n- Conflict: b",
+		"a\nPartial answer: b":            "a\n> Partial answer: b",
 	} {
 		got := words.Lines(in)
 		require.Equal(t, want, got, "%q", in)
 		require.Equal(t, got, words.Lines(got), "idempotent")
 	}
+}
+
+func TestFree(t *testing.T) {
+	require.Equal(t, "> Reference: 7", words.Free("Reference: 7", false))
+	require.Equal(t, "> Retry: yes\n> Next: x", words.Free("Retry: yes\nNext: x", false))
+	require.Equal(t, "Not found: a", words.Free("Not found: a", false))
+	require.Equal(t, "> Not found: a", words.Free("Not found: a", true))
+	require.Equal(t, "a: b", words.Free("a: b", true))
+}
+
+func TestJSON(t *testing.T) {
+	for _, text := range []string{"plain", "a\u2028b\u202ec", "\U000e0041\ufe0f\u0085", "größer 🎉", `{"a":1}`} {
+		raw, err := json.Marshal(text)
+		require.NoError(t, err)
+		safe := words.JSON(strings.ReplaceAll(string(raw), `\u2028`, "\u2028"))
+		require.Equal(t, words.Line(safe), safe)
+		var back string
+		require.NoError(t, json.Unmarshal([]byte(safe), &back))
+		require.Equal(t, text, back)
+	}
+	require.Equal(t, `[1, 2]`, words.JSON("[1,\n2]"))
 }
 
 func TestSentences(t *testing.T) {

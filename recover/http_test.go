@@ -1,0 +1,110 @@
+package recover_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/harness"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
+)
+
+// post sends a body to a server behind HTTP and returns the answer.
+func post(t *testing.T, log *harness.Log, jsonResponse bool, version, method, body string) (status int, answer string) {
+	t.Helper()
+	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest, in map[string]any) (*mcp.CallToolResult, any, error) {
+		return nil, in, nil
+	})
+	s := httptest.NewServer(mcprecover.HTTP(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: jsonResponse}), &mcprecover.HTTPOptions{Logger: log.Logger()}))
+	defer s.Close()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.URL, strings.NewReader(body))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set("Mcp-Protocol-Version", version)
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return res.StatusCode, string(raw)
+}
+
+var referenceLine = regexp.MustCompile(`Reference: ([0-9a-f-]{36})`)
+
+// TestHTTPHidesWhatTheSDKAnswers sends what no middleware sees.
+func TestHTTPHidesWhatTheSDKAnswers(t *testing.T) {
+	for name, body := range map[string]string{
+		"no JSON":          `{"jsonrpc":"2.0","id":1,"method":"` + harness.Canary,
+		"wrong parameters": `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":{"a":"` + harness.Canary + `"},"arguments":7}}`,
+		"unknown version":  `{"jsonrpc":"` + harness.Canary + `","id":1,"method":"tools/call"}`,
+		"an ID of objects": `{"jsonrpc":"2.0","id":{"a":1},"method":"tools/call"}`,
+	} {
+		for _, jsonResponse := range []bool{true, false} {
+			t.Run(name, func(t *testing.T) {
+				log := &harness.Log{}
+				status, answer := post(t, log, jsonResponse, "2025-11-25", http.MethodPost, body)
+				require.NotContains(t, answer, harness.Canary)
+				require.NotRegexp(t, `mcp\.|json: |unmarshal|invalid character`, answer, "%d", status)
+				found := referenceLine.FindStringSubmatch(answer)
+				require.NotNil(t, found, "%d %s", status, answer)
+				require.Contains(t, log.String(), found[1])
+			})
+		}
+	}
+}
+
+// TestHTTPLeavesTheRest requires that other answers are as they were.
+func TestHTTPLeavesTheRest(t *testing.T) {
+	log := &harness.Log{}
+	for _, jsonResponse := range []bool{true, false} {
+		status, answer := post(t, log, jsonResponse, "2025-11-25", http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"error":"json: x"}}}`)
+		require.Equal(t, http.StatusOK, status)
+		require.Contains(t, answer, `"structuredContent":{"error":"json: x"}`)
+		_, answer = post(t, log, jsonResponse, "2025-11-25", http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"none"}}`)
+		require.Contains(t, answer, `unknown tool`)
+	}
+	status, answer := post(t, log, false, "1999-01-01", http.MethodPost, `{}`)
+	require.Equal(t, http.StatusBadRequest, status)
+	require.Contains(t, answer, "Unsupported protocol version")
+	require.Empty(t, log.String())
+	require.PanicsWithValue(t, "mcprecover.HTTP: next is nil; give the handler that serves MCP", func() { mcprecover.HTTP(nil, nil) })
+}
+
+// TestHTTPKeepsTheMessageWhole requires that what is sent in the place of an event is one.
+func TestHTTPKeepsTheMessageWhole(t *testing.T) {
+	event := "event: message\nid: 1\ndata: " + `{"jsonrpc":"2.0","id":7,"error":{"code":0,"message":"json: cannot unmarshal \"x\" into Go value"}}` + "\n\n"
+	recorder := httptest.NewRecorder()
+	mcprecover.HTTP(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n, err := w.Write([]byte(event))
+		require.NoError(t, err)
+		require.Equal(t, len(event), n)
+		w.(http.Flusher).Flush()
+	}), nil).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/", nil))
+	require.True(t, recorder.Flushed)
+	lines := strings.Split(recorder.Body.String(), "\n")
+	require.Equal(t, []string{"event: message", "id: 1"}, lines[:2])
+	var message struct {
+		ID    int
+		Error struct {
+			Code    int
+			Message string
+			Data    struct{ Type string }
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(lines[2], "data: ")), &message))
+	require.Equal(t, 7, message.ID)
+	require.Equal(t, -32602, message.Error.Code)
+	require.Equal(t, "validation_error", message.Error.Data.Type)
+	require.Equal(t, []string{"", ""}, lines[3:])
+}
