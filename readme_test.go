@@ -25,10 +25,13 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/batch"
+	"github.com/mcpchain/mcpchain/budget"
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/degrade"
+	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -121,6 +124,19 @@ func count(next mcp.MethodHandler) mcp.MethodHandler {
 		middleware.AddTo(ctx, res, err, func(f *fault.Error) *fault.Error { return f.With("region", "eu-1") })
 		return res, err
 	}
+}
+
+func readmeLoad(server *mcp.Server) *drain.Drain {
+	d := &drain.Drain{Lag: 2 * time.Second}
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Drain:  &drain.Options{Drain: d}, // d.Shutdown(ctx) on SIGTERM; d.Ready() is /readyz
+		Budget: &budget.Options{},        // 10,000 tokens an answer; the rest by read_more
+		Limit: &limit.Options{Limits: []limit.Limit{
+			{Scope: limit.PerOwner, Calls: 60, Per: time.Minute, Running: 4},
+			{Scope: limit.ForAll, Running: 64},
+		}},
+	}))
+	return d
 }
 
 type (
@@ -334,6 +350,7 @@ func TestReadmeCode(t *testing.T) {
 	readmeDeadline(server)
 	readmeAnnotated(server, failing)
 	readmeRetryServer(server)
+	require.NoError(t, readmeLoad(mcp.NewServer(&mcp.Implementation{Name: "busy"}, nil)).Shutdown(t.Context()))
 	require.Equal(t, fault.KindRateLimited, middleware.Classify(readmeResponse(&http.Response{StatusCode: http.StatusTooManyRequests})).Kind())
 	require.ErrorContains(t, readmePayment(nil, 10*time.Second, "p-1"), `Next: 1. See whether it was made: call find_payment {"id":"p-1"}.`)
 	readmeLists(server)
