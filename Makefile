@@ -39,6 +39,10 @@ race: ## Test with the race detector
 soak: ## Put real servers under load, with and without the race detector
 	@.ci/run soak
 
+.PHONY: redis
+redis: ## Test contrib/redis on a real Redis and on a cluster; SOAK=1m lets two servers soak
+	@.ci/run redis
+
 .PHONY: fuzz
 fuzz: ## Fuzz every target, one after another, for FUZZTIME (5s)
 	@.ci/run fuzz

@@ -28,7 +28,9 @@ import (
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/retry"
+	"github.com/mcpchain/mcpchain/state"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -66,6 +68,13 @@ type Options struct {
 	// Batch gives tools list forms. Nil means that there are none.
 	Batch *batch.Options
 
+	// Replay gives a call that is repeated with the same key its first answer. Nil means
+	// that keys are not looked at.
+	Replay *replay.Options
+
+	// State keeps what conversations remember. Nil means that nothing does.
+	State *state.Options
+
 	// Degrade puts what [degrade.Run] knows of missing parts into the answers of tools.
 	// Nil means that handlers do it themselves.
 	Degrade *degrade.Options
@@ -95,7 +104,7 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 
 // Standard returns the recommended chain, outermost first:
 //
-//	recover > correlate > mask > [drain] > [budget] > [limit] > [batch] > inner... > retry > validate > [degrade] > [deadline] > [retry.Server] > recover > handler
+//	recover > correlate > mask > [drain] > [budget] > [limit] > [batch] > [replay] > [state] > inner... > retry > validate > [degrade] > [deadline] > [retry.Server] > recover > handler
 //
 // The outer recovery guards everything, your inner middlewares included; the inner
 // one turns a handler's panic into an error before the others look at it. Answers
@@ -128,8 +137,9 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	lists := deref(o.Batch)
 	sizes := deref(o.Budget)
 	rates := deref(o.Limit)
+	replays := deref(o.Replay)
 	for _, logger := range []**slog.Logger{
-		&recovery.Logger, &correlation.Logger, &masking.Logger, &lists.Logger, &sizes.Logger, &rates.Logger,
+		&recovery.Logger, &correlation.Logger, &masking.Logger, &lists.Logger, &sizes.Logger, &rates.Logger, &replays.Logger,
 	} {
 		if *logger == nil {
 			*logger = o.Logger
@@ -146,6 +156,8 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 		limited,
 		when(o.Batch != nil, func() mcp.Middleware { return batch.New(&lists) }),
 		when(o.Batch != nil, func() mcp.Middleware { return limited }),
+		when(o.Replay != nil, func() mcp.Middleware { return replay.New(&replays) }),
+		when(o.State != nil, func() mcp.Middleware { return state.New(o.State) }),
 		Chain(inner...),
 		retry.New(o.Retry),
 		validate.New(o.Validate),

@@ -158,7 +158,7 @@ func TestOrderOfEverything(t *testing.T) {
 				// Each item, and then the call of which all items failed. That an item has failed
 				// before is looked up before the next one runs.
 				{"many", `{"words":["one","two"]}`, "whose whose >a >b limit h again h again h owner <b <a id log" +
-					" whose >a >b owner limit h again h again h <b <a log size size log"},
+					" whose >a >b owner limit h again h again h <b <a log log"},
 			} {
 				s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: era}, harness.Setup{
 					Middleware: []mcp.Middleware{mcpchain.Standard(options, tr.Middleware("a"), seen, tr.Middleware("b"))}, Handlers: handlers,

@@ -1,0 +1,532 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/anishathalye/porcupine"
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	mcpredis "github.com/mcpchain/mcpchain/contrib/redis"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/store"
+)
+
+// A proxy stands between clients and servers, and hurts them.
+type proxy struct {
+	addr    string
+	targets []string // in turn
+	next    atomic.Int64
+
+	cutBefore, cutAfter, delay atomic.Int64 // of 1000 pieces of traffic: not sent, sent but not answered, late
+
+	mu    sync.Mutex
+	conns map[net.Conn]bool
+}
+
+func newProxy(tb testing.TB, targets ...string) *proxy {
+	tb.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(tb, err)
+	p := &proxy{addr: listener.Addr().String(), targets: targets, conns: map[net.Conn]bool{}}
+	tb.Cleanup(func() { _ = listener.Close(); p.cutAll() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go p.serve(conn)
+		}
+	}()
+	return p
+}
+
+func (p *proxy) serve(client net.Conn) {
+	server, err := net.Dial("tcp", p.targets[int(p.next.Add(1))%len(p.targets)])
+	p.mu.Lock()
+	if err != nil {
+		p.mu.Unlock()
+		_ = client.Close()
+		return
+	}
+	p.conns[client], p.conns[server] = true, true
+	p.mu.Unlock()
+	done := func() {
+		_, _ = client.Close(), server.Close()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.conns, client)
+		delete(p.conns, server)
+	}
+	chance := func(of *atomic.Int64) bool { return rand.Int64N(1000) < of.Load() }
+	pump := func(to io.Writer, from io.Reader, cut *atomic.Int64) {
+		defer done()
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := from.Read(buf)
+			if err != nil || chance(cut) {
+				return
+			}
+			if chance(&p.delay) {
+				time.Sleep(time.Duration(rand.Int64N(int64(40 * time.Millisecond))))
+			}
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	}
+	go pump(server, client, &p.cutBefore)
+	pump(client, server, &p.cutAfter)
+}
+
+// cutAll breaks every connection.
+func (p *proxy) cutAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.conns {
+		_ = conn.Close()
+	}
+}
+
+func faultOf(t testing.TB, err error) *fault.Error {
+	t.Helper()
+	var f *fault.Error
+	require.ErrorAs(t, err, &f)
+	require.Equal(t, fault.KindServiceUnavailable, f.Kind())
+	for _, word := range []string{"redis", "Redis", "127.0.0.1", "OOM", "READONLY", "EOF", "i/o"} {
+		require.NotContains(t, f.Error(), word)
+	}
+	return f
+}
+
+// TestErrorsAreMaskedAndSayWhatToDo lets Redis fail in each of its ways.
+func TestErrorsAreMaskedAndSayWhatToDo(t *testing.T) {
+	for _, c := range []struct {
+		says  string
+		after float64 // zero: do not try again
+		is    error
+	}{
+		{"OOM command not allowed when used memory > 'maxmemory'.", 30, store.ErrFull},
+		{"READONLY You can't write against a read only replica.", 2, nil},
+		{"LOADING Redis is loading the dataset in memory", 5, nil},
+		{"CLUSTERDOWN The cluster is down", 2, nil},
+		{"MASTERDOWN Link with MASTER is down", 2, nil},
+		{"MISCONF Redis is configured to save RDB snapshots", 5, nil},
+		{"NOREPLICAS Not enough good replicas to write.", 2, nil},
+		{"NOAUTH Authentication required.", 0, nil},
+		{"NOPERM this user has no permissions", 0, nil},
+		{"ERR something new", 1, nil},
+	} {
+		t.Run(c.says[:6], func(t *testing.T) {
+			p := embedded(t)
+			s := mcpredis.New(p.client, nil)
+			_, err := s.Get(t.Context(), "k") // connected
+			require.NoError(t, err)
+			p.mini.SetError(c.says)
+			_, getErr := s.Get(t.Context(), "k")
+			_, _, swapErr := s.Swap(t.Context(), "k", 0, nil, time.Hour)
+			_, deleteErr := s.Delete(t.Context(), "k", 0)
+			_, addErr := s.Add(t.Context(), "k", 1, time.Hour)
+			_, takeErr := s.Take(t.Context(), "k", 1, 1, time.Second)
+			for _, err := range []error{getErr, swapErr, deleteErr, addErr, takeErr} {
+				f := faultOf(t, err)
+				retry, ok := f.Retry()
+				require.True(t, ok)
+				require.Equal(t, c.after > 0, retry.ShouldRetry)
+				if c.after == 2 && retry.RetryAfterSeconds == 1 {
+					continue // go-redis looked for another node until the time was over
+				}
+				require.InDelta(t, c.after, retry.RetryAfterSeconds, 0.01)
+				if c.is != nil {
+					require.ErrorIs(t, err, c.is)
+				}
+			}
+			p.mini.SetError("")
+			_, ok, err := s.Swap(t.Context(), "k", 0, nil, time.Hour)
+			require.NoError(t, err)
+			require.True(t, ok, "nothing was stored")
+		})
+	}
+}
+
+func TestARedisThatIsGone(t *testing.T) {
+	mini := miniredis.RunT(t)
+	s := mcpredis.New(single(t, mini.Addr()), nil)
+	mini.Close()
+	began := time.Now()
+	_, err := s.Get(t.Context(), "k")
+	_ = faultOf(t, err)
+	_, _, err = s.Swap(t.Context(), "k", 0, nil, time.Hour)
+	_ = faultOf(t, err)
+	require.Less(t, time.Since(began), 5*time.Second)
+	require.NoError(t, mini.Restart())
+	_, ok, err := s.Swap(t.Context(), "k", 0, nil, time.Hour)
+	require.NoError(t, err)
+	require.True(t, ok)
+}
+
+// TestARedisThatHangs proves that a call ends in time when nobody answers.
+func TestARedisThatHangs(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = silent.Close() }()
+	client := goredis.NewClient(&goredis.Options{Addr: silent.Addr().String(), ContextTimeoutEnabled: true})
+	defer func() { _ = client.Close() }()
+	s := mcpredis.New(client, &mcpredis.Options{Timeout: 100 * time.Millisecond})
+	for name, do := range map[string]func() error{
+		"get":    func() error { _, err := s.Get(t.Context(), "k"); return err },
+		"swap":   func() error { _, _, err := s.Swap(t.Context(), "k", 0, nil, time.Hour); return err },
+		"delete": func() error { _, err := s.Delete(t.Context(), "k", 0); return err },
+		"add":    func() error { _, err := s.Add(t.Context(), "k", 1, time.Hour); return err },
+	} {
+		began := time.Now()
+		_ = faultOf(t, do())
+		require.Less(t, time.Since(began), 2*time.Second, name)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gaveUp := errors.New("gave up")
+	cancel(gaveUp)
+	_, err = s.Get(ctx, "k")
+	require.ErrorIs(t, err, gaveUp, "the caller's own end stays what it is")
+}
+
+func TestForeignValues(t *testing.T) {
+	p := embedded(t)
+	s := mcpredis.New(p.client, nil)
+	require.NoError(t, p.mini.Set("mcpchain:v:{short}", "x"))
+	_, err := s.Get(t.Context(), "short")
+	_ = faultOf(t, err)
+	_, _, err = s.Swap(t.Context(), "short", 0, nil, time.Hour)
+	_ = faultOf(t, err)
+	_, err = p.mini.Lpush("mcpchain:v:{list}", "x")
+	require.NoError(t, err)
+	_, err = s.Get(t.Context(), "list")
+	retry, _ := faultOf(t, err).Retry()
+	require.False(t, retry.ShouldRetry)
+}
+
+// losing is a hook that lets commands take effect and loses their answers.
+type losing struct {
+	goredis.Hook
+
+	left atomic.Int32
+}
+
+func (l *losing) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (l *losing) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
+
+func (l *losing) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		err := next(ctx, cmd)
+		if err == nil && l.left.Add(-1) >= 0 {
+			cmd.SetErr(io.EOF)
+			return io.EOF
+		}
+		return err
+	}
+}
+
+// TestALostAnswerIsFound loses answers after a swap has taken effect: it is told as what
+// it was.
+func TestALostAnswerIsFound(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		hook := &losing{}
+		p.client.AddHook(hook)
+		s := mcpredis.New(p.client, &mcpredis.Options{Prefix: prefix(), Timeout: 5 * time.Second})
+		item, ok, err := s.Swap(t.Context(), "k", 0, []byte("0"), time.Hour)
+		require.NoError(t, err)
+		require.True(t, ok)
+		for _, lost := range []int32{1, 2} {
+			hook.left.Store(lost)
+			item, ok, err = s.Swap(t.Context(), "k", item.Version, fmt.Append(nil, lost), time.Hour)
+			require.NoError(t, err)
+			require.True(t, ok)
+			now, err := s.Get(t.Context(), "k")
+			require.NoError(t, err)
+			require.Equal(t, item, now)
+		}
+		hook.left.Store(100)
+		_, ok, err = s.Swap(t.Context(), "k", item.Version, []byte("x"), time.Hour)
+		hook.left.Store(0)
+		_ = faultOf(t, err)
+		require.False(t, ok)
+		for _, once := range []func() error{
+			func() error { _, err := s.Add(t.Context(), "n", 1, time.Hour); return err },
+			func() error { _, err := s.Delete(t.Context(), "k", 0); return err },
+		} {
+			hook.left.Store(1)
+			_ = faultOf(t, once())
+			require.Zero(t, hook.left.Load(), "it was sent once")
+		}
+		sum, err := s.Add(t.Context(), "n", 0, time.Hour)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, sum)
+	})
+}
+
+// ops of the models.
+type op struct {
+	kind     string // get, swap, delete; acquire, renew, release
+	old, new string
+}
+
+type result struct {
+	ok      bool
+	there   string // what was found
+	unknown bool   // the answer was lost: it may have happened, at any time since
+}
+
+// registerModel is a key with compare and swap. Values stand for their versions, since
+// each write has its own.
+var registerModel = porcupine.Model{
+	Init: func() any { return "" },
+	Step: func(state, input, output any) (bool, any) {
+		have, in, out := state.(string), input.(op), output.(result)
+		switch in.kind {
+		case "get":
+			return out.unknown || out.there == have, have
+		case "swap":
+			switch {
+			case out.unknown && have == in.old:
+				return true, in.new
+			case out.unknown:
+				return true, have
+			case out.ok:
+				return have == in.old, in.new
+			default:
+				return have == out.there && have != in.old, have
+			}
+		default:
+			switch {
+			case out.unknown && have == in.old, out.ok && have == in.old:
+				return true, ""
+			case out.unknown:
+				return true, have
+			default:
+				return !out.ok && have != in.old, have
+			}
+		}
+	},
+}
+
+// leaseModel is a lease that nobody's time ends.
+var leaseModel = porcupine.Model{
+	Init: func() any { return "" },
+	Step: func(state, input, output any) (bool, any) {
+		have, in, out := state.(string), input.(op), output.(result)
+		free := have == "" || have == in.new
+		switch in.kind {
+		case "acquire":
+			switch {
+			case out.unknown && have == "":
+				return true, in.new
+			case out.unknown:
+				return true, have
+			case out.ok:
+				return free, in.new
+			default:
+				return !free && have == out.there, have
+			}
+		case "renew":
+			return out.unknown || out.ok == (have == in.new), have
+		default:
+			switch {
+			case have == in.new && (out.unknown || out.ok):
+				return true, ""
+			default:
+				return out.unknown || !out.ok, have
+			}
+		}
+	},
+}
+
+// history collects the operations on one key.
+type history struct {
+	mu    sync.Mutex
+	begun time.Time
+	ops   []porcupine.Operation
+}
+
+func (h *history) run(client int, in op, do func() result) result {
+	from := time.Since(h.begun)
+	out := do()
+	to := time.Since(h.begun)
+	if out.unknown {
+		to = time.Hour
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: in, Output: out, Call: int64(from), Return: int64(to)})
+	return out
+}
+
+func (h *history) check(t *testing.T, model porcupine.Model) {
+	t.Helper()
+	unknown := 0
+	for _, o := range h.ops {
+		if o.Output.(result).unknown {
+			unknown++
+		}
+	}
+	t.Logf("%d operations, %d of unknown end", len(h.ops), unknown)
+	require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(model, h.ops, 30*time.Second))
+}
+
+// hurt returns stores on a Redis of each kind behind a proxy that cuts and delays.
+func hurt(t *testing.T, test func(t *testing.T, newStore func() *mcpredis.Store)) {
+	t.Helper()
+	everywhere(t, func(t *testing.T, p place) {
+		single, ok := p.client.(*goredis.Client)
+		if !ok {
+			t.Skip("a client of a cluster goes to the addresses that the nodes tell")
+		}
+		bad := newProxy(t, single.Options().Addr)
+		bad.cutBefore.Store(15)
+		bad.cutAfter.Store(30)
+		bad.delay.Store(50)
+		pre := prefix()
+		test(t, func() *mcpredis.Store {
+			client := goredis.NewClient(&goredis.Options{Addr: bad.addr, ContextTimeoutEnabled: true, MaxRetries: -1, DialTimeout: time.Second})
+			t.Cleanup(func() { _ = client.Close() })
+			return mcpredis.New(client, &mcpredis.Options{Prefix: pre, Timeout: 300 * time.Millisecond})
+		})
+	})
+}
+
+func TestSwapIsLinearizable(t *testing.T) {
+	hurt(t, func(t *testing.T, newStore func() *mcpredis.Store) {
+		const clients, keys, each = 5, 4, 120
+		histories := make([]history, keys)
+		for i := range histories {
+			histories[i].begun = time.Now()
+		}
+		var values sync.Map // of versions
+		var writes atomic.Int64
+		var work sync.WaitGroup
+		for c := range clients {
+			s := newStore()
+			work.Go(func() {
+				seen := make([]store.Item, keys)
+				for range each {
+					k := rand.IntN(keys)
+					key, h, have := fmt.Sprint("k", k), &histories[k], &seen[k]
+					note := func(item store.Item) result {
+						if v, ok := values.LoadOrStore(item.Version, string(item.Value)); item.Version != 0 && ok && v != string(item.Value) {
+							t.Errorf("version %d stands for two values", item.Version)
+						}
+						*have = item
+						return result{there: string(item.Value)}
+					}
+					in := op{old: string(have.Value)}
+					switch rand.IntN(10) {
+					case 0, 1, 2:
+						in.kind = "get"
+						h.run(c, in, func() result {
+							item, err := s.Get(t.Context(), key)
+							if err != nil {
+								return result{unknown: true}
+							}
+							return note(item)
+						})
+					case 3:
+						if have.Version == 0 {
+							continue
+						}
+						in.kind = "delete"
+						out := h.run(c, in, func() result {
+							ok, err := s.Delete(t.Context(), key, have.Version)
+							return result{ok: ok, unknown: err != nil}
+						})
+						if out.ok {
+							*have = store.Item{}
+						}
+					default:
+						in.kind, in.new = "swap", fmt.Sprint("v", writes.Add(1))
+						h.run(c, in, func() result {
+							item, ok, err := s.Swap(t.Context(), key, have.Version, []byte(in.new), time.Hour)
+							if err != nil {
+								return result{unknown: true}
+							}
+							out := note(item)
+							out.ok = ok
+							return out
+						})
+					}
+				}
+			})
+		}
+		work.Wait()
+		for i := range histories {
+			histories[i].check(t, registerModel)
+		}
+	})
+}
+
+func TestLeasesAreLinearizable(t *testing.T) {
+	hurt(t, func(t *testing.T, newStore func() *mcpredis.Store) {
+		const clients, each = 4, 60
+		h := history{begun: time.Now()}
+		var work sync.WaitGroup
+		for c := range clients {
+			s := newStore()
+			work.Go(func() {
+				for i := range each {
+					holder := fmt.Sprintf("%d/%d", c, i)
+					var lease *store.Lease
+					out := h.run(c, op{kind: "acquire", new: holder}, func() result {
+						l, item, err := store.Acquire(t.Context(), s, "k", []byte(holder), time.Hour)
+						if err != nil {
+							return result{unknown: true}
+						}
+						lease = l
+						return result{ok: l != nil, there: string(item.Value)}
+					})
+					if out.unknown { // one that was taken without our knowing would stay for an hour
+						for {
+							out = h.run(c, op{kind: "acquire", new: holder}, func() result {
+								l, item, err := store.Acquire(t.Context(), s, "k", []byte(holder), time.Hour)
+								lease = l
+								return result{ok: l != nil, there: string(item.Value), unknown: err != nil}
+							})
+							if !out.unknown {
+								break
+							}
+						}
+					}
+					if lease == nil {
+						time.Sleep(time.Millisecond)
+						continue
+					}
+					for range rand.IntN(3) {
+						h.run(c, op{kind: "renew", new: holder}, func() result {
+							ok, err := lease.Renew(t.Context(), time.Hour)
+							return result{ok: ok, unknown: err != nil}
+						})
+					}
+					for unknown := true; unknown; {
+						unknown = h.run(c, op{kind: "release", new: holder}, func() result {
+							ok, err := lease.Release(t.Context())
+							return result{ok: ok, unknown: err != nil}
+						}).unknown
+					}
+				}
+			})
+		}
+		work.Wait()
+		h.check(t, leaseModel)
+	})
+}

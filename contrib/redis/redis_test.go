@@ -1,0 +1,248 @@
+package redis_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	mcpredis "github.com/mcpchain/mcpchain/contrib/redis"
+	"github.com/mcpchain/mcpchain/store"
+	"github.com/mcpchain/mcpchain/store/storetest"
+)
+
+// A place is a Redis of some kind that tests run on.
+type place struct {
+	client  goredis.UniversalClient
+	advance func(time.Duration) // nil: time passes by itself
+	mini    *miniredis.Miniredis
+}
+
+// prefix returns one that no other test has.
+func prefix() string { return fmt.Sprintf("test-%x:", rand.Uint64()) }
+
+func embedded(tb testing.TB) place {
+	tb.Helper()
+	mini := miniredis.RunT(tb)
+	return place{client: single(tb, mini.Addr()), advance: mini.FastForward, mini: mini}
+}
+
+func single(tb testing.TB, addr string) *goredis.Client {
+	tb.Helper()
+	client := goredis.NewClient(&goredis.Options{Addr: addr, ContextTimeoutEnabled: true})
+	tb.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// everywhere runs a test on the embedded Redis, on the one at REDIS_ADDR and on the
+// cluster at REDIS_CLUSTER_ADDRS, where these are set.
+func everywhere(t *testing.T, test func(t *testing.T, p place)) {
+	t.Helper()
+	t.Run("embedded", func(t *testing.T) { test(t, embedded(t)) })
+	t.Run("server", func(t *testing.T) {
+		addr := os.Getenv("REDIS_ADDR")
+		if addr == "" {
+			t.Skip("REDIS_ADDR is not set")
+		}
+		test(t, place{client: single(t, addr)})
+	})
+	t.Run("cluster", func(t *testing.T) {
+		addrs := os.Getenv("REDIS_CLUSTER_ADDRS")
+		if addrs == "" {
+			t.Skip("REDIS_CLUSTER_ADDRS is not set")
+		}
+		client := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: strings.Split(addrs, ","), ContextTimeoutEnabled: true})
+		t.Cleanup(func() { _ = client.Close() })
+		test(t, place{client: client})
+	})
+}
+
+func (p place) config() storetest.Config {
+	return storetest.Config{
+		New: func(testing.TB) store.Store {
+			return mcpredis.New(p.client, &mcpredis.Options{Prefix: prefix(), Timeout: 5 * time.Second})
+		},
+		Advance: p.advance,
+	}
+}
+
+func TestStore(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) { storetest.Run(t, p.config()) })
+}
+
+// TestStoreAgainstAMap runs random programs against the store and a simple map.
+func TestStoreAgainstAMap(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		config := p.config()
+		seed := rand.Uint64()
+		t.Log("seed", seed)
+		random := rand.New(rand.NewPCG(seed, 0))
+		for range 30 {
+			program := make([]byte, 3*100)
+			for i := range program {
+				program[i] = byte(random.Uint32())
+			}
+			storetest.Model(t, config, program)
+		}
+	})
+}
+
+func FuzzStoreAgainstAMap(f *testing.F) {
+	f.Add([]byte("\x01\x00\x01\x04\x00\x00\x05\x00\x03\x00\x00\x00"))
+	p := embedded(f)
+	f.Fuzz(func(t *testing.T, program []byte) {
+		if len(program) > 3*200 {
+			t.Skip("long")
+		}
+		storetest.Model(t, p.config(), program)
+	})
+}
+
+func TestPrefixesKeepApart(t *testing.T) {
+	p := embedded(t)
+	a, b := mcpredis.New(p.client, &mcpredis.Options{Prefix: "a:"}), mcpredis.New(p.client, nil)
+	_, ok, err := a.Swap(t.Context(), "k", 0, []byte("a"), time.Hour)
+	require.NoError(t, err)
+	require.True(t, ok)
+	item, err := b.Get(t.Context(), "k")
+	require.NoError(t, err)
+	require.Zero(t, item)
+	_, _, err = b.Swap(t.Context(), "k", 0, []byte("b"), time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a:v:{k}", "mcpchain:v:{k}"}, p.mini.Keys())
+	require.Equal(t, time.Hour, p.mini.TTL("a:v:{k}"))
+}
+
+func TestTake(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		s := mcpredis.New(p.client, &mcpredis.Options{Prefix: prefix()})
+		take := func(n int) time.Duration {
+			wait, err := s.Take(t.Context(), "k", n, 5, time.Minute)
+			require.NoError(t, err)
+			return wait
+		}
+		near := func(want, got time.Duration) {
+			t.Helper()
+			require.LessOrEqual(t, got, want)
+			require.Greater(t, got, want-10*time.Second)
+		}
+		require.Zero(t, take(2))
+		require.Zero(t, take(3))
+		near(time.Minute, take(1))
+		near(5*time.Minute, take(5))
+		near(time.Minute, take(1))
+		require.Zero(t, take(0))
+
+		for _, wrong := range []struct {
+			n, burst int
+			interval time.Duration
+		}{{6, 5, time.Second}, {-1, 5, time.Second}, {1, 5, 0}, {1, 5, -1}} {
+			_, err := s.Take(t.Context(), "k", wrong.n, wrong.burst, wrong.interval)
+			require.ErrorIs(t, err, store.ErrRange)
+		}
+	})
+}
+
+func TestTakeRefills(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		s := mcpredis.New(p.client, &mcpredis.Options{Prefix: prefix(), Timeout: 5 * time.Second})
+		const interval = 200 * time.Millisecond
+		taken := 0
+		for begin := time.Now(); time.Since(begin) < 5*interval+interval/2; {
+			wait, err := s.Take(t.Context(), "k", 1, 3, interval)
+			require.NoError(t, err)
+			if wait == 0 {
+				taken++
+				continue
+			}
+			require.LessOrEqual(t, wait, interval)
+			time.Sleep(wait)
+		}
+		require.InDelta(t, 3+5, taken, 1)
+	})
+}
+
+// TestTakeAfterTheClockJumped proves that a clock that goes back, as after a
+// failover, refuses for no longer than the bucket is deep.
+func TestTakeAfterTheClockJumped(t *testing.T) {
+	p := embedded(t)
+	s := mcpredis.New(p.client, nil)
+	now := time.Now()
+	p.mini.SetTime(now.Add(24 * time.Hour))
+	for range 3 {
+		wait, err := s.Take(t.Context(), "k", 1, 3, time.Second)
+		require.NoError(t, err)
+		require.Zero(t, wait)
+	}
+	p.mini.SetTime(now)
+	wait, err := s.Take(t.Context(), "k", 1, 3, time.Second)
+	require.NoError(t, err)
+	require.Equal(t, time.Second, wait)
+}
+
+func TestProgrammersErrors(t *testing.T) {
+	p := embedded(t)
+	for _, c := range []struct {
+		want string
+		make func()
+	}{
+		{"redis.New: client is nil; give a client of go-redis", func() { mcpredis.New(nil, nil) }},
+		{"redis.New: Options.Timeout is negative; give a limit, or zero for the default", func() { mcpredis.New(p.client, &mcpredis.Options{Timeout: -1}) }},
+		{"redis.New: Options.MaxValue is negative; give a limit, or zero for the default", func() { mcpredis.New(p.client, &mcpredis.Options{MaxValue: -1}) }},
+		{
+			"redis.New: the client ignores the deadlines of contexts; set ContextTimeoutEnabled in its options",
+			func() { mcpredis.New(goredis.NewClient(&goredis.Options{Addr: p.mini.Addr()}), nil) },
+		},
+		{
+			"redis.New: the client reads from replicas, which are behind; clear ReadOnly, RouteByLatency and RouteRandomly in its options",
+			func() {
+				mcpredis.New(goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{p.mini.Addr()}, ContextTimeoutEnabled: true, ReadOnly: true}), nil)
+			},
+		},
+	} {
+		require.PanicsWithValue(t, c.want, c.make)
+	}
+}
+
+func BenchmarkStore(b *testing.B) {
+	p := embedded(b)
+	if addr := os.Getenv("REDIS_ADDR"); addr != "" {
+		p = place{client: single(b, addr)}
+	}
+	s := mcpredis.New(p.client, &mcpredis.Options{Prefix: prefix(), Timeout: 5 * time.Second})
+	item, _, err := s.Swap(b.Context(), "there", 0, make([]byte, 1000), time.Hour)
+	require.NoError(b, err)
+	for _, c := range []struct {
+		name string
+		run  func(ctx context.Context) error
+	}{
+		{"ping", func(ctx context.Context) error { return p.client.Ping(ctx).Err() }},
+		{"hit", func(ctx context.Context) error { _, err := s.Get(ctx, "there"); return err }},
+		{"miss", func(ctx context.Context) error { _, err := s.Get(ctx, "absent"); return err }},
+		{"swap", func(ctx context.Context) error {
+			item, _, err = s.Swap(ctx, "there", item.Version, item.Value, time.Hour)
+			return err
+		}},
+		{"add", func(ctx context.Context) error { _, err := s.Add(ctx, "n", 1, time.Hour); return err }},
+		{"take", func(ctx context.Context) error {
+			_, err := s.Take(ctx, "t", 1, 1_000_000, time.Microsecond)
+			return err
+		}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := c.run(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,273 @@
+package replay
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/wire"
+	"github.com/mcpchain/mcpchain/store"
+)
+
+// The keys of a _meta and the header that hold an idempotency key. The first is that
+// of the specification's proposal.
+var metaKeys = []string{"io.modelcontextprotocol/idempotencyKey", wire.KeyKey}
+
+const keyHeader = "Idempotency-Key"
+
+// mayHaveKey reports whether it is worth while to look for a key. It is all that a
+// call without one pays.
+func (k *keeper) mayHaveKey(req mcp.Request) bool {
+	r, ok := req.(*mcp.CallToolRequest)
+	if !ok || r == nil || r.Params == nil {
+		return false
+	}
+	for _, name := range metaKeys {
+		if _, ok := r.Params.Meta[name]; ok {
+			return true
+		}
+	}
+	return k.Argument != "" || (r.Extra != nil && r.Extra.Header[keyHeader] != nil)
+}
+
+// keyOf returns the key of a call, "" for none.
+func (k *keeper) keyOf(req *mcp.CallToolRequest) (string, error) {
+	if k.Tools != nil && !k.Tools(req.Params.Name) {
+		return "", nil
+	}
+	for _, name := range metaKeys {
+		if v, ok := req.Params.Meta[name]; ok {
+			return checked("_meta."+name, v)
+		}
+	}
+	if k.Argument != "" {
+		var args map[string]json.RawMessage
+		if err := json.Unmarshal(req.Params.Arguments, &args); err == nil && args[k.Argument] != nil {
+			var v any
+			_ = json.Unmarshal(args[k.Argument], &v) // it is a part of valid JSON
+			return checked(k.Argument, v)
+		}
+	}
+	if req.Extra != nil && req.Extra.Header[keyHeader] != nil {
+		return checked("header "+keyHeader, req.Extra.Header.Get(keyHeader))
+	}
+	return "", nil
+}
+
+// checked returns a key that can be used.
+func checked(where string, v any) (string, error) {
+	const expected = "a text of 1 to 255 printable ASCII characters that is new for each new call, such as a UUID"
+	key, ok := v.(string)
+	if !ok {
+		return "", fault.Invalid(where, v, expected)
+	}
+	if len(key) == 0 || len(key) > MaxKey {
+		return "", fault.Invalid(where, fmt.Sprintf("%d characters", len(key)), expected)
+	}
+	for i := range len(key) {
+		if key[i] < ' ' || key[i] > '~' {
+			return "", fault.Invalid(where, "another character", expected)
+		}
+	}
+	return key, nil
+}
+
+// nameOf returns the name of a record: a hash, so that nobody makes one for somebody
+// else's key, and nobody who reads names learns a key.
+func nameOf(owner, tool, key string) string {
+	var space [512]byte
+	b := space[:0]
+	for _, part := range []string{owner, tool, key} {
+		b = binary.BigEndian.AppendUint64(b, uint64(len(part)))
+		b = append(b, part...)
+	}
+	sum := sha256.Sum256(b)
+	var name [7 + 43]byte
+	copy(name[:], "replay/")
+	base64.RawURLEncoding.Encode(name[7:], sum[:])
+	return string(name[:])
+}
+
+// A hash stands in JSON as text.
+type hash [sha256.Size]byte
+
+// MarshalText is for encoding/json.
+func (h hash) MarshalText() ([]byte, error) {
+	return base64.RawURLEncoding.AppendEncode(nil, h[:]), nil
+}
+
+// UnmarshalText is for encoding/json.
+func (h *hash) UnmarshalText(text []byte) error {
+	n, err := base64.RawURLEncoding.Decode(h[:], text)
+	if err == nil && n != len(h) {
+		err = errors.New("replay: a hash is too short")
+	}
+	return err
+}
+
+// What a caller is told. Nothing was run.
+var (
+	errNoOwner = fault.New(fault.KindPreconditionFailed, "this server cannot keep the idempotency key, because it does not know who is calling").
+			Suggest("Call again without the key, if a second effect of the call does no harm.").
+			WithRetry(fault.Retry{Effect: fault.EffectNone}).
+			Because(errors.New("replay: over HTTP, authenticate callers so that TokenInfo.UserID is set, or set Options.Owner"))
+
+	errOtherArguments = fault.New(fault.KindConflict, "the idempotency key of this call was used for a call with other arguments").
+				WithCode("KEY_REUSED").
+				Suggest("Use a new key for a new call. Repeat a call with the arguments that it had.").
+				WithRetry(fault.Retry{Effect: fault.EffectNone})
+
+	errRunning = fault.New(fault.KindConflict, "the first call with this idempotency key is still running").
+			WithCode("KEY_IN_USE").
+			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 2, Effect: fault.EffectNone, Reason: "With the same key it gets the answer of the first call"})
+
+	errUnknownEnd = fault.New(fault.KindConflict, "an earlier call with this idempotency key ended without an answer, and was not repeated").
+			WithCode("KEY_UNKNOWN_END").
+			Suggest("Check whether the change was made. If it was not, call again with a new key.").
+			WithRetry(fault.Retry{Effect: fault.EffectUnknown})
+
+	errTooManyKeys = fault.New(fault.KindRateLimited, "too many idempotency keys were used").
+			WithCode("TOO_MANY_KEYS").
+			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 3600, Effect: fault.EffectNone})
+
+	errNotKept = fault.New(fault.KindConflict, "the call with this idempotency key was made before, and its answer is too large to be repeated").
+			WithCode("KEY_ANSWER_NOT_KEPT").
+			Suggest("Read what the call has changed. Do not make it again.").
+			WithRetry(fault.Retry{Effect: fault.EffectCommitted})
+)
+
+// unavailable makes of an error of the store what the caller may know.
+func unavailable(err error) error {
+	var f *fault.Error
+	if !safe.Find(err, func(err error) bool { e, ok := err.(*fault.Error); f = e; return ok && e != nil }) { //nolint:errorlint // Find unwraps
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		f = fault.Unavailable("the store of idempotency keys").After(time.Second).Because(err)
+	}
+	retry, _ := f.Retry()
+	retry.Effect = fault.EffectNone
+	return f.WithRetry(retry)
+}
+
+// replayed answers with what is kept of the first call.
+func (a *attempt) replayed(rec record, version store.Version) (mcp.Result, error) {
+	switch {
+	case rec.Answer == nil:
+		return nil, errNotKept
+	case rec.Answer.Wire != nil:
+		return nil, rec.Answer.Wire
+	case rec.Answer.Fault != nil:
+		return nil, rec.Answer.Fault.Because(fmt.Errorf("replay: the answer of the call with the reference %s", rec.Call))
+	}
+	var first mcp.CallToolResult
+	if err := json.Unmarshal(rec.Answer.Result, &first); err != nil {
+		return nil, unavailable(fmt.Errorf("replay: an answer cannot be read: %w", err))
+	}
+	k := &kept{name: a.name, version: version, args: fingerprint(a.req.Params.Arguments), res: &first}
+	if len(rec.Answer.Result) <= maxCached {
+		a.recent.add(k)
+	}
+	return k.answer(a.c), nil
+}
+
+// A cache holds answers that were repeated lately, so that the next repetition need
+// not read JSON. What stands in it is used only while the store has that version.
+type cache struct{ slots [256]atomic.Pointer[kept] }
+
+// maxCached is the size of the largest answer in the cache, in JSON.
+const maxCached = 16 << 10
+
+type kept struct {
+	name    string
+	version store.Version
+	args    uint64 // of the arguments as they were sent
+	res     *mcp.CallToolResult
+}
+
+var seed = maphash.MakeSeed()
+
+func fingerprint(args json.RawMessage) uint64 { return maphash.Bytes(seed, args) }
+
+func (c *cache) slot(name string) *atomic.Pointer[kept] {
+	return &c.slots[maphash.String(seed, name)%uint64(len(c.slots))]
+}
+
+func (c *cache) add(k *kept) { c.slot(k.name).Store(k) }
+
+func (c *cache) find(name string, version store.Version, args json.RawMessage) *kept {
+	if version == 0 {
+		return nil
+	}
+	k := c.slot(name).Load()
+	if k == nil || k.version != version || k.name != name || k.args != fingerprint(args) {
+		return nil
+	}
+	return k
+}
+
+// answer returns a copy that others may change.
+func (k *kept) answer(c *call.Call) mcp.Result {
+	res := c.NewResult()
+	res.Meta = make(mcp.Meta, len(k.res.Meta)+2)
+	maps.Copy(res.Meta, k.res.Meta)
+	res.Meta[wire.ReplayedKey] = true
+	res.IsError, res.StructuredContent = k.res.IsError, k.res.StructuredContent
+	res.Content = make([]mcp.Content, len(k.res.Content))
+	for i, content := range k.res.Content {
+		if text, ok := content.(*mcp.TextContent); ok {
+			again := *text
+			content = &again
+		}
+		res.Content[i] = content
+	}
+	return res
+}
+
+// A waiter waits for the first call, first for short times and then for longer ones.
+type waiter struct {
+	ctx   context.Context //nolint:containedctx // it lives as long as one call
+	until *time.Timer
+	pause time.Duration
+}
+
+func newWaiter(ctx context.Context, wait time.Duration) *waiter {
+	return &waiter{ctx: ctx, until: time.NewTimer(max(0, wait)), pause: 10 * time.Millisecond}
+}
+
+func (w *waiter) stop() { w.until.Stop() }
+
+// next waits until it is worth while to look again, and reports false when it is time
+// to give up. landed is closed when the call ends that runs in this process; nil if
+// it runs elsewhere.
+func (w *waiter) next(landed <-chan struct{}) bool {
+	var look <-chan time.Time
+	if landed == nil {
+		timer := time.NewTimer(w.pause)
+		defer timer.Stop()
+		look, w.pause = timer.C, min(2*w.pause, 500*time.Millisecond)
+	}
+	select {
+	case <-landed:
+		return true
+	case <-look:
+		return true
+	case <-w.until.C:
+		return false
+	case <-w.ctx.Done():
+		return false
+	}
+}

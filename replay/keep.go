@@ -1,0 +1,262 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/store"
+)
+
+// An ending says what becomes of a record when its handler has ended.
+type ending uint8
+
+const (
+	unknown   ending = iota // nobody knows whether the call took effect: nothing is run under the key
+	final                   // the answer is kept
+	forgotten               // nothing was changed: the next call with the key runs the handler
+)
+
+// endOf says what becomes of the record of a call that ended with this answer.
+func (a *attempt) endOf(res mcp.Result, err error) ending {
+	failure := a.c.Failure(res, err)
+	if failure == nil {
+		if call.NeedsInput(res) {
+			return forgotten
+		}
+		return final
+	}
+	effect := failure.Hint().Effect
+	if failure.Panic() != nil {
+		effect = fault.EffectUnknown
+	}
+	switch effect {
+	case fault.EffectCommitted:
+		return final
+	case fault.EffectNone:
+		return forgotten
+	case fault.EffectUnknown, "":
+	}
+	cancelled := false
+	switch failure.Fault().Kind() {
+	case fault.KindValidation, fault.KindPermissionDenied, fault.KindUnauthenticated, fault.KindRateLimited:
+		return forgotten
+	case fault.KindCancelled:
+		cancelled = true
+	}
+	switch {
+	case a.rerunnable():
+		return forgotten
+	case cancelled:
+		return unknown
+	default:
+		return final
+	}
+}
+
+// rerunnable reports whether it does no harm to run the handler again after an
+// attempt of which nobody knows how it ended. Where the tool is not found, it does.
+func (a *attempt) rerunnable() (ok bool) {
+	defer func() {
+		if recover() != nil { // in the user's function
+			ok = false
+		}
+	}()
+	if a.Rerun != nil {
+		return a.Rerun(a.req.Params.Name)
+	}
+	return a.c.Safety(a.next) != classify.Writes
+}
+
+// A record is what stands in the store under the name of a call.
+type record struct {
+	Holder string `json:"h"` // who wrote it, so that each record differs from all others
+	Args   hash   `json:"a"`
+	Done   bool   `json:"d,omitempty"` // of a record that is not, the handler runs or its server died
+	// Withdrawn says that nothing was run: it is as if there were no record.
+	Withdrawn bool `json:"w,omitempty"`
+
+	Call   string   `json:"c,omitempty"` // the reference of the first call, if it failed
+	Answer *answers `json:"r,omitempty"` // nil: too large to be kept
+}
+
+// answers is the answer of a call: one of the three.
+type answers struct {
+	Result json.RawMessage `json:"r,omitempty"`
+	Fault  *fault.Error    `json:"f,omitempty"`
+	Wire   *jsonrpc.Error  `json:"w,omitempty"`
+}
+
+// recordOf returns the record with the answer of a call.
+func (a *attempt) recordOf(end ending, holder string, res mcp.Result, err error) record {
+	rec := record{Holder: holder, Args: a.args, Done: true}
+	if end != final {
+		return rec
+	}
+	tool, _ := res.(*mcp.CallToolResult)
+	failure := a.c.Failure(res, err)
+	switch {
+	case failure == nil || (err == nil && tool.GetError() == nil):
+		raw, err := json.Marshal(tool)
+		if err != nil {
+			a.log.Warn("mcp answer cannot be kept for repetitions", slog.Any("error", err))
+			return rec
+		}
+		rec.Answer = &answers{Result: raw}
+	case failure.Wire() != nil:
+		rec.Answer = &answers{Wire: failure.Wire()}
+	default:
+		rec.Answer = &answers{Fault: failure.Fault()}
+	}
+	if failure != nil {
+		rec.Call = a.c.ID()
+	}
+	return rec
+}
+
+// seal returns the bytes of a record. Of an answer that is too large it keeps only
+// that there was one.
+func (a *attempt) seal(rec record) ([]byte, error) {
+	raw, err := json.Marshal(rec)
+	if err == nil && len(raw) > a.Limits.AnswerBytes {
+		err = fmt.Errorf("replay: the answer has %d bytes", len(raw))
+	}
+	if err != nil && rec.Answer != nil {
+		a.log.Warn("mcp answer cannot be kept for repetitions", slog.Any("error", err))
+		rec.Answer = nil
+		return a.seal(rec)
+	}
+	if a.Cipher == nil {
+		return raw, nil
+	}
+	sealed, err := a.Cipher.Seal(a.name, raw)
+	if err != nil {
+		return nil, fmt.Errorf("replay: Options.Cipher: %w", err)
+	}
+	return sealed, nil
+}
+
+func (k *keeper) openNamed(name string, sealed []byte) (rec record, err error) {
+	if k.Cipher != nil {
+		if sealed, err = k.Cipher.Open(name, sealed); err != nil {
+			return rec, fmt.Errorf("replay: Options.Cipher: %w", err)
+		}
+	}
+	if err := json.Unmarshal(sealed, &rec); err != nil {
+		return rec, fmt.Errorf("replay: a record cannot be read: %w", err)
+	}
+	return rec, nil
+}
+
+func (a *attempt) open(sealed []byte) (record, error) { return a.openNamed(a.name, sealed) }
+
+// settled is how a handler ended, to be kept.
+type settled struct {
+	end    ending
+	record record
+	at     store.Version // of the record that says that the handler runs
+}
+
+// keep writes into the store how a call ended, and ends its lease. While the store
+// fails it goes on trying, and holds the lease, after the caller got the answer.
+func (a *attempt) keep(ctx context.Context, lease *store.Lease, beat func(), s settled) {
+	var sealed []byte
+	if s.end == final {
+		var err error
+		if sealed, err = a.seal(s.record); err != nil {
+			a.log.LogAttrs(ctx, slog.LevelError, "mcp answer cannot be kept for repetitions", slog.Any("error", err))
+			s.end = unknown
+		}
+	}
+	write := func(ctx context.Context) bool {
+		return a.write(ctx, s, sealed) && a.releases(ctx, lease)
+	}
+	ctx = context.WithoutCancel(ctx)
+	if write(ctx) {
+		beat()
+		return
+	}
+	a.log.LogAttrs(ctx, slog.LevelWarn, "mcp answer could not be kept for repetitions yet", slog.String("tool", a.req.Params.Name))
+	a.later(write, beat)
+}
+
+// write writes how a call ended, and reports false if that is to be tried again.
+func (a *attempt) write(ctx context.Context, s settled, sealed []byte) bool {
+	switch s.end {
+	case final:
+		now, ok, err := a.Store.Swap(ctx, a.name, s.at, sealed, a.Keep)
+		if err == nil && !ok && now.Version == 0 { // the store lost what it had acknowledged
+			_, _, err = a.Store.Swap(ctx, a.name, 0, sealed, a.Keep)
+		}
+		return err == nil || errors.Is(err, store.ErrTooLarge)
+	case forgotten:
+		_, err := a.Store.Delete(ctx, a.name, s.at)
+		return err == nil
+	default:
+		return true // the record stays that says that the handler runs
+	}
+}
+
+// lateness is for how long a write whose answer was lost may still arrive.
+const lateness = time.Minute
+
+// withdraw makes harmless a record of which it is not known whether it was written, or
+// whether it is still on its way: it puts one in its place that says that nothing
+// was run.
+func (a *attempt) withdraw(ctx context.Context, holder string) bool {
+	item, err := a.Store.Get(ctx, a.name)
+	if err != nil {
+		return false
+	}
+	if item.Version != 0 {
+		if rec, err := a.open(item.Value); err != nil || rec.Holder != holder || rec.Withdrawn {
+			return true
+		}
+	}
+	sealed, err := a.seal(record{Holder: holder, Args: a.args, Withdrawn: true})
+	if err != nil {
+		return true
+	}
+	_, ok, err := a.Store.Swap(ctx, a.name, item.Version, sealed, lateness)
+	return ok && err == nil // if somebody was faster, it looks again
+}
+
+func (a *attempt) releases(ctx context.Context, lease *store.Lease) bool {
+	_, err := lease.Release(ctx)
+	return err == nil
+}
+
+// later goes on trying for the time of a lease or a minute, whichever is longer,
+// unless too many others do, and calls done at the end.
+func (k *keeper) later(try func(ctx context.Context) bool, done func()) {
+	select {
+	case k.late <- struct{}{}:
+	default:
+		done()
+		return
+	}
+	go func() {
+		defer func() { done(); <-k.late }()
+		ctx, cancel := context.WithTimeout(context.Background(), max(k.Lease, time.Minute))
+		defer cancel()
+		for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return
+			}
+			if try(ctx) {
+				return
+			}
+		}
+	}()
+}

@@ -1,0 +1,439 @@
+// Package replay gives a call that is repeated with the same key the first answer,
+// instead of a second effect.
+//
+//	server.AddReceivingMiddleware(replay.New(&replay.Options{Store: shared}))
+//
+// A client whose connection broke does not know whether its call was executed. With
+// a key it may send the call again, to this server or to another one with the same
+// store:
+//
+//	{"name":"pay","arguments":{...},"_meta":{"io.modelcontextprotocol/idempotencyKey":"0198c7f2-9d3e"}}
+//
+// The key comes from the _meta, from the HTTP header Idempotency-Key or from an
+// argument. It belongs to its owner and tool: the same key of another caller, or for
+// another tool, is another key. Calls without a key pass as if the middleware were
+// not there.
+//
+// # What is kept
+//
+// Final answers: successes, and failures after which something was or may have been
+// changed. After wrong arguments, refusals and other failures that changed nothing,
+// after requests for input and after cancellations, nothing is kept, and the same key
+// runs the handler again. The same key with other arguments is a conflict.
+//
+// A call goes on when its caller is gone, up to Options.Limit, so that the repetition
+// finds its answer. Without this middleware, [mcp.StreamableHTTPOptions] decides: with
+// PropagateRequestCancellation a broken connection ends the handler of a 2026-07-28
+// client, without it the handler goes on. Under a key the setting makes no difference.
+//
+// # When a server dies
+//
+// While a handler runs, its server holds a lease. When the server dies, the lease ends
+// and nobody knows how far the handler came. A tool that is annotated as read-only or
+// idempotent, or of which Options.Rerun says so, is run again; of any other tool the
+// repetition is told that it is not known whether the first call took effect. A
+// handler that passes [Key] on to a service which knows idempotency keys itself can be
+// run again.
+package replay
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/store"
+)
+
+// Options configure [New]. The zero value is the recommended default.
+type Options struct {
+	// Store keeps the answers. Nil means a store in the memory of this process, which
+	// other servers do not see and which does not survive it.
+	Store store.Store
+
+	// Owner says who makes a call; "" means that it does not know. It may be called
+	// concurrently. Nil means the authenticated user, or else the session, or else,
+	// where it does not come by HTTP, the connection. A call with a key of which
+	// nobody knows the owner is refused.
+	Owner func(ctx context.Context, req mcp.Request) string
+
+	// Tools says for which tools keys count. Nil means for all.
+	Tools func(tool string) bool
+
+	// Argument is the name of an argument that holds the key, for tools that declare
+	// one. Empty means that there is none.
+	Argument string
+
+	// Keep is how long an answer is kept. Zero means 24 hours.
+	Keep time.Duration
+
+	// Limit is how long a handler may go on after its caller is gone; then its context
+	// ends. Zero means 10 minutes. With a negative limit it ends with its caller.
+	Limit time.Duration
+
+	// Wait is how long a repetition waits for the first call while that runs. Zero
+	// means 30 s. With a negative one it is told at once to come back.
+	Wait time.Duration
+
+	// Lease is how long a server that died is believed to be running. Zero means 15 s.
+	Lease time.Duration
+
+	// Rerun says of which tools it does no harm to run the handler again after an
+	// attempt of which nobody knows how it ended. Nil means those that are annotated
+	// as read-only or idempotent.
+	Rerun func(tool string) bool
+
+	// WithoutStore runs calls without any protection while the store fails. Without it
+	// they are refused.
+	WithoutStore bool
+
+	// Limits bounds what is kept.
+	Limits Limits
+
+	// Cipher encrypts what is kept. Nil means that it is kept in clear.
+	Cipher Cipher
+
+	// Logger gets the records of answers that could not be kept. Nil means the logger
+	// of the call, or else [slog.Default].
+	Logger *slog.Logger
+}
+
+// Limits bounds what is kept.
+type Limits struct {
+	// AnswerBytes is the size of the largest answer that is kept. Of a larger one a
+	// repetition is told that the call was made. Zero means 256 KiB.
+	AnswerBytes int
+
+	// KeysPerOwner is how many keys an owner may use within Options.Keep. Zero means
+	// 10,000; with a negative one there is no limit, and one question less to the store.
+	KeysPerOwner int
+}
+
+// A Cipher encrypts what is kept. Both methods may be called concurrently. name is
+// the key in the store, to bind the text to its place; it must be authenticated.
+type Cipher interface {
+	Seal(name string, text []byte) ([]byte, error)
+	Open(name string, sealed []byte) ([]byte, error)
+}
+
+// MaxKey is the length of the longest idempotency key, in bytes.
+const MaxKey = 255
+
+// New returns the middleware. opts may be nil. It panics when an option makes no
+// sense.
+func New(opts *Options) mcp.Middleware {
+	k := newKeeper("replay.New", opts)
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		keyed := call.Wrap(k.run)(next)
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method != middleware.MethodCallTool || !k.mayHaveKey(req) {
+				return next(ctx, method, req)
+			}
+			return keyed(ctx, method, req)
+		}
+	}
+}
+
+// Key returns the idempotency key of the call that ctx belongs to, "" if it has none.
+// Pass it on to services that know such keys. It is as long as the caller made it, at
+// most [MaxKey] bytes, and unique for its owner and tool only.
+func Key(ctx context.Context) string { return call.KeyOf(ctx) }
+
+// A keeper is the middleware, and the tool that tells what became of a key.
+type keeper struct {
+	Options
+
+	owners  call.Owners
+	process string // this process, in the IDs of holders
+	recent  cache
+
+	mu      sync.Mutex
+	flights map[string]chan struct{} // calls that run here, by name; closed when they end
+	late    chan struct{}            // bounds the goroutines that keep an answer later
+}
+
+// maxLate is how many answers may wait at the same time for the store to come back.
+const maxLate = 1000
+
+func newKeeper(who string, opts *Options) *keeper {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.Keep < 0 {
+		panic(who + ": Options.Keep is negative; give a time, or zero for the default")
+	}
+	if o.Lease < 0 {
+		panic(who + ": Options.Lease is negative; give a time, or zero for the default")
+	}
+	if o.Limits.AnswerBytes < 0 {
+		panic(who + ": Limits.AnswerBytes is negative; give a limit, or zero for the default")
+	}
+	for _, d := range []struct {
+		value    *time.Duration
+		standard time.Duration
+	}{{&o.Keep, 24 * time.Hour}, {&o.Limit, 10 * time.Minute}, {&o.Wait, 30 * time.Second}, {&o.Lease, 15 * time.Second}} {
+		if *d.value == 0 {
+			*d.value = d.standard
+		}
+	}
+	if o.Lease > o.Keep {
+		panic(who + ": Options.Lease is longer than Keep; make it shorter")
+	}
+	if o.Limits.AnswerBytes == 0 {
+		o.Limits.AnswerBytes = 256 << 10
+	}
+	if o.Limits.KeysPerOwner == 0 {
+		o.Limits.KeysPerOwner = 10_000
+	}
+	if o.Store == nil {
+		o.Store = store.NewMemory(nil)
+	}
+	return &keeper{
+		Options: o,
+		owners:  call.Owners{Func: o.Owner},
+		process: rand.Text(),
+		flights: map[string]chan struct{}{},
+		late:    make(chan struct{}, maxLate),
+	}
+}
+
+// An attempt is one call with a key.
+type attempt struct {
+	*keeper
+
+	c     *call.Call
+	req   *mcp.CallToolRequest
+	next  mcp.MethodHandler
+	key   string
+	owner string
+	name  string // of the record in the store: a hash of owner, tool and key
+	args  [sha256.Size]byte
+	log   *slog.Logger
+}
+
+// run handles one call of a tool that may have a key.
+func (k *keeper) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	tool, ok := req.(*mcp.CallToolRequest)
+	if !ok || c.Quiet() || call.KeyOf(ctx) != "" { // installed twice: the outer one keeps it
+		return next(ctx, c.Method(), req)
+	}
+	key, err := k.keyOf(tool)
+	switch {
+	case err != nil:
+		return nil, err
+	case key == "":
+		return next(ctx, c.Method(), req)
+	}
+	if list := c.Parent(); list != nil { // an item of a list, whose calls have one key
+		key += strings.TrimPrefix(c.ID(), list.ID())
+	}
+	owner := k.owners.Of(ctx, req)
+	if owner == "" {
+		return nil, errNoOwner
+	}
+	name := nameOf(owner, tool.Params.Name, key)
+	item, err := k.Store.Get(ctx, name)
+	if res := k.recent.find(name, item.Version, tool.Params.Arguments); res != nil {
+		return res.answer(c), nil
+	}
+	a := &attempt{keeper: k, c: c, req: tool, next: next, key: key, owner: owner, name: name, log: k.Logger}
+	if a.log == nil {
+		a.log = c.Logger()
+	}
+	if err != nil {
+		return a.storeFailed(ctx, err)
+	}
+	a.args = argumentsHash(tool.Params.Arguments)
+	return a.resolve(ctx, item)
+}
+
+// storeFailed answers a call that is not protected, before its handler ran.
+func (a *attempt) storeFailed(ctx context.Context, err error) (mcp.Result, error) {
+	if a.WithoutStore && ctx.Err() == nil {
+		a.log.LogAttrs(ctx, slog.LevelWarn, "mcp call runs without protection from repetitions", slog.Any("error", err))
+		return a.next(ctx, a.c.Method(), a.req)
+	}
+	return nil, unavailable(err)
+}
+
+// resolve answers the call from what stands in the store, waits for who is at it, or
+// runs it.
+func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, error) {
+	wait := newWaiter(ctx, a.Wait)
+	defer wait.stop()
+	for {
+		if item.Version != 0 {
+			rec, err := a.open(item.Value)
+			if err != nil {
+				return a.storeFailed(ctx, err)
+			}
+			if rec.Args != a.args && !rec.Withdrawn {
+				return nil, errOtherArguments
+			}
+			if rec.Done {
+				return a.replayed(rec, item.Version)
+			}
+		}
+		// Nobody has an answer. Who holds the lease is at work on one.
+		holder := []byte(a.process + rand.Text())
+		lease, _, err := store.Acquire(ctx, a.Store, a.name+"/live", holder, a.Lease)
+		if err != nil {
+			return a.storeFailed(ctx, err)
+		}
+		if lease != nil {
+			return a.claim(ctx, lease, string(holder))
+		}
+		if !wait.next(a.flight()) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			return nil, errRunning
+		}
+		if item, err = a.Store.Get(ctx, a.name); err != nil {
+			return a.storeFailed(ctx, err)
+		}
+	}
+}
+
+// flight returns a channel that is closed when the call ends that runs in this
+// process, nil if there is none.
+func (a *attempt) flight() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.flights[a.name]
+}
+
+// claim runs the call if nobody did, now that the lease is held.
+func (a *attempt) claim(ctx context.Context, lease *store.Lease, holder string) (mcp.Result, error) {
+	release := func() { _, _ = lease.Release(context.WithoutCancel(ctx)) }
+	if many, err := a.tooManyKeys(ctx); err != nil {
+		release()
+		return a.storeFailed(ctx, err)
+	} else if many {
+		release()
+		return nil, errTooManyKeys
+	}
+	mine, err := a.seal(record{Holder: holder, Args: a.args})
+	if err != nil {
+		release()
+		return a.storeFailed(ctx, err)
+	}
+	for old := store.Version(0); ; {
+		item, ok, err := a.Store.Swap(ctx, a.name, old, mine, a.Keep)
+		switch {
+		case err != nil:
+			a.later(func(ctx context.Context) bool { return a.withdraw(ctx, holder) && a.releases(ctx, lease) }, func() {})
+			return a.storeFailed(ctx, err)
+		case ok:
+			return a.execute(ctx, lease, holder, item.Version)
+		}
+		rec, err := a.open(item.Value)
+		switch {
+		case err != nil:
+			release()
+			return a.storeFailed(ctx, err)
+		case rec.Withdrawn:
+		case rec.Args != a.args:
+			release()
+			return nil, errOtherArguments
+		case rec.Done: // it ended between our look and our lease
+			release()
+			return a.replayed(rec, item.Version)
+		case !a.rerunnable():
+			release()
+			return nil, errUnknownEnd
+		}
+		old = item.Version // nothing was run, or its holder is dead and a second run does no harm
+	}
+}
+
+// tooManyKeys counts the keys of an owner.
+func (a *attempt) tooManyKeys(ctx context.Context) (bool, error) {
+	if a.Limits.KeysPerOwner < 0 {
+		return false, nil
+	}
+	n, err := a.Store.Add(ctx, nameOf(a.owner, "", ""), 1, a.Keep)
+	return n > int64(a.Limits.KeysPerOwner), err
+}
+
+// execute runs the handler and keeps its answer.
+func (a *attempt) execute(ctx context.Context, lease *store.Lease, holder string, at store.Version) (res mcp.Result, err error) {
+	landed := make(chan struct{})
+	a.mu.Lock()
+	a.flights[a.name] = landed
+	a.mu.Unlock()
+	beat := a.keepAlive(lease)
+	detached, cancel := a.detach(ctx)
+	end := unknown
+	defer func() { // a panic and runtime.Goexit too
+		cancel()
+		a.keep(detached, lease, beat, settled{end: end, record: a.recordOf(end, holder, res, err), at: at})
+		a.mu.Lock()
+		delete(a.flights, a.name)
+		a.mu.Unlock()
+		close(landed)
+	}()
+	res, err = a.next(call.WithKey(detached, a.key), a.c.Method(), a.req)
+	end = a.endOf(res, err)
+	return res, err
+}
+
+// detach returns a context for the handler that goes on for Options.Limit after ctx
+// has ended.
+func (a *attempt) detach(ctx context.Context) (context.Context, func()) {
+	if a.Limit < 0 {
+		return ctx, func() {}
+	}
+	detached, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	var mu sync.Mutex
+	var timer *time.Timer
+	stop := context.AfterFunc(ctx, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		timer = time.AfterFunc(a.Limit, func() { cancel(context.Cause(ctx)) })
+	})
+	return detached, func() {
+		stop()
+		mu.Lock()
+		defer mu.Unlock()
+		if timer != nil {
+			timer.Stop()
+		}
+		cancel(nil)
+	}
+}
+
+// keepAlive renews a lease until the returned function is called, which waits for a
+// renewal that is under way.
+func (k *keeper) keepAlive(lease *store.Lease) (stop func()) {
+	var mu sync.Mutex
+	var timer *time.Timer
+	stopped := false
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(k.Lease/3, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if stopped {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), k.Lease/3)
+		defer cancel()
+		_, _ = lease.Renew(ctx, k.Lease) // a lease that is lost shows when the answer is kept
+		timer.Reset(k.Lease / 3)
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true
+		timer.Stop()
+	}
+}

@@ -1,0 +1,491 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/store"
+)
+
+// A keeper is what New and For have in common.
+type keeper struct {
+	Options
+
+	owners call.Owners
+}
+
+func newKeeper(who string, opts *Options) *keeper {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.Expiry < 0 {
+		panic(who + ": Options.Expiry is negative; give a time, or zero for the default")
+	}
+	if o.Limits.ValueBytes < 0 {
+		panic(who + ": Limits.ValueBytes is negative; give a limit, or zero for the default")
+	}
+	if o.Argument == "" {
+		o.Argument = "handle"
+	}
+	if o.Expiry == 0 {
+		o.Expiry = time.Hour
+	}
+	if o.Limits.ValueBytes == 0 {
+		o.Limits.ValueBytes = 64 << 10
+	}
+	if o.Limits.PerOwner == 0 {
+		o.Limits.PerOwner = 100
+	}
+	if o.Store == nil {
+		o.Store = store.NewMemory(nil)
+	}
+	if o.Codec == nil {
+		o.Codec = jsonCodec{}
+	}
+	return &keeper{Options: o, owners: call.Owners{Func: o.Owner}}
+}
+
+// A session is the state of one call.
+type session struct {
+	*keeper
+
+	req mcp.Request
+
+	mu    sync.Mutex
+	value *taken
+}
+
+type sessionKey struct{}
+
+func sessionOf(ctx context.Context, who string) (*session, error) {
+	s, _ := ctx.Value(sessionKey{}).(*session)
+	if s == nil {
+		return nil, fmt.Errorf("%s: the context does not come from a call that passed the middleware of state.New", who)
+	}
+	return s, nil
+}
+
+func (s *session) taken() *taken {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.value
+}
+
+// A place is where a value is kept.
+type place struct {
+	owner string // whose index the value stands in, if it has a handle
+	name  string // in the store
+	own   bool   // of a session or a connection: it needs no Create
+}
+
+// place returns where the value of the call is kept.
+func (s *session) place(ctx context.Context) (place, error) {
+	owner := s.owners.Of(ctx, s.req)
+	if owner == "" {
+		return place{}, errNoOwner
+	}
+	handle, given, err := s.given()
+	switch {
+	case err != nil:
+		return place{}, err
+	case given:
+		return placeOf(owner, Handle(handle)), nil
+	}
+	if id := call.SessionID(s.req); id != "" {
+		return place{name: nameOf("session", owner, id), own: true}, nil
+	}
+	if connection := call.Connection(s.req); connection != "" {
+		return place{name: nameOf("connection", owner, connection), own: true}, nil
+	}
+	return place{}, s.begin(fault.Invalid(s.Argument, nil, "the handle of a conversation"))
+}
+
+// given returns the handle that the caller sent.
+func (s *session) given() (handle string, given bool, err error) {
+	switch r := s.req.(type) {
+	case *mcp.CallToolRequest:
+		if r == nil || r.Params == nil {
+			return "", false, nil
+		}
+		var args map[string]json.RawMessage
+		_ = json.Unmarshal(r.Params.Arguments, &args) // what is no object has no handle
+		if args[s.Argument] == nil {
+			return "", false, nil
+		}
+		if json.Unmarshal(args[s.Argument], &handle) != nil {
+			return "", false, fault.Invalid(s.Argument, nil, "the handle of a conversation, a text")
+		}
+		return handle, handle != "", nil
+	case *mcp.GetPromptRequest:
+		if r == nil || r.Params == nil {
+			return "", false, nil
+		}
+		return r.Params.Arguments[s.Argument], r.Params.Arguments[s.Argument] != "", nil
+	default:
+		return "", false, nil
+	}
+}
+
+// placeOf returns where the value with a handle is kept. The name is a hash of the
+// owner and the handle, so that a handle of somebody else names nothing, it takes as
+// long to find that out as for one that never existed, and who reads names learns
+// no handle.
+func placeOf(owner string, handle Handle) place {
+	return place{owner: owner, name: nameOf("handle", owner, string(handle))}
+}
+
+func nameOf(parts ...string) string {
+	var b []byte
+	for _, part := range parts {
+		b = binary.BigEndian.AppendUint64(b, uint64(len(part)))
+		b = append(b, part...)
+	}
+	sum := sha256.Sum256(b)
+	return "state/" + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+func newHandle() Handle {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return Handle(strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])))
+}
+
+// A value stands in the store behind the time when it was made, if its expiry is
+// fixed, or else when it was written, in ms.
+const stampSize = 8
+
+type content struct {
+	version store.Version // zero: nothing is kept yet
+	data    []byte
+	stamp   time.Time
+}
+
+// load returns what is kept at a place, and puts off its end.
+func (k *keeper) load(ctx context.Context, p place) (content, error) {
+	item, err := k.Store.Get(ctx, p.name)
+	if err != nil {
+		return content{}, unavailable(err, fault.EffectNone)
+	}
+	c, err := parse(item)
+	switch {
+	case err != nil:
+		return content{}, err
+	case c.version == 0 && !p.own:
+		return content{}, k.unknown()
+	case c.version != 0 && !k.Fixed && time.Since(c.stamp) > k.Expiry/10:
+		// Who is in the way has put it off too.
+		if now, ok, err := k.Store.Swap(ctx, p.name, c.version, stamped(time.Now(), c.data), k.Expiry); err == nil && ok {
+			c.version = now.Version
+		}
+	}
+	return c, nil
+}
+
+func parse(item store.Item) (content, error) {
+	if item.Version == 0 {
+		return content{}, nil
+	}
+	if len(item.Value) < stampSize {
+		return content{}, errors.New("state: a value in the store is not one of this package")
+	}
+	return content{
+		version: item.Version, data: item.Value[stampSize:],
+		stamp: time.UnixMilli(int64(binary.BigEndian.Uint64(item.Value))), //nolint:gosec // it was one
+	}, nil
+}
+
+func stamped(at time.Time, data []byte) []byte {
+	return append(binary.BigEndian.AppendUint64(nil, uint64(at.UnixMilli())), data...)
+}
+
+// put writes data over what was seen, and returns what is there if somebody else was
+// faster.
+func (k *keeper) put(ctx context.Context, p place, seen content, data []byte) (content, bool, error) {
+	if len(data) > k.Limits.ValueBytes {
+		return content{}, false, errTooLarge
+	}
+	stamp, ttl := time.Now(), k.Expiry
+	if k.Fixed && seen.version != 0 {
+		stamp = seen.stamp
+		ttl = max(time.Millisecond, time.Until(stamp.Add(k.Expiry)))
+	}
+	item, ok, err := k.Store.Swap(ctx, p.name, seen.version, stamped(stamp, data), ttl)
+	if err != nil {
+		return content{}, false, unavailable(err, fault.EffectUnknown)
+	}
+	now, err := parse(item)
+	return now, ok, err
+}
+
+// read reads the value at a place into pointer, and returns what it is compared with
+// to see whether it was changed.
+func (k *keeper) read(ctx context.Context, p place, pointer any) (content, error) {
+	c, err := k.load(ctx, p)
+	if err != nil {
+		return content{}, err
+	}
+	if c.version == 0 {
+		c.data, err = k.Codec.Marshal(pointer)
+		return c, err
+	}
+	if err := k.Codec.Unmarshal(c.data, pointer); err != nil {
+		return content{}, fmt.Errorf("state: a value cannot be read: %w", err)
+	}
+	return c, nil
+}
+
+// taken is a value that a handler has for the whole call.
+type taken struct {
+	place   place
+	pointer any
+	before  content
+}
+
+// save writes the value if it was changed.
+func (v *taken) save(ctx context.Context, k *keeper) error {
+	data, err := k.Codec.Marshal(v.pointer)
+	if err != nil {
+		return fmt.Errorf("state: a value cannot be written: %w", err)
+	}
+	if bytes.Equal(data, v.before.data) {
+		return nil
+	}
+	now, ok, err := k.put(ctx, v.place, v.before, data)
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		return nil
+	case bytes.Equal(now.data, v.before.data): // another call has only put off its end
+		if _, ok, err = k.put(ctx, v.place, now, data); err != nil || ok {
+			return err
+		}
+	}
+	return errConflict
+}
+
+// maxUpdates is how often an update is tried again while others are faster.
+const maxUpdates = 100
+
+func update[T any](ctx context.Context, k *keeper, p place, change func(*T) error) (T, error) {
+	c, err := k.load(ctx, p)
+	for try := range maxUpdates {
+		var value, none T
+		if err != nil {
+			return none, err
+		}
+		if c.version != 0 {
+			if err := k.Codec.Unmarshal(c.data, &value); err != nil {
+				return none, fmt.Errorf("state: a value cannot be read: %w", err)
+			}
+		}
+		if err := change(&value); err != nil {
+			return none, err
+		}
+		data, err := k.Codec.Marshal(&value)
+		if err != nil {
+			return none, fmt.Errorf("state: a value cannot be written: %w", err)
+		}
+		now, ok, err := k.put(ctx, p, c, data)
+		switch {
+		case err != nil:
+			return none, err
+		case ok:
+			return value, nil
+		case now.version == 0 && !p.own:
+			return none, k.unknown() // deleted meanwhile
+		}
+		c = now
+		if !pause(ctx, try) {
+			return none, context.Cause(ctx)
+		}
+	}
+	var none T
+	return none, errBusy
+}
+
+// pause waits a little longer each time, by chance, so that one of many comes through.
+func pause(ctx context.Context, try int) bool {
+	if try < 2 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(mathrand.N(time.Millisecond << min(try, 6)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func create[T any](ctx context.Context, k *keeper, owner string, value T) (Handle, error) {
+	data, err := k.Codec.Marshal(&value)
+	if err != nil {
+		return "", fmt.Errorf("state: a value cannot be written: %w", err)
+	}
+	if len(data) > k.Limits.ValueBytes {
+		return "", errTooLarge
+	}
+	handle := newHandle()
+	p := placeOf(owner, handle)
+	if err := k.index(ctx, p); err != nil {
+		return "", err
+	}
+	if _, _, err := k.put(ctx, p, content{}, data); err != nil {
+		return "", err
+	}
+	return handle, nil
+}
+
+// index notes a new place of an owner, unless the owner has too many.
+func (k *keeper) index(ctx context.Context, p place) error {
+	if k.Limits.PerOwner < 0 {
+		return nil
+	}
+	return k.changeIndex(ctx, p.owner, func(names []string) ([]string, error) {
+		if len(names) >= k.Limits.PerOwner {
+			var err error
+			if names, err = k.existing(ctx, names); err != nil {
+				return nil, err
+			}
+		}
+		if len(names) >= k.Limits.PerOwner {
+			return nil, errTooMany
+		}
+		return append(names, p.name), nil
+	})
+}
+
+// existing returns those of an owner's places that have not expired.
+func (k *keeper) existing(ctx context.Context, names []string) ([]string, error) {
+	var have []string
+	for _, name := range names {
+		item, err := k.Store.Get(ctx, name)
+		if err != nil {
+			return nil, unavailable(err, fault.EffectNone)
+		}
+		if item.Version != 0 {
+			have = append(have, name)
+		}
+	}
+	return have, nil
+}
+
+// changeIndex changes the list of an owner's places. It is kept for longer than what
+// it lists.
+func (k *keeper) changeIndex(ctx context.Context, owner string, change func([]string) ([]string, error)) error {
+	name := nameOf("index", owner)
+	item, err := k.Store.Get(ctx, name)
+	for try := range maxUpdates {
+		if err != nil {
+			return unavailable(err, fault.EffectNone)
+		}
+		var names []string
+		if item.Version != 0 {
+			names = strings.Fields(string(item.Value))
+		}
+		if names, err = change(names); err != nil {
+			return err
+		}
+		var ok bool
+		item, ok, err = k.Store.Swap(ctx, name, item.Version, []byte(strings.Join(names, "\n")), 24*time.Hour+10*k.Expiry)
+		if ok {
+			return nil
+		}
+		if !pause(ctx, try) {
+			return context.Cause(ctx)
+		}
+	}
+	return errBusy
+}
+
+func (k *keeper) remove(ctx context.Context, p place) error {
+	if _, err := k.Store.Delete(ctx, p.name, 0); err != nil {
+		return unavailable(err, fault.EffectUnknown)
+	}
+	if p.own || k.Limits.PerOwner < 0 {
+		return nil
+	}
+	return k.changeIndex(ctx, p.owner, func(names []string) ([]string, error) {
+		return slices.DeleteFunc(names, func(name string) bool { return name == p.name }), nil
+	})
+}
+
+// What a caller is told.
+var (
+	errUnknown = fault.New(fault.KindNotFound, "this handle is not known: it has expired, or there never was one").
+			WithCode("UNKNOWN_HANDLE").
+			WithRetry(fault.Retry{Effect: fault.EffectNone})
+
+	errNoOwner = fault.Generic(fault.KindInternal).
+			WithRetry(fault.Retry{Effect: fault.EffectNone}).
+			Because(errors.New("state: nobody knows who is calling; over HTTP, authenticate callers so that TokenInfo.UserID is set, or set Options.Owner"))
+
+	errTooMany = fault.New(fault.KindRateLimited, "there are too many open conversations").
+			WithCode("TOO_MANY_HANDLES").
+			Suggest("Use one that is there, or close one.").
+			WithRetry(fault.Retry{Effect: fault.EffectNone})
+
+	errTooLarge = fault.New(fault.KindPreconditionFailed, "this conversation holds more than is kept of one").
+			WithCode("STATE_TOO_LARGE").
+			Suggest("Go on in a new one.")
+
+	errConflict = fault.New(fault.KindConflict, "another call has changed this conversation at the same time, and what this call changed in it was not saved").
+			WithCode("STATE_CHANGED").
+			WithRetry(fault.Retry{Effect: fault.EffectUnknown})
+
+	errBusy = fault.New(fault.KindConflict, "too many calls change this conversation at the same time").
+		WithCode("STATE_BUSY").
+		WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1, Effect: fault.EffectNone})
+
+	errTaken = errors.New("state.Update: the value was taken with state.From in this call; change it there")
+)
+
+func errType(who string, have any) error {
+	return fmt.Errorf("%s: the value was taken as a %T in this call", who, have)
+}
+
+// unknown is the error for a handle that names nothing.
+func (k *keeper) unknown() error { return k.begin(errUnknown) }
+
+// begin adds how to get a handle.
+func (k *keeper) begin(f *fault.Error) error {
+	if k.NewTool == "" {
+		return f
+	}
+	return f.Step("Begin a new one, whose handle is in the answer", k.NewTool, nil)
+}
+
+// unavailable makes of an error of the store what the caller may know.
+func unavailable(err error, effect fault.Effect) error {
+	var f *fault.Error
+	if !safe.Find(err, func(err error) bool { e, ok := err.(*fault.Error); f = e; return ok && e != nil }) { //nolint:errorlint // Find unwraps
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		f = fault.Unavailable("the store of conversations").After(time.Second).Because(err)
+	}
+	retry, _ := f.Retry()
+	retry.Effect = effect
+	return f.WithRetry(retry)
+}

@@ -1,0 +1,209 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
+)
+
+// ShareOptions configure [Share]. The zero value is the recommended default.
+type ShareOptions struct {
+	// Timeout limits each try to open the resource. Zero means 30 s.
+	Timeout time.Duration
+
+	// Backoff is how long to wait after the first failure before another try; the
+	// wait doubles, up to MaxBackoff. Zero means 1 s, and a minute.
+	Backoff    time.Duration
+	MaxBackoff time.Duration
+
+	// Logger gets a record of each failure to open. Nil means [slog.Default] at the
+	// time of the record.
+	Logger *slog.Logger
+}
+
+// A Shared is a resource that all calls of a server share, such as a pool of
+// connections: opened before the first call, closed at the end. All methods may be
+// called concurrently.
+//
+//	db := state.Share(nil, openPool, closePool)
+//	defer db.Close()
+//	server.AddReceivingMiddleware(db.Middleware())
+//	// In a handler:
+//	pool, err := db.Get(ctx)
+type Shared[T any] struct {
+	opts    ShareOptions
+	open    func(context.Context) (T, error)
+	closing func(T) error
+
+	value atomic.Pointer[T]
+
+	mu       sync.Mutex
+	opening  chan struct{} // closed when the try that is under way has ended; nil if none is
+	failure  error
+	failures int
+	again    time.Time // when another try may be made
+	closed   bool
+}
+
+var errClosed = fault.Unavailable("a resource that this server needs").After(time.Second).
+	WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1, Effect: fault.EffectNone}).
+	Because(errors.New("state: the shared resource was closed"))
+
+// Share returns a resource that is opened when the first client connects or calls.
+// opts may be nil, and so may closing.
+func Share[T any](opts *ShareOptions, open func(context.Context) (T, error), closing func(T) error) *Shared[T] {
+	if open == nil {
+		panic("state.Share: open is nil; give the function that opens the resource")
+	}
+	var o ShareOptions
+	if opts != nil {
+		o = *opts
+	}
+	for name, d := range map[string]*time.Duration{"Timeout": &o.Timeout, "Backoff": &o.Backoff, "MaxBackoff": &o.MaxBackoff} {
+		if *d < 0 {
+			panic("state.Share: ShareOptions." + name + " is negative; give a time, or zero for the default")
+		}
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 30 * time.Second
+	}
+	if o.Backoff == 0 {
+		o.Backoff = time.Second
+	}
+	if o.MaxBackoff == 0 {
+		o.MaxBackoff = max(time.Minute, o.Backoff)
+	}
+	return &Shared[T]{opts: o, open: open, closing: closing}
+}
+
+// Middleware returns a middleware that opens the resource before the server answers
+// initialize, server/discover or a call. While it cannot be opened, these fail:
+// service_unavailable, with the time after which it is tried again.
+func (s *Shared[T]) Middleware() mcp.Middleware {
+	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		switch c.Method() {
+		case call.MethodInitialize, call.MethodDiscover, call.MethodCallTool, call.MethodReadResource, call.MethodGetPrompt, call.MethodComplete:
+			if _, err := s.Get(ctx); err != nil {
+				return nil, err
+			}
+		}
+		return next(ctx, c.Method(), req)
+	})
+}
+
+// Get returns the resource, and opens it if nobody did. Several that ask at the same
+// time wait for one try.
+func (s *Shared[T]) Get(ctx context.Context) (T, error) {
+	for {
+		if v := s.value.Load(); v != nil {
+			return *v, nil
+		}
+		opening, err := s.start(ctx)
+		if err != nil {
+			var none T
+			return none, err
+		}
+		select {
+		case <-opening:
+		case <-ctx.Done():
+			var none T
+			return none, context.Cause(ctx)
+		}
+	}
+}
+
+// start begins a try to open the resource, unless one is under way or it is too early.
+func (s *Shared[T]) start(ctx context.Context) (opening <-chan struct{}, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, errClosed
+	case s.opening != nil:
+		return s.opening, nil
+	case s.value.Load() != nil:
+		done := make(chan struct{})
+		close(done)
+		return done, nil
+	}
+	if wait := time.Until(s.again); s.failure != nil && wait > 0 {
+		return nil, fault.Unavailable("a resource that this server needs").
+			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: wait.Seconds(), Effect: fault.EffectNone}).
+			Because(s.failure)
+	}
+	s.opening = make(chan struct{})
+	go s.try(context.WithoutCancel(ctx)) // who asked first may go away
+	return s.opening, nil
+}
+
+// try opens the resource once.
+func (s *Shared[T]) try(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	defer cancel()
+	var value T
+	err := errors.New("state: open did not return")
+	defer func() {
+		if p := recover(); p != nil {
+			err = classify.NewPanicError(p, 1)
+		}
+		s.ended(value, err)
+	}()
+	value, err = s.open(ctx)
+}
+
+func (s *Shared[T]) ended(value T, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.opening)
+	s.opening = nil
+	if err == nil && s.closed {
+		if err = s.closeValue(value); err != nil {
+			s.logger().Error("mcp shared resource cannot be closed", slog.Any("error", err))
+		}
+		return
+	}
+	if err == nil {
+		s.value.Store(&value)
+		s.failure, s.failures = nil, 0
+		return
+	}
+	wait := min(s.opts.MaxBackoff, s.opts.Backoff<<min(s.failures, 20))
+	s.failures++
+	s.failure, s.again = err, time.Now().Add(wait)
+	s.logger().Error("mcp shared resource cannot be opened", slog.Any("error", err), slog.Int("failures", s.failures), slog.Duration("next_try_in", wait))
+}
+
+func (s *Shared[T]) logger() *slog.Logger {
+	if s.opts.Logger != nil {
+		return s.opts.Logger
+	}
+	return slog.Default()
+}
+
+// Close closes the resource if it is open, and lets nobody open it again. Call it
+// when no call runs any longer.
+func (s *Shared[T]) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if v := s.value.Swap(nil); v != nil {
+		return s.closeValue(*v)
+	}
+	return nil
+}
+
+func (s *Shared[T]) closeValue(value T) error {
+	if s.closing == nil {
+		return nil
+	}
+	return s.closing(value)
+}

@@ -1,0 +1,214 @@
+// Package state keeps what a conversation remembers from one call to the next, on
+// one server or on many.
+//
+//	server.AddReceivingMiddleware(state.New(&state.Options{Argument: "cart", NewTool: "new_cart"}))
+//
+//	// In the tool new_cart: the handle is given to the model, which passes it back.
+//	handle, err := state.Create(ctx, Cart{})
+//
+//	// In the tool add_item, which has an argument "cart":
+//	err := state.Update(ctx, func(c *Cart) error { c.Items = append(c.Items, item); return nil })
+//
+// A value is kept under its owner and its handle. The owner is who is calling: the
+// authenticated user, unless Options.Owner says otherwise. The handle is 128 random
+// bits, minted by [Create]. A handle of somebody else is answered exactly like one that
+// never existed.
+//
+// Where a call has no handle, its value is that of the session, which HTTP clients
+// before 2026-07-28 have, or that of the connection, over stdio: it needs no handle,
+// begins as the zero value, and lasts as long as the session or the pipe. A call over
+// HTTP since 2026-07-28 has neither, so its tools need the argument.
+//
+// [From] takes the value for the whole call: the middleware saves what was changed
+// when the handler has succeeded. [Update] changes it at once, and is the one for
+// calls that run at the same time: no update is lost. [Shared] is for what all
+// conversations share: a pool, a client.
+package state
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/store"
+)
+
+// Options configure [New] and [For]. The zero value is the recommended default.
+type Options struct {
+	// Store keeps the values. Nil means a store in the memory of this process, which
+	// other servers do not see and which does not survive it.
+	Store store.Store
+
+	// Owner says who makes a call; "" means that it does not know. It may be called
+	// concurrently. Nil means the authenticated user, or else the session, or else,
+	// where it does not come by HTTP, the connection.
+	Owner func(ctx context.Context, req mcp.Request) string
+
+	// Argument is the name of the argument of tools and prompts that holds the handle.
+	// Empty means "handle".
+	Argument string
+
+	// NewTool is the name of the tool that makes a new handle. A caller whose handle is
+	// not known is told to call it. Empty means that none is named.
+	NewTool string
+
+	// Expiry is how long a value is kept after it was used last, a tenth less at
+	// worst. Zero means an hour.
+	Expiry time.Duration
+
+	// Fixed counts Expiry from when the value was made.
+	Fixed bool
+
+	// SaveFailed saves what a handler changed although it failed.
+	SaveFailed bool
+
+	// Limits bounds what is kept.
+	Limits Limits
+
+	// Codec writes and reads values. Nil means encoding/json. A value that has not
+	// changed must be written in the same bytes again.
+	Codec Codec
+}
+
+// Limits bounds what is kept.
+type Limits struct {
+	// ValueBytes is the size of the largest value, as it is written. Zero means 64 KiB.
+	ValueBytes int
+
+	// PerOwner is how many handles one owner may have. Zero means 100; with a negative
+	// one there is no limit, and two questions less to the store.
+	PerOwner int
+}
+
+// A Codec writes and reads values. Both methods may be called concurrently.
+type Codec interface {
+	Marshal(v any) ([]byte, error)
+	Unmarshal(data []byte, v any) error
+}
+
+type jsonCodec struct{}
+
+func (jsonCodec) Marshal(v any) ([]byte, error)      { return json.Marshal(v) }
+func (jsonCodec) Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }
+
+// A Handle names a value to its owner. It is a secret between them: the log gets its
+// first letters only.
+type Handle string
+
+// LogValue is for log/slog.
+func (h Handle) LogValue() slog.Value {
+	if len(h) <= 4 {
+		return slog.StringValue("...")
+	}
+	return slog.StringValue(string(h[:4]) + "...")
+}
+
+// New returns a middleware that lets handlers use [From], [Update], [Create] and
+// [Delete]. opts may be nil. A call that uses none of them costs nothing but its
+// context. It panics when an option makes no sense.
+func New(opts *Options) mcp.Middleware {
+	k := newKeeper("state.New", opts)
+	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		if c.Quiet() || c.Notification() {
+			return next(ctx, c.Method(), req)
+		}
+		s := &session{keeper: k, req: req}
+		res, err := next(context.WithValue(ctx, sessionKey{}, s), c.Method(), req)
+		if v := s.taken(); v != nil && (k.SaveFailed || c.Failure(res, err) == nil) {
+			if err := v.save(context.WithoutCancel(ctx), k); err != nil {
+				return nil, err
+			}
+		}
+		return res, err
+	})
+}
+
+// From returns the value of the conversation that the call belongs to, to be read and
+// changed until the handler returns. When the handler has succeeded, the middleware
+// saves it if it was changed; if another call has changed it meanwhile, the call fails
+// with a conflict and nothing is saved. Every From of a call returns the same
+// pointer; it may not be used by several goroutines at the same time.
+func From[T any](ctx context.Context) (*T, error) {
+	s, err := sessionOf(ctx, "state.From")
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.value != nil {
+		value, ok := s.value.pointer.(*T)
+		if !ok {
+			return nil, errType("state.From", s.value.pointer)
+		}
+		return value, nil
+	}
+	p, err := s.place(ctx)
+	if err != nil {
+		return nil, err
+	}
+	value := new(T)
+	b, err := s.read(ctx, p, value)
+	if err != nil {
+		return nil, err
+	}
+	s.value = &taken{place: p, pointer: value, before: b}
+	return value, nil
+}
+
+// Update changes the value of the conversation that the call belongs to, at once and
+// without losing what other calls change at the same time. change is run again,
+// on the newer value, when another call was faster, so it has no effect but on the
+// value. If it returns an error, nothing is changed and Update returns that. It cannot
+// be used in a call after [From].
+func Update[T any](ctx context.Context, change func(*T) error) error {
+	s, err := sessionOf(ctx, "state.Update")
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.value != nil {
+		return errTaken
+	}
+	p, err := s.place(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = update(ctx, s.keeper, p, change)
+	return err
+}
+
+// Create keeps a new value for the caller and returns its handle, to be given to the
+// model.
+func Create[T any](ctx context.Context, value T) (Handle, error) {
+	s, err := sessionOf(ctx, "state.Create")
+	if err != nil {
+		return "", err
+	}
+	owner := s.owners.Of(ctx, s.req)
+	if owner == "" {
+		return "", errNoOwner
+	}
+	return create(ctx, s.keeper, owner, value)
+}
+
+// Delete removes the value of the conversation that the call belongs to. It is no
+// error if there is none.
+func Delete(ctx context.Context) error {
+	s, err := sessionOf(ctx, "state.Delete")
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, err := s.place(ctx)
+	if err != nil {
+		return err
+	}
+	s.value = nil
+	return s.remove(ctx, p)
+}

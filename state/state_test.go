@@ -1,0 +1,448 @@
+package state_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/state"
+	"github.com/mcpchain/mcpchain/store"
+)
+
+type cart struct {
+	Items []string       `json:"items,omitempty"`
+	Count int            `json:"count,omitempty"`
+	Notes map[string]int `json:"notes,omitempty"`
+}
+
+// do runs a function as the handler of a call.
+func do(t testing.TB, mw mcp.Middleware, owner, handle string, handler func(context.Context) error) error {
+	t.Helper()
+	req := request(owner, handle)
+	var inner error
+	res, err := mw(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+		if inner = handler(ctx); inner != nil {
+			return nil, inner
+		}
+		return &mcp.CallToolResult{}, nil
+	})(t.Context(), "tools/call", req)
+	require.NoError(t, err, "a failure of a tool is a result")
+	if tool := res.(*mcp.CallToolResult); tool.IsError {
+		f, ok := tool.Meta["io.github.mcpchain/error"].(*fault.Error)
+		require.True(t, ok)
+		return f
+	}
+	require.NoError(t, inner)
+	return nil
+}
+
+func request(owner, handle string) *mcp.CallToolRequest {
+	args := `{}`
+	if handle != "" {
+		raw, _ := json.Marshal(map[string]string{"handle": handle})
+		args = string(raw)
+	}
+	return &mcp.CallToolRequest{
+		Params: &mcp.CallToolParamsRaw{Name: "t", Arguments: json.RawMessage(args)},
+		Extra:  &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: owner}, Header: http.Header{}},
+	}
+}
+
+func begin(t testing.TB, mw mcp.Middleware, owner string, value cart) (h string) {
+	t.Helper()
+	require.NoError(t, do(t, mw, owner, "", func(ctx context.Context) error {
+		handle, err := state.Create(ctx, value)
+		h = string(handle)
+		return err
+	}))
+	return h
+}
+
+func look(t testing.TB, mw mcp.Middleware, owner, handle string) (value cart, err error) {
+	t.Helper()
+	err = do(t, mw, owner, handle, func(ctx context.Context) error {
+		v, err := state.From[cart](ctx)
+		if err == nil {
+			value = *v
+		}
+		return err
+	})
+	return value, err
+}
+
+func mustLook(t testing.TB, mw mcp.Middleware, owner, handle string) cart {
+	t.Helper()
+	value, err := look(t, mw, owner, handle)
+	require.NoError(t, err)
+	return value
+}
+
+func kindOf(err error) fault.Kind {
+	var f *fault.Error
+	errors.As(err, &f)
+	return f.Kind()
+}
+
+func TestAConversation(t *testing.T) {
+	shared := store.NewMemory(nil)
+	a, b := state.New(&state.Options{Store: shared}), state.New(&state.Options{Store: shared})
+	h := begin(t, a, "alice", cart{Items: []string{"tea"}})
+	require.Len(t, h, 26)
+	require.NoError(t, do(t, b, "alice", h, func(ctx context.Context) error {
+		v, err := state.From[cart](ctx)
+		require.NoError(t, err)
+		v.Items = append(v.Items, "milk")
+		again, err := state.From[cart](ctx)
+		require.NoError(t, err)
+		require.Same(t, v, again)
+		_, err = state.From[int](ctx)
+		require.ErrorContains(t, err, "was taken as a *state_test.cart")
+		require.ErrorContains(t, state.Update(ctx, func(*cart) error { return nil }), "state.Update: the value was taken")
+		return nil
+	}))
+	require.Equal(t, []string{"tea", "milk"}, mustLook(t, a, "alice", h).Items)
+	require.NoError(t, do(t, a, "alice", h, func(ctx context.Context) error {
+		return state.Update(ctx, func(c *cart) error { c.Count = 7; return nil })
+	}))
+	require.Equal(t, 7, mustLook(t, b, "alice", h).Count)
+	require.NoError(t, do(t, b, "alice", h, state.Delete))
+	_, err := look(t, a, "alice", h)
+	require.Equal(t, fault.KindNotFound, kindOf(err))
+	require.NoError(t, do(t, b, "alice", h, state.Delete), "again")
+}
+
+// TestAHandleOfSomebodyElse proves that it is answered like one that never existed.
+func TestAHandleOfSomebodyElse(t *testing.T) {
+	mw := state.New(&state.Options{NewTool: "new_cart"})
+	h := begin(t, mw, "alice", cart{Count: 1})
+	var texts []string
+	for _, handle := range []string{h, strings.Repeat("a", 26), "x", strings.Repeat("long", 10_000), "\x00", h + " ", strings.ToUpper(h)} {
+		_, err := look(t, mw, "bob", handle)
+		require.Error(t, err)
+		texts = append(texts, err.Error())
+		require.Error(t, do(t, mw, "bob", handle, func(ctx context.Context) error {
+			return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
+		}))
+		require.NoError(t, do(t, mw, "bob", handle, state.Delete))
+	}
+	for _, text := range texts {
+		require.Equal(t, texts[0], text)
+		require.Contains(t, text, "call new_cart")
+		require.NotContains(t, text, h)
+	}
+	require.Equal(t, 1, mustLook(t, mw, "alice", h).Count)
+}
+
+func TestHandlesAreNotLogged(t *testing.T) {
+	h := state.Handle(strings.Repeat("abcd", 6))
+	var b strings.Builder
+	slog.New(slog.NewTextHandler(&b, nil)).Info("x", "handle", h, "short", state.Handle("ab"))
+	require.Contains(t, b.String(), "handle=abcd... short=...")
+	require.NotContains(t, b.String(), string(h))
+	seen := map[string]bool{}
+	mw := state.New(&state.Options{Limits: state.Limits{PerOwner: -1}})
+	for range 1000 {
+		h := begin(t, mw, "alice", cart{})
+		require.False(t, seen[h])
+		seen[h] = true
+	}
+}
+
+// TestNamesInTheStore proves that who reads the names and sizes in a store learns no handle.
+func TestNamesInTheStore(t *testing.T) {
+	spy := &spy{Store: store.NewMemory(nil)}
+	h := begin(t, state.New(&state.Options{Store: spy}), "alice", cart{})
+	require.NotContains(t, spy.all.String(), h)
+	require.NotContains(t, spy.all.String(), "alice")
+}
+
+type spy struct {
+	store.Store
+
+	all    strings.Builder
+	writes int
+	fails  bool
+}
+
+func (s *spy) Swap(ctx context.Context, key string, old store.Version, value []byte, ttl time.Duration) (store.Item, bool, error) {
+	s.writes++
+	s.all.WriteString(key)
+	s.all.Write(value)
+	if s.fails {
+		return store.Item{}, false, errors.New("secret: connection refused")
+	}
+	return s.Store.Swap(ctx, key, old, value, ttl)
+}
+
+func TestOnlyWhatChangedIsSaved(t *testing.T) {
+	spy := &spy{Store: store.NewMemory(nil)}
+	mw := state.New(&state.Options{Store: spy})
+	h := begin(t, mw, "alice", cart{Notes: map[string]int{"a": 1, "b": 2, "c": 3}})
+	writes := spy.writes
+	for range 10 {
+		mustLook(t, mw, "alice", h)
+	}
+	require.Equal(t, writes, spy.writes)
+
+	failed := errors.New("no")
+	change := func(fail error) func(ctx context.Context) error {
+		return func(ctx context.Context) error {
+			v, err := state.From[cart](ctx)
+			require.NoError(t, err)
+			v.Count++
+			return fail
+		}
+	}
+	require.Error(t, do(t, mw, "alice", h, change(failed)))
+	require.Equal(t, writes, spy.writes, "nothing of a call that failed")
+	require.NoError(t, do(t, mw, "alice", h, change(nil)))
+	require.Equal(t, writes+1, spy.writes)
+	require.Error(t, do(t, state.New(&state.Options{Store: spy, SaveFailed: true}), "alice", h, change(failed)))
+	require.Equal(t, writes+2, spy.writes, "unless it is asked for")
+	require.Equal(t, 2, mustLook(t, mw, "alice", h).Count)
+
+	spy.fails = true
+	err := do(t, mw, "alice", h, change(nil))
+	require.Equal(t, fault.KindServiceUnavailable, kindOf(err))
+	require.NotContains(t, err.Error(), "secret")
+}
+
+func TestAConflictIsTold(t *testing.T) {
+	mw := state.New(nil)
+	h := begin(t, mw, "alice", cart{})
+	err := do(t, mw, "alice", h, func(ctx context.Context) error {
+		v, err := state.From[cart](ctx)
+		require.NoError(t, err)
+		v.Count = 100
+		return do(t, mw, "alice", h, func(ctx context.Context) error {
+			return state.Update(ctx, func(c *cart) error { c.Count = 1; return nil })
+		})
+	})
+	require.Equal(t, fault.KindConflict, kindOf(err))
+	require.Equal(t, 1, mustLook(t, mw, "alice", h).Count, "nobody's change is lost in silence")
+}
+
+func TestNoUpdateIsLost(t *testing.T) {
+	shared := store.NewMemory(nil)
+	h := begin(t, state.New(&state.Options{Store: shared}), "alice", cart{})
+	var work sync.WaitGroup
+	for range 8 {
+		mw := state.New(&state.Options{Store: shared})
+		work.Go(func() {
+			for range 50 {
+				require.NoError(t, do(t, mw, "alice", h, func(ctx context.Context) error {
+					return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
+				}))
+			}
+		})
+	}
+	work.Wait()
+	require.Equal(t, 400, mustLook(t, state.New(&state.Options{Store: shared}), "alice", h).Count)
+}
+
+func TestAnUpdateThatFailsChangesNothing(t *testing.T) {
+	mw := state.New(nil)
+	h := begin(t, mw, "alice", cart{Count: 1})
+	full := fault.New(fault.KindPreconditionFailed, "the cart is full")
+	err := do(t, mw, "alice", h, func(ctx context.Context) error {
+		return state.Update(ctx, func(c *cart) error { c.Count = 9; return full })
+	})
+	require.ErrorIs(t, err, full)
+	require.Equal(t, 1, mustLook(t, mw, "alice", h).Count)
+}
+
+func TestExpiry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sliding, fixed := state.New(&state.Options{Expiry: time.Hour}), state.New(&state.Options{Expiry: time.Hour, Fixed: true})
+		h, f := begin(t, sliding, "alice", cart{}), begin(t, fixed, "alice", cart{})
+		for range 5 {
+			time.Sleep(10 * time.Minute)
+			mustLook(t, sliding, "alice", h)
+			require.NoError(t, do(t, fixed, "alice", f, func(ctx context.Context) error {
+				return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
+			}))
+		}
+		time.Sleep(10*time.Minute + time.Second)
+		mustLook(t, sliding, "alice", h)
+		_, err := look(t, fixed, "alice", f)
+		require.Equal(t, fault.KindNotFound, kindOf(err), "an hour after it was made")
+		time.Sleep(54 * time.Minute)
+		mustLook(t, sliding, "alice", h)
+		time.Sleep(61 * time.Minute)
+		_, err = look(t, sliding, "alice", h)
+		require.Equal(t, fault.KindNotFound, kindOf(err))
+	})
+}
+
+// TestPuttingOffTheEndIsNoChange proves that a call which only looks does not make
+// another one fail.
+func TestPuttingOffTheEndIsNoChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mw := state.New(nil)
+		h := begin(t, mw, "alice", cart{})
+		require.NoError(t, do(t, mw, "alice", h, func(ctx context.Context) error {
+			v, err := state.From[cart](ctx)
+			require.NoError(t, err)
+			time.Sleep(30 * time.Minute)
+			mustLook(t, mw, "alice", h)
+			v.Count = 5
+			return nil
+		}))
+		require.Equal(t, 5, mustLook(t, mw, "alice", h).Count)
+	})
+}
+
+func TestLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mw := state.New(&state.Options{Limits: state.Limits{PerOwner: 3, ValueBytes: 100}})
+		handles := []string{begin(t, mw, "alice", cart{}), begin(t, mw, "alice", cart{}), begin(t, mw, "alice", cart{})}
+		more := func(owner string) error {
+			return do(t, mw, owner, "", func(ctx context.Context) error { _, err := state.Create(ctx, cart{}); return err })
+		}
+		require.Equal(t, fault.KindRateLimited, kindOf(more("alice")))
+		require.NoError(t, more("bob"))
+		require.NoError(t, do(t, mw, "alice", handles[0], state.Delete))
+		require.NoError(t, more("alice"))
+		require.Error(t, more("alice"))
+		time.Sleep(2 * time.Hour)
+		require.NoError(t, more("alice"), "the others have expired")
+
+		h := begin(t, mw, "carol", cart{})
+		large := func(ctx context.Context) error {
+			return state.Update(ctx, func(c *cart) error { c.Items = []string{strings.Repeat("x", 100)}; return nil })
+		}
+		require.Equal(t, fault.KindPreconditionFailed, kindOf(do(t, mw, "carol", h, large)))
+		require.Equal(t, fault.KindPreconditionFailed, kindOf(do(t, mw, "carol", "", func(ctx context.Context) error {
+			_, err := state.Create(ctx, cart{Items: []string{strings.Repeat("x", 100)}})
+			return err
+		})))
+		require.Empty(t, mustLook(t, mw, "carol", h).Items)
+	})
+}
+
+func TestWithoutAHandle(t *testing.T) {
+	mw := state.New(&state.Options{NewTool: "new_cart"})
+	_, err := look(t, mw, "alice", "")
+	require.Equal(t, fault.KindValidation, kindOf(err))
+	require.ErrorContains(t, err, "call new_cart")
+	for _, args := range []string{`{"handle":7}`, `{"handle":["x"]}`} {
+		req := request("alice", "")
+		req.Params.Arguments = json.RawMessage(args)
+		res, err := mw(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+			_, err := state.From[cart](ctx)
+			require.Equal(t, fault.KindValidation, kindOf(err))
+			return nil, err
+		})(t.Context(), "tools/call", req)
+		require.NoError(t, err)
+		require.True(t, res.(*mcp.CallToolResult).IsError)
+	}
+
+	// Nobody is authenticated, and there is no session: what to configure stands in the
+	// cause, which is for the log.
+	var inner error
+	req := request("", "x")
+	res, err := mw(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+		_, inner = state.From[cart](ctx)
+		return nil, inner
+	})(t.Context(), "tools/call", req)
+	require.NoError(t, err)
+	require.True(t, res.(*mcp.CallToolResult).IsError)
+	require.ErrorContains(t, errors.Unwrap(inner), "set Options.Owner")
+	require.NotContains(t, inner.Error(), "Options.Owner")
+
+	_, err = state.From[cart](t.Context())
+	require.ErrorContains(t, err, "state.From: the context does not come from a call that passed the middleware of state.New")
+}
+
+// TestAConnectionHasAValue proves that a server over a pipe needs no handle, and that
+// two connections have nothing in common.
+func TestAConnectionHasAValue(t *testing.T) {
+	shared := store.NewMemory(nil)
+	count := func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+		var n int
+		err := state.Update(ctx, func(c *cart) error { c.Count++; n = c.Count; return nil })
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(n)}}}, err
+	}
+	for _, era := range []harness.Era{harness.Current, harness.Older} {
+		start := func() *harness.Session {
+			return harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
+				Handlers: map[string]harness.Handler{"count": count}, Middleware: []mcp.Middleware{state.New(&state.Options{Store: shared})},
+			})
+		}
+		a, b := start(), start()
+		require.Equal(t, "1", a.Call(t, "count").Text())
+		require.Equal(t, "2", a.Call(t, "count").Text())
+		require.Equal(t, "1", b.Call(t, "count").Text())
+		require.Equal(t, "3", a.Call(t, "count").Text())
+	}
+}
+
+func TestTyped(t *testing.T) {
+	opts := &state.Options{Store: store.NewMemory(nil)}
+	mw, typed := state.New(opts), state.For[cart](opts)
+	h := begin(t, mw, "alice", cart{Count: 1})
+	got, err := typed.Get(t.Context(), "user:alice", state.Handle(h))
+	require.NoError(t, err)
+	require.Equal(t, 1, got.Count)
+	got, err = typed.Update(t.Context(), "user:alice", state.Handle(h), func(c *cart) error { c.Count++; return nil })
+	require.NoError(t, err)
+	require.Equal(t, 2, got.Count)
+	require.Equal(t, 2, mustLook(t, mw, "alice", h).Count)
+	_, err = typed.Get(t.Context(), "user:bob", state.Handle(h))
+	require.ErrorIs(t, err, fault.KindNotFound)
+	other, err := typed.Create(t.Context(), "user:bob", cart{Count: 9})
+	require.NoError(t, err)
+	require.Equal(t, 9, mustLook(t, mw, "bob", string(other)).Count)
+	require.NoError(t, typed.Delete(t.Context(), "user:bob", other))
+	_, err = typed.Update(t.Context(), "user:bob", other, func(*cart) error { return nil })
+	require.ErrorIs(t, err, fault.KindNotFound)
+}
+
+func TestProgrammersErrors(t *testing.T) {
+	for want, wrong := range map[string]func(){
+		"state.New: Options.Expiry is negative; give a time, or zero for the default":     func() { state.New(&state.Options{Expiry: -1}) },
+		"state.New: Limits.ValueBytes is negative; give a limit, or zero for the default": func() { state.New(&state.Options{Limits: state.Limits{ValueBytes: -1}}) },
+		"state.For: Options.Store is nil; give the store that the middleware has":         func() { state.For[cart](nil) },
+		"state.Share: open is nil; give the function that opens the resource":             func() { state.Share[int](nil, nil, nil) },
+		"state.Share: ShareOptions.Timeout is negative; give a time, or zero for the default": func() {
+			state.Share(&state.ShareOptions{Timeout: -1}, func(context.Context) (int, error) { return 0, nil }, nil)
+		},
+	} {
+		require.PanicsWithValue(t, want, wrong)
+	}
+}
+
+func BenchmarkState(b *testing.B) {
+	mw := state.New(nil)
+	h := begin(b, mw, "alice", cart{Items: []string{"tea", "milk"}})
+	for name, handler := range map[string]func(context.Context) error{
+		"unused": func(context.Context) error { return nil },
+		"from":   func(ctx context.Context) error { _, err := state.From[cart](ctx); return err },
+		"update": func(ctx context.Context) error {
+			return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
+		},
+	} {
+		server := mw(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) { return nil, handler(ctx) })
+		req := request("alice", h)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = server(b.Context(), "tools/call", req)
+			}
+		})
+	}
+}

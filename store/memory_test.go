@@ -1,0 +1,209 @@
+package store_test
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/store"
+	"github.com/mcpchain/mcpchain/store/storetest"
+)
+
+func newMemory(testing.TB) store.Store { return store.NewMemory(nil) }
+
+func TestMemory(t *testing.T) {
+	storetest.Run(t, storetest.Config{New: newMemory, Around: synctest.Test})
+}
+
+func FuzzMemoryAgainstAMap(f *testing.F) {
+	f.Add([]byte("\x01\x00\x01\x04\x00\x00\x05\x00\x03\x00\x00\x00"))
+	f.Add([]byte(strings.Repeat("\x01\x00\x01\x02\x06\x02\x03\x00\x00\x04\x01\x05", 20)))
+	f.Fuzz(func(t *testing.T, program []byte) {
+		synctest.Test(t, func(t *testing.T) {
+			storetest.Model(t, storetest.Config{New: newMemory, Advance: time.Sleep}, program)
+		})
+	})
+}
+
+func TestMemoryRefusesWhatHasNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewMemory(&store.MemoryOptions{MaxEntries: 3})
+		for i := range 3 {
+			_, ok, err := m.Swap(t.Context(), fmt.Sprint(i), 0, nil, time.Duration(i+1)*time.Minute)
+			require.NoError(t, err)
+			require.True(t, ok)
+		}
+		_, ok, err := m.Swap(t.Context(), "3", 0, nil, time.Hour)
+		require.ErrorIs(t, err, store.ErrFull)
+		require.False(t, ok)
+		_, err = m.Add(t.Context(), "3", 1, time.Hour)
+		require.ErrorIs(t, err, store.ErrFull)
+
+		item, err := m.Get(t.Context(), "2")
+		require.NoError(t, err)
+		_, ok, err = m.Swap(t.Context(), "2", item.Version, []byte("changed"), time.Hour)
+		require.NoError(t, err, "what is there may be changed")
+		require.True(t, ok)
+
+		time.Sleep(time.Minute)
+		_, ok, err = m.Swap(t.Context(), "3", 0, nil, time.Hour)
+		require.NoError(t, err, "the first has expired")
+		require.True(t, ok)
+		require.Equal(t, 3, m.Len())
+	})
+}
+
+func TestMemoryCountsBytes(t *testing.T) {
+	m := store.NewMemory(&store.MemoryOptions{MaxBytes: 2000, MaxValue: 1500})
+	swap := func(key string, size int) error {
+		item, err := m.Get(t.Context(), key)
+		require.NoError(t, err)
+		_, _, err = m.Swap(t.Context(), key, item.Version, make([]byte, size), time.Hour)
+		return err
+	}
+	require.ErrorIs(t, swap("a", 1501), store.ErrTooLarge)
+	require.NoError(t, swap("a", 1400))
+	require.ErrorIs(t, swap("b", 400), store.ErrFull)
+	require.NoError(t, swap("b", 200))
+	require.ErrorIs(t, swap("b", 400), store.ErrFull, "a larger value for what is there")
+	require.NoError(t, swap("a", 100), "a smaller one")
+	require.NoError(t, swap("b", 400))
+	_, err := m.Delete(t.Context(), "a", 0)
+	require.NoError(t, err)
+	require.NoError(t, swap("b", 1400))
+	require.Equal(t, 1, m.Len())
+}
+
+func TestMemoryEvictsWhatExpiresFirst(t *testing.T) {
+	m := store.NewMemory(&store.MemoryOptions{MaxEntries: 3, Evict: true})
+	for i, minutes := range []int{3, 1, 2, 4} {
+		_, err := m.Add(t.Context(), fmt.Sprint(i), 1, time.Duration(minutes)*time.Minute)
+		require.NoError(t, err)
+	}
+	require.Equal(t, 3, m.Len())
+	item, err := m.Get(t.Context(), "1")
+	require.NoError(t, err)
+	require.Zero(t, item.Version)
+	for i := range 3 {
+		sum, err := m.Add(t.Context(), fmt.Sprint([]int{0, 2, 3}[i]), 1, time.Minute)
+		require.NoError(t, err)
+		require.EqualValues(t, 2, sum)
+	}
+
+	small := store.NewMemory(&store.MemoryOptions{MaxBytes: 1000, Evict: true})
+	for i := range 3 {
+		_, _, err := small.Swap(t.Context(), fmt.Sprint(i), 0, make([]byte, 100), time.Duration(i+1)*time.Hour)
+		require.NoError(t, err)
+	}
+	first, err := small.Get(t.Context(), "0")
+	require.NoError(t, err)
+	_, ok, err := small.Swap(t.Context(), "0", first.Version, make([]byte, 600), time.Minute)
+	require.NoError(t, err)
+	require.True(t, ok, "what grows is not what makes room, though it expires first")
+	require.Equal(t, 1, small.Len())
+	_, _, err = small.Swap(t.Context(), "1", 0, make([]byte, 900), time.Hour)
+	require.ErrorIs(t, err, store.ErrFull, "larger than everything")
+}
+
+// TestMemoryIsBounded stores a million keys that nobody asks for again.
+func TestMemoryIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a million keys")
+	}
+	for evict, keys := range map[bool]int{true: 1_000_000, false: 200_000} {
+		m := store.NewMemory(&store.MemoryOptions{MaxEntries: 50_000, MaxBytes: 16 << 20, Evict: evict})
+		before := heapInUse()
+		refused := 0
+		for i := range keys {
+			if _, _, err := m.Swap(t.Context(), "key-"+strconv.Itoa(i), 0, []byte("value"), time.Hour); err != nil {
+				require.ErrorIs(t, err, store.ErrFull)
+				refused++
+			}
+		}
+		require.Equal(t, !evict, refused == keys-50_000, refused)
+		require.Equal(t, 50_000, m.Len())
+		require.Less(t, heapInUse()-before, int64(32<<20))
+		runtime.KeepAlive(m)
+	}
+}
+
+func heapInUse() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+// TestMemoryForgetsWithoutAGoroutine proves that what has expired goes as new
+// values come, long before the store is full.
+func TestMemoryForgetsWithoutAGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewMemory(nil)
+		for i := range 1000 {
+			_, err := m.Add(t.Context(), fmt.Sprint(i), 1, time.Minute)
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Hour)
+		for i := range 1000 {
+			_, err := m.Add(t.Context(), fmt.Sprint("new", i), 1, time.Minute)
+			require.NoError(t, err)
+		}
+		require.Equal(t, 1000, m.Len())
+	})
+}
+
+func TestProgrammersErrors(t *testing.T) {
+	require.PanicsWithValue(t, "store.NewMemory: MemoryOptions.MaxBytes is negative; give a limit, or zero for the default", func() {
+		store.NewMemory(&store.MemoryOptions{MaxBytes: -1})
+	})
+	require.Panics(t, func() { _, _, _ = store.Acquire(t.Context(), store.NewMemory(nil), "k", nil, time.Hour) })
+}
+
+func BenchmarkMemory(b *testing.B) {
+	m := store.NewMemory(nil)
+	item, _, err := m.Swap(b.Context(), "there", 0, make([]byte, 1000), time.Hour)
+	require.NoError(b, err)
+	b.Run("hit", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, _ = m.Get(b.Context(), "there")
+		}
+	})
+	b.Run("miss", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, _ = m.Get(b.Context(), "absent")
+		}
+	})
+	b.Run("swap", func(b *testing.B) {
+		b.ReportAllocs()
+		value := make([]byte, 1000)
+		for b.Loop() {
+			item, _, _ = m.Swap(b.Context(), "there", item.Version, value, time.Hour)
+		}
+	})
+	b.Run("add", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, _ = m.Add(b.Context(), "n", 1, time.Hour)
+		}
+	})
+	b.Run("hit by all at once", func(b *testing.B) {
+		var misses atomic.Int32
+		b.RunParallel(func(p *testing.PB) {
+			for p.Next() {
+				if item, _ := m.Get(b.Context(), "there"); item.Version == 0 {
+					misses.Add(1)
+				}
+			}
+		})
+		require.Zero(b, misses.Load())
+	})
+}

@@ -1,0 +1,502 @@
+// Package storetest tests implementations of [store.Store].
+//
+//	func TestStore(t *testing.T) {
+//		storetest.Run(t, storetest.Config{New: func(testing.TB) store.Store { return mystore.New() }})
+//	}
+package storetest
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcpchain/mcpchain/store"
+)
+
+// Config says what is tested.
+type Config struct {
+	// New returns a store in which nothing stands under any key. It is called once
+	// for each test. Required.
+	New func(tb testing.TB) store.Store
+
+	// Advance lets time pass for the store. Nil means [time.Sleep].
+	Advance func(d time.Duration)
+
+	// Around runs each test. Give [testing/synctest.Test] for a store in memory, so that
+	// no time is lost. Nil means that the tests just run.
+	Around func(t *testing.T, test func(t *testing.T))
+}
+
+// unit is the step of time: long beside what a call over loopback takes, on a machine
+// that has other work too.
+const unit = 200 * time.Millisecond
+
+// Run runs the whole suite: what the documentation of [store.Store] and
+// [store.Lease] promises, each promise a subtest.
+func Run(t *testing.T, c Config) {
+	t.Helper()
+	if c.New == nil {
+		t.Fatal("storetest.Run: Config.New is nil")
+	}
+	if c.Advance == nil {
+		c.Advance = time.Sleep
+	}
+	if c.Around == nil {
+		c.Around = func(t *testing.T, test func(t *testing.T)) { t.Helper(); test(t) }
+	}
+	for _, promise := range []struct {
+		name string
+		test func(*suite)
+	}{
+		{"an absent key is the zero item", (*suite).absent},
+		{"swap stores only over the version that was seen", (*suite).swap},
+		{"a version is never given twice", (*suite).versions},
+		{"bytes come back as they were", (*suite).values},
+		{"keys are told apart whatever they hold", (*suite).keys},
+		{"what is too large is refused", (*suite).tooLarge},
+		{"a value ends when its time is over", (*suite).expiry},
+		{"a ttl is positive", (*suite).ttl},
+		{"delete removes only the version that was seen", (*suite).remove},
+		{"add counts", (*suite).add},
+		{"a counter is exact to 2^53", (*suite).addRange},
+		{"the expiry of a counter is its first one", (*suite).addExpiry},
+		{"no update is lost", (*suite).concurrent},
+		{"no addition is lost", (*suite).concurrentAdd},
+		{"one of many creates", (*suite).create},
+		{"a lease has one holder", (*suite).lease},
+		{"a lease ends when its holder dies", (*suite).leaseExpiry},
+	} {
+		t.Run(promise.name, func(t *testing.T) {
+			c.Around(t, func(t *testing.T) { promise.test(&suite{T: t, Store: c.New(t), advance: c.Advance}) })
+		})
+	}
+}
+
+// suite is a test with its store and the calls that must not fail.
+type suite struct {
+	*testing.T
+	store.Store
+
+	advance func(time.Duration)
+}
+
+func (s *suite) get(key string) store.Item {
+	s.Helper()
+	item, err := s.Get(s.Context(), key)
+	if err != nil {
+		s.Fatalf("Get(%.40q): %v", key, err)
+	}
+	if item.Version == 0 && len(item.Value) > 0 {
+		s.Fatalf("Get(%.40q): a value without a version", key)
+	}
+	return item
+}
+
+func (s *suite) put(key string, old store.Version, value string, ttl time.Duration) (store.Item, bool) {
+	s.Helper()
+	item, ok, err := s.Swap(s.Context(), key, old, []byte(value), ttl)
+	if err != nil {
+		s.Fatalf("Swap(%.40q): %v", key, err)
+	}
+	if ok && (string(item.Value) != value || item.Version == 0 || item.Version == old) {
+		s.Fatalf("Swap(%.40q) returned version %d and %d bytes over version %d", key, item.Version, len(item.Value), old)
+	}
+	return item, ok
+}
+
+// set is put where nothing may be in the way.
+func (s *suite) set(key string, old store.Version, value string, ttl time.Duration) store.Version {
+	s.Helper()
+	item, ok := s.put(key, old, value, ttl)
+	if !ok {
+		s.Fatalf("Swap(%.40q) over version %d met version %d", key, old, item.Version)
+	}
+	return item.Version
+}
+
+func (s *suite) del(key string, old store.Version) bool {
+	s.Helper()
+	ok, err := s.Delete(s.Context(), key, old)
+	if err != nil {
+		s.Fatalf("Delete(%.40q): %v", key, err)
+	}
+	return ok
+}
+
+func (s *suite) count(key string, delta int64, ttl time.Duration) int64 {
+	s.Helper()
+	sum, err := s.Add(s.Context(), key, delta, ttl)
+	if err != nil {
+		s.Fatalf("Add(%.40q, %d): %v", key, delta, err)
+	}
+	return sum
+}
+
+func equal[T comparable](s *suite, what string, want, got T) {
+	s.Helper()
+	if want != got {
+		s.Fatalf("%s: want %v, got %v", what, want, got)
+	}
+}
+
+func (s *suite) wantErr(what string, want, err error) {
+	s.Helper()
+	if !errors.Is(err, want) {
+		s.Fatalf("%s: want the error %q, got %v", what, want, err)
+	}
+}
+
+func (s *suite) absent() {
+	item := s.get("k")
+	equal(s, "version", 0, item.Version)
+	equal(s, "length", 0, len(item.Value))
+	equal(s, "delete", false, s.del("k", 0))
+}
+
+func (s *suite) swap() {
+	item, ok := s.put("k", 77, "x", time.Hour)
+	equal(s, "over a version that is not there", false, ok)
+	equal(s, "nothing is in the way", 0, item.Version)
+
+	first := s.set("k", 0, "one", time.Hour)
+	item, ok = s.put("k", 0, "two", time.Hour)
+	equal(s, "create again", false, ok)
+	equal(s, "what is in the way", "one", string(item.Value))
+	equal(s, "its version", first, item.Version)
+
+	second := s.set("k", first, "two", time.Hour)
+	item, ok = s.put("k", first, "three", time.Hour)
+	equal(s, "over an old version", false, ok)
+	equal(s, "what is in the way", "two", string(item.Value))
+	equal(s, "its version", second, item.Version)
+	equal(s, "what stands there", "two", string(s.get("k").Value))
+	equal(s, "its version", second, s.get("k").Version)
+
+	third := s.set("k", second, "two", time.Hour)
+	if third == second {
+		s.Fatal("the same bytes are another write")
+	}
+}
+
+func (s *suite) versions() {
+	seen := map[store.Version]bool{}
+	note := func(v store.Version) {
+		s.Helper()
+		if seen[v] {
+			s.Fatalf("version %d was given twice", v)
+		}
+		seen[v] = true
+	}
+	for range 20 {
+		v := s.set("k", 0, "same", time.Hour)
+		note(v)
+		note(s.set("k", v, "same", time.Hour))
+		s.del("k", 0)
+	}
+	note(s.set("k", 0, "same", unit))
+	s.advance(2 * unit)
+	note(s.set("k", 0, "same", time.Hour))
+	before := s.get("k").Version
+	s.del("k", 0)
+	s.count("k", 1, time.Hour)
+	counted := s.get("k").Version
+	note(counted)
+	s.count("k", 1, time.Hour)
+	note(s.get("k").Version)
+	_, ok := s.put("k", before, "x", time.Hour)
+	equal(s, "over a version of a key that was deleted since", false, ok)
+	_, ok = s.put("k", counted, "x", time.Hour)
+	equal(s, "over a counter that went on", false, ok)
+}
+
+func (s *suite) values() {
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	for i, value := range []string{"", "\x00", "0", "a\r\nb", string(all), strings.Repeat("x", 100_000)} {
+		key := "k" + strconv.Itoa(i)
+		s.set(key, 0, value, time.Hour)
+		equal(s, "value", value, string(s.get(key).Value))
+	}
+	mine := []byte("mine")
+	item, _, err := s.Swap(s.Context(), "k", 0, mine, time.Hour)
+	if err != nil {
+		s.Fatal(err)
+	}
+	copy(mine, "????")
+	equal(s, "after the caller changed its bytes", "mine", string(s.get("k").Value))
+	equal(s, "what Swap returned", "mine", string(item.Value))
+}
+
+func (s *suite) keys() {
+	keys := []string{
+		"", "a", "A", "a ", " a", "a\n", "a\x00", "a:b", "a:b:c", "{a}", "{a}b", "{b}a", "}{", "{}", "{}a", "*", "a*", "[a]", "é", "e\u0301", "\xff",
+		strings.Repeat("k", store.MaxKey),
+	}
+	for i, key := range keys {
+		s.set(key, 0, strconv.Itoa(i), time.Hour)
+	}
+	for i, key := range keys {
+		equal(s, fmt.Sprintf("value of %.20q", key), strconv.Itoa(i), string(s.get(key).Value))
+	}
+	for i, key := range keys {
+		equal(s, fmt.Sprintf("delete %.20q", key), true, s.del(key, 0))
+		for _, other := range keys[i+1:] {
+			if s.get(other).Version == 0 {
+				s.Fatalf("deleting %.20q deleted %.20q", key, other)
+			}
+		}
+	}
+}
+
+func (s *suite) tooLarge() {
+	long := strings.Repeat("k", store.MaxKey+1)
+	_, _, err := s.Swap(s.Context(), long, 0, nil, time.Hour)
+	s.wantErr("a long key", store.ErrTooLarge, err)
+	_, err = s.Add(s.Context(), long, 1, time.Hour)
+	s.wantErr("a long key", store.ErrTooLarge, err)
+	equal(s, "version", 0, s.get(long).Version)
+	_, _, err = s.Swap(s.Context(), "k", 0, make([]byte, 64<<20), time.Hour)
+	s.wantErr("64 MiB", store.ErrTooLarge, err)
+	equal(s, "version", 0, s.get("k").Version)
+}
+
+func (s *suite) expiry() {
+	v := s.set("short", 0, "x", 2*unit)
+	long := s.set("long", 0, "x", time.Hour)
+	renewed := s.set("renewed", 0, "x", 2*unit)
+	renewed = s.set("renewed", renewed, "y", time.Hour)
+	cut := s.set("cut", 0, "x", time.Hour)
+	s.set("cut", cut, "y", 2*unit)
+	s.advance(unit)
+	equal(s, "before", v, s.get("short").Version)
+	s.advance(2 * unit)
+	equal(s, "after", 0, s.get("short").Version)
+	equal(s, "one that is kept longer", long, s.get("long").Version)
+	equal(s, "one whose expiry a swap moved", renewed, s.get("renewed").Version)
+	equal(s, "one whose expiry a swap brought nearer", 0, s.get("cut").Version)
+	equal(s, "delete of one that has expired", false, s.del("short", v))
+	item, ok := s.put("short", v, "y", time.Hour)
+	equal(s, "swap over one that has expired", false, ok)
+	equal(s, "what is in the way", 0, item.Version)
+	s.set("short", 0, "y", time.Hour)
+}
+
+func (s *suite) ttl() {
+	for _, ttl := range []time.Duration{0, -1, -time.Hour} {
+		_, _, err := s.Swap(s.Context(), "k", 0, nil, ttl)
+		s.wantErr("Swap", store.ErrTTL, err)
+		_, err = s.Add(s.Context(), "k", 1, ttl)
+		s.wantErr("Add", store.ErrTTL, err)
+	}
+	equal(s, "version", 0, s.get("k").Version)
+	s.set("tiny", 0, "x", 1)
+	s.advance(unit)
+	equal(s, "after a nanosecond", 0, s.get("tiny").Version)
+	s.set("ages", 0, "x", 1<<62)
+	s.advance(unit)
+	equal(s, "after a while of 146 years", "x", string(s.get("ages").Value))
+}
+
+func (s *suite) remove() {
+	v := s.set("k", 0, "x", time.Hour)
+	equal(s, "another version", false, s.del("k", v+1))
+	equal(s, "still there", v, s.get("k").Version)
+	equal(s, "the version", true, s.del("k", v))
+	equal(s, "gone", 0, s.get("k").Version)
+	equal(s, "again", false, s.del("k", v))
+	s.set("k", 0, "x", time.Hour)
+	equal(s, "any version", true, s.del("k", 0))
+	equal(s, "gone", 0, s.get("k").Version)
+	s.count("n", 5, time.Hour)
+	equal(s, "a counter", true, s.del("n", 0))
+	equal(s, "begins again", 1, s.count("n", 1, time.Hour))
+}
+
+func (s *suite) add() {
+	equal(s, "first", 1, s.count("n", 1, time.Hour))
+	equal(s, "second", 11, s.count("n", 10, time.Hour))
+	equal(s, "less", -4, s.count("n", -15, time.Hour))
+	equal(s, "nothing", -4, s.count("n", 0, time.Hour))
+	equal(s, "as a value", "-4", string(s.get("n").Value))
+	equal(s, "another", 3, s.count("m", 3, time.Hour))
+
+	v := s.get("n").Version
+	s.set("n", v, "41", time.Hour)
+	equal(s, "on a number that was stored", 42, s.count("n", 1, time.Hour))
+	s.set("empty", 0, "", time.Hour)
+	equal(s, "on an empty value", 1, s.count("empty", 1, time.Hour))
+	for i, text := range []string{"x", " 1", "1 ", "+1", "01", "-0", "1.0", "1e3", "0x1", "--1", "9007199254740993", "99999999999999999999", "nan", "-"} {
+		key := "text" + strconv.Itoa(i)
+		v := s.set(key, 0, text, time.Hour)
+		_, err := s.Add(s.Context(), key, 1, time.Hour)
+		s.wantErr(fmt.Sprintf("on %q", text), store.ErrNotCounter, err)
+		equal(s, "it stays", v, s.get(key).Version)
+	}
+}
+
+func (s *suite) addRange() {
+	equal(s, "the largest", store.MaxCount, s.count("n", store.MaxCount, time.Hour))
+	for _, delta := range []int64{1, store.MaxCount, 1<<63 - 1} {
+		_, err := s.Add(s.Context(), "n", delta, time.Hour)
+		s.wantErr("beyond", store.ErrRange, err)
+	}
+	equal(s, "it stays", strconv.FormatInt(store.MaxCount, 10), string(s.get("n").Value))
+	equal(s, "one less", store.MaxCount-1, s.count("n", -1, time.Hour))
+	equal(s, "back", -1, s.count("n", -store.MaxCount, time.Hour))
+	equal(s, "to the other end", -store.MaxCount, s.count("n", -store.MaxCount+1, time.Hour))
+	for _, delta := range []int64{-1, -1 << 63} {
+		_, err := s.Add(s.Context(), "n", delta, time.Hour)
+		s.wantErr("below", store.ErrRange, err)
+	}
+	_, err := s.Add(s.Context(), "fresh", -1<<63, time.Hour)
+	s.wantErr("at once", store.ErrRange, err)
+	equal(s, "nothing is made", 0, s.get("fresh").Version)
+}
+
+func (s *suite) addExpiry() {
+	s.count("n", 1, 3*unit)
+	s.count("m", 1, time.Hour)
+	s.advance(2 * unit)
+	equal(s, "within its time", 2, s.count("n", 1, time.Hour))
+	equal(s, "within its time", 2, s.count("m", 1, unit))
+	s.advance(2 * unit)
+	equal(s, "begins again", 1, s.count("n", 1, time.Hour))
+	equal(s, "goes on", 3, s.count("m", 1, unit))
+}
+
+func (s *suite) concurrent() {
+	const workers, each = 8, 25
+	var work sync.WaitGroup
+	for range workers {
+		work.Go(func() {
+			item, err := s.Get(s.Context(), "k")
+			for n := 0; n < each && err == nil; {
+				have, _ := strconv.Atoi(cmp.Or(string(item.Value), "0"))
+				var ok bool
+				if item, ok, err = s.Swap(s.Context(), "k", item.Version, []byte(strconv.Itoa(have+1)), time.Hour); ok {
+					n++
+				}
+			}
+			if err != nil {
+				s.Error(err)
+			}
+		})
+	}
+	work.Wait()
+	equal(s, "sum", strconv.Itoa(workers*each), string(s.get("k").Value))
+}
+
+func (s *suite) concurrentAdd() {
+	const workers, each = 8, 25
+	var work sync.WaitGroup
+	seen := make([]atomic.Bool, workers*each+1)
+	for range workers {
+		work.Go(func() {
+			for range each {
+				sum, err := s.Add(s.Context(), "k", 1, time.Hour)
+				if err != nil || sum < 1 || sum >= int64(len(seen)) || seen[sum].Swap(true) {
+					s.Errorf("the sum %d came twice or is out of range, or failed: %v", sum, err)
+					return
+				}
+			}
+		})
+	}
+	work.Wait()
+}
+
+func (s *suite) create() {
+	for round := range 10 {
+		key := "k" + strconv.Itoa(round)
+		var won atomic.Int32
+		var work sync.WaitGroup
+		for i := range 8 {
+			work.Go(func() {
+				_, ok, err := s.Swap(s.Context(), key, 0, fmt.Append(nil, i), time.Hour)
+				if err != nil {
+					s.Error(err)
+				}
+				if ok {
+					won.Add(1)
+				}
+			})
+		}
+		work.Wait()
+		equal(s, "winners", 1, won.Load())
+	}
+}
+
+func (s *suite) acquire(holder string, ttl time.Duration) (*store.Lease, store.Item) {
+	s.Helper()
+	lease, item, err := store.Acquire(s.Context(), s.Store, "k", []byte(holder), ttl)
+	if err != nil {
+		s.Fatalf("Acquire: %v", err)
+	}
+	return lease, item
+}
+
+func (s *suite) must(ok bool, err error) bool {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+	return ok
+}
+
+func (s *suite) lease() {
+	a, item := s.acquire("a", time.Hour)
+	equal(s, "what stands there", "a", string(item.Value))
+	b, item := s.acquire("b", time.Hour)
+	equal(s, "a second holder", nil, b)
+	equal(s, "who is in the way", "a", string(item.Value))
+	again, _ := s.acquire("a", time.Hour)
+	if again == nil {
+		s.Fatal("a holder whose answer was lost does not find its lease")
+	}
+	equal(s, "renew", true, s.must(a.Renew(s.Context(), time.Hour)))
+	equal(s, "renew, of the same holder", true, s.must(again.Renew(s.Context(), time.Hour)))
+	equal(s, "release", true, s.must(again.Release(s.Context())))
+	equal(s, "renew after the release", false, s.must(a.Renew(s.Context(), time.Hour)))
+
+	b, _ = s.acquire("b", time.Hour)
+	equal(s, "renew what another has", false, s.must(a.Renew(s.Context(), time.Hour)))
+	equal(s, "finish what another has", false, s.must(a.Finish(s.Context(), []byte("a is done"), time.Hour)))
+	equal(s, "release what another has", false, s.must(a.Release(s.Context())))
+	equal(s, "finish", true, s.must(b.Finish(s.Context(), []byte("b is done"), time.Hour)))
+	equal(s, "finish again", false, s.must(b.Finish(s.Context(), []byte("b is done"), time.Hour)))
+	equal(s, "release after the end", false, s.must(b.Release(s.Context())))
+	equal(s, "renew after the end", false, s.must(b.Renew(s.Context(), time.Hour)))
+	c, item := s.acquire("c", time.Hour)
+	equal(s, "after the end", nil, c)
+	equal(s, "what came of it", "b is done", string(item.Value))
+	if !bytes.Equal(item.Value, s.get("k").Value) {
+		s.Fatal("Acquire returned what is not there")
+	}
+}
+
+func (s *suite) leaseExpiry() {
+	a, _ := s.acquire("a", 3*unit)
+	s.advance(2 * unit)
+	b, _ := s.acquire("b", time.Hour)
+	equal(s, "while it lasts", nil, b)
+	equal(s, "renew", true, s.must(a.Renew(s.Context(), 3*unit)))
+	s.advance(2 * unit)
+	b, _ = s.acquire("b", time.Hour)
+	equal(s, "while it lasts since the renewal", nil, b)
+	s.advance(2 * unit)
+	equal(s, "renew when it is over", false, s.must(a.Renew(s.Context(), time.Hour)))
+	b, _ = s.acquire("b", time.Hour)
+	if b == nil {
+		s.Fatal("the lease did not end")
+	}
+	equal(s, "finish when another has it", false, s.must(a.Finish(s.Context(), []byte("late"), time.Hour)))
+	equal(s, "whose it is", "b", string(s.get("k").Value))
+}
