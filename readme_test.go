@@ -35,7 +35,10 @@ import (
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/retry"
+	"github.com/mcpchain/mcpchain/state"
+	"github.com/mcpchain/mcpchain/store"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -137,6 +140,14 @@ func readmeLoad(server *mcp.Server) *drain.Drain {
 		}},
 	}))
 	return d
+}
+
+func readmeStores(server *mcp.Server) {
+	shared := store.NewMemory(nil) // for many machines: mcpredis.New(client, nil)
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Replay: &replay.Options{Store: shared},
+		State:  &state.Options{Store: shared, Argument: "cart", NewTool: "new_cart"},
+	}))
 }
 
 type (
@@ -350,6 +361,7 @@ func TestReadmeCode(t *testing.T) {
 	readmeDeadline(server)
 	readmeAnnotated(server, failing)
 	readmeRetryServer(server)
+	readmeStores(mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil))
 	require.Zero(t, readmeLoad(mcp.NewServer(&mcp.Implementation{Name: "busy"}, nil)).Running())
 	require.Equal(t, fault.KindRateLimited, middleware.Classify(readmeResponse(&http.Response{StatusCode: http.StatusTooManyRequests})).Kind())
 	require.ErrorContains(t, readmePayment(nil, 10*time.Second, "p-1"), `Next: 1. See whether it was made: call find_payment {"id":"p-1"}.`)
