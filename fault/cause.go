@@ -91,7 +91,7 @@ func causeText(err error) string {
 	return w.String()
 }
 
-// maxErrors bounds the walk through a stranger's tree of errors, which may have
+// maxErrors bounds the walk through an untrusted tree of errors, which may have
 // a cycle.
 const maxErrors = 64
 

@@ -7,10 +7,10 @@
 //
 //	server.AddReceivingMiddleware(mcprecover.New(nil))
 //
-// Without it, one panic ends the process and every session in it. So does a raw
-// handler of a tool, prompt or completion that returns neither a result nor an
-// error, to a client of protocol version 2026-07-28, and a result that cannot be
-// written as JSON is never answered. New guards against all of these:
+// Without it, one panic ends the process and every session in it. For a client of
+// protocol version 2026-07-28, so does a raw handler of a tool, prompt or completion
+// that returns neither a result nor an error. A result that cannot be written as JSON
+// is never answered. New guards against all of these:
 //
 //   - a panic of any kind, nil and http.ErrAbortHandler included, becomes a
 //     [*PanicError];
@@ -19,27 +19,25 @@
 //     fails or panics, invalid raw JSON, a nil pointer in a list) becomes a
 //     [*MarshalError].
 //
-// The caller is told of an internal error and nothing of its reason, which goes
-// to the log of package correlate or mask, or, when neither stands in the chain,
+// The caller reads that there was an internal error, and not its reason. The reason
+// goes to the log of package correlate or mask. If neither stands in the chain, it goes
 // to Options.Logger.
 //
 // # Where it stands
 //
-// Outermost, and in a longer chain innermost as well, so that the middlewares in
-// between see a handler's panic as an error, as mcpchain.Standard does. Only the
-// outermost one checks the result for the wire. Structured content that is not
-// raw JSON yet it marshals and passes on raw, so that nothing is marshalled
-// twice.
+// It stands outermost. In a longer chain a second one stands innermost, so that the
+// middlewares in between see a handler's panic as an error; mcpchain.Standard does
+// so. Only the outermost one checks that the result can be sent. It marshals structured
+// content once and passes it on as raw JSON.
 //
 // # What cannot be recovered
 //
-// A middleware recovers the goroutine that it runs in. A goroutine that a handler
-// starts is out of its reach: start it with [Go], or the process dies with it.
-// Fatal errors of the Go runtime cannot be recovered by anybody: concurrent map
-// writes, a stack overflow, running out of memory, a deadlock; nor can os.Exit,
-// log.Fatal or a signal. [runtime.Goexit] in a handler ends the SDK's goroutine
-// without an answer; a handler in a goroutine of its own is answered, see package
-// deadline.
+// A middleware recovers only the goroutine that it runs in. Start the goroutines of a
+// handler with [Go]; otherwise their panics end the process. Fatal errors of the Go
+// runtime cannot be recovered: concurrent map writes, a stack overflow, running out of
+// memory, a deadlock. Neither can os.Exit, log.Fatal or a signal. [runtime.Goexit] in a
+// handler ends the SDK's goroutine without an answer, unless package deadline stands in
+// the chain.
 package recover
 
 import (
@@ -77,16 +75,16 @@ func New(opts *Options) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	r := &room{onPanic: o.OnPanic, settings: &call.Settings{Logger: o.Logger}}
+	r := &layer{onPanic: o.OnPanic, settings: &call.Settings{Logger: o.Logger}}
 	return call.WrapRecovery(r.settings, r.call)
 }
 
-type room struct {
+type layer struct {
 	onPanic  func(context.Context, *PanicError)
 	settings *call.Settings
 }
 
-func (r *room) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
+func (r *layer) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
 	outermost := c.Guard(r.settings) && !c.Quiet() // a look-up of ours is not sent
 	defer func() {
 		if p := recover(); p != nil {
@@ -111,7 +109,7 @@ func (r *room) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp
 }
 
 // recovered tells the hook, whose own panic must not undo the recovery.
-func (r *room) recovered(ctx context.Context, p *PanicError) (err error) {
+func (r *layer) recovered(ctx context.Context, p *PanicError) (err error) {
 	err = p // the result even when the hook panics
 	if r.onPanic != nil {
 		defer func() { _ = recover() }()
@@ -154,7 +152,7 @@ func Go(ctx context.Context, fn func(context.Context) error) <-chan error {
 
 // record writes the record of a panic that Go recovered.
 func record(ctx context.Context, p *PanicError) {
-	defer func() { _ = recover() }() // the handler of the log is a stranger's
+	defer func() { _ = recover() }() // the log handler is untrusted code
 	logger := slog.Default()
 	attrs := []slog.Attr{slog.String("error", p.Error()), slog.String("stack", p.Stack())}
 	if c := call.FromContext(ctx); c != nil {

@@ -281,7 +281,7 @@ func checkValue(where string, v any) error {
 	return nil
 }
 
-// marshal guards the MarshalJSON of a stranger.
+// marshal guards an untrusted MarshalJSON.
 func marshal(v any) (raw []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
