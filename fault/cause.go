@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // Format prints the public text for every verb, with its flags, and for %+v and
@@ -23,6 +24,11 @@ func (e *Error) Format(f fmt.State, verb rune) {
 		fmt.Fprintf(f, fmt.FormatString(f, verb), e.Error())
 	}
 }
+
+const (
+	maxLogged           = 16 << 10 // bytes of the details in a record
+	maxLoggedViolations = 50
+)
 
 // LogValue gives the operator's log everything, the cause included.
 func (e *Error) LogValue() slog.Value {
@@ -43,13 +49,17 @@ func (e *Error) LogValue() slog.Value {
 		}
 	}
 	if len(d.Violations) > 1 {
-		attrs = append(attrs, slog.Any("violations", d.Violations))
+		attrs = append(attrs, slog.Any("violations", d.Violations[:min(len(d.Violations), maxLoggedViolations)]))
 	}
 	if d.Retry != nil {
 		attrs = append(attrs, slog.Any("retry", *d.Retry))
 	}
 	if len(d.Details) > 0 {
-		attrs = append(attrs, slog.Any("details", d.Details))
+		if text := compact(d.Details); len(text) > maxLogged {
+			attrs = append(attrs, slog.String("details", words.Clip(text, maxLogged)))
+		} else {
+			attrs = append(attrs, slog.Any("details", d.Details))
+		}
 	}
 	if e.cause != nil {
 		attrs = append(attrs, slog.String("cause", causeText(e.cause)))

@@ -30,9 +30,9 @@ func FaultOf(res mcp.Result, err error) (*fault.Error, bool) { return call.Fault
 // _meta[[StepsKey]]. A nil result is an empty one; without steps the result is
 // returned as it is.
 //
-// The SDK writes the output of a typed handler as text only where the handler's
-// result has no content, so a typed handler puts its own text into the result
-// before it adds steps.
+// A result without content, or none, is that of a typed handler whose output the SDK
+// writes as text: then the text of the steps is added behind it by our middlewares, and
+// only the steps in _meta are there without them.
 func NextSteps(res *mcp.CallToolResult, steps ...fault.Step) *mcp.CallToolResult {
 	if len(steps) == 0 {
 		return res
@@ -43,10 +43,14 @@ func NextSteps(res *mcp.CallToolResult, steps ...fault.Step) *mcp.CallToolResult
 	}
 	// A fault numbers the steps and makes their values fit for JSON.
 	steps = fault.New(fault.KindInternal, "").WithSteps(steps...).Data().RecoverySteps
-	out.Content = append(slices.Clone(out.Content), &mcp.TextContent{Text: fault.StepsText(steps)})
+	var listed any = call.PendingSteps(steps)
+	if len(out.Content) > 0 {
+		out.Content = append(slices.Clone(out.Content), &mcp.TextContent{Text: fault.StepsText(steps)})
+		listed = steps
+	}
 	if out.Meta = maps.Clone(out.Meta); out.Meta == nil {
 		out.Meta = mcp.Meta{}
 	}
-	out.Meta[StepsKey] = steps
+	out.Meta[StepsKey] = listed
 	return &out
 }

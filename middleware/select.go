@@ -62,7 +62,10 @@ func set(function, parameter string, names []string) map[string]struct{} {
 		panic(fmt.Sprintf("%s: %s is empty; name at least one, or use the middleware without %[1]s", function, parameter))
 	}
 	s := make(map[string]struct{}, len(names))
-	for _, n := range names {
+	for i, n := range names {
+		if n == "" {
+			panic(fmt.Sprintf("%s: %s[%d] is empty; give a name", function, parameter, i))
+		}
 		s[n] = struct{}{}
 	}
 	return s

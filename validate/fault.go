@@ -21,7 +21,7 @@ func (v *validator) fault(report *explain.Report, tool string) *fault.Error {
 			Suggestion: v.Suggestion, Message: v.Sentence,
 		}
 	}
-	return v.violationsFault(violations, report.Total, func(e *fault.Error) *fault.Error {
+	return v.violationsFault(violations, report.Total, report.More, func(e *fault.Error) *fault.Error {
 		d := e.Data()
 		switch {
 		case tool != "" && report.Corrected != nil && json.Unmarshal(report.Corrected, &d.CorrectedArguments) == nil:
@@ -34,12 +34,12 @@ func (v *validator) fault(report *explain.Report, tool string) *fault.Error {
 }
 
 // violationsFault makes one fault of the violations, of which there are total in all, as
-// many of them as fit. What more adds is left out first; it may be nil.
-func (v *validator) violationsFault(violations []fault.Violation, total int, more func(*fault.Error) *fault.Error) *fault.Error {
+// many of them as fit, or at least total. What more adds is left out first; it may be nil.
+func (v *validator) violationsFault(violations []fault.Violation, total int, atLeast bool, more func(*fault.Error) *fault.Error) *fault.Error {
 	total = max(total, len(violations))
 	violations = violations[:min(len(violations), v.MaxViolations)]
 	for {
-		e := v.worded(violations, total)
+		e := v.worded(violations, total, atLeast)
 		if more != nil {
 			if with := more(e); v.fits(with) {
 				return with
@@ -62,9 +62,9 @@ func (v *validator) violationsFault(violations []fault.Violation, total int, mor
 }
 
 // worded makes the fault in the default words or in those of Options.Format.
-func (v *validator) worded(violations []fault.Violation, total int) *fault.Error {
+func (v *validator) worded(violations []fault.Violation, total int, atLeast bool) *fault.Error {
 	e := fault.FirstViolations(total, violations...)
-	if total >= explain.MaxCounted {
+	if atLeast {
 		e = e.WithMessage("At least " + e.Message())
 	}
 	if hint := violations[0].Suggestion; total == 1 && hint != "" {

@@ -2,10 +2,12 @@ package validate
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/explain"
 )
 
 // fieldError is what one error of go-playground/validator v10 has. The package is not
@@ -48,9 +50,10 @@ func (c *checks) field(e fieldError, marked bool) (fault.Violation, bool) {
 	case !known && !marked:
 		return fault.Violation{}, false
 	case !known && len(at) == 0:
-		at = []any{e.Field()}
+		at = []string{e.Field()}
 	}
-	one := fault.Violation{Field: field(at), Pointer: pointer(at), Received: scalar(value)}
+	one := fault.Violation{Received: scalar(value)}
+	one.Field, one.Pointer = explain.Place(c.args, at)
 	if one.Rule, one.Expected = c.words(e, at); one.Rule == "required" && !present {
 		one.Message = "Argument '" + one.Field + "' is required"
 	} else if strings.HasPrefix(one.Expected, "must ") {
@@ -69,7 +72,7 @@ func namespace(text string) (names []string) {
 // resolve returns the place for names of a Go struct: by the tags of the input type where
 // it is known, and else compared with the members of the arguments and with the properties
 // of the schema.
-func (c *checks) resolve(names []string) (at []any, value any, present, known bool) {
+func (c *checks) resolve(names []string) (at []string, value any, present, known bool) {
 	value, present, known = c.args, c.args != nil, len(names) > 0
 	schema := c.schema.tree()
 	path := ""
@@ -77,7 +80,7 @@ func (c *checks) resolve(names []string) (at []any, value any, present, known bo
 		if list, ok := value.([]any); ok || present && value == nil {
 			i, err := strconv.Atoi(name)
 			if err == nil && i >= 0 && i < len(list) {
-				at, value = append(at, i), list[i]
+				at, value = append(at, name), list[i]
 				schema, _ = schema["items"].(map[string]any)
 				path += "[]"
 				continue
@@ -88,8 +91,9 @@ func (c *checks) resolve(names []string) (at []any, value any, present, known bo
 		properties, _ := schema["properties"].(map[string]any)
 		real, has := c.names[path]
 		if !has {
-			if real, has = c.sameName(name, "args"+field(at), object); !has {
-				real, has = c.sameName(name, "schema"+field(at), properties)
+			key := strings.Join(at, "\x00")
+			if real, has = c.sameName(name, "args"+key, object); !has {
+				real, has = c.sameName(name, "schema"+key, properties)
 			}
 		}
 		if !has {
@@ -167,7 +171,7 @@ func jsonNames(t reflect.Type) map[string]string {
 
 // words says in words for a caller what a tag wants, "" for one that is not known, such as
 // a rule of the program's own.
-func (c *checks) words(e fieldError, at []any) (rule, expected string) {
+func (c *checks) words(e fieldError, at []string) (rule, expected string) {
 	tag, param := e.Tag(), e.Param()
 	if strings.HasPrefix(tag, "required") {
 		return "required", "a value"
@@ -178,9 +182,10 @@ func (c *checks) words(e fieldError, at []any) (rule, expected string) {
 	if words, ok := otherField[tag]; ok && param != "" {
 		other := at
 		if len(at) > 0 {
-			other, _, _, _ = c.resolve(append(namespace("."+field(at[:len(at)-1])), param))
+			other, _, _, _ = c.resolve(append(slices.Clip(at[:len(at)-1]), param))
 		}
-		return tag, "must be " + words + " '" + field(other) + "'"
+		name, _ := explain.Place(c.args, other)
+		return tag, "must be " + words + " '" + name + "'"
 	}
 	if words, ok := comparisons[tag]; ok {
 		return tag, size(e, param, words)
@@ -254,89 +259,31 @@ func alternatives(param string) string {
 	return "'" + strings.Join(values, "") + "'"
 }
 
-// field writes a place as a model does: items[1].sku.
-func field(at []any) string {
-	var b strings.Builder
-	for _, step := range at {
-		switch step := step.(type) {
-		case int:
-			b.WriteString("[" + strconv.Itoa(step) + "]")
-		case string:
-			if b.Len() > 0 {
-				b.WriteByte('.')
-			}
-			b.WriteString(step)
-		}
-	}
-	return b.String()
-}
-
-// pointer writes a place as a JSON Pointer (RFC 6901).
-func pointer(at []any) string {
-	var b strings.Builder
-	for _, step := range at {
-		b.WriteByte('/')
-		switch step := step.(type) {
-		case int:
-			b.WriteString(strconv.Itoa(step))
-		case string:
-			b.WriteString(pointerEscaper.Replace(step))
-		}
-	}
-	return b.String()
-}
-
-var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
-
-func valueAt(v any, at []any) any {
-	for _, step := range at {
-		switch c := v.(type) {
-		case map[string]any:
-			name, _ := step.(string)
-			v = c[name]
-		case []any:
-			i, _ := step.(int)
-			v = c[i]
-		}
-	}
-	return v
-}
-
 var tagWords = map[string]string{
-	"email":        "an email address",
-	"url":          "a URL such as 'https://example.com/a'",
-	"http_url":     "a URL such as 'https://example.com/a'",
-	"uri":          "a URI such as 'https://example.com/a'",
-	"uuid":         "a UUID",
-	"uuid3":        "a UUID of version 3",
-	"uuid4":        "a UUID of version 4",
-	"uuid5":        "a UUID of version 5",
-	"ulid":         "a ULID",
-	"ip":           "an IP address",
-	"ipv4":         "an IPv4 address",
-	"ipv6":         "an IPv6 address",
-	"cidr":         "a range of IP addresses such as '192.0.2.0/24'",
-	"hostname":     "a host name",
-	"fqdn":         "a full domain name",
-	"alpha":        "a text of letters only",
-	"alphanum":     "a text of letters and digits only",
-	"alphaunicode": "a text of letters only",
-	"numeric":      "a number",
-	"number":       "a text of digits only",
-	"boolean":      "true or false",
-	"hexadecimal":  "a hexadecimal number",
-	"hexcolor":     "a colour such as '#ff8800'",
-	"json":         "valid JSON",
-	"base64":       "text in base64",
-	"lowercase":    "a text in lower case",
-	"uppercase":    "a text in upper case",
-	"ascii":        "a text of ASCII characters only",
-	"e164":         "a telephone number such as '+14155550100'",
-	"latitude":     "a latitude from -90 to 90",
-	"longitude":    "a longitude from -180 to 180",
-	"timezone":     "a time zone such as 'Europe/Paris'",
-	"semver":       "a version such as '1.2.3'",
-	"unique":       "a list without repetitions",
-	"iso4217":      "a currency code such as 'EUR'",
-	"country_code": "a country code such as 'FR'",
+	"email":     "an email address",
+	"url":       "a URL such as 'https://example.com/a'",
+	"http_url":  "a URL such as 'https://example.com/a'",
+	"uri":       "a URI such as 'https://example.com/a'",
+	"uuid":      "a UUID",
+	"uuid4":     "a UUID of version 4",
+	"ip":        "an IP address",
+	"ipv4":      "an IPv4 address",
+	"ipv6":      "an IPv6 address",
+	"cidr":      "a range of IP addresses such as '192.0.2.0/24'",
+	"hostname":  "a host name",
+	"alpha":     "a text of letters only",
+	"alphanum":  "a text of letters and digits only",
+	"numeric":   "a number",
+	"number":    "a text of digits only",
+	"boolean":   "true or false",
+	"hexcolor":  "a colour such as '#ff8800'",
+	"json":      "valid JSON",
+	"base64":    "text in base64",
+	"lowercase": "a text in lower case",
+	"uppercase": "a text in upper case",
+	"ascii":     "a text of ASCII characters only",
+	"e164":      "a telephone number such as '+14155550100'",
+	"timezone":  "a time zone such as 'Europe/Paris'",
+	"semver":    "a version such as '1.2.3'",
+	"unique":    "a list without repetitions",
 }

@@ -49,7 +49,7 @@ func FuzzChecks(f *testing.F) {
 			c.place(&violations[i])
 			violations[i] = v.shown(violations[i], c.schema)
 		}
-		e := v.violationsFault(violations, len(violations), nil)
+		e := v.violationsFault(violations, len(violations), false, nil)
 		require.Equal(t, fault.KindValidation, e.Kind())
 		require.Less(t, len(e.Error()), 4096)
 		require.True(t, utf8.ValidString(e.Error()))

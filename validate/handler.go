@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 )
@@ -88,12 +90,13 @@ func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []by
 		if len(violations) == 0 {
 			return fault.Generic(fault.KindValidation)
 		}
-		return v.violationsFault(violations, len(violations), nil)
+		return v.violationsFault(violations, len(violations), false, nil)
 	})
 }
 
 const (
-	maxSearched = 1 << 20 // bytes of arguments in which a value is looked for
+	maxSearched = 1 << 17 // bytes of arguments in which a value is looked for
+	maxPlaced   = 1 << 10 // bytes of a value that is looked for
 	maxFields   = 1000    // field errors that are looked at
 	maxMembers  = 1000    // names that one is compared with: a struct has fewer
 )
@@ -105,7 +108,8 @@ type checks struct {
 	args   any
 	schema *inputSchema
 	folded map[string]map[string]string
-	names  map[string]string // the names of the input type's fields, as JSON has them
+	places map[string][]string // of the scalar values, by their texts
+	names  map[string]string   // the names of the input type's fields, as JSON has them
 }
 
 // add adds what a marked error of the standard library tells.
@@ -142,36 +146,43 @@ func (c *checks) place(one *fault.Violation) {
 	}
 	if one.Field != "" {
 		at, value, _, _ := c.resolve(strings.Split(one.Field, "."))
-		one.Field, one.Pointer, one.Received = field(at), pointer(at), scalar(value)
+		one.Received = scalar(value)
+		one.Field, one.Pointer = explain.Place(c.args, at)
 		return
 	}
-	var found []any
-	many := false
-	var walk func(v any, at []any)
-	walk = func(v any, at []any) {
-		switch v := v.(type) {
-		case map[string]any:
-			for name, member := range v {
-				walk(member, append(at[:len(at):len(at)], name))
-			}
-		case []any:
-			for i, item := range v {
-				walk(item, append(at[:len(at):len(at)], i))
-			}
-		default:
-			if text, err := json.Marshal(v); v == one.Received || err == nil && string(text) == one.Received {
-				many = many || found != nil
-				found = at
-			}
-		}
+	if c.places == nil {
+		c.places = map[string][]string{}
+		c.index(c.args, []string{})
 	}
-	walk(c.args, []any{})
-	if found == nil || many {
+	text, _ := one.Received.(string)
+	found := c.places[text]
+	if found == nil {
 		one.Received = nil // nobody knows whether the caller sent it
 		return
 	}
-	_, one.Received = one.Received, scalar(valueAt(c.args, found))
-	one.Field, one.Pointer = field(found), pointer(found)
+	one.Received = explain.ValueAt(c.args, found)
+	one.Field, one.Pointer = explain.Place(c.args, found)
+}
+
+// index notes where each short scalar value stands, nil for one that stands at several places.
+func (c *checks) index(v any, at []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			c.index(member, append(at[:len(at):len(at)], name))
+		}
+	case []any:
+		for i, item := range v {
+			c.index(item, append(at[:len(at):len(at)], strconv.Itoa(i)))
+		}
+	case string, json.Number, bool:
+		if text := fmt.Sprint(v); len(text) <= maxPlaced {
+			if _, twice := c.places[text]; twice {
+				at = nil
+			}
+			c.places[text] = at
+		}
+	}
 }
 
 // shown words a violation, without a received value that must not be shown.
@@ -213,7 +224,7 @@ func short(v any) (text string, ok bool) {
 		case n > maxShownName:
 			return "a string of " + strconv.Itoa(n) + " characters", false
 		}
-		return "'" + scrub.Text(text) + "'", true
+		return "'" + scrub.Credentials(text) + "'", true
 	}
 	raw, err := json.Marshal(v)
 	if err != nil || len(raw) > maxShownName {

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -30,6 +31,10 @@ import (
 // It is stricter than the SDK is with typed tools: a name that is sent twice and text
 // that is not UTF-8 are refused, and so is a value that breaks its "format" where
 // "$schema" names draft 7 or an older one.
+//
+// Arguments that are more than the check can look at in about 50 ms are refused: those with
+// more than 65,536 values, and by the schema some with less, such as a list of more than
+// 20,000 integers. RawTools has the same bound.
 //
 // Tool panics when the schema cannot be compiled or when h is nil.
 func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
@@ -81,13 +86,18 @@ func (v *validator) check(s *inputSchema, req mcp.Request) (mcp.Request, *explai
 		}
 	}
 	if report := s.explain(filled, v.explain); report != nil {
-		if own := s.explain(c.Params.Arguments, v.explain); own != nil {
-			return nil, own // about the arguments as they came
+		if len(args) <= maxTwice && !bytes.Equal(args, filled) {
+			if own := s.explain(args, v.explain); own != nil {
+				return nil, own // about the arguments as they came
+			}
 		}
 		return nil, report
 	}
 	return withArguments(req, filled), nil
 }
+
+// maxTwice is how long arguments may be to be looked at with and without the defaults.
+const maxTwice = 64 << 10
 
 // orObject returns an empty object for arguments that are absent or null, as the SDK takes
 // them for typed tools.

@@ -498,7 +498,7 @@ func TestSecretsOfHandlersErrors(t *testing.T) {
 		}))
 	}, validate.New(nil))
 	for field, args := range map[string]string{
-		"ref": `{"ref":"@"}`, "prefix[0]": `{"prefix":["@"]}`, "more.z": `{"more":{"z":"@"}}`, "all": `{"all":"@"}`, "around.a/b": `{"around":{"a/b":"@"}}`, "x1": `{"x1":"@"}`,
+		"ref": `{"ref":"@"}`, "prefix[0]": `{"prefix":["@"]}`, "more.z": `{"more":{"z":"@"}}`, "all": `{"all":"@"}`, `around["a/b"]`: `{"around":{"a/b":"@"}}`, "x1": `{"x1":"@"}`,
 	} {
 		want := "Validation Error: Argument '" + field + "' expected a date such as 2026-01-31; the received value is not shown."
 		require.Equal(t, want, invoke(t, s, "raw", strings.ReplaceAll(args, "@", harness.Canary)).Text())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
 // A Call is one call of a method, from the first mcpchain middleware that it
@@ -235,9 +237,29 @@ func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
 		if c.pending.Load() {
 			c.Log(nil, c.ending(res, nil))
 		}
-		return res, nil
+		return withSteps(res), nil
 	}
 	return c.finish(res, err)
+}
+
+// PendingSteps are the steps of a successful result whose text is not in its content yet,
+// because the SDK writes the output of a typed handler only into a result without content.
+type PendingSteps []fault.Step
+
+// withSteps adds the text of pending steps.
+func withSteps(res mcp.Result) mcp.Result {
+	r, ok := res.(*mcp.CallToolResult)
+	if !ok || r == nil || r.Meta == nil {
+		return res
+	}
+	steps, ok := r.Meta[wire.StepsKey].(PendingSteps)
+	if !ok {
+		return res
+	}
+	out := *r
+	out.Content = append(slices.Clone(out.Content), &mcp.TextContent{Text: fault.StepsText(steps)})
+	out.Meta = withMeta(out.Meta, wire.StepsKey, []fault.Step(steps))
+	return &out
 }
 
 // Guard reports whether the recovery with these Settings is the outermost of the call,

@@ -404,8 +404,8 @@ func (c *Call) Outcome(res mcp.Result, err error) Outcome {
 	switch {
 	case f.found.Panic != nil:
 		return OutcomePanic
-	// A handler that was told to stop fails in any way it likes.
-	case f.err != nil && !f.Worded() && errors.Is(c.Err(), context.Canceled):
+	// A call that was given up is cancelled, whoever worded its end.
+	case errors.Is(c.Err(), context.Canceled):
 		return OutcomeCancelled
 	case f.found.Wire != nil:
 		if _, ours := classify.FromJSON(f.found.Wire.Data); !ours {

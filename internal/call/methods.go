@@ -10,7 +10,11 @@
 // combination, and twice.
 package call
 
-import "github.com/modelcontextprotocol/go-sdk/mcp"
+import (
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
 
 // Handler handles one call of a method. It is the SDK's own type.
 type Handler = mcp.MethodHandler
@@ -75,4 +79,26 @@ func Target(req mcp.Request) string {
 		}
 	}
 	return ""
+}
+
+// KnownMethod reports whether the protocol has a method of this name, or whether the name
+// is none of the protocol's at all, such as "acme/search". It is false for one that only
+// looks like the protocol's, such as "tool/call".
+func KnownMethod(method string) bool {
+	switch method {
+	case MethodInitialize, MethodDiscover, MethodPing, MethodCallTool, MethodListTools, MethodGetPrompt, MethodListPrompts,
+		MethodReadResource, MethodListResources, MethodListResourceTemplates, MethodSubscribe, MethodUnsubscribe, MethodListen,
+		MethodComplete, MethodSetLevel, MethodElicit, MethodCreateMessage, MethodListRoots:
+		return true
+	}
+	prefix, name, qualified := strings.Cut(method, "/")
+	if !qualified || name == "" {
+		return false
+	}
+	switch prefix {
+	case "tool", "tools", "prompt", "prompts", "resource", "resources", "completion", "completions", "logging", "server",
+		"subscription", "subscriptions", "elicitation", "sampling", "roots":
+		return false
+	}
+	return true
 }

@@ -1,7 +1,7 @@
 package explain
 
 import (
-	"maps"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -30,6 +30,8 @@ type finding struct {
 	rest     bool    // nothing that was valid has looked at it
 	unsure   bool    // another form may have been meant
 	ranks    []int
+	field    string // and pointer: of the name that was sent
+	pointer  string
 }
 
 func (f *finding) missing() bool {
@@ -51,22 +53,16 @@ func (f *finding) location() string {
 // place orders what is wrong with one value.
 func (f *finding) place() int { return -boolInt(f.sent != "") }
 
-// A collector flattens the tree of errors.
-type collector struct {
-	schema *Schema
-	args   any
-	owners map[string][][]string // the objects that have a name
-	asked  map[string]bool
-}
+var unheardOf = &node{Schema: &jsonschema.Schema{}, anyOf: &fork{}, oneOf: &fork{}}
 
-var unheardOf = &node{Schema: &jsonschema.Schema{}}
-
-func (c *collector) collect(e *jsonschema.ValidationError, when []string) (found []finding) {
-	n, at := c.schema.nodes[e.SchemaURL], e.InstanceLocation
+// collect flattens the tree of errors, in the same order each time. Where there are too
+// many it stops. The places in e begin with the one of the error around it.
+func (r *report) collect(e *jsonschema.ValidationError, around []string, when []string) (found []finding) {
+	n, at := r.schema.nodes[e.SchemaURL], e.InstanceLocation
 	if n == nil {
 		n = unheardOf
 	}
-	own, moot := c.conditions(n, at)
+	own, moot := r.conditions(n, at)
 	if moot {
 		return nil // that what it depends on is missing is told
 	}
@@ -75,9 +71,15 @@ func (c *collector) collect(e *jsonschema.ValidationError, when []string) (found
 			when = append(slices.Clip(when), text)
 		}
 	}
+	if r.spend(1 + len(at)/16) {
+		return nil
+	}
 	one := finding{at: at, n: n, when: when, rule: strings.Join(e.ErrorKind.KeywordPath(), "/")}
 	named := func(names []string, rule string, when ...string) {
 		for i, name := range names {
+			if r.spend(1 + len(at)/16) {
+				return
+			}
 			f := one
 			f.rule, f.at, f.when, f.count = rule, append(slices.Clip(at), name), append(when, one.when...), i
 			found = append(found, f)
@@ -85,18 +87,17 @@ func (c *collector) collect(e *jsonschema.ValidationError, when []string) (found
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
-		for _, cause := range e.Causes {
-			found = append(found, c.collect(cause, when)...)
+		for _, cause := range r.inOrder(e.Causes, len(around)) {
+			found = append(found, r.collect(cause, at, when)...)
 		}
 		return found
 	case *kind.AnyOf:
-		return c.nearest(e, one, n.AnyOf)
+		return r.nearest(e, one, n.anyOf)
 	case *kind.OneOf:
 		if len(k.Subschemas) < 2 {
-			return c.nearest(e, one, n.OneOf)
+			return r.nearest(e, one, n.oneOf)
 		}
-		one.forms, one.both = c.nodes(n.OneOf), k.Subschemas
-		one.sets = onlyRequire(one.forms)
+		one.forms, one.both, one.sets = n.oneOf.forms, k.Subschemas, n.oneOf.sets
 	case *kind.Required:
 		named(k.Missing, "required")
 		return found
@@ -107,15 +108,12 @@ func (c *collector) collect(e *jsonschema.ValidationError, when []string) (found
 		named(k.Missing, "dependencies", quoted(k.Prop)+" is sent")
 		return found
 	case *kind.AdditionalProperties:
-		named(k.Properties, "additionalProperties")
+		named(first(k.Properties, &r.More, strings.Compare), "additionalProperties")
 		return found
-	case *kind.PropertyNames:
-		one.rule, one.expected = "propertyNames", n.words()
-		for _, at := range c.named(n, at, k.Property) {
-			f := one
-			f.at = append(slices.Clip(at), k.Property)
-			found = append(found, f)
-		}
+	case misnamed:
+		one.n = n.child("propertyNames")
+		one.expected = one.n.words()
+		named(first(k.names, &r.More, strings.Compare), "propertyNames")
 		return found
 	case *kind.FalseSchema:
 		one.rule = "false"
@@ -136,7 +134,7 @@ func (c *collector) collect(e *jsonschema.ValidationError, when []string) (found
 		var texts []string
 		for _, pair := range k.pairs[:min(len(k.pairs), maxRepeated)] {
 			i, j := append(slices.Clip(at), itoa(pair[0])), append(slices.Clip(at), itoa(pair[1]))
-			texts = append(texts, c.field(i)+" and "+c.field(j)+" alike")
+			texts = append(texts, r.field(i)+" and "+r.field(j)+" alike")
 		}
 		if len(k.pairs) > maxRepeated {
 			texts = append(texts, "more")
@@ -158,55 +156,45 @@ func (c *collector) collect(e *jsonschema.ValidationError, when []string) (found
 	return []finding{one}
 }
 
-// named returns the objects in which a name is wrong by propertyNames. The library says
-// once for each which name it is, but its location may have been overwritten meanwhile,
-// because it is not copied. So they are looked for, all at once when it is first said.
-func (c *collector) named(n *node, at []string, name string) (objects [][]string) {
-	if len(at) == 0 {
-		return [][]string{nil}
-	}
-	if c.owners == nil {
-		c.owners, c.asked = map[string][][]string{}, map[string]bool{}
-		c.find(c.args, nil)
-	}
-	key := n.Location + "\x00" + name
-	if c.asked[key] {
-		return nil
-	}
-	c.asked[key] = true
-	for _, at := range c.owners[name][:min(len(c.owners[name]), MaxCounted)] {
-		around(c.schema.at(at), func(m *node) bool {
-			if m == n.up {
-				objects = append(objects, at)
+// spend takes units off the work of telling, and reports whether there is nothing left.
+func (r *report) spend(units int) bool {
+	r.left -= units
+	r.More = r.More || r.left < 0
+	return r.left < 0
+}
+
+// inOrder sorts errors by their places, of which the first steps are the same.
+func (r *report) inOrder(errors []*jsonschema.ValidationError, common int) []*jsonschema.ValidationError {
+	return first(errors, &r.More, func(a, b *jsonschema.ValidationError) int {
+		x, y := a.InstanceLocation, b.InstanceLocation
+		for i := common; i < min(len(x), len(y)); i++ {
+			if x[i] != y[i] {
+				return compareSteps(x[i], y[i])
 			}
-			return m != n.up
-		})
-	}
-	return objects
+		}
+		return cmp.Compare(len(x), len(y))
+	})
 }
 
-func (c *collector) find(v any, at []string) {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, member := range v {
-			c.owners[name] = append(c.owners[name], at)
-			c.find(member, append(slices.Clip(at), name))
+// first returns the first MaxCounted of a list in order, and reports whether there are
+// more: the library goes through objects in any order.
+func first[T any](list []T, more *bool, compare func(a, b T) int) []T {
+	if !slices.IsSortedFunc(list, compare) {
+		kept := make([]T, 0, min(len(list), 2*MaxCounted))
+		for i, one := range list {
+			if i < cap(kept) || compare(one, kept[MaxCounted-1]) < 0 {
+				kept = append(kept, one)
+			}
+			if len(kept) == 2*MaxCounted {
+				slices.SortStableFunc(kept, compare)
+				kept = kept[:MaxCounted]
+			}
 		}
-	case []any:
-		for i, item := range v {
-			c.find(item, append(slices.Clip(at), itoa(i)))
-		}
+		slices.SortStableFunc(kept, compare)
+		*more, list = *more || len(list) > MaxCounted, kept
 	}
-}
-
-func (c *collector) nodes(schemas []*jsonschema.Schema) []*node {
-	nodes := make([]*node, len(schemas))
-	for i, s := range schemas {
-		if nodes[i] = c.schema.nodes[s.Location]; nodes[i] == nil {
-			nodes[i] = unheardOf
-		}
-	}
-	return nodes
+	*more = *more || len(list) > MaxCounted
+	return list[:min(len(list), MaxCounted)]
 }
 
 func (f *finding) contained(got, least, most int) {
@@ -237,14 +225,24 @@ func (n *node) child(keyword string) *node {
 	return nil
 }
 
+func (n *node) property(name string) *node {
+	for _, sub := range n.inner {
+		if sub.up == n && sub.keyword == "properties" && sub.name == name {
+			return sub
+		}
+	}
+	return nil
+}
+
 // conditions says in words when a schema applies that is written in a conditional one.
 // It is moot when what the condition asks for is required, and missing.
-func (c *collector) conditions(n *node, at []string) (texts []string, moot bool) {
+func (r *report) conditions(n *node, at []string) (texts []string, moot bool) {
 	for depth := len(at); n.up != nil && depth >= 0; n = n.up {
+		r.left -= boolInt(depth&15 == 0)
 		text := ""
 		switch n.keyword {
 		case "then", "else":
-			if text, moot = c.condition(n.up, at[:depth], n.keyword == "then"); moot {
+			if text, moot = r.condition(n.up, at[:depth], n.keyword == "then"); moot {
 				return nil, true
 			}
 		case "dependentSchemas":
@@ -261,19 +259,19 @@ func (c *collector) conditions(n *node, at []string) (texts []string, moot bool)
 	return texts, false
 }
 
-func (c *collector) condition(n *node, at []string, holds bool) (text string, moot bool) {
+func (r *report) condition(n *node, at []string, holds bool) (text string, moot bool) {
 	not := " is not "
 	if holds {
 		not = " is "
 	}
-	object, _ := valueAt(c.args, at).(map[string]any)
+	object, _ := ValueAt(r.args, at).(map[string]any)
 	switch {
 	case len(n.If.Properties) == 1:
 		for name, p := range n.If.Properties {
 			if _, sent := object[name]; !sent && object != nil {
-				return quoted(name) + " is not sent", slices.Contains(required(c.schema.at(at)), name)
+				return quoted(name) + " is not sent", slices.Contains(required(r.at(at)), name)
 			}
-			if words := c.schema.nodes[p.Location].words(); words != "" {
+			if words := r.schema.nodes[p.Location].words(); words != "" {
 				return quoted(name) + not + words, false
 			}
 		}
@@ -302,35 +300,34 @@ func (f *finding) cost(at []string) int {
 
 // nearest tells what is wrong by the form of a choice with the fewest faults, if that can
 // be told, otherwise by all that would have been right.
-func (c *collector) nearest(e *jsonschema.ValidationError, choices finding, schemas []*jsonschema.Schema) []finding {
-	at, forms := e.InstanceLocation, c.nodes(schemas)
+func (r *report) nearest(e *jsonschema.ValidationError, choices finding, f *fork) []finding {
+	at, forms := e.InstanceLocation, f.forms
 	choices.forms = forms
-	object, isObject := valueAt(c.args, at).(map[string]any)
-	if isObject && onlyRequire(forms) {
+	object, isObject := ValueAt(r.args, at).(map[string]any)
+	if r.spend(len(forms) * (1 + len(object)/16)) {
+		return []finding{choices}
+	}
+	if isObject && f.sets {
 		choices.sets = true
 		return []finding{choices}
 	}
 	chosen := func(int) bool { return true }
-	if name, tags := tagged(forms); isObject && name != "" {
+	if name := f.tag; isObject && name != "" {
 		value, has := object[name]
-		fits := func(i int) bool {
-			return slices.ContainsFunc(tags[i].literals(), func(l any) bool { return same(l, value) })
+		fits := func(tag *node) bool {
+			return slices.ContainsFunc(tag.literals(), func(l any) bool { return same(l, value) })
 		}
-		any := slices.ContainsFunc(slices.Collect(maps.Keys(tags)), fits)
-		all := slices.ContainsFunc(forms, func(n *node) bool { return !slices.Contains(n.leaf().Required, name) })
-		switch f := choices; {
-		case has && any:
-			chosen = fits
-		case has || !all:
-			f.at, f.rule, f.forms = append(slices.Clip(at), name), "enum", nil
+		optional := slices.ContainsFunc(forms, func(n *node) bool { return !slices.Contains(n.leaf().Required, name) })
+		switch {
+		case has && slices.ContainsFunc(f.tags, fits):
+			chosen = func(i int) bool { return fits(f.tags[i]) }
+		case has || !optional:
+			choices.at, choices.rule, choices.forms = append(slices.Clip(at), name), "enum", f.tags
 			if !has {
-				f.rule = "required"
+				choices.rule = "required"
 			}
-			for i := range forms {
-				f.forms = append(f.forms, tags[i])
-			}
-			f.expected = choice(f.forms)
-			return []finding{f}
+			choices.expected = choice(f.tags)
+			return []finding{choices}
 		}
 	}
 	var best []finding
@@ -342,7 +339,7 @@ func (c *collector) nearest(e *jsonschema.ValidationError, choices finding, sche
 		if picked++; !slices.Equal(forms[i].leaf().types(), []string{"null"}) {
 			open++
 		}
-		found, cost := c.collect(cause, choices.when), 0
+		found, cost := r.collect(cause, at, choices.when), 0
 		for j := range found {
 			cost = min(cost+found[j].cost(at), misfit)
 		}
@@ -350,7 +347,7 @@ func (c *collector) nearest(e *jsonschema.ValidationError, choices finding, sche
 			continue
 		}
 		if cost *= 2; isObject {
-			cost += foreign(object, forms[i])
+			cost += strangeNames(object, forms[i])
 		}
 		switch {
 		case cost < least:
@@ -364,7 +361,7 @@ func (c *collector) nearest(e *jsonschema.ValidationError, choices finding, sche
 	switch {
 	case best == nil:
 		return []finding{choices}
-	case outside && words != "" && (ties > 0 || open > 1 && !isContainer(valueAt(c.args, at))):
+	case outside && words != "" && (ties > 0 || open > 1 && !isContainer(ValueAt(r.args, at))):
 		if len(best) == 1 && best[0].count > 0 && facets[best[0].rule] {
 			choices.rule, choices.count = best[0].rule, best[0].count
 		}
@@ -385,33 +382,45 @@ func isContainer(v any) bool {
 	}
 }
 
-// foreign counts the names that a form does not know.
-func foreign(object map[string]any, form *node) (count int) {
+// strangeNames counts the names that a form does not know.
+func strangeNames(object map[string]any, form *node) (count int) {
 	for name := range object {
 		count += boolInt(!form.knows[name])
 	}
 	return count
 }
 
-// tagged returns the name of the property by whose value the forms differ.
-func tagged(forms []*node) (name string, tags map[int]*node) {
-	if len(forms) < 2 {
-		return "", nil
+// A fork is an anyOf or a oneOf.
+type fork struct {
+	forms []*node
+	sets  bool    // the forms say nothing but which names are required
+	tag   string  // the property by whose value the forms differ, "" if there is none
+	tags  []*node // what it is in each form
+}
+
+func (s *Schema) fork(forms []*jsonschema.Schema) *fork {
+	f := &fork{}
+	for _, form := range forms {
+		f.forms = append(f.forms, s.nodes[form.Location])
 	}
-	for _, name := range forms[0].leaf().order {
-		tags := map[int]*node{}
-		for i, form := range forms {
-			for _, sub := range form.leaf().inner {
-				if sub.keyword == "properties" && sub.name == name && sub.leaf().literals() != nil {
-					tags[i] = sub.leaf()
-				}
+	f.sets = onlyRequire(f.forms)
+	if len(forms) < 2 {
+		return f
+	}
+	names := f.forms[0].leaf().order
+	for _, name := range names[:min(len(names), maxListed)] {
+		f.tags = nil
+		for _, form := range f.forms {
+			if sub := form.leaf().property(name); sub != nil && sub.leaf().literals() != nil {
+				f.tags = append(f.tags, sub.leaf())
 			}
 		}
-		if len(tags) == len(forms) {
-			return name, tags
+		if len(f.tags) == len(forms) {
+			f.tag = name
+			return f
 		}
 	}
-	return "", nil
+	return f
 }
 
 // onlyRequire reports whether the forms of a choice say nothing but which names are required.
@@ -435,13 +444,13 @@ func (n *node) leaf() *node {
 // merged makes one finding of the items that a list has too many of. It drops what the
 // schema does look at: what it finds wrong there is told, and the library takes it for
 // not looked at.
-func (c *collector) merged(found []finding) []finding {
+func (r *report) merged(found []finding) []finding {
 	lists := map[string]int{}
 	inside := map[string]bool{} // the places at which, or in which, something else is wrong
 	if slices.ContainsFunc(found, func(f finding) bool { return f.rest }) {
 		for _, f := range found {
 			for i := range f.at {
-				if !f.rest {
+				if !f.rest && i <= maxSteps {
 					inside[strings.Join(f.at[:i], "\x00")] = true
 				}
 			}
@@ -449,10 +458,15 @@ func (c *collector) merged(found []finding) []finding {
 	}
 	merged := found[:0]
 	for _, f := range found {
-		key := strings.Join(f.at, "\x00")
 		switch {
 		case f.rule == "items":
-			if f.rest && inside[key] && f.count < c.prefix(f.at) {
+			key := strings.Join(f.at, "\x00")
+			own := 0 // items that have schemas of their own
+			around(r.at(f.at), func(n *node) bool {
+				own = max(own, len(n.prefix))
+				return true
+			})
+			if f.rest && inside[key] && f.count < own {
 				continue
 			}
 			if i, ok := lists[key]; ok {
@@ -462,7 +476,7 @@ func (c *collector) merged(found []finding) []finding {
 			lists[key] = len(merged)
 		case f.rest:
 			parent := f.at[:len(f.at)-1]
-			if inside[strings.Join(parent, "\x00")] && slices.Contains(known(c.schema.at(parent)), last(f.at)) {
+			if inside[strings.Join(parent, "\x00")] && slices.Contains(known(r.at(parent)), last(f.at)) {
 				continue
 			}
 		}
@@ -471,24 +485,15 @@ func (c *collector) merged(found []finding) []finding {
 	return merged
 }
 
-// prefix returns how many items of a list have schemas of their own.
-func (c *collector) prefix(at []string) (most int) {
-	around(c.schema.at(at), func(n *node) bool {
-		most = max(most, len(n.PrefixItems), len(asSchemas(n.Items)))
-		return true
-	})
-	return most
-}
-
 // maxPairs bounds the names that are compared with those that the schema knows.
 const (
 	maxPairs    = 100
-	maxCompared = 40_000 // in all objects together
+	maxCompared = 4000 // in all objects together
 )
 
 // pair finds for unknown names those that were probably meant. A name that is missing and
 // the one that stands for it are one mistake.
-func (s *Schema) pair(found []finding, args any) (names []finding) {
+func (r *report) pair(found []finding) (names []finding) {
 	type object struct {
 		f       *finding
 		at      []string
@@ -517,11 +522,11 @@ func (s *Schema) pair(found []finding, args any) (names []finding) {
 	}
 	compared := 0
 	for _, o := range order {
-		sent, _ := valueAt(args, o.at).(map[string]any)
-		all := known(append(s.at(o.at), o.f.n))
+		sent, _ := ValueAt(r.args, o.at).(map[string]any)
+		all := known(append(r.at(o.at), o.f.n))
 		var unknown, free []string
 		for name := range sent {
-			if !slices.Contains(all, name) && (o.refused[name] || len(o.missing) > 0) {
+			if (o.refused[name] || len(o.missing) > 0) && len(unknown) <= maxPairs && !slices.Contains(all, name) {
 				unknown = append(unknown, name)
 			}
 		}
@@ -551,6 +556,8 @@ func (s *Schema) pair(found []finding, args any) (names []finding) {
 				}
 				if f.unknown {
 					f.rule = "additionalProperties"
+					sent := append(slices.Clip(o.at), name)
+					f.field, f.pointer = r.field(sent), r.schema.pointer(sent)
 				}
 				names = append(names, f)
 			}
@@ -561,17 +568,16 @@ func (s *Schema) pair(found []finding, args any) (names []finding) {
 	return names
 }
 
-// rename returns v with the name that was meant.
-func (f *finding) rename(v any) any {
-	return change(v, f.at[:len(f.at)-1], func(v any) any {
-		object, _ := v.(map[string]any)
-		renamed := make(map[string]any, len(object))
-		for name, member := range object {
-			if name == f.sent {
-				name = last(f.at)
-			}
-			renamed[name] = member
+// rename gives the arguments the names that were meant, inside first: the places are those
+// of the names that were sent.
+func (r *report) rename(names []finding) {
+	names = slices.Clone(names)
+	slices.SortStableFunc(names, func(a, b finding) int { return cmp.Compare(len(b.at), len(a.at)) })
+	for _, f := range names {
+		if object, ok := ValueAt(r.args, f.at[:len(f.at)-1]).(map[string]any); ok {
+			value := object[f.sent]
+			delete(object, f.sent)
+			object[last(f.at)] = value
 		}
-		return renamed
-	})
+	}
 }

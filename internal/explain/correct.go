@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/big"
 	"slices"
+	"strings"
 
 	"github.com/mcpchain/mcpchain/internal/scrub"
 )
@@ -16,7 +17,7 @@ func (r *report) done(found []finding, clean bool) *Report {
 	if r.Report.Corrected != nil {
 		return &r.Report
 	}
-	_, isObject := r.sent.(map[string]any)
+	_, isObject := r.args.(map[string]any)
 	missing, all := 0, required([]*node{r.schema.nodes[r.schema.root.Location]})
 	for i := range found {
 		if f := &found[i]; f.rule == "required" && f.missing() && len(f.at) == 1 && slices.Contains(all, f.at[0]) {
@@ -43,7 +44,7 @@ func (r *report) corrected() json.RawMessage {
 	if err != nil || len(raw) > maxExample || string(raw) == "" {
 		return nil
 	}
-	if d, err := read(raw); err != nil || !r.schema.affordable(d) || len(r.schema.check(d.value, Options{AssertFormats: true})) > 0 {
+	if !r.valid(raw, true) {
 		return nil
 	}
 	return raw
@@ -67,9 +68,9 @@ func (r *report) shows(v any, at []string) bool {
 		}
 		return true
 	case string:
-		return len(v) <= maxExample && line(scrub.Text(v), maxExample) == v && !r.schema.secret(at)
+		return len(v) <= maxExample && line(scrub.Credentials(v), maxExample) == v && !r.secret(at)
 	default:
-		return !r.schema.secret(at)
+		return !r.secret(at)
 	}
 }
 
@@ -78,7 +79,7 @@ func (r *report) shows(v any, at []string) bool {
 func (r *report) example() json.RawMessage {
 	sent, _ := r.args.(map[string]any)
 	root := r.schema.nodes[r.schema.root.Location]
-	made, _ := root.sample(6).(map[string]any)
+	made, _ := (&sampler{maxSamples}).of(root, 6).(map[string]any)
 	if made == nil {
 		made = map[string]any{}
 	}
@@ -87,7 +88,7 @@ func (r *report) example() json.RawMessage {
 		if !has || r.opts.HideReceived || isContainer(value) || !r.shows(value, []string{name}) {
 			continue
 		}
-		if nodes := r.schema.at([]string{name}); len(nodes) > 0 && nodes[0].Validate(value) == nil {
+		if nodes := r.at([]string{name}); len(nodes) > 0 && nodes[0].Validate(value) == nil {
 			made[name] = value
 		}
 	}
@@ -95,15 +96,25 @@ func (r *report) example() json.RawMessage {
 	if err != nil || len(raw) > maxExample {
 		return nil
 	}
-	if d, err := read(raw); err != nil || r.schema.check(d.value, Options{AssertFormats: true}) != nil || r.schema.check(d.value, r.opts) != nil {
+	if !r.valid(raw, true) || !r.valid(raw, r.opts.AssertFormats) {
 		return nil
 	}
 	return raw
 }
 
-// sample makes the simplest value that may be valid.
-func (n *node) sample(depth int) any {
-	if n == nil || depth == 0 || n.Bool != nil {
+func (r *report) valid(raw []byte, strict bool) bool {
+	d, err := read(raw, maxSent)
+	return err == nil && r.schema.validate(d, strict, &r.work) == nil
+}
+
+// A sampler makes the simplest value that may be valid, as long as it is small.
+type sampler struct{ left int }
+
+// maxSamples bounds the values of an example.
+const maxSamples = 100
+
+func (s *sampler) of(n *node, depth int) any {
+	if s.left--; n == nil || depth == 0 || s.left < 0 || n.Bool != nil {
 		return unknownText
 	}
 	switch n = n.leaf(); {
@@ -111,16 +122,14 @@ func (n *node) sample(depth int) any {
 		return n.Examples[0]
 	case n.Default != nil && *n.Default != nil && depth < 6:
 		return *n.Default
-	case n.Const != nil:
-		return *n.Const
-	case n.Enum != nil && len(n.Enum.Values) > 0:
-		return n.Enum.Values[0]
+	case len(n.literals()) > 0:
+		return n.literals()[0]
 	}
 	types := n.types()
 	if len(types) == 0 {
 		for _, sub := range n.same {
 			if sub.Schema != n.If && sub.Schema != n.Not {
-				return sub.sample(depth - 1)
+				return s.of(sub, depth-1)
 			}
 		}
 		return unknownText
@@ -131,13 +140,35 @@ func (n *node) sample(depth int) any {
 	}
 	switch t {
 	case "integer", "number":
-		return n.sampleNumber()
+		return json.Number(number(n.simplest()))
 	case "boolean":
 		return true
 	case "array":
-		return n.sampleList(depth)
+		list := []any{}
+		for n.MinItems != nil && len(list) < min(*n.MinItems, maxSamples) {
+			list = append(list, s.of(n.child("items"), depth-1))
+		}
+		return list
 	case "object":
-		return n.sampleObject(depth)
+		object := map[string]any{}
+		names := required([]*node{n})
+		for _, keyword := range []string{"anyOf", "oneOf"} { // the first form of each choice
+			if form := n.child(keyword); form != nil {
+				names = append(names, form.leaf().Required...)
+			}
+		}
+		if n.MinProperties != nil {
+			names = append(names, n.order[:min(len(n.order), *n.MinProperties)]...)
+		}
+		for _, name := range names {
+			var member *node
+			around([]*node{n}, func(m *node) bool {
+				member = m.property(name)
+				return member == nil
+			})
+			object[name] = s.of(member, depth-1)
+		}
+		return object
 	case "null":
 		return nil
 	}
@@ -145,8 +176,8 @@ func (n *node) sample(depth int) any {
 	if n.Format != nil && formats[n.Format.Name].sample != "" {
 		text = formats[n.Format.Name].sample
 	}
-	for n.MinLength != nil && len(text) < min(*n.MinLength, maxExample) {
-		text += "."
+	if n.MinLength != nil {
+		text += strings.Repeat(".", min(max(0, *n.MinLength-len(text)), maxExample))
 	}
 	if n.MaxLength != nil && len(text) > *n.MaxLength {
 		text = "text"[:min(4, *n.MaxLength)]
@@ -158,77 +189,20 @@ func (n *node) sample(depth int) any {
 // because a value would be sent as it stands.
 const unknownText = "<string>"
 
-func (n *node) sampleNumber() any {
-	step := n.MultipleOf
-	if step == nil {
-		step = big.NewRat(1, 1)
-	}
-	at := big.NewRat(1, 1)
+// simplest returns a number within the limits, 1 if it is.
+func (n *node) simplest() *big.Rat {
+	one := big.NewRat(1, 1)
 	switch {
-	case n.Minimum != nil && n.Minimum.Cmp(at) > 0:
-		at = n.Minimum
-	case n.ExclusiveMinimum != nil && n.ExclusiveMinimum.Cmp(at) >= 0:
-		at = new(big.Rat).Add(n.ExclusiveMinimum, step)
-	case n.Maximum != nil && n.Maximum.Cmp(at) < 0:
-		at = n.Maximum
-	case n.ExclusiveMaximum != nil && n.ExclusiveMaximum.Cmp(at) <= 0:
-		at = new(big.Rat).Sub(n.ExclusiveMaximum, step)
+	case n.MultipleOf != nil:
+		return n.MultipleOf
+	case n.Minimum != nil && n.Minimum.Cmp(one) > 0:
+		return n.Minimum
+	case n.ExclusiveMinimum != nil && n.ExclusiveMinimum.Cmp(one) >= 0:
+		return one.Add(n.ExclusiveMinimum, one)
+	case n.Maximum != nil && n.Maximum.Cmp(one) < 0:
+		return n.Maximum
+	case n.ExclusiveMaximum != nil && n.ExclusiveMaximum.Cmp(one) <= 0:
+		return one.Sub(n.ExclusiveMaximum, one)
 	}
-	if n.MultipleOf != nil { // the next one from there
-		q := new(big.Rat).Quo(at, step)
-		whole := new(big.Int).Div(q.Num(), q.Denom())
-		if !q.IsInt() {
-			whole.Add(whole, big.NewInt(1))
-		}
-		at = new(big.Rat).Mul(new(big.Rat).SetInt(whole), step)
-	}
-	return json.Number(number(at))
-}
-
-func (n *node) sampleList(depth int) any {
-	list := []any{}
-	least := 0
-	if n.MinItems != nil {
-		least = *n.MinItems
-	}
-	for len(list) < min(least, 12) {
-		sub := n.child("items")
-		if i := slices.IndexFunc(n.inner, func(m *node) bool {
-			return m.keyword == "prefixItems" && m.up == n && last(splitLocation(m.Location)) == itoa(len(list))
-		}); i >= 0 {
-			sub = n.inner[i]
-		}
-		list = append(list, sub.sample(depth-1))
-	}
-	return list
-}
-
-func splitLocation(location string) []string { return []string{location[len(parentOf(location))+1:]} }
-
-func (n *node) sampleObject(depth int) any {
-	object := map[string]any{}
-	add := func(names []string) {
-		for _, name := range names {
-			var sub *node
-			around([]*node{n}, func(m *node) bool {
-				for _, inner := range m.inner {
-					if sub == nil && inner.up == m && inner.keyword == "properties" && inner.name == name {
-						sub = inner
-					}
-				}
-				return sub == nil
-			})
-			object[name] = sub.sample(depth - 1)
-		}
-	}
-	add(required([]*node{n}))
-	for _, keyword := range []string{"anyOf", "oneOf"} { // the first form of each choice
-		if form := n.child(keyword); form != nil {
-			add(form.leaf().Required)
-		}
-	}
-	for i := 0; n.MinProperties != nil && len(object) < *n.MinProperties && i < len(n.order); i++ {
-		add(n.order[i : i+1])
-	}
-	return object
+	return one
 }

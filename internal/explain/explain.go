@@ -11,8 +11,8 @@
 //
 // The schema is trusted and the arguments are not. Of the arguments only short scalar
 // values are repeated, scrubbed, and none whose name or schema says that it is a secret.
-// The work is estimated before it is done: arguments that would take too long are
-// reported as too complex, and so refused.
+// The work is counted: arguments that would take longer than about 50 ms are reported as
+// too complex, and so refused, and of very many mistakes only the first are looked at.
 package explain
 
 import (
@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -30,50 +29,53 @@ import (
 
 // Explain checks the arguments of a call, as JSON, and reports what is wrong. It returns
 // nil when nothing is. Arguments that are absent are checked as {}; null is a value like
-// any other.
+// any other. It takes at most about 50 ms for 1 MiB of arguments.
 func (s *Schema) Explain(args []byte, opts Options) *Report {
+	report, _ := s.explain(args, opts)
+	return report
+}
+
+// explain returns how much work the report was, too.
+func (s *Schema) explain(args []byte, opts Options) (_ *Report, work int) {
 	if blank(args) {
 		args = []byte("{}")
 	}
-	r := &report{schema: s, opts: opts, told: map[string]bool{}}
-	d, err := read(args)
+	r := &report{schema: s, opts: opts, told: map[string]bool{}, work: maxWork, left: maxTold}
+	defer func() { work = maxWork - r.work + maxTold - r.left }()
+	d, err := read(args, maxSent)
 	switch {
-	case d.deep:
-		return r.refuse("depth", "at most "+itoa(maxDepth)+" levels", "are nested more than "+itoa(maxDepth)+" levels deep.")
+	case errors.Is(err, errDeep):
+		return r.refuse("depth", "at most "+itoa(maxDepth)+" levels", "are nested more than "+itoa(maxDepth)+" levels deep."), 0
 	case errors.Is(err, errSize):
-		return r.refuse("budget", "", "are too large to be checked. Send less at once.")
+		return r.refuse("budget", "", "are too large to be checked. Send less at once."), 0
 	case err != nil:
-		return r.refuse("json", "valid JSON", "are not valid JSON: they "+whereBroken(err, args)+".")
+		return r.refuse("json", "valid JSON", "are not valid JSON: they "+whereBroken(err, args)+"."), 0
 	case d.number != nil:
 		r.args = d.value
-		return r.refuseNumber(d.number)
-	case !s.affordable(d):
-		return r.refuse("budget", "", "are too large and complex to be checked. Send less at once.")
+		return r.refuseNumber(d.number), 0
 	}
-	found := s.check(d.value, opts)
-	if len(found) == 0 && len(d.notes) == 0 {
-		return nil
+	r.args = d.value
+	found, err := r.check(d, opts.AssertFormats)
+	switch {
+	case err != nil:
+		return r.refuse("budget", "", "are too large and complex to be checked. Send less at once."), 0
+	case len(found) == 0 && len(d.notes) == 0:
+		return nil, 0
 	}
-	r.args, r.sent = d.value, d.value
-	if names := s.pair(found, d.value); len(names) > 0 {
-		args := d.value
-		for _, m := range names {
-			args = m.rename(args)
-		}
-		// What is wrong with a value is told of the name that was meant.
-		renamed := *d
-		if renamed.value = args; s.affordable(&renamed) {
-			r.args, found = args, append(names, s.check(args, opts)...)
+	if names := r.pair(found); len(names) > 0 {
+		r.rename(names)
+		if again, err := r.check(d, opts.AssertFormats); err == nil {
+			found = append(names, again...)
 		}
 	}
-	s.sort(found)
+	r.sort(found)
 	for _, n := range d.notes {
 		r.tell(finding{rule: n.rule, at: n.at})
 	}
 	for i := range found {
 		r.tell(found[i])
 	}
-	return r.done(found, len(d.notes) == 0 && len(args) <= 4*maxExample)
+	return r.done(found, len(d.notes) == 0 && len(args) <= 4*maxExample), 0
 }
 
 func blank(args []byte) bool { return len(bytes.TrimSpace(args)) == 0 }
@@ -87,55 +89,37 @@ func whereBroken(err error, args []byte) string {
 	return "stop being JSON at character " + itoa(runes+1)
 }
 
-// check returns all that the library finds wrong.
-func (s *Schema) check(args any, opts Options) []finding {
-	root := s.root
-	if opts.AssertFormats {
-		root = s.strict
-	}
-	err := root.Validate(args)
-	if err == nil {
-		return nil
-	}
+// check returns what the library finds wrong, the first MaxCounted of it at most. The error
+// says that the arguments are too complex.
+func (r *report) check(d *document, strict bool) ([]finding, error) {
+	err := r.schema.validate(d, strict, &r.work)
 	var failed *jsonschema.ValidationError
-	if !errors.As(err, &failed) {
-		return []finding{{rule: "schema"}}
+	switch {
+	case err == nil:
+		return nil, nil
+	case errors.Is(err, errWork):
+		return nil, err
+	case !errors.As(err, &failed):
+		return []finding{{rule: "schema"}}, nil
 	}
-	c := &collector{schema: s, args: args}
-	found := c.merged(c.collect(failed, nil))
+	r.More = false
+	found := r.merged(r.collect(failed, nil, nil))
 	if len(found) == 0 {
 		found = []finding{{rule: "schema"}}
 	}
-	return found
+	return found, nil
 }
 
 // sort orders findings as the schema declares what they are about.
-func (s *Schema) sort(found []finding) {
-	ranks := map[string]map[string]int{}
-	steps := 0
-	for i := range found {
-		steps += len(found[i].at)
-	}
-	rank := func(parent []string, name string) int {
-		if steps > maxRanked {
-			return 0
-		}
-		key := strings.Join(parent, "\x00")
-		names, ok := ranks[key]
-		if !ok {
-			names = map[string]int{}
-			for i, name := range known(s.at(parent)) {
-				names[name] = i - maxKnown
-			}
-			ranks[key] = names
-		}
-		return names[name]
-	}
+func (r *report) sort(found []finding) {
 	for i := range found {
 		f := &found[i]
+		if r.left -= len(f.at); r.left < -maxTold {
+			break
+		}
 		f.ranks = make([]int, len(f.at))
 		for j := range f.at {
-			f.ranks[j] = rank(f.at[:j], f.at[j])
+			f.ranks[j] = rank(r.at(f.at[:j]), f.at[j])
 		}
 	}
 	slices.SortStableFunc(found, func(a, b finding) int {
@@ -150,20 +134,36 @@ func (s *Schema) sort(found []finding) {
 			if a.missing() && b.missing() && a.n == b.n {
 				return cmp.Or(cmp.Compare(boolInt(a.rule != "required"), boolInt(b.rule != "required")), slices.Compare(a.when, b.when), cmp.Compare(a.count, b.count))
 			}
-			x, errX := strconv.Atoi(a.at[i])
-			y, errY := strconv.Atoi(b.at[i])
-			if errX == nil && errY == nil {
-				return cmp.Compare(x, y)
+			if a.ranks != nil && b.ranks != nil && a.ranks[i] != b.ranks[i] {
+				return cmp.Compare(a.ranks[i], b.ranks[i])
 			}
-			return cmp.Or(cmp.Compare(a.ranks[i], b.ranks[i]), strings.Compare(a.at[i], b.at[i]))
+			return compareSteps(a.at[i], b.at[i])
 		}
 		return cmp.Or(cmp.Compare(len(a.at), len(b.at)), cmp.Compare(a.place(), b.place()), strings.Compare(a.rule, b.rule), strings.Compare(a.location(), b.location()))
 	})
 }
 
-// maxRanked bounds the findings that are brought into the order of the schema, by the
-// steps that lead to them.
-const maxRanked = 2000
+// compareSteps orders indexes as numbers.
+func compareSteps(a, b string) int {
+	if x, y := index(a), index(b); x >= 0 && y >= 0 {
+		return cmp.Compare(x, y)
+	}
+	return strings.Compare(a, b)
+}
+
+// rank says where the schema declares a name: those that it does not declare are last.
+func rank(nodes []*node, name string) (at int) {
+	at = 1 << 20
+	k := 0
+	around(nodes, func(n *node) bool {
+		if i, ok := n.ranks[name]; ok {
+			at = k + i
+		}
+		k += len(n.order)
+		return at == 1<<20
+	})
+	return at
+}
 
 func boolInt(b bool) int {
 	if b {
@@ -185,7 +185,7 @@ func (s *Schema) Defaults(args []byte) ([]byte, error) {
 	if !s.defaults {
 		return args, nil
 	}
-	d, err := read(args)
+	d, err := read(args, 4*maxSent)
 	if err != nil {
 		return nil, fmt.Errorf("explain: the arguments cannot be read: %w", err)
 	}

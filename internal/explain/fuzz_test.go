@@ -85,7 +85,7 @@ func checkBounds(t *testing.T, compiled *explain.Schema, args string) *explain.R
 // TestAgreesWithTheValidator makes random schemas and arguments: what is wrong
 // here is what the library finds invalid.
 func TestAgreesWithTheValidator(t *testing.T) {
-	rounds := 2000
+	rounds := 1000
 	if testing.Short() {
 		rounds = 500
 	}

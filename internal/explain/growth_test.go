@@ -2,9 +2,9 @@ package explain_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -86,9 +86,26 @@ var hostile = map[string]struct {
 		}
 		return `{` + b.String() + `"x":1}`
 	}},
-	"JSON in a string": {`{"type":"object","properties":{"o":{"type":"object"}}}`, func(n int) string { return `{"o":"` + strings.Repeat("[", n) + `"}` }},
-	"broken UTF-8":     {`{"type":"object"}`, func(n int) string { return `{"a":["` + strings.Repeat("\xff\",\"", n) + `"]}` }},
-	"no JSON":          {`{"type":"object"}`, func(n int) string { return strings.Repeat(`{"a":`, n) }},
+	"JSON in a string":          {`{"type":"object","properties":{"o":{"type":"object"}}}`, func(n int) string { return `{"o":"` + strings.Repeat("[", n) + `"}` }},
+	"broken UTF-8":              {`{"type":"object"}`, func(n int) string { return `{"a":["` + strings.Repeat("\xff\",\"", n) + `"]}` }},
+	"numbers of an enumeration": {`{"items":{"enum":[` + strings.Repeat("1.5,", 2000) + `2]}}`, func(n int) string { return "[" + strings.Repeat("3,", n) + "3]" }},
+	"names that are refused": {`{"items":{"propertyNames":{"pattern":"^(b+)+$"}}}`, func(n int) string {
+		return `[` + strings.Repeat(`{"`+strings.Repeat("a", 100)+`":1},`, n/100) + "1]"
+	}},
+	"long texts of many patterns": {`{"items":{"allOf":[` + strings.Repeat(`{"pattern":"(a|aa)+b"},`, 50) + `{}]}}`, func(n int) string { return `["` + strings.Repeat("a", n) + `"]` }},
+	"many below choices": {`{"oneOf":[{"properties":{"and":{"items":{"$ref":"#"}}},"required":["and"]},{"properties":{"and":{"items":{"$ref":"#"}}},"required":["or"]}]}`, func(n int) string {
+		return strings.Repeat(`{"and":[`, 12) + strings.Repeat(`{},`, n/100) + `{}` + strings.Repeat(`]}`, 12)
+	}},
+	"a choice at each level": {`{"anyOf":[{"items":{"$ref":"#"},"minItems":1},{"items":{"$ref":"#"},"minItems":2}],"type":"array"}`, func(n int) string {
+		return strings.Repeat("[", min(n, 1000)) + strings.Repeat("]", min(n, 1000))
+	}},
+	"conditions": {`{"items":{"if":{"properties":{"k":{"const":1}}},"then":{"required":["a"],"properties":{"v":{"type":"null"}}},"else":{"properties":{"v":{"type":"boolean"}}}}}`, func(n int) string {
+		return `[` + strings.Repeat(`{"k":1,"v":2},`, n) + `{"v":2}]`
+	}},
+	"misspelled names": {`{"items":{"type":"object","properties":{"colour":{"type":"integer"}},"required":["colour"],"additionalProperties":false}}`, func(n int) string {
+		return `[` + strings.Repeat(`{"color":"x"},`, n) + `1]`
+	}},
+	"no JSON": {`{"type":"object"}`, func(n int) string { return strings.Repeat(`{"a":`, n) }},
 }
 
 // trees returns at most most different lists of lists with the same number of brackets.
@@ -121,34 +138,55 @@ func wide(n int) string {
 	return strings.Join(properties, ",")
 }
 
-// TestGrowth: three times the arguments take no more than about three times as long, and
-// never longer than a person waits.
+// largest returns as many arguments of a kind as fit into 1 MiB, and a third of them.
+func largest(args func(n int) string) (third, all []byte) {
+	n := 1500
+	for len(args(2*n)) <= 1<<20 && n < 1<<17 {
+		n *= 2
+	}
+	return []byte(args(n / 3)), []byte(args(n))
+}
+
+// TestGrowth: what a report costs is bounded whatever is sent, and does not grow faster
+// than it. Memory stands for time, which says nothing on a machine that is busy.
 func TestGrowth(t *testing.T) {
 	for name, h := range hostile {
 		t.Run(name, func(t *testing.T) {
 			s := mustCompile(t, h.schema)
-			took := func(n int) time.Duration {
-				args := []byte(h.args(n))
-				best := time.Hour
-				for range 3 {
-					begin := time.Now()
-					report := s.Explain(args, explain.Options{})
-					best = min(best, time.Since(begin))
-					require.NotNil(t, report)
-					require.LessOrEqual(t, len(report.Text()), 4096)
-				}
-				return best
+			third, all := largest(h.args)
+			cost := func(args []byte) (work, bytes int) {
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				report, work := s.Counted(args)
+				runtime.ReadMemStats(&after)
+				require.NotNil(t, report)
+				require.LessOrEqual(t, len(report.Text()), 4096)
+				return work, int(after.TotalAlloc - before.TotalAlloc)
 			}
-			n := 1000
-			small := took(n)
-			for small < 5*time.Millisecond && n < 50_000 { // what is too short says nothing
-				n *= 2
-				small = took(n)
-			}
-			large := took(3 * n)
-			t.Log(n, small, large)
-			require.Less(t, large, 8*small+30*time.Millisecond, "three times of %d", n)
-			require.Less(t, large, 4*time.Second)
+			s.Counted([]byte("{}")) // compiles once more
+			work, bytes := cost(third)
+			moreWork, moreBytes := cost(all)
+			t.Log(len(all), work, bytes>>10, moreWork, moreBytes>>10)
+			require.Less(t, moreWork, min(4*work+2000, explain.MaxUnits+3000))
+			require.Less(t, moreBytes, min(4*bytes+4<<20, 40<<20))
 		})
+	}
+}
+
+// BenchmarkHostile shows what 1 MiB of hostile arguments take: about 50 ms at most.
+func BenchmarkHostile(b *testing.B) {
+	for name, h := range hostile {
+		s := mustCompile(b, h.schema)
+		third, all := largest(h.args)
+		for _, args := range [][]byte{third, all} {
+			b.Run(name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					s.Explain(args, explain.Options{})
+				}
+				_, work := s.Counted(args)
+				b.ReportMetric(float64(work), "units")
+			})
+		}
 	}
 }

@@ -237,28 +237,23 @@ func (n *node) limits() (text string) {
 		}
 	}
 	var parts []string
-	if low != nil && high != nil {
-		text = " from " + number(low) + " to " + number(high)
-	} else {
-		if above != nil {
-			parts = append(parts, "greater than "+number(above))
-		}
-		if low != nil {
-			parts = append(parts, "of at least "+number(low))
-		}
-		if below != nil {
-			parts = append(parts, "less than "+number(below))
-		}
-		if high != nil {
-			if parts == nil {
-				parts = append(parts, "of at most "+number(high))
-			} else {
-				parts = append(parts, "at most "+number(high))
-			}
+	for _, limit := range []struct {
+		words string
+		at    *big.Rat
+	}{{"greater than ", above}, {"of at least ", low}, {"less than ", below}, {"of at most ", high}} {
+		if limit.at == nil {
+			continue
 		}
 		if parts != nil {
-			text = " " + join(parts, "and")
+			limit.words = strings.TrimPrefix(limit.words, "of ")
 		}
+		parts = append(parts, limit.words+number(limit.at))
+	}
+	if parts != nil {
+		text = " " + join(parts, "and")
+	}
+	if low != nil && high != nil {
+		text = " from " + number(low) + " to " + number(high)
 	}
 	if n.MultipleOf != nil {
 		text += " that is a multiple of " + number(n.MultipleOf)
@@ -271,25 +266,15 @@ func number(r *big.Rat) string {
 	if r.IsInt() && r.Num().IsInt64() {
 		return r.Num().String()
 	}
-	f, exact := r.Float64()
-	if places, finite := r.FloatPrec(); finite && !exact && places <= 20 && f < 1e15 && f > -1e15 {
-		if short := strconv.FormatFloat(f, 'g', -1, 64); strings.Contains(short, "e") || rat(json.Number(short)).Cmp(r) == 0 {
-			return mantissa(short)
-		}
+	f, _ := r.Float64()
+	text := strconv.FormatFloat(f, 'g', -1, 64)
+	if places, finite := r.FloatPrec(); finite && places <= 20 && !strings.Contains(text, "e") {
 		return r.FloatString(places)
 	}
-	return mantissa(strconv.FormatFloat(f, 'g', -1, 64))
+	return exponents.Replace(text)
 }
 
-// mantissa writes an exponent without a plus and leading zeros.
-func mantissa(text string) string {
-	m, e, has := strings.Cut(text, "e")
-	if !has {
-		return text
-	}
-	exponent, _ := strconv.Atoi(e)
-	return m + "e" + itoa(exponent)
-}
+var exponents = strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-")
 
 func (n *node) list() string {
 	item := "item"

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -11,17 +10,17 @@ import (
 
 const (
 	maxDepth    = 1000    // what the SDK accepts of a message
-	maxSent     = 1 << 18 // values in the arguments
+	maxSent     = 1 << 16 // values in the arguments
 	maxExponent = 400     // digits of a number, and its exponent
 )
 
 // A document is JSON that was read.
 type document struct {
 	value   any
-	deep    bool // nested too deeply to be read
 	values  int
 	objects int
-	size    int      // of the work that reading it is
+	size    int      // of the text
+	depth   int      // of the deepest value
 	number  []string // to a number that is too long to compute with
 	notes   []note
 }
@@ -32,48 +31,61 @@ type note struct {
 	at   []string
 }
 
-var errSize = errors.New("they are too large")
+var (
+	errSize = errors.New("they are too large")
+	errDeep = errors.New("they are nested too deeply")
+)
 
 // read decodes JSON, with its numbers as they were written, and notes names that were
-// sent more than once and text that is not UTF-8.
-func read(text []byte) (*document, error) {
-	d := &document{}
-	if d.deep = tooDeep(text); d.deep {
-		return d, errors.New("nested too deeply")
+// sent more than once and text that is not UTF-8. No more than most values are read.
+func read(text []byte, most int) (*document, error) {
+	d := &document{size: len(text)}
+	if err := measure(text, most); err != nil {
+		return d, err
 	}
 	if !json.Valid(text) {
 		var v any
 		return d, json.Unmarshal(text, &v)
 	}
-	r := reader{document: d, json: json.NewDecoder(bytes.NewReader(text)), broken: !utf8.Valid(text)}
-	r.json.UseNumber()
-	var err error
-	d.value, err = r.next(nil)
-	return d, err
+	r := reader{document: d, text: string(text), broken: !utf8.Valid(text)}
+	d.value = r.next(nil)
+	return d, nil
 }
 
-// tooDeep reports whether text nests its lists and objects too deeply.
-func tooDeep(text []byte) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(text) && depth <= maxDepth; i++ {
+// measure reports whether text nests its lists and objects too deeply or holds more values
+// than most, before anything is made of it.
+func measure(text []byte, most int) error {
+	depth, values, quoted := 0, 1, false
+	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case quoted && c == '\\':
 			i++
 		case c == '"':
 			quoted = !quoted
 		case quoted:
+		case c == ',':
+			values++
 		case c == '{' || c == '[':
-			depth++
+			values++
+			if depth++; depth > maxDepth {
+				return errDeep
+			}
 		case c == '}' || c == ']':
 			depth--
 		}
 	}
-	return depth > maxDepth
+	if values > most {
+		return errSize
+	}
+	return nil
 }
 
+// A reader reads text that is known to be JSON. The decoder of encoding/json neither
+// reports doubled names nor is it fast enough for the bound of a call.
 type reader struct {
 	*document
-	json   *json.Decoder
+	text   string
+	i      int
 	broken bool // there is text that is not UTF-8
 }
 
@@ -87,7 +99,7 @@ type step struct {
 
 func (p *step) path() []string {
 	if p == nil {
-		return nil
+		return []string{}
 	}
 	path := make([]string, p.depth)
 	for ; p != nil; p = p.up {
@@ -98,80 +110,97 @@ func (p *step) path() []string {
 	return path
 }
 
-func (r *reader) next(at *step) (any, error) {
-	t, err := r.json.Token()
-	if err != nil {
-		return nil, err
+// token skips what separates tokens and returns the next byte.
+func (r *reader) token() byte {
+	for strings.IndexByte(" \t\r\n,:", r.text[r.i]) >= 0 {
+		r.i++
 	}
-	depth := 1
+	return r.text[r.i]
+}
+
+func (r *reader) next(at *step) any {
+	here := step{up: at, index: -1, depth: 1}
 	if at != nil {
-		depth += at.depth
+		here.depth += at.depth
 	}
+	r.depth = max(r.depth, here.depth)
 	r.values++
-	r.size += 1 + depth/8
-	if r.values > maxSent {
-		return nil, errSize
-	}
-	switch t := t.(type) {
-	case json.Delim:
-		if t == '[' {
-			list := []any{}
-			for r.json.More() {
-				item, err := r.next(&step{at, "", len(list), depth})
-				if err != nil {
-					return nil, err
-				}
-				list = append(list, item)
-			}
-			_, err = r.json.Token()
-			return list, err
+	switch c := r.token(); c {
+	case '[':
+		list := []any{}
+		for r.i++; r.token() != ']'; {
+			here.index = len(list)
+			list = append(list, r.next(&here))
 		}
+		r.i++
+		return list
+	case '{':
 		r.objects++
 		object := map[string]any{}
 		told := map[string]bool(nil)
-		for r.json.More() {
-			key, err := r.json.Token()
-			if err != nil {
-				return nil, err
-			}
-			name, _ := key.(string)
-			here := &step{at, name, -1, depth}
-			if _, twice := object[name]; twice && !told[name] {
+		for r.i++; r.token() != '}'; {
+			here.name = r.quoted()
+			if _, twice := object[here.name]; twice && !told[here.name] {
 				if told == nil {
 					told = map[string]bool{}
 				}
-				told[name] = true
-				r.note("duplicate", here)
+				told[here.name] = true
+				r.note("duplicate", &here)
 			}
-			r.utf8(name, here)
-			if object[name], err = r.next(here); err != nil {
-				return nil, err
-			}
+			r.utf8(here.name, &here)
+			object[here.name] = r.next(&here)
 		}
-		_, err = r.json.Token()
-		return object, err
-	case string:
-		r.size += len(t) / 64
-		r.utf8(t, at)
-		return t, nil
-	case json.Number:
-		r.size += len(t) / 16
-		if r.number == nil && !computable(string(t)) {
-			if r.number = at.path(); at == nil {
-				r.number = []string{}
-			}
-		}
-		return t, nil
+		r.i++
+		return object
+	case '"':
+		text := r.quoted()
+		r.utf8(text, at)
+		return text
 	default:
-		return t, nil
+		begin := r.i
+		for r.i < len(r.text) && strings.IndexByte(" \t\r\n,]}", r.text[r.i]) < 0 {
+			r.i++
+		}
+		switch c {
+		case 'n':
+			return nil
+		case 't', 'f':
+			return c == 't'
+		}
+		number := r.text[begin:r.i]
+		if r.number == nil && !computable(number) {
+			r.number = at.path()
+		}
+		return json.Number(number)
 	}
 }
 
+// quoted reads a string.
+func (r *reader) quoted() (text string) {
+	r.token()
+	begin, plain := r.i, !r.broken
+	for r.i++; r.text[r.i] != '"'; r.i++ {
+		if r.text[r.i] == '\\' {
+			plain = false
+			r.i++
+		}
+	}
+	r.i++
+	if plain {
+		return r.text[begin+1 : r.i-1]
+	}
+	_ = json.Unmarshal([]byte(r.text[begin:r.i]), &text) // which is a string
+	return text
+}
+
 func (r *reader) note(rule string, at *step) {
-	if len(r.notes) < MaxCounted {
+	if len(r.notes) < maxNotes {
 		r.notes = append(r.notes, note{rule, at.path()})
 	}
 }
+
+// maxNotes bounds the notes: no more are told.
+const maxNotes = 100
 
 func (r *reader) utf8(text string, at *step) {
 	if r.broken && strings.ContainsRune(text, utf8.RuneError) {
@@ -181,6 +210,9 @@ func (r *reader) utf8(text string, at *step) {
 
 // computable reports whether a number can be computed with exactly at little cost.
 func computable(number string) bool {
+	if len(number) <= 20 && strings.IndexAny(number, "eE") < 0 {
+		return true
+	}
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
 	e, err := strconv.Atoi(strings.TrimLeft(exponent, "+"))
 	return len(mantissa) <= maxExponent && (exponent == "" || err == nil && -maxExponent <= e && e <= maxExponent)

@@ -30,11 +30,13 @@ const (
 type Schema struct {
 	root     *jsonschema.Schema
 	strict   *jsonschema.Schema // checks "format" whatever the draft
+	counted  [2]counted         // root and strict once more, made when the work has to be counted
 	nodes    map[string]*node   // by location; they keep the names of formats
 	names    map[string]bool    // of all properties: they are public
 	tree     any                // the schema as it was written
 	defaults bool
-	weight   int // how many schemas a value is checked against at most; 0 if there is no bound
+	texts    bool // something looks at every character of a text
+	weight   int  // the units of work for one value at most; 0 if there is no bound
 }
 
 // A node is what is known of one schema beside what the library keeps.
@@ -45,7 +47,15 @@ type node struct {
 	name     string // of the property or condition
 	inside   bool   // it is for a value inside the one that up is for
 	order    []string
+	ranks    map[string]int // of the names in order
+	prefix   []*jsonschema.Schema
 	patterns []matching
+	example  string
+	fallback string // the default
+	anyOf    *fork
+	oneOf    *fork
+	reach    []*node // the schemas that apply with it, itself first; at most maxKnown
+	hidden   bool    // what it applies to must not be shown
 	unique   bool
 	knows    map[string]bool // the names of a form of a choice
 	same     []*node         // the schemas that apply to the same value
@@ -87,9 +97,9 @@ func Compile(schema any) (_ *Schema, err error) {
 			return nil, fmt.Errorf("the schema cannot be marshalled: %w", err)
 		}
 	}
-	d, err := read(text)
+	d, err := read(text, 2*maxValues)
 	switch {
-	case d.deep:
+	case errors.Is(err, errDeep):
 		return nil, errors.New("the schema is nested too deeply")
 	case err != nil:
 		return nil, fmt.Errorf("the schema is not valid JSON: %w", err)
@@ -202,24 +212,24 @@ func compilePattern(text string) (jsonschema.Regexp, error) {
 
 // ofECMA finds what ECMAScript writes differently. A double backslash is found so that
 // what follows it is not taken for an escape.
-var ofECMA = regexp.MustCompile(`\\\\|\[\^\]|\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]{1,6}\}|\\[pP]\{(?:Letter|Mark|Number|Punctuation|Symbol)\}`)
+var ofECMA = regexp.MustCompile(`\\\\|\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]{1,6}\}`)
 
 func fromECMA(s string) string {
-	switch {
-	case s == `\\`:
+	if s == `\\` {
 		return s
-	case s == `[^]`:
-		return `(?s:.)`
-	case s[1] == 'u':
-		return `\x{` + strings.Trim(s[2:], "{}") + `}`
-	default: // the long name of a class: its first letter is the short one
-		return s[:4] + `}`
 	}
+	return `\x{` + strings.Trim(s[2:], "{}") + `}`
 }
+
+// maxRegexp bounds the patterns of a caller that are read.
+const maxRegexp = 4096
 
 // checkPattern lets pass what another engine may understand.
 func checkPattern(v any) error {
 	text, _ := v.(string)
+	if len(text) > maxRegexp {
+		return nil
+	}
 	_, err := regexp.Compile(ofECMA.ReplaceAllStringFunc(text, fromECMA))
 	if e := (*syntax.Error)(nil); errors.As(err, &e) {
 		switch e.Code {
@@ -238,7 +248,7 @@ func (s *Schema) index(n *jsonschema.Schema) *node {
 	}
 	made := &node{Schema: n}
 	s.nodes[n.Location] = made
-	made.unique = n.UniqueItems || len(n.Extensions) > 0
+	made.unique = slices.ContainsFunc(n.Extensions, func(e jsonschema.SchemaExt) bool { _, is := e.(unique); return is })
 	add := func(keyword, name string, sub *jsonschema.Schema, inside bool) {
 		c := s.index(sub)
 		if keyword == "properties" {
@@ -300,7 +310,11 @@ func each(n *jsonschema.Schema, show func(keyword, name string, sub *jsonschema.
 	add("contains", "", n.Contains, true)
 	add("additionalProperties", "", asSchema(n.AdditionalProperties), true)
 	add("unevaluatedProperties", "", n.UnevaluatedProperties, true)
-	add("propertyNames", "", n.PropertyNames, true)
+	for _, ext := range n.Extensions {
+		if e, ok := ext.(naming); ok {
+			add("propertyNames", "", e.of, true)
+		}
+	}
 	add("contentSchema", "", n.ContentSchema, true)
 }
 
@@ -331,6 +345,11 @@ func (s *Schema) finish() error {
 		if len(n.order) < len(n.Properties) {
 			n.order = slices.Sorted(maps.Keys(n.Properties))
 		}
+		n.ranks = make(map[string]int, len(n.order))
+		for i, name := range n.order {
+			n.ranks[name] = i
+		}
+		n.prefix = slices.Concat(n.PrefixItems, asSchemas(n.Items))
 	}
 	ways := map[*node]int{} // 1 while it is looked into, 2 when it is known to end
 	var ends func(n *node) bool
@@ -367,7 +386,19 @@ func (s *Schema) finish() error {
 		}
 	}
 	for _, n := range s.nodes {
+		n.reaches(n)
+		n.hidden = slices.ContainsFunc(n.reach, func(n *node) bool {
+			return n.WriteOnly || n.Format != nil && n.Format.Name == "password"
+		})
+	}
+	for _, n := range s.nodes {
 		n.words()
+		s.texts = s.texts || texts(n.Schema) > 0
+		n.example = n.shown(n.Examples)
+		if n.Default != nil && *n.Default != nil {
+			n.fallback = n.shown([]any{*n.Default})
+		}
+		n.anyOf, n.oneOf = s.fork(n.AnyOf), s.fork(n.OneOf)
 		if n.keyword == "anyOf" || n.keyword == "oneOf" {
 			n.knows = map[string]bool{}
 			for _, name := range known([]*node{n}) {
@@ -377,6 +408,16 @@ func (s *Schema) finish() error {
 	}
 	s.weight = s.nodes[s.root.Location].weigh()
 	return nil
+}
+
+// shown writes the first of some values that is short and valid.
+func (n *node) shown(values []any) string {
+	for _, v := range values {
+		if text := literal(v); len(text) <= maxName && n.Validate(v) == nil {
+			return text
+		}
+	}
+	return ""
 }
 
 // weigh counts the schemas that one value is checked against at most, with those for the
@@ -390,7 +431,7 @@ func (n *node) weigh() int {
 	}
 	n.weighing = true
 	defer func() { n.weighing = false }()
-	sum := 1
+	sum := units(n.Schema) + 2*texts(n.Schema)
 	for _, sub := range slices.Concat(n.same, n.inner) {
 		w := sub.weigh()
 		if sum += w; w == 0 || sum > maxWork {
@@ -429,81 +470,102 @@ func declared(d *json.Decoder, at string, nodes map[string]*node) {
 	}
 }
 
-// around yields n and the schemas that apply with it to the same value, each once.
+// around yields the schemas and those that apply with them to the same value, each once.
 func around(from []*node, yield func(*node) bool) {
-	seen := map[*node]bool{}
-	var visit func(n *node) bool
-	visit = func(n *node) bool {
-		if seen[n] {
-			return true
-		}
-		if seen[n] = true; !yield(n) {
-			return false
-		}
-		for _, sub := range n.same {
-			if sub.Schema != n.If && sub.Schema != n.Not && !visit(sub) {
-				return false
-			}
-		}
-		return true
-	}
-	for _, n := range from {
-		if !visit(n) {
-			return
-		}
-	}
-}
-
-// at returns the schemas that properties and items lead to at a place in the arguments.
-func (s *Schema) at(steps []string) []*node {
-	return s.along(steps, func([]*node) bool { return true })
-}
-
-// along is at, and shows the schemas for each value on the way while yield asks for more.
-func (s *Schema) along(steps []string, yield func([]*node) bool) []*node {
-	here := []*node{s.nodes[s.root.Location]}
-	for _, step := range steps {
-		if !yield(here) {
-			return nil
-		}
-		var next, rest []*node
-		add := func(to *[]*node, sub *jsonschema.Schema) {
-			if sub == nil {
+	if len(from) == 1 {
+		for _, n := range from[0].reach {
+			if !yield(n) {
 				return
 			}
-			if n := s.nodes[sub.Location]; !slices.Contains(*to, n) {
-				*to = append(*to, n)
-			}
 		}
-		i, err := strconv.Atoi(step)
-		around(here, func(n *node) bool {
-			add(&next, n.Properties[step])
-			for _, p := range n.patterns {
-				if p.re.MatchString(step) {
-					add(&next, p.Schema)
-				}
-			}
-			add(&rest, asSchema(n.AdditionalProperties))
-			add(&rest, n.UnevaluatedProperties)
-			if err == nil {
-				if prefix := slices.Concat(n.PrefixItems, asSchemas(n.Items)); i < len(prefix) {
-					add(&next, prefix[i])
-				} else {
-					add(&next, n.Items2020)
-					add(&next, asSchema(n.Items))
-					add(&next, asSchema(n.AdditionalItems))
-				}
-				add(&rest, n.UnevaluatedItems)
-			}
-			return len(next) < maxKnown
-		})
-		if len(next) == 0 {
-			next = rest
-		}
-		here = next
+		return
 	}
-	yield(here)
-	return here
+	seen := map[*node]bool{}
+	for _, n := range from {
+		for _, n := range n.reach {
+			if !seen[n] && !yield(n) {
+				return
+			}
+			seen[n] = true
+		}
+	}
+}
+
+// reaches finds the schemas that apply with n, n itself first.
+func (n *node) reaches(to *node) {
+	if len(n.reach) == maxKnown || slices.Contains(n.reach, to) {
+		return
+	}
+	n.reach = append(n.reach, to)
+	for _, sub := range to.same {
+		if sub.Schema != to.If && sub.Schema != to.Not {
+			n.reaches(sub)
+		}
+	}
+}
+
+// maxSteps is how deep what is told of a value takes the schema into account.
+const maxSteps = 64
+
+// at returns the schemas that properties and items lead to at a place in the arguments. It
+// remembers those on the way, because most places that are asked for lie close together.
+func (r *report) at(steps []string) []*node {
+	if len(steps) > maxSteps {
+		return nil
+	}
+	if r.trail == nil {
+		r.trail = [][]*node{{r.schema.nodes[r.schema.root.Location]}}
+	}
+	i := 0
+	for i < min(len(steps), len(r.steps)) && steps[i] == r.steps[i] {
+		i++
+	}
+	if i < len(steps) {
+		r.steps, r.trail = append(r.steps[:i], steps[i:]...), r.trail[:i+1]
+		for _, step := range steps[i:] {
+			r.trail = append(r.trail, r.schema.inside(r.trail[len(r.trail)-1], step))
+		}
+	}
+	return slices.Clip(r.trail[len(steps)])
+}
+
+// inside returns the schemas for a member of what others are for.
+func (s *Schema) inside(here []*node, step string) []*node {
+	var next, rest []*node
+	add := func(to *[]*node, sub *jsonschema.Schema) {
+		if sub == nil {
+			return
+		}
+		if n := s.nodes[sub.Location]; !slices.Contains(*to, n) {
+			*to = append(*to, n)
+		}
+	}
+	i := index(step)
+	around(here, func(n *node) bool {
+		add(&next, n.Properties[step])
+		for _, p := range n.patterns {
+			if p.re.MatchString(step) {
+				add(&next, p.Schema)
+			}
+		}
+		add(&rest, asSchema(n.AdditionalProperties))
+		add(&rest, n.UnevaluatedProperties)
+		if i >= 0 {
+			if prefix := n.prefix; i < len(prefix) {
+				add(&next, prefix[i])
+			} else {
+				add(&next, n.Items2020)
+				add(&next, asSchema(n.Items))
+				add(&next, asSchema(n.AdditionalItems))
+			}
+			add(&rest, n.UnevaluatedItems)
+		}
+		return len(next) < maxKnown
+	})
+	if len(next) == 0 {
+		next = rest
+	}
+	return next
 }
 
 const maxKnown = 200 // schemas, or names, that are looked at for one place
@@ -511,9 +573,10 @@ const maxKnown = 200 // schemas, or names, that are looked at for one place
 // known returns the names that an object may have, in the order of the schema.
 func known(from []*node) (names []string) {
 	around(from, func(n *node) bool {
+		others := names // one schema has each name once
 		for _, name := range n.order {
 			p := n.Properties[name]
-			if len(names) < maxKnown && !slices.Contains(names, name) && (p.Bool == nil || *p.Bool) {
+			if len(names) < maxKnown && (p.Bool == nil || *p.Bool) && !slices.Contains(others, name) {
 				names = append(names, name)
 			}
 		}
@@ -524,19 +587,15 @@ func known(from []*node) (names []string) {
 
 // required returns the names that an object must have, whatever else it has.
 func required(from []*node) (names []string) {
-	for _, n := range from {
-		for _, name := range n.Required {
-			if !slices.Contains(names, name) {
+	for i := 0; i < min(len(from), maxKnown); i++ {
+		for _, name := range from[i].Required {
+			if len(names) < maxKnown && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
-		for _, sub := range n.same {
-			if k := sub.keywordIn(n); k == "$ref" || k == "allOf" {
-				for _, name := range required([]*node{sub}) {
-					if !slices.Contains(names, name) {
-						names = append(names, name)
-					}
-				}
+		for _, sub := range from[i].same {
+			if k := sub.keywordIn(from[i]); (k == "$ref" || k == "allOf") && !slices.Contains(from, sub) {
+				from = append(slices.Clip(from), sub)
 			}
 		}
 	}

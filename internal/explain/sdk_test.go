@@ -15,7 +15,7 @@ import (
 // TestKnowsWhatTheSDKRefuses: whatever the package that the SDK validates with
 // finds wrong, is explained.
 func TestKnowsWhatTheSDKRefuses(t *testing.T) {
-	rounds := 1000
+	rounds := 500
 	if testing.Short() {
 		rounds = 300
 	}

@@ -17,8 +17,11 @@ type report struct {
 	Report
 	schema *Schema
 	opts   Options
-	sent   any // the arguments as they came
-	args   any // with the names that were meant
+	args   any // after rename with the names that were meant
+	work   int // that is left for the library
+	left   int // and for telling
+	trail  [][]*node
+	steps  []string // that the trail is for
 	size   int
 	told   map[string]bool
 	fixes  []fix
@@ -103,7 +106,11 @@ func (r *report) tell(f finding) {
 	if f.n != nil && rule != "required" {
 		key += f.n.words()
 	}
-	if r.told[key] || r.Total >= MaxCounted {
+	if r.told[key] {
+		return
+	}
+	if r.Total >= MaxCounted {
+		r.More = true
 		return
 	}
 	r.told[key] = true
@@ -161,13 +168,12 @@ func (r *report) tell(f finding) {
 
 func (r *report) misspelled(f finding, v *Violation) {
 	meant := quoted(last(f.at))
-	sent := append(slices.Clip(f.at[:len(f.at)-1]), f.sent)
 	if !f.unknown {
 		v.Sentence = r.subject(f.at) + " is required."
 		v.Suggestion = "You sent " + quoted(r.schema.shownName(f.sent)) + ": did you mean " + meant + "?"
 		return
 	}
-	v.Field, v.Pointer = r.schema.field(r.sent, sent), r.schema.pointer(sent)
+	v.Field, v.Pointer = f.field, f.pointer
 	v.Sentence = "Argument '" + v.Field + "' is unknown"
 	if f.absent {
 		v.Sentence += ", and " + meant + " is missing"
@@ -177,7 +183,7 @@ func (r *report) misspelled(f finding, v *Violation) {
 }
 
 func (r *report) missing(f finding, v *Violation, when string) {
-	nodes := r.schema.at(f.at)
+	nodes := r.at(f.at)
 	if p := f.n.Properties[last(f.at)]; p != nil {
 		nodes = append(nodes, r.schema.nodes[p.Location])
 	}
@@ -263,7 +269,7 @@ func (n *node) label() string {
 
 // wrong writes that a value is not what is expected.
 func (r *report) wrong(f finding, v *Violation, subject, when string) {
-	value := valueAt(r.args, f.at)
+	value := ValueAt(r.args, f.at)
 	words, shown := r.received(value, f.at)
 	v.Received = shown
 	list, _ := value.([]any)
@@ -288,7 +294,7 @@ func (r *report) wrong(f finding, v *Violation, subject, when string) {
 		if len(object) > 0 {
 			words = "an object with " + many(len(object), "property")
 		}
-		if names := known(r.schema.at(f.at)); f.rule == "minProperties" {
+		if names := known(r.at(f.at)); f.rule == "minProperties" {
 			v.Suggestion = knownNames(names, nil)
 		}
 	case "uniqueItems":
@@ -314,14 +320,12 @@ func (r *report) wrong(f finding, v *Violation, subject, when string) {
 
 // fallback tells of the default of a property that may be left out.
 func (r *report) fallback(at []string) string {
-	if len(at) == 0 || slices.Contains(required(r.schema.at(at[:len(at)-1])), last(at)) {
+	if len(at) == 0 || slices.Contains(required(r.at(at[:len(at)-1])), last(at)) {
 		return ""
 	}
-	for _, n := range r.schema.at(at) {
-		if n.Default != nil && *n.Default != nil && n.inside && n.keyword == "properties" && n.Validate(*n.Default) == nil {
-			if text := literal(*n.Default); len(text) <= maxName {
-				return "If left out, it is " + text + "."
-			}
+	for _, n := range r.at(at) {
+		if n.fallback != "" && n.inside && n.keyword == "properties" {
+			return "If left out, it is " + n.fallback + "."
 		}
 	}
 	return ""
@@ -343,7 +347,8 @@ func (r *report) hint(f finding, value, shown any) string {
 	for _, form := range forms {
 		leaf := form.leaf()
 		types = append(types, leaf.types()...)
-		allowed = append(allowed, leaf.literals()...)
+		values := leaf.literals()
+		allowed = append(allowed, values[:min(len(values), maxKnown)]...)
 	}
 	has := func(t string) bool { return slices.Contains(types, t) }
 	send := func(to any) { r.fixes = append(r.fixes, fix{f.at, to}) }
@@ -361,7 +366,7 @@ func (r *report) hint(f finding, value, shown any) string {
 		if f.rule == "enum" || f.rule == "const" {
 			return ""
 		}
-		return advice(append(r.schema.at(f.at), f.n), f.rule == "pattern" || f.rule == "format" || f.n.Pattern != nil || f.forms != nil)
+		return advice(append(r.at(f.at), f.n), f.rule == "pattern" || f.rule == "format" || f.n.Pattern != nil || f.forms != nil)
 	}
 	switch {
 	case isText:
@@ -369,9 +374,9 @@ func (r *report) hint(f finding, value, shown any) string {
 			return hint
 		}
 	case value == nil:
-		if n := len(f.at) - 1; n >= 0 && len(r.schema.at(f.at)) > 0 {
-			_, inObject := valueAt(r.args, f.at[:n]).(map[string]any)
-			parent := r.schema.at(f.at[:n])
+		if n := len(f.at) - 1; n >= 0 && len(r.at(f.at)) > 0 {
+			_, inObject := ValueAt(r.args, f.at[:n]).(map[string]any)
+			parent := r.at(f.at[:n])
 			if inObject && slices.Contains(known(parent), f.at[n]) && !slices.Contains(required(parent), f.at[n]) {
 				send(left)
 				return "Leave it out instead of sending null."
@@ -398,7 +403,7 @@ func (r *report) hint(f finding, value, shown any) string {
 	if f.rule == "enum" || f.rule == "const" {
 		return ""
 	}
-	return advice(append(r.schema.at(f.at), f.n), f.rule == "pattern" || f.rule == "format" || f.n.Pattern != nil || f.forms != nil)
+	return advice(append(r.at(f.at), f.n), f.rule == "pattern" || f.rule == "format" || f.n.Pattern != nil || f.forms != nil)
 }
 
 // allowedHint looks for the allowed value that was meant.
@@ -443,7 +448,7 @@ func textHint(text string, shown any, has func(string) bool, send func(any)) str
 		return ""
 	}
 	if c := trimmed[0]; c == '{' && has("object") || c == '[' && has("array") {
-		d, err := read([]byte(trimmed))
+		d, err := read([]byte(trimmed), maxSent)
 		switch {
 		case err != nil || len(d.notes) > 0:
 		case c == '{':
@@ -457,7 +462,7 @@ func textHint(text string, shown any, has func(string) bool, send func(any)) str
 	if len(trimmed) > maxName {
 		return ""
 	}
-	d, err := read([]byte(strings.ToLower(trimmed)))
+	d, err := read([]byte(strings.ToLower(trimmed)), maxSent)
 	if err != nil || isContainer(d.value) || d.number != nil {
 		return ""
 	}
@@ -475,10 +480,8 @@ func textHint(text string, shown any, has func(string) bool, send func(any)) str
 func advice(nodes []*node, describe bool) string {
 	example, description := "", ""
 	around(nodes, func(n *node) bool {
-		for _, e := range n.Examples {
-			if text := literal(e); example == "" && len(text) <= maxName && n.Validate(e) == nil {
-				example = "For example: " + text + "."
-			}
+		if example == "" && n.example != "" {
+			example = "For example: " + n.example + "."
 		}
 		if text := strings.TrimSpace(line(n.Description, maxAdvice)); description == "" && describe && text != "" {
 			description = "Its description: " + ended(text)
@@ -491,13 +494,13 @@ func advice(nodes []*node, describe bool) string {
 // suggestName says what an unknown name may have been meant for.
 func (r *report) suggestName(f finding) string {
 	parent := f.at[:len(f.at)-1]
-	nodes := append(r.schema.at(parent), f.n)
+	nodes := append(r.at(parent), f.n)
 	names := known(nodes)
 	if f.unsure || slices.Contains(names, last(f.at)) { // of the form that is told only
 		names = known([]*node{f.n})
 	}
 	if m := near.Matches(last(f.at), names); len(m) > 0 {
-		if object, _ := valueAt(r.args, parent).(map[string]any); object != nil {
+		if object, _ := ValueAt(r.args, parent).(map[string]any); object != nil {
 			if _, sent := object[m[0]]; sent {
 				return "Leave it out: " + quoted(m[0]) + " is there already."
 			}
@@ -535,7 +538,7 @@ func knownNames(names, patterns []string) string {
 
 // received returns a value of the caller in words, and itself if it may be shown.
 func (r *report) received(value any, at []string) (words string, shown any) {
-	hidden := r.opts.HideReceived || r.schema.secret(at)
+	hidden := r.opts.HideReceived || r.secret(at)
 	switch v := value.(type) {
 	case nil:
 		return "null", nil
@@ -548,7 +551,7 @@ func (r *report) received(value any, at []string) (words string, shown any) {
 		switch {
 		case len(v) > maxName:
 			return "a number of " + itoa(len(v)) + " characters", nil
-		case hidden || scrub.Text(string(v)) != string(v):
+		case hidden || scrub.Credentials(string(v)) != string(v):
 			return "a number that is not shown", nil
 		}
 		return string(v), v
@@ -563,7 +566,7 @@ func (r *report) received(value any, at []string) (words string, shown any) {
 		case hidden:
 			return "a string that is not shown", nil
 		}
-		clean := line(scrub.Text(v), maxName)
+		clean := line(scrub.Credentials(v), maxName)
 		return "'" + clean + "'", clean
 	case []any:
 		if len(v) == 0 {

@@ -13,7 +13,7 @@ import (
 
 // unique checks uniqueItems in the place of the library, whose hash is the same for many
 // lists that are not: [[],[]] and [[[]]]. A caller could make it compare each with each.
-type unique struct{}
+type unique struct{ by *counted }
 
 // repeated are the items of a list that are alike.
 type repeated struct {
@@ -24,7 +24,7 @@ type repeated struct {
 // maxRepeated is how many pairs are told.
 const maxRepeated = 3
 
-func (unique) Validate(ctx *jsonschema.ValidatorContext, v any) {
+func (u unique) Validate(ctx *jsonschema.ValidatorContext, v any) {
 	list, _ := v.([]any)
 	if len(list) < 2 {
 		return
@@ -35,6 +35,9 @@ func (unique) Validate(ctx *jsonschema.ValidatorContext, v any) {
 	for i, item := range list {
 		b.Reset()
 		canonical(&b, item)
+		if u.by != nil {
+			u.by.spend(1 + b.Len()/32)
+		}
 		if first, ok := seen[b.String()]; ok {
 			if found.pairs = append(found.pairs, [2]int{first, i}); len(found.pairs) > maxRepeated {
 				break
@@ -46,6 +49,29 @@ func (unique) Validate(ctx *jsonschema.ValidatorContext, v any) {
 	if found.pairs != nil {
 		found.Duplicates = found.pairs[0]
 		ctx.AddError(found)
+	}
+}
+
+// naming checks propertyNames in the place of the library, which does not copy the place
+// of such an error, so that it may have changed when it is read.
+type naming struct{ of *jsonschema.Schema }
+
+// misnamed are the names of an object that are not allowed, in order.
+type misnamed struct {
+	*kind.PropertyNames
+	names []string
+}
+
+func (p naming) Validate(ctx *jsonschema.ValidatorContext, v any) {
+	object, _ := v.(map[string]any)
+	var names []string
+	for name := range object {
+		if p.of.Validate(name) != nil {
+			names = append(names, name)
+		}
+	}
+	if names != nil {
+		ctx.AddError(misnamed{&kind.PropertyNames{}, names})
 	}
 }
 
@@ -80,13 +106,17 @@ func canonical(b *strings.Builder, v any) {
 // adapt puts our own checks in the place of the library's in n and all in it, but for the
 // drafts' own schemas, which all compilers share.
 func adapt(n *jsonschema.Schema, done map[*jsonschema.Schema]bool) {
-	if done[n] || strings.Contains(n.Location, "://json-schema.org/") {
+	if done[n] || foreign(n) {
 		return
 	}
 	done[n] = true
 	if n.UniqueItems {
 		n.UniqueItems = false
 		n.Extensions = append(n.Extensions, unique{})
+	}
+	if n.PropertyNames != nil {
+		n.Extensions = append(n.Extensions, naming{n.PropertyNames})
+		n.PropertyNames = nil
 	}
 	if n.Format != nil && n.Format.Name == "regex" {
 		n.Format = &jsonschema.Format{Name: "regex", Validate: checkPattern}

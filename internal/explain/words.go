@@ -27,21 +27,31 @@ var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-func index(step string) int { i, _ := strconv.Atoi(step); return i }
+// index returns the index that a step is, -1 when it is a name.
+func index(step string) int {
+	i := 0
+	for _, c := range []byte(step) {
+		if c < '0' || c > '9' || len(step) > 9 {
+			return -1
+		}
+		i = 10*i + int(c-'0')
+	}
+	return i - boolInt(step == "")
+}
 
 func last(at []string) string { return at[len(at)-1] }
 
 func parentOf(location string) string { return location[:max(0, strings.LastIndexByte(location, '/'))] }
 
-// valueAt returns the value at a place, nil if there is none.
-func valueAt(v any, at []string) any {
+// ValueAt returns the value at a place in arguments, nil if there is none.
+func ValueAt(v any, at []string) any {
 	for _, step := range at {
 		switch c := v.(type) {
 		case map[string]any:
 			v = c[step]
 		case []any:
-			i, err := strconv.Atoi(step)
-			if err != nil || i < 0 || i >= len(c) {
+			i := index(step)
+			if i < 0 || i >= len(c) {
 				return nil
 			}
 			v = c[i]
@@ -68,7 +78,7 @@ func change(v any, at []string, by func(any) any) any {
 		}
 		return object
 	case []any:
-		if i := index(at[0]); i < len(c) {
+		if i := index(at[0]); i >= 0 && i < len(c) {
 			list := append([]any(nil), c...)
 			list[i] = change(c[i], at[1:], by)
 			return list
@@ -86,12 +96,12 @@ func (s *Schema) shownName(name string) string {
 		if len(name) > 64*maxName {
 			name = strings.ToValidUTF8(name[:64*maxName], "")
 		}
-		name = scrub.Text(name)
+		name = scrub.Credentials(name)
 	}
 	return line(name, maxName)
 }
 
-func (c *collector) field(at []string) string { return c.schema.field(c.args, at) }
+func (r *report) field(at []string) string { return r.schema.field(r.args, at) }
 
 // field writes a place as a model does: items[1].sku.
 func (s *Schema) field(args any, at []string) string {
@@ -101,7 +111,7 @@ func (s *Schema) field(args any, at []string) string {
 		list, isList := v.([]any)
 		if isList {
 			b.WriteString("[" + step + "]")
-			if i := index(step); i < len(list) {
+			if i := index(step); i >= 0 && i < len(list) {
 				v = list[i]
 			}
 			continue
@@ -125,6 +135,12 @@ func (s *Schema) field(args any, at []string) string {
 	return text
 }
 
+// Place writes a place in arguments as a model does, items[1].sku, and as a JSON Pointer.
+func Place(args any, at []string) (field, pointer string) {
+	s := &Schema{}
+	return s.field(args, at), s.pointer(at)
+}
+
 func plainName(name string) bool {
 	return name != "" && strings.IndexFunc(name, func(r rune) bool {
 		return r < 0x80 && !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-$@", r)
@@ -142,30 +158,30 @@ func (s *Schema) pointer(at []string) string {
 	return b.String()
 }
 
-// secret reports whether the value at a place, or one around it, must not be shown.
-func (s *Schema) secret(at []string) bool {
-	hidden := slices.ContainsFunc(at, scrub.SecretName)
-	s.along(at, func(nodes []*node) bool {
-		around(nodes, func(n *node) bool {
-			hidden = hidden || n.WriteOnly || n.Format != nil && n.Format.Name == "password"
-			return !hidden
-		})
-		return !hidden
+// secret reports whether the value at a place, or one around it, must not be shown. What
+// lies too deep for that to be found out is hidden.
+func (r *report) secret(at []string) bool {
+	if len(at) > maxSteps || slices.ContainsFunc(at, scrub.SecretName) {
+		return true
+	}
+	r.at(at)
+	return slices.ContainsFunc(r.trail[:len(at)+1], func(nodes []*node) bool {
+		return slices.ContainsFunc(nodes, func(n *node) bool { return n.hidden })
 	})
-	return hidden
 }
 
 // Hides reports whether the value to which a JSON Pointer leads, or one around it, must
 // not be shown, by the schema or by its name.
 func (s *Schema) Hides(pointer string) bool {
+	r := &report{schema: s}
 	if pointer == "" {
-		return s.secret(nil)
+		return r.secret(nil)
 	}
 	at := strings.Split(pointer, "/")[1:]
 	for i := range at {
 		at[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(at[i])
 	}
-	return s.secret(at)
+	return r.secret(at)
 }
 
 func quoted(text string) string { return "'" + line(text, maxName) + "'" }
@@ -180,6 +196,9 @@ func allQuoted(names []string) []string {
 
 // line makes a text fit into one line of at most limit runes.
 func line(text string, limit int) string {
+	if len(text) <= limit && strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) < 0 {
+		return text
+	}
 	var b strings.Builder
 	n := 0
 	for _, r := range text {

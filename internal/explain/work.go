@@ -2,121 +2,175 @@ package explain
 
 import (
 	"encoding/json"
-	"slices"
-	"strconv"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 const (
-	// maxWork bounds what a check may cost: how often a schema is applied to a value.
-	// The library does not stop by itself, and where a recursive schema has a choice
-	// it doubles its work with every level of the arguments.
-	maxWork = 1 << 21
-	// baseWork and workPerValue are the bound for small arguments.
-	baseWork, workPerValue = 100_000, 8
+	// maxWork bounds what one report costs, in units of about half a microsecond: to
+	// apply one schema to one value is one. The library does not stop by itself, and
+	// where a recursive schema has a choice it doubles its work with every level of
+	// the arguments.
+	maxWork = 40_000
+	// maxTold bounds the work of wording what the library found.
+	maxTold = 10_000
 )
 
-// affordable reports whether the library can check the arguments within the bounds.
-func (s *Schema) affordable(d *document) bool {
-	limit := min(maxWork, baseWork+workPerValue*d.size)
-	if s.weight > 0 && s.weight <= limit/d.size {
-		return true
+var errWork = errors.New("they are too complex")
+
+// A counted schema counts what the library does with it, and stops it in the middle. It
+// counts for one call at a time.
+type counted struct {
+	mu   sync.Mutex
+	root *jsonschema.Schema
+	left int
+	deep int // what one application costs, which a deep place makes dearer
+}
+
+// validate checks a value within what is left of the work. Where the schema itself bounds
+// the work it is not counted, but what it may be is taken off.
+func (s *Schema) validate(d *document, strict bool, left *int) (err error) {
+	root, c := s.root, &s.counted[0]
+	if strict {
+		root, c = s.strict, &s.counted[1]
 	}
-	e := &estimate{schema: s, limit: limit}
-	return e.cost(s.nodes[s.root.Location], e.measure(d.value, 1), 1) <= limit
+	bound := d.values
+	if s.texts {
+		bound += d.size / 8
+	}
+	if bound *= s.weight * (1 + d.depth/64); s.weight > 0 && bound <= *left/3 {
+		*left -= bound
+		return root.Validate(d.value)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.root == nil {
+		roots, err := s.compile(strict)
+		if err != nil {
+			return err // cannot be: it was compiled before
+		}
+		done := map[*jsonschema.Schema]bool{}
+		for _, root := range roots {
+			c.count(root, done)
+		}
+		c.root = roots[0]
+	}
+	c.left, c.deep = *left, 1+d.depth/64
+	defer func() {
+		*left = c.left
+		if p := recover(); p == any(errWork) {
+			err = errWork
+		} else if p != nil {
+			panic(p)
+		}
+	}()
+	c.spend(1)
+	return c.root.Validate(d.value)
 }
 
-// An estimate says beforehand how much work a check is. It remembers what a schema costs
-// for a value, so that it does not take as long as the check itself.
-type estimate struct {
-	schema *Schema
-	limit  int
-	looked int
+func (c *counted) spend(units int) {
+	if c.left -= units * c.deep; c.left < 0 {
+		c.left = 0 // it is not done
+		panic(errWork)
+	}
 }
 
-// A measured is a value with what the schemas for it cost.
-type measured struct {
-	value any
-	size  int
-	total int // with all that is inside
-	names map[string]*measured
-	items []*measured
-	costs map[*node]int
+// count makes n, and all in it, count beforehand what they are about to do. The library
+// checks the format before it goes on to the schemas inside.
+func (c *counted) count(n *jsonschema.Schema, done map[*jsonschema.Schema]bool) {
+	if done[n] || foreign(n) {
+		return
+	}
+	done[n] = true
+	var same, names, items, drafts int
+	members := map[string]int{}
+	each(n, func(keyword, name string, sub *jsonschema.Schema, inside bool) {
+		c.count(sub, done)
+		switch units := units(sub); {
+		case foreign(sub):
+			drafts++
+		case !inside:
+			same += units
+		case keyword == "properties":
+			members[name] = units
+		case keyword == "prefixItems" || keyword == "items" || keyword == "unevaluatedItems" || keyword == "contains":
+			items += units
+		default:
+			names += units
+		}
+	})
+	texts := texts(n)
+	format := jsonschema.Format{Validate: func(any) error { return nil }}
+	if n.Format != nil {
+		format = *n.Format
+	}
+	check, rest := format.Validate, n.UnevaluatedItems != nil || n.UnevaluatedProperties != nil
+	format.Validate = func(v any) error {
+		units := same
+		switch v := v.(type) {
+		case map[string]any:
+			for name := range v {
+				units += members[name] + names + len(name)*len(n.PatternProperties)/8
+			}
+			units += boolInt(rest)*len(v) + len(v)/8 // the library looks at each name
+		case []any:
+			units += len(v) * (items + boolInt(rest))
+		case string:
+			units += len(v)/64 + len(v)*texts/8
+		}
+		if drafts > 0 {
+			units += drafts * draftUnits * size(v)
+		}
+		c.spend(units)
+		return check(v)
+	}
+	n.Format = &format
+	for i, ext := range n.Extensions {
+		if _, ok := ext.(unique); ok {
+			n.Extensions[i] = unique{c}
+		}
+	}
 }
 
-func (e *estimate) measure(v any, depth int) *measured {
-	m := &measured{value: v, size: 1 + depth/8, costs: map[*node]int{}}
+// draftUnits is what a draft's own schema costs for one value.
+const draftUnits = 50
+
+// foreign reports whether n is a draft's own schema, which all compilers share.
+func foreign(n *jsonschema.Schema) bool { return strings.Contains(n.Location, "://json-schema.org/") }
+
+// units returns what it costs to apply n to a value, without what is in it.
+func units(n *jsonschema.Schema) int {
+	sum := 1 + boolInt(n.Types != nil && strings.Contains(n.Types.String(), "integer") || n.Minimum != nil || n.Maximum != nil || n.MultipleOf != nil)
+	values := (&node{Schema: n}).literals()
+	for _, v := range values[:min(len(values), maxWork)] {
+		switch v.(type) {
+		case json.Number, map[string]any, []any:
+			sum++
+		}
+	}
+	return sum + len(values)/16
+}
+
+// texts counts what looks at every character of a text.
+func texts(n *jsonschema.Schema) int {
+	return len(n.PatternProperties) + boolInt(n.Pattern != nil) + boolInt(n.Format != nil) + len(n.Extensions)
+}
+
+// size counts the values in v.
+func size(v any) int {
+	sum := 1
 	switch v := v.(type) {
 	case map[string]any:
-		m.names = make(map[string]*measured, len(v))
-		for name, member := range v {
-			m.names[name] = e.measure(member, depth+1)
-			m.total += m.names[name].total
+		for _, member := range v {
+			sum += size(member)
 		}
-		m.size += len(v) / 4
 	case []any:
-		m.items = make([]*measured, len(v))
-		for i, item := range v {
-			m.items[i] = e.measure(item, depth+1)
-			m.total += m.items[i].total
-		}
-		m.size += len(v) / 4
-	case string:
-		m.size += len(v) / 64
-	case json.Number:
-		m.size += len(v) / 16
-	}
-	m.total += m.size
-	return m
-}
-
-// cost returns how much work it is to check a value, or more than the limit.
-func (e *estimate) cost(n *node, m *measured, depth int) int {
-	if known, ok := m.costs[n]; ok {
-		return known
-	}
-	if e.looked++; e.looked > 2*e.limit || depth > 8*maxDepth {
-		return e.limit + 1
-	}
-	m.costs[n] = 1 // for a reference that comes back here: the library stops there
-	sum := m.size
-	if n.Enum != nil {
-		sum += len(n.Enum.Values) / 4
-	}
-	if n.unique {
-		sum += m.total
-	}
-	if n.Types != nil && !slices.ContainsFunc(n.Types.ToStrings(), func(t string) bool { return isType(m.value, t) }) {
-		m.costs[n] = sum
-		return sum
-	}
-	add := func(n *node, m *measured) {
-		if sum <= e.limit {
-			sum += e.cost(n, m, depth+1)
+		for _, item := range v {
+			sum += size(item)
 		}
 	}
-	for _, sub := range n.same {
-		add(sub, m)
-	}
-	for _, sub := range n.inner {
-		switch {
-		case sum > e.limit:
-		case sub.up == n && sub.keyword == "properties":
-			if member := m.names[sub.name]; member != nil {
-				add(sub, member)
-			}
-		case sub.up == n && sub.keyword == "prefixItems":
-			if i, err := strconv.Atoi(sub.Location[len(parentOf(sub.Location))+1:]); err == nil && i < len(m.items) {
-				add(sub, m.items[i])
-			}
-		default:
-			for _, member := range m.names {
-				add(sub, member)
-			}
-			for _, item := range m.items {
-				add(sub, item)
-			}
-		}
-	}
-	m.costs[n] = min(sum, e.limit+1)
-	return m.costs[n]
+	return sum
 }
