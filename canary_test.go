@@ -36,9 +36,9 @@ type account struct {
 func canaryValue() map[string]any {
 	return map[string]any{
 		"kept": "order 17", "password": canary, "note": "the password=" + canary + " was refused", "raw": json.RawMessage(canaryJSON),
-		"err":     &url.Error{Op: "Get", URL: "https://" + canary, Err: errors.New(canary)},
-		"account": account{Name: "bob", APIKey: canary, Err: errors.New(canary), Raw: []byte("token=" + canary)},
-		"many":    []any{map[string]string{"access_token": canary}, []error{errors.New(canary)}},
+		"err":             &url.Error{Op: "Get", URL: "https://" + canary, Err: errors.New(canary)},
+		"account":         account{Name: "bob", APIKey: canary, Err: errors.New(canary), Raw: []byte("token=" + canary)},
+		"many":            []any{map[string]string{"access_token": canary}, []error{errors.New(canary)}},
 		"token=" + canary: 1,
 	}
 }
@@ -93,10 +93,14 @@ func canaryResults() map[string]harness.Handler {
 				&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "https://bob:" + canary + "@h.example.com/x", Text: "password=" + canary}},
 				&mcp.ResourceLink{URI: "https://bob:" + canary + "@h.example.com/x", Name: "token=" + canary, Title: "password=" + canary, Description: "Bearer " + canary})
 		}),
-		"meta":               result(func(res *mcp.CallToolResult) { res.Meta = mcp.Meta{"value": canaryValue(), "token": canary} }),
-		"structured":         result(func(res *mcp.CallToolResult) { res.StructuredContent = canaryValue() }),
-		"structured raw":     result(func(res *mcp.CallToolResult) { res.StructuredContent = json.RawMessage(canaryJSON) }),
-		"structured struct":  result(func(res *mcp.CallToolResult) { res.StructuredContent = account{APIKey: canary, Err: errors.New(canary)} }),
-		"structured pointer": result(func(res *mcp.CallToolResult) { res.StructuredContent = &account{APIKey: canary, Raw: []byte("token=" + canary)} }),
+		"meta":           result(func(res *mcp.CallToolResult) { res.Meta = mcp.Meta{"value": canaryValue(), "token": canary} }),
+		"structured":     result(func(res *mcp.CallToolResult) { res.StructuredContent = canaryValue() }),
+		"structured raw": result(func(res *mcp.CallToolResult) { res.StructuredContent = json.RawMessage(canaryJSON) }),
+		"structured struct": result(func(res *mcp.CallToolResult) {
+			res.StructuredContent = account{APIKey: canary, Err: errors.New(canary)}
+		}),
+		"structured pointer": result(func(res *mcp.CallToolResult) {
+			res.StructuredContent = &account{APIKey: canary, Raw: []byte("token=" + canary)}
+		}),
 	}
 }

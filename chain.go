@@ -1,16 +1,15 @@
-// Package mcpchain puts middlewares in front of an MCP server so that it survives
-// its own failures and tells each of its readers what they need: the model one
-// short text that says what failed, whether to retry and what to do next, the
-// operator one log record with the whole error under the ID that the caller also
-// has, and a stranger nothing.
+// Package mcpchain puts middlewares in front of an MCP server. The server survives its
+// own failures. The model reads one short text: what failed, whether to call again, what
+// to do next. The operator finds one log record with the whole error, under the ID that
+// the caller has. The caller learns no secret.
 //
 //	server := mcp.NewServer(&mcp.Implementation{Name: "weather"}, nil)
 //	// ... add tools, resources and prompts ...
 //	server.AddReceivingMiddleware(mcpchain.Standard(nil))
 //
-// Every middleware is a plain [mcp.Middleware] of the official SDK and works
-// alone too: import its package and nothing else. Package middleware wraps a
-// single handler instead of a server, and package fault is the error model.
+// Every middleware is a plain [mcp.Middleware] of the official SDK and works alone:
+// import its package and nothing else. Package middleware wraps a single handler instead
+// of a server. Package fault is the error model.
 package mcpchain
 
 import (
@@ -169,11 +168,11 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 }
 
 // when returns what is made, or nil where it is not asked for.
-func when(asked bool, room func() mcp.Middleware) mcp.Middleware {
+func when(asked bool, build func() mcp.Middleware) mcp.Middleware {
 	if !asked {
 		return nil
 	}
-	return room()
+	return build()
 }
 
 // deref returns a copy of what p points to, or the zero value.

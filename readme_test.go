@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -24,14 +25,19 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/batch"
+	"github.com/mcpchain/mcpchain/budget"
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/degrade"
+	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/retry"
+	"github.com/mcpchain/mcpchain/state"
 	"github.com/mcpchain/mcpchain/store"
 	"github.com/mcpchain/mcpchain/store/storetest"
 	"github.com/mcpchain/mcpchain/validate"
@@ -115,6 +121,44 @@ func remove(context.Context, string) error { return errors.New("lock held by 10.
 
 func readmeRaw(server *mcp.Server, tool *mcp.Tool, raw mcp.ToolHandler) {
 	server.AddTool(tool, validate.Tool(tool.InputSchema, raw))
+}
+
+func readmeShow(server *mcp.Server) {
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Mask: &mask.Options{Show: mask.Worded},
+	}))
+}
+
+func count(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		if !middleware.IsLookup(ctx) { // a call that mcpchain made itself, such as tools/list
+			log.Print(method, " ended with ", middleware.OutcomeOf(ctx, res, err))
+		}
+		middleware.AddTo(ctx, res, err, func(f *fault.Error) *fault.Error { return f.With("region", "eu-1") })
+		return res, err
+	}
+}
+
+func readmeLoad(server *mcp.Server) *drain.Drain {
+	d := &drain.Drain{Lag: 2 * time.Second}
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Drain:  &drain.Options{Drain: d}, // d.Shutdown(ctx) on SIGTERM; d.Ready() is /readyz
+		Budget: &budget.Options{},        // 10,000 tokens an answer; the rest by read_more
+		Limit: &limit.Options{Limits: []limit.Limit{
+			{Scope: limit.PerOwner, Calls: 60, Per: time.Minute, Running: 4},
+			{Scope: limit.ForAll, Running: 64},
+		}},
+	}))
+	return d
+}
+
+func readmeStores(server *mcp.Server) {
+	shared := store.NewMemory(nil) // for many machines: mcpredis.New(client, nil)
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Replay: &replay.Options{Store: shared},
+		State:  &state.Options{Store: shared, Argument: "cart", NewTool: "new_cart"},
+	}))
 }
 
 type (
@@ -255,7 +299,9 @@ func pages(t *testing.T, language string) map[string][]string {
 func TestReadme(t *testing.T) {
 	source, err := os.ReadFile("readme_test.go")
 	require.NoError(t, err)
-	compiled := trimmed(string(source))
+	whole, err := os.ReadFile("examples/stdio/main.go")
+	require.NoError(t, err)
+	compiled := append(trimmed(string(source)), trimmed(string(whole))...)
 	for file, blocks := range pages(t, "go") {
 		for _, b := range blocks {
 			for _, line := range trimmed(b) {
@@ -326,6 +372,8 @@ func TestReadmeCode(t *testing.T) {
 	readmeDeadline(server)
 	readmeAnnotated(server, failing)
 	readmeRetryServer(server)
+	readmeStores(mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil))
+	require.Zero(t, readmeLoad(mcp.NewServer(&mcp.Implementation{Name: "busy"}, nil)).Running())
 	require.Equal(t, fault.KindRateLimited, middleware.Classify(readmeResponse(&http.Response{StatusCode: http.StatusTooManyRequests})).Kind())
 	require.ErrorContains(t, readmePayment(nil, 10*time.Second, "p-1"), `Next: 1. See whether it was made: call find_payment {"id":"p-1"}.`)
 	readmeLists(server)
@@ -348,6 +396,43 @@ func TestReadmeCode(t *testing.T) {
 	err = readmeClient(t.Context(), session, &mcp.CallToolParams{Name: "get_weather"})
 	require.ErrorContains(t, err, "Please verify the table name against the provided schema tools.")
 	require.NoError(t, readmeRetryClient(t.Context(), client, session), "there is no get_invoice: not found")
+}
+
+// TestReadmeShow holds the table of what a caller reads of an error that nobody worded,
+// and that a middleware of the reader's own adds to a failure.
+func TestReadmeShow(t *testing.T) {
+	failing := func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return nil, nil, errors.New("no invoice for May")
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	for name, c := range map[string]struct {
+		add  func(*mcp.Server)
+		want string
+	}{
+		"nothing": {func(s *mcp.Server) { s.AddReceivingMiddleware(mcpchain.Standard(nil)) }, "Internal error: the server failed unexpectedly."},
+		"worded":  {readmeShow, "Internal error: no invoice for May."},
+		"reveal": {func(s *mcp.Server) {
+			s.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: quiet, Mask: &mask.Options{Reveal: true}}))
+		}, "Internal error: no invoice for May."},
+		"own": {func(s *mcp.Server) {
+			s.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: quiet}, count))
+		}, `Details: {"region":"eu-1"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := mcp.NewServer(&mcp.Implementation{Name: "invoices"}, nil)
+			mcp.AddTool(server, &mcp.Tool{Name: "get"}, failing)
+			c.add(server)
+			ours, theirs := mcp.NewInMemoryTransports()
+			_, err := server.Connect(t.Context(), theirs, nil)
+			require.NoError(t, err)
+			session, err := mcp.NewClient(&mcp.Implementation{Name: "reader"}, nil).Connect(t.Context(), ours, nil)
+			require.NoError(t, err)
+			defer session.Close()
+			res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get"})
+			require.NoError(t, err)
+			require.Contains(t, res.Content[0].(*mcp.TextContent).Text, c.want)
+		})
+	}
 }
 
 // TestReadmeOutputs fails when a page shows an answer that nobody gives. It makes the
@@ -403,19 +488,10 @@ func readmeAnswers(t *testing.T) []string {
 	text("pay", func(context.Context, struct{ Name string }) error {
 		return readmePayment(errors.New("no answer"), 10*time.Second, "p-1")
 	})
-	// What the steps name: a call that the caller cannot make is not printed.
-	mcp.AddTool(server, &mcp.Tool{Name: "deployment_status"}, func(context.Context, *mcp.CallToolRequest, struct {
-		Project string `json:"project"`
-	},
-	) (*mcp.CallToolResult, any, error) {
-		return nil, nil, nil
-	})
-	mcp.AddTool(server, &mcp.Tool{Name: "find_payment"}, func(context.Context, *mcp.CallToolRequest, struct {
-		ID string `json:"id"`
-	},
-	) (*mcp.CallToolResult, any, error) {
-		return nil, nil, nil
-	})
+	for _, name := range []string{"deployment_status", "find_payment"} { // a step names only tools that the caller can call
+		server.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("it was called") })
+	}
 	released := make(chan struct{})
 	text("stuck", func(context.Context, struct{ Name string }) error { <-released; return nil })
 	mcp.AddTool(server, &mcp.Tool{Name: "get_user"}, func(_ context.Context, _ *mcp.CallToolRequest, in struct {

@@ -1,21 +1,21 @@
-// Package correlate gives every call an ID and one record in the log, so that
-// what a caller quotes leads an operator to the whole error.
+// Package correlate gives every call an ID and one log record. A caller quotes the ID,
+// and the operator finds the whole error.
 //
 //	server.AddReceivingMiddleware(correlate.New(&correlate.Options{Logger: logger}))
 //
-// A failed call is recorded like this, and its answer carries the same reference:
+// The record of a failed call has the reference that its answer carries:
 //
 //	level=ERROR msg="mcp call" method=tools/call tool=search outcome=internal_error duration_ms=12.1
-//	reference=0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34 client=inspector error="dial tcp 10.0.0.7:5432: ..." error_types=...
+//	reference=0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34 client=inspector party=server error="dial tcp 10.0.0.7:5432: ..." error_types=...
 //
-// The ID is made when it is first asked for: a call that succeeds without a
-// record and without asking costs none. Handlers ask with [ID], log with [Logger],
-// or use a logger of their own whose handler is wrapped in [Handler], which adds
-// the reference to every record that is written with the context of a call.
+// The ID is made when it is first needed. A call that succeeds without a record makes
+// none. Handlers get the ID with [ID] and log with [Logger]. A logger whose handler is
+// wrapped in [Handler] adds the reference to every record that is written with the
+// context of a call.
 //
-// Arguments and results of calls are not logged. Errors are, as they came, but for
-// those of the SDK about wrong arguments, which hold the value that was wrong: where
-// package validate explains them, the record has its violations instead.
+// Arguments and results of calls are not logged. Errors are logged as they came, with
+// one exception: the SDK's error about wrong arguments holds the wrong value. If package
+// validate explains it, the record has the violations instead.
 package correlate
 
 import (
@@ -38,8 +38,8 @@ type Options struct {
 	//
 	// Successes are recorded at level Debug; while the Logger does not take that
 	// level, they cost neither an ID nor a record. Failures that the caller can
-	// mend are recorded at Info, those of something that the server needs at Warn,
-	// and bugs at Error; see [call.LevelOf].
+	// correct are recorded at Info, those of something that the server needs at Warn,
+	// and bugs at Error.
 	Logger *slog.Logger
 
 	// NewID makes the ID of a call. It is called at most once a call, from many
@@ -47,8 +47,8 @@ type Options struct {
 	// ID, means a UUIDv7 (RFC 9562).
 	NewID func() string
 
-	// Level gives the level at which an outcome is recorded. Nil means
-	// [call.LevelOf].
+	// Level gives the level at which an outcome is recorded. Nil means the levels that
+	// Logger describes.
 	Level func(Outcome) slog.Level
 }
 

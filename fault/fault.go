@@ -1,10 +1,10 @@
-// Package fault is the error model: what went wrong, told apart for the three
-// who need to know.
+// Package fault is the error model: what went wrong, for the caller, for a program, and
+// for the operator.
 //
-// A [*Error] carries a public part, which is what a caller reads and what goes
-// on the wire, and a private cause, which only the operator's log prints. They
-// are different fields and never meet: Error returns the public text, so that
-// even a fault that reaches a client by a way of its own gives nothing away.
+// An [Error] has a public part and a private cause. The caller reads the public part, and
+// it goes on the wire. Only the operator's log prints the cause. They are different fields:
+// Error returns the public text, so a fault that reaches a client by another way shows
+// nothing private.
 //
 //	var errLocked = fault.New(fault.KindConflict, "the invoice is locked").WithCode("INVOICE_LOCKED")
 //
@@ -20,12 +20,12 @@
 //		return inv, nil
 //	}
 //
-// Every builder returns a changed copy, so a package-level fault is safe to
-// build on, and a fault may be shared between goroutines. Builders and accessors
-// accept a nil *Error: builders return nil, accessors zero values.
+// Every builder returns a changed copy, so a package-level fault is safe to build on, and
+// goroutines may share a fault. Builders and accessors accept a nil *Error: builders return
+// nil, accessors zero values.
 //
-// The package does not know the Model Context Protocol; package middleware puts
-// faults on the wire.
+// The package does not know the Model Context Protocol. Package middleware puts faults on
+// the wire.
 package fault
 
 import (

@@ -1,20 +1,22 @@
-// Package mask keeps from a caller what is not meant for it. An error goes into
-// the log, whole; the caller gets a text that says what kind of failure it was,
-// what to do next, and the reference under which the log has the rest.
+// Package mask hides from a caller the errors that are not meant for it. The log gets
+// the whole error. The caller gets a text that says what kind of failure it was, what to
+// do next, and the reference under which the log has the rest.
 //
 //	server.AddReceivingMiddleware(mask.New(nil))
 //
-// What the caller sees of a failure:
+// What the caller reads of a failure:
 //
-//   - a *fault.Error, a *jsonrpc.Error, a result that a tool made itself, and an
-//     error with a public message are meant for it and pass, their texts
-//     scrubbed;
-//   - an error that a [Rule] knows becomes the rule's fault;
-//   - an error of a standard kind (a deadline, a missing row, a refused
-//     connection) becomes the public text of its kind;
-//   - everything else, panics included, becomes an internal error.
+//   - A *fault.Error, a *jsonrpc.Error, a result with IsError that a tool made itself,
+//     and an error with a public message are meant for the caller. They pass, without
+//     credentials.
+//   - An error that a [Rule] knows becomes the fault of the rule.
+//   - An error of a standard kind (a deadline, a missing row, a refused connection)
+//     becomes the public text of its kind.
+//   - Any other error, a panic too, becomes an internal error. With [Worded] the caller
+//     reads the words of a plain error, but never those of a panic, of a driver or of
+//     the runtime.
 //
-// Results of successful calls are never touched.
+// Results of successful calls are not touched.
 package mask
 
 import (

@@ -1,9 +1,8 @@
-// Package middleware is the leaf between mcpchain and the MCP SDK: it wraps
-// servers and single handlers, selects what a middleware applies to, and holds
-// the one classifier of failures and the one renderer of answers that all rooms
-// share.
+// Package middleware connects mcpchain with the MCP SDK. It wraps servers and single
+// handlers, selects the calls that a middleware applies to, reads failures, and has what
+// a middleware of your own needs.
 //
-// A middleware is the SDK's own type, so ours mix with any other:
+// A [Middleware] is the SDK's own type, so those of mcpchain mix with any other:
 //
 //	server.AddReceivingMiddleware(middleware.Chain(a, b, c))   // the whole server
 //	server.AddTool(tool, middleware.Tool(handler, a))          // one raw handler
@@ -12,31 +11,31 @@
 //
 // # One call
 //
-// The first mcpchain middleware that a call meets opens a [Call]: the context of
-// the call, in which the others find what belongs to it. On the way out each of
-// them adds what it knows about a failure and returns the result and the error
-// as they came, so that a middleware of yours that stands between two of ours
-// sees the SDK's own values. The one that opened the Call renders the answer,
-// once. So every middleware works alone, in any combination, and twice.
+// The first mcpchain middleware that a call meets opens the call and renders its answer.
+// Each one inside of it adds what it knows about a failure, and returns the result and the
+// error as they came. So every middleware works alone, in any combination, and installed
+// twice, and a middleware of yours in between sees the SDK's own values.
 //
 // # What a failure becomes
 //
-// A failed tool call becomes a result with IsError, one text block that is
-// complete in itself, and the machine form under _meta[[MetaKey]]. Any other
-// failed method becomes a bare [jsonrpc.Error] with the same text as its message
-// and the same object as its data. A *jsonrpc.Error that a handler or the SDK
-// made on purpose keeps its code and data. Without package mask in the chain the
-// text of an error goes out as it would without mcpchain, behind the label of its
+// A failed tool call becomes a result with IsError, one text block that is complete in
+// itself, and the machine form under _meta[[MetaKey]]. Any other failed method becomes a
+// [jsonrpc.Error] with the same text as its message and the same object as its data. A
+// *jsonrpc.Error that a handler or the SDK made on purpose keeps its code and data.
+// Without package mask in the chain, the text of an error is sent behind the label of its
 // kind.
 //
 // # What a failure means for a second try
 //
-// [HintOf] reads from an error whether, when and how safely its cause may be tried
-// again; [FromResponse] makes such an error of an HTTP answer. Package retry decides.
+// [HintOf] reads from an error whether, when and how safely the call may be made again.
+// [FromResponse] makes such an error of an HTTP answer. Package retry decides.
 //
 // # Writing a middleware of your own
 //
-// Any func(Handler) Handler will do. Use [Wrap] for one that needs the [Call].
+// Any func(Handler) Handler will do. Pass on the context that you got. To refuse a call,
+// return a *fault.Error. [AddTo] adds to a failure on its way out, [OutcomeOf] says how a
+// call ended, [ID] is its reference, and [IsLookup] reports calls that mcpchain makes
+// itself.
 package middleware
 
 import (

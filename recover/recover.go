@@ -7,10 +7,10 @@
 //
 //	server.AddReceivingMiddleware(mcprecover.New(nil))
 //
-// Without it, one panic ends the process and every session in it. So does a raw
-// handler of a tool, prompt or completion that returns neither a result nor an
-// error, to a client of protocol version 2026-07-28, and a result that cannot be
-// written as JSON is never answered. New guards against all of these:
+// Without it, one panic ends the process and every session in it. For a client of
+// protocol version 2026-07-28, so does a raw handler of a tool, prompt or completion
+// that returns neither a result nor an error. A result that cannot be written as JSON
+// is never answered. New guards against all of these:
 //
 //   - a panic of any kind, nil and http.ErrAbortHandler included, becomes a
 //     [*PanicError];
@@ -25,27 +25,25 @@
 // [Transport] keeps a broken line from ending a stdio server, and [HTTP] hides what the
 // SDK says of requests over HTTP that it cannot read.
 //
-// The caller is told of an internal error and nothing of its reason, which goes
-// to the log of package correlate or mask, or, when neither stands in the chain,
+// The caller reads that there was an internal error, and not its reason. The reason
+// goes to the log of package correlate or mask. If neither stands in the chain, it goes
 // to Options.Logger.
 //
 // # Where it stands
 //
-// Outermost, and in a longer chain innermost as well, so that the middlewares in
-// between see a handler's panic as an error, as mcpchain.Standard does. Only the
-// outermost one checks the result for the wire. Structured content that is not
-// raw JSON yet it marshals and passes on raw, so that nothing is marshalled
-// twice.
+// It stands outermost. In a longer chain a second one stands innermost, so that the
+// middlewares in between see a handler's panic as an error; mcpchain.Standard does
+// so. Only the outermost one checks that the result can be sent. It marshals structured
+// content once and passes it on as raw JSON.
 //
 // # What cannot be recovered
 //
-// A middleware recovers the goroutine that it runs in. A goroutine that a handler
-// starts is out of its reach: start it with [Go], or the process dies with it.
-// Fatal errors of the Go runtime cannot be recovered by anybody: concurrent map
-// writes, a stack overflow, running out of memory, a deadlock; nor can os.Exit,
-// log.Fatal or a signal. [runtime.Goexit] in a handler ends the SDK's goroutine
-// without an answer; a handler in a goroutine of its own is answered, see package
-// deadline.
+// A middleware recovers only the goroutine that it runs in. Start the goroutines of a
+// handler with [Go]; otherwise their panics end the process. Fatal errors of the Go
+// runtime cannot be recovered: concurrent map writes, a stack overflow, running out of
+// memory, a deadlock. Neither can os.Exit, log.Fatal or a signal. [runtime.Goexit] in a
+// handler ends the SDK's goroutine without an answer, unless package deadline stands in
+// the chain.
 package recover
 
 import (

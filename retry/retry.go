@@ -1,14 +1,13 @@
-// Package retry answers four questions about every failure: may the call be made
-// again, after how long, how many more times, and is that safe. A model that is told
-// nothing may repeat a hopeless call again and again, and one that is told "please
-// try again" after a timeout may pay twice.
+// Package retry answers four questions about every failure: may the call be made again,
+// after how long, how many more times, and is that safe. Without an answer, a model may
+// repeat a hopeless call, or pay twice after a timeout.
 //
 //	server.AddReceivingMiddleware(retry.New(nil))
 //
-// [New] tells the caller, [Server] tries again inside the server before anybody is
-// told, and [Client] is the other end, which does what it is told.
+// [New] tells the caller. [Server] calls the handler again inside the server, before
+// anybody is told. [Client] makes a call again as the server tells it.
 //
-// What the caller of a failed call reads, beside what failed:
+// The caller of a failed call reads one of these lines:
 //
 //	Retry: yes, after 30 s (attempt 2 of 3).
 //	Retry: not now: possible again in 1 h 30 min; tell the user.
@@ -16,37 +15,38 @@
 //	Retry: only if repeating does no harm: it is not known whether this call took effect.
 //	Retry: no. It may have changed something: check that before you try another way.
 //
-// and a program, as "retry" in the machine form: should_retry,
-// retry_after_seconds, next_attempt, max_attempts, reason and effect.
+// A program reads "retry" in the machine form: should_retry, retry_after_seconds,
+// next_attempt, max_attempts, reason and effect.
 //
 // # Is it safe
 //
-// A tool writes unless its annotations say otherwise (ReadOnlyHint, IdempotentHint):
-// annotate what only reads, and a timeout is followed by "Retry: yes". Of a write, two
-// things only count as "nothing was done": what somebody said (a fault with
-// [fault.Error.After], [fault.Error.Never] or [fault.Error.WithRetry], or a rule), and
-// what the failure proves (wrong arguments, not found, denied, limited, a connection
-// that was not made). Else the effect is unknown, and the call is not to be repeated.
-// The private cause of a fault that says when to call again is believed more than the
-// fault, unless that says the effect too.
+// A tool writes unless its annotations say otherwise (ReadOnlyHint, IdempotentHint).
+// Annotate what only reads, and the caller may call again after a timeout. For a write,
+// two things count as "nothing was done":
+//
+//   - what somebody said: [fault.Error.After], [fault.Error.Never] or
+//     [fault.Error.WithRetry] on the handler's fault, or a rule;
+//   - what the failure proves: wrong arguments, not found, denied, limited, a connection
+//     that was not made.
+//
+// Otherwise the effect is unknown, and the call must not be repeated. If the private cause
+// of a fault leaves the effect unknown, After alone does not change that: only
+// [fault.Error.WithRetry] with an effect does.
 //
 // # How often
 //
-// The server counts the failures of a call, so that a model need not. A call is
-// the same when its caller, its tool and its arguments are, in any order and
-// layout. The caller is the authenticated user, else the session, else the
-// connection of a server that is not reached by HTTP; where none of these is known,
-// as on a stateless HTTP server without authentication, nothing is counted, because
-// one caller must not be able to hinder another. Calls that ran at the same time
-// count as one, because none of them is a repetition. Of arguments only hashes are
-// kept, and of errors those and 200 bytes of public words, in bounded memory, for a
-// while, until the call succeeds.
+// The server counts the failures of a call. Two calls are the same if their caller, tool
+// and arguments are, in any order and layout. The caller is the authenticated user, else
+// the session, else the connection, unless the server is reached by HTTP. If none is
+// known, as on a stateless HTTP server without authentication, nothing is counted: one
+// caller must not hinder another. Calls that ran at the same time count as one. The memory
+// is bounded and forgets. It holds hashes of arguments and errors, and 200 bytes of public
+// words.
 //
-// A caller that repeats a hopeless call is told so in plain words. After that the
-// identical call is refused for some time, but for a probe every two seconds; see
-// [Options]. A whole tool is counted only for what shows that it, or what it needs, is
-// broken: what a caller did wrong says nothing about other arguments. A tool that is
-// polled says [NotReady], which is not counted.
+// A caller that repeats a hopeless call is told so. After more failures, the identical call
+// is refused for a while, except for a probe every two seconds; see [Options]. Failures
+// count for a whole tool only if they show that the tool, or what it needs, is broken. A
+// tool that is polled returns [NotReady], which is not counted.
 package retry
 
 import (

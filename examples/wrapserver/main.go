@@ -1,6 +1,6 @@
 // Wrapserver puts the recommended chain in front of a whole server: its tools,
 // resources and prompts may then fail in any way without ending the process or
-// telling a stranger what is inside. It prints what the callers of five handlers
+// telling a caller what is inside. It prints what the callers of five handlers
 // get, each below the line that the log has of it.
 //
 //	go run ./examples/wrapserver
