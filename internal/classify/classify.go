@@ -251,6 +251,9 @@ func (w *walker) decide(err error) Finding {
 	if w.clue.kind == "" && w.clue.after > 0 {
 		w.clue.kind = fault.KindServiceUnavailable // who asks to come back later
 	}
+	if w.clue.kind == "" && w.clue.reason == reasonStatement && w.sentStatement() {
+		w.clue.kind, w.clue.party, w.clue.public, w.clue.terse = fault.KindClientError, fault.PartyCaller, statement, true
+	}
 	kind := w.clue.kind
 	if w.message != "" {
 		public := fault.New(cmp.Or(kind, fault.KindTool), w.message).Suggest(w.hint)
@@ -270,6 +273,8 @@ func (w *walker) decide(err error) Finding {
 		}
 	case w.clue.public != nil:
 		found.Fault = w.clue.public
+	case w.clue.refusedCredentials():
+		w.clue.terse, found.Fault = true, fault.Generic(kind).WithMessage("a service that is needed refused the credentials of this server")
 	default:
 		found.Fault = fault.Generic(kind)
 	}

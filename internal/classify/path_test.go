@@ -83,3 +83,37 @@ func TestShownWords(t *testing.T) {
 	require.Equal(t, fault.EffectUnknown, f.Advise(hint, classify.Writes).Effect)
 	require.Equal(t, fault.Retry{Reason: "The same call will fail again unless something changes"}, f.Advise(hint, classify.Reads))
 }
+
+// Who wrote the statement that a database refuses can mend it.
+func TestStatementOfTheCaller(t *testing.T) {
+	err := fmt.Errorf("query: %w", stateError("42P01")) // undefined_table
+	of := func(text string) classify.Finding {
+		return classify.Of(err, classify.Options{Sent: func(s string) bool { return strings.Contains(text, s) }})
+	}
+	for _, sent := range []string{"select 1 from userz", "SELECT * FROM userz", "selec * from userz", "INSERT INTO userz VALUES (1)"} {
+		f := of(sent)
+		require.Equal(t, fault.KindClientError, f.Fault.Kind(), sent)
+		require.Equal(t, fault.PartyCaller, f.Party)
+		require.Equal(t, "Check its syntax and the names of its tables and columns.", f.Fault.Suggestion())
+		require.NotContains(t, f.Fault.Text(), "userz")
+	}
+	f := of("userz")
+	require.Equal(t, fault.KindInternal, f.Fault.Kind())
+	require.Equal(t, fault.PartyServer, f.Party)
+}
+
+// A service that refuses the server's key answered properly.
+func TestRefusedCredentialsAreTold(t *testing.T) {
+	f := classify.Of(refusal{401}, classify.Options{})
+	require.Equal(t, "a service that is needed refused the credentials of this server", f.Fault.Message())
+	require.Equal(t, fault.KindServerError, f.Fault.Kind())
+}
+
+type refusal struct{ StatusCode int }
+
+func (refusal) Error() string { return "refused" }
+
+type stateError string
+
+func (e stateError) SQLState() string { return string(e) }
+func (stateError) Error() string      { return "relation does not exist" }
