@@ -274,7 +274,7 @@ func (w *walker) decide(err error) Finding {
 	case w.clue.public != nil:
 		found.Fault = w.clue.public
 	case w.clue.refusedCredentials():
-		w.clue.terse, found.Fault = true, fault.Generic(kind).WithMessage("a service that is needed refused the credentials of this server")
+		w.clue.terse, found.Fault = true, fault.Generic(kind).WithMessage("a service that is needed refused the access of this server")
 	default:
 		found.Fault = fault.Generic(kind)
 	}
@@ -293,7 +293,7 @@ func (w *walker) shown(err error, found Finding) Finding {
 	known := found.Fault
 	switch {
 	case w.clue.terse:
-		known = fault.Generic(known.Kind())
+		known = known.WithMessage(fault.Generic(known.Kind()).Message())
 	case found.Origin == Unknown && w.clue.retry == RetryUnknown:
 		known = fault.Generic(fault.KindTool)
 	}

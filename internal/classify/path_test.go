@@ -97,7 +97,16 @@ func TestStatementOfTheCaller(t *testing.T) {
 		require.Equal(t, "Check its syntax and the names of its tables and columns.", f.Fault.Suggestion())
 		require.NotContains(t, f.Fault.Text(), "userz")
 	}
-	f := of("userz")
+	f := classify.Of(fmt.Errorf("my query: %w", err), classify.Options{
+		Sent: func(s string) bool { return s == "select " },
+		Show: func(err error, known *fault.Error) *fault.Error {
+			require.Equal(t, fault.Generic(fault.KindClientError).Message(), known.Message())
+			return known.WithMessage(err.Error())
+		},
+	})
+	require.Contains(t, f.Fault.Text(), "my query: ")
+	require.Contains(t, f.Fault.Text(), "Check its syntax")
+	f = of("userz")
 	require.Equal(t, fault.KindInternal, f.Fault.Kind())
 	require.Equal(t, fault.PartyServer, f.Party)
 }
@@ -105,7 +114,7 @@ func TestStatementOfTheCaller(t *testing.T) {
 // A service that refuses the server's key answered properly.
 func TestRefusedCredentialsAreTold(t *testing.T) {
 	f := classify.Of(refusal{401}, classify.Options{})
-	require.Equal(t, "a service that is needed refused the credentials of this server", f.Fault.Message())
+	require.Equal(t, "a service that is needed refused the access of this server", f.Fault.Message())
 	require.Equal(t, fault.KindServerError, f.Fault.Kind())
 }
 
