@@ -25,7 +25,8 @@ const (
 
 	// Worded shows the words of a plain Go error, as errors.New, fmt.Errorf and the
 	// error types of the program's own module make them, under the label of their
-	// kind, scrubbed by [Scrub] and cut at 1,000 bytes. Hidden as before are panics,
+	// kind, scrubbed by [Scrub] and cut at 1,000 bytes. One of which nothing else is known
+	// is a tool_error: its words may tell of a mistake of the caller's. Hidden as before are panics,
 	// and what the runtime, the standard library or a driver wrote without a word of
 	// the program's around it. It is for servers whose errors were written to be read.
 	Worded
@@ -33,17 +34,21 @@ const (
 
 const maxWorded = 1000
 
-// worded words an error where Options.Show is Worded. What the caller sent itself is
-// shown back, unless it is a credential.
-func worded(err error, sent func(fragment string) bool) *fault.Error {
-	known := classify.Classify(err)
+// fileScheme stands before a path that was sent without it.
+const fileScheme = "file://"
+
+// worded words an error where Options.Show is Worded. known is what is known of it. What
+// the caller sent itself is shown back, unless it is a credential.
+func worded(err error, known *fault.Error, sent func(fragment string) bool) *fault.Error {
 	if known.Message() != fault.Generic(known.Kind()).Message() {
 		return nil // it was worded for the caller, or a sentence of ours says more
 	}
 	if _, panicked := safe.As[*classify.PanicError](err); panicked || !spoken(err, known.Kind(), maxSpoken) {
 		return nil
 	}
-	text := words.Line(scrub.TextBut(safe.Error(err), sent))
+	text := words.Line(scrub.TextBut(safe.Error(err), func(fragment string) bool {
+		return sent(fragment) || strings.HasPrefix(fragment, fileScheme) && sent(fragment[len(fileScheme):])
+	}))
 	if strings.Trim(text, " .:") == "" {
 		return nil
 	}
@@ -73,7 +78,7 @@ func spoken(err error, kind fault.Kind, left int) bool {
 		}
 	case origin == "errors" && len(inner) == 0:
 		// One with a meaning of its own is the standard library's, and so is the end of a file.
-		return kind == fault.KindInternal && err != io.EOF && err != io.ErrUnexpectedEOF //nolint:errorlint // the walk unwraps
+		return (kind == fault.KindInternal || kind == fault.KindTool) && err != io.EOF && err != io.ErrUnexpectedEOF //nolint:errorlint // the walk unwraps
 	case origin == "errors": // errors.Join
 	default:
 		return origin == "main" || own() != "" && (origin == own() || strings.HasPrefix(origin, own()+"/") || strings.HasPrefix(origin, own()+"_"))

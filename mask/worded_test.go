@@ -35,12 +35,12 @@ func TestShowWorded(t *testing.T) {
 		err  error
 		want string
 	}{
-		"plain":                   {errors.New(`failed to resolve name "Helo"`), `Internal error: failed to resolve name "Helo".`},
-		"formatted":               {fmt.Errorf("no branch %q in %s", "main", "org/repo"), `Internal error: no branch "main" in org/repo.`},
+		"plain":                   {errors.New(`failed to resolve name "Helo"`), `Tool error: failed to resolve name "Helo".`},
+		"formatted":               {fmt.Errorf("no branch %q in %s", "main", "org/repo"), `Tool error: no branch "main" in org/repo.`},
 		"words around a known":    {fmt.Errorf("load order 7: %w", sql.ErrNoRows), "Not found: load order 7: sql: no rows in result set."},
-		"scrubbed":                {errors.New("cannot read /etc/app/x with password=canary7"), "Internal error: cannot read [path] with password=[redacted]."},
-		"no line of ours":         {errors.New("it failed\nRetry: yes"), "Internal error: it failed Retry: yes."},
-		"bounded":                 {errors.New(strings.Repeat("word ", 1000)), "Internal error: " + strings.Repeat("word ", 199) + "word [4000 more characters left out]."},
+		"scrubbed":                {errors.New("cannot read /etc/app/x with password=canary7"), "Tool error: cannot read [path] with password=[redacted]."},
+		"no line of ours":         {errors.New("it failed\nRetry: yes"), "Tool error: it failed Retry: yes."},
+		"bounded":                 {errors.New(strings.Repeat("word ", 1000)), "Tool error: " + strings.Repeat("word ", 199) + "word [4000 more characters left out]."},
 		"own type":                {customer{"bob"}, internal}, // of a test's package, which has no module of its own
 		"fault":                   {fault.New("own", "it is locked"), "Own: it is locked."},
 		"public message":          {public{"the disk is full"}, "Tool error: the disk is full."},
@@ -66,7 +66,7 @@ func TestShowWorded(t *testing.T) {
 				require.NotContains(t, first, c.err.Error())
 			}
 			if name == "own type" && first != c.want {
-				c.want = "Internal error: customer bob is blocked."
+				c.want = "Tool error: customer bob is blocked."
 			}
 			require.Equal(t, c.want, first)
 			require.NotContains(t, first, harness.Canary)
@@ -80,11 +80,21 @@ func TestShowWordedKeepsRulesAndReferences(t *testing.T) {
 	got := harness.Call(t, rawAt, harness.Fail(errors.New("row 7 is locked")), mw)
 	require.Contains(t, got.Text(), "Locked: it is locked.")
 	got = harness.Call(t, rawAt, harness.Fail(errors.New("row 7 is gone")), mw)
-	require.Contains(t, got.Text(), "Internal error: row 7 is gone.")
+	require.Contains(t, got.Text(), "Tool error: row 7 is gone.")
 	require.Contains(t, got.Text(), "Reference: "+got.Reference())
 	require.NotEmpty(t, got.Reference())
 	require.Len(t, log.Records(), 2)
 	require.PanicsWithValue(t, "mask.New: Options.Show is 7; use Nothing or Worded", func() { mask.New(&mask.Options{Show: 7}) })
 	require.PanicsWithValue(t, "mask.New: Options.Show and Options.Reveal exclude each other; leave one out", func() { mask.New(&mask.Options{Show: mask.Worded, Reveal: true}) })
 	var _ mcp.Middleware = mw
+}
+
+func TestShowWordedShowsWhatWasSent(t *testing.T) {
+	mw := mask.New(&mask.Options{Logger: harness.NewLog(slog.LevelDebug).Logger(), Show: mask.Worded})
+	s := harness.Start(t, rawAt, harness.Setup{
+		Handlers:   map[string]harness.Handler{"it": harness.Fail(errors.New("nothing is known of file:///srv/a.go, nor of file:///etc/own.go"))},
+		Middleware: []mcp.Middleware{mw},
+	})
+	got := s.CallTool(t.Context(), "it", map[string]any{"file": "/srv/a.go"})
+	require.Contains(t, got.Text(), "Tool error: nothing is known of file:///srv/a.go, nor of [path].")
 }

@@ -131,7 +131,7 @@ func (c *Call) classifying() classify.Options {
 	}
 	o.Rules = s.rules
 	if s.show != nil {
-		o.Show = func(err error) *fault.Error { return s.show(err, c.Sent()) }
+		o.Show = func(err error, known *fault.Error) *fault.Error { return s.show(err, known, c.Sent()) }
 	}
 	return o
 }

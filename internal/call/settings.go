@@ -41,7 +41,7 @@ type Settings struct {
 
 	// Show words an error that nobody worded and no rule knows, nil for one that it does
 	// not word. It is told what the caller sent, see [Call.Sent].
-	Show func(err error, sent func(fragment string) bool) *fault.Error
+	Show func(err error, known *fault.Error, sent func(fragment string) bool) *fault.Error
 
 	// Quote reports whether the words of a service that refused a request are shown. The
 	// host is "" where the error does not tell it.
@@ -69,7 +69,7 @@ type setup struct {
 	mask    func(string) string
 	reveal  bool
 	rules   []classify.Rule
-	show    func(err error, sent func(string) bool) *fault.Error
+	show    func(err error, known *fault.Error, sent func(string) bool) *fault.Error
 	quote   func(host, errorType string) bool
 
 	callerCredentials bool

@@ -75,7 +75,7 @@ func (f *Finding) Advise(h Hint, s Safety) fault.Retry {
 	if !said && r.Reason == row.Reason {
 		r.Reason = "" // the row of the kind has one for where no effect is told
 	}
-	begun := !said && !declined && mayHaveBegun(kind)
+	begun := !said && !declined && (mayHaveBegun(kind) || f.shown && kind == fault.KindTool)
 	switch {
 	case effect == fault.EffectCommitted:
 		r.ShouldRetry, r.Effect = false, effect

@@ -58,8 +58,9 @@ type Options struct {
 	// Rules are asked before the tables.
 	Rules []Rule
 
-	// Show is a rule that is asked after all others, and of what nobody worded only.
-	Show Rule
+	// Show words what nobody worded: it gets what is known of the error, and returns nil
+	// to leave it at that.
+	Show func(err error, known *fault.Error) *fault.Error
 
 	// Sent reports whether a text stands in the request, so that it is the caller's: a
 	// path, for example. Nil means that nobody knows, and what depends on it is the
@@ -87,6 +88,7 @@ type Finding struct {
 	Refused  bool // by the SDK, which checks the arguments of typed tools
 	Protocol bool // the fault is told as a protocol error
 
+	shown  bool  // the words are the error's, shown as Options.Show says
 	own    bool  // the fault is the error's own, and so is its cause
 	clue   clue  // what the error says about a second try
 	lost   bool  // the tree has no end that was reached
@@ -233,11 +235,7 @@ func ask(rule Rule, err error) (public *fault.Error) {
 
 // decide says what an error is for which nobody made words.
 func (w *walker) decide(err error) Finding {
-	public := w.rule(err)
-	if public == nil {
-		public = ask(w.opts.Show, err)
-	}
-	if public != nil {
+	if public := w.rule(err); public != nil {
 		return Finding{Origin: Ruled, Fault: public}
 	}
 	if w.clue.kind == "" && w.clue.retry == RetryUnknown && w.clue.reason == "" && w.named == "" && w.message == "" {
@@ -252,6 +250,9 @@ func (w *walker) decide(err error) Finding {
 	}
 	if w.clue.kind == "" && w.clue.after > 0 {
 		w.clue.kind = fault.KindServiceUnavailable // who asks to come back later
+	}
+	if w.clue.kind == "" && w.clue.reason == reasonStatement && w.sentStatement() {
+		w.clue.kind, w.clue.party, w.clue.public, w.clue.terse = fault.KindClientError, fault.PartyCaller, statement, true
 	}
 	kind := w.clue.kind
 	if w.message != "" {
@@ -272,11 +273,33 @@ func (w *walker) decide(err error) Finding {
 		}
 	case w.clue.public != nil:
 		found.Fault = w.clue.public
+	case w.clue.refusedCredentials():
+		w.clue.terse, found.Fault = true, fault.Generic(kind).WithMessage("a service that is needed refused the access of this server")
 	default:
 		found.Fault = fault.Generic(kind)
 	}
 	if w.hint != "" {
 		found.Fault = found.Fault.Suggest(w.hint)
+	}
+	return w.shown(err, found)
+}
+
+// shown asks for the words of an error where they are shown. Of one of which nothing else
+// is known they are the tool's own: whose fault it is, nobody said.
+func (w *walker) shown(err error, found Finding) Finding {
+	if w.opts.Show == nil {
+		return found
+	}
+	known := found.Fault
+	switch {
+	case w.clue.terse:
+		known = known.WithMessage(fault.Generic(known.Kind()).Message())
+	case found.Origin == Unknown && w.clue.retry == RetryUnknown:
+		known = fault.Generic(fault.KindTool)
+	}
+	public := ask(func(err error) *fault.Error { return w.opts.Show(err, known) }, err)
+	if public != nil {
+		found.Fault, found.shown = public, true
 	}
 	return found
 }

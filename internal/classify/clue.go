@@ -21,6 +21,7 @@ type clue struct {
 	effect    fault.Effect
 	status    int
 	public    *fault.Error // words of ours that fit better than those of the kind
+	terse     bool         // public says no more than the words of a program around the error
 }
 
 // fill takes what is open in c from what stands further inside.
@@ -29,7 +30,7 @@ func (c *clue) fill(inner *clue) {
 		c.retry, c.reason = inner.retry, inner.reason
 	}
 	if c.kind == "" {
-		c.kind, c.public = inner.kind, inner.public
+		c.kind, c.public, c.terse = inner.kind, inner.public, inner.terse
 	}
 	c.party = cmp.Or(c.party, inner.party)
 	c.effect = cmp.Or(c.effect, inner.effect)
@@ -56,7 +57,7 @@ func (c clue) beside(d clue) clue {
 		both.retry, both.reason = d.retry, d.reason
 	}
 	if c.kind == "" {
-		both.kind, both.public = d.kind, d.public
+		both.kind, both.public, both.terse = d.kind, d.public, d.terse
 	}
 	both.party = cmp.Or(c.party, d.party)
 	both.temporary = c.temporary || d.temporary

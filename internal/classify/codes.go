@@ -150,7 +150,7 @@ func ofGRPC(code uint64) clue {
 
 // words are the codes in words that services give, without case and punctuation, and the
 // HTTP statuses that mean the same.
-var words = map[string]int{
+var byWord = map[string]int{
 	"badrequest": 400, "baddata": 400, "invalidinput": 400, "invalidargument": 400, "invalidrequest": 400, "jsonerror": 400, "validationerror": 400, "clienterror": 400,
 	"unauthorized": 401, "unauthenticated": 401, "notauthed": 401, "invalidauth": 401, "tokenexpired": 401, "tokenrevoked": 401, "accountinactive": 401, "authenticationfailed": 401,
 	"forbidden": 403, "accessdenied": 403, "permissiondenied": 403, "missingscope": 403, "restrictedresource": 403, "notallowedtokentype": 403,
@@ -167,7 +167,7 @@ func ofWord(word string) clue {
 	if len(word) > maxWord {
 		return clue{}
 	}
-	if status, ok := words[strings.ToLower(separators.Replace(word))]; ok {
+	if status, ok := byWord[strings.ToLower(separators.Replace(word))]; ok {
 		return statusClue(status)
 	}
 	return clue{}

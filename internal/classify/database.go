@@ -24,6 +24,28 @@ var (
 	stopped        = clue{kind: fault.KindCancelled, effect: fault.EffectUnknown}
 )
 
+// statement is told where the caller wrote the statement that a database does not accept.
+var statement = fault.New(fault.KindClientError, "the database does not accept the statement of this call").
+	Suggest("Check its syntax and the names of its tables and columns.")
+
+// sentStatement reports whether the caller sent a statement for a database.
+func (w *walker) sentStatement() bool {
+	if w.opts.Sent == nil {
+		return false
+	}
+	for _, part := range statements {
+		if w.opts.Sent(part) || w.opts.Sent(strings.ToUpper(part)) {
+			return true
+		}
+	}
+	return false
+}
+
+// statements are words that stand in statements, and hardly in anything else.
+var statements = []string{
+	"select ", "* from ", "insert into ", "delete from ", "create table ", "drop table ", "alter table ", "create index ", "drop index ", "pragma ",
+}
+
 // numbered are the types of errors that hold a number of their service's own, by a part
 // of the path of their package and their name.
 var numbered = []struct {

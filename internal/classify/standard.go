@@ -22,6 +22,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // The reasons that the errors of the standard library give.
@@ -74,11 +75,15 @@ func (w *walker) standard(err error) clue {
 	}
 	switch e := err.(type) {
 	case *fs.PathError:
-		if c, ok := w.ofPath(e.Path, e.Err); ok {
+		if c, ok := w.ofPath(e.Op, e.Path, e.Err); ok {
 			return c
 		}
 	case *os.LinkError:
-		if c, ok := w.ofPath(e.Old, e.Err); ok {
+		path := e.Old
+		if safe.Is(e.Err, fs.ErrExist) {
+			path = e.New
+		}
+		if c, ok := w.ofPath(e.Op, path, e.Err); ok {
 			return c
 		}
 	}
@@ -108,47 +113,80 @@ func (w *walker) standard(err error) clue {
 	return clue{}
 }
 
-// ofPath tells what a file that is missing, forbidden or in the way means. It is the
+// ofPath tells what a path that is missing, forbidden or no good means. It is the
 // caller's only where the caller named it: any other is a file of the server's own.
-func (w *walker) ofPath(path string, err error) (clue, bool) {
-	c := clue{}
-	switch {
-	case safe.Is(err, fs.ErrNotExist):
-		c.kind = fault.KindNotFound
-	case safe.Is(err, fs.ErrExist):
-		c.kind = fault.KindAlreadyExists
-	case safe.Is(err, fs.ErrPermission):
-		c.kind = fault.KindPermissionDenied
-	default:
+func (w *walker) ofPath(op, path string, err error) (clue, bool) {
+	kind, format := meaningOf(err)
+	if kind == "" {
 		return clue{}, false
 	}
-	if w.sent(path) {
-		c.party = fault.PartyCaller
-		return c, true
+	name := w.sent(path)
+	switch {
+	case name == "" && kind == fault.KindClientError:
+		return clue{}, false
+	case name == "":
+		return clue{kind: fault.KindInternal, party: fault.PartyServer, retry: RetryNo}, true
 	}
-	return clue{kind: fault.KindInternal, party: fault.PartyServer, retry: RetryNo}, true
+	if kind == fault.KindNotFound && strings.ContainsAny(name, `/\`) {
+		format = "%s does not exist, or a directory in this path does not"
+	}
+	c := clue{kind: kind, party: fault.PartyCaller, terse: true}
+	c.public = fault.Generic(kind).WithMessage(fmt.Sprintf(format, words.Quote(words.Line(name), maxName)))
+	if kind == fault.KindClientError && op != "write" && op != "read" {
+		c.effect = fault.EffectNone
+	}
+	return c, true
+}
+
+// maxName bounds a path that is shown back.
+const maxName = 200
+
+// meaningOf returns what the error of a path that the caller named means, and the sentence
+// for it; "" for one that does not come from the path.
+func meaningOf(err error) (kind fault.Kind, format string) {
+	switch {
+	case err == syscall.ENOTEMPTY: //nolint:errorlint // which is fs.ErrExist too
+		return fault.KindConflict, "the directory %s is not empty"
+	case safe.Is(err, fs.ErrNotExist):
+		return fault.KindNotFound, "%s does not exist"
+	case safe.Is(err, fs.ErrExist):
+		return fault.KindAlreadyExists, "%s exists already"
+	case safe.Is(err, fs.ErrPermission):
+		return fault.KindPermissionDenied, "access to %s is not permitted"
+	case safe.Is(err, syscall.EISDIR):
+		return fault.KindClientError, "%s is a directory and not a file"
+	case safe.Is(err, syscall.ENOTDIR):
+		return fault.KindClientError, "%s, or a part of this path, is not a directory"
+	case safe.Is(err, syscall.ENAMETOOLONG):
+		return fault.KindClientError, "the name %s is too long"
+	case safe.Is(err, syscall.EINVAL):
+		return fault.KindClientError, "%s is not a path that can be used"
+	case safe.Error(err) == "path escapes from parent": // of os.Root
+		return fault.KindClientError, "%s leads out of the directory that may be used"
+	}
+	return "", ""
 }
 
 // maxPath bounds the parts of a path that are looked for in a request.
 const maxPath = 32
 
-// sent reports whether a path, or the end of it below a directory of the server's,
-// stands in the request.
-func (w *walker) sent(path string) bool {
-	if w.opts.Sent == nil || path == "" {
-		return false
+// sent returns a path, or the end of it below a directory of the server's, that stands
+// in the request; "" for none.
+func (w *walker) sent(path string) string {
+	if w.opts.Sent == nil {
+		return ""
 	}
 	for range maxPath {
-		if w.opts.Sent(path) {
-			return true
+		if path == "" || w.opts.Sent(path) {
+			return path
 		}
 		i := strings.IndexAny(path, `/\`)
 		if i < 0 || i == len(path)-1 {
-			return false
+			return ""
 		}
 		path = path[i+1:]
 	}
-	return false
+	return ""
 }
 
 // insecure is a handshake that failed: nothing had been sent by then, and it fails

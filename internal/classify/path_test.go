@@ -1,0 +1,128 @@
+package classify_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
+)
+
+// A path that the caller sent is shown back with what is wrong with it; the same error of
+// a path of the server's own says nothing.
+func TestPathOfTheCaller(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), nil, 0o600))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "full", "sub"), 0o700))
+	root, err := os.OpenRoot(dir)
+	require.NoError(t, err)
+	defer root.Close()
+	read := func(name string) error {
+		_, err := os.ReadFile(filepath.Join(dir, name))
+		return err
+	}
+	opened := func(name string) error {
+		_, err := root.Open(name)
+		return err
+	}
+	long := strings.Repeat("x", 300)
+	for name, c := range map[string]struct {
+		err  error
+		sent string
+		kind fault.Kind
+		want string
+	}{
+		"missing":           {read("b.txt"), "b.txt", fault.KindNotFound, "'b.txt' does not exist"},
+		"missing directory": {read("no/b.txt"), "no/b.txt", fault.KindNotFound, "'no/b.txt' does not exist, or a directory in this path does not"},
+		"directory":         {read("full"), "full", fault.KindClientError, "'full' is a directory and not a file"},
+		"no directory":      {read("a.txt/x"), "a.txt/x", fault.KindClientError, "'a.txt/x', or a part of this path, is not a directory"},
+		"too long":          {read(long), long, fault.KindClientError, "the name '" + long[:200]},
+		"zero byte":         {read("a\x00b"), "a\x00b", fault.KindClientError, "is not a path that can be used"},
+		"outside":           {opened("../x"), "../x", fault.KindClientError, "'../x' leads out of the directory that may be used"},
+		"exists":            {os.Mkdir(filepath.Join(dir, "full"), 0o700), "full", fault.KindAlreadyExists, "'full' exists already"},
+		"not empty":         {os.Remove(filepath.Join(dir, "full")), "full", fault.KindConflict, "the directory 'full' is not empty"},
+		"renamed onto":      {&os.LinkError{Op: "rename", Old: "/srv/a", New: "/srv/b", Err: syscall.EEXIST}, "b", fault.KindAlreadyExists, "'b' exists already"},
+		"forbidden":         {fmt.Errorf("look: %w", &fs.PathError{Op: "open", Path: "/srv/key", Err: syscall.EPERM}), "key", fault.KindPermissionDenied, "access to 'key' is not permitted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Error(t, c.err)
+			f := classify.Of(c.err, classify.Options{Sent: func(s string) bool { return strings.Contains(c.sent, s) }})
+			require.Equal(t, c.kind, f.Fault.Kind())
+			require.Contains(t, f.Fault.Message(), c.want)
+			require.Equal(t, fault.PartyCaller, f.Party)
+			require.NotContains(t, f.Fault.Message(), dir)
+
+			f = classify.Of(c.err, classify.Options{Sent: func(string) bool { return false }})
+			require.NotContains(t, f.Fault.Message(), c.sent)
+			require.NotEqual(t, fault.PartyCaller, f.Party)
+		})
+	}
+}
+
+// Words that are shown have the label of what else is known, and a write that ended with
+// them may have changed something.
+func TestShownWords(t *testing.T) {
+	sent := func(s string) bool { return s == "b.txt" }
+	show := func(err error, known *fault.Error) *fault.Error { return known.WithMessage(err.Error()) }
+	missing := fmt.Errorf("cannot read b.txt: %w", &fs.PathError{Op: "open", Path: "/srv/b.txt", Err: fs.ErrNotExist})
+	f := classify.Of(missing, classify.Options{Sent: sent, Show: show})
+	require.Equal(t, fault.KindNotFound, f.Fault.Kind())
+	require.Equal(t, missing.Error(), f.Fault.Message())
+
+	f = classify.Of(fmt.Errorf("no symbol %q", "Helo"), classify.Options{Show: show})
+	require.Equal(t, fault.KindTool, f.Fault.Kind())
+	require.Empty(t, f.Party)
+	hint := f.Hint(nil, nil)
+	require.Equal(t, fault.EffectUnknown, f.Advise(hint, classify.Writes).Effect)
+	require.Equal(t, fault.Retry{Reason: "The same call will fail again unless something changes"}, f.Advise(hint, classify.Reads))
+}
+
+// Who wrote the statement that a database refuses can mend it.
+func TestStatementOfTheCaller(t *testing.T) {
+	err := fmt.Errorf("query: %w", stateError("42P01")) // undefined_table
+	of := func(text string) classify.Finding {
+		return classify.Of(err, classify.Options{Sent: func(s string) bool { return strings.Contains(text, s) }})
+	}
+	for _, sent := range []string{"select 1 from userz", "SELECT * FROM userz", "selec * from userz", "INSERT INTO userz VALUES (1)"} {
+		f := of(sent)
+		require.Equal(t, fault.KindClientError, f.Fault.Kind(), sent)
+		require.Equal(t, fault.PartyCaller, f.Party)
+		require.Equal(t, "Check its syntax and the names of its tables and columns.", f.Fault.Suggestion())
+		require.NotContains(t, f.Fault.Text(), "userz")
+	}
+	f := classify.Of(fmt.Errorf("my query: %w", err), classify.Options{
+		Sent: func(s string) bool { return s == "select " },
+		Show: func(err error, known *fault.Error) *fault.Error {
+			require.Equal(t, fault.Generic(fault.KindClientError).Message(), known.Message())
+			return known.WithMessage(err.Error())
+		},
+	})
+	require.Contains(t, f.Fault.Text(), "my query: ")
+	require.Contains(t, f.Fault.Text(), "Check its syntax")
+	f = of("userz")
+	require.Equal(t, fault.KindInternal, f.Fault.Kind())
+	require.Equal(t, fault.PartyServer, f.Party)
+}
+
+// A service that refuses the server's key answered properly.
+func TestRefusedCredentialsAreTold(t *testing.T) {
+	f := classify.Of(refusal{401}, classify.Options{})
+	require.Equal(t, "a service that is needed refused the access of this server", f.Fault.Message())
+	require.Equal(t, fault.KindServerError, f.Fault.Kind())
+}
+
+type refusal struct{ StatusCode int }
+
+func (refusal) Error() string { return "refused" }
+
+type stateError string
+
+func (e stateError) SQLState() string { return string(e) }
+func (stateError) Error() string      { return "relation does not exist" }
