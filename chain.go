@@ -19,9 +19,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/batch"
+	"github.com/mcpchain/mcpchain/budget"
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/degrade"
+	"github.com/mcpchain/mcpchain/drain"
+	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -49,6 +52,18 @@ type Options struct {
 
 	// Validate says how wrong arguments and unknown names are explained.
 	Validate *validate.Options
+
+	// Drain lets the server end without losing a call. Nil means that nobody waits for
+	// calls.
+	Drain *drain.Options
+
+	// Budget bounds what an answer costs its reader. Nil means that nothing is bounded;
+	// the recommended bounds are those of &budget.Options{}.
+	Budget *budget.Options
+
+	// Limit bounds how often and how many at once callers may call. Nil means that
+	// nothing is limited; the recommended limits are those of &limit.Options{}.
+	Limit *limit.Options
 
 	// Batch gives tools list forms. Nil means that there are none.
 	Batch *batch.Options
@@ -89,7 +104,7 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 
 // Standard returns the recommended chain, outermost first:
 //
-//	recover > correlate > mask > [batch] > [replay] > [state] > inner... > retry > validate > [degrade] > [deadline] > [retry.Server] > recover > handler
+//	recover > correlate > mask > [drain] > [budget] > [limit] > [batch] > [replay] > [state] > inner... > retry > validate > [degrade] > [deadline] > [retry.Server] > recover > handler
 //
 // The outer recovery guards everything, your inner middlewares included; the inner
 // one turns a handler's panic into an error before the others look at it. Answers
@@ -97,7 +112,11 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 // whether to call again, mask hides what is not meant for the caller, correlate has
 // the last look and the log.
 //
-// What stands in brackets is there when its field in the Options is set.
+// What stands in brackets is there when its field in the Options is set. drain, budget
+// and limit refuse before your middlewares run, in words of their own, which are
+// recorded as any failure is. What drain refuses is not counted by limit; budget serves
+// the rest of an answer without a new call. limit stands outside of batch and inside
+// again, so that each item of a list counts as a call.
 //
 // An inner middleware passes on the context that it got, or one made from it; for
 // work that must go on when the caller gives up, [context.WithoutCancel].
@@ -116,18 +135,27 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	correlation := deref(o.Correlate)
 	masking := deref(o.Mask)
 	lists := deref(o.Batch)
+	sizes := deref(o.Budget)
+	rates := deref(o.Limit)
 	replays := deref(o.Replay)
-	for _, logger := range []**slog.Logger{&recovery.Logger, &correlation.Logger, &masking.Logger, &lists.Logger, &replays.Logger} {
+	for _, logger := range []**slog.Logger{
+		&recovery.Logger, &correlation.Logger, &masking.Logger, &lists.Logger, &sizes.Logger, &rates.Logger, &replays.Logger,
+	} {
 		if *logger == nil {
 			*logger = o.Logger
 		}
 	}
+	limited := when(o.Limit != nil, func() mcp.Middleware { return limit.New(&rates) })
 	return Chain(
 		mcprecover.New(&recovery),
 		when(o.Render != nil, func() mcp.Middleware { return middleware.Render(o.Render) }),
 		correlate.New(&correlation),
 		mask.New(&masking),
+		when(o.Drain != nil, func() mcp.Middleware { return drain.New(o.Drain) }),
+		when(o.Budget != nil, func() mcp.Middleware { return budget.New(&sizes) }),
+		limited,
 		when(o.Batch != nil, func() mcp.Middleware { return batch.New(&lists) }),
+		when(o.Batch != nil, func() mcp.Middleware { return limited }),
 		when(o.Replay != nil, func() mcp.Middleware { return replay.New(&replays) }),
 		when(o.State != nil, func() mcp.Middleware { return state.New(o.State) }),
 		Chain(inner...),

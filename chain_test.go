@@ -22,12 +22,15 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/batch"
+	"github.com/mcpchain/mcpchain/budget"
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/degrade"
+	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -99,9 +102,10 @@ func TestOrderOfStandard(t *testing.T) {
 }
 
 // TestOrderOfEverything shows the order where everything is turned on. What a room does
-// is noted by a function of its options: "limit" by deadline, "again" by retry.Server,
-// "owner" by retry, "explain" by validate. degrade has none; what it adds to an answer is
-// seen, or not yet, by those around it.
+// is noted by a function of its options: "whose" by limit, "size" by budget, "limit" by
+// deadline, "again" by retry.Server, "owner" by retry, "explain" by validate. degrade has
+// none; what it adds to an answer is seen, or not yet, by those around it. Nor has drain:
+// of the calls that it refuses nothing inside of it is seen.
 func TestOrderOfEverything(t *testing.T) {
 	for _, era := range []harness.Era{harness.Current, harness.Older} {
 		t.Run(string(era), func(t *testing.T) {
@@ -113,6 +117,9 @@ func TestOrderOfEverything(t *testing.T) {
 			options.Retry.Owner = func(context.Context, mcp.Request) string { tr.Note("owner"); return "me" }
 			options.Validate = &validate.Options{Format: func([]fault.Violation, int) string { tr.Note("explain"); return "" }}
 			options.Deadline.Caller = func(context.Context, mcp.Request) time.Duration { tr.Note("limit"); return 0 }
+			options.Limit.Owner = func(context.Context, mcp.Request) string { tr.Note("whose"); return "me" }
+			options.Budget.Size = 300
+			options.Budget.Count = func(text string) int { tr.Note("size"); return len(text) }
 			options.RetryServer.OnRetry = func(context.Context, retry.Attempt) { tr.Note("again") }
 			options.RetryServer.Repeatable = func(string) bool { return true }
 			options.Batch = &batch.Options{Lists: []batch.List{
@@ -128,6 +135,9 @@ func TestOrderOfEverything(t *testing.T) {
 				"good":  tr.Handler("h", harness.Succeed()),
 				"busy":  tr.Handler("h", harness.Fail(busy)),
 				"panic": tr.Handler("h", harness.Panic(errCanary)),
+				"large": tr.Handler("h", harness.Return(func() *mcp.CallToolResult {
+					return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("word ", 80)}}}
+				})),
 				"parts": tr.Handler("h", func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
 					_, err := degrade.Run(ctx, degrade.Optional("sauce", new(string), func(context.Context) (string, error) {
 						return "", degrade.Skip("there is none")
@@ -136,15 +146,19 @@ func TestOrderOfEverything(t *testing.T) {
 				}),
 			}
 			for _, c := range []struct{ name, args, want string }{
-				{"good", `{}`, ">a >b limit h <b <a"},
-				{"parts", `{}`, ">a >b limit h id <b degraded <a"}, // the reason is masked as a failure of its own would be,
-				{"panic", `{}`, ">a >b limit h recover owner <b <a id log"},
-				{"good", `{"word":7}`, ">a >b limit rule explain owner <b <a id log"},
-				{"busy", `{}`, ">a >b limit h again h again h owner <b <a id log"},
+				{"good", `{}`, "whose >a >b limit h <b <a"},
+				{"parts", `{}`, "whose >a >b limit h id <b degraded <a"}, // the reason is masked as a failure of its own would be,
+				{"panic", `{}`, "whose >a >b limit h recover owner <b <a id log"},
+				{"good", `{"word":7}`, "whose >a >b limit rule explain owner <b <a id log"},
+				{"busy", `{}`, "whose >a >b limit h again h again h owner <b <a id log"},
+				// What is large is counted before and after it is cut, when all others have seen it;
+				// what was left out costs no call.
+				{"large", `{}`, "whose >a >b limit h <b <a size size"},
+				{"read_more", `{"cursor":"x"}`, "id log"},
 				// Each item, and then the call of which all items failed. That an item has failed
 				// before is looked up before the next one runs.
-				{"many", `{"words":["one","two"]}`, ">a >b limit h again h again h owner <b <a id log" +
-					" >a >b owner limit h again h again h <b <a rule log"},
+				{"many", `{"words":["one","two"]}`, "whose whose >a >b limit h again h again h owner <b <a id log" +
+					" whose >a >b owner limit h again h again h <b <a log log"},
 			} {
 				s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: era}, harness.Setup{
 					Middleware: []mcp.Middleware{mcpchain.Standard(options, tr.Middleware("a"), seen, tr.Middleware("b"))}, Handlers: handlers,
@@ -153,8 +167,56 @@ func TestOrderOfEverything(t *testing.T) {
 				s.CallTool(t.Context(), c.name, json.RawMessage(c.args))
 				require.Equal(t, c.want, tr.Take(), "%s %s", c.name, c.args)
 			}
+			// What is refused because the server ends is recorded, and counted by nobody.
+			s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: era}, harness.Setup{
+				Middleware: []mcp.Middleware{mcpchain.Standard(options, tr.Middleware("a"))}, Handlers: handlers,
+			})
+			require.NoError(t, options.Drain.Drain.Shutdown(t.Context()))
+			tr.Take()
+			require.Equal(t, fault.KindServiceUnavailable, s.CallTool(t.Context(), "good", json.RawMessage(`{}`)).Fault().Kind())
+			require.Equal(t, "id log", tr.Take())
 		})
 	}
+}
+
+// TestListsCountByTheirItems: a list of n items is limited as n calls of the tool are, and
+// one without any as a call.
+func TestListsCountByTheirItems(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stats limit.Stats
+		running, most := 0, 0
+		var mu sync.Mutex
+		s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: harness.Current}, harness.Setup{
+			Handlers: map[string]harness.Handler{"it": func(_ context.Context, req mcp.Request) (mcp.Result, error) {
+				mu.Lock()
+				running++
+				most = max(most, running)
+				mu.Unlock()
+				time.Sleep(100 * time.Millisecond)
+				mu.Lock()
+				running--
+				mu.Unlock()
+				return harness.Success(req), nil
+			}},
+			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
+				Logger: slog.New(slog.DiscardHandler),
+				Batch:  &batch.Options{Lists: []batch.List{{Tool: "it", Item: "word", As: "many"}}},
+				Limit: &limit.Options{Stats: &stats, Limits: []limit.Limit{
+					{Name: "rate", Calls: 6, Per: time.Hour}, {Name: "one", Running: 1}, {Tools: []string{"it"}, Scope: limit.PerTool, Running: 1},
+				}},
+			})},
+		})
+		many := func(words ...string) harness.Answer {
+			return s.CallTool(t.Context(), "many", map[string]any{"words": words})
+		}
+		require.Nil(t, many("a", "b", "c").Fault())
+		require.Equal(t, 1, most, "its items run one at a time")
+		require.Equal(t, fault.KindValidation, many().Fault().Kind(), "costs one")
+		require.Nil(t, s.Call(t, "it").Fault())
+		require.Contains(t, many("a", "b", "c").Text(), "Rate limited", "one is left for three")
+		require.Equal(t, fault.KindRateLimited, s.Call(t, "it").Fault().Kind())
+		require.Zero(t, stats.Running.Load()+stats.Queued.Load())
+	})
 }
 
 // TestListFormsOfFailures calls the list form of each failing tool, with each other room
@@ -402,6 +464,7 @@ func TestSuccessIsUntouched(t *testing.T) {
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		all := everything(nil)
 		all.Batch = &batch.Options{Lists: []batch.List{{Tool: "absent", Item: "word", As: "absentees"}}, Logger: slog.New(slog.DiscardHandler)}
+		all.Budget.ReadMore = "good" // the server's own tool, beside which none is added
 		chains := [][]mcp.Middleware{nil, {mcpchain.Standard(nil), mcpchain.Standard(nil)}, {mcpchain.Standard(all)}}
 		sent := make([]string, len(chains))
 		for i, mw := range chains {
@@ -517,6 +580,9 @@ func everything(log *slog.Logger) *mcpchain.Options {
 		Degrade:     &degrade.Options{},
 		Deadline:    &deadline.Options{Logger: log},
 		RetryServer: &retry.ServerOptions{InitialInterval: time.Microsecond, MaxInterval: time.Microsecond},
+		Drain:       &drain.Options{Drain: &drain.Drain{}},
+		Budget:      &budget.Options{},
+		Limit:       &limit.Options{Limits: []limit.Limit{{Calls: 1 << 30, Running: 1000}, {Scope: limit.ForAll, Running: 1000}}, Logger: slog.New(slog.DiscardHandler)}, // callers here have no identity
 	}
 }
 

@@ -84,7 +84,7 @@ func rooms(t *testing.T) []string {
 			names = append(names, strings.TrimPrefix(p.ImportPath, module+"/"))
 		}
 	}
-	require.Subset(t, names, []string{"recover", "correlate", "mask", "validate", "retry", "batch", "degrade", "deadline"})
+	require.Subset(t, names, []string{"recover", "correlate", "mask", "validate", "retry", "batch", "degrade", "deadline", "limit", "drain", "budget"})
 	return names
 }
 

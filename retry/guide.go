@@ -61,7 +61,7 @@ func (g *guide) call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 		what = g.identify(ctx, c, req)
 	}
 	what.began = began
-	g.guide(c, req, next, failure, what)
+	g.guide(ctx, c, req, next, failure, what)
 	return res, err
 }
 
@@ -101,7 +101,7 @@ func (g *guide) refuse(c *call.Call, what identity) error {
 }
 
 // guide says about one failure what is to be said.
-func (g *guide) guide(c *call.Call, req mcp.Request, next mcp.MethodHandler, failure *call.Failure, what identity) {
+func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, failure *call.Failure, what identity) {
 	e := failure.Fault()
 	if failure.Wire() != nil {
 		// It is sent as it is. Most such errors are a matter between two programs.
@@ -111,7 +111,7 @@ func (g *guide) guide(c *call.Call, req mcp.Request, next mcp.MethodHandler, fai
 		return
 	}
 	own, said := e.Retry()
-	retry := g.advise(c, next, failure)
+	retry := g.advise(ctx, c, next, failure)
 	if e.Kind() == KindNotReady { // to ask again is what the caller is to do
 		failure.Guide(call.Guidance{Retry: retry, Suggestion: e.Suggestion()})
 		return
@@ -155,9 +155,9 @@ func (g *guide) guide(c *call.Call, req mcp.Request, next mcp.MethodHandler, fai
 
 // advise says whether the call may be made again, before anything is counted. The
 // tool is asked about itself only where it matters.
-func (g *guide) advise(c *call.Call, next mcp.MethodHandler, failure *call.Failure) fault.Retry {
+func (g *guide) advise(ctx context.Context, c *call.Call, next mcp.MethodHandler, failure *call.Failure) fault.Retry {
 	if g.Repeatable == nil || c.Method() != call.MethodCallTool {
-		return c.Advise(failure, next)
+		return c.Advise(ctx, failure, next)
 	}
 	if attempt.Ask(g.Repeatable, call.Target(c.Request())) {
 		return failure.Advise(classify.Idempotent)

@@ -145,7 +145,7 @@ func (f *Failure) classify(c *Call, res *mcp.CallToolResult, err error) {
 	// What was rendered by a Call inside (see renderedErrors) is made anew where there
 	// is a mask, and else stays: the mask may have been in there.
 	inside := res != nil && res.IsError && isFault(res.Meta[wire.ErrorKey])
-	if err == nil && !c.quiet && len(c.settings().rules) > 0 {
+	if err == nil && !c.quiet && len(c.settings().rules) > 0 && res.Meta[wire.ErrorKey] == nil {
 		// A rule may know the words of a tool as it knows the text of an error.
 		if ruled := classify.Of(errors.New(firstText(res.Content)), classify.Options{Rules: c.settings().rules}); ruled.Origin == classify.Ruled {
 			f.found = ruled

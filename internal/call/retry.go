@@ -1,6 +1,8 @@
 package call
 
 import (
+	"context"
+
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
 )
@@ -34,12 +36,16 @@ func (c *Call) Safety(next Handler) classify.Safety {
 	return classify.SafetyOf(tool.Annotations)
 }
 
-// Advise says whether the call may be made again. The tool is asked about itself only
-// where it matters: where the effect of a write would be told.
-func (c *Call) Advise(f *Failure, next Handler) fault.Retry {
+// Advise says whether the call of ctx may be made again. The tool is asked about itself
+// only where it matters: where the effect of a write would be told, and no idempotency key
+// is kept for the call.
+func (c *Call) Advise(ctx context.Context, f *Failure, next Handler) fault.Retry {
 	advice := f.Advise(classify.Writes)
 	if advice.Effect == "" {
 		return advice
+	}
+	if KeyOf(ctx) != "" {
+		return f.Advise(classify.Keyed)
 	}
 	return f.Advise(c.Safety(next))
 }

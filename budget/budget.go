@@ -1,0 +1,345 @@
+// Package budget bounds what an answer costs its reader. One that is too large for a
+// model's context is made to fit without breaking it: whole items are left out, what is
+// left out is said, and it can be fetched.
+//
+//	server.AddReceivingMiddleware(budget.New(&budget.Options{Size: 10_000})) // tokens
+//
+// A model that would have got 340 items gets the first 12 of them, and a second text:
+//
+//	Left out: 12 of 340 items of 'results' are shown. The rest: call read_more {"cursor":"zE3v..."}
+//
+// # What is left out
+//
+// Of an answer with structured content, or with one text that is JSON: items at the end
+// of arrays, the largest array first, never half an item; then the ends of long
+// strings, at a sentence. The structured content and the text stay the same value, and
+// it fits the output schema of the tool, against which every cut is checked. Of other
+// answers: texts at the end, cut at a sentence, and whole blocks.
+//
+// Where a schema allows no cut that would help, the call fails with an error that names
+// the arguments that make the answer smaller. It says that the call itself has been
+// carried out, and how to read the answer in parts.
+//
+// The texts of failed calls have a smaller bound of their own. A resource is read by
+// range: the answer says which URI, such as docs://book#bytes=30000-, has the rest.
+// Prompts are not bounded.
+//
+// # read_more
+//
+// New adds the tool read_more to the server. It gives what was left out, in pages that
+// keep the bound of the tool that was called. What it gives is kept in the memory of
+// this process, for a time, within a bound, and only for the caller whose answer it was.
+// Behind several servers it has to be called on the same one; elsewhere its cursor is
+// unknown, which it says.
+package budget
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/wire"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// The defaults of [Options].
+const (
+	DefaultSize      = 10_000
+	DefaultErrorSize = 1_000
+	DefaultKeep      = 10 * time.Minute
+	DefaultMaxKept   = 64 << 20
+)
+
+// MetaKey is the key of a result's _meta under which a list of [LeftOut] says what was
+// left out.
+const MetaKey = wire.Prefix + "left_out"
+
+// Options configure [New]. The zero value is the recommended default.
+type Options struct {
+	// Size is how many tokens the answer of a tool or a resource may have, and ErrorSize
+	// the text of a failed call. Zero means [DefaultSize] and [DefaultErrorSize].
+	Size      int
+	ErrorSize int
+
+	// Tools gives single tools, by their names, a Size of their own. A negative one
+	// means no bound, and zero the one that other tools have.
+	Tools map[string]int
+
+	// Count returns how many tokens a text has, at most one a byte. It may be called
+	// concurrently; if it panics, the estimate is used. Nil means an estimate: one for
+	// every three bytes, which is about right for JSON and too many for prose. With
+	// [Bytes] all sizes are in bytes.
+	Count func(text string) int
+
+	// ReadMore is the name of the tool that New adds. Empty means "read_more".
+	ReadMore string
+
+	// Owner names the caller of a request; only who left it there can fetch what was
+	// left out. It may be called concurrently; one that panics knows nobody. Nil means
+	// the authenticated user. For callers of whom nothing is known the cursor, which
+	// cannot be guessed, is enough.
+	Owner func(ctx context.Context, req mcp.Request) string
+
+	// Keep is for how long what was left out can be fetched, and MaxKept how many bytes
+	// of it are kept: the oldest are forgotten first. Zero means [DefaultKeep] and
+	// [DefaultMaxKept].
+	Keep    time.Duration
+	MaxKept int
+
+	// Stats, if not nil, is kept up to date, for metrics.
+	Stats *Stats
+
+	// Logger gets a record for each tool whose answers cannot be bounded well. Nil
+	// means [slog.Default] at the time of the record.
+	Logger *slog.Logger
+}
+
+// Bytes counts every byte as a token, for [Options].Count.
+func Bytes(text string) int { return len(text) }
+
+// Stats are gauges and counters of one middleware. They may be read at any time.
+type Stats struct {
+	LeftOut atomic.Int64 // answers of which something was left out, so far
+	Refused atomic.Int64 // answers that could not be made to fit, so far
+	Kept    atomic.Int64 // bytes that can be fetched now
+}
+
+// New returns a middleware that bounds answers. opts may be nil. It panics when an
+// option makes no sense.
+func New(opts *Options) mcp.Middleware {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	for _, v := range []struct {
+		name  string
+		value *int
+		std   int
+	}{{"Size", &o.Size, DefaultSize}, {"ErrorSize", &o.ErrorSize, DefaultErrorSize}, {"MaxKept", &o.MaxKept, DefaultMaxKept}} {
+		switch {
+		case *v.value < 0:
+			panic("budget.New: Options." + v.name + " is negative; give zero for the default")
+		case *v.value == 0:
+			*v.value = v.std
+		}
+	}
+	if o.Keep < 0 {
+		panic("budget.New: Options.Keep is negative; give zero for the default")
+	}
+	if o.Keep == 0 {
+		o.Keep = DefaultKeep
+	}
+	if o.ReadMore == "" {
+		o.ReadMore = "read_more"
+	}
+	if o.Stats == nil {
+		o.Stats = new(Stats)
+	}
+	o.Tools = maps.Clone(o.Tools)
+	for name, size := range o.Tools {
+		if name == "" {
+			panic("budget.New: Options.Tools has an empty name; give that of a tool")
+		}
+		if size > 0 && size < minSize {
+			panic(fmt.Sprintf("budget.New: Options.Tools[%q] is %d; give %d tokens or more", name, size, minSize))
+		}
+	}
+	if o.Size < minSize || o.ErrorSize < minSize {
+		panic(fmt.Sprintf("budget.New: Options.Size and Options.ErrorSize are at least %d tokens; give more", minSize))
+	}
+	b := &budget{Options: o, kept: newKeeper(o.Keep, o.MaxKept, o.Stats)}
+	return call.Wrap(b.run)
+}
+
+// minSize leaves room for a sentence that says what was left out, also in bytes.
+const minSize = 300
+
+type budget struct {
+	Options
+	kept  *keeper
+	taken atomic.Bool // the server has a tool of its own with the name ReadMore
+
+	mu   sync.Mutex
+	told map[string]bool // tools of which was said that they cannot be bounded
+}
+
+func (b *budget) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	if c.Quiet() && c.Method() != middleware.MethodListTools || c.Parent() != nil && !c.Quiet() {
+		return next(ctx, c.Method(), req) // the answer that it becomes a part of is bounded
+	}
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		if r == nil || r.Params == nil {
+			break
+		}
+		if r.Params.Name == b.ReadMore && !b.taken.Load() {
+			return b.readMore(ctx, c, r, next)
+		}
+		res, err := next(ctx, c.Method(), req)
+		tool, ok := res.(*mcp.CallToolResult)
+		if err != nil || !ok || tool == nil || tool.InputRequests != nil {
+			return res, err
+		}
+		return b.bound(ctx, c, r, next, tool)
+	case *mcp.ReadResourceRequest:
+		if r != nil && r.Params != nil && c.Method() == middleware.MethodReadResource {
+			return b.resource(ctx, r, next)
+		}
+	case *mcp.ListToolsRequest:
+		res, err := next(ctx, c.Method(), req)
+		if list, ok := res.(*mcp.ListToolsResult); ok && err == nil && list != nil {
+			return b.list(ctx, list), nil
+		}
+		return res, err
+	}
+	return next(ctx, c.Method(), req)
+}
+
+// bound makes the answer of a tool fit.
+func (b *budget) bound(ctx context.Context, c *call.Call, req *mcp.CallToolRequest, next mcp.MethodHandler, res *mcp.CallToolResult) (mcp.Result, error) {
+	size := b.Size
+	if own := b.Tools[req.Params.Name]; own < 0 {
+		return res, nil
+	} else if own > 0 {
+		size = own
+	}
+	if res.IsError {
+		if res.GetError() == nil && !b.fits(res, b.ErrorSize) {
+			return b.boundError(res), nil
+		}
+		return res, nil
+	}
+	if b.fits(res, size) {
+		return res, nil
+	}
+	x := &answer{budget: b, size: size, owner: b.ownerOf(ctx, req), more: b.offers(c), res: res}
+	if out := x.shrink(c, next); out != nil {
+		b.Stats.LeftOut.Add(1)
+		return out, nil
+	}
+	b.Stats.Refused.Add(1)
+	return nil, x.tooLarge(c, next, req)
+}
+
+// bytesOf returns the size of an answer for its reader. Clients show the text or the
+// structured content, so that the larger one counts.
+func bytesOf(res *mcp.CallToolResult) int {
+	return max(blocksBytes(res.Content), structuredBytes(res.StructuredContent))
+}
+
+func blocksBytes(blocks []mcp.Content) (n int) {
+	for _, block := range blocks {
+		n += blockBytes(block)
+	}
+	return n
+}
+
+func blockBytes(block mcp.Content) int {
+	switch c := block.(type) {
+	case *mcp.TextContent:
+		if c != nil {
+			return len(c.Text)
+		}
+	case *mcp.ImageContent:
+		if c != nil {
+			return len(c.Data) * 4 / 3
+		}
+	case *mcp.AudioContent:
+		if c != nil {
+			return len(c.Data) * 4 / 3
+		}
+	case *mcp.EmbeddedResource:
+		if c != nil && c.Resource != nil {
+			return len(c.Resource.Text) + len(c.Resource.Blob)*4/3 + len(c.Resource.URI)
+		}
+	case *mcp.ResourceLink:
+		if c != nil {
+			return len(c.URI) + len(c.Description)
+		}
+	}
+	return 0
+}
+
+func structuredBytes(v any) int {
+	switch v := v.(type) {
+	case nil:
+		return 0
+	case json.RawMessage:
+		return len(v)
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return 0 // it cannot be sent, which recover says
+	}
+	return len(raw)
+}
+
+// fits reports whether an answer has at most so many tokens.
+func (b *budget) fits(res *mcp.CallToolResult, size int) bool {
+	bytes := bytesOf(res)
+	if bytes <= size { // a token has a byte or more
+		return true
+	}
+	return b.tokens(res, bytes) <= size
+}
+
+const bytesPerToken = 3
+
+func (b *budget) tokens(res *mcp.CallToolResult, bytes int) int {
+	if b.Count == nil {
+		return (bytes + bytesPerToken - 1) / bytesPerToken
+	}
+	text := 0
+	for _, block := range res.Content {
+		if t, ok := block.(*mcp.TextContent); ok && t != nil {
+			text += b.count(t.Text)
+		} else {
+			text += blockBytes(block)
+		}
+	}
+	structured := 0
+	if res.StructuredContent != nil {
+		if raw, err := json.Marshal(res.StructuredContent); err == nil {
+			structured = b.count(string(raw))
+		}
+	}
+	return max(text, structured)
+}
+
+// count asks the user's own function, which must not fail the call.
+func (b *budget) count(text string) (n int) {
+	estimate := (len(text) + bytesPerToken - 1) / bytesPerToken
+	if b.Count == nil {
+		return estimate
+	}
+	defer func() {
+		if recover() != nil {
+			n = estimate
+		}
+	}()
+	return max(0, b.Count(text))
+}
+
+// ownerOf says who makes a call, "" when nobody knows.
+func (b *budget) ownerOf(ctx context.Context, req mcp.Request) (owner string) {
+	if b.Owner == nil {
+		if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
+			return extra.TokenInfo.UserID
+		}
+		return ""
+	}
+	defer func() {
+		if recover() != nil {
+			owner = ""
+		}
+	}()
+	return b.Owner(ctx, req)
+}

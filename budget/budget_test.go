@@ -1,0 +1,459 @@
+package budget_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/budget"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	os.Exit(m.Run())
+}
+
+type row struct {
+	ID   int    `json:"id"`
+	Name string `json:"name"`
+}
+
+type rows struct {
+	Results []row `json:"results"`
+	Total   int   `json:"total"`
+}
+
+type textOut struct {
+	Body string `json:"body"`
+}
+
+type mapOut struct {
+	Values map[string]int `json:"values"`
+}
+
+func many(n int) (out rows) {
+	for i := range n {
+		out.Results = append(out.Results, row{i, fmt.Sprintf("the name of %d", i)})
+	}
+	out.Total = n
+	return out
+}
+
+// text returns prose of n bytes.
+func text(n int) string {
+	return strings.Repeat("A sentence that says something. ", n/32+1)[:n]
+}
+
+// start starts a server with typed and raw tools whose answers are large.
+func start(t testing.TB, era harness.Era, o budget.Options, more ...mcp.Middleware) *harness.Session {
+	t.Helper()
+	raw := func(s *mcp.Server, name string, res *mcp.CallToolResult) {
+		s.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object", "properties": map[string]any{
+			"pageSize": map[string]any{"type": "integer"}, "fields": map[string]any{"type": "array"}, "city": map[string]any{"type": "string"}, "stop": map[string]any{"type": "string"},
+		}}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: name == "image"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return res, nil })
+	}
+	return harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
+		Middleware: append([]mcp.Middleware{budget.New(&o)}, more...),
+		More: func(s *mcp.Server) {
+			mcp.AddTool(s, &mcp.Tool{Name: "rows"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, rows, error) {
+				return nil, many(340), nil
+			})
+			mcp.AddTool(s, &mcp.Tool{Name: "few"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, rows, error) {
+				return nil, many(3), nil
+			})
+			mcp.AddTool(s, &mcp.Tool{Name: "text"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, textOut, error) {
+				return nil, textOut{text(50_000)}, nil
+			})
+			mcp.AddTool(s, &mcp.Tool{Name: "map"}, func(context.Context, *mcp.CallToolRequest, struct {
+				Limit int    `json:"limit"`
+				City  string `json:"city,omitempty"`
+			}) (*mcp.CallToolResult, mapOut, error) {
+				out := mapOut{map[string]int{}}
+				for i := range 1000 {
+					out.Values[fmt.Sprint("key-", i)] = i
+				}
+				return nil, out, nil
+			})
+			mcp.AddTool(s, &mcp.Tool{Name: "fails"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+				return nil, nil, errors.New("it failed")
+			})
+			raw(s, "prose", &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text(9_000)}, &mcp.TextContent{Text: text(3_000)}}})
+			list, _ := json.Marshal(many(340).Results)
+			raw(s, "json", &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(list)}}})
+			raw(s, "image", &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "a picture"}, &mcp.ImageContent{MIMEType: "image/png", Data: make([]byte, 50_000)}}})
+			raw(s, "told", &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text(50_000)}}})
+			s.AddResource(&mcp.Resource{Name: "book", URI: "docs://book"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "docs://book", Text: strings.Repeat("größer als gedacht. ", 500)}, {URI: "docs://cover", Blob: make([]byte, 3_000)}}}, nil
+			})
+		},
+	})
+}
+
+var eras = []harness.Era{harness.Current, harness.Older}
+
+var cursor = regexp.MustCompile(`call read_more (\{"cursor":"[^"]+"\})`)
+
+// pages fetches what was left out, page after page, until it is all.
+func pages(t testing.TB, s *harness.Session, note string, size int) (texts []string) {
+	t.Helper()
+	for range 10_000 {
+		m := cursor.FindStringSubmatch(note)
+		if m == nil {
+			require.Contains(t, note, "That is all.")
+			return texts
+		}
+		got := s.CallTool(t.Context(), "read_more", json.RawMessage(m[1]))
+		require.Nil(t, got.Fault(), "%v", got)
+		content := got.Tool().Content
+		require.GreaterOrEqual(t, len(content), 2)
+		sum := 0
+		for _, c := range content {
+			sum += len(c.(*mcp.TextContent).Text)
+		}
+		require.LessOrEqual(t, sum, size)
+		for _, c := range content[:len(content)-1] {
+			texts = append(texts, c.(*mcp.TextContent).Text)
+		}
+		note = content[len(content)-1].(*mcp.TextContent).Text
+	}
+	t.Fatal("the pages do not end")
+	return nil
+}
+
+func TestWholeItemsAreLeftOut(t *testing.T) {
+	for _, era := range eras {
+		t.Run(string(era), func(t *testing.T) {
+			var stats budget.Stats
+			s := start(t, era, budget.Options{Size: 3000, Count: budget.Bytes, Stats: &stats})
+			got := s.CallTool(t.Context(), "few", nil)
+			require.Len(t, got.Tool().Content, 1, "an answer that fits is left alone")
+			require.NotContains(t, got.Tool().Meta, budget.MetaKey)
+			require.Zero(t, stats.LeftOut.Load())
+
+			got = s.CallTool(t.Context(), "rows", nil)
+			require.Nil(t, got.Fault())
+			require.Len(t, got.Tool().Content, 2)
+			var structured, told rows
+			raw, err := json.Marshal(got.Tool().StructuredContent)
+			require.NoError(t, err)
+			require.NoError(t, json.Unmarshal(raw, &structured))
+			require.NoError(t, json.Unmarshal([]byte(got.Text()), &told))
+			require.Equal(t, structured, told, "they agree")
+			require.Equal(t, 340, told.Total)
+			require.Greater(t, len(told.Results), 30)
+			note := got.Tool().Content[1].(*mcp.TextContent).Text
+			require.Contains(t, note, fmt.Sprintf("Left out: %d of 340 items of 'results' are shown. The rest: call read_more {", len(told.Results)))
+			left, err := json.Marshal(got.Tool().Meta[budget.MetaKey])
+			require.NoError(t, err)
+			require.Contains(t, string(left), `"path":"results"`)
+			require.LessOrEqual(t, len(got.Text())+len(note), 3000)
+			require.EqualValues(t, 1, stats.LeftOut.Load())
+			require.Positive(t, stats.Kept.Load())
+
+			all := told.Results
+			for _, page := range pages(t, s, note, 3000) {
+				var items []row
+				require.NoError(t, json.Unmarshal([]byte(page), &items))
+				all = append(all, items...)
+			}
+			require.Equal(t, many(340).Results, all)
+		})
+	}
+}
+
+func TestTextsAreCutAtASentence(t *testing.T) {
+	s := start(t, harness.Current, budget.Options{Size: 1000})
+	for _, name := range []string{"text", "prose"} {
+		got := s.CallTool(t.Context(), name, nil)
+		require.Nil(t, got.Fault(), name)
+		content := got.Tool().Content
+		note := content[len(content)-1].(*mcp.TextContent).Text
+		shown, want := got.Text(), text(9_000)+text(3_000)
+		if name == "text" {
+			var out textOut
+			require.NoError(t, json.Unmarshal([]byte(shown), &out))
+			body, marked := strings.CutSuffix(out.Body, " ... [the rest is left out]")
+			require.True(t, marked)
+			shown, want = body, text(50_000)
+			require.Contains(t, note, "of 50000 bytes of 'body' are shown.")
+		}
+		require.True(t, strings.HasSuffix(strings.TrimSpace(shown), "."), name)
+		require.Equal(t, want, shown+strings.Join(pages(t, s, note, 3000), ""), name)
+	}
+}
+
+func TestTextsThatAreJSON(t *testing.T) {
+	s := start(t, harness.Older, budget.Options{Size: 1000})
+	got := s.CallTool(t.Context(), "json", nil)
+	var all []row
+	require.NoError(t, json.Unmarshal([]byte(got.Text()), &all))
+	for _, page := range pages(t, s, got.Tool().Content[1].(*mcp.TextContent).Text, 3000) {
+		var items []row
+		require.NoError(t, json.Unmarshal([]byte(page), &items))
+		all = append(all, items...)
+	}
+	require.Equal(t, many(340).Results, all)
+}
+
+func TestWhatCannotBeCut(t *testing.T) {
+	var stats budget.Stats
+	s := start(t, harness.Current, budget.Options{Size: 1000, Stats: &stats})
+	got := s.CallTool(t.Context(), "map", map[string]any{"limit": 1})
+	f := got.Fault()
+	require.Equal(t, fault.KindClientError, f.Kind())
+	require.Equal(t, "ANSWER_TOO_LARGE", f.Code())
+	require.Regexp(t, `the answer is too large: about \d+ tokens, of which 1000 are allowed`, f.Message())
+	require.Equal(t, "Ask for less with the argument 'limit'.", f.Suggestion())
+	retry, _ := f.Retry()
+	require.Equal(t, fault.EffectCommitted, retry.Effect)
+	require.False(t, retry.ShouldRetry)
+	require.EqualValues(t, 1, stats.Refused.Load())
+	step := f.Data().RecoverySteps[0]
+	raw, err := json.Marshal(step.Parameters)
+	require.NoError(t, err)
+	var out mapOut
+	require.NoError(t, json.Unmarshal([]byte(strings.Join(pages(t, s, "call read_more "+string(raw), 3000), "")), &out))
+	require.Len(t, out.Values, 1000, "nothing is lost")
+
+	got = s.CallTool(t.Context(), "image", nil)
+	require.Nil(t, got.Fault())
+	require.Equal(t, "a picture", got.Text())
+	require.Contains(t, got.Tool().Content[1].(*mcp.TextContent).Text, "[a block of 66666 bytes is too large to be shown]")
+}
+
+func TestFailuresHaveTheirOwnBound(t *testing.T) {
+	s := start(t, harness.Current, budget.Options{ErrorSize: 300})
+	got := s.CallTool(t.Context(), "told", nil)
+	require.True(t, got.Tool().IsError)
+	require.Less(t, len(got.Text()), 900)
+	require.Equal(t, "[the rest is left out]", got.Tool().Content[1].(*mcp.TextContent).Text)
+	require.Contains(t, s.CallTool(t.Context(), "fails", nil).Text(), "it failed")
+}
+
+func TestResourcesByRange(t *testing.T) {
+	for _, era := range eras {
+		s := start(t, era, budget.Options{Size: 1000})
+		uri, texts, blob := "docs://book", "", 0
+		for i := range 100 {
+			res, err := s.Client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+			require.NoError(t, err)
+			contents, says := res.Contents[:len(res.Contents)-1], res.Contents[len(res.Contents)-1].Text
+			sum := len(says)
+			for _, c := range contents {
+				texts += c.Text
+				blob += len(c.Blob)
+				sum += len(c.Text) + len(c.Blob)*4/3
+			}
+			require.LessOrEqual(t, sum, 3000)
+			_, rest, more := strings.Cut(says, "The rest: read ")
+			if !more {
+				require.Positive(t, i)
+				break
+			}
+			uri = rest
+		}
+		require.Equal(t, strings.Repeat("größer als gedacht. ", 500), texts)
+		require.Equal(t, 3000, blob)
+		for _, beyond := range []string{"docs://book#bytes=999999-", "docs://book#bytes=5-"} {
+			_, err := s.Client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: beyond})
+			require.NoError(t, err)
+		}
+	}
+}
+
+func TestReadMoreIsListed(t *testing.T) {
+	log := harness.NewLog(slog.LevelInfo)
+	s := start(t, harness.Current, budget.Options{Logger: log.Logger()})
+	for range 2 {
+		list, err := s.Client.ListTools(t.Context(), nil)
+		require.NoError(t, err)
+		last := list.Tools[len(list.Tools)-1]
+		require.Equal(t, "read_more", last.Name)
+		require.True(t, last.Annotations.ReadOnlyHint)
+	}
+	var told []string
+	for _, r := range log.Records() {
+		require.Contains(t, r["msg"], "no array and no bound")
+		told = append(told, r["tool"].(string))
+	}
+	require.ElementsMatch(t, []string{"map", "text"}, told, "each once")
+
+	own := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+		Handlers: map[string]harness.Handler{"read_more": harness.Succeed()}, Middleware: []mcp.Middleware{budget.New(nil)},
+	})
+	require.Equal(t, "fine", own.CallTool(t.Context(), "read_more", nil).Text())
+	list, err := own.Client.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, list.Tools, 1, "the server has its own")
+	require.Equal(t, "fine", own.CallTool(t.Context(), "read_more", nil).Text())
+}
+
+func TestCursorsOfNobody(t *testing.T) {
+	s := start(t, harness.Current, budget.Options{})
+	for _, args := range []string{`{}`, `{"cursor":7}`, `{"cursor":""}`, `[]`, `{"cursor":"` + strings.Repeat("x", 1000) + `"}`} {
+		f := s.CallTool(t.Context(), "read_more", json.RawMessage(args)).Fault()
+		require.NotNil(t, f, args)
+	}
+	for _, cursor := range []string{"x", "x.0.0", "x.1", "x.-1.0", "x.0.99999999999999999999", "a.b.c.d"} {
+		f := s.CallTool(t.Context(), "read_more", map[string]any{"cursor": cursor}).Fault()
+		require.Equal(t, fault.KindNotFound, f.Kind(), cursor)
+	}
+}
+
+// TestAroundOneHandler leaves out what it must, and names no tool that nobody can call.
+func TestAroundOneHandler(t *testing.T) {
+	for _, shape := range []harness.Shape{harness.WrapTool, harness.WrapAddTool} {
+		at := harness.Place{Shape: shape, Era: harness.Current}
+		got := harness.Start(t, at, harness.Setup{
+			Handlers: map[string]harness.Handler{"read_more": harness.Return(func() *mcp.CallToolResult {
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text(50_000)}}}
+			})},
+			Middleware: []mcp.Middleware{budget.New(&budget.Options{Size: 300})},
+		}).Call(t, "read_more")
+		require.NotContains(t, string(got.Wire), `"cursor"`)
+	}
+}
+
+// direct starts a server whose tools answer with n bytes, and returns a function that
+// calls one for an owner.
+func direct(t testing.TB, o budget.Options, n int) func(ctx context.Context, owner, tool string, args any) (mcp.Result, error) {
+	t.Helper()
+	if o.Owner == nil {
+		o.Owner = func(_ context.Context, req mcp.Request) string {
+			owner, _ := req.GetParams().GetMeta()["owner"].(string)
+			return owner
+		}
+	}
+	big := harness.Return(func() *mcp.CallToolResult {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text(n)}}}
+	})
+	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Older}, harness.Setup{
+		Handlers:   map[string]harness.Handler{"big": big, "free": big, "more": big, "same": big, "other": big},
+		Middleware: []mcp.Middleware{budget.New(&o)},
+	})
+	return func(ctx context.Context, owner, tool string, args any) (mcp.Result, error) {
+		res, err := s.Client.CallTool(ctx, &mcp.CallToolParams{Meta: mcp.Meta{"owner": owner}, Name: tool, Arguments: args})
+		if err != nil {
+			return nil, err
+		}
+		return res, nil
+	}
+}
+
+func left(res mcp.Result) budget.LeftOut {
+	raw, _ := json.Marshal(res.(*mcp.CallToolResult).Meta[budget.MetaKey])
+	var all []budget.LeftOut
+	if json.Unmarshal(raw, &all) != nil || len(all) == 0 {
+		return budget.LeftOut{}
+	}
+	return all[0]
+}
+
+func TestOnlyItsOwnerFetchesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stats budget.Stats
+		call := direct(t, budget.Options{Size: 300, Stats: &stats, Keep: time.Minute}, 10_000)
+		res, err := call(t.Context(), "ada", "big", nil)
+		require.NoError(t, err)
+		args := map[string]any{"cursor": left(res).Cursor}
+		unknown, _ := middleware.FaultOf(call(t.Context(), "bob", "read_more", map[string]any{"cursor": "never"}))
+		theirs, failed := middleware.FaultOf(call(t.Context(), "bob", "read_more", args))
+		require.True(t, failed)
+		require.Equal(t, unknown.Text(), theirs.Text(), "as one that never was")
+		_, failed = middleware.FaultOf(call(t.Context(), "ada", "read_more", args))
+		require.False(t, failed)
+		_, failed = middleware.FaultOf(call(t.Context(), "ada", "read_more", args))
+		require.False(t, failed, "again")
+		time.Sleep(time.Minute + time.Second)
+		expired, _ := middleware.FaultOf(call(t.Context(), "ada", "read_more", args))
+		require.Equal(t, unknown.Text(), expired.Text())
+		require.Zero(t, stats.Kept.Load())
+	})
+}
+
+func TestWhatIsKeptIsBounded(t *testing.T) {
+	var stats budget.Stats
+	call := direct(t, budget.Options{Size: 300, Stats: &stats, MaxKept: 100_000}, 10_000)
+	var first, last mcp.Result
+	for range 100 {
+		last, _ = call(t.Context(), "ada", "big", nil)
+		if first == nil {
+			first = last
+		}
+		require.LessOrEqual(t, stats.Kept.Load(), int64(100_000))
+	}
+	_, failed := middleware.FaultOf(call(t.Context(), "ada", "read_more", map[string]any{"cursor": left(first).Cursor}))
+	require.True(t, failed, "the oldest is forgotten")
+	_, failed = middleware.FaultOf(call(t.Context(), "ada", "read_more", map[string]any{"cursor": left(last).Cursor}))
+	require.False(t, failed)
+	res, _ := direct(t, budget.Options{Size: 300, MaxKept: 1000}, 10_000)(t.Context(), "ada", "big", nil)
+	require.Empty(t, left(res).Cursor, "too large to be kept")
+	content := res.(*mcp.CallToolResult).Content
+	require.Contains(t, content[len(content)-1].(*mcp.TextContent).Text, "The rest cannot be shown. Ask for less at a time.")
+}
+
+func TestUsersFunctionsThatPanic(t *testing.T) {
+	call := direct(t, budget.Options{
+		Size: 300, Count: func(string) int { panic(harness.Canary) }, Owner: func(context.Context, mcp.Request) string { panic(harness.Canary) },
+	}, 10_000)
+	res, err := call(t.Context(), "ada", "big", nil)
+	require.NoError(t, err)
+	_, failed := middleware.FaultOf(call(t.Context(), "bob", "read_more", map[string]any{"cursor": left(res).Cursor}))
+	require.False(t, failed, "nobody is known")
+}
+
+func TestSizesOfTools(t *testing.T) {
+	call := direct(t, budget.Options{Size: 300, Tools: map[string]int{"free": -1, "more": 3000, "same": 0}}, 6_000)
+	for tool, cut := range map[string]bool{"free": false, "more": false, "same": true, "other": true} {
+		res, err := call(t.Context(), "ada", tool, nil)
+		require.NoError(t, err)
+		require.Equal(t, cut, res.(*mcp.CallToolResult).Meta != nil, tool)
+	}
+	for want, o := range map[string]budget.Options{
+		"budget.New: Options.Size is negative":             {Size: -1},
+		"budget.New: Options.ErrorSize is negative":        {ErrorSize: -1},
+		"budget.New: Options.MaxKept is negative":          {MaxKept: -1},
+		"budget.New: Options.Keep is negative":             {Keep: -1},
+		`budget.New: Options.Tools["a"] is 5`:              {Tools: map[string]int{"a": 5}},
+		"budget.New: Options.Tools has an empty name":      {Tools: map[string]int{"": 500}},
+		"budget.New: Options.Size and Options.ErrorSize a": {Size: 1},
+	} {
+		func() {
+			defer func() { require.Contains(t, recover(), want) }()
+			budget.New(&o)
+		}()
+	}
+}
+
+func BenchmarkUnderTheBound(b *testing.B) {
+	raw, _ := json.Marshal(many(100))
+	res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(raw)}}, StructuredContent: json.RawMessage(raw)}
+	h := budget.New(nil)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
+	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "a"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = h(b.Context(), middleware.MethodCallTool, req)
+	}
+}
+
+func BenchmarkCut(b *testing.B) {
+	s := start(b, harness.Current, budget.Options{Size: 1000})
+	b.ReportAllocs()
+	for b.Loop() {
+		s.CallTool(b.Context(), "rows", nil)
+	}
+}

@@ -1,0 +1,128 @@
+package budget
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// fromByte is the fragment of a URI that asks for a resource from a byte on. Fragments
+// are the client's by RFC 3986: a server does not see them otherwise.
+var fromByte = regexp.MustCompile(`^(.*)#bytes=([0-9]{1,15})-$`)
+
+// resource reads a resource, or a range of it.
+func (b *budget) resource(ctx context.Context, req *mcp.ReadResourceRequest, next mcp.MethodHandler) (mcp.Result, error) {
+	uri, skip := req.Params.URI, 0
+	if m := fromByte.FindStringSubmatch(uri); m != nil {
+		uri = m[1]
+		skip, _ = strconv.Atoi(m[2]) // at most 15 digits
+		params := *req.Params
+		params.URI = uri
+		req = &mcp.ReadResourceRequest{Session: req.Session, Params: &params, Extra: req.Extra}
+	}
+	res, err := next(ctx, middleware.MethodReadResource, req)
+	have, ok := res.(*mcp.ReadResourceResult)
+	if err != nil || !ok || have == nil || have.InputRequests != nil {
+		return res, err
+	}
+	total := 0
+	for _, c := range have.Contents {
+		total += length(c)
+	}
+	if skip == 0 && b.fitsContents(have.Contents, b.Size) {
+		return res, nil
+	}
+	out := *have
+	room := b.Size * bytesPerToken
+	for range 2 * rounds {
+		const line = 150
+		var end int
+		out.Contents, end = window(have.Contents, min(skip, total), max(minShown, room-line))
+		if end < total || skip > 0 {
+			says := fmt.Sprintf("Bytes %d to %d of %d.", min(skip, total), end, total)
+			if end < total {
+				says += fmt.Sprintf(" The rest: read %s#bytes=%d-", uri, end)
+			}
+			out.Contents = append(slices.Clip(out.Contents), &mcp.ResourceContents{URI: fmt.Sprintf("%s#bytes=%d-", uri, end), MIMEType: "text/plain", Text: says})
+		}
+		if b.fitsContents(out.Contents, b.Size) {
+			break
+		}
+		room = room * 9 / 10
+	}
+	b.Stats.LeftOut.Add(1)
+	return &out, nil
+}
+
+// length is how many bytes the contents have as they are.
+func length(c *mcp.ResourceContents) int {
+	if c == nil {
+		return 0
+	}
+	return len(c.Text) + len(c.Blob)
+}
+
+// fitsContents reports whether contents have at most so many tokens, blobs as they are
+// sent.
+func (b *budget) fitsContents(contents []*mcp.ResourceContents, size int) bool {
+	bytes, tokens := 0, 0
+	for _, c := range contents {
+		if c != nil {
+			bytes += len(c.Text) + len(c.Blob)*4/3
+		}
+	}
+	if bytes <= size {
+		return true
+	}
+	for _, c := range contents {
+		if c != nil {
+			tokens += b.count(c.Text) + (len(c.Blob)*4/3+bytesPerToken-1)/bytesPerToken
+		}
+	}
+	return tokens <= size
+}
+
+// window returns the contents from a byte on, of so many bytes as they are sent, and
+// where it ends.
+func window(contents []*mcp.ResourceContents, from, room int) (part []*mcp.ResourceContents, end int) {
+	at := 0 // of the contents that are looked at
+	end = from
+	for _, c := range contents {
+		n := length(c)
+		if begin := max(0, from-at); c != nil && begin < n && room > 0 {
+			one := *c
+			if c.Text != "" {
+				stop := begin + room
+				for begin < n && !utf8.RuneStart(c.Text[begin]) {
+					begin-- // the client asked for the middle of a character
+				}
+				if stop = min(stop, n); stop < n {
+					for stop > begin+1 && !utf8.RuneStart(c.Text[stop]) {
+						stop--
+					}
+				}
+				one.Text = c.Text[begin:stop]
+				room -= stop - begin
+				end = at + stop
+			} else {
+				stop := min(n, begin+max(3, room*3/4))
+				one.Blob = c.Blob[begin:stop]
+				room -= (stop - begin) * 4 / 3
+				end = at + stop
+			}
+			part = append(part, &one)
+			if end < at+n {
+				return part, end
+			}
+		}
+		at += n
+	}
+	return part, end
+}

@@ -1,0 +1,354 @@
+// Package limit bounds how often and how many at once callers may call, each caller
+// for itself, and refuses the rest in a way that helps.
+//
+//	server.AddReceivingMiddleware(limit.New(&limit.Options{Limits: []limit.Limit{
+//		{Scope: limit.PerOwner, Calls: 60, Per: time.Minute, Running: 4},
+//		{Scope: limit.PerTool, Tools: []string{"export"}, Running: 2},
+//		{Scope: limit.ForAll, Running: 64},
+//	}}))
+//
+// A call passes every limit that concerns it, or none. One that does not fit waits
+// for a moment (Options.Wait), in a queue that is fair: first come, first served
+// among the calls of one owner, in turns between owners. Then it is refused. The
+// handler has not run, and the caller is told which limit it was and when the call
+// fits:
+//
+//	Rate limited: at most 60 calls in 60 s are allowed for each caller.
+//	Suggestion: Wait, and make fewer calls. Do not call in parallel.
+//	Details: {"limit":"owner"}
+//	Retry: yes, after 12 s. Nothing was changed by this call.
+//
+// # Who is limited
+//
+// The owner of a call is the authenticated user (TokenInfo.UserID of the request's
+// Extra), or what Options.Owner returns. The session's ID is never used: it is empty
+// over stdio, in memory and over HTTP from protocol version 2026-07-28 on. Callers of
+// whom nothing is known share one set of buckets, which is logged once.
+//
+// # What counts
+//
+// Calls of tools, reads of resources, prompts and completions count. Other methods
+// are free unless Limit.Methods names them. The middlewares' own look-ups and what
+// retry.Server repeats are never counted.
+//
+// The list form of a tool (package batch) counts by its items, if the same middleware
+// stands outside and inside of batch.New, as it does in mcpchain.Standard: each item
+// is limited as a call of the tool, and the call of the list costs something only if
+// it has no items.
+//
+// # Several servers
+//
+// Options.Shared counts calls in a store for several servers together. What runs at
+// once is counted by each server for itself.
+package limit
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// The defaults of [Options].
+const (
+	DefaultWait       = 2 * time.Second
+	DefaultQueue      = 16
+	DefaultMaxQueue   = 1024
+	DefaultMaxBuckets = 1 << 20
+)
+
+// A Scope says which calls a [Limit] counts together.
+type Scope uint8
+
+// The scopes.
+const (
+	PerOwner        Scope = iota // all calls of one owner
+	PerTool                      // all calls of one tool (prompt, resource), whoever makes them
+	PerOwnerAndTool              // the calls of one tool (prompt, resource) by one owner
+	ForAll                       // all calls
+)
+
+// A Limit bounds the calls of one scope. At least one of Calls and Running is set.
+type Limit struct {
+	// Name stands in refusals for programs and in headers. Empty means a name made of
+	// the scope, such as "owner" or "owner-and-tool".
+	Name string
+
+	// Scope says which calls are counted together. Zero means [PerOwner].
+	Scope Scope
+
+	// Tools are the names of the tools that the limit is for, and Methods the methods,
+	// such as [middleware.MethodListTools]. If both are empty, the limit is for tools,
+	// resources, prompts and completions.
+	Tools   []string
+	Methods []string
+
+	// Calls is how many calls may begin in the time Per, evenly; zero means any number,
+	// and a negative number means none ever. Per is zero for a minute. Burst is how
+	// many may begin at once after a pause; zero means Calls.
+	Calls int
+	Per   time.Duration
+	Burst int
+
+	// Running is how many calls may run at once. Zero means any number.
+	Running int
+
+	// Instead is what a caller who is refused should do, a sentence or two. Empty
+	// means a general advice.
+	Instead string
+}
+
+// Options configure [New]. The zero value is the recommended default.
+type Options struct {
+	// Limits are the limits, at most 8. Nil means two: 120 calls a minute and 8 at once
+	// for each owner, and 64 at once for all.
+	Limits []Limit
+
+	// Costs says how many calls a call of a tool counts for, in rates and among those
+	// that run. Tools that are not named count for one.
+	Costs map[string]int
+
+	// Owner names the caller of a request, "" if it is not known. It is called for
+	// every call, concurrently; for an item of a list with the request of the list. One that panics does not know, which is logged once.
+	// Nil means the authenticated user.
+	Owner func(ctx context.Context, req mcp.Request) string
+
+	// Wait is how long a call may wait for its turn before it is refused. Zero means
+	// [DefaultWait]; with a negative one no call waits.
+	Wait time.Duration
+
+	// Queue is how many calls of one owner may wait, and MaxQueue how many of all. Zero
+	// means [DefaultQueue] and [DefaultMaxQueue].
+	Queue    int
+	MaxQueue int
+
+	// MaxBuckets is how many buckets are kept, one for each owner and limit, of at
+	// most 130 bytes each. Those that were not used for longest are forgotten. Zero
+	// means [DefaultMaxBuckets].
+	MaxBuckets int
+
+	// Shared counts calls for several servers; the store of contrib/redis can. While it
+	// fails, each server counts for itself. Calls do not wait for its tokens. Nil
+	// means that nothing is shared.
+	Shared Taker
+
+	// Stats, if not nil, is kept up to date, for metrics.
+	Stats *Stats
+
+	// Logger gets what an operator should know, each thing once or seldom. Nil means
+	// [slog.Default] at the time of the record.
+	Logger *slog.Logger
+}
+
+// A Taker counts calls in a place that several servers share. Take takes n tokens
+// from the bucket of key, which holds burst tokens and gets one more every interval.
+// It returns zero if they were taken, and else the time after which they can be. It
+// may be called concurrently.
+type Taker interface {
+	Take(ctx context.Context, key string, n, burst int, interval time.Duration) (wait time.Duration, err error)
+}
+
+// Stats are gauges and counters of one middleware. They may be read at any time.
+type Stats struct {
+	Running atomic.Int64 // calls that run now
+	Queued  atomic.Int64 // calls that wait now
+	Buckets atomic.Int64 // buckets that are kept now
+	Refused atomic.Int64 // calls that were refused so far
+}
+
+// New returns a middleware that limits calls. opts may be nil. It panics when an
+// option makes no sense. Put into several chains, it counts their calls together.
+func New(opts *Options) mcp.Middleware {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	l := newLimiter(&o)
+	wrap := call.Wrap(l.run)
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		l.places.Add(1)
+		limited := wrap(next)
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if _, ok := l.methods[method]; !ok {
+				return next(ctx, method, req)
+			}
+			return limited(ctx, method, req)
+		}
+	}
+}
+
+// run runs one call when it is its turn.
+func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	if c.Quiet() {
+		return next(ctx, c.Method(), req)
+	}
+	a := ask{ctx: ctx, req: req, tool: call.Target(req), method: c.Method(), hold: hold{cost: 1}}
+	if a.limits = l.concerned(&a); a.limits == 0 {
+		return next(ctx, a.method, req)
+	}
+	if l.places.Load() > 1 { // this middleware may stand in the chain twice
+		a.call = c
+		if l.admitted(c) {
+			return next(ctx, a.method, req)
+		}
+	}
+	for list := c.Parent(); list != nil; list = list.Parent() {
+		a.req = list.Request() // an item's owner is that of its list
+	}
+	if err := l.admit(&a); err != nil {
+		return nil, err
+	}
+	defer l.release(&a)
+	return next(ctx, a.method, req)
+}
+
+// concerned returns the limits that are for a call, a bit for each, and sets its cost.
+func (l *limiter) concerned(a *ask) (limits uint8) {
+	limits = l.methods[a.method]
+	if a.method == middleware.MethodCallTool {
+		limits |= l.tools[a.tool]
+		if cost, ok := l.costs[a.tool]; ok {
+			a.cost = cost
+		}
+	}
+	return limits
+}
+
+const (
+	maxLimits = 8
+	farFuture = 100 * 365 * 24 * time.Hour
+)
+
+// newLimiter checks the options and fills in the defaults.
+func newLimiter(o *Options) *limiter {
+	if o.Limits == nil {
+		o.Limits = []Limit{{Scope: PerOwner, Calls: 120, Running: 8}, {Scope: ForAll, Running: 64}}
+	}
+	if len(o.Limits) > maxLimits {
+		panic(fmt.Sprintf("limit.New: Options.Limits has %d limits; give %d at most", len(o.Limits), maxLimits))
+	}
+	for _, v := range []struct {
+		name  string
+		value *int
+		std   int
+	}{{"Queue", &o.Queue, DefaultQueue}, {"MaxQueue", &o.MaxQueue, DefaultMaxQueue}, {"MaxBuckets", &o.MaxBuckets, DefaultMaxBuckets}} {
+		switch {
+		case *v.value < 0:
+			panic("limit.New: Options." + v.name + " is negative; give zero for the default")
+		case *v.value == 0:
+			*v.value = v.std
+		}
+	}
+	if o.Wait == 0 {
+		o.Wait = DefaultWait
+	}
+	if o.Stats == nil {
+		o.Stats = new(Stats)
+	}
+	l := &limiter{
+		owner: o.Owner, wait: o.Wait, queue: o.Queue, maxQueue: o.MaxQueue, maxBuckets: o.MaxBuckets,
+		shared: o.Shared, stats: o.Stats, logger: o.Logger, costs: map[string]int{}, methods: map[string]uint8{}, tools: map[string]uint8{},
+	}
+	for name, cost := range o.Costs {
+		if cost < 1 {
+			panic(fmt.Sprintf("limit.New: Options.Costs[%q] is %d; give how many calls a call counts for, 1 or more", name, cost))
+		}
+		l.costs[name] = cost
+	}
+	names := map[string]bool{}
+	for i, limit := range o.Limits {
+		r := l.rule(i, limit)
+		if names[r.name] {
+			panic(fmt.Sprintf("limit.New: Options.Limits[%d].Name is %q, as that of another limit; give each a name of its own", i, r.name))
+		}
+		names[r.name] = true
+		for method := range r.methods {
+			l.methods[method] |= 1 << i
+		}
+		for tool := range r.tools {
+			l.tools[tool] |= 1 << i
+			l.methods[middleware.MethodCallTool] |= 0 // it has to be looked at
+		}
+		l.rules = append(l.rules, r)
+	}
+	l.start()
+	return l
+}
+
+// rule makes of a Limit what is needed for a call.
+func (l *limiter) rule(i int, limit Limit) rule {
+	wrong := func(format string, args ...any) {
+		panic(fmt.Sprintf("limit.New: Options.Limits[%d]"+format, append([]any{i}, args...)...))
+	}
+	switch {
+	case limit.Scope > ForAll:
+		wrong(".Scope is none of PerOwner, PerTool, PerOwnerAndTool and ForAll")
+	case limit.Calls == 0 && limit.Running == 0:
+		wrong(" limits nothing; set Calls or Running, or a negative Calls to refuse every call")
+	case limit.Running < 0:
+		wrong(".Running is negative; give zero for no bound, or a negative Calls to refuse every call")
+	case limit.Per < 0:
+		wrong(".Per is negative; give a time, or zero for a minute")
+	case limit.Burst < 0:
+		wrong(".Burst is negative; give zero for that of Calls")
+	case limit.Calls <= 0 && (limit.Burst > 0 || limit.Per > 0):
+		wrong(" has a Burst or a Per without Calls; set Calls")
+	}
+	if limit.Name == "" {
+		limit.Name = []string{"owner", "tool", "owner-and-tool", "all"}[limit.Scope]
+		if len(limit.Tools)+len(limit.Methods) > 0 {
+			limit.Name = fmt.Sprintf("%s-%d", limit.Name, i)
+		}
+	}
+	r := rule{name: limit.Name, scope: limit.Scope, closed: limit.Calls < 0, calls: limit.Calls, running: limit.Running, instead: limit.Instead, tools: map[string]bool{}, methods: map[string]bool{}}
+	if limit.Calls > 0 {
+		r.per, r.burst = limit.Per, limit.Burst
+		if r.per == 0 {
+			r.per = time.Minute
+		}
+		if r.burst == 0 {
+			r.burst = limit.Calls
+		}
+		r.interval = r.per / time.Duration(limit.Calls)
+		if r.interval <= 0 {
+			wrong(".Calls is %d in %s, more than can be counted; leave the limit out", limit.Calls, r.per)
+		}
+		if r.interval > farFuture/time.Duration(r.burst) {
+			wrong(" would not be full again within 100 years; give a shorter Per or a smaller Burst")
+		}
+		r.size = r.interval * time.Duration(r.burst)
+	}
+	for _, name := range limit.Tools {
+		if name == "" {
+			wrong(".Tools has an empty name; give that of a tool")
+		}
+		r.tools[name] = true
+	}
+	for _, method := range limit.Methods {
+		switch method {
+		case "", middleware.MethodInitialize, middleware.MethodDiscover, middleware.MethodListen:
+			wrong(".Methods names %q, which cannot have a limit; remove it", method)
+		}
+		r.methods[method] = true
+	}
+	if len(limit.Tools)+len(limit.Methods) == 0 {
+		for _, method := range []string{middleware.MethodCallTool, middleware.MethodReadResource, middleware.MethodGetPrompt, middleware.MethodComplete} {
+			r.methods[method] = true
+		}
+	}
+	for name, cost := range l.costs {
+		if !r.tools[name] && !r.methods[middleware.MethodCallTool] {
+			continue
+		}
+		if r.calls > 0 && cost > r.burst || r.running > 0 && cost > r.running {
+			wrong(" can never pass a call of %q, which costs %d; raise Burst and Running, or lower the cost", name, cost)
+		}
+	}
+	return r
+}
