@@ -3,8 +3,8 @@ package retry
 import (
 	"context"
 	"encoding/json"
-	"hash/maphash"
 	"fmt"
+	"hash/maphash"
 	"runtime"
 	"testing"
 	"testing/synctest"
