@@ -30,7 +30,10 @@ func TestTwoServersCountTogether(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				runs := 0
-				handler := func(context.Context, string, mcp.Request) (mcp.Result, error) { runs++; return nil, errors.New("broken") }
+				handler := func(context.Context, string, mcp.Request) (mcp.Result, error) {
+					runs++
+					return nil, errors.New("broken")
+				}
 				servers := []mcp.MethodHandler{tc.guard()(handler), tc.guard()(handler)}
 				for i := range 10 {
 					_, _ = servers[i%2](t.Context(), "tools/call", &mcp.CallToolRequest{
