@@ -361,24 +361,9 @@ func (b *budget) say(ctx context.Context, message, tool string) {
 	logger.LogAttrs(ctx, slog.LevelWarn, message, slog.String("tool", tool)) //nolint:sloglint // a constant of this package
 }
 
-// completeResult has the result type that clients of protocol version 2026-07-28 and
-// later require of a result, which only the SDK can set.
-var completeResult = func() mcp.CallToolResult {
-	var res mcp.CallToolResult
-	if err := json.Unmarshal([]byte(`{"content":[],"resultType":"complete"}`), &res); err != nil {
-		panic("budget: the SDK does not read its own results: " + err.Error())
-	}
-	return res
-}()
-
-const version20260728 = "2026-07-28"
-
 // complete returns a result for the protocol version of the request.
 func complete(req *mcp.CallToolRequest, have *mcp.CallToolResult) *mcp.CallToolResult {
-	if req.ProtocolVersion() < version20260728 {
-		return have
-	}
-	res := completeResult
+	res := call.NewResult(req)
 	res.Content = have.Content
-	return &res
+	return res
 }

@@ -22,10 +22,7 @@ import (
 	"github.com/mcpchain/mcpchain/store"
 )
 
-// The keys of a _meta and the header that hold an idempotency key. The first is that
-// of the specification's proposal.
-var metaKeys = []string{"io.modelcontextprotocol/idempotencyKey", wire.KeyKey}
-
+// keyHeader is the header that may hold an idempotency key.
 const keyHeader = "Idempotency-Key"
 
 // mayHaveKey reports whether it is worth while to look for a key. It is all that a
@@ -35,7 +32,7 @@ func (k *keeper) mayHaveKey(req mcp.Request) bool {
 	if !ok || r == nil || r.Params == nil {
 		return false
 	}
-	for _, name := range metaKeys {
+	for _, name := range wire.KeyKeys {
 		if _, ok := r.Params.Meta[name]; ok {
 			return true
 		}
@@ -48,7 +45,7 @@ func (k *keeper) keyOf(req *mcp.CallToolRequest) (string, error) {
 	if k.Tools != nil && !k.Tools(req.Params.Name) {
 		return "", nil
 	}
-	for _, name := range metaKeys {
+	for _, name := range wire.KeyKeys {
 		if v, ok := req.Params.Meta[name]; ok {
 			return checked("_meta."+name, v)
 		}
@@ -65,6 +62,28 @@ func (k *keeper) keyOf(req *mcp.CallToolRequest) (string, error) {
 		return checked("header "+keyHeader, req.Extra.Header.Get(keyHeader))
 	}
 	return "", nil
+}
+
+// marked returns a list whose tools say that keys count for them. What the server has
+// is not written to. To whom nobody knows it is not said: a key would be refused.
+func (k *keeper) marked(ctx context.Context, req mcp.Request, res mcp.Result) mcp.Result {
+	list, ok := res.(*mcp.ListToolsResult)
+	if !ok || list == nil || k.owners.Of(ctx, req) == "" {
+		return res
+	}
+	cp := *list
+	cp.Tools = make([]*mcp.Tool, len(list.Tools))
+	for i, t := range list.Tools {
+		if cp.Tools[i] = t; t == nil || k.Tools != nil && !k.Tools(t.Name) {
+			continue
+		}
+		tool := *t
+		tool.Meta = make(mcp.Meta, len(t.Meta)+1)
+		maps.Copy(tool.Meta, t.Meta)
+		tool.Meta[wire.KeyKey] = true
+		cp.Tools[i] = &tool
+	}
+	return &cp
 }
 
 // checked returns a key that can be used.

@@ -26,6 +26,10 @@
 // PropagateRequestCancellation a broken connection ends the handler of a 2026-07-28
 // client, without it the handler goes on. Under a key the setting makes no difference.
 //
+// A client sees in the list of tools for which of them keys count: they have
+// "io.github.mcpchain/idempotency_key": true in their _meta, if it is known who asks.
+// Package retry/client then sends a key by itself with calls of tools that write.
+//
 // # When a server dies
 //
 // While a handler runs, its server holds a lease. When the server dies, the lease ends
@@ -133,10 +137,15 @@ func New(opts *Options) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		keyed := call.Wrap(k.run)(next)
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method != middleware.MethodCallTool || !k.mayHaveKey(req) {
+			switch {
+			case method == middleware.MethodCallTool && k.mayHaveKey(req):
+				return keyed(ctx, method, req)
+			case method == middleware.MethodListTools:
+				res, err := next(ctx, method, req)
+				return k.marked(ctx, req, res), err
+			default:
 				return next(ctx, method, req)
 			}
-			return keyed(ctx, method, req)
 		}
 	}
 }
@@ -381,7 +390,7 @@ func (a *attempt) execute(ctx context.Context, lease *store.Lease, holder string
 		a.mu.Unlock()
 		close(landed)
 	}()
-	res, err = a.next(call.WithKey(detached, a.key), a.c.Method(), a.req)
+	res, err = a.next(call.WithKey(detached, a.key, a.rerunnable), a.c.Method(), a.req)
 	end = a.endOf(res, err)
 	return res, err
 }

@@ -24,6 +24,7 @@ type guide struct {
 
 	settings *call.Settings // nil without rules
 	seen     *memory        // nil when nothing is counted
+	shared   *shared        // nil when this server counts for itself
 	nobody   sync.Once      // a caller was met of whom nobody knows who it is
 }
 
@@ -37,9 +38,9 @@ func (g *guide) call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	}
 	began := g.seen.tick()
 	var what identity
-	if g.seen.busyWith(req) {
+	if g.shared != nil || g.seen.busyWith(req) {
 		what = g.identify(ctx, c, req)
-		if err := g.refuse(c, what); err != nil {
+		if err := g.refuse(ctx, c, &what); err != nil {
 			return nil, err
 		}
 	}
@@ -48,6 +49,7 @@ func (g *guide) call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	if failure == nil {
 		if what.known && c.Outcome(res, err) == call.OutcomeOK {
 			g.seen.forget(what)
+			g.shared.forget(ctx, what)
 		}
 		return res, err
 	}
@@ -86,11 +88,14 @@ func (g *guide) causeOf(ctx context.Context, c *call.Call, req mcp.Request, res 
 
 // refuse returns the failure of a call that is not run, nil for one that is. That
 // it is guided keeps others of our kind from counting it.
-func (g *guide) refuse(c *call.Call, what identity) error {
+func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error {
 	if !what.known {
 		return nil
 	}
-	pause := g.seen.closed(what)
+	pause, ok := g.shared.closed(ctx, what)
+	if !ok {
+		pause = g.seen.closed(*what)
+	}
 	if pause.rest <= 0 {
 		return nil
 	}
@@ -106,7 +111,7 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 	if failure.Wire() != nil {
 		// It is sent as it is. Most such errors are a matter between two programs.
 		if kind := e.Kind(); what.known && (kind == fault.KindValidation || kind == fault.KindNotFound) {
-			g.count(what, e, fault.Retry{}, 0)
+			g.count(ctx, what, e, fault.Retry{}, 0)
 		}
 		return
 	}
@@ -123,7 +128,7 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 	attempts := g.declared(req)
 	var history history
 	if what.known {
-		history = g.count(what, e, retry, limit-g.MaxAttempts)
+		history = g.count(ctx, what, e, retry, limit-g.MaxAttempts)
 		attempts = max(attempts, history.failures)
 	}
 	insist := false
@@ -170,18 +175,21 @@ func (g *guide) advise(ctx context.Context, c *call.Call, next mcp.MethodHandler
 const maxKeep = 24 * time.Hour
 
 // count counts a failure. more is how many attempts more than others this call has.
-func (g *guide) count(what identity, e *fault.Error, retry fault.Retry, more int) history {
+func (g *guide) count(ctx context.Context, what identity, e *fault.Error, retry fault.Retry, more int) history {
 	wait := g.MaxInterval
 	if asked := retry.RetryAfterSeconds; asked > 0 {
 		wait = time.Duration(min(asked, maxKeep.Seconds()) * float64(time.Second))
 	}
 	f := failing{
-		error: g.seen.sign(e), text: headline(e), broken: !retry.ShouldRetry && broken(e.Kind()),
+		error: sign(e), text: headline(e), broken: !retry.ShouldRetry && broken(e.Kind()),
 		keep: g.ForgetAfter + min(wait, maxKeep), refuseFor: g.RefuseFor,
 	}
 	if g.RefuseAfter > 0 {
 		f.refuseAfter = g.RefuseAfter + max(0, more)
 		f.refuseTool = 2 * g.StreakAfter
+	}
+	if history, ok := g.shared.failed(ctx, what, f); ok {
+		return history
 	}
 	return g.seen.failed(what, f)
 }

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"hash/fnv"
 	"hash/maphash"
 	"math"
-	"weak"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -23,20 +24,21 @@ func (g *guide) identify(ctx context.Context, c *call.Call, req mcp.Request) (wh
 	if g.seen == nil || !countable(req) {
 		return identity{}
 	}
-	if what.owner, what.known = g.ownerOf(ctx, c, req); !what.known {
+	name := g.ownerOf(ctx, c, req)
+	if what.known = name != ""; !what.known {
 		return identity{}
 	}
 	m := g.seen
 	target := call.Target(req)
 	var (
 		method    string
-		arguments uint64
+		arguments []byte
 		inputs    mcp.InputResponseMap
 	)
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
 		method, inputs = call.MethodCallTool, r.Params.InputResponses
-		arguments = m.json(r.Params.Arguments, g.AttemptArgument)
+		arguments = canonical(r.Params.Arguments, g.AttemptArgument)
 		if c.Parent() == nil { // the items of a batch were chosen at once, and are no calls in a row
 			what.tool = m.mix(tagTool, maphash.String(m.seed, target)) | 1 // not zero
 		}
@@ -44,19 +46,24 @@ func (g *guide) identify(ctx context.Context, c *call.Call, req mcp.Request) (wh
 		method, inputs = call.MethodReadResource, r.Params.InputResponses
 	case *mcp.GetPromptRequest:
 		method, inputs = call.MethodGetPrompt, r.Params.InputResponses
-		for name, value := range r.Params.Arguments { // in any order
-			if name != g.AttemptArgument {
-				arguments += m.mix(maphash.String(m.seed, name), maphash.String(m.seed, value))
-			}
+		if raw, err := json.Marshal(r.Params.Arguments); err == nil {
+			arguments = canonical(raw, g.AttemptArgument)
 		}
 	}
+	var answers []byte
 	if len(inputs) > 0 { // with other answers of a person it is another call
 		if raw, err := json.Marshal(inputs); err == nil {
-			arguments = m.mix(arguments, m.json(raw, ""))
+			answers = canonical(raw, "")
 		}
 	}
-	what.c = m.mix(m.mix(maphash.String(m.seed, method), maphash.String(m.seed, target)), arguments)
+	what.owner = m.mix(tagOwner, maphash.String(m.seed, name))
+	what.c = m.mix(m.mix(maphash.String(m.seed, method), maphash.String(m.seed, target)),
+		m.mix(maphash.Bytes(m.seed, arguments), maphash.Bytes(m.seed, answers)))
 	what.group = m.group(target)
+	if g.shared != nil && !call.OfConnection(name) { // a connection stays with its server
+		what.place = g.shared.place(name, method, target)
+		what.label = digest(what.place, string(arguments), string(answers))
+	}
 	return what
 }
 
@@ -75,53 +82,25 @@ func countable(req mcp.Request) bool {
 	}
 }
 
-// ownerOf says who makes a call, and false when nobody knows.
-func (g *guide) ownerOf(ctx context.Context, c *call.Call, req mcp.Request) (owner, bool) {
-	m := g.seen
-	if g.Owner != nil {
-		var name string
-		attempt.Guard(func() { name = g.Owner(ctx, req) })
-		return m.named(tagOwner, name), name != ""
-	}
-	extra := req.GetExtra()
-	if extra != nil && extra.TokenInfo != nil && extra.TokenInfo.UserID != "" {
-		return m.named(tagUser, extra.TokenInfo.UserID), true
-	}
-	session, _ := req.GetSession().(*mcp.ServerSession)
-	if session != nil && session.ID() != "" {
-		return m.named(tagSession, session.ID()), true
-	}
-	// A session without an ID is a connection of its own only if it does not come by
-	// HTTP: a stateless server makes one for each request, and a proxy of the program's
-	// own may lead those of many callers through one.
-	switch {
-	case extra != nil && extra.TokenInfo != nil:
+// ownerOf names who makes a call, "" when nobody knows.
+func (g *guide) ownerOf(ctx context.Context, c *call.Call, req mcp.Request) string {
+	name := call.Owners{Func: g.Owner}.Of(ctx, req)
+	if extra := req.GetExtra(); name == "" && g.Owner == nil && extra != nil && extra.TokenInfo != nil {
 		g.nobody.Do(func() {
 			attempt.Guard(func() {
 				c.Logger().WarnContext(ctx, "mcpchain: an authenticated caller has no user ID, so its failed calls are not counted; "+
 					"set auth.TokenInfo.UserID or retry.Options.Owner")
 			})
 		})
-		return owner{}, false
-	case session == nil, extra != nil && extra.Header != nil:
-		return owner{}, false
 	}
-	return owner{connection: weak.Make(session)}, true
+	return name
 }
 
 // Tags keep hashes of different things apart.
 const (
 	tagOwner uint64 = iota + 1
-	tagUser
-	tagSession
 	tagTool
-	tagArguments
-	tagRaw
 )
-
-func (m *memory) named(tag uint64, name string) owner {
-	return owner{name: m.mix(tag, maphash.String(m.seed, name))}
-}
 
 func (m *memory) mix(a, b uint64) uint64 { return maphash.Comparable(m.seed, [2]uint64{a, b}) }
 
@@ -129,13 +108,13 @@ func (m *memory) mix(a, b uint64) uint64 { return maphash.Comparable(m.seed, [2]
 // and layout is. Longer arguments are hashed as they are.
 const maxArguments = 64 << 10
 
-// json returns a hash of a JSON value that is the same for the same value, in any
+// canonical returns a JSON value in a form that is the same for the same value, in any
 // order and layout. Absent is the same as null and as an empty object. A member of an
 // object with the given name is left out.
-func (m *memory) json(raw json.RawMessage, without string) uint64 {
+func canonical(raw json.RawMessage, without string) []byte {
 	var v any
 	if len(raw) > maxArguments || len(raw) > 0 && !decode(raw, &v) {
-		return m.mix(tagRaw, maphash.Bytes(m.seed, raw))
+		return raw
 	}
 	if v == nil {
 		v = map[string]any{}
@@ -143,11 +122,11 @@ func (m *memory) json(raw json.RawMessage, without string) uint64 {
 	if object, ok := v.(map[string]any); ok && without != "" {
 		delete(object, without)
 	}
-	canonical, err := json.Marshal(plain(v)) // with sorted members
+	form, err := json.Marshal(plain(v)) // with sorted members
 	if err != nil {
-		canonical = raw // cannot be: it was decoded from JSON
+		return raw // cannot be: it was decoded from JSON
 	}
-	return m.mix(tagArguments, maphash.Bytes(m.seed, canonical))
+	return form
 }
 
 func decode(raw []byte, v any) bool {
@@ -178,16 +157,12 @@ func plain(v any) any {
 
 // sign returns a hash of what went wrong: the kind, the code and the words, in which
 // numbers do not count, because a duration or a time of day is another one each time.
-func (m *memory) sign(e *fault.Error) uint64 {
-	var h maphash.Hash
-	h.SetSeed(m.seed)
-	_, _ = h.WriteString(string(e.Kind()) + "\x00" + e.Code() + "\x00")
-	message := e.Message()
-	for i := range len(message) {
-		if c := message[i]; c < '0' || c > '9' {
-			_ = h.WriteByte(c)
-		}
-	}
+// It is the same in every process.
+func sign(e *fault.Error) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(string(e.Kind()) + "\x00" + e.Code() + "\x00"))
+	message := []byte(e.Message())
+	_, _ = h.Write(slices.DeleteFunc(message, func(c byte) bool { return c >= '0' && c <= '9' }))
 	return h.Sum64()
 }
 

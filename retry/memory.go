@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -47,40 +46,43 @@ type part struct {
 // identity says which call it is, and whose.
 type identity struct {
 	known bool
-	owner owner
+	owner uint64 // the hash of the owner's name
 	c     uint64 // the hash of method, target and arguments
 	tool  uint64 // the hash of the tool's name, zero where no streak is counted
 	group uint64 // of the target, for memory.known
 	began uint64 // what memory.ticks was when the call began
-}
 
-// An owner is who makes a call: a user or a session by the hash of its name, or a
-// connection by itself. The pointer is weak: what is known of a connection does not
-// keep it, and no later one is taken for it.
-type owner struct {
-	connection weak.Pointer[mcp.ServerSession]
-	name       uint64
+	// Where a store is given: the key of what is known there of the owner and the
+	// target, the call's name in it, and what its ticks were when the call began.
+	place, label string
+	read         uint64
 }
 
 // subject is what failures are counted of: a call, or a tool.
 type subject struct {
-	owner owner
+	owner uint64
 	hash  uint64
 }
 
-// record is what is known of a subject.
+// record is what is known of a subject here.
 type record struct {
 	subject
+	count
 
-	group    uint64
-	failures int
-	same     int    // of them, the last ones that had the same error
-	error    uint64 // the hash of that
-	last     string // its words, once the subject is closed
-	counted  uint64 // what memory.ticks was when failures grew
-	expires  time.Duration
-	closed   time.Duration // until when the handler is run for a probe only
-	probed   time.Duration // when it was run last
+	group uint64
+}
+
+// count is what is known of a call or a tool. Points in time are counted from the
+// epoch of whoever keeps it. In a store it stands as JSON.
+type count struct {
+	Failures int           `json:"n"`
+	Same     int           `json:"s,omitempty"` // of them, the last ones that had the same error
+	Error    uint64        `json:"e,omitempty"` // the hash of that
+	Last     string        `json:"l,omitempty"` // its words, once the subject is closed
+	Counted  uint64        `json:"t"`           // the tick when Failures grew
+	Expires  time.Duration `json:"x"`
+	Closed   time.Duration `json:"c,omitempty"` // until when the handler is run for a probe only
+	Probed   time.Duration `json:"p,omitempty"` // when it was run last
 }
 
 func newMemory(limit int) *memory {
@@ -109,11 +111,11 @@ func (m *memory) tick() uint64 {
 }
 
 // lock returns the part of an owner, locked and without what is old, and the time.
-func (m *memory) lock(of owner) (*part, time.Duration) {
+func (m *memory) lock(of uint64) (*part, time.Duration) {
 	p := &m.parts[maphash.Comparable(m.seed, of)%uint64(len(m.parts))]
 	p.mu.Lock()
 	now := time.Since(m.epoch)
-	for e := p.order.Back(); e != nil && recordOf(e).expires <= now; e = p.order.Back() {
+	for e := p.order.Back(); e != nil && recordOf(e).Expires <= now; e = p.order.Back() {
 		m.drop(p, e)
 	}
 	return p, now
@@ -156,46 +158,74 @@ func (m *memory) failed(what identity, f failing) history {
 	defer p.mu.Unlock()
 	tick := m.ticks.Add(1)
 	r := m.touch(p, subject{what.owner, what.c}, what.group, now, f.keep)
-	again := r.grow(what.began, tick)
-	switch {
-	case r.error != f.error:
-		r.error, r.same = f.error, 1
-	case again:
-		r.same++
-	}
-	r.close(r.same, f.refuseAfter, now, f)
-	h := history{failures: r.failures, same: r.same}
+	h := r.failed(what.began, tick, now, f)
 	if f.broken && what.tool != 0 {
 		r := m.touch(p, subject{what.owner, what.tool}, what.group, now, f.keep)
-		r.grow(what.began, tick)
-		r.close(r.failures, f.refuseTool, now, f)
-		h.streak = r.failures
+		h.streak = r.again(what.began, tick, now, f)
 	}
 	return h
 }
 
+// failed counts the failure of a call that began at a tick.
+func (c *count) failed(began, tick uint64, now time.Duration, f failing) history {
+	again := c.grow(began, tick)
+	switch {
+	case c.Error != f.error:
+		c.Error, c.Same = f.error, 1
+	case again:
+		c.Same++
+	}
+	c.close(c.Same, f.refuseAfter, now, f)
+	return history{failures: c.Failures, same: c.Same}
+}
+
+// again counts the failure of a call of a tool that is broken, and returns the streak.
+func (c *count) again(began, tick uint64, now time.Duration, f failing) int {
+	c.grow(began, tick)
+	c.close(c.Failures, f.refuseTool, now, f)
+	return c.Failures
+}
+
 // grow counts the failure of a call that began at a tick, unless another one was
 // counted since. It reports whether it did.
-func (r *record) grow(began, tick uint64) bool {
-	if r.failures > 0 && began < r.counted {
+func (c *count) grow(began, tick uint64) bool {
+	if c.Failures > 0 && began < c.Counted {
 		return false
 	}
-	r.failures, r.counted = r.failures+1, tick
+	c.Failures, c.Counted = c.Failures+1, tick
 	return true
 }
 
-func (r *record) close(failures, limit int, now time.Duration, f failing) {
+func (c *count) close(failures, limit int, now time.Duration, f failing) {
 	if limit > 0 && failures >= limit {
-		r.closed, r.probed, r.last = now+f.refuseFor, now, f.text
-		r.expires = max(r.expires, r.closed+time.Second)
+		c.Closed, c.Probed, c.Last = now+f.refuseFor, now, f.text
+		c.Expires = max(c.Expires, c.Closed+time.Second)
 	}
+}
+
+// probe reports whether a subject that is closed is to be run nevertheless.
+func (c *count) probe(now time.Duration) bool {
+	due := now-c.Probed >= probeEvery
+	if due {
+		c.Probed = now
+	}
+	return due
+}
+
+// pause says for how long a call is refused that is not run.
+func (c *count) pause(now time.Duration, streak bool) pause {
+	p := pause{rest: c.Closed - now, failures: c.Same, streak: streak, last: c.Last}
+	if streak {
+		p.failures = c.Failures
+	}
+	return p
 }
 
 // touch returns the record of a subject, a new one if nothing is known, and makes it
 // the newest.
 func (m *memory) touch(p *part, of subject, group uint64, now, keep time.Duration) *record {
 	e := p.records[of]
-	if e != nil && recordOf(e).expires <= now {
+	if e != nil && recordOf(e).Expires <= now {
 		m.drop(p, e) // too old, but not the oldest
 		e = nil
 	}
@@ -210,7 +240,7 @@ func (m *memory) touch(p *part, of subject, group uint64, now, keep time.Duratio
 	}
 	p.order.MoveToFront(e)
 	r := recordOf(e)
-	r.expires = max(r.expires, now+keep)
+	r.Expires = max(r.Expires, now+keep)
 	return r
 }
 
@@ -243,18 +273,14 @@ func (m *memory) closed(what identity) pause {
 	defer p.mu.Unlock()
 	for _, hash := range []uint64{what.c, what.tool} {
 		e := p.records[subject{what.owner, hash}]
-		if e == nil || recordOf(e).closed <= now {
+		if e == nil || recordOf(e).Closed <= now {
 			continue
 		}
 		r := recordOf(e)
-		if now-r.probed >= probeEvery {
-			r.probed = now
+		if r.probe(now) {
 			return pause{}
 		}
-		if hash == what.tool {
-			return pause{rest: r.closed - now, failures: r.failures, streak: true, last: r.last}
-		}
-		return pause{rest: r.closed - now, failures: r.same, last: r.last}
+		return r.pause(now, hash == what.tool)
 	}
 	return pause{}
 }

@@ -60,6 +60,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/store"
 )
 
 // Options configure [New]. The zero value is the recommended default. Functions may
@@ -145,6 +146,15 @@ type Options struct {
 	// ForgetAfter is how long after its last failure, and after the wait that was told
 	// with it, a call is forgotten. Zero means 10 minutes.
 	ForgetAfter time.Duration
+
+	// Store keeps what is known of failed calls for several servers, so that a caller
+	// who fails on one is known on the next. Before each call that is counted the store
+	// is asked once. A store that fails or takes longer than 250 ms fails no call: for
+	// the next seconds this server counts for itself, as it does where a caller is known
+	// by its connection only. The keys are hashes; of the words of an error the store
+	// gets the line that its caller was told. Nil means that each server counts for
+	// itself.
+	Store store.Store
 }
 
 // CodeRefused is the code of the fault with which a call is answered that was not
@@ -202,6 +212,9 @@ func New(opts *Options) mcp.Middleware {
 	}
 	if o.Remember > 0 {
 		g.seen = newMemory(o.Remember)
+		if o.Store != nil {
+			g.shared = &shared{store: o.Store}
+		}
 	}
 	return call.Wrap(g.call)
 }

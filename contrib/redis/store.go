@@ -164,6 +164,9 @@ func (s *Store) Swap(ctx context.Context, key string, old store.Version, value [
 		}
 		if !tookNoEffect(err) {
 			lost = err
+			if old == 0 {
+				before = pack(next) // only ask: the first try may still come, and must not find the key absent twice
+			}
 		}
 		if try == 2 || !worthRepeating(err) || !pause(limited, try) {
 			return store.Item{}, false, unavailable(ctx, err)

@@ -13,7 +13,12 @@ func (f *Failure) Classified() bool { return f.found.Origin == classify.Classifi
 // NewResult returns an empty result of a tool that is complete in the protocol version of
 // the request.
 func (c *Call) NewResult() *mcp.CallToolResult {
-	res := c.newResult()
+	return NewResult(c.req)
+}
+
+// NewResult is [Call.NewResult] for what has the request only.
+func NewResult(req mcp.Request) *mcp.CallToolResult {
+	res := resultFor(req)
 	res.IsError = false
 	return res
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"runtime"
+	"strings"
 	"sync"
 	"weak"
 
@@ -38,8 +39,14 @@ func (o Owners) Of(ctx context.Context, req mcp.Request) string {
 	if id := SessionID(req); id != "" {
 		return "session:" + id
 	}
-	return prefixed("connection:", Connection(req))
+	return prefixed(connectionPrefix, Connection(req))
 }
+
+const connectionPrefix = "connection:"
+
+// OfConnection reports whether a name that [Owners.Of] returned is that of a
+// connection, which no other process knows.
+func OfConnection(owner string) bool { return strings.HasPrefix(owner, connectionPrefix) }
 
 func prefixed(prefix, name string) string {
 	if name == "" {

@@ -401,8 +401,10 @@ const version20260728 = "2026-07-28"
 
 // newResult returns a result of a failed call for the protocol version of the
 // request.
-func (c *Call) newResult() *mcp.CallToolResult {
-	if r, ok := c.req.(interface{ ProtocolVersion() string }); ok && !safe.Nil(c.req) && r.ProtocolVersion() < version20260728 {
+func (c *Call) newResult() *mcp.CallToolResult { return resultFor(c.req) }
+
+func resultFor(req mcp.Request) *mcp.CallToolResult {
+	if r, ok := req.(interface{ ProtocolVersion() string }); ok && !safe.Nil(req) && r.ProtocolVersion() < version20260728 {
 		return &mcp.CallToolResult{IsError: true}
 	}
 	res := completeResult

@@ -44,10 +44,15 @@ func (c *Call) Advise(ctx context.Context, f *Failure, next Handler) fault.Retry
 	if advice.Effect == "" {
 		return advice
 	}
-	if KeyOf(ctx) != "" {
-		return f.Advise(classify.Keyed)
+	k, isKeyed := ctx.Value(keyedKey{}).(keyed)
+	if isKeyed && !k.again() {
+		return advice
 	}
-	return f.Advise(c.Safety(next))
+	safety := c.Safety(next)
+	if isKeyed {
+		safety = max(safety, classify.Keyed)
+	}
+	return f.Advise(safety)
 }
 
 // OwnWords reports whether a tool told the failure in a result of its own and nothing

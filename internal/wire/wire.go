@@ -12,6 +12,10 @@ const (
 	EmptyResultKey = Prefix + "empty"           // a typed handler returned no result; never sent
 	AttemptKey     = Prefix + "attempt"         // of a request: how often its caller has made this call, from 1
 	AttemptsKey    = Prefix + "attempts"        // of an answer: how often the handler was run for it, from 2
-	KeyKey         = Prefix + "idempotency_key" // of a request: the key under which it is made, see package replay
+	KeyKey         = Prefix + "idempotency_key" // of a request: the key under which it is made, see package replay; of a listed tool: true where keys are kept
 	ReplayedKey    = Prefix + "replayed"        // of an answer: it is that of an earlier call
 )
+
+// KeyKeys are the members of a request's _meta that may hold an idempotency key. The
+// first is that of the specification's proposal.
+var KeyKeys = []string{"io.modelcontextprotocol/idempotencyKey", KeyKey}

@@ -6,11 +6,16 @@
 // A server that speaks the guidance of mcpchain (the retry object under
 // _meta["io.github.mcpchain/error"], or in the data of a protocol error) is obeyed:
 // should_retry must be true; retry_after_seconds and max_attempts are kept to exactly.
-// A write of which nobody knows whether it took effect is not repeated.
+// A write of which nobody knows whether it took effect is not repeated, unless it is
+// made under an idempotency key that the server keeps: a tool that writes is called
+// with a key if the last list of tools that the client asked for says so of the tool,
+// as package replay makes it say. Then a call whose answer was lost is sent again with
+// its key and gets the first answer.
 package client
 
 import (
 	"context"
+	"crypto/rand"
 	"maps"
 	"time"
 
@@ -141,9 +146,10 @@ func (c *client) call(ctx context.Context, method string, req mcp.Request, next 
 	default:
 		return next(ctx, method, req)
 	}
+	req, keyed := c.keyed(method, req)
 	res, err := next(ctx, method, req)
 	if failure, failed := call.FaultOf(res, err); failed {
-		res, err = c.repeat(ctx, method, req, next, response{res, err, failure})
+		res, err = c.repeat(ctx, method, req, next, keyed, response{res, err, failure})
 	}
 	if list, ok := res.(*mcp.ListToolsResult); ok && list != nil && err == nil {
 		c.known.learn(req, list)
@@ -159,7 +165,7 @@ type response struct {
 }
 
 // repeat makes the other attempts.
-func (c *client) repeat(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler, last response) (mcp.Result, error) {
+func (c *client) repeat(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler, keyed bool, last response) (mcp.Result, error) {
 	plan := c.policy.Start()
 	params := paramsOf(req)
 	target, before := described(params)
@@ -169,7 +175,7 @@ func (c *client) repeat(ctx context.Context, method string, req mcp.Request, nex
 			break
 		}
 		wait, ok := plan.Next(ctx, n, said.after)
-		if !ok || !c.mayRepeat(ctx, plan, method, target, said, req, next) || !plan.Fits(ctx, wait) { // the look-up took its time
+		if !ok || !c.mayRepeat(ctx, plan, method, target, said, keyed, req, next) || !plan.Fits(ctx, wait) { // the look-up took its time
 			break
 		}
 		if c.options.OnRetry != nil {
@@ -179,7 +185,7 @@ func (c *client) repeat(ctx context.Context, method string, req mcp.Request, nex
 		if !attempt.Sleep(ctx, wait) {
 			break
 		}
-		res, err := next(ctx, method, numbered(req, before+n+1))
+		res, err := next(ctx, method, withMeta(req, wire.AttemptKey, before+n+1))
 		failure, failed := call.FaultOf(res, err)
 		if !failed {
 			return res, err
@@ -205,7 +211,7 @@ func (r response) asError() error {
 
 // mayRepeat reports whether the call may be made again. What the tool is, is asked
 // only where the answer depends on it.
-func (c *client) mayRepeat(ctx context.Context, plan *attempt.Schedule, method, tool string, said advice, req mcp.Request, next mcp.MethodHandler) bool {
+func (c *client) mayRepeat(ctx context.Context, plan *attempt.Schedule, method, tool string, said advice, keyed bool, req mcp.Request, next mcp.MethodHandler) bool {
 	switch {
 	case !said.again(classify.Reads):
 		return false
@@ -213,13 +219,29 @@ func (c *client) mayRepeat(ctx context.Context, plan *attempt.Schedule, method, 
 		return true
 	case c.options.Tools != nil && !attempt.Ask(c.options.Tools, tool):
 		return false
-	case said.again(classify.Writes):
+	case said.again(classify.Writes), keyed && said.again(classify.Keyed):
 		return true
 	case c.options.Repeatable != nil:
 		return attempt.Ask(c.options.Repeatable, tool)
 	default:
 		return c.known.repeatable(ctx, min(lookUpTime, plan.Left()), tool, req, next)
 	}
+}
+
+// keyed reports whether a call is made under an idempotency key that the server keeps,
+// so that a second one is no second write. A call of a tool that writes gets a key of
+// its own if the server's list says that keys count for the tool.
+func (c *client) keyed(method string, req mcp.Request) (mcp.Request, bool) {
+	params, ok := req.GetParams().(*mcp.CallToolParams)
+	if !ok || params == nil || method != call.MethodCallTool || c.options.MaxAttempts == 1 || !c.known.keeps(req, params.Name) {
+		return req, false
+	}
+	for _, name := range wire.KeyKeys {
+		if _, own := params.Meta[name]; own {
+			return req, true
+		}
+	}
+	return withMeta(req, wire.KeyKey, rand.Text()), true
 }
 
 // paramsOf returns the parameters of a request, which may have none.
@@ -247,9 +269,9 @@ func described(p mcp.Params) (target string, before int) {
 	return target, max(0, attempt.Number(p.GetMeta()[wire.AttemptKey])-1)
 }
 
-// numbered returns the request with another attempt in the _meta of a copy of its
-// parameters: they are the caller's. Lists are not numbered.
-func numbered(req mcp.Request, number int) mcp.Request {
+// withMeta returns the request with a member in the _meta of a copy of its parameters:
+// they are the caller's. Lists get none.
+func withMeta(req mcp.Request, key string, value any) mcp.Request {
 	var params mcp.Params
 	switch p := paramsOf(req).(type) {
 	case *mcp.CallToolParams:
@@ -271,7 +293,7 @@ func numbered(req mcp.Request, number int) mcp.Request {
 	if meta == nil {
 		meta = map[string]any{}
 	}
-	meta[wire.AttemptKey] = number
+	meta[key] = value
 	params.SetMeta(meta)
 	session, _ := req.GetSession().(*mcp.ClientSession)
 	return &mcp.ClientRequest[mcp.Params]{Session: session, Params: params}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
 // knownTools remembers which tools of which sessions may be called twice, from the
@@ -25,9 +26,10 @@ type knownTools struct {
 // sessionTools is guarded by the mutex of its knownTools.
 type sessionTools struct {
 	repeatable map[string]bool
-	learned    time.Time     // when the list began
-	asked      time.Time     // when it was last asked for here
-	asking     chan struct{} // closed when the answer is there; nil when nobody is asking
+	keeps      map[string]bool // tools that write, and for which the server keeps idempotency keys
+	learned    time.Time       // when the list began
+	asked      time.Time       // when it was last asked for here
+	asking     chan struct{}   // closed when the answer is there; nil when nobody is asking
 }
 
 // The bounds of what is asked for and remembered. A tool that is not known is not
@@ -128,12 +130,27 @@ func (k *knownTools) learn(req mcp.Request, page *mcp.ListToolsResult) {
 	s := k.of(session)
 	if params == nil || params.Cursor == "" || s.repeatable == nil {
 		s.repeatable, s.learned = make(map[string]bool, min(len(page.Tools), maxTools)), time.Now()
+		s.keeps = map[string]bool{}
 	}
 	for _, t := range page.Tools {
 		if t != nil && len(t.Name) <= maxName && len(s.repeatable) < maxTools {
-			s.repeatable[strings.Clone(t.Name)] = classify.SafetyOf(t.Annotations) != classify.Writes
+			name, writes := strings.Clone(t.Name), classify.SafetyOf(t.Annotations) == classify.Writes
+			s.repeatable[name] = !writes
+			if kept, _ := t.Meta[wire.KeyKey].(bool); kept && writes {
+				s.keeps[name] = true
+			}
 		}
 	}
+}
+
+// keeps reports whether a tool is known to be one that writes and for which the server
+// keeps idempotency keys. Nothing is asked for.
+func (k *knownTools) keeps(req mcp.Request, tool string) bool {
+	session, _ := req.GetSession().(*mcp.ClientSession)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := k.sessions[weak.Make(session)]
+	return s != nil && s.keeps[tool] && time.Since(s.learned) < maxAge
 }
 
 // of returns what is known of the session's tools. The lock is held.

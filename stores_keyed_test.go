@@ -1,0 +1,49 @@
+package mcpchain_test
+
+import (
+	"context"
+	"syscall"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/replay"
+)
+
+// What a caller with a key is told is what a repetition with the key does: a kept
+// failure of unknown effect comes again, and is no fresh try.
+func TestAKeyInTheAdvice(t *testing.T) {
+	refused := fault.New(fault.KindServiceUnavailable, "busy").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
+	rerun := &replay.Options{Rerun: func(string) bool { return true }}
+	for name, tc := range map[string]struct {
+		options *replay.Options
+		fails   error
+		says    string
+		runs    int
+	}{
+		"kept":            {&replay.Options{}, syscall.ECONNRESET, "it is not known whether this call took effect", 1},
+		"had no effect":   {&replay.Options{}, refused, "Nothing was changed by this call", 2},
+		"is run again":    {rerun, syscall.ECONNRESET, "With the same idempotency key it takes effect only once", 2},
+		"no key is known": {nil, syscall.ECONNRESET, "it is not known whether this call took effect", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runs := 0
+			s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: harness.Current}, harness.Setup{
+				Handlers:   map[string]harness.Handler{"add": func(context.Context, mcp.Request) (mcp.Result, error) { runs++; return nil, tc.fails }},
+				Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{Replay: tc.options})},
+			})
+			for range 2 {
+				res, err := s.Client.CallTool(t.Context(), &mcp.CallToolParams{
+					Name: "add", Arguments: map[string]any{"word": "x"}, Meta: mcp.Meta{"io.modelcontextprotocol/idempotencyKey": "k"},
+				})
+				require.NoError(t, err)
+				require.Contains(t, res.Content[0].(*mcp.TextContent).Text, tc.says)
+			}
+			require.Equal(t, tc.runs, runs)
+		})
+	}
+}
