@@ -13,7 +13,7 @@ import (
 // first one always begins with the kind's label.
 func (d *Data) text(reference bool) string {
 	var b strings.Builder
-	b.Grow(256 + len(d.Message) + len(d.Suggestion))
+	b.Grow(400 + len(d.Message) + len(d.Suggestion))
 	b.WriteString(d.Type.Label())
 	b.WriteString(": ")
 	d.headline(&b)
@@ -112,17 +112,20 @@ func (r *Retry) text(b *strings.Builder, kind Kind) {
 	default:
 		b.WriteString("no.")
 	}
-	if reason != "" {
-		b.WriteString(" " + words.Ended(words.Capital(reason)))
-	}
-	if r.Effect == EffectUnknown && !r.ShouldRetry && reason != "" {
-		const open = "It may "
+	switch {
+	case reason == "":
+	case r.Effect == EffectUnknown && !r.ShouldRetry:
+		const open = "It may " // how a reason begins that says so itself
+		reason = strings.TrimRight(words.Capital(reason), ".")
+		b.WriteByte(' ')
+		b.WriteString(reason)
 		if last := reason[strings.LastIndex(reason, ". ")+1:]; !strings.HasPrefix(strings.TrimSpace(last), open) {
-			b.WriteString(" " + open + "have changed something.") // nothing said so yet
+			b.WriteString(". " + open + "have changed something")
 		}
-		text := strings.TrimSuffix(b.String(), ".")
-		b.Reset()
-		b.WriteString(text + ": check that before you try another way.")
+		b.WriteString(": check that before you try another way.")
+	default:
+		b.WriteByte(' ')
+		b.WriteString(words.Ended(words.Capital(reason)))
 	}
 	switch {
 	case r.Effect == EffectNone:

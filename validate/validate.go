@@ -27,6 +27,7 @@
 package validate
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"strings"
@@ -261,13 +262,19 @@ func (v *validator) explainTool(ctx context.Context, c *call.Call, req mcp.Reque
 		case v.AfterFailure && f.Panic() == nil:
 			args = orObject(args)
 			report = guarded(compared)
-		case f.Explainable() && f.Panic() == nil: // arguments that are no object no tool takes
+		case f.Explainable() && f.Panic() == nil && !beginsObject(args): // arguments that are no object no tool takes
 			report = guarded(func() *explain.Report { return anyObject.explain(orObject(args), v.explain) })
 		}
 		if report != nil {
 			v.tell(c, f, v.beside(f, report, tool(c, req)))
 		}
 	}
+}
+
+// beginsObject reports whether arguments can be taken for an object without reading them.
+func beginsObject(args []byte) bool {
+	args = bytes.TrimLeft(args, " \t\r\n")
+	return len(args) == 0 || args[0] == '{' || string(args) == "null"
 }
 
 // beside makes a fault of a report, in addition to what somebody worded for the caller.

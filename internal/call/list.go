@@ -125,6 +125,8 @@ func (c *Call) serverSession() *mcp.ServerSession {
 	return session
 }
 
+var errNoServer = errors.New("middleware: this call has no server to ask")
+
 // maxPages bounds a list: a server that invents cursors must not keep us.
 const maxPages = 100
 
@@ -134,7 +136,7 @@ func pages[R interface {
 	mcp.Result
 }, I any](c *Call, handler Handler, method string, request func(cursor string) mcp.Request, read func(R) ([]*I, string), yield func(*I, error) bool) {
 	if c.serverSession() == nil || handler == nil {
-		yield(nil, errors.New("middleware: this call has no server to ask"))
+		yield(nil, errNoServer)
 		return
 	}
 	cursor := ""
