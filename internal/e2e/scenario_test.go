@@ -360,8 +360,8 @@ func ownResults() []scenario {
 	}
 	own("plain", func(string) *mcp.CallToolResult { return failed("The printer is out of paper.") }, "The printer is out of paper.")
 	own("secret", func(c string) *mcp.CallToolResult {
-		return failed("Cannot reach postgres://svc:"+c+"@db:5432/prod now.", "Bearer "+c, "See /etc/"+c+"/x")
-	}, "Cannot reach postgres://[redacted] now.", "Bearer [redacted]", "See [path]")
+		return failed("Cannot reach postgres://svc:"+c+"@db:5432/prod now.", "Bearer "+c, "See /etc/app/x?token="+c)
+	}, "Cannot reach postgres://[redacted] now.", "Bearer [redacted]", "See /etc/app/x?token=[redacted]")
 	own("huge", func(c string) *mcp.CallToolResult {
 		return failed(strings.Repeat("password="+c+"; ", 200_000))
 	}, "")
@@ -373,7 +373,7 @@ func ownResults() []scenario {
 	own("embedded", func(c string) *mcp.CallToolResult {
 		res := failed("It failed.")
 		res.Content = append(res.Content, &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{
-			URI: "file:///etc/" + c, Text: "password=" + c,
+			URI: "https://svc:" + c + "@db/x", Text: "password=" + c,
 		}})
 		return res
 	}, "It failed.", "")
@@ -420,7 +420,7 @@ func invalid(suggestion string, violations ...fault.Violation) want {
 		d.Violations[0].Suggestion = suggestion
 		public = fault.FromData(d)
 	}
-	return want{public: public, worded: true, outcome: "validation", log: []string{`validating "arguments"`}}
+	return want{public: public, worded: true, whole: true, outcome: "validation", log: []string{`validating "arguments"`}}
 }
 
 // argumentFailures have what the caller sent in them.
