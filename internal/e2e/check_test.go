@@ -177,6 +177,10 @@ func (s *scenario) readResult(t require.TestingT, p *peer, result json.RawMessag
 	if s.kind == "toolfor" && p.cfg.Chain == chainHandlers {
 		return readTextOnly(t, p.version, result)
 	}
+	if s.want.structured != "" { // the tool's own, without what is secret in it
+		require.JSONEq(t, s.want.structured, string(member(t, result, "structuredContent")))
+		result = withoutMember(t, result, "structuredContent")
+	}
 	a := readTool(t, p.version, result)
 	if s.want.own == nil {
 		require.Len(t, a.texts, 1)

@@ -46,8 +46,10 @@ type want struct {
 	// The protocol error that must arrive instead of a fault, on a tool too.
 	wire *jsonrpc.Error
 
-	// The texts of a failed result of the tool's own, one a block.
-	own []string
+	// The texts of a failed result of the tool's own, one a block, and its structured
+	// content.
+	own        []string
+	structured string
 }
 
 // fate is what becomes of a server without mcpchain.
@@ -297,6 +299,8 @@ func kindFailures() []failure {
 		f.want.level = ""
 		return f
 	}
+	noRows := classified("no-rows", fault.KindNotFound, "not_found", wrap(sql.ErrNoRows))
+	noRows.want.level = "" // it is the caller's doing
 	dnsTimeout := classified("dns-timeout", fault.KindTimeout, "timeout", func(c string) error {
 		return &net.DNSError{Err: "i/o timeout", Name: c, IsTimeout: true}
 	})
@@ -319,7 +323,7 @@ func kindFailures() []failure {
 		own("permission", func(c string) error {
 			return &fs.PathError{Op: "open", Path: "/srv/" + c, Err: fs.ErrPermission}
 		}),
-		classified("no-rows", fault.KindNotFound, "not_found", wrap(sql.ErrNoRows)),
+		noRows,
 		classified("bad-connection", fault.KindConnectionFailed, "unavailable", wrap(driver.ErrBadConn)),
 		classified("refused", fault.KindConnectionFailed, "unavailable", func(c string) error {
 			_, err := (&net.Dialer{}).Dial("tcp", "127.0.0.1:1")
@@ -368,14 +372,14 @@ func faultFailures() []failure {
 		WithSteps(fault.Step{Action: "Choose", Options: []fault.Option{{Action: "wait"}, {Action: "give up"}}, Description: "Either will do."}).
 		After(90 * time.Second)
 	// What breaks a terminal, a line or a text does not reach a reader.
-	withoutCall := func(f failure) failure {
+	withoutCall := func(f failure, public *fault.Error) failure {
 		f.adjust = func(chain, _ string, w *want) {
 			if chain == chainHandlers {
 				return // nobody there knows the tools
 			}
-			d := w.public.Data()
+			d := public.Data()
 			d.RecoverySteps[0].Tool, d.RecoverySteps[0].Parameters = "", nil
-			w.public = fault.FromData(d)
+			w.public = fault.FromData(d).Scrubbed()
 		}
 		return f
 	}
@@ -386,7 +390,7 @@ func faultFailures() []failure {
 	control := fault.New(fault.KindConflict, "\x00\x1b[31mred\xff\xfe\u202e\u2028 \a end"+strings.Repeat("\x07\xc3 on and on", 20_000)).
 		WithCode("C\xff").With("k\x1b\xff", "v\x00\xfe").Step("Look\r\nhere\x1b", "look\xff", map[string]any{"a\x00": "\xff"})
 	all = append(all,
-		withoutCall(deliberate("control", "conflict", control.Scrubbed(), because(control))),
+		withoutCall(deliberate("control", "conflict", control.Scrubbed(), because(control)), control),
 		deliberate("steps", "conflict", steps, because(steps)),
 		deliberate("near-names", "not_found",
 			fault.NotFound("project", "alhpa", "alpha", "beta"),

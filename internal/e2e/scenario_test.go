@@ -280,11 +280,7 @@ func unmarshalableResults() []scenario {
 				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{Text: "x", Meta: mcp.Meta{"x": make(chan int)}}}}, nil
 			})},
 		scenario{name: "unsendable-resource-nil", want: panicked("nil pointer dereference"), bare: dies, bareOld: dies,
-			adjust: func(chain, _ string, w *want) {
-				if chain == chainAll { // the SDK panics when the handler has returned, in a goroutine of its own
-					w.frame = "readResource"
-				}
-			},
+			adjust: func(_, _ string, w *want) { w.frame = "readResource" }, // the SDK panics when the handler has returned
 			mount: template(func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{nil}}, nil
 			})},
@@ -330,8 +326,11 @@ func ownResults() []scenario {
 		name = "own-" + name
 		handler := func() *mcp.CallToolResult { return result(canary(name)) }
 		w := want{worded: true, outcome: "tool_error", own: append([]string{}, texts...), log: []string{""}}
-		if name == "own-secret" {
+		switch name {
+		case "own-secret":
 			w.log = []string{canary(name)}
+		case "own-structured":
+			w.structured = `{"dsn":"[redacted]"}`
 		}
 		all = append(all,
 			scenario{name: name + ".raw", want: w, mount: raw(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
