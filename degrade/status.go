@@ -153,7 +153,7 @@ func (s Status) Text() string {
 		}
 		line := w.Component + ": " + w.state() + " " + w.Impact + " " + w.Reason + " " + w.again()
 		if w.shown {
-			line += " Reference: " + w.ReferenceID
+			line = strings.TrimRight(line, " ") + " Reference: " + w.ReferenceID
 		}
 		b.WriteString("\n- " + words.Line(line)) // it may be one that a handler has kept or made
 	}

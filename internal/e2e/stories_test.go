@@ -156,10 +156,10 @@ func (v *visit) wrongArguments(t *testing.T) {
 	}
 	size := v.Log.Size(t)
 	said := v.says(t, `Validation Error: 4 arguments are wrong.
+- Argument 'custmer' is unknown, and 'customer' is missing. Did you mean 'customer'?
+- Argument 'colour' is unknown. Did you mean 'color'?
 - Argument 'items[0].qty' expected an integer, but received 'five'.
 - Argument 'items[1].sku' is required: expected a string.
-- Argument 'colour' is unknown. Did you mean 'color'?
-- Argument 'custmer' is unknown, and 'customer' is missing. Did you mean 'customer'?
 Retry: only with corrected arguments.`, "place_order", wrong)
 	require.Equal(t, fault.KindValidation, said.Type)
 	require.Len(t, said.Violations, 4)
@@ -236,7 +236,8 @@ Reference: REF`, "write_slow", nil)
 	said = v.says(t, `Timeout: the payment did not finish within 10 s.
 Suggestion: Ask for less at a time.
 Retry: only if repeating does no harm: it is not known whether this call took effect.
-Next: 1. See whether it was made: call find_payment {"id":"p-1"}.`, "pay", nil)
+Next: 1. See whether it was made: call find_payment {"id":"p-1"}.
+Reference: REF`, "pay", nil)
 	require.Equal(t, "find_payment", said.RecoverySteps[0].Tool)
 	require.Equal(t, 1, v.runs(t, "pay"))
 }
@@ -252,7 +253,7 @@ func (v *visit) loopBreaker(t *testing.T) {
 	}
 	const found = "Not found: project 'zebra' does not exist.\n" +
 		"Suggestion: Check the name or identifier; if something lists what exists, ask it first.\n"
-	const first = found + "Retry: no. The same call will fail again."
+	const first = found + "Retry: no. The same call will fail again.\nReference: REF"
 	for i := range 3 {
 		require.Equal(t, first, texts[i])
 	}
@@ -262,7 +263,7 @@ func (v *visit) loopBreaker(t *testing.T) {
 		return
 	}
 	for i := 3; i < 6; i++ {
-		require.Equal(t, fmt.Sprint(found, "Retry: no. This exact call has failed ", i+1, " times with the same error. Find out what exists, or ask the user."), texts[i])
+		require.Equal(t, fmt.Sprint(found, "Retry: no. This exact call has failed ", i+1, " times with the same error. Find out what exists, or ask the user.\nReference: REF"), texts[i])
 	}
 	require.Equal(t, `Repeated failure: this exact call has failed 6 times, so for the next 30 s it is run only once every 2 s. Its last error was: Not found: project 'zebra' does not exist.
 Retry: no. Calls with other arguments are made as before.`, texts[6])
@@ -330,7 +331,7 @@ func (v *visit) whatAServiceAsksFor(t *testing.T) {
 
 	gone := v.says(t, `Not found: the requested item does not exist.
 Suggestion: Check the name or identifier; if something lists what exists, ask it first.
-Retry: no. Client errors are not retryable.
+Retry: no. The service refused the request (HTTP 404); the same call will be refused again.
 Reference: REF`, "fetch", v.service.at("/404/9/gone"))
 	require.Equal(t, fault.KindNotFound, gone.Type)
 	require.Equal(t, 1, v.service.count("/404/9/gone"))
