@@ -167,7 +167,7 @@ Retry: only with corrected arguments.`, "place_order", wrong)
 	v.says(t, `Validation Error: 2 arguments are wrong.
 - Argument 'customer' is required: expected a string.
 - Argument 'items' is required: expected a list of objects or null.
-Suggestion: Valid arguments look like this: {"customer":"text","items":[]}.
+Suggestion: Valid arguments look like this: {"customer":"<string>","items":[]}.
 Retry: only with corrected arguments.`, "place_order", map[string]any{"password": secret})
 	v.says(t, `Validation Error: 2 arguments are wrong.
 - Argument 'customer' expected a string, but received 7. Send it in quotes: "7".
@@ -178,9 +178,9 @@ Retry: only with corrected arguments.`, "place_order", map[string]any{"customer"
 	require.Nil(t, f, "%v", res)
 
 	said = v.says(t, `Validation Error: 3 arguments are wrong.
+- Argument 'widht' is unknown, and 'width' is missing. Did you mean 'width'?
 - Argument 'format' expected 'png' or 'webp', but received 'jpg'.
 - Argument 'token' expected a string of at most 4 characters, but received a string that is not shown.
-- Argument 'widht' is unknown, and 'width' is missing. Did you mean 'width'?
 Retry: only with corrected arguments.`, "resize_image", map[string]any{"widht": 100, "format": "jpg", "token": secret})
 	require.Len(t, said.Violations, 3)
 	require.Zero(t, v.runs(t, "resize_image"))
@@ -215,7 +215,7 @@ Retry: only with corrected arguments.`)
 	require.Equal(t, fault.KindValidation, said.Type)
 	_, err = v.cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet"})
 	fails(t, err, -32602, `Validation Error: Argument 'person' is required: expected a string.
-Suggestion: Valid arguments look like this: {"person":"text"}.
+Suggestion: Valid arguments look like this: {"person":"<string>"}.
 Retry: only with corrected arguments.`)
 	require.Zero(t, v.runs(t, "greet"))
 	_, err = v.cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"person": "x"}})
@@ -540,7 +540,7 @@ func (v *visit) files(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "old"), 0o700))
 	require.NoError(t, os.Symlink("ring", filepath.Join(dir, "ring")))
 	files := []string{"notes.txt", "report.txt", "old", "todo.txt", "ring", "../escape", "missing.txt"}
-	byType := map[string]int{"not_found": 2, "validation_error": 1, "internal_error": 2}
+	byType := map[string]int{"not_found": 2, "validation_error": 1, "internal_error": 1, "client_error": 1}
 	if _, err := os.ReadFile(filepath.Join(dir, "secret.txt")); errors.Is(err, os.ErrPermission) { // root may read it
 		files, byType["permission_denied"] = append(files, "secret.txt"), 1
 	}
@@ -571,11 +571,12 @@ func (v *visit) files(t *testing.T) {
 	}
 	if len(files) == 7 {
 		require.Equal(t, `2 of 7 items succeeded, 5 failed.
-Suggestion: 2 not found: check the name, or list what exists; 2 internal to the server: tell the user if it fails twice; 1 wrong input: correct it as the error says.
+Suggestion: 2 not found: check the name, or list what exists; 2 wrong input: correct it as the error says; 1 internal to the server: tell the user if it fails twice.
 Failed:
 - file 'report.txt': Not found: file 'report.txt' does not exist.
 - file 'old': Validation Error: Argument 'file' expected a file, not a directory, but received 'old'.
-- file 'ring', '../escape': Internal error: the server failed unexpectedly. References: REF, REF
+- file 'ring': Internal error: the server failed unexpectedly. Reference: REF
+- file '../escape': Client error: '../escape' leads out of the directory that may be used. Reference: REF
 - file 'missing.txt': Not found: file 'missing.txt' does not exist.
 Results:
 - file 'notes.txt': {"lines":1}
