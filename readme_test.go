@@ -295,6 +295,14 @@ func pages(t *testing.T, language string) map[string][]string {
 	return blocks
 }
 
+// adopting is the code of docs/adopting.md.
+func adopting(server *mcp.Server) {
+	server.AddReceivingMiddleware(mcpchain.Standard(nil))
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Mask: &mask.Options{Show: mask.Worded}}))
+}
+
+var _ = adopting
+
 // TestReadme fails when a page shows code that is not compiled here.
 func TestReadme(t *testing.T) {
 	source, err := os.ReadFile("readme_test.go")
@@ -410,7 +418,7 @@ func TestReadmeShow(t *testing.T) {
 		want string
 	}{
 		"nothing": {func(s *mcp.Server) { s.AddReceivingMiddleware(mcpchain.Standard(nil)) }, "Internal error: the server failed unexpectedly."},
-		"worded":  {readmeShow, "Internal error: no invoice for May."},
+		"worded":  {readmeShow, "Tool error: no invoice for May."},
 		"reveal": {func(s *mcp.Server) {
 			s.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: quiet, Mask: &mask.Options{Reveal: true}}))
 		}, "Internal error: no invoice for May."},

@@ -151,7 +151,12 @@ func (s Status) Text() string {
 			b.WriteString("\n- and " + strconv.Itoa(len(s.Warnings)-i) + " more.")
 			break
 		}
-		line := w.Component + ": " + w.state() + " " + w.Impact + " " + w.Reason + " " + w.again()
+		line := w.Component + ": " + w.state()
+		for _, part := range []string{w.Impact, w.Reason, w.again()} {
+			if part != "" {
+				line += " " + part
+			}
+		}
 		if w.shown {
 			line = strings.TrimRight(line, " ") + " Reference: " + w.ReferenceID
 		}

@@ -112,12 +112,17 @@ func (r *Retry) text(b *strings.Builder, kind Kind) {
 	default:
 		b.WriteString("no.")
 	}
-	check := r.Effect == EffectUnknown && !r.ShouldRetry && reason != ""
-	switch {
-	case check:
-		b.WriteString(" " + strings.TrimRight(words.Capital(reason), ".") + ": check that before you try another way.")
-	case reason != "":
+	if reason != "" {
 		b.WriteString(" " + words.Ended(words.Capital(reason)))
+	}
+	if r.Effect == EffectUnknown && !r.ShouldRetry && reason != "" {
+		const open = "It may "
+		if last := reason[strings.LastIndex(reason, ". ")+1:]; !strings.HasPrefix(strings.TrimSpace(last), open) {
+			b.WriteString(" " + open + "have changed something.") // nothing said so yet
+		}
+		text := strings.TrimSuffix(b.String(), ".")
+		b.Reset()
+		b.WriteString(text + ": check that before you try another way.")
 	}
 	switch {
 	case r.Effect == EffectNone:

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -250,12 +251,17 @@ func TestNextSteps(t *testing.T) {
 	require.Equal(t, 1, got.StructuredContent)
 	require.Equal(t, 9, steps[0].Number, "neither are the steps")
 
+	// The SDK writes the output of a typed handler into a result without content only, so
+	// the text is added when the answer leaves.
 	empty := middleware.NextSteps(nil, steps...)
-	require.Equal(t, words, text(empty))
+	require.Empty(t, empty.Content)
+	sent, err := invoke(room(&call.Settings{}), returns(empty, nil))
+	require.NoError(t, err)
+	require.Equal(t, words, text(sent))
 	require.False(t, empty.IsError)
 
 	unwritable := middleware.NextSteps(nil, fault.Step{Action: "a", Tool: "t", Parameters: map[string]any{"f": func() {}}})
-	_, err := json.Marshal(unwritable)
+	_, err = json.Marshal(unwritable)
 	require.NoError(t, err)
 }
 

@@ -80,5 +80,5 @@ func TestMaxResultTellsWhatToDo(t *testing.T) {
 	text, _, _ = strings.Cut(text, "\nReference")
 	require.Equal(t, "Client error: the result is larger than 20 KiB, which is the most that is sent.\n"+
 		"Suggestion: Ask for less: a part, a page, or fewer items at a time, if the tool has an argument for it.\n"+
-		"Retry: no. The same call has the same result. It is not known whether this call took effect: check before you repeat it.", text)
+		"Retry: no. The same call has the same result. It may have changed something: check that before you try another way.", text)
 }

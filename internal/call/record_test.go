@@ -69,14 +69,14 @@ func TestOutcome(t *testing.T) {
 }
 
 // TestOutcomeOfACallThatTheClientGaveUp proves that whatever a handler returns that
-// was told to stop is no failure of the server, unless it was meant.
+// was told to stop is no failure of the server, but for a panic.
 func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for want, err := range map[call.Outcome]error{
-		call.OutcomeCancelled: errSecret,
-		call.OutcomeNotFound:  fault.NotFound("file", "a"),
-		call.OutcomePanic:     &classify.PanicError{Value: 1},
+	for err, want := range map[error]call.Outcome{
+		errSecret:                      call.OutcomeCancelled,
+		fault.NotFound("file", "a"):    call.OutcomeCancelled, // whoever worded its end
+		&classify.PanicError{Value: 1}: call.OutcomePanic,
 	} {
 		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
 			require.Equal(t, want, c.Outcome(nil, err))

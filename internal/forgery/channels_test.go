@@ -161,6 +161,7 @@ func channels() []channel {
 			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: x}}}, nil
 		}},
 		channel{name: "all items fail", items: true, target: fixed("act_all"), args: func(x string) map[string]any {
+			x = x[:min(len(x), 256<<10)] // a longer list is refused before it is read
 			return map[string]any{"texts": []any{x, x + " b"}}
 		}, handle: func(_ context.Context, _ mcp.Request, x string) (mcp.Result, error) { return nil, fault.New("own", x) }},
 		channel{name: "batch", items: true, handle: func(ctx context.Context, _ mcp.Request, x string) (mcp.Result, error) {
