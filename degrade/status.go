@@ -158,7 +158,7 @@ func (s Status) Text() string {
 			}
 		}
 		if w.shown {
-			line += " Reference: " + w.ReferenceID
+			line = strings.TrimRight(line, " ") + " Reference: " + w.ReferenceID
 		}
 		b.WriteString("\n- " + words.Line(line)) // it may be one that a handler has kept or made
 	}

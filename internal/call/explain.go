@@ -35,6 +35,9 @@ func (c *Call) Explain(f *Failure, x Explanation) {
 		err: f.err, res: f.res,
 		found: classify.Finding{Origin: classify.Explained, Fault: x.Fault, Wire: x.Wire, Protocol: x.Protocol && x.Wire == nil, Refused: f.found.Refused},
 	}
+	if x.Fault != nil {
+		explained.found.Party = classify.PartyOf(x.Fault)
+	}
 	explained.logged.Store(f.logged.Load())
 	cold := c.lock()
 	defer c.mu.Unlock()

@@ -201,14 +201,19 @@ var steers = map[int64]bool{
 // than the error below.
 func (f *Finding) party() fault.Party {
 	public := f.Public()
-	if p := public.Party(); p != "" {
-		return p
+	byKind := PartyOf(public)
+	if public.Party() != "" {
+		return byKind
 	}
-	byKind := fault.Party(kinds.Of(string(public.Kind())).Party)
 	if f.Origin == Worded || f.Origin == Ruled {
 		return cmp.Or(byKind, f.clue.party, fault.Party(kinds.Of(string(f.clue.kind)).Party))
 	}
 	return cmp.Or(f.clue.party, byKind)
+}
+
+// PartyOf returns whose fault a failure is, as far as it says so or its kind does.
+func PartyOf(public *fault.Error) fault.Party {
+	return cmp.Or(public.Party(), fault.Party(kinds.Of(string(public.Kind())).Party))
 }
 
 // rule returns what the first rule says that knows the error.

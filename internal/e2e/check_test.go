@@ -17,14 +17,23 @@ import (
 
 var referenceForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
-// codes are the JSON-RPC codes of the kinds, as DESIGN.md has them. All other kinds
-// are -32603.
+// codes are the JSON-RPC codes of the kinds, as DESIGN.md has them. A kind of the
+// program's own has 409, or 503 where the call may be repeated.
 var codes = map[fault.Kind]int64{
 	fault.KindValidation: -32602, fault.KindNotFound: -32602, fault.KindClientError: -32602,
 	fault.KindPermissionDenied: 403, fault.KindUnauthenticated: 403,
 	fault.KindAlreadyExists: 409, fault.KindConflict: 409, fault.KindPreconditionFailed: 409,
 	fault.KindRateLimited: 429, fault.KindCancelled: 499, fault.KindTimeout: 504,
 	fault.KindConnectionFailed: 503, fault.KindServiceUnavailable: 503, fault.KindServerError: 503,
+	fault.KindInternal: -32603, fault.KindTool: -32603,
+}
+
+// parties says whose fault a kind is, where the kind alone tells.
+var parties = map[fault.Kind]fault.Party{
+	fault.KindValidation: fault.PartyCaller, fault.KindNotFound: fault.PartyCaller, fault.KindAlreadyExists: fault.PartyCaller,
+	fault.KindUnauthenticated: fault.PartyCaller, fault.KindPermissionDenied: fault.PartyCaller,
+	fault.KindConnectionFailed: fault.PartyUpstream, fault.KindServiceUnavailable: fault.PartyUpstream, fault.KindServerError: fault.PartyUpstream,
+	fault.KindInternal: fault.PartyServer,
 }
 
 // levels are the levels of the outcomes.
@@ -138,7 +147,10 @@ func (s *scenario) check(t require.TestingT, p *peer, m message, res mcp.Result,
 		code, a = readError(t, m.Error)
 		want, known := codes[s.want.public.Kind()]
 		if !known {
-			want = -32603
+			want = 409
+			if retry, _ := guided(t, s.want.public, a.machine).Retry(); retry.ShouldRetry {
+				want = 503
+			}
 		}
 		require.Equal(t, want, code, "%s", m.raw)
 	}
@@ -164,6 +176,10 @@ func (s *scenario) check(t require.TestingT, p *peer, m message, res mcp.Result,
 func (s *scenario) readResult(t require.TestingT, p *peer, result json.RawMessage) answer {
 	if s.kind == "toolfor" && p.cfg.Chain == chainHandlers {
 		return readTextOnly(t, p.version, result)
+	}
+	if s.want.structured != "" { // the tool's own, without what is secret in it
+		require.JSONEq(t, s.want.structured, string(member(t, result, "structuredContent")))
+		result = withoutMember(t, result, "structuredContent")
 	}
 	a := readTool(t, p.version, result)
 	if s.want.own == nil {
@@ -221,8 +237,11 @@ func (s *scenario) checkAnswer(t require.TestingT, p *peer, a answer) {
 			return
 		}
 		public := guided(t, s.want.public, a.machine).WithReference(a.reference)
+		if public.Party() == "" {
+			public = public.WithParty(cmp.Or(s.want.party, parties[public.Kind()]))
+		}
 		text := public.Error()
-		if s.want.worded {
+		if s.want.whole {
 			text = public.Text()
 		}
 		require.Equal(t, []string{text}, a.texts)

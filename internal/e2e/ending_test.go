@@ -311,9 +311,9 @@ func TestElicitation(t *testing.T) {
 
 				res, records, err = ask(tool, "please decline")
 				require.NoError(t, err)
-				require.Equal(t, declined.Text()+"\nRetry: no.", textOf(res), "deliberate: without a reference")
 				f, failed := middleware.FaultOf(res, err)
 				require.True(t, failed)
+				require.Equal(t, declined.Text()+"\nRetry: no.\nReference: "+f.Reference(), textOf(res))
 				require.Len(t, records, 1)
 				require.Equal(t, records[0].Text("reference"), f.Reference())
 				require.Equal(t, "cancelled", records[0].Text("outcome"))

@@ -25,7 +25,9 @@ import (
 // want is what must become of a failure, wherever it happens.
 type want struct {
 	public  *fault.Error // the public part, without a reference
-	worded  bool         // the handler meant it for the caller: the text has no reference
+	worded  bool         // the handler meant it for the caller
+	whole   bool         // the caller reads all that there is: the text has no reference
+	party   fault.Party  // whose fault it is; "" for what the kind says
 	outcome string       // in the log
 	level   string       // "" for that of the outcome
 	stack   bool         // the log has the stack of a panic
@@ -44,8 +46,10 @@ type want struct {
 	// The protocol error that must arrive instead of a fault, on a tool too.
 	wire *jsonrpc.Error
 
-	// The texts of a failed result of the tool's own, one a block.
-	own []string
+	// The texts of a failed result of the tool's own, one a block, and its structured
+	// content.
+	own        []string
+	structured string
 }
 
 // fate is what becomes of a server without mcpchain.
@@ -288,6 +292,19 @@ func kindFailures() []failure {
 		return func(c string) error { return fmt.Errorf("secret %s: %w", c, err) }
 	}
 	timeout := errors.Join(context.DeadlineExceeded, errors.New("and more"))
+	// own is an error of a standard kind about what is the server's own, such as a file
+	// whose path the caller did not send.
+	own := func(name string, err func(string) error) failure {
+		f := classified(name, fault.KindInternal, "internal_error", err)
+		f.want.level = ""
+		return f
+	}
+	noRows := classified("no-rows", fault.KindNotFound, "not_found", wrap(sql.ErrNoRows))
+	noRows.want.level = "" // it is the caller's doing
+	dnsTimeout := classified("dns-timeout", fault.KindTimeout, "timeout", func(c string) error {
+		return &net.DNSError{Err: "i/o timeout", Name: c, IsTimeout: true}
+	})
+	dnsTimeout.want.party = fault.PartyUpstream
 	return []failure{
 		classified("deadline", fault.KindTimeout, "timeout", wrap(context.DeadlineExceeded)),
 		classified("deadline-joined", fault.KindTimeout, "timeout", wrap(timeout)),
@@ -296,17 +313,17 @@ func kindFailures() []failure {
 			return &url.Error{Op: "Get", URL: "https://" + c + ".example/", Err: context.DeadlineExceeded}
 		}),
 		classified("cancelled", fault.KindCancelled, "tool_error", wrap(context.Canceled)), // not by the client
-		classified("not-exist", fault.KindNotFound, "not_found", func(c string) error {
+		own("not-exist", func(c string) error {
 			_, err := os.Open("/nonexistent/" + c)
 			return err
 		}),
-		classified("exist", fault.KindAlreadyExists, "conflict", func(c string) error {
+		own("exist", func(c string) error {
 			return &fs.PathError{Op: "mkdir", Path: "/srv/" + c, Err: fs.ErrExist}
 		}),
-		classified("permission", fault.KindPermissionDenied, "denied", func(c string) error {
+		own("permission", func(c string) error {
 			return &fs.PathError{Op: "open", Path: "/srv/" + c, Err: fs.ErrPermission}
 		}),
-		classified("no-rows", fault.KindNotFound, "not_found", wrap(sql.ErrNoRows)),
+		noRows,
 		classified("bad-connection", fault.KindConnectionFailed, "unavailable", wrap(driver.ErrBadConn)),
 		classified("refused", fault.KindConnectionFailed, "unavailable", func(c string) error {
 			_, err := (&net.Dialer{}).Dial("tcp", "127.0.0.1:1")
@@ -315,10 +332,8 @@ func kindFailures() []failure {
 		classified("dns", fault.KindConnectionFailed, "unavailable", func(c string) error {
 			return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: c + ".corp.internal", IsNotFound: true}}
 		}),
-		classified("dns-timeout", fault.KindTimeout, "timeout", func(c string) error {
-			return &net.DNSError{Err: "i/o timeout", Name: c, IsTimeout: true}
-		}),
-		classified("eof", fault.KindConnectionFailed, "unavailable", wrap(io.ErrUnexpectedEOF)),
+		dnsTimeout,
+		own("eof", wrap(io.ErrUnexpectedEOF)), // of a file or a text, as likely as of a connection
 		classified("closed", fault.KindConnectionFailed, "unavailable", wrap(net.ErrClosed)),
 	}
 }
@@ -357,10 +372,25 @@ func faultFailures() []failure {
 		WithSteps(fault.Step{Action: "Choose", Options: []fault.Option{{Action: "wait"}, {Action: "give up"}}, Description: "Either will do."}).
 		After(90 * time.Second)
 	// What breaks a terminal, a line or a text does not reach a reader.
+	withoutCall := func(f failure, public *fault.Error) failure {
+		f.adjust = func(chain, _ string, w *want) {
+			if chain == chainHandlers {
+				return // nobody there knows the tools
+			}
+			d := public.Data()
+			d.RecoverySteps[0].Tool, d.RecoverySteps[0].Parameters = "", nil
+			w.public = fault.FromData(d).Scrubbed()
+		}
+		return f
+	}
+	whole := func(f failure) failure {
+		f.want.whole = true
+		return f
+	}
 	control := fault.New(fault.KindConflict, "\x00\x1b[31mred\xff\xfe\u202e\u2028 \a end"+strings.Repeat("\x07\xc3 on and on", 20_000)).
 		WithCode("C\xff").With("k\x1b\xff", "v\x00\xfe").Step("Look\r\nhere\x1b", "look\xff", map[string]any{"a\x00": "\xff"})
 	all = append(all,
-		deliberate("control", "conflict", control.Scrubbed(), because(control)),
+		withoutCall(deliberate("control", "conflict", control.Scrubbed(), because(control)), control),
 		deliberate("steps", "conflict", steps, because(steps)),
 		deliberate("near-names", "not_found",
 			fault.NotFound("project", "alhpa", "alpha", "beta"),
@@ -391,18 +421,19 @@ func faultFailures() []failure {
 			func(c string) error {
 				return errors.Join(fault.NotFound("project", "alpha").Because(errors.New(c)), fault.Denied("read", "project 'beta'"))
 			}),
-		deliberate("without-a-cause", "not_found", fault.NotFound("project", "alpha"),
-			func(string) error { return fault.NotFound("project", "alpha") }, "Not found: project 'alpha' does not exist."),
+		whole(deliberate("without-a-cause", "not_found", fault.NotFound("project", "alpha"),
+			func(string) error { return fault.NotFound("project", "alpha") }, "Not found: project 'alpha' does not exist.")),
 		deliberate("evil-cause", "conflict", fault.New(fault.KindConflict, "somebody else was faster"),
 			func(c string) error {
 				return fault.New(fault.KindConflict, "somebody else was faster").Because(evilTwice{c})
 			}, "its Error method panicked"),
-		deliberate("secret-in-the-message", "unavailable",
-			fault.New(fault.KindServiceUnavailable, "cannot reach postgres://[redacted] now").Suggest("Look at [path] first."),
+		// A path that somebody worded for the caller is shown.
+		whole(deliberate("secret-in-the-message", "unavailable",
+			fault.New(fault.KindServiceUnavailable, "cannot reach postgres://[redacted] now").Suggest("Look at /etc/app.yaml for password=[redacted] first."),
 			func(c string) error {
 				return fault.New(fault.KindServiceUnavailable, "cannot reach postgres://svc:"+c+"@db:5432/prod now").
-					Suggest("Look at /etc/" + c + "/app.yaml first.")
-			}),
+					Suggest("Look at /etc/app.yaml for password=" + c + " first.")
+			})),
 		deliberate("public-methods", "rate_limited",
 			fault.New(fault.KindRateLimited, "the quota of this month is used up").Suggest("Ask the owner for more."),
 			func(c string) error { return fmt.Errorf("account %s: %w", c, publicError{errors.New(c)}) }),

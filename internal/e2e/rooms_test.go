@@ -39,6 +39,7 @@ func everything(o *mcpchain.Options) {
 		{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"},
 		{Tool: "get_stuck", Item: "key", As: "get_all_stuck", Items: "keys"},
 	}}
+	o.Validate = &validate.Options{StrictPrompts: true}
 	o.Degrade = &degrade.Options{}
 	o.Deadline = &deadline.Options{
 		// Longer than the calls that the tests keep in flight.

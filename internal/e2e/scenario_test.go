@@ -280,11 +280,7 @@ func unmarshalableResults() []scenario {
 				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{Text: "x", Meta: mcp.Meta{"x": make(chan int)}}}}, nil
 			})},
 		scenario{name: "unsendable-resource-nil", want: panicked("nil pointer dereference"), bare: dies, bareOld: dies,
-			adjust: func(chain, _ string, w *want) {
-				if chain == chainAll { // the SDK panics when the handler has returned, in a goroutine of its own
-					w.frame = "readResource"
-				}
-			},
+			adjust: func(_, _ string, w *want) { w.frame = "readResource" }, // the SDK panics when the handler has returned
 			mount: template(func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{nil}}, nil
 			})},
@@ -330,8 +326,11 @@ func ownResults() []scenario {
 		name = "own-" + name
 		handler := func() *mcp.CallToolResult { return result(canary(name)) }
 		w := want{worded: true, outcome: "tool_error", own: append([]string{}, texts...), log: []string{""}}
-		if name == "own-secret" {
+		switch name {
+		case "own-secret":
 			w.log = []string{canary(name)}
+		case "own-structured":
+			w.structured = `{"dsn":"[redacted]"}`
 		}
 		all = append(all,
 			scenario{name: name + ".raw", want: w, mount: raw(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -360,8 +359,8 @@ func ownResults() []scenario {
 	}
 	own("plain", func(string) *mcp.CallToolResult { return failed("The printer is out of paper.") }, "The printer is out of paper.")
 	own("secret", func(c string) *mcp.CallToolResult {
-		return failed("Cannot reach postgres://svc:"+c+"@db:5432/prod now.", "Bearer "+c, "See /etc/"+c+"/x")
-	}, "Cannot reach postgres://[redacted] now.", "Bearer [redacted]", "See [path]")
+		return failed("Cannot reach postgres://svc:"+c+"@db:5432/prod now.", "Bearer "+c, "See /etc/app/x?token="+c)
+	}, "Cannot reach postgres://[redacted] now.", "Bearer [redacted]", "See /etc/app/x?token=[redacted]")
 	own("huge", func(c string) *mcp.CallToolResult {
 		return failed(strings.Repeat("password="+c+"; ", 200_000))
 	}, "")
@@ -373,7 +372,7 @@ func ownResults() []scenario {
 	own("embedded", func(c string) *mcp.CallToolResult {
 		res := failed("It failed.")
 		res.Content = append(res.Content, &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{
-			URI: "file:///etc/" + c, Text: "password=" + c,
+			URI: "https://svc:" + c + "@db/x", Text: "password=" + c,
 		}})
 		return res
 	}, "It failed.", "")
@@ -420,7 +419,7 @@ func invalid(suggestion string, violations ...fault.Violation) want {
 		d.Violations[0].Suggestion = suggestion
 		public = fault.FromData(d)
 	}
-	return want{public: public, worded: true, outcome: "validation", log: []string{`validating "arguments"`}}
+	return want{public: public, worded: true, whole: true, outcome: "validation", log: []string{`validating "arguments"`}}
 }
 
 // argumentFailures have what the caller sent in them.
@@ -444,19 +443,20 @@ func argumentFailures() []scenario {
 	// What came is said where it is short and no secret.
 	c := canary("arguments")
 	quantity := fault.Violation{Field: "quantity", Pointer: "/quantity", Rule: "type", Expected: "an integer"}
-	five, missing, null, large := quantity, quantity, quantity, quantity
+	five, missing, null := quantity, quantity, quantity
 	five.Received, five.Message = "five", "Argument 'quantity' expected an integer, but received 'five'."
 	missing.Rule, missing.Message = "required", "Argument 'quantity' is required: expected an integer."
 	null.Message = "Argument 'quantity' expected an integer, but received null."
-	large.Expected, large.Received = "an integer from -9223372036854775808 to 9223372036854775807", json.Number("99999999999999999999")
 	unknown := fault.Violation{Field: "secret", Pointer: "/secret", Rule: "additionalProperties",
 		Message: "Argument 'secret' is unknown. Known here are 'quantity', 'name' and 'password'."}
 	arguments("value", map[string]any{"quantity": "five", "name": "x", "password": c}, invalid("", five))
 	arguments("name", map[string]any{"quantity": 5, "name": "x", "secret": c}, invalid("Known here are 'quantity', 'name' and 'password'.", unknown))
 	arguments("missing", map[string]any{"name": c}, invalid("", missing))
 	arguments("null", map[string]any{"quantity": nil, "name": c}, invalid("", null))
-	decoding := invalid("", large)
-	decoding.log = []string{"cannot unmarshal number"}
+	// The SDK decodes what the schema allows and Go's type does not hold. Its error is no
+	// other than that of a handler which decodes something else, so nobody says that it
+	// is about the arguments.
+	decoding := mistake("cannot unmarshal number")
 	arguments("decoding", map[string]any{"quantity": json.RawMessage("99999999999999999999"), "name": c}, decoding)
 	none := invalid("", missing, fault.Violation{
 		Field: "name", Pointer: "/name", Rule: "required", Expected: "a string", Message: "Argument 'name' is required: expected a string.",

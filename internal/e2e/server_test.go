@@ -309,6 +309,12 @@ func (b *build) installBase() {
 			}
 			return promptResult(slowAnswer(key)), nil
 		})
+	// The tools that recovery steps name: a caller is sent to no tool that it cannot list.
+	for _, name := range []string{"unlock_project", "list_cached", "find_payment"} {
+		s.AddTool(&mcp.Tool{Name: name, InputSchema: anyObject}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return textResult("done"), nil
+		})
+	}
 	b.installSuccesses()
 	b.installEndings()
 	b.installWireForm()

@@ -156,10 +156,10 @@ func (v *visit) wrongArguments(t *testing.T) {
 	}
 	size := v.Log.Size(t)
 	said := v.says(t, `Validation Error: 4 arguments are wrong.
+- Argument 'custmer' is unknown, and 'customer' is missing. Did you mean 'customer'?
+- Argument 'colour' is unknown. Did you mean 'color'?
 - Argument 'items[0].qty' expected an integer, but received 'five'.
 - Argument 'items[1].sku' is required: expected a string.
-- Argument 'colour' is unknown. Did you mean 'color'?
-- Argument 'custmer' is unknown, and 'customer' is missing. Did you mean 'customer'?
 Retry: only with corrected arguments.`, "place_order", wrong)
 	require.Equal(t, fault.KindValidation, said.Type)
 	require.Len(t, said.Violations, 4)
@@ -167,7 +167,7 @@ Retry: only with corrected arguments.`, "place_order", wrong)
 	v.says(t, `Validation Error: 2 arguments are wrong.
 - Argument 'customer' is required: expected a string.
 - Argument 'items' is required: expected a list of objects or null.
-Suggestion: Valid arguments look like this: {"customer":"text","items":[]}.
+Suggestion: Valid arguments look like this: {"customer":"<string>","items":[]}.
 Retry: only with corrected arguments.`, "place_order", map[string]any{"password": secret})
 	v.says(t, `Validation Error: 2 arguments are wrong.
 - Argument 'customer' expected a string, but received 7. Send it in quotes: "7".
@@ -178,9 +178,9 @@ Retry: only with corrected arguments.`, "place_order", map[string]any{"customer"
 	require.Nil(t, f, "%v", res)
 
 	said = v.says(t, `Validation Error: 3 arguments are wrong.
+- Argument 'widht' is unknown, and 'width' is missing. Did you mean 'width'?
 - Argument 'format' expected 'png' or 'webp', but received 'jpg'.
 - Argument 'token' expected a string of at most 4 characters, but received a string that is not shown.
-- Argument 'widht' is unknown, and 'width' is missing. Did you mean 'width'?
 Retry: only with corrected arguments.`, "resize_image", map[string]any{"widht": 100, "format": "jpg", "token": secret})
 	require.Len(t, said.Violations, 3)
 	require.Zero(t, v.runs(t, "resize_image"))
@@ -215,7 +215,7 @@ Retry: only with corrected arguments.`)
 	require.Equal(t, fault.KindValidation, said.Type)
 	_, err = v.cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet"})
 	fails(t, err, -32602, `Validation Error: Argument 'person' is required: expected a string.
-Suggestion: Valid arguments look like this: {"person":"text"}.
+Suggestion: Valid arguments look like this: {"person":"<string>"}.
 Retry: only with corrected arguments.`)
 	require.Zero(t, v.runs(t, "greet"))
 	_, err = v.cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"person": "x"}})
@@ -236,7 +236,8 @@ Reference: REF`, "write_slow", nil)
 	said = v.says(t, `Timeout: the payment did not finish within 10 s.
 Suggestion: Ask for less at a time.
 Retry: only if repeating does no harm: it is not known whether this call took effect.
-Next: 1. See whether it was made: call find_payment {"id":"p-1"}.`, "pay", nil)
+Next: 1. See whether it was made: call find_payment {"id":"p-1"}.
+Reference: REF`, "pay", nil)
 	require.Equal(t, "find_payment", said.RecoverySteps[0].Tool)
 	require.Equal(t, 1, v.runs(t, "pay"))
 }
@@ -252,7 +253,7 @@ func (v *visit) loopBreaker(t *testing.T) {
 	}
 	const found = "Not found: project 'zebra' does not exist.\n" +
 		"Suggestion: Check the name or identifier; if something lists what exists, ask it first.\n"
-	const first = found + "Retry: no. The same call will fail again."
+	const first = found + "Retry: no. The same call will fail again.\nReference: REF"
 	for i := range 3 {
 		require.Equal(t, first, texts[i])
 	}
@@ -262,7 +263,7 @@ func (v *visit) loopBreaker(t *testing.T) {
 		return
 	}
 	for i := 3; i < 6; i++ {
-		require.Equal(t, fmt.Sprint(found, "Retry: no. This exact call has failed ", i+1, " times with the same error. Find out what exists, or ask the user."), texts[i])
+		require.Equal(t, fmt.Sprint(found, "Retry: no. This exact call has failed ", i+1, " times with the same error. Find out what exists, or ask the user.\nReference: REF"), texts[i])
 	}
 	require.Equal(t, `Repeated failure: this exact call has failed 6 times, so for the next 30 s it is run only once every 2 s. Its last error was: Not found: project 'zebra' does not exist.
 Retry: no. Calls with other arguments are made as before.`, texts[6])
@@ -330,7 +331,7 @@ func (v *visit) whatAServiceAsksFor(t *testing.T) {
 
 	gone := v.says(t, `Not found: the requested item does not exist.
 Suggestion: Check the name or identifier; if something lists what exists, ask it first.
-Retry: no. Client errors are not retryable.
+Retry: no. The service refused the request (HTTP 404); the same call will be refused again.
 Reference: REF`, "fetch", v.service.at("/404/9/gone"))
 	require.Equal(t, fault.KindNotFound, gone.Type)
 	require.Equal(t, 1, v.service.count("/404/9/gone"))
@@ -539,7 +540,7 @@ func (v *visit) files(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "old"), 0o700))
 	require.NoError(t, os.Symlink("ring", filepath.Join(dir, "ring")))
 	files := []string{"notes.txt", "report.txt", "old", "todo.txt", "ring", "../escape", "missing.txt"}
-	byType := map[string]int{"not_found": 2, "validation_error": 1, "internal_error": 2}
+	byType := map[string]int{"not_found": 2, "validation_error": 1, "internal_error": 1, "client_error": 1}
 	if _, err := os.ReadFile(filepath.Join(dir, "secret.txt")); errors.Is(err, os.ErrPermission) { // root may read it
 		files, byType["permission_denied"] = append(files, "secret.txt"), 1
 	}
@@ -570,11 +571,12 @@ func (v *visit) files(t *testing.T) {
 	}
 	if len(files) == 7 {
 		require.Equal(t, `2 of 7 items succeeded, 5 failed.
-Suggestion: 2 not found: check the name, or list what exists; 2 internal to the server: tell the user if it fails twice; 1 wrong input: correct it as the error says.
+Suggestion: 2 not found: check the name, or list what exists; 2 wrong input: correct it as the error says; 1 internal to the server: tell the user if it fails twice.
 Failed:
 - file 'report.txt': Not found: file 'report.txt' does not exist.
 - file 'old': Validation Error: Argument 'file' expected a file, not a directory, but received 'old'.
-- file 'ring', '../escape': Internal error: the server failed unexpectedly. References: REF, REF
+- file 'ring': Internal error: the server failed unexpectedly. Reference: REF
+- file '../escape': Client error: '../escape' leads out of the directory that may be used. Reference: REF
 - file 'missing.txt': Not found: file 'missing.txt' does not exist.
 Results:
 - file 'notes.txt': {"lines":1}

@@ -44,7 +44,7 @@ func TestTheWireForm(t *testing.T) {
 			shapes[1], request{"resources/read", map[string]any{"uri": "resource://wire_form"}},
 			`{"jsonrpc":"2.0","id":"ask-0","error":{"code":-32602,"message":"Not found: project 'alhpa' does not exist. Did you mean 'alpha'?\nRetry: no. The same call will fail again.",` +
 				`"data":{"type":"not_found","message":"project 'alhpa' does not exist.","resource_type":"project","identifier":"alhpa",` +
-				`"similar_matches":["alpha"],"retry":{"should_retry":false,"reason":"The same call will fail again"},"reference_id":"REFERENCE","uri":"resource://wire_form"}}}` + "\n",
+				`"similar_matches":["alpha"],"retry":{"should_retry":false,"reason":"The same call will fail again"},"party":"caller","reference_id":"REFERENCE","uri":"resource://wire_form"}}}` + "\n",
 		},
 	}
 	for _, test := range tests {
