@@ -54,17 +54,19 @@ func (r *Result[Out]) suggestion() string {
 		for _, kind := range cause.kinds {
 			count += r.byType[kind]
 		}
-		switch {
-		case count == 0:
-		case count == r.Total: // the answer begins with its name
+		switch count {
+		case 0:
+		case r.Total: // the answer begins with its name
 			clauses = append(clauses, clause{count, strings.ToUpper(cause.advice[:1]) + cause.advice[1:]})
 		default:
 			clauses = append(clauses, clause{count, fmt.Sprintf("%d %s: %s", count, cause.name, cause.advice)})
 		}
 	}
 	slices.SortStableFunc(clauses, func(a, b clause) int { return cmp.Compare(b.count, a.count) })
-	var sentences, texts []string
-	for _, c := range clauses[:min(3, len(clauses))] {
+	var sentences []string
+	clauses = clauses[:min(3, len(clauses))]
+	texts := make([]string, 0, len(clauses))
+	for _, c := range clauses {
 		texts = append(texts, c.text)
 	}
 	if len(texts) > 0 {

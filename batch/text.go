@@ -70,6 +70,7 @@ func (r *Result[Out]) resultLines(items []OutputItem[Out]) string {
 			lines = append(lines, "- "+name+": "+words.JSON(string(out.raw)))
 		case Skipped:
 			lines = append(lines, "- "+name+": had been done before")
+		case Failed, NotRun: // have no result
 		}
 	}
 	return strings.Join(lines, "\n")

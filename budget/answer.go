@@ -307,7 +307,7 @@ func (b *budget) howToGet(cursor string) string {
 }
 
 // tooLarge is the failure of a call whose answer cannot be made to fit.
-func (x *answer) tooLarge(c *call.Call, next mcp.MethodHandler, req *mcp.CallToolRequest) error {
+func (x *answer) tooLarge(c *call.Call, next mcp.MethodHandler) error {
 	tokens := x.tokens(x.res, bytesOf(x.res))
 	f := fault.New(fault.KindClientError, fmt.Sprintf("the answer is too large: about %d tokens, of which %d are allowed", tokens, x.size)).WithCode("ANSWER_TOO_LARGE")
 	retry := fault.Retry{Effect: fault.EffectCommitted, Reason: "The call has been carried out; only its answer is too large."}

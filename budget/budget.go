@@ -226,7 +226,7 @@ func (b *budget) bound(ctx context.Context, c *call.Call, req *mcp.CallToolReque
 		return out, nil
 	}
 	b.Stats.Refused.Add(1)
-	return nil, x.tooLarge(c, next, req)
+	return nil, x.tooLarge(c, next)
 }
 
 // bytesOf returns the size of an answer for its reader. Clients show the text or the

@@ -172,7 +172,9 @@ func (b *budget) isTaken(ctx context.Context, tool *mcp.Tool) {
 
 // read returns the page that a cursor names.
 func (b *budget) read(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
-	var args struct{ Cursor any }
+	var args struct {
+		Cursor any `json:"cursor"`
+	}
 	const most = 200 // bytes of arguments
 	if raw := req.Params.Arguments; len(raw) > most || len(raw) > 0 && json.Unmarshal(raw, &args) != nil {
 		args.Cursor = nil

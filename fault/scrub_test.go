@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/url"
 	"reflect"
@@ -157,7 +156,7 @@ func TestNamesOfSecretsHideTheirValues(t *testing.T) {
 	}
 	secret := map[string]any{
 		"login": login{"bob", []byte(canary)}, "tokens": []string{canary}, "deep": []any{map[string]any{"apiKey": canary, "clientSecrets": map[string]string{"a": canary}}},
-		"err": &url.Error{Op: "Get", URL: "https://" + canary, Err: io.EOF}, "errs": []error{fmt.Errorf(canary)}, "in": struct{ Err error }{errors.New(canary)},
+		"err": &url.Error{Op: "Get", URL: "https://" + canary, Err: io.EOF}, "errs": []error{errors.New(canary)}, "in": struct{ Err error }{errors.New(canary)},
 		"raw": json.RawMessage(`{"\u0070assword":"` + canary + `"}`), "bytes": []byte("password=" + canary),
 	}
 	e := fault.New("busy", "x").With("password", canary).With("secrets", map[string]any{"a": canary}).With("more", secret).

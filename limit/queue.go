@@ -133,7 +133,7 @@ func (l *limiter) find(a *ask, now time.Duration) {
 		if r.scope == ForAll {
 			b = &l.all[i]
 		} else {
-			key := uint64(i+1) * 0x9e3779b97f4a7c15 // the hashes have a secret seed
+			key := uint64(i+1) * 0x9e3779b97f4a7c15 //nolint:gosec // an index; and the hashes have a secret seed
 			if r.scope != PerTool {
 				key += a.owner
 			}
@@ -261,7 +261,7 @@ func (l *limiter) enqueue(a *ask, now time.Duration) (*waiter, error) {
 	l.serve()
 	if w.granted {
 		*a = w.ask
-		return nil, nil
+		return nil, nil //nolint:nilnil // there is nothing to wait for
 	}
 	if l.wait < 0 || l.queued > l.maxQueue || f.waiters.Len() > l.queue {
 		l.leave(w)

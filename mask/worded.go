@@ -78,7 +78,7 @@ func spoken(err error, kind fault.Kind, left int) bool {
 		}
 	case origin == "errors" && len(inner) == 0:
 		// One with a meaning of its own is the standard library's, and so is the end of a file.
-		return (kind == fault.KindInternal || kind == fault.KindTool) && err != io.EOF && err != io.ErrUnexpectedEOF //nolint:errorlint // the walk unwraps
+		return (kind == fault.KindInternal || kind == fault.KindTool) && err != io.EOF && err != io.ErrUnexpectedEOF
 	case origin == "errors": // errors.Join
 	default:
 		return origin == "main" || own() != "" && (origin == own() || strings.HasPrefix(origin, own()+"/") || strings.HasPrefix(origin, own()+"_"))

@@ -86,7 +86,6 @@ func TestShowWordedKeepsRulesAndReferences(t *testing.T) {
 	require.Len(t, log.Records(), 2)
 	require.PanicsWithValue(t, "mask.New: Options.Show is 7; use Nothing or Worded", func() { mask.New(&mask.Options{Show: 7}) })
 	require.PanicsWithValue(t, "mask.New: Options.Show and Options.Reveal exclude each other; leave one out", func() { mask.New(&mask.Options{Show: mask.Worded, Reveal: true}) })
-	var _ mcp.Middleware = mw
 }
 
 func TestShowWordedShowsWhatWasSent(t *testing.T) {

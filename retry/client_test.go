@@ -795,7 +795,7 @@ func FuzzClient(f *testing.F) {
 			began := time.Now()
 			handler := retry.Client(&retry.ClientOptions{
 				MaxAttempts: int(attempts) + 1, Budget: time.Duration(budget)*time.Second + time.Second,
-				MaxWait: min(3, time.Duration(budget)+1) * time.Second,
+				MaxWait: min(3*time.Second, time.Duration(budget)*time.Second+time.Second),
 			})(func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
 				if method == middleware.MethodListTools {
 					return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "it", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: repeatable}}}}, nil

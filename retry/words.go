@@ -12,7 +12,7 @@ import (
 )
 
 // KindNotReady is the kind of a poll that has to be repeated, see [NotReady].
-const KindNotReady fault.Kind = "not_ready"
+const KindNotReady fault.Kind = "not_ready" //nolint:errname // a kind is an error, and its name is Kind
 
 // NotReady returns the fault that says that what a caller polls for ("the export") is
 // not ready yet, and that it is to ask again after a time. It is for a tool that

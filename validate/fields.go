@@ -82,26 +82,26 @@ func (c *checks) resolve(names []string) (at []string, value any, present, known
 			if err == nil && i >= 0 && i < len(list) {
 				at, value = append(at, name), list[i]
 				schema, _ = schema["items"].(map[string]any)
-				path += "[]"
+				path += "[]" //nolint:modernize // every step looks it up
 				continue
 			}
 		}
 		path += "." + name
 		object, _ := value.(map[string]any)
 		properties, _ := schema["properties"].(map[string]any)
-		real, has := c.names[path]
+		actual, has := c.names[path]
 		if !has {
 			key := strings.Join(at, "\x00")
-			if real, has = c.sameName(name, "args"+key, object); !has {
-				real, has = c.sameName(name, "schema"+key, properties)
+			if actual, has = c.sameName(name, "args"+key, object); !has {
+				actual, has = c.sameName(name, "schema"+key, properties)
 			}
 		}
 		if !has {
-			real, known = name, false
+			actual, known = name, false
 		}
-		value, present = object[real]
-		schema, _ = properties[real].(map[string]any)
-		at = append(at, real)
+		value, present = object[actual]
+		schema, _ = properties[actual].(map[string]any)
+		at = append(at, actual)
 	}
 	return at, value, present, known
 }
@@ -226,7 +226,7 @@ var comparisons = map[string][2]string{
 }
 
 func size(e fieldError, param string, words [2]string) string {
-	thing := ""
+	var thing string
 	switch e.Kind() {
 	case reflect.String:
 		thing = "a text of " + words[1] + param + " character"

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -169,11 +170,11 @@ func (c *checks) index(v any, at []string) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, member := range v {
-			c.index(member, append(at[:len(at):len(at)], name))
+			c.index(member, append(slices.Clip(at), name))
 		}
 	case []any:
 		for i, item := range v {
-			c.index(item, append(at[:len(at):len(at)], strconv.Itoa(i)))
+			c.index(item, append(slices.Clip(at), strconv.Itoa(i)))
 		}
 	case string, json.Number, bool:
 		if text := fmt.Sprint(v); len(text) <= maxPlaced {

@@ -30,6 +30,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -304,7 +305,7 @@ func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 		return
 	}
 	if logger := c.Logger(); logger != nil {
-		logger.Warn("validate: Options.RawTools cannot check the arguments of this tool", "tool", name, "reason", safe.Error(err))
+		logger.Warn("validate: Options.RawTools cannot check the arguments of this tool", slog.String("tool", name), slog.String("reason", safe.Error(err)))
 	}
 }
 

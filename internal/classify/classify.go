@@ -118,7 +118,7 @@ func HideError(err error, public *fault.Error) error {
 }
 
 // Hidden is the error that [HideError] makes.
-type Hidden struct {
+type Hidden struct { //nolint:errname // the name says what was done to the error
 	error
 	public *fault.Error
 }

@@ -119,11 +119,11 @@ func (f *Finding) Upstream() (words, host, typ string) {
 		}
 	}()
 	typ = reflect.TypeOf(f.teller).String()
-	resp := responseOf(f.teller)
+	resp := responseOf(f.teller) //nolint:bodyclose // its owner closes it
 	if resp != nil && resp.Request != nil && resp.Request.URL != nil {
 		host = resp.Request.URL.Host
 	}
-	switch e := f.teller.(type) { //nolint:errorlint // it was found by its type
+	switch e := f.teller.(type) {
 	case *ResponseError:
 		_, host, _ = strings.Cut(strings.TrimSpace(e.request), " ")
 		words = wordsOf(e.body)
@@ -168,14 +168,11 @@ func wordsOf(body []byte) string {
 		}
 		return ""
 	}
-	for depth := 0; depth < maxDepth; depth++ {
+	for range maxDepth {
 		inner := map[string]any(nil)
 		for key, value := range object {
-			switch value := value.(type) {
-			case map[string]any:
-				if strings.EqualFold(key, "error") || strings.EqualFold(key, "fault") {
-					inner = value
-				}
+			if value, ok := value.(map[string]any); ok && (strings.EqualFold(key, "error") || strings.EqualFold(key, "fault")) {
+				inner = value
 			}
 		}
 		for _, name := range wordNames {
@@ -192,7 +189,7 @@ func wordsOf(body []byte) string {
 
 // responseOf returns the answer that an error holds in a method or a field, or nil.
 func responseOf(err error) *http.Response {
-	if e, ok := err.(interface{ Response() *http.Response }); ok { //nolint:errorlint // it was found by its type
+	if e, ok := err.(interface{ Response() *http.Response }); ok {
 		return e.Response()
 	}
 	v := reflect.ValueOf(err)
@@ -222,12 +219,12 @@ func requiredBy(err error) (required string) {
 	if err == nil {
 		return ""
 	}
-	resp := responseOf(err)
+	resp := responseOf(err) //nolint:bodyclose // its owner closes it
 	if resp == nil {
 		return ""
 	}
 	required = cmp.Or(resp.Header.Get("X-Accepted-Oauth-Scopes"), resp.Header.Get("X-Accepted-Github-Permissions"))
-	if _, scope, ok := strings.Cut(resp.Header.Get("Www-Authenticate"), `scope="`); ok && required == "" {
+	if _, scope, ok := strings.Cut(resp.Header.Get("WWW-Authenticate"), `scope="`); ok && required == "" {
 		required, _, _ = strings.Cut(scope, `"`)
 	}
 	if len(required) > maxWord || strings.Trim(required, allowedInScopes) != "" {

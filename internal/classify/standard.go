@@ -145,7 +145,7 @@ const maxName = 200
 // for it; "" for one that does not come from the path.
 func meaningOf(err error) (kind fault.Kind, format string) {
 	switch {
-	case err == syscall.ENOTEMPTY: //nolint:errorlint // which is fs.ErrExist too
+	case err == syscall.ENOTEMPTY: // which is fs.ErrExist too
 		return fault.KindConflict, "the directory %s is not empty"
 	case safe.Is(err, fs.ErrNotExist):
 		return fault.KindNotFound, "%s does not exist"

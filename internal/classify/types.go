@@ -76,7 +76,7 @@ func lookAt(t reflect.Type) *sort {
 		network: path == "net/url" && name == "Error" || t.Implements(reflect.TypeFor[interface{ SafeToRetry() bool }]()) || strings.Contains(path, "mongo-driver"),
 	}
 	if t == reflect.TypeFor[*ResponseError]() {
-		s.readers = []func(error) clue{func(err error) clue { return err.(*ResponseError).said }} //nolint:errorlint,forcetypeassert // by its type
+		s.readers = []func(error) clue{func(err error) clue { return err.(*ResponseError).said }} //nolint:forcetypeassert // by its type
 		return s
 	}
 	s.add(t, path, name, said)
@@ -161,7 +161,7 @@ var said = []method{
 	}),
 	called("github.com/gomodule/redigo/redis", "Error", func(err error) clue { return ofRedis(err.Error()) }),
 	by(func(e interface{ Response() *http.Response }) clue {
-		if resp := e.Response(); resp != nil { //nolint:bodyclose // it is its owner's
+		if resp := e.Response(); resp != nil {
 			return ofResponse(resp.StatusCode, resp.Header, time.Now())
 		}
 		return clue{}
@@ -244,11 +244,11 @@ func (s *sort) addCode(t reflect.Type, path string) {
 	switch kind := out.Kind(); {
 	case path == "connectrpc.com/connect" && kind == reflect.Uint32:
 		s.readers = append(s.readers, func(err error) clue {
-			if safe.Find(err, func(err error) bool { _, ok := err.(*net.OpError); return ok }) { //nolint:errorlint // Find unwraps
+			if safe.Find(err, func(err error) bool { _, ok := err.(*net.OpError); return ok }) {
 				return clue{} // the code is the client's own for a connection, which tells more itself
 			}
 			c := ofGRPC(codeOf(err))
-			if e, ok := err.(interface{ Meta() http.Header }); ok && c.retry == RetryYes { //nolint:errorlint // the walk unwraps
+			if e, ok := err.(interface{ Meta() http.Header }); ok && c.retry == RetryYes {
 				c.after = waitOf(e.Meta(), time.Now(), false)
 			}
 			return c
@@ -473,10 +473,10 @@ func roleOf(name string, t reflect.Type) role {
 	}
 	kind := target.Kind()
 	number := reflect.Int <= kind && kind <= reflect.Uint64 || kind == reflect.Float64
-	switch {
-	case t == responseType:
+	switch t {
+	case responseType:
 		return isResponse
-	case t == headerType:
+	case headerType:
 		return isHeader
 	}
 	switch name {
@@ -584,7 +584,7 @@ func stateText(v reflect.Value) string {
 	}
 	var b [5]byte
 	for i := range b {
-		b[i] = byte(v.Index(i).Uint())
+		b[i] = byte(v.Index(i).Uint()) //nolint:gosec // the element is a byte
 	}
 	return string(b[:])
 }
@@ -697,6 +697,6 @@ func (f *fields) overQuota(v reflect.Value) bool {
 
 // timedOut reports whether an error says that it is one of a time limit.
 func timedOut(err error) bool {
-	t, ok := err.(interface{ Timeout() bool }) //nolint:errorlint // the walk unwraps
+	t, ok := err.(interface{ Timeout() bool })
 	return ok && t.Timeout()
 }

@@ -81,7 +81,7 @@ func (r *report) collect(e *jsonschema.ValidationError, around []string, when []
 				return
 			}
 			f := one
-			f.rule, f.at, f.when, f.count = rule, append(slices.Clip(at), name), append(when, one.when...), i
+			f.rule, f.at, f.when, f.count = rule, append(slices.Clip(at), name), slices.Concat(when, one.when), i
 			found = append(found, f)
 		}
 	}
@@ -493,7 +493,7 @@ const (
 
 // pair finds for unknown names those that were probably meant. A name that is missing and
 // the one that stands for it are one mistake.
-func (r *report) pair(found []finding) (names []finding) {
+func (r *report) pair(found []finding) (names []finding) { //nolint:gocognit // one pass over all names
 	type object struct {
 		f       *finding
 		at      []string

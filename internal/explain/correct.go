@@ -37,7 +37,7 @@ func (r *report) corrected() json.RawMessage {
 	for _, f := range r.fixes {
 		args = change(args, f.at, func(any) any { return f.to })
 	}
-	if _, ok := args.(map[string]any); !ok || args == left || r.shows(args, nil) == false {
+	if _, ok := args.(map[string]any); !ok || args == left || !r.shows(args, nil) {
 		return nil
 	}
 	raw, err := encode(args)

@@ -65,7 +65,7 @@ func (s *Schema) explain(args []byte, opts Options) (_ *Report, work int) {
 	if names := r.pair(found); len(names) > 0 {
 		r.rename(names)
 		if again, err := r.check(d, opts.AssertFormats); err == nil {
-			found = append(names, again...)
+			found = slices.Concat(names, again)
 		}
 	}
 	r.sort(found)

@@ -210,7 +210,7 @@ func (r *reader) utf8(text string, at *step) {
 
 // computable reports whether a number can be computed with exactly at little cost.
 func computable(number string) bool {
-	if len(number) <= 20 && strings.IndexAny(number, "eE") < 0 {
+	if len(number) <= 20 && !strings.ContainsAny(number, "eE") {
 		return true
 	}
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")

@@ -330,7 +330,7 @@ func asSchema(v any) *jsonschema.Schema    { s, _ := v.(*jsonschema.Schema); ret
 func asSchemas(v any) []*jsonschema.Schema { s, _ := v.([]*jsonschema.Schema); return s }
 
 // finish works out what needs all schemas.
-func (s *Schema) finish() error {
+func (s *Schema) finish() error { //nolint:gocognit // one step after the other
 	var recursive, dynamic []*node
 	anchored := map[string][]*node{}
 	for _, n := range s.nodes {
@@ -587,7 +587,7 @@ func known(from []*node) (names []string) {
 
 // required returns the names that an object must have, whatever else it has.
 func required(from []*node) (names []string) {
-	for i := 0; i < min(len(from), maxKnown); i++ {
+	for i := 0; i < min(len(from), maxKnown); i++ { //nolint:intrange // from grows
 		for _, name := range from[i].Required {
 			if len(names) < maxKnown && !slices.Contains(names, name) {
 				names = append(names, name)

@@ -228,9 +228,10 @@ func (r *report) names(at, names []string) []string {
 
 // sets is about forms that differ in the names that they require.
 func (r *report) sets(f finding, v *Violation, when string) {
-	var texts []string
+	forms := f.forms[:min(len(f.forms), maxListed)]
+	texts := make([]string, 0, len(forms))
 	word := "or"
-	for _, n := range f.forms[:min(len(f.forms), maxListed)] {
+	for _, n := range forms {
 		if len(n.Required) > 1 {
 			word = "or else"
 		}
@@ -332,7 +333,7 @@ func (r *report) fallback(at []string) string {
 }
 
 // hint says what to do about a value, and notes the correction if it is certain.
-func (r *report) hint(f finding, value, shown any) string {
+func (r *report) hint(f finding, value, shown any) string { //nolint:gocognit // a case for each rule
 	forms := f.forms
 	if forms == nil {
 		forms = []*node{f.n}

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,8 +42,6 @@ func index(step string) int {
 
 func last(at []string) string { return at[len(at)-1] }
 
-func parentOf(location string) string { return location[:max(0, strings.LastIndexByte(location, '/'))] }
-
 // ValueAt returns the value at a place in arguments, nil if there is none.
 func ValueAt(v any, at []string) any {
 	for _, step := range at {
@@ -70,9 +69,7 @@ func change(v any, at []string, by func(any) any) any {
 	switch c := v.(type) {
 	case map[string]any:
 		object := make(map[string]any, len(c))
-		for name, member := range c {
-			object[name] = member
-		}
+		maps.Copy(object, c)
 		if object[at[0]] = change(c[at[0]], at[1:], by); object[at[0]] == left {
 			delete(object, at[0])
 		}

@@ -59,7 +59,7 @@ func assignment(t *text, i int) {
 
 // separator returns where the value is that belongs to the name s[from:end], and what stands between, in one of the many
 // notations: an equals sign, a colon with or without a blank, the end of a tag, or a blank.
-func (t *text) separator(from, end int, name string) (value int, sep string) {
+func (t *text) separator(from, end int, name string) (value int, sep string) { //nolint:gocognit // a case for each notation
 	i := end
 	for t.at(i) == '\\' {
 		i++
@@ -346,7 +346,7 @@ func spokenPassword(t *text, i int) {
 			j++
 		}
 		to := t.trim(j, t.skip(spokenEnd, j), ".?!")
-		if v := t.s[j:min(to, j+256)]; strings.IndexAny(v, "0123456789") >= 0 && strings.IndexAny(strings.ToLower(v), lowers) >= 0 {
+		if v := t.s[j:min(to, j+256)]; strings.ContainsAny(v, "0123456789") && strings.ContainsAny(strings.ToLower(v), lowers) {
 			t.hide(j, to)
 		}
 	} else if c := t.at(j); c == '"' || c == '\'' {

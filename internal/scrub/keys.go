@@ -74,7 +74,7 @@ func prefixes() (all []string) {
 	alphabets := map[string]*charset{"x": alnum, "w": word, "d": dashed, "t": dotted, "h": hexDigit, "H": anyHex, "6": base64s, "s": tokens}
 	for row := range strings.Lines(vendors) {
 		var s shape
-		for _, f := range strings.Fields(row) {
+		for f := range strings.FieldsSeq(row) {
 			switch n, err := strconv.Atoi(f); {
 			case alphabets[f] != nil && s.min == 0:
 				s.set = alphabets[f]

@@ -58,7 +58,7 @@ func (c Cleaner) Value(v any) any {
 // nothing changes. What is not JSON becomes a string.
 func (c Cleaner) JSON(raw []byte) []byte {
 	w := walk{Cleaner: c}
-	out := any(Unwritable)
+	var out any
 	if json.Valid(raw) || len(raw) > maxBytes {
 		out = w.raw(raw)
 	} else {
@@ -275,7 +275,7 @@ func (w *walk) reflected(rv reflect.Value) any {
 	if t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(errorType) { // a url.Error, whose pointer is the error
 		p := reflect.New(t)
 		p.Elem().Set(rv)
-		if err, ok := p.Interface().(error); ok {
+		if err, ok := reflect.TypeAssert[error](p); ok {
 			return w.err(err)
 		}
 	}
@@ -331,7 +331,7 @@ func key(k reflect.Value) string {
 	if k.Kind() == reflect.String {
 		return k.String()
 	}
-	if m, ok := k.Interface().(encoding.TextMarshaler); ok {
+	if m, ok := reflect.TypeAssert[encoding.TextMarshaler](k); ok {
 		if text, err := m.MarshalText(); err == nil {
 			return string(text)
 		}

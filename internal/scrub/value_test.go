@@ -140,7 +140,7 @@ func FuzzValue(f *testing.F) {
 }
 
 func TestTextBut(t *testing.T) {
-	shown := func(texts ...string) func(string) bool { return Sent(texts...) }
+	shown := Sent
 	const text = "file '/home/ann/report.txt' does not exist, /srv/private/x does; password=hunter2"
 	require.Equal(t, "file '/home/ann/report.txt' does not exist, [path] does; password=[redacted]", TextBut(text, shown("/home/ann/report.txt", "hunter2")))
 	require.Equal(t, Text(text), TextBut(text, shown()))

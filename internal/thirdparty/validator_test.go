@@ -69,7 +69,7 @@ func TestPlaygroundValidator(t *testing.T) {
 					require.Equal(t, "fine", text)
 					continue
 				}
-				require.Equal(t, "Validation Error: "+c.want+"\nRetry: no. Correct the arguments first, then call again.", text)
+				require.Equal(t, "Validation Error: "+c.want+"\nRetry: only with corrected arguments.", text)
 			}
 		})
 	}

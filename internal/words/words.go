@@ -153,10 +153,10 @@ const maxEscape = 64
 func escape(text string, r rune, n int) int {
 	kind := byte('[')
 	i := n
-	switch {
-	case r == 0x9d:
+	switch r {
+	case 0x9d:
 		kind = ']'
-	case r == '\x1b':
+	case '\x1b':
 		if i == len(text) {
 			return n
 		}
@@ -261,11 +261,11 @@ func ascii(r rune) rune {
 	case 0xff01 <= r && r <= 0xff5e: // full width
 		return r - 0xff01 + '!'
 	case 0x1d400 <= r && r <= 0x1d6a3: // mathematical
-		if n := (r - 0x1d400) % 52; n < 26 {
+		n := (r - 0x1d400) % 52
+		if n < 26 {
 			return 'A' + n
-		} else {
-			return 'a' + n - 26
 		}
+		return 'a' + n - 26
 	case 0x24b6 <= r && r <= 0x24e9: // in circles
 		if r < 0x24d0 {
 			return r - 0x24b6 + 'A'
@@ -281,7 +281,7 @@ func ascii(r rune) rune {
 // alike are letters of other scripts that cannot be told from ours.
 var alike = func() map[rune]rune {
 	m := make(map[rune]rune)
-	for _, pair := range strings.Fields(`а:a е:e о:o р:p с:c у:y х:x і:i ѕ:s ј:j ԁ:d һ:h ո:n т:t п:n г:r А:A В:B Е:E К:K М:M Н:H О:O Р:P С:C Т:T У:Y Х:X І:I Ѕ:S Ј:J
+	for pair := range strings.FieldsSeq(`а:a е:e о:o р:p с:c у:y х:x і:i ѕ:s ј:j ԁ:d һ:h ո:n т:t п:n г:r А:A В:B Е:E К:K М:M Н:H О:O Р:P С:C Т:T У:Y Х:X І:I Ѕ:S Ј:J
 		Ԍ:G Ԛ:Q Ԝ:W ԛ:q ԝ:w α:a ο:o ρ:p ν:v υ:u ι:i κ:k τ:t χ:x γ:y Α:A Β:B Ε:E Ζ:Z Η:H Ι:I Κ:K Μ:M Ν:N Ο:O Ρ:P Τ:T Υ:Y Χ:X ı:i ɩ:i ɡ:g ɑ:a ʀ:R ɴ:N ᴇ:e ᴛ:t ʏ:y ᴏ:o ʜ:h ɪ:i
 		ѡ:w ꭱ:R Ꭱ:R Ꭲ:T Ꮢ:R Ꭼ:E Ꮯ:C Ꮪ:S Ꮲ:P Ꮤ:W ⅼ:l ⅰ:i ⅽ:c ⅾ:d ℝ:R ℕ:N ℜ:R ℓ:l ℯ:e ℴ:o`) {
 		runes := []rune(pair)

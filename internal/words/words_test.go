@@ -88,7 +88,7 @@ func TestSentences(t *testing.T) {
 	require.Equal(t, "Is it?", words.Sentence("Is it?"))
 	require.Equal(t, "he said 'stop.'.", words.Sentence("he said 'stop.'"))
 	require.Equal(t, "as follows:", words.Ended("as follows:"))
-	require.Equal(t, "", words.Sentence(" \n"))
+	require.Empty(t, words.Sentence(" \n"))
 	require.Equal(t, "Äpfel", words.Capital("äpfel"))
 	require.Equal(t, "a, b or c", words.List([]string{"a", "b", "c"}, "or"))
 	require.Equal(t, "a and b", words.List([]string{"a", "b"}, "and"))
