@@ -377,11 +377,11 @@ func faultFailures() []failure {
 	// What breaks a terminal, a line or a text does not reach a reader.
 	withoutCall := func(f failure, public *fault.Error) failure {
 		f.adjust = func(chain, kind string, w *want) {
-			if chain == chainHandlers {
+			if chain == chainHandlers && kind != "addtool" {
 				return // nobody there knows the tools
 			}
-			if kind == "raw" { // the first, because the log is told once
-				w.warned = "a recovery step names a call that cannot be made"
+			if kind == "raw" || chain == chainHandlers { // the first, because the log is told once
+				w.warned = "mcpchain: a recovery step names a call that cannot be made"
 			}
 			d := public.Data()
 			d.RecoverySteps[0].Tool, d.RecoverySteps[0].Parameters = "", nil
