@@ -40,6 +40,9 @@ type want struct {
 	// handler might have said nothing.
 	before string
 
+	// How the message of a warning about the program begins, which is written beside.
+	warned string
+
 	// The error as a whole, where the log must have exactly its text.
 	err error
 
@@ -373,9 +376,12 @@ func faultFailures() []failure {
 		After(90 * time.Second)
 	// What breaks a terminal, a line or a text does not reach a reader.
 	withoutCall := func(f failure, public *fault.Error) failure {
-		f.adjust = func(chain, _ string, w *want) {
-			if chain == chainHandlers {
+		f.adjust = func(chain, kind string, w *want) {
+			if chain == chainHandlers && kind != "addtool" {
 				return // nobody there knows the tools
+			}
+			if kind == "raw" || chain == chainHandlers { // the first, because the log is told once
+				w.warned = "mcpchain: a recovery step names a call that cannot be made"
 			}
 			d := public.Data()
 			d.RecoverySteps[0].Tool, d.RecoverySteps[0].Parameters = "", nil
