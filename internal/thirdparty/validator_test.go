@@ -62,7 +62,7 @@ func TestPlaygroundValidator(t *testing.T) {
 					"Argument 'lines' expected a list of at most 2 items."},
 				{`{"email":"a@b.example","user_id":"7abc","labels":{"a b":"long"}}`, "Argument 'labels[\"a b\"]' expected a text of at most 3 characters, but received 'long'."},
 				{`{"email":"a@b.example","user_id":"7abc","password":"` + canary[:8] + `"}`, "Argument 'password' expected a text of at least 12 characters; the received value is not shown."},
-				{`{"email":"a@b.example","user_id":"7abc","day":"today"}`, "Argument 'day' expected a date or time such as '2026-07-28', but received 'today'."},
+				{`{"email":"a@b.example","user_id":"7abc","day":"today"}`, "Argument 'day' expected a date such as 2026-01-31, but received 'today'."},
 			} {
 				text, _ := call(t, client, c.args)
 				if c.want == "" {
