@@ -301,7 +301,7 @@ func adopting(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Mask: &mask.Options{Show: mask.Worded}}))
 }
 
-var _ = adopting
+var _, _ = adopting, readmePoll
 
 // TestReadme fails when a page shows code that is not compiled here.
 func TestReadme(t *testing.T) {

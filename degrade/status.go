@@ -151,12 +151,8 @@ func (s Status) Text() string {
 			b.WriteString("\n- and " + strconv.Itoa(len(s.Warnings)-i) + " more.")
 			break
 		}
-		line := w.Component + ": " + w.state()
-		for _, part := range []string{w.Impact, w.Reason, w.again()} {
-			if part != "" {
-				line += " " + part
-			}
-		}
+		parts := slices.DeleteFunc([]string{w.Component + ": " + w.state(), w.Impact, w.Reason, w.again()}, func(s string) bool { return s == "" })
+		line := strings.Join(parts, " ")
 		if w.shown {
 			line = strings.TrimRight(line, " ") + " Reference: " + w.ReferenceID
 		}

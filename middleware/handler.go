@@ -54,13 +54,13 @@ func Elicitation(h HandlerFunc[*mcp.ElicitRequest, *mcp.ElicitResult], mw ...Mid
 
 // Sampling wraps the handler of mcp.ClientOptions.CreateMessageHandler as [Elicitation]
 // wraps its own.
-func Sampling(h HandlerFunc[*mcp.CreateMessageRequest, *mcp.CreateMessageResult], mw ...Middleware) HandlerFunc[*mcp.CreateMessageRequest, *mcp.CreateMessageResult] {
+func Sampling(h HandlerFunc[*mcp.CreateMessageRequest, *mcp.CreateMessageResult], mw ...Middleware) HandlerFunc[*mcp.CreateMessageRequest, *mcp.CreateMessageResult] { //nolint:staticcheck // older servers sample
 	return one("Sampling", MethodCreateMessage, h, mw)
 }
 
 // SamplingWithTools wraps the handler of mcp.ClientOptions.CreateMessageWithToolsHandler
 // as [Elicitation] wraps its own.
-func SamplingWithTools(h HandlerFunc[*mcp.CreateMessageWithToolsRequest, *mcp.CreateMessageWithToolsResult], mw ...Middleware) HandlerFunc[*mcp.CreateMessageWithToolsRequest, *mcp.CreateMessageWithToolsResult] {
+func SamplingWithTools(h HandlerFunc[*mcp.CreateMessageWithToolsRequest, *mcp.CreateMessageWithToolsResult], mw ...Middleware) HandlerFunc[*mcp.CreateMessageWithToolsRequest, *mcp.CreateMessageWithToolsResult] { //nolint:staticcheck // older servers sample
 	return one("SamplingWithTools", MethodCreateMessage, h, mw)
 }
 

@@ -22,7 +22,7 @@ func TestWrappersOfEveryKind(t *testing.T) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "s"}, &mcp.ServerOptions{
 		CompletionHandler: middleware.Completion(func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 			panics()
-			return nil, nil //nolint:nilnil // is not reached
+			return nil, nil
 		}, mw...),
 		SubscribeHandler: middleware.Subscription(func(_ context.Context, req *mcp.SubscribeRequest) error {
 			if req.Params.URI == "ok:///x" {

@@ -138,7 +138,7 @@ func (w *maskedWriter) masked(p []byte) []byte {
 	if json.Unmarshal(p[start:end+1], &message) != nil || len(message["error"]) == 0 {
 		return p
 	}
-	_ = json.Unmarshal(message["error"], &failed) // its data may be anything
+	_ = json.Unmarshal(message["error"], &failed) //nolint:musttag // its data may be anything
 	if failed.Data.Reference != "" || !decoding.MatchString(failed.Message) {
 		return p
 	}

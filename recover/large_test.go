@@ -2,7 +2,6 @@ package recover_test
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -75,7 +74,7 @@ func TestMaxResultTellsWhatToDo(t *testing.T) {
 	res, err := h(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "t"}})
 	require.NoError(t, err)
 	tool := res.(*mcp.CallToolResult)
-	require.True(t, errors.Is(tool.GetError(), mcprecover.ErrTooLarge))
+	require.ErrorIs(t, tool.GetError(), mcprecover.ErrTooLarge)
 	text := tool.Content[0].(*mcp.TextContent).Text
 	text, _, _ = strings.Cut(text, "\nReference")
 	require.Equal(t, "Client error: the result is larger than 20 KiB, which is the most that is sent.\n"+

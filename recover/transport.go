@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -85,11 +86,11 @@ func (r *goodLines) Read(p []byte) (int, error) {
 		}
 		if code == 0 {
 			if len(line) > 0 {
-				r.rest = append(line, '\n')
+				r.rest = slices.Concat(line, []byte{'\n'})
 			}
 			continue
 		}
-		slog.Warn("mcp line is no message", slog.Int("bytes", size), slog.String("reason", reason))
+		slog.Default().Warn("mcp line is no message", slog.Int("bytes", size), slog.String("reason", reason))
 		if err := r.answer(code, reason); err != nil {
 			return 0, err
 		}

@@ -67,7 +67,7 @@ func TestTransportSurvivesBrokenLines(t *testing.T) {
 		require.Nil(t, code)
 	}
 	require.NoError(t, clientWrites.Close())
-	<-ended
+	require.NoError(t, <-ended)
 }
 
 // TestTransportReadsTheLastLine though it does not end.

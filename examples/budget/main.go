@@ -115,5 +115,9 @@ func main() {
 var cursor = regexp.MustCompile(`call read_more (\{"cursor":"[^"]+"\})`)
 
 func text(res *mcp.CallToolResult, block int) string {
-	return res.Content[block].(*mcp.TextContent).Text
+	t, ok := res.Content[block].(*mcp.TextContent)
+	if !ok {
+		return ""
+	}
+	return t.Text
 }

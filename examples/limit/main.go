@@ -81,7 +81,9 @@ func main() {
 		res, err := session.CallTool(ctx, &mcp.CallToolParams{Meta: mcp.Meta{"example/user": user}, Name: tool, Arguments: args})
 		f, failed := middleware.FaultOf(res, err)
 		if !failed {
-			fmt.Printf("%s calls %s: %s\n", user, tool, res.Content[0].(*mcp.TextContent).Text)
+			if t, ok := res.Content[0].(*mcp.TextContent); ok {
+				fmt.Printf("%s calls %s: %s\n", user, tool, t.Text)
+			}
 			return
 		}
 		retry, _ := f.Retry()

@@ -2,12 +2,13 @@ package call
 
 import (
 	"context"
-	"github.com/mcpchain/mcpchain/internal/classify"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/mcpchain/mcpchain/internal/classify"
 
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"

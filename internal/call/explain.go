@@ -1,10 +1,11 @@
 package call
 
 import (
-	"github.com/mcpchain/mcpchain/internal/classify"
 	"reflect"
 	"runtime"
 	"strings"
+
+	"github.com/mcpchain/mcpchain/internal/classify"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 

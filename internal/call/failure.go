@@ -3,11 +3,12 @@ package call
 import (
 	"context"
 	"errors"
-	"github.com/mcpchain/mcpchain/internal/classify"
-	"github.com/mcpchain/mcpchain/internal/wire"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/wire"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"

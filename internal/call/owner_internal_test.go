@@ -33,7 +33,8 @@ func TestOwners(t *testing.T) {
 	}
 	user := &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: "alice"}}
 	require.Equal(t, "user:alice", ask(Owners{}, a, user))
-	require.Equal(t, ask(Owners{}, a, nil), ask(Owners{}, a, nil))
+	first := ask(Owners{}, a, nil)
+	require.Equal(t, first, ask(Owners{}, a, nil))
 	require.NotEqual(t, ask(Owners{}, a, nil), ask(Owners{}, b, nil))
 	require.NotEmpty(t, ask(Owners{}, a, nil))
 	require.Empty(t, ask(Owners{}, a, &mcp.RequestExtra{Header: http.Header{}}), "HTTP without a session and without a user")

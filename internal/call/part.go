@@ -1,8 +1,9 @@
 package call
 
 import (
-	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/wire"
 
 	"github.com/mcpchain/mcpchain/fault"
 )

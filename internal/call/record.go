@@ -3,12 +3,13 @@ package call
 import (
 	"context"
 	"fmt"
-	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/classify"
 	"log/slog"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"github.com/mcpchain/mcpchain/internal/classify"
-	"github.com/mcpchain/mcpchain/internal/wire"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/wire"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -137,7 +138,7 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 	if f.told {
 		if mask := c.settings().mask; !c.isClean(have) {
 			res.Content = scrubbed(res.Content, mask)
-			res.StructuredContent, _ = cleaned(res.StructuredContent, mask)
+			res.StructuredContent = cleaned(res.StructuredContent, mask)
 		}
 		switch line := f.insisted(); {
 		case len(res.Content) == 0:
@@ -354,19 +355,16 @@ func masked(mask func(string) string, texts ...*string) bool {
 	return changed
 }
 
-// cleaned returns a value in which everything is masked that a client would decode, and
-// whether that changed something.
-func cleaned(v any, mask func(string) string) (any, bool) {
+// cleaned returns a value in which everything is masked that a client would decode.
+func cleaned(v any, mask func(string) string) any {
 	if v == nil || mask == nil {
-		return v, false
+		return v
 	}
 	cleaner := scrub.Cleaner{Text: mask}
 	if raw, ok := v.(json.RawMessage); ok {
-		clean := cleaner.JSON(raw)
-		return json.RawMessage(clean), !bytes.Equal(clean, raw)
+		return json.RawMessage(cleaner.JSON(raw))
 	}
-	clean := cleaner.Value(v)
-	return clean, true
+	return cleaner.Value(v)
 }
 
 // cleanMeta returns a result's _meta with everything in it masked but what is our own.
@@ -377,7 +375,7 @@ func cleanMeta(meta mcp.Meta, mask func(string) string) mcp.Meta {
 	clean := make(mcp.Meta, len(meta))
 	for key, value := range meta {
 		if !strings.HasPrefix(key, wire.Prefix) {
-			value, _ = cleaned(value, mask)
+			value = cleaned(value, mask)
 			if scrub.SecretMember(key, value) {
 				value = scrub.Redacted
 			}

@@ -1,11 +1,12 @@
 package call
 
 import (
-	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/classify"
 	"log/slog"
 	"slices"
 	"sync/atomic"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
 )
 
 // Settings are what a middleware establishes for the calls that pass it, on the

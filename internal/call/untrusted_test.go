@@ -2,9 +2,10 @@ package call_test
 
 import (
 	"encoding/json"
+	"testing"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
-	"testing"
 
 	"github.com/mcpchain/mcpchain/internal/harness"
 )

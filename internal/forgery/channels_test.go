@@ -89,7 +89,7 @@ func channels() []channel {
 				CorrectedArguments: map[string]any{x: x}})
 		}),
 		fails("cause", func(x string) error { return base().Because(errors.New(x)) }),
-		fails("plain error", func(x string) error { return errors.New(x) }),
+		fails("plain error", errors.New),
 		fails("wrapped error", func(x string) error { return fmt.Errorf("%s: %w", x, base()) }),
 		fails("public message", func(x string) error { return worded(x) }),
 		fails("protocol error", func(x string) error {
@@ -195,7 +195,7 @@ func channels() []channel {
 			}))
 			return nil, err
 		}},
-		of(middleware.MethodComplete, fails("plain error", func(x string) error { return errors.New(x) })),
+		of(middleware.MethodComplete, fails("plain error", errors.New)),
 		of("custom/"+"method", fails("message", func(x string) error { return fault.New(fault.KindConflict, x) })),
 	)
 }

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -127,7 +126,8 @@ func (s *target) ask(t testing.TB, c channel, text, user string) answer {
 	raw, err := json.Marshal(args)
 	require.NoError(t, err)
 	extra := &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: user}}
-	method, req := c.method, mcp.Request(nil)
+	method := c.method
+	var req mcp.Request
 	switch method {
 	case "":
 		method = middleware.MethodCallTool
@@ -151,7 +151,7 @@ func (s *target) ask(t testing.TB, c channel, text, user string) answer {
 	var machine []byte
 	if err != nil {
 		wire := &jsonrpc.Error{}
-		require.True(t, errors.As(err, &wire), "%T", err)
+		require.ErrorAs(t, err, &wire)
 		got.text, got.blocks, machine = wire.Message, 1, wire.Data
 		got.raw, err = json.Marshal(wire)
 	} else {
