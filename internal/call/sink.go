@@ -14,14 +14,14 @@ import (
 
 const (
 	// sinkTime is how long an answer waits for its record to be written.
-	sinkTime = time.Second
-	// maxWriting is how many records handlers may hold that do not come back. Further
-	// ones go to the fallback at once, so that nobody waits for a log that is stuck.
-	maxWriting = 64
+	sinkTime = 2 * time.Second
+	// maxStuck is how many records handlers may hold beyond sinkTime. Further ones go to
+	// the fallback at once, so that nobody waits for a log that is stuck.
+	maxStuck = 16
 )
 
 var (
-	writing atomic.Int32
+	stuck atomic.Int32
 
 	errBusy   = errors.New("too many earlier records have not been written yet")
 	errSlow   = fmt.Errorf("it took more than %v", sinkTime)
@@ -55,18 +55,20 @@ func same(a, b slog.Handler) (yes bool) {
 // tryWrite runs the handler in a goroutine of its own, because nothing else survives one
 // that blocks or calls runtime.Goexit.
 func tryWrite(ctx context.Context, h slog.Handler, record slog.Record) error {
-	if writing.Add(1) > maxWriting {
-		writing.Add(-1)
+	if stuck.Load() >= maxStuck {
 		return errBusy
 	}
 	done := make(chan error, 1)
+	var late atomic.Bool // set by the first of the two that come to their end
 	go func() {
 		err := errGoexit
 		defer func() {
 			if p := recover(); p != nil {
 				err = errors.New("it panicked: " + safe.Value(p))
 			}
-			writing.Add(-1)
+			if late.Swap(true) {
+				stuck.Add(-1)
+			}
 			done <- err
 		}()
 		err = h.Handle(ctx, record)
@@ -77,6 +79,11 @@ func tryWrite(ctx context.Context, h slog.Handler, record slog.Record) error {
 	case err := <-done:
 		return err
 	case <-timer.C:
+		stuck.Add(1)
+		if late.Swap(true) { // it has just come back
+			stuck.Add(-1)
+			return <-done
+		}
 		return errSlow
 	}
 }
