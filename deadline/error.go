@@ -161,13 +161,10 @@ func exceeded(method string, e *LimitError, known standing) error {
 	if e.Caller {
 		message = strings.TrimSuffix(message, ".") + ", which is what the caller's own limit left."
 	}
-	switch {
-	case !e.Running:
+	if e.Running {
+		message += " It was told to stop, but is still running."
+	} else {
 		message += " It was told to stop, and did."
-	case known == uncertain:
-		message += " It was told to stop, but is still running."
-	default:
-		message += " It was told to stop, but is still running."
 	}
 	suggestion := ""
 	if method == middleware.MethodCallTool {

@@ -48,7 +48,8 @@ func ID(ctx context.Context) string {
 
 // IsLookup reports whether the call that ctx belongs to is one that mcpchain itself
 // makes through the server's middlewares, such as a tools/list to find the schema of a
-// tool. Such calls are made for failures only and are not recorded. A limiter or a
+// tool. Such calls are made for failures, and for every call where an option such as
+// validate.Options.RawTools asks for it; they are not recorded. A limiter or a
 // counter of yours lets them pass uncounted.
 func IsLookup(ctx context.Context) bool {
 	c := call.FromContext(ctx)
