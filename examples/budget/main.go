@@ -91,7 +91,7 @@ func main() {
 	for all := found.Orders; ; {
 		more := cursor.FindStringSubmatch(note)
 		if more == nil {
-			fmt.Printf("%d orders in all\n\n", len(all))
+			fmt.Printf("%d orders in all\n\n--> statistics of 1000 days\n", len(all))
 			break
 		}
 		fmt.Println("--> read_more")
@@ -105,7 +105,6 @@ func main() {
 		fmt.Println(cursor.ReplaceAllString(note, "call read_more {...}"))
 	}
 
-	fmt.Println("--> statistics of 1000 days")
 	f, _ := middleware.FaultOf(session.CallTool(ctx, &mcp.CallToolParams{Name: "statistics", Arguments: period{Days: 1000}}))
 	fmt.Printf("%s: %s\n%s\n", f.Kind().Label(), f.Message(), f.Suggestion())
 	fmt.Printf("shortened: %d, refused: %d\n", stats.LeftOut.Load(), stats.Refused.Load())
@@ -115,9 +114,5 @@ func main() {
 var cursor = regexp.MustCompile(`call read_more (\{"cursor":"[^"]+"\})`)
 
 func text(res *mcp.CallToolResult, block int) string {
-	t, ok := res.Content[block].(*mcp.TextContent)
-	if !ok {
-		return ""
-	}
-	return t.Text
+	return res.Content[block].(*mcp.TextContent).Text
 }
