@@ -31,6 +31,15 @@ import (
 // An Outcome says in one word how a call ended.
 type Outcome = call.Outcome
 
+// An Event says how a call ended, for metrics, see Options.Observe.
+type Event = call.Event
+
+// Stats are gauges of the calls that pass one middleware, see Options.Stats.
+type Stats = call.Stats
+
+// Other stands in an [Event] for every text that a caller could have invented.
+const Other = call.Other
+
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
 	// Logger gets one record a call. Nil means [slog.Default] at the time of the
@@ -50,6 +59,14 @@ type Options struct {
 	// Level gives the level at which an outcome is recorded. Nil means the levels that
 	// Logger describes.
 	Level func(Outcome) slog.Level
+
+	// Observe is called with the end of every call, for metrics. The ID of the call is
+	// [ID] of ctx. It is called before the answer is sent, from many goroutines at once, and
+	// must return soon; a panic of it is survived. What is not recorded is not observed.
+	Observe func(ctx context.Context, e Event)
+
+	// Stats, if not nil, is kept up to date, for metrics.
+	Stats *Stats
 }
 
 // New returns a middleware that records calls. opts may be nil. Notifications,
@@ -63,7 +80,7 @@ func New(opts *Options) mcp.Middleware {
 	}
 	r := &recorder{
 		logger:   o.Logger,
-		settings: &call.Settings{Records: true, Logger: o.Logger, NewID: o.NewID, Level: o.Level},
+		settings: &call.Settings{Records: true, Logger: o.Logger, NewID: o.NewID, Level: o.Level, Observer: call.NewObserver(o.Observe, o.Stats)},
 	}
 	level := o.Level
 	if level == nil {
@@ -85,6 +102,9 @@ func (r *recorder) call(ctx context.Context, c *call.Call, req mcp.Request, next
 		return next(ctx, method, req)
 	}
 	c.Begin() // it must be read before it is known whether the call fails
+	if r.settings.Observer != nil {
+		c.Watch(r.settings.Observer)
+	}
 	returned := false
 	defer func() {
 		p := recover()
@@ -98,6 +118,7 @@ func (r *recorder) call(ctx context.Context, c *call.Call, req mcp.Request, next
 			record.Err = c.Recovered(p, 1)
 		}
 		c.Log(r.logger, record)
+		c.Observe(nil, record.Err)
 		if p != nil {
 			panic(p)
 		}

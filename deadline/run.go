@@ -79,6 +79,7 @@ func (w *run) end(o outcome) {
 	w.state = ended
 	if before == stuck {
 		w.handlers.add(w.slot, -1, -1)
+		w.c.Stuck(-1)
 	} else {
 		w.handlers.add(w.slot, -1, 0)
 	}
@@ -102,6 +103,7 @@ func (w *run) giveUp(to state) bool {
 	w.state, w.answered = to, time.Now()
 	if to == stuck {
 		w.handlers.add(w.slot, 0, 1)
+		w.c.Stuck(1)
 	}
 	return true
 }
@@ -185,6 +187,7 @@ func (w *run) abandon() (mcp.Result, error) {
 		if stays {
 			w.state = stuck
 			w.handlers.add(w.slot, 0, 1)
+			w.c.Stuck(1)
 		}
 		w.life.Unlock()
 		if stays {

@@ -30,6 +30,7 @@ type Call struct {
 	setup   atomic.Pointer[setup]
 	claimed atomic.Pointer[Settings] // the first recovery, where the opener is none
 	pending atomic.Bool              // there is a record of a success to be written at the end
+	watch   atomic.Pointer[Observer] // is told of the end
 	began   atomic.Int64
 	part    bool // see Below
 	quiet   bool // an internal look-up, of which nothing is recorded
@@ -50,7 +51,11 @@ type cold struct {
 	panic   *classify.PanicError // the last one that was recovered
 	success Record               // valid when pending is set
 	parts   int                  // how many times Part was called
-	clean   *fault.Error         // see Clean
+
+	attempts int    // see Attempted
+	refused  string // see Refused
+
+	clean *fault.Error // see Clean
 }
 
 // lock locks the Call and returns what is guarded by it.
@@ -238,6 +243,7 @@ func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
 		if c.pending.Load() {
 			c.Log(nil, c.ending(res, nil))
 		}
+		c.Observe(res, nil)
 		return withSteps(res), nil
 	}
 	return c.finish(res, err)

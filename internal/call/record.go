@@ -82,6 +82,12 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	if c.quiet || f != nil && !f.logged.CompareAndSwap(false, true) {
 		return
 	}
+	if r.Duration == 0 {
+		r.Duration = c.duration()
+	}
+	if o := c.settings().observer; o != nil && c.part {
+		o.tell(c, r.Duration, r.Result, r.Err)
+	}
 	if logger == nil {
 		logger = c.Logger()
 	}
@@ -102,9 +108,6 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 		attrs = append(attrs, slog.String(key, oneLine(Target(c.req))))
 	}
 	attrs = append(attrs, slog.String("outcome", string(outcome)))
-	if r.Duration == 0 {
-		r.Duration = c.duration()
-	}
 	if r.Duration > 0 {
 		attrs = append(attrs, slog.Float64("duration_ms", float64(r.Duration.Microseconds())/1000))
 	}

@@ -66,6 +66,7 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 		if p := recover(); p != nil {
 			out, outErr = c.giveUp(p)
 		}
+		c.Observe(res, err)
 	}()
 	f := c.Failure(res, err)
 	if c.Hides(f) || c.pending.Load() {

@@ -23,6 +23,9 @@ type Settings struct {
 	// nil means [LevelOf].
 	Level func(Outcome) slog.Level
 
+	// Observer is told how the calls end that this middleware records.
+	Observer *Observer
+
 	// Logger is where the middleware records calls. If no middleware records every
 	// call, the outermost Logger receives masked failures. Nil means [slog.Default] at
 	// the time of the record.
@@ -62,16 +65,17 @@ type Settings struct {
 
 // setup is what all middlewares of a Call have established. It is immutable.
 type setup struct {
-	parts   []*Settings
-	records bool
-	newID   func() string
-	level   func(Outcome) slog.Level
-	logger  *slog.Logger // of the middleware that records, or else of the first that has one
-	mask    func(string) string
-	reveal  bool
-	rules   []classify.Rule
-	show    func(err error, known *fault.Error, sent func(string) bool) *fault.Error
-	quote   func(host, errorType string) bool
+	parts    []*Settings
+	records  bool
+	newID    func() string
+	level    func(Outcome) slog.Level
+	observer *Observer
+	logger   *slog.Logger // of the middleware that records, or else of the first that has one
+	mask     func(string) string
+	reveal   bool
+	rules    []classify.Rule
+	show     func(err error, known *fault.Error, sent func(string) bool) *fault.Error
+	quote    func(host, errorType string) bool
 
 	callerCredentials bool
 	hints             []classify.HintRule
@@ -115,7 +119,7 @@ func (s *Settings) over(have *setup) *setup {
 	switch {
 	case have.records:
 	case s.Records:
-		to.records, to.newID, to.level, to.logger = true, s.NewID, s.Level, s.Logger
+		to.records, to.newID, to.level, to.logger, to.observer = true, s.NewID, s.Level, s.Logger, s.Observer
 	case have.logger == nil:
 		to.logger = s.Logger
 	}
