@@ -65,7 +65,7 @@ func TestOrderOfStandard(t *testing.T) {
 		options := &mcpchain.Options{
 			Logger:    slog.New(noting{slog.DiscardHandler, &tr}),
 			Recover:   &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { tr.Note("recover") }},
-			Correlate: &correlate.Options{NewID: func() string { tr.Note("id"); return "the-id" }, Logger: slog.New(noting{harness.NewLog(slog.LevelInfo).Handler(), &tr})},
+			Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { tr.Note("id"); return "the-id" }, Logger: slog.New(noting{harness.NewLog(slog.LevelInfo).Handler(), &tr})},
 			Mask: &mask.Options{
 				Rules: []mask.Rule{func(error) *fault.Error { tr.Note("rule"); return nil }},
 				Scrub: func(text string) string { return text },
@@ -112,7 +112,7 @@ func TestOrderOfEverything(t *testing.T) {
 			var tr harness.Trace
 			options := everything(slog.New(noting{harness.NewLog(slog.LevelInfo).Handler(), &tr}))
 			options.Recover = &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { tr.Note("recover") }}
-			options.Correlate = &correlate.Options{NewID: func() string { tr.Note("id"); return "the-id" }}
+			options.Correlate = &correlate.Options{NewID: func(context.Context, mcp.Request) string { tr.Note("id"); return "the-id" }}
 			options.Mask = &mask.Options{Rules: []mask.Rule{func(error) *fault.Error { tr.Note("rule"); return nil }}}
 			options.Retry.Owner = func(context.Context, mcp.Request) string { tr.Note("owner"); return "me" }
 			options.Validate = &validate.Options{Format: func([]fault.Violation, int) string { tr.Note("explain"); return "" }}
@@ -395,7 +395,7 @@ func TestOptionsOfStandard(t *testing.T) {
 			Handlers: map[string]harness.Handler{"panic": harness.Panic(1), "unknown": harness.Fail(errCanary)},
 			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
 				Recover:   &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { panics++ }},
-				Correlate: &correlate.Options{NewID: func() string { return "the-id" }},
+				Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "the-id" }},
 				Mask:      &mask.Options{Rules: []mask.Rule{mask.Is(errCanary, fault.New("ruled", "m"))}},
 				Render:    &middleware.RenderOptions{JSON: true},
 			})},
@@ -412,7 +412,7 @@ func TestOptionsOfStandard(t *testing.T) {
 		require.Nil(t, options.Recover.Logger, "the caller's is not written to")
 		require.Nil(t, options.Correlate.Logger)
 		require.Nil(t, options.Mask.Logger)
-		options.Mask.Reveal, options.Correlate.NewID = true, func() string { return "changed" }
+		options.Mask.Reveal, options.Correlate.NewID = true, func(context.Context, mcp.Request) string { return "changed" }
 		got := harness.Call(t, at, harness.Fail(errCanary), chain)
 		require.NotContains(t, string(got.Wire), harness.Canary)
 		require.NotEqual(t, "changed", got.Reference())

@@ -522,7 +522,7 @@ func readmeAnswers(t *testing.T) []string {
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("it was called") })
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		Logger:    logger,
-		Correlate: &correlate.Options{NewID: func() string { return "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34" }},
+		Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34" }},
 		Retry:     &retry.Options{Jitter: -1}, // exact waits
 		Deadline:  &deadline.Options{Limit: 20 * time.Second},
 		Batch:     &batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"}}},

@@ -63,7 +63,7 @@ func TestRecords(t *testing.T) {
 		log := harness.NewLog(slog.LevelDebug)
 		ids := 0
 		s := harness.Start(t, at, harness.Setup{
-			Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func() string {
+			Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string {
 				ids++
 				return fmt.Sprintf("id-%d", ids)
 			}})},
@@ -225,7 +225,7 @@ func TestOwnLevels(t *testing.T) {
 // nor a record.
 func TestASuccessIsFree(t *testing.T) {
 	var made atomic.Int32
-	newID := func() string { return fmt.Sprint(made.Add(1)) }
+	newID := func(context.Context, mcp.Request) string { return fmt.Sprint(made.Add(1)) }
 	for _, log := range []*harness.Log{harness.NewLog(slog.LevelInfo), harness.NewLog(slog.LevelError)} {
 		made.Store(0)
 		s := harness.Start(t, rawAt, harness.Setup{
@@ -261,10 +261,10 @@ func TestASuccessIsFree(t *testing.T) {
 
 func TestNewID(t *testing.T) {
 	for name, c := range map[string]struct {
-		newID func() string
+		newID func(context.Context, mcp.Request) string
 		want  string // "" for a UUID
 	}{
-		"own": {func() string { return "own" }, "own"}, "empty": {func() string { return "" }, ""}, "panics": {func() string { panic("no") }, ""}, "nil": {nil, ""},
+		"own": {func(context.Context, mcp.Request) string { return "own" }, "own"}, "empty": {func(context.Context, mcp.Request) string { return "" }, ""}, "panics": {func(context.Context, mcp.Request) string { panic("no") }, ""}, "nil": {nil, ""},
 	} {
 		log := harness.NewLog(slog.LevelInfo)
 		got := harness.Call(t, rawAt, harness.Fail(errSecret), correlate.New(&correlate.Options{Logger: log.Logger(), NewID: c.newID}))
@@ -282,7 +282,7 @@ func TestOptionsAreCopied(t *testing.T) {
 	log := harness.NewLog(slog.LevelDebug)
 	options := &correlate.Options{Logger: log.Logger()}
 	mw := correlate.New(options)
-	*options = correlate.Options{Logger: slog.New(slog.DiscardHandler), NewID: func() string { return "changed" }}
+	*options = correlate.Options{Logger: slog.New(slog.DiscardHandler), NewID: func(context.Context, mcp.Request) string { return "changed" }}
 	got := harness.Call(t, rawAt, harness.Fail(errSecret), mw)
 	require.NotEqual(t, "changed", got.Reference())
 	require.Len(t, ofCalls(log), 1)
@@ -431,8 +431,8 @@ func TestTheOutermostRecords(t *testing.T) {
 			Handlers: map[string]harness.Handler{"it": h},
 			Middleware: []mcp.Middleware{
 				mcprecover.New(nil),
-				correlate.New(&correlate.Options{Logger: outer.Logger(), NewID: func() string { return "outer" }}),
-				correlate.New(&correlate.Options{Logger: inner.Logger(), NewID: func() string { return "inner" }}),
+				correlate.New(&correlate.Options{Logger: outer.Logger(), NewID: func(context.Context, mcp.Request) string { return "outer" }}),
+				correlate.New(&correlate.Options{Logger: inner.Logger(), NewID: func(context.Context, mcp.Request) string { return "inner" }}),
 			},
 		})
 		s.Call(t, "it")

@@ -30,7 +30,7 @@ type Call struct {
 	setup   atomic.Pointer[setup]
 	claimed atomic.Pointer[Settings] // the first recovery, where the opener is none
 	pending atomic.Bool              // there is a record of a success to be written at the end
-	watch   atomic.Pointer[Observer] // is told of the end
+	watch   atomic.Pointer[Detail]   // is told of the end
 	began   atomic.Int64
 	part    bool // see Below
 	quiet   bool // an internal look-up, of which nothing is recorded
@@ -193,23 +193,49 @@ func (c *Call) makeID(cold *cold) string {
 	if cold.parent != nil {
 		return cold.parent.ID() + cold.suffix
 	}
-	if s := c.setup.Load(); s != nil && s.newID != nil {
-		if id := ownID(s.newID); id != "" {
+	if s := c.settings().recorder; s != nil && s.NewID != nil {
+		if id := c.ask("a call got a UUID for its ID", s.NewID); id != "" {
 			return id
 		}
 	}
 	return uuid.Must(uuid.NewV7()).String()
 }
 
-// ownID guards a user's source of IDs: without an ID nothing could be recorded.
-func ownID(newID func() string) (id string) {
+// A Source reads an ID for a call, or makes one. It returns "" if it knows none.
+type Source = func(ctx context.Context, req mcp.Request) string
+
+// ask asks a user's source of IDs. It gets the context outside of the Call, whose ID is
+// not known yet. What is not fit for a log and an answer counts as "".
+func (c *Call) ask(otherwise string, source Source) (id string) {
 	defer func() {
 		if p := recover(); p != nil {
-			report("a call got a UUID for its ID", p)
+			report(otherwise, p)
 			id = ""
 		}
 	}()
-	return newID()
+	if id = source(c.Context, c.req); !ValidID(id) {
+		return ""
+	}
+	return id
+}
+
+// maxID is how long an ID from outside may be.
+const maxID = 128
+
+// ValidID reports whether an ID that came from outside may stand in a log and in an
+// answer: it is not too long and has only letters, digits and -_.:/+=@ in it.
+func ValidID(id string) bool {
+	if id == "" || len(id) > maxID {
+		return false
+	}
+	for i := range len(id) {
+		switch b := id[i]; {
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', strings.IndexByte("-_.:/+=@", b) >= 0:
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // Below returns a Call of its own below c, for one part of the work that c does,
@@ -244,7 +270,7 @@ func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
 			c.Log(nil, c.ending(res, nil))
 		}
 		c.Observe(res, nil)
-		return withSteps(res), nil
+		return c.withReference(withSteps(res)), nil
 	}
 	return c.finish(res, err)
 }

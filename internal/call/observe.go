@@ -1,9 +1,7 @@
 package call
 
 import (
-	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,7 +9,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/kinds"
-	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // An Event says how a call ended, for metrics. Every text in it, but for Err, is one of a
@@ -62,62 +59,27 @@ type Stats struct {
 // Other stands in an [Event] for every text that a caller could have invented.
 const Other = "_other"
 
-// An Observer is told how calls ended. It is made with [NewObserver].
-type Observer struct {
-	hook  func(context.Context, Event)
-	stats *Stats
-
-	names   sync.Map // the tools and methods that are known, of at most maxNames
-	count   atomic.Int32
-	look    sync.Mutex // held by the one that asks the server for its tools
-	looked  time.Duration
-	started bool
-}
-
-const (
-	// maxNames is how many names an Observer knows at most.
-	maxNames = 4096
-	// lookEvery is how often failures with names that are not known may have the server
-	// asked for its tools.
-	lookEvery = time.Second
-)
-
-// NewObserver returns an Observer with a hook, or with stats, of which one may be nil.
-func NewObserver(hook func(context.Context, Event), stats *Stats) *Observer {
-	if hook == nil && stats == nil {
-		return nil
-	}
-	if stats == nil {
-		stats = new(Stats)
-	}
-	return &Observer{hook: hook, stats: stats}
-}
-
-// Watch makes the Call tell the Observer how it ends. Calls that begin so must come to
-// their end with [Call.Finish] or [Call.Observe].
-func (c *Call) Watch(o *Observer) {
-	if c.watch.CompareAndSwap(nil, o) {
-		o.stats.InFlight.Add(1)
+// Watch counts the Call as one in flight, until [Call.Finish] or [Call.Observe].
+func (c *Call) Watch(d *Detail) {
+	if c.watch.CompareAndSwap(nil, d) {
+		d.Stats.InFlight.Add(1)
 	}
 }
 
-// Observe tells the Observer, if there is one, that the Call has ended. It does nothing
-// the second time.
+// Observe says that a Call that is watched has ended. It does nothing the second time.
 func (c *Call) Observe(res mcp.Result, err error) {
 	if c.watch.Load() == nil {
 		return
 	}
-	o := c.watch.Swap(nil)
-	if o == nil {
-		return
+	if d := c.watch.Swap(nil); d != nil {
+		defer d.Stats.InFlight.Add(-1)
+		d.observe(c, c.Duration(), res, err)
 	}
-	defer o.stats.InFlight.Add(-1)
-	o.tell(c, c.duration(), res, err)
 }
 
-// tell calls the hook.
-func (o *Observer) tell(c *Call, took time.Duration, res mcp.Result, err error) {
-	if o.hook == nil {
+// observe calls the hook.
+func (d *Detail) observe(c *Call, took time.Duration, res mcp.Result, err error) {
+	if d.Observe == nil {
 		return
 	}
 	defer func() {
@@ -126,8 +88,8 @@ func (o *Observer) tell(c *Call, took time.Duration, res mcp.Result, err error) 
 		}
 	}()
 	e := Event{
-		Method: o.method(c), Outcome: c.Outcome(res, err), Part: c.part, Duration: took, Attempts: 1,
-		InFlight: o.stats.InFlight.Load(), Stuck: o.stats.Stuck.Load(),
+		Method: d.method(c), Outcome: c.Outcome(res, err), Part: c.part, Duration: took, Attempts: c.attempts(),
+		InFlight: d.Stats.InFlight.Load(), Stuck: d.Stats.Stuck.Load(),
 	}
 	f := c.Failure(res, err)
 	if f != nil {
@@ -140,18 +102,13 @@ func (o *Observer) tell(c *Call, took time.Duration, res mcp.Result, err error) 
 			e.Kind = Other
 		}
 	}
-	c.mu.Lock()
-	if c.cold != nil {
-		e.Attempts = max(1, c.cold.attempts)
-		if f != nil && c.cold.refused != "" {
-			e.Refused = c.cold.refused
-		}
+	if by := c.refusedBy(); f != nil && by != "" {
+		e.Refused = by
 	}
-	c.mu.Unlock()
 	if c.method == MethodCallTool {
-		e.Tool = o.tool(c, f == nil)
+		e.Tool = d.tool(c, f == nil)
 	}
-	o.hook(c, e)
+	d.Observe(c, e)
 }
 
 // party returns whose fault the failure is.
@@ -164,68 +121,24 @@ func (f *Failure) party() fault.Party {
 
 // method returns the method of a Call as a label. The SDK passes on a method that is not
 // of the protocol only if the program serves it.
-func (o *Observer) method(c *Call) string {
-	if isOfProtocol(c.method) || isCustom(c.req) && o.add("method "+c.method) {
+func (d *Detail) method(c *Call) string {
+	if isOfProtocol(c.method) || isCustom(c.req) && d.methods.add(c.method, &entry{}) {
 		return c.method
 	}
 	return Other
 }
 
 // tool returns the name of the tool that is called, as a label. A name that was answered
-// with a success is known from then on. For one that failed the server is asked, at most
-// once in lookEvery.
-func (o *Observer) tool(c *Call, answered bool) string {
+// with a success is known from then on; for one that failed the server may be asked.
+func (d *Detail) tool(c *Call, answered bool) string {
 	name := Target(c.req)
-	if _, known := o.names.Load(name); known {
-		return name
+	if answered && d.tools.known(name) == nil {
+		d.tools.add(name, &entry{})
 	}
-	if answered {
-		return o.added(name)
-	}
-	if !o.look.TryLock() {
+	if d.tools.find(c, false) == nil {
 		return Other
 	}
-	defer o.look.Unlock()
-	now := time.Since(epoch)
-	if o.started && now-o.looked < lookEvery {
-		return Other
-	}
-	o.started, o.looked = true, now
-	for tool, err := range c.Tools() {
-		if err != nil {
-			if _, one := safe.As[*OneHandlerError](err); one { // the SDK found the handler by this name
-				return o.added(name)
-			}
-			break
-		}
-		o.add(tool.Name)
-	}
-	if _, known := o.names.Load(name); known {
-		return name
-	}
-	return Other
-}
-
-// added returns the name if it is known or there is room for it, else Other.
-func (o *Observer) added(name string) string {
-	if o.add(name) {
-		return name
-	}
-	return Other
-}
-
-// add makes a name known, and reports whether it is.
-func (o *Observer) add(name string) bool {
-	if _, known := o.names.Load(name); known {
-		return true
-	}
-	if len(name) > maxName || o.count.Load() >= maxNames {
-		return false
-	}
-	if _, known := o.names.LoadOrStore(name, nil); !known {
-		o.count.Add(1)
-	}
-	return true
+	return name
 }
 
 // A OneHandlerError is the error of a call that a wrapped handler cannot answer, because
@@ -243,6 +156,26 @@ func (c *Call) Refused(by string) {
 	cold.refused = by
 }
 
+// refusedBy returns who said that it refuses the Call, or "".
+func (c *Call) refusedBy() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cold == nil {
+		return ""
+	}
+	return c.cold.refused
+}
+
+// attempts returns how often the handler was run, at least 1.
+func (c *Call) attempts() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cold == nil {
+		return 1
+	}
+	return max(1, c.cold.attempts)
+}
+
 // Attempted says that the handler is run for the nth time.
 func (c *Call) Attempted(n int) {
 	cold := c.lock()
@@ -253,7 +186,7 @@ func (c *Call) Attempted(n int) {
 // Stuck says that the handler of the Call was given up, with 1, or that it has returned
 // after all, with -1.
 func (c *Call) Stuck(change int64) {
-	if o := c.settings().observer; o != nil {
-		o.stats.Stuck.Add(change)
+	if d := c.settings().detail(); d != nil {
+		d.Stats.Stuck.Add(change)
 	}
 }

@@ -17,14 +17,14 @@ type Settings struct {
 	// one that says so does. NewID makes the IDs of these calls; nil, or an empty
 	// ID, means a UUIDv7.
 	Records bool
-	NewID   func() string
+	NewID   Source
+
+	// Detail says what else the records of such a middleware hold; nil means nothing.
+	Detail *Detail
 
 	// Level gives the level of the records of a middleware that records every call;
 	// nil means [LevelOf].
 	Level func(Outcome) slog.Level
-
-	// Observer is told how the calls end that this middleware records.
-	Observer *Observer
 
 	// Logger is where the middleware records calls. If no middleware records every
 	// call, the outermost Logger receives masked failures. Nil means [slog.Default] at
@@ -66,11 +66,8 @@ type Settings struct {
 // setup is what all middlewares of a Call have established. It is immutable.
 type setup struct {
 	parts    []*Settings
-	records  bool
-	newID    func() string
-	level    func(Outcome) slog.Level
-	observer *Observer
-	logger   *slog.Logger // of the middleware that records, or else of the first that has one
+	recorder *Settings    // the one that records every call, or nil
+	logger   *slog.Logger // of the recorder, or else of the first that has one
 	mask     func(string) string
 	reveal   bool
 	rules    []classify.Rule
@@ -104,7 +101,7 @@ func (c *Call) Establish(s *Settings) (records bool) {
 			s.last.Store(e)
 		}
 		if c.setup.CompareAndSwap(have, e.to) {
-			return s.Records && (have == nil || !have.records)
+			return s.Records && (have == nil || have.recorder == nil)
 		}
 	}
 }
@@ -117,9 +114,9 @@ func (s *Settings) over(have *setup) *setup {
 	to := *have
 	to.parts = append(slices.Clip(have.parts), s)
 	switch {
-	case have.records:
+	case have.recorder != nil:
 	case s.Records:
-		to.records, to.newID, to.level, to.logger, to.observer = true, s.NewID, s.Level, s.Logger, s.Observer
+		to.recorder, to.logger = s, s.Logger
 	case have.logger == nil:
 		to.logger = s.Logger
 	}
@@ -159,7 +156,15 @@ func (c *Call) settings() *setup {
 }
 
 // Recorded reports whether a middleware records this Call.
-func (c *Call) Recorded() bool { return c.settings().records }
+func (c *Call) Recorded() bool { return c.settings().recorder != nil }
+
+// detail returns what else the records hold, or nil.
+func (s *setup) detail() *Detail {
+	if s.recorder == nil {
+		return nil
+	}
+	return s.recorder.Detail
+}
 
 // Logger returns the logger to which this Call is recorded, or what is hidden of
 // it; [slog.Default] when none was named.

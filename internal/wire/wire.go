@@ -13,6 +13,7 @@ const (
 	AttemptKey     = Prefix + "attempt"         // of a request: how often its caller has made this call, from 1
 	AttemptsKey    = Prefix + "attempts"        // of an answer: how often the handler was run for it, from 2
 	KeyKey         = Prefix + "idempotency_key" // of a request: the key under which it is made, see package replay; of a listed tool: true where keys are kept
+	ReferenceKey   = Prefix + "reference"       // of a successful answer: the ID of the call
 	ReplayedKey    = Prefix + "replayed"        // of an answer: it is that of an earlier call
 )
 
