@@ -98,13 +98,13 @@ func TestRecords(t *testing.T) {
 		require.Equal(t, common("DEBUG", "ok"), records[0])
 
 		bad := common("ERROR", "internal_error")
-		bad["party"] = "server"
+		bad["party"], bad["kind"] = "server", "internal_error"
 		bad["error"], bad["error_types"] = "loading: "+errSecret.Error(), "*fmt.wrapError > *errors.errorString"
 		require.Equal(t, bad, records[1])
 
 		none := common("INFO", "not_found")
-		none["party"] = "caller"
-		none["error"], none["error_types"] = fault.NotFound("file", "a").Error(), "*fault.Error > *errors.errorString"
+		none["party"], none["kind"] = "caller", "not_found"
+		none["error_types"] = "*fault.Error > *errors.errorString" // its text is the fault's
 		none["fault"] = map[string]any{"type": "not_found", "message": "file 'a' does not exist.", "resource_type": "file", "identifier": "a", "cause": errSecret.Error()}
 		require.Equal(t, none, records[2])
 	})

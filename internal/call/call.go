@@ -118,6 +118,8 @@ type opener struct {
 	next  Handler
 	self  Handler   // handle
 	guard *Settings // of a recovery
+
+	looked atomic.Int64 // see mayLook
 }
 
 func (o *opener) handle(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

@@ -27,9 +27,6 @@ const (
 type catalog struct {
 	entries sync.Map // of *entry by name
 	count   atomic.Int32
-
-	look   sync.Mutex // held by the one that asks the server
-	looked time.Duration
 }
 
 // An entry is what is known of a tool. Its fields do not change.
@@ -70,23 +67,15 @@ func (k *catalog) add(name string, e *entry) bool {
 }
 
 // find returns what is known of the tool that is called, nil if it is none of the
-// server's. schema asks for its schema, too. The server is asked by one call at a time, at
+// server's. schema asks for its schema, too. A server is asked by one call at a time, at
 // most once in lookEvery: until then a new name is not known.
 func (k *catalog) find(c *Call, schema bool) *entry {
 	name := Target(c.req)
 	now := time.Since(epoch)
 	have := k.known(name)
-	if have != nil && (!schema || have.read != 0 && now-have.read < fresh) {
+	if have != nil && (!schema || have.read != 0 && now-have.read < fresh) || !c.by.mayLook(now) {
 		return have
 	}
-	if !k.look.TryLock() {
-		return k.stale(have, schema)
-	}
-	defer k.look.Unlock()
-	if k.looked != 0 && now-k.looked < lookEvery {
-		return k.stale(have, schema)
-	}
-	k.looked = now
 	for tool, err := range c.Tools() {
 		if err != nil {
 			if _, one := safe.As[*OneHandlerError](err); one && have == nil { // the SDK found the handler by this name
@@ -103,12 +92,13 @@ func (k *catalog) find(c *Call, schema bool) *entry {
 	return k.known(name)
 }
 
-// stale is what is known where the server is not asked.
-func (k *catalog) stale(have *entry, schema bool) *entry {
-	if schema && have != nil && have.read == 0 {
-		return nil
+// mayLook reports whether the handlers behind the opener may be asked for their tools now.
+func (o *opener) mayLook(now time.Duration) bool {
+	if o == nil {
+		return false
 	}
-	return have
+	last := o.looked.Load()
+	return (last == 0 || now-time.Duration(last) >= lookEvery) && o.looked.CompareAndSwap(last, int64(now))
 }
 
 // The bounds of a schema that is read.

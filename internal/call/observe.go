@@ -132,13 +132,12 @@ func (d *Detail) method(c *Call) string {
 // with a success is known from then on; for one that failed the server may be asked.
 func (d *Detail) tool(c *Call, answered bool) string {
 	name := Target(c.req)
-	if answered && d.tools.known(name) == nil {
-		d.tools.add(name, &entry{})
-	}
-	if d.tools.find(c, false) == nil {
+	switch {
+	case d.tools.known(name) != nil, answered && d.tools.add(name, &entry{}), d.tools.find(c, d.Arguments == ArgumentValues) != nil:
+		return name
+	default:
 		return Other
 	}
-	return name
 }
 
 // A OneHandlerError is the error of a call that a wrapped handler cannot answer, because

@@ -142,7 +142,7 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	}
 	record := slog.NewRecord(time.Now(), level, message, 0)
 	record.AddAttrs(attrs...)
-	write(context.WithoutCancel(c), logger.Handler(), record)
+	s.sinkOf().write(context.WithoutCancel(c), logger.Handler(), record)
 }
 
 // level is the default level of a record: that of its outcome, but a warning at least
@@ -199,8 +199,8 @@ func (f *Failure) logAttrs(attrs []slog.Attr) []slog.Attr {
 		return append(attrs, slog.Any("fault", public))
 	}
 	worded := (f.Worded() || f.found.Origin == classify.Ruled) && f.found.Wire == nil
-	if _, own := f.err.(*fault.Error); !own || !worded { //nolint:errorlint // the text of a fault alone stands under "fault"
-		attrs = append(attrs, slog.String("error", clip(f.errorText())))
+	if text := f.errorText(); !worded || text != f.found.Fault.Error() && text != f.found.Fault.Text() { // else "fault" has it
+		attrs = append(attrs, slog.String("error", clip(text)))
 	}
 	attrs = append(attrs, slog.String("error_types", errorTypes(f.err)))
 	if worded {

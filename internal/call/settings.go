@@ -61,6 +61,7 @@ type Settings struct {
 	Render *RenderOptions
 
 	last atomic.Pointer[established]
+	sink Sink // of Logger
 }
 
 // setup is what all middlewares of a Call have established. It is immutable.
@@ -68,6 +69,7 @@ type setup struct {
 	parts    []*Settings
 	recorder *Settings    // the one that records every call, or nil
 	logger   *slog.Logger // of the recorder, or else of the first that has one
+	sink     *Sink        // of that one
 	mask     func(string) string
 	reveal   bool
 	rules    []classify.Rule
@@ -116,9 +118,9 @@ func (s *Settings) over(have *setup) *setup {
 	switch {
 	case have.recorder != nil:
 	case s.Records:
-		to.recorder, to.logger = s, s.Logger
+		to.recorder, to.logger, to.sink = s, s.Logger, &s.sink
 	case have.logger == nil:
-		to.logger = s.Logger
+		to.logger, to.sink = s.Logger, &s.sink
 	}
 	if s.Quote != nil {
 		to.quote = s.Quote
@@ -173,4 +175,12 @@ func (c *Call) Logger() *slog.Logger {
 		return logger
 	}
 	return slog.Default()
+}
+
+// sinkOf returns the Sink of that logger.
+func (s *setup) sinkOf() *Sink {
+	if s.sink == nil {
+		return &defaultSink
+	}
+	return s.sink
 }
