@@ -5,7 +5,7 @@
 //
 // The record of a failed call has the reference that its answer carries:
 //
-//	level=ERROR msg="mcp call" method=tools/call tool=search outcome=internal_error duration_ms=12.1
+//	level=ERROR msg="mcp call" method=tools/call tool=search outcome=internal_error kind=internal_error duration_ms=12.1
 //	reference=0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34 client=inspector party=server error="dial tcp 10.0.0.7:5432: ..." error_types=...
 //
 // The ID is made when it is first needed. A call that succeeds without a record makes
@@ -13,7 +13,12 @@
 // wrapped in [Handler] adds the reference to every record that is written with the
 // context of a call.
 //
-// Arguments and results of calls are not logged. Errors are logged as they came, with
+// Outcome says how the call ended, and kind what kind of failure the caller is told. Over
+// HTTP the record has the authenticated user and the beginning of a hash of the session's
+// ID, which is itself a credential. An item of a batch or a part of an answer that fails
+// has a record of its own, "mcp part of a call".
+//
+// Arguments and results of calls are not logged, unless Advanced.Arguments is set. Errors are logged as they came, with
 // one exception: the SDK's error about wrong arguments holds the wrong value. If package
 // validate explains it, the record has the violations instead.
 package correlate
@@ -142,6 +147,8 @@ func New(opts *Options) mcp.Middleware {
 		panic("correlate.New: Options.Advanced.Arguments is none of NoArguments, ArgumentNames and ArgumentValues; give one of them")
 	case o.Advanced.MaxArguments < 0:
 		panic("correlate.New: Options.Advanced.MaxArguments is negative; give a number of bytes, or zero for the default")
+	case o.Advanced.MaxArguments > 0 && o.Advanced.Arguments == NoArguments:
+		panic("correlate.New: Options.Advanced.MaxArguments is set, but Options.Advanced.Arguments records nothing; set Arguments, or leave MaxArguments at zero")
 	}
 	r := &recorder{
 		logger: o.Logger, slow: o.Slow,

@@ -59,7 +59,7 @@ func ExampleNew() {
 		}
 	}
 	// Output:
-	// level=ERROR msg="mcp call" method=tools/call tool=search outcome=internal_error reference=req-7 client=example-client party=server error="index is broken" error_types=*errors.errorString
+	// level=ERROR msg="mcp call" method=tools/call tool=search outcome=internal_error kind=internal_error reference=req-7 client=example-client party=server error="index is broken" error_types=*errors.errorString
 	// Reference: req-7
 }
 
