@@ -113,7 +113,7 @@ func secretsOf(schema any) arguments {
 	root, ok := schema.(map[string]any)
 	if !ok {
 		raw, err := safe.JSON(schema)
-		if err != nil || json.Unmarshal(raw, &root) != nil {
+		if err != nil || json.Unmarshal(raw, &root) != nil || root == nil {
 			return arguments{unsure: true}
 		}
 	}
