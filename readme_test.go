@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"expvar"
 	"fmt"
 	"log"
 	"log/slog"
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	slogmulti "github.com/samber/slog-multi"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain"
@@ -271,6 +273,47 @@ func readmeLog(ctx context.Context) {
 	logger.InfoContext(ctx, "cache miss") // in a handler: has the reference of the call
 }
 
+func readmeOperate(server *mcp.Server, tenantOf func(context.Context) string) *correlate.Options {
+	caller := correlate.FirstOf(correlate.TraceParent, correlate.RequestID, correlate.MetaID("com.example/request"))
+	options := &correlate.Options{
+		NewID: correlate.Extend(caller), // the reference begins with the caller's ID and ends with random digits
+		Slow:  2 * time.Second,
+		Attrs: func(ctx context.Context, req mcp.Request) []slog.Attr {
+			return []slog.Attr{slog.String("tenant", tenantOf(ctx))}
+		},
+		Advanced: correlate.Advanced{
+			CallerID:           caller,
+			Arguments:          correlate.ArgumentValues,
+			ReferenceInSuccess: true, // under correlate.ReferenceKey in _meta
+		},
+	}
+
+	var calls correlate.Counters
+	expvar.Publish("mcp", &calls)
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Correlate: &correlate.Options{Observe: calls.Observe, Stats: &calls.Stats},
+	}))
+	return options
+}
+
+func readmeSinks(file, network, spool, pager, summary slog.Handler) *slog.Logger {
+	service := slogmulti.Failover()(correlate.Guard(network), correlate.Guard(spool))
+	logger := slog.New(slogmulti.Fanout(
+		correlate.Guard(file),
+		slogmulti.Pipe(mask.SlogMiddleware(nil)).Handler(service), // scrubbed: it leaves the house
+		slogmulti.Router().Add(correlate.Guard(pager), slogmulti.AttrValueIs("outcome", "panic")).Handler(),
+		correlate.Sample(summary, time.Minute), // each failure once a minute, with "repeated"
+	))
+	return logger
+}
+
+func readmeClientLog(req *mcp.CallToolRequest) *slog.Logger {
+	logger := slog.New(slogmulti.
+		Pipe(correlate.SlogMiddleware(), mask.SlogMiddleware(nil)).
+		Handler(mcp.NewLoggingHandler(req.Session, nil)))
+	return logger
+}
+
 func readmeGo(ctx context.Context, fetch func(context.Context) error) error {
 	done := mcprecover.Go(ctx, fetch)
 	// ... other work ...
@@ -301,7 +344,7 @@ func adopting(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Mask: &mask.Options{Show: mask.Worded}}))
 }
 
-var _, _ = adopting, readmePoll
+var _, _, _ = adopting, readmePoll, readmeClientLog
 
 // TestReadme fails when a page shows code that is not compiled here.
 func TestReadme(t *testing.T) {
@@ -364,6 +407,10 @@ func TestReadmeCode(t *testing.T) {
 	require.Contains(t, locked.Error(), `Next: 1. See how far it is: call deployment_status {"project":"alpha"}.`)
 	require.ErrorContains(t, readmeGo(t.Context(), func(context.Context) error { panic("x") }), "panic: x")
 	readmeLog(t.Context())
+	require.NotPanics(t, func() {
+		correlate.New(readmeOperate(mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil), func(context.Context) string { return "acme" }))
+	})
+	readmeSinks(slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler).Info("to all")
 
 	failing := func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return nil, nil, errors.New("sqlite: database is locked (5)")
@@ -447,7 +494,7 @@ func TestReadmeShow(t *testing.T) {
 // calls that the pages tell of and takes the rest from what the recipes print.
 func TestReadmeOutputs(t *testing.T) {
 	var all []string
-	for _, recipe := range []string{"batch", "weather"} {
+	for _, recipe := range []string{"batch", "weather", "operate"} {
 		printed, err := os.ReadFile("examples/" + recipe + "/output.golden")
 		require.NoError(t, err)
 		all = append(all, string(printed))
