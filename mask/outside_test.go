@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -30,6 +31,7 @@ func TestAMiddlewareOutsideIsReported(t *testing.T) {
 	}{
 		"alone":            {nil, false},
 		"ours outside":     {[]mcp.Middleware{mcprecover.New(nil)}, false},
+		"a list form":      {[]mcp.Middleware{batch.New(nil)}, false},
 		"selected":         {[]mcp.Middleware{middleware.ForMethods(mcprecover.New(nil), middleware.MethodCallTool)}, false},
 		"theirs between":   {[]mcp.Middleware{mcprecover.New(nil), passThrough}, false},
 		"theirs outside":   {[]mcp.Middleware{passThrough}, true},
