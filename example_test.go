@@ -29,7 +29,7 @@ func ExampleStandard() {
 	})
 
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{ // or nil
-		Logger:    slog.New(slog.DiscardHandler),                               // has the whole error, under the reference
+		Logger:    slog.New(slog.DiscardHandler),                                                           // has the whole error, under the reference
 		Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "req-1" }}, // a UUID by default
 	}))
 

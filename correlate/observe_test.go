@@ -190,16 +190,15 @@ func TestStuckAndInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen observer
 		var stats correlate.Stats
+		var inside int64
 		mw := middleware.Chain(correlate.New(&correlate.Options{Logger: silent, Observe: seen.observe, Stats: &stats}),
 			deadline.New(&deadline.Options{Limit: time.Second, Logger: silent}))
-		go func() {
-			time.Sleep(500 * time.Millisecond)
-			require.EqualValues(t, 1, stats.InFlight.Load())
-		}()
 		_, _ = handler(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+			inside = stats.InFlight.Load()
 			time.Sleep(time.Minute)
 			return &mcp.CallToolResult{}, nil
 		}, mw)
+		require.EqualValues(t, 1, inside)
 		require.EqualValues(t, 1, seen.take()[0].Stuck)
 		require.EqualValues(t, 1, stats.Stuck.Load())
 		require.Zero(t, stats.InFlight.Load())
