@@ -192,7 +192,7 @@ func (r *recorder) call(ctx context.Context, c *call.Call, req mcp.Request, next
 	}
 	c.Begin() // it must be read before it is known whether the call fails
 	if r.watched {
-		c.Watch(r.settings.Detail)
+		c.Watch()
 	}
 	returned := false
 	defer func() {

@@ -29,8 +29,7 @@ type Call struct {
 	by      *opener // this call could be made again with its handler
 	setup   atomic.Pointer[setup]
 	claimed atomic.Pointer[Settings] // the first recovery, where the opener is none
-	pending atomic.Bool              // there is a record of a success to be written at the end
-	watch   atomic.Pointer[Detail]   // is told of the end
+	atEnd   atomic.Uint32            // what is to be done at the end
 	began   atomic.Int64
 	part    bool // see Below
 	quiet   bool // an internal look-up, of which nothing is recorded
@@ -49,7 +48,7 @@ type cold struct {
 	taken   bool                 // there is something in first
 	settled *Failure             // see Settle
 	panic   *classify.PanicError // the last one that was recovered
-	success Record               // valid when pending is set
+	success Record               // valid while there is one to be written
 	parts   int                  // how many times Part was called
 
 	attempts int    // see Attempted
@@ -66,6 +65,15 @@ func (c *Call) lock() *cold {
 	}
 	return c.cold
 }
+
+// What is to be done at the end of a Call.
+const (
+	recordAtEnd  = 1 << iota // see LogAtEnd
+	observeAtEnd             // see Watch
+)
+
+// pending reports whether there is a record to be written at the end.
+func (c *Call) pending() bool { return c.atEnd.Load()&recordAtEnd != 0 }
 
 type callKey struct{}
 
@@ -275,10 +283,12 @@ func (c *Call) Parent() *Call {
 // answer is rendered by [Wrap].
 func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
 	if err == nil && !isError(res) {
-		if c.pending.Load() {
-			c.Log(nil, c.ending(res, nil))
+		if c.atEnd.Load() != 0 {
+			if c.pending() {
+				c.Log(nil, c.ending(res, nil))
+			}
+			c.Observe(res, nil)
 		}
-		c.Observe(res, nil)
 		return c.withReference(withSteps(res)), nil
 	}
 	return c.finish(res, err)

@@ -59,22 +59,22 @@ type Stats struct {
 // Other stands in an [Event] for every text that a caller could have invented.
 const Other = "_other"
 
-// Watch counts the Call as one in flight, until [Call.Finish] or [Call.Observe].
-func (c *Call) Watch(d *Detail) {
-	if c.watch.CompareAndSwap(nil, d) {
-		d.Stats.InFlight.Add(1)
+// Watch counts the Call as one in flight, until [Call.Finish] or [Call.Observe]. It is for
+// the middleware that records the Call.
+func (c *Call) Watch() {
+	if c.atEnd.Or(observeAtEnd)&observeAtEnd == 0 {
+		c.settings().detail().Stats.InFlight.Add(1)
 	}
 }
 
 // Observe says that a Call that is watched has ended. It does nothing the second time.
 func (c *Call) Observe(res mcp.Result, err error) {
-	if c.watch.Load() == nil {
+	if c.atEnd.And(^uint32(observeAtEnd))&observeAtEnd == 0 {
 		return
 	}
-	if d := c.watch.Swap(nil); d != nil {
-		defer d.Stats.InFlight.Add(-1)
-		d.observe(c, c.Duration(), res, err)
-	}
+	d := c.settings().detail()
+	defer d.Stats.InFlight.Add(-1)
+	d.observe(c, c.Duration(), res, err)
 }
 
 // observe calls the hook.

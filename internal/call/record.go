@@ -220,14 +220,14 @@ func (c *Call) LogAtEnd(r Record) {
 	cold := c.lock()
 	defer c.mu.Unlock()
 	cold.success = r
-	c.pending.Store(true)
+	c.atEnd.Or(recordAtEnd)
 }
 
 // ending returns the record of how the call ends, in the place of a success that
 // was to be recorded.
 func (c *Call) ending(res mcp.Result, err error) Record {
 	r := Record{}
-	if c.pending.Swap(false) {
+	if c.atEnd.And(^uint32(recordAtEnd))&recordAtEnd != 0 {
 		cold := c.lock()
 		defer c.mu.Unlock()
 		r = cold.success

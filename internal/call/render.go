@@ -69,7 +69,7 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 		c.Observe(res, err)
 	}()
 	f := c.Failure(res, err)
-	if c.Hides(f) || c.pending.Load() {
+	if c.Hides(f) || c.pending() {
 		c.Log(nil, c.ending(res, err))
 	}
 	if c.Notification() {
