@@ -35,15 +35,8 @@ func Arguments(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &argumentError{err}
+	return call.ArgumentError{Err: err}
 }
-
-type argumentError struct{ error }
-
-func (e *argumentError) Unwrap() error { return e.error }
-
-// PublicKind is what is told of the error where no middleware of this package stands.
-func (e *argumentError) PublicKind() string { return string(fault.KindValidation) }
 
 // handlerFault makes a fault of an error with which a handler refuses its arguments. It
 // returns nil when the error does not say that it is about them: an error of strconv may
@@ -56,7 +49,7 @@ func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []by
 		marked := false
 		c := &checks{}
 		safe.Find(f.Err(), func(err error) bool {
-			if _, ok := err.(*argumentError); ok {
+			if _, ok := err.(call.ArgumentError); ok {
 				marked = true
 			} else if fields := fieldErrors(err); fields != nil && (marked || !v.KeepHandlerErrors) {
 				c.fields = append(c.fields, fields...)
@@ -280,11 +273,12 @@ func typeWords(t reflect.Type) string {
 	case k == reflect.String:
 		return "a string"
 	case reflect.Int <= k && k <= reflect.Int64:
-		return "an integer of at most " + strconv.Itoa(t.Bits()) + " bits"
+		most := int64(1)<<(t.Bits()-1) - 1
+		return "an integer from " + strconv.FormatInt(-most-1, 10) + " to " + strconv.FormatInt(most, 10)
 	case reflect.Uint <= k && k <= reflect.Uintptr:
-		return "an integer of at most " + strconv.Itoa(t.Bits()) + " bits, 0 or greater"
+		return "an integer from 0 to " + strconv.FormatUint(^uint64(0)>>(64-t.Bits()), 10)
 	case k == reflect.Float32 || k == reflect.Float64:
-		return "a number"
+		return "a number of at most " + strconv.Itoa(t.Bits()) + " bits"
 	case k == reflect.Slice || k == reflect.Array:
 		return "a list"
 	case k == reflect.Map || k == reflect.Struct:

@@ -57,6 +57,15 @@ func (f *Failure) Explainable() bool {
 // imitates that text.
 func (f *Failure) Refused() bool { return f.found.Refused && f.res != nil && f.Explainable() }
 
+// ArgumentError marks an error as being about the arguments of the call.
+type ArgumentError struct{ Err error }
+
+func (e ArgumentError) Error() string { return e.Err.Error() }
+func (e ArgumentError) Unwrap() error { return e.Err }
+
+// PublicKind is what is told of the error where package validate does not explain it.
+func (e ArgumentError) PublicKind() string { return string(fault.KindValidation) }
+
 // Outermost reports whether nothing of the program's own stands outside the
 // middleware that opened this Call, so that what the opener's handler lists is what
 // the caller may list. It looks at the stack: it is for failures, and reports false
