@@ -26,7 +26,7 @@ type finding struct {
 	sets     bool    // the forms differ in the names that they require
 	rest     bool    // nothing that was valid has looked at it
 	unsure   bool    // another form may have been meant
-	ranks    []int   // of the steps in at, by which findings are sorted
+	order    string  // by which findings are sorted
 
 	sent    string // a name that was sent for the last one of at
 	field   string // that name, if it is refused, and its pointer
@@ -46,37 +46,12 @@ func (f *finding) missing() bool {
 
 func (f *finding) parent() []string { return f.at[:len(f.at)-1] }
 
-// compareFindings sorts by the ranks of the places. The ranks of the last few of very many
-// findings are not known.
-func compareFindings(a, b finding) int {
-	for i := range min(len(a.at), len(b.at)) {
-		switch {
-		case a.at[i] == b.at[i] && (i >= len(a.ranks) || i >= len(b.ranks) || a.ranks[i] == b.ranks[i]):
-		case i < len(a.ranks) && i < len(b.ranks) && a.ranks[i] != b.ranks[i]:
-			return cmp.Compare(a.ranks[i], b.ranks[i])
-		default:
-			return compareSteps(a.at[i], b.at[i])
-		}
-	}
-	return cmp.Or(
-		cmp.Compare(len(a.at), len(b.at)), -cmp.Compare(boolInt(a.sent != ""), boolInt(b.sent != "")),
-		strings.Compare(a.rule, b.rule), strings.Compare(a.n.location(), b.n.location()),
-	)
-}
-
 // compareSteps orders indexes as numbers.
 func compareSteps(a, b string) int {
 	if x, y := index(a), index(b); x >= 0 && y >= 0 {
 		return cmp.Compare(x, y)
 	}
 	return strings.Compare(a, b)
-}
-
-func (n *node) location() string {
-	if n == nil {
-		return ""
-	}
-	return n.Location
 }
 
 var unheardOf = &node{Schema: &jsonschema.Schema{}, anyOf: &fork{}, oneOf: &fork{}, phrase: new(string)}
@@ -181,22 +156,11 @@ func (r *report) inOrder(errors []*jsonschema.ValidationError, common int) []*js
 // first returns the first MaxCounted of a list in order, and reports whether there are
 // more: the library goes through objects in any order.
 func first[T any](list []T, more *bool, compare func(a, b T) int) []T {
+	if !slices.IsSortedFunc(list, compare) {
+		slices.SortFunc(list, compare)
+	}
 	*more = *more || len(list) > MaxCounted
-	if slices.IsSortedFunc(list, compare) {
-		return list[:min(len(list), MaxCounted)]
-	}
-	kept := make([]T, 0, min(len(list), 2*MaxCounted))
-	for i, one := range list {
-		if i < cap(kept) || compare(one, kept[MaxCounted-1]) < 0 {
-			kept = append(kept, one)
-		}
-		if len(kept) == 2*MaxCounted {
-			slices.SortStableFunc(kept, compare)
-			kept = kept[:MaxCounted]
-		}
-	}
-	slices.SortStableFunc(kept, compare)
-	return kept[:min(len(kept), MaxCounted)]
+	return list[:min(len(list), MaxCounted)]
 }
 
 // alike names the items of a list that are the same.

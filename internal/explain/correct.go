@@ -134,7 +134,7 @@ func (s *sampler) of(n *node, depth int) any {
 	}
 	switch types[0] {
 	case "integer", "number":
-		return json.Number(number(n.simplest()))
+		return n.simplest()
 	case "boolean":
 		return true
 	case "array":
@@ -197,20 +197,20 @@ func (n *node) sample() string {
 	return text
 }
 
-// simplest returns a number within the limits, 1 if it is.
-func (n *node) simplest() *big.Rat {
+// simplest returns the first number that is within the limits of those that are likely to be.
+func (n *node) simplest() json.Number {
 	one := big.NewRat(1, 1)
-	switch {
-	case n.MultipleOf != nil:
-		return n.MultipleOf
-	case n.Minimum != nil && n.Minimum.Cmp(one) > 0:
-		return n.Minimum
-	case n.ExclusiveMinimum != nil && n.ExclusiveMinimum.Cmp(one) >= 0:
-		return one.Add(n.ExclusiveMinimum, one)
-	case n.Maximum != nil && n.Maximum.Cmp(one) < 0:
-		return n.Maximum
-	case n.ExclusiveMaximum != nil && n.ExclusiveMaximum.Cmp(one) <= 0:
-		return one.Sub(n.ExclusiveMaximum, one)
+	likely := []*big.Rat{one, n.MultipleOf, n.Minimum, n.Maximum}
+	if n.ExclusiveMinimum != nil {
+		likely = append(likely, new(big.Rat).Add(n.ExclusiveMinimum, one))
 	}
-	return one
+	if n.ExclusiveMaximum != nil {
+		likely = append(likely, new(big.Rat).Sub(n.ExclusiveMaximum, one))
+	}
+	for _, r := range likely {
+		if r != nil && n.Validate(json.Number(number(r))) == nil {
+			return json.Number(number(r))
+		}
+	}
+	return "1"
 }

@@ -228,18 +228,30 @@ func (r *report) check(d *document) ([]finding, error) {
 // sort orders findings as the schema declares what they are about.
 func (r *report) sort(found []finding) {
 	for i := range found {
-		f := &found[i]
-		if r.left -= len(f.at); r.left < -maxTold {
-			break
-		}
-		for j, name := range f.at {
-			f.ranks = append(f.ranks, rank(r.at(f.at[:j]), name))
-		}
-		if f.missing() { // of one object the names that are missing come first
-			f.ranks[len(f.at)-1] = f.count + boolInt(f.rule != "required")<<16 - 1<<30
+		if r.left -= len(found[i].at); r.left > -maxTold {
+			found[i].order = r.order(&found[i])
+		} else {
+			found[i].order = "\xff" // of very many the last
 		}
 	}
-	slices.SortStableFunc(found, compareFindings)
+	slices.SortStableFunc(found, func(a, b finding) int { return strings.Compare(a.order, b.order) })
+}
+
+// order writes a text that is sorted as a finding is: around comes before inside, and of one
+// object the names that are missing come first, in the order in which they are required.
+func (r *report) order(f *finding) string {
+	var b strings.Builder
+	for i, name := range f.at {
+		if f.missing() && i == len(f.at)-1 {
+			fmt.Fprintf(&b, "\x01%t%06d", f.rule != "required", f.count)
+		}
+		fmt.Fprintf(&b, "\x02%010d%s", rank(r.at(f.at[:i]), name), name)
+	}
+	fmt.Fprintf(&b, "\x00%t%s", f.sent == "", f.rule)
+	if f.n != nil {
+		b.WriteString(f.n.Location)
+	}
+	return b.String()
 }
 
 // Defaults returns args with the defaults of the schema filled in, as the SDK does it for

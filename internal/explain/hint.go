@@ -40,26 +40,21 @@ func (r *report) hint(f finding, value, shown any) string {
 		values := form.leaf().literals()
 		allowed = append(allowed, values[:min(len(values), maxKnown)]...)
 	}
-	send := func(to any) { r.fixes = append(r.fixes, fix{f.at, to}) }
-	listed := f.rule == "enum" || f.rule == "const"
-	text, isText := value.(string)
-	hint := ""
+	send := func(to any, hint string) string {
+		r.fixes = append(r.fixes, fix{f.at, to})
+		return hint
+	}
+	listed, hint := f.rule == "enum" || f.rule == "const", ""
 	if listed || f.rule == "anyOf" || f.rule == "oneOf" {
-		hint = allowedHint(value, shown, allowed, send)
+		hint = nearest(value, shown, allowed, send)
 	}
 	switch right := isAny(value, types); {
 	case hint != "" || dumb[f.rule]:
 		return hint
-	case right:
-	case value == nil:
+	case value == nil && !right:
 		return r.leaveOut(f.at, send)
-	case isText:
-		hint = textHint(text, shown, types, send)
-	default:
-		hint = numberHint(value, shown, types, forms, send)
-	}
-	if hint == "" && !isContainer(value) && onlyLists(types) {
-		hint = listHint(value, forms, send)
+	case !right:
+		hint = converted(value, shown, types, forms, send)
 	}
 	if hint != "" || listed {
 		return hint
@@ -71,104 +66,76 @@ func isAny(value any, types []string) bool {
 	return slices.ContainsFunc(types, func(t string) bool { return isType(value, t) })
 }
 
-// allowedHint looks for the allowed value that was meant.
-func allowedHint(value, shown any, allowed []any, send func(any)) string {
-	text, isText := value.(string)
-	var names []string
-	for _, a := range allowed {
-		name, ok := a.(string)
-		raw, _ := encode(a)
-		switch {
-		case ok && isText:
-			names = append(names, name)
-		case ok && shown != nil && literal(value) == name:
-			send(name)
-			return "Send it in quotes: " + string(raw) + "."
-		case isText && shown != nil && string(raw) == text:
-			send(a)
-			return "Send " + text + " without quotes."
-		}
-	}
+// nearest looks for the allowed value that was meant: the only one, or a text that is close.
+func nearest(value, shown any, allowed []any, send func(any, string) string) string {
 	if len(allowed) == 1 {
-		send(allowed[0])
-		return ""
+		return send(allowed[0], "")
 	}
+	text, isText := value.(string)
 	if !isText || shown != value {
 		return ""
 	}
-	matches := near.Matches(text, names)
-	if len(matches) == 1 {
-		send(matches[0])
-	}
-	if len(matches) == 0 {
-		return ""
-	}
-	return "Did you mean " + quoted(matches[0]) + "?"
-}
-
-// textHint says how to send what was sent as a string.
-func textHint(text string, shown any, types []string, send func(any)) string {
-	meant := strings.TrimSpace(text)
-	if !strings.HasPrefix(meant, "{") && !strings.HasPrefix(meant, "[") {
-		if meant = strings.ToLower(meant); len(meant) > maxName {
-			return ""
+	var names []string
+	for _, a := range allowed {
+		if name, ok := a.(string); ok {
+			names = append(names, name)
 		}
 	}
-	d, err := read([]byte(meant), maxSent)
-	if err != nil || d.number != nil || d.notes != nil || !isAny(d.value, types) {
+	switch matches := near.Matches(text, names); len(matches) {
+	case 0:
 		return ""
+	case 1:
+		return send(matches[0], "Did you mean "+quoted(matches[0])+"?")
+	default:
+		return "Did you mean " + quoted(matches[0]) + "?"
 	}
-	switch d.value.(type) {
+}
+
+// converted says how to send a value of another type, if it is the right one then: without
+// quotes, in quotes, in a list.
+func converted(value, shown any, types []string, forms []*node, send func(any, string) string) string {
+	fits := func(to any) bool {
+		return slices.ContainsFunc(forms, func(n *node) bool { return n.Validate(to) == nil })
+	}
+	switch v := value.(type) {
 	case string:
-		return ""
-	case map[string]any:
-		send(d.value)
-		return "Send the object itself, not a string."
-	case []any:
-		send(d.value)
-		return "Send the list itself, not a string."
-	}
-	if shown != any(text) {
-		return "Send it without quotes."
-	}
-	send(d.value)
-	return "Send " + meant + " without quotes."
-}
-
-// numberHint says that a number is to be sent as a string.
-func numberHint(value, shown any, types []string, forms []*node, send func(any)) string {
-	number, ok := value.(json.Number)
-	if !ok || shown == nil || !slices.Contains(types, "string") || slices.Contains(types, "integer") || slices.Contains(types, "number") {
-		return ""
-	}
-	if !slices.ContainsFunc(forms, func(n *node) bool { return n.Validate(number.String()) == nil }) {
-		return ""
-	}
-	send(number.String())
-	return `Send it in quotes: "` + number.String() + `".`
-}
-
-func onlyLists(types []string) bool {
-	return slices.Contains(types, "array") && !slices.ContainsFunc(types, func(t string) bool { return t != "array" && t != "null" })
-}
-
-// listHint says that a value is to be sent as a list, if its items may be like it.
-func listHint(value any, forms []*node, send func(any)) string {
-	for _, form := range forms {
-		items := form.leaf().part("items")
-		if items == nil || items.Bool != nil && !*items.Bool {
-			continue
+		meant := strings.TrimSpace(v)
+		if !strings.HasPrefix(meant, "{") && !strings.HasPrefix(meant, "[") {
+			if meant = strings.ToLower(meant); len(meant) > maxName {
+				return ""
+			}
 		}
-		if types := items.leaf().types(); len(types) == 0 || isAny(value, types) {
-			send([]any{value})
-			return "Send a list, even for one item."
+		d, err := read([]byte(meant), maxSent)
+		_, isText := d.value.(string)
+		_, isList := d.value.([]any)
+		switch {
+		case err != nil || d.number != nil || d.notes != nil || isText || !isAny(d.value, types) && !fits(d.value):
+		case isList:
+			return send(d.value, "Send the list itself, not a string.")
+		case isContainer(d.value):
+			return send(d.value, "Send the object itself, not a string.")
+		case shown != value:
+			return "Send it without quotes."
+		default:
+			return send(d.value, "Send "+meant+" without quotes.")
 		}
+	case json.Number:
+		if shown != nil && !slices.Contains(types, "integer") && !slices.Contains(types, "number") && fits(v.String()) {
+			return send(v.String(), `Send it in quotes: "`+v.String()+`".`)
+		}
+	case map[string]any, []any:
+		return ""
+	}
+	other := func(t string) bool { return t != "array" && t != "null" }
+	items := func(n *node) bool { return n.leaf().part("items") != nil }
+	if !slices.ContainsFunc(types, other) && slices.ContainsFunc(forms, items) && fits([]any{value}) {
+		return send([]any{value}, "Send a list, even for one item.")
 	}
 	return ""
 }
 
 // leaveOut says what to do instead of sending null for a member that is not required.
-func (r *report) leaveOut(at []string, send func(any)) string {
+func (r *report) leaveOut(at []string, send func(any, string) string) string {
 	if len(at) == 0 || len(r.at(at)) == 0 {
 		return ""
 	}
@@ -177,8 +144,7 @@ func (r *report) leaveOut(at []string, send func(any)) string {
 	if nodes := r.at(parent); !inObject || !slices.Contains(known(nodes), name) || slices.Contains(required(nodes), name) {
 		return ""
 	}
-	send(left)
-	return "Leave it out instead of sending null."
+	return send(left, "Leave it out instead of sending null.")
 }
 
 // fallback tells of the default of a property that may be left out.

@@ -141,7 +141,7 @@ func (s *Schema) compile(formats bool) (roots []*jsonschema.Schema, err error) {
 	}
 	c.UseLoader(refuse{})
 	c.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) {
-		re, _ := compilePattern(text)
+		re, _ := regexp.Compile(text)
 		return &pattern{text, re}, nil
 	})
 	if err := c.AddResource(place, s.tree); err != nil {
@@ -207,43 +207,21 @@ type pattern struct {
 func (p *pattern) String() string            { return p.text }
 func (p *pattern) MatchString(s string) bool { return p.re == nil || p.re.MatchString(s) }
 
-func compilePattern(text string) (*regexp.Regexp, error) {
-	re, err := regexp.Compile(text)
-	if err != nil {
-		re, err = regexp.Compile(ofECMA.ReplaceAllStringFunc(text, fromECMA))
-	}
-	return re, err
-}
-
-// ofECMA finds what ECMAScript writes differently. A double backslash is found so that
-// what follows it is not taken for an escape.
-var ofECMA = regexp.MustCompile(`\\\\|\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]{1,6}\}`)
-
-func fromECMA(s string) string {
-	if s == `\\` {
-		return s
-	}
-	return `\x{` + strings.Trim(s[2:], "{}") + `}`
-}
-
 // maxRegexp bounds the patterns of a caller that are read.
 const maxRegexp = 4096
 
 // checkPattern is the format "regex". It lets pass what another engine may understand.
 func checkPattern(v any) error {
 	text, _ := v.(string)
-	if len(text) > maxRegexp {
-		return nil
-	}
-	_, err := compilePattern(text)
-	if e := (*syntax.Error)(nil); errors.As(err, &e) {
+	_, err := syntax.Parse(text[:min(len(text), maxRegexp)], syntax.Perl)
+	if e := (*syntax.Error)(nil); errors.As(err, &e) && len(text) <= maxRegexp {
 		switch e.Code {
-		case syntax.ErrInvalidPerlOp, syntax.ErrInvalidEscape, syntax.ErrInvalidCharRange, syntax.ErrInvalidRepeatSize, syntax.ErrLarge, syntax.ErrNestingDepth:
-			return nil
+		case syntax.ErrMissingParen, syntax.ErrUnexpectedParen, syntax.ErrMissingBracket, syntax.ErrMissingRepeatArgument, syntax.ErrTrailingBackslash:
+			return err
 		default:
 		}
 	}
-	return err
+	return nil
 }
 
 // index finds all schemas by their locations, which errors refer to.
@@ -517,7 +495,8 @@ func required(from []*node) (names []string) {
 	return names
 }
 
-// rank says where the schemas declare a name: those that they do not declare are last.
+// rank says where the schemas declare a name. Those that they do not declare are last, and
+// indexes stand in their order.
 func rank(nodes []*node, name string) int {
 	before := 0
 	for _, n := range around(nodes...) {
@@ -526,5 +505,5 @@ func rank(nodes []*node, name string) int {
 		}
 		before += len(n.order)
 	}
-	return 1 << 20
+	return 1<<20 + max(index(name), 0)
 }
