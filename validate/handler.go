@@ -41,7 +41,7 @@ func Arguments(err error) error {
 // handlerFault makes a fault of an error with which a handler refuses its arguments. It
 // returns nil when the error does not say that it is about them: an error of strconv may
 // be about a secret of the server, and who sends guesses would learn it.
-func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []byte, schemaOf func() *inputSchema) *fault.Error {
+func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []byte, schemaOf func() *explain.Schema) *fault.Error {
 	if !f.Explainable() {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []by
 			}
 		}
 		violations := c.values
-		for _, field := range c.fields[:min(len(c.fields), maxFields)] {
+		for _, field := range c.fields[:min(len(c.fields), maxResolved)] {
 			if one, ok := c.field(field, marked); ok {
 				violations = append(violations, one)
 			} else {
@@ -84,14 +84,15 @@ func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []by
 		if len(violations) == 0 {
 			return fault.Generic(fault.KindValidation)
 		}
-		return v.violationsFault(violations, len(violations), false, nil)
+		return v.violationsFault(violations, len(c.values)+len(c.fields), false, nil)
 	})
 }
 
 const (
 	maxSearched = 1 << 17 // bytes of arguments in which a value is looked for
 	maxPlaced   = 1 << 10 // bytes of a value that is looked for
-	maxFields   = 1000    // field errors that are looked at
+	maxFields   = 1000    // field errors that are counted
+	maxResolved = 100     // field errors whose place is looked for
 	maxMembers  = 1000    // names that one is compared with: a struct has fewer
 )
 
@@ -100,8 +101,7 @@ type checks struct {
 	values []fault.Violation // known by the value, not by the place
 	fields []fieldError
 	args   any
-	schema *inputSchema
-	folded map[string]map[string]string
+	schema *explain.Schema     // nil where there is no server to ask
 	places map[string][]string // of the scalar values, by their texts
 	names  map[string]string   // the names of the input type's fields, as JSON has them
 }
@@ -180,7 +180,7 @@ func (c *checks) index(v any, at []string) {
 }
 
 // shown words a violation, without a received value that must not be shown.
-func (v *validator) shown(one fault.Violation, schema *inputSchema) fault.Violation {
+func (v *validator) shown(one fault.Violation, schema *explain.Schema) fault.Violation {
 	subject := "Argument '" + one.Field + "'"
 	if one.Field == "" {
 		subject = "An argument"
@@ -192,7 +192,7 @@ func (v *validator) shown(one fault.Violation, schema *inputSchema) fault.Violat
 	default:
 		one.Message = subject + " expected " + one.Expected
 	}
-	secret := v.HideReceived || schema.hides(one.Pointer) || scrub.SecretName(one.Field)
+	secret := v.HideReceived || schema != nil && schema.Hides(one.Pointer) || scrub.SecretName(one.Field)
 	switch received := one.Received; {
 	case received == nil:
 		one.Message += "."

@@ -174,3 +174,6 @@ func (s *Schema) Hides(pointer string) bool {
 	}
 	return (&report{schema: s}).secret(at)
 }
+
+// Known returns the names that the schema declares for the object at a place.
+func (s *Schema) Known(at []string) []string { return known((&report{schema: s}).at(at)) }
