@@ -53,7 +53,7 @@ func fitting[In any](next Handler) Handler {
 		if r, called := req.(*mcp.CallToolRequest); ok && called && json.Unmarshal(r.Params.Arguments, new(In)) != nil {
 			marked := *tool
 			marked.SetError(call.ArgumentError{Err: misfit})
-			return &marked, nil
+			res = &marked
 		}
 		return res, nil
 	}

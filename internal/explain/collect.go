@@ -26,7 +26,7 @@ type finding struct {
 	sets     bool    // the forms differ in the names that they require
 	rest     bool    // nothing that was valid has looked at it
 	unsure   bool    // another form may have been meant
-	order    string  // by which findings are sorted
+	order    []byte  // by which findings are sorted
 
 	sent    string // a name that was sent for the last one of at
 	field   string // that name, if it is refused, and its pointer

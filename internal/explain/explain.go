@@ -23,6 +23,7 @@ package explain
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -231,27 +232,28 @@ func (r *report) sort(found []finding) {
 		if r.left -= len(found[i].at); r.left > -maxTold {
 			found[i].order = r.order(&found[i])
 		} else {
-			found[i].order = "\xff" // of very many the last
+			found[i].order = []byte{0xff} // of very many the last
 		}
 	}
-	slices.SortStableFunc(found, func(a, b finding) int { return strings.Compare(a.order, b.order) })
+	slices.SortStableFunc(found, func(a, b finding) int { return bytes.Compare(a.order, b.order) })
 }
 
-// order writes a text that is sorted as a finding is: around comes before inside, and of one
-// object the names that are missing come first, in the order in which they are required.
-func (r *report) order(f *finding) string {
-	var b strings.Builder
+// order writes what is sorted as a finding is: around comes before inside, and of one object
+// the names that are missing come first, in the order in which they are required.
+func (r *report) order(f *finding) []byte {
+	key := make([]byte, 0, 128)
 	for i, name := range f.at {
 		if f.missing() && i == len(f.at)-1 {
-			fmt.Fprintf(&b, "\x01%t%06d", f.rule != "required", f.count)
+			key = append(key, 1, byte(boolInt(f.rule != "required")), byte(f.count>>8), byte(f.count))
 		}
-		fmt.Fprintf(&b, "\x02%010d%s", rank(r.at(f.at[:i]), name), name)
+		key = binary.BigEndian.AppendUint32(append(key, 2), uint32(rank(r.at(f.at[:i]), name))) //nolint:gosec // of nine digits at most
+		key = append(key, name...)
 	}
-	fmt.Fprintf(&b, "\x00%t%s", f.sent == "", f.rule)
+	key = append(append(key, 0, byte(boolInt(f.sent == ""))), f.rule...)
 	if f.n != nil {
-		b.WriteString(f.n.Location)
+		key = append(key, f.n.Location...)
 	}
-	return b.String()
+	return key
 }
 
 // Defaults returns args with the defaults of the schema filled in, as the SDK does it for
