@@ -200,31 +200,11 @@ func (v *validator) shown(one fault.Violation, schema *explain.Schema) fault.Vio
 		one.Received = nil
 		one.Message += "; the received value is not shown."
 	default:
-		text, short := short(received)
-		if !short {
-			one.Received = nil
-		}
+		var text string
+		text, one.Received = explain.Received(received, false)
 		one.Message += ", but received " + text + "."
 	}
 	return one
-}
-
-// short writes a scalar value, and reports whether it is short enough to be repeated.
-func short(v any) (text string, ok bool) {
-	if text, ok := v.(string); ok {
-		switch n := len([]rune(text)); {
-		case n == 0:
-			return "an empty string", true
-		case n > maxShownName:
-			return "a string of " + strconv.Itoa(n) + " characters", false
-		}
-		return "'" + scrub.Credentials(text) + "'", true
-	}
-	raw, err := json.Marshal(v)
-	if err != nil || len(raw) > maxShownName {
-		return "a number of " + strconv.Itoa(len(raw)) + " characters", false
-	}
-	return string(raw), true
 }
 
 // scalar returns v unless it is a list or an object, which are not shown.

@@ -228,7 +228,7 @@ func (n *node) label() string {
 // wrong says what is expected of a value, and returns what was received, in words.
 func (r *report) wrong(f finding, v *Violation) (received string) {
 	value := ValueAt(r.args, f.at)
-	received, v.Received = r.received(value, f.at)
+	received, v.Received = Received(value, r.opts.HideReceived || r.secret(f.at))
 	v.Expected = f.expected
 	list, _ := value.([]any)
 	object, _ := value.(map[string]any)
@@ -269,9 +269,8 @@ func (r *report) wrong(f finding, v *Violation) (received string) {
 	return received
 }
 
-// received returns a value of the caller in words, and itself if it may be shown.
-func (r *report) received(value any, at []string) (text string, shown any) {
-	hidden := r.opts.HideReceived || r.secret(at)
+// Received returns a value of the caller in words, and itself if it may be shown.
+func Received(value any, hidden bool) (text string, shown any) {
 	switch v := value.(type) {
 	case nil:
 		return "null", nil
