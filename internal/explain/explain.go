@@ -229,10 +229,10 @@ func (r *report) check(d *document) ([]finding, error) {
 // sort orders findings as the schema declares what they are about.
 func (r *report) sort(found []finding) {
 	for i := range found {
-		if r.left -= len(found[i].at); r.left > -maxTold {
+		found[i].order = []byte{0xff} // of very many the last
+		if r.left > -maxTold {
+			r.left -= len(found[i].at)
 			found[i].order = r.order(&found[i])
-		} else {
-			found[i].order = []byte{0xff} // of very many the last
 		}
 	}
 	slices.SortStableFunc(found, func(a, b finding) int { return bytes.Compare(a.order, b.order) })
