@@ -50,7 +50,8 @@ func fitting[In any](next Handler) Handler {
 			return res, err
 		}
 		misfit, ok := safe.As[*json.UnmarshalTypeError](tool.GetError())
-		if r, called := req.(*mcp.CallToolRequest); ok && called && json.Unmarshal(r.Params.Arguments, new(In)) != nil {
+		r, called := req.(*mcp.CallToolRequest)
+		if ok && called && r.Params != nil && len(r.Params.Arguments) > 0 && json.Unmarshal(r.Params.Arguments, new(In)) != nil {
 			marked := *tool
 			marked.SetError(call.ArgumentError{Err: misfit})
 			res = &marked

@@ -259,8 +259,10 @@ func TestAddToolTellsWhatDoesNotFit(t *testing.T) {
 	require.Equal(t, fault.KindValidation, s.CallTool(t.Context(), "masked", json.RawMessage(`{"small":300}`)).Fault().Kind())
 	require.Zero(t, entered)
 
-	require.Equal(t, fault.KindInternal, s.CallTool(t.Context(), "fit", json.RawMessage(`{"small":3}`)).Fault().Kind())
-	require.Equal(t, 1, entered)
+	for _, fits := range []any{json.RawMessage(`{"small":3}`), json.RawMessage(`{}`), nil} {
+		require.Equal(t, fault.KindInternal, s.CallTool(t.Context(), "fit", fits).Fault().Kind(), fits)
+	}
+	require.Equal(t, 3, entered)
 	require.NotContains(t, s.Sent(), harness.Canary)
 	require.NotContains(t, s.Sent(), "int8")
 }

@@ -242,14 +242,18 @@ func (r *report) sort(found []finding) {
 // the names that are missing come first, in the order in which they are required.
 func (r *report) order(f *finding) []byte {
 	key := make([]byte, 0, 128)
+	write := func(sign byte, n int) {
+		key = binary.BigEndian.AppendUint32(append(key, sign), uint32(n)) //nolint:gosec // of nine digits at most
+	}
 	for i, name := range f.at {
 		if f.missing() && i == len(f.at)-1 {
-			key = append(key, 1, byte(boolInt(f.rule != "required")), byte(f.count>>8), byte(f.count))
+			write(1, boolInt(f.rule != "required")<<20+f.count)
 		}
-		key = binary.BigEndian.AppendUint32(append(key, 2), uint32(rank(r.at(f.at[:i]), name))) //nolint:gosec // of nine digits at most
+		write(2, rank(r.at(f.at[:i]), name))
 		key = append(key, name...)
 	}
-	key = append(append(key, 0, byte(boolInt(f.sent == ""))), f.rule...)
+	write(0, boolInt(f.sent == ""))
+	key = append(key, f.rule...)
 	if f.n != nil {
 		key = append(key, f.n.Location...)
 	}
