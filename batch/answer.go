@@ -3,6 +3,7 @@ package batch
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,9 +54,7 @@ func (r *Result[Out]) answer() *answer[Out] {
 	if r.isError() {
 		a.fault = r.fault()
 		a.text = a.fault.Text()
-		if call := r.failer.c; call != nil {
-			call.Clean(a.fault) // the failures are masked, and the rest is the caller's own
-		}
+		r.failer.c.Clean(a.fault) // the failures are masked, and the rest is the caller's own
 	}
 	r.list(a, raws)
 	return a
@@ -103,34 +102,30 @@ func (r *Result[Out]) marshalled() (*Result[Out], []json.RawMessage) {
 	if r.output.Mode != ModeAll {
 		return r, nil
 	}
-	raws := make([]json.RawMessage, len(r.Items))
-	var changed *Result[Out]
-	for i := range r.Items {
-		if r.Items[i].Status != Succeeded {
+	raws, have := make([]json.RawMessage, len(r.Items)), r
+	for i := range have.Items {
+		if have.Items[i].Status != Succeeded {
 			continue
 		}
-		raw, err := marshal(r.Items[i].Value)
-		if raws[i] = raw; err == nil {
+		raw, err := marshal(have.Items[i].Value)
+		if err == nil {
+			raws[i] = raw
 			continue
 		}
-		if changed == nil {
-			cp := *r
-			cp.Items = append([]Item[Out](nil), r.Items...)
-			changed = &cp
+		if r == have {
+			cp := *have
+			cp.Items = slices.Clone(have.Items)
+			r = &cp
 		}
 		// The server's fault, and not what the error looks like.
 		err = classify.HideError(fmt.Errorf("batch: the value of an item is not JSON: %w", err), nil)
-		failed := r.failer.failed(i, err)
-		changed.Items[i] = Item[Out]{
-			Index: i, Key: r.Items[i].Key, Status: Failed,
-			Err: failed.public, Recoverable: failed.again, quote: failed.quote,
-		}
+		r.Items[i] = Item[Out]{Index: i, Key: have.Items[i].Key}
+		r.Items[i].fail(r.failer.failed(i, err, nil))
 	}
-	if changed == nil {
-		return r, raws
+	if r != have {
+		r.count()
 	}
-	changed.count()
-	return changed, raws
+	return r, raws
 }
 
 // marshal guards an untrusted MarshalJSON.

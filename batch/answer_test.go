@@ -95,7 +95,7 @@ Results:
 			{"index": 3, "key": "done", "status": "skipped"}
 		],
 		"errors": [
-			{"index": 1, "file": "missing-2", "recoverable": false, "type": "not_found", "message": "file 'missing-2' does not exist. It is one of 'ok-1'.",
+			{"index": 1, "file": "missing-2", "recoverable": false, "type": "not_found", "party": "caller", "message": "file 'missing-2' does not exist. It is one of 'ok-1'.",
 			 "resource_type": "file", "identifier": "missing-2"},
 			{"index": 4, "file": "limited-5", "recoverable": true, "type": "rate_limited", "message": "the API accepts no more calls now.",
 			 "retry": {"should_retry": true, "retry_after_seconds": 9}}

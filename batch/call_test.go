@@ -97,7 +97,7 @@ func TestFailuresAreLikeThoseOfCalls(t *testing.T) {
 		require.Equal(t, "conflict", records["ref.3"]["outcome"])
 		require.Contains(t, log.String(), "runtime.Goexit")
 		require.Contains(t, text(t, got.Tool()), "- items[1], items[2], items[6] (3 items): Internal error: the server failed unexpectedly. References: ref.1, ref.2, ref.6\n")
-		require.NotContains(t, text(t, got.Tool()), "Reference: ref.3", "the handler worded it")
+		require.Contains(t, text(t, got.Tool()), "- items[3]: Conflict: password=[redacted] is wrong. Reference: ref.3\n", "the log knows its cause")
 		require.Contains(t, text(t, got.Tool()), "Service unavailable: the table is busy.")
 		require.Equal(t, []any{5.0}, v["retry_items"], "a dial that was refused proves that nothing was done")
 		require.Equal(t, []any{1.0, 2.0, 4.0, 6.0}, v["check_items"])
@@ -139,8 +139,8 @@ func TestNothingSucceededInACall(t *testing.T) {
 Not found: none of the 2 items succeeded.
 Suggestion: Check the name, or list what exists.
 Failed:
-- file 'a': Not found: file 'a' does not exist.
-- file 'b': Not found: file 'b' does not exist.`), text(t, got.Tool()))
+- file 'a': Not found: file 'a' does not exist. Reference: ref.0
+- file 'b': Not found: file 'b' does not exist. Reference: ref.1`), text(t, got.Tool()))
 		require.Equal(t, fault.KindNotFound, got.Fault().Kind())
 		require.Equal(t, "ref", got.Fault().Reference())
 		v := structured(t, got.Tool())

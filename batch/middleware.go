@@ -282,7 +282,7 @@ var (
 // A form is a List that is ready for use.
 type form struct {
 	List
-	run     RunOptions[element]
+	run     RunOptions[json.RawMessage]
 	made    atomic.Pointer[made]
 	refused atomic.Bool
 }

@@ -8,38 +8,19 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// element is one item of a list.
-type element struct {
-	index int // among those that are run
-	raw   json.RawMessage
-}
-
-// elementOptions are the options of a run of elements.
-func elementOptions(list List) *RunOptions[element] {
+// elementOptions are the options of a run of a list's elements.
+func elementOptions(list List) *RunOptions[json.RawMessage] {
 	var o RunOptions[json.RawMessage]
 	if list.Run != nil {
 		o = *list.Run
 	}
-	out := &RunOptions[element]{
-		Concurrency: o.Concurrency, Timeout: o.Timeout, MaxFailures: o.MaxFailures, Idempotent: o.Idempotent,
-		KeyName: o.KeyName, Output: o.Output,
-		Advanced: Advanced[element]{
-			Budget: o.Advanced.Budget, Progress: o.Advanced.Progress,
-			RetryItem: func(e element) any { return e.raw },
-		},
+	if o.KeyName == "" && !reserved[list.Item] {
+		o.KeyName = list.Item
 	}
-	if out.KeyName == "" && !reserved[list.Item] {
-		out.KeyName = list.Item
+	if o.Key == nil {
+		o.Key = ownText
 	}
-	key := o.Key
-	if key == nil {
-		key = ownText
-	}
-	out.Key = func(e element) string { return key(e.raw) }
-	if skip := o.Advanced.Skip; skip != nil {
-		out.Advanced.Skip = func(e element) bool { return skip(e.raw) }
-	}
-	return out
+	return &o
 }
 
 // ownText is the key of an item that is a string or a number: itself.
@@ -64,7 +45,7 @@ func (a arguments) with(item json.RawMessage) json.RawMessage {
 }
 
 // read reads the arguments of a call of the sibling. An error is the caller's.
-func (f *form) read(raw json.RawMessage) ([]element, arguments, error) {
+func (f *form) read(raw json.RawMessage) ([]json.RawMessage, arguments, error) {
 	if len(raw) > f.Advanced.MaxBytes {
 		return nil, nil, fault.Violations(fault.Violation{
 			Field: f.Items, Message: fmt.Sprintf("The arguments are %d bytes long, and may be %d.", len(raw), f.Advanced.MaxBytes),
@@ -106,17 +87,17 @@ func (f *form) read(raw json.RawMessage) ([]element, arguments, error) {
 			Suggestion: fmt.Sprintf("Send them in calls of at most %d each.", f.MaxItems),
 		})
 	}
-	elements := make([]element, len(items))
+	elements := make([]json.RawMessage, len(items))
 	seen := make(map[string]int, len(items))
 	for i, item := range items {
-		elements[i] = element{index: i, raw: compact(item)}
+		elements[i] = compact(item)
 		if f.Advanced.Duplicates != RefuseDuplicates {
 			continue
 		}
-		if first, again := seen[string(elements[i].raw)]; again {
+		if first, again := seen[string(elements[i])]; again {
 			return nil, nil, fault.Invalid(fmt.Sprintf("%s[%d]", f.Items, i), scalar(item), fmt.Sprintf("a value that is not in the list already, as %s[%d]", f.Items, first))
 		}
-		seen[string(elements[i].raw)] = i
+		seen[string(elements[i])] = i
 	}
 	delete(args, f.Items)
 	head := bytes.TrimSuffix(encode(args), []byte("}"))
@@ -148,19 +129,18 @@ func scalar(raw json.RawMessage) any {
 
 // distinct returns the items that are run, and for each of all items the place of the
 // one that stands for it; nil places are the items' own.
-func (f *form) distinct(elements []element) (run []element, places []int) {
+func (f *form) distinct(elements []json.RawMessage) (run []json.RawMessage, places []int) {
 	if f.Advanced.Duplicates != ShareDuplicates || len(elements) == 1 {
 		return elements, nil
 	}
 	seen := make(map[string]int, len(elements))
 	places = make([]int, len(elements))
-	run = make([]element, 0, len(elements))
+	run = make([]json.RawMessage, 0, len(elements))
 	for i, e := range elements {
-		place, again := seen[string(e.raw)]
+		place, again := seen[string(e)]
 		if !again {
 			place = len(run)
-			seen[string(e.raw)] = place
-			e.index = place // as Run counts, so that no two references are the same
+			seen[string(e)] = place
 			run = append(run, e)
 		}
 		places[i] = place
@@ -172,7 +152,7 @@ func (f *form) distinct(elements []element) (run []element, places []int) {
 }
 
 // spread gives each of all items the outcome of the one that stands for it.
-func spread(r *Result[any], elements []element, places []int) *Result[any] {
+func spread(r *Result[any], elements []json.RawMessage, places []int) *Result[any] {
 	if places == nil {
 		return r
 	}
@@ -182,7 +162,7 @@ func spread(r *Result[any], elements []element, places []int) *Result[any] {
 		all.Items[i] = r.Items[place]
 		all.Items[i].Index = i
 	}
-	all.send = func(i int) any { return elements[i].raw }
+	all.send = func(i int) any { return elements[i] }
 	all.count()
 	return &all
 }

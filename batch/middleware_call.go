@@ -48,21 +48,21 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	if err != nil {
 		return nil, err
 	}
-	one := func(ctx context.Context, e element) (any, error) {
-		item := request(args.with(e.raw), f.Tool)
-		below := c.Below(ctx, strconv.Itoa(e.index), item)
+	distinct, places := f.distinct(elements)
+	one := func(ctx context.Context, i int) (any, error) {
+		item := request(args.with(distinct[i]), f.Tool)
+		below := c.Below(ctx, strconv.Itoa(i), item)
 		res, err := next(below, middleware.MethodCallTool, item)
 		if below.Failure(res, err) != nil {
-			return nil, settled(below, res, err)
+			return nil, &toldError{tell(below, res, err)}
 		}
-		value, err := f.value(res, e)
+		value, err := f.value(res, distinct[i])
 		if err != nil {
-			return nil, settled(below, nil, err)
+			return nil, &toldError{tell(below, nil, err)}
 		}
 		_, err = below.Finish(res, nil)
 		return value, err
 	}
-	distinct, places := f.distinct(elements)
 	o := f.run
 	o.Advanced.Progress = both(Notify(ctx, req), o.Advanced.Progress)
 	result := run(ctx, distinct, one, &o)
@@ -72,23 +72,18 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	return complete, nil
 }
 
-func settled(below *call.Call, res mcp.Result, err error) error {
-	public, quote := settle(below, res, err)
-	return &settledError{public: public, quote: quote}
-}
-
 var errNoAnswer = errors.New("batch: the call of an item was answered with neither a result nor an error")
 
 // value returns what the answer of an item is worth: its structured content, else its
 // text, else its content, as JSON. What no answer can hold is not kept, so that the
 // memory of a call is bounded by the number of its items.
-func (f *form) value(res mcp.Result, e element) (any, error) {
+func (f *form) value(res mcp.Result, item json.RawMessage) (any, error) {
 	tool, ok := res.(*mcp.CallToolResult)
 	if !ok || tool == nil {
 		return nil, errNoAnswer
 	}
 	if tool.InputRequests != nil {
-		return nil, f.needsInput(tool, e)
+		return nil, f.needsInput(tool, item)
 	}
 	var of any = tool.Content
 	if tool.StructuredContent != nil {
@@ -152,14 +147,10 @@ func marked(value json.RawMessage, status any) json.RawMessage {
 
 // needsInput is the failure of an item that asks for input, which one answer for many
 // items cannot do.
-func (f *form) needsInput(tool *mcp.CallToolResult, e element) error {
-	var item any
-	if json.Unmarshal(e.raw, &item) != nil {
-		item = string(e.raw) // cannot be: it was read
-	}
+func (f *form) needsInput(tool *mcp.CallToolResult, item json.RawMessage) error {
 	return fault.New(fault.KindPreconditionFailed, "this item needs more input from the user").
 		With("input_requests", tool.InputRequests).
-		Step("Call it for this item alone", f.Tool, map[string]any{f.Item: item})
+		Step("Call it for this item alone", f.Tool, map[string]any{f.Item: scalar(item)})
 }
 
 // both calls two functions that may be nil.

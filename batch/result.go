@@ -47,7 +47,11 @@ type Item[Out any] struct {
 	// sent again as it is. It equals what Err says in its [fault.Retry].
 	Recoverable bool
 
-	quote bool // nobody worded the failure, so that the text shows its reference
+	quote bool // the text shows the reference of the failure
+}
+
+func (i *Item[Out]) fail(f failure) {
+	i.Status, i.Err, i.Recoverable, i.quote = Failed, f.public, f.again, f.quote
 }
 
 // again reports whether the item can be sent again as it is.
