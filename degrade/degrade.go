@@ -44,10 +44,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/scrub"
 )
 
 // DefaultLimit is how long each source of an optional part may take when neither the
@@ -72,26 +69,13 @@ const DefaultLimit = 10 * time.Second
 // used again, but not by two Runs at the same time.
 func Run(ctx context.Context, parts ...Part) (Status, error) {
 	plans := check(parts)
-	if c := call.FromContext(ctx); c != nil {
-		return (&run{c: c, inCall: true}).all(ctx, plans)
+	r := &run{c: call.FromContext(ctx), inCall: true}
+	if r.c == nil {
+		r.c, r.inCall = call.Alone(ctx, "degrade", false), false
+		ctx = r.c
 	}
-	var status Status
-	var failed error
-	_, _ = standalone(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
-		status, failed = (&run{c: call.FromContext(ctx)}).all(ctx, plans)
-		return nil, nil //nolint:nilnil // nobody gets it: the failure goes to the caller of Run
-	})(ctx, "degrade", nil)
-	return status, failed
+	return r.all(ctx, plans)
 }
-
-// standalone opens a Call for a Run outside of one, where nobody else masks.
-var standalone = func() mcp.Middleware {
-	settings := &call.Settings{Mask: scrub.Credentials}
-	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		c.Establish(settings)
-		return next(ctx, c.Method(), req)
-	})
-}()
 
 func check(parts []Part) []*plan {
 	plans := make([]*plan, len(parts))
