@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -113,7 +111,7 @@ func jsonOf(v any) (json.RawMessage, error) {
 	raw, err := marshal(v)
 	if err != nil {
 		// The server's fault, and not what the error looks like.
-		return nil, classify.HideError(fmt.Errorf("batch: the answer of an item is not JSON: %w", err), nil)
+		return nil, notJSON("the answer of an item", err)
 	}
 	return raw, nil
 }

@@ -132,15 +132,6 @@ func (f *form) forget(root schema) {
 	}
 }
 
-// encode marshals what cannot fail.
-func encode(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic("batch: " + err.Error()) // cannot be: strings, numbers and raw JSON that was read
-	}
-	return raw
-}
-
 // outputSchema is that of the structured content of an answer, with any value for an
 // item.
 var outputSchema = sync.OnceValue(func() *jsonschema.Schema {

@@ -165,32 +165,3 @@ type Omitted struct {
 	CheckItems int `json:"check_items,omitempty"`
 	MaxBytes   int `json:"max_bytes" jsonschema:"the limit of this answer"`
 }
-
-// Output returns the answer of a typed tool:
-//
-//	return batch.Run(ctx, in.Files, read, nil).Output()
-//
-// The error is always nil, because a failure is told in the result.
-func (r *Result[Out]) Output() (*mcp.CallToolResult, Output[Out], error) {
-	a := r.answer()
-	return a.result(), a.Output, nil
-}
-
-// ToolResult returns the answer of a raw tool: one text block that is complete in
-// itself, and the same as structured content, because clients drop one or the other.
-// It is an error, with the machine form of a failure in its _meta, when nothing
-// succeeded, or as the options say.
-func (r *Result[Out]) ToolResult() *mcp.CallToolResult {
-	a := r.answer()
-	res := a.result()
-	raw, err := json.Marshal(a.Output)
-	if err != nil {
-		// Cannot be: every part of it was marshalled before.
-		return res
-	}
-	res.StructuredContent = json.RawMessage(raw)
-	return res
-}
-
-// Err returns the failure that the answer is, a *fault.Error; nil when it is none.
-func (r *Result[Out]) Err() error { return r.answer().fault.Err() }
