@@ -87,17 +87,8 @@ func (f *form) read(raw json.RawMessage) ([]json.RawMessage, arguments, error) {
 			Suggestion: fmt.Sprintf("Send them in calls of at most %d each.", f.MaxItems),
 		})
 	}
-	elements := make([]json.RawMessage, len(items))
-	seen := make(map[string]int, len(items))
 	for i, item := range items {
-		elements[i] = compact(item)
-		if f.Advanced.Duplicates != RefuseDuplicates {
-			continue
-		}
-		if first, again := seen[string(elements[i])]; again {
-			return nil, nil, fault.Invalid(fmt.Sprintf("%s[%d]", f.Items, i), scalar(item), fmt.Sprintf("a value that is not in the list already, as %s[%d]", f.Items, first))
-		}
-		seen[string(elements[i])] = i
+		items[i] = compact(item)
 	}
 	delete(args, f.Items)
 	head := bytes.TrimSuffix(encode(args), []byte("}"))
@@ -106,7 +97,7 @@ func (f *form) read(raw json.RawMessage) ([]json.RawMessage, arguments, error) {
 	} else {
 		head = append(head, ',')
 	}
-	return elements, arguments(append(append(head, encode(f.Item)...), ':')), nil
+	return items, arguments(append(append(head, encode(f.Item)...), ':')), nil
 }
 
 // compact returns JSON without white space, which is how duplicates are told.
@@ -130,7 +121,7 @@ func scalar(raw json.RawMessage) any {
 // distinct returns the items that are run, and for each of all items the place of the
 // one that stands for it; nil places are the items' own.
 func (f *form) distinct(elements []json.RawMessage) (run []json.RawMessage, places []int) {
-	if f.Advanced.Duplicates != ShareDuplicates || len(elements) == 1 {
+	if f.Advanced.RunDuplicates || len(elements) == 1 {
 		return elements, nil
 	}
 	seen := make(map[string]int, len(elements))

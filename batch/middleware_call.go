@@ -21,18 +21,13 @@ import (
 func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolRequest, next mcp.MethodHandler) (mcp.Result, error) {
 	f := l.byName[req.Params.Name]
 	meta := protocolMeta(req)
-	request := func(args json.RawMessage, name string) *mcp.CallToolRequest {
-		return &mcp.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &mcp.CallToolParamsRaw{
-			Meta: maps.Clone(meta), Name: name, Arguments: args,
-		}}
-	}
 	// The server may have a tool of the sibling's name, and may not have the tool, or
 	// not for this caller. Where nobody can list the tools, they are taken to be there.
-	if _, err := lookUp(ctx, c, next, request(nil, f.As)); err == nil {
+	if _, err := lookUp(ctx, c, next, itemRequest(req, meta, f.As, nil)); err == nil {
 		l.refuse(f, errTaken)
 		return next(ctx, c.Method(), req)
 	}
-	switch tool, err := lookUp(ctx, c, next, request(nil, f.Tool)); {
+	switch tool, err := lookUp(ctx, c, next, itemRequest(req, meta, f.Tool, nil)); {
 	case errors.Is(err, call.ErrNotListed):
 		l.refuse(f, errNoTool)
 		return nil, unknown(f.As)
@@ -48,7 +43,7 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	}
 	distinct, places := f.distinct(elements)
 	one := func(ctx context.Context, i int) (any, error) {
-		item := request(args.with(distinct[i]), f.Tool)
+		item := itemRequest(req, meta, f.Tool, args.with(distinct[i]))
 		below := c.Below(ctx, strconv.Itoa(i), item)
 		res, err := next(below, middleware.MethodCallTool, item)
 		if below.Failure(res, err) != nil {
@@ -68,6 +63,13 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	answer, complete := spread(result, elements, places).ToolResult(), c.NewResult()
 	complete.Meta, complete.Content, complete.StructuredContent, complete.IsError = answer.Meta, answer.Content, answer.StructuredContent, answer.IsError
 	return complete, nil
+}
+
+// itemRequest is a request for another tool in the place of req.
+func itemRequest(req *mcp.CallToolRequest, meta mcp.Meta, tool string, args json.RawMessage) *mcp.CallToolRequest {
+	return &mcp.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &mcp.CallToolParamsRaw{
+		Meta: maps.Clone(meta), Name: tool, Arguments: args,
+	}}
 }
 
 var errNoAnswer = errors.New("batch: the call of an item was answered with neither a result nor an error")
