@@ -46,30 +46,30 @@ func (a arguments) with(item json.RawMessage) json.RawMessage {
 
 // read reads the arguments of a call of the sibling. An error is the caller's.
 func (f *form) read(raw json.RawMessage) ([]json.RawMessage, arguments, error) {
-	if len(raw) > f.Advanced.MaxBytes {
+	expected := fmt.Sprintf("a list of 1 to %d values", f.MaxItems)
+	wrong := func(field, expected, suggestion, message string, of ...any) ([]json.RawMessage, arguments, error) {
 		return nil, nil, fault.Violations(fault.Violation{
-			Field: f.Items, Message: fmt.Sprintf("The arguments are %d bytes long, and may be %d.", len(raw), f.Advanced.MaxBytes),
-			Suggestion: "Send fewer or shorter items in a call.",
+			Field: field, Expected: expected, Message: fmt.Sprintf(message, of...), Suggestion: suggestion,
 		})
+	}
+	if len(raw) > f.Advanced.MaxBytes {
+		return wrong(f.Items, "", "Send fewer or shorter items in a call.",
+			"The arguments are %d bytes long, and may be %d.", len(raw), f.Advanced.MaxBytes)
 	}
 	var args map[string]json.RawMessage
 	if len(bytes.TrimSpace(raw)) > 0 && json.Unmarshal(raw, &args) != nil {
 		return nil, nil, fault.New(fault.KindValidation, "the arguments are not a JSON object")
 	}
 	if _, ok := args[f.Item]; ok {
-		return nil, nil, fault.Violations(fault.Violation{
-			Field: f.Item, Message: fmt.Sprintf("Argument '%s' does not belong here. Put its value into the list '%s'.", f.Item, f.Items),
-		})
+		return wrong(f.Item, "", "", "Argument '%s' does not belong here. Put its value into the list '%s'.", f.Item, f.Items)
 	}
-	expected := fmt.Sprintf("a list of 1 to %d values", f.MaxItems)
 	list, ok := args[f.Items]
 	if !ok {
 		return nil, nil, fault.Invalid(f.Items, nil, expected)
 	}
 	var items []json.RawMessage
 	if json.Unmarshal(list, &items) != nil || items == nil {
-		var received any
-		_ = json.Unmarshal(list, &received) // it is JSON
+		received := decoded(list)
 		e := fault.Invalid(f.Items, received, expected)
 		if received != nil {
 			e = e.Suggest("Send a list, even for one item.")
@@ -78,17 +78,13 @@ func (f *form) read(raw json.RawMessage) ([]json.RawMessage, arguments, error) {
 	}
 	switch n := len(items); {
 	case n == 0:
-		return nil, nil, fault.Violations(fault.Violation{
-			Field: f.Items, Expected: expected, Message: fmt.Sprintf("Argument '%s' expected %s, but received none.", f.Items, expected),
-		})
+		return wrong(f.Items, expected, "", "Argument '%s' expected %s, but received none.", f.Items, expected)
 	case n > f.MaxItems:
-		return nil, nil, fault.Violations(fault.Violation{
-			Field: f.Items, Expected: expected, Message: fmt.Sprintf("Argument '%s' expected %s, but received %d.", f.Items, expected, n),
-			Suggestion: fmt.Sprintf("Send them in calls of at most %d each.", f.MaxItems),
-		})
+		return wrong(f.Items, expected, fmt.Sprintf("Send them in calls of at most %d each.", f.MaxItems),
+			"Argument '%s' expected %s, but received %d.", f.Items, expected, n)
 	}
 	for i, item := range items {
-		items[i] = compact(item)
+		items[i] = encode(item) // without white space, which is how duplicates are told
 	}
 	delete(args, f.Items)
 	head := bytes.TrimSuffix(encode(args), []byte("}"))
@@ -100,21 +96,9 @@ func (f *form) read(raw json.RawMessage) ([]json.RawMessage, arguments, error) {
 	return items, arguments(append(append(head, encode(f.Item)...), ':')), nil
 }
 
-// compact returns JSON without white space, which is how duplicates are told.
-func compact(raw json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return raw // cannot be: it was read
-	}
-	return b.Bytes()
-}
-
-// scalar returns a value that a text can show, nil for others.
-func scalar(raw json.RawMessage) any {
-	var v any
-	if json.Unmarshal(raw, &v) != nil {
-		return nil
-	}
+// decoded returns the value of JSON that was read.
+func decoded(raw json.RawMessage) (v any) {
+	_ = json.Unmarshal(raw, &v)
 	return v
 }
 

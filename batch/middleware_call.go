@@ -57,7 +57,9 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 		return value, err
 	}
 	o := f.run
-	o.Advanced.Progress = both(Notify(ctx, req), o.Advanced.Progress)
+	if own, notify := o.Advanced.Progress, Notify(ctx, req); own != nil && notify != nil {
+		o.Advanced.Progress = func(p Progress) { notify(p); own(p) }
+	}
 	result := run(ctx, distinct, one, &o)
 	result.listName = f.Items
 	answer, complete := spread(result, elements, places).ToolResult(), c.NewResult()
@@ -150,19 +152,7 @@ func marked(value json.RawMessage, status any) json.RawMessage {
 func (f *form) needsInput(tool *mcp.CallToolResult, item json.RawMessage) error {
 	return fault.New(fault.KindPreconditionFailed, "this item needs more input from the user").
 		With("input_requests", tool.InputRequests).
-		Step("Call it for this item alone", f.Tool, map[string]any{f.Item: scalar(item)})
-}
-
-// both calls two functions that may be nil.
-func both(a, b func(Progress)) func(Progress) {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	default:
-		return func(p Progress) { a(p); b(p) }
-	}
+		Step("Call it for this item alone", f.Tool, map[string]any{f.Item: decoded(item)})
 }
 
 // protocolMeta is what the call of an item says about its protocol, its client and the
