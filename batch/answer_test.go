@@ -238,6 +238,19 @@ func TestSizeLimit(t *testing.T) {
 	}
 }
 
+// TestWhatDoesNotFitCostsNothing: when the room of an answer is used up, what comes later is
+// counted and not made.
+func TestWhatDoesNotFitCostsNothing(t *testing.T) {
+	made := 0
+	r := batch.Run(t.Context(), numbers(10_000), func(context.Context, int) (int, error) { return 0, fault.RateLimited("it", 0) }, &batch.RunOptions[int]{
+		MaxFailures: 1, Output: batch.OutputOptions{MaxBytes: 1 << 10},
+		Advanced: batch.Advanced[int]{RetryItem: func(i int) any { made++; return i }},
+	})
+	_, out, _ := r.Output()
+	require.Equal(t, 10_000, len(out.RetryItems)+out.Omitted.RetryItems)
+	require.Less(t, made, 1000)
+}
+
 // TestSizeLimitOfEscapes: keys may be written in JSON with several times their bytes.
 func TestSizeLimitOfEscapes(t *testing.T) {
 	const limit = 8_000

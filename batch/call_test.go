@@ -191,6 +191,39 @@ func TestAnnotationsOfTheTool(t *testing.T) {
 	}
 }
 
+// TestListThatPanics: a server whose list of tools panics is asked about the tool when an
+// item has failed, in a goroutine that nobody else guards. The item has failed all the same.
+func TestListThatPanics(t *testing.T) {
+	panics := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "tools/list" {
+				panic(harness.Canary)
+			}
+			return next(ctx, method, req)
+		}
+	}
+	got := harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+		return batch.Run(ctx, numbers(3), func(_ context.Context, i int) (int, error) { return 0, errBroken }, nil).ToolResult(), nil
+	}, mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)}), panics)
+	out := outputOf(t, got)
+	require.Equal(t, 3, out.Failed)
+	require.Equal(t, fault.KindInternal, out.Errors[2].Fault().Kind())
+	require.NotContains(t, string(got.Wire), harness.Canary)
+}
+
+// TestCauses: the cause of a failure is the error of the function, once, or that of a fault
+// that the function made.
+func TestCauses(t *testing.T) {
+	for _, err := range []error{errBroken, fault.Unavailable("it").Because(errBroken)} {
+		fn := func(context.Context, int) (int, error) { return 0, err }
+		require.Same(t, errBroken, errors.Unwrap(batch.Run(t.Context(), numbers(1), fn, nil).Items[0].Err))
+		harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+			require.Same(t, errBroken, errors.Unwrap(batch.Run(ctx, numbers(1), fn, nil).Items[0].Err))
+			return harness.Success(req), nil
+		}, mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)}))
+	}
+}
+
 // TestBatchInOtherHandlers: the failures of a batch are the same behind a resource or a
 // prompt.
 func TestBatchInOtherHandlers(t *testing.T) {
