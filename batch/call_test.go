@@ -104,7 +104,7 @@ func TestFailuresAreLikeThoseOfCalls(t *testing.T) {
 	})
 }
 
-// TestWithoutARecordThereIsNoReference: mask alone records what it hides.
+// TestMaskAlone: mask alone records what it hides, and nothing else.
 func TestMaskAlone(t *testing.T) {
 	at := harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
 	log := harness.NewLog(slog.LevelInfo)
@@ -114,6 +114,13 @@ func TestMaskAlone(t *testing.T) {
 	for _, r := range log.Records() {
 		require.Contains(t, string(got.Wire), r["reference"])
 	}
+
+	log = harness.NewLog(slog.LevelDebug)
+	got = harness.Call(t, at, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+		return batch.Run(ctx, []string{"a"}, func(context.Context, string) (int, error) { return 0, fault.NotFound("file", "a") }, nil).ToolResult(), nil
+	}, mask.New(&mask.Options{Logger: log.Logger()}))
+	require.NotContains(t, string(got.Wire), "eference")
+	require.Empty(t, log.Records(), "the caller knows all of it")
 }
 
 func TestWithoutMiddlewares(t *testing.T) {

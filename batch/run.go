@@ -139,11 +139,9 @@ func (b *batch[In, Out]) wait() {
 		return
 	case <-b.ctx.Done():
 	}
-	late := time.NewTimer(b.grace)
-	defer late.Stop()
 	select {
 	case <-b.idle:
-	case <-late.C:
+	case <-time.After(b.grace):
 		for i := range b.items {
 			b.giveUp(i, func() *fault.Error { return b.over() })
 		}

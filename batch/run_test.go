@@ -3,11 +3,13 @@ package batch_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -242,6 +244,7 @@ func TestStuckItems(t *testing.T) {
 			require.Equal(t, "the item did not finish within 5 s.", r.Items[i].Err.Message())
 			require.False(t, r.Items[i].Recoverable)
 		}
+		require.ErrorIs(t, r.Items[4].Err, context.DeadlineExceeded, "what the function returned")
 		require.Equal(t, []any{3, 4}, r.CheckItems())
 		require.Empty(t, r.RetryItems())
 		require.Empty(t, r.Stopped)
@@ -519,6 +522,45 @@ func TestProgress(t *testing.T) {
 		for _, p := range seen {
 			require.LessOrEqual(t, p.Failed, p.Done)
 			require.Equal(t, 30, p.Total)
+		}
+	})
+}
+
+// TestProgressOfWhatIsLeftBehind is told when it is, not when the next item ends.
+func TestProgressOfWhatIsLeftBehind(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		began := time.Now()
+		var seen []string
+		batch.Run(t.Context(), numbers(2), func(ctx context.Context, i int) (int, error) {
+			if i == 0 {
+				time.Sleep(time.Hour)
+			}
+			time.Sleep(5 * time.Second)
+			return i, nil
+		}, &batch.RunOptions[int]{Timeout: 10 * time.Second, Concurrency: 2, Advanced: batch.Advanced[int]{Progress: func(p batch.Progress) {
+			seen = append(seen, fmt.Sprint(time.Since(began), " ", p.Done, p.Failed, p.End))
+		}}})
+		require.Equal(t, []string{"5s 1 0 false", "10.1s 2 1 false", "10.1s 2 1 true"}, seen)
+	})
+}
+
+// TestProgressThatExits costs no item what became of it.
+func TestProgressThatExits(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		r := batch.Run(t.Context(), numbers(20), func(_ context.Context, i int) (int, error) {
+			if i%2 == 1 {
+				return i, errBroken
+			}
+			return i, nil
+		}, &batch.RunOptions[int]{Concurrency: 3, Advanced: batch.Advanced[int]{Progress: func(p batch.Progress) {
+			if !p.End {
+				runtime.Goexit()
+			}
+		}}})
+		consistent(t, r, 20)
+		require.Equal(t, strings.Repeat("+-", 10), statuses(r.Items))
+		for i := 1; i < 20; i += 2 {
+			require.ErrorIs(t, r.Items[i].Err, errBroken)
 		}
 	})
 }
