@@ -175,11 +175,11 @@ type entry[T any] struct {
 
 // add keeps an entry if it may fit. What comes when the room is used up is only counted:
 // it costs neither time nor memory.
-func (l *list[T]) add(limit int, make func() entry[T]) {
+func (l *list[T]) add(limit int, of func() entry[T]) {
 	if l.total++; l.used > limit {
 		return
 	}
-	if e := make(); e.size <= limit {
+	if e := of(); e.size <= limit {
 		l.entries, l.used = append(l.entries, e), l.used+e.size
 	}
 }
@@ -393,12 +393,13 @@ func (r *Result[Out]) failureLines(errors []OutputError) []string {
 func spans[Out any](items []*Item[Out], text func(*Item[Out]) string) string {
 	const most = 10
 	var all []string
-	for n := 0; len(items) > 0; items = items[n:] {
+	for len(items) > 0 {
 		if len(all) == most {
 			all = append(all, "...")
 			break
 		}
-		for n = 1; n < len(items) && items[n].Index == items[0].Index+n; {
+		n := 1
+		for n < len(items) && items[n].Index == items[0].Index+n {
 			n++
 		}
 		if n == 2 {
@@ -408,7 +409,7 @@ func spans[Out any](items []*Item[Out], text func(*Item[Out]) string) string {
 		if n > 1 {
 			span += " to " + text(items[n-1])
 		}
-		all = append(all, span)
+		all, items = append(all, span), items[n:]
 	}
 	return strings.Join(all, ", ")
 }

@@ -230,14 +230,12 @@ func (b *batch[In, Out]) end(i int, e ending[Out]) bool {
 		interrupted, e.late = true, b.over()
 	}
 	b.mu.Lock()
-	switch b.states[i] {
-	case left:
-		b.stuck--
+	if was := b.states[i]; was != running { // left, or ended, and then a log handler or the progress ended the goroutine
+		if was == left {
+			b.stuck--
+		}
 		b.mu.Unlock()
-		return false
-	case ended: // and then its record ended the goroutine
-		b.mu.Unlock()
-		return true
+		return was == ended
 	}
 	b.states[i] = ended
 	b.outcomes[i].Value = e.value
