@@ -95,9 +95,6 @@ func (f *form) value(res mcp.Result, item json.RawMessage) (any, error) {
 			of = text.Text
 		}
 	}
-	if text, ok := of.(string); ok && len(text) > f.run.Output.MaxBytes {
-		return tooLong{}, nil
-	}
 	value, err := jsonOf(of)
 	switch {
 	case err != nil:

@@ -620,6 +620,14 @@ func TestWhichLimitEndsTheBatch(t *testing.T) {
 	}
 }
 
+// TestDeadlineOfAnother: a function whose own deadline passed did not use up its item's limit.
+func TestDeadlineOfAnother(t *testing.T) {
+	r := batch.Run(t.Context(), numbers(1), func(context.Context, int) (int, error) { return 0, context.DeadlineExceeded },
+		&batch.RunOptions[int]{Timeout: time.Hour})
+	require.ErrorIs(t, r.Items[0].Err, fault.KindTimeout)
+	require.NotContains(t, r.Items[0].Err.Message(), "1 h")
+}
+
 // TestWordsOfALateItem are kept where the function has some.
 func TestWordsOfALateItem(t *testing.T) {
 	inTime(t, func(t *testing.T) {
