@@ -2,9 +2,9 @@ package batch_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"math"
 	"slices"
 	"strings"
@@ -293,7 +293,7 @@ func TestTypedOutput(t *testing.T) {
 				words := math.NaN()
 				return &page{Words: &words}, nil
 			case "missing":
-				return nil, fs.ErrNotExist
+				return nil, sql.ErrNoRows
 			}
 			return &page{Title: name}, nil
 		}, &batch.RunOptions[string]{KeyName: "page", Advanced: batch.Advanced[string]{Skip: func(s string) bool { return s == "old" }}}).Output()
