@@ -98,17 +98,13 @@ func servers(f *fault.Error) bool {
 // codeOf returns the code of the JSON-RPC error in err.
 func codeOf(err error) (code int64, ok bool) {
 	defer func() {
-		if recover() != nil { // an untrusted Unwrap method
+		if recover() != nil { // an untrusted Unwrap or As method
 			code, ok = 0, false
 		}
 	}()
-	for range 16 { // an error may wrap itself
-		if wire, ok := err.(*jsonrpc.Error); ok && wire != nil { //nolint:errorlint // unwrapped here, within a bound
-			return wire.Code, true
-		}
-		if err = errors.Unwrap(err); err == nil {
-			break
-		}
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) && wire != nil {
+		return wire.Code, true
 	}
 	return 0, false
 }
