@@ -99,7 +99,7 @@ func (t *tracer) knows(ctx context.Context, op *operation, req mcp.Request, next
 	go func() {
 		defer close(done)
 		defer func() { _ = recover() }() // of a server that nobody guards
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askFor)
+		ctx, cancel := context.WithTimeout(middleware.Lookup(context.WithoutCancel(ctx)), askFor)
 		defer cancel()
 		t.ask(ctx, op.method, session, req, next)
 	}()

@@ -234,3 +234,14 @@ func (t *tracer) finish(span trace.Span, end ending) {
 		span.SetStatus(codes.Error, end.description(t.Messages))
 	}
 }
+
+// ID returns the IDs of the trace and the span of ctx, "" outside of a trace. As
+// correlate.Options.NewID it makes the reference of a failure one by which its trace is
+// found. The ID of the trace alone would not do: a trace may have many calls.
+func ID(ctx context.Context, _ mcp.Request) string {
+	span := trace.SpanContextFromContext(ctx)
+	if !span.IsValid() {
+		return ""
+	}
+	return span.TraceID().String() + "-" + span.SpanID().String()
+}
