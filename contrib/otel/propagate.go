@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/propagation"
@@ -14,6 +15,7 @@ import (
 type carrier struct {
 	meta   map[string]any
 	header http.Header
+	peek   bool // leaves the baggage out, which is not read of callers that nobody trusts
 }
 
 var _ propagation.TextMapCarrier = carrier{}
@@ -23,6 +25,9 @@ const maxCarried = 8192
 
 // Get returns a value, "" for one that is no text or longer than any context is.
 func (c carrier) Get(key string) string {
+	if c.peek && strings.EqualFold(key, "baggage") {
+		return ""
+	}
 	value, _ := c.meta[key].(string)
 	if c.header != nil {
 		value = c.header.Get(key)
@@ -63,9 +68,9 @@ func (t *tracer) extract(ctx context.Context, req mcp.Request) (context.Context,
 			links = append(links, trace.Link{SpanContext: to})
 		}
 	}
-	var from propagation.TextMapCarrier
+	var from *carrier
 	var remote trace.SpanContext
-	for _, c := range []carrier{{meta: metaOf(req)}, {header: headerOf(req)}} {
+	for _, c := range []*carrier{{meta: metaOf(req), peek: true}, {header: headerOf(req), peek: true}} {
 		sent := trace.SpanContextFromContext(t.Propagator.Extract(context.Background(), c))
 		switch {
 		case !sent.IsValid():
@@ -79,6 +84,7 @@ func (t *tracer) extract(ctx context.Context, req mcp.Request) (context.Context,
 	case from == nil:
 	case t.trusts(ctx, req):
 		link(trace.SpanContextFromContext(ctx))
+		from.peek = false
 		ctx = t.Propagator.Extract(ctx, from)
 	default:
 		link(remote)

@@ -122,6 +122,6 @@ func copyOf(params mcp.Params, method string) mcp.Params {
 	}
 	c := reflect.New(v.Elem().Type())
 	c.Elem().Set(v.Elem())
-	out, _ := c.Interface().(mcp.Params)
+	out, _ := reflect.TypeAssert[mcp.Params](c)
 	return out
 }
