@@ -345,6 +345,23 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestAnswers holds that answers are what they are without this middleware outside of
+// mcpchain's, names that are suggested included.
+func TestAnswers(t *testing.T) {
+	each(t, func(t *testing.T, era, transport string) {
+		var texts []string
+		for _, outside := range []mcp.Middleware{nil, mcpotel.New(newBench(t).opts)} {
+			server := newServer()
+			server.AddReceivingMiddleware(middleware.Chain(outside, mcpchain.Standard(quiet())))
+			session := serve(t, server, era, transport, nil, nil)
+			told, _ := middleware.FaultOf(session.CallTool(t.Context(), &mcp.CallToolParams{Name: "serch"}))
+			texts = append(texts, told.Text())
+		}
+		require.Contains(t, texts[0], "search")
+		require.Equal(t, texts[0], texts[1])
+	})
+}
+
 // What the server's own SDK answers, with nothing of mcpchain's but this middleware.
 func TestAlone(t *testing.T) {
 	each(t, func(t *testing.T, era, transport string) {
