@@ -206,7 +206,7 @@ func New(opts *Options) mcp.Middleware {
 	orDefault(&o.StreakAfter, 10)
 	orDefault(&o.Remember, 16384)
 	o.Rules = rulesOf(of, o.Rules)
-	g := &guide{Options: o}
+	g := &guide{Options: o, owners: call.Owners{Func: o.Owner, Option: "retry.Options.Owner"}}
 	if len(o.Rules) > 0 {
 		g.settings = &call.Settings{Hints: o.Rules}
 	}

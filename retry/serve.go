@@ -62,9 +62,9 @@ func repeat[T any, P params[T]](ctx context.Context, s *server, c *call.Call, re
 			Method: c.Method(), Target: call.Target(req), Number: n,
 			Fault: last.failure.Fault(), Err: last.failure.Err(), Wait: wait,
 		}
-		attempt.Guard(func() { logLost(ctx, c, last.failure, failed) }) // a log that cannot be written must not fail the call
+		safe.Call(func() { logLost(ctx, c, last.failure, failed) }, nil) // a log that cannot be written must not fail the call
 		if s.OnRetry != nil {
-			attempt.Guard(func() { s.OnRetry(ctx, failed) })
+			safe.Call(func() { s.OnRetry(ctx, failed) }, nil)
 		}
 		if !attempt.Sleep(ctx, wait) {
 			break
