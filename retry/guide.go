@@ -15,6 +15,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // guide is the middleware that [New] returns. It is immutable but for what it has
@@ -154,13 +155,13 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 	case reached(history.same, g.EscalateAfter, limit-g.MaxAttempts):
 		insist = true
 		retry.ShouldRetry = false
-		retry.Reason = capital(exactly(history.same)) + " with the same error. " + instead(e, retry.Effect)
+		retry.Reason = words.Capital(exactly(history.same)) + " with the same error. " + instead(e, retry.Effect)
 	case retry.ShouldRetry && attempts >= limit:
 		retry.ShouldRetry = false
 		retry.Reason = "This call has failed " + times(attempts) + ". " + instead(e, retry.Effect)
 	case !retry.ShouldRetry && reached(history.streak, g.StreakAfter, 0):
 		insist = true
-		retry.Reason = capital(inARow(history.streak)) + ". " + instead(e, retry.Effect)
+		retry.Reason = words.Capital(inARow(history.streak)) + ". " + instead(e, retry.Effect)
 	}
 	if retry.ShouldRetry {
 		if retry.RetryAfterSeconds == 0 {

@@ -116,11 +116,11 @@ func New(opts *Options) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	const of attempt.Options = "client.New: Options"
-	attempt.Positive(of, "MaxAttempts", &o.MaxAttempts, 3)
-	attempt.Positive(of, "Budget", &o.Budget, time.Minute)
-	attempt.Positive(of, "MaxWait", &o.MaxWait, min(30*time.Second, o.Budget))
-	attempt.Positive(of, "InitialInterval", &o.InitialInterval, min(500*time.Millisecond, o.MaxWait))
+	const of call.Options = "client.New: Options"
+	call.Positive(of, "MaxAttempts", &o.MaxAttempts, 3)
+	call.Positive(of, "Budget", &o.Budget, time.Minute)
+	call.Positive(of, "MaxWait", &o.MaxWait, min(30*time.Second, o.Budget))
+	call.Positive(of, "InitialInterval", &o.InitialInterval, min(500*time.Millisecond, o.MaxWait))
 	of.AtMost("MaxWait", o.MaxWait, "Budget", o.Budget)
 	of.AtMost("InitialInterval", o.InitialInterval, "MaxWait", o.MaxWait)
 	c := &client{options: o, policy: attempt.Policy{
@@ -180,7 +180,7 @@ func (c *client) repeat(ctx context.Context, method string, req mcp.Request, nex
 		}
 		if c.options.OnRetry != nil {
 			failed := Attempt{Method: method, Target: target, Number: before + n, Fault: last.failure, Err: last.err, Wait: wait}
-			attempt.Guard(func() { c.options.OnRetry(ctx, failed) })
+			safe.Call(func() { c.options.OnRetry(ctx, failed) }, nil)
 		}
 		if !attempt.Sleep(ctx, wait) {
 			break
