@@ -159,7 +159,7 @@ type memory struct {
 	known [groups]atomic.Int32
 	total atomic.Int32
 
-	ticks atomic.Uint64 // how many failures were counted
+	ticks atomic.Uint64 // grows with each look at the records
 }
 
 const (

@@ -139,7 +139,7 @@ type Options struct {
 
 	// Remember is how many failed calls are remembered at most, of all callers; of one
 	// caller up to a sixteenth of them. The oldest make room. Zero means 16384, which
-	// takes up to 6 MB; negative means that nothing is counted at all. Less than 64 is
+	// takes up to 8 MB; negative means that nothing is counted at all. Less than 64 is
 	// refused.
 	Remember int
 

@@ -168,7 +168,10 @@ type response struct {
 func (c *client) repeat(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler, keyed bool, last response) (mcp.Result, error) {
 	plan := c.policy.Start()
 	params := paramsOf(req)
-	target, before := described(params)
+	target, before := targetOf(params), 0 // attempts that its caller made, by its own account
+	if params != nil {
+		before = max(0, attempt.Number(params.GetMeta()[wire.AttemptKey])-1)
+	}
 	for n := 1; !attempt.AnswersInput(params); n++ {
 		said := adviceOf(last)
 		if said.most > 0 && before+n >= said.most {
@@ -252,21 +255,18 @@ func paramsOf(req mcp.Request) mcp.Params {
 	return nil
 }
 
-// described returns what a request is about, and how many attempts its caller made
-// before it, by its own account.
-func described(p mcp.Params) (target string, before int) {
+// targetOf returns what a request is about.
+func targetOf(p mcp.Params) string {
 	switch p := p.(type) {
 	case *mcp.CallToolParams:
-		target = p.Name
+		return p.Name
 	case *mcp.ReadResourceParams:
-		target = p.URI
+		return p.URI
 	case *mcp.GetPromptParams:
-		target = p.Name
-	case *mcp.CompleteParams:
+		return p.Name
 	default:
-		return "", 0
+		return ""
 	}
-	return target, max(0, attempt.Number(p.GetMeta()[wire.AttemptKey])-1)
 }
 
 // withMeta returns the request with a member in the _meta of a copy of its parameters:
