@@ -55,7 +55,7 @@ func estimate(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToke
 // count asks the user's own function, which must not fail the call.
 func (b *budget) count(text string) int {
 	n := 0
-	if b.Count != nil {
+	if b.Count != nil && text != "" {
 		if _, panicked := safe.Call(func() { n = b.Count(text) }, nil); !panicked {
 			return max(0, n)
 		}
