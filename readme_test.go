@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,6 +22,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	slogmulti "github.com/samber/slog-multi"
 	"github.com/stretchr/testify/require"
@@ -70,14 +72,52 @@ func readmeHandlers(
 	server.AddPrompt(prompt, middleware.Prompt(get, guard))        // a prompt
 }
 
+func readmeHTTP(server *mcp.Server) {
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	http.Handle("/mcp", auth.RequireBearerToken(verify, nil)(mcprecover.HTTP(handler, nil)))
+}
+
+// users stands for the package that knows a reader's users.
+var users tokens
+
+type tokens struct{}
+
+func (tokens) ByToken(_ context.Context, token string) (user string, until time.Time, err error) {
+	if token != "t" {
+		return "", time.Time{}, errors.New("no such token")
+	}
+	return "ada", time.Now().Add(time.Hour), nil
+}
+
+func verify(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+	user, until, err := users.ByToken(ctx, token)
+	if err != nil {
+		return nil, auth.ErrInvalidToken // the SDK answers 401
+	}
+	return &auth.TokenInfo{UserID: user, Expiration: until}, nil
+}
+
+// TestReadmeHTTP sends requests to the handler of docs/http.md.
+func TestReadmeHTTP(t *testing.T) {
+	readmeHTTP(mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil))
+	for token, want := range map[string]int{"t": http.StatusBadRequest, "x": http.StatusUnauthorized} {
+		rec := httptest.NewRecorder()
+		req := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader("{"))
+		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		http.DefaultServeMux.ServeHTTP(rec, req)
+		require.Equal(t, want, rec.Code, rec.Body)
+	}
+}
+
 func readmeSome(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcprecover.New(nil))                                   // one, and nothing else
 	server.AddReceivingMiddleware(middleware.ForTools(mask.New(nil), "query", "search")) // for some tools
 }
 
 func readmeOptions(server *mcp.Server, logger *slog.Logger, inner mcp.Middleware) {
-	errLocked := fault.New(fault.KindServiceUnavailable,
-		"The requested resource could not be accessed. Please verify the table name against the provided schema tools.")
+	errLocked := fault.New(fault.KindServiceUnavailable, "the database is busy").After(time.Second)
 
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		Logger: logger,
@@ -334,7 +374,7 @@ func pages(t *testing.T, language string) map[string][]string {
 			blocks[file] = append(blocks[file], b[1])
 		}
 	}
-	require.NotEmpty(t, blocks["README.md"])
+	require.NotEmpty(t, blocks)
 	return blocks
 }
 
@@ -350,7 +390,7 @@ var _, _, _ = adopting, readmePoll, readmeClientLog
 func TestReadme(t *testing.T) {
 	source, err := os.ReadFile("readme_test.go")
 	require.NoError(t, err)
-	whole, err := os.ReadFile("examples/stdio/main.go")
+	whole, err := os.ReadFile("examples/server/main.go")
 	require.NoError(t, err)
 	compiled := append(trimmed(string(source)), trimmed(string(whole))...)
 	for file, blocks := range pages(t, "go") {
@@ -449,7 +489,7 @@ func TestReadmeCode(t *testing.T) {
 	require.NoError(t, err)
 	defer session.Close()
 	err = readmeClient(t.Context(), session, &mcp.CallToolParams{Name: "get_weather"})
-	require.ErrorContains(t, err, "Please verify the table name against the provided schema tools.")
+	require.ErrorContains(t, err, "the database is busy")
 	require.NoError(t, readmeRetryClient(t.Context(), client, session), "there is no get_invoice: not found")
 }
 
