@@ -77,14 +77,17 @@ func (h Head) hash() string {
 }
 
 // A chain computes the hashes of records. It is for one goroutine.
-type chain struct{ hash hash.Hash }
+type chain struct {
+	hash hash.Hash
+	buf  *[sha256.Size + hashLen]byte
+}
 
 // newChain returns a chain of plain hashes, or of HMACs if there is a key.
 func newChain(key []byte) chain {
 	if key == nil {
-		return chain{sha256.New()}
+		return chain{sha256.New(), new([sha256.Size + hashLen]byte)}
 	}
-	return chain{hmac.New(sha256.New, derived(key, "chain"))}
+	return chain{hmac.New(sha256.New, derived(key, "chain")), new([sha256.Size + hashLen]byte)}
 }
 
 // derived returns the key for one purpose, so that what is computed for one says nothing
@@ -95,10 +98,13 @@ func derived(key []byte, purpose string) []byte {
 	return mac.Sum(nil)
 }
 
-func (c chain) sum(text []byte) string {
+// sum returns the hash of a text, which is valid until the next one.
+func (c chain) sum(text []byte) []byte {
 	c.hash.Reset()
 	c.hash.Write(text)
-	return hex.EncodeToString(c.hash.Sum(nil))
+	sum := c.hash.Sum(c.buf[:0])
+	hex.Encode(c.buf[sha256.Size:], sum)
+	return c.buf[sha256.Size:]
 }
 
 func hexOf(text string) string {
@@ -129,7 +135,7 @@ func (c chain) seal(head Head, body []byte) (line []byte, _ Head) {
 	line = append(line, hashMember...)
 	line = append(line, sum...)
 	line = append(line, lineEnd...)
-	return line, Head{Seq: seq, Hash: sum}
+	return line, Head{Seq: seq, Hash: string(sum)}
 }
 
 // The reasons why a line does not follow a head.
@@ -163,7 +169,7 @@ func (c chain) open(head Head, line []byte) (_ Head, valid bool, reason string) 
 		return Head{}, false, notARecord
 	}
 	// The comparison need not take the same time for all hashes: the log is no oracle.
-	if want := c.sum(line[:len(line)-len(lineEnd)-hashLen-len(hashMember)]); want != string(sum) {
+	if want := c.sum(line[:len(line)-len(lineEnd)-hashLen-len(hashMember)]); !bytes.Equal(want, sum) {
 		return Head{}, false, changed
 	}
 	follows := Head{Seq: seq, Hash: string(sum)}

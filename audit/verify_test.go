@@ -62,7 +62,7 @@ func mustBreak(t testing.TB, v Verifier, log io.Reader, after int, about string)
 func TestEveryChangeIsFound(t *testing.T) {
 	for name, key := range map[string][]byte{"plain": nil, "keyed": testKey} {
 		t.Run(name, func(t *testing.T) {
-			const n = 12
+			const n = 7
 			lines, heads := linesOf(t, key, n)
 			v := Verifier{Key: key}
 			head, err := v.Verify(joined(lines))
@@ -97,7 +97,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 				}
 				mustBreak(t, v, joined(slices.Insert(slices.Clone(lines), i, lines[i])), i+1, "a record is doubled")
 				mustBreak(t, v, joined(slices.Insert(slices.Clone(lines), i, []byte{})), i, "an empty line")
-				mustBreak(t, v, joined(slices.Insert(slices.Clone(lines), i, other[(i+5)%n])), i, "a record of another place")
+				mustBreak(t, v, joined(slices.Insert(slices.Clone(lines), i, other[(i+3)%n])), i, "a record of another place")
 				for j := range i {
 					log := slices.Clone(lines)
 					log[i], log[j] = log[j], log[i]
@@ -128,8 +128,11 @@ func TestMillionRecords(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	c, check := newChain(nil), newChain(nil)
-	body := func(i int) []byte { return fmt.Appendf(nil, `{"time":"2026-07-28T12:00:00Z","event":"call","target":"t%d"}`, i) }
-	var prev, before Head
+	body := func(i int) []byte {
+		return fmt.Appendf(nil, `{"time":"2026-07-28T12:00:00Z","event":"call","target":"t%d"}`, i)
+	}
+	var prev Head
+	var changed []byte
 	line, head := c.seal(Head{}, body(0))
 	for i := range n {
 		next, after := c.seal(head, body(i+1))
@@ -137,29 +140,24 @@ func TestMillionRecords(t *testing.T) {
 		if reason != "" {
 			t.Fatalf("record %d is right, and %s", i, reason)
 		}
-		changed := slices.Clone(line)
+		changed = append(changed[:0], line...)
 		changed[random.IntN(len(changed))] ^= 1 << random.IntN(8)
-		for what, c := range map[string]struct {
+		for _, c := range [...]struct {
+			what  string
 			after Head
 			line  []byte
-		}{
-			"flip": {prev, changed}, "cut or swap": {prev, next}, "doubling": {head, line}, "earlier": {before, line},
-		} {
-			if what == "earlier" && i == 0 {
-				continue
-			}
+		}{{"flip", prev, changed}, {"cut or swap", prev, next}, {"doubling", head, line}} {
 			if _, _, reason := check.open(c.after, c.line); reason == "" {
-				t.Fatalf("%s at record %d was not found", what, i)
+				t.Fatalf("%s at record %d was not found", c.what, i)
 			}
 		}
-		before, prev, head, line = prev, head, after, next
+		prev, head, line = head, after, next
 	}
 	for _, change := range []struct {
 		name string
 		make func(i int, line []byte) []byte
 		kept int // how many records are right before it
 	}{
-		{"none", func(_ int, line []byte) []byte { return line }, n},
 		{"flip", func(i int, line []byte) []byte {
 			if i == n-2 {
 				line[40] ^= 1
@@ -175,7 +173,7 @@ func TestMillionRecords(t *testing.T) {
 	} {
 		got, err := Verify(&generated{c: newChain(nil), body: body, n: n, change: change.make})
 		require.EqualValues(t, change.kept, got.Seq, change.name)
-		require.Equal(t, change.kept == n, err == nil, change.name)
+		require.ErrorIs(t, err, ErrBroken, change.name)
 	}
 }
 
