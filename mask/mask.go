@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -103,11 +104,7 @@ func New(opts *Options) mcp.Middleware {
 		panic("mask.New: Options.Show and Options.Reveal exclude each other; leave one out")
 	}
 	if o.Reveal {
-		logger := o.Logger
-		if logger == nil {
-			logger = slog.Default()
-		}
-		logger.Warn("mask: Options.Reveal is set: callers see the errors of this server as they are")
+		call.Warn(context.Background(), o.Logger, "mask: Options.Reveal is set: callers see the errors of this server as they are")
 	}
 	settings := &call.Settings{Logger: o.Logger, Rules: rules, Reveal: o.Reveal, Quote: o.QuoteService, CallerCredentials: o.CallerCredentials}
 	if !o.Reveal {
@@ -116,8 +113,12 @@ func New(opts *Options) mcp.Middleware {
 	if o.Show == Worded {
 		settings.Show = worded
 	}
+	var looked atomic.Bool // whether anything stands outside, see WarnOfOutside
 	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		c.Establish(settings)
+		if !o.Reveal && !looked.Load() && !looked.Swap(true) {
+			c.WarnOfOutside(ctx, c.Logger())
+		}
 		res, err := next(ctx, c.Method(), req)
 		if failure := c.Failure(res, err); failure != nil && c.Hides(failure) && !c.Recorded() {
 			c.Log(nil, call.Record{Result: res, Err: err})

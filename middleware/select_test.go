@@ -1,7 +1,10 @@
 package middleware_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -9,8 +12,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -172,4 +177,50 @@ func TestSelectedRoomsShareTheCall(t *testing.T) {
 		require.NotContains(t, string(got.Wire), harness.Canary)
 	}
 	require.Len(t, log.Records(), 2)
+}
+
+// TestForToolsWarnsOfToolsThatAreNotListed lists in pages of one tool.
+func TestForToolsWarnsOfToolsThatAreNotListed(t *testing.T) {
+	for name, c := range map[string]struct {
+		named []string
+		want  string // what the log has, "" for nothing
+	}{
+		"all are listed":    {[]string{"one", "three"}, ""},
+		"one is misspelled": {[]string{"one", "thre"}, `tools=[thre]`},
+		"none is listed":    {[]string{"b", "a"}, `tools="[a b]"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			logger := slog.New(slog.NewTextHandler(&out, nil))
+			server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{PageSize: 1})
+			for _, tool := range []string{"one", "two", "three"} {
+				mcp.AddTool(server, &mcp.Tool{Name: tool}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+					return nil, nil, nil
+				})
+			}
+			server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger}, middleware.ForTools(mask.New(nil), c.named...)))
+			ours, theirs := mcp.NewInMemoryTransports()
+			_, err := server.Connect(t.Context(), theirs, nil)
+			require.NoError(t, err)
+			session, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), ours, nil)
+			require.NoError(t, err)
+			defer session.Close()
+
+			first, err := session.ListTools(t.Context(), nil)
+			require.NoError(t, err)
+			require.NotContains(t, out.String(), "ForTools", "a later page may have the rest")
+			require.NotEmpty(t, first.NextCursor)
+			for range 2 {
+				for _, err := range session.Tools(t.Context(), nil) {
+					require.NoError(t, err)
+				}
+			}
+			if c.want == "" {
+				require.NotContains(t, out.String(), "ForTools")
+				return
+			}
+			require.Equal(t, 1, strings.Count(out.String(), "ForTools"), out.String())
+			require.Contains(t, out.String(), c.want)
+		})
+	}
 }

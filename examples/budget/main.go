@@ -71,20 +71,14 @@ func main() {
 		log.Fatal(err)
 	}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, nil).Connect(ctx, ours, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	must(err)
 	defer session.Close()
 
 	fmt.Println("--> search")
 	res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "search"})
-	if err != nil {
-		log.Fatal(err)
-	}
+	must(err)
 	var found orders
-	if err := json.Unmarshal([]byte(text(res, 0)), &found); err != nil {
-		log.Fatal(err) // it is whole: nothing is cut in the middle
-	}
+	must(json.Unmarshal([]byte(text(res, 0)), &found)) // it is whole: nothing is cut in the middle
 	fmt.Printf("%d orders, the last one is %+v\n", len(found.Orders), found.Orders[len(found.Orders)-1])
 	note := text(res, 1)
 	fmt.Println(cursor.ReplaceAllString(note, "call read_more {...}"))
@@ -96,11 +90,9 @@ func main() {
 		}
 		fmt.Println("--> read_more")
 		page, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "read_more", Arguments: json.RawMessage(more[1])})
-		if err != nil {
-			log.Fatal(err)
-		}
+		must(err)
 		var next []order
-		_ = json.Unmarshal([]byte(text(page, 0)), &next)
+		must(json.Unmarshal([]byte(text(page, 0)), &next))
 		all, note = append(all, next...), text(page, 1)
 		fmt.Println(cursor.ReplaceAllString(note, "call read_more {...}"))
 	}
@@ -114,5 +106,14 @@ func main() {
 var cursor = regexp.MustCompile(`call read_more (\{"cursor":"[^"]+"\})`)
 
 func text(res *mcp.CallToolResult, block int) string {
-	return res.Content[block].(*mcp.TextContent).Text
+	if t, ok := res.Content[block].(*mcp.TextContent); ok {
+		return t.Text
+	}
+	return ""
+}
+
+func must(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

@@ -1,15 +1,10 @@
 package call
 
 import (
-	"reflect"
-	"runtime"
-	"strings"
-
-	"github.com/mcpchain/mcpchain/internal/classify"
-
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
 )
 
 // An Explanation is what the caller is told of a failure by a middleware that knows
@@ -56,43 +51,3 @@ func (f *Failure) Explainable() bool {
 // tells by the text of the error alone: the handler was not called, unless it
 // imitates that text.
 func (f *Failure) Refused() bool { return f.found.Refused && f.res != nil && f.Explainable() }
-
-// Outermost reports whether nothing of the program's own stands outside the
-// middleware that opened this Call, so that what the opener's handler lists is what
-// the caller may list. It looks at the stack: it is for failures, and reports false
-// when it cannot know, because a middleware in between went on in another goroutine.
-func (c *Call) Outermost() bool {
-	const enough = 1024 // frames
-	pcs := make([]uintptr, 64)
-	n := runtime.Callers(2, pcs)
-	for n == len(pcs) && n < enough {
-		pcs = make([]uintptr, 2*len(pcs))
-		n = runtime.Callers(2, pcs)
-	}
-	opened := false
-	for frames := runtime.CallersFrames(pcs[:n]); ; {
-		f, more := frames.Next()
-		switch {
-		case !opened:
-			opened = f.Function == openFunction // the innermost one is this Call's
-		case strings.HasPrefix(f.Function, ownPrefix), strings.HasPrefix(f.Function, selecting): // such as ForMethods
-		default:
-			return strings.HasPrefix(f.Function, sdkPath+".")
-		}
-		if !more {
-			return false
-		}
-	}
-}
-
-var (
-	// selecting is the package that only selects what a middleware applies to.
-	selecting    = strings.TrimSuffix(ownPrefix, "internal/call.") + "middleware."
-	ownPrefix    = strings.TrimSuffix(openFunction, "(*opener).open")
-	openFunction = functionName((*opener).open)
-)
-
-// functionName returns the name under which a function stands in a stack.
-func functionName(f any) string {
-	return runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
-}

@@ -89,9 +89,13 @@ func tryWrite(ctx context.Context, h slog.Handler, record slog.Record) error {
 }
 
 // Warn writes a warning about the program itself, such as an option that has no effect.
-// Like the record of a call it holds nobody, whatever the handler does.
+// Like the record of a call it holds nobody, whatever the handler does. A nil logger
+// means [slog.Default].
 func Warn(ctx context.Context, logger *slog.Logger, message string, attrs ...slog.Attr) {
 	defer func() { _ = recover() }() // the handler's Enabled
+	if logger == nil {
+		logger = slog.Default()
+	}
 	if !logger.Enabled(ctx, slog.LevelWarn) {
 		return
 	}

@@ -42,8 +42,8 @@ func everything(o *mcpchain.Options) {
 	o.Validate = &validate.Options{StrictPrompts: true}
 	o.Degrade = &degrade.Options{}
 	o.Deadline = &deadline.Options{
-		// Longer than the calls that the tests keep in flight.
-		Limit: lifetime / 2, Grace: 20 * time.Millisecond, MaxStuck: 2,
+		// Longer than the calls that the tests keep in flight, of which all are one owner's.
+		Limit: lifetime / 2, Grace: 20 * time.Millisecond, MaxStuck: 2, Burst: 10 * loadCallers,
 		Tools: map[string]time.Duration{
 			"get_stuck": stuckLimit, "write_stuck": stuckLimit, "wait_for_context": stuckLimit, "stuck_at_the_end": stuckLimit, "ask_slowly": askLimit,
 		},

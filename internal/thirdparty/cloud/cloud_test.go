@@ -28,19 +28,19 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
-	"github.com/mcpchain/mcpchain/internal/thirdparty/real"
+	"github.com/mcpchain/mcpchain/internal/thirdparty/suite"
 )
 
 func second[T any](_ T, err error) error { return err }
 
 var (
-	noWait    = real.Told{Kind: fault.KindRateLimited, Retry: real.Yes, Effect: real.None, Party: real.Upstream}
-	forbidden = real.Told{Kind: fault.KindServerError, Retry: real.No, Effect: real.None, Party: real.Server}
+	noWait    = suite.Told{Kind: fault.KindRateLimited, Retry: suite.Yes, Effect: suite.None, Party: suite.Upstream}
+	forbidden = suite.Told{Kind: fault.KindServerError, Retry: suite.No, Effect: suite.None, Party: suite.Server}
 )
 
 func TestCloud(t *testing.T) {
-	real.Run(t, "cloud", []real.Library{
-		{Name: "k8s.io/client-go", Differs: map[string]real.Told{"403 of a rate limit": forbidden}, Body: func(c real.Case) string {
+	suite.Run(t, "cloud", []suite.Library{
+		{Name: "k8s.io/client-go", Differs: map[string]suite.Told{"403 of a rate limit": forbidden}, Body: func(c suite.Case) string {
 			details := ""
 			if c.Name == "429" {
 				details = `,"details":{"retryAfterSeconds":7}`
@@ -57,7 +57,7 @@ func TestCloud(t *testing.T) {
 			}
 			return c.Get().AbsPath("/api/v1/pods/x").MaxRetries(0).Do(ctx).Error()
 		}},
-		{Name: "docker/docker", Differs: map[string]real.Told{"403 of a rate limit": forbidden, "429": noWait}, Call: func(ctx context.Context, address string) error {
+		{Name: "docker/docker", Differs: map[string]suite.Told{"403 of a rate limit": forbidden, "429": noWait}, Call: func(ctx context.Context, address string) error {
 			c, err := client.NewClientWithOpts(client.WithHost("tcp"+address[len("http"):]), client.WithVersion("1.47"))
 			if err != nil {
 				return err
@@ -65,15 +65,15 @@ func TestCloud(t *testing.T) {
 			defer c.Close()
 			return second(c.ContainerInspect(ctx, "x"))
 		}},
-		{Name: "connectrpc.com/connect", Body: func(c real.Case) string { return "{}" }, Differs: map[string]real.Told{
+		{Name: "connectrpc.com/connect", Body: func(c suite.Case) string { return "{}" }, Differs: map[string]suite.Told{
 			// The protocol has codes of its own, and fewer.
-			"400":                 {Kind: fault.KindServerError, Retry: real.No, Effect: real.Unknown, Party: real.Upstream},
+			"400":                 {Kind: fault.KindServerError, Retry: suite.No, Effect: suite.Unknown, Party: suite.Upstream},
 			"403 of a rate limit": forbidden,
-			"404":                 {Kind: fault.KindServerError, Retry: real.No, Effect: real.None, Party: real.Server},
-			"409":                 {Kind: fault.KindServerError, Retry: real.No, Effect: real.Unknown, Party: real.Upstream},
-			"422":                 {Kind: fault.KindServerError, Retry: real.No, Effect: real.Unknown, Party: real.Upstream},
-			"429":                 {Kind: fault.KindServiceUnavailable, Retry: real.Yes, After: real.Wait, Effect: real.Unknown, Party: real.Upstream},
-			"500":                 {Kind: fault.KindServerError, Retry: real.No, Effect: real.Unknown, Party: real.Upstream},
+			"404":                 {Kind: fault.KindServerError, Retry: suite.No, Effect: suite.None, Party: suite.Server},
+			"409":                 {Kind: fault.KindServerError, Retry: suite.No, Effect: suite.Unknown, Party: suite.Upstream},
+			"422":                 {Kind: fault.KindServerError, Retry: suite.No, Effect: suite.Unknown, Party: suite.Upstream},
+			"429":                 {Kind: fault.KindServiceUnavailable, Retry: suite.Yes, After: suite.Wait, Effect: suite.Unknown, Party: suite.Upstream},
+			"500":                 {Kind: fault.KindServerError, Retry: suite.No, Effect: suite.Unknown, Party: suite.Upstream},
 		}, Call: func(ctx context.Context, address string) error {
 			c := connect.NewClient[emptypb.Empty, emptypb.Empty](http.DefaultClient, address+"/a.B/C")
 			return second(c.CallUnary(ctx, connect.NewRequest(&emptypb.Empty{})))
@@ -94,14 +94,14 @@ func grpcService(t *testing.T, code func() codes.Code) string {
 	return listener.Addr().String()
 }
 
-var ofCodes = map[codes.Code]real.Told{
-	codes.InvalidArgument:   {Kind: fault.KindClientError, Retry: real.No, Effect: real.None, Party: real.Caller},
-	codes.NotFound:          {Kind: fault.KindNotFound, Retry: real.No, Effect: real.None, Party: real.Caller},
-	codes.AlreadyExists:     {Kind: fault.KindAlreadyExists, Retry: real.No, Effect: real.None, Party: real.Caller},
+var ofCodes = map[codes.Code]suite.Told{
+	codes.InvalidArgument:   {Kind: fault.KindClientError, Retry: suite.No, Effect: suite.None, Party: suite.Caller},
+	codes.NotFound:          {Kind: fault.KindNotFound, Retry: suite.No, Effect: suite.None, Party: suite.Caller},
+	codes.AlreadyExists:     {Kind: fault.KindAlreadyExists, Retry: suite.No, Effect: suite.None, Party: suite.Caller},
 	codes.PermissionDenied:  forbidden,
 	codes.Unauthenticated:   forbidden,
 	codes.ResourceExhausted: noWait,
-	codes.Internal:          {Kind: fault.KindServerError, Retry: real.No, Effect: real.Unknown, Party: real.Upstream},
+	codes.Internal:          {Kind: fault.KindServerError, Retry: suite.No, Effect: suite.Unknown, Party: suite.Upstream},
 }
 
 func TestEtcd(t *testing.T) {
@@ -113,7 +113,7 @@ func TestEtcd(t *testing.T) {
 			defer c.Close()
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
-			real.Check(t, second(c.Get(ctx, "k")), want)
+			suite.Check(t, second(c.Get(ctx, "k")), want)
 		})
 	}
 }
@@ -122,7 +122,7 @@ func TestEtcd(t *testing.T) {
 func TestTemporal(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
-		want real.Told
+		want suite.Told
 	}{
 		"not found":      {serviceerror.NewNotFound(harness.Canary), ofCodes[codes.NotFound]},
 		"invalid":        {serviceerror.NewInvalidArgument(harness.Canary), ofCodes[codes.InvalidArgument]},
@@ -130,6 +130,6 @@ func TestTemporal(t *testing.T) {
 		"denied":         {serviceerror.NewPermissionDenied(harness.Canary, "r"), forbidden},
 		"internal":       {serviceerror.NewInternal(harness.Canary), ofCodes[codes.Internal]},
 	} {
-		t.Run(name, func(t *testing.T) { real.Check(t, c.err, c.want) })
+		t.Run(name, func(t *testing.T) { suite.Check(t, c.err, c.want) })
 	}
 }

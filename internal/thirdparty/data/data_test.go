@@ -29,41 +29,41 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
-	"github.com/mcpchain/mcpchain/internal/thirdparty/real"
+	"github.com/mcpchain/mcpchain/internal/thirdparty/suite"
 )
 
 func second[T any](_ T, err error) error { return err }
 
 // What databases say most often.
 var (
-	wrong       = real.Told{Kind: fault.KindClientError, Retry: real.No, Effect: real.None, Party: real.Caller}
-	duplicate   = real.Told{Kind: fault.KindAlreadyExists, Retry: real.No, Effect: real.None, Party: real.Caller}
-	rule        = real.Told{Kind: fault.KindConflict, Retry: real.No, Effect: real.None, Party: real.Caller}
-	credentials = real.Told{Kind: fault.KindServerError, Retry: real.No, Effect: real.None, Party: real.Server}
-	statement   = real.Told{Kind: fault.KindInternal, Retry: real.No, Effect: real.None, Party: real.Server}
-	missing     = real.Told{Kind: fault.KindNotFound, Retry: real.No, Effect: real.None, Party: real.Caller}
-	rolledBack  = real.Told{Kind: fault.KindConflict, Retry: real.Yes, Effect: real.None, Party: real.Upstream}
-	overloaded  = real.Told{Kind: fault.KindServiceUnavailable, Retry: real.Yes, Effect: real.None, Party: real.Upstream}
-	limited     = real.Told{Kind: fault.KindRateLimited, Retry: real.Yes, Effect: real.None, Party: real.Upstream}
-	down        = real.Told{Kind: fault.KindServiceUnavailable, Retry: real.Yes, Effect: real.Unknown, Party: real.Upstream}
-	broken      = real.Told{Kind: fault.KindConnectionFailed, Retry: real.Yes, Effect: real.Unknown, Party: real.Upstream}
-	refused     = real.Told{Kind: fault.KindConnectionFailed, Retry: real.Yes, Effect: real.None, Party: real.Upstream}
-	slow        = real.Told{Kind: fault.KindTimeout, Retry: real.Yes, Effect: real.Unknown}
-	slowThere   = real.Told{Kind: fault.KindTimeout, Retry: real.Yes, Effect: real.Unknown, Party: real.Upstream}
-	state       = real.Told{Kind: fault.KindInternal, Retry: real.No, Effect: real.None, Party: real.Server}
+	wrong       = suite.Told{Kind: fault.KindClientError, Retry: suite.No, Effect: suite.None, Party: suite.Caller}
+	duplicate   = suite.Told{Kind: fault.KindAlreadyExists, Retry: suite.No, Effect: suite.None, Party: suite.Caller}
+	rule        = suite.Told{Kind: fault.KindConflict, Retry: suite.No, Effect: suite.None, Party: suite.Caller}
+	credentials = suite.Told{Kind: fault.KindServerError, Retry: suite.No, Effect: suite.None, Party: suite.Server}
+	statement   = suite.Told{Kind: fault.KindInternal, Retry: suite.No, Effect: suite.None, Party: suite.Server}
+	missing     = suite.Told{Kind: fault.KindNotFound, Retry: suite.No, Effect: suite.None, Party: suite.Caller}
+	rolledBack  = suite.Told{Kind: fault.KindConflict, Retry: suite.Yes, Effect: suite.None, Party: suite.Upstream}
+	overloaded  = suite.Told{Kind: fault.KindServiceUnavailable, Retry: suite.Yes, Effect: suite.None, Party: suite.Upstream}
+	limited     = suite.Told{Kind: fault.KindRateLimited, Retry: suite.Yes, Effect: suite.None, Party: suite.Upstream}
+	down        = suite.Told{Kind: fault.KindServiceUnavailable, Retry: suite.Yes, Effect: suite.Unknown, Party: suite.Upstream}
+	broken      = suite.Told{Kind: fault.KindConnectionFailed, Retry: suite.Yes, Effect: suite.Unknown, Party: suite.Upstream}
+	refused     = suite.Told{Kind: fault.KindConnectionFailed, Retry: suite.Yes, Effect: suite.None, Party: suite.Upstream}
+	slow        = suite.Told{Kind: fault.KindTimeout, Retry: suite.Yes, Effect: suite.Unknown}
+	slowThere   = suite.Told{Kind: fault.KindTimeout, Retry: suite.Yes, Effect: suite.Unknown, Party: suite.Upstream}
+	state       = suite.Told{Kind: fault.KindInternal, Retry: suite.No, Effect: suite.None, Party: suite.Server}
 )
 
 func TestData(t *testing.T) {
-	table := real.NewTable("data")
-	for name, run := range map[string]func(*testing.T, func(string, error, real.Told)){
+	table := suite.NewTable("data")
+	for name, run := range map[string]func(*testing.T, func(string, error, suite.Told)){
 		"go-sql-driver/mysql": mySQL, "redis/go-redis": goRedis, "gomodule/redigo": redigo, "nats.go": natsGo, "gomemcache": memcached,
 		"gorm.io/gorm": orm, "go-mssqldb": sqlServer, "mongo-driver": mongoDB, "segmentio/kafka-go": kafkaGo, "amqp091-go": rabbit,
 	} {
 		t.Run(name, func(t *testing.T) {
-			run(t, func(what string, err error, want real.Told) {
+			run(t, func(what string, err error, want suite.Told) {
 				t.Helper()
 				t.Run(what, func(t *testing.T) {
-					if real.Check(t, err, want) {
+					if suite.Check(t, err, want) {
 						table.Add(name, what, want)
 					}
 				})
@@ -78,12 +78,12 @@ func packet(sequence byte, payload []byte) []byte {
 }
 
 // mySQL speaks the protocol as far as a statement whose text is the number of an error.
-func mySQL(t *testing.T, add func(string, error, real.Told)) {
+func mySQL(t *testing.T, add func(string, error, suite.Told)) {
 	greeting := "\x0a8.0.0\x00\x01\x00\x00\x00abcdefgh\x00\xff\xf7\x21\x02\x00\xff\xff\x15\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00abcdefghijkl\x00mysql_native_password\x00"
 	failure := func(number uint16) []byte {
 		return append(append([]byte{0xff}, binary.LittleEndian.AppendUint16(nil, number)...), "#HY000"+harness.Canary...)
 	}
-	address := real.Listen(t, func(conn net.Conn) {
+	address := suite.Listen(t, func(conn net.Conn) {
 		_, _ = conn.Write(packet(0, []byte(greeting)))
 		for first := true; ; first = false {
 			var head [4]byte
@@ -120,15 +120,15 @@ func mySQL(t *testing.T, add func(string, error, real.Told)) {
 		return db
 	}
 	db := open("app", address)
-	for number, want := range map[int]real.Told{
+	for number, want := range map[int]suite.Told{
 		1062: duplicate, 1452: rule, 1048: wrong, 1406: wrong, 1142: credentials, 1064: statement, 1146: statement, 1213: rolledBack, 1205: rolledBack,
 		1040: overloaded, 1226: limited, 1053: down, 1290: state,
-		3024: {Kind: fault.KindTimeout, Retry: real.Yes, Effect: real.None, Party: real.Upstream},
+		3024: {Kind: fault.KindTimeout, Retry: suite.Yes, Effect: suite.None, Party: suite.Upstream},
 	} {
 		add(fmt.Sprint(number), second(db.Exec(fmt.Sprint(number))), want)
 	}
 	add("wrong password", open("stranger", address).Ping(), credentials)
-	add("refused connection", open("app", real.Closed(t)).Ping(), refused)
+	add("refused connection", open("app", suite.Closed(t)).Ping(), refused)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	add("time-out", second(db.ExecContext(ctx, "slow")), slow)
@@ -141,7 +141,7 @@ func (quiet) Print(...any) {}
 // resp answers every command but the first ones of a session with the error that its
 // argument names.
 func resp(t *testing.T) string {
-	return real.Listen(t, func(conn net.Conn) {
+	return suite.Listen(t, func(conn net.Conn) {
 		r := bufio.NewReader(conn)
 		for {
 			args, err := readCommand(r)
@@ -187,12 +187,12 @@ func readCommand(r *bufio.Reader) ([]string, error) {
 	return args, nil
 }
 
-var redisAnswers = map[string]real.Told{
+var redisAnswers = map[string]suite.Told{
 	"LOADING": overloaded, "BUSY": overloaded, "CLUSTERDOWN": overloaded, "READONLY": state, "NOAUTH": credentials, "WRONGPASS": credentials, "NOPERM": credentials,
-	"WRONGTYPE": rule, "OOM": {Kind: fault.KindServiceUnavailable, Retry: real.No, Effect: real.None, Party: real.Server},
+	"WRONGTYPE": rule, "OOM": {Kind: fault.KindServiceUnavailable, Retry: suite.No, Effect: suite.None, Party: suite.Server},
 }
 
-func goRedis(t *testing.T, add func(string, error, real.Told)) {
+func goRedis(t *testing.T, add func(string, error, suite.Told)) {
 	open := func(address string) *goredis.Client {
 		c := goredis.NewClient(&goredis.Options{Addr: address, MaxRetries: -1, DisableIdentity: true, Protocol: 2, ContextTimeoutEnabled: true, DialerRetries: 1})
 		t.Cleanup(func() { _ = c.Close() })
@@ -204,7 +204,7 @@ func goRedis(t *testing.T, add func(string, error, real.Told)) {
 		add(word, c.Get(t.Context(), word).Err(), want)
 	}
 	add("no value", c.Get(t.Context(), "nil").Err(), missing)
-	add("refused connection", open(real.Closed(t)).Get(t.Context(), "a").Err(), refused)
+	add("refused connection", open(suite.Closed(t)).Get(t.Context(), "a").Err(), refused)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	add("time-out", open(address).Get(ctx, "slow").Err(), slow)
@@ -216,7 +216,7 @@ func goRedis(t *testing.T, add func(string, error, real.Told)) {
 	_ = one.Close()
 }
 
-func redigo(t *testing.T, add func(string, error, real.Told)) {
+func redigo(t *testing.T, add func(string, error, suite.Told)) {
 	address := resp(t)
 	c, err := redis.Dial("tcp", address, redis.DialReadTimeout(200*time.Millisecond))
 	require.NoError(t, err)
@@ -225,13 +225,13 @@ func redigo(t *testing.T, add func(string, error, real.Told)) {
 		add(word, second(c.Do("GET", word)), want)
 	}
 	add("no value", second(redis.String(c.Do("GET", "nil"))), missing)
-	add("refused connection", second(redis.Dial("tcp", real.Closed(t))), refused)
+	add("refused connection", second(redis.Dial("tcp", suite.Closed(t))), refused)
 	add("time-out", second(c.Do("GET", "slow")), slow)
 }
 
 // natsGo speaks the protocol as far as a request, to which nobody responds.
-func natsGo(t *testing.T, add func(string, error, real.Told)) {
-	address := real.Listen(t, func(conn net.Conn) {
+func natsGo(t *testing.T, add func(string, error, suite.Told)) {
+	address := suite.Listen(t, func(conn net.Conn) {
 		_, _ = io.WriteString(conn, `INFO {"server_id":"s","version":"2.10.0","proto":1,"headers":true,"max_payload":1048576}`+"\r\n")
 		sid := ""
 		for lines := bufio.NewScanner(conn); lines.Scan(); {
@@ -251,11 +251,11 @@ func natsGo(t *testing.T, add func(string, error, real.Told)) {
 	defer c.Close()
 	add("no responders", second(c.Request("nobody", nil, time.Second)), overloaded)
 	add("time-out", second(c.Request("slow", nil, 100*time.Millisecond)), slow)
-	add("refused connection", second(nats.Connect("nats://"+real.Closed(t))), refused)
+	add("refused connection", second(nats.Connect("nats://"+suite.Closed(t))), refused)
 }
 
-func memcached(t *testing.T, add func(string, error, real.Told)) {
-	address := real.Listen(t, func(conn net.Conn) {
+func memcached(t *testing.T, add func(string, error, suite.Told)) {
+	address := suite.Listen(t, func(conn net.Conn) {
 		for lines := bufio.NewScanner(conn); lines.Scan(); {
 			switch line := lines.Text(); {
 			case strings.Contains(line, "slow"):
@@ -269,10 +269,10 @@ func memcached(t *testing.T, add func(string, error, real.Told)) {
 	c.Timeout = 200 * time.Millisecond
 	add("no value", second(c.Get("a")), missing)
 	add("time-out", second(c.Get("slow")), slowThere)
-	add("refused connection", second(memcache.New(real.Closed(t)).Get("a")), refused)
+	add("refused connection", second(memcache.New(suite.Closed(t)).Get("a")), refused)
 }
 
-func orm(t *testing.T, add func(string, error, real.Told)) {
+func orm(t *testing.T, add func(string, error, suite.Told)) {
 	type project struct {
 		ID   int
 		Name string `gorm:"unique;not null"`
@@ -292,21 +292,21 @@ func orm(t *testing.T, add func(string, error, real.Told)) {
 // The following are the libraries' own errors, without a service: their protocols are
 // too long for a test.
 
-func sqlServer(t *testing.T, add func(string, error, real.Told)) {
-	for number, want := range map[int32]real.Told{
+func sqlServer(t *testing.T, add func(string, error, suite.Told)) {
+	for number, want := range map[int32]suite.Told{
 		2627: duplicate, 547: rule, 515: wrong, 18456: credentials, 229: credentials, 208: statement, 102: statement, 1205: rolledBack,
 		40501: limited, 40613: down, 3906: state,
 	} {
 		add(fmt.Sprint(number), mssql.Error{Number: number, Message: harness.Canary}, want)
 	}
-	db, err := sql.Open("sqlserver", "sqlserver://app:x@"+real.Closed(t)+"?dial+timeout=1&encrypt=disable")
+	db, err := sql.Open("sqlserver", "sqlserver://app:x@"+suite.Closed(t)+"?dial+timeout=1&encrypt=disable")
 	require.NoError(t, err)
 	defer db.Close()
 	add("refused connection", db.Ping(), refused)
 }
 
-func mongoDB(t *testing.T, add func(string, error, real.Told)) {
-	for code, want := range map[int32]real.Told{
+func mongoDB(t *testing.T, add func(string, error, suite.Told)) {
+	for code, want := range map[int32]suite.Told{
 		11000: duplicate, 121: wrong, 13: credentials, 18: credentials, 26: missing, 112: rolledBack, 50: slowThere, 16500: limited, 10107: down, 89: broken,
 	} {
 		add(fmt.Sprint(code), mongo.CommandError{Code: code, Message: harness.Canary}, want)
@@ -317,22 +317,22 @@ func mongoDB(t *testing.T, add func(string, error, real.Told)) {
 	add("no document", mongo.ErrNoDocuments, missing)
 }
 
-func kafkaGo(t *testing.T, add func(string, error, real.Told)) {
-	for err, want := range map[kafka.Error]real.Told{
+func kafkaGo(t *testing.T, add func(string, error, suite.Told)) {
+	for err, want := range map[kafka.Error]suite.Told{
 		kafka.UnknownTopicOrPartition: missing, kafka.TopicAlreadyExists: duplicate, kafka.MessageSizeTooLarge: wrong, kafka.TopicAuthorizationFailed: credentials,
 		kafka.SASLAuthenticationFailed: credentials, kafka.LeaderNotAvailable: overloaded, kafka.RequestTimedOut: slowThere, kafka.RebalanceInProgress: rolledBack,
 	} {
 		add(err.Title(), err, want)
 	}
-	add("refused connection", second(kafka.Dial("tcp", real.Closed(t))), refused)
+	add("refused connection", second(kafka.Dial("tcp", suite.Closed(t))), refused)
 }
 
-func rabbit(t *testing.T, add func(string, error, real.Told)) {
-	for code, want := range map[int]real.Told{
+func rabbit(t *testing.T, add func(string, error, suite.Told)) {
+	for code, want := range map[int]suite.Told{
 		403: credentials, 404: missing, 405: rolledBack, 320: down,
-		406: {Kind: fault.KindPreconditionFailed, Retry: real.No, Effect: real.None, Party: real.Caller},
+		406: {Kind: fault.KindPreconditionFailed, Retry: suite.No, Effect: suite.None, Party: suite.Caller},
 	} {
 		add(fmt.Sprint(code), &amqp.Error{Code: code, Reason: harness.Canary}, want)
 	}
-	add("refused connection", second(amqp.Dial("amqp://"+real.Closed(t))), refused)
+	add("refused connection", second(amqp.Dial("amqp://"+suite.Closed(t))), refused)
 }

@@ -57,24 +57,24 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
-	"github.com/mcpchain/mcpchain/internal/thirdparty/real"
+	"github.com/mcpchain/mcpchain/internal/thirdparty/suite"
 )
 
 func second[T any](_ T, err error) error { return err }
 
 func third[T, U any](_ T, _ U, err error) error { return err }
 
-func TestWeb(t *testing.T) { real.Run(t, "web", libraries) }
+func TestWeb(t *testing.T) { suite.Run(t, "web", libraries) }
 
 // noWait is what becomes of a limit of which the library keeps no wait.
-var noWait = real.Told{Kind: fault.KindRateLimited, Retry: real.Yes, Effect: real.None, Party: real.Upstream}
+var noWait = suite.Told{Kind: fault.KindRateLimited, Retry: suite.Yes, Effect: suite.None, Party: suite.Upstream}
 
 // noHeader is what becomes of a limit whose headers the library drops.
-var noHeader = map[string]real.Told{"403 of a rate limit": forbidden, "429": noWait}
+var noHeader = map[string]suite.Told{"403 of a rate limit": forbidden, "429": noWait}
 
-var forbidden = real.Told{Kind: fault.KindServerError, Retry: real.No, Effect: real.None, Party: real.Server}
+var forbidden = suite.Told{Kind: fault.KindServerError, Retry: suite.No, Effect: suite.None, Party: suite.Server}
 
-var libraries = []real.Library{
+var libraries = []suite.Library{
 	{Name: "google/go-github", Call: func(ctx context.Context, address string) error {
 		c := github.NewClient(nil)
 		c.BaseURL, _ = url.Parse(address + "/")
@@ -87,7 +87,7 @@ var libraries = []real.Library{
 		}
 		return third(c.Projects.GetProject(1, nil, gitlab.WithContext(ctx)))
 	}},
-	{Name: "google.golang.org/api", Body: func(c real.Case) string {
+	{Name: "google.golang.org/api", Body: func(c suite.Case) string {
 		reason := "forbidden"
 		if c.Name == "403 of a rate limit" {
 			reason = "userRateLimitExceeded"
@@ -117,7 +117,7 @@ var libraries = []real.Library{
 		}
 		return err
 	}},
-	{Name: "aws-sdk-go-v2", Body: func(real.Case) string {
+	{Name: "aws-sdk-go-v2", Body: func(suite.Case) string {
 		return fmt.Sprintf(`{"__type":"c","message":%q}`, harness.Canary)
 	}, Call: func(ctx context.Context, address string) error {
 		c := sqs.New(sqs.Options{BaseEndpoint: &address, Region: "r", RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("k", "s", "")})
@@ -132,7 +132,7 @@ var libraries = []real.Library{
 		c := openai.NewClient(openaioption.WithBaseURL(address), openaioption.WithAPIKey("k"), openaioption.WithMaxRetries(0))
 		return second(c.Models.Get(ctx, "m"))
 	}},
-	{Name: "google.golang.org/genai", Differs: noHeader, Body: func(c real.Case) string {
+	{Name: "google.golang.org/genai", Differs: noHeader, Body: func(c suite.Case) string {
 		return fmt.Sprintf(`{"error":{"code":%d,"message":%q,"status":"S"}}`, c.Status, harness.Canary)
 	}, Call: func(ctx context.Context, address string) error {
 		c, err := genai.NewClient(ctx, &genai.ClientConfig{APIKey: "k", Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: address}})
@@ -141,7 +141,7 @@ var libraries = []real.Library{
 		}
 		return second(c.Models.Get(ctx, "m", nil))
 	}},
-	{Name: "slack-go/slack", Differs: map[string]real.Told{"403 of a rate limit": forbidden}, Call: func(ctx context.Context, address string) error {
+	{Name: "slack-go/slack", Differs: map[string]suite.Told{"403 of a rate limit": forbidden}, Call: func(ctx context.Context, address string) error {
 		return second(slack.New("t", slack.OptionAPIURL(address+"/")).AuthTestContext(ctx))
 	}},
 	{Name: "stripe-go", Differs: noHeader, Call: func(ctx context.Context, address string) error {
@@ -157,7 +157,7 @@ var libraries = []real.Library{
 		}
 		return second(c.Get().Index("i").Id("1").Do(ctx))
 	}},
-	{Name: "opensearch-go", Differs: noHeader, Body: func(c real.Case) string {
+	{Name: "opensearch-go", Differs: noHeader, Body: func(c suite.Case) string {
 		return fmt.Sprintf(`{"error":{"type":"t","reason":%q,"root_cause":[]},"status":%d}`, harness.Canary, c.Status)
 	}, Call: func(ctx context.Context, address string) error {
 		c, err := opensearchapi.NewClient(opensearchapi.Config{Client: opensearch.Config{Addresses: []string{address}, DisableRetry: true}})
@@ -167,9 +167,9 @@ var libraries = []real.Library{
 		return second(c.Indices.Get(ctx, opensearchapi.IndicesGetReq{Indices: []string{"i"}}))
 	}},
 	{Name: "go-retryablehttp", Without: []string{"400", "401", "403", "403 of a rate limit", "404", "409", "422"},
-		Differs: map[string]real.Told{
-			"429": {Kind: fault.KindServiceUnavailable, Retry: real.Yes, Effect: real.Unknown, Party: real.Upstream},
-			"500": {Kind: fault.KindServiceUnavailable, Retry: real.Yes, Effect: real.Unknown, Party: real.Upstream},
+		Differs: map[string]suite.Told{
+			"429": {Kind: fault.KindServiceUnavailable, Retry: suite.Yes, Effect: suite.Unknown, Party: suite.Upstream},
+			"500": {Kind: fault.KindServiceUnavailable, Retry: suite.Yes, Effect: suite.Unknown, Party: suite.Upstream},
 		}, Call: func(ctx context.Context, address string) error {
 			c := retryablehttp.NewClient()
 			c.RetryMax, c.Logger = 0, nil
@@ -177,12 +177,12 @@ var libraries = []real.Library{
 			if err != nil {
 				return err
 			}
-			return second(c.Do(req)) //nolint:bodyclose // there is none
+			return second(c.Do(req))
 		}},
 	{Name: "go-resty", Without: []string{"400", "401", "403", "403 of a rate limit", "404", "409", "422", "429", "500", "503"}, Call: func(ctx context.Context, address string) error {
 		return second(resty.New().R().SetContext(ctx).Get(address))
 	}},
-	{Name: "go-jira", Differs: noHeader, Body: func(real.Case) string { return "" }, Call: func(ctx context.Context, address string) error {
+	{Name: "go-jira", Differs: noHeader, Body: func(suite.Case) string { return "" }, Call: func(ctx context.Context, address string) error {
 		c, err := jira.NewClient(nil, address)
 		if err != nil {
 			return err
@@ -190,7 +190,7 @@ var libraries = []real.Library{
 		return third(c.Issue.GetWithContext(ctx, "A-1", nil))
 	}},
 	{Name: "jomei/notionapi", Differs: noHeader, Call: func(ctx context.Context, address string) error {
-		return second(notionapi.NewClient("t", notionapi.WithHTTPClient(real.To(address)), notionapi.WithRetry(1)).Page.Get(ctx, "p"))
+		return second(notionapi.NewClient("t", notionapi.WithHTTPClient(suite.To(address)), notionapi.WithRetry(1)).Page.Get(ctx, "p"))
 	}},
 	{Name: "shurcooL/graphql", Differs: noHeader, Call: func(ctx context.Context, address string) error {
 		var q struct{ Viewer struct{ Login string } }
@@ -203,17 +203,17 @@ var libraries = []real.Library{
 	{Name: "Khan/genqlient", Differs: noHeader, Call: func(ctx context.Context, address string) error {
 		return graphql.NewClient(address, http.DefaultClient).MakeRequest(ctx, &graphql.Request{Query: "{a}"}, &graphql.Response{})
 	}},
-	{Name: "bwmarrin/discordgo", Body: func(c real.Case) string {
-		return fmt.Sprintf(`{"message":%q,"retry_after":%f}`, harness.Canary, real.Wait.Seconds())
+	{Name: "bwmarrin/discordgo", Body: func(c suite.Case) string {
+		return fmt.Sprintf(`{"message":%q,"retry_after":%f}`, harness.Canary, suite.Wait.Seconds())
 	}, Call: func(ctx context.Context, address string) error {
 		s, err := discordgo.New("Bot t")
 		if err != nil {
 			return err
 		}
-		s.Client, s.ShouldRetryOnRateLimit, s.MaxRestRetries = real.To(address), false, 0
+		s.Client, s.ShouldRetryOnRateLimit, s.MaxRestRetries = suite.To(address), false, 0
 		return second(s.User("1", discordgo.WithContext(ctx)))
 	}},
-	{Name: "telegram-bot-api", Differs: map[string]real.Told{"403 of a rate limit": forbidden}, Body: func(c real.Case) string {
+	{Name: "telegram-bot-api", Differs: map[string]suite.Told{"403 of a rate limit": forbidden}, Body: func(c suite.Case) string {
 		wait := ""
 		if c.Name == "429" {
 			wait = `,"parameters":{"retry_after":7}`
@@ -237,7 +237,7 @@ var libraries = []real.Library{
 		c.SetMaxRetries(0)
 		return second(c.Logical().WriteWithContext(ctx, "secret/x", map[string]any{"a": "b"}))
 	}},
-	{Name: "prometheus/client_golang", Differs: noHeader, Body: func(c real.Case) string {
+	{Name: "prometheus/client_golang", Differs: noHeader, Body: func(c suite.Case) string {
 		kind := map[int]string{400: "bad_data", 422: "execution"}[c.Status]
 		return fmt.Sprintf(`{"status":"error","errorType":%q,"error":%q}`, kind, harness.Canary)
 	}, Call: func(ctx context.Context, address string) error {
@@ -247,7 +247,7 @@ var libraries = []real.Library{
 		}
 		return third(prometheus.NewAPI(c).Query(ctx, "up", time.Unix(1, 0)))
 	}},
-	{Name: "influxdb-client-go", Differs: map[string]real.Told{"403 of a rate limit": rateLimited}, Call: func(ctx context.Context, address string) error {
+	{Name: "influxdb-client-go", Differs: map[string]suite.Told{"403 of a rate limit": rateLimited}, Call: func(ctx context.Context, address string) error {
 		s := influx.NewService(address+"/", "Token t", influx.DefaultOptions())
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 		if err != nil {
@@ -261,7 +261,7 @@ var libraries = []real.Library{
 	{Name: "meilisearch-go", Differs: noHeader, Call: func(ctx context.Context, address string) error {
 		return second(meilisearch.New(address, meilisearch.DisableRetries()).GetIndexWithContext(ctx, "i"))
 	}},
-	{Name: "go-pagerduty", Differs: noHeader, Body: func(real.Case) string { return fmt.Sprintf(`{"error":{"code":7,"message":%q}}`, harness.Canary) }, Call: func(ctx context.Context, address string) error {
+	{Name: "go-pagerduty", Differs: noHeader, Body: func(suite.Case) string { return fmt.Sprintf(`{"error":{"code":7,"message":%q}}`, harness.Canary) }, Call: func(ctx context.Context, address string) error {
 		return second(pagerduty.NewClient("t", pagerduty.WithAPIEndpoint(address)).GetUserWithContext(ctx, "1", pagerduty.GetUserOptions{}))
 	}},
 	{Name: "digitalocean/godo", Call: func(ctx context.Context, address string) error {
@@ -271,20 +271,20 @@ var libraries = []real.Library{
 		}
 		return third(c.Droplets.Get(ctx, 1))
 	}},
-	{Name: "hcloud-go", Differs: noHeader, Body: func(c real.Case) string {
+	{Name: "hcloud-go", Differs: noHeader, Body: func(c suite.Case) string {
 		code := map[int]string{400: "invalid_input", 401: "unauthorized", 403: "forbidden", 404: "not_found", 409: "conflict", 422: "invalid_input", 429: "rate_limit_exceeded", 500: "server_error", 503: "unavailable"}[c.Status]
 		return fmt.Sprintf(`{"error":{"code":%q,"message":%q}}`, code, harness.Canary)
 	}, Call: func(ctx context.Context, address string) error {
 		c := hcloud.NewClient(hcloud.WithEndpoint(address), hcloud.WithToken("t"), hcloud.WithRetryOpts(hcloud.RetryOpts{MaxRetries: 0}))
 		return second(c.Location.All(ctx))
 	}},
-	{Name: "zmb3/spotify", Differs: noHeader, Body: func(c real.Case) string {
+	{Name: "zmb3/spotify", Differs: noHeader, Body: func(c suite.Case) string {
 		return fmt.Sprintf(`{"error":{"status":%d,"message":%q}}`, c.Status, harness.Canary)
 	}, Call: func(ctx context.Context, address string) error {
 		return second(spotify.New(http.DefaultClient, spotify.WithBaseURL(address+"/")).GetTrack(ctx, "1"))
 	}},
-	{Name: "go-shopify", Differs: map[string]real.Told{"403 of a rate limit": forbidden}, Body: func(real.Case) string { return fmt.Sprintf(`{"errors":%q}`, harness.Canary) }, Call: func(ctx context.Context, address string) error {
-		c, err := goshopify.NewClient(goshopify.App{}, "shop", "t", goshopify.WithHTTPClient(real.To(address)), goshopify.WithRetry(0))
+	{Name: "go-shopify", Differs: map[string]suite.Told{"403 of a rate limit": forbidden}, Body: func(suite.Case) string { return fmt.Sprintf(`{"errors":%q}`, harness.Canary) }, Call: func(ctx context.Context, address string) error {
+		c, err := goshopify.NewClient(goshopify.App{}, "shop", "t", goshopify.WithHTTPClient(suite.To(address)), goshopify.WithRetry(0))
 		if err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ var libraries = []real.Library{
 	{Name: "typesense-go", Differs: noHeader, Call: func(ctx context.Context, address string) error {
 		return second(typesense.NewClient(typesense.WithServer(address), typesense.WithAPIKey("k")).Collection("c").Retrieve(ctx))
 	}},
-	{Name: "linodego", Body: func(real.Case) string { return fmt.Sprintf(`{"errors":[{"reason":%q}]}`, harness.Canary) }, Call: func(ctx context.Context, address string) error {
+	{Name: "linodego", Body: func(suite.Case) string { return fmt.Sprintf(`{"errors":[{"reason":%q}]}`, harness.Canary) }, Call: func(ctx context.Context, address string) error {
 		c := linodego.NewClient(nil)
 		c.SetBaseURL(address).SetRetryCount(0)
 		return second(c.GetInstance(ctx, 1))
@@ -317,7 +317,7 @@ var libraries = []real.Library{
 	}},
 }
 
-var rateLimited = real.Told{Kind: fault.KindRateLimited, Retry: real.Yes, After: real.Wait, Effect: real.None, Party: real.Upstream}
+var rateLimited = suite.Told{Kind: fault.KindRateLimited, Retry: suite.Yes, After: suite.Wait, Effect: suite.None, Party: suite.Upstream}
 
 // bounded gives a context to a library that takes none.
 type bounded struct{ ctx context.Context }

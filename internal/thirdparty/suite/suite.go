@@ -1,6 +1,6 @@
-// Package real helps the tests of this module to run real libraries against services on
+// Package suite helps the tests of this module to run real libraries against services on
 // the loopback interface, and to write down in docs/errors.md what becomes of their errors.
-package real
+package suite
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -55,15 +56,19 @@ func (t Told) String() string {
 
 // Shorter names for the tables of the tests.
 const (
-	Yes, No                  = middleware.RetryYes, middleware.RetryNo
-	None, Unknown            = fault.EffectNone, fault.EffectUnknown
-	Caller, Server, Upstream = fault.PartyCaller, fault.PartyServer, fault.PartyUpstream
+	Yes      = middleware.RetryYes
+	No       = middleware.RetryNo
+	None     = fault.EffectNone
+	Unknown  = fault.EffectUnknown
+	Caller   = fault.PartyCaller
+	Server   = fault.PartyServer
+	Upstream = fault.PartyUpstream
 )
 
 // Wait is how long the services ask to wait.
 const Wait = 7 * time.Second
 
-// The cases of an HTTP service.
+// Cases are those of an HTTP service.
 var Cases = []Case{
 	{"400", 400, nil, Told{fault.KindClientError, No, 0, None, Caller}},
 	{"401", 401, nil, Told{fault.KindServerError, No, 0, None, Server}},
@@ -128,7 +133,8 @@ func Run(t *testing.T, section string, libraries []Library) {
 
 func (l Library) call(t *testing.T, c Case) error {
 	t.Helper()
-	ctx, address := t.Context(), ""
+	ctx := t.Context()
+	var address string
 	switch {
 	case c.Status != 0:
 		body := usual
@@ -137,9 +143,7 @@ func (l Library) call(t *testing.T, c Case) error {
 		}
 		address = Serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			for k, v := range c.Header {
-				w.Header()[k] = v
-			}
+			maps.Copy(w.Header(), c.Header)
 			w.WriteHeader(c.Status)
 			_, _ = w.Write([]byte(body(c)))
 		})
@@ -170,7 +174,7 @@ func Serve(t *testing.T, handler http.HandlerFunc) string {
 // Closed returns an address on which nobody listens.
 func Closed(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
 	return l.Addr().String()
@@ -179,7 +183,7 @@ func Closed(t *testing.T) string {
 // Listen returns the address of a service that does one thing with each connection.
 func Listen(t *testing.T, handle func(net.Conn)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
@@ -189,7 +193,7 @@ func Listen(t *testing.T, handle func(net.Conn)) string {
 				return
 			}
 			go func() {
-				defer conn.Close()
+				defer func() { _ = conn.Close() }()
 				handle(conn)
 			}()
 		}
@@ -306,11 +310,7 @@ func (b *Table) markdown() string {
 	for _, c := range Cases {
 		standard[c.Name] = c.Want.String()
 	}
-	var names []string
-	for name := range b.rows {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
+	names := slices.SortedFunc(maps.Keys(b.rows), func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
 	var text strings.Builder
 	text.WriteString("\n| library | cases | told as the standard rows | told otherwise |\n| --- | --- | --- | --- |\n")
 	for _, name := range names {

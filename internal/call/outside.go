@@ -1,0 +1,78 @@
+package call
+
+import (
+	"context"
+	"log/slog"
+	"reflect"
+	"runtime"
+	"strings"
+)
+
+// Outermost reports whether nothing of the program's own stands outside the
+// middleware that opened this Call, so that what the opener's handler lists is what
+// the caller may list. It looks at the stack: it is for failures, and reports false
+// when it cannot know, because a middleware in between went on in another goroutine.
+func (c *Call) Outermost() bool {
+	outside, received := opened(selects)
+	return outside == "" && received
+}
+
+// WarnOfOutside writes a warning if a function of the program's own stands outside the
+// middleware that opened the Call: nobody masks an error that it makes.
+func (c *Call) WarnOfOutside(ctx context.Context, logger *slog.Logger) {
+	if outside, received := opened(isOurs); outside != "" && received {
+		Warn(ctx, logger, "a middleware stands outside of mask, and the errors that it makes itself are sent as they are; "+
+			"add it before, or give it to mcpchain.Standard as an inner one", slog.String("function", outside))
+	}
+}
+
+// opened looks at the stack of a function that a Call runs. It returns the innermost
+// function outside of the Call's opener that skip does not know, "" where there is only
+// the SDK, and whether the SDK received the call in this goroutine.
+func opened(skip func(function string) bool) (outside string, received bool) {
+	const enough = 1024 // frames
+	pcs := make([]uintptr, 64)
+	n := runtime.Callers(2, pcs)
+	for n == len(pcs) && n < enough {
+		pcs = make([]uintptr, 2*len(pcs))
+		n = runtime.Callers(2, pcs)
+	}
+	opened := false
+	for frames := runtime.CallersFrames(pcs[:n]); ; {
+		f, more := frames.Next()
+		switch {
+		case !opened:
+			opened = f.Function == openFunction // the innermost one is this Call's
+		case strings.HasPrefix(f.Function, sdkPath+"."):
+			return outside, true
+		case outside == "" && !skip(f.Function):
+			outside = f.Function
+		}
+		if !more {
+			return outside, false
+		}
+	}
+}
+
+// selects reports whether a function belongs to the packages that only select what a
+// middleware applies to, such as middleware.ForMethods.
+func selects(function string) bool {
+	return strings.HasPrefix(function, ownPrefix) || strings.HasPrefix(function, modulePath+"middleware.")
+}
+
+// isOurs reports whether a function is mcpchain's: what those fail with is rendered with
+// the settings of what stands inside. Its tests and examples are programs like any other.
+func isOurs(function string) bool {
+	return strings.HasPrefix(function, modulePath) && !strings.HasPrefix(function, modulePath+"examples/") && !strings.Contains(function, "_test.")
+}
+
+var (
+	modulePath   = strings.TrimSuffix(ownPrefix, "internal/call.")
+	ownPrefix    = strings.TrimSuffix(openFunction, "(*opener).open")
+	openFunction = functionName((*opener).open)
+)
+
+// functionName returns the name under which a function stands in a stack.
+func functionName(f any) string {
+	return runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
+}
