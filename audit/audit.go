@@ -176,7 +176,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	returned := false
 	defer func() {
 		if !returned { // a panic passes, or a runtime.Goexit
-			rec.Outcome, rec.Effect = string(call.OutcomePanic), effectOf(nil, safety)
+			rec.Outcome, rec.Effect = string(call.OutcomePanic), effectOf(nil, tool, safety)
 			rec.DurationMS = millis(time.Since(began))
 			_, _ = a.keep(c, rec, nil)
 		}
@@ -187,7 +187,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	rec.Outcome, rec.DurationMS = string(c.Outcome(res, err)), millis(time.Since(began))
 	switch {
 	case f != nil:
-		rec.Kind, rec.Effect = clean(string(f.Fault().Kind())), effectOf(f, safety)
+		rec.Kind, rec.Effect = clean(string(f.Fault().Kind())), effectOf(f, tool, safety)
 	case safety == classify.Reads:
 		rec.Effect = fault.EffectNone
 	case call.NeedsInput(res):
@@ -232,12 +232,14 @@ func about(c *call.Call, next mcp.MethodHandler) (*mcp.Tool, classify.Safety) {
 }
 
 // effectOf returns the effect of a call that failed with f, or panicked for nil.
-func effectOf(f *call.Failure, safety classify.Safety) fault.Effect {
+func effectOf(f *call.Failure, tool *mcp.Tool, safety classify.Safety) fault.Effect {
 	switch {
 	case safety == classify.Reads:
 		return fault.EffectNone
 	case f == nil || f.Panic() != nil:
 		return fault.EffectUnknown
+	case tool == nil && f.Wire() != nil && f.Fault().Kind() == fault.KindNotFound:
+		return fault.EffectNone // nobody lists such a tool, and the server says that there is none
 	}
 	if effect := f.Hint().Effect; effect != "" {
 		return effect

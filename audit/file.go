@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -127,8 +128,7 @@ func (s *files) resume(key []byte) (head Head, dropped int64, err error) {
 	if err != nil {
 		return Head{}, 0, err
 	}
-	for i := len(names) - 1; i >= 0; i-- { // the last may have no record yet
-		name := names[i]
+	for i, name := range slices.Backward(names) { // the last may have no record yet
 		head, size, torn, err := lastOf(key, name)
 		if err == nil && torn > 0 && i < len(names)-1 {
 			err = ErrTorn

@@ -90,12 +90,16 @@ func (v Verifier) Dir(dir string) (Head, error) {
 	if len(names) == 0 {
 		return v.From, fmt.Errorf("audit: %s: %w", dir, os.ErrNotExist)
 	}
-	logs := make([]io.Reader, len(names))
+	files, logs := make([]lazyFile, len(names)), make([]io.Reader, len(names))
 	for i, name := range names {
-		f := &lazyFile{name: name}
-		defer f.close()
-		logs[i] = f
+		files[i].name = name
+		logs[i] = &files[i]
 	}
+	defer func() {
+		for i := range files { // one of them, if the log is broken there
+			files[i].close()
+		}
+	}()
 	return v.Verify(logs...)
 }
 
@@ -125,63 +129,87 @@ type verified struct {
 // lines yields the lines of a log, each proven. The first error ends it.
 func (v Verifier) lines(logs []io.Reader) iter.Seq2[verified, error] {
 	return func(yield func(verified, error) bool) {
-		c, head, number := newChain(v.Key), v.From, 0
-		heads := map[uint64]string{}
-		broken := func(log int, kind error, reason string) {
-			yield(verified{}, &BreakError{Log: log, Line: number, After: head, Reason: reason, kind: kind})
+		w := walk{Verifier: v, chain: newChain(v.Key), head: v.From, heads: map[uint64]string{}}
+		if err := w.keepHeads(); err != nil {
+			yield(verified{}, err)
+			return
 		}
-		var furthest uint64
-		for _, h := range v.Heads {
-			if have, twice := heads[h.Seq]; twice && have != h.Hash || h.Seq == v.From.Seq && h.hash() != v.From.hash() {
-				broken(0, ErrBroken, "the heads that were kept contradict each other")
-				return
-			}
-			heads[h.Seq] = h.Hash
-			furthest = max(furthest, h.Seq)
-		}
-		for i, log := range logs {
-			r := bufio.NewReaderSize(log, 64<<10)
-			for number = 1; ; number++ {
+		for w.log = range logs {
+			r := bufio.NewReaderSize(logs[w.log], 64<<10)
+			for w.line = 1; ; w.line++ {
 				text, err := readLine(r)
 				if errors.Is(err, io.EOF) && len(text) == 0 {
 					break
 				}
-				switch {
-				case errors.Is(err, errTooLong):
-					broken(i, ErrBroken, notARecord)
-					return
-				case errors.Is(err, io.EOF) && i == len(logs)-1:
-					broken(i, ErrTorn, "there is no end of the line")
-					return
-				case errors.Is(err, io.EOF):
-					broken(i, ErrBroken, "there is no end of the line")
-					return
-				case err != nil:
-					yield(verified{}, fmt.Errorf("audit: %w", err))
+				if err = w.next(text, err, w.log == len(logs)-1); err != nil {
+					yield(verified{}, err)
 					return
 				}
-				next, valid, reason := c.open(head, text)
-				if valid && next.Seq == v.first && head.Seq == 0 {
-					reason = ""
-				}
-				if want, kept := heads[next.Seq]; reason == "" && kept && want != next.Hash {
-					reason = "it is not the record whose head was kept"
-				}
-				if reason != "" {
-					broken(i, ErrBroken, reason)
-					return
-				}
-				head = next
-				if !yield(verified{head, text}, nil) {
+				if !yield(verified{w.head, text}, nil) {
 					return
 				}
 			}
 		}
-		if furthest > head.Seq {
-			broken(max(0, len(logs)-1), ErrCut, fmt.Sprintf("record %d was kept as a head", furthest))
+		if w.furthest > w.head.Seq {
+			yield(verified{}, w.broken(ErrCut, fmt.Sprintf("record %d was kept as a head", w.furthest)))
 		}
 	}
 }
+
+// A walk is one reading of a log.
+type walk struct {
+	Verifier
+
+	chain     chain
+	head      Head
+	heads     map[uint64]string
+	furthest  uint64 // of heads
+	log, line int
+}
+
+func (w *walk) broken(kind error, reason string) error {
+	return &BreakError{Log: w.log, Line: w.line, After: w.head, Reason: reason, kind: kind}
+}
+
+// keepHeads makes the heads ready to be compared.
+func (w *walk) keepHeads() error {
+	for _, h := range w.Heads {
+		if have, twice := w.heads[h.Seq]; twice && have != h.Hash || h.Seq == w.From.Seq && h.hash() != w.From.hash() {
+			return w.broken(ErrBroken, "the heads that were kept contradict each other")
+		}
+		w.heads[h.Seq] = h.Hash
+		w.furthest = max(w.furthest, h.Seq)
+	}
+	return nil
+}
+
+// next goes on to the record of a line, which was read with err.
+func (w *walk) next(text []byte, err error, last bool) error {
+	switch {
+	case errors.Is(err, errTooLong):
+		return w.broken(ErrBroken, notARecord)
+	case errors.Is(err, io.EOF) && last:
+		return w.broken(ErrTorn, noEnd)
+	case errors.Is(err, io.EOF):
+		return w.broken(ErrBroken, noEnd)
+	case err != nil:
+		return fmt.Errorf("audit: %w", err)
+	}
+	next, valid, reason := w.chain.open(w.head, text)
+	if valid && next.Seq == w.first && w.head.Seq == 0 {
+		reason = ""
+	}
+	if want, kept := w.heads[next.Seq]; reason == "" && kept && want != next.Hash {
+		reason = "it is not the record whose head was kept"
+	}
+	if reason != "" {
+		return w.broken(ErrBroken, reason)
+	}
+	w.head = next
+	return nil
+}
+
+const noEnd = "there is no end of the line"
 
 var errTooLong = errors.New("audit: the line is too long")
 
