@@ -207,8 +207,10 @@ func sendable(ctx context.Context, method string, res mcp.Result) (mcp.Result, e
 }
 
 func toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Result, error) {
-	if err := checkMeta(r.Meta); err != nil {
-		return nil, err
+	if len(r.Meta) > 0 {
+		if err := checkMeta(r.Meta); err != nil {
+			return nil, err
+		}
 	}
 	for i, c := range r.Content {
 		if err := checkContent(c); err != nil {

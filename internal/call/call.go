@@ -95,31 +95,38 @@ func WrapRecovery(s *Settings, run Layer) Middleware { return wrap(s, run) }
 // A Layer is what a middleware does with a call, see [Wrap].
 type Layer func(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error)
 
+// wrap is not inlined, so that its closures keep their names, by which [Call.Outermost]
+// finds them on the stack.
+//
+//go:noinline
 func wrap(guard *Settings, run Layer) Middleware {
 	if run == nil {
 		panic("call.Wrap: run is nil; give the function that is run once a call")
 	}
 	return func(next Handler) Handler {
 		o := &opener{run: run, next: next, guard: guard}
-		o.self = o.handle
+		// A closure and no method value, which would be one more frame for each layer.
+		o.self = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			// Most often the middleware outside passed on what it got.
+			if c, ok := ctx.(*Call); ok && c.req == req && c.method == method {
+				return run(ctx, c, req, next)
+			}
+			return o.enter(ctx, method, req)
+		}
 		return o.self
 	}
 }
 
-// An opener is one middleware in front of one handler. Its methods have names, by
-// which [Call.Outermost] finds them on the stack.
+// An opener is one middleware in front of one handler.
 type opener struct {
 	run   Layer
 	next  Handler
-	self  Handler   // handle
+	self  Handler   // what handles calls
 	guard *Settings // of a recovery
 }
 
-func (o *opener) handle(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-	// Most often the middleware outside passed on what it got.
-	if c, ok := ctx.(*Call); ok && c.req == req && c.method == method {
-		return o.run(ctx, c, req, o.next)
-	}
+// enter finds the Call that a request belongs to, or opens one.
+func (o *opener) enter(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 	outer := FromContext(ctx)
 	if outer != nil && !sameSession(outer.req, req) {
 		outer = nil // this server was connected with the context of a call of another one
