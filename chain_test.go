@@ -226,6 +226,31 @@ func TestListsCountByTheirItems(t *testing.T) {
 	})
 }
 
+// TestAuditOfLists: a list is one call for the audit outside of batch, and its items are
+// calls for one inside, in the same log.
+func TestAuditOfLists(t *testing.T) {
+	var events []string
+	records := audit.NewLog(func(entries []audit.Entry) error {
+		for _, e := range entries {
+			events = append(events, fmt.Sprintf("%s %s%s", e.Record.Event, e.Record.Target, e.Record.Arguments))
+		}
+		return nil
+	}, nil)
+	s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: harness.Current}, harness.Setup{
+		Handlers: map[string]harness.Handler{"it": harness.Succeed()},
+		Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
+			Audit: &audit.Options{Log: records},
+			Batch: &batch.Options{Lists: []batch.List{{Tool: "it", Item: "word", As: "many", Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1}}}},
+		}, audit.New(&audit.Options{Log: records}))},
+	})
+	require.Nil(t, s.CallTool(t.Context(), "it", map[string]any{"word": "x"}).Fault())
+	require.Nil(t, s.CallTool(t.Context(), "many", map[string]any{"words": []string{"a", "b"}}).Fault())
+	require.Equal(t, []string{
+		`begin it{"word":"x"}`, `end it`,
+		`begin many{"words":["a","b"]}`, `begin it{"word":"a"}`, `end it`, `begin it{"word":"b"}`, `end it`, `end many`,
+	}, events)
+}
+
 // TestListFormsOfFailures calls the list form of each failing tool, with each other room
 // inside or outside: every item fails as a call of its own does in Standard.
 func TestListFormsOfFailures(t *testing.T) {
