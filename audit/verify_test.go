@@ -62,7 +62,7 @@ func mustBreak(t testing.TB, v Verifier, log io.Reader, after int, about string)
 func TestEveryChangeIsFound(t *testing.T) {
 	for name, key := range map[string][]byte{"plain": nil, "keyed": testKey} {
 		t.Run(name, func(t *testing.T) {
-			const n = 5
+			const n = 4
 			lines, heads := linesOf(t, key, n)
 			v := Verifier{Key: key}
 			head, err := v.Verify(joined(lines))
