@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,6 +21,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -67,6 +69,45 @@ func readmeHandlers(
 	middleware.AddTool(server, tool, typed, guard)                 // a typed one
 	server.AddResource(resource, middleware.Resource(read, guard)) // a resource
 	server.AddPrompt(prompt, middleware.Prompt(get, guard))        // a prompt
+}
+
+func readmeHTTP(server *mcp.Server) {
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	http.Handle("/mcp", auth.RequireBearerToken(verify, nil)(mcprecover.HTTP(handler, nil)))
+}
+
+// users stands for the package that knows a reader's users.
+var users tokens
+
+type tokens struct{}
+
+func (tokens) ByToken(_ context.Context, token string) (user string, until time.Time, err error) {
+	if token != "t" {
+		return "", time.Time{}, errors.New("no such token")
+	}
+	return "ada", time.Now().Add(time.Hour), nil
+}
+
+func verify(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+	user, until, err := users.ByToken(ctx, token)
+	if err != nil {
+		return nil, auth.ErrInvalidToken // the SDK answers 401
+	}
+	return &auth.TokenInfo{UserID: user, Expiration: until}, nil
+}
+
+// TestReadmeHTTP sends requests to the handler of docs/http.md.
+func TestReadmeHTTP(t *testing.T) {
+	readmeHTTP(mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil))
+	for token, want := range map[string]int{"t": http.StatusBadRequest, "x": http.StatusUnauthorized} {
+		rec := httptest.NewRecorder()
+		req := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader("{"))
+		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		http.DefaultServeMux.ServeHTTP(rec, req)
+		require.Equal(t, want, rec.Code, rec.Body)
+	}
 }
 
 func readmeSome(server *mcp.Server) {
@@ -312,7 +353,7 @@ func pages(t *testing.T, language string) map[string][]string {
 			blocks[file] = append(blocks[file], b[1])
 		}
 	}
-	require.NotEmpty(t, blocks["README.md"])
+	require.NotEmpty(t, blocks)
 	return blocks
 }
 
@@ -328,7 +369,7 @@ var _, _ = adopting, readmePoll
 func TestReadme(t *testing.T) {
 	source, err := os.ReadFile("readme_test.go")
 	require.NoError(t, err)
-	whole, err := os.ReadFile("examples/stdio/main.go")
+	whole, err := os.ReadFile("examples/server/main.go")
 	require.NoError(t, err)
 	compiled := append(trimmed(string(source)), trimmed(string(whole))...)
 	for file, blocks := range pages(t, "go") {

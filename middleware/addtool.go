@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"runtime"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // AddTool adds a typed tool to a server as [mcp.AddTool] does, with middlewares
@@ -24,13 +26,38 @@ import (
 // recovered by them. A tool that is added again with AddTool gets the new
 // middlewares instead of the old ones; one that is removed, or added again with
 // mcp.AddTool, keeps them under its name. It panics when h is nil.
+//
+// Arguments that pass the tool's schema and do not fit into In, such as 300 for an int8,
+// are told as a validation error. A tool that is added with mcp.AddTool tells them as an
+// internal error, because there nobody can know that its handler was not called.
 func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out], mw ...Middleware) {
 	if h == nil {
 		panic("middleware.AddTool: h is nil; give the tool's handler")
 	}
 	// In this order, so that the tool cannot be called without its middlewares.
-	toolsOf(s).set(t.Name, Chain(mw...))
+	toolsOf(s).set(t.Name, Chain(Chain(mw...), fitting[In]))
 	mcp.AddTool(s, t, h)
+}
+
+// fitting marks the failure of a tool as one of the arguments if they cannot be decoded into
+// In. They are decoded once more to find that out: the same error may come from a handler, and
+// be about something that the caller must not know.
+func fitting[In any](next Handler) Handler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		tool, failed := res.(*mcp.CallToolResult)
+		if !failed || err != nil || tool == nil || !tool.IsError {
+			return res, err
+		}
+		misfit, ok := safe.As[*json.UnmarshalTypeError](tool.GetError())
+		r, called := req.(*mcp.CallToolRequest)
+		if ok && called && r.Params != nil && len(r.Params.Arguments) > 0 && json.Unmarshal(r.Params.Arguments, new(In)) != nil {
+			marked := *tool
+			marked.SetError(call.ArgumentError{Err: misfit})
+			res = &marked
+		}
+		return res, nil
+	}
 }
 
 // toolChains is a receiving middleware of one server that leads the calls of each

@@ -1,6 +1,8 @@
 package validate
 
 import (
+	"iter"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -74,62 +76,45 @@ func namespace(text string) (names []string) {
 // of the schema.
 func (c *checks) resolve(names []string) (at []string, value any, present, known bool) {
 	value, present, known = c.args, c.args != nil, len(names) > 0
-	schema := c.schema.tree()
 	path := ""
 	for _, name := range names {
-		if list, ok := value.([]any); ok || present && value == nil {
-			i, err := strconv.Atoi(name)
-			if err == nil && i >= 0 && i < len(list) {
+		if list, ok := value.([]any); ok {
+			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(list) {
 				at, value = append(at, name), list[i]
-				schema, _ = schema["items"].(map[string]any)
 				path += "[]" //nolint:modernize // every step looks it up
 				continue
 			}
 		}
 		path += "." + name
 		object, _ := value.(map[string]any)
-		properties, _ := schema["properties"].(map[string]any)
 		actual, has := c.names[path]
-		if !has {
-			key := strings.Join(at, "\x00")
-			if actual, has = c.sameName(name, "args"+key, object); !has {
-				actual, has = c.sameName(name, "schema"+key, properties)
-			}
+		if _, sent := object[name]; !has && sent {
+			actual, has = name, true
+		}
+		if !has && len(object) <= maxMembers {
+			actual, has = sameName(name, maps.Keys(object))
+		}
+		if !has && c.schema != nil {
+			actual, has = sameName(name, slices.Values(c.schema.Known(at)))
 		}
 		if !has {
 			actual, known = name, false
 		}
 		value, present = object[actual]
-		schema, _ = properties[actual].(map[string]any)
 		at = append(at, actual)
 	}
 	return at, value, present, known
 }
 
-// sameName finds the member whose name is the given one, or is it but for case and what
-// separates words: UserID is user_id. Each object, known by its key, is read once.
-func (c *checks) sameName(name, key string, object map[string]any) (string, bool) {
-	if _, ok := object[name]; ok {
-		return name, true
-	}
-	if len(object) > maxMembers {
-		return "", false
-	}
-	names := c.folded[key]
-	if names == nil {
-		names = make(map[string]string, len(object))
-		for have := range object {
-			folded := folder.Replace(strings.ToLower(have))
-			if other, ok := names[folded]; !ok || have < other {
-				names[folded] = have
-			}
+// sameName finds the name that is the given one but for case and what separates words: UserID
+// is user_id.
+func sameName(name string, of iter.Seq[string]) (found string, ok bool) {
+	folded := folder.Replace(strings.ToLower(name))
+	for have := range of {
+		if (!ok || have < found) && folder.Replace(strings.ToLower(have)) == folded {
+			found, ok = have, true
 		}
-		if c.folded == nil {
-			c.folded = map[string]map[string]string{}
-		}
-		c.folded[key] = names
 	}
-	found, ok := names[folder.Replace(strings.ToLower(name))]
 	return found, ok
 }
 
@@ -177,7 +162,7 @@ func (c *checks) words(e fieldError, at []string) (rule, expected string) {
 		return "required", "a value"
 	}
 	if words, ok := tagWords[tag]; ok {
-		return tag, words
+		return tag, strings.ReplaceAll(words, "PARAM", param)
 	}
 	if words, ok := otherField[tag]; ok && param != "" {
 		other := at
@@ -193,18 +178,6 @@ func (c *checks) words(e fieldError, at []string) (rule, expected string) {
 	switch tag {
 	case "oneof", "oneofci":
 		return tag, alternatives(param)
-	case "eq":
-		return tag, "'" + param + "'"
-	case "ne":
-		return tag, "a value other than '" + param + "'"
-	case "contains":
-		return tag, "a text that contains '" + param + "'"
-	case "excludes":
-		return tag, "a text without '" + param + "'"
-	case "startswith":
-		return tag, "a text that starts with '" + param + "'"
-	case "endswith":
-		return tag, "a text that ends with '" + param + "'"
 	case "datetime":
 		return tag, timeWords(param)
 	default:
@@ -259,31 +232,38 @@ func alternatives(param string) string {
 	return "'" + strings.Join(values, "") + "'"
 }
 
+// tagWords are what the other rules want, with PARAM for what stands behind the tag.
 var tagWords = map[string]string{
-	"email":     "an email address",
-	"url":       "a URL such as 'https://example.com/a'",
-	"http_url":  "a URL such as 'https://example.com/a'",
-	"uri":       "a URI such as 'https://example.com/a'",
-	"uuid":      "a UUID",
-	"uuid4":     "a UUID of version 4",
-	"ip":        "an IP address",
-	"ipv4":      "an IPv4 address",
-	"ipv6":      "an IPv6 address",
-	"cidr":      "a range of IP addresses such as '192.0.2.0/24'",
-	"hostname":  "a host name",
-	"alpha":     "a text of letters only",
-	"alphanum":  "a text of letters and digits only",
-	"numeric":   "a number",
-	"number":    "a text of digits only",
-	"boolean":   "true or false",
-	"hexcolor":  "a colour such as '#ff8800'",
-	"json":      "valid JSON",
-	"base64":    "text in base64",
-	"lowercase": "a text in lower case",
-	"uppercase": "a text in upper case",
-	"ascii":     "a text of ASCII characters only",
-	"e164":      "a telephone number such as '+14155550100'",
-	"timezone":  "a time zone such as 'Europe/Paris'",
-	"semver":    "a version such as '1.2.3'",
-	"unique":    "a list without repetitions",
+	"eq":         "'PARAM'",
+	"ne":         "a value other than 'PARAM'",
+	"contains":   "a text that contains 'PARAM'",
+	"excludes":   "a text without 'PARAM'",
+	"startswith": "a text that starts with 'PARAM'",
+	"endswith":   "a text that ends with 'PARAM'",
+	"email":      "an email address",
+	"url":        "a URL such as 'https://example.com/a'",
+	"http_url":   "a URL such as 'https://example.com/a'",
+	"uri":        "a URI such as 'https://example.com/a'",
+	"uuid":       "a UUID",
+	"uuid4":      "a UUID of version 4",
+	"ip":         "an IP address",
+	"ipv4":       "an IPv4 address",
+	"ipv6":       "an IPv6 address",
+	"cidr":       "a range of IP addresses such as '192.0.2.0/24'",
+	"hostname":   "a host name",
+	"alpha":      "a text of letters only",
+	"alphanum":   "a text of letters and digits only",
+	"numeric":    "a number",
+	"number":     "a text of digits only",
+	"boolean":    "true or false",
+	"hexcolor":   "a colour such as '#ff8800'",
+	"json":       "valid JSON",
+	"base64":     "text in base64",
+	"lowercase":  "a text in lower case",
+	"uppercase":  "a text in upper case",
+	"ascii":      "a text of ASCII characters only",
+	"e164":       "a telephone number such as '+14155550100'",
+	"timezone":   "a time zone such as 'Europe/Paris'",
+	"semver":     "a version such as '1.2.3'",
+	"unique":     "a list without repetitions",
 }

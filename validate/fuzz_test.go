@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/explain"
 )
 
 type fuzzedField struct{ namespace, tag, param string }
@@ -32,7 +33,10 @@ func FuzzChecks(f *testing.F) {
 	f.Add([]byte(`{"":""}`), []byte(`{`), "", "", "", "", "")
 	f.Fuzz(func(t *testing.T, args, schema []byte, field, text, namespace, tag, param string) {
 		v := newValidator("test", nil)
-		c := checks{schema: &inputSchema{text: schema}}
+		c := checks{schema: hiding()}
+		if compiled, err := explain.Compile(schema); err == nil {
+			c.schema = compiled
+		}
 		if json.Unmarshal(args, &c.args) != nil {
 			c.args = nil
 		}

@@ -35,20 +35,13 @@ func Arguments(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &argumentError{err}
+	return call.ArgumentError{Err: err}
 }
-
-type argumentError struct{ error }
-
-func (e *argumentError) Unwrap() error { return e.error }
-
-// PublicKind is what is told of the error where no middleware of this package stands.
-func (e *argumentError) PublicKind() string { return string(fault.KindValidation) }
 
 // handlerFault makes a fault of an error with which a handler refuses its arguments. It
 // returns nil when the error does not say that it is about them: an error of strconv may
 // be about a secret of the server, and who sends guesses would learn it.
-func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []byte, schemaOf func() *inputSchema) *fault.Error {
+func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []byte, schemaOf func() *explain.Schema) *fault.Error {
 	if !f.Explainable() {
 		return nil
 	}
@@ -56,7 +49,7 @@ func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []by
 		marked := false
 		c := &checks{}
 		safe.Find(f.Err(), func(err error) bool {
-			if _, ok := err.(*argumentError); ok {
+			if _, ok := err.(call.ArgumentError); ok {
 				marked = true
 			} else if fields := fieldErrors(err); fields != nil && (marked || !v.KeepHandlerErrors) {
 				c.fields = append(c.fields, fields...)
@@ -77,7 +70,7 @@ func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []by
 			}
 		}
 		violations := c.values
-		for _, field := range c.fields[:min(len(c.fields), maxFields)] {
+		for _, field := range c.fields[:min(len(c.fields), maxResolved)] {
 			if one, ok := c.field(field, marked); ok {
 				violations = append(violations, one)
 			} else {
@@ -91,14 +84,15 @@ func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []by
 		if len(violations) == 0 {
 			return fault.Generic(fault.KindValidation)
 		}
-		return v.violationsFault(violations, len(violations), false, nil)
+		return v.violationsFault(violations, len(c.values)+len(c.fields), false, nil)
 	})
 }
 
 const (
 	maxSearched = 1 << 17 // bytes of arguments in which a value is looked for
 	maxPlaced   = 1 << 10 // bytes of a value that is looked for
-	maxFields   = 1000    // field errors that are looked at
+	maxFields   = 1000    // field errors that are counted
+	maxResolved = 100     // field errors whose place is looked for
 	maxMembers  = 1000    // names that one is compared with: a struct has fewer
 )
 
@@ -107,8 +101,7 @@ type checks struct {
 	values []fault.Violation // known by the value, not by the place
 	fields []fieldError
 	args   any
-	schema *inputSchema
-	folded map[string]map[string]string
+	schema *explain.Schema     // nil where there is no server to ask
 	places map[string][]string // of the scalar values, by their texts
 	names  map[string]string   // the names of the input type's fields, as JSON has them
 }
@@ -187,7 +180,7 @@ func (c *checks) index(v any, at []string) {
 }
 
 // shown words a violation, without a received value that must not be shown.
-func (v *validator) shown(one fault.Violation, schema *inputSchema) fault.Violation {
+func (v *validator) shown(one fault.Violation, schema *explain.Schema) fault.Violation {
 	subject := "Argument '" + one.Field + "'"
 	if one.Field == "" {
 		subject = "An argument"
@@ -199,7 +192,7 @@ func (v *validator) shown(one fault.Violation, schema *inputSchema) fault.Violat
 	default:
 		one.Message = subject + " expected " + one.Expected
 	}
-	secret := v.HideReceived || schema.hides(one.Pointer) || scrub.SecretName(one.Field)
+	secret := v.HideReceived || schema != nil && schema.Hides(one.Pointer) || scrub.SecretName(one.Field)
 	switch received := one.Received; {
 	case received == nil:
 		one.Message += "."
@@ -207,31 +200,11 @@ func (v *validator) shown(one fault.Violation, schema *inputSchema) fault.Violat
 		one.Received = nil
 		one.Message += "; the received value is not shown."
 	default:
-		text, short := short(received)
-		if !short {
-			one.Received = nil
-		}
+		var text string
+		text, one.Received = explain.Received(received, false)
 		one.Message += ", but received " + text + "."
 	}
 	return one
-}
-
-// short writes a scalar value, and reports whether it is short enough to be repeated.
-func short(v any) (text string, ok bool) {
-	if text, ok := v.(string); ok {
-		switch n := len([]rune(text)); {
-		case n == 0:
-			return "an empty string", true
-		case n > maxShownName:
-			return "a string of " + strconv.Itoa(n) + " characters", false
-		}
-		return "'" + scrub.Credentials(text) + "'", true
-	}
-	raw, err := json.Marshal(v)
-	if err != nil || len(raw) > maxShownName {
-		return "a number of " + strconv.Itoa(len(raw)) + " characters", false
-	}
-	return string(raw), true
 }
 
 // scalar returns v unless it is a list or an object, which are not shown.
@@ -280,11 +253,12 @@ func typeWords(t reflect.Type) string {
 	case k == reflect.String:
 		return "a string"
 	case reflect.Int <= k && k <= reflect.Int64:
-		return "an integer of at most " + strconv.Itoa(t.Bits()) + " bits"
+		most := int64(1)<<(t.Bits()-1) - 1
+		return "an integer from " + strconv.FormatInt(-most-1, 10) + " to " + strconv.FormatInt(most, 10)
 	case reflect.Uint <= k && k <= reflect.Uintptr:
-		return "an integer of at most " + strconv.Itoa(t.Bits()) + " bits, 0 or greater"
+		return "an integer from 0 to " + strconv.FormatUint(^uint64(0)>>(64-t.Bits()), 10)
 	case k == reflect.Float32 || k == reflect.Float64:
-		return "a number"
+		return "a number of at most " + strconv.Itoa(t.Bits()) + " bits"
 	case k == reflect.Slice || k == reflect.Array:
 		return "a list"
 	case k == reflect.Map || k == reflect.Struct:

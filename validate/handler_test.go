@@ -97,8 +97,8 @@ func handlerCases() map[string]struct {
 		"not sent":          {marked(atoi(harness.Canary + "x")), "An argument expected an integer."},
 		"date":              {marked(parse(time.DateOnly, "tomorrow")), "Argument 'when' expected a date such as 2026-01-31, but received 'tomorrow'."},
 		"time":              {marked(parse(time.RFC3339, "tomorrow")), "Argument 'when' expected a date and time with its zone, such as 2026-01-31T13:45:00Z, but received 'tomorrow'."},
-		"type":              {marked(decode[struct{ Count int }](checked)), "Argument 'count' expected an integer of at most 64 bits, but received 'five'."},
-		"type of a secret":  {marked(decode[struct{ Password int }](checked)), "Argument 'password' expected an integer of at most 64 bits; the received value is not shown."},
+		"type":              {marked(decode[struct{ Count int }](checked)), "Argument 'count' expected an integer from -9223372036854775808 to 9223372036854775807, but received 'five'."},
+		"type of a secret":  {marked(decode[struct{ Password int }](checked)), "Argument 'password' expected an integer from -9223372036854775808 to 9223372036854775807; the received value is not shown."},
 		"type of a list":    {marked(decode[struct{ Count []string }](checked)), "Argument 'count' expected a list, but received 'five'."},
 		"type of an object": {marked(decode[struct{ Count map[string]int }](checked)), "Argument 'count' expected an object, but received 'five'."},
 		"several": {

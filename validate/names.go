@@ -55,24 +55,18 @@ func unknown(c *call.Call, wire *jsonrpc.Error) string {
 	if wire == nil {
 		return ""
 	}
-	name := call.Target(c.Request())
 	invalid := wire.Code == jsonrpc.CodeInvalidParams
-	switch c.Method() {
-	case middleware.MethodCallTool:
-		if invalid && wire.Message == fmt.Sprintf("unknown tool %q", name) {
-			return "tool"
-		}
-	case middleware.MethodGetPrompt:
-		if invalid && wire.Message == fmt.Sprintf("unknown prompt %q", name) {
-			return "prompt"
-		}
-	case middleware.MethodReadResource:
-		const older = -32002 // until go-sdk v1.7, and with its compatibility setting
-		if (invalid || wire.Code == older) && wire.Message == "Resource not found" {
-			return "resource"
-		}
+	const older = -32002 // until go-sdk v1.7, and with its compatibility setting
+	switch method := c.Method(); {
+	case method == middleware.MethodReadResource && (invalid || wire.Code == older) && wire.Message == "Resource not found":
+		return "resource"
+	case method == middleware.MethodCallTool && invalid && wire.Message == fmt.Sprintf("unknown tool %q", call.Target(c.Request())):
+		return "tool"
+	case method == middleware.MethodGetPrompt && invalid && wire.Message == fmt.Sprintf("unknown prompt %q", call.Target(c.Request())):
+		return "prompt"
+	default:
+		return ""
 	}
-	return ""
 }
 
 // withData returns the protocol error with the suggestion in its message, and with

@@ -52,11 +52,12 @@ func (v *validator) explainPrompt(prompt *mcp.Prompt, args map[string]string) *e
 	schema := v.schemas.get(map[string]any{
 		"type": "object", "properties": properties, "required": required, "additionalProperties": !v.StrictPrompts,
 	})
-	if err != nil || schema == nil {
+	compiled, failed := schema()
+	if err != nil || failed != nil {
 		return nil
 	}
 	if len(args) == 0 {
 		raw = []byte("{}")
 	}
-	return schema.explain(raw, v.explain)
+	return compiled.Explain(raw, v.explain)
 }

@@ -14,87 +14,25 @@ import (
 	"github.com/mcpchain/mcpchain/internal/explain"
 )
 
-// An inputSchema is the input schema of a tool, or what stands for the arguments of a
-// prompt. It is compiled when it is first needed, by whoever needs it first.
-type inputSchema struct {
-	text []byte // JSON
-
-	once     sync.Once
-	compiled *explain.Schema // nil when there is no way to compile it
-	err      error
-
-	parsedOnce sync.Once
-	parsed     map[string]any
-}
-
-func (s *inputSchema) compile() (*explain.Schema, error) {
-	s.once.Do(func() {
-		s.err = errors.New("the compiler panicked")
-		s.compiled, s.err = explain.Compile(json.RawMessage(s.text))
-	})
-	return s.compiled, s.err
-}
-
-// explain returns what is wrong with the arguments, nil when nothing is or when
-// nobody can say.
-func (s *inputSchema) explain(args []byte, opts explain.Options) *explain.Report {
-	compiled, err := s.compile()
-	if err != nil {
-		return nil
-	}
-	return compiled.Explain(args, opts)
-}
-
-// defaults returns the arguments with the defaults of the schema filled in.
-func (s *inputSchema) defaults(args []byte) ([]byte, error) {
-	compiled, err := s.compile()
-	if err != nil {
-		return nil, err
-	}
-	return compiled.Defaults(args)
-}
-
-// hides reports of a place in the arguments whether the schema says that its value must
-// not be shown. What cannot be found out is hidden.
-func (s *inputSchema) hides(pointer string) bool {
-	if s == nil {
-		return false
-	}
-	compiled, err := s.compile()
-	return err != nil || compiled.Hides(pointer)
-}
-
-// tree returns the schema as a tree, nil when it is no object.
-func (s *inputSchema) tree() map[string]any {
-	if s == nil {
-		return nil
-	}
-	s.parsedOnce.Do(func() {
-		if json.Unmarshal(s.text, &s.parsed) != nil {
-			s.parsed = nil
-		}
-	})
-	return s.parsed
-}
-
-// maxSchemas bounds the schemas that are kept, of all servers together.
+// maxSchemas bounds the schemas that are kept, of all servers together, each under its text and
+// under one pointer to it.
 const maxSchemas = 256
 
-// schemas keeps compiled schemas, so that each is compiled once. They are known by
-// what stands in them: a tool that gets another schema gets another entry.
+// schemas keeps compiled schemas, so that each is compiled once, by whoever needs it first. They
+// are known by what stands in them: a tool that gets another schema gets another entry.
 type schemas struct {
-	mu        sync.Mutex
-	byPointer map[*jsonschema.Schema]*inputSchema // the SDK never changes one that it serves
-	byHash    map[[sha256.Size]byte]*inputSchema
+	mu   sync.Mutex
+	kept map[any]compile // by hash, and by pointer: the SDK never changes a schema that it serves
 }
 
-// get returns the entry for a schema as a tool lists it, nil for one that is no
-// JSON.
-func (c *schemas) get(listed any) *inputSchema {
+type compile func() (*explain.Schema, error)
+
+// get returns the entry for a schema as a tool lists it, nil for one that is no JSON.
+func (c *schemas) get(listed any) compile {
 	pointer, _ := listed.(*jsonschema.Schema)
 	if pointer != nil {
 		c.mu.Lock()
-		s := c.byPointer[pointer]
+		s := c.kept[pointer]
 		c.mu.Unlock()
 		if s != nil {
 			return s
@@ -107,38 +45,31 @@ func (c *schemas) get(listed any) *inputSchema {
 	hash := sha256.Sum256(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byHash == nil {
-		c.byPointer, c.byHash = map[*jsonschema.Schema]*inputSchema{}, map[[sha256.Size]byte]*inputSchema{}
-	}
-	s := c.byHash[hash]
+	s := c.kept[hash]
 	if s == nil {
-		s = &inputSchema{text: text}
-		makeRoom(c.byHash)
-		c.byHash[hash] = s
+		s = sync.OnceValues(func() (*explain.Schema, error) { return explain.Compile(text) })
+		c.keep(hash, s)
 	}
 	if pointer != nil {
-		makeRoom(c.byPointer)
-		c.byPointer[pointer] = s
+		c.keep(pointer, s)
 	}
 	return s
 }
 
-// makeRoom forgets any one entry of a map that is full.
-func makeRoom[K comparable](m map[K]*inputSchema) {
-	if len(m) < maxSchemas {
-		return
+// keep forgets any other entry if there is no room.
+func (c *schemas) keep(key any, s compile) {
+	if c.kept == nil {
+		c.kept = map[any]compile{}
 	}
-	for k := range m {
-		delete(m, k)
-		return
+	c.kept[key] = s
+	for forgotten := range c.kept {
+		if len(c.kept) <= 2*maxSchemas {
+			return
+		}
+		if forgotten != key {
+			delete(c.kept, forgotten)
+		}
 	}
-}
-
-// lookups asks for the definition of a tool once for all the calls that fail at the
-// same time in one session.
-type lookups struct {
-	mu      sync.Mutex
-	running map[lookupKey]*lookup
 }
 
 // A lookupKey is what a definition may depend on: who asks, and for what.
@@ -153,29 +84,21 @@ type lookup struct {
 	err  error
 }
 
-// tool returns the definition of the tool that is called.
-func (l *lookups) tool(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (*mcp.Tool, error) {
+// lookup returns the definition of the tool that is called. It is asked for once for all the
+// calls that fail at the same time in one session.
+func (v *validator) lookup(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (*mcp.Tool, error) {
 	c = callOf(ctx, c, req)
-	key := lookupKey{req.GetSession(), call.Target(req)}
-	l.mu.Lock()
-	other := l.running[key]
-	if other == nil {
-		mine := &lookup{done: make(chan struct{}), err: errors.New("validate: the lookup of a tool panicked")}
-		if l.running == nil {
-			l.running = map[lookupKey]*lookup{}
-		}
-		l.running[key] = mine
-		l.mu.Unlock()
+	key, mine := lookupKey{req.GetSession(), call.Target(req)}, &lookup{done: make(chan struct{}), err: errors.New("validate: the lookup of a tool panicked")}
+	running, shared := v.lookups.LoadOrStore(key, mine)
+	if !shared {
 		defer func() {
-			l.mu.Lock()
-			delete(l.running, key)
-			l.mu.Unlock()
+			v.lookups.Delete(key)
 			close(mine.done)
 		}()
 		mine.tool, mine.err = c.Tool(next)
 		return mine.tool, mine.err
 	}
-	l.mu.Unlock()
+	other, _ := running.(*lookup)
 	select {
 	case <-other.done:
 	case <-ctx.Done():
@@ -197,19 +120,32 @@ func callOf(ctx context.Context, c *call.Call, req mcp.Request) *call.Call {
 }
 
 // schemaOf returns the input schema of the tool that is called. The error says why it
-// cannot be had: a single wrapped handler has no server to ask.
-func (v *validator) schemaOf(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (*inputSchema, error) {
-	found, err := v.lookups.tool(ctx, c, req, next)
+// cannot be had: a single wrapped handler has no server to ask, and gets nil.
+func (v *validator) schemaOf(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (*explain.Schema, error) {
+	found, err := v.lookup(ctx, c, req, next)
 	if err != nil {
 		return nil, err
 	}
-	s := guarded(func() *inputSchema { return v.schemas.get(found.InputSchema) })
-	if s == nil {
-		return nil, errors.New("the input schema is no JSON")
+	if s := guarded(func() compile { return v.schemas.get(found.InputSchema) }); s != nil {
+		schema, err := s()
+		if err != nil {
+			schema = hiding()
+		}
+		return schema, err
 	}
-	_, err = s.compile()
-	return s, err
+	return hiding(), errors.New("the input schema is no JSON")
 }
 
-// anyObject is what every tool takes.
-var anyObject = &inputSchema{text: []byte(`{"type":"object"}`)}
+// anyObject is what every tool takes, and hiding stands for a schema of which nobody knows what
+// it hides.
+var (
+	anyObject = constant(`{"type":"object"}`)
+	hiding    = constant(`{"writeOnly":true}`)
+)
+
+func constant(schema string) func() *explain.Schema {
+	return sync.OnceValue(func() *explain.Schema {
+		s, _ := explain.Compile([]byte(schema)) // which is one
+		return s
+	})
+}

@@ -14,19 +14,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/explain"
 )
 
 func TestSchemasAreKept(t *testing.T) {
 	var c schemas
 	pointer := &jsonschema.Schema{Type: "object", Title: "a"}
-	first := c.get(pointer)
-	require.Same(t, first, c.get(pointer))
-	require.Same(t, c.get(pointer), c.get(&jsonschema.Schema{Type: "object", Title: "a"}), "the same text")
-	require.Same(t, c.get(map[string]any{"a": 1, "b": 2}), c.get(json.RawMessage(`{"a":1,"b":2}`)))
+	compiled := func(schema any) *explain.Schema {
+		s, err := c.get(schema)()
+		require.NoError(t, err)
+		return s
+	}
+	first := compiled(pointer)
+	require.Same(t, first, compiled(pointer))
+	require.Same(t, first, compiled(&jsonschema.Schema{Type: "object", Title: "a"}), "the same text")
+	require.Same(t, compiled(map[string]any{"a": 1, "b": 2}), compiled(json.RawMessage(`{"a":1,"b":2}`)))
 	raw := map[string]any{"type": "object"}
-	before := c.get(raw)
+	before := compiled(raw)
 	raw["type"] = "string"
-	require.NotSame(t, before, c.get(raw), "it was changed")
+	require.NotSame(t, before, compiled(raw), "it was changed")
 	for _, none := range []any{nil, (*jsonschema.Schema)(nil), json.RawMessage(`{`), func() {}} {
 		require.Nil(t, c.get(none))
 	}
@@ -35,18 +41,18 @@ func TestSchemasAreKept(t *testing.T) {
 func TestSchemasAreCompiledOnce(t *testing.T) {
 	var c schemas
 	s := c.get(json.RawMessage(`{"type":"object"}`))
-	first, err := s.compile()
+	first, err := s()
 	require.NoError(t, err)
 	var calls sync.WaitGroup
 	for range 20 {
 		calls.Go(func() {
-			if again, _ := s.compile(); again != first {
+			if again, _ := s(); again != first {
 				t.Error("compiled again")
 			}
 		})
 	}
 	calls.Wait()
-	_, err = c.get(json.RawMessage(`{"type":"nonsense"}`)).compile()
+	_, err = c.get(json.RawMessage(`{"type":"nonsense"}`))()
 	require.Error(t, err)
 }
 
@@ -55,8 +61,7 @@ func TestSchemasAreBounded(t *testing.T) {
 	for i := range 4 * maxSchemas {
 		require.NotNil(t, c.get(&jsonschema.Schema{Type: "object", Title: fmt.Sprint(i)}))
 	}
-	require.Len(t, c.byPointer, maxSchemas)
-	require.Len(t, c.byHash, maxSchemas)
+	require.Len(t, c.kept, 2*maxSchemas)
 }
 
 // TestFlood: of the calls that fail at the same time in one session, one asks for
@@ -108,8 +113,8 @@ func TestFlood(t *testing.T) {
 	// A call may have been refused, and not be waiting yet, when the first list was
 	// answered: it asks again.
 	require.Less(t, int(lists.Load()), flood/2)
-	require.Empty(t, r.lookups.running)
-	require.Len(t, r.schemas.byHash, 1)
+	r.lookups.Range(func(key, _ any) bool { t.Error("a lookup is kept", key); return true })
+	require.Len(t, r.schemas.kept, 2, "by its hash and by its pointer")
 }
 
 // TestWhoAskedGaveUp: a call does not fail because another one, whose lookup it

@@ -9,7 +9,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
-	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -42,26 +41,25 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 		panic("validate.Tool: h is nil; give the tool's handler")
 	}
 	v := newValidator("validate.Tool", nil)
-	s := v.schemas.get(schema)
-	if s == nil {
+	compiled := v.schemas.get(schema)
+	if compiled == nil {
 		panic(fmt.Sprintf("validate.Tool: schema is a %T that is no JSON Schema; give the tool's InputSchema", schema))
 	}
-	if _, err := s.compile(); err != nil {
+	s, err := compiled()
+	if err != nil {
 		panic("validate.Tool: schema cannot be used: " + err.Error())
 	}
 	return middleware.Tool(h, call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		checked, report := v.check(s, req)
 		if report != nil {
 			e := v.fault(report, tool(c, req))
-			err := &refused{error: e, again: func(args []byte, opts explain.Options) *explain.Report {
-				return guarded(func() *explain.Report { return s.explain(args, opts) })
-			}}
+			err := &refused{error: e, schema: s}
 			v.tell(c, c.Failure(nil, err), e)
 			return nil, err
 		}
 		res, err := next(ctx, c.Method(), checked)
 		if f := c.Failure(res, err); f != nil {
-			if e := v.handlerFault(ctx, f, arguments(checked), func() *inputSchema { return s }); e != nil {
+			if e := v.handlerFault(ctx, f, arguments(checked), func() *explain.Schema { return s }); e != nil {
 				err = &told{err}
 				v.tell(c, c.Failure(res, err), e)
 			}
@@ -72,7 +70,7 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 
 // check returns the request with the defaults filled in, or what is wrong with its
 // arguments.
-func (v *validator) check(s *inputSchema, req mcp.Request) (mcp.Request, *explain.Report) {
+func (v *validator) check(s *explain.Schema, req mcp.Request) (mcp.Request, *explain.Report) {
 	c, ok := req.(*mcp.CallToolRequest)
 	if !ok || c == nil || c.Params == nil {
 		return req, nil
@@ -81,19 +79,20 @@ func (v *validator) check(s *inputSchema, req mcp.Request) (mcp.Request, *explai
 	filled := args
 	if !v.NoDefaults {
 		var err error
-		if filled, err = s.defaults(args); err != nil {
+		if filled, err = s.Defaults(args); err != nil {
 			filled = args // no object, and no JSON perhaps: that is said below
 		}
 	}
-	if report := s.explain(filled, v.explain); report != nil {
-		if len(args) <= maxTwice && !bytes.Equal(args, filled) {
-			if own := s.explain(args, v.explain); own != nil {
-				return nil, own // about the arguments as they came
-			}
-		}
-		return nil, report
+	report := s.Explain(filled, v.explain)
+	if report == nil {
+		return withArguments(req, filled), nil
 	}
-	return withArguments(req, filled), nil
+	if len(args) <= maxTwice && !bytes.Equal(args, filled) {
+		if own := s.Explain(args, v.explain); own != nil {
+			report = own // about the arguments as they came
+		}
+	}
+	return nil, report
 }
 
 // maxTwice is how long arguments may be to be looked at with and without the defaults.
@@ -114,26 +113,11 @@ type told struct{ error }
 
 func (e *told) Unwrap() error { return e.error }
 
-// refused is the error of arguments that Tool refused. It is a fault, which a
-// middleware outside can have made anew with its own options.
+// refused is the error of arguments that Tool refused. It is a fault, which a middleware
+// of this package that stands outside makes anew with its own options.
 type refused struct {
 	error
-	again func(args []byte, opts explain.Options) *explain.Report
+	schema *explain.Schema
 }
 
 func (e *refused) Unwrap() error { return e.error }
-
-// refusedByTool returns how to have a refusal of Tool explained again, nil for any
-// other error.
-func refusedByTool(err error) func(args []byte, opts explain.Options) *explain.Report {
-	return guarded(func() (again func([]byte, explain.Options) *explain.Report) {
-		safe.Find(err, func(err error) bool {
-			e, ok := err.(*refused)
-			if ok {
-				again = e.again
-			}
-			return ok
-		})
-		return again
-	})
-}

@@ -145,7 +145,7 @@ type validator struct {
 	Options
 	explain explain.Options
 	schemas schemas
-	lookups lookups
+	lookups sync.Map // the lookups that run now
 	warned  sync.Map // the tools that could not be checked
 	warns   atomic.Int32
 }
@@ -212,7 +212,7 @@ func (v *validator) callTool(ctx context.Context, c *call.Call, req mcp.Request,
 			return nil, ctx.Err() // the caller has given up: nothing need run unchecked
 		case err != nil:
 			v.warn(c, req, err)
-			schema = anyObject // which every tool takes
+			schema = anyObject() // which every tool takes
 		}
 		checked, report := v.check(schema, req)
 		if report != nil {
@@ -235,39 +235,39 @@ func (v *validator) callTool(ctx context.Context, c *call.Call, req mcp.Request,
 // explainTool says what can be said of a failed call of a tool. The error stays as it
 // came, and what cannot be explained gets the generic text of its kind.
 func (v *validator) explainTool(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *call.Failure) {
-	compared := func() *explain.Report {
-		schema, err := v.schemaOf(ctx, c, req, next)
+	schema := func() *explain.Schema {
+		s, err := v.schemaOf(ctx, c, req, next)
 		if err != nil {
-			schema = anyObject
+			return anyObject()
 		}
-		return schema.explain(args, v.explain)
+		return s
 	}
-	switch again := refusedByTool(f.Err()); {
+	explained := func(schema func() *explain.Schema, args []byte) *explain.Report {
+		return guarded(func() *explain.Report { return schema().Explain(args, v.explain) })
+	}
+	byTool, again := safe.As[*refused](f.Err())
+	switch {
 	case f.Wire() != nil:
 		v.suggest(ctx, c, f)
 	case f.Refused():
-		v.tell(c, f, v.fault(guarded(compared), tool(c, req)))
-	case again != nil: // by Tool, which has no options
-		v.tell(c, f, v.fault(again(args, v.explain), tool(c, req)))
+		v.tell(c, f, v.fault(explained(schema, args), tool(c, req)))
+	case again: // Tool has no options
+		v.tell(c, f, v.fault(explained(func() *explain.Schema { return byTool.schema }, args), tool(c, req)))
 	default:
-		schema := func() *inputSchema {
+		e := v.handlerFault(ctx, f, args, func() *explain.Schema {
 			s, _ := v.schemaOf(ctx, c, req, next)
 			return s
+		})
+		if e == nil && f.Panic() == nil && (v.AfterFailure || f.Explainable() && !beginsObject(args)) {
+			if !v.AfterFailure { // arguments that are no object no tool takes
+				schema = anyObject
+			}
+			if report := explained(schema, orObject(args)); report != nil {
+				e = v.beside(f, report, tool(c, req))
+			}
 		}
-		if e := v.handlerFault(ctx, f, args, schema); e != nil {
+		if e != nil {
 			v.tell(c, f, e)
-			return
-		}
-		var report *explain.Report
-		switch {
-		case v.AfterFailure && f.Panic() == nil:
-			args = orObject(args)
-			report = guarded(compared)
-		case f.Explainable() && f.Panic() == nil && !beginsObject(args): // arguments that are no object no tool takes
-			report = guarded(func() *explain.Report { return anyObject.explain(orObject(args), v.explain) })
-		}
-		if report != nil {
-			v.tell(c, f, v.beside(f, report, tool(c, req)))
 		}
 	}
 }

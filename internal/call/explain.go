@@ -51,3 +51,12 @@ func (f *Failure) Explainable() bool {
 // tells by the text of the error alone: the handler was not called, unless it
 // imitates that text.
 func (f *Failure) Refused() bool { return f.found.Refused && f.res != nil && f.Explainable() }
+
+// ArgumentError marks an error as being about the arguments of the call.
+type ArgumentError struct{ Err error }
+
+func (e ArgumentError) Error() string { return e.Err.Error() }
+func (e ArgumentError) Unwrap() error { return e.Err }
+
+// PublicKind is what is told of the error where package validate does not explain it.
+func (e ArgumentError) PublicKind() string { return string(fault.KindValidation) }

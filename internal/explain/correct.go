@@ -4,50 +4,33 @@ import (
 	"encoding/json"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// done adds the corrected arguments, or else an example where much is wrong.
-func (r *report) done(found []finding, clean bool) *Report {
-	if clean && !r.unsure && !r.opts.HideReceived {
-		r.Report.Corrected = r.corrected()
-	}
-	if r.Report.Corrected != nil {
-		return &r.Report
-	}
-	_, isObject := r.args.(map[string]any)
-	missing, all := 0, required([]*node{r.schema.nodes[r.schema.root.Location]})
-	for i := range found {
-		if f := &found[i]; f.rule == "required" && f.missing() && len(f.at) == 1 && slices.Contains(all, f.at[0]) {
-			missing++
-		}
-	}
-	if !isObject || 2*missing > len(all) {
-		r.Report.Example = r.example()
-	}
-	return &r.Report
-}
+const (
+	maxExample = 1000 // bytes
+	maxSamples = 100  // values of an example
+	maxLevels  = 6    // of them
+)
 
-// corrected returns the arguments with all corrections, nil unless they are valid then
-// and may be repeated.
+// corrected returns the arguments with all corrections, nil unless these are certain, the
+// arguments are valid then, and they may be repeated.
 func (r *report) corrected() json.RawMessage {
+	if r.unsure || r.opts.HideReceived {
+		return nil
+	}
 	args := r.args
 	for _, f := range r.fixes {
-		args = change(args, f.at, func(any) any { return f.to })
+		args = change(args, f.at, f.to)
 	}
-	if _, ok := args.(map[string]any); !ok || args == left || !r.shows(args, nil) {
+	if _, ok := args.(map[string]any); !ok || !r.shows(args, nil) {
 		return nil
 	}
-	raw, err := encode(args)
-	if err != nil || len(raw) > maxExample || string(raw) == "" {
-		return nil
-	}
-	if !r.valid(raw, true) {
-		return nil
-	}
-	return raw
+	return r.valid(args, true)
 }
 
 // shows reports whether a value, and all in it, may be repeated.
@@ -62,24 +45,51 @@ func (r *report) shows(v any, at []string) bool {
 		return true
 	case []any:
 		for i, item := range v {
-			if i > maxExample || !r.shows(item, append(slices.Clip(at), itoa(i))) {
+			if i > maxExample || !r.shows(item, append(slices.Clip(at), strconv.Itoa(i))) {
 				return false
 			}
 		}
 		return true
 	case string:
-		return len(v) <= maxExample && line(scrub.Credentials(v), maxExample) == v && !r.secret(at)
+		return len(v) <= maxExample && words.Cut(scrub.Credentials(v), maxExample) == v && !r.secret(at)
 	default:
 		return !r.secret(at)
 	}
+}
+
+// valid writes arguments that are short and valid in all the given ways of checking formats, nil
+// for others.
+func (r *report) valid(args any, formats ...bool) json.RawMessage {
+	raw, err := encode(args)
+	if err != nil || len(raw) > maxExample {
+		return nil
+	}
+	d, err := read(raw, maxSent)
+	for _, assert := range formats {
+		if err != nil || r.schema.validate(d, assert, &r.work) != nil {
+			return nil
+		}
+	}
+	return raw
+}
+
+// badlyWrong reports whether more than half of what is required is missing, or all is something else.
+func (r *report) badlyWrong(found []finding) bool {
+	_, isObject := r.args.(map[string]any)
+	missing, all := 0, required([]*node{r.schema.root})
+	for i := range found {
+		if f := &found[i]; f.rule == "required" && f.missing() && len(f.at) == 1 && slices.Contains(all, f.at[0]) {
+			missing++
+		}
+	}
+	return !isObject || 2*missing > len(all)
 }
 
 // example returns a minimal valid call, nil when none was found. It keeps what the caller
 // sent where that is valid and may be shown.
 func (r *report) example() json.RawMessage {
 	sent, _ := r.args.(map[string]any)
-	root := r.schema.nodes[r.schema.root.Location]
-	made, _ := (&sampler{maxSamples}).of(root, 6).(map[string]any)
+	made, _ := (&sampler{maxSamples}).of(r.schema.root, maxLevels).(map[string]any)
 	if made == nil {
 		made = map[string]any{}
 	}
@@ -92,89 +102,91 @@ func (r *report) example() json.RawMessage {
 			made[name] = value
 		}
 	}
-	raw, err := encode(made)
-	if err != nil || len(raw) > maxExample {
-		return nil
-	}
-	if !r.valid(raw, true) || !r.valid(raw, r.opts.AssertFormats) {
-		return nil
-	}
-	return raw
-}
-
-func (r *report) valid(raw []byte, strict bool) bool {
-	d, err := read(raw, maxSent)
-	return err == nil && r.schema.validate(d, strict, &r.work) == nil
+	return r.valid(made, true, r.opts.AssertFormats)
 }
 
 // A sampler makes the simplest value that may be valid, as long as it is small.
 type sampler struct{ left int }
-
-// maxSamples bounds the values of an example.
-const maxSamples = 100
 
 func (s *sampler) of(n *node, depth int) any {
 	if s.left--; n == nil || depth == 0 || s.left < 0 || n.Bool != nil {
 		return unknownText
 	}
 	switch n = n.leaf(); {
-	case len(n.Examples) > 0 && depth < 6:
+	case len(n.Examples) > 0 && depth < maxLevels:
 		return n.Examples[0]
-	case n.Default != nil && *n.Default != nil && depth < 6:
+	case n.Default != nil && *n.Default != nil && depth < maxLevels:
 		return *n.Default
 	case len(n.literals()) > 0:
 		return n.literals()[0]
 	}
 	types := n.types()
+	if depth == maxLevels && slices.Contains(types, "object") {
+		types = []string{"object"}
+	}
 	if len(types) == 0 {
-		for _, sub := range n.same {
-			if sub.Schema != n.If && sub.Schema != n.Not {
-				return s.of(sub, depth-1)
+		for _, p := range n.parts {
+			if !p.inside && p.keyword != "if" && p.keyword != "not" {
+				return s.of(p.node, depth-1)
 			}
 		}
 		return unknownText
 	}
-	t := types[0]
-	if depth == 6 && slices.Contains(types, "object") {
-		t = "object"
-	}
-	switch t {
+	switch types[0] {
 	case "integer", "number":
-		return json.Number(number(n.simplest()))
+		return n.simplest()
 	case "boolean":
 		return true
 	case "array":
 		list := []any{}
 		for n.MinItems != nil && len(list) < min(*n.MinItems, maxSamples) {
-			list = append(list, s.of(n.child("items"), depth-1))
+			list = append(list, s.of(n.part("items"), depth-1))
 		}
 		return list
 	case "object":
-		object := map[string]any{}
-		names := required([]*node{n})
-		for _, keyword := range []string{"anyOf", "oneOf"} { // the first form of each choice
-			if form := n.child(keyword); form != nil {
-				names = append(names, form.leaf().Required...)
-			}
-		}
-		if n.MinProperties != nil {
-			names = append(names, n.order[:min(len(n.order), *n.MinProperties)]...)
-		}
-		for _, name := range names {
-			var member *node
-			around([]*node{n}, func(m *node) bool {
-				member = m.property(name)
-				return member == nil
-			})
-			object[name] = s.of(member, depth-1)
-		}
-		return object
+		return s.object(n, depth)
 	case "null":
 		return nil
+	default:
+		return n.sample()
 	}
+}
+
+// object has the members that are required, also by the first form of each choice.
+func (s *sampler) object(n *node, depth int) map[string]any {
+	names := required([]*node{n})
+	for _, form := range []*node{n.part("anyOf"), n.part("oneOf")} {
+		if form != nil {
+			names = append(names, form.leaf().Required...)
+		}
+	}
+	if n.MinProperties != nil {
+		names = append(names, n.order[:min(len(n.order), *n.MinProperties)]...)
+	}
+	object := map[string]any{}
+	for _, name := range names {
+		var member *node
+		for _, m := range n.reach {
+			if member = m.members[name].node; member != nil {
+				break
+			}
+		}
+		object[name] = s.of(member, depth-1)
+	}
+	return object
+}
+
+// unknownText stands where nothing is known of a text. It does not look like a value,
+// because a value would be sent as it stands.
+const unknownText = "<string>"
+
+// sample returns a text that has the format and the length.
+func (n *node) sample() string {
 	text := unknownText
-	if n.Format != nil && formats[n.Format.Name].sample != "" {
-		text = formats[n.Format.Name].sample
+	if n.Format != nil {
+		if _, example, ok := strings.Cut(formats[n.Format.Name], suchAs); ok {
+			text, _, _ = strings.Cut(example, " ")
+		}
 	}
 	if n.MinLength != nil {
 		text += strings.Repeat(".", min(max(0, *n.MinLength-len(text)), maxExample))
@@ -185,24 +197,20 @@ func (s *sampler) of(n *node, depth int) any {
 	return text
 }
 
-// unknownText stands where nothing is known of a text. It does not look like a value,
-// because a value would be sent as it stands.
-const unknownText = "<string>"
-
-// simplest returns a number within the limits, 1 if it is.
-func (n *node) simplest() *big.Rat {
+// simplest returns the first number that is within the limits of those that are likely to be.
+func (n *node) simplest() json.Number {
 	one := big.NewRat(1, 1)
-	switch {
-	case n.MultipleOf != nil:
-		return n.MultipleOf
-	case n.Minimum != nil && n.Minimum.Cmp(one) > 0:
-		return n.Minimum
-	case n.ExclusiveMinimum != nil && n.ExclusiveMinimum.Cmp(one) >= 0:
-		return one.Add(n.ExclusiveMinimum, one)
-	case n.Maximum != nil && n.Maximum.Cmp(one) < 0:
-		return n.Maximum
-	case n.ExclusiveMaximum != nil && n.ExclusiveMaximum.Cmp(one) <= 0:
-		return one.Sub(n.ExclusiveMaximum, one)
+	likely := []*big.Rat{one, n.MultipleOf, n.Minimum, n.Maximum}
+	if n.ExclusiveMinimum != nil {
+		likely = append(likely, new(big.Rat).Add(n.ExclusiveMinimum, one))
 	}
-	return one
+	if n.ExclusiveMaximum != nil {
+		likely = append(likely, new(big.Rat).Sub(n.ExclusiveMaximum, one))
+	}
+	for _, r := range likely {
+		if r != nil && n.Validate(json.Number(number(r))) == nil {
+			return json.Number(number(r))
+		}
+	}
+	return "1"
 }

@@ -9,6 +9,12 @@
 // of errors. What that tree does not say is found here: names that were sent more than
 // once, text that is not UTF-8, which form of a choice was meant, which name.
 //
+// The steps of a report, a file each: read the arguments (read.go), let the library check
+// them within a bound (work.go), flatten its errors (collect.go), pair unknown names with
+// those that were meant (names.go), write a sentence for each (tell.go) with advice
+// (hint.go), and offer the corrected arguments or an example (correct.go). What is known
+// of a schema stands in schema.go, and its words in phrase.go.
+//
 // The schema is trusted and the arguments are not. Of the arguments only short scalar
 // values are repeated, scrubbed, and none whose name or schema says that it is a secret.
 // The work is counted: arguments that would take longer than about 50 ms are reported as
@@ -17,15 +23,111 @@ package explain
 
 import (
 	"bytes"
-	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
+
+// Options say how much a report tells. The zero value is the recommended default.
+type Options struct {
+	// HideReceived keeps every received value out of the report.
+	HideReceived bool
+	// MaxViolations bounds the violations of a report; 0 means 10. The total is
+	// counted on, up to MaxCounted.
+	MaxViolations int
+	// MaxBytes bounds the sentences and suggestions of all violations together,
+	// and the text of the report; 0 means 4096. Less than 256 is taken as 256.
+	MaxBytes int
+	// AssertFormats checks "format" also where the schema's draft only takes it
+	// for a remark, as draft 2020-12 does.
+	AssertFormats bool
+}
+
+const (
+	defaultViolations = 10
+	defaultBytes      = 4096
+	leastBytes        = 256
+	headBytes         = 64 // what the first and the last line of a report take
+)
+
+// MaxCounted is how many violations are counted: there may be more.
+const MaxCounted = 1000
+
+// A Report says all that is wrong with the arguments of one call.
+type Report struct {
+	// Violations are in a stable order, at most Options.MaxViolations.
+	Violations []Violation
+	// Total counts the violations, also those that are not shown. It stops
+	// counting at MaxCounted.
+	Total int
+	// More reports that there may be more than Total.
+	More bool
+	// Example is a minimal valid call, one line of JSON. It is nil unless the call
+	// was badly wrong and an example could be built; it is valid by the schema.
+	Example json.RawMessage
+	// Corrected are the whole arguments as they were meant, one line of JSON, valid by
+	// the schema. It is nil unless every correction is certain and nothing in the
+	// arguments must be hidden.
+	Corrected json.RawMessage
+}
+
+// A Violation is one thing that is wrong. All its texts are fit for one line,
+// and hold nothing of what must not be shown.
+type Violation struct {
+	Field      string // as a model writes it, "items[1].sku"; "" for the arguments themselves
+	Pointer    string // Field as a JSON Pointer, "/items/1/sku"; "" for the arguments themselves, and where it would be longer than 512 bytes
+	Rule       string // the keyword of JSON Schema, "required"; or "json", "duplicate", "utf8", "depth", "budget", which are not the schema's
+	Expected   string // "an integer from 1 to 10"; "" where the rule has nothing to expect
+	Received   any    // a string, a bool or a json.Number of at most 64 characters, scrubbed; nil where it may not be shown or is none of them
+	Sentence   string // the whole sentence: "Argument 'quantity' expected an integer, but received 'five'."
+	Suggestion string // a sentence of advice, "Did you mean 'color'?"; "" if there is none
+}
+
+// Text returns the sentences and suggestions of the report: one line for one
+// violation, otherwise a count and a line each. It ends without a line break.
+func (r *Report) Text() string {
+	if r == nil || len(r.Violations) == 0 {
+		return ""
+	}
+	lines := make([]string, 0, len(r.Violations)+2)
+	for _, v := range r.Violations {
+		lines = append(lines, "- "+strings.TrimSpace(v.Sentence+" "+v.Suggestion))
+	}
+	if r.Total == 1 {
+		return lines[0][len("- "):]
+	}
+	if more := r.Total - len(r.Violations); more > 0 {
+		lines = append(lines, "- and "+strconv.Itoa(more)+" more.")
+	}
+	count := strconv.Itoa(r.Total)
+	if r.More {
+		count = "At least " + count
+	}
+	return count + " things are wrong.\n" + strings.Join(lines, "\n")
+}
+
+// A report is a Report that is being written.
+type report struct {
+	Report
+	schema *Schema
+	opts   Options
+	args   any // after rename with the names that were meant
+	work   int // that is left for the library
+	left   int // and for telling
+	trail  [][]*node
+	steps  []string // that the trail is for
+	size   int      // bytes that are left for sentences
+	told   map[string]bool
+	fixes  []fix
+	unsure bool // something has no correction that is certain
+}
 
 // Explain checks the arguments of a call, as JSON, and reports what is wrong. It returns
 // nil when nothing is. Arguments that are absent are checked as {}; null is a value like
@@ -37,25 +139,27 @@ func (s *Schema) Explain(args []byte, opts Options) *Report {
 
 // explain returns how much work the report was, too.
 func (s *Schema) explain(args []byte, opts Options) (_ *Report, work int) {
-	if blank(args) {
-		args = []byte("{}")
-	}
 	r := &report{schema: s, opts: opts, told: map[string]bool{}, work: maxWork, left: maxTold}
 	defer func() { work = maxWork - r.work + maxTold - r.left }()
+	r.size = defaultBytes - headBytes
+	if opts.MaxBytes > 0 {
+		r.size = max(opts.MaxBytes, leastBytes) - headBytes
+	}
+	args = orObject(args)
 	d, err := read(args, maxSent)
-	switch {
+	switch r.args = d.value; {
 	case errors.Is(err, errDeep):
-		return r.refuse("depth", "at most "+itoa(maxDepth)+" levels", "are nested more than "+itoa(maxDepth)+" levels deep."), 0
+		return r.refuse("depth", "at most "+strconv.Itoa(maxDepth)+" levels", "are nested more than "+strconv.Itoa(maxDepth)+" levels deep."), 0
 	case errors.Is(err, errSize):
 		return r.refuse("budget", "", "are too large to be checked. Send less at once."), 0
 	case err != nil:
+		r.Example = r.example()
 		return r.refuse("json", "valid JSON", "are not valid JSON: they "+whereBroken(err, args)+"."), 0
 	case d.number != nil:
-		r.args = d.value
-		return r.refuseNumber(d.number), 0
+		r.tell(finding{rule: "budget", at: d.number})
+		return &r.Report, 0
 	}
-	r.args = d.value
-	found, err := r.check(d, opts.AssertFormats)
+	found, err := r.check(d)
 	switch {
 	case err != nil:
 		return r.refuse("budget", "", "are too large and complex to be checked. Send less at once."), 0
@@ -64,21 +168,35 @@ func (s *Schema) explain(args []byte, opts Options) (_ *Report, work int) {
 	}
 	if names := r.pair(found); len(names) > 0 {
 		r.rename(names)
-		if again, err := r.check(d, opts.AssertFormats); err == nil {
+		if again, err := r.check(d); err == nil {
 			found = slices.Concat(names, again)
 		}
 	}
 	r.sort(found)
-	for _, n := range d.notes {
-		r.tell(finding{rule: n.rule, at: n.at})
+	for _, f := range slices.Concat(d.notes, found) {
+		r.tell(f)
 	}
-	for i := range found {
-		r.tell(found[i])
+	if len(d.notes) == 0 && len(args) <= 4*maxExample {
+		r.Corrected = r.corrected()
 	}
-	return r.done(found, len(d.notes) == 0 && len(args) <= 4*maxExample), 0
+	if r.Corrected == nil && r.badlyWrong(found) {
+		r.Example = r.example()
+	}
+	return &r.Report, 0
 }
 
-func blank(args []byte) bool { return len(bytes.TrimSpace(args)) == 0 }
+// orObject returns an empty object for arguments that are absent.
+func orObject(args []byte) []byte {
+	if len(bytes.TrimSpace(args)) == 0 {
+		return []byte("{}")
+	}
+	return args
+}
+
+func (r *report) refuse(rule, expected, sentence string) *Report {
+	r.add(Violation{Rule: rule, Expected: expected, Sentence: "The arguments " + sentence})
+	return &r.Report
+}
 
 func whereBroken(err error, args []byte) string {
 	syntax := (*json.SyntaxError)(nil)
@@ -86,90 +204,60 @@ func whereBroken(err error, args []byte) string {
 		return "end too early"
 	}
 	runes := len([]rune(string(args[:max(0, syntax.Offset-1)])))
-	return "stop being JSON at character " + itoa(runes+1)
+	return "stop being JSON at character " + strconv.Itoa(runes+1)
 }
 
 // check returns what the library finds wrong, the first MaxCounted of it at most. The error
 // says that the arguments are too complex.
-func (r *report) check(d *document, strict bool) ([]finding, error) {
-	err := r.schema.validate(d, strict, &r.work)
+func (r *report) check(d *document) ([]finding, error) {
+	err := r.schema.validate(d, r.opts.AssertFormats, &r.work)
 	var failed *jsonschema.ValidationError
 	switch {
 	case err == nil:
 		return nil, nil
 	case errors.Is(err, errWork):
 		return nil, err
-	case !errors.As(err, &failed):
-		return []finding{{rule: "schema"}}, nil
+	case errors.As(err, &failed):
+		r.More = false
+		if found := r.looked(r.collect(failed, nil, nil)); len(found) > 0 {
+			return found, nil
+		}
 	}
-	r.More = false
-	found := r.merged(r.collect(failed, nil, nil))
-	if len(found) == 0 {
-		found = []finding{{rule: "schema"}}
-	}
-	return found, nil
+	return []finding{{rule: "schema"}}, nil
 }
 
 // sort orders findings as the schema declares what they are about.
 func (r *report) sort(found []finding) {
 	for i := range found {
-		f := &found[i]
-		if r.left -= len(f.at); r.left < -maxTold {
-			break
-		}
-		f.ranks = make([]int, len(f.at))
-		for j := range f.at {
-			f.ranks[j] = rank(r.at(f.at[:j]), f.at[j])
+		found[i].order = []byte{0xff} // of very many the last
+		if r.left > -maxTold {
+			r.left -= len(found[i].at)
+			found[i].order = r.order(&found[i])
 		}
 	}
-	slices.SortStableFunc(found, func(a, b finding) int {
-		for i := range min(len(a.at), len(b.at)) {
-			if a.at[i] == b.at[i] {
-				continue
-			}
-			// Of one object the names that are missing come first.
-			if first := cmp.Compare(boolInt(b.missing() && i == len(b.at)-1), boolInt(a.missing() && i == len(a.at)-1)); first != 0 {
-				return first
-			}
-			if a.missing() && b.missing() && a.n == b.n {
-				return cmp.Or(cmp.Compare(boolInt(a.rule != "required"), boolInt(b.rule != "required")), slices.Compare(a.when, b.when), cmp.Compare(a.count, b.count))
-			}
-			if a.ranks != nil && b.ranks != nil && a.ranks[i] != b.ranks[i] {
-				return cmp.Compare(a.ranks[i], b.ranks[i])
-			}
-			return compareSteps(a.at[i], b.at[i])
-		}
-		return cmp.Or(cmp.Compare(len(a.at), len(b.at)), cmp.Compare(a.place(), b.place()), strings.Compare(a.rule, b.rule), strings.Compare(a.location(), b.location()))
-	})
+	slices.SortStableFunc(found, func(a, b finding) int { return bytes.Compare(a.order, b.order) })
 }
 
-// compareSteps orders indexes as numbers.
-func compareSteps(a, b string) int {
-	if x, y := index(a), index(b); x >= 0 && y >= 0 {
-		return cmp.Compare(x, y)
+// order writes what is sorted as a finding is: around comes before inside, and of one object
+// the names that are missing come first, in the order in which they are required.
+func (r *report) order(f *finding) []byte {
+	key := make([]byte, 0, 128)
+	write := func(sign byte, n int) {
+		key = binary.BigEndian.AppendUint32(append(key, sign), uint32(n)) //nolint:gosec // of nine digits at most
 	}
-	return strings.Compare(a, b)
-}
-
-// rank says where the schema declares a name: those that it does not declare are last.
-func rank(nodes []*node, name string) (at int) {
-	at = 1 << 20
-	k := 0
-	around(nodes, func(n *node) bool {
-		if i, ok := n.ranks[name]; ok {
-			at = k + i
+	for i, name := range f.at {
+		if f.missing() && i == len(f.at)-1 {
+			write(1, boolInt(f.rule != "required")<<20+f.count)
 		}
-		k += len(n.order)
-		return at == 1<<20
-	})
-	return at
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
+		write(2, rank(r.at(f.at[:i]), name))
+		key = append(key, name...)
 	}
-	return 0
+	write(0, boolInt(f.sent == ""))
+	key = append(key, f.rule...)
+	if f.n != nil {
+		key = append(key, f.n.Location...)
+	}
+	return key
 }
 
 // Defaults returns args with the defaults of the schema filled in, as the SDK does it for
@@ -179,9 +267,7 @@ func boolInt(b bool) int {
 // object, and what is no object stays as it is. Numbers stay as they are written. The
 // arguments need not be valid by the schema; it is an error when they are not JSON.
 func (s *Schema) Defaults(args []byte) ([]byte, error) {
-	if blank(args) {
-		args = []byte("{}")
-	}
+	args = orObject(args)
 	if !s.defaults {
 		return args, nil
 	}
@@ -190,14 +276,14 @@ func (s *Schema) Defaults(args []byte) ([]byte, error) {
 		return nil, fmt.Errorf("explain: the arguments cannot be read: %w", err)
 	}
 	if object, ok := d.value.(map[string]any); ok {
-		fill(object, s.tree)
-		return encode(object)
+		return encode(filled(object, s.tree))
 	}
 	return args, nil
 }
 
-// fill gives an object the defaults of a schema.
-func fill(object map[string]any, schema any) {
+// filled returns an object with the defaults of a schema, which are shared with it.
+func filled(object map[string]any, schema any) map[string]any {
+	object = maps.Clone(object)
 	s, _ := schema.(map[string]any)
 	properties, _ := s["properties"].(map[string]any)
 	required, _ := s["required"].([]any)
@@ -208,48 +294,26 @@ func fill(object map[string]any, schema any) {
 		p, _ := sub.(map[string]any)
 		if _, has := object[name]; !has {
 			if value, ok := p["default"]; ok {
-				object[name] = clone(value)
+				object[name] = value
 			} else if hasDefaults(p) {
 				object[name] = map[string]any{}
 			}
 		}
 		if inner, ok := object[name].(map[string]any); ok {
-			fill(inner, p)
+			object[name] = filled(inner, p)
 		}
 	}
+	return object
 }
 
 func hasDefaults(schema any) bool {
 	s, _ := schema.(map[string]any)
-	if _, has := s["default"]; has {
-		return true
-	}
+	_, has := s["default"]
 	properties, _ := s["properties"].(map[string]any)
 	for _, sub := range properties {
-		if hasDefaults(sub) {
-			return true
-		}
+		has = has || hasDefaults(sub)
 	}
-	return false
-}
-
-func clone(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		object := make(map[string]any, len(v))
-		for name, member := range v {
-			object[name] = clone(member)
-		}
-		return object
-	case []any:
-		list := make([]any, len(v))
-		for i, item := range v {
-			list[i] = clone(item)
-		}
-		return list
-	default:
-		return v
-	}
+	return has
 }
 
 // encode writes JSON without the escapes that are for HTML.
@@ -257,8 +321,6 @@ func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
+	err := e.Encode(v)
+	return bytes.TrimRight(b.Bytes(), "\n"), err
 }

@@ -6,19 +6,31 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/mcpchain/mcpchain/internal/words"
+)
+
+const (
+	maxPhrase   = 400 // runes of what is expected
+	maxAdvice   = 240 // runes of a description that is repeated
+	maxListed   = 20  // values or names that are listed
+	maxSize     = 300 // bytes of them
+	maxBranches = 5   // forms that are listed
 )
 
 // words says what a schema takes, as in "expected an integer from 1 to 10"; "" when it
-// says nothing that fits into a phrase.
+// says nothing that fits into a phrase. Compile makes it of all.
 func (n *node) words() string {
 	if n == nil {
 		return ""
 	}
-	if !n.phrased {
-		n.phrased = true // a reference that depends on the way to it may come back here
-		n.phrase = line(n.say(), maxPhrase)
+	if n.phrase == nil {
+		text := words.Cut(n.say(), maxPhrase)
+		n.phrase = &text
 	}
-	return n.phrase
+	return *n.phrase
 }
 
 func (n *node) say() string {
@@ -33,25 +45,19 @@ func (n *node) say() string {
 		for i, t := range types {
 			texts[i] = n.typed(t, len(types) == 1)
 		}
-		return join(texts, "or")
+		return words.List(texts, "or")
 	}
-	var anyOf, oneOf []*node
-	for _, sub := range n.same {
-		switch sub.keywordIn(n) {
-		case "$ref", "allOf":
-			if text := sub.words(); text != "" {
-				return text
-			}
-		case "anyOf":
-			anyOf = append(anyOf, sub)
-		case "oneOf":
-			oneOf = append(oneOf, sub)
+	forms := map[string][]*node{}
+	for _, p := range n.parts {
+		if text := p.words(); (p.keyword == "$ref" || p.keyword == "allOf") && text != "" {
+			return text
 		}
+		forms[p.keyword] = append(forms[p.keyword], p.node)
 	}
-	if text := choice(anyOf); text != "" {
+	if text := choice(forms["anyOf"]); text != "" {
 		return text
 	}
-	return choice(oneOf)
+	return choice(forms["oneOf"])
 }
 
 // choice lists the forms of which one is asked for.
@@ -66,14 +72,10 @@ func choice(forms []*node) string {
 		case slices.Equal(n.types(), []string{"null"}):
 			null = true
 		case len(texts) > maxBranches:
+		case n.words() == "":
+			return ""
 		default:
-			text := n.words()
-			switch text {
-			case "":
-				return ""
-			case oneBoolean:
-				text = "a boolean"
-			}
+			text := strings.Replace(n.words(), oneBoolean, "a boolean", 1)
 			if !slices.Contains(texts, text) {
 				texts = append(texts, text)
 			}
@@ -88,7 +90,7 @@ func choice(forms []*node) string {
 	if null {
 		texts = append(texts, "null")
 	}
-	return line(join(texts, "or"), maxPhrase)
+	return words.Cut(words.List(texts, "or"), maxPhrase)
 }
 
 // literals returns the values that a schema names.
@@ -109,9 +111,30 @@ func alternatives(values []any) string {
 		texts[i] = literal(values[i])
 	}
 	if more := len(values) - len(texts); more > 0 {
-		return strings.Join(texts[:maxListed], ", ") + " or " + itoa(len(values)-maxListed) + " others"
+		return strings.Join(texts[:maxListed], ", ") + " or " + strconv.Itoa(len(values)-maxListed) + " others"
 	}
 	return listed(texts, "or")
+}
+
+// listed writes a, b, c and so on, of a list that may be long.
+func listed(texts []string, word string) string {
+	size := 0
+	for i, text := range texts {
+		if size += len(text) + 2; i > 0 && (i == maxListed || size > maxSize) && len(texts)-i > 1 {
+			return strings.Join(texts[:i], ", ") + " " + word + " " + strconv.Itoa(len(texts)-i) + " others"
+		}
+	}
+	return words.List(texts, word)
+}
+
+func quoted(text string) string { return words.Quote(text, maxName) }
+
+func allQuoted(names []string) []string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = quoted(name)
+	}
+	return texts
 }
 
 func literal(v any) string {
@@ -125,7 +148,7 @@ func literal(v any) string {
 	if err != nil {
 		return "a value"
 	}
-	return line(string(raw), maxName)
+	return words.Cut(string(raw), maxName)
 }
 
 func rat(n json.Number) *big.Rat {
@@ -134,6 +157,31 @@ func rat(n json.Number) *big.Rat {
 		return new(big.Rat)
 	}
 	return r
+}
+
+// number writes a number as a person does: 1.5, 1e21, 1e-7.
+func number(r *big.Rat) string {
+	if r.IsInt() && r.Num().IsInt64() {
+		return r.Num().String()
+	}
+	f, _ := r.Float64()
+	text := strconv.FormatFloat(f, 'g', -1, 64)
+	if places, finite := r.FloatPrec(); finite && places <= 20 && !strings.Contains(text, "e") {
+		return r.FloatString(places)
+	}
+	return exponents.Replace(text)
+}
+
+var exponents = strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-")
+
+// same reports whether two values are the same by JSON Schema, as far as scalars go.
+func same(a, b any) bool {
+	x, isNumber := a.(json.Number)
+	y, areNumbers := b.(json.Number)
+	if isNumber && areNumbers {
+		return rat(x).Cmp(rat(y)) == 0
+	}
+	return !isContainer(a) && !isContainer(b) && a == b
 }
 
 var kinds = []string{"string", "integer", "number", "boolean", "array", "object", "null"}
@@ -151,13 +199,14 @@ func (n *node) types() (types []string) {
 	}
 	switch {
 	case n.Format != nil || n.MinLength != nil || n.MaxLength != nil || n.Pattern != nil:
-		return kinds[:1]
+		return []string{"string"}
 	case n.Minimum != nil || n.Maximum != nil || n.ExclusiveMinimum != nil || n.ExclusiveMaximum != nil || n.MultipleOf != nil:
-		return kinds[2:3]
-	case n.MinItems != nil || n.MaxItems != nil || n.unique || n.Items2020 != nil || n.Items != nil || n.PrefixItems != nil || n.Contains != nil:
-		return kinds[4:5]
-	case n.Properties != nil || n.MinProperties != nil || n.MaxProperties != nil || n.PatternProperties != nil || n.AdditionalProperties != nil || n.PropertyNames != nil:
-		return kinds[5:6]
+		return []string{"number"}
+	case n.MinItems != nil || n.MaxItems != nil || n.Items2020 != nil || n.Items != nil || n.PrefixItems != nil || n.Contains != nil,
+		slices.Contains(n.Extensions, jsonschema.SchemaExt(unique{})):
+		return []string{"array"}
+	case n.Properties != nil || n.MinProperties != nil || n.MaxProperties != nil || n.PatternProperties != nil || n.AdditionalProperties != nil:
+		return []string{"object"}
 	default:
 		return nil
 	}
@@ -206,139 +255,133 @@ func (n *node) typed(t string, alone bool) string {
 	}
 }
 
-func (n *node) text() string {
-	words := "a string" + counts(n.MinLength, n.MaxLength, "character")
+// counts writes " of 2 to 5 items", "" without limits.
+func counts(least, most *int, noun, nouns string) string {
+	low := least != nil && *least > 0
 	switch {
-	case n.Format != nil && formats[n.Format.Name].words != "":
-		words = formats[n.Format.Name].words + counts(n.MinLength, n.MaxLength, "character")
-	case n.MinLength != nil && *n.MinLength == 1 && n.MaxLength == nil:
-		words = "a non-empty string"
+	case low && most != nil && *least == *most:
+		return " of exactly " + words.Plural(*least, noun, nouns)
+	case low && most != nil:
+		return " of " + strconv.Itoa(*least) + " to " + words.Plural(*most, noun, nouns)
+	case low:
+		return " of at least " + words.Plural(*least, noun, nouns)
+	case most != nil:
+		return " of at most " + words.Plural(*most, noun, nouns)
+	default:
+		return ""
 	}
-	if n.Pattern != nil {
-		words += " that matches the pattern " + line(n.Pattern.String(), maxAdvice)
-	}
-	return words
 }
 
-func (n *node) limits() (text string) {
-	low, high, above, below := n.Minimum, n.Maximum, n.ExclusiveMinimum, n.ExclusiveMaximum
-	if low != nil && above != nil { // the stricter one counts
-		if above.Cmp(low) < 0 {
-			above = nil
-		} else {
-			low = nil
-		}
+func (n *node) text() string {
+	text := "a string"
+	if n.Format != nil && formats[n.Format.Name] != "" {
+		text = formats[n.Format.Name]
 	}
-	if high != nil && below != nil {
-		if below.Cmp(high) > 0 {
-			below = nil
-		} else {
-			high = nil
-		}
+	if text += counts(n.MinLength, n.MaxLength, "character", "characters"); text == "a string of at least 1 character" {
+		text = "a non-empty string"
 	}
-	var parts []string
-	for _, limit := range []struct {
-		words string
-		at    *big.Rat
-	}{{"greater than ", above}, {"of at least ", low}, {"less than ", below}, {"of at most ", high}} {
-		if limit.at == nil {
-			continue
-		}
-		if parts != nil {
-			limit.words = strings.TrimPrefix(limit.words, "of ")
-		}
-		parts = append(parts, limit.words+number(limit.at))
-	}
-	if parts != nil {
-		text = " " + join(parts, "and")
-	}
-	if low != nil && high != nil {
-		text = " from " + number(low) + " to " + number(high)
-	}
-	if n.MultipleOf != nil {
-		text += " that is a multiple of " + number(n.MultipleOf)
+	if n.Pattern != nil {
+		text += " that matches the pattern " + words.Cut(n.Pattern.String(), maxAdvice)
 	}
 	return text
 }
 
-// number writes a number as a person does: 1.5, 1e21, 1e-7.
-func number(r *big.Rat) string {
-	if r.IsInt() && r.Num().IsInt64() {
-		return r.Num().String()
+func (n *node) limits() string {
+	low, above := stricter(1, n.Minimum, n.ExclusiveMinimum)
+	high, below := stricter(-1, n.Maximum, n.ExclusiveMaximum)
+	var parts []string
+	add := func(text string, at *big.Rat) {
+		if at != nil {
+			parts = append(parts, text+number(at))
+		}
 	}
-	f, _ := r.Float64()
-	text := strconv.FormatFloat(f, 'g', -1, 64)
-	if places, finite := r.FloatPrec(); finite && places <= 20 && !strings.Contains(text, "e") {
-		return r.FloatString(places)
+	if low != nil && high != nil {
+		parts = []string{"from " + number(low) + " to " + number(high)}
+	} else {
+		add("greater than ", above)
+		add("of at least ", low)
+		add("less than ", below)
+		if add("of at most ", high); high != nil && len(parts) > 1 {
+			parts[1] = strings.TrimPrefix(parts[1], "of ")
+		}
 	}
-	return exponents.Replace(text)
+	text := words.List(parts, "and")
+	if n.MultipleOf != nil {
+		text += " that is a multiple of " + number(n.MultipleOf)
+	}
+	if text = strings.TrimSpace(text); text == "" {
+		return ""
+	}
+	return " " + text
 }
 
-var exponents = strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-")
+// stricter returns the one of two limits that counts, at the lower end with sign 1, at the upper one with -1.
+func stricter(sign int, closed, open *big.Rat) (c, o *big.Rat) {
+	switch {
+	case closed == nil || open == nil:
+		return closed, open
+	case sign*open.Cmp(closed) < 0:
+		return closed, nil
+	default:
+		return nil, open
+	}
+}
 
 func (n *node) list() string {
 	item := "item"
-	items := n.Items2020
-	if items == nil {
-		items = asSchema(n.Items)
-	}
-	prefix := slices.Concat(n.PrefixItems, asSchemas(n.Items))
-	if items != nil && len(prefix) == 0 {
-		if leaf := n.child("items").leaf(); leaf.Types != nil && leaf.literals() == nil && len(leaf.types()) == 1 {
+	items := n.part("items")
+	if items != nil && n.prefix == 0 {
+		if leaf := items.leaf(); leaf.Types != nil && leaf.literals() == nil && len(leaf.types()) == 1 {
 			item = strings.Replace(leaf.types()[0], "array", "list", 1)
 		}
 	}
 	most := n.MaxItems
 	if closed := items != nil && items.Bool != nil && !*items.Bool || n.AdditionalItems == false; closed && most == nil {
-		k := len(prefix)
-		most = &k
+		most = &n.prefix
 	}
-	if most != nil && *most == 0 {
+	text := counts(n.MinItems, most, item, item+"s")
+	switch {
+	case most != nil && *most == 0:
 		return "an empty list"
+	case text == "" && item != "item" && item != "null":
+		text = " of " + item + "s"
 	}
-	switch text := counts(n.MinItems, most, item); {
-	case text != "":
-		return "a list" + text
-	case item != "item" && item != "null":
-		return "a list of " + item + "s"
-	default:
-		return "a list"
-	}
+	return "a list" + text
 }
 
 func (n *node) object() string {
 	if n.MinProperties != nil || n.MaxProperties != nil {
-		return "an object with" + strings.TrimPrefix(counts(n.MinProperties, n.MaxProperties, "property"), " of")
+		return "an object with" + strings.TrimPrefix(counts(n.MinProperties, n.MaxProperties, "property", "properties"), " of")
 	}
 	if names := required([]*node{n}); len(names) > 0 && len(names) <= 4 {
-		return "an object with " + join(allQuoted(names), "and")
+		return "an object with " + words.List(allQuoted(names), "and")
 	}
 	return "an object"
 }
 
-// A form of text has words for it, which end in an example, and a sample.
-type form struct{ words, sample string }
-
-var formats = map[string]form{
-	"date":                  {"a date such as 2026-01-31", "2026-01-31"},
-	"time":                  {"a time with its zone, such as 13:45:00Z", "13:45:00Z"},
-	"date-time":             {"a date and time with its zone, such as 2026-01-31T13:45:00Z", "2026-01-31T13:45:00Z"},
-	"duration":              {"a duration in ISO 8601 such as P3D or PT1H30M", "P3D"},
-	"period":                {"a period in ISO 8601 such as 2026-01-31T00:00:00Z/P3D", "2026-01-31T00:00:00Z/P3D"},
-	"email":                 {"an email address such as ann@example.com", "someone@example.com"},
-	"idn-email":             {"an email address such as ann@example.com", "someone@example.com"},
-	"hostname":              {"a host name such as example.com", "example.com"},
-	"idn-hostname":          {"a host name such as example.com", "example.com"},
-	"ipv4":                  {"an IPv4 address such as 192.0.2.1", "192.0.2.1"},
-	"ipv6":                  {"an IPv6 address such as 2001:db8::1", "2001:db8::1"},
-	"uri":                   {"an absolute URI such as https://example.com", "https://example.com"},
-	"iri":                   {"an absolute URI such as https://example.com", "https://example.com"},
-	"uri-reference":         {"a URI or a part of one that leads there", "https://example.com"},
-	"iri-reference":         {"a URI or a part of one that leads there", "https://example.com"},
-	"uri-template":          {"a URI template", "https://example.com"},
-	"uuid":                  {"a UUID such as 123e4567-e89b-12d3-a456-426614174000", "123e4567-e89b-12d3-a456-426614174000"},
-	"json-pointer":          {"a JSON Pointer such as /items/0", "/items/0"},
-	"relative-json-pointer": {"a relative JSON Pointer such as 1/items", "1/items"},
-	"regex":                 {"a regular expression", "^a"},
-	"semver":                {"a version such as 1.2.3", "1.2.3"},
+// formats are what a text of each format is. What stands behind suchAs is an example.
+var formats = map[string]string{
+	"date":                  "a date such as 2026-01-31",
+	"time":                  "a time with its zone, such as 13:45:00Z",
+	"date-time":             "a date and time with its zone, such as 2026-01-31T13:45:00Z",
+	"duration":              "a duration in ISO 8601 such as P3D or PT1H30M",
+	"period":                "a period in ISO 8601 such as 2026-01-31T00:00:00Z/P3D",
+	"email":                 "an email address such as ann@example.com",
+	"idn-email":             "an email address such as ann@example.com",
+	"hostname":              "a host name such as example.com",
+	"idn-hostname":          "a host name such as example.com",
+	"ipv4":                  "an IPv4 address such as 192.0.2.1",
+	"ipv6":                  "an IPv6 address such as 2001:db8::1",
+	"uri":                   "an absolute URI such as https://example.com",
+	"iri":                   "an absolute URI such as https://example.com",
+	"uri-reference":         "a URI or a part of one that leads there",
+	"iri-reference":         "a URI or a part of one that leads there",
+	"uri-template":          "a URI template",
+	"uuid":                  "a UUID such as 123e4567-e89b-12d3-a456-426614174000",
+	"json-pointer":          "a JSON Pointer such as /items/0",
+	"relative-json-pointer": "a relative JSON Pointer such as 1/items",
+	"regex":                 "a regular expression",
+	"semver":                "a version such as 1.2.3",
 }
+
+const suchAs = " such as "

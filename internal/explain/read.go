@@ -12,6 +12,7 @@ const (
 	maxDepth    = 1000    // what the SDK accepts of a message
 	maxSent     = 1 << 16 // values in the arguments
 	maxExponent = 400     // digits of a number, and its exponent
+	maxNotes    = 100     // no more are told
 )
 
 // A document is JSON that was read.
@@ -19,16 +20,13 @@ type document struct {
 	value   any
 	values  int
 	objects int
-	size    int      // of the text
-	depth   int      // of the deepest value
-	number  []string // to a number that is too long to compute with
-	notes   []note
-}
-
-// A note is what is wrong with a document beside its schema.
-type note struct {
-	rule string
-	at   []string
+	size    int       // of the text
+	depth   int       // of the deepest value
+	number  []string  // to a number that is too long to compute with
+	notes   []finding // what is wrong with it beside its schema
+	// declared are the names that schemas give to properties, as they were written, by the
+	// location of the schema. Nil means that nobody asks.
+	declared map[string][]string
 }
 
 var (
@@ -39,17 +37,22 @@ var (
 // read decodes JSON, with its numbers as they were written, and notes names that were
 // sent more than once and text that is not UTF-8. No more than most values are read.
 func read(text []byte, most int) (*document, error) {
-	d := &document{size: len(text)}
+	d := &document{}
+	return d, d.read(text, most)
+}
+
+func (d *document) read(text []byte, most int) error {
+	d.size = len(text)
 	if err := measure(text, most); err != nil {
-		return d, err
+		return err
 	}
 	if !json.Valid(text) {
 		var v any
-		return d, json.Unmarshal(text, &v)
+		return json.Unmarshal(text, &v)
 	}
 	r := reader{document: d, text: string(text), broken: !utf8.Valid(text)}
-	d.value = r.next(nil)
-	return d, nil
+	d.value = r.next()
+	return nil
 }
 
 // measure reports whether text nests its lists and objects too deeply or holds more values
@@ -86,25 +89,21 @@ type reader struct {
 	*document
 	text   string
 	i      int
-	broken bool // there is text that is not UTF-8
+	broken bool   // there is text that is not UTF-8
+	at     []step // to the value that is read
 }
 
-// A step leads from a value to one inside it.
+// A step leads to a member, or to an item; the index of a member is -1.
 type step struct {
-	up    *step
 	name  string
 	index int
-	depth int
 }
 
-func (p *step) path() []string {
-	if p == nil {
-		return []string{}
-	}
-	path := make([]string, p.depth)
-	for ; p != nil; p = p.up {
-		if path[p.depth-1] = p.name; p.index >= 0 {
-			path[p.depth-1] = strconv.Itoa(p.index)
+func (r *reader) path() []string {
+	path := make([]string, len(r.at))
+	for i, step := range r.at {
+		if path[i] = step.name; step.index >= 0 {
+			path[i] = strconv.Itoa(step.index)
 		}
 	}
 	return path
@@ -118,66 +117,76 @@ func (r *reader) token() byte {
 	return r.text[r.i]
 }
 
-func (r *reader) next(at *step) any {
-	here := step{up: at, index: -1, depth: 1}
-	if at != nil {
-		here.depth += at.depth
-	}
-	r.depth = max(r.depth, here.depth)
+func (r *reader) next() any {
+	r.depth = max(r.depth, len(r.at)+1)
 	r.values++
-	switch c := r.token(); c {
+	switch r.token() {
 	case '[':
-		list := []any{}
-		for r.i++; r.token() != ']'; {
-			here.index = len(list)
-			list = append(list, r.next(&here))
-		}
-		r.i++
-		return list
+		return r.list()
 	case '{':
-		r.objects++
-		object := map[string]any{}
-		told := map[string]bool(nil)
-		for r.i++; r.token() != '}'; {
-			here.name = r.quoted()
-			if _, twice := object[here.name]; twice && !told[here.name] {
-				if told == nil {
-					told = map[string]bool{}
-				}
-				told[here.name] = true
-				r.note("duplicate", &here)
-			}
-			r.utf8(here.name, &here)
-			object[here.name] = r.next(&here)
-		}
-		r.i++
-		return object
+		return r.object()
 	case '"':
 		text := r.quoted()
-		r.utf8(text, at)
+		r.utf8(text)
 		return text
-	default:
-		begin := r.i
-		for r.i < len(r.text) && strings.IndexByte(" \t\r\n,]}", r.text[r.i]) < 0 {
-			r.i++
-		}
-		switch c {
-		case 'n':
-			return nil
-		case 't', 'f':
-			return c == 't'
-		}
-		number := r.text[begin:r.i]
-		if r.number == nil && !computable(number) {
-			r.number = at.path()
-		}
-		return json.Number(number)
+	case 'n':
+		r.i += len("null")
+		return nil
+	case 't':
+		r.i += len("true")
+		return true
+	case 'f':
+		r.i += len("false")
+		return false
 	}
+	begin := r.i
+	for r.i < len(r.text) && strings.IndexByte(" \t\r\n,]}", r.text[r.i]) < 0 {
+		r.i++
+	}
+	number := r.text[begin:r.i]
+	if r.number == nil && !computable(number) {
+		r.number = r.path()
+	}
+	return json.Number(number)
+}
+
+func (r *reader) list() []any {
+	list := []any{}
+	r.at = append(r.at, step{})
+	for r.i++; r.token() != ']'; {
+		r.at[len(r.at)-1].index = len(list)
+		list = append(list, r.next())
+	}
+	r.i++
+	r.at = r.at[:len(r.at)-1]
+	return list
+}
+
+func (r *reader) object() map[string]any {
+	r.objects++
+	object := map[string]any{}
+	var names []string
+	top := len(r.at)
+	for r.i++; r.token() != '}'; {
+		name := r.quoted()
+		r.at = append(r.at[:top], step{name, -1})
+		r.utf8(name)
+		if _, twice := object[name]; twice {
+			r.note("duplicate")
+		} else if r.declared != nil && top > 0 {
+			names = append(names, name)
+		}
+		object[name] = r.next()
+	}
+	r.i++
+	if r.at = r.at[:top]; names != nil && r.at[top-1].name == "properties" {
+		r.declared[location(r.path()[:top-1])] = names
+	}
+	return object
 }
 
 // quoted reads a string.
 func (r *reader) quoted() (text string) {
-	r.token()
 	begin, plain := r.i, !r.broken
 	for r.i++; r.text[r.i] != '"'; r.i++ {
 		if r.text[r.i] == '\\' {
@@ -193,18 +202,15 @@ func (r *reader) quoted() (text string) {
 	return text
 }
 
-func (r *reader) note(rule string, at *step) {
-	if len(r.notes) < maxNotes {
-		r.notes = append(r.notes, note{rule, at.path()})
+func (r *reader) utf8(text string) {
+	if r.broken && strings.ContainsRune(text, utf8.RuneError) {
+		r.note("utf8")
 	}
 }
 
-// maxNotes bounds the notes: no more are told.
-const maxNotes = 100
-
-func (r *reader) utf8(text string, at *step) {
-	if r.broken && strings.ContainsRune(text, utf8.RuneError) {
-		r.note("utf8", at)
+func (r *reader) note(rule string) {
+	if len(r.notes) < maxNotes {
+		r.notes = append(r.notes, finding{rule: rule, at: r.path()})
 	}
 }
 

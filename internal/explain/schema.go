@@ -28,48 +28,46 @@ const (
 
 // Schema is a compiled JSON Schema. It never changes and may be used concurrently.
 type Schema struct {
-	root     *jsonschema.Schema
-	strict   *jsonschema.Schema // checks "format" whatever the draft
-	counted  [2]counted         // root and strict once more, made when the work has to be counted
-	nodes    map[string]*node   // by location; they keep the names of formats
-	names    map[string]bool    // of all properties: they are public
-	tree     any                // the schema as it was written
+	checks   [2]check         // the second asserts "format" whatever the draft
+	root     *node            // of all nodes, which keep the names of formats
+	nodes    map[string]*node // by location
+	names    map[string]bool  // of all properties: they are public
+	tree     any              // the schema as it was written
 	defaults bool
 	texts    bool // something looks at every character of a text
-	weight   int  // the units of work for one value at most; 0 if there is no bound
 }
 
 // A node is what is known of one schema beside what the library keeps.
 type node struct {
 	*jsonschema.Schema
-	up       *node // the schema that this one is written in
-	keyword  string
-	name     string // of the property or condition
-	inside   bool   // it is for a value inside the one that up is for
-	order    []string
-	ranks    map[string]int // of the names in order
-	prefix   []*jsonschema.Schema
-	patterns []matching
-	example  string
-	fallback string // the default
-	anyOf    *fork
-	oneOf    *fork
-	reach    []*node // the schemas that apply with it, itself first; at most maxKnown
-	hidden   bool    // what it applies to must not be shown
-	unique   bool
-	knows    map[string]bool // the names of a form of a choice
-	same     []*node         // the schemas that apply to the same value
-	inner    []*node         // the schemas for values inside
-	phrase   string
-	phrased  bool
-	weighing bool
-	weight   int
+	parts   []part   // the schemas that it is made of
+	up      *node    // the schema that it is written in, nil for the root
+	as      part     // what it is to that one
+	order   []string // the names of its properties, as they were declared
+	members map[string]property
+	prefix  int     // how many items have a schema of their own
+	reach   []*node // the schemas that apply with it, itself first; at most maxKnown
+	anyOf   *fork
+	oneOf   *fork
+	hidden  bool // what it applies to must not be shown
+	state   int  // whether it leads back to itself for the same value
+	weight  int
+	phrase  *string
 }
 
-// A matching is the schema of the properties whose names match a pattern.
-type matching struct {
-	re jsonschema.Regexp
-	*jsonschema.Schema
+// A part is one of the schemas that another one is made of.
+type part struct {
+	*node
+	keyword string
+	name    string            // of the property or condition
+	pattern jsonschema.Regexp // of the names of patternProperties
+	inside  bool              // it is for a value inside the one that the whole is for
+}
+
+// A property is the schema of a member, and where it stands among the names that were declared.
+type property struct {
+	*node
+	rank int
 }
 
 // Compile makes a Schema of anything that marshals to a JSON Schema: bytes of JSON, a
@@ -97,7 +95,8 @@ func Compile(schema any) (_ *Schema, err error) {
 			return nil, fmt.Errorf("the schema cannot be marshalled: %w", err)
 		}
 	}
-	d, err := read(text, 2*maxValues)
+	d := &document{declared: map[string][]string{}}
+	err = d.read(text, 2*maxValues)
 	switch {
 	case errors.Is(err, errDeep):
 		return nil, errors.New("the schema is nested too deeply")
@@ -116,19 +115,17 @@ func Compile(schema any) (_ *Schema, err error) {
 			delete(root, "$schema") // nobody knows it: taken as the newest
 		}
 	}
-	roots, err := s.compile(false)
-	if err != nil {
-		return nil, err
+	for i := range s.checks {
+		roots, err := s.compile(i == 1)
+		if err != nil {
+			return nil, err
+		}
+		s.checks[i].root = roots[0]
+		for _, root := range roots[:i*len(roots)] { // of the second
+			s.index(root, d.declared)
+		}
 	}
-	s.root = roots[0]
-	if roots, err = s.compile(true); err != nil {
-		return nil, err
-	}
-	s.strict = roots[0]
-	for _, root := range roots {
-		s.index(root)
-	}
-	declared(json.NewDecoder(bytes.NewReader(text)), place+"#", s.nodes)
+	s.root = s.nodes[s.checks[1].root.Location]
 	return s, s.finish()
 }
 
@@ -143,7 +140,10 @@ func (s *Schema) compile(formats bool) (roots []*jsonschema.Schema, err error) {
 		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
 	}
 	c.UseLoader(refuse{})
-	c.UseRegexpEngine(compilePattern)
+	c.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) {
+		re, _ := regexp.Compile(text)
+		return &pattern{text, re}, nil
+	})
 	if err := c.AddResource(place, s.tree); err != nil {
 		return nil, err
 	}
@@ -152,16 +152,14 @@ func (s *Schema) compile(formats bool) (roots []*jsonschema.Schema, err error) {
 		return nil, err
 	}
 	roots = []*jsonschema.Schema{root}
-	defer func() {
-		done := map[*jsonschema.Schema]bool{}
-		for _, root := range roots {
-			adapt(root, done)
-		}
-	}()
-	for _, pointer := range anchors(s.tree, "", nil) {
-		if root, err := c.Compile(place + "#" + pointer); err == nil {
+	for _, at := range anchors(s.tree, nil, nil) {
+		if root, err := c.Compile(at); err == nil {
 			roots = append(roots, root)
 		}
+	}
+	done := map[*jsonschema.Schema]bool{}
+	for _, root := range roots {
+		adapt(root, done)
 	}
 	return roots, nil
 }
@@ -172,26 +170,33 @@ func (refuse) Load(url string) (any, error) {
 	return nil, fmt.Errorf("the schema refers to %s, which is outside of it", url)
 }
 
-// anchors appends the pointers of the schemas that a dynamic reference may lead to.
-func anchors(v any, pointer string, to []string) []string {
+// anchors appends the locations of the schemas that a dynamic reference may lead to.
+func anchors(v any, at, to []string) []string {
 	switch v := v.(type) {
 	case map[string]any:
 		if v["$dynamicAnchor"] != nil || v["$recursiveAnchor"] == true {
-			to = append(to, pointer)
+			to = append(to, location(at))
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			to = anchors(v[name], pointer+"/"+token(name), to)
+			to = anchors(v[name], append(slices.Clip(at), name), to)
 		}
 	case []any:
 		for i, item := range v {
-			to = anchors(item, pointer+"/"+strconv.Itoa(i), to)
+			to = anchors(item, append(slices.Clip(at), strconv.Itoa(i)), to)
 		}
 	}
 	return to
 }
 
-// token writes a name as the library does in the location of a schema.
-func token(name string) string { return url.PathEscape(escape.Replace(name)) }
+// location writes the place of a schema as the library does.
+func location(at []string) string {
+	var b strings.Builder
+	b.WriteString(place + "#")
+	for _, name := range at {
+		b.WriteString("/" + url.PathEscape(escape.Replace(name)))
+	}
+	return b.String()
+}
 
 // A pattern is a regular expression of a schema. Its re is nil when regexp cannot read it.
 type pattern struct {
@@ -202,187 +207,106 @@ type pattern struct {
 func (p *pattern) String() string            { return p.text }
 func (p *pattern) MatchString(s string) bool { return p.re == nil || p.re.MatchString(s) }
 
-func compilePattern(text string) (jsonschema.Regexp, error) {
-	re, err := regexp.Compile(text)
-	if err != nil {
-		re, _ = regexp.Compile(ofECMA.ReplaceAllStringFunc(text, fromECMA))
-	}
-	return &pattern{text, re}, nil
-}
-
-// ofECMA finds what ECMAScript writes differently. A double backslash is found so that
-// what follows it is not taken for an escape.
-var ofECMA = regexp.MustCompile(`\\\\|\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]{1,6}\}`)
-
-func fromECMA(s string) string {
-	if s == `\\` {
-		return s
-	}
-	return `\x{` + strings.Trim(s[2:], "{}") + `}`
-}
-
 // maxRegexp bounds the patterns of a caller that are read.
 const maxRegexp = 4096
 
-// checkPattern lets pass what another engine may understand.
+// checkPattern is the format "regex". It lets pass what another engine may understand.
 func checkPattern(v any) error {
 	text, _ := v.(string)
-	if len(text) > maxRegexp {
-		return nil
-	}
-	_, err := regexp.Compile(ofECMA.ReplaceAllStringFunc(text, fromECMA))
-	if e := (*syntax.Error)(nil); errors.As(err, &e) {
+	_, err := syntax.Parse(text[:min(len(text), maxRegexp)], syntax.Perl)
+	if e := (*syntax.Error)(nil); errors.As(err, &e) && len(text) <= maxRegexp {
 		switch e.Code {
-		case syntax.ErrInvalidPerlOp, syntax.ErrInvalidEscape, syntax.ErrInvalidCharRange, syntax.ErrInvalidRepeatSize, syntax.ErrLarge, syntax.ErrNestingDepth:
-			return nil
+		case syntax.ErrMissingParen, syntax.ErrUnexpectedParen, syntax.ErrMissingBracket, syntax.ErrMissingRepeatArgument, syntax.ErrTrailingBackslash:
+			return err
 		default:
 		}
 	}
-	return err
+	return nil
 }
 
 // index finds all schemas by their locations, which errors refer to.
-func (s *Schema) index(n *jsonschema.Schema) *node {
+func (s *Schema) index(n *jsonschema.Schema, declared map[string][]string) *node {
 	if known := s.nodes[n.Location]; known != nil {
 		return known
 	}
-	made := &node{Schema: n}
+	made := &node{Schema: n, order: declared[n.Location], prefix: len(n.PrefixItems) + len(asSchemas(n.Items))}
+	if len(made.order) != len(n.Properties) {
+		made.order = slices.Sorted(maps.Keys(n.Properties))
+	}
 	s.nodes[n.Location] = made
-	made.unique = slices.ContainsFunc(n.Extensions, func(e jsonschema.SchemaExt) bool { _, is := e.(unique); return is })
-	add := func(keyword, name string, sub *jsonschema.Schema, inside bool) {
-		c := s.index(sub)
-		if keyword == "properties" {
-			s.names[name] = true
-		}
-		if keyword != "$ref" { // which is written elsewhere
-			c.up, c.keyword, c.name, c.inside = made, keyword, name, inside
-		}
-		if inside {
-			made.inner = append(made.inner, c)
-		} else {
-			made.same = append(made.same, c)
+	made.parts = partsOf(n)
+	for i := range made.parts {
+		p := &made.parts[i]
+		if p.node = s.index(p.Schema, declared); p.keyword != "$ref" { // which is written elsewhere
+			p.up, p.as = made, *p
 		}
 	}
-	made.patterns = patternsOf(n)
-	each(n, add)
+	made.members = make(map[string]property, len(made.order))
+	for i, name := range made.order {
+		s.names[name] = true
+		made.members[name] = property{s.nodes[n.Properties[name].Location], i}
+	}
 	return made
 }
 
-// each shows the schemas in n, always in the same order.
-func each(n *jsonschema.Schema, show func(keyword, name string, sub *jsonschema.Schema, inside bool)) {
-	add := func(keyword, name string, sub *jsonschema.Schema, inside bool) {
-		if sub != nil {
-			show(keyword, name, sub, inside)
-		}
-	}
-	several := func(keyword string, subs []*jsonschema.Schema, inside bool) {
+// partsOf returns the schemas in n, always in the same order, each as a node of its own.
+func partsOf(n *jsonschema.Schema) (parts []part) {
+	add := func(inside bool, keyword, name string, subs ...*jsonschema.Schema) {
 		for _, sub := range subs {
-			add(keyword, "", sub, inside)
+			if sub != nil {
+				parts = append(parts, part{keyword: keyword, name: name, inside: inside, node: &node{Schema: sub}})
+			}
 		}
 	}
-	add("$ref", "", n.Ref, false)
-	add("$ref", "", n.RecursiveRef, false)
+	add(false, "$ref", "", n.Ref, n.RecursiveRef)
 	if n.DynamicRef != nil {
-		add("$ref", "", n.DynamicRef.Ref, false)
+		add(false, "$ref", "", n.DynamicRef.Ref)
 	}
-	several("allOf", n.AllOf, false)
-	several("anyOf", n.AnyOf, false)
-	several("oneOf", n.OneOf, false)
-	add("if", "", n.If, false)
-	add("then", "", n.Then, false)
-	add("else", "", n.Else, false)
-	add("not", "", n.Not, false)
+	add(false, "allOf", "", n.AllOf...)
+	add(false, "anyOf", "", n.AnyOf...)
+	add(false, "oneOf", "", n.OneOf...)
+	add(false, "if", "", n.If)
+	add(false, "then", "", n.Then)
+	add(false, "else", "", n.Else)
+	add(false, "not", "", n.Not)
 	for _, name := range slices.Sorted(maps.Keys(n.DependentSchemas)) {
-		add("dependentSchemas", name, n.DependentSchemas[name], false)
+		add(false, "dependentSchemas", name, n.DependentSchemas[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Dependencies)) {
-		add("dependentSchemas", name, asSchema(n.Dependencies[name]), false)
+		add(false, "dependentSchemas", name, asSchema(n.Dependencies[name]))
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
-		add("properties", name, n.Properties[name], true)
+	patterns := slices.SortedFunc(maps.Keys(n.PatternProperties), func(a, b jsonschema.Regexp) int { return strings.Compare(a.String(), b.String()) })
+	for _, re := range patterns {
+		add(true, "patternProperties", "", n.PatternProperties[re])
+		parts[len(parts)-1].pattern = re
 	}
-	for _, p := range patternsOf(n) {
-		add("patternProperties", "", p.Schema, true)
-	}
-	several("items", []*jsonschema.Schema{n.Items2020, asSchema(n.Items), asSchema(n.AdditionalItems)}, true)
-	several("prefixItems", slices.Concat(n.PrefixItems, asSchemas(n.Items)), true)
-	add("unevaluatedItems", "", n.UnevaluatedItems, true)
-	add("contains", "", n.Contains, true)
-	add("additionalProperties", "", asSchema(n.AdditionalProperties), true)
-	add("unevaluatedProperties", "", n.UnevaluatedProperties, true)
+	add(true, "items", "", n.Items2020, asSchema(n.Items), asSchema(n.AdditionalItems))
+	add(true, "prefixItems", "", n.PrefixItems...)
+	add(true, "prefixItems", "", asSchemas(n.Items)...)
+	add(true, "unevaluatedItems", "", n.UnevaluatedItems)
+	add(true, "contains", "", n.Contains)
+	add(true, "additionalProperties", "", asSchema(n.AdditionalProperties))
+	add(true, "unevaluatedProperties", "", n.UnevaluatedProperties)
 	for _, ext := range n.Extensions {
 		if e, ok := ext.(naming); ok {
-			add("propertyNames", "", e.of, true)
+			add(true, "propertyNames", "", e.of)
 		}
 	}
-	add("contentSchema", "", n.ContentSchema, true)
-}
-
-func patternsOf(n *jsonschema.Schema) (patterns []matching) {
-	for re, sub := range n.PatternProperties {
-		patterns = append(patterns, matching{re, sub})
+	add(true, "contentSchema", "", n.ContentSchema)
+	for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
+		add(true, "properties", name, n.Properties[name])
 	}
-	slices.SortFunc(patterns, func(a, b matching) int { return strings.Compare(a.re.String(), b.re.String()) })
-	return patterns
+	return parts
 }
 
 func asSchema(v any) *jsonschema.Schema    { s, _ := v.(*jsonschema.Schema); return s }
 func asSchemas(v any) []*jsonschema.Schema { s, _ := v.([]*jsonschema.Schema); return s }
 
 // finish works out what needs all schemas.
-func (s *Schema) finish() error { //nolint:gocognit // one step after the other
-	var recursive, dynamic []*node
-	anchored := map[string][]*node{}
+func (s *Schema) finish() error {
 	for _, n := range s.nodes {
-		if n.RecursiveAnchor {
-			recursive = append(recursive, n)
-		}
-		if n.DynamicAnchor != "" {
-			anchored[n.DynamicAnchor] = append(anchored[n.DynamicAnchor], n)
-		}
-	}
-	for _, n := range s.nodes {
-		if len(n.order) < len(n.Properties) {
-			n.order = slices.Sorted(maps.Keys(n.Properties))
-		}
-		n.ranks = make(map[string]int, len(n.order))
-		for i, name := range n.order {
-			n.ranks[name] = i
-		}
-		n.prefix = slices.Concat(n.PrefixItems, asSchemas(n.Items))
-	}
-	ways := map[*node]int{} // 1 while it is looked into, 2 when it is known to end
-	var ends func(n *node) bool
-	ends = func(n *node) bool {
-		if ways[n] == 0 {
-			ways[n] = 1
-			for _, sub := range n.same {
-				if !ends(sub) {
-					return false
-				}
-			}
-			ways[n] = 2
-		}
-		return ways[n] == 2
-	}
-	for _, n := range s.nodes {
-		if !ends(n) {
+		if !n.ends() {
 			return errors.New("the schema refers to itself for the same value, which says nothing: " + n.Location)
-		}
-	}
-	for _, n := range s.nodes { // where a reference leads depends on the way to it: all are counted
-		switch {
-		case n.RecursiveRef != nil:
-			dynamic = recursive
-		case n.DynamicRef != nil:
-			dynamic = anchored[n.DynamicRef.Anchor]
-		default:
-			continue
-		}
-		for _, sub := range dynamic {
-			if !slices.Contains(n.same, sub) {
-				n.same = append(n.same, sub)
-			}
 		}
 	}
 	for _, n := range s.nodes {
@@ -390,105 +314,29 @@ func (s *Schema) finish() error { //nolint:gocognit // one step after the other
 		n.hidden = slices.ContainsFunc(n.reach, func(n *node) bool {
 			return n.WriteOnly || n.Format != nil && n.Format.Name == "password"
 		})
+		s.texts = s.texts || texts(n.Schema) > 0
 	}
 	for _, n := range s.nodes {
 		n.words()
-		s.texts = s.texts || texts(n.Schema) > 0
-		n.example = n.shown(n.Examples)
-		if n.Default != nil && *n.Default != nil {
-			n.fallback = n.shown([]any{*n.Default})
-		}
-		n.anyOf, n.oneOf = s.fork(n.AnyOf), s.fork(n.OneOf)
-		if n.keyword == "anyOf" || n.keyword == "oneOf" {
-			n.knows = map[string]bool{}
-			for _, name := range known([]*node{n}) {
-				n.knows[name] = true
-			}
-		}
+		n.anyOf, n.oneOf = newFork(n, "anyOf"), newFork(n, "oneOf")
 	}
-	s.weight = s.nodes[s.root.Location].weigh()
+	s.root.weigh()
 	return nil
 }
 
-// shown writes the first of some values that is short and valid.
-func (n *node) shown(values []any) string {
-	for _, v := range values {
-		if text := literal(v); len(text) <= maxName && n.Validate(v) == nil {
-			return text
-		}
-	}
-	return ""
-}
-
-// weigh counts the schemas that one value is checked against at most, with those for the
-// values inside. It returns 0 if there is no bound because the schema is recursive.
-func (n *node) weigh() int {
-	switch {
-	case n.weighing:
-		return 0
-	case n.weight != 0:
-		return max(n.weight, 0)
-	}
-	n.weighing = true
-	defer func() { n.weighing = false }()
-	sum := units(n.Schema) + 2*texts(n.Schema)
-	for _, sub := range slices.Concat(n.same, n.inner) {
-		w := sub.weigh()
-		if sum += w; w == 0 || sum > maxWork {
-			n.weight = -1
-			return 0
-		}
-	}
-	n.weight = sum
-	return sum
-}
-
-// declared notes the order in which schemas declare their properties.
-func declared(d *json.Decoder, at string, nodes map[string]*node) {
-	t, err := d.Token()
-	switch {
-	case err != nil:
-	case t == json.Delim('{'):
-		n := nodes[strings.TrimSuffix(at, "/properties")]
-		if !strings.HasSuffix(at, "/properties") {
-			n = nil
-		}
-		for d.More() {
-			key, _ := d.Token()
-			name, _ := key.(string)
-			if n != nil && n.Properties[name] != nil {
-				n.order = append(n.order, name)
-			}
-			declared(d, at+"/"+token(name), nodes)
-		}
-		_, _ = d.Token()
-	case t == json.Delim('['):
-		for i := 0; d.More(); i++ {
-			declared(d, at+"/"+strconv.Itoa(i), nodes)
-		}
-		_, _ = d.Token()
-	}
-}
-
-// around yields the schemas and those that apply with them to the same value, each once.
-func around(from []*node, yield func(*node) bool) {
-	if len(from) == 1 {
-		for _, n := range from[0].reach {
-			if !yield(n) {
-				return
+// ends reports whether n leads to itself for the same value in no way.
+func (n *node) ends() bool {
+	const entered, left = 1, 2
+	if n.state == 0 {
+		n.state = entered
+		for _, p := range n.parts {
+			if !p.inside && !p.ends() {
+				return false
 			}
 		}
-		return
+		n.state = left
 	}
-	seen := map[*node]bool{}
-	for _, n := range from {
-		for _, n := range n.reach {
-			if !seen[n] && !yield(n) {
-				return
-			}
-			seen[n] = true
-		}
-	}
+	return n.state == left
 }
 
 // reaches finds the schemas that apply with n, n itself first.
@@ -497,11 +345,48 @@ func (n *node) reaches(to *node) {
 		return
 	}
 	n.reach = append(n.reach, to)
-	for _, sub := range to.same {
-		if sub.Schema != to.If && sub.Schema != to.Not {
-			n.reaches(sub)
+	for _, p := range to.parts {
+		if !p.inside && p.keyword != "if" && p.keyword != "not" {
+			n.reaches(p.node)
 		}
 	}
+}
+
+// around returns the schemas and those that apply with them to the same value, each once.
+func around(from ...*node) []*node {
+	if len(from) == 1 {
+		return from[0].reach
+	}
+	var all []*node
+	for _, n := range from {
+		for _, n := range n.reach {
+			if !slices.Contains(all, n) && len(all) < maxKnown {
+				all = append(all, n)
+			}
+		}
+	}
+	return all
+}
+
+// part returns the first schema that a keyword of n holds.
+func (n *node) part(keyword string) *node {
+	for _, p := range n.parts {
+		if p.keyword == keyword {
+			return p.node
+		}
+	}
+	return nil
+}
+
+// leaf follows a reference that stands alone.
+func (n *node) leaf() *node {
+	for range 8 {
+		if n.Ref == nil || n.Types != nil || n.Enum != nil || n.Const != nil || len(n.parts) == 0 {
+			break
+		}
+		n = n.parts[0].node
+	}
+	return n
 }
 
 // maxSteps is how deep what is told of a value takes the schema into account.
@@ -514,7 +399,7 @@ func (r *report) at(steps []string) []*node {
 		return nil
 	}
 	if r.trail == nil {
-		r.trail = [][]*node{{r.schema.nodes[r.schema.root.Location]}}
+		r.trail = [][]*node{{r.schema.root}}
 	}
 	i := 0
 	for i < min(len(steps), len(r.steps)) && steps[i] == r.steps[i] {
@@ -523,56 +408,64 @@ func (r *report) at(steps []string) []*node {
 	if i < len(steps) {
 		r.steps, r.trail = append(r.steps[:i], steps[i:]...), r.trail[:i+1]
 		for _, step := range steps[i:] {
-			r.trail = append(r.trail, r.schema.inside(r.trail[len(r.trail)-1], step))
+			r.trail = append(r.trail, inside(last(r.trail), step))
 		}
 	}
 	return slices.Clip(r.trail[len(steps)])
 }
 
 // inside returns the schemas for a member of what others are for.
-func (s *Schema) inside(here []*node, step string) []*node {
-	var next, rest []*node
-	add := func(to *[]*node, sub *jsonschema.Schema) {
-		if sub == nil {
-			return
-		}
-		if n := s.nodes[sub.Location]; !slices.Contains(*to, n) {
+func inside(here []*node, step string) []*node {
+	var own, rest []*node
+	add := func(to *[]*node, n *node) {
+		if !slices.Contains(*to, n) {
 			*to = append(*to, n)
 		}
 	}
 	i := index(step)
-	around(here, func(n *node) bool {
-		add(&next, n.Properties[step])
-		for _, p := range n.patterns {
-			if p.re.MatchString(step) {
-				add(&next, p.Schema)
+	for _, n := range around(here...) {
+		if p, ok := n.members[step]; ok {
+			add(&own, p.node)
+		}
+		prefixed := 0
+		for _, p := range n.parts[:len(n.parts)-len(n.members)] { // the properties are the last
+			switch p.keyword {
+			case "patternProperties":
+				if p.pattern.MatchString(step) {
+					add(&own, p.node)
+				}
+			case "prefixItems":
+				if prefixed == i {
+					add(&own, p.node)
+				}
+				prefixed++
+			case "items":
+				if i >= n.prefix {
+					add(&own, p.node)
+				}
+			case "additionalProperties", "unevaluatedProperties":
+				add(&rest, p.node)
+			case "unevaluatedItems":
+				if i >= 0 {
+					add(&rest, p.node)
+				}
 			}
 		}
-		add(&rest, asSchema(n.AdditionalProperties))
-		add(&rest, n.UnevaluatedProperties)
-		if i >= 0 {
-			if prefix := n.prefix; i < len(prefix) {
-				add(&next, prefix[i])
-			} else {
-				add(&next, n.Items2020)
-				add(&next, asSchema(n.Items))
-				add(&next, asSchema(n.AdditionalItems))
-			}
-			add(&rest, n.UnevaluatedItems)
+		if len(own) >= maxKnown {
+			break
 		}
-		return len(next) < maxKnown
-	})
-	if len(next) == 0 {
-		next = rest
 	}
-	return next
+	if len(own) == 0 {
+		return rest
+	}
+	return own
 }
 
 const maxKnown = 200 // schemas, or names, that are looked at for one place
 
 // known returns the names that an object may have, in the order of the schema.
 func known(from []*node) (names []string) {
-	around(from, func(n *node) bool {
+	for _, n := range around(from...) {
 		others := names // one schema has each name once
 		for _, name := range n.order {
 			p := n.Properties[name]
@@ -580,32 +473,37 @@ func known(from []*node) (names []string) {
 				names = append(names, name)
 			}
 		}
-		return len(names) < maxKnown
-	})
+	}
 	return names
 }
 
 // required returns the names that an object must have, whatever else it has.
 func required(from []*node) (names []string) {
+	from = slices.Clip(from)
 	for i := 0; i < min(len(from), maxKnown); i++ { //nolint:intrange // from grows
 		for _, name := range from[i].Required {
 			if len(names) < maxKnown && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
-		for _, sub := range from[i].same {
-			if k := sub.keywordIn(from[i]); (k == "$ref" || k == "allOf") && !slices.Contains(from, sub) {
-				from = append(slices.Clip(from), sub)
+		for _, p := range from[i].parts {
+			if (p.keyword == "$ref" || p.keyword == "allOf") && !slices.Contains(from, p.node) {
+				from = append(from, p.node)
 			}
 		}
 	}
 	return names
 }
 
-// keywordIn returns the keyword by which n applies to the value that by is for.
-func (n *node) keywordIn(by *node) string {
-	if n.up == by {
-		return n.keyword
+// rank says where the schemas declare a name. Those that they do not declare are last, and
+// indexes stand in their order.
+func rank(nodes []*node, name string) int {
+	before := 0
+	for _, n := range around(nodes...) {
+		if p, ok := n.members[name]; ok {
+			return before + p.rank
+		}
+		before += len(n.order)
 	}
-	return "$ref"
+	return 1<<20 + max(index(name), 0)
 }

@@ -13,7 +13,7 @@ import (
 
 // unique checks uniqueItems in the place of the library, whose hash is the same for many
 // lists that are not: [[],[]] and [[[]]]. A caller could make it compare each with each.
-type unique struct{ by *counted }
+type unique struct{ by *check }
 
 // repeated are the items of a list that are alike.
 type repeated struct {
@@ -121,5 +121,7 @@ func adapt(n *jsonschema.Schema, done map[*jsonschema.Schema]bool) {
 	if n.Format != nil && n.Format.Name == "regex" {
 		n.Format = &jsonschema.Format{Name: "regex", Validate: checkPattern}
 	}
-	each(n, func(_, _ string, sub *jsonschema.Schema, _ bool) { adapt(sub, done) })
+	for _, p := range partsOf(n) {
+		adapt(p.Schema, done)
+	}
 }

@@ -17,38 +17,40 @@ const (
 	maxWork = 40_000
 	// maxTold bounds the work of wording what the library found.
 	maxTold = 10_000
+	// draftUnits is what a draft's own schema costs for one value.
+	draftUnits = 50
 )
 
 var errWork = errors.New("they are too complex")
 
-// A counted schema counts what the library does with it, and stops it in the middle. It
-// counts for one call at a time.
-type counted struct {
-	mu   sync.Mutex
-	root *jsonschema.Schema
-	left int
-	deep int // what one application costs, which a deep place makes dearer
+// A check has the schema as the library applies it, and once more as it counts what the
+// library does with it and stops it in the middle. It counts for one call at a time.
+type check struct {
+	root    *jsonschema.Schema
+	mu      sync.Mutex
+	counted *jsonschema.Schema // nil until the work has to be counted
+	left    int
+	deep    int // what one application costs, which a deep place makes dearer
+	values  int
 }
 
 // validate checks a value within what is left of the work. Where the schema itself bounds
 // the work it is not counted, but what it may be is taken off.
-func (s *Schema) validate(d *document, strict bool, left *int) (err error) {
-	root, c := s.root, &s.counted[0]
-	if strict {
-		root, c = s.strict, &s.counted[1]
-	}
+func (s *Schema) validate(d *document, formats bool, left *int) (err error) {
+	c := &s.checks[boolInt(formats)]
+	deep := 1 + d.depth/64
 	bound := d.values
 	if s.texts {
 		bound += d.size / 8
 	}
-	if bound *= s.weight * (1 + d.depth/64); s.weight > 0 && bound <= *left/3 {
+	if bound *= s.root.weight * deep; s.root.weight <= maxWork && bound <= *left/3 {
 		*left -= bound
-		return root.Validate(d.value)
+		return c.root.Validate(d.value)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.root == nil {
-		roots, err := s.compile(strict)
+	if c.counted == nil {
+		roots, err := s.compile(formats)
 		if err != nil {
 			return err // cannot be: it was compiled before
 		}
@@ -56,11 +58,11 @@ func (s *Schema) validate(d *document, strict bool, left *int) (err error) {
 		for _, root := range roots {
 			c.count(root, done)
 		}
-		c.root = roots[0]
+		c.counted = roots[0]
 	}
-	c.left, c.deep = *left, 1+d.depth/64
+	c.left, c.deep, c.values = *left, deep, d.values
 	defer func() {
-		*left = c.left
+		*left = max(c.left, 0)
 		if p := recover(); p == any(errWork) {
 			err = errWork
 		} else if p != nil {
@@ -68,61 +70,57 @@ func (s *Schema) validate(d *document, strict bool, left *int) (err error) {
 		}
 	}()
 	c.spend(1)
-	return c.root.Validate(d.value)
+	return c.counted.Validate(d.value)
 }
 
-func (c *counted) spend(units int) {
+func (c *check) spend(units int) {
 	if c.left -= units * c.deep; c.left < 0 {
-		c.left = 0 // it is not done
 		panic(errWork)
 	}
 }
 
 // count makes n, and all in it, count beforehand what they are about to do. The library
 // checks the format before it goes on to the schemas inside.
-func (c *counted) count(n *jsonschema.Schema, done map[*jsonschema.Schema]bool) {
+func (c *check) count(n *jsonschema.Schema, done map[*jsonschema.Schema]bool) {
 	if done[n] || foreign(n) {
 		return
 	}
 	done[n] = true
-	var same, names, items, drafts int
+	var value, names, items, drafts int // the units for the value itself, for each name, for each item
 	members := map[string]int{}
-	each(n, func(keyword, name string, sub *jsonschema.Schema, inside bool) {
-		c.count(sub, done)
-		switch units := units(sub); {
-		case foreign(sub):
+	for _, p := range partsOf(n) {
+		c.count(p.Schema, done)
+		switch units := units(p.Schema); {
+		case foreign(p.Schema):
 			drafts++
-		case !inside:
-			same += units
-		case keyword == "properties":
-			members[name] = units
-		case keyword == "prefixItems" || keyword == "items" || keyword == "unevaluatedItems" || keyword == "contains":
+		case !p.inside:
+			value += units
+		case p.keyword == "properties":
+			members[p.name] = units
+		case p.keyword == "prefixItems", p.keyword == "items", p.keyword == "unevaluatedItems", p.keyword == "contains":
 			items += units
 		default:
 			names += units
 		}
-	})
-	texts := texts(n)
+	}
+	texts, rest := texts(n), boolInt(n.UnevaluatedItems != nil || n.UnevaluatedProperties != nil)
 	format := jsonschema.Format{Validate: func(any) error { return nil }}
 	if n.Format != nil {
 		format = *n.Format
 	}
-	check, rest := format.Validate, n.UnevaluatedItems != nil || n.UnevaluatedProperties != nil
+	check := format.Validate
 	format.Validate = func(v any) error {
-		units := same
+		units := value + drafts*draftUnits*c.values
 		switch v := v.(type) {
 		case map[string]any:
+			units += rest*len(v) + len(v)/8 // the library looks at each name
 			for name := range v {
 				units += members[name] + names + len(name)*len(n.PatternProperties)/8
 			}
-			units += boolInt(rest)*len(v) + len(v)/8 // the library looks at each name
 		case []any:
-			units += len(v) * (items + boolInt(rest))
+			units += len(v) * (items + rest)
 		case string:
 			units += len(v)/64 + len(v)*texts/8
-		}
-		if drafts > 0 {
-			units += drafts * draftUnits * size(v)
 		}
 		c.spend(units)
 		return check(v)
@@ -134,9 +132,6 @@ func (c *counted) count(n *jsonschema.Schema, done map[*jsonschema.Schema]bool) 
 		}
 	}
 }
-
-// draftUnits is what a draft's own schema costs for one value.
-const draftUnits = 50
 
 // foreign reports whether n is a draft's own schema, which all compilers share.
 func foreign(n *jsonschema.Schema) bool { return strings.Contains(n.Location, "://json-schema.org/") }
@@ -159,18 +154,26 @@ func texts(n *jsonschema.Schema) int {
 	return len(n.PatternProperties) + boolInt(n.Pattern != nil) + boolInt(n.Format != nil) + len(n.Extensions)
 }
 
-// size counts the values in v.
-func size(v any) int {
-	sum := 1
-	switch v := v.(type) {
-	case map[string]any:
-		for _, member := range v {
-			sum += size(member)
+// weigh counts the units for one value at most, with those for the values inside. More than
+// maxWork means that there is no bound, because the schema is recursive.
+func (n *node) weigh() int {
+	if n.weight == 0 {
+		n.weight = maxWork + 1 // for whatever leads back to it
+		sum := units(n.Schema) + 2*texts(n.Schema)
+		if foreign(n.Schema) || n.RecursiveRef != nil || n.DynamicRef != nil {
+			sum = n.weight
 		}
-	case []any:
-		for _, item := range v {
-			sum += size(item)
+		for _, p := range n.parts {
+			sum = min(sum+p.weigh(), maxWork+1)
 		}
+		n.weight = sum
 	}
-	return sum
+	return n.weight
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -42,7 +42,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := os.WriteFile(os.Args[1], drawn, 0o644); err != nil { //nolint:gosec // it is for everybody
+	if err := os.WriteFile(os.Args[1], drawn, 0o644); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -1,0 +1,55 @@
+// Server is a whole MCP server: one tool, which panics if b is 0, behind the recommended
+// chain. It speaks over stdio, or over HTTP with -http.
+//
+//	go run ./examples/server
+//	go run ./examples/server -http 127.0.0.1:8080
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
+)
+
+type input struct {
+	A int `json:"a"`
+	B int `json:"b"`
+}
+
+type output struct {
+	Quotient int `json:"quotient"`
+}
+
+func divide(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, output, error) {
+	return nil, output{in.A / in.B}, nil // panics if b is 0
+}
+
+func main() {
+	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
+	flag.Parse()
+
+	server := mcp.NewServer(&mcp.Implementation{Name: "calculator", Version: "1.0.0"}, nil)
+	mcp.AddTool(server, &mcp.Tool{
+		Name:        "divide",
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}, // a tool without it counts as one that writes
+	}, divide)
+
+	server.AddReceivingMiddleware(mcpchain.Standard(nil)) // the one line; add it last
+
+	if *address == "" {
+		if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := &http.Server{Addr: *address, Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(web.ListenAndServe())
+}
