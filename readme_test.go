@@ -116,8 +116,7 @@ func readmeSome(server *mcp.Server) {
 }
 
 func readmeOptions(server *mcp.Server, logger *slog.Logger, inner mcp.Middleware) {
-	errLocked := fault.New(fault.KindServiceUnavailable,
-		"The requested resource could not be accessed. Please verify the table name against the provided schema tools.")
+	errLocked := fault.New(fault.KindServiceUnavailable, "the database is busy").After(time.Second)
 
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		Logger: logger,
@@ -468,7 +467,7 @@ func TestReadmeCode(t *testing.T) {
 	require.NoError(t, err)
 	defer session.Close()
 	err = readmeClient(t.Context(), session, &mcp.CallToolParams{Name: "get_weather"})
-	require.ErrorContains(t, err, "Please verify the table name against the provided schema tools.")
+	require.ErrorContains(t, err, "the database is busy")
 	require.NoError(t, readmeRetryClient(t.Context(), client, session), "there is no get_invoice: not found")
 }
 

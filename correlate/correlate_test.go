@@ -2,6 +2,7 @@ package correlate_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -159,7 +160,8 @@ func TestLevels(t *testing.T) {
 		{harness.Return(func() *mcp.CallToolResult { return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}} }), "input_required", "DEBUG"},
 		{harness.Fail(fault.Invalid("n", 1, "a string")), "validation", "INFO"},
 		{harness.Fail(fault.NotFound("file", "a")), "not_found", "INFO"},
-		{harness.Fail(fs.ErrNotExist), "not_found", "INFO"},              // the caller's, by its kind
+		{harness.Fail(sql.ErrNoRows), "not_found", "INFO"},               // the caller's, by its kind
+		{harness.Fail(fs.ErrNotExist), "internal_error", "ERROR"},        // nobody knows whether the caller named it
 		{harness.Fail(refusal{StatusCode: 429}), "rate_limited", "WARN"}, // a service's, of which nobody said a word
 		{harness.Fail(fault.Denied("read", "it")), "denied", "INFO"},
 		{harness.Fail(fault.AlreadyExists("file", "a")), "conflict", "INFO"},
@@ -205,7 +207,7 @@ func TestOwnLevels(t *testing.T) {
 	}})
 	s := harness.Start(t, rawAt, harness.Setup{
 		Handlers: map[string]harness.Handler{
-			"good": harness.Succeed(), "bad": harness.Fail(errSecret), "none": harness.Fail(fs.ErrNotExist),
+			"good": harness.Succeed(), "bad": harness.Fail(errSecret), "none": harness.Fail(sql.ErrNoRows),
 		},
 		Middleware: []mcp.Middleware{mw},
 	})

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -200,12 +201,12 @@ func TestRules(t *testing.T) {
 
 // TestTheReadmesRule is the example that everybody has seen.
 func TestTheReadmesRule(t *testing.T) {
-	const text = "The requested resource could not be accessed. Please verify the table name against the provided schema tools."
+	const text = "the database is busy"
 	got := harness.Call(t, rawAt, harness.Fail(errors.New("sqlite: database is locked (5)")), mask.New(&mask.Options{
 		Logger: slog.New(slog.DiscardHandler),
-		Rules:  []mask.Rule{mask.Contains("database is locked", fault.New(fault.KindServiceUnavailable, text))},
+		Rules:  []mask.Rule{mask.Contains("database is locked", fault.New(fault.KindServiceUnavailable, text).After(time.Second))},
 	}))
-	require.True(t, strings.HasPrefix(got.Text(), "Service unavailable: "+text+"\n"), got.Text())
+	require.True(t, strings.HasPrefix(got.Text(), "Service unavailable: "+text+".\nRetry: yes, after 1 s."), got.Text())
 }
 
 // TestRulesOfTwoMasks proves that the inner one, which stands closer to the

@@ -33,7 +33,7 @@ type Record struct {
 // what went well, Info for a failure that the caller can mend or was told on
 // purpose, Warn when something that the server needs is down or slow, and Error
 // for bugs. An error that was only told apart by its standard kind, such as
-// fs.ErrNotExist, is recorded at Warn at least, because it may be the server's own.
+// a reset connection, is recorded at Warn at least, unless it is the caller's.
 func LevelOf(outcome Outcome) slog.Level {
 	switch outcome {
 	case OutcomeOK, OutcomeInputRequired:

@@ -89,17 +89,21 @@ func tryWrite(ctx context.Context, h slog.Handler, record slog.Record) error {
 }
 
 // Warn writes a warning about the program itself, such as an option that has no effect.
-// Like the record of a call it holds nobody, whatever the handler does. A nil logger
-// means [slog.Default].
 func Warn(ctx context.Context, logger *slog.Logger, message string, attrs ...slog.Attr) {
+	Notice(ctx, logger, slog.LevelWarn, message, attrs...)
+}
+
+// Notice is [Warn] with a level. Like the record of a call it holds nobody, whatever the
+// handler does. A nil logger means [slog.Default].
+func Notice(ctx context.Context, logger *slog.Logger, level slog.Level, message string, attrs ...slog.Attr) {
 	defer func() { _ = recover() }() // the handler's Enabled
 	if logger == nil {
 		logger = slog.Default()
 	}
-	if !logger.Enabled(ctx, slog.LevelWarn) {
+	if !logger.Enabled(ctx, level) {
 		return
 	}
-	record := slog.NewRecord(time.Now(), slog.LevelWarn, "mcpchain: "+message, 0)
+	record := slog.NewRecord(time.Now(), level, "mcpchain: "+message, 0)
 	record.AddAttrs(attrs...)
 	write(context.WithoutCancel(ctx), logger.Handler(), record)
 }
