@@ -28,6 +28,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/audit"
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/budget"
 	"github.com/mcpchain/mcpchain/correlate"
@@ -193,6 +194,26 @@ func readmeLoad(server *mcp.Server) *drain.Drain {
 		}},
 	}))
 	return d
+}
+
+func readmeAudit(server *mcp.Server, dir string, key []byte) error {
+	records, err := audit.Open(dir, &audit.FileOptions{Key: key})
+	if err != nil {
+		return err
+	}
+	defer records.Close() // when nothing is called any more
+
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Audit: &audit.Options{Log: records},
+	}))
+	return nil
+}
+
+func readmeVerify(dir string, key []byte, kept []audit.Head) error {
+	auditor := audit.Verifier{Key: key, Heads: kept}
+	head, err := auditor.Dir(dir) // also while it is written
+	log.Print(head.Seq, " records are right: ", err)
+	return err
 }
 
 func readmeStores(server *mcp.Server) {
@@ -467,6 +488,10 @@ func TestReadmeCode(t *testing.T) {
 	readmeDeadline(server)
 	readmeAnnotated(server, failing)
 	readmeRetryServer(server)
+	dir, key := t.TempDir(), []byte("0123456789abcdef")
+	require.NoError(t, readmeAudit(mcp.NewServer(&mcp.Implementation{Name: "bank"}, nil), dir, key))
+	require.NoError(t, readmeVerify(dir, key, nil))
+	require.ErrorIs(t, readmeVerify(dir, []byte("another key 1234"), nil), audit.ErrBroken)
 	readmeStores(mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil))
 	require.Zero(t, readmeLoad(mcp.NewServer(&mcp.Implementation{Name: "busy"}, nil)).Running())
 	require.Equal(t, fault.KindRateLimited, middleware.Classify(readmeResponse(&http.Response{StatusCode: http.StatusTooManyRequests})).Kind())
@@ -534,7 +559,7 @@ func TestReadmeShow(t *testing.T) {
 // calls that the pages tell of and takes the rest from what the recipes print.
 func TestReadmeOutputs(t *testing.T) {
 	var all []string
-	for _, recipe := range []string{"batch", "weather", "operate"} {
+	for _, recipe := range []string{"audit", "batch", "operate", "weather"} {
 		printed, err := os.ReadFile("examples/" + recipe + "/output.golden")
 		require.NoError(t, err)
 		all = append(all, string(printed))
