@@ -14,6 +14,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/mcptest"
 	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/retry"
 )
 
 func quiet() *mcpchain.Options {
@@ -27,13 +28,13 @@ func Example() {
 		for _, version := range []string{mcptest.Current, mcptest.Older} {
 			s := mcptest.Start(t, newServer(), &mcptest.Options{Version: version})
 			res, err := s.Call("pay", map[string]any{"amount": 5, "to": "ada"})
-			f := mcptest.Failure(t, res, err, mcptest.Expect{
+			mcptest.Expect{
 				Kind:  fault.KindConflict,
 				Retry: middleware.RetryNo,
 				Steps: []string{"get_lock"},
 				Text:  []string{"the account is locked"},
-			})
-			mcptest.ExecutableSteps(t, s, f)
+			}.Check(t, res, err)
+			mcptest.ExecutableSteps(t, s, mcptest.Failure(t, res, err))
 			mcptest.NoLeak(t, s, "hunter2", "10.0.0.7")
 			mcptest.Legal(t, s)
 		}
@@ -41,22 +42,19 @@ func Example() {
 	// Output:
 }
 
-func ExampleFailure() {
+func ExampleExpect() {
 	report(func(t testing.TB) {
 		s := mcptest.Start(t, newServer(), nil)
 		res, err := s.Call("pay", map[string]any{"amount": "five"})
-		mcptest.Failure(t, res, err, mcptest.Expect{
+		mcptest.Expect{
 			Kind:       fault.KindConflict,
 			Retry:      middleware.RetryYes,
 			Violations: map[string]string{"to": "required"},
 			Text:       []string{"locked"},
-		})
-
-		res, err = s.Call("pay", map[string]any{"amount": 5})
-		mcptest.Failure(t, res, err)
+		}.Check(t, res, err)
 	})
 	// Output:
-	// mcptest.Failure: not as expected:
+	// mcptest.Expect: not as expected:
 	// 	kind: got validation_error, want conflict
 	// 	retry: got no, want yes
 	// 	violations: got amount (type), want to (required)
@@ -64,6 +62,19 @@ func ExampleFailure() {
 	// The caller reads:
 	// 	Validation Error: Argument 'amount' expected an integer, but received 'five'.
 	// 	Retry: only with corrected arguments.
+}
+
+func ExampleFailure() {
+	report(func(t testing.TB) {
+		s := mcptest.Start(t, newServer(), nil)
+		res, err := s.Call("pay", map[string]any{"amount": 5, "to": "ada"})
+		fmt.Println(mcptest.Failure(t, res, err).Code())
+
+		res, err = s.Call("pay", map[string]any{"amount": 5})
+		_ = mcptest.Failure(t, res, err)
+	})
+	// Output:
+	// LOCKED
 	// mcptest.Failure: the call succeeded:
 	// 	paid
 }
@@ -122,7 +133,7 @@ func ExampleInject() {
 		))
 		s := mcptest.Start(t, server, nil)
 		res, err := s.Call("pay", map[string]any{"amount": 5})
-		mcptest.Failure(t, res, err, mcptest.Expect{Kind: fault.KindInternal})
+		mcptest.Expect{Kind: fault.KindInternal}.Check(t, res, err)
 		for range 4 {
 			res, err = s.Call("get_lock", map[string]any{"account": "ada"})
 			_, failed := middleware.FaultOf(res, err)
@@ -174,8 +185,20 @@ func ExampleSurvey() {
 			text := fmt.Sprint(100 / in.Part) // panics if it is 0
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
 		})
-		server.AddReceivingMiddleware(mcpchain.Standard(quiet()))
+		opts := quiet()
+		opts.Retry = &retry.Options{Remember: -1} // else the loop breaker speaks in the place of the tool
+		server.AddReceivingMiddleware(mcpchain.Standard(opts))
 		fmt.Print(mcptest.Survey(t, mcptest.Start(t, server, nil)))
 	})
 	// Output:
+	// split: 38 calls, 3 different answers
+	//   30! Internal error: the server failed unexpectedly.
+	//       Retry: no. It may have changed something: check that before you try another way.
+	//       Reference: REFERENCE
+	//       <- {}
+	//    5  (a success)
+	//       <- {"part":1,"mcptest_unknown":1}
+	//    3  Validation Error: The arguments must be an object, but were an empty list.
+	//       Retry: only with corrected arguments.
+	//       <- []
 }

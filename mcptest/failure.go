@@ -43,28 +43,41 @@ type Expect struct {
 	Text []string
 }
 
-// Failure requires that a call failed, and in the way that is expected, and returns the
-// failure. It takes what [Session.Call], or another method of a session, returned. It
-// ends the test if the call succeeded or was not answered.
-func Failure(t testing.TB, res mcp.Result, err error, expect ...Expect) *fault.Error {
+// Check requires that a call failed, and in the way that is expected. It takes what
+// [Session.Call], or another method of a session, returned. It ends the test if the call
+// succeeded or was not answered.
+func (e Expect) Check(t testing.TB, res mcp.Result, err error) {
 	t.Helper()
-	var wire *jsonrpc.Error
-	if err != nil && !errors.As(err, &wire) {
-		t.Fatalf("mcptest.Failure: the call was not answered: %v", err)
+	f := failure(t, "mcptest.Expect", res, err)
+	if wrong := e.missing(f, Text(res, err)); len(wrong) > 0 {
+		t.Errorf("mcptest.Expect: not as expected:\n%s\nThe caller reads:\n%s",
+			indent(strings.Join(wrong, "\n")), indent(Text(res, err)))
+	}
+}
+
+// Failure returns the failure that a call ended with. It ends the test if the call
+// succeeded or was not answered.
+func Failure(t testing.TB, res mcp.Result, err error) *fault.Error {
+	t.Helper()
+	return failure(t, "mcptest.Failure", res, err)
+}
+
+func failure(t testing.TB, name string, res mcp.Result, err error) *fault.Error {
+	t.Helper()
+	if !answered(err) {
+		t.Fatalf("%s: the call was not answered: %v", name, err)
 	}
 	f, failed := middleware.FaultOf(res, err)
 	if !failed {
-		t.Fatalf("mcptest.Failure: the call succeeded:\n%s", indent(Text(res, err)))
-	}
-	var wrong []string
-	for _, e := range expect {
-		wrong = append(wrong, e.missing(f, Text(res, err))...)
-	}
-	if len(wrong) > 0 {
-		t.Errorf("mcptest.Failure: not as expected:\n%s\nThe caller reads:\n%s",
-			indent(strings.Join(wrong, "\n")), indent(Text(res, err)))
+		t.Fatalf("%s: the call succeeded:\n%s", name, indent(Text(res, err)))
 	}
 	return f
+}
+
+// answered reports whether an error, if there is one, came from the server.
+func answered(err error) bool {
+	var wire *jsonrpc.Error
+	return err == nil || errors.As(err, &wire)
 }
 
 // missing returns what a failure does not tell as expected, a line each.
@@ -99,9 +112,10 @@ func (e Expect) missing(f *fault.Error, text string) []string {
 		compare("violations", pairs(got), pairs(e.Violations), same && len(got) == len(e.Violations))
 	}
 	if e.Steps != nil {
-		var tools []string
-		for _, c := range callsOf(f) {
-			tools = append(tools, c.tool)
+		calls := callsOf(f)
+		tools := make([]string, len(calls))
+		for i, c := range calls {
+			tools[i] = c.tool
 		}
 		compare("steps", strings.Join(tools, ", "), strings.Join(e.Steps, ", "), slices.Equal(tools, e.Steps))
 	}
@@ -134,12 +148,11 @@ func violations(f *fault.Error) map[string]string {
 }
 
 func pairs(m map[string]string) string {
-	var all []string
-	for _, key := range slices.Sorted(maps.Keys(m)) {
+	all := slices.Sorted(maps.Keys(m))
+	for i, key := range all {
 		if m[key] != "" {
-			key += " (" + m[key] + ")"
+			all[i] += " (" + m[key] + ")"
 		}
-		all = append(all, key)
 	}
 	return strings.Join(all, ", ")
 }

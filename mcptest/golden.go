@@ -37,7 +37,7 @@ func Golden(t testing.TB, name, text string) {
 		return
 	}
 	const how = "run the test with -mcptest.update to keep the text"
-	file, err := os.ReadFile(path)
+	file, err := os.ReadFile(path) //nolint:gosec // a test names a file of its own
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("mcptest.Golden: there is no %s; %s:\n%s", path, how, indent(got))
 		return

@@ -74,6 +74,8 @@ func rude() {
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"rude","version":"1"}}}`+"\n", m.ID)
 		case "tools/list":
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"pay","inputSchema":{"type":"object"}}]}}`+"\n", m.ID)
+		case "server/discover":
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}`+"\n", m.ID)
 		default:
 			for _, line := range m.Params.Arguments.Lines {
 				fmt.Println(strings.ReplaceAll(line, "ID", string(m.ID)))
@@ -124,7 +126,7 @@ func TestRunReportsHowAServerEnds(t *testing.T) {
 		cmd = command(t, "dies")
 		s := mcptest.Run(tb, cmd, short)
 		res, err := s.Call("die", nil)
-		mcptest.Failure(tb, res, err)
+		_ = mcptest.Failure(tb, res, err)
 	})
 	require.Contains(t, got, "mcptest.Failure: the call was not answered: ")
 	require.Contains(t, got, "mcptest.Run: the server ended before the test did: exit status 3\nIts standard error:\nmode dies")
@@ -135,8 +137,7 @@ func TestRunReportsHowAServerEnds(t *testing.T) {
 	require.Contains(t, got, "mcptest.Run: the server still runs 2s after its standard input was closed\nIts standard error:\nmode stays")
 
 	got = newFake().run(func(tb testing.TB) { mcptest.Run(tb, command(t, "rude"), short) })
-	require.Contains(t, got, "mcptest.Run: the server")
-	require.Contains(t, got, "2026-07-28")
+	require.Equal(t, "mcptest.Run: the server speaks 2025-11-25, want 2026-07-28", got)
 	require.Empty(t, newFake().run(func(tb testing.TB) { mcptest.Run(tb, command(t, "good"), short) }))
 }
 
@@ -150,7 +151,7 @@ func TestStartReportsAHandlerThatDoesNotEnd(t *testing.T) {
 	got := newFake().run(func(tb testing.TB) {
 		s := mcptest.Start(tb, server, &mcptest.Options{Patience: 100 * time.Millisecond})
 		res, err := s.Call("stuck", nil)
-		mcptest.Failure(tb, res, err)
+		_ = mcptest.Failure(tb, res, err)
 	})
 	close(release)
 	require.Contains(t, got, "mcptest.Failure: the call was not answered: ")
@@ -235,7 +236,9 @@ func TestExpectLooksAtEachField(t *testing.T) {
 		Retry: middleware.RetryYes, After: 30 * time.Second, Steps: []string{"one", "two"},
 		Violations: map[string]string{"a": "type", "b": ""}, Text: []string{"the", "text"},
 	}
-	require.Equal(t, f.Data(), mcptest.Failure(t, res, nil, right, mcptest.Expect{}).Data())
+	right.Check(t, res, nil)
+	mcptest.Expect{}.Check(t, res, nil)
+	require.Equal(t, f.Data(), mcptest.Failure(t, res, nil).Data())
 	for want, wrong := range map[string]mcptest.Expect{
 		"kind: got validation_error, want not_found":               {Kind: fault.KindNotFound},
 		"code: got C, want D":                                      {Code: "D"},
@@ -252,18 +255,18 @@ func TestExpectLooksAtEachField(t *testing.T) {
 		`text: does not have "words"`:                              {Text: []string{"words"}},
 	} {
 		fake := newFake()
-		got := fake.run(func(t testing.TB) { mcptest.Failure(t, res, nil, wrong) })
-		require.Equal(t, "mcptest.Failure: not as expected:\n\t"+want+"\nThe caller reads:\n\tthe text", got)
+		got := fake.run(func(t testing.TB) { wrong.Check(t, res, nil) })
+		require.Equal(t, "mcptest.Expect: not as expected:\n\t"+want+"\nThe caller reads:\n\tthe text", got)
 		require.False(t, fake.fatal, "the test goes on")
 	}
 	bare := &jsonrpc.Error{Code: -32602, Message: "no"}
 	got := newFake().run(func(t testing.TB) {
-		mcptest.Failure(t, nil, bare, mcptest.Expect{Retry: middleware.RetryNo, Code: "C", Violations: map[string]string{"a": ""}})
+		mcptest.Expect{Retry: middleware.RetryNo, Code: "C", Violations: map[string]string{"a": ""}}.Check(t, nil, bare)
 	})
-	require.Equal(t, "mcptest.Failure: not as expected:\n\tcode: got nothing, want C\n\tretry: got unknown, want no\n"+
+	require.Equal(t, "mcptest.Expect: not as expected:\n\tcode: got nothing, want C\n\tretry: got unknown, want no\n"+
 		"\tviolations: got nothing, want a\nThe caller reads:\n\tno", got)
 	single := mcptest.Expect{Violations: map[string]string{"q": ""}}
-	mcptest.Failure(t, nil, &jsonrpc.Error{Code: -32602, Message: "x", Data: mustJSON(t, fault.Invalid("q", 1, "a word"))}, single)
+	single.Check(t, nil, &jsonrpc.Error{Code: -32602, Message: "x", Data: mustJSON(t, fault.Invalid("q", 1, "a word"))})
 }
 
 func mustJSON(t *testing.T, v any) json.RawMessage {
@@ -280,9 +283,15 @@ func TestFailureOfASuccessEndsTheTest(t *testing.T) {
 	} {
 		f := newFake()
 		got := f.run(func(t testing.TB) {
-			mcptest.Failure(t, &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "fine"}}}, err)
+			_ = mcptest.Failure(t, &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "fine"}}}, err)
 		})
 		require.Equal(t, "mcptest.Failure: "+want, got)
+		require.True(t, f.fatal)
+
+		f = newFake()
+		require.Equal(t, "mcptest.Expect: "+want, f.run(func(t testing.TB) {
+			mcptest.Expect{}.Check(t, &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "fine"}}}, err)
+		}))
 		require.True(t, f.fatal)
 	}
 }
@@ -338,8 +347,8 @@ func TestALostStepIsSeen(t *testing.T) {
 	got := newFake().run(func(t testing.TB) {
 		s := mcptest.Start(t, server, nil)
 		res, err := s.Call("pay", map[string]any{"amount": 1})
-		f := mcptest.Failure(t, res, err, mcptest.Expect{Steps: []string{"no_such_tool"}})
-		mcptest.ExecutableSteps(t, s, f)
+		mcptest.Expect{Steps: []string{"no_such_tool"}}.Check(t, res, err)
+		mcptest.ExecutableSteps(t, s, mcptest.Failure(t, res, err))
 	})
 	require.Contains(t, got, "steps: got nothing, want no_such_tool")
 	require.Contains(t, got, "mcptest.ExecutableSteps: the failure names no call:")
@@ -441,7 +450,8 @@ func TestLegalOfRawMessages(t *testing.T) {
 		`tools/call pay: "jsonrpc" is not "2.0"`: {`{"id":ID,"result":{"content":[]}}`, fine},
 		"it has not one of result and error":     {`{"jsonrpc":"2.0","id":ID}`, fine},
 		"no request: ":                           {`{"jsonrpc":"2.0","id":77,"result":{},"error":{"code":1,"message":"x"}}`, fine},
-		"the server sent what is no message":     {`{"jsonrpc":"2.0","id":ID,"result":{"content":[],"isError":"yes"}}`},
+		"the server sent what is no message":     {`{"jsonrpc":"2.0","id":5,"result":{},"error":"no"}`, fine},
+		"the result cannot be read: json: cannot unmarshal": {`{"jsonrpc":"2.0","id":ID,"result":{"content":[],"isError":"yes"}}`},
 	} {
 		t.Run(want, func(t *testing.T) {
 			got := newFake().run(func(tb testing.TB) {
@@ -479,11 +489,11 @@ func TestInjectionsFailAsTheySay(t *testing.T) {
 				})
 				s := mcptest.Start(t, server, &mcptest.Options{Version: version})
 				tool, err := s.Call("pay", map[string]any{"amount": 5})
-				mcptest.Failure(t, tool, err, c.want)
+				c.want.Check(t, tool, err)
 				prompt, err := s.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p"})
-				mcptest.Failure(t, prompt, err, c.want)
+				c.want.Check(t, prompt, err)
 				read, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "x:///r"})
-				mcptest.Failure(t, read, err, c.want)
+				c.want.Check(t, read, err)
 				require.NoError(t, s.Ping(t.Context(), nil), "other methods go on")
 				mcptest.NoLeak(t, s, "hunter2")
 				mcptest.Legal(t, s)
@@ -536,7 +546,7 @@ func TestAHangLastsAsLongAsTheTest(t *testing.T) {
 		ctx, cancel := context.WithTimeout(tb.Context(), 50*time.Millisecond)
 		defer cancel()
 		res, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "pay", Arguments: map[string]any{"amount": 5}})
-		mcptest.Failure(tb, res, err)
+		_ = mcptest.Failure(tb, res, err)
 	})
 	require.Contains(t, got, "mcptest.Failure: the call was not answered: ")
 	require.NotContains(t, got, "mcptest.Start")

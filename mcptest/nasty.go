@@ -40,13 +40,14 @@ func Nasty(schema any) []json.RawMessage {
 	for _, name := range names {
 		good[name] = sample(read.Properties[name], 0)
 	}
-	all := []string{
+	all := make([]string, 0, 9+min(len(names), maxArguments)*(len(nastyValues)+2))
+	all = append(all,
 		`{}`, `null`, `[]`, `"x"`, `5`,
 		object(good, `"mcptest_unknown":1`),
 		object(good, `"":null,"__proto__":{},"$ref":"#"`),
 		object(good, many()),
-		`{"a":` + strings.Repeat(`{"a":`, 200) + `1` + strings.Repeat(`}`, 200) + `}`,
-	}
+		`{"a":`+strings.Repeat(`{"a":`, 200)+`1`+strings.Repeat(`}`, 200)+`}`,
+	)
 	for _, name := range names[:min(len(names), maxArguments)] {
 		rest := maps.Clone(good)
 		delete(rest, name)

@@ -5,10 +5,10 @@
 //		for _, version := range []string{mcptest.Current, mcptest.Older} {
 //			s := mcptest.Start(t, newServer(), &mcptest.Options{Version: version})
 //			res, err := s.Call("pay", map[string]any{"amount": "five"})
-//			mcptest.Failure(t, res, err, mcptest.Expect{
+//			mcptest.Expect{
 //				Kind:       fault.KindValidation,
 //				Violations: map[string]string{"amount": "type"},
-//			})
+//			}.Check(t, res, err)
 //			mcptest.NoLeak(t, s, "postgres://")
 //			mcptest.Legal(t, s)
 //		}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
@@ -40,7 +39,8 @@ const (
 //
 // Survey requires that every call is answered, that no answer shows a stack or a place in
 // the program, and that all are [Legal]. Tools are called in earnest: survey a server on
-// test data.
+// test data. What refuses a caller who fails often hides what comes after it: set
+// retry.Options.Remember to -1, and no limits.
 func Survey(t testing.TB, s *Session) string {
 	t.Helper()
 	tools, err := s.tools()
@@ -76,8 +76,7 @@ func surveyTool(t testing.TB, s *Session, tool *mcp.Tool, report *strings.Builde
 	for _, arguments := range Nasty(tool.InputSchema) {
 		calls++
 		res, err := s.Call(tool.Name, arguments)
-		var wire *jsonrpc.Error
-		if err != nil && !errors.As(err, &wire) {
+		if !answered(err) {
 			t.Errorf("mcptest.Survey: %s does not answer %s: %v", tool.Name, compact(arguments), err)
 			alive = !errors.Is(err, mcp.ErrConnectionClosed)
 			break // the next one would not be answered either, and waiting takes long
