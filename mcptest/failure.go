@@ -136,13 +136,9 @@ func orNothing(v any) any {
 
 // violations returns the arguments that are wrong, each with the rule that it breaks.
 func violations(f *fault.Error) map[string]string {
-	data := f.Data()
 	found := map[string]string{}
-	for _, v := range data.Violations {
+	for _, v := range f.Data().Violations {
 		found[v.Field] = v.Rule
-	}
-	if len(found) == 0 && data.Field != "" {
-		found[data.Field] = ""
 	}
 	return found
 }
