@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -129,41 +127,25 @@ func formsOf(secret string) []form {
 }
 
 var (
-	escapes  = regexp.MustCompile(`\\u[0-9a-fA-F]{4}(\\u[0-9a-fA-F]{4})?|\\["\\/bfnrt]`)
+	escapes  = regexp.MustCompile(`(\\u[0-9a-fA-F]{4})+|\\["\\/bfnrt]`)
 	percents = regexp.MustCompile(`(%[0-9a-fA-F]{2})+`)
 )
 
 // unescape undoes one round of the escapes of JSON, URLs and HTML, wherever there are any.
 func unescape(text string) string {
 	text = escapes.ReplaceAllStringFunc(text, func(e string) string {
-		switch e[1] {
-		case 'u':
-			units := []uint16{unit(e[2:6])}
-			if len(e) > 6 {
-				units = append(units, unit(e[8:12]))
-			}
-			return string(utf16.Decode(units))
-		case 'b', 'f', 'n', 'r', 't':
-			return map[byte]string{'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t"}[e[1]]
-		default:
-			return e[1:]
+		var plain string
+		if json.Unmarshal([]byte(`"`+e+`"`), &plain) != nil {
+			return e // never: the pattern has escapes of JSON only
 		}
+		return plain
 	})
 	text = percents.ReplaceAllStringFunc(text, func(e string) string {
 		plain, err := url.PathUnescape(e)
 		if err != nil {
-			return e
+			return e // never: the pattern has bytes only
 		}
 		return plain
 	})
 	return html.UnescapeString(text)
-}
-
-// unit returns the number that four hexadecimal digits are.
-func unit(digits string) uint16 {
-	n, err := strconv.ParseUint(digits, 16, 16)
-	if err != nil {
-		return utf8.RuneError // never: the pattern has digits only
-	}
-	return uint16(n)
 }

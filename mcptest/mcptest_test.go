@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"net/url"
@@ -26,6 +27,9 @@ import (
 	"github.com/mcpchain/mcpchain/mcptest"
 	"github.com/mcpchain/mcpchain/middleware"
 )
+
+// Many tests have a flag of this name, so it must not be taken.
+var _ = flag.Bool("update", false, "write golden files anew")
 
 // modeEnv makes the binary of this test a server.
 const modeEnv = "MCPTEST_SERVER"
@@ -129,12 +133,12 @@ func TestRunReportsHowAServerEnds(t *testing.T) {
 		_ = mcptest.Failure(tb, res, err)
 	})
 	require.Contains(t, got, "mcptest.Failure: the call was not answered: ")
-	require.Contains(t, got, "mcptest.Run: the server ended before the test did: exit status 3\nIts standard error:\nmode dies")
+	require.Contains(t, got, "mcptest.Run: the server ended before the test did: exit status 3; its standard error:\n\tmode dies")
 
 	got = newFake().run(func(tb testing.TB) {
-		mcptest.Run(tb, command(t, "stays"), &mcptest.Options{Patience: 2 * time.Second})
+		mcptest.Run(tb, command(t, "stays"), &mcptest.Options{Patience: 4 * time.Second})
 	})
-	require.Contains(t, got, "mcptest.Run: the server still runs 2s after its standard input was closed\nIts standard error:\nmode stays")
+	require.Contains(t, got, "mcptest.Run: the server still runs 4s after its standard input was closed; its standard error:\n\tmode stays")
 
 	got = newFake().run(func(tb testing.TB) { mcptest.Run(tb, command(t, "rude"), short) })
 	require.Equal(t, "mcptest.Run: the server speaks 2025-11-25, want 2026-07-28", got)
@@ -142,20 +146,24 @@ func TestRunReportsHowAServerEnds(t *testing.T) {
 }
 
 func TestStartReportsAHandlerThatDoesNotEnd(t *testing.T) {
-	release := make(chan struct{})
-	server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "stuck"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-		<-release
-		return nil, nil, nil
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
+		mcp.AddTool(server, &mcp.Tool{Name: "stuck"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			<-release
+			return nil, nil, nil
+		})
+		began := time.Now()
+		got := newFake().run(func(tb testing.TB) {
+			s := mcptest.Start(tb, server, nil)
+			res, err := s.Call("stuck", nil)
+			require.Equal(tb, 30*time.Second, time.Since(began))
+			_ = mcptest.Failure(tb, res, err)
+		})
+		close(release)
+		require.Contains(t, got, "mcptest.Failure: the call was not answered: ")
+		require.Contains(t, got, "mcptest.Start: a handler still runs 30s after the end of the test")
 	})
-	got := newFake().run(func(tb testing.TB) {
-		s := mcptest.Start(tb, server, &mcptest.Options{Patience: 100 * time.Millisecond})
-		res, err := s.Call("stuck", nil)
-		_ = mcptest.Failure(tb, res, err)
-	})
-	close(release)
-	require.Contains(t, got, "mcptest.Failure: the call was not answered: ")
-	require.Contains(t, got, "mcptest.Start: a handler still runs 100ms after the end of the test")
 }
 
 func TestNoLeakFindsEveryForm(t *testing.T) {
@@ -584,6 +592,11 @@ func TestGolden(t *testing.T) {
 	require.Contains(t, golden("one\nReference: REFERENCE\nmore"), `line 3: got "more", want "";`)
 	require.NoError(t, os.WriteFile(file, []byte("one\r\ntwo\r\n"), 0o600))
 	require.Empty(t, golden("one\ntwo"))
+	require.NoError(t, flag.Set("update", "true")) // the flag of these tests
+	require.Empty(t, golden("three"))
+	require.NoError(t, flag.Set("update", "false"))
+	require.Empty(t, golden("three"))
+	require.NotEmpty(t, golden("four"))
 }
 
 func TestNastyArguments(t *testing.T) {
@@ -644,13 +657,14 @@ func TestSurveyFindsWhatIsWrong(t *testing.T) {
 	require.Len(t, fake.logs, 1)
 	require.Contains(t, fake.logs[0], "leaky: 9 calls, ")
 
-	got = newFake().run(func(t testing.TB) {
-		stuck := newServer(mcptest.Inject(t, mcptest.Injection{Names: []string{"get_lock"}, Hang: true}))
-		s := mcptest.Start(t, stuck, &mcptest.Options{Patience: 500 * time.Millisecond})
-		require.Contains(t, mcptest.Survey(t, s), "pay: ", "the others are still called")
+	synctest.Test(t, func(t *testing.T) {
+		got := newFake().run(func(tb testing.TB) {
+			stuck := newServer(mcptest.Inject(tb, mcptest.Injection{Names: []string{"get_lock"}, Hang: true}))
+			require.Contains(t, mcptest.Survey(tb, mcptest.Start(tb, stuck, nil)), "pay: ", "the others are still called")
+		})
+		require.Contains(t, got, "mcptest.Survey: get_lock does not answer ")
+		require.Equal(t, 1, strings.Count(got, "does not answer"), "one is enough")
 	})
-	require.Contains(t, got, "mcptest.Survey: get_lock does not answer ")
-	require.Equal(t, 1, strings.Count(got, "does not answer"), "one is enough")
 
 	fake = newFake()
 	got = fake.run(func(tb testing.TB) { mcptest.Survey(tb, mcptest.Run(tb, command(t, "dies"), nil)) })

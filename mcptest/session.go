@@ -24,7 +24,6 @@
 package mcptest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -146,7 +145,7 @@ func Run(t testing.TB, cmd *exec.Cmd, opts *Options) *Session {
 		}
 		_ = out.Close()
 		if wrong != "" {
-			t.Errorf("mcptest.Run: %s%s", wrong, tail(&log))
+			t.Errorf("mcptest.Run: %s; its standard error:\n%s", wrong, indent(string(log.bytes())))
 		}
 	})
 	return connect(t, "mcptest.Run", reader, in, opts)
@@ -165,19 +164,6 @@ func (w *watched) Read(p []byte) (int, error) {
 		w.early.Store(true)
 	}
 	return n, err
-}
-
-// tail returns the last lines of a log, for the end of a message.
-func tail(log *recorder) string {
-	const most = 4 << 10
-	text := bytes.TrimSpace(log.bytes())
-	if len(text) == 0 {
-		return ""
-	}
-	if len(text) > most {
-		text = append([]byte("... "), text[len(text)-most:]...)
-	}
-	return "\nIts standard error:\n" + string(text)
 }
 
 func patience(opts *Options) time.Duration {
