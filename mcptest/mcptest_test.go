@@ -167,7 +167,7 @@ func TestStartReportsAHandlerThatDoesNotEnd(t *testing.T) {
 }
 
 func TestNoLeakFindsEveryForm(t *testing.T) {
-	const secret = `s3cret/"Ü`
+	const secret = `s3cret/"Ü~?>~`
 	quoted, err := json.Marshal(secret)
 	require.NoError(t, err)
 	twice, err := json.Marshal(string(quoted))
@@ -184,7 +184,7 @@ func TestNoLeakFindsEveryForm(t *testing.T) {
 		escaped:                                  " escaped",
 		strings.ReplaceAll(escaped, `\`, `\\`):   " escaped",
 		url.QueryEscape(secret):                  " escaped",
-		`s3cret/&quot;&Uuml;`:                    " escaped",
+		`s3cret/&quot;&Uuml;~?&gt;~`:             " escaped",
 		hex.EncodeToString([]byte(secret)):       " in hexadecimal",
 		`"` + hex.EncodeToString([]byte(secret)): " in hexadecimal",
 	}
@@ -451,9 +451,12 @@ func TestLegalWithoutResultType(t *testing.T) {
 }
 
 func TestLegalOfRawMessages(t *testing.T) {
-	const fine = `{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}`
+	const (
+		fine  = `{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}`
+		later = `{"jsonrpc":"2.0","id":ID,"result":{"content":[],"isError":true,"resultType":"task"}}`
+	)
 	for want, lines := range map[string][]string{
-		"":                                       {`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`, fine},
+		"":                                       {`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`, later},
 		"tools/call pay: it was answered before": {fine, fine},
 		`tools/call pay: "jsonrpc" is not "2.0"`: {`{"id":ID,"result":{"content":[]}}`, fine},
 		"it has not one of result and error":     {`{"jsonrpc":"2.0","id":ID}`, fine},
