@@ -79,7 +79,7 @@ func floorOf(path string) int {
 	switch {
 	case name == "":
 		return 6
-	case name == "middleware", name == "retry/client":
+	case name == "middleware", name == "retry/client", name == "outcome":
 		return 4
 	case name == "internal/call":
 		return 3
@@ -87,7 +87,7 @@ func floorOf(path string) int {
 		return 2
 	case name == "fault", name == "internal/explain":
 		return 1
-	case slices.Contains([]string{"internal/scrub", "internal/near", "store"}, name):
+	case slices.Contains([]string{"internal/scrub", "internal/near", "internal/canonical", "store"}, name):
 		return 0
 	case name == "internal/safe":
 		return -1

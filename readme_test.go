@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"expvar"
 	"fmt"
 	"io"
 	"log"
@@ -25,9 +26,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	slogmulti "github.com/samber/slog-multi"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/audit"
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/budget"
 	"github.com/mcpchain/mcpchain/correlate"
@@ -118,8 +121,7 @@ func readmeSome(server *mcp.Server) {
 }
 
 func readmeOptions(server *mcp.Server, logger *slog.Logger, inner mcp.Middleware) {
-	errLocked := fault.New(fault.KindServiceUnavailable,
-		"The requested resource could not be accessed. Please verify the table name against the provided schema tools.")
+	errLocked := fault.New(fault.KindServiceUnavailable, "the database is busy").After(time.Second)
 
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		Logger: logger,
@@ -195,6 +197,26 @@ func readmeLoad(server *mcp.Server) *drain.Drain {
 		}},
 	}))
 	return d
+}
+
+func readmeAudit(server *mcp.Server, dir string, key []byte) error {
+	records, err := audit.Open(dir, &audit.FileOptions{Key: key})
+	if err != nil {
+		return err
+	}
+	defer records.Close() // when nothing is called any more
+
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Audit: &audit.Options{Log: records},
+	}))
+	return nil
+}
+
+func readmeVerify(dir string, key []byte, kept []audit.Head) error {
+	auditor := audit.Verifier{Key: key, Heads: kept}
+	head, err := auditor.Dir(dir) // also while it is written
+	log.Print(head.Seq, " records are right: ", err)
+	return err
 }
 
 func readmeStores(server *mcp.Server) {
@@ -315,6 +337,47 @@ func readmeLog(ctx context.Context) {
 	logger.InfoContext(ctx, "cache miss") // in a handler: has the reference of the call
 }
 
+func readmeOperate(server *mcp.Server, tenantOf func(context.Context) string) *correlate.Options {
+	caller := correlate.FirstOf(correlate.TraceParent, correlate.RequestID, correlate.MetaID("com.example/request"))
+	options := &correlate.Options{
+		NewID: correlate.Extend(caller), // the reference begins with the caller's ID and ends with random digits
+		Slow:  2 * time.Second,
+		Attrs: func(ctx context.Context, req mcp.Request) []slog.Attr {
+			return []slog.Attr{slog.String("tenant", tenantOf(ctx))}
+		},
+		Advanced: correlate.Advanced{
+			CallerID:           caller,
+			Arguments:          correlate.ArgumentValues,
+			ReferenceInSuccess: true, // under correlate.ReferenceKey in _meta
+		},
+	}
+
+	var calls correlate.Counters
+	expvar.Publish("mcp", &calls)
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Correlate: &correlate.Options{Observe: calls.Observe, Stats: &calls.Stats},
+	}))
+	return options
+}
+
+func readmeSinks(file, network, spool, pager, summary slog.Handler) *slog.Logger {
+	service := slogmulti.Failover()(correlate.Guard(network), correlate.Guard(spool))
+	logger := slog.New(slogmulti.Fanout(
+		correlate.Guard(file),
+		slogmulti.Pipe(mask.SlogMiddleware(nil)).Handler(service), // scrubbed: it leaves the house
+		slogmulti.Router().Add(correlate.Guard(pager), slogmulti.AttrValueIs("outcome", "panic")).Handler(),
+		correlate.Sample(summary, time.Minute), // each failure once a minute, with "repeated"
+	))
+	return logger
+}
+
+func readmeClientLog(req *mcp.CallToolRequest) *slog.Logger {
+	logger := slog.New(slogmulti.
+		Pipe(correlate.SlogMiddleware(), mask.SlogMiddleware(nil)).
+		Handler(mcp.NewLoggingHandler(req.Session, nil)))
+	return logger
+}
+
 func readmeGo(ctx context.Context, fetch func(context.Context) error) error {
 	done := mcprecover.Go(ctx, fetch)
 	// ... other work ...
@@ -345,7 +408,7 @@ func adopting(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Mask: &mask.Options{Show: mask.Worded}}))
 }
 
-var _, _ = adopting, readmePoll
+var _, _, _ = adopting, readmePoll, readmeClientLog
 
 // addTools adds the tools of docs/testing.md: "pay" is refused because the account is locked.
 func addTools(server *mcp.Server) {
@@ -467,6 +530,10 @@ func TestReadmeCode(t *testing.T) {
 	require.Contains(t, locked.Error(), `Next: 1. See how far it is: call deployment_status {"project":"alpha"}.`)
 	require.ErrorContains(t, readmeGo(t.Context(), func(context.Context) error { panic("x") }), "panic: x")
 	readmeLog(t.Context())
+	require.NotPanics(t, func() {
+		correlate.New(readmeOperate(mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil), func(context.Context) string { return "acme" }))
+	})
+	readmeSinks(slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler).Info("to all")
 
 	failing := func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return nil, nil, errors.New("sqlite: database is locked (5)")
@@ -483,6 +550,10 @@ func TestReadmeCode(t *testing.T) {
 	readmeDeadline(server)
 	readmeAnnotated(server, failing)
 	readmeRetryServer(server)
+	dir, key := t.TempDir(), []byte("0123456789abcdef")
+	require.NoError(t, readmeAudit(mcp.NewServer(&mcp.Implementation{Name: "bank"}, nil), dir, key))
+	require.NoError(t, readmeVerify(dir, key, nil))
+	require.ErrorIs(t, readmeVerify(dir, []byte("another key 1234"), nil), audit.ErrBroken)
 	readmeStores(mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil))
 	require.Zero(t, readmeLoad(mcp.NewServer(&mcp.Implementation{Name: "busy"}, nil)).Running())
 	require.Equal(t, fault.KindRateLimited, middleware.Classify(readmeResponse(&http.Response{StatusCode: http.StatusTooManyRequests})).Kind())
@@ -505,7 +576,7 @@ func TestReadmeCode(t *testing.T) {
 	require.NoError(t, err)
 	defer session.Close()
 	err = readmeClient(t.Context(), session, &mcp.CallToolParams{Name: "get_weather"})
-	require.ErrorContains(t, err, "Please verify the table name against the provided schema tools.")
+	require.ErrorContains(t, err, "the database is busy")
 	require.NoError(t, readmeRetryClient(t.Context(), client, session), "there is no get_invoice: not found")
 }
 
@@ -550,7 +621,7 @@ func TestReadmeShow(t *testing.T) {
 // calls that the pages tell of and takes the rest from what the recipes print.
 func TestReadmeOutputs(t *testing.T) {
 	var all []string
-	for _, recipe := range []string{"batch", "weather"} {
+	for _, recipe := range []string{"audit", "batch", "operate", "weather"} {
 		printed, err := os.ReadFile("examples/" + recipe + "/output.golden")
 		require.NoError(t, err)
 		all = append(all, string(printed))
@@ -628,7 +699,7 @@ func readmeAnswers(t *testing.T) []string {
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("it was called") })
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		Logger:    logger,
-		Correlate: &correlate.Options{NewID: func() string { return "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34" }},
+		Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34" }},
 		Retry:     &retry.Options{Jitter: -1}, // exact waits
 		Deadline:  &deadline.Options{Limit: 20 * time.Second},
 		Batch:     &batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"}}},

@@ -2,9 +2,9 @@ package batch_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"math"
 	"slices"
 	"strings"
@@ -95,7 +95,7 @@ Results:
 			{"index": 3, "key": "done", "status": "skipped"}
 		],
 		"errors": [
-			{"index": 1, "file": "missing-2", "recoverable": false, "type": "not_found", "message": "file 'missing-2' does not exist. It is one of 'ok-1'.",
+			{"index": 1, "file": "missing-2", "recoverable": false, "type": "not_found", "party": "caller", "message": "file 'missing-2' does not exist. It is one of 'ok-1'.",
 			 "resource_type": "file", "identifier": "missing-2"},
 			{"index": 4, "file": "limited-5", "recoverable": true, "type": "rate_limited", "message": "the API accepts no more calls now.",
 			 "retry": {"should_retry": true, "retry_after_seconds": 9}}
@@ -238,6 +238,19 @@ func TestSizeLimit(t *testing.T) {
 	}
 }
 
+// TestWhatDoesNotFitCostsNothing: when the room of an answer is used up, what comes later is
+// counted and not made.
+func TestWhatDoesNotFitCostsNothing(t *testing.T) {
+	made := 0
+	r := batch.Run(t.Context(), numbers(10_000), func(context.Context, int) (int, error) { return 0, fault.RateLimited("it", 0) }, &batch.RunOptions[int]{
+		MaxFailures: 1, Output: batch.OutputOptions{MaxBytes: 1 << 10},
+		Advanced: batch.Advanced[int]{RetryItem: func(i int) any { made++; return i }},
+	})
+	_, out, _ := r.Output()
+	require.Equal(t, 10_000, len(out.RetryItems)+out.Omitted.RetryItems)
+	require.Less(t, made, 1000)
+}
+
 // TestSizeLimitOfEscapes: keys may be written in JSON with several times their bytes.
 func TestSizeLimitOfEscapes(t *testing.T) {
 	const limit = 8_000
@@ -280,7 +293,7 @@ func TestTypedOutput(t *testing.T) {
 				words := math.NaN()
 				return &page{Words: &words}, nil
 			case "missing":
-				return nil, fs.ErrNotExist
+				return nil, sql.ErrNoRows
 			}
 			return &page{Title: name}, nil
 		}, &batch.RunOptions[string]{KeyName: "page", Advanced: batch.Advanced[string]{Skip: func(s string) bool { return s == "old" }}}).Output()

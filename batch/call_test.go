@@ -66,7 +66,7 @@ func TestFailuresAreLikeThoseOfCalls(t *testing.T) {
 		log := harness.NewLog(slog.LevelInfo)
 		chain := []mcp.Middleware{
 			mcprecover.New(&mcprecover.Options{Logger: log.Logger()}),
-			correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func() string { return "ref" }}),
+			correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string { return "ref" }}),
 			mask.New(&mask.Options{Logger: log.Logger(), Rules: []mask.Rule{mask.Is(errKnown, fault.New(fault.KindServiceUnavailable, "the table is busy"))}}),
 		}
 		got := harness.Call(t, at, inACall(nil), chain...)
@@ -97,14 +97,14 @@ func TestFailuresAreLikeThoseOfCalls(t *testing.T) {
 		require.Equal(t, "conflict", records["ref.3"]["outcome"])
 		require.Contains(t, log.String(), "runtime.Goexit")
 		require.Contains(t, text(t, got.Tool()), "- items[1], items[2], items[6] (3 items): Internal error: the server failed unexpectedly. References: ref.1, ref.2, ref.6\n")
-		require.NotContains(t, text(t, got.Tool()), "Reference: ref.3", "the handler worded it")
+		require.Contains(t, text(t, got.Tool()), "- items[3]: Conflict: password=[redacted] is wrong. Reference: ref.3\n", "the log knows its cause")
 		require.Contains(t, text(t, got.Tool()), "Service unavailable: the table is busy.")
 		require.Equal(t, []any{5.0}, v["retry_items"], "a dial that was refused proves that nothing was done")
 		require.Equal(t, []any{1.0, 2.0, 4.0, 6.0}, v["check_items"])
 	})
 }
 
-// TestWithoutARecordThereIsNoReference: mask alone records what it hides.
+// TestMaskAlone: mask alone records what it hides, and nothing else.
 func TestMaskAlone(t *testing.T) {
 	at := harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
 	log := harness.NewLog(slog.LevelInfo)
@@ -114,6 +114,13 @@ func TestMaskAlone(t *testing.T) {
 	for _, r := range log.Records() {
 		require.Contains(t, string(got.Wire), r["reference"])
 	}
+
+	log = harness.NewLog(slog.LevelDebug)
+	got = harness.Call(t, at, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+		return batch.Run(ctx, []string{"a"}, func(context.Context, string) (int, error) { return 0, fault.NotFound("file", "a") }, nil).ToolResult(), nil
+	}, mask.New(&mask.Options{Logger: log.Logger()}))
+	require.NotContains(t, string(got.Wire), "eference")
+	require.Empty(t, log.Records(), "the caller knows all of it")
 }
 
 func TestWithoutMiddlewares(t *testing.T) {
@@ -133,14 +140,14 @@ func TestNothingSucceededInACall(t *testing.T) {
 			return batch.Run(ctx, []string{"a", "b"}, func(_ context.Context, name string) (int, error) {
 				return 0, fault.NotFound("file", name).Because(errors.New(harness.Canary))
 			}, &batch.RunOptions[string]{KeyName: "file"}).ToolResult(), nil
-		}, mcprecover.New(nil), correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func() string { return "ref" }}), mask.New(nil))
+		}, mcprecover.New(nil), correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string { return "ref" }}), mask.New(nil))
 		require.True(t, got.Tool().IsError)
 		require.Equal(t, strings.TrimSpace(`
 Not found: none of the 2 items succeeded.
 Suggestion: Check the name, or list what exists.
 Failed:
-- file 'a': Not found: file 'a' does not exist.
-- file 'b': Not found: file 'b' does not exist.`), text(t, got.Tool()))
+- file 'a': Not found: file 'a' does not exist. Reference: ref.0
+- file 'b': Not found: file 'b' does not exist. Reference: ref.1`), text(t, got.Tool()))
 		require.Equal(t, fault.KindNotFound, got.Fault().Kind())
 		require.Equal(t, "ref", got.Fault().Reference())
 		v := structured(t, got.Tool())
@@ -161,7 +168,7 @@ func TestTwoBatchesOfOneCall(t *testing.T) {
 	harness.Call(t, at, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
 		batch.Run(ctx, numbers(2), leaky, nil)
 		return batch.Run(ctx, numbers(2), leaky, nil).ToolResult(), nil
-	}, correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func() string { return "ref" }}), mask.New(nil))
+	}, correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string { return "ref" }}), mask.New(nil))
 	require.Equal(t, "ref.1", log.Records()[0]["reference"])
 	require.Equal(t, "ref.b2.1", log.Records()[1]["reference"])
 }
@@ -188,6 +195,39 @@ func TestAnnotationsOfTheTool(t *testing.T) {
 		res, err := connect(t, server).CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
 		require.NoError(t, err)
 		require.False(t, res.IsError)
+	}
+}
+
+// TestListThatPanics: a server whose list of tools panics is asked about the tool when an
+// item has failed, in a goroutine that nobody else guards. The item has failed all the same.
+func TestListThatPanics(t *testing.T) {
+	panics := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "tools/list" {
+				panic(harness.Canary)
+			}
+			return next(ctx, method, req)
+		}
+	}
+	got := harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+		return batch.Run(ctx, numbers(3), func(_ context.Context, i int) (int, error) { return 0, errBroken }, nil).ToolResult(), nil
+	}, mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)}), panics)
+	out := outputOf(t, got)
+	require.Equal(t, 3, out.Failed)
+	require.Equal(t, fault.KindInternal, out.Errors[2].Fault().Kind())
+	require.NotContains(t, string(got.Wire), harness.Canary)
+}
+
+// TestCauses: the cause of a failure is the error of the function, once, or that of a fault
+// that the function made.
+func TestCauses(t *testing.T) {
+	for _, err := range []error{errBroken, fault.Unavailable("it").Because(errBroken)} {
+		fn := func(context.Context, int) (int, error) { return 0, err }
+		require.Same(t, errBroken, errors.Unwrap(batch.Run(t.Context(), numbers(1), fn, nil).Items[0].Err))
+		harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+			require.Same(t, errBroken, errors.Unwrap(batch.Run(ctx, numbers(1), fn, nil).Items[0].Err))
+			return harness.Success(req), nil
+		}, mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)}))
 	}
 }
 

@@ -22,7 +22,7 @@ func ReadArguments(list List, raw []byte) ([][]byte, error) {
 	}
 	all := make([][]byte, len(elements))
 	for i, e := range elements {
-		all[i] = args.with(e.raw)
+		all[i] = args.with(e)
 	}
 	return all, nil
 }
@@ -33,7 +33,7 @@ func InputSchema(list List, of any) ([]byte, error) { return (&form{List: list})
 // KeptValue returns how many bytes are kept of the answer of an item.
 func KeptValue(res *mcp.CallToolResult) int {
 	f := &form{run: resolved("", elementOptions(List{}))}
-	value, err := f.value(res, element{})
+	value, err := f.value(res, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,21 +57,11 @@ type ListAdvanced struct {
 	// before it is read. Zero means 1 MiB.
 	MaxBytes int
 
-	// Duplicates says what becomes of an item that is in a list more than once. The zero
-	// value is [ShareDuplicates].
-	Duplicates Duplicates
+	// RunDuplicates runs an item that is in a list more than once as often as it is
+	// there. Else it is run once, and has its outcome in each place. Two items are the
+	// same when their JSON is, apart from white space.
+	RunDuplicates bool
 }
-
-// Duplicates says what becomes of an item that is in a list more than once.
-type Duplicates uint8
-
-// What can become of duplicates. Two items are the same when their JSON is, apart from
-// white space.
-const (
-	ShareDuplicates  Duplicates = iota // the item is run once, and has its outcome in each place
-	RunDuplicates                      // each is run
-	RefuseDuplicates                   // the call is wrong
-)
 
 const (
 	defaultMaxItems      = 100
@@ -145,42 +136,26 @@ type lister struct {
 
 // add takes a List. A mistake panics.
 func (l *lister) add(i int, list List) {
-	wrong := func(field, what string) {
-		panic(fmt.Sprintf("batch.New: Options.Lists[%d].%s %s", i, field, what))
-	}
-	switch {
-	case list.Tool == "":
-		wrong("Tool", "is empty; name the tool that takes one item")
-	case list.Item == "":
-		wrong("Item", "is empty; name the argument of "+list.Tool+" that is the item")
-	case list.As == "":
-		wrong("As", "is empty; give the list form of "+list.Tool+" a name")
-	case list.As == list.Tool:
-		wrong("As", "is the name of the tool itself; give the list form another one")
-	case l.byName[list.As] != nil:
-		wrong("As", "is "+list.As+", as that of another list; give each one of its own")
-	case list.MaxItems < 0:
-		wrong("MaxItems", "is negative; give how many items a call may have, or 0 for the default")
-	case list.Advanced.MaxBytes < 0:
-		wrong("Advanced.MaxBytes", "is negative; give how long the arguments may be, or 0 for the default")
-	case list.Advanced.Duplicates > RefuseDuplicates:
-		wrong("Advanced.Duplicates", "is none of ShareDuplicates, RunDuplicates and RefuseDuplicates; give one of them")
-	case list.Run != nil && list.Run.Advanced.RetryItem != nil:
-		wrong("Run.Advanced.RetryItem", "is set, but what to send again are the elements of the list; leave it out")
-	}
-	if list.Items == "" {
-		list.Items = list.Item + "s"
-	}
-	if list.Items == list.Item {
-		wrong("Items", "is the name of the item itself; give the list another one")
-	}
-	if list.MaxItems == 0 {
-		list.MaxItems = defaultMaxItems
-	}
-	if list.Advanced.MaxBytes == 0 {
-		list.Advanced.MaxBytes = defaultMaxInputBytes
-	}
-	f := &form{List: list, run: resolved(fmt.Sprintf("batch.New: Options.Lists[%d].Run", i), elementOptions(list))}
+	at := fmt.Sprintf("batch.New: Options.Lists[%d]", i)
+	check(
+		at,
+		mistake{list.Tool == "", "Tool", "is empty; name the tool that takes one item"},
+		mistake{list.Item == "", "Item", "is empty; name the argument of " + list.Tool + " that is the item"},
+		mistake{list.As == "", "As", "is empty; give the list form of " + list.Tool + " a name"},
+		mistake{list.As == list.Tool, "As", "is the name of the tool itself; give the list form another one"},
+		mistake{l.byName[list.As] != nil, "As", "is " + list.As + ", as that of another list; give each one of its own"},
+		mistake{list.Items == list.Item, "Items", "is the name of the item itself; give the list another one"},
+		mistake{list.MaxItems < 0, "MaxItems", "is negative; give how many items a call may have, or 0 for the default"},
+		mistake{list.Advanced.MaxBytes < 0, "Advanced.MaxBytes", "is negative; give how long the arguments may be, or 0 for the default"},
+		mistake{
+			list.Run != nil && list.Run.Advanced.RetryItem != nil,
+			"Run.Advanced.RetryItem", "is set, but what to send again are the elements of the list; leave it out",
+		},
+	)
+	list.Items = cmp.Or(list.Items, list.Item+"s")
+	list.MaxItems = cmp.Or(list.MaxItems, defaultMaxItems)
+	list.Advanced.MaxBytes = cmp.Or(list.Advanced.MaxBytes, defaultMaxInputBytes)
+	f := &form{List: list, run: resolved(at+".Run", elementOptions(list))}
 	l.byName[list.As] = f
 	l.byTool[list.Tool] = append(l.byTool[list.Tool], f)
 }
@@ -199,56 +174,46 @@ func (l *lister) handle(ctx context.Context, c *call.Call, req mcp.Request, next
 
 // list puts the siblings into one page of a list.
 func (l *lister) list(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, have *mcp.ListToolsResult) *mcp.ListToolsResult {
-	page := make([]*mcp.Tool, 0, len(have.Tools)+len(l.byName))
 	listed := make(map[string]bool, len(have.Tools))
 	for _, tool := range have.Tools {
-		page = append(page, tool)
-		if tool == nil {
-			continue
-		}
-		listed[tool.Name] = true
-		for _, f := range l.byTool[tool.Name] {
-			sibling, err := f.sibling(tool)
-			if err == nil && l.taken(ctx, c, req, next, have, f.As) {
-				err = errTaken
-			}
-			if err != nil {
-				l.refuse(f, err)
-				continue
-			}
-			page = append(page, sibling)
-		}
-	}
-	if r, ok := req.(*mcp.ListToolsRequest); ok && have.NextCursor == "" && (r.Params == nil || r.Params.Cursor == "") {
-		for name, forms := range l.byTool {
-			for _, f := range forms {
-				if !listed[name] {
-					l.refuse(f, errNoTool)
-				}
-			}
-		}
-	}
-	res := *have
-	res.Tools = page
-	return &res
-}
-
-// taken reports whether the server itself lists a tool with the name. Only where it
-// has several pages they have to be asked for.
-func (l *lister) taken(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, page *mcp.ListToolsResult, name string) bool {
-	for _, tool := range page.Tools {
-		if tool != nil && tool.Name == name {
-			return true
+		if tool != nil {
+			listed[tool.Name] = true
 		}
 	}
 	r, ok := req.(*mcp.ListToolsRequest)
-	if !ok || page.NextCursor == "" && (r.Params == nil || r.Params.Cursor == "") {
-		return false
+	whole := ok && have.NextCursor == "" && (r.Params == nil || r.Params.Cursor == "")
+	res := *have
+	res.Tools = make([]*mcp.Tool, 0, len(have.Tools)+len(l.byName))
+	for _, tool := range have.Tools {
+		res.Tools = append(res.Tools, tool)
+		if tool == nil {
+			continue
+		}
+		for _, f := range l.byTool[tool.Name] {
+			sibling, err := f.sibling(tool)
+			taken := listed[f.As]
+			if ok && !whole && !taken { // it may be on another page
+				_, missing := lookUp(ctx, c, next, itemRequest(&mcp.CallToolRequest{Session: r.Session, Extra: r.Extra}, protocolMeta(req), f.As, nil))
+				taken = missing == nil
+			}
+			switch {
+			case taken:
+				l.refuse(f, errTaken)
+			case err != nil:
+				l.refuse(f, err)
+			default:
+				res.Tools = append(res.Tools, sibling)
+			}
+		}
 	}
-	_, err := lookUp(ctx, c, next, &mcp.CallToolRequest{
-		Session: r.Session, Extra: r.Extra, Params: &mcp.CallToolParamsRaw{Meta: protocolMeta(req), Name: name},
-	})
-	return err == nil
+	for name, forms := range l.byTool {
+		for _, f := range forms {
+			if whole && !listed[name] {
+				l.refuse(f, errNoTool)
+			}
+		}
+	}
+	return &res
 }
 
 // lookUp returns the definition of the tool that a request names, as it is listed for
@@ -282,7 +247,7 @@ var (
 // A form is a List that is ready for use.
 type form struct {
 	List
-	run     RunOptions[element]
+	run     RunOptions[json.RawMessage]
 	made    atomic.Pointer[made]
 	refused atomic.Bool
 }

@@ -8,38 +8,19 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// element is one item of a list.
-type element struct {
-	index int // among those that are run
-	raw   json.RawMessage
-}
-
-// elementOptions are the options of a run of elements.
-func elementOptions(list List) *RunOptions[element] {
+// elementOptions are the options of a run of a list's elements.
+func elementOptions(list List) *RunOptions[json.RawMessage] {
 	var o RunOptions[json.RawMessage]
 	if list.Run != nil {
 		o = *list.Run
 	}
-	out := &RunOptions[element]{
-		Concurrency: o.Concurrency, Timeout: o.Timeout, MaxFailures: o.MaxFailures, Idempotent: o.Idempotent,
-		KeyName: o.KeyName, Output: o.Output,
-		Advanced: Advanced[element]{
-			Budget: o.Advanced.Budget, Progress: o.Advanced.Progress,
-			RetryItem: func(e element) any { return e.raw },
-		},
+	if o.KeyName == "" && !reserved[list.Item] {
+		o.KeyName = list.Item
 	}
-	if out.KeyName == "" && !reserved[list.Item] {
-		out.KeyName = list.Item
+	if o.Key == nil {
+		o.Key = ownText
 	}
-	key := o.Key
-	if key == nil {
-		key = ownText
-	}
-	out.Key = func(e element) string { return key(e.raw) }
-	if skip := o.Advanced.Skip; skip != nil {
-		out.Advanced.Skip = func(e element) bool { return skip(e.raw) }
-	}
-	return out
+	return &o
 }
 
 // ownText is the key of an item that is a string or a number: itself.
@@ -64,31 +45,31 @@ func (a arguments) with(item json.RawMessage) json.RawMessage {
 }
 
 // read reads the arguments of a call of the sibling. An error is the caller's.
-func (f *form) read(raw json.RawMessage) ([]element, arguments, error) {
-	if len(raw) > f.Advanced.MaxBytes {
+func (f *form) read(raw json.RawMessage) ([]json.RawMessage, arguments, error) {
+	expected := fmt.Sprintf("a list of 1 to %d values", f.MaxItems)
+	wrong := func(field, expected, suggestion, message string, of ...any) ([]json.RawMessage, arguments, error) {
 		return nil, nil, fault.Violations(fault.Violation{
-			Field: f.Items, Message: fmt.Sprintf("The arguments are %d bytes long, and may be %d.", len(raw), f.Advanced.MaxBytes),
-			Suggestion: "Send fewer or shorter items in a call.",
+			Field: field, Expected: expected, Message: fmt.Sprintf(message, of...), Suggestion: suggestion,
 		})
+	}
+	if len(raw) > f.Advanced.MaxBytes {
+		return wrong(f.Items, "", "Send fewer or shorter items in a call.",
+			"The arguments are %d bytes long, and may be %d.", len(raw), f.Advanced.MaxBytes)
 	}
 	var args map[string]json.RawMessage
 	if len(bytes.TrimSpace(raw)) > 0 && json.Unmarshal(raw, &args) != nil {
 		return nil, nil, fault.New(fault.KindValidation, "the arguments are not a JSON object")
 	}
 	if _, ok := args[f.Item]; ok {
-		return nil, nil, fault.Violations(fault.Violation{
-			Field: f.Item, Message: fmt.Sprintf("Argument '%s' does not belong here. Put its value into the list '%s'.", f.Item, f.Items),
-		})
+		return wrong(f.Item, "", "", "Argument '%s' does not belong here. Put its value into the list '%s'.", f.Item, f.Items)
 	}
-	expected := fmt.Sprintf("a list of 1 to %d values", f.MaxItems)
 	list, ok := args[f.Items]
 	if !ok {
 		return nil, nil, fault.Invalid(f.Items, nil, expected)
 	}
 	var items []json.RawMessage
 	if json.Unmarshal(list, &items) != nil || items == nil {
-		var received any
-		_ = json.Unmarshal(list, &received) // it is JSON
+		received := decoded(list)
 		e := fault.Invalid(f.Items, received, expected)
 		if received != nil {
 			e = e.Suggest("Send a list, even for one item.")
@@ -97,26 +78,13 @@ func (f *form) read(raw json.RawMessage) ([]element, arguments, error) {
 	}
 	switch n := len(items); {
 	case n == 0:
-		return nil, nil, fault.Violations(fault.Violation{
-			Field: f.Items, Expected: expected, Message: fmt.Sprintf("Argument '%s' expected %s, but received none.", f.Items, expected),
-		})
+		return wrong(f.Items, expected, "", "Argument '%s' expected %s, but received none.", f.Items, expected)
 	case n > f.MaxItems:
-		return nil, nil, fault.Violations(fault.Violation{
-			Field: f.Items, Expected: expected, Message: fmt.Sprintf("Argument '%s' expected %s, but received %d.", f.Items, expected, n),
-			Suggestion: fmt.Sprintf("Send them in calls of at most %d each.", f.MaxItems),
-		})
+		return wrong(f.Items, expected, fmt.Sprintf("Send them in calls of at most %d each.", f.MaxItems),
+			"Argument '%s' expected %s, but received %d.", f.Items, expected, n)
 	}
-	elements := make([]element, len(items))
-	seen := make(map[string]int, len(items))
 	for i, item := range items {
-		elements[i] = element{index: i, raw: compact(item)}
-		if f.Advanced.Duplicates != RefuseDuplicates {
-			continue
-		}
-		if first, again := seen[string(elements[i].raw)]; again {
-			return nil, nil, fault.Invalid(fmt.Sprintf("%s[%d]", f.Items, i), scalar(item), fmt.Sprintf("a value that is not in the list already, as %s[%d]", f.Items, first))
-		}
-		seen[string(elements[i].raw)] = i
+		items[i] = encode(item) // without white space, which is how duplicates are told
 	}
 	delete(args, f.Items)
 	head := bytes.TrimSuffix(encode(args), []byte("}"))
@@ -125,42 +93,29 @@ func (f *form) read(raw json.RawMessage) ([]element, arguments, error) {
 	} else {
 		head = append(head, ',')
 	}
-	return elements, arguments(append(append(head, encode(f.Item)...), ':')), nil
+	return items, arguments(append(append(head, encode(f.Item)...), ':')), nil
 }
 
-// compact returns JSON without white space, which is how duplicates are told.
-func compact(raw json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return raw // cannot be: it was read
-	}
-	return b.Bytes()
-}
-
-// scalar returns a value that a text can show, nil for others.
-func scalar(raw json.RawMessage) any {
-	var v any
-	if json.Unmarshal(raw, &v) != nil {
-		return nil
-	}
+// decoded returns the value of JSON that was read.
+func decoded(raw json.RawMessage) (v any) {
+	_ = json.Unmarshal(raw, &v)
 	return v
 }
 
 // distinct returns the items that are run, and for each of all items the place of the
 // one that stands for it; nil places are the items' own.
-func (f *form) distinct(elements []element) (run []element, places []int) {
-	if f.Advanced.Duplicates != ShareDuplicates || len(elements) == 1 {
+func (f *form) distinct(elements []json.RawMessage) (run []json.RawMessage, places []int) {
+	if f.Advanced.RunDuplicates || len(elements) == 1 {
 		return elements, nil
 	}
 	seen := make(map[string]int, len(elements))
 	places = make([]int, len(elements))
-	run = make([]element, 0, len(elements))
+	run = make([]json.RawMessage, 0, len(elements))
 	for i, e := range elements {
-		place, again := seen[string(e.raw)]
+		place, again := seen[string(e)]
 		if !again {
 			place = len(run)
-			seen[string(e.raw)] = place
-			e.index = place // as Run counts, so that no two references are the same
+			seen[string(e)] = place
 			run = append(run, e)
 		}
 		places[i] = place
@@ -172,7 +127,7 @@ func (f *form) distinct(elements []element) (run []element, places []int) {
 }
 
 // spread gives each of all items the outcome of the one that stands for it.
-func spread(r *Result[any], elements []element, places []int) *Result[any] {
+func spread(r *Result[any], elements []json.RawMessage, places []int) *Result[any] {
 	if places == nil {
 		return r
 	}
@@ -182,7 +137,7 @@ func spread(r *Result[any], elements []element, places []int) *Result[any] {
 		all.Items[i] = r.Items[place]
 		all.Items[i].Index = i
 	}
-	all.send = func(i int) any { return elements[i].raw }
+	all.send = func(i int) any { return elements[i] }
 	all.count()
 	return &all
 }

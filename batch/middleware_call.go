@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -23,18 +21,13 @@ import (
 func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolRequest, next mcp.MethodHandler) (mcp.Result, error) {
 	f := l.byName[req.Params.Name]
 	meta := protocolMeta(req)
-	request := func(args json.RawMessage, name string) *mcp.CallToolRequest {
-		return &mcp.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &mcp.CallToolParamsRaw{
-			Meta: maps.Clone(meta), Name: name, Arguments: args,
-		}}
-	}
 	// The server may have a tool of the sibling's name, and may not have the tool, or
 	// not for this caller. Where nobody can list the tools, they are taken to be there.
-	if _, err := lookUp(ctx, c, next, request(nil, f.As)); err == nil {
+	if _, err := lookUp(ctx, c, next, itemRequest(req, meta, f.As, nil)); err == nil {
 		l.refuse(f, errTaken)
 		return next(ctx, c.Method(), req)
 	}
-	switch tool, err := lookUp(ctx, c, next, request(nil, f.Tool)); {
+	switch tool, err := lookUp(ctx, c, next, itemRequest(req, meta, f.Tool, nil)); {
 	case errors.Is(err, call.ErrNotListed):
 		l.refuse(f, errNoTool)
 		return nil, unknown(f.As)
@@ -48,23 +41,25 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	if err != nil {
 		return nil, err
 	}
-	one := func(ctx context.Context, e element) (any, error) {
-		item := request(args.with(e.raw), f.Tool)
-		below := c.Below(ctx, strconv.Itoa(e.index), item)
+	distinct, places := f.distinct(elements)
+	one := func(ctx context.Context, i int) (any, error) {
+		item := itemRequest(req, meta, f.Tool, args.with(distinct[i]))
+		below := c.Below(ctx, strconv.Itoa(i), item)
 		res, err := next(below, middleware.MethodCallTool, item)
 		if below.Failure(res, err) != nil {
-			return nil, settled(below, res, err)
+			return nil, &toldError{tell(below, res, err)}
 		}
-		value, err := f.value(res, e)
+		value, err := f.value(res, distinct[i])
 		if err != nil {
-			return nil, settled(below, nil, err)
+			return nil, &toldError{tell(below, nil, err)}
 		}
 		_, err = below.Finish(res, nil)
 		return value, err
 	}
-	distinct, places := f.distinct(elements)
 	o := f.run
-	o.Advanced.Progress = both(Notify(ctx, req), o.Advanced.Progress)
+	if own, notify := o.Advanced.Progress, Notify(ctx, req); own != nil && notify != nil {
+		o.Advanced.Progress = func(p Progress) { notify(p); own(p) }
+	}
 	result := run(ctx, distinct, one, &o)
 	result.listName = f.Items
 	answer, complete := spread(result, elements, places).ToolResult(), c.NewResult()
@@ -72,9 +67,11 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	return complete, nil
 }
 
-func settled(below *call.Call, res mcp.Result, err error) error {
-	public, quote := settle(below, res, err)
-	return &settledError{public: public, quote: quote}
+// itemRequest is a request for another tool in the place of req.
+func itemRequest(req *mcp.CallToolRequest, meta mcp.Meta, tool string, args json.RawMessage) *mcp.CallToolRequest {
+	return &mcp.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &mcp.CallToolParamsRaw{
+		Meta: maps.Clone(meta), Name: tool, Arguments: args,
+	}}
 }
 
 var errNoAnswer = errors.New("batch: the call of an item was answered with neither a result nor an error")
@@ -82,13 +79,13 @@ var errNoAnswer = errors.New("batch: the call of an item was answered with neith
 // value returns what the answer of an item is worth: its structured content, else its
 // text, else its content, as JSON. What no answer can hold is not kept, so that the
 // memory of a call is bounded by the number of its items.
-func (f *form) value(res mcp.Result, e element) (any, error) {
+func (f *form) value(res mcp.Result, item json.RawMessage) (any, error) {
 	tool, ok := res.(*mcp.CallToolResult)
 	if !ok || tool == nil {
 		return nil, errNoAnswer
 	}
 	if tool.InputRequests != nil {
-		return nil, f.needsInput(tool, e)
+		return nil, f.needsInput(tool, item)
 	}
 	var of any = tool.Content
 	if tool.StructuredContent != nil {
@@ -97,9 +94,6 @@ func (f *form) value(res mcp.Result, e element) (any, error) {
 		if text, ok := tool.Content[0].(*mcp.TextContent); ok && text != nil {
 			of = text.Text
 		}
-	}
-	if text, ok := of.(string); ok && len(text) > f.run.Output.MaxBytes {
-		return tooLong{}, nil
 	}
 	value, err := jsonOf(of)
 	switch {
@@ -118,7 +112,7 @@ func jsonOf(v any) (json.RawMessage, error) {
 	raw, err := marshal(v)
 	if err != nil {
 		// The server's fault, and not what the error looks like.
-		return nil, classify.HideError(fmt.Errorf("batch: the answer of an item is not JSON: %w", err), nil)
+		return nil, notJSON("the answer of an item", err)
 	}
 	return raw, nil
 }
@@ -152,26 +146,10 @@ func marked(value json.RawMessage, status any) json.RawMessage {
 
 // needsInput is the failure of an item that asks for input, which one answer for many
 // items cannot do.
-func (f *form) needsInput(tool *mcp.CallToolResult, e element) error {
-	var item any
-	if json.Unmarshal(e.raw, &item) != nil {
-		item = string(e.raw) // cannot be: it was read
-	}
+func (f *form) needsInput(tool *mcp.CallToolResult, item json.RawMessage) error {
 	return fault.New(fault.KindPreconditionFailed, "this item needs more input from the user").
 		With("input_requests", tool.InputRequests).
-		Step("Call it for this item alone", f.Tool, map[string]any{f.Item: item})
-}
-
-// both calls two functions that may be nil.
-func both(a, b func(Progress)) func(Progress) {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	default:
-		return func(p Progress) { a(p); b(p) }
-	}
+		Step("Call it for this item alone", f.Tool, map[string]any{f.Item: decoded(item)})
 }
 
 // protocolMeta is what the call of an item says about its protocol, its client and the

@@ -29,17 +29,16 @@ import (
 func TestNewMistakes(t *testing.T) {
 	ok := userList
 	for message, lists := range map[string][]batch.List{
-		"batch.New: Options.Lists[0].Tool is empty; name the tool that takes one item":                                                     {{}},
-		"batch.New: Options.Lists[0].Item is empty; name the argument of a that is the item":                                               {{Tool: "a"}},
-		"batch.New: Options.Lists[0].As is empty; give the list form of a a name":                                                          {{Tool: "a", Item: "b"}},
-		"batch.New: Options.Lists[0].As is the name of the tool itself; give the list form another one":                                    {{Tool: "a", Item: "b", As: "a"}},
-		"batch.New: Options.Lists[1].As is get_users, as that of another list; give each one of its own":                                   {ok, ok},
-		"batch.New: Options.Lists[1].Tool is get_users, which is a list form itself; name a tool of the server":                            {ok, {Tool: "get_users", Item: "b", As: "c"}},
-		"batch.New: Options.Lists[0].Items is the name of the item itself; give the list another one":                                      {{Tool: "a", Item: "b", As: "c", Items: "b"}},
-		"batch.New: Options.Lists[0].MaxItems is negative; give how many items a call may have, or 0 for the default":                      {{Tool: "a", Item: "b", As: "c", MaxItems: -1}},
-		"batch.New: Options.Lists[0].Advanced.Duplicates is none of ShareDuplicates, RunDuplicates and RefuseDuplicates; give one of them": {{Tool: "a", Item: "b", As: "c", Advanced: batch.ListAdvanced{Duplicates: 9}}},
-		"batch.New: Options.Lists[0].Run.Concurrency is negative; give how many items may run at a time, or 0 for the default":             {{Tool: "a", Item: "b", As: "c", Run: &batch.RunOptions[json.RawMessage]{Concurrency: -1}}},
-		"batch.New: Options.Lists[0].Advanced.MaxBytes is negative; give how long the arguments may be, or 0 for the default":              {{Tool: "a", Item: "b", As: "c", Advanced: batch.ListAdvanced{MaxBytes: -1}}},
+		"batch.New: Options.Lists[0].Tool is empty; name the tool that takes one item":                                         {{}},
+		"batch.New: Options.Lists[0].Item is empty; name the argument of a that is the item":                                   {{Tool: "a"}},
+		"batch.New: Options.Lists[0].As is empty; give the list form of a a name":                                              {{Tool: "a", Item: "b"}},
+		"batch.New: Options.Lists[0].As is the name of the tool itself; give the list form another one":                        {{Tool: "a", Item: "b", As: "a"}},
+		"batch.New: Options.Lists[1].As is get_users, as that of another list; give each one of its own":                       {ok, ok},
+		"batch.New: Options.Lists[1].Tool is get_users, which is a list form itself; name a tool of the server":                {ok, {Tool: "get_users", Item: "b", As: "c"}},
+		"batch.New: Options.Lists[0].Items is the name of the item itself; give the list another one":                          {{Tool: "a", Item: "b", As: "c", Items: "b"}},
+		"batch.New: Options.Lists[0].MaxItems is negative; give how many items a call may have, or 0 for the default":          {{Tool: "a", Item: "b", As: "c", MaxItems: -1}},
+		"batch.New: Options.Lists[0].Run.Concurrency is negative; give how many items may run at a time, or 0 for the default": {{Tool: "a", Item: "b", As: "c", Run: &batch.RunOptions[json.RawMessage]{Concurrency: -1}}},
+		"batch.New: Options.Lists[0].Advanced.MaxBytes is negative; give how long the arguments may be, or 0 for the default":  {{Tool: "a", Item: "b", As: "c", Advanced: batch.ListAdvanced{MaxBytes: -1}}},
 		"batch.New: Options.Lists[0].Run.Advanced.RetryItem is set, but what to send again are the elements of the list; leave it out": {{Tool: "a", Item: "b", As: "c", Run: &batch.RunOptions[json.RawMessage]{
 			Advanced: batch.Advanced[json.RawMessage]{RetryItem: func(json.RawMessage) any { return nil }},
 		}}},
@@ -153,7 +152,11 @@ func TestClientGivesUp(t *testing.T) {
 		list.Run = &batch.RunOptions[json.RawMessage]{Concurrency: 2}
 		watch := func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				defer func() { ended.Store(ended.Load() || call.Target(req) == "get_users") }()
+				defer func() {
+					if call.Target(req) == "get_users" {
+						ended.Store(true)
+					}
+				}()
 				return next(ctx, method, req)
 			}
 		}

@@ -7,26 +7,25 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"weak"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // made is the sibling of one definition of a tool, which must not change after it was
-// added to a server. The definition is not kept alive.
+// added to a server.
 type made struct {
-	of      weak.Pointer[mcp.Tool]
+	of      *mcp.Tool
 	sibling *mcp.Tool
 	err     error
 }
 
 // sibling returns the definition of the list form of a tool.
 func (f *form) sibling(tool *mcp.Tool) (*mcp.Tool, error) {
-	if m := f.made.Load(); m != nil && m.of.Value() == tool {
+	if m := f.made.Load(); m != nil && m.of == tool {
 		return m.sibling, m.err
 	}
-	m := &made{of: weak.Make(tool)}
+	m := &made{of: tool}
 	m.sibling, m.err = f.define(tool)
 	f.made.Store(m)
 	return m.sibling, m.err
@@ -108,9 +107,6 @@ func (f *form) listSchema(item json.RawMessage) json.RawMessage {
 		"type": encode("array"), "items": item, "minItems": encode(1), "maxItems": encode(f.MaxItems),
 		"description": encode(fmt.Sprintf("The values of '%s' for %s.", f.Item, f.Tool)),
 	}
-	if f.Advanced.Duplicates == RefuseDuplicates {
-		list["uniqueItems"] = encode(true)
-	}
 	return encode(list)
 }
 
@@ -130,15 +126,6 @@ func (f *form) forget(root schema) {
 			}
 		}
 	}
-}
-
-// encode marshals what cannot fail.
-func encode(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic("batch: " + err.Error()) // cannot be: strings, numbers and raw JSON that was read
-	}
-	return raw
 }
 
 // outputSchema is that of the structured content of an answer, with any value for an

@@ -217,17 +217,16 @@ func TestListOfOne(t *testing.T) {
 // TestWrongLists wants each of them answered with what is right.
 func TestWrongLists(t *testing.T) {
 	list := userList
-	list.MaxItems, list.Advanced.Duplicates = 3, batch.RefuseDuplicates
+	list.MaxItems = 3
 	for _, era := range eras {
 		s := serve(t, era, list, mask.New(nil))
 		for text, args := range map[string]any{
-			"'user_ids' expected a list of 1 to 3 values":                                         map[string]any{},
-			"but received 'ann'.\nSuggestion: Send a list, even for one item.":                    map[string]any{"user_ids": "ann"},
-			"'user_ids' expected a list of 1 to 3 values, but received none.":                     ids(),
-			"but received 4.\nSuggestion: Send them in calls of at most 3 each.":                  ids(1, 2, 3, 4),
-			"Argument 'user_id' does not belong here. Put its value into the list 'user_ids'.":    map[string]any{"user_id": "ann", "user_ids": []string{"bob"}},
-			"'user_ids[2]' expected a value that is not in the list already, as user_ids[0], but": ids("a", "b", "a"),
-			"a list of 1 to 3 values, but received no value":                                      map[string]any{"user_ids": nil},
+			"'user_ids' expected a list of 1 to 3 values":                                      map[string]any{},
+			"but received 'ann'.\nSuggestion: Send a list, even for one item.":                 map[string]any{"user_ids": "ann"},
+			"'user_ids' expected a list of 1 to 3 values, but received none.":                  ids(),
+			"but received 4.\nSuggestion: Send them in calls of at most 3 each.":               ids(1, 2, 3, 4),
+			"Argument 'user_id' does not belong here. Put its value into the list 'user_ids'.": map[string]any{"user_id": "ann", "user_ids": []string{"bob"}},
+			"a list of 1 to 3 values, but received no value":                                   map[string]any{"user_ids": nil},
 		} {
 			answer := s.CallTool(t.Context(), "get_users", args)
 			require.Contains(t, answer.Text(), text)
@@ -251,11 +250,8 @@ func TestWrongItems(t *testing.T) {
 }
 
 func TestDuplicates(t *testing.T) {
-	for name, c := range map[string]struct {
-		duplicates batch.Duplicates
-		calls      int64
-	}{"shared": {batch.ShareDuplicates, 3}, "run": {batch.RunDuplicates, 5}} {
-		t.Run(name, func(t *testing.T) {
+	for run, want := range map[bool]int64{false: 3, true: 5} {
+		t.Run(fmt.Sprint(run), func(t *testing.T) {
 			var calls atomic.Int64
 			count := middleware.ForTools(func(next mcp.MethodHandler) mcp.MethodHandler {
 				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -264,7 +260,7 @@ func TestDuplicates(t *testing.T) {
 				}
 			}, "get_user")
 			list := userList
-			list.Advanced.Duplicates = c.duplicates
+			list.Advanced.RunDuplicates = run
 			s := serve(t, harness.Current, list)
 			s.Server.AddReceivingMiddleware() // nothing
 			s = harness.Start(t, s.Place, harness.Setup{
@@ -272,7 +268,7 @@ func TestDuplicates(t *testing.T) {
 				More:       func(s *mcp.Server) { mcp.AddTool(s, &mcp.Tool{Name: "get_user"}, getUser) },
 			})
 			out := outputOf(t, s.CallTool(t.Context(), "get_users", ids("ann", "busy", "ann", "busy", "bob")))
-			require.Equal(t, c.calls, calls.Load())
+			require.Equal(t, want, calls.Load())
 			require.Equal(t, 5, out.Total)
 			require.Equal(t, 3, out.Succeeded)
 			require.Len(t, out.Errors, 2)
@@ -316,7 +312,7 @@ func TestItemIsACallOfItsOwn(t *testing.T) {
 			}
 			s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
 				Middleware: []mcp.Middleware{
-					correlate.New(&correlate.Options{NewID: func() string { return "id" }}), look,
+					correlate.New(&correlate.Options{NewID: func(context.Context, mcp.Request) string { return "id" }}), look,
 					batch.New(&batch.Options{Lists: []batch.List{userList}}), look,
 				},
 				More: func(s *mcp.Server) { mcp.AddTool(s, &mcp.Tool{Name: "get_user"}, getUser) },
@@ -466,7 +462,7 @@ func TestNotOffered(t *testing.T) {
 func TestSchemas(t *testing.T) {
 	const want = `{"type":"object","$defs":{"id":{"type":"integer"}},"required":["n","ids"],"properties":{
 		"n":{"type":"number"},"ref":{"$ref":"#/properties/ids/items"},"deep":{"$ref":"#/properties/ids/items/x"},
-		"ids":{"type":"array","items":{"type":"integer","$ref":"#/$defs/id"},"minItems":1,"maxItems":5,"uniqueItems":true,"description":"The values of 'id' for it."}},
+		"ids":{"type":"array","items":{"type":"integer","$ref":"#/$defs/id"},"minItems":1,"maxItems":5,"description":"The values of 'id' for it."}},
 		"oneOf":[{"required":["n"]}]}`
 	const text = `{"type":"object","$defs":{"id":{"type":"integer"}},"required":["n","id"],"properties":{
 		"n":{"type":"number"},"ref":{"$ref":"#/properties/id"},"deep":{"$ref":"#/properties/id/x"},
@@ -481,7 +477,7 @@ func TestSchemas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Older}, harness.Setup{
 				Middleware: []mcp.Middleware{batch.New(&batch.Options{Lists: []batch.List{
-					{Tool: "it", Item: "id", As: "them", MaxItems: 5, Advanced: batch.ListAdvanced{Duplicates: batch.RefuseDuplicates}, Description: "Mine."},
+					{Tool: "it", Item: "id", As: "them", MaxItems: 5, Description: "Mine."},
 				}})},
 				More: func(s *mcp.Server) {
 					s.AddTool(&mcp.Tool{Name: "it", InputSchema: form}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

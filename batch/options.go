@@ -1,13 +1,17 @@
 package batch
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 )
 
 const (
 	defaultConcurrency = 8
 	defaultKeyName     = "key"
+	defaultMaxBytes    = 64 << 10
+	leastMaxBytes      = 1 << 10
 
 	// maxConcurrency bounds the workers: each costs memory before it has an item.
 	maxConcurrency = 1 << 16
@@ -86,8 +90,23 @@ type Advanced[In any] struct {
 	Progress func(Progress)
 }
 
-// resolved returns a copy of opts with the defaults filled in. A mistake panics; at is
-// the package, the function and the field that opts came in.
+// A mistake is one of a programmer in a field of options, with its fix.
+type mistake struct {
+	made       bool
+	field, fix string
+}
+
+// check panics with the first mistake that was made; at is the package, the function and
+// the field that the options came in.
+func check(at string, mistakes ...mistake) {
+	for _, m := range mistakes {
+		if m.made {
+			panic(at + "." + m.field + " " + m.fix)
+		}
+	}
+}
+
+// resolved returns a copy of opts with the defaults filled in. A mistake panics.
 func resolved[In any](at string, opts *RunOptions[In]) RunOptions[In] {
 	var o RunOptions[In]
 	if opts != nil {
@@ -96,35 +115,30 @@ func resolved[In any](at string, opts *RunOptions[In]) RunOptions[In] {
 	if o.Key == nil {
 		o.Key, _ = any(func(in string) string { return in }).(func(In) string)
 	}
-	wrong := func(field, what string) { panic(fmt.Sprintf("%s.%s is %s", at, field, what)) }
-	switch budget := o.Advanced.Budget; {
-	case o.Concurrency < 0:
-		wrong("Concurrency", "negative; give how many items may run at a time, or 0 for the default")
-	case o.Timeout < 0:
-		wrong("Timeout", "negative; give the limit of one item, or 0 for none")
-	case o.Timeout > 0 && o.Timeout < minTimeout:
-		wrong("Timeout", o.Timeout.String()+", in which nothing finishes; give at least 1ms, or 0 for no limit")
-	case budget < 0:
-		wrong("Advanced.Budget", "negative; give the limit of the batch, or 0 for none")
-	case budget > 0 && budget < minTimeout:
-		wrong("Advanced.Budget", budget.String()+", in which nothing finishes; give at least 1ms, or 0 for no limit")
-	case budget > 0 && o.Timeout > budget:
-		wrong("Timeout", "longer than Advanced.Budget, which ends every item before; give a shorter one, or 0 for none")
-	case o.MaxFailures < 0:
-		wrong("MaxFailures", "negative; give after how many failures to stop, or 0 for never")
-	case o.KeyName != "" && o.Key == nil:
-		wrong("KeyName", fmt.Sprintf("%q, but items of type %T have no keys; set Key too, or leave KeyName out", o.KeyName, *new(In)))
-	case reserved[o.KeyName]:
-		wrong("KeyName", fmt.Sprintf("%q, which the answer uses itself; choose another name", o.KeyName))
-	}
-	o.Output = o.Output.resolved(wrong)
-	if o.Concurrency == 0 {
-		o.Concurrency = defaultConcurrency
-	}
-	o.Concurrency = min(o.Concurrency, maxConcurrency)
+	budget, out := o.Advanced.Budget, &o.Output
+	check(
+		at,
+		mistake{o.Concurrency < 0, "Concurrency", "is negative; give how many items may run at a time, or 0 for the default"},
+		mistake{o.Timeout < 0, "Timeout", "is negative; give the limit of one item, or 0 for none"},
+		mistake{o.Timeout > 0 && o.Timeout < minTimeout, "Timeout", tooShort(o.Timeout)},
+		mistake{budget < 0, "Advanced.Budget", "is negative; give the limit of the batch, or 0 for none"},
+		mistake{budget > 0 && budget < minTimeout, "Advanced.Budget", tooShort(budget)},
+		mistake{budget > 0 && o.Timeout > budget, "Timeout", "is longer than Advanced.Budget, which ends every item before; give a shorter one, or 0 for none"},
+		mistake{o.MaxFailures < 0, "MaxFailures", "is negative; give after how many failures to stop, or 0 for never"},
+		mistake{o.KeyName != "" && o.Key == nil, "KeyName", fmt.Sprintf("is %q, but items of type %T have no keys; set Key too, or leave KeyName out", o.KeyName, *new(In))},
+		mistake{reserved[o.KeyName], "KeyName", fmt.Sprintf("is %q, which the answer uses itself; choose another name", o.KeyName)},
+		mistake{!slices.Contains([]Mode{"", ModeAll, ModeFailuresOnly, ModeSummary}, out.Mode), "Output.Mode", fmt.Sprintf("is %q; give one of all, failures_only, summary", out.Mode)},
+		mistake{out.MaxBytes != 0 && out.MaxBytes < leastMaxBytes, "Output.MaxBytes", fmt.Sprintf("is %d; give at least %d, or 0 for the default", out.MaxBytes, leastMaxBytes)},
+		mistake{out.ErrorWhen > ErrorNever, "Output.ErrorWhen", "is not one of the policies; give ErrorWhenNothingSucceeded, ErrorWhenAnyFailed or ErrorNever"},
+	)
+	o.Concurrency = min(cmp.Or(o.Concurrency, defaultConcurrency), maxConcurrency)
 	o.Timeout = min(o.Timeout, maxTimeout)
-	if o.KeyName == "" {
-		o.KeyName = defaultKeyName
-	}
+	o.KeyName = cmp.Or(o.KeyName, defaultKeyName)
+	out.Mode = cmp.Or(out.Mode, ModeAll)
+	out.MaxBytes = cmp.Or(out.MaxBytes, defaultMaxBytes)
 	return o
+}
+
+func tooShort(limit time.Duration) string {
+	return "is " + limit.String() + ", in which nothing finishes; give at least 1ms, or 0 for no limit"
 }

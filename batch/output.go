@@ -2,7 +2,8 @@ package batch
 
 import (
 	"encoding/json"
-	"fmt"
+	"reflect"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -44,31 +45,6 @@ type OutputOptions struct {
 
 	// ErrorWhen says when the answer is an error.
 	ErrorWhen ErrorPolicy
-}
-
-const (
-	defaultMaxBytes = 64 << 10
-	leastMaxBytes   = 1 << 10
-)
-
-// resolved returns o with the defaults filled in. wrong is told of a mistake.
-func (o OutputOptions) resolved(wrong func(field, what string)) OutputOptions {
-	switch {
-	case o.Mode == "":
-		o.Mode = ModeAll
-	case o.Mode != ModeAll && o.Mode != ModeFailuresOnly && o.Mode != ModeSummary:
-		wrong("Output.Mode", fmt.Sprintf("%q; give one of all, failures_only, summary", o.Mode))
-	}
-	switch {
-	case o.MaxBytes == 0:
-		o.MaxBytes = defaultMaxBytes
-	case o.MaxBytes < leastMaxBytes:
-		wrong("Output.MaxBytes", fmt.Sprintf("%d; give at least %d, or 0 for the default", o.MaxBytes, leastMaxBytes))
-	}
-	if o.ErrorWhen > ErrorNever {
-		wrong("Output.ErrorWhen", "not one of the policies; give ErrorWhenNothingSucceeded, ErrorWhenAnyFailed or ErrorNever")
-	}
-	return o
 }
 
 // Output is the structured value of an answer, and the output of a typed tool that
@@ -150,12 +126,14 @@ func (e OutputError) Index() int {
 }
 
 // reserved are the members of an OutputError that a key cannot be called.
-var reserved = map[string]bool{
-	"index": true, "recoverable": true, "type": true, "message": true, "suggestion": true, "code": true, "field": true,
-	"received": true, "expected": true, "examples": true, "violations": true, "resource_type": true, "identifier": true,
-	"similar_matches": true, "action": true, "resource": true, "required_permission": true, "retry": true,
-	"recovery_steps": true, "corrected_arguments": true, "corrected_tool": true, "details": true, "reference_id": true,
-}
+var reserved = func() map[string]bool {
+	names := map[string]bool{"index": true, "recoverable": true}
+	for i, members := 0, reflect.TypeFor[fault.Data](); i < members.NumField(); i++ {
+		name, _, _ := strings.Cut(members.Field(i).Tag.Get("json"), ",")
+		names[name] = true
+	}
+	return names
+}()
 
 // Omitted counts what was left out of an answer.
 type Omitted struct {
@@ -165,32 +143,3 @@ type Omitted struct {
 	CheckItems int `json:"check_items,omitempty"`
 	MaxBytes   int `json:"max_bytes" jsonschema:"the limit of this answer"`
 }
-
-// Output returns the answer of a typed tool:
-//
-//	return batch.Run(ctx, in.Files, read, nil).Output()
-//
-// The error is always nil, because a failure is told in the result.
-func (r *Result[Out]) Output() (*mcp.CallToolResult, Output[Out], error) {
-	a := r.answer()
-	return a.result(), a.Output, nil
-}
-
-// ToolResult returns the answer of a raw tool: one text block that is complete in
-// itself, and the same as structured content, because clients drop one or the other.
-// It is an error, with the machine form of a failure in its _meta, when nothing
-// succeeded, or as the options say.
-func (r *Result[Out]) ToolResult() *mcp.CallToolResult {
-	a := r.answer()
-	res := a.result()
-	raw, err := json.Marshal(a.Output)
-	if err != nil {
-		// Cannot be: every part of it was marshalled before.
-		return res
-	}
-	res.StructuredContent = json.RawMessage(raw)
-	return res
-}
-
-// Err returns the failure that the answer is, a *fault.Error; nil when it is none.
-func (r *Result[Out]) Err() error { return r.answer().fault.Err() }

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 const (
@@ -65,7 +66,7 @@ type Progress struct {
 
 // String says how far the batch is, as a notification does: "12 of 50 items, 2 failed".
 func (p Progress) String() string {
-	text := fmt.Sprintf("%d of %s", p.Done, plural(p.Total, "item"))
+	text := fmt.Sprintf("%d of %s", p.Done, words.Plural(p.Total, "item"))
 	if p.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", p.Failed)
 	}

@@ -2,6 +2,7 @@ package batch_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -61,9 +62,12 @@ func TestNotifications(t *testing.T) {
 		for _, tool := range []string{"get_users", "own"} {
 			t.Run(fmt.Sprint(era, " ", tool), func(t *testing.T) {
 				var told progress
+				var own atomic.Int64
+				list := userList // whose own function is called too
+				list.Run = &batch.RunOptions[json.RawMessage]{Advanced: batch.Advanced[json.RawMessage]{Progress: func(batch.Progress) { own.Add(1) }}}
 				s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
 					Client:     &mcp.ClientOptions{ProgressNotificationHandler: told.take},
-					Middleware: []mcp.Middleware{batch.New(&batch.Options{Lists: []batch.List{userList}})},
+					Middleware: []mcp.Middleware{batch.New(&batch.Options{Lists: []batch.List{list}})},
 					More: func(s *mcp.Server) {
 						mcp.AddTool(s, &mcp.Tool{Name: "get_user"}, getUser)
 						mcp.AddTool(s, &mcp.Tool{Name: "own"}, func(ctx context.Context, req *mcp.CallToolRequest, in struct {
@@ -92,6 +96,7 @@ func TestNotifications(t *testing.T) {
 				harness.Eventually(t, func() bool { return told.last() == "50 of 50 items" })
 				told.check(t, "t", 50)
 				require.Less(t, len(told.all()), 20, "four a second")
+				require.Equal(t, tool == "get_users", own.Load() > 0)
 			})
 		}
 	}

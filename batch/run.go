@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
@@ -35,12 +34,32 @@ func Run[In, Out any](ctx context.Context, items []In, fn func(context.Context, 
 	if fn == nil {
 		panic("batch.Run: fn is nil; give the function that is run for every item")
 	}
-	return run(ctx, items, fn, &o)
+	return run(ctx, items, func(ctx context.Context, i int) (Out, error) { return fn(ctx, items[i]) }, &o)
 }
 
-func run[In, Out any](ctx context.Context, items []In, fn func(context.Context, In) (Out, error), o *RunOptions[In]) *Result[Out] {
-	b := newBatch(ctx, items, fn, o)
-	b.work()
+// run is Run for a function that gets the index of the item.
+func run[In, Out any](ctx context.Context, items []In, fn func(context.Context, int) (Out, error), o *RunOptions[In]) *Result[Out] {
+	b := &batch[In, Out]{
+		failer: newFailer(ctx, o.Idempotent), o: o, items: items, fn: fn, idle: make(chan struct{}),
+		outcomes: make([]Item[Out], len(items)), states: make([]state, len(items)),
+	}
+	for i := range items {
+		b.outcomes[i].Index = i
+		if o.Key != nil {
+			b.outcomes[i].Key = safe.Text(func() string { return o.Key(items[i]) })
+		}
+	}
+	if o.Advanced.Progress == nil && b.part == 0 { // what a client is told must increase, so only one batch can tell
+		o.Advanced.Progress = Notify(ctx, b.c.Request())
+	}
+	b.limit(ctx)
+	defer b.cancel()
+	workers := min(o.Concurrency, len(items))
+	b.workers = workers + 1
+	for range workers {
+		go b.work()
+	}
+	b.wait()
 	return b.result()
 }
 
@@ -50,17 +69,18 @@ type batch[In, Out any] struct {
 	*failer
 	o     *RunOptions[In]
 	items []In
-	fn    func(context.Context, In) (Out, error)
+	fn    func(context.Context, int) (Out, error)
 
 	ctx    context.Context //nolint:containedctx // for the function: ends with the batch
 	cancel context.CancelFunc
-	limit  StopReason    // why ctx ends when it does so by itself
+	why    StopReason    // of ctx, when it ends by itself
 	grace  time.Duration // for what runs when ctx ends
 	idle   chan struct{} // closed when no worker is left
 
 	mu          sync.Mutex // never held while code of the user's runs
 	outcomes    []Item[Out]
-	workers     map[*worker]struct{}
+	states      []state
+	workers     int // that were not left behind, and one for whoever starts them
 	begun       int
 	finished    int
 	failures    int
@@ -71,64 +91,47 @@ type batch[In, Out any] struct {
 	telling sync.Mutex
 }
 
-// A worker runs one item after the other. The mutex of its batch guards it.
-type worker struct {
-	index int
-	busy  bool // with the functions of the user's, which may not return
-	lost  bool // left behind: what it returns is dropped
+// A state says who decides what becomes of an item: its worker while it runs, and then
+// whoever was the first to take it.
+type state uint8
+
+const (
+	waiting state = iota
+	running       // with the functions of the user's, which may not return
+	ended         // they returned
+	left          // they did not: what they return is dropped, and their worker is one too many
+)
+
+// An ending is what the functions of the user's made of an item.
+type ending[Out any] struct {
+	status Status
+	value  Out
+	err    error
+	late   *fault.Error // what is said of an err that came with the end of the context, unless somebody worded it
 }
 
-func newBatch[In, Out any](ctx context.Context, items []In, fn func(context.Context, In) (Out, error), o *RunOptions[In]) *batch[In, Out] {
-	b := &batch[In, Out]{
-		o: o, items: items, fn: fn, limit: StoppedByBudget, grace: grace, idle: make(chan struct{}),
-		outcomes: make([]Item[Out], len(items)), workers: make(map[*worker]struct{}),
-	}
-	for i := range items {
-		b.outcomes[i].Index, b.outcomes[i].Key = i, b.key(items[i])
-	}
-	b.failer = &failer{ctx: ctx, c: call.FromContext(ctx), idempotent: o.Idempotent}
-	if b.c != nil {
-		b.part = b.c.Part()
-		if o.Advanced.Progress == nil && b.part == 0 { // what a client is told must increase, so only one batch can tell
-			o.Advanced.Progress = Notify(ctx, b.c.Request())
-		}
-	}
-	left, limited := o.Advanced.Budget, o.Advanced.Budget > 0
+// limit makes the context of the batch, which ends a little before that of the caller.
+func (b *batch[In, Out]) limit(ctx context.Context) {
+	left, limited := b.o.Advanced.Budget, b.o.Advanced.Budget > 0
+	b.grace, b.why = grace, StoppedByBudget
 	if deadline, ok := ctx.Deadline(); ok {
 		until := time.Until(deadline)
 		reserve := min(until/10, maxReserve)
-		until -= reserve
 		b.grace = max(time.Millisecond, min(grace, reserve/2))
-		if !limited || until < left {
-			left, limited, b.limit = until, true, StoppedByDeadline
+		if until -= reserve; !limited || until < left {
+			left, limited, b.why = until, true, StoppedByDeadline
 		}
 	}
 	if limited {
-		b.ctx, b.cancel = context.WithTimeout(ctx, left) //nolint:gosec // result calls it
+		b.ctx, b.cancel = context.WithTimeout(ctx, left) //nolint:gosec // run calls it
 	} else {
-		b.ctx, b.cancel = context.WithCancel(ctx) //nolint:gosec // result calls it
+		b.ctx, b.cancel = context.WithCancel(ctx) //nolint:gosec // run calls it
 	}
-	return b
 }
 
-func (b *batch[In, Out]) key(in In) (key string) {
-	if b.o.Key == nil {
-		return ""
-	}
-	defer func() {
-		if recover() != nil {
-			key = ""
-		}
-	}()
-	return b.o.Key(in)
-}
-
-// work returns when no worker is left.
-func (b *batch[In, Out]) work() {
+// wait returns when no worker is left.
+func (b *batch[In, Out]) wait() {
 	b.mu.Lock()
-	for range min(b.o.Concurrency, len(b.items)) {
-		b.hire()
-	}
 	b.leave()
 	b.mu.Unlock()
 	select {
@@ -136,180 +139,166 @@ func (b *batch[In, Out]) work() {
 		return
 	case <-b.ctx.Done():
 	}
-	late := time.NewTimer(b.grace)
-	defer late.Stop()
 	select {
 	case <-b.idle:
-	case <-late.C:
-		b.giveUpAll()
+	case <-time.After(b.grace):
+		for i := range b.items {
+			b.giveUp(i, func() *fault.Error { return b.over() })
+		}
 		<-b.idle
 	}
 }
 
-// hire starts a worker. It is called with the mutex.
-func (b *batch[In, Out]) hire() {
-	w := &worker{}
-	b.workers[w] = struct{}{}
-	go b.run(w)
+// work is a worker: it runs one item after the other.
+func (b *batch[In, Out]) work() {
+	i, more := 0, true
+	// If more is still set, the function or a log handler called runtime.Goexit. A second
+	// one does not keep deferred calls from being run.
+	defer func() {
+		if more {
+			go b.work()
+		}
+	}()
+	defer func() {
+		if more {
+			more = b.end(i, ending[Out]{status: Failed, err: errGoexit})
+		}
+	}()
+	for i, more = b.next(); more; i, more = b.next() {
+		if more = b.end(i, b.call(i)); !more {
+			return
+		}
+	}
 }
 
-// leave ends the batch when no worker is left. It is called with the mutex.
+// next begins an item. It reports false, and the worker has left, when there is none.
+func (b *batch[In, Out]) next() (i int, more bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.begun == len(b.items) || b.stopped != "" || b.ctx.Err() != nil {
+		b.leave()
+		return 0, false
+	}
+	i = b.begun
+	b.begun++
+	b.states[i] = running
+	return i, true
+}
+
+// leave takes a worker off. It is called with the mutex.
 func (b *batch[In, Out]) leave() {
-	if len(b.workers) == 0 {
+	if b.workers--; b.workers == 0 {
 		close(b.idle)
 	}
 }
 
-func (b *batch[In, Out]) run(w *worker) {
-	returned := false
-	defer func() {
-		if !returned { // the function, or a log handler, called runtime.Goexit
-			go b.run(w)
-		}
-	}()
-	var more bool
-	if w.busy { // and was in a goroutine that has exited
-		more = b.end(w, Failed, nil, errGoexit)
-	} else {
-		more = b.begin(w)
-	}
-	for more {
-		status, value, err := b.call(w)
-		more = b.end(w, status, &value, err)
-	}
-	returned = true
-}
-
-func (b *batch[In, Out]) begin(w *worker) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.next(w)
-}
-
-// next gives a worker its next item. It reports false when there is none. It is called
-// with the mutex.
-func (b *batch[In, Out]) next(w *worker) bool {
-	if b.begun == len(b.items) || b.stopped != "" || b.ctx.Err() != nil {
-		delete(b.workers, w)
-		b.leave()
-		return false
-	}
-	w.index, w.busy = b.begun, true
-	b.begun++
-	return true
-}
-
-// call runs the functions of the user's for one item.
-func (b *batch[In, Out]) call(w *worker) (status Status, value Out, err error) {
+// call runs the functions of the user's for an item.
+func (b *batch[In, Out]) call(i int) (e ending[Out]) {
+	e.status = Failed
 	defer func() {
 		if p := recover(); p != nil {
-			status, err = Failed, classify.NewPanicError(p, 1)
+			e.err = classify.NewPanicError(p, 1)
 		}
 	}()
-	in := b.items[w.index]
 	ctx, limit := b.ctx, b.o.Timeout
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
-		index := w.index
-		late := time.AfterFunc(limit+grace, func() { b.giveUp(w, index, fault.Timeout(theItem, limit).Because(errStuck)) })
+		late := time.AfterFunc(limit+grace, func() {
+			b.giveUp(i, func() *fault.Error { return fault.Timeout(theItem, limit) })
+		})
 		defer late.Stop()
 	}
-	if skip := b.o.Advanced.Skip; skip != nil && skip(in) {
-		return Skipped, value, nil
+	if skip := b.o.Advanced.Skip; skip != nil && skip(b.items[i]) {
+		e.status = Skipped
+		return e
 	}
-	switch value, err = b.fn(ctx, in); {
-	case err == nil:
-		return Succeeded, value, nil
-	case limit > 0 && ctx.Err() != nil && safe.Is(err, context.DeadlineExceeded):
-		err = &endedError{err, fault.Timeout(theItem, limit)}
+	switch e.value, e.err = b.fn(ctx, i); {
+	case e.err == nil:
+		e.status = Succeeded
+	case limit > 0 && ctx.Err() != nil && safe.Is(e.err, context.DeadlineExceeded):
+		e.late = fault.Timeout(theItem, limit)
 	}
-	return Failed, value, err
+	return e
 }
 
-// end takes the outcome of an item and begins the next one. It reports false when there is
-// none, or when the worker was left behind meanwhile.
-func (b *batch[In, Out]) end(w *worker, status Status, value *Out, err error) bool {
+// end keeps how an item ended. It reports false when the item was left behind meanwhile.
+func (b *batch[In, Out]) end(i int, e ending[Out]) bool {
 	interrupted := false
-	if status == Failed {
-		if over := b.ctx.Err(); over != nil && safe.Is(err, over) {
-			interrupted, err = true, &endedError{err, b.over()}
-		}
+	if over := b.ctx.Err(); e.status == Failed && over != nil && safe.Is(e.err, over) {
+		interrupted, e.late = true, b.over()
 	}
 	b.mu.Lock()
-	w.busy = false
-	if w.lost {
-		b.stuck--
+	if was := b.states[i]; was != running { // left, or ended, and then a log handler or the progress ended the goroutine
+		if was == left {
+			b.stuck--
+		}
 		b.mu.Unlock()
-		return false
+		return was == ended
 	}
-	item := &b.outcomes[w.index]
-	if value != nil {
-		item.Value = *value
-	}
+	b.states[i] = ended
+	b.outcomes[i].Value = e.value
 	b.interrupted = b.interrupted || interrupted
-	if status != Failed {
-		item.Status = status
+	if e.status != Failed {
+		b.outcomes[i].Status = e.status
 		b.finished++
 	}
-	if status != Failed && b.o.Advanced.Progress == nil { // with the mutex taken once an item
-		defer b.mu.Unlock()
-		return b.next(w)
-	}
 	b.mu.Unlock()
-	if status == Failed {
-		b.fail(item, err)
+	if e.status == Failed {
+		b.fail(i, e.err, e.late)
 	}
 	b.tell(false)
-	return b.begin(w)
+	return true
 }
 
-// fail makes a failed item, of which nobody else knows, of one for which the functions
-// failed.
-func (b *batch[In, Out]) fail(item *Item[Out], err error) {
-	failed := failedItem{public: fault.Generic(fault.KindInternal)}
+// fail makes a failed item of one that the caller has taken.
+func (b *batch[In, Out]) fail(i int, err error, late *fault.Error) {
+	failed := failure{public: fault.Generic(fault.KindInternal)}
 	defer func() { // also when a log handler calls runtime.Goexit
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		item.Status, item.Err, item.Recoverable, item.quote = Failed, failed.public, failed.again, failed.quote
+		b.outcomes[i].fail(failed)
 		b.finished++
 		b.failures++
 		if limit := b.o.MaxFailures; limit > 0 && b.failures >= limit && b.stopped == "" {
 			b.stopped = StoppedByFailures
 		}
 	}()
-	failed = b.failed(item.Index, err)
+	failed = b.failed(i, err, late)
 }
+
+// theItem is what failures of ours call the item; its key stands beside it.
+const theItem = "the item"
 
 var (
 	errGoexit = errors.New("batch: the function called runtime.Goexit")
 	errStuck  = errors.New("batch: the function did not return when its context ended, and was left behind")
 )
 
-// giveUp leaves a worker behind that still runs an item, and puts another one in its
-// place unless too many were left behind.
-func (b *batch[In, Out]) giveUp(w *worker, index int, err error) {
+// giveUp leaves an item behind that still runs, and puts another worker in the place of
+// its own unless too many were left behind.
+func (b *batch[In, Out]) giveUp(i int, why func() *fault.Error) {
 	b.mu.Lock()
-	if !w.busy || w.lost || w.index != index {
+	if b.states[i] != running {
 		b.mu.Unlock()
 		return
 	}
-	w.lost = true
+	b.states[i] = left
 	b.stuck++
 	b.interrupted = b.interrupted || b.ctx.Err() != nil
 	b.mu.Unlock()
 	defer func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		delete(b.workers, w)
 		if b.stuck <= b.o.Concurrency {
-			b.hire()
+			go b.work()
+		} else {
+			b.leave()
 		}
-		b.leave()
 	}()
 	defer b.tell(false)
-	b.fail(&b.outcomes[index], err)
+	b.fail(i, why().Because(errStuck), nil)
 }
 
 // over is the failure of an item that ran when the context of the batch ended.
@@ -321,28 +310,14 @@ func (b *batch[In, Out]) over() *fault.Error {
 		WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}) // unlike a call that was given up
 }
 
-// giveUpAll leaves behind what still runs a while after the context of the batch ended.
-func (b *batch[In, Out]) giveUpAll() {
-	err := b.over().Because(errStuck)
-	b.mu.Lock()
-	busy := make(map[*worker]int, len(b.workers))
-	for w := range b.workers {
-		busy[w] = w.index
-	}
-	b.mu.Unlock()
-	for w, index := range busy {
-		b.giveUp(w, index, err)
-	}
-}
-
 // tell tells how far the batch is, unless somebody is about to.
 func (b *batch[In, Out]) tell(end bool) {
-	if b.o.Advanced.Progress == nil {
+	switch {
+	case b.o.Advanced.Progress == nil:
 		return
-	}
-	if end {
+	case end:
 		b.telling.Lock()
-	} else if !b.telling.TryLock() {
+	case !b.telling.TryLock():
 		return
 	}
 	defer b.telling.Unlock()
@@ -374,7 +349,7 @@ func (b *batch[In, Out]) result() *Result[Out] {
 	case b.stopped != "":
 		r.Stopped = b.stopped
 	case safe.Is(over, context.DeadlineExceeded):
-		r.Stopped = b.limit
+		r.Stopped = b.why
 	case over != nil:
 		r.Stopped = StoppedByCancel
 	default:

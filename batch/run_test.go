@@ -3,11 +3,13 @@ package batch_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -242,6 +244,7 @@ func TestStuckItems(t *testing.T) {
 			require.Equal(t, "the item did not finish within 5 s.", r.Items[i].Err.Message())
 			require.False(t, r.Items[i].Recoverable)
 		}
+		require.ErrorIs(t, r.Items[4].Err, context.DeadlineExceeded, "what the function returned")
 		require.Equal(t, []any{3, 4}, r.CheckItems())
 		require.Empty(t, r.RetryItems())
 		require.Empty(t, r.Stopped)
@@ -523,6 +526,45 @@ func TestProgress(t *testing.T) {
 	})
 }
 
+// TestProgressOfWhatIsLeftBehind is told when it is, not when the next item ends.
+func TestProgressOfWhatIsLeftBehind(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		began := time.Now()
+		var seen []string
+		batch.Run(t.Context(), numbers(2), func(ctx context.Context, i int) (int, error) {
+			if i == 0 {
+				time.Sleep(time.Hour)
+			}
+			time.Sleep(5 * time.Second)
+			return i, nil
+		}, &batch.RunOptions[int]{Timeout: 10 * time.Second, Concurrency: 2, Advanced: batch.Advanced[int]{Progress: func(p batch.Progress) {
+			seen = append(seen, fmt.Sprint(time.Since(began), " ", p.Done, p.Failed, p.End))
+		}}})
+		require.Equal(t, []string{"5s 1 0 false", "10.1s 2 1 false", "10.1s 2 1 true"}, seen)
+	})
+}
+
+// TestProgressThatExits costs no item what became of it.
+func TestProgressThatExits(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		r := batch.Run(t.Context(), numbers(20), func(_ context.Context, i int) (int, error) {
+			if i%2 == 1 {
+				return i, errBroken
+			}
+			return i, nil
+		}, &batch.RunOptions[int]{Concurrency: 3, Advanced: batch.Advanced[int]{Progress: func(p batch.Progress) {
+			if !p.End {
+				runtime.Goexit()
+			}
+		}}})
+		consistent(t, r, 20)
+		require.Equal(t, strings.Repeat("+-", 10), statuses(r.Items))
+		for i := 1; i < 20; i += 2 {
+			require.ErrorIs(t, r.Items[i].Err, errBroken)
+		}
+	})
+}
+
 // TestNoMoreFailuresThanItems in what is told while several items finish at once.
 func TestNoMoreFailuresThanItems(t *testing.T) {
 	for range 100 {
@@ -576,6 +618,14 @@ func TestWhichLimitEndsTheBatch(t *testing.T) {
 			require.Equal(t, c.why, r.Stopped)
 		})
 	}
+}
+
+// TestDeadlineOfAnother: a function whose own deadline passed did not use up its item's limit.
+func TestDeadlineOfAnother(t *testing.T) {
+	r := batch.Run(t.Context(), numbers(1), func(context.Context, int) (int, error) { return 0, context.DeadlineExceeded },
+		&batch.RunOptions[int]{Timeout: time.Hour})
+	require.ErrorIs(t, r.Items[0].Err, fault.KindTimeout)
+	require.NotContains(t, r.Items[0].Err.Message(), "1 h")
 }
 
 // TestWordsOfALateItem are kept where the function has some.

@@ -34,11 +34,12 @@
 package budget
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -119,30 +120,13 @@ func New(opts *Options) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	for _, v := range []struct {
-		name  string
-		value *int
-		std   int
-	}{{"Size", &o.Size, DefaultSize}, {"ErrorSize", &o.ErrorSize, DefaultErrorSize}, {"MaxKept", &o.MaxKept, DefaultMaxKept}} {
-		switch {
-		case *v.value < 0:
-			panic("budget.New: Options." + v.name + " is negative; give zero for the default")
-		case *v.value == 0:
-			*v.value = v.std
-		}
-	}
-	if o.Keep < 0 {
-		panic("budget.New: Options.Keep is negative; give zero for the default")
-	}
-	if o.Keep == 0 {
-		o.Keep = DefaultKeep
-	}
-	if o.ReadMore == "" {
-		o.ReadMore = "read_more"
-	}
-	if o.Stats == nil {
-		o.Stats = new(Stats)
-	}
+	const of call.Options = "budget.New: Options"
+	call.Positive(of, "Size", &o.Size, DefaultSize)
+	call.Positive(of, "ErrorSize", &o.ErrorSize, DefaultErrorSize)
+	call.Positive(of, "MaxKept", &o.MaxKept, DefaultMaxKept)
+	call.Positive(of, "Keep", &o.Keep, DefaultKeep)
+	o.ReadMore = cmp.Or(o.ReadMore, "read_more")
+	o.Stats = cmp.Or(o.Stats, new(Stats))
 	o.Tools = maps.Clone(o.Tools)
 	for name, size := range o.Tools {
 		if name == "" {
@@ -155,7 +139,10 @@ func New(opts *Options) mcp.Middleware {
 	if o.Size < minSize || o.ErrorSize < minSize {
 		panic(fmt.Sprintf("budget.New: Options.Size and Options.ErrorSize are at least %d tokens; give more", minSize))
 	}
-	b := &budget{Options: o, kept: newKeeper(o.Keep, o.MaxKept, o.Stats)}
+	b := &budget{
+		Options: o, owners: call.Owners{Func: o.Owner, Option: "budget.Options.Owner", Logger: o.Logger},
+		kept: keeper{keep: o.Keep, most: o.MaxKept, stats: o.Stats, entries: map[string]*entry{}}, told: map[string]bool{},
+	}
 	return call.Wrap(b.run)
 }
 
@@ -164,8 +151,9 @@ const minSize = 300
 
 type budget struct {
 	Options
-	kept  *keeper
-	taken atomic.Bool // the server has a tool of its own with the name ReadMore
+	owners call.Owners
+	kept   keeper
+	taken  atomic.Bool // the server has a tool of its own with the name ReadMore
 
 	mu   sync.Mutex
 	told map[string]bool // tools of which was said that they cannot be bounded
@@ -205,22 +193,16 @@ func (b *budget) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 
 // bound makes the answer of a tool fit.
 func (b *budget) bound(ctx context.Context, c *call.Call, req *mcp.CallToolRequest, next mcp.MethodHandler, res *mcp.CallToolResult) (mcp.Result, error) {
-	size := b.Size
-	if own := b.Tools[req.Params.Name]; own < 0 {
+	size := cmp.Or(b.Tools[req.Params.Name], b.Size)
+	switch {
+	case size < 0:
 		return res, nil
-	} else if own > 0 {
-		size = own
-	}
-	if res.IsError {
-		if res.GetError() == nil && !b.fits(res, b.ErrorSize) {
-			return b.boundError(res), nil
-		}
+	case res.IsError:
+		return b.boundError(res), nil
+	case b.fits(res, size):
 		return res, nil
 	}
-	if b.fits(res, size) {
-		return res, nil
-	}
-	x := &answer{budget: b, size: size, owner: b.ownerOf(ctx, req), more: b.offers(c), res: res}
+	x := &answer{budget: b, size: size, owner: b.owners.Principal(ctx, req), more: b.offers(c), res: res}
 	if out := x.shrink(c, next); out != nil {
 		b.Stats.LeftOut.Add(1)
 		return out, nil
@@ -229,117 +211,24 @@ func (b *budget) bound(ctx context.Context, c *call.Call, req *mcp.CallToolReque
 	return nil, x.tooLarge(c, next)
 }
 
-// bytesOf returns the size of an answer for its reader. Clients show the text or the
-// structured content, so that the larger one counts.
-func bytesOf(res *mcp.CallToolResult) int {
-	return max(blocksBytes(res.Content), structuredBytes(res.StructuredContent))
-}
-
-func blocksBytes(blocks []mcp.Content) (n int) {
-	for _, block := range blocks {
-		n += blockBytes(block)
+// boundError cuts the text of a failure that a tool told itself.
+func (b *budget) boundError(res *mcp.CallToolResult) *mcp.CallToolResult {
+	if res.GetError() != nil || b.fits(res, b.ErrorSize) {
+		return res
 	}
-	return n
-}
-
-func blockBytes(block mcp.Content) int {
-	switch c := block.(type) {
-	case *mcp.TextContent:
-		if c != nil {
-			return len(c.Text)
-		}
-	case *mcp.ImageContent:
-		if c != nil {
-			return len(c.Data) * 4 / 3
-		}
-	case *mcp.AudioContent:
-		if c != nil {
-			return len(c.Data) * 4 / 3
-		}
-	case *mcp.EmbeddedResource:
-		if c != nil && c.Resource != nil {
-			return len(c.Resource.Text) + len(c.Resource.Blob)*4/3 + len(c.Resource.URI)
-		}
-	case *mcp.ResourceLink:
-		if c != nil {
-			return len(c.URI) + len(c.Description)
-		}
+	const mark = "[the rest is left out]"
+	out := *res
+	if len(jsonOf(out.StructuredContent)) > b.ErrorSize {
+		out.StructuredContent = nil
 	}
-	return 0
-}
-
-func structuredBytes(v any) int {
-	switch v := v.(type) {
-	case nil:
-		return 0
-	case json.RawMessage:
-		return len(v)
-	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return 0 // it cannot be sent, which recover says
-	}
-	return len(raw)
-}
-
-// fits reports whether an answer has at most so many tokens.
-func (b *budget) fits(res *mcp.CallToolResult, size int) bool {
-	bytes := bytesOf(res)
-	if bytes <= size { // a token has a byte or more
-		return true
-	}
-	return b.tokens(res, bytes) <= size
-}
-
-const bytesPerToken = 3
-
-func (b *budget) tokens(res *mcp.CallToolResult, bytes int) int {
-	if b.Count == nil {
-		return (bytes + bytesPerToken - 1) / bytesPerToken
-	}
-	text := 0
-	for _, block := range res.Content {
-		if t, ok := block.(*mcp.TextContent); ok && t != nil {
-			text += b.count(t.Text)
-		} else {
-			text += blockBytes(block)
+	shrinking(b.ErrorSize*bytesPerToken, func(bytes int) bool {
+		head, rest := split(res.Content, max(minShown, bytes-len(mark)))
+		out.Content = head
+		if len(rest) > 0 {
+			out.Content = append(slices.Clip(head), &mcp.TextContent{Text: mark})
 		}
-	}
-	structured := 0
-	if res.StructuredContent != nil {
-		if raw, err := json.Marshal(res.StructuredContent); err == nil {
-			structured = b.count(string(raw))
-		}
-	}
-	return max(text, structured)
-}
-
-// count asks the user's own function, which must not fail the call.
-func (b *budget) count(text string) (n int) {
-	estimate := (len(text) + bytesPerToken - 1) / bytesPerToken
-	if b.Count == nil {
-		return estimate
-	}
-	defer func() {
-		if recover() != nil {
-			n = estimate
-		}
-	}()
-	return max(0, b.Count(text))
-}
-
-// ownerOf says who makes a call, "" when nobody knows.
-func (b *budget) ownerOf(ctx context.Context, req mcp.Request) (owner string) {
-	if b.Owner == nil {
-		if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
-			return extra.TokenInfo.UserID
-		}
-		return ""
-	}
-	defer func() {
-		if recover() != nil {
-			owner = ""
-		}
-	}()
-	return b.Owner(ctx, req)
+		return b.fits(&out, b.ErrorSize)
+	})
+	b.Stats.LeftOut.Add(1)
+	return &out
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // A node is a JSON value that is taken apart as far as something could be left out.
@@ -148,44 +147,38 @@ func (n *node) largest(want func(*node) bool) (found *node) {
 // maxCuts is how many arrays and strings of one answer are cut: each is a line to read.
 const maxCuts = 12
 
-// minShown is how much of a string stays at least.
-const minShown = 80
-
 // shrink leaves out what it must for the value to have at most so many bytes, and
-// reports whether it has. valid says whether the schema allows what is shown.
+// reports whether it has: items at the ends of arrays, but not the first ones, then the
+// ends of strings, and then the first items. valid says whether the schema allows what is
+// shown.
 func (n *node) shrink(target int, valid func() bool) bool {
 	visited := map[*node]bool{}
-	for range maxCuts {
-		if n.size() <= target {
-			return true
-		}
-		array := n.largest(func(n *node) bool { return n.array && n.kept > 1 && !visited[n] })
-		if array == nil {
-			break
-		}
-		visited[array] = true
-		array.cutItems(n.size()-target, valid)
-	}
-	for range maxCuts {
-		if n.size() <= target {
-			return true
-		}
-		text := n.largest(func(n *node) bool { return n.raw[0] == '"' && n.short == nil && len(n.raw) > 2*minShown })
-		if text == nil {
-			break
-		}
-		text.cutText(n.size()-target, valid)
-	}
-	for range maxCuts {
-		if n.size() <= target {
-			return true
-		}
-		array := n.largest(func(n *node) bool { return n.array && n.kept == 1 })
-		if array == nil {
-			break
-		}
-		if array.kept = 0; !valid() {
-			array.kept, array.fixed = 1, true
+	for _, step := range []struct {
+		want func(*node) bool
+		cut  func(*node)
+	}{
+		{func(n *node) bool { return n.array && n.kept > 1 && !visited[n] }, func(array *node) {
+			visited[array] = true
+			array.cutItems(n.size()-target, valid)
+		}},
+		{func(n *node) bool { return n.raw[0] == '"' && n.short == nil && len(n.raw) > 2*minShown }, func(text *node) {
+			text.cutText(n.size()-target, valid)
+		}},
+		{func(n *node) bool { return n.array && n.kept == 1 }, func(array *node) {
+			if array.kept = 0; !valid() {
+				array.kept, array.fixed = 1, true
+			}
+		}},
+	} {
+		for range maxCuts {
+			if n.size() <= target {
+				return true
+			}
+			found := n.largest(step.want)
+			if found == nil {
+				break
+			}
+			step.cut(found)
 		}
 	}
 	return n.size() <= target
@@ -250,22 +243,4 @@ func quote(text string) []byte {
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(text) //nolint:errchkjson // text always encodes, and a buffer takes it
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
-}
-
-// sentence returns how many of the first most bytes of a text to show so that it ends
-// with a paragraph, a sentence, a line or a word, if one ends in the second half.
-func sentence(text string, most int) int {
-	if most >= len(text) {
-		return len(text)
-	}
-	most = max(0, most)
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	for _, end := range []string{"\n\n", ". ", ".\n", "\n", " "} {
-		if i := strings.LastIndex(text[:most], end); i >= most/2 && i > 0 {
-			return i + len(end)
-		}
-	}
-	return most
 }

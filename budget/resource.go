@@ -36,15 +36,13 @@ func (b *budget) resource(ctx context.Context, req *mcp.ReadResourceRequest, nex
 	for _, c := range have.Contents {
 		total += length(c)
 	}
-	if skip == 0 && b.fitsContents(have.Contents, b.Size) {
+	if skip == 0 && (total <= b.Size/2 || b.fitsContents(have.Contents, b.Size)) {
 		return res, nil
 	}
 	out := *have
-	room := b.Size * bytesPerToken
-	for range 2 * rounds {
-		const line = 150
+	shrinking(b.Size*bytesPerToken, func(room int) bool {
 		var end int
-		out.Contents, end = window(have.Contents, min(skip, total), max(minShown, room-line))
+		out.Contents, end = window(have.Contents, min(skip, total), max(minShown, room-noteBytes))
 		if end < total || skip > 0 {
 			says := fmt.Sprintf("Bytes %d to %d of %d.", min(skip, total), end, total)
 			if end < total {
@@ -52,11 +50,8 @@ func (b *budget) resource(ctx context.Context, req *mcp.ReadResourceRequest, nex
 			}
 			out.Contents = append(slices.Clip(out.Contents), &mcp.ResourceContents{URI: fmt.Sprintf("%s#bytes=%d-", uri, end), MIMEType: "text/plain", Text: says})
 		}
-		if b.fitsContents(out.Contents, b.Size) {
-			break
-		}
-		room = room * 9 / 10
-	}
+		return b.fitsContents(out.Contents, b.Size)
+	})
 	b.Stats.LeftOut.Add(1)
 	return &out, nil
 }
@@ -69,24 +64,13 @@ func length(c *mcp.ResourceContents) int {
 	return len(c.Text) + len(c.Blob)
 }
 
-// fitsContents reports whether contents have at most so many tokens, blobs as they are
-// sent.
+// fitsContents reports whether contents have at most so many tokens.
 func (b *budget) fitsContents(contents []*mcp.ResourceContents, size int) bool {
-	bytes, tokens := 0, 0
+	res := &mcp.CallToolResult{}
 	for _, c := range contents {
-		if c != nil {
-			bytes += len(c.Text) + len(c.Blob)*4/3
-		}
+		res.Content = append(res.Content, &mcp.EmbeddedResource{Resource: c})
 	}
-	if bytes <= size {
-		return true
-	}
-	for _, c := range contents {
-		if c != nil {
-			tokens += b.count(c.Text) + (len(c.Blob)*4/3+bytesPerToken-1)/bytesPerToken
-		}
-	}
-	return tokens <= size
+	return b.fits(res, size)
 }
 
 // window returns the contents from a byte on, of so many bytes as they are sent, and

@@ -3,25 +3,25 @@ package budget
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// object is a JSON object of a schema.
-type object = map[string]any
-
-func asObject(schema any) object {
-	if o, ok := schema.(object); ok {
-		return o
-	}
+// schemaOf reads a schema, which servers give as they like; nil for what is none.
+func schemaOf(schema any) *jsonschema.Schema {
 	raw, err := json.Marshal(schema)
-	var o object
-	if err != nil || json.Unmarshal(raw, &o) != nil {
+	s := &jsonschema.Schema{}
+	if err != nil || json.Unmarshal(raw, s) != nil {
 		return nil
 	}
-	return o
+	return s
 }
 
 // words are parts of the names of arguments that make an answer smaller.
@@ -34,8 +34,11 @@ var words = []string{
 // smaller returns the arguments of an input schema that make an answer smaller, six at
 // most.
 func smaller(schema any) (names []string) {
-	properties, _ := asObject(schema)["properties"].(object)
-	for name := range properties {
+	s := schemaOf(schema)
+	if s == nil {
+		return nil
+	}
+	for name := range s.Properties {
 		parts := strings.FieldsFunc(strings.ToLower(snake(name)), func(r rune) bool { return r == '_' || r == '-' || r == '.' })
 		if slices.ContainsFunc(parts, func(part string) bool {
 			return slices.Contains(words, part) || slices.Contains(words, strings.TrimSuffix(part, "s"))
@@ -59,6 +62,14 @@ func snake(name string) string {
 	return b.String()
 }
 
+func argument(names []string) string {
+	quoted := "'" + strings.Join(names, "', '") + "'"
+	if len(names) == 1 {
+		return "argument " + quoted
+	}
+	return "arguments " + quoted
+}
+
 // maxTold bounds the memory of tools of which was said that they cannot be bounded.
 const maxTold = 10_000
 
@@ -70,55 +81,54 @@ func (b *budget) check(ctx context.Context, tool *mcp.Tool) {
 	b.mu.Lock()
 	seen := b.told[tool.Name] || len(b.told) >= maxTold
 	if !seen {
-		if b.told == nil {
-			b.told = map[string]bool{}
-		}
 		b.told[tool.Name] = true
 	}
 	b.mu.Unlock()
 	if seen {
 		return
 	}
-	s := survey{root: asObject(tool.OutputSchema)}
+	s := survey{root: schemaOf(tool.OutputSchema)}
 	if s.look(s.root, maxDepth); !s.array && s.open {
-		b.say(ctx, "budget: the output schema of a tool has no array and no bound; an answer that is too large is refused, or loses the ends of its texts", tool.Name)
+		b.say(ctx, "the output schema of a tool has no array and no bound; an answer that is too large is refused, or loses the ends of its texts", tool.Name)
 	}
+}
+
+// say warns of a tool.
+func (b *budget) say(ctx context.Context, message, tool string) {
+	call.Warn(ctx, b.Logger, message, slog.String("tool", tool))
 }
 
 // A survey is what a schema allows values to be.
 type survey struct {
-	root  object
+	root  *jsonschema.Schema
 	steps int
 	array bool // it has an array, of which items can be left out
 	open  bool // it has something that has no bound
 }
 
 // look looks at a schema and what is in it. What it does not know has no bound.
-func (s *survey) look(schema any, depth int) {
+func (s *survey) look(schema *jsonschema.Schema, depth int) {
 	const most = 10_000
-	o, ok := schema.(object)
-	if s.steps++; depth == 0 || s.steps > most || !ok {
-		s.open = s.open || schema != false
+	if s.steps++; schema == nil || depth == 0 || s.steps > most {
+		s.open = true
 		return
 	}
-	if ref, ok := o["$ref"].(string); ok {
-		s.look(s.resolve(ref), depth-1)
+	if name, ok := strings.CutPrefix(schema.Ref, "#/$defs/"); ok {
+		s.look(s.root.Defs[name], depth-1)
 		return
 	}
-	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
-		all, _ := o[key].([]any)
-		for _, one := range all {
-			s.look(one, depth-1)
-		}
-		if len(all) > 0 && o["type"] == nil {
-			return
-		}
+	choices := slices.Concat(schema.AllOf, schema.AnyOf, schema.OneOf)
+	for _, choice := range choices {
+		s.look(choice, depth-1)
 	}
-	if o["enum"] != nil || o["const"] != nil {
+	types := schema.Types
+	if schema.Type != "" {
+		types = []string{schema.Type}
+	}
+	switch {
+	case schema.Enum != nil, schema.Const != nil, nothing(schema):
 		return
-	}
-	types := types(o)
-	if len(types) == 0 {
+	case len(types) == 0 && len(choices) == 0:
 		s.open = true
 	}
 	for _, t := range types {
@@ -126,56 +136,17 @@ func (s *survey) look(schema any, depth int) {
 		case "array":
 			s.array = true
 		case "string":
-			s.open = s.open || o["maxLength"] == nil
+			s.open = s.open || schema.MaxLength == nil
 		case "object":
-			properties, _ := o["properties"].(object)
-			for _, p := range properties {
-				s.look(p, depth-1)
+			for _, property := range schema.Properties {
+				s.look(property, depth-1)
 			}
-			if more, ok := o["additionalProperties"]; !ok || more != false && !nothing(more) {
-				s.open = s.open || o["maxProperties"] == nil
-			}
+			s.open = s.open || schema.MaxProperties == nil && !nothing(schema.AdditionalProperties)
 		}
 	}
 }
 
-// nothing reports whether a schema allows no value, as the SDK writes false.
-func nothing(schema any) bool {
-	o, ok := schema.(object)
-	if !ok {
-		return false
-	}
-	not, ok := o["not"].(object)
-	return ok && len(not) == 0 && len(o) == 1
-}
-
-func types(o object) (all []string) {
-	switch t := o["type"].(type) {
-	case string:
-		return []string{t}
-	case []any:
-		for _, one := range t {
-			if name, ok := one.(string); ok {
-				all = append(all, name)
-			}
-		}
-	}
-	return all
-}
-
-// resolve returns what a local reference names.
-func (s *survey) resolve(ref string) any {
-	path, ok := strings.CutPrefix(ref, "#/")
-	if !ok {
-		return nil
-	}
-	var at any = s.root
-	for part := range strings.SplitSeq(path, "/") {
-		o, ok := at.(object)
-		if !ok {
-			return nil
-		}
-		at = o[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]
-	}
-	return at
+// nothing reports whether a schema is false, as the SDK writes it.
+func nothing(schema *jsonschema.Schema) bool {
+	return reflect.DeepEqual(schema, &jsonschema.Schema{Not: &jsonschema.Schema{}})
 }

@@ -2,8 +2,11 @@ package deadline
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
 )
@@ -44,11 +47,11 @@ func clockOf(ctx context.Context) *clock {
 func (c *clock) Deadline() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.end(), true
+	return c.ends(), true
 }
 
-// end returns when the time is over. The mutex is held.
-func (c *clock) end() time.Time {
+// ends returns when the time is over. The mutex is held.
+func (c *clock) ends() time.Time {
 	if !c.latest.IsZero() && c.latest.Before(c.deadline) {
 		return c.latest
 	}
@@ -117,15 +120,17 @@ func (c *clock) AfterFunc(f func()) (stop func() bool) {
 
 // stop ends the context, once, with an error and, unless it is nil, another cause.
 func (c *clock) stop(err, cause error) {
-	c.mu.Lock()
-	c.stopLocked(err, cause)
+	for f := range c.end(err, cause) {
+		(*f)()
+	}
 }
 
-// stopLocked is stop for who holds the mutex. It releases it.
-func (c *clock) stopLocked(err, cause error) {
+// end is stop without what is to be called, which it returns.
+func (c *clock) end(err, cause error) (after map[*func()]struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.err != nil {
-		c.mu.Unlock()
-		return
+		return nil
 	}
 	if cause != nil {
 		holder, end := context.WithCancelCause(context.Background())
@@ -140,12 +145,8 @@ func (c *clock) stopLocked(err, cause error) {
 	if c.done != nil {
 		close(c.done)
 	}
-	after := c.after
-	c.after = nil
-	c.mu.Unlock()
-	for f := range after {
-		(*f)()
-	}
+	after, c.after = c.after, nil
+	return after
 }
 
 // start sets the timer that calls f when the time is up.
@@ -155,25 +156,26 @@ func (c *clock) start(limit time.Duration, f func()) {
 	c.timer = time.AfterFunc(limit, f)
 }
 
-// expire ends the context with the cause if its time is up. The timer may have fired
-// just before a pause: then it is set anew.
+// expire ends the context with the cause if its time is up.
 func (c *clock) expire(cause error) bool {
-	c.mu.Lock()
-	if left := time.Until(c.end()); left > 0 {
-		c.timer.Reset(left)
-		c.mu.Unlock()
+	if !c.over() {
 		return false
 	}
-	c.stopLocked(context.DeadlineExceeded, cause)
+	c.stop(context.DeadlineExceeded, cause)
 	return true
 }
 
-// over reports whether the time was up when the handler returned. One that looks
-// at the deadline of its context may do so before the timer fires.
+// over reports whether the time is up. A handler that looks at the deadline of its
+// context may return before the timer fires; and one that fired just before a pause is
+// set anew.
 func (c *clock) over() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !time.Now().Before(c.end())
+	left := time.Until(c.ends())
+	if left > 0 {
+		c.timer.Reset(left)
+	}
+	return left <= 0
 }
 
 // pause stops counting the time until resume is called as often. The deadline moves
@@ -202,6 +204,50 @@ func (c *clock) resume() {
 func (c *clock) move(by time.Duration) {
 	c.deadline = c.deadline.Add(by)
 	if c.timer != nil {
-		c.timer.Reset(time.Until(c.end()))
+		c.timer.Reset(time.Until(c.ends()))
+	}
+}
+
+// Pause stops the clock of the call that ctx belongs to until resume is called, for
+// time that is not the handler's, such as that of a person who is asked something:
+//
+//	resume := deadline.Pause(ctx)
+//	answer, err := ask(ctx)
+//	resume()
+//
+// Limits further out stand too. Altogether the clock of a call stands for
+// Options.MaxPause at most, and never beyond the time at which the caller is known to
+// give up. Pauses may overlap; resume may be called more than once. Where no limit
+// applies, and after the call, Pause does nothing. Neither is ever nil.
+func Pause(ctx context.Context) (resume func()) {
+	inner := clockOf(ctx)
+	if inner == nil {
+		return func() {}
+	}
+	for c := inner; c != nil; c = c.outer {
+		c.pause()
+	}
+	return sync.OnceFunc(func() {
+		for c := inner; c != nil; c = c.outer {
+			c.resume()
+		}
+	})
+}
+
+// Sending returns a middleware for what a server sends. It stops the clock of a call
+// while its handler waits for the client to answer a request (an elicitation, a
+// sampling, its roots) that was sent with the handler's context:
+//
+//	server.AddSendingMiddleware(deadline.Sending())
+//
+// Pings and notifications do not stop it.
+func Sending() mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method != call.MethodPing && !strings.HasPrefix(method, "notifications/") {
+				defer Pause(ctx)()
+			}
+			return next(ctx, method, req)
+		}
 	}
 }

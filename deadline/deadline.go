@@ -58,6 +58,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // DefaultLimit is what a zero Options.Limit means. Clients that are built on the
@@ -139,7 +140,7 @@ func New(opts *Options) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	l := newLimiter(&o)
+	l := newLimiter(o)
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		limited := call.Wrap(l.run)(next)
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -157,6 +158,7 @@ type limiter struct {
 	methods  map[string]time.Duration // only those that have a limit
 	handlers counter
 	looking  chan struct{} // bounds the lookups that may be stuck themselves
+	owners   call.Owners
 	settings *call.Settings
 }
 
@@ -196,8 +198,9 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	if w.limit <= 0 {
 		return w.fail(w.notStarted(context.DeadlineExceeded))
 	}
-	w.slot = slot{l.ownerOf(ctx, req), c.Method(), call.Target(req)}
+	w.slot = slot{l.owners.Principal(ctx, req), c.Method(), call.Target(req)}
 	if refused := l.handlers.admit(w.slot); refused != "" {
+		c.Refused("deadline")
 		return w.fail(w.refused(refused))
 	}
 	w.outcomes = make(chan outcome, 2)
@@ -212,8 +215,12 @@ func (w *run) callerWaits() {
 	if at, ok := w.parent.Deadline(); ok {
 		left, known = at.Sub(w.began), true
 	}
-	if wait := guarded(w.Caller, w.parent, w.req); wait > 0 && (!known || wait < left) {
-		left, known = wait, true
+	if w.Caller != nil {
+		var wait time.Duration
+		safe.Call(func() { wait = w.Caller(w.parent, w.req) }, nil)
+		if wait > 0 && (!known || wait < left) {
+			left, known = wait, true
+		}
 	}
 	if !known {
 		return
@@ -223,33 +230,4 @@ func (w *run) callerWaits() {
 	if left-margin < w.limit {
 		w.limit, w.caller, w.grace = left-margin, true, min(w.grace, margin/2)
 	}
-}
-
-// ownerOf returns the name of who makes the call, "" when nobody knows. A session ID is
-// none: most transports have none.
-func (l *limiter) ownerOf(ctx context.Context, req mcp.Request) string {
-	if l.Owner != nil {
-		return guarded(l.Owner, ctx, req)
-	}
-	return guarded(func(_ context.Context, req mcp.Request) string {
-		if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
-			return extra.TokenInfo.UserID
-		}
-		return ""
-	}, ctx, req)
-}
-
-// guarded calls a function about a request. One that is nil or panics knows nothing, and
-// must not fail the call; a request that was made by hand may be a nil pointer.
-func guarded[T any](ask func(context.Context, mcp.Request) T, ctx context.Context, req mcp.Request) (known T) { //nolint:revive // the function comes first
-	defer func() {
-		if recover() != nil {
-			var none T
-			known = none
-		}
-	}()
-	if ask != nil {
-		known = ask(ctx, req)
-	}
-	return known
 }

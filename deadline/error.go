@@ -45,22 +45,20 @@ type LimitError struct {
 
 // Error returns the limit and what the handler did. It is for the log.
 func (e *LimitError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "deadline: the limit of %v was reached", e.Limit)
+	if e.Limit <= 0 {
+		return "deadline: no time was left to start"
+	}
+	text := fmt.Sprintf("deadline: the limit of %v was reached", e.Limit)
 	if e.Caller {
-		b.WriteString(", which is what the caller's own left")
+		text += ", which is what the caller's own left"
 	}
 	switch {
-	case e.Limit <= 0:
-		b.Reset()
-		b.WriteString("deadline: no time was left to start")
 	case e.Running:
-		b.WriteString("; the handler was told to stop and is still running")
+		text += "; the handler was told to stop and is still running"
 	case e.Err != nil:
-		b.WriteString("; the handler stopped: ")
-		b.WriteString(safe.Error(e.Err))
+		text += "; the handler stopped: " + safe.Error(e.Err)
 	}
-	return b.String()
+	return text
 }
 
 // Unwrap returns Err.
@@ -81,60 +79,27 @@ func final(err error) bool {
 
 func isDeadline(err error) bool { return safe.Same(err, context.DeadlineExceeded) }
 
-// standing is what is known about a call that did not come to its end.
-type standing uint8
-
-const (
-	uncertain standing = iota // it may have taken effect, and a repetition may do so again
-	harmless                  // it may have taken effect, and a repetition has no further one
-	untouched                 // it has changed nothing
-)
-
-func (s standing) effect() fault.Effect {
-	if s == untouched {
+// effectOf returns what is certain about the effect of a call that did not come to its end.
+func effectOf(known classify.Safety) fault.Effect {
+	if known == classify.Reads {
 		return fault.EffectNone
 	}
 	return fault.EffectUnknown
 }
 
-// retry returns what is said about a repetition of the call. running tells that the
+// retryOf returns what is said about a repetition of the call. running tells that the
 // handler is.
-func (s standing) retry(running bool) fault.Retry {
+func retryOf(known classify.Safety, running bool) fault.Retry {
+	r := fault.Retry{Effect: effectOf(known)}
 	switch {
-	case s == untouched:
-		return fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}
-	case s == harmless: // the effect does not matter, so nobody need check it first
-		return fault.Retry{ShouldRetry: true, Reason: "A repetition does no harm"}
+	case known == classify.Reads:
+		r.ShouldRetry = true
+	case known == classify.Idempotent: // the effect does not matter, so nobody need check it first
+		r = fault.Retry{ShouldRetry: true, Reason: "A repetition does no harm"}
 	case running:
-		return fault.Retry{Effect: fault.EffectUnknown, Reason: "It may still take effect"}
-	default:
-		return fault.Retry{Effect: fault.EffectUnknown}
+		r.Reason = "It may still take effect"
 	}
-}
-
-// standingOf returns what the definition of a tool says about its calls.
-func standingOf(tool *mcp.Tool) standing {
-	switch a := tool.Annotations; {
-	case a == nil:
-		return uncertain
-	case a.ReadOnlyHint:
-		return untouched
-	case a.IdempotentHint:
-		return harmless
-	default:
-		return uncertain
-	}
-}
-
-// reads reports whether a method changes nothing, by its meaning in the protocol.
-func reads(method string) bool {
-	switch method {
-	case middleware.MethodReadResource, middleware.MethodGetPrompt, middleware.MethodComplete,
-		middleware.MethodListTools, middleware.MethodListPrompts, middleware.MethodListResources, middleware.MethodListResourceTemplates:
-		return true
-	default:
-		return false
-	}
+	return r
 }
 
 // subject names what did not finish. The name that the caller sent is not repeated.
@@ -154,8 +119,8 @@ func subject(method string) string {
 }
 
 // exceeded returns the error of a call whose limit was reached.
-func exceeded(method string, e *LimitError, known standing) error {
-	e.Effect = known.effect()
+func exceeded(method string, e *LimitError, known classify.Safety) error {
+	e.Effect = effectOf(known)
 	public := fault.Timeout(subject(method), e.Limit)
 	message := public.Message()
 	if e.Caller {
@@ -170,16 +135,16 @@ func exceeded(method string, e *LimitError, known standing) error {
 	if method == middleware.MethodCallTool {
 		suggestion = "Ask for less at a time if the tool allows it."
 	}
-	return classify.HideError(e, public.WithMessage(message).Suggest(suggestion).WithRetry(known.retry(e.Running)))
+	return classify.HideError(e, public.WithMessage(message).Suggest(suggestion).WithRetry(retryOf(known, e.Running)))
 }
 
 // cancelled returns the error of a call whose caller gave it up.
-func cancelled(what string, err, cause error, known standing) error {
+func cancelled(what string, err, cause error, known classify.Safety) error {
 	if !safe.Same(cause, err) {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
 	return classify.HideError(fmt.Errorf("deadline: %s: %w", what, err),
-		fault.Generic(fault.KindCancelled).WithRetry(fault.Retry{Effect: known.effect()}))
+		fault.Generic(fault.KindCancelled).WithRetry(fault.Retry{Effect: effectOf(known)}))
 }
 
 // notStarted returns the error of a call that was over before it began.
@@ -189,7 +154,7 @@ func (w *run) notStarted(err error) error {
 			fault.New(fault.KindTimeout, "no time was left to start this call").
 				WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}))
 	}
-	return cancelled("the call was cancelled before it started", err, context.Cause(w.parent), untouched)
+	return cancelled("the call was cancelled before it started", err, context.Cause(w.parent), classify.Reads)
 }
 
 // Why a call is refused.

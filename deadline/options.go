@@ -1,6 +1,7 @@
 package deadline
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,46 +25,43 @@ const (
 // one to start.
 const minLimit = time.Millisecond
 
-// ordinary are the methods that Options.Limit is for; others may have limits too.
+// ordinary are the methods that Options.Limit is for. Others may have limits too, but
+// neither those of unlimited nor those that servers send to clients.
 var (
-	ordinary = []string{call.MethodCallTool, call.MethodReadResource, call.MethodGetPrompt, call.MethodComplete}
-	others   = []string{
-		call.MethodDiscover, call.MethodListTools, call.MethodListPrompts, call.MethodListResources,
-		call.MethodListResourceTemplates, call.MethodSubscribe, call.MethodUnsubscribe, call.MethodSetLevel,
-	}
+	ordinary  = []string{call.MethodCallTool, call.MethodReadResource, call.MethodGetPrompt, call.MethodComplete}
 	unlimited = []string{call.MethodInitialize, call.MethodPing, call.MethodListen}
-	sent      = []string{"sampling", "elicitation", "roots"} // by servers, to clients
+	sent      = []string{call.MethodElicit, call.MethodCreateMessage, call.MethodListRoots}
 )
 
-func newLimiter(o *Options) *limiter {
+func newLimiter(o Options) *limiter {
+	o.Limit = cmp.Or(o.Limit, DefaultLimit)
+	o.Grace = max(0, cmp.Or(o.Grace, defaultGrace))
+	o.Margin = max(0, cmp.Or(o.Margin, defaultMargin))
+	o.MaxPause = max(0, cmp.Or(o.MaxPause, defaultMaxPause))
+	o.MaxStuckTotal = cmp.Or(o.MaxStuckTotal, defaultMaxStuckTotal)
+	if o.MaxStuck == 0 {
+		if o.MaxStuck = defaultMaxStuck; o.MaxStuckTotal > 0 {
+			o.MaxStuck = min(o.MaxStuck, o.MaxStuckTotal)
+		}
+	}
+	o.MaxStuckOwner = cmp.Or(o.MaxStuckOwner, max(o.MaxStuckTotal/4, o.MaxStuck, 1))
 	o.check()
-	l := &limiter{Options: *o, methods: map[string]time.Duration{}, looking: make(chan struct{}, maxLookups), settings: &call.Settings{Logger: o.Logger}}
-	l.Grace = max(0, orDefault(o.Grace, defaultGrace))
-	l.Margin = max(0, orDefault(o.Margin, defaultMargin))
-	l.MaxPause = max(0, orDefault(o.MaxPause, defaultMaxPause))
-	l.Tools = maps.Clone(o.Tools)
+	o.Tools = maps.Clone(o.Tools)
+	l := &limiter{
+		Options: o, methods: map[string]time.Duration{}, looking: make(chan struct{}, maxLookups),
+		owners:   call.Owners{Func: o.Owner, Option: "deadline.Options.Owner", Logger: o.Logger},
+		handlers: counter{bounds: [...]int{o.MaxStuck, o.MaxStuckOwner, o.MaxStuckTotal}, burst: cmp.Or(o.Burst, defaultBurst), by: map[slot]count{}},
+		settings: &call.Settings{Logger: o.Logger},
+	}
 	for _, method := range ordinary {
-		l.methods[method] = orDefault(o.Limit, DefaultLimit)
+		l.methods[method] = o.Limit
 	}
 	for method, limit := range o.Methods {
 		if limit != 0 {
 			l.methods[method] = limit
 		}
 	}
-	tool, owner, all := o.bounds()
-	l.handlers.bounds = [...]int{tool, owner, all}
-	l.handlers.burst = orDefault(o.Burst, defaultBurst)
 	return l
-}
-
-// bounds returns how many handlers of an owner's tool, of an owner, and of all may be
-// stuck.
-func (o *Options) bounds() (tool, owner, all int) {
-	tool, all = orDefault(o.MaxStuck, defaultMaxStuck), orDefault(o.MaxStuckTotal, defaultMaxStuckTotal)
-	if o.MaxStuck == 0 && all > 0 {
-		tool = min(tool, all)
-	}
-	return tool, orDefault(o.MaxStuckOwner, max(all/4, tool, 1)), all
 }
 
 func (o *Options) check() {
@@ -88,38 +86,23 @@ func (o *Options) check() {
 	if !limited {
 		panic("deadline.New: Options.Limit is negative, and neither Tools nor Methods has a limit, so nothing is limited; give one, or leave the middleware out")
 	}
-	tool, owner, all := o.bounds()
-	if all > 0 && owner > all {
-		panic(fmt.Sprintf("deadline.New: Options.MaxStuck or MaxStuckOwner allows %d, which is above MaxStuckTotal, %d; raise MaxStuckTotal", owner, all))
+	if o.MaxStuckTotal > 0 && o.MaxStuckOwner > o.MaxStuckTotal {
+		panic(fmt.Sprintf("deadline.New: Options.MaxStuck or MaxStuckOwner allows %d, which is above MaxStuckTotal, %d; raise MaxStuckTotal",
+			o.MaxStuckOwner, o.MaxStuckTotal))
 	}
-	if owner > 0 && tool > owner {
-		panic(fmt.Sprintf("deadline.New: Options.MaxStuck is %d, which is above MaxStuckOwner, %d; raise MaxStuckOwner", tool, owner))
+	if o.MaxStuckOwner > 0 && o.MaxStuck > o.MaxStuckOwner {
+		panic(fmt.Sprintf("deadline.New: Options.MaxStuck is %d, which is above MaxStuckOwner, %d; raise MaxStuckOwner", o.MaxStuck, o.MaxStuckOwner))
 	}
 }
 
-// checkMethod panics for a name that is no method's. Methods outside of the protocol's
-// own name spaces are custom ones, which may exist.
+// checkMethod panics for a name that is no method's which may have a limit.
 func checkMethod(method string) {
 	switch {
 	case method == "":
 		panic("deadline.New: Options.Methods has an empty name; give that of a method, such as middleware.MethodReadResource")
 	case strings.HasPrefix(method, "notifications/"), slices.Contains(unlimited, method):
 		panic(fmt.Sprintf("deadline.New: Options.Methods[%q] cannot have a limit; remove it", method))
+	case !call.KnownMethod(method), slices.Contains(sent, method):
+		panic(fmt.Sprintf("deadline.New: Options.Methods[%q] is no method that a server answers; give one, such as middleware.MethodReadResource, or a custom one", method))
 	}
-	known := slices.Concat(ordinary, others)
-	space, _, custom := strings.Cut(method, "/")
-	custom = custom && !slices.Contains(sent, space)
-	for _, name := range known {
-		custom = custom && !strings.HasPrefix(name, space+"/")
-	}
-	if !custom && !slices.Contains(known, method) {
-		panic(fmt.Sprintf("deadline.New: Options.Methods[%q] is no method that a server answers; it answers %s, and custom ones", method, strings.Join(known, ", ")))
-	}
-}
-
-func orDefault[T int | time.Duration](v, standard T) T {
-	if v == 0 {
-		return standard
-	}
-	return v
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // A run is one call with a handler in a goroutine of its own. It is itself the
@@ -60,11 +60,10 @@ func (w *run) handle() {
 	var o outcome
 	returned := false
 	defer func() {
-		if !returned {
+		if p := recover(); p != nil {
+			o = outcome{err: w.c.Recovered(p, 1)}
+		} else if !returned {
 			o = outcome{err: classify.HideError(ErrGoexit, fault.Generic(fault.KindInternal))}
-			if p := recover(); p != nil {
-				o.err = w.c.Recovered(p, 1)
-			}
 		}
 		w.end(o)
 	}()
@@ -77,11 +76,12 @@ func (w *run) end(o outcome) {
 	w.life.Lock()
 	before := w.state
 	w.state = ended
+	counted := 0
 	if before == stuck {
-		w.handlers.add(w.slot, -1, -1)
-	} else {
-		w.handlers.add(w.slot, -1, 0)
+		counted = 1
+		w.c.Stuck(-1)
 	}
+	w.handlers.add(w.slot, -1, -counted)
 	if before == running {
 		w.outcomes <- o // there is room
 	}
@@ -91,17 +91,20 @@ func (w *run) end(o outcome) {
 	}
 }
 
-// giveUp notes that nobody waits for the handler any longer. It reports false when
-// the handler has ended: then its outcome is there.
+// giveUp notes that nobody waits for the handler any longer, or that it counts as stuck
+// now. It reports false when the handler has ended: then its outcome is there.
 func (w *run) giveUp(to state) bool {
 	w.life.Lock()
 	defer w.life.Unlock()
 	if w.state == ended {
 		return false
 	}
-	w.state, w.answered = to, time.Now()
-	if to == stuck {
+	if w.state == running {
+		w.answered = time.Now()
+	}
+	if w.state = to; to == stuck {
 		w.handlers.add(w.slot, 0, 1)
+		w.c.Stuck(1)
 	}
 	return true
 }
@@ -180,21 +183,11 @@ func (w *run) abandon() (mcp.Result, error) {
 		return o.res, o.err
 	}
 	time.AfterFunc(max(w.grace, windDown), func() {
-		w.life.Lock()
-		stays := w.state == leaving
-		if stays {
-			w.state = stuck
-			w.handlers.add(w.slot, 0, 1)
-		}
-		w.life.Unlock()
-		if stays {
+		if w.giveUp(stuck) {
 			w.stranded()
 		}
 	})
-	known := uncertain
-	if reads(w.c.Method()) {
-		known = untouched
-	}
+	known, _ := w.known()
 	return w.fail(cancelled("the call was cancelled while its handler ran", w.parent.Err(), context.Cause(w.parent), known))
 }
 
@@ -223,19 +216,18 @@ func (w *run) overdue(limit LimitError, have *outcome, gone <-chan struct{}) (mc
 			waited = true
 		}
 	}
-	if have == nil && !w.giveUp(stuck) { // it ended at the last moment
-		o := w.take()
+	if have == nil {
+		if limit.Running = w.giveUp(stuck); limit.Running {
+			w.stranded()
+			return w.fail(exceeded(w.c.Method(), &limit, known))
+		}
+		o := w.take() // it ended at the last moment
 		if w.stands(o) {
 			return o.res, o.err
 		}
 		have = &o
 	}
-	if have == nil {
-		limit.Running = true
-		w.stranded()
-	} else {
-		limit.Err = w.c.Failure(have.res, have.err).Err()
-	}
+	limit.Err = w.c.Failure(have.res, have.err).Err()
 	return w.fail(exceeded(w.c.Method(), &limit, known))
 }
 
@@ -250,35 +242,33 @@ func (w *run) stands(o outcome) bool {
 // maxLookups is how many definitions of tools may be looked up at the same time.
 const maxLookups = 16
 
-// look finds out what is certain about the effect of the call. The server's list may
-// be as slow as its tools, so it is asked aside: what is known at once comes first,
-// and what the list says, if it has to be asked, through the channel.
-func (w *run) look() (standing, <-chan standing) {
-	if method := w.c.Method(); reads(method) {
-		return untouched, nil
-	} else if method != middleware.MethodCallTool {
-		return uncertain, nil
+// look finds out what a repetition of the call can do. The server's list may be as slow
+// as its tools, so it is asked aside: what is known at once comes first, and what the
+// list says, if it has to be asked, through the channel.
+func (w *run) look() (classify.Safety, <-chan classify.Safety) {
+	known, asks := w.known()
+	if !asks {
+		return known, nil
 	}
 	select {
 	case w.looking <- struct{}{}:
 	default:
-		return uncertain, nil
+		return known, nil
 	}
-	looked := make(chan standing, 1)
+	looked := make(chan classify.Safety, 1)
 	go func() {
-		defer func() {
-			_ = recover() // a middleware of the user's, on the way to the list
-			<-w.looking
-		}()
-		tool, err := w.c.Tool(w.next)
-		if err != nil { // around a single handler next has no list, but the opener may stand around the server
-			tool, err = w.c.Tool(nil)
-		}
-		if err != nil {
-			looked <- uncertain
-			return
-		}
-		looked <- standingOf(tool)
+		defer func() { <-w.looking }()
+		safe.Call(func() { known = w.c.Safety(w.next) }, nil) // a middleware of the user's, on the way to the list
+		looked <- known
 	}()
-	return uncertain, looked
+	return classify.Writes, looked
+}
+
+// known returns what is known of the call without asking for the server's list, and
+// whether that could tell more.
+func (w *run) known() (known classify.Safety, asks bool) {
+	if w.c.Method() == call.MethodCallTool {
+		return classify.Writes, true
+	}
+	return w.c.Safety(nil), false
 }

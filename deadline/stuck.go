@@ -68,16 +68,12 @@ func (c *counter) admit(s slot) (refused string) {
 
 // count adds to the counts of a slot. The mutex is held.
 func (c *counter) count(s slot, running, stuck int) {
-	if c.by == nil {
-		c.by = map[slot]count{}
-	}
 	for _, slot := range s.slots() {
 		n := c.by[slot]
 		n.running, n.stuck = n.running+running, n.stuck+stuck
+		c.by[slot] = n
 		if n.running == 0 {
 			delete(c.by, slot)
-		} else {
-			c.by[slot] = n
 		}
 	}
 }
@@ -86,9 +82,7 @@ func (c *counter) count(s slot, running, stuck int) {
 func (c *counter) add(s slot, running, stuck int) (of, total int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if running != 0 || stuck != 0 {
-		c.count(s, running, stuck)
-	}
+	c.count(s, running, stuck)
 	return c.by[s].stuck, c.by[slot{}].stuck
 }
 

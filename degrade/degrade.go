@@ -44,10 +44,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/scrub"
 )
 
 // DefaultLimit is how long each source of an optional part may take when neither the
@@ -72,66 +69,21 @@ const DefaultLimit = 10 * time.Second
 // used again, but not by two Runs at the same time.
 func Run(ctx context.Context, parts ...Part) (Status, error) {
 	plans := check(parts)
-	if c := call.FromContext(ctx); c != nil {
-		return (&run{c: c, inCall: true}).all(ctx, plans)
+	r := &run{c: call.FromContext(ctx), inCall: true, limit: DefaultLimit}
+	if r.c == nil {
+		r.c, r.inCall = call.Alone(ctx, "degrade", false), false
+		ctx = r.c
 	}
-	var status Status
-	var failed error
-	_, _ = standalone(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
-		status, failed = (&run{c: call.FromContext(ctx)}).all(ctx, plans)
-		return nil, nil //nolint:nilnil // nobody gets it: the failure goes to the caller of Run
-	})(ctx, "degrade", nil)
-	return status, failed
-}
-
-// standalone opens a Call for a Run outside of one, where nobody else masks.
-var standalone = func() mcp.Middleware {
-	settings := &call.Settings{Mask: scrub.Credentials}
-	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		c.Establish(settings)
-		return next(ctx, c.Method(), req)
-	})
-}()
-
-func check(parts []Part) []*plan {
-	plans := make([]*plan, len(parts))
-	for i, part := range parts {
-		if part == nil {
-			panic(fmt.Sprintf("degrade.Run: part %d is nil; remove it, or skip it with When", i))
-		}
-		plans[i] = part.plan()
-		for _, other := range plans[:i] {
-			if other.name == plans[i].name {
-				panic(fmt.Sprintf("degrade.Run: two parts have the name %q; give each one of its own", other.name))
-			}
-		}
-	}
-	return plans
-}
-
-// run is one Run.
-type run struct {
-	c      *call.Call
-	inCall bool          // the failure goes out through the call; else the caller of Run gets it bare
-	limit  time.Duration // of the sources of optional parts that have none
-	cancel context.CancelFunc
-
-	mu     sync.Mutex
-	failed *outcome // of the required part that failed first
-}
-
-func (r *run) all(ctx context.Context, plans []*plan) (Status, error) {
 	notes := notesOf(ctx)
-	r.limit = DefaultLimit
 	if notes != nil {
 		r.limit = notes.limit
 	}
 	reads, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r.cancel = cancel
 
 	outcomes := make([]outcome, len(plans))
 	var wg sync.WaitGroup
+	var first sync.Once
 	for i, p := range plans {
 		wg.Go(func() {
 			if p.write {
@@ -140,7 +92,7 @@ func (r *run) all(ctx context.Context, plans []*plan) (Status, error) {
 				outcomes[i] = r.part(reads, p)
 			}
 			if outcomes[i].fatal() {
-				r.fail(&outcomes[i])
+				first.Do(func() { r.failed = &outcomes[i]; cancel() })
 			}
 		})
 	}
@@ -161,12 +113,26 @@ func (r *run) all(ctx context.Context, plans []*plan) (Status, error) {
 	return status, nil
 }
 
-// fail ends the other parts.
-func (r *run) fail(o *outcome) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.failed == nil {
-		r.failed = o
-		r.cancel()
+// run is one Run.
+type run struct {
+	c      *call.Call
+	inCall bool          // the failure goes out through the call; else the caller of Run gets it bare
+	limit  time.Duration // of the sources of optional parts that have none
+	failed *outcome      // of the required part that failed first; read when all have ended
+}
+
+func check(parts []Part) []*plan {
+	plans := make([]*plan, len(parts))
+	for i, part := range parts {
+		if part == nil {
+			panic(fmt.Sprintf("degrade.Run: part %d is nil; remove it, or skip it with When", i))
+		}
+		plans[i] = part.plan()
+		for _, other := range plans[:i] {
+			if other.name == plans[i].name {
+				panic(fmt.Sprintf("degrade.Run: two parts have the name %q; give each one of its own", other.name))
+			}
+		}
 	}
+	return plans
 }

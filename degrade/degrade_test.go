@@ -73,6 +73,7 @@ func TestOptionalPart(t *testing.T) {
 		want   degrade.Warning
 		value  string
 		logged string // in the only record; "" for none
+		bare   string // the same, if the record says no more than the text
 		took   time.Duration
 	}{
 		"fails": {
@@ -92,7 +93,7 @@ func TestOptionalPart(t *testing.T) {
 				Type: fault.KindRateLimited, Reason: "Rate limited: the map accepts no more calls now.", Impact: "This answer comes without it.",
 				Retry: &fault.Retry{ShouldRetry: true, RetryAfterSeconds: 30},
 			},
-			logged: "the map",
+			logged: "the map", bare: "the map",
 		},
 		"takes too long": {
 			fetch:  heed,
@@ -191,6 +192,8 @@ func TestOptionalPart(t *testing.T) {
 					require.Contains(t, log.String(), c.logged)
 					require.Equal(t, got.ReferenceID, log.Only(t)["reference"])
 					require.Regexp(t, `\.it$`, got.ReferenceID)
+					// It is in the text where the log knows more than the text says.
+					require.Equal(t, c.logged != c.bare, strings.HasSuffix(status.Text(), " Reference: "+got.ReferenceID), status.Text())
 				}
 				c.want.Component = "it"
 				require.EqualExportedValues(t, c.want, withoutReference(got))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -36,13 +37,13 @@ func Example() {
 		log.Fatal(err) // only when there is no temperature
 	}
 	fmt.Println(temperature, forecast, alerts)
-	fmt.Println(status.Text())
+	fmt.Println(strings.ReplaceAll(status.Text(), status.Warnings[1].ReferenceID, "0198....alerts")) // another one each time
 
 	// Output:
 	// 21 [sun rain] []
 	// Partial answer: it has 2 of 3 components.
 	// - forecast: STALE. forecast is not fresh: a copy from cache that is 2 h old. Timeout: the forecast service did not finish within 2 s.
-	// - alerts: MISSING. Check for warnings elsewhere before you go out. Service unavailable: the alert service is not available now.
+	// - alerts: MISSING. Check for warnings elsewhere before you go out. Service unavailable: the alert service is not available now. Reference: 0198....alerts
 }
 
 // A typed tool that embeds a Status. The middleware fills it in, and tells the model.

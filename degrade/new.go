@@ -1,7 +1,6 @@
 package degrade
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -12,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -127,8 +127,9 @@ func (o *Options) annotate(ctx context.Context, c *call.Call, next mcp.MethodHan
 	}
 	if raw, ok := o.structured(c, next, have, status); ok {
 		res.Content = slices.Clone(res.Content)
+		was, _ := have.StructuredContent.(json.RawMessage)
 		for i, c := range res.Content { // the SDK's copy of the output, for clients that read text
-			if t, ok := c.(*mcp.TextContent); ok && t != nil && sameJSON(t.Text, have.StructuredContent) {
+			if t, ok := c.(*mcp.TextContent); ok && t != nil && was != nil && t.Text == string(was) {
 				cp := *t
 				cp.Text = string(raw)
 				res.Content[i] = &cp
@@ -142,31 +143,13 @@ func (o *Options) annotate(ctx context.Context, c *call.Call, next mcp.MethodHan
 	return &res
 }
 
-// sameJSON reports whether a text is the output as the SDK wrote it.
-func sameJSON(text string, structured any) bool {
-	raw, ok := structured.(json.RawMessage)
-	return ok && text == string(raw)
-}
-
 // structured returns the structured content with the status in it, and whether that
 // is allowed and changes something.
 func (o *Options) structured(c *call.Call, next mcp.MethodHandler, have *mcp.CallToolResult, status Status) (json.RawMessage, bool) {
-	raw, ok := have.StructuredContent.(json.RawMessage)
-	if !ok {
-		if have.StructuredContent == nil {
-			return nil, false
-		}
-		var err error
-		if raw, err = json.Marshal(have.StructuredContent); err != nil {
-			return nil, false // it cannot be sent, and package recover says so
-		}
-	}
-	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' {
-		return nil, false
-	}
+	raw, err := safe.JSON(have.StructuredContent)
 	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) != nil {
-		return nil, false
+	if err != nil || json.Unmarshal(raw, &members) != nil || members == nil {
+		return nil, false // no object, or one that cannot be sent, as package recover says
 	}
 	_, degraded := members["degraded"]
 	if _, metadata := members["metadata"]; degraded && metadata { // an embedded Status writes both
@@ -181,8 +164,8 @@ func (o *Options) structured(c *call.Call, next mcp.MethodHandler, have *mcp.Cal
 	if err != nil || json.Unmarshal(ours, &members) != nil { // which keeps the other members
 		return nil, false // cannot be: it holds only what JSON can hold
 	}
-	out, err := json.Marshal(members)
-	return out, err == nil
+	raw, err = json.Marshal(members)
+	return raw, err == nil
 }
 
 // free reports whether the status may be added to the output of the tool: a strict

@@ -13,7 +13,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // outcome is how a part ended.
@@ -106,8 +105,8 @@ func (o *outcome) serve(s *source, got found) error {
 // itself, where there is one. Of a part that was skipped nothing is logged.
 func (r *run) tell(o *outcome) {
 	if o.skipped && o.err == nil {
-		// Rendered for what the call's settings hide: a reason may be put together.
-		public, _ := middleware.FaultOf(r.c.Below(r.c, o.plan.name, r.c.Request()).Finish(nil, o.told))
+		// As the call's settings hide it: a reason may be put together.
+		public, _ := r.c.Below(r.c, o.plan.name, r.c.Request()).Told(nil, o.told)
 		o.told = fault.New(KindSkipped, public.Message())
 	}
 	if o.err == nil || o.below == nil {
@@ -120,11 +119,8 @@ func (r *run) tell(o *outcome) {
 		return
 	}
 	if o != r.failed || !r.inCall {
-		failure := o.below.Failure(nil, o.err)
 		o.below.Log(nil, call.Record{Err: o.err, Duration: o.took})
-		// Rendered as the failure of a call would be, and read again.
-		o.told, _ = middleware.FaultOf(o.below.Finish(nil, o.err))
-		o.shown = !failure.Worded() && o.told.Reference() != ""
+		o.told, o.shown = o.below.Told(nil, o.err)
 		if retry, _ := o.told.Retry(); o.plan.write && retry.Effect == "" {
 			retry.Effect, retry.ShouldRetry = o.effect, retry.ShouldRetry && o.effect == fault.EffectNone
 			o.told = o.told.WithRetry(retry)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/scrub"
 )
 
 const benchID = "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34"
@@ -74,7 +75,7 @@ func BenchmarkDeliberate(b *testing.B) {
 	b.Run("scrub", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_ = e.Scrubbed()
+			_ = e.ScrubbedBy(scrub.Credentials)
 		}
 	})
 	b.Run("data", func(b *testing.B) {

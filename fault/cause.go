@@ -36,18 +36,12 @@ func (e *Error) LogValue() slog.Value {
 		return slog.Value{}
 	}
 	d := e.Data() // a copy, because a log handler may change what it is given
-	attrs := make([]slog.Attr, 0, 8)
-	attrs = append(attrs, slog.String("type", string(d.Type)), slog.String("message", d.Message))
-	for _, a := range []struct{ key, value string }{
-		{"code", d.Code}, {"field", d.Field},
-		{"resource_type", d.ResourceType}, {"identifier", d.Identifier},
-		{"action", d.Action}, {"resource", d.Resource},
-		{"required_permission", d.RequiredPermission}, {"reference", d.ReferenceID},
-	} {
-		if a.value != "" {
-			attrs = append(attrs, slog.String(a.key, a.value))
-		}
-	}
+	attrs := saying(
+		slog.String("type", string(d.Type)), slog.String("message", d.Message), slog.String("code", d.Code), slog.String("field", d.Field),
+		slog.String("resource_type", d.ResourceType), slog.String("identifier", d.Identifier),
+		slog.String("action", d.Action), slog.String("resource", d.Resource),
+		slog.String("required_permission", d.RequiredPermission), slog.String("reference", d.ReferenceID),
+	)
 	if len(d.Violations) > 1 {
 		attrs = append(attrs, slog.Any("violations", d.Violations[:min(len(d.Violations), maxLoggedViolations)]))
 	}

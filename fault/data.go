@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"slices"
 
 	"github.com/mcpchain/mcpchain/internal/scrub"
 )
@@ -97,23 +98,17 @@ type Retry struct {
 // LogValue gives the log the members that say something, by their names on the
 // wire.
 func (r Retry) LogValue() slog.Value {
-	attrs := []slog.Attr{slog.Bool("should_retry", r.ShouldRetry)}
-	if r.RetryAfterSeconds > 0 {
-		attrs = append(attrs, slog.Float64("retry_after_seconds", r.RetryAfterSeconds))
-	}
-	if r.NextAttempt > 0 {
-		attrs = append(attrs, slog.Int("next_attempt", r.NextAttempt))
-	}
-	if r.MaxAttempts > 0 {
-		attrs = append(attrs, slog.Int("max_attempts", r.MaxAttempts))
-	}
-	if r.Reason != "" {
-		attrs = append(attrs, slog.String("reason", r.Reason))
-	}
-	if r.Effect != "" {
-		attrs = append(attrs, slog.String("effect", string(r.Effect)))
-	}
-	return slog.GroupValue(attrs...)
+	return slog.GroupValue(append([]slog.Attr{slog.Bool("should_retry", r.ShouldRetry)}, saying(
+		slog.Float64("retry_after_seconds", r.RetryAfterSeconds), slog.Int("next_attempt", r.NextAttempt),
+		slog.Int("max_attempts", r.MaxAttempts), slog.String("reason", r.Reason), slog.String("effect", string(r.Effect)),
+	)...)...)
+}
+
+// saying leaves out the texts that are empty and the numbers that are zero.
+func saying(attrs ...slog.Attr) []slog.Attr {
+	return slices.DeleteFunc(attrs, func(a slog.Attr) bool {
+		return a.Value.Equal(slog.StringValue("")) || a.Value.Equal(slog.IntValue(0)) || a.Value.Equal(slog.Float64Value(0))
+	})
 }
 
 // A Step is one thing to do after a failure, or after a success that has a

@@ -33,8 +33,6 @@ import (
 	"reflect"
 	"slices"
 	"time"
-
-	"github.com/mcpchain/mcpchain/internal/scrub"
 )
 
 // An Error is a failure that may be shown to a caller. It is immutable. Make one
@@ -107,65 +105,41 @@ func (e *Error) Is(target error) bool {
 	}
 }
 
-// Kind returns the kind, or "" for a nil fault.
-func (e *Error) Kind() Kind {
+// public returns what is public about e, nothing for a nil fault. It is only read.
+func (e *Error) public() *Data {
 	if e == nil {
-		return ""
+		return &Data{}
 	}
-	return e.data.Type
+	return &e.data
 }
+
+// Kind returns the kind, or "" for a nil fault.
+func (e *Error) Kind() Kind { return e.public().Type }
 
 // Code returns the code for programs, such as "INVOICE_LOCKED", or "".
-func (e *Error) Code() string {
-	if e == nil {
-		return ""
-	}
-	return valid(e.data.Code)
-}
+func (e *Error) Code() string { return valid(e.public().Code) }
 
 // Message returns the public sentence without its label, or "" for a nil fault.
-func (e *Error) Message() string {
-	if e == nil {
-		return ""
-	}
-	return valid(e.data.Message)
-}
+func (e *Error) Message() string { return valid(e.public().Message) }
 
 // Suggestion returns what the caller could do differently, or "".
-func (e *Error) Suggestion() string {
-	if e == nil {
-		return ""
-	}
-	return valid(e.data.Suggestion)
-}
+func (e *Error) Suggestion() string { return valid(e.public().Suggestion) }
 
 // Retry returns what the fault says about repeating the call; false when it says
 // nothing, as most do until a middleware adds it.
 func (e *Error) Retry() (Retry, bool) {
-	if e == nil || e.data.Retry == nil {
+	said := e.public().Retry
+	if said == nil {
 		return Retry{}, false
 	}
-	retry := *e.data.Retry
+	retry := *said
 	retry.Reason = valid(retry.Reason)
 	return retry, true
 }
 
-// Steps returns a copy of the recovery steps, nil when there are none.
-func (e *Error) Steps() []Step {
-	if e == nil || len(e.data.RecoverySteps) == 0 {
-		return nil
-	}
-	return e.Data().RecoverySteps
-}
-
 // Reference returns the correlation ID under which the operator's log has the
 // whole failure, or "" when the fault was not given one.
-func (e *Error) Reference() string {
-	if e == nil {
-		return ""
-	}
-	return valid(e.data.ReferenceID)
-}
+func (e *Error) Reference() string { return valid(e.public().ReferenceID) }
 
 // Because returns a copy whose private cause is the given error. The cause is
 // reached with errors.Is, errors.As and Unwrap, and only the log prints it. A
@@ -214,12 +188,7 @@ func (e *Error) Needs(permission string) *Error {
 }
 
 // Party returns whose fault the failure is, or "" when the fault does not say.
-func (e *Error) Party() Party {
-	if e == nil {
-		return ""
-	}
-	return e.data.Party
-}
+func (e *Error) Party() Party { return e.public().Party }
 
 // WithParty returns a copy that says whose fault the failure is; "" takes it back.
 func (e *Error) WithParty(party Party) *Error {
@@ -282,15 +251,11 @@ func (e *Error) WithReference(id string) *Error {
 	return e.change(func(c *Error) { c.data.ReferenceID = id })
 }
 
-// Scrubbed returns a fault whose public texts are without credentials, e itself
-// when there are none. Every text is cleaned: details, parameters and their keys,
-// and the names that a caller sent or has to send back. Paths, addresses and
-// queries stay: whoever worded the fault put them there. Kind, effect and reference
-// are made by the server and stay as they are.
-func (e *Error) Scrubbed() *Error { return e.ScrubbedBy(scrub.Credentials) }
-
-// ScrubbedBy is Scrubbed with a scrubber of the caller's own. A recovery step keeps
-// its tool and its parameters: what the scrubber hides in them is replaced by itself.
+// ScrubbedBy returns a fault whose public texts have passed through the scrubber, e itself
+// when that changes nothing: details, parameters and their keys, and the names that a
+// caller sent or has to send back. Kind, effect and reference are made by the server and
+// stay as they are. A recovery step keeps its tool and its parameters: what the scrubber
+// hides in them is replaced by itself.
 func (e *Error) ScrubbedBy(scrubber func(string) string) *Error {
 	if e == nil {
 		return nil

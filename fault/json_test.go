@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/scrub"
 )
 
 // golden is the wire form; its names are fixed.
@@ -426,7 +427,7 @@ func FuzzJSON(f *testing.F) {
 		roundTrip(t, back)
 		_ = fmt.Sprintf("%+v %q", &e, &e)
 		_ = e.LogValue()
-		scrubbed := e.Scrubbed()
+		scrubbed := e.ScrubbedBy(scrub.Credentials)
 		roundTrip(t, scrubbed)
 		roundTrip(t, fault.Join(&e, scrubbed, full()))
 

@@ -53,9 +53,6 @@ func (k Kind) Label() string {
 	return words.Capital(strings.Join(name, " "))
 }
 
-// suggestion returns what to do about any fault of this kind, or "".
-func (k Kind) suggestion() string { return kinds.Of(string(k)).Suggestion }
-
 // genericFaults has the fault that [Generic] returns for each kind of the table.
 var genericFaults = func() map[Kind]*Error {
 	faults := map[Kind]*Error{}

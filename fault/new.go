@@ -14,27 +14,27 @@ import (
 // none is close, the text names the first ten. Pass only candidates that the caller
 // may know.
 func NotFound(resource, id string, candidates ...string) *Error {
-	e := New(KindNotFound, words.Cut(resource, maxName)+" "+quoted(id)+" does not exist.")
+	e := Generic(KindNotFound).WithMessage(words.Cut(resource, maxName) + " " + quoted(id) + " does not exist.")
 	e.data.ResourceType, e.data.Identifier = resource, id
 	e.data.SimilarMatches = near.Matches(id, candidates)
 	switch {
+	case len(candidates) == 0:
+		return e
 	case e.data.SimilarMatches != nil:
 	case len(candidates) > maxCandidates:
 		e.data.Message += " Some of those that exist are " + quotedList(candidates, maxCandidates) + "."
-	case len(candidates) > 0:
-		e.data.Message += " It is one of " + quotedList(candidates, maxCandidates) + "."
 	default:
-		e.data.Suggestion = KindNotFound.suggestion()
+		e.data.Message += " It is one of " + quotedList(candidates, maxCandidates) + "."
 	}
+	e.data.Suggestion = ""
 	return e
 }
 
 // AlreadyExists returns a fault that says that the resource ("project") with
 // this id exists and cannot be made again.
 func AlreadyExists(resource, id string) *Error {
-	e := New(KindAlreadyExists, words.Cut(resource, maxName)+" "+quoted(id)+" cannot be created a second time.")
+	e := Generic(KindAlreadyExists).WithMessage(words.Cut(resource, maxName) + " " + quoted(id) + " cannot be created a second time.")
 	e.data.ResourceType, e.data.Identifier = resource, id
-	e.data.Suggestion = KindAlreadyExists.suggestion()
 	return e
 }
 
@@ -42,9 +42,8 @@ func AlreadyExists(resource, id string) *Error {
 // ("delete") on the resource ("project 'alpha'"). Name the missing permission
 // with [Error.Needs].
 func Denied(action, resource string) *Error {
-	e := New(KindPermissionDenied, "you are not allowed to "+words.Cut(action, maxText)+" "+words.Cut(resource, maxText)+".")
+	e := Generic(KindPermissionDenied).WithMessage("you are not allowed to " + words.Cut(action, maxText) + " " + words.Cut(resource, maxText) + ".")
 	e.data.Action, e.data.Resource = action, resource
-	e.data.Suggestion = KindPermissionDenied.suggestion()
 	return e
 }
 
@@ -63,13 +62,11 @@ func Timeout(what string, limit time.Duration) *Error {
 	if limit > 0 {
 		within = "within " + words.Duration(limit)
 	}
-	return New(KindTimeout, words.Cut(what, maxText)+" did not finish "+within+".").
-		Suggest(KindTimeout.suggestion())
+	return Generic(KindTimeout).WithMessage(words.Cut(what, maxText) + " did not finish " + within + ".")
 }
 
 // Unavailable returns a fault that says that what ("the weather service") is not
 // available now. Say when to try again with [Error.After].
 func Unavailable(what string) *Error {
-	return New(KindServiceUnavailable, words.Cut(what, maxText)+" is not available now.").
-		Suggest(KindServiceUnavailable.suggestion())
+	return Generic(KindServiceUnavailable).WithMessage(words.Cut(what, maxText) + " is not available now.")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/scrub"
 )
 
 // secrets are texts that the scrubber knows; with any of them in any place of a
@@ -74,13 +75,13 @@ func TestScrubbed(t *testing.T) {
 				e := fault.FromData(d).Because(io.EOF)
 				require.Contains(t, everything(t, e), canary)
 
-				scrubbed := e.Scrubbed()
+				scrubbed := e.ScrubbedBy(scrub.Credentials)
 				require.NotContains(t, everything(t, scrubbed), canary)
 				require.NotSame(t, e, scrubbed)
 				require.Equal(t, e.Kind(), scrubbed.Kind())
 				require.Equal(t, "0198c7f2", scrubbed.Reference())
 				require.Equal(t, io.EOF, scrubbed.Unwrap(), "the cause is the log's")
-				require.Same(t, scrubbed, scrubbed.Scrubbed(), "once is enough")
+				require.Same(t, scrubbed, scrubbed.ScrubbedBy(scrub.Credentials), "once is enough")
 
 				require.Equal(t, fault.FromData(d).Data(), e.Data(), "the original was changed")
 				roundTrip(t, scrubbed)
@@ -141,7 +142,7 @@ func TestScrubbedStepsKeepTheirCalls(t *testing.T) {
 	e := fault.New("busy", "x").
 		Step("Read it", "read", map[string]any{"path": "/home/ann/a.txt", "url": "https://bob:canary-4711@example.com/x", "password": "canary-4711"}).
 		Step("List them", "list", map[string]any{"page": 2})
-	steps := e.Scrubbed().Data().RecoverySteps
+	steps := e.ScrubbedBy(scrub.Credentials).Data().RecoverySteps
 	require.Equal(t, fault.Step{Number: 1, Action: "Read it", Tool: "read", Parameters: map[string]any{
 		"path": "/home/ann/a.txt", "url": "https://[redacted]@example.com/x", "password": "[redacted]",
 	}}, steps[0])
@@ -179,7 +180,7 @@ func TestNamesOfSecretsHideTheirValues(t *testing.T) {
 
 func TestScrubbedIsTheSameWhereNothingChanges(t *testing.T) {
 	for _, e := range []*fault.Error{full(), fault.Generic(fault.KindInternal), fault.New("busy", "x"), nil} {
-		require.Same(t, e, e.Scrubbed())
+		require.Same(t, e, e.ScrubbedBy(scrub.Credentials))
 		require.Same(t, e, e.ScrubbedBy(func(s string) string { return s }))
 	}
 	for kind := range map[fault.Kind]bool{
@@ -188,7 +189,7 @@ func TestScrubbedIsTheSameWhereNothingChanges(t *testing.T) {
 		fault.KindConnectionFailed: true, fault.KindServiceUnavailable: true, fault.KindServerError: true, fault.KindClientError: true,
 		fault.KindConflict: true, fault.KindPreconditionFailed: true, fault.KindInternal: true, fault.KindTool: true,
 	} {
-		require.Same(t, fault.Generic(kind), fault.Generic(kind).Scrubbed(), "our own text of %s looks like a secret", kind)
+		require.Same(t, fault.Generic(kind), fault.Generic(kind).ScrubbedBy(scrub.Credentials), "our own text of %s looks like a secret", kind)
 	}
 }
 

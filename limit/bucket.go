@@ -1,23 +1,14 @@
 package limit
 
-import (
-	"time"
-)
+import "time"
 
 // A rule is a [Limit] that is ready for use.
 type rule struct {
-	name     string
-	scope    Scope
-	closed   bool
-	calls    int
-	per      time.Duration
-	burst    int
-	interval time.Duration // between two calls
-	size     time.Duration // burst intervals
-	running  int
-	instead  string
-	tools    map[string]bool
-	methods  map[string]bool
+	Limit
+
+	bit      uint8         // of the limit, among those of a call
+	interval time.Duration // between two calls; zero for any number
+	size     time.Duration // Burst intervals
 }
 
 // A bucket counts the calls of one limit and one owner, tool or both. A bucket of
@@ -36,11 +27,13 @@ type bucket struct {
 	pass       uint32 // the last pass of the queue in which a call was held up here
 }
 
+const farFuture = 100 * 365 * 24 * time.Hour
+
 // wait returns how long n tokens take to be there, zero or less if they are. A clock
 // that jumps back costs at most one filling of the bucket.
 func (b *bucket) wait(now time.Duration, n int) time.Duration {
 	r := b.rule
-	if r.calls <= 0 {
+	if r.Calls <= 0 {
 		return 0
 	}
 	need := farFuture
@@ -51,48 +44,50 @@ func (b *bucket) wait(now time.Duration, n int) time.Duration {
 	return max(b.full, now) + need - r.size - now
 }
 
-// holds reports whether a call of this cost has to wait for the bucket.
-func (b *bucket) holds(now time.Duration, cost int, counted bool) bool {
-	r := b.rule
-	return r.running > 0 && int(b.running)+cost > r.running || !counted && b.wait(now, cost) > 0
+// crowded reports whether too many run for a call of this cost.
+func (b *bucket) crowded(cost int) bool {
+	return b.rule.Running > 0 && int(b.running)+cost > b.rule.Running
 }
 
 // take counts a call. counted says that a shared store has counted its tokens.
 func (b *bucket) take(now time.Duration, cost int, counted bool) {
-	if b.rule.calls > 0 && !counted {
+	if b.rule.Calls > 0 && !counted {
 		b.full = max(b.full, now) + time.Duration(cost)*b.rule.interval
 	}
 	b.running += int32(cost) //nolint:gosec // a cost is at most Running, or not counted by anybody
 	b.used = now
 }
 
+func (b *bucket) busy() bool { return b.running > 0 || b.waiters > 0 }
+
+func (b *bucket) unlink() { b.prev.next, b.next.prev = b.next, b.prev }
+
 // A table keeps buckets by their keys, a bounded number, the most recently used ones.
+// The links are in the buckets, because a million of them have to be small.
 type table struct {
 	buckets map[uint64]*bucket
 	recent  bucket // the ends of the list
 }
 
-func newTable() table {
-	t := table{buckets: map[uint64]*bucket{}}
-	return t
+func (t *table) init() {
+	t.buckets = map[uint64]*bucket{}
+	t.recent.prev, t.recent.next = &t.recent, &t.recent
 }
-
-func (t *table) init() { t.recent.prev, t.recent.next = &t.recent, &t.recent }
 
 // get returns the bucket of a key.
 func (t *table) get(key uint64, r *rule, limit int, now time.Duration) *bucket {
 	b := t.buckets[key]
-	if b == nil {
+	switch {
+	case b == nil:
 		if len(t.buckets) >= limit {
 			t.evict()
 		}
 		b = &bucket{key: key, rule: r, used: now}
 		t.buckets[key] = b
-	} else {
-		if t.recent.next == b {
-			return b
-		}
-		b.prev.next, b.next.prev = b.next, b.prev
+	case t.recent.next == b:
+		return b
+	default:
+		b.unlink()
 	}
 	b.prev, b.next = &t.recent, t.recent.next
 	b.prev.next, b.next.prev = b, b
@@ -126,10 +121,8 @@ func (t *table) evict() {
 	}
 }
 
-func (b *bucket) busy() bool { return b.running > 0 || b.waiters > 0 }
-
 func (t *table) remove(b *bucket) {
-	b.prev.next, b.next.prev = b.next, b.prev
+	b.unlink()
 	delete(t.buckets, b.key)
 	if len(t.buckets) == 0 {
 		t.buckets = map[uint64]*bucket{} // a map does not shrink

@@ -43,9 +43,13 @@
 package limit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -115,8 +119,8 @@ type Options struct {
 	Costs map[string]int
 
 	// Owner names the caller of a request, "" if it is not known. It is called for
-	// every call, concurrently; for an item of a list with the request of the list. One that panics does not know, which is logged once.
-	// Nil means the authenticated user.
+	// every call, concurrently; for an item of a list with the request of the list. One
+	// that panics does not know, which is logged once. Nil means the authenticated user.
 	Owner func(ctx context.Context, req mcp.Request) string
 
 	// Wait is how long a call may wait for its turn before it is refused. Zero means
@@ -169,7 +173,7 @@ func New(opts *Options) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	l := newLimiter(&o)
+	l := newLimiter(o)
 	wrap := call.Wrap(l.run)
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		l.places.Add(1)
@@ -189,7 +193,12 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 		return next(ctx, c.Method(), req)
 	}
 	a := ask{ctx: ctx, req: req, tool: call.Target(req), method: c.Method(), hold: hold{cost: 1}}
-	if a.limits = l.concerned(&a); a.limits == 0 {
+	a.limits = l.methods[a.method]
+	if a.method == middleware.MethodCallTool {
+		a.limits |= l.tools[a.tool]
+		a.cost = max(1, l.Costs[a.tool])
+	}
+	if a.limits == 0 {
 		return next(ctx, a.method, req)
 	}
 	if l.places.Load() > 1 { // this middleware may stand in the chain twice
@@ -202,84 +211,61 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 		a.req = list.Request() // an item's owner is that of its list
 	}
 	if err := l.admit(&a); err != nil {
+		c.Refused("limit")
 		return nil, err
 	}
 	defer l.release(&a)
 	return next(ctx, a.method, req)
 }
 
-// concerned returns the limits that are for a call, a bit for each, and sets its cost.
-func (l *limiter) concerned(a *ask) (limits uint8) {
-	limits = l.methods[a.method]
-	if a.method == middleware.MethodCallTool {
-		limits |= l.tools[a.tool]
-		if cost, ok := l.costs[a.tool]; ok {
-			a.cost = cost
-		}
-	}
-	return limits
-}
-
-const (
-	maxLimits = 8
-	farFuture = 100 * 365 * 24 * time.Hour
-)
+const maxLimits = 8
 
 // newLimiter checks the options and fills in the defaults.
-func newLimiter(o *Options) *limiter {
+func newLimiter(o Options) *limiter {
 	if o.Limits == nil {
 		o.Limits = []Limit{{Scope: PerOwner, Calls: 120, Running: 8}, {Scope: ForAll, Running: 64}}
 	}
 	if len(o.Limits) > maxLimits {
 		panic(fmt.Sprintf("limit.New: Options.Limits has %d limits; give %d at most", len(o.Limits), maxLimits))
 	}
-	for _, v := range []struct {
-		name  string
-		value *int
-		std   int
-	}{{"Queue", &o.Queue, DefaultQueue}, {"MaxQueue", &o.MaxQueue, DefaultMaxQueue}, {"MaxBuckets", &o.MaxBuckets, DefaultMaxBuckets}} {
-		switch {
-		case *v.value < 0:
-			panic("limit.New: Options." + v.name + " is negative; give zero for the default")
-		case *v.value == 0:
-			*v.value = v.std
-		}
-	}
-	if o.Wait == 0 {
-		o.Wait = DefaultWait
-	}
-	if o.Stats == nil {
-		o.Stats = new(Stats)
-	}
-	l := &limiter{
-		owner: o.Owner, wait: o.Wait, queue: o.Queue, maxQueue: o.MaxQueue, maxBuckets: o.MaxBuckets,
-		shared: o.Shared, stats: o.Stats, logger: o.Logger, costs: map[string]int{}, methods: map[string]uint8{}, tools: map[string]uint8{},
-	}
+	const of call.Options = "limit.New: Options"
+	call.Positive(of, "Queue", &o.Queue, DefaultQueue)
+	call.Positive(of, "MaxQueue", &o.MaxQueue, DefaultMaxQueue)
+	call.Positive(of, "MaxBuckets", &o.MaxBuckets, DefaultMaxBuckets)
+	o.Wait = cmp.Or(o.Wait, DefaultWait)
+	o.Stats = cmp.Or(o.Stats, new(Stats))
+	o.Costs = maps.Clone(o.Costs)
 	for name, cost := range o.Costs {
 		if cost < 1 {
 			panic(fmt.Sprintf("limit.New: Options.Costs[%q] is %d; give how many calls a call counts for, 1 or more", name, cost))
 		}
-		l.costs[name] = cost
 	}
-	names := map[string]bool{}
+	l := &limiter{
+		Options: o, owners: call.Owners{Func: o.Owner, Option: "limit.Options.Owner", Logger: o.Logger},
+		methods: map[string]uint8{}, tools: map[string]uint8{}, rules: make([]rule, len(o.Limits)), all: make([]bucket, len(o.Limits)),
+		seed: maphash.MakeSeed(), epoch: time.Now(), held: map[*call.Call]hold{},
+	}
+	l.table.init()
 	for i, limit := range o.Limits {
 		r := l.rule(i, limit)
-		if names[r.name] {
-			panic(fmt.Sprintf("limit.New: Options.Limits[%d].Name is %q, as that of another limit; give each a name of its own", i, r.name))
+		if slices.ContainsFunc(l.rules, func(other rule) bool { return other.Name == r.Name }) {
+			panic(fmt.Sprintf("limit.New: Options.Limits[%d].Name is %q, as that of another limit; give each a name of its own", i, r.Name))
 		}
-		names[r.name] = true
-		for method := range r.methods {
-			l.methods[method] |= 1 << i
+		for _, method := range r.Methods {
+			l.methods[method] |= r.bit
 		}
-		for tool := range r.tools {
-			l.tools[tool] |= 1 << i
+		for _, tool := range r.Tools {
+			l.tools[tool] |= r.bit
 			l.methods[middleware.MethodCallTool] |= 0 // it has to be looked at
 		}
-		l.rules = append(l.rules, r)
+		l.rules[i] = r
+		l.all[i].rule = &l.rules[i]
 	}
-	l.start()
 	return l
 }
+
+// ordinary are the methods of a limit that names none.
+var ordinary = []string{middleware.MethodCallTool, middleware.MethodReadResource, middleware.MethodGetPrompt, middleware.MethodComplete}
 
 // rule makes of a Limit what is needed for a call.
 func (l *limiter) rule(i int, limit Limit) rule {
@@ -299,56 +285,42 @@ func (l *limiter) rule(i int, limit Limit) rule {
 		wrong(".Burst is negative; give zero for that of Calls")
 	case limit.Calls <= 0 && (limit.Burst > 0 || limit.Per > 0):
 		wrong(" has a Burst or a Per without Calls; set Calls")
-	}
-	if limit.Name == "" {
-		limit.Name = []string{"owner", "tool", "owner-and-tool", "all"}[limit.Scope]
-		if len(limit.Tools)+len(limit.Methods) > 0 {
-			limit.Name = fmt.Sprintf("%s-%d", limit.Name, i)
-		}
-	}
-	r := rule{name: limit.Name, scope: limit.Scope, closed: limit.Calls < 0, calls: limit.Calls, running: limit.Running, instead: limit.Instead, tools: map[string]bool{}, methods: map[string]bool{}}
-	if limit.Calls > 0 {
-		r.per, r.burst = limit.Per, limit.Burst
-		if r.per == 0 {
-			r.per = time.Minute
-		}
-		if r.burst == 0 {
-			r.burst = limit.Calls
-		}
-		r.interval = r.per / time.Duration(limit.Calls)
-		if r.interval <= 0 {
-			wrong(".Calls is %d in %s, more than can be counted; leave the limit out", limit.Calls, r.per)
-		}
-		if r.interval > farFuture/time.Duration(r.burst) {
-			wrong(" would not be full again within 100 years; give a shorter Per or a smaller Burst")
-		}
-		r.size = r.interval * time.Duration(r.burst)
-	}
-	for _, name := range limit.Tools {
-		if name == "" {
-			wrong(".Tools has an empty name; give that of a tool")
-		}
-		r.tools[name] = true
+	case slices.Contains(limit.Tools, ""):
+		wrong(".Tools has an empty name; give that of a tool")
 	}
 	for _, method := range limit.Methods {
 		switch method {
 		case "", middleware.MethodInitialize, middleware.MethodDiscover, middleware.MethodListen:
 			wrong(".Methods names %q, which cannot have a limit; remove it", method)
 		}
-		r.methods[method] = true
 	}
-	if len(limit.Tools)+len(limit.Methods) == 0 {
-		for _, method := range []string{middleware.MethodCallTool, middleware.MethodReadResource, middleware.MethodGetPrompt, middleware.MethodComplete} {
-			r.methods[method] = true
+	named := len(limit.Tools)+len(limit.Methods) > 0
+	if limit.Name == "" {
+		limit.Name = []string{"owner", "tool", "owner-and-tool", "all"}[limit.Scope]
+		if named {
+			limit.Name = fmt.Sprintf("%s-%d", limit.Name, i)
 		}
 	}
-	for name, cost := range l.costs {
-		if !r.tools[name] && !r.methods[middleware.MethodCallTool] {
-			continue
+	if !named {
+		limit.Methods = ordinary
+	}
+	r := rule{bit: 1 << i}
+	if limit.Calls > 0 {
+		limit.Per, limit.Burst = cmp.Or(limit.Per, time.Minute), cmp.Or(limit.Burst, limit.Calls)
+		if r.interval = limit.Per / time.Duration(limit.Calls); r.interval <= 0 {
+			wrong(".Calls is %d in %s, more than can be counted; leave the limit out", limit.Calls, limit.Per)
 		}
-		if r.calls > 0 && cost > r.burst || r.running > 0 && cost > r.running {
+		if r.interval > farFuture/time.Duration(limit.Burst) {
+			wrong(" would not be full again within 100 years; give a shorter Per or a smaller Burst")
+		}
+		r.size = r.interval * time.Duration(limit.Burst)
+	}
+	for name, cost := range l.Costs {
+		concerned := slices.Contains(limit.Tools, name) || slices.Contains(limit.Methods, middleware.MethodCallTool)
+		if concerned && (limit.Calls > 0 && cost > limit.Burst || limit.Running > 0 && cost > limit.Running) {
 			wrong(" can never pass a call of %q, which costs %d; raise Burst and Running, or lower the cost", name, cost)
 		}
 	}
+	r.Limit = limit
 	return r
 }

@@ -1,11 +1,11 @@
 package limit
 
 import (
-	"container/list"
 	"context"
 	"hash/maphash"
 	"log/slog"
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,45 +18,26 @@ import (
 // A limiter is the middleware. One mutex guards all that is counted, so that a call
 // takes of all its buckets or of none. It is held for less than a microsecond.
 type limiter struct {
-	owner      func(context.Context, mcp.Request) string
-	wait       time.Duration
-	queue      int
-	maxQueue   int
-	maxBuckets int
-	shared     Taker
-	stats      *Stats
-	logger     *slog.Logger
-	costs      map[string]int
-	methods    map[string]uint8 // the limits for a method, a bit for each
-	tools      map[string]uint8 // those for a tool besides
-	rules      []rule
+	Options
+
+	owners  call.Owners
+	methods map[string]uint8 // the limits for a method, a bit for each
+	tools   map[string]uint8 // those for a tool besides
+	rules   []rule
 
 	places  atomic.Int32 // how often the middleware stands in a chain
 	seed    maphash.Seed
 	epoch   time.Time
-	said    [3]atomic.Bool
 	sharing atomic.Int64 // when a failure of the store was logged last, in ns since epoch
 
 	mu     sync.Mutex
 	all    []bucket // of the limits for all, by the index of the rule
 	table  table
 	held   map[*call.Call]hold // where the middleware stands in a chain twice
-	flows  map[uint64]*flow    // of the owners of whom calls wait
-	turns  list.List           // these flows; the first is served first
+	turns  []*flow             // of the owners of whom calls wait; the first is served first
 	queued int
 	pass   uint32
 	timer  *time.Timer
-}
-
-func (l *limiter) start() {
-	l.seed, l.epoch = maphash.MakeSeed(), time.Now()
-	l.all = make([]bucket, len(l.rules))
-	for i := range l.all {
-		l.all[i].rule = &l.rules[i]
-	}
-	l.table = newTable()
-	l.table.init()
-	l.held, l.flows = map[*call.Call]hold{}, map[uint64]*flow{}
 }
 
 func (l *limiter) now() time.Duration { return time.Since(l.epoch) }
@@ -82,27 +63,37 @@ type hold struct {
 	cost    int
 }
 
+// missing is how long a call waits for its tokens, n of which it needs. Those that a
+// shared store has counted are there.
+func (h *hold) missing(b *bucket, now time.Duration, n int) time.Duration {
+	if h.counted&b.rule.bit != 0 {
+		return 0
+	}
+	return b.wait(now, n)
+}
+
 // flow are the calls of one owner that wait, in the order in which they came.
 type flow struct {
 	owner   uint64
-	waiters list.List
-	turn    *list.Element
+	waiters []*waiter
 }
 
 type waiter struct {
 	ask
+	flow    *flow
 	granted bool
 	ready   chan struct{} // closed when granted
-	place   *list.Element
 }
 
 // admit returns nil when the call may run now, and the refusal else.
 func (l *limiter) admit(a *ask) error {
-	name, known := l.ownerOf(a)
-	if known {
+	name := l.owners.Principal(a.ctx, a.req)
+	if name == "" {
+		l.owners.Unknown(a.ctx, slog.LevelInfo, "a caller has no identity; all such callers share one set of limits; authenticate them")
+	} else {
 		a.owner = maphash.String(l.seed, name)
 	}
-	if l.shared != nil {
+	if l.Shared != nil {
 		if err := l.takeShared(a, name); err != nil {
 			return err
 		}
@@ -128,43 +119,27 @@ func (l *limiter) admit(a *ask) error {
 func (l *limiter) find(a *ask, now time.Duration) {
 	for set := a.limits; set != 0; set &= set - 1 {
 		i := bits.TrailingZeros8(set)
-		r := &l.rules[i]
-		var b *bucket
-		if r.scope == ForAll {
-			b = &l.all[i]
-		} else {
+		r, b := &l.rules[i], &l.all[i]
+		if r.Scope != ForAll {
 			key := uint64(i+1) * 0x9e3779b97f4a7c15 //nolint:gosec // an index; and the hashes have a secret seed
-			if r.scope != PerTool {
+			if r.Scope != PerTool {
 				key += a.owner
 			}
-			if r.scope != PerOwner {
+			if r.Scope != PerOwner {
 				key += bits.RotateLeft64(maphash.String(l.seed, a.tool)+3*maphash.String(l.seed, a.method), 17)
 			}
-			b = l.table.get(key, r, l.maxBuckets, now)
+			b = l.table.get(key, r, l.MaxBuckets, now)
 		}
 		a.buckets[a.n] = b
 		a.n++
 	}
-	l.stats.Buckets.Store(int64(len(l.table.buckets)))
-}
-
-func (h *hold) isCounted(b *bucket, l *limiter) bool {
-	return h.counted != 0 && h.counted&(1<<l.index(b.rule)) != 0
-}
-
-func (l *limiter) index(r *rule) int {
-	for i := range l.rules {
-		if &l.rules[i] == r {
-			return i
-		}
-	}
-	return 0
+	l.Stats.Buckets.Store(int64(len(l.table.buckets)))
 }
 
 // fits reports whether every bucket has room for a call.
 func (l *limiter) fits(a *ask, now time.Duration) bool {
 	for _, b := range a.buckets[:a.n] {
-		if b.rule.closed || b.holds(now, a.cost, a.isCounted(b, l)) {
+		if b.rule.Calls < 0 || b.crowded(a.cost) || a.missing(b, now, a.cost) > 0 {
 			return false
 		}
 	}
@@ -173,10 +148,10 @@ func (l *limiter) fits(a *ask, now time.Duration) bool {
 
 func (l *limiter) grant(a *ask, now time.Duration) {
 	for _, b := range a.buckets[:a.n] {
-		b.take(now, a.cost, a.isCounted(b, l))
+		b.take(now, a.cost, a.counted&b.rule.bit != 0)
 	}
 	a.runs = true
-	l.stats.Running.Add(1)
+	l.Stats.Running.Add(1)
 	if a.call != nil {
 		l.held[a.call] = a.hold
 	}
@@ -186,6 +161,11 @@ func (l *limiter) grant(a *ask, now time.Duration) {
 func (l *limiter) release(a *ask) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.end(a)
+}
+
+// end is release for who holds the mutex.
+func (l *limiter) end(a *ask) {
 	if a.call != nil {
 		held := l.held[a.call]
 		delete(l.held, a.call)
@@ -201,7 +181,7 @@ func (l *limiter) free(h *hold) {
 		b.running -= int32(h.cost) //nolint:gosec // as it was added
 	}
 	h.runs = false
-	l.stats.Running.Add(-1)
+	l.Stats.Running.Add(-1)
 	if l.queued > 0 {
 		l.serve()
 	}
@@ -219,7 +199,7 @@ func (l *limiter) admitted(c *call.Call) bool {
 	if parent := c.Parent(); parent != nil {
 		if list := l.held[parent]; list.runs {
 			for _, b := range list.buckets[:list.n] {
-				if b.rule.calls > 0 && !list.isCounted(b, l) {
+				if b.rule.Calls > 0 && list.counted&b.rule.bit == 0 {
 					b.full -= time.Duration(list.cost) * b.rule.interval
 				}
 			}
@@ -231,180 +211,154 @@ func (l *limiter) admitted(c *call.Call) bool {
 }
 
 // enqueue puts a call into the queue. It returns no waiter when the call may run now,
-// or is refused.
+// or is refused: because it never fits, its tokens come too late, or the queue is full.
 func (l *limiter) enqueue(a *ask, now time.Duration) (*waiter, error) {
-	for _, b := range a.buckets[:a.n] {
-		if b.rule.closed {
-			return nil, l.refuse(&refusal{rule: b.rule, closed: true})
-		}
-		if why, ok := impossible(b.rule, a.cost); ok {
-			return nil, l.refuse(why)
-		}
+	var f *flow
+	if i := slices.IndexFunc(l.turns, func(f *flow) bool { return f.owner == a.owner }); i >= 0 {
+		f = l.turns[i]
+	} else {
+		f = &flow{owner: a.owner}
 	}
-	if why, hopeless := l.hopeless(a, now); hopeless {
+	why := l.blocking(a, now)
+	full := l.queued >= l.MaxQueue || len(f.waiters) >= l.Queue
+	if why.why != others && (why.why == never || full || why.wait > max(l.Wait, 0)) {
 		return nil, l.refuse(why)
 	}
-	f := l.flows[a.owner]
-	if f == nil {
-		f = &flow{owner: a.owner}
-		f.turn = l.turns.PushBack(f)
-		l.flows[a.owner] = f
+	w := &waiter{ask: *a, flow: f, ready: make(chan struct{})}
+	if len(f.waiters) == 0 {
+		l.turns = append(l.turns, f)
 	}
-	w := &waiter{ask: *a, ready: make(chan struct{})}
-	w.place = f.waiters.PushBack(w)
-	for _, b := range w.buckets[:w.n] {
-		b.waiters++
-		b.tokens += int32(w.cost) //nolint:gosec // at most MaxQueue times a cost
-	}
-	l.queued++
-	l.stats.Queued.Add(1)
+	f.waiters = append(f.waiters, w)
+	l.queue(w, 1)
 	l.serve()
 	if w.granted {
 		*a = w.ask
 		return nil, nil //nolint:nilnil // there is nothing to wait for
 	}
-	if l.wait < 0 || l.queued > l.maxQueue || f.waiters.Len() > l.queue {
-		l.leave(w)
-		why := l.blocking(a, now)
-		l.serve() // it may have held up others
-		return nil, l.refuse(why)
+	if l.Wait < 0 || l.queued > l.MaxQueue || len(f.waiters) > l.Queue {
+		return nil, l.giveUp(w)
 	}
 	return w, nil
 }
 
-// hopeless reports why a call need not even be put into the queue: it is full, or the
-// call's tokens come too late.
-func (l *limiter) hopeless(a *ask, now time.Duration) (*refusal, bool) {
-	why := l.blocking(a, now)
-	f := l.flows[a.owner]
-	full := l.queued >= l.maxQueue || f != nil && f.waiters.Len() >= l.queue
-	return why, !why.crowded && (full || why.wait > max(l.wait, 0))
+// queue counts a call that waits, or no longer does.
+func (l *limiter) queue(w *waiter, by int32) {
+	for _, b := range w.buckets[:w.n] {
+		b.waiters += by
+		b.tokens += by * int32(w.cost) //nolint:gosec // at most MaxQueue times a cost
+	}
+	l.queued += int(by)
+	l.Stats.Queued.Add(int64(by))
+}
+
+// leave takes a call out of the queue. An owner who was served goes to the end.
+func (l *limiter) leave(w *waiter) {
+	f := w.flow
+	f.waiters = slices.DeleteFunc(f.waiters, func(other *waiter) bool { return other == w })
+	if len(f.waiters) == 0 || w.granted {
+		l.turns = slices.DeleteFunc(l.turns, func(other *flow) bool { return other == f })
+		if len(f.waiters) > 0 {
+			l.turns = append(l.turns, f)
+		}
+	}
+	l.queue(w, -1)
+}
+
+// giveUp refuses a call that waits.
+func (l *limiter) giveUp(w *waiter) error {
+	l.leave(w)
+	why := l.blocking(&w.ask, l.now())
+	l.serve() // it may have held up others
+	return l.refuse(why)
 }
 
 // blocking says which limit holds a call up for longest; if none does, it is those
 // that wait before it.
-func (l *limiter) blocking(a *ask, now time.Duration) *refusal {
-	var why refusal
+func (l *limiter) blocking(a *ask, now time.Duration) refusal {
+	why := refusal{rule: a.buckets[0].rule, why: others}
 	for _, b := range a.buckets[:a.n] {
-		if wait := b.wait(now, a.cost+int(b.tokens)); wait > why.wait && !a.isCounted(b, l) {
-			why = refusal{rule: b.rule, wait: wait}
+		wait := a.missing(b, now, a.cost+int(b.tokens))
+		switch {
+		case b.rule.Calls < 0:
+			return refusal{rule: b.rule, why: never}
+		case wait > why.wait:
+			why = refusal{rule: b.rule, why: noTokens, wait: wait}
+		case why.why == others && b.crowded(a.cost+int(b.tokens)):
+			why = refusal{rule: b.rule, why: tooMany}
 		}
 	}
-	if why.rule != nil {
-		return &why
-	}
-	for _, b := range a.buckets[:a.n] {
-		if r := b.rule; r.running > 0 && int(b.running)+a.cost+int(b.tokens) > r.running {
-			return &refusal{rule: r, running: true}
-		}
-	}
-	return &refusal{rule: a.buckets[0].rule, crowded: true}
+	return why
 }
 
 // serve lets calls run that wait, in turns between owners, until nobody can. A bucket
 // that holds up a call is kept for it: nobody behind it takes of that bucket in the
 // same pass, so that a call of a high cost is not overtaken for ever.
 func (l *limiter) serve() {
-	now, soonest := l.now(), time.Duration(-1)
-	for granted := true; granted && l.queued > 0; {
-		l.pass++
-		granted, soonest = l.serveOne(now)
-	}
-	l.wake(soonest)
-}
-
-// serveOne lets the first call run that can. If none can, it says when the next token
-// comes that one waits for, less than zero if it is not for tokens that they wait.
-func (l *limiter) serveOne(now time.Duration) (granted bool, soonest time.Duration) {
-	soonest = -1
-	for e := l.turns.Front(); e != nil; e = e.Next() {
-		f, _ := e.Value.(*flow)
-		for p := f.waiters.Front(); p != nil; p = p.Next() {
-			w, _ := p.Value.(*waiter)
-			wait, held := l.heldUp(w, now)
-			if !held {
-				l.grant(&w.ask, now)
-				w.granted = true
-				l.leave(w)
-				close(w.ready)
-				return true, -1
-			}
-			if wait > 0 && (soonest < 0 || wait < soonest) {
-				soonest = wait
-			}
-			if l.allHeldUp(w) {
-				return false, soonest // nobody behind can run
-			}
+	now, soonest := l.now(), time.Duration(0)
+	for l.queued > 0 {
+		var w *waiter
+		if w, soonest = l.next(now); w == nil {
+			break
 		}
+		l.grant(&w.ask, now)
+		w.granted = true
+		l.leave(w)
+		close(w.ready)
 	}
-	return false, soonest
-}
-
-// heldUp marks the buckets that hold up a call and returns when the first of its
-// tokens could come, zero if that is not known.
-func (l *limiter) heldUp(w *waiter, now time.Duration) (wait time.Duration, held bool) {
-	for _, b := range w.buckets[:w.n] {
-		if b.pass == l.pass {
-			held = true
-			continue
-		}
-		if b.holds(now, w.cost, w.isCounted(b, l)) {
-			b.pass, held = l.pass, true
-			if d := b.wait(now, w.cost); !w.isCounted(b, l) {
-				wait = max(wait, d)
-			}
-		}
-	}
-	return wait, held
-}
-
-// allHeldUp reports whether a bucket that every waiting call needs holds up this one.
-func (l *limiter) allHeldUp(w *waiter) bool {
-	for _, b := range w.buckets[:w.n] {
-		if b.pass == l.pass && int(b.waiters) == l.queued {
-			return true
-		}
-	}
-	return false
-}
-
-// wake sets the clock for the next token. Less than zero means that none is expected.
-func (l *limiter) wake(after time.Duration) {
 	switch {
-	case after < 0 && l.timer != nil:
-		l.timer.Stop()
-	case after >= 0 && l.timer == nil:
-		l.timer = time.AfterFunc(after, func() {
+	case soonest > 0 && l.timer != nil:
+		l.timer.Reset(soonest)
+	case soonest > 0:
+		l.timer = time.AfterFunc(soonest, func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.serve()
 		})
-	case after >= 0:
-		l.timer.Reset(after)
+	case l.timer != nil:
+		l.timer.Stop()
 	}
 }
 
-// leave takes a call out of the queue. An owner who was served goes to the end.
-func (l *limiter) leave(w *waiter) {
-	f := l.flows[w.owner]
-	f.waiters.Remove(w.place)
-	if f.waiters.Len() == 0 {
-		l.turns.Remove(f.turn)
-		delete(l.flows, w.owner)
-	} else if w.granted {
-		l.turns.MoveToBack(f.turn)
+// next returns the first call that can run. If none can, it says when the next token
+// comes that one waits for, zero if it is not for tokens that they wait.
+func (l *limiter) next(now time.Duration) (first *waiter, soonest time.Duration) {
+	l.pass++
+	for _, f := range l.turns {
+		for _, w := range f.waiters {
+			wait, held := l.heldUp(w, now)
+			if held == 0 {
+				return w, 0
+			}
+			if wait > 0 && (soonest == 0 || wait < soonest) {
+				soonest = wait
+			}
+			if held == l.queued { // nobody behind can run
+				return nil, soonest
+			}
+		}
 	}
+	return nil, soonest
+}
+
+// heldUp marks the buckets that hold up a call. It returns when the last of its tokens
+// that are missing comes, and how many calls at most wait for one of these buckets.
+func (l *limiter) heldUp(w *waiter, now time.Duration) (wait time.Duration, held int) {
 	for _, b := range w.buckets[:w.n] {
-		b.waiters--
-		b.tokens -= int32(w.cost) //nolint:gosec // as it was added
+		if b.pass != l.pass {
+			missing := w.missing(b, now, w.cost)
+			if missing <= 0 && !b.crowded(w.cost) {
+				continue
+			}
+			b.pass, wait = l.pass, max(wait, missing)
+		}
+		held = max(held, int(b.waiters))
 	}
-	l.queued--
-	l.stats.Queued.Add(-1)
+	return wait, held
 }
 
 // stand waits in the queue.
 func (l *limiter) stand(a *ask, w *waiter) error {
-	patience := time.NewTimer(l.wait)
+	patience := time.NewTimer(l.Wait)
 	defer patience.Stop()
 	var gone error
 	select {
@@ -415,21 +369,17 @@ func (l *limiter) stand(a *ask, w *waiter) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w.granted {
+	switch {
+	case w.granted && gone == nil:
 		*a = w.ask
-		if gone != nil {
-			if a.call != nil {
-				delete(l.held, a.call)
-			}
-			l.free(&a.hold)
-		}
-		return gone
+		return nil
+	case w.granted:
+		l.end(&w.ask)
+	case gone == nil:
+		return l.giveUp(w)
+	default:
+		l.leave(w)
+		l.serve()
 	}
-	l.leave(w)
-	why := l.blocking(a, l.now())
-	l.serve() // it may have held up others
-	if gone != nil {
-		return gone
-	}
-	return l.refuse(why)
+	return gone
 }

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
@@ -8,68 +9,51 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // A refusal says why a call does not run.
 type refusal struct {
-	rule    *rule
-	wait    time.Duration // until its tokens are there
-	running bool          // too many run
-	crowded bool          // others wait before it
-	closed  bool
-	cost    int // set if the call can never pass
+	rule *rule
+	why  why
+	wait time.Duration // until its tokens are there
 }
 
-// impossible reports that a call costs more than a limit ever has.
-func impossible(r *rule, cost int) (*refusal, bool) {
-	if r.calls > 0 && cost > r.burst || r.running > 0 && cost > r.running {
-		return &refusal{rule: r, cost: cost}, true
-	}
-	return nil, false
-}
+type why uint8
+
+const (
+	others   why = iota // wait before it
+	tooMany             // run
+	noTokens            // are left
+	never               // may it run
+)
 
 // detailName is the detail of a refusal that is the name of the limit, for programs.
 const detailName = "limit"
 
 // refuse returns the refusal as a fault, and counts it.
-func (l *limiter) refuse(why *refusal) error {
-	l.stats.Refused.Add(1)
-	r := why.rule
-	whose := [...]string{"for each caller", "for this tool", "for each caller of this tool", "for all callers together"}[r.scope]
+func (l *limiter) refuse(r refusal) error {
+	l.Stats.Refused.Add(1)
+	whose := [...]string{"for each caller", "for this tool", "for each caller of this tool", "for all callers together"}[r.rule.Scope]
 	retry := fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}
 	var message, instead string
-	switch {
-	case why.closed:
+	switch r.why {
+	case never:
 		message, instead = "no calls are allowed here", "Do without this call."
-		retry.ShouldRetry = false
-		retry.Reason = "It will be refused again."
-	case why.cost > 0:
-		message, instead = "this call costs more than is ever allowed at once "+whose, "Do without this call."
-		retry.ShouldRetry = false
-		retry.Reason = "It will be refused again."
-	case why.running, why.crowded:
-		instead = "Call again when other calls have finished. Make fewer calls in parallel."
-		message = "too many calls are waiting"
-		if why.running {
-			message = fmt.Sprintf("at most %s may run at once %s", calls(r.running), whose)
-		}
-		retry.RetryAfterSeconds = 1 // nobody knows when one will have finished
-	default:
+		retry.ShouldRetry, retry.Reason = false, "It will be refused again."
+	case noTokens:
+		message = fmt.Sprintf("at most %s in %s are allowed %s", words.Plural(r.rule.Calls, "call"), seconds(r.rule.Per), whose)
 		instead = "Wait, and make fewer calls. Do not call in parallel."
-		message = fmt.Sprintf("at most %s in %s are allowed %s", calls(r.calls), seconds(r.per), whose)
-		retry.RetryAfterSeconds = math.Ceil(why.wait.Seconds()*1000) / 1000
+		retry.RetryAfterSeconds = math.Ceil(r.wait.Seconds()*1000) / 1000
+	default:
+		message = "too many calls are waiting"
+		if r.why == tooMany {
+			message = fmt.Sprintf("at most %s may run at once %s", words.Plural(r.rule.Running, "call"), whose)
+		}
+		instead = "Call again when other calls have finished. Make fewer calls in parallel."
+		retry.RetryAfterSeconds = 1 // nobody knows when one will have finished
 	}
-	if r.instead != "" {
-		instead = r.instead
-	}
-	return fault.New(fault.KindRateLimited, message).Suggest(instead).With(detailName, r.name).WithRetry(retry)
-}
-
-func calls(n int) string {
-	if n == 1 {
-		return "1 call"
-	}
-	return strconv.Itoa(n) + " calls"
+	return fault.New(fault.KindRateLimited, message).Suggest(cmp.Or(r.rule.Instead, instead)).With(detailName, r.rule.Name).WithRetry(retry)
 }
 
 func seconds(d time.Duration) string {

@@ -174,8 +174,7 @@ func As[T error](public func(T) *fault.Error) Rule {
 // Contains returns a rule for the errors whose text contains the given one, for
 // the errors of libraries that have neither a sentinel nor a type:
 //
-//	mask.Contains("database is locked", fault.New(fault.KindServiceUnavailable,
-//		"The requested resource could not be accessed. Please verify the table name against the provided schema tools."))
+//	mask.Contains("database is locked", fault.New(fault.KindServiceUnavailable, "the database is busy").After(time.Second))
 //
 // It panics when the text is empty or the fault is nil.
 func Contains(text string, public *fault.Error) Rule {

@@ -167,7 +167,7 @@ func callsOf(f *fault.Error) []suggestedCall {
 			calls = append(calls, suggestedCall{where, tool, parameters})
 		}
 	}
-	for _, s := range f.Steps() {
+	for _, s := range f.Data().RecoverySteps {
 		add(fmt.Sprintf("step %d (%s)", s.Number, s.Action), s.Tool, s.Parameters)
 		for _, o := range s.Options {
 			add(fmt.Sprintf("option %q of step %d", o.Action, s.Number), o.Tool, o.Parameters)

@@ -46,15 +46,20 @@ func ID(ctx context.Context) string {
 	return ""
 }
 
-// IsLookup reports whether the call that ctx belongs to is one that mcpchain itself
-// makes through the server's middlewares, such as a tools/list to find the schema of a
-// tool. Such calls are made for failures, and for every call where an option such as
-// validate.Options.RawTools asks for it; they are not recorded. A limiter or a
-// counter of yours lets them pass uncounted.
+// IsLookup reports whether the call that ctx belongs to is one that mcpchain itself makes
+// through the server's middlewares, such as a tools/list to find the schema of a tool, or
+// one that a middleware of yours makes with [Lookup]. Those of mcpchain are made for
+// failures, and for every call where an option such as validate.Options.RawTools asks for
+// it. None is recorded. A limiter or a counter of yours lets them pass uncounted.
 func IsLookup(ctx context.Context) bool {
 	c := call.FromContext(ctx)
 	return c != nil && c.Quiet()
 }
+
+// Lookup returns a context for calls that a middleware of yours makes itself, to find out
+// what the server offers: what it passes to next with it is one of which [IsLookup]
+// reports true, under another method than that of the call.
+func Lookup(ctx context.Context) context.Context { return call.Lookup(ctx) }
 
 // An Outcome says in one word how a call ended.
 type Outcome = call.Outcome

@@ -52,6 +52,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/canonical"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/store"
 )
@@ -207,7 +208,7 @@ func newKeeper(who string, opts *Options) *keeper {
 	}
 	return &keeper{
 		Options: o,
-		owners:  call.Owners{Func: o.Owner},
+		owners:  call.Owners{Func: o.Owner, Option: "replay.Options.Owner"},
 		process: rand.Text(),
 		flights: map[string]chan struct{}{},
 		late:    make(chan struct{}, maxLate),
@@ -260,7 +261,11 @@ func (k *keeper) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	if err != nil {
 		return a.storeFailed(ctx, err)
 	}
-	a.args = argumentsHash(tool.Params.Arguments)
+	args, err := canonical.JSON(tool.Params.Arguments)
+	if err != nil {
+		args = tool.Params.Arguments // what has no canonical form is compared as it is
+	}
+	a.args = sha256.Sum256(args)
 	return a.resolve(ctx, item)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,6 +14,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/kinds"
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // guide is the middleware that [New] returns. It is immutable but for what it has
@@ -22,10 +23,10 @@ import (
 type guide struct {
 	Options
 
+	owners   call.Owners
 	settings *call.Settings // nil without rules
 	seen     *memory        // nil when nothing is counted
 	shared   *shared        // nil when this server counts for itself
-	nobody   sync.Once      // a caller was met of whom nobody knows who it is
 }
 
 func (g *guide) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
@@ -40,6 +41,7 @@ func (g *guide) call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	var what identity
 	if g.shared != nil || g.seen.busyWith(req) {
 		what = g.identify(ctx, c, req)
+		what.began = began
 		if err := g.refuse(ctx, c, &what); err != nil {
 			return nil, err
 		}
@@ -48,8 +50,7 @@ func (g *guide) call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	failure := c.Failure(res, err)
 	if failure == nil {
 		if what.known && c.Outcome(res, err) == call.OutcomeOK {
-			g.seen.forget(what)
-			g.shared.forget(ctx, what)
+			g.forget(ctx, &what)
 		}
 		return res, err
 	}
@@ -61,9 +62,9 @@ func (g *guide) call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	}
 	if !what.known {
 		what = g.identify(ctx, c, req)
+		what.began = began
 	}
-	what.began = began
-	g.guide(ctx, c, req, next, failure, what)
+	g.guide(ctx, c, req, next, failure, &what)
 	return res, err
 }
 
@@ -75,7 +76,7 @@ func (g *guide) causeOf(ctx context.Context, c *call.Call, req mcp.Request, res 
 	}
 	if tool, ok := res.(*mcp.CallToolResult); ok && g.Cause != nil {
 		var cause error
-		attempt.Guard(func() { cause = g.Cause(ctx, req, tool) })
+		safe.Call(func() { cause = g.Cause(ctx, req, tool) }, nil)
 		if cause != nil {
 			failure = c.Because(failure, cause)
 		}
@@ -92,10 +93,11 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 	if !what.known {
 		return nil
 	}
-	pause, ok := g.shared.closed(ctx, what)
-	if !ok {
-		pause = g.seen.closed(*what)
-	}
+	var pause pause
+	g.ask(ctx, what, func(in counts, at moment) (probe bool) {
+		pause, probe = closed(in, what, at) // of several servers one probes
+		return probe
+	})
 	if pause.rest <= 0 {
 		return nil
 	}
@@ -105,8 +107,25 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 	return e
 }
 
+// ask shows f what the store knows of a caller, or else what this process does. From a
+// store that does not answer on, the call counts here.
+func (g *guide) ask(ctx context.Context, what *identity, f func(in counts, at moment) (changed bool)) {
+	if what.shared = what.shared && g.shared.ask(ctx, what, f); !what.shared {
+		g.seen.ask(what, f)
+	}
+}
+
+// forget drops what is known of a call that succeeded.
+func (g *guide) forget(ctx context.Context, what *identity) {
+	known := func(in counts, _ moment) bool { return forget(in, what) }
+	g.seen.ask(what, known)
+	if what.shared && what.read > 0 { // there was something when the call began
+		g.shared.ask(ctx, what, known)
+	}
+}
+
 // guide says about one failure what is to be said.
-func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, failure *call.Failure, what identity) {
+func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, failure *call.Failure, what *identity) {
 	e := failure.Fault()
 	if failure.Wire() != nil {
 		// It is sent as it is. Most such errors are a matter between two programs.
@@ -136,13 +155,13 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 	case reached(history.same, g.EscalateAfter, limit-g.MaxAttempts):
 		insist = true
 		retry.ShouldRetry = false
-		retry.Reason = capital(exactly(history.same)) + " with the same error. " + instead(e, retry.Effect)
+		retry.Reason = words.Capital(exactly(history.same)) + " with the same error. " + instead(e, retry.Effect)
 	case retry.ShouldRetry && attempts >= limit:
 		retry.ShouldRetry = false
 		retry.Reason = "This call has failed " + times(attempts) + ". " + instead(e, retry.Effect)
 	case !retry.ShouldRetry && reached(history.streak, g.StreakAfter, 0):
 		insist = true
-		retry.Reason = capital(inARow(history.streak)) + ". " + instead(e, retry.Effect)
+		retry.Reason = words.Capital(inARow(history.streak)) + ". " + instead(e, retry.Effect)
 	}
 	if retry.ShouldRetry {
 		if retry.RetryAfterSeconds == 0 {
@@ -175,7 +194,7 @@ func (g *guide) advise(ctx context.Context, c *call.Call, next mcp.MethodHandler
 const maxKeep = 24 * time.Hour
 
 // count counts a failure. more is how many attempts more than others this call has.
-func (g *guide) count(ctx context.Context, what identity, e *fault.Error, retry fault.Retry, more int) history {
+func (g *guide) count(ctx context.Context, what *identity, e *fault.Error, retry fault.Retry, more int) (h history) {
 	wait := g.MaxInterval
 	if asked := retry.RetryAfterSeconds; asked > 0 {
 		wait = time.Duration(min(asked, maxKeep.Seconds()) * float64(time.Second))
@@ -188,10 +207,11 @@ func (g *guide) count(ctx context.Context, what identity, e *fault.Error, retry 
 		f.refuseAfter = g.RefuseAfter + max(0, more)
 		f.refuseTool = 2 * g.StreakAfter
 	}
-	if history, ok := g.shared.failed(ctx, what, f); ok {
-		return history
-	}
-	return g.seen.failed(what, f)
+	g.ask(ctx, what, func(in counts, at moment) bool {
+		h = failed(in, what, at, f)
+		return true
+	})
+	return h
 }
 
 // broken reports whether a failure of this kind shows that the tool or what it needs

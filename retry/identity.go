@@ -1,12 +1,13 @@
 package retry
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"hash/fnv"
-	"hash/maphash"
-	"math"
+	"log/slog"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,22 +15,36 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/canonical"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
+// identity says which call it is, and whose. The names are hashes, in which nobody's
+// can pass for another's.
+type identity struct {
+	known bool
+	owner string
+	place string // of the owner and the target
+	call  string // of these, the arguments and the answers of a person
+	tool  string // the place, where a streak is counted; else empty
+	group uint64 // of the target, for memory.known
+	began uint64 // what memory.ticks was when the call began
+
+	shared bool   // the store is asked about it
+	asked  bool   // it was asked, and
+	read   uint64 // these were its ticks then
+}
+
+// names are what failures are counted of. Nothing is known of an empty one.
+func (what *identity) names() [2]string { return [...]string{what.call, what.tool} }
+
 // identify says which call a request is, and whose. It is not known for requests
 // that are not counted: lists, pings and the like, and those of nobody knows whom.
 func (g *guide) identify(ctx context.Context, c *call.Call, req mcp.Request) (what identity) {
-	if g.seen == nil || !countable(req) {
+	if g.seen == nil || safe.Nil(req) || safe.Nil(req.GetParams()) {
 		return identity{}
 	}
-	name := g.ownerOf(ctx, c, req)
-	if what.known = name != ""; !what.known {
-		return identity{}
-	}
-	m := g.seen
-	target := call.Target(req)
 	var (
 		method    string
 		arguments []byte
@@ -37,122 +52,72 @@ func (g *guide) identify(ctx context.Context, c *call.Call, req mcp.Request) (wh
 	)
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
-		method, inputs = call.MethodCallTool, r.Params.InputResponses
-		arguments = canonical(r.Params.Arguments, g.AttemptArgument)
-		if c.Parent() == nil { // the items of a batch were chosen at once, and are no calls in a row
-			what.tool = m.mix(tagTool, maphash.String(m.seed, target)) | 1 // not zero
-		}
+		method, inputs, arguments = call.MethodCallTool, r.Params.InputResponses, r.Params.Arguments
 	case *mcp.ReadResourceRequest:
 		method, inputs = call.MethodReadResource, r.Params.InputResponses
 	case *mcp.GetPromptRequest:
 		method, inputs = call.MethodGetPrompt, r.Params.InputResponses
-		if raw, err := json.Marshal(r.Params.Arguments); err == nil {
-			arguments = canonical(raw, g.AttemptArgument)
-		}
+		arguments, _ = json.Marshal(r.Params.Arguments) //nolint:errchkjson // text
+	default:
+		return identity{}
+	}
+	if what.owner = g.ownerOf(ctx, req); what.owner == "" {
+		return identity{}
 	}
 	var answers []byte
 	if len(inputs) > 0 { // with other answers of a person it is another call
-		if raw, err := json.Marshal(inputs); err == nil {
-			answers = canonical(raw, "")
-		}
+		answers, _ = safe.JSON(inputs)
 	}
-	what.owner = m.mix(tagOwner, maphash.String(m.seed, name))
-	what.c = m.mix(m.mix(maphash.String(m.seed, method), maphash.String(m.seed, target)),
-		m.mix(maphash.Bytes(m.seed, arguments), maphash.Bytes(m.seed, answers)))
-	what.group = m.group(target)
-	if g.shared != nil && !call.OfConnection(name) { // a connection stays with its server
-		what.place = g.shared.place(name, method, target)
-		what.label = digest(what.place, string(arguments), string(answers))
+	target := call.Target(req)
+	what.known = true
+	what.place = digest(what.owner, method, target)
+	what.call = digest(what.place, form(arguments, g.AttemptArgument), form(answers, ""))
+	if method == call.MethodCallTool && c.Parent() == nil { // the items of a batch were chosen at once, and are no calls in a row
+		what.tool = what.place
 	}
+	what.group = g.seen.group(target)
+	what.shared = g.shared != nil && !call.OfConnection(what.owner) // a connection stays with its server
 	return what
 }
 
-// countable reports whether failures of a request are counted, and there is a
-// request.
-func countable(req mcp.Request) bool {
-	switch r := req.(type) {
-	case *mcp.CallToolRequest:
-		return r != nil && r.Params != nil
-	case *mcp.ReadResourceRequest:
-		return r != nil && r.Params != nil
-	case *mcp.GetPromptRequest:
-		return r != nil && r.Params != nil
-	default:
-		return false
-	}
-}
-
 // ownerOf names who makes a call, "" when nobody knows.
-func (g *guide) ownerOf(ctx context.Context, c *call.Call, req mcp.Request) string {
-	name := call.Owners{Func: g.Owner}.Of(ctx, req)
+func (g *guide) ownerOf(ctx context.Context, req mcp.Request) string {
+	name := g.owners.Of(ctx, req)
 	if extra := req.GetExtra(); name == "" && g.Owner == nil && extra != nil && extra.TokenInfo != nil {
-		g.nobody.Do(func() {
-			attempt.Guard(func() {
-				c.Logger().WarnContext(ctx, "mcpchain: an authenticated caller has no user ID, so its failed calls are not counted; "+
-					"set auth.TokenInfo.UserID or retry.Options.Owner")
-			})
-		})
+		g.owners.Unknown(ctx, slog.LevelWarn, "an authenticated caller has no user ID, so its failed calls are not counted; set auth.TokenInfo.UserID")
 	}
 	return name
 }
 
-// Tags keep hashes of different things apart.
-const (
-	tagOwner uint64 = iota + 1
-	tagTool
-)
-
-func (m *memory) mix(a, b uint64) uint64 { return maphash.Comparable(m.seed, [2]uint64{a, b}) }
+// digest returns a hash of texts, none of which can pass for a part of another.
+func digest(parts ...string) string {
+	all := make([]byte, 0, 256)
+	for _, part := range parts {
+		all = append(binary.BigEndian.AppendUint64(all, uint64(len(part))), part...)
+	}
+	sum := sha256.Sum256(all)
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
 
 // maxArguments is how many bytes of JSON are read to hash them whatever their order
 // and layout is. Longer arguments are hashed as they are.
 const maxArguments = 64 << 10
 
-// canonical returns a JSON value in a form that is the same for the same value, in any
-// order and layout. Absent is the same as null and as an empty object. A member of an
-// object with the given name is left out.
-func canonical(raw json.RawMessage, without string) []byte {
-	var v any
-	if len(raw) > maxArguments || len(raw) > 0 && !decode(raw, &v) {
-		return raw
+// form returns a JSON value in a form that is the same for the same value, without the
+// member of this name. Absent is the same as null and as an empty object.
+func form(raw []byte, without string) string {
+	if len(raw) > maxArguments {
+		return string(raw)
 	}
-	if v == nil {
-		v = map[string]any{}
+	same, err := canonical.JSON(raw, without)
+	switch {
+	case err != nil:
+		return string(raw)
+	case string(same) == "null":
+		return "{}"
+	default:
+		return string(same)
 	}
-	if object, ok := v.(map[string]any); ok && without != "" {
-		delete(object, without)
-	}
-	form, err := json.Marshal(plain(v)) // with sorted members
-	if err != nil {
-		return raw // cannot be: it was decoded from JSON
-	}
-	return form
-}
-
-func decode(raw []byte, v any) bool {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	return d.Decode(v) == nil
-}
-
-// plain returns what a JSON decoder made with each number written in one way.
-func plain(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		const exact = 1 << 53 // below which a float64 holds every integer
-		if f, err := v.Float64(); err == nil && math.Abs(f) < exact {
-			return f + 0 // -0 is 0
-		}
-	case []any:
-		for i := range v {
-			v[i] = plain(v[i])
-		}
-	case map[string]any:
-		for name := range v {
-			v[name] = plain(v[name])
-		}
-	}
-	return v
 }
 
 // sign returns a hash of what went wrong: the kind, the code and the words, in which
@@ -180,7 +145,7 @@ func (g *guide) declared(req mcp.Request) int {
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
 		var arguments map[string]any
-		if len(r.Params.Arguments) <= maxArguments && decode(r.Params.Arguments, &arguments) {
+		if len(r.Params.Arguments) <= maxArguments && json.Unmarshal(r.Params.Arguments, &arguments) == nil {
 			n = max(n, attempt.Number(arguments[g.AttemptArgument]))
 		}
 	case *mcp.GetPromptRequest:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -28,7 +27,7 @@ func size(t testing.TB, m *memory) int {
 		p := &m.parts[i]
 		p.mu.Lock()
 		for e := p.order.Front(); e != nil; e = e.Next() {
-			require.Same(t, e, p.records[recordOf(e).subject])
+			require.Same(t, e, p.records[recordOf(e).name])
 		}
 		require.Len(t, p.records, p.order.Len())
 		require.LessOrEqual(t, len(p.records), p.limit)
@@ -45,8 +44,24 @@ func size(t testing.TB, m *memory) int {
 
 var tenMinutes = failing{keep: 10 * time.Minute}
 
-func (m *memory) call(owner string, c int) identity {
-	return identity{known: true, owner: m.mix(tagOwner, maphash.String(m.seed, owner)), c: uint64(c) + 1, group: uint64(c) % groups, began: m.tick()}
+func (m *memory) call(owner string, c int) *identity {
+	return &identity{known: true, owner: owner, call: fmt.Sprint(owner, c), group: uint64(c) % groups, began: m.tick()}
+}
+
+func (m *memory) failed(what *identity, f failing) (h history) {
+	m.ask(what, func(in counts, at moment) bool {
+		h = failed(in, what, at, f)
+		return true
+	})
+	return h
+}
+
+func (m *memory) closed(what *identity) (p pause) {
+	m.ask(what, func(in counts, at moment) bool {
+		p, _ = closed(in, what, at)
+		return true
+	})
+	return p
 }
 
 func TestMemoryIsBounded(t *testing.T) {
@@ -74,7 +89,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Equal(t, full, size(t, m))
 	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(1<<20), "it grows")
 	for i := range calls {
-		m.forget(m.call(fmt.Sprint(i%1000), i))
+		what := m.call(fmt.Sprint(i%1000), i)
+		m.ask(what, func(in counts, _ moment) bool { return forget(in, what) })
 	}
 	require.Zero(t, size(t, m))
 }
@@ -88,9 +104,9 @@ func TestFailingCallsLeaveMemoryBounded(t *testing.T) {
 	g := &guide{
 		Options: Options{
 			MaxAttempts: 3, InitialInterval: time.Second, MaxInterval: time.Second, EscalateAfter: 4, RefuseAfter: 6, ForgetAfter: time.Hour,
-			Owner: func(_ context.Context, req mcp.Request) string { return req.GetExtra().Header.Get("X-Key") },
 		},
-		seen: newMemory(512),
+		owners: call.Owners{Func: func(_ context.Context, req mcp.Request) string { return req.GetExtra().Header.Get("X-Key") }},
+		seen:   newMemory(512),
 	}
 	handler := call.Wrap(g.call)(func(context.Context, string, mcp.Request) (mcp.Result, error) {
 		return nil, fault.NotFound("project", "zebra")
@@ -197,7 +213,7 @@ func TestMemoryKeepsNoConnection(t *testing.T) {
 		req := &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: "it"}}
 		what := g.identify(context.Background(), &call.Call{}, req)
 		require.True(t, what.known)
-		g.seen.failed(what, tenMinutes)
+		g.seen.failed(&what, tenMinutes)
 		require.Equal(t, what, g.identify(context.Background(), &call.Call{}, req))
 	}()
 	require.Eventually(t, func() bool {
@@ -212,7 +228,7 @@ func TestMemoryKeepsNoConnection(t *testing.T) {
 	// A later connection is never taken for it, wherever it lies in memory.
 	for range 1000 {
 		what := g.identify(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: &mcp.ServerSession{}, Params: &mcp.CallToolParamsRaw{Name: "it"}})
-		require.Equal(t, 1, g.seen.failed(what, tenMinutes).failures)
+		require.Equal(t, 1, g.seen.failed(&what, tenMinutes).failures)
 	}
 }
 
@@ -222,7 +238,7 @@ func TestWhoseCallItIs(t *testing.T) {
 	ann, bob := &auth.TokenInfo{UserID: "ann"}, &auth.TokenInfo{UserID: "bob"}
 	web := map[string][]string{"Accept": {"*/*"}}
 	of := func(session *mcp.ServerSession, extra *mcp.RequestExtra) string {
-		return g.ownerOf(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: session, Extra: extra, Params: &mcp.CallToolParamsRaw{Name: "it"}})
+		return g.ownerOf(context.Background(), &mcp.CallToolRequest{Session: session, Extra: extra, Params: &mcp.CallToolParamsRaw{Name: "it"}})
 	}
 	must := func(session *mcp.ServerSession, extra *mcp.RequestExtra) string {
 		name := of(session, extra)
@@ -241,7 +257,7 @@ func TestWhoseCallItIs(t *testing.T) {
 	}
 	require.Empty(t, of(nil, nil), "no session")
 
-	g.Owner = func(_ context.Context, req mcp.Request) string { return req.GetExtra().Header.Get("X-Key") }
+	g.owners.Func = func(_ context.Context, req mcp.Request) string { return req.GetExtra().Header.Get("X-Key") }
 	key := func(k string) *mcp.RequestExtra {
 		return &mcp.RequestExtra{TokenInfo: ann, Header: map[string][]string{"X-Key": {k}}}
 	}
@@ -253,14 +269,14 @@ func TestWhoseCallItIs(t *testing.T) {
 func TestWhichCallItIs(t *testing.T) {
 	g := &guide{seen: newMemory(64), Options: Options{AttemptArgument: "try"}}
 	session := &mcp.ServerSession{}
-	tool := func(name, args string) uint64 {
-		return g.identify(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: name, Arguments: json.RawMessage(args)}}).c
+	tool := func(name, args string) string {
+		return g.identify(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: name, Arguments: json.RawMessage(args)}}).call
 	}
-	prompt := func(args map[string]string) uint64 {
-		return g.identify(context.Background(), &call.Call{}, &mcp.GetPromptRequest{Session: session, Params: &mcp.GetPromptParams{Name: "it", Arguments: args}}).c
+	prompt := func(args map[string]string) string {
+		return g.identify(context.Background(), &call.Call{}, &mcp.GetPromptRequest{Session: session, Params: &mcp.GetPromptParams{Name: "it", Arguments: args}}).call
 	}
 	big := `{"a":"` + string(make([]byte, maxArguments)) + `"}`
-	same := [][]uint64{
+	same := [][]string{
 		{tool("it", ""), tool("it", "null"), tool("it", "{}"), tool("it", ` { } `), tool("it", `{"try":7}`)},
 		{tool("it", `{"a":1,"b":{"c":[true,null,"x"],"d":-0}}`), tool("it", `{"b":{"d":0,"c":[true,null,"x"]},"a":1.0,"try":2}`), tool("it", `{"a":10e-1,"b":{"c":[true,null,"\u0078"],"d":0.0}}`)},
 		{tool("it", `{"a":"1"}`)}, {tool("it", `{"a":true}`)}, {tool("it", `{"a":null}`)}, {tool("it", `{"a":[]}`)}, {tool("it", `{"a":{}}`)}, {tool("it", `{"a":{"try":1}}`)},
@@ -272,15 +288,15 @@ func TestWhichCallItIs(t *testing.T) {
 		{tool("at", "{}")},
 		{prompt(nil), prompt(map[string]string{}), prompt(map[string]string{"try": "3"})},
 		{prompt(map[string]string{"a": "b"})}, {prompt(map[string]string{"b": "a"})},
-		{g.identify(context.Background(), &call.Call{}, &mcp.ReadResourceRequest{Session: session, Params: &mcp.ReadResourceParams{URI: "it"}}).c},
+		{g.identify(context.Background(), &call.Call{}, &mcp.ReadResourceRequest{Session: session, Params: &mcp.ReadResourceParams{URI: "it"}}).call},
 		{g.identify(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{
 			Name: "it", InputResponses: mcp.InputResponseMap{"name": &mcp.ElicitResult{Action: "accept"}},
-		}}).c},
+		}}).call},
 		{g.identify(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{
 			Name: "it", InputResponses: mcp.InputResponseMap{"name": &mcp.ElicitResult{Action: "decline"}},
-		}}).c},
+		}}).call},
 	}
-	seen := map[uint64]int{}
+	seen := map[string]int{}
 	for i, group := range same {
 		for j, hash := range group {
 			require.Equal(t, group[0], hash, "%d %d", i, j)
@@ -295,8 +311,8 @@ func FuzzTheSameArguments(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		first := canonical(json.RawMessage(raw), "")
-		require.Equal(t, first, canonical(json.RawMessage(raw), ""))
+		first := form([]byte(raw), "")
+		require.Equal(t, first, form([]byte(raw), ""))
 		var v any
 		if len(raw) > maxArguments/10 || json.Unmarshal([]byte(raw), &v) != nil {
 			return
@@ -306,7 +322,7 @@ func FuzzTheSameArguments(f *testing.F) {
 		var w any
 		if json.Unmarshal(again, &w) == nil && len(again) > 0 && again[0] != 'n' {
 			indented, _ := json.MarshalIndent(v, "", "  ")
-			require.Equal(t, canonical(again, ""), canonical(indented, ""))
+			require.Equal(t, form(again, ""), form(indented, ""))
 		}
 	})
 }
@@ -337,7 +353,7 @@ func BenchmarkMemory(b *testing.B) {
 		b.ReportAllocs()
 		args := json.RawMessage(`{"city":"Bonn","days":3,"units":"metric","fields":["temperature","wind"]}`)
 		for b.Loop() {
-			canonical(args, "")
+			form(args, "")
 		}
 	})
 }

@@ -50,6 +50,7 @@
 package retry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -57,7 +58,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/store"
@@ -139,7 +139,7 @@ type Options struct {
 
 	// Remember is how many failed calls are remembered at most, of all callers; of one
 	// caller up to a sixteenth of them. The oldest make room. Zero means 16384, which
-	// takes up to 6 MB; negative means that nothing is counted at all. Less than 64 is
+	// takes up to 8 MB; negative means that nothing is counted at all. Less than 64 is
 	// refused.
 	Remember int
 
@@ -179,19 +179,16 @@ func New(opts *Options) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	const of attempt.Options = "retry.New: Options"
-	attempt.Positive(of, "MaxAttempts", &o.MaxAttempts, 3)
-	attempt.Positive(of, "InitialInterval", &o.InitialInterval, time.Second)
-	attempt.Positive(of, "MaxInterval", &o.MaxInterval, max(30*time.Second, o.InitialInterval))
-	attempt.Positive(of, "RefuseFor", &o.RefuseFor, 30*time.Second)
-	attempt.Positive(of, "ForgetAfter", &o.ForgetAfter, 10*time.Minute)
+	const of call.Options = "retry.New: Options"
+	call.Positive(of, "MaxAttempts", &o.MaxAttempts, 3)
+	call.Positive(of, "InitialInterval", &o.InitialInterval, time.Second)
+	call.Positive(of, "MaxInterval", &o.MaxInterval, max(30*time.Second, o.InitialInterval))
+	call.Positive(of, "RefuseFor", &o.RefuseFor, 30*time.Second)
+	call.Positive(of, "ForgetAfter", &o.ForgetAfter, 10*time.Minute)
 	of.AtMost("InitialInterval", o.InitialInterval, "MaxInterval", o.MaxInterval)
 	o.MaxAttempts = min(o.MaxAttempts, 1_000_000) // so that what is counted from it does not overflow
 	o.RefuseFor, o.ForgetAfter = min(o.RefuseFor, longestMemory), min(o.ForgetAfter, longestMemory)
-	switch {
-	case o.Jitter == 0:
-		o.Jitter = 0.5
-	case !(o.Jitter >= -1 && o.Jitter <= 1): // also when it is no number
+	if o.Jitter = cmp.Or(o.Jitter, 0.5); !(o.Jitter >= -1 && o.Jitter <= 1) { // also when it is no number
 		panic(fmt.Sprintf("retry.New: Options.Jitter is %v; give a part from 0 to 1, such as 0.5, or -1 for exact waits", o.Jitter))
 	}
 	o.Jitter = max(0, o.Jitter)
@@ -201,12 +198,12 @@ func New(opts *Options) mcp.Middleware {
 	if o.RefuseAfter > 0 && o.RefuseAfter < o.EscalateAfter {
 		panic(fmt.Sprintf("retry.New: Options.RefuseAfter is less than EscalateAfter (%d < %d), so a caller would be refused without a warning; make it at least as many", o.RefuseAfter, o.EscalateAfter))
 	}
-	orDefault(&o.EscalateAfter, max(4, o.MaxAttempts+1))
-	orDefault(&o.RefuseAfter, max(o.EscalateAfter, o.MaxAttempts+1)+2)
-	orDefault(&o.StreakAfter, 10)
-	orDefault(&o.Remember, 16384)
+	o.EscalateAfter = cmp.Or(o.EscalateAfter, max(4, o.MaxAttempts+1))
+	o.RefuseAfter = cmp.Or(o.RefuseAfter, max(o.EscalateAfter, o.MaxAttempts+1)+2)
+	o.StreakAfter = cmp.Or(o.StreakAfter, 10)
+	o.Remember = cmp.Or(o.Remember, 16384)
 	o.Rules = rulesOf(of, o.Rules)
-	g := &guide{Options: o}
+	g := &guide{Options: o, owners: call.Owners{Func: o.Owner, Option: "retry.Options.Owner"}}
 	if len(o.Rules) > 0 {
 		g.settings = &call.Settings{Hints: o.Rules}
 	}
@@ -221,15 +218,8 @@ func New(opts *Options) mcp.Middleware {
 
 const longestMemory = 100 * 365 * 24 * time.Hour // so that points in time do not overflow
 
-// orDefault is for numbers of which a negative one means never.
-func orDefault(value *int, otherwise int) {
-	if *value == 0 {
-		*value = otherwise
-	}
-}
-
 // rulesOf returns a copy of the rules, none of which may be nil.
-func rulesOf(of attempt.Options, rules []middleware.HintRule) []middleware.HintRule {
+func rulesOf(of call.Options, rules []middleware.HintRule) []middleware.HintRule {
 	for i, r := range rules {
 		if r == nil {
 			panic(fmt.Sprintf("%s.Rules[%d] is nil; remove it or give a rule", of, i))

@@ -5,7 +5,6 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"maps"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // params are the parameters P = *T of a request.
@@ -62,15 +62,16 @@ func repeat[T any, P params[T]](ctx context.Context, s *server, c *call.Call, re
 			Method: c.Method(), Target: call.Target(req), Number: n,
 			Fault: last.failure.Fault(), Err: last.failure.Err(), Wait: wait,
 		}
-		attempt.Guard(func() { logLost(ctx, c, last.failure, failed) }) // a log that cannot be written must not fail the call
+		safe.Call(func() { logLost(ctx, c, last.failure, failed) }, nil) // a log that cannot be written must not fail the call
 		if s.OnRetry != nil {
-			attempt.Guard(func() { s.OnRetry(ctx, failed) })
+			safe.Call(func() { s.OnRetry(ctx, failed) }, nil)
 		}
 		if !attempt.Sleep(ctx, wait) {
 			break
 		}
 		params, again := said, *req
 		again.Params = &params
+		c.Attempted(n + 1)
 		res, err := next(ctx, c.Method(), &again)
 		failure := c.Failure(res, err)
 		if failure == nil {
@@ -132,14 +133,14 @@ func (s *server) saidNone(failure *call.Failure) (said bool) {
 	if r, ok := failure.Fault().Retry(); ok && r.Effect == fault.EffectNone && !failure.Guided() {
 		return true
 	}
-	attempt.Guard(func() { // a rule that panics says nothing
+	safe.Call(func() { // a rule that panics says nothing
 		for _, rule := range s.Rules {
 			if hint, ok := rule(failure.Err()); ok {
 				said = hint.Effect == fault.EffectNone
 				return
 			}
 		}
-	})
+	}, nil)
 	return said
 }
 
@@ -149,15 +150,15 @@ func logLost(ctx context.Context, c *call.Call, failure *call.Failure, failed At
 	if !logger.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 7)
-	attrs = append(attrs, slog.String("method", failed.Method))
-	if key := call.TargetKey(failed.Method); key != "" {
-		attrs = append(attrs, slog.String(key, clip(failed.Target)))
+	attrs := []slog.Attr{
+		slog.String("method", failed.Method), slog.Int("attempt", failed.Number),
+		slog.Float64("wait_ms", float64(failed.Wait.Microseconds())/1000), slog.String("reference", c.ID()),
 	}
-	attrs = append(attrs, slog.Int("attempt", failed.Number), slog.Float64("wait_ms", float64(failed.Wait.Microseconds())/1000),
-		slog.String("reference", c.ID()))
+	if key := call.TargetKey(failed.Method); key != "" {
+		attrs = append(attrs, slog.String(key, words.Cut(failed.Target, maxLogged)))
+	}
 	if failed.Err != nil {
-		attrs = append(attrs, slog.String("error", clip(safe.Error(failed.Err))))
+		attrs = append(attrs, slog.String("error", words.Clip(safe.Error(failed.Err), maxLogged)))
 	}
 	if failed.Err == nil || failure.Worded() { // of which the text of the error is the public part only
 		attrs = append(attrs, slog.Any("fault", failed.Fault))
@@ -167,13 +168,6 @@ func logLost(ctx context.Context, c *call.Call, failure *call.Failure, failed At
 
 // maxLogged is how much of a text the log gets: the last failure is recorded whole.
 const maxLogged = 1 << 10
-
-func clip(text string) string {
-	if len(text) > maxLogged {
-		return strings.ToValidUTF8(text[:maxLogged], "") + "..."
-	}
-	return text
-}
 
 var seed = maphash.MakeSeed()
 
@@ -197,27 +191,24 @@ func fingerprint(p mcp.Params) uint64 {
 // for the _meta, which is kept when the failure is rendered; the other methods have no
 // place for it.
 func withAttempts(method string, last outcome, attempts int) (mcp.Result, error) {
-	if attempts < 2 {
+	res := last.res
+	if method == call.MethodCallTool && last.err != nil && safe.Nil(res) {
+		res = &mcp.CallToolResult{}
+	}
+	if attempts < 2 || safe.Nil(res) {
 		return last.res, last.err
 	}
-	switch r := last.res.(type) {
+	switch r := res.(type) {
 	case *mcp.CallToolResult:
-		if r == nil && last.err != nil {
-			r = &mcp.CallToolResult{}
-		}
-		return counted(r, attempts), last.err
+		res = counted(*r, attempts)
 	case *mcp.ReadResourceResult:
-		return counted(r, attempts), last.err
+		res = counted(*r, attempts)
 	case *mcp.GetPromptResult:
-		return counted(r, attempts), last.err
+		res = counted(*r, attempts)
 	case *mcp.CompleteResult:
-		return counted(r, attempts), last.err
-	case nil:
-		if method == call.MethodCallTool && last.err != nil {
-			return counted(&mcp.CallToolResult{}, attempts), last.err
-		}
+		res = counted(*r, attempts)
 	}
-	return last.res, last.err
+	return res, last.err
 }
 
 // counted returns a copy of a result with the number of attempts in its _meta: what a
@@ -225,16 +216,11 @@ func withAttempts(method string, last outcome, attempts int) (mcp.Result, error)
 func counted[T any, R interface {
 	*T
 	mcp.Result
-}](res R, attempts int) mcp.Result {
-	if res == nil {
-		return res
-	}
-	cp := *res
-	meta := maps.Clone(res.GetMeta())
-	if meta == nil {
-		meta = map[string]any{}
-	}
+}](res T, attempts int) mcp.Result {
+	r := R(&res)
+	meta := mcp.Meta{}
+	maps.Copy(meta, r.GetMeta())
 	meta[wire.AttemptsKey] = attempts
-	R(&cp).SetMeta(meta)
-	return R(&cp)
+	r.SetMeta(meta)
+	return r
 }

@@ -92,11 +92,11 @@ func Server(opts *ServerOptions) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	const of attempt.Options = "retry.Server: ServerOptions"
-	attempt.Positive(of, "MaxAttempts", &o.MaxAttempts, 3)
-	attempt.Positive(of, "Budget", &o.Budget, 10*time.Second)
-	attempt.Positive(of, "InitialInterval", &o.InitialInterval, min(200*time.Millisecond, o.Budget))
-	attempt.Positive(of, "MaxInterval", &o.MaxInterval, max(o.InitialInterval, min(2*time.Second, o.Budget)))
+	const of call.Options = "retry.Server: ServerOptions"
+	call.Positive(of, "MaxAttempts", &o.MaxAttempts, 3)
+	call.Positive(of, "Budget", &o.Budget, 10*time.Second)
+	call.Positive(of, "InitialInterval", &o.InitialInterval, min(200*time.Millisecond, o.Budget))
+	call.Positive(of, "MaxInterval", &o.MaxInterval, max(o.InitialInterval, min(2*time.Second, o.Budget)))
 	of.AtMost("InitialInterval", o.InitialInterval, "MaxInterval", o.MaxInterval)
 	of.AtMost("MaxInterval", o.MaxInterval, "Budget", o.Budget)
 	o.Rules = rulesOf(of, o.Rules)

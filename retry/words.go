@@ -49,8 +49,6 @@ func inARow(failures int) string {
 	return fmt.Sprintf("the last %d calls of this tool have all failed", failures)
 }
 
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
-
 func times(n int) string {
 	if n == 1 {
 		return "once"

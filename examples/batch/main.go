@@ -53,7 +53,7 @@ func (s *share) read(_ context.Context, name string) (content, error) {
 	info, err := root.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return content{}, fault.NotFound("file", name).Because(err)
+		return content{}, fault.NotFound("file", name)
 	case err != nil:
 		return content{}, err
 	case info.IsDir():

@@ -11,6 +11,7 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -47,9 +48,7 @@ func main() {
 		// Rules are asked in order. Where the error has a sentinel or a type, mask.Is
 		// and mask.As are safer than its text.
 		Rules: []mask.Rule{
-			mask.Contains("database is locked", fault.New(fault.KindServiceUnavailable,
-				"The requested resource could not be accessed. Please verify the table name against the provided schema tools.").
-				Step("List the tables", "list_tables", nil)),
+			mask.Contains("database is locked", fault.New(fault.KindServiceUnavailable, "the database is busy").After(time.Second)),
 		},
 	}), "locked", "orders")
 }

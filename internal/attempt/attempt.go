@@ -5,7 +5,6 @@ package attempt
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // An Attempt is one that failed and is to be followed by another.
@@ -142,35 +142,8 @@ func AnswersInput(p mcp.Params) bool {
 	}
 }
 
-// Options checks options and fills in their defaults. It panics in the name of the
-// function that it is for, such as "retry.Server: ServerOptions".
-type Options string
-
-// Positive makes a zero value the default, and panics when it is negative.
-func Positive[N ~int | ~int64](of Options, field string, value *N, otherwise N) {
-	switch {
-	case *value < 0:
-		panic(fmt.Sprintf("%s.%s is negative; leave it zero for the default", of, field))
-	case *value == 0:
-		*value = otherwise
-	}
-}
-
-// AtMost panics when a span is longer than another one that bounds it.
-func (of Options) AtMost(field string, value time.Duration, bound string, limit time.Duration) {
-	if value > limit {
-		panic(fmt.Sprintf("%s.%s is longer than %s (%v > %v); make it shorter, or leave one of them zero", of, field, bound, value, limit))
-	}
-}
-
-// Guard runs a function of the program's own, which may panic.
-func Guard(f func()) {
-	defer func() { _ = recover() }()
-	f()
-}
-
 // Ask asks a function of the program's own about a name. One that panics says no.
 func Ask(f func(string) bool, name string) (yes bool) {
-	Guard(func() { yes = f(name) })
-	return yes
+	_, panicked := safe.Call(func() { yes = f(name) }, nil)
+	return yes && !panicked
 }

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -12,6 +13,9 @@ import (
 
 // What the server of a Call offers is read from the server itself, when it is
 // needed, so that nothing has to be registered twice. Nothing of it is recorded.
+
+// Lookup returns a context in which what is opened is [Call.Quiet].
+func Lookup(ctx context.Context) context.Context { return &Call{Context: ctx, quiet: true} }
 
 // Tools yields the tools that the caller of this Call may list, page by page, by
 // asking the opener's own handler, so that filters that stand inside it apply. An

@@ -55,9 +55,10 @@ func opened(skip func(function string) bool) (outside string, received bool) {
 }
 
 // selects reports whether a function belongs to the packages that only select what a
-// middleware applies to, such as middleware.ForMethods.
+// middleware applies to, such as middleware.ForMethods, or that only look on.
 func selects(function string) bool {
-	return strings.HasPrefix(function, ownPrefix) || strings.HasPrefix(function, modulePath+"middleware.")
+	return strings.HasPrefix(function, ownPrefix) || strings.HasPrefix(function, modulePath+"middleware.") ||
+		strings.HasPrefix(function, modulePath+"contrib/otel.")
 }
 
 // isOurs reports whether a function is mcpchain's: what those fail with is rendered with

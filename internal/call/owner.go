@@ -1,11 +1,14 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -13,33 +16,80 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// Owners says who makes a call, for middlewares that remember something of their
-// callers from one call to the next. All methods may be called concurrently.
+// Owners says who makes a call, for middlewares that remember or count something of
+// their callers. All methods may be called concurrently.
 type Owners struct {
 	// Func is the user's own function; "" means that it does not know. Nil means
 	// that there is none.
 	Func func(ctx context.Context, req mcp.Request) string
+
+	// Option names Func in records, such as "limit.Options.Owner". Empty means
+	// "Options.Owner".
+	Option string
+
+	// Logger gets the records. Nil means that of the call.
+	Logger *slog.Logger
+
+	panicked, exited, unknown atomic.Bool // was recorded
+}
+
+// Principal returns who makes a call, "" when nobody knows: what the user's function
+// says, or else the authenticated user. A function that panics does not know.
+func (o *Owners) Principal(ctx context.Context, req mcp.Request) (name string) {
+	if o.Func == nil {
+		if nilRequest(req) {
+			return ""
+		}
+		if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
+			name = extra.TokenInfo.UserID
+		}
+		return name
+	}
+	p, panicked := safe.Call(func() { name = o.Func(ctx, req) }, func() {
+		o.once(ctx, &o.exited, slog.LevelError, o.option()+" ended its goroutine; the call cannot be answered")
+	})
+	if panicked {
+		o.once(ctx, &o.panicked, slog.LevelError, o.option()+" panicked; the caller has no identity", slog.String("panic", safe.Value(p)))
+	}
+	return name
 }
 
 // Of returns a name for the caller that no other caller has, "" when nobody knows
-// who it is: what the user's function says, or else the authenticated principal, or
-// the session's ID, or the connection where it does not come by HTTP. A function
-// that panics does not know.
-func (o Owners) Of(ctx context.Context, req mcp.Request) string {
-	if safe.Nil(req) {
+// who it is: the principal, or else the session's ID, or the connection where it does not
+// come by HTTP.
+func (o *Owners) Of(ctx context.Context, req mcp.Request) string {
+	if nilRequest(req) {
 		return ""
 	}
-	if o.Func != nil {
-		return prefixed("own:", o.ask(ctx, req))
-	}
-	extra := req.GetExtra()
-	if extra != nil && extra.TokenInfo != nil && extra.TokenInfo.UserID != "" {
-		return "user:" + extra.TokenInfo.UserID
+	name := o.Principal(ctx, req)
+	switch {
+	case o.Func != nil:
+		return prefixed("own:", name)
+	case name != "":
+		return "user:" + name
 	}
 	if id := SessionID(req); id != "" {
 		return "session:" + id
 	}
 	return prefixed(connectionPrefix, Connection(req))
+}
+
+// Unknown records, once, what follows for a caller whom nobody knows.
+func (o *Owners) Unknown(ctx context.Context, level slog.Level, message string) {
+	o.once(ctx, &o.unknown, level, message+" or set "+o.option())
+}
+
+func (o *Owners) option() string { return cmp.Or(o.Option, "Options.Owner") }
+
+func (o *Owners) once(ctx context.Context, said *atomic.Bool, level slog.Level, message string, attrs ...slog.Attr) {
+	if said.Load() || said.Swap(true) {
+		return
+	}
+	logger := o.Logger
+	if c := FromContext(ctx); logger == nil && c != nil {
+		logger = c.Logger()
+	}
+	Notice(ctx, logger, level, message, attrs...)
 }
 
 const connectionPrefix = "connection:"
@@ -53,15 +103,6 @@ func prefixed(prefix, name string) string {
 		return ""
 	}
 	return prefix + name
-}
-
-func (o Owners) ask(ctx context.Context, req mcp.Request) (name string) {
-	defer func() {
-		if recover() != nil {
-			name = ""
-		}
-	}()
-	return o.Func(ctx, req)
 }
 
 // SessionID returns the ID of the session of a request, "" where it has none: over

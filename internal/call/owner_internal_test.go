@@ -28,23 +28,23 @@ func TestOwners(t *testing.T) {
 	b, closeB := connected(t)
 	defer closeA()
 	defer closeB()
-	ask := func(o Owners, session *mcp.ServerSession, extra *mcp.RequestExtra) string {
+	ask := func(o *Owners, session *mcp.ServerSession, extra *mcp.RequestExtra) string {
 		return o.Of(t.Context(), &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{}, Extra: extra})
 	}
 	user := &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: "alice"}}
-	require.Equal(t, "user:alice", ask(Owners{}, a, user))
-	first := ask(Owners{}, a, nil)
-	require.Equal(t, first, ask(Owners{}, a, nil))
-	require.NotEqual(t, ask(Owners{}, a, nil), ask(Owners{}, b, nil))
-	require.NotEmpty(t, ask(Owners{}, a, nil))
-	require.Empty(t, ask(Owners{}, a, &mcp.RequestExtra{Header: http.Header{}}), "HTTP without a session and without a user")
-	require.Empty(t, ask(Owners{}, a, &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{}}), "a user without a name")
-	require.Empty(t, ask(Owners{}, nil, nil))
-	require.Empty(t, Owners{}.Of(t.Context(), nil))
+	require.Equal(t, "user:alice", ask(&Owners{}, a, user))
+	first := ask(&Owners{}, a, nil)
+	require.Equal(t, first, ask(&Owners{}, a, nil))
+	require.NotEqual(t, ask(&Owners{}, a, nil), ask(&Owners{}, b, nil))
+	require.NotEmpty(t, ask(&Owners{}, a, nil))
+	require.Empty(t, ask(&Owners{}, a, &mcp.RequestExtra{Header: http.Header{}}), "HTTP without a session and without a user")
+	require.Empty(t, ask(&Owners{}, a, &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{}}), "a user without a name")
+	require.Empty(t, ask(&Owners{}, nil, nil))
+	require.Empty(t, (&Owners{}).Of(t.Context(), nil))
 	for name, want := range map[string]string{"": "", "x": "own:x"} {
-		require.Equal(t, want, ask(Owners{Func: func(context.Context, mcp.Request) string { return name }}, a, user))
+		require.Equal(t, want, ask(&Owners{Func: func(context.Context, mcp.Request) string { return name }}, a, user))
 	}
-	require.Empty(t, ask(Owners{Func: func(context.Context, mcp.Request) string { panic("theirs") }}, a, user))
+	require.Empty(t, ask(&Owners{Func: func(context.Context, mcp.Request) string { panic("theirs") }}, a, user))
 }
 
 // TestConnectionsThatAreGoneLeaveNothing proves that the table of connections shrinks.

@@ -1,16 +1,53 @@
 package call
 
 import (
+	"context"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/internal/wire"
-
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
+// What divides the work of a call (the items of a batch, the parts of an answer) makes a
+// Call of its own of each part, with [Call.Below]. What a caller may know of the failure of
+// a part says [Call.Told].
+
+// Alone returns a Call for work that is divided where no call is under way. Nothing of its
+// failures is shown but what was worded, without its credentials. They are recorded to the
+// default log under the name of method, unless quiet says that whoever asked for the work
+// gets their causes.
+func Alone(ctx context.Context, method string, quiet bool) *Call {
+	c := &Call{Context: ctx, method: method, quiet: quiet}
+	c.Establish(alone)
+	return c
+}
+
+var alone = &Settings{Mask: scrub.Credentials}
+
+// Told returns what a caller may know of the failure that res and err tell, with its
+// reference if there is a record that this leads to. quote reports whether a text about it
+// shows the reference, because the log knows more than the caller reads. It records
+// nothing.
+func (c *Call) Told(res mcp.Result, err error) (public *fault.Error, quote bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			report("the failure of a part of a call could not be told", p)
+			public, quote = fault.Generic(fault.KindInternal), false
+		}
+	}()
+	return c.public(c.Failure(res, err))
+}
+
+// Classified reports whether the kind of the failure was told from the error alone:
+// neither a rule nor the error itself has words for the caller.
+func (f *Failure) Classified() bool { return f.found.Origin == classify.Classified }
+
 // Part returns how often it was called before for this Call: 0, then 1 and so on.
-// Whoever divides the work of a call into calls below it ([Call.Below]) asks once, so
-// that two who do so in one call can give different names to theirs.
+// Whoever divides the work of a call asks once, so that two who do so in one call can give
+// different names to their parts.
 func (c *Call) Part() int {
 	cold := c.lock()
 	defer c.mu.Unlock()
@@ -34,4 +71,15 @@ func (c *Call) isClean(res *mcp.CallToolResult) bool {
 	cold := c.lock()
 	defer c.mu.Unlock()
 	return f != nil && f == cold.clean
+}
+
+// NewResult returns an empty result of a tool that is complete in the protocol version of
+// the request.
+func (c *Call) NewResult() *mcp.CallToolResult { return NewResult(c.req) }
+
+// NewResult is [Call.NewResult] for what has the request only.
+func NewResult(req mcp.Request) *mcp.CallToolResult {
+	res := resultFor(req)
+	res.IsError = false
+	return res
 }

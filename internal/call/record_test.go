@@ -41,7 +41,7 @@ func TestOutcome(t *testing.T) {
 		{"told", &mcp.CallToolResult{IsError: true}, nil, call.OutcomeToolError},
 		{"panic", nil, &classify.PanicError{Value: 1}, call.OutcomePanic},
 		{"unknown", nil, errSecret, call.OutcomeInternal},
-		{"missing file", nil, fs.ErrNotExist, call.OutcomeNotFound},
+		{"missing file that nobody named", nil, fs.ErrNotExist, call.OutcomeInternal},
 		{"deadline", nil, context.DeadlineExceeded, call.OutcomeTimeout},
 		{"cancelled inside", nil, context.Canceled, call.OutcomeToolError},
 		{"protocol error", nil, &jsonrpc.Error{Code: -32602, Message: "m"}, call.OutcomeProtocolError},
@@ -123,7 +123,7 @@ func TestARecord(t *testing.T) {
 	delete(r, "time")
 	delete(r, "reference")
 	require.Equal(t, harness.Record{
-		"level": "ERROR", "msg": "mcp call", "method": "tools/call", "tool": "t", "outcome": "internal_error", "duration_ms": 1.5, "party": "server",
+		"level": "ERROR", "msg": "mcp call", "method": "tools/call", "tool": "t", "outcome": "internal_error", "kind": "internal_error", "duration_ms": 1.5, "party": "server",
 		"error": "outer: " + errSecret.Error(), "error_types": "*fmt.wrapError > *errors.errorString",
 	}, r)
 }

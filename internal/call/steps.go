@@ -16,7 +16,7 @@ import (
 // in words stays. Where the server cannot be asked, as around a single handler, every
 // step stays as it is.
 func (c *Call) executable(e *fault.Error) *fault.Error {
-	steps := e.Steps()
+	steps := e.Data().RecoverySteps
 	tools := map[string]*mcp.Tool{}
 	for i := range steps {
 		eachCall(&steps[i], func(tool *string, _ *map[string]any) { tools[*tool] = nil })

@@ -102,21 +102,9 @@ func (f *Finding) Advise(h Hint, s Safety) fault.Retry {
 	case r.ShouldRetry:
 		r.RetryAfterSeconds = math.Ceil(h.After.Seconds())
 	case r.Reason == "" && r.Effect != fault.EffectUnknown && !said && !declined:
-		r.Reason = cmp.Or(row.Reason, again(kind))
+		r.Reason = cmp.Or(row.Reason, row.Again)
 	}
 	return r
-}
-
-// again says of a kind whose row gives no reason what a second try leads to.
-func again(kind fault.Kind) string {
-	switch kind {
-	case fault.KindValidation, fault.KindPermissionDenied, fault.KindUnauthenticated:
-		return "" // the line itself and the first line say it
-	case fault.KindNotFound, fault.KindAlreadyExists:
-		return "The same call will fail again"
-	default:
-		return "The same call will fail again unless something changes"
-	}
 }
 
 // proves reports whether a failure of this kind proves that nothing was done.

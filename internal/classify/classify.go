@@ -10,7 +10,6 @@ package classify
 import (
 	"cmp"
 	"errors"
-	"net"
 	"reflect"
 	"strings"
 
@@ -171,13 +170,13 @@ func Of(err error, opts Options) (f Finding) {
 	if lost {
 		w.opts.Rules, w.opts.Show = nil, nil // errors.Is, which they ask, would not come back from a cycle
 	}
-	switch {
-	case !settled:
-		w.found = w.decide(err)
-	case w.found.Wire != nil && !steers[w.found.Wire.Code]:
+	if !settled || w.found.Wire != nil && !steers[w.found.Wire.Code] {
 		if public := w.rule(err); public != nil {
-			w.found = Finding{Origin: Ruled, Fault: public}
+			w.found, settled = Finding{Origin: Ruled, Fault: public}, true
 		}
+	}
+	if !settled {
+		w.found = w.decide(err)
 	}
 	if lost {
 		w.clue.effect = worse(w.clue.effect, "") // of what was not looked at
@@ -197,18 +196,27 @@ var steers = map[int64]bool{
 	mcp.CodeUnsupportedProtocolVersion:        true,
 }
 
+// Public returns the fault, for a protocol error too.
+func (f *Finding) Public() *fault.Error {
+	if f.Wire != nil {
+		return FromWire(f.Wire)
+	}
+	return f.Fault
+}
+
 // party returns whose fault the failure is: who chose a kind on purpose knows it better
 // than the error below.
 func (f *Finding) party() fault.Party {
 	public := f.Public()
 	byKind := PartyOf(public)
-	if public.Party() != "" {
+	switch {
+	case public.Party() != "":
 		return byKind
-	}
-	if f.Origin == Worded || f.Origin == Ruled {
+	case f.Origin == Worded || f.Origin == Ruled:
 		return cmp.Or(byKind, f.clue.party, fault.Party(kinds.Of(string(f.clue.kind)).Party))
+	default:
+		return cmp.Or(f.clue.party, byKind)
 	}
-	return cmp.Or(f.clue.party, byKind)
 }
 
 // PartyOf returns whose fault a failure is, as far as it says so or its kind does.
@@ -217,71 +225,52 @@ func PartyOf(public *fault.Error) fault.Party {
 }
 
 // rule returns what the first rule says that knows the error.
-func (w *walker) rule(err error) *fault.Error {
+func (w *walker) rule(err error) (public *fault.Error) {
 	for _, rule := range w.opts.Rules {
-		if public := ask(rule, err); public != nil {
+		if rule == nil {
+			continue
+		}
+		if _, panicked := safe.Call(func() { public = rule(err) }, nil); !panicked && public != nil {
 			return public
 		}
 	}
 	return nil
 }
 
-func ask(rule Rule, err error) (public *fault.Error) {
-	defer func() {
-		if recover() != nil {
-			public = nil
-		}
-	}()
-	if rule == nil {
-		return nil
-	}
-	return rule(err)
-}
-
-// decide says what an error is for which nobody made words.
+// decide says what an error is for which neither its maker nor a rule has words.
 func (w *walker) decide(err error) Finding {
-	if public := w.rule(err); public != nil {
-		return Finding{Origin: Ruled, Fault: public}
-	}
-	if w.clue.kind == "" && w.clue.retry == RetryUnknown && w.clue.reason == "" && w.named == "" && w.message == "" {
+	c := &w.clue
+	if c.kind == "" && c.retry == RetryUnknown && w.named == "" && w.message == "" {
 		text := safe.Error(err)
 		if found := bySDKText(text); found.Fault != nil {
 			return found
 		}
 		w.note(ofWholeText(text))
 	}
-	if w.named != "" {
-		w.clue.kind, w.clue.public = w.named, nil
+	switch {
+	case w.named != "":
+		c.kind, c.public = w.named, nil
+	case c.kind == "" && c.after > 0:
+		c.kind = fault.KindServiceUnavailable // who asks to come back later
+	case c.kind == "" && c.reason == reasonStatement && w.sentStatement():
+		c.kind, c.party, c.public, c.terse = fault.KindClientError, fault.PartyCaller, statement, true
 	}
-	if w.clue.kind == "" && w.clue.after > 0 {
-		w.clue.kind = fault.KindServiceUnavailable // who asks to come back later
-	}
-	if w.clue.kind == "" && w.clue.reason == reasonStatement && w.sentStatement() {
-		w.clue.kind, w.clue.party, w.clue.public, w.clue.terse = fault.KindClientError, fault.PartyCaller, statement, true
-	}
-	kind := w.clue.kind
 	if w.message != "" {
-		public := fault.New(cmp.Or(kind, fault.KindTool), w.message).Suggest(w.hint)
+		public := fault.New(cmp.Or(c.kind, fault.KindTool), w.message).Suggest(w.hint)
 		return Finding{Origin: Worded, Fault: public}
 	}
-	found := Finding{Origin: Classified}
+	found := Finding{Origin: Classified, Fault: c.public}
 	switch {
-	case kind == "" || kind == fault.KindInternal && w.named == "":
+	case c.kind == "" || c.kind == fault.KindInternal && w.named == "":
 		found = Finding{Fault: fault.Generic(fault.KindInternal)}
-	case w.opts.CallerCredentials && w.clue.refusedCredentials():
-		w.clue.kind, w.clue.party = fault.KindPermissionDenied, fault.PartyCaller
-		w.clue.retry, w.clue.reason = RetryNo, "The service refuses these credentials"
-		found.Fault = fault.New(fault.KindPermissionDenied, "a service that is needed refused the credentials of this call").
-			Suggest(fault.Generic(fault.KindPermissionDenied).Suggestion())
-		if required := requiredBy(w.teller); required != "" {
-			found.Fault = found.Fault.Needs(required)
-		}
-	case w.clue.public != nil:
-		found.Fault = w.clue.public
-	case w.clue.refusedCredentials():
-		w.clue.terse, found.Fault = true, fault.Generic(kind).WithMessage("a service that is needed refused the access of this server")
+	case c.refusedCredentials() && w.opts.CallerCredentials:
+		c.kind, c.party, c.retry, c.reason = fault.KindPermissionDenied, fault.PartyCaller, RetryNo, reasonOwnCredentials
+		found.Fault = fault.Generic(c.kind).WithMessage("a service that is needed refused the credentials of this call").Needs(requiredBy(w.teller))
+	case c.public != nil:
+	case c.refusedCredentials():
+		c.terse, found.Fault = true, fault.Generic(c.kind).WithMessage("a service that is needed refused the access of this server")
 	default:
-		found.Fault = fault.Generic(kind)
+		found.Fault = fault.Generic(c.kind)
 	}
 	if w.hint != "" {
 		found.Fault = found.Fault.Suggest(w.hint)
@@ -302,8 +291,8 @@ func (w *walker) shown(err error, found Finding) Finding {
 	case found.Origin == Unknown && w.clue.retry == RetryUnknown:
 		known = fault.Generic(fault.KindTool)
 	}
-	public := ask(func(err error) *fault.Error { return w.opts.Show(err, known) }, err)
-	if public != nil {
+	var public *fault.Error
+	if _, panicked := safe.Call(func() { public = w.opts.Show(err, known) }, nil); !panicked && public != nil {
 		found.Fault, found.shown = public, true
 	}
 	return found
@@ -363,13 +352,14 @@ func (w *walker) more() bool {
 func (w *walker) walkJoined(errs []error, one bool) bool {
 	outer, joined, branches := w.clue, clue{}, 0
 	var faults []*fault.Error
+	alone := false
 	for _, err := range errs {
 		if err == nil {
 			continue
 		}
 		w.clue = clue{}
-		settled := w.walk(err)
-		if settled && !one && !w.searching && w.found.Fault != nil {
+		settled := w.walk(err) && !w.searching
+		if settled && !one && w.found.Fault != nil {
 			// What a fault says by its kind alone, such as that nothing was run.
 			w.clue.effect = cmp.Or(w.clue.effect, fault.Effect(kinds.Of(string(w.found.Fault.Kind())).Effect))
 		}
@@ -380,24 +370,21 @@ func (w *walker) walkJoined(errs []error, one bool) bool {
 			joined = w.clue
 			branches++
 		}
-		switch {
-		case !settled || w.searching:
-		case w.found.Origin != Worded || w.found.Wire != nil:
-			outer.fill(&joined)
-			w.clue = outer
-			return true
-		default:
-			faults = append(faults, w.found.Fault)
-			w.found = Finding{}
+		if !settled {
+			continue
 		}
+		if alone = w.found.Origin != Worded || w.found.Wire != nil; alone {
+			break
+		}
+		faults = append(faults, w.found.Fault)
+		w.found = Finding{}
 	}
 	outer.fill(&joined)
 	w.clue = outer
-	if len(faults) == 0 {
-		return false
+	if !alone && len(faults) > 0 {
+		w.found = Finding{Origin: Worded, Fault: fault.Join(faults...), own: true}
 	}
-	w.found = Finding{Origin: Worded, Fault: fault.Join(faults...), own: true}
-	return true
+	return alone || len(faults) > 0
 }
 
 // visit looks at one error and reports whether it settles what a caller may know.
@@ -406,10 +393,10 @@ func (w *walker) visit(err error) bool {
 	case *fault.Error:
 		return w.settle(Finding{Origin: Worded, Fault: e, own: true}, e.Unwrap())
 	case *jsonrpc.Error:
-		if e.Code == codeRejected && e.Message == "rejected by transport" {
+		switch {
+		case e.Code == codeRejected && e.Message == "rejected by transport":
 			return false // go-sdk v1.8 wraps the errors of a transport with it
-		}
-		if w.session != "" {
+		case w.session != "":
 			w.note(w.ofAnswer(e))
 			return false
 		}
@@ -437,11 +424,7 @@ func (w *walker) visit(err error) bool {
 	if s.public && !w.searching {
 		w.listen(err)
 	}
-	if s.network {
-		w.network = true
-	} else if _, ok := err.(*net.OpError); ok {
-		w.network = true
-	}
+	w.network = w.network || s.network
 	w.note(w.standard(err))
 	if s.text {
 		w.note(ofText(err.Error()))
@@ -474,8 +457,8 @@ func answering(err error) fault.Party {
 // ofAnswer returns what a protocol error means that a session got for an answer. Its text
 // is private.
 func (w *walker) ofAnswer(e *jsonrpc.Error) clue {
-	c, known := sentinels[e.Message]
-	if !known || c.public == nil {
+	c := sentinels.of(e.Message)
+	if c.public == nil {
 		c = ofWire(e)
 	}
 	if c.kind != "" {
@@ -484,21 +467,21 @@ func (w *walker) ofAnswer(e *jsonrpc.Error) clue {
 	return c
 }
 
-// read asks an error for what its type can say.
+// read asks an error for what its type can say. What was said before a method of it panics
+// stays.
 func (w *walker) read(err error, s *sort) {
-	defer func() {
-		_ = recover() // an untrusted method; what was said before stays
-	}()
-	for _, reader := range s.readers {
-		c := reader(err)
-		if c.status != 0 && w.teller == nil {
-			w.teller = err
+	safe.Call(func() {
+		for _, reader := range s.readers {
+			c := reader(err)
+			if c.status != 0 && w.teller == nil {
+				w.teller = err
+			}
+			if c.kind == fault.KindRateLimited && (w.clue.kind == "" || w.clue.kind == fault.KindClientError) {
+				w.clue.kind = c.kind // AWS tells of too many requests below a status of 400
+			}
+			w.note(c)
 		}
-		if c.kind == fault.KindRateLimited && (w.clue.kind == "" || w.clue.kind == fault.KindClientError) {
-			w.clue.kind = c.kind // AWS tells of too many requests below a status of 400
-		}
-		w.note(c)
-	}
+	}, nil)
 }
 
 // note takes what is still open.
@@ -522,27 +505,15 @@ func (w *walker) listen(err error) {
 func (w *walker) settle(found Finding, cause error) bool {
 	if w.searching {
 		w.note(found.said())
-		if cause != nil {
-			w.walk(cause)
-		}
+		w.walk(cause)
 		return true
 	}
-	w.found = found
-	if cause != nil {
-		w.search(cause)
-	}
-	return true
-}
-
-func (w *walker) search(cause error) {
+	w.found, w.searching = found, true
 	before := w.clue
-	w.searching = true
-	defer func() {
-		w.searching = false
-		if recover() != nil { // an untrusted Unwrap; what is settled stays
-			w.clue = before
-			w.clue.effect = worse(before.effect, "")
-		}
-	}()
-	w.walk(cause)
+	if _, panicked := safe.Call(func() { w.walk(cause) }, nil); panicked { // an untrusted Unwrap; what is settled stays
+		w.clue = before
+		w.clue.effect = worse(before.effect, "")
+	}
+	w.searching = false
+	return true
 }

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"syscall"
 	"testing"
@@ -170,10 +171,12 @@ func TestClassifyStandardKinds(t *testing.T) {
 		}},
 		{fault.KindCancelled, []error{context.Canceled, &url.Error{Err: context.Canceled}, &net.OpError{Err: context.Canceled}}},
 		{fault.KindNotFound, []error{
-			fs.ErrNotExist, os.ErrNotExist, sql.ErrNoRows, fault.KindNotFound,
+			sql.ErrNoRows, fault.KindNotFound,
 		}},
-		{fault.KindAlreadyExists, []error{fs.ErrExist, os.ErrExist, fault.KindAlreadyExists}},
-		{fault.KindPermissionDenied, []error{fs.ErrPermission, os.ErrPermission}},
+		{fault.KindAlreadyExists, []error{fault.KindAlreadyExists}},
+		{fault.KindServerError, []error{
+			&url.Error{Err: &json.SyntaxError{}}, &url.Error{Err: &json.UnmarshalTypeError{Type: reflect.TypeFor[int]()}}, // what a service answered
+		}},
 		{fault.KindConnectionFailed, []error{
 			io.ErrClosedPipe, net.ErrClosed, driver.ErrBadConn, sql.ErrConnDone,
 			syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
@@ -184,7 +187,7 @@ func TestClassifyStandardKinds(t *testing.T) {
 			errors.New("unknown"), timeoutError(false), syscall.EINVAL, sql.ErrTxDone, &fs.PathError{Err: errors.New("unknown")},
 			fs.ErrInvalid, fs.ErrClosed, http.ErrAbortHandler,
 			// The end of a local file or text, and files that the caller did not name.
-			io.EOF, io.ErrUnexpectedEOF, syscall.ENOENT, syscall.EEXIST, syscall.EACCES,
+			io.EOF, io.ErrUnexpectedEOF, &json.SyntaxError{}, fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.ENOENT, syscall.EEXIST, syscall.EACCES,
 			&fs.PathError{Err: syscall.ENOENT}, &os.LinkError{Err: fs.ErrNotExist}, &fs.PathError{Err: syscall.EACCES},
 		}},
 		{"deployment_in_progress", []error{fault.Kind("deployment_in_progress")}},
@@ -246,7 +249,7 @@ func TestClassifyTypedNils(t *testing.T) {
 		}
 	}
 	// Beside a typed nil, what is known counts.
-	require.Equal(t, fault.KindNotFound, classify.Classify(errors.Join((*pointerError)(nil), fs.ErrNotExist)).Kind())
+	require.Equal(t, fault.KindNotFound, classify.Classify(errors.Join((*pointerError)(nil), sql.ErrNoRows)).Kind())
 }
 
 // wrapping wraps an error without asking it for its text.
@@ -456,9 +459,9 @@ func TestClassifyPublicMethods(t *testing.T) {
 		{"hint", public{hint: "Look."}, fault.Generic(fault.KindInternal).Suggest("Look.")},
 		{"hint and kind", public{hint: "Look.", kind: "conflict"}, fault.Generic(fault.KindConflict).Suggest("Look.")},
 		{"nothing to say", public{}, fault.Generic(fault.KindInternal)},
-		{"nothing to say of a standard error", public{err: fs.ErrNotExist}, fault.Generic(fault.KindNotFound)},
-		{"message of a standard error", public{message: "gone", err: fs.ErrNotExist}, fault.New(fault.KindNotFound, "gone")},
-		{"own word before the type", public{kind: "conflict", err: fs.ErrNotExist}, fault.Generic(fault.KindConflict)},
+		{"nothing to say of a standard error", public{err: sql.ErrNoRows}, fault.Generic(fault.KindNotFound)},
+		{"message of a standard error", public{message: "gone", err: sql.ErrNoRows}, fault.New(fault.KindNotFound, "gone")},
+		{"own word before the type", public{kind: "conflict", err: sql.ErrNoRows}, fault.Generic(fault.KindConflict)},
 		{"the outermost wins", public{message: "outer", err: public{message: "inner", kind: "conflict", hint: "Look."}}, fault.New(fault.KindConflict, "outer").Suggest("Look.")},
 		{"wrapped", fmt.Errorf("%w", public{message: "inner"}), fault.New(fault.KindTool, "inner")},
 		{"joined", errors.Join(errSecret, public{message: "inner"}), fault.New(fault.KindTool, "inner")},
@@ -498,7 +501,7 @@ func TestClassifyRules(t *testing.T) {
 		{"a rule that panics", errSecret, []classify.Rule{panics, rule("b", b)}, b, []string{"panics", "b"}},
 		{"only a rule that panics", errSecret, []classify.Rule{panics}, fault.Generic(fault.KindInternal), []string{"panics"}},
 		{"a nil rule", errSecret, []classify.Rule{nil, rule("b", b)}, b, []string{"b"}},
-		{"before the standard kinds", fs.ErrNotExist, []classify.Rule{rule("a", a)}, a, []string{"a"}},
+		{"before the standard kinds", sql.ErrNoRows, []classify.Rule{rule("a", a)}, a, []string{"a"}},
 		{"before public methods", public{message: "m"}, []classify.Rule{rule("a", a)}, a, []string{"a"}},
 		{"not for faults", fault.New("c", "c"), []classify.Rule{rule("a", a)}, fault.New("c", "c"), nil},
 		{"before protocol errors", &jsonrpc.Error{Code: 404, Message: "m"}, []classify.Rule{rule("a", a)}, a, []string{"a"}},

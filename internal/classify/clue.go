@@ -16,7 +16,7 @@ type clue struct {
 	party     fault.Party
 	retry     Retryable // said on purpose, or as good as that
 	temporary bool      // by an old habit of the net package, which says less
-	reason    string    // of retry
+	reason    *reason   // of retry
 	after     time.Duration
 	effect    fault.Effect
 	status    int
@@ -45,7 +45,10 @@ func (c clue) resolved() clue {
 		return c // nothing is known, which is not the same as an internal error
 	}
 	h := c.hint(c.kind, false)
-	c.retry, c.reason, c.effect = h.Retry, h.Reason, h.Effect
+	c.retry, c.effect = h.Retry, h.Effect
+	if h.Reason != c.reason.String() {
+		c.reason = &reason{text: h.Reason}
+	}
 	return c
 }
 
@@ -53,16 +56,11 @@ func (c clue) resolved() clue {
 // joined: the more careful word where they differ.
 func (c clue) beside(d clue) clue {
 	both := c
-	if c.retry == RetryUnknown || c.retry == RetryYes && d.retry == RetryNo {
+	both.fill(&d)
+	if c.retry == RetryYes && d.retry == RetryNo {
 		both.retry, both.reason = d.retry, d.reason
 	}
-	if c.kind == "" {
-		both.kind, both.public, both.terse = d.kind, d.public, d.terse
-	}
-	both.party = cmp.Or(c.party, d.party)
-	both.temporary = c.temporary || d.temporary
 	both.after = max(c.after, d.after)
-	both.status = cmp.Or(c.status, d.status)
 	both.effect = worse(c.effect, d.effect)
 	return both
 }
@@ -83,29 +81,32 @@ func worse(a, b fault.Effect) fault.Effect {
 // hint returns what the clue means for a failure of the given kind. meant says that
 // somebody chose the kind on purpose.
 func (c *clue) hint(kind fault.Kind, meant bool) Hint {
-	h := Hint{Retry: c.retry, Reason: c.reason, After: c.after, Effect: c.effect, Status: c.status}
-	own, inner := kinds.Of(string(kind)), kinds.Of(string(c.kind))
-	if meant && own.Final {
-		return Hint{Retry: RetryNo, Reason: own.Reason, Effect: cmp.Or(c.effect, fault.Effect(own.Effect)), Status: c.status}
-	}
-	status := ofStatus(c.status)
+	own, inner, status := kinds.Of(string(kind)), kinds.Of(string(c.kind)), ofStatus(c.status)
+	h := Hint{After: c.after, Effect: cmp.Or(c.effect, fault.Effect(inner.Effect), fault.Effect(own.Effect)), Status: c.status}
+	why := c.reason
 	switch {
-	case h.Retry != RetryUnknown:
+	case meant && own.Final:
+		h.Retry, h.Reason, h.Effect = RetryNo, own.Reason, cmp.Or(c.effect, fault.Effect(own.Effect))
+		why = nil
+	case c.retry != RetryUnknown:
+		h.Retry = c.retry
 	case status.retry != RetryUnknown:
-		h.Retry, h.Reason = status.retry, status.reason
+		h.Retry, why = status.retry, status.reason
 	case c.temporary:
 		h.Retry = RetryYes
 	case meant && own.Retry == kinds.Yes:
 		h.Retry, h.Reason = RetryYes, own.Reason
 	case inner.Retry != kinds.Unknown && c.kind != fault.KindInternal:
-		h.Retry, h.Reason = retryOf(inner), inner.Reason
+		h.Retry, h.Reason = Retryable(inner.Retry), inner.Reason
 	default:
-		h.Retry, h.Reason = retryOf(own), own.Reason
+		h.Retry, h.Reason = Retryable(own.Retry), own.Reason
 	}
-	if h.Reason == reasonRefused && c.status != 0 {
+	switch {
+	case why == reasonRefused && c.status != 0:
 		h.Reason = "The service refused the request (HTTP " + strconv.Itoa(c.status) + "); the same call will be refused again"
+	case why != nil:
+		h.Reason = why.text
 	}
-	h.Effect = cmp.Or(h.Effect, fault.Effect(inner.Effect), fault.Effect(own.Effect))
 	if h.Retry != RetryYes {
 		h.After = 0
 	}
@@ -117,32 +118,16 @@ func (c *clue) refusedCredentials() bool {
 	return c.reason == reasonCredentials || c.kind == fault.KindServerError && ofStatus(c.status).reason == reasonCredentials
 }
 
-// retryOf returns what a kind alone says about a second try.
-func retryOf(row kinds.Row) Retryable {
-	switch row.Retry {
-	case kinds.Yes:
-		return RetryYes
-	case kinds.No:
-		return RetryNo
-	default:
-		return RetryUnknown
-	}
-}
-
 // said returns what something that a fault has for its cause says itself. Its words
 // are private there.
 func (f *Finding) said() clue {
 	if f.Panic != nil {
-		row := kinds.Of(string(fault.KindInternal))
-		return clue{party: fault.PartyServer, retry: RetryNo, reason: row.Reason, effect: fault.EffectUnknown}
+		return clue{party: fault.PartyServer, retry: RetryNo, reason: reasonBug, effect: fault.EffectUnknown}
 	}
 	public := f.Public()
 	c := clue{kind: public.Kind(), party: public.Party()}
-	if r, ok := public.Retry(); ok {
-		c.retry, c.effect = RetryNo, effect(r.Effect)
-		if r.ShouldRetry {
-			c.retry, c.after = RetryYes, seconds(r.RetryAfterSeconds)
-		}
+	if own, ok := guidance(public); ok {
+		c.retry, c.after, c.effect = own.Retry, own.After, own.Effect
 	}
 	return c
 }

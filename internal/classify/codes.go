@@ -2,36 +2,48 @@ package classify
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/kinds"
 )
 
-// The reasons that codes give.
-const (
-	reasonRefused       = "The service refused the request; the same call will be refused again"
-	reasonPermanent     = "The failure is permanent"
-	reasonCredentials   = "A service that is needed refused this server, which the caller cannot change"
-	reasonUnimplemented = "A service that is needed does not support this request"
-	reasonUpstream      = "A service that is needed failed in a way that a repetition does not mend"
-	reasonConstraint    = "The same data will be refused again"
-	reasonStatement     = "The database does not accept this request"
+// A reason says to a caller why a repetition does not help, and whose fault that is: data
+// and requests are the caller's, credentials, statements and the state of its machine the
+// server's.
+type reason struct {
+	text  string // a sentence without a full stop
+	party fault.Party
+}
+
+var (
+	reasonRefused        = &reason{"The service refused the request; the same call will be refused again", fault.PartyCaller}
+	reasonConstraint     = &reason{"The same data will be refused again", fault.PartyCaller}
+	reasonClient         = &reason{"The client will not be able to do it the next time either", fault.PartyCaller}
+	reasonCredentials    = &reason{"The credentials are this server's; tell the user", fault.PartyServer}
+	reasonOwnCredentials = &reason{"The service refuses these credentials", fault.PartyCaller}
+	reasonUnimplemented  = &reason{"A service that is needed does not support this request", fault.PartyServer}
+	reasonStatement      = &reason{"The database does not accept this request", fault.PartyServer}
+	reasonStorage        = &reason{"The server has no storage space left", fault.PartyServer}
+	reasonState          = &reason{"The server is in a state that does not pass by itself", fault.PartyServer}
+	reasonUpstream       = &reason{"A service that is needed failed in a way that a repetition does not mend", fault.PartyUpstream}
+	reasonTLS            = &reason{"A secure connection to a service that is needed cannot be set up", fault.PartyUpstream}
+	reasonName           = &reason{"The address of a service that is needed cannot be found", ""}
+	reasonBug            = &reason{kinds.Of(string(fault.KindInternal)).Reason, fault.PartyServer}
+	reasonPermanent      = &reason{"The failure is permanent", ""}
 )
 
-// refused is what a service says that did nothing, and will do nothing. Whose fault it
-// is follows from the reason: data and requests are the caller's, credentials, statements
-// and the state of its machine the server's.
-func refused(kind fault.Kind, reason string) clue {
-	c := clue{kind: kind, retry: RetryNo, reason: reason, effect: fault.EffectNone}
-	switch reason {
-	case reasonRefused, reasonConstraint:
-		c.party = fault.PartyCaller
-	case reasonCredentials, reasonUnimplemented, reasonStatement, reasonState, reasonStorage:
-		c.party = fault.PartyServer
-	default:
-		c.party = fault.PartyUpstream
+func (r *reason) String() string {
+	if r == nil {
+		return ""
 	}
-	return c
+	return r.text
+}
+
+// refused is what a service says that did nothing, and will do nothing.
+func refused(kind fault.Kind, why *reason) clue {
+	return clue{kind: kind, party: why.party, retry: RetryNo, reason: why, effect: fault.EffectNone}
 }
 
 // later is what a service says that did nothing, and may do it at another time.
@@ -44,11 +56,85 @@ func unsure(kind fault.Kind) clue {
 	return clue{kind: kind, party: fault.PartyUpstream, retry: RetryYes, effect: fault.EffectUnknown}
 }
 
+// worded returns the clue with words of ours that say more than its kind does. A program's
+// own words around the error say as much.
+func (c clue) worded(message, suggestion string) clue {
+	c.public, c.terse = fault.New(c.kind, message).Suggest(suggestion), true
+	return c
+}
+
+// What services mean, whatever codes they have for it.
+var (
+	wrongRequest  = refused(fault.KindClientError, reasonRefused)
+	missing       = refused(fault.KindNotFound, reasonRefused)
+	existing      = refused(fault.KindAlreadyExists, reasonRefused)
+	conflicting   = refused(fault.KindConflict, reasonRefused)
+	unready       = refused(fault.KindPreconditionFailed, reasonRefused)
+	noCredentials = refused(fault.KindServerError, reasonCredentials)
+	unimplemented = refused(fault.KindServerError, reasonUnimplemented)
+	limited       = later(fault.KindRateLimited)
+	overloaded    = later(fault.KindServiceUnavailable)
+	rolledBack    = later(fault.KindConflict)
+	unreachable   = later(fault.KindConnectionFailed)
+	stoppedEarly  = later(fault.KindTimeout)
+	shutDown      = unsure(fault.KindServiceUnavailable)
+	disconnected  = unsure(fault.KindConnectionFailed)
+	tooSlow       = unsure(fault.KindTimeout)
+	broken        = unsure(fault.KindServerError)
+	failed        = clue{kind: fault.KindServerError, party: fault.PartyUpstream, retry: RetryNo, reason: reasonUpstream, effect: fault.EffectUnknown}
+	stopped       = clue{kind: fault.KindCancelled, effect: fault.EffectUnknown}
+)
+
+// A table is what one family of codes means. Of a code that stands there twice the first
+// counts.
+type table[T comparable] []meaning[T]
+
+// A meaning is what some codes of a family have in common.
+type meaning[T comparable] struct {
+	clue  clue
+	codes []T
+}
+
+func (t table[T]) of(code T) clue {
+	for _, m := range t {
+		if slices.Contains(m.codes, code) {
+			return m.clue
+		}
+	}
+	return clue{}
+}
+
 func isFailure(status int) bool { return 400 <= status && status <= 599 }
 
-// ofStatus returns what an HTTP status of a service means. The credentials that the
-// service refused with 401, 402, 403 or 407 are this server's own: its caller must
-// not read that it lacks a permission.
+// httpStatuses are those of HTTP that mean more than their class. The credentials that a
+// service refuses are this server's own: its caller must not read that it lacks a
+// permission.
+var httpStatuses = table[int]{
+	{noCredentials, []int{401, 402, 403, 407}},
+	{missing, []int{404, 410}},
+	{stoppedEarly, []int{408}}, // the request did not arrive as a whole
+	{conflicting, []int{409, 423}},
+	{unready, []int{412, 428}},
+	{overloaded, []int{425}},
+	{limited, []int{429}},
+	{unimplemented, []int{501, 505}},
+	{shutDown, []int{502, 503, 529}}, // 529: overloaded, as some services have it
+	{tooSlow, []int{504}},
+}
+
+// statusClue returns what an HTTP status means, also one that stands for another code.
+func statusClue(status int) clue {
+	switch c := httpStatuses.of(status); {
+	case c != clue{}:
+		return c
+	case status < http.StatusInternalServerError:
+		return wrongRequest
+	default:
+		return broken
+	}
+}
+
+// ofStatus returns what an HTTP status of a service means.
 func ofStatus(status int) clue {
 	if !isFailure(status) {
 		return clue{}
@@ -58,108 +144,54 @@ func ofStatus(status int) clue {
 	return c
 }
 
-func statusClue(status int) clue {
-	switch status {
-	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusProxyAuthRequired:
-		return refused(fault.KindServerError, reasonCredentials)
-	case http.StatusNotFound, http.StatusGone:
-		return refused(fault.KindNotFound, reasonRefused)
-	case http.StatusRequestTimeout: // the request did not arrive as a whole
-		return later(fault.KindTimeout)
-	case http.StatusConflict, http.StatusLocked:
-		return refused(fault.KindConflict, reasonRefused)
-	case http.StatusPreconditionFailed, http.StatusPreconditionRequired:
-		return refused(fault.KindPreconditionFailed, reasonRefused)
-	case http.StatusTooEarly:
-		return later(fault.KindServiceUnavailable)
-	case http.StatusTooManyRequests:
-		return later(fault.KindRateLimited)
-	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
-		return refused(fault.KindServerError, reasonUnimplemented)
-	case http.StatusBadGateway, http.StatusServiceUnavailable, 529: // overloaded, as some services have it
-		return unsure(fault.KindServiceUnavailable)
-	case http.StatusGatewayTimeout:
-		return unsure(fault.KindTimeout)
-	}
-	if status < http.StatusInternalServerError {
-		return refused(fault.KindClientError, reasonRefused)
-	}
-	return unsure(fault.KindServerError)
-}
-
 // withStatus returns the clue of an error that has a status. Whether to retry is
 // left open in it: an error further inside may know better, as that of a service
 // that answers 400 when it is asked too often.
 func withStatus(status int) clue {
 	c := ofStatus(status)
-	c.retry, c.reason = RetryUnknown, ""
+	c.retry, c.reason = RetryUnknown, nil
 	return c
 }
 
-// throttled are the codes with which services of AWS refuse too many requests.
-var throttled = map[string]bool{
-	"Throttling":                             true,
-	"ThrottlingException":                    true,
-	"ThrottledException":                     true,
-	"RequestThrottled":                       true,
-	"RequestThrottledException":              true,
-	"RequestLimitExceeded":                   true,
-	"TooManyRequestsException":               true,
-	"ProvisionedThroughputExceededException": true,
-	"LimitExceededException":                 true,
-	"BandwidthLimitExceeded":                 true,
-	"PriorRequestNotComplete":                true,
-	"SlowDown":                               true,
-	"EC2ThrottledException":                  true,
-	"TransactionInProgressException":         true,
+// grpcCodes are what the codes of gRPC mean, as Google's AIP-194 has it: of the codes
+// that may hide a bug only Unavailable is repeated.
+var grpcCodes = table[int64]{
+	{stopped, []int64{1}},           // Canceled
+	{failed, []int64{2, 13, 15}},    // Unknown, Internal, DataLoss
+	{wrongRequest, []int64{3, 11}},  // InvalidArgument, OutOfRange
+	{tooSlow, []int64{4}},           // DeadlineExceeded
+	{missing, []int64{5}},           // NotFound
+	{existing, []int64{6}},          // AlreadyExists
+	{noCredentials, []int64{7, 16}}, // PermissionDenied, Unauthenticated
+	{limited, []int64{8}},           // ResourceExhausted
+	{unready, []int64{9}},           // FailedPrecondition
+	{rolledBack, []int64{10}},       // Aborted
+	{unimplemented, []int64{12}},    // Unimplemented
+	{shutDown, []int64{14}},         // Unavailable
 }
 
-// ofGRPC returns what a gRPC code means, as Google's AIP-194 has it: of the codes
-// that may hide a bug only Unavailable is repeated. See ofStatus for why a refused
-// permission is no such kind.
-func ofGRPC(code uint64) clue {
-	switch code {
-	case 1: // Canceled
-		return clue{kind: fault.KindCancelled, effect: fault.EffectUnknown}
-	case 3, 11: // InvalidArgument, OutOfRange
-		return refused(fault.KindClientError, reasonRefused)
-	case 4: // DeadlineExceeded
-		return unsure(fault.KindTimeout)
-	case 5: // NotFound
-		return refused(fault.KindNotFound, reasonRefused)
-	case 6: // AlreadyExists
-		return refused(fault.KindAlreadyExists, reasonRefused)
-	case 7, 16: // PermissionDenied, Unauthenticated
-		return refused(fault.KindServerError, reasonCredentials)
-	case 8: // ResourceExhausted
-		return later(fault.KindRateLimited)
-	case 9: // FailedPrecondition
-		return refused(fault.KindPreconditionFailed, reasonRefused)
-	case 10: // Aborted
-		return later(fault.KindConflict)
-	case 12: // Unimplemented
-		return refused(fault.KindServerError, reasonUnimplemented)
-	case 2, 13, 15: // Unknown, Internal, DataLoss
-		return clue{kind: fault.KindServerError, party: fault.PartyUpstream, retry: RetryNo, reason: reasonUpstream, effect: fault.EffectUnknown}
-	case 14: // Unavailable
-		return unsure(fault.KindServiceUnavailable)
-	default:
-		return clue{}
-	}
-}
-
-// words are the codes in words that services give, without case and punctuation, and the
-// HTTP statuses that mean the same.
-var byWord = map[string]int{
-	"badrequest": 400, "baddata": 400, "invalidinput": 400, "invalidargument": 400, "invalidrequest": 400, "jsonerror": 400, "validationerror": 400, "clienterror": 400,
-	"unauthorized": 401, "unauthenticated": 401, "notauthed": 401, "invalidauth": 401, "tokenexpired": 401, "tokenrevoked": 401, "accountinactive": 401, "authenticationfailed": 401,
-	"forbidden": 403, "accessdenied": 403, "permissiondenied": 403, "missingscope": 403, "restrictedresource": 403, "notallowedtokentype": 403,
-	"notfound": 404, "objectnotfound": 404, "channelnotfound": 404, "usernotfound": 404, "resourcenotfound": 404, "nosuchkey": 404, "nosuchbucket": 404,
-	"conflict": 409, "conflicterror": 409, "alreadyexists": 409, "uniquenesserror": 409, "locked": 409,
-	"execution": 422, "unprocessable": 422,
-	"ratelimited": 429, "ratelimitexceeded": 429, "toomanyrequests": 429, "throttled": 429, "resourceexhausted": 429,
-	"internal": 500, "internalerror": 500, "internalservererror": 500, "servererror": 500, "serviceerror": 500,
-	"unavailable": 503, "serviceunavailable": 503, "timeout": 504,
+// codeWords are the codes in words that services give, without case, punctuation and the
+// word exception.
+var codeWords = table[string]{
+	{wrongRequest, []string{
+		"badrequest", "baddata", "invalidinput", "invalidargument", "invalidrequest", "jsonerror", "validationerror", "clienterror",
+		"execution", "unprocessable",
+	}},
+	{noCredentials, []string{
+		"unauthorized", "unauthenticated", "notauthed", "invalidauth", "tokenexpired", "tokenrevoked", "accountinactive", "authenticationfailed",
+		"forbidden", "accessdenied", "permissiondenied", "missingscope", "restrictedresource", "notallowedtokentype",
+	}},
+	{missing, []string{"notfound", "objectnotfound", "channelnotfound", "usernotfound", "resourcenotfound", "nosuchkey", "nosuchbucket"}},
+	{conflicting, []string{"conflict", "conflicterror", "alreadyexists", "uniquenesserror", "locked"}},
+	{limited, []string{
+		"ratelimited", "ratelimitexceeded", "toomanyrequests", "throttled", "resourceexhausted",
+		// AWS
+		"throttling", "requestthrottled", "requestlimitexceeded", "provisionedthroughputexceeded", "limitexceeded",
+		"bandwidthlimitexceeded", "priorrequestnotcomplete", "slowdown", "ec2throttled", "transactioninprogress",
+	}},
+	{broken, []string{"internal", "internalerror", "internalservererror", "servererror", "serviceerror"}},
+	{shutDown, []string{"unavailable", "serviceunavailable"}},
+	{tooSlow, []string{"timeout"}},
 }
 
 // ofWord returns what a code in words means.
@@ -167,10 +199,7 @@ func ofWord(word string) clue {
 	if len(word) > maxWord {
 		return clue{}
 	}
-	if status, ok := byWord[strings.ToLower(separators.Replace(word))]; ok {
-		return statusClue(status)
-	}
-	return clue{}
+	return codeWords.of(strings.TrimSuffix(strings.ToLower(separators.Replace(word)), "exception"))
 }
 
 const maxWord = 64

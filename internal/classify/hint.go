@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/kinds"
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // A Hint is what an error says about a second try, beside its kind. The zero Hint
@@ -64,13 +65,6 @@ func (r Retryable) String() string {
 // false.
 type HintRule func(err error) (Hint, bool)
 
-// CauseEffect returns what the private cause of a fault says about the effect of the
-// call, or what an error without a fault says; "" when that says nothing or there is
-// none. What the failure's own kind says is not in it, nor what rules say.
-func (f *Finding) CauseEffect() fault.Effect {
-	return cmp.Or(f.clue.effect, fault.Effect(kinds.Of(string(f.clue.kind)).Effect))
-}
-
 // HintOf returns what any error says about a second try; the zero Hint for nil. It
 // looks through the whole tree of wrapped and joined errors and below faults, and
 // survives errors and rules that panic.
@@ -92,20 +86,20 @@ const (
 	ReasonCaller    = "The caller's own time limit was over"
 )
 
+// CauseEffect returns the effect that the cause proves, or that an error without a fault
+// proves. It is empty if that proves nothing; kinds and rules do not count.
+func (f *Finding) CauseEffect() fault.Effect {
+	return cmp.Or(f.clue.effect, fault.Effect(kinds.Of(string(f.clue.kind)).Effect))
+}
+
 // Hint makes the hint of what was found out about err.
 func (f *Finding) Hint(err error, rules []HintRule) Hint {
 	public := f.Public()
-	var h Hint
-	if r, ok := public.Retry(); ok {
-		h = Hint{Retry: RetryNo, Effect: effect(r.Effect), Reason: r.Reason}
-		if r.ShouldRetry {
-			h.Retry, h.After = RetryYes, seconds(r.RetryAfterSeconds)
-		}
-	}
+	h, _ := guidance(public)
 	if f.Origin != Bug && !f.lost { // else errors.Is, which rules ask, may not come back
 		for _, rule := range rules {
-			if hint, ok := askHint(rule, err); ok {
-				h = h.filled(hint.plain())
+			if said, ok := h.asked(rule, err); ok {
+				h = said
 				break
 			}
 		}
@@ -115,6 +109,37 @@ func (f *Finding) Hint(err error, rules []HintRule) Hint {
 		h.After = 0
 	}
 	return h
+}
+
+// guidance returns what a fault says itself about a second try, and whether it does.
+func guidance(public *fault.Error) (Hint, bool) {
+	r, ok := public.Retry()
+	if !ok {
+		return Hint{}, false
+	}
+	h := Hint{Retry: RetryNo, Effect: effect(r.Effect), Reason: r.Reason}
+	if r.ShouldRetry {
+		h.Retry, h.After = RetryYes, seconds(r.RetryAfterSeconds)
+	}
+	return h, true
+}
+
+// asked returns h with what a rule says about err, as far as a hint can say it.
+func (h Hint) asked(rule HintRule, err error) (said Hint, ok bool) {
+	if rule == nil {
+		return Hint{}, false
+	}
+	if _, panicked := safe.Call(func() { said, ok = rule(err) }, nil); panicked || !ok {
+		return Hint{}, false
+	}
+	if said.Retry > RetryNo {
+		said.Retry = RetryUnknown
+	}
+	if !isFailure(said.Status) {
+		said.Status = 0
+	}
+	said.After, said.Effect = bounded(said.After), effect(said.Effect)
+	return h.filled(said), true
 }
 
 // filled returns h with what is open in it taken from another hint. A wait and a
@@ -129,38 +154,6 @@ func (h Hint) filled(by Hint) Hint {
 	h.Effect = cmp.Or(h.Effect, by.Effect)
 	h.Status = cmp.Or(h.Status, by.Status)
 	return h
-}
-
-// plain returns a user's hint without what no hint says.
-func (h Hint) plain() Hint {
-	if h.Retry > RetryNo {
-		h.Retry = RetryUnknown
-	}
-	h.After, h.Effect = bounded(h.After), effect(h.Effect)
-	if !isFailure(h.Status) {
-		h.Status = 0
-	}
-	return h
-}
-
-func askHint(rule HintRule, err error) (h Hint, ok bool) {
-	defer func() {
-		if recover() != nil {
-			h, ok = Hint{}, false
-		}
-	}()
-	if rule == nil {
-		return Hint{}, false
-	}
-	return rule(err)
-}
-
-// Public returns the fault, for a protocol error too.
-func (f *Finding) Public() *fault.Error {
-	if f.Wire != nil {
-		return FromWire(f.Wire)
-	}
-	return f.Fault
 }
 
 // effect returns e if it is one that has a name.

@@ -35,7 +35,7 @@ import (
 const (
 	client      = "The service refused the request (HTTP %d); the same call will be refused again"
 	permanent   = "The failure is permanent"
-	credentials = "A service that is needed refused this server, which the caller cannot change"
+	credentials = "The credentials are this server's; tell the user"
 	unsupported = "A service that is needed does not support this request"
 	insecure    = "A secure connection to a service that is needed cannot be set up"
 	noName      = "The address of a service that is needed cannot be found"

@@ -2,10 +2,10 @@ package classify_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log"
 	"math"
 	"net"
@@ -195,7 +195,7 @@ func TestHintOfJoinedErrors(t *testing.T) {
 		{"one refused by a limit, one unknown", errors.Join(statusError(429), nobody), classify.Hint{Retry: yes, Effect: unsure, Status: 429}},
 		{"one refused, with a sentinel", fmt.Errorf("%w: %w", nobody, refused), classify.Hint{Retry: yes, Effect: none}},
 		{"one refused, and a way back that failed", fmt.Errorf("%w; roll back: %w", refused, context.DeadlineExceeded), classify.Hint{Retry: yes, Effect: unsure}},
-		{"not found in the clean-up", errors.Join(statusError(503), fs.ErrNotExist), classify.Hint{Retry: no, Effect: unsure, Status: 503}},
+		{"not found in the clean-up", errors.Join(statusError(503), sql.ErrNoRows), classify.Hint{Retry: no, Effect: unsure, Status: 503}},
 		{"joined in joined", errors.Join(errors.Join(refused), errors.Join(refused, errors.Join(refused))), classify.Hint{Retry: yes, Effect: none}},
 		{"an outer word", retryable{err: errors.Join(refused, refused)}, classify.Hint{Retry: no, Effect: none, Reason: permanent}},
 		{"beside a fault", errors.Join(fault.New("own_kind", "it failed"), retryable{yes: true}), classify.Hint{Retry: yes, Effect: unsure}},
@@ -265,7 +265,7 @@ func TestHintBelowFaults(t *testing.T) {
 		{"wait of the cause", down.Because(&saying{after: time.Minute}), classify.Hint{Retry: yes, After: time.Minute}},
 		{"status of the cause", down.Because(statusError(503)), classify.Hint{Retry: yes, Effect: unsure, Status: 503}},
 		{"cause that says no", down.Because(statusError(400)), classify.Hint{Retry: no, Effect: none, Status: 400, Reason: fmt.Sprintf(client, 400)}},
-		{"cause of a kind that says no", down.Because(fs.ErrNotExist), classify.Hint{Retry: yes}},
+		{"cause of a kind that says no", down.Because(sql.ErrNoRows), classify.Hint{Retry: yes}},
 		{"wait of the cause, of a fault that does not say when", down.After(0).Because(&saying{after: time.Minute}), classify.Hint{Retry: yes, After: time.Minute}},
 		{"fault as the cause", down.Because(fault.New("own_kind", harness.Canary).After(time.Minute)), classify.Hint{Retry: yes, After: time.Minute}},
 		{"fault as the cause, that says no", down.Because(fault.New("own_kind", harness.Canary).Never(harness.Canary)), classify.Hint{Retry: no}},

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // A ResponseError is the answer of an HTTP service that did not do what it was asked
@@ -69,19 +71,13 @@ func readBody(body io.ReadCloser) (read []byte) {
 		return nil
 	}
 	closing := time.AfterFunc(bodyTime, func() { shut(body) })
-	defer func() {
-		_ = recover() // an untrusted reader
-		closing.Stop()
-		shut(body)
-	}()
-	read, _ = io.ReadAll(io.LimitReader(body, maxBody)) // what came before an error is what there is
+	defer shut(body)
+	defer closing.Stop()
+	safe.Call(func() { read, _ = io.ReadAll(io.LimitReader(body, maxBody)) }, nil) // what came before an error is what there is
 	return read
 }
 
-func shut(body io.Closer) {
-	defer func() { _ = recover() }()
-	_ = body.Close()
-}
+func shut(body io.Closer) { safe.Call(func() { _ = body.Close() }, nil) }
 
 // Error returns the method, the host and the status, for the log.
 func (e *ResponseError) Error() string {
@@ -113,25 +109,21 @@ func (f *Finding) Upstream() (words, host, typ string) {
 	if f.teller == nil || f.Status >= http.StatusInternalServerError {
 		return "", "", ""
 	}
-	defer func() {
-		if recover() != nil { // an untrusted method
-			words = ""
+	safe.Call(func() { // whose methods are untrusted
+		typ = reflect.TypeOf(f.teller).String()
+		if resp := responseOf(f.teller); resp != nil && resp.Request != nil && resp.Request.URL != nil { //nolint:bodyclose // its owner closes it
+			host = resp.Request.URL.Host
 		}
-	}()
-	typ = reflect.TypeOf(f.teller).String()
-	resp := responseOf(f.teller) //nolint:bodyclose // its owner closes it
-	if resp != nil && resp.Request != nil && resp.Request.URL != nil {
-		host = resp.Request.URL.Host
-	}
-	switch e := f.teller.(type) {
-	case *ResponseError:
-		_, host, _ = strings.Cut(strings.TrimSpace(e.request), " ")
-		words = wordsOf(e.body)
-	case interface{ ErrorMessage() string }: // the AWS SDK
-		words = e.ErrorMessage()
-	default:
-		words = fieldWords(reflect.ValueOf(f.teller))
-	}
+		switch e := f.teller.(type) {
+		case *ResponseError:
+			_, host, _ = strings.Cut(strings.TrimSpace(e.request), " ")
+			words = wordsOf(e.body)
+		case interface{ ErrorMessage() string }: // the AWS SDK
+			words = e.ErrorMessage()
+		default:
+			words = fieldWords(reflect.ValueOf(f.teller))
+		}
+	}, nil)
 	words = strings.TrimSpace(words)
 	if len(words) > maxWords {
 		words = strings.ToValidUTF8(words[:maxWords], "") + " ..."
@@ -139,14 +131,14 @@ func (f *Finding) Upstream() (words, host, typ string) {
 	return words, host, typ
 }
 
-// wordNames are the fields, and the members of a JSON text, that hold a service's words.
-var wordNames = []string{"Message", "ErrorMessage", "Msg", "Detail", "Description", "Reason", "Error", "Body", "ResponseBody", "RawBody"}
+// messageNames are the fields, and the members of a JSON text, that hold a service's words.
+var messageNames = []string{"Message", "ErrorMessage", "Msg", "Detail", "Description", "Reason", "Error", "Body", "ResponseBody", "RawBody"}
 
 func fieldWords(v reflect.Value) string {
 	if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
 		return ""
 	}
-	for _, name := range wordNames {
+	for _, name := range messageNames {
 		switch field := reflect.Indirect(v.FieldByName(name)); {
 		case !field.IsValid() || !field.CanInterface() || field.IsZero():
 		case field.Kind() == reflect.String:
@@ -175,7 +167,7 @@ func wordsOf(body []byte) string {
 				inner = value
 			}
 		}
-		for _, name := range wordNames {
+		for _, name := range messageNames {
 			for key, value := range object {
 				if text, ok := value.(string); ok && strings.EqualFold(strings.ReplaceAll(key, "_", ""), name) {
 					return text
@@ -192,18 +184,8 @@ func responseOf(err error) *http.Response {
 	if e, ok := err.(interface{ Response() *http.Response }); ok {
 		return e.Response()
 	}
-	v := reflect.ValueOf(err)
-	named := v.Type()
-	if named.Kind() == reflect.Pointer {
-		named = named.Elem()
-	}
-	f := fieldsOf(named, named.Name())
-	if f == nil {
-		return nil
-	}
-	if found := f.first(reflect.Indirect(v), isResponse); found.IsValid() {
-		resp, _ := reflect.TypeAssert[*http.Response](found)
-		return resp
+	if f := fieldsOf(reflect.TypeOf(err)); f != nil {
+		return f.response(reflect.Indirect(reflect.ValueOf(err)))
 	}
 	return nil
 }
@@ -211,15 +193,10 @@ func responseOf(err error) *http.Response {
 // requiredBy returns which permission a service said it needs: the scopes of RFC 6750 and
 // those of GitHub.
 func requiredBy(err error) (required string) {
-	defer func() {
-		if recover() != nil { // an untrusted method
-			required = ""
-		}
-	}()
-	if err == nil {
-		return ""
+	var resp *http.Response
+	if err != nil {
+		safe.Call(func() { resp = responseOf(err) }, nil) //nolint:bodyclose // its owner closes it
 	}
-	resp := responseOf(err) //nolint:bodyclose // its owner closes it
 	if resp == nil {
 		return ""
 	}

@@ -1,70 +1,105 @@
 package classify
 
 import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// sentinels are the errors that have nothing but a text, of the standard library and
-// of libraries that are not imported for it. The whole text must be equal.
-var sentinels = map[string]clue{
-	// net/http, crypto/tls, pgx
-	"http: server closed idle connection": disconnected, "tls: use of closed connection": disconnected, "tls: protocol is shutdown": disconnected,
-	"conn closed": disconnected, "closed pool": disconnected, "invalid connection": disconnected, "bad connection": disconnected,
-	// circuit breakers and limiters, which refuse a call before it is made: failsafe-go, gobreaker
-	"circuit breaker open": overloaded, "circuit breaker is open": overloaded, "bulkhead full": overloaded, "failure rate exceeded": overloaded,
-	"rate limit exceeded": limited, "too many requests": limited, "timeout exceeded": tooSlow,
-	// no rows: pgx, GORM, MongoDB, go-redis, redigo, bolt, badger, Cassandra, memcache, ent
-	"no rows in result set": missing, "record not found": missing, "mongo: no documents in result": missing, "redis: nil": missing, "redigo: nil returned": missing,
-	"not found": missing, "Key not found": missing, "memcache: cache miss": missing, "duplicated key not allowed": duplicate,
-	"violates foreign key constraint": brokenRule, "violates check constraint": wrongData, "redis: transaction failed": rolledBack,
-	"Transaction Conflict. Please retry": rolledBack, "memcache: compare-and-swap conflict": rolledBack, "memcache: item not stored": rolledBack,
-	"memcache: no servers configured or available": overloaded,
-	// pools that are used up
-	"redis: connection pool timeout": overloaded, "redigo: connection pool exhausted": overloaded, "gocql: no hosts available in the pool": overloaded,
-	"gocql: no response received from cassandra within timeout period": tooSlow, "gocql: no connections were made when creating the session": later(fault.KindConnectionFailed),
-	"clickhouse: acquire conn timeout. you can increase the number of max open conn or the dial timeout": overloaded,
-	// NATS
-	"nats: no responders available for request": overloaded, "nats: timeout": tooSlow, "nats: no servers available for connection": later(fault.KindConnectionFailed),
-	"nats: connection closed": disconnected, "nats: Authorization Violation": noCredentials, "nats: authorization violation": noCredentials,
-	// go-git
-	"repository not found": missing, "reference not found": missing, "object not found": missing, "entry not found": missing, "remote not found": missing,
-	"repository does not exist": missing, "remote repository is empty": missing, "repository already exists": duplicate,
-	"authentication required": noCredentials, "authorization failed": noCredentials, "non-fast-forward update": brokenRule,
-	// etcd, Kafka
-	"etcdclient: no available endpoints": overloaded, "kafka: client has run out of available brokers to talk to": later(fault.KindConnectionFailed),
-	"unable to dial: no broker reachable": later(fault.KindConnectionFailed),
-	// what go-sdk v1.8 says itself
-	"the server is busy, retry later":                {kind: fault.KindServiceUnavailable, retry: RetryYes, effect: fault.EffectNone, party: fault.PartyServer, public: busy},
-	"client does not support elicitation":            incapable("elicitation"),
-	`client does not support "form" elicitation`:     incapable("elicitation with a form"),
-	`client does not support "url" elicitation`:      incapable("elicitation with a URL"),
-	"client does not support CreateMessage":          incapable("sampling"),
-	"client does not support CreateMessageWithTools": incapable("sampling with tools"),
-}
+var (
+	// absent is what was asked for and does not exist, as a driver or a store says it.
+	absent = clue{kind: fault.KindNotFound, party: fault.PartyCaller, retry: RetryNo, effect: fault.EffectNone}
 
-var missing = clue{kind: fault.KindNotFound, party: fault.PartyCaller, retry: RetryNo, effect: fault.EffectNone}
+	// cut is a connection that ended on one of its sides.
+	cut = clue{kind: fault.KindConnectionFailed, effect: fault.EffectUnknown}
 
-// busy is what the SDK means when it refuses a call before the handler has it.
-var busy = fault.New(fault.KindServiceUnavailable, "the server is busy now").
-	WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
+	// insecure is a handshake that failed: nothing had been sent by then, and it fails
+	// again until somebody changes a certificate or a setting.
+	insecure = refused(fault.KindConnectionFailed, reasonTLS)
+
+	// busy is what the SDK means when it refuses a call before the handler has it.
+	busy = clue{
+		kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: RetryYes, effect: fault.EffectNone,
+		public: fault.New(fault.KindServiceUnavailable, "the server is busy now").
+			WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}),
+	}
+)
 
 // incapable is what a call means that needs more than its client can do.
 func incapable(what string) clue {
 	public := fault.New(fault.KindPreconditionFailed, "this call needs "+what+", which the client of this session does not support").
 		Suggest("Tell the user, or call something that does not ask back.")
-	return clue{kind: public.Kind(), party: fault.PartyCaller, retry: RetryNo, reason: "The client will not be able to do it the next time either", effect: fault.EffectUnknown, public: public}
+	return clue{kind: public.Kind(), party: fault.PartyCaller, retry: RetryNo, reason: reasonClient, effect: fault.EffectUnknown, public: public}
+}
+
+// sentinels are the errors that have nothing but a text, of the standard library and
+// of libraries that are not imported for it. The whole text must be equal.
+var sentinels = table[string]{
+	{stopped, []string{context.Canceled.Error()}},
+	// A driver is to return ErrBadConn only where the database has done nothing, but lib/pq
+	// returns it when the answer to a statement does not come, too.
+	{cut, []string{io.ErrClosedPipe.Error(), mcp.ErrConnectionClosed.Error(), driver.ErrBadConn.Error()}},
+	{clue{kind: fault.KindNotFound}, []string{sql.ErrNoRows.Error()}},
+	{clue{kind: fault.KindConnectionFailed}, []string{sql.ErrConnDone.Error()}},
+	{clue{party: fault.PartyServer, retry: RetryNo}, []string{sql.ErrTxDone.Error()}},
+	{insecure, []string{http.ErrSchemeMismatch.Error()}},
+	{disconnected, []string{
+		"http: server closed idle connection", "tls: use of closed connection", "tls: protocol is shutdown",
+		"conn closed", "closed pool", "invalid connection", "bad connection", "nats: connection closed",
+	}},
+	// Circuit breakers and limiters (failsafe-go, gobreaker) refuse a call before it is made.
+	{overloaded, []string{
+		"circuit breaker open", "circuit breaker is open", "bulkhead full", "failure rate exceeded",
+		"redis: connection pool timeout", "redigo: connection pool exhausted", "gocql: no hosts available in the pool",
+		"clickhouse: acquire conn timeout. you can increase the number of max open conn or the dial timeout",
+		"memcache: no servers configured or available", "nats: no responders available for request", "etcdclient: no available endpoints",
+	}},
+	{limited, []string{"rate limit exceeded", "too many requests"}},
+	{tooSlow, []string{"timeout exceeded", "nats: timeout", "gocql: no response received from cassandra within timeout period"}},
+	{unreachable, []string{
+		"gocql: no connections were made when creating the session", "nats: no servers available for connection",
+		"kafka: client has run out of available brokers to talk to", "unable to dial: no broker reachable",
+	}},
+	// No rows: pgx, GORM, MongoDB, go-redis, redigo, bolt, badger, Cassandra, memcache, ent; and go-git.
+	{absent, []string{
+		"no rows in result set", "record not found", "mongo: no documents in result", "redis: nil", "redigo: nil returned",
+		"not found", "Key not found", "memcache: cache miss",
+		"repository not found", "reference not found", "object not found", "entry not found", "remote not found",
+		"repository does not exist", "remote repository is empty",
+	}},
+	{duplicate, []string{"duplicated key not allowed", "repository already exists"}},
+	{brokenReference, []string{"violates foreign key constraint"}},
+	{failedCheck, []string{"violates check constraint"}},
+	{wrongState, []string{"non-fast-forward update"}},
+	{rolledBack, []string{
+		"redis: transaction failed", "Transaction Conflict. Please retry", "memcache: compare-and-swap conflict", "memcache: item not stored",
+	}},
+	{noCredentials, []string{
+		"nats: Authorization Violation", "nats: authorization violation", "authentication required", "authorization failed",
+	}},
+	// What go-sdk v1.8 says itself.
+	{busy, []string{"the server is busy, retry later"}},
+	{incapable("elicitation"), []string{"client does not support elicitation"}},
+	{incapable("elicitation with a form"), []string{`client does not support "form" elicitation`}},
+	{incapable("elicitation with a URL"), []string{`client does not support "url" elicitation`}},
+	{incapable("sampling"), []string{"client does not support CreateMessage"}},
+	{incapable("sampling with tools"), []string{"client does not support CreateMessageWithTools"}},
 }
 
 // ofText returns what an error means that has nothing but a text.
 func ofText(text string) clue {
-	if c, ok := sentinels[text]; ok {
+	switch c := sentinels.of(text); {
+	case c != clue{}:
 		return c
-	}
-	switch {
 	case strings.HasPrefix(text, "tls: "):
 		return ofTLS(text)
 	case strings.HasPrefix(text, "x509: "):
@@ -81,72 +116,72 @@ const maxText = 4096
 // last, where nothing else is there.
 func ofWholeText(text string) clue {
 	text = text[:min(len(text), maxText)]
-	if strings.Contains(text, ": connect: connection refused") && strings.Contains(text, "dial ") {
-		return later(fault.KindConnectionFailed)
-	}
-	for _, mark := range marksOfStatus {
-		for rest := text; ; {
-			i := strings.Index(rest, mark)
-			if i < 0 {
-				break
-			}
-			if rest = rest[i+len(mark):]; isFailure(threeDigits(rest)) {
-				return ofStatus(threeDigits(rest))
-			}
-		}
-	}
-	if status := statusInWords(text); status != 0 {
+	switch status := statusIn(text); {
+	case strings.Contains(text, ": connect: connection refused") && strings.Contains(text, "dial "):
+		return unreachable
+	case status != 0:
 		return ofStatus(status)
-	}
-	if strings.HasSuffix(text, " attempt(s)") && strings.Contains(text, " giving up after ") { // go-retryablehttp
+	case strings.HasSuffix(text, " attempt(s)") && strings.Contains(text, " giving up after "): // go-retryablehttp
 		return shutDown
-	}
-	if strings.Contains(text, "(Client.Timeout exceeded") || strings.HasSuffix(text, ": context deadline exceeded") {
+	case strings.Contains(text, "(Client.Timeout exceeded"), strings.HasSuffix(text, ": context deadline exceeded"):
 		return tooSlow
+	default:
+		return clue{}
 	}
-	return clue{}
 }
 
 // marksOfStatus are the words before a status in the texts of libraries: go-jira, GraphQL
 // clients, ClickHouse over HTTP, Prometheus.
-var marksOfStatus = []string{"tatus code: ", "tatus code ", "statusCode: ", "[HTTP ", "(HTTP ", "http status: ", "client error: ", "server error: ", "StatusCode: ", "error code: "}
-
-// threeDigits returns the number of three digits that a text begins with, or zero.
-func threeDigits(text string) int {
-	if len(text) < 3 || len(text) > 3 && '0' <= text[3] && text[3] <= '9' {
-		return 0
-	}
-	n, err := strconv.Atoi(text[:3])
-	if err != nil {
-		return 0
-	}
-	return n
+var marksOfStatus = []string{
+	"tatus code: ", "tatus code ", "statusCode: ", "[HTTP ", "(HTTP ", "http status: ", "client error: ", "server error: ", "StatusCode: ", "error code: ",
 }
 
-// statusInWords finds a status with its name, such as "404 Not Found", or the name alone at
-// the end, as go-sdk v1.8 has it: `sending "tools/call": Too Many Requests`.
-func statusInWords(text string) int {
-	for i := 0; i+4 < len(text); i++ {
-		if c := text[i]; (c == '4' || c == '5') && (i == 0 || text[i-1] < '0' || text[i-1] > '9') {
-			if status := threeDigits(text[i:]); isFailure(status) {
-				if name := http.StatusText(status); name != "" && strings.HasPrefix(text[i+3:], " "+name) {
-					return status
-				}
-			}
-		}
-	}
-	if strings.Contains(text, `sending "`) || strings.Contains(text, "failed to connect: ") || strings.Contains(text, "SSE request failed") {
-		name := text[strings.LastIndex(text, ": ")+1:]
-		for status := http.StatusBadRequest; status < 600; status++ {
-			if full := http.StatusText(status); full != "" && name == " "+full {
+// statusIn finds a status behind one of the words that announce it, or with its name, such
+// as "404 Not Found", or by the name alone at the end, as go-sdk v1.8 has it:
+// `sending "tools/call": Too Many Requests`.
+func statusIn(text string) int {
+	for _, mark := range marksOfStatus {
+		for _, rest, found := strings.Cut(text, mark); found; _, rest, found = strings.Cut(rest, mark) {
+			if status := threeDigits(rest); isFailure(status) {
 				return status
 			}
 		}
-		if strings.HasSuffix(text, ": session not found") {
-			return http.StatusNotFound
+	}
+	for i := range text {
+		if c := text[i]; (c == '4' || c == '5') && (i == 0 || !isDigit(text[i-1])) {
+			status := threeDigits(text[i:])
+			if name := http.StatusText(status); isFailure(status) && name != "" && strings.HasPrefix(text[i+3:], " "+name) {
+				return status
+			}
+		}
+	}
+	if !slices.ContainsFunc(transports, func(word string) bool { return strings.Contains(text, word) }) {
+		return 0
+	}
+	end := text[strings.LastIndex(text, ": ")+1:]
+	if end == " session not found" {
+		return http.StatusNotFound
+	}
+	for status := http.StatusBadRequest; status < 600; status++ {
+		if name := http.StatusText(status); name != "" && end == " "+name {
+			return status
 		}
 	}
 	return 0
+}
+
+// transports are the words with which the transports of go-sdk v1.8 tell a failure.
+var transports = []string{`sending "`, "failed to connect: ", "SSE request failed"}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// threeDigits returns the number of three digits that a text begins with, or zero.
+func threeDigits(text string) int {
+	if len(text) < 3 || len(text) > 3 && isDigit(text[3]) {
+		return 0
+	}
+	n, _ := strconv.Atoi(text[:3])
+	return n
 }
 
 // bySDKText knows the failures of typed tools that go-sdk v1.8 tells by their text alone.
@@ -176,37 +211,19 @@ var SDKChecks = map[string]bool{
 // ofTLS tells a handshake that failed from a connection that broke later, by the
 // text of crypto/tls, which has no other mark for it.
 func ofTLS(text string) clue {
-	for _, handshake := range handshakes {
-		if strings.HasPrefix(text, handshake) {
-			return insecure
-		}
+	text, _ = strings.CutPrefix(text, "tls: ")
+	if slices.ContainsFunc(handshakes, func(begin string) bool { return strings.HasPrefix(text, begin) }) {
+		return insecure
 	}
 	return disconnected
 }
 
-// handshakes are how the texts of crypto/tls begin that speak of a handshake.
+// handshakes are how the texts of crypto/tls begin that speak of a handshake: errors of
+// this side, then alerts.
 var handshakes = []string{
-	// Errors of this side.
-	"tls: first record does not look like a TLS handshake",
-	"tls: failed to",
-	"tls: server ",
-	"tls: peer ",
-	"tls: no supported versions",
-	// Alerts.
-	"tls: handshake failure",
-	"tls: bad certificate",
-	"tls: unsupported certificate",
-	"tls: revoked certificate",
-	"tls: expired certificate",
-	"tls: unknown certificate", // also: unknown certificate authority
-	"tls: certificate required",
-	"tls: access denied",
-	"tls: protocol version not supported",
-	"tls: insufficient security level",
-	"tls: inappropriate fallback",
-	"tls: missing extension",
-	"tls: unsupported extension",
-	"tls: unrecognized name",
-	"tls: no application protocol",
-	"tls: encrypted client hello required",
+	"first record does not look like a TLS handshake", "failed to", "server ", "peer ", "no supported versions",
+	"handshake failure", "bad certificate", "unsupported certificate", "revoked certificate", "expired certificate",
+	"unknown certificate", // also: unknown certificate authority
+	"certificate required", "access denied", "protocol version not supported", "insufficient security level", "inappropriate fallback",
+	"missing extension", "unsupported extension", "unrecognized name", "no application protocol", "encrypted client hello required",
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/scrub"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
@@ -385,7 +386,7 @@ func faultFailures() []failure {
 			}
 			d := public.Data()
 			d.RecoverySteps[0].Tool, d.RecoverySteps[0].Parameters = "", nil
-			w.public = fault.FromData(d).Scrubbed()
+			w.public = fault.FromData(d).ScrubbedBy(scrub.Credentials)
 		}
 		return f
 	}
@@ -396,7 +397,7 @@ func faultFailures() []failure {
 	control := fault.New(fault.KindConflict, "\x00\x1b[31mred\xff\xfe\u202e\u2028 \a end"+strings.Repeat("\x07\xc3 on and on", 20_000)).
 		WithCode("C\xff").With("k\x1b\xff", "v\x00\xfe").Step("Look\r\nhere\x1b", "look\xff", map[string]any{"a\x00": "\xff"})
 	all = append(all,
-		withoutCall(deliberate("control", "conflict", control.Scrubbed(), because(control)), control),
+		withoutCall(deliberate("control", "conflict", control.ScrubbedBy(scrub.Credentials), because(control)), control),
 		deliberate("steps", "conflict", steps, because(steps)),
 		deliberate("near-names", "not_found",
 			fault.NotFound("project", "alhpa", "alpha", "beta"),
@@ -428,7 +429,7 @@ func faultFailures() []failure {
 				return errors.Join(fault.NotFound("project", "alpha").Because(errors.New(c)), fault.Denied("read", "project 'beta'"))
 			}),
 		whole(deliberate("without-a-cause", "not_found", fault.NotFound("project", "alpha"),
-			func(string) error { return fault.NotFound("project", "alpha") }, "Not found: project 'alpha' does not exist.")),
+			func(string) error { return fault.NotFound("project", "alpha") }, "project 'alpha' does not exist.")),
 		deliberate("evil-cause", "conflict", fault.New(fault.KindConflict, "somebody else was faster"),
 			func(c string) error {
 				return fault.New(fault.KindConflict, "somebody else was faster").Because(evilTwice{c})

@@ -432,7 +432,7 @@ func (v *visit) listForm(t *testing.T) {
 	require.Equal(t, `3 of 8 items succeeded, 5 failed.
 Suggestion: 3 internal to the server: tell the user if it fails twice; 1 not found: check the name, or list what exists; 1 wrong input: correct it as the error says.
 Failed:
-- user_id 'nobody': Not found: user 'nobody' does not exist.
+- user_id 'nobody': Not found: user 'nobody' does not exist. Reference: REF
 - user_id 'panic', 'exit', 'unknown' (3 items): Internal error: the server failed unexpectedly. References: REF, REF, REF
 - user_id '7': Validation Error: Argument 'user_id' expected a string, but received 7. Send it in quotes: "7".
 Results:
@@ -462,7 +462,7 @@ Results:
 	}
 	require.Equal(t, []int{1, 2, 4, 5, 6}, order)
 	for _, r := range v.Log.Since(t, size) {
-		if r.Text("msg") == "mcp call" {
+		if isRecord(r) {
 			require.True(t, references[r.Text("reference")], r.Text("reference"))
 			delete(references, r.Text("reference"))
 		}
@@ -514,7 +514,7 @@ func (v *visit) oneItem(t *testing.T) {
 	v.says(t, `Not found: the item failed.
 Suggestion: Check the name, or list what exists.
 Failed:
-- user_id 'nobody': Not found: user 'nobody' does not exist.`, "get_users", map[string]any{"user_ids": []any{"nobody"}})
+- user_id 'nobody': Not found: user 'nobody' does not exist. Reference: REF`, "get_users", map[string]any{"user_ids": []any{"nobody"}})
 	for _, wrong := range []map[string]any{{"user_ids": []any{}}, {"user_id": "u1"}, nil} {
 		res, f = v.call(t, "get_users", wrong)
 		require.Equal(t, fault.KindValidation, f.Kind())
@@ -573,11 +573,11 @@ func (v *visit) files(t *testing.T) {
 		require.Equal(t, `2 of 7 items succeeded, 5 failed.
 Suggestion: 2 not found: check the name, or list what exists; 2 wrong input: correct it as the error says; 1 internal to the server: tell the user if it fails twice.
 Failed:
-- file 'report.txt': Not found: file 'report.txt' does not exist.
-- file 'old': Validation Error: Argument 'file' expected a file, not a directory, but received 'old'.
+- file 'report.txt': Not found: file 'report.txt' does not exist. Reference: REF
+- file 'old': Validation Error: Argument 'file' expected a file, not a directory, but received 'old'. Reference: REF
 - file 'ring': Internal error: the server failed unexpectedly. Reference: REF
 - file '../escape': Client error: '../escape' leads out of the directory that may be used. Reference: REF
-- file 'missing.txt': Not found: file 'missing.txt' does not exist.
+- file 'missing.txt': Not found: file 'missing.txt' does not exist. Reference: REF
 Results:
 - file 'notes.txt': {"lines":1}
 - file 'todo.txt': {"lines":2}`, plain(textOf(res)))
@@ -602,7 +602,7 @@ func (v *visit) partDown(t *testing.T) {
 	last, ok := res.Content[len(res.Content)-1].(*mcp.TextContent)
 	require.True(t, ok)
 	require.Equal(t, `Partial answer: it has 2 of 3 components.
-- forecast: STALE. forecast is not fresh: a copy from cache that is 2 h old. Service unavailable: the forecast service is not available now.
+- forecast: STALE. forecast is not fresh: a copy from cache that is 2 h old. Service unavailable: the forecast service is not available now. Reference: REF
 - alerts: MISSING. Check for warnings elsewhere before you go out. Internal error: the server failed unexpectedly. Reference: REF`, plain(last.Text))
 	records := v.Log.Since(t, size)
 	require.Len(t, records, 2)

@@ -26,6 +26,7 @@ type Row struct {
 
 	Retry  Retry
 	Reason string // why not to try again, a sentence without a full stop, or ""
+	Again  string // the same where there is no Reason and nothing else is said, or ""
 	Final  bool   // no private cause makes a second try worth while
 	Effect string // "none" or "unknown" where the kind proves it, or ""
 
@@ -62,8 +63,14 @@ const (
 	internalError = -32603
 )
 
+// What a repetition leads to.
+const (
+	failsAgain   = "The same call will fail again"
+	failsTheSame = "The same call will fail again unless something changes"
+)
+
 // open is the row of a kind that a program made for itself: the state forbids the call.
-var open = Row{Code: 409, Legacy: 409, Outcome: "tool_error"}
+var open = Row{Code: 409, Legacy: 409, Outcome: "tool_error", Again: failsTheSame}
 
 var table = map[string]Row{
 	"validation_error": {
@@ -77,12 +84,14 @@ var table = map[string]Row{
 		Suggestion: "Check the name or identifier; if something lists what exists, ask it first.",
 		Code:       invalidParams, Legacy: -32000, Outcome: "not_found",
 		Retry: No, Final: true, Party: "caller",
+		Again: failsAgain,
 	},
 	"already_exists": {
 		Label: "Already exists", Message: "an item with this identifier exists already",
 		Suggestion: "Choose another identifier, or use the item that exists.",
 		Code:       409, Legacy: 409, Outcome: "conflict",
 		Retry: No, Final: true, Party: "caller",
+		Again: failsAgain,
 	},
 	"unauthenticated": {
 		Label: "Not authenticated", Message: "this call needs valid credentials",
@@ -101,18 +110,21 @@ var table = map[string]Row{
 		Suggestion: "Make fewer calls at a time.",
 		Code:       429, Legacy: -32002, Outcome: "rate_limited",
 		Retry: Yes, Effect: "none",
+		Again: failsTheSame,
 	},
 	"repeated_failure": {
 		Label: "Repeated failure", Message: "this call has failed several times and was not made again",
 		Suggestion: "Do something else first.",
 		Code:       508, Legacy: 508, Outcome: "refused", // 508: Loop Detected (RFC 5842)
 		Retry: No, Final: true, Effect: "none", Party: "caller",
+		Again: failsTheSame,
 	},
 	"timeout": {
 		Label: "Timeout", Message: "the operation did not finish in time",
 		Suggestion: "Ask for less at a time.",
 		Code:       504, Legacy: -32003, Outcome: "timeout",
 		Retry: Yes, Effect: "unknown",
+		Again: failsTheSame,
 	},
 	"cancelled": {
 		Label: "Cancelled", Message: "the operation was cancelled before it finished",
@@ -124,17 +136,20 @@ var table = map[string]Row{
 		Suggestion: "This is usually temporary and not caused by the arguments.",
 		Code:       503, Legacy: -32003, Outcome: "unavailable",
 		Retry: Yes, Party: "upstream",
+		Again: failsTheSame,
 	},
 	"service_unavailable": {
 		Label: "Service unavailable", Message: "a service that is needed is not available now",
 		Suggestion: "This is usually temporary and not caused by the arguments.",
 		Code:       503, Legacy: -32003, Outcome: "unavailable",
 		Retry: Yes, Party: "upstream",
+		Again: failsTheSame,
 	},
 	"server_error": {
 		Label: "Server error", Message: "a service that is needed failed to answer properly",
 		Code: 503, Legacy: -32003, Outcome: "unavailable",
 		Retry: Yes, Party: "upstream",
+		Again: failsTheSame,
 	},
 	"client_error": {
 		Label: "Client error", Message: "this call cannot succeed as it is",
@@ -146,11 +161,13 @@ var table = map[string]Row{
 		Label: "Conflict", Message: "the current state does not allow this operation",
 		Suggestion: "Read the current state, then decide whether to call again.",
 		Code:       409, Legacy: 409, Outcome: "conflict",
+		Again: failsTheSame,
 	},
 	"precondition_failed": {
 		Label: "Precondition failed", Message: "something else must be done before this call can succeed",
 		Code: 409, Legacy: 409, Outcome: "conflict",
 		Retry: No,
+		Again: failsTheSame,
 	},
 	"internal_error": {
 		Label: "Internal error", Message: "the server failed unexpectedly",
@@ -160,5 +177,6 @@ var table = map[string]Row{
 	"tool_error": {
 		Label: "Tool error", Message: "the tool reported a failure",
 		Code: internalError, Legacy: internalError, Outcome: "tool_error",
+		Again: failsTheSame,
 	},
 }

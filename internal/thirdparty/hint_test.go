@@ -50,7 +50,7 @@ import (
 const (
 	client      = "The service refused the request; the same call will be refused again"
 	permanent   = "The failure is permanent"
-	credentials = "A service that is needed refused this server, which the caller cannot change"
+	credentials = "The credentials are this server's; tell the user"
 	unsupported = "A service that is needed does not support this request"
 	upstream    = "A service that is needed failed in a way that a repetition does not mend"
 	constraint  = "The same data will be refused again"
@@ -348,7 +348,7 @@ func TestSQLite(t *testing.T) {
 		{`INSERT INTO projects (id, name) VALUES (1, 'gamma')`, fault.KindAlreadyExists, middleware.Hint{Retry: no, Effect: none, Reason: constraint}},
 		{`INSERT INTO projects (name) VALUES ('alpha')`, fault.KindAlreadyExists, middleware.Hint{Retry: no, Effect: none, Reason: constraint}},
 		{`INSERT INTO projects (name, parent) VALUES ('delta', 99)`, fault.KindConflict, middleware.Hint{Retry: no, Effect: none, Reason: constraint}},
-		{`INSERT INTO projects (name, size) VALUES ('delta', 0)`, fault.KindConflict, middleware.Hint{Retry: no, Effect: none, Reason: constraint}},
+		{`INSERT INTO projects (name, size) VALUES ('delta', 0)`, fault.KindClientError, middleware.Hint{Retry: no, Effect: none, Reason: constraint}},
 		{`INSERT INTO projects (id, name) VALUES ('x', 'delta')`, fault.KindClientError, middleware.Hint{Retry: no, Effect: none, Reason: constraint}},
 		{`SELECT nothing FROM nowhere`, fault.KindInternal, middleware.Hint{Retry: no, Effect: none, Reason: statement}},
 	} {

@@ -3,6 +3,7 @@ package client
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"net/url"
@@ -109,76 +110,43 @@ func undelivered(err error) bool {
 	return false
 }
 
-// waitMembers are the names under which servers say how long to wait, with the unit.
-var waitMembers = []struct {
-	name string
-	unit time.Duration
-	date bool // it may be an HTTP date
-}{
-	{"retryAfter", time.Second, true},
-	{"retry_after", time.Second, true},
-	{"Retry-After", time.Second, true},
-	{"retry-after", time.Second, true},
-	{"retryAfterSeconds", time.Second, false},
-	{"retry_after_seconds", time.Second, false},
-	{"retryAfterMs", time.Millisecond, false},
-	{"retry_after_ms", time.Millisecond, false},
-	{"retryAfterMillis", time.Millisecond, false},
-}
+// waitMembers are the names under which servers say how long to wait, with the unit, and
+// dateMembers those that may be an HTTP date.
+var (
+	waitMembers = map[string]time.Duration{
+		"retryAfter": time.Second, "retry_after": time.Second, "Retry-After": time.Second, "retry-after": time.Second,
+		"retryAfterSeconds": time.Second, "retry_after_seconds": time.Second,
+		"retryAfterMs": time.Millisecond, "retry_after_ms": time.Millisecond, "retryAfterMillis": time.Millisecond,
+	}
+	dateMembers = []string{"retryAfter", "retry_after", "Retry-After", "retry-after"}
+)
 
 // retryAfter returns the longest wait that is asked for, so that of two members that
 // contradict each other the more careful one holds.
 func retryAfter(members map[string]any) (longest time.Duration, found bool) {
-	for _, m := range waitMembers {
-		value, ok := members[m.name]
-		if !ok {
-			continue
+	for name, unit := range waitMembers {
+		if n, ok := amount(members[name]); ok && n >= 0 {
+			longest, found = max(longest, spanOf(n, unit)), true
 		}
-		wait, ok := waitOf(value, m.unit, m.date)
-		if ok {
-			longest, found = max(longest, wait), true
+	}
+	for _, name := range dateMembers {
+		text, _ := members[name].(string)
+		if at, err := http.ParseTime(text); err == nil {
+			longest, found = max(longest, time.Until(at)), true
 		}
 	}
 	return longest, found
 }
 
-func waitOf(value any, unit time.Duration, date bool) (time.Duration, bool) {
-	if n, ok := amount(value); ok {
-		return spanOf(n, unit), n >= 0
-	}
-	text, ok := value.(string)
-	if !ok || !date {
-		return 0, false
-	}
-	at, err := http.ParseTime(text)
-	if err != nil {
-		return 0, false
-	}
-	return max(0, time.Until(at)), true
-}
-
 // amount reads a JSON number, or one that stands in a string.
 func amount(value any) (float64, bool) {
-	var n float64
-	switch v := value.(type) {
-	case float64:
-		n = v
-	case int:
-		n = float64(v)
-	case int64:
-		n = float64(v)
-	case json.Number:
-		return amount(v.String())
-	case string:
-		parsed, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
-		if err != nil {
-			return 0, false
-		}
-		n = parsed
+	switch value.(type) {
+	case float64, int, int64, json.Number, string:
+		n, err := strconv.ParseFloat(strings.TrimSpace(fmt.Sprint(value)), 64)
+		return n, err == nil && !math.IsNaN(n)
 	default:
 		return 0, false
 	}
-	return n, !math.IsNaN(n)
 }
 
 // spanOf returns n units of time, the longest span that there is for one that is too

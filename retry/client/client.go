@@ -116,11 +116,11 @@ func New(opts *Options) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	const of attempt.Options = "client.New: Options"
-	attempt.Positive(of, "MaxAttempts", &o.MaxAttempts, 3)
-	attempt.Positive(of, "Budget", &o.Budget, time.Minute)
-	attempt.Positive(of, "MaxWait", &o.MaxWait, min(30*time.Second, o.Budget))
-	attempt.Positive(of, "InitialInterval", &o.InitialInterval, min(500*time.Millisecond, o.MaxWait))
+	const of call.Options = "client.New: Options"
+	call.Positive(of, "MaxAttempts", &o.MaxAttempts, 3)
+	call.Positive(of, "Budget", &o.Budget, time.Minute)
+	call.Positive(of, "MaxWait", &o.MaxWait, min(30*time.Second, o.Budget))
+	call.Positive(of, "InitialInterval", &o.InitialInterval, min(500*time.Millisecond, o.MaxWait))
 	of.AtMost("MaxWait", o.MaxWait, "Budget", o.Budget)
 	of.AtMost("InitialInterval", o.InitialInterval, "MaxWait", o.MaxWait)
 	c := &client{options: o, policy: attempt.Policy{
@@ -168,7 +168,10 @@ type response struct {
 func (c *client) repeat(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler, keyed bool, last response) (mcp.Result, error) {
 	plan := c.policy.Start()
 	params := paramsOf(req)
-	target, before := described(params)
+	target, before := targetOf(params), 0 // attempts that its caller made, by its own account
+	if params != nil {
+		before = max(0, attempt.Number(params.GetMeta()[wire.AttemptKey])-1)
+	}
 	for n := 1; !attempt.AnswersInput(params); n++ {
 		said := adviceOf(last)
 		if said.most > 0 && before+n >= said.most {
@@ -180,7 +183,7 @@ func (c *client) repeat(ctx context.Context, method string, req mcp.Request, nex
 		}
 		if c.options.OnRetry != nil {
 			failed := Attempt{Method: method, Target: target, Number: before + n, Fault: last.failure, Err: last.err, Wait: wait}
-			attempt.Guard(func() { c.options.OnRetry(ctx, failed) })
+			safe.Call(func() { c.options.OnRetry(ctx, failed) }, nil)
 		}
 		if !attempt.Sleep(ctx, wait) {
 			break
@@ -252,21 +255,18 @@ func paramsOf(req mcp.Request) mcp.Params {
 	return nil
 }
 
-// described returns what a request is about, and how many attempts its caller made
-// before it, by its own account.
-func described(p mcp.Params) (target string, before int) {
+// targetOf returns what a request is about.
+func targetOf(p mcp.Params) string {
 	switch p := p.(type) {
 	case *mcp.CallToolParams:
-		target = p.Name
+		return p.Name
 	case *mcp.ReadResourceParams:
-		target = p.URI
+		return p.URI
 	case *mcp.GetPromptParams:
-		target = p.Name
-	case *mcp.CompleteParams:
+		return p.Name
 	default:
-		return "", 0
+		return ""
 	}
-	return target, max(0, attempt.Number(p.GetMeta()[wire.AttemptKey])-1)
 }
 
 // withMeta returns the request with a member in the _meta of a copy of its parameters:

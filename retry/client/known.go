@@ -25,11 +25,10 @@ type knownTools struct {
 
 // sessionTools is guarded by the mutex of its knownTools.
 type sessionTools struct {
-	repeatable map[string]bool
-	keeps      map[string]bool // tools that write, and for which the server keeps idempotency keys
-	learned    time.Time       // when the list began
-	asked      time.Time       // when it was last asked for here
-	asking     chan struct{}   // closed when the answer is there; nil when nobody is asking
+	tools   map[string]classify.Safety // Keyed where the tool writes and the server keeps idempotency keys
+	learned time.Time                  // when the list began
+	asked   time.Time                  // when it was last asked for here
+	asking  chan struct{}              // closed when the answer is there; nil when nobody is asking
 }
 
 // The bounds of what is asked for and remembered. A tool that is not known is not
@@ -75,8 +74,8 @@ func (k *knownTools) look(session *mcp.ClientSession, tool string) (yes bool, as
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s, now := k.of(session), time.Now()
-	if yes, known := s.repeatable[tool]; known && now.Sub(s.learned) < maxAge {
-		return yes, nil, false
+	if safety, known := s.tools[tool]; known && now.Sub(s.learned) < maxAge {
+		return safety >= classify.Idempotent, nil, false
 	}
 	switch recently := now.Sub(s.asked); {
 	case s.asking != nil && recently < lookUpTime:
@@ -128,18 +127,18 @@ func (k *knownTools) learn(req mcp.Request, page *mcp.ListToolsResult) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := k.of(session)
-	if params == nil || params.Cursor == "" || s.repeatable == nil {
-		s.repeatable, s.learned = make(map[string]bool, min(len(page.Tools), maxTools)), time.Now()
-		s.keeps = map[string]bool{}
+	if params == nil || params.Cursor == "" || s.tools == nil {
+		s.tools, s.learned = make(map[string]classify.Safety, min(len(page.Tools), maxTools)), time.Now()
 	}
 	for _, t := range page.Tools {
-		if t != nil && len(t.Name) <= maxName && len(s.repeatable) < maxTools {
-			name, writes := strings.Clone(t.Name), classify.SafetyOf(t.Annotations) == classify.Writes
-			s.repeatable[name] = !writes
-			if kept, _ := t.Meta[wire.KeyKey].(bool); kept && writes {
-				s.keeps[name] = true
-			}
+		if t == nil || len(t.Name) > maxName || len(s.tools) >= maxTools {
+			continue
 		}
+		safety := classify.SafetyOf(t.Annotations)
+		if kept, _ := t.Meta[wire.KeyKey].(bool); kept {
+			safety = max(safety, classify.Keyed)
+		}
+		s.tools[strings.Clone(t.Name)] = safety
 	}
 }
 
@@ -150,7 +149,7 @@ func (k *knownTools) keeps(req mcp.Request, tool string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := k.sessions[weak.Make(session)]
-	return s != nil && s.keeps[tool] && time.Since(s.learned) < maxAge
+	return s != nil && s.tools[tool] == classify.Keyed && time.Since(s.learned) < maxAge
 }
 
 // of returns what is known of the session's tools. The lock is held.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/classify"
 )
 
 // What is remembered of tools is bounded, whatever servers list.
@@ -25,7 +27,7 @@ func TestKnownToolsAreBounded(t *testing.T) {
 	}
 	require.Len(t, known.sessions, maxSessions)
 	for _, s := range known.sessions {
-		require.Len(t, s.repeatable, maxTools)
+		require.Len(t, s.tools, maxTools)
 	}
 	last := sessions[len(sessions)-1]
 	yes, asking, _ := known.look(last, "7")
@@ -48,9 +50,9 @@ func TestKnownToolsAreReplaced(t *testing.T) {
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
 	learn("", &mcp.Tool{Name: "a", Annotations: reads})
 	learn("2", &mcp.Tool{Name: "b", Annotations: reads})
-	require.Equal(t, map[string]bool{"a": true, "b": true}, known.of(session).repeatable)
+	require.Equal(t, map[string]classify.Safety{"a": classify.Reads, "b": classify.Reads}, known.of(session).tools)
 	learn("", &mcp.Tool{Name: "a"})
-	require.Equal(t, map[string]bool{"a": false}, known.of(session).repeatable)
+	require.Equal(t, map[string]classify.Safety{"a": classify.Writes}, known.of(session).tools)
 	learn("2", &mcp.Tool{Name: strings.Repeat("x", maxName+1), Annotations: reads})
-	require.Len(t, known.of(session).repeatable, 1, "a name without end is not kept")
+	require.Len(t, known.of(session).tools, 1, "a name without end is not kept")
 }

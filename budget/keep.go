@@ -3,11 +3,9 @@ package budget
 import (
 	"container/list"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,9 +42,6 @@ type entry struct {
 	timer *time.Timer
 }
 
-// newHandle returns 128 random bits.
-func newHandle() string { return rand.Text() }
-
 func (e *entry) weigh() int {
 	const itself = 512
 	n := itself + blocksBytes(e.blocks)
@@ -68,10 +63,6 @@ type keeper struct {
 	oldest  list.List
 }
 
-func newKeeper(keep time.Duration, most int, stats *Stats) *keeper {
-	return &keeper{keep: keep, most: most, stats: stats, entries: map[string]*entry{}}
-}
-
 // takes reports whether an entry is not too large to be kept: one caller should not
 // cost all others theirs.
 func (k *keeper) takes(e *entry) bool {
@@ -90,16 +81,16 @@ func (k *keeper) put(e *entry) bool {
 	defer k.mu.Unlock()
 	k.entries[e.handle] = e
 	e.place = k.oldest.PushBack(e)
-	k.add(e.bytes)
-	for k.bytes > k.most {
-		oldest, _ := k.oldest.Front().Value.(*entry)
-		k.remove(oldest)
-	}
 	e.timer = time.AfterFunc(k.keep, func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.remove(e)
 	})
+	k.add(e.bytes)
+	for k.bytes > k.most {
+		oldest, _ := k.oldest.Front().Value.(*entry)
+		k.remove(oldest)
+	}
 	return true
 }
 
@@ -109,16 +100,13 @@ func (k *keeper) add(bytes int) {
 }
 
 func (k *keeper) remove(e *entry) {
-	if e.place == nil {
+	if k.entries[e.handle] == nil {
 		return
 	}
-	k.oldest.Remove(e.place)
-	e.place = nil
 	delete(k.entries, e.handle)
+	k.oldest.Remove(e.place)
+	e.timer.Stop()
 	k.add(-e.bytes)
-	if e.timer != nil {
-		e.timer.Stop()
-	}
 }
 
 // get returns an entry of an owner's. That of somebody else is none.
@@ -166,11 +154,12 @@ const description = "Shows what an answer of another tool left out. Call it with
 // middleware of this package further in.
 func (b *budget) isTaken(ctx context.Context, tool *mcp.Tool) {
 	if b.taken.CompareAndSwap(false, true) && tool.Description != description {
-		b.say(ctx, "budget: the server has a tool of this name; what is left out cannot be fetched; set Options.ReadMore", b.ReadMore)
+		b.say(ctx, "the server has a tool of this name; what is left out cannot be fetched; set budget.Options.ReadMore", b.ReadMore)
 	}
 }
 
-// read returns the page that a cursor names.
+// read returns the page that a cursor names: the handle of an entry and, after the first
+// page, which item or block of it comes next, and from which byte on.
 func (b *budget) read(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
 	var args struct {
 		Cursor any `json:"cursor"`
@@ -183,18 +172,28 @@ func (b *budget) read(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result
 	if !ok || cursor == "" {
 		return nil, fault.Invalid("cursor", args.Cursor, "the cursor that an answer gave")
 	}
-	parts := strings.Split(cursor, ".")
-	e := b.kept.get(parts[0], b.ownerOf(ctx, req))
+	handle, place, later := strings.Cut(cursor, ".")
 	var at, off int
-	if len(parts) == 3 {
-		at, off = number(parts[1]), number(parts[2])
+	if later {
+		which, from, _ := strings.Cut(place, ".")
+		at, off = number(which), number(from)
 	}
-	if e == nil || len(parts) == 2 || len(parts) > 3 || !e.has(at, off) {
+	e := b.kept.get(handle, b.owners.Principal(ctx, req))
+	if e == nil || !e.has(at, off) {
 		return nil, fault.New(fault.KindNotFound, "this cursor is unknown or has expired").
 			Suggest("Call the tool that gave it again, and ask for less at a time.").
 			WithRetry(fault.Retry{Effect: fault.EffectNone, Reason: "The same cursor will not be found again."})
 	}
-	return complete(req, b.page(e, at, off)), nil
+	res := call.NewResult(req)
+	room := e.size * bytesPerToken
+	if b.Count != nil {
+		room = e.size * 8 // at most; the count says whether it is too much
+	}
+	shrinking(room, func(room int) bool {
+		res.Content = b.page(e, at, off, max(minShown, room-noteBytes))
+		return b.fits(res, e.size)
+	})
+	return res, nil
 }
 
 // number reads a place in an entry, -1 for none.
@@ -208,120 +207,74 @@ func number(text string) int {
 
 // has reports whether a cursor points into an entry.
 func (e *entry) has(at, off int) bool {
-	if at < 0 || off < 0 {
+	switch {
+	case at < 0 || off < 0 || at >= len(e.items)+len(e.blocks):
 		return false
+	case e.items != nil:
+		return off < max(1, len(e.items[at]))
+	case off == 0:
+		return true
 	}
+	text, _ := textOf(e.blocks[at])
+	return off < len(text) && utf8.RuneStart(text[off])
+}
+
+// page returns what is shown of an entry from a place on, and a note that says where the
+// next page begins.
+func (b *budget) page(e *entry, at, off, room int) []mcp.Content {
+	var shown []mcp.Content
+	var note string
 	if e.items != nil {
-		return at < len(e.items) && off < max(1, len(e.items[at]))
+		var text []byte
+		text, note, at, off = e.itemsFrom(at, off, room)
+		shown = []mcp.Content{&mcp.TextContent{Text: string(text)}}
+	} else {
+		shown, at, off = e.blocksFrom(at, off, room)
 	}
-	if at >= len(e.blocks) || off == 0 {
-		return at < len(e.blocks)
+	if at < len(e.items)+len(e.blocks) {
+		note += b.howToGet(fmt.Sprintf("%s.%d.%d", e.handle, at, off))
+	} else {
+		note += " That is all."
 	}
-	text, ok := textOf(e.blocks[at])
-	return ok && off < len(text) && utf8.RuneStart(text[off])
+	return append(slices.Clip(shown), &mcp.TextContent{Text: strings.TrimSpace(note)})
 }
 
-func textOf(block mcp.Content) (string, bool) {
-	switch c := block.(type) {
-	case *mcp.TextContent:
-		return c.Text, true
-	case *mcp.EmbeddedResource:
-		if c.Resource != nil {
-			return c.Resource.Text, true
-		}
-	}
-	return "", false
-}
-
-// page returns the page of an entry that begins at a place.
-func (b *budget) page(e *entry, at, off int) *mcp.CallToolResult {
-	room := e.size * bytesPerToken
-	if b.Count != nil {
-		room = e.size * 8 // at most; the count says whether it is too much
-	}
-	const line = 150
-	var res *mcp.CallToolResult
-	for range 2 * rounds {
-		space := max(minShown, room-line)
-		if e.items != nil {
-			res = b.itemsPage(e, at, off, space)
-		} else {
-			res = b.blocksPage(e, at, off, space)
-		}
-		if b.fits(res, e.size) {
-			break
-		}
-		room = room * 9 / 10
-	}
-	return res
-}
-
-func (b *budget) itemsPage(e *entry, at, off, room int) *mcp.CallToolResult {
+// itemsFrom returns a list of items, or a part of one that is too large for a page.
+func (e *entry) itemsFrom(at, off, room int) (text []byte, note string, nextAt, nextOff int) {
 	if item := e.items[at]; off > 0 || len(item) > room {
 		end := min(len(item), off+room)
 		for end < len(item) && end > off+1 && !utf8.RuneStart(item[end]) {
 			end--
 		}
-		note := fmt.Sprintf("Bytes %d to %d of %d of the JSON text of item %d of %d%s.", off+1, end, len(item), e.first+at+1, e.total, of(e.path))
-		nextAt, nextOff := at, end
+		note = fmt.Sprintf("Bytes %d to %d of %d of the JSON text of item %d of %d%s.", off+1, end, len(item), e.first+at+1, e.total, of(e.path))
 		if end == len(item) {
-			nextAt, nextOff = at+1, 0
+			return item[off:], note, at + 1, 0
 		}
-		return b.pageOf(e, []mcp.Content{&mcp.TextContent{Text: string(item[off:end])}}, note, nextAt, nextOff)
+		return item[off:end], note, at, end
 	}
-	end, text := at, []byte{'['}
-	for end < len(e.items) && len(text)+len(e.items[end])+1 <= room || end == at {
-		if end > at {
-			text = append(text, ',')
-		}
-		text = append(text, e.items[end]...)
+	end, text := at+1, append([]byte{'['}, e.items[at]...)
+	for end < len(e.items) && len(text)+len(e.items[end])+1 <= room {
+		text = append(append(text, ','), e.items[end]...)
 		end++
 	}
-	note := fmt.Sprintf("Items %d to %d of %d%s.", e.first+at+1, e.first+end, e.total, of(e.path))
-	return b.pageOf(e, []mcp.Content{&mcp.TextContent{Text: string(append(text, ']'))}}, note, end, 0)
+	return append(text, ']'), fmt.Sprintf("Items %d to %d of %d%s.", e.first+at+1, e.first+end, e.total, of(e.path)), end, 0
 }
 
-func (b *budget) blocksPage(e *entry, at, off, room int) *mcp.CallToolResult {
+// blocksFrom returns the blocks that fit.
+func (e *entry) blocksFrom(at, off, room int) (shown []mcp.Content, nextAt, nextOff int) {
 	blocks := slices.Clone(e.blocks[at:])
 	if off > 0 {
-		_, blocks[0] = cutAt(blocks[0], off)
+		text, with := textOf(blocks[0])
+		blocks[0] = with(text[off:])
 	}
-	head, rest := split(blocks, room)
-	nextAt, nextOff := len(e.blocks)-len(rest), 0
+	shown, rest := split(blocks, room)
+	nextAt = len(e.blocks) - len(rest)
 	if len(rest) > 0 {
-		whole, isText := textOf(e.blocks[nextAt])
-		if left, _ := textOf(rest[0]); isText {
-			nextOff = len(whole) - len(left)
-		}
+		whole, _ := textOf(e.blocks[nextAt])
+		left, _ := textOf(rest[0])
+		nextOff = len(whole) - len(left)
 	}
-	return b.pageOf(e, head, "", nextAt, nextOff)
-}
-
-// cutAt cuts a text block at a place.
-func cutAt(block mcp.Content, off int) (head, rest mcp.Content) {
-	switch c := block.(type) {
-	case *mcp.TextContent:
-		a, b := *c, *c
-		a.Text, b.Text = c.Text[:off], c.Text[off:]
-		return &a, &b
-	case *mcp.EmbeddedResource:
-		a, b, ra, rb := *c, *c, *c.Resource, *c.Resource
-		ra.Text, rb.Text = c.Resource.Text[:off], c.Resource.Text[off:]
-		a.Resource, b.Resource = &ra, &rb
-		return &a, &b
-	}
-	return block, block
-}
-
-// pageOf makes a page of what it shows and of where the next one begins.
-func (b *budget) pageOf(e *entry, content []mcp.Content, note string, at, off int) *mcp.CallToolResult {
-	count := len(e.items) + len(e.blocks)
-	if at < count {
-		note += b.howToGet(fmt.Sprintf("%s.%d.%d", e.handle, at, off))
-	} else {
-		note += " That is all."
-	}
-	return &mcp.CallToolResult{Content: append(slices.Clip(content), &mcp.TextContent{Text: strings.TrimSpace(note)})}
+	return shown, nextAt, nextOff
 }
 
 // list adds the tool to the last page of the tools, and says once of which tools the
@@ -352,20 +305,4 @@ func (b *budget) list(ctx context.Context, have *mcp.ListToolsResult) *mcp.ListT
 		},
 	})
 	return &res
-}
-
-func (b *budget) say(ctx context.Context, message, tool string) {
-	defer func() { _ = recover() }() // a log must not fail the call
-	logger := b.Logger
-	if logger == nil {
-		logger = slog.Default()
-	}
-	logger.LogAttrs(ctx, slog.LevelWarn, message, slog.String("tool", tool)) //nolint:sloglint // a constant of this package
-}
-
-// complete returns a result for the protocol version of the request.
-func complete(req *mcp.CallToolRequest, have *mcp.CallToolResult) *mcp.CallToolResult {
-	res := call.NewResult(req)
-	res.Content = have.Content
-	return res
 }

@@ -1,9 +1,11 @@
-package replay
+package canonical
 
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/stretchr/testify/require"
 )
@@ -20,7 +22,7 @@ func TestCanonical(t *testing.T) {
 		`[9007199254740993]`: `[9007199254740993]`, // not the same as ...992
 		`[1e400]`:            `[1e400]`,
 	} {
-		got, err := canonicalize([]byte(in))
+		got, err := JSON([]byte(in))
 		require.NoError(t, err)
 		require.Equal(t, want, string(got))
 	}
@@ -32,8 +34,15 @@ func TestCanonical(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, string(appendNumber(nil, json.Number(raw))))
 	}
-	require.Equal(t, argumentsHash(nil), argumentsHash([]byte(" {} ")))
-	require.NotEqual(t, argumentsHash([]byte(`{"a":1`)), argumentsHash([]byte(`{"a":2`)))
+	for in, without := range map[string]string{"": "", " ": "a", ` {"a":1} `: "a"} {
+		got, err := JSON([]byte(in), without)
+		require.NoError(t, err)
+		require.Equal(t, "{}", string(got), in)
+	}
+	for _, in := range []string{`{"a":1`, `{"a":1}{"b":2}`, `{"a":1} x`, "\"\xff\""} {
+		_, err := JSON([]byte(in))
+		require.Error(t, err, in)
+	}
 	deep := make([]byte, 0, 2000)
 	for range 1000 {
 		deep = append(deep, '[')
@@ -41,8 +50,19 @@ func TestCanonical(t *testing.T) {
 	for range 1000 {
 		deep = append(deep, ']')
 	}
-	_, err := canonicalize(deep)
+	_, err := JSON(deep)
 	require.Error(t, err)
+}
+
+// TestOrderOfNames compares with the code units themselves.
+func TestOrderOfNames(t *testing.T) {
+	names := []string{"", "a", "ab", "b", "\u20ac", "\ud7ff", "\ue000", "\ufb33", "\uffff", "\U00010000", "\U0001f600", "\U0001f601", "\U0010ffff", "a\U0001f600", "a\ufb33"}
+	for _, a := range names {
+		for _, b := range names {
+			want := slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
+			require.Equal(t, want, compare(a, b), "%q %q", a, b)
+		}
+	}
 }
 
 // FuzzCanonical proves that the canonical form is JSON with the same meaning and is
@@ -50,7 +70,7 @@ func TestCanonical(t *testing.T) {
 func FuzzCanonical(f *testing.F) {
 	f.Add([]byte(`{"b":[1.50,"\u00e9"],"a":{"\ud83d\ude00":null,"\ufb33":-0}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		canonical, err := canonicalize(raw)
+		canonical, err := JSON(raw)
 		if err != nil {
 			return
 		}
@@ -60,7 +80,7 @@ func FuzzCanonical(f *testing.F) {
 		}
 		require.NoError(t, json.Unmarshal(canonical, &got))
 		require.Equal(t, want, got)
-		again, err := canonicalize(canonical)
+		again, err := JSON(canonical)
 		require.NoError(t, err)
 		require.Equal(t, string(canonical), string(again))
 	})

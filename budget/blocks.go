@@ -1,0 +1,181 @@
+package budget
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/safe"
+)
+
+const (
+	bytesPerToken = 3
+	noteBytes     = 150 // left free for each line that says what was left out
+	minShown      = 80  // bytes of a text that stay at least
+	rounds        = 60  // see shrinking
+)
+
+// shrinking tries a bound in bytes, and a smaller one each time the answer that was made
+// with it has too many tokens: the count of bytes promises only about how many it has.
+func shrinking(bytes int, try func(bytes int) (fits bool)) {
+	for range rounds {
+		if try(bytes) {
+			return
+		}
+		bytes = bytes * 9 / 10
+	}
+}
+
+// fits reports whether an answer has at most so many tokens.
+func (b *budget) fits(res *mcp.CallToolResult, size int) bool { return b.tokens(res, size) <= size }
+
+// tokens returns how many tokens an answer has, or how many bytes if these are enough.
+// Clients show the text or the structured content, so that the larger one counts.
+func (b *budget) tokens(res *mcp.CallToolResult, enough int) int {
+	structured := jsonOf(res.StructuredContent)
+	if bytes := max(blocksBytes(res.Content), len(structured)); bytes <= enough { // a token has a byte or more
+		return bytes
+	} else if b.Count == nil {
+		return estimate(bytes)
+	}
+	tokens := 0
+	for _, block := range res.Content {
+		text, _ := textOf(block)
+		tokens += b.count(text) + blockBytes(block) - len(text)
+	}
+	return max(tokens, b.count(string(structured)))
+}
+
+func estimate(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
+
+// count asks the user's own function, which must not fail the call.
+func (b *budget) count(text string) int {
+	n := 0
+	if b.Count != nil && text != "" {
+		if _, panicked := safe.Call(func() { n = b.Count(text) }, nil); !panicked {
+			return max(0, n)
+		}
+	}
+	return estimate(len(text))
+}
+
+// jsonOf returns structured content as it is sent, nil for none. What cannot be sent is
+// none, which recover says.
+func jsonOf(structured any) json.RawMessage {
+	switch v := structured.(type) {
+	case nil:
+		return nil
+	case json.RawMessage:
+		return v
+	}
+	raw, err := json.Marshal(structured)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+func blocksBytes(blocks []mcp.Content) (n int) {
+	for _, block := range blocks {
+		n += blockBytes(block)
+	}
+	return n
+}
+
+func blockBytes(block mcp.Content) int {
+	switch c := block.(type) {
+	case *mcp.TextContent:
+		if c != nil {
+			return len(c.Text)
+		}
+	case *mcp.ImageContent:
+		if c != nil {
+			return len(c.Data) * 4 / 3
+		}
+	case *mcp.AudioContent:
+		if c != nil {
+			return len(c.Data) * 4 / 3
+		}
+	case *mcp.EmbeddedResource:
+		if c != nil && c.Resource != nil {
+			return len(c.Resource.Text) + len(c.Resource.Blob)*4/3 + len(c.Resource.URI)
+		}
+	case *mcp.ResourceLink:
+		if c != nil {
+			return len(c.URI) + len(c.Description)
+		}
+	}
+	return 0
+}
+
+// textOf returns the text of a block that can be cut, and what makes a copy of the block
+// with a part of it; nil for other blocks.
+func textOf(block mcp.Content) (text string, with func(part string) mcp.Content) {
+	switch c := block.(type) {
+	case *mcp.TextContent:
+		if c != nil {
+			return c.Text, func(part string) mcp.Content {
+				cp := *c
+				cp.Text = part
+				return &cp
+			}
+		}
+	case *mcp.EmbeddedResource:
+		if c != nil && c.Resource != nil && c.Resource.Text != "" {
+			return c.Resource.Text, func(part string) mcp.Content {
+				cp, r := *c, *c.Resource
+				r.Text, cp.Resource = part, &r
+				return &cp
+			}
+		}
+	}
+	return "", nil
+}
+
+// split returns the blocks that fit into so many bytes, and the rest. A text is cut at
+// a sentence. A block that never fits is replaced by a text that says so.
+func split(blocks []mcp.Content, room int) (head, rest []mcp.Content) {
+	whole := room
+	for i, block := range blocks {
+		size := blockBytes(block)
+		text, with := textOf(block)
+		_, plain := block.(*mcp.TextContent)
+		switch n := sentence(text, room-(size-len(text))); {
+		case size <= room:
+		case n > 0 && (room >= minShown || len(head) == 0):
+			return append(head, with(text[:n])), append([]mcp.Content{with(text[n:])}, blocks[i+1:]...)
+		case !plain && size > whole:
+			block = &mcp.TextContent{Text: fmt.Sprintf("[a block of %d bytes is too large to be shown]", size)}
+			if size = blockBytes(block); size <= room {
+				break
+			}
+			fallthrough
+		default:
+			return head, slices.Clone(blocks[i:])
+		}
+		head, room = append(head, block), room-size
+	}
+	return head, nil
+}
+
+// sentence returns how many of the first most bytes of a text to show so that it ends
+// with a paragraph, a sentence, a line or a word, if one ends in the second half.
+func sentence(text string, most int) int {
+	if most >= len(text) {
+		return len(text)
+	}
+	most = max(0, most)
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	for _, end := range []string{"\n\n", ". ", ".\n", "\n", " "} {
+		if i := strings.LastIndex(text[:most], end); i >= most/2 && i > 0 {
+			return i + len(end)
+		}
+	}
+	return most
+}

@@ -1,0 +1,285 @@
+package classify
+
+import (
+	"iter"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcpchain/mcpchain/fault"
+)
+
+// The names of fields that follow a convention, in lower case and without underscores.
+var (
+	// They hold an HTTP status, where they hold a number from 400 to 599, the surest first.
+	statusNames = []string{"statuscode", "httpstatuscode", "httpstatus", "httpcode", "status", "code"}
+	wordNames   = []string{"status", "code", "errorcode", "type", "err"} // they hold a code in words
+	waitNames   = []string{"retryafter", "retryafterseconds", "retryaftersecs", "retryaftersec"}
+	resetNames  = []string{"reset", "resetat", "resettime", "ratelimitreset"} // when a limit ends
+	stateNames  = []string{"sqlstate"}
+	reasonNames = []string{"errors"} // a list of structures with a Reason, as Google has it
+
+	fieldNames = slices.Concat(statusNames, wordNames, waitNames, resetNames, stateNames, reasonNames)
+
+	// They hold a structure with more such fields.
+	holderNames = []string{
+		"response", "rawresponse", "httpresponse", "responseerror", "errorresponse",
+		"rate", "ratelimit", "responseparameters", "parameters", "details",
+	}
+)
+
+// The types of fields that need no name.
+var (
+	timeType     = reflect.TypeFor[time.Time]()
+	responseType = reflect.TypeFor[*http.Response]()
+	headerType   = reflect.TypeFor[http.Header]()
+)
+
+// fields are the places of the fields of a type that follow a convention.
+type fields struct {
+	named     map[string][][]int
+	responses [][]int
+	headers   [][]int
+	limited   bool // the type's name says that a limit was reached
+}
+
+// maxDepth bounds how far structures in structures are looked at.
+const maxDepth = 3
+
+// byFields is the convention of fields. Those of an error with a number of its service's
+// own are no HTTP client's.
+func byFields(t reflect.Type, path, name string) reader {
+	if byNumber(t, path, name) != nil {
+		return nil
+	}
+	f := fieldsOf(t)
+	if f == nil {
+		return nil
+	}
+	return f.read
+}
+
+func fieldsOf(t reflect.Type) *fields {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || t.PkgPath() == "net/textproto" { // which has the codes of mail
+		return nil
+	}
+	f := &fields{named: map[string][][]int{}}
+	f.limited = slices.ContainsFunc([]string{"RateLimit", "TooManyRequests", "Throttl"}, func(word string) bool {
+		return strings.Contains(t.Name(), word)
+	})
+	f.scan(t, nil)
+	if !f.limited && len(f.named)+len(f.responses)+len(f.headers) == 0 {
+		return nil
+	}
+	return f
+}
+
+func (f *fields) scan(t reflect.Type, at []int) {
+	for i := range t.NumField() {
+		field := t.Field(i)
+		target := field.Type
+		if target.Kind() == reflect.Pointer {
+			target = target.Elem()
+		}
+		inner := target.Kind() == reflect.Struct && target != timeType
+		if !field.IsExported() && !(field.Anonymous && field.Type.Kind() == reflect.Struct) {
+			continue
+		}
+		index := append(slices.Clone(at), i)
+		switch name := strings.ToLower(strings.ReplaceAll(field.Name, "_", "")); {
+		case field.Type == responseType:
+			f.responses = append(f.responses, index)
+		case field.Type == headerType:
+			f.headers = append(f.headers, index)
+		case inner && (field.Anonymous || slices.Contains(holderNames, name)):
+			if len(at) < maxDepth {
+				f.scan(target, index)
+			}
+		case name == "code" && target.Kind() != reflect.String && target.PkgPath() != "": // no HTTP status
+		case slices.Contains(fieldNames, name):
+			f.named[name] = append(f.named[name], index)
+		}
+	}
+}
+
+func (f *fields) read(err error) clue {
+	c := f.of(reflect.ValueOf(err))
+	if c.status == 0 && (c.kind == fault.KindClientError || c.kind == fault.KindServerError) {
+		// Prometheus has a word for all of 4xx and another for 5xx, and the status in the text.
+		if said := ofWholeText(err.Error()); said.status != 0 {
+			return said
+		}
+	}
+	return c
+}
+
+// of reads the fields of one error.
+func (f *fields) of(v reflect.Value) clue {
+	if v = reflect.Indirect(v); !v.IsValid() {
+		return clue{}
+	}
+	now := time.Now()
+	status, header := f.answer(v)
+	wait := f.wait(v, now)
+	switch limit := wait > 0 || f.limited || f.overQuota(v); {
+	case isFailure(status):
+		c := ofResponse(status, header, now)
+		if limit && (status == http.StatusForbidden || status == http.StatusTooManyRequests) {
+			after := c.after
+			c = limited
+			c.status, c.after = status, after
+		}
+		if c.retry == RetryYes && c.after == 0 {
+			c.after = wait
+		}
+		if status == http.StatusBadRequest {
+			c.retry, c.reason = RetryUnknown, nil // see withStatus
+		}
+		return c
+	case f.limited:
+		c := limited
+		c.after = wait
+		return c
+	case wait > 0:
+		return ofWait(wait)
+	}
+	for state := range f.all(v, stateNames) {
+		if c := ofSQLState(stateOf(state)); c != (clue{}) {
+			return c
+		}
+	}
+	for word := range f.all(v, wordNames) {
+		if word.Kind() != reflect.String {
+			continue
+		}
+		if c := ofWord(word.String()); c != (clue{}) {
+			return c
+		}
+	}
+	return clue{}
+}
+
+// all yields the fields with one of the names that are there, without the pointers that
+// they may be.
+func (f *fields) all(v reflect.Value, names []string) iter.Seq[reflect.Value] {
+	return func(yield func(reflect.Value) bool) {
+		for _, name := range names {
+			for _, index := range f.named[name] {
+				found, err := v.FieldByIndexErr(index) // which fails below a nil pointer
+				if found = reflect.Indirect(found); err == nil && found.IsValid() && !yield(found) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// answer returns the status and the header of an answer that the error has.
+func (f *fields) answer(v reflect.Value) (status int, header http.Header) {
+	if resp := f.response(v); resp != nil && isFailure(resp.StatusCode) { //nolint:bodyclose // it is its owner's
+		return resp.StatusCode, resp.Header
+	}
+	for _, index := range f.headers {
+		if found, err := v.FieldByIndexErr(index); err == nil && len(header) == 0 {
+			header, _ = reflect.TypeAssert[http.Header](found)
+		}
+	}
+	for field := range f.all(v, statusNames) {
+		if status := int(numberOf(field)); isFailure(status) {
+			return status, header
+		}
+	}
+	return 0, header
+}
+
+// response returns the first answer that is there.
+func (f *fields) response(v reflect.Value) *http.Response {
+	for _, index := range f.responses {
+		if found, err := v.FieldByIndexErr(index); err == nil && !found.IsNil() {
+			resp, _ := reflect.TypeAssert[*http.Response](found)
+			return resp
+		}
+	}
+	return nil
+}
+
+// numberOf returns a number, of a text the three digits that it begins with.
+func numberOf(v reflect.Value) float64 {
+	switch {
+	case !v.IsValid():
+	case v.CanInt():
+		return float64(v.Int())
+	case v.CanUint():
+		return float64(v.Uint())
+	case v.CanFloat():
+		return v.Float()
+	case v.Kind() == reflect.String:
+		if text := v.String(); len(text) == 3 || len(text) > 3 && text[3] == ' ' {
+			n, _ := strconv.Atoi(text[:3])
+			return float64(n)
+		}
+	}
+	return 0
+}
+
+func (f *fields) wait(v reflect.Value, now time.Time) time.Duration {
+	for field := range f.all(v, waitNames) {
+		if d, ok := durationOf(field, now); ok {
+			return d
+		}
+		if d := seconds(numberOf(field)); d > 0 {
+			return d
+		}
+	}
+	for field := range f.all(v, resetNames) {
+		if d, ok := durationOf(field, now); ok {
+			return d
+		}
+		if n := numberOf(field); n > 0 {
+			return resetValue(strconv.FormatInt(int64(n), 10), now)
+		}
+	}
+	return 0
+}
+
+// durationOf reads a duration, or a point in time or a structure around one. It reports
+// false for one that is over, and for anything else.
+func durationOf(v reflect.Value, now time.Time) (time.Duration, bool) {
+	if d, ok := reflect.TypeAssert[time.Duration](v); ok {
+		return bounded(d), d > 0
+	}
+	if v.Kind() == reflect.Struct && v.Type() != timeType && v.NumField() > 0 {
+		v = v.Field(0)
+	}
+	if at, ok := reflect.TypeAssert[time.Time](v); ok && !at.IsZero() {
+		d := bounded(at.Sub(now))
+		return d, d > 0
+	}
+	return 0, false
+}
+
+// overQuota reports whether the reasons that came with the status tell of a limit, as
+// Google's do.
+func (f *fields) overQuota(v reflect.Value) bool {
+	for list := range f.all(v, reasonNames) {
+		if list.Kind() != reflect.Slice || list.Type().Elem().Kind() != reflect.Struct {
+			continue
+		}
+		for i := range min(list.Len(), maxDetails) {
+			reason := list.Index(i).FieldByName("Reason")
+			if reason.Kind() != reflect.String {
+				break
+			}
+			if text := strings.ToLower(reason.String()); strings.Contains(text, "ratelimit") || strings.Contains(text, "quota") {
+				return true
+			}
+		}
+	}
+	return false
+}
