@@ -38,23 +38,22 @@ var expected = map[string]string{
 // wrongArguments returns the failure in what a handler returned, nil for a success and for
 // what the tool says itself. The errors of helpers become violations, all of a tree.
 func wrongArguments(req mcpgo.CallToolRequest, res *mcpgo.CallToolResult, err error) error {
-	fromHelper := false
 	if err == nil {
 		text, ok := only(res)
-		switch {
-		case !ok:
+		if !ok {
 			return nil
-		case strings.HasPrefix(text, toolFailed):
-			err = errors.New(strings.TrimPrefix(text, toolFailed)) // of which nobody knows who worded it
-		case strings.HasPrefix(text, bindFailed):
-			fromHelper = true
-			err = errors.New(strings.TrimPrefix(text, bindFailed))
+		}
+		cause, failed := strings.CutPrefix(text, toolFailed)
+		reason, unfit := strings.CutPrefix(text, bindFailed)
+		switch v, ok := violation(text, req); {
+		case failed:
+			return errors.New(cause) // of which nobody knows who worded it
+		case unfit:
+			err = validate.Arguments(errors.New(reason))
+		case ok:
+			return fault.Violations(v).Because(errors.New(text))
 		default:
-			if len(text) > maxText || !missing.MatchString(text) && !typed.MatchString(text) {
-				return nil
-			}
-			fromHelper = true
-			err = errors.New(text)
+			return nil
 		}
 	}
 	if _, worded := safe.As[*fault.Error](err); worded {
@@ -67,13 +66,10 @@ func wrongArguments(req mcpgo.CallToolRequest, res *mcpgo.CallToolResult, err er
 			found = append(found, v)
 		}
 	})
-	switch {
-	case len(found) > 0:
-		return fault.Violations(found...).Because(err)
-	case fromHelper && res != nil:
-		return validate.Arguments(err)
+	if len(found) == 0 {
+		return err
 	}
-	return err
+	return fault.Violations(found...).Because(err)
 }
 
 // only returns the text of a result that is an error and says nothing else.
@@ -98,14 +94,15 @@ func each(err error, left *int, visit func(text string)) {
 			each(one, left, visit)
 		}
 	default:
-		if text := err.Error(); len(text) <= maxText {
-			visit(strings.TrimPrefix(text, bindFailed))
-		}
+		visit(err.Error())
 	}
 }
 
 // violation returns what the text of a helper says.
 func violation(text string, req mcpgo.CallToolRequest) (fault.Violation, bool) {
+	if len(text) > maxText {
+		return fault.Violation{}, false
+	}
 	if m := missing.FindStringSubmatch(text); m != nil {
 		name, err := strconv.Unquote(m[1])
 		_, sent := req.GetArguments()[name]
