@@ -94,7 +94,7 @@ func each(err error, left *int, visit func(text string)) {
 			each(one, left, visit)
 		}
 	default:
-		visit(err.Error())
+		visit(safe.Error(err))
 	}
 }
 

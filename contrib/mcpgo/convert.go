@@ -344,9 +344,21 @@ func ownMeta(meta mcp.Meta) *mcpgo.Meta {
 func contents(own []mcpgo.Content) ([]mcp.Content, error) {
 	view := make([]mcp.Content, len(own))
 	for i, c := range own {
-		if text, ok := c.(mcpgo.TextContent); ok && text.Meta == nil && text.Annotations == nil {
-			view[i] = &mcp.TextContent{Text: text.Text}
-			continue
+		switch c := c.(type) {
+		case mcpgo.TextContent:
+			if c.Meta == nil && c.Annotations == nil {
+				view[i] = &mcp.TextContent{Text: c.Text}
+				continue
+			}
+		case mcpgo.ImageContent:
+			if c.Meta == nil && c.Annotations == nil {
+				data, err := base64.StdEncoding.DecodeString(c.Data)
+				if err != nil {
+					return nil, fmt.Errorf("content[%d]: %w", i, err)
+				}
+				view[i] = &mcp.ImageContent{Data: data, MIMEType: c.MIMEType}
+				continue
+			}
 		}
 		if safe.Nil(c) {
 			return nil, fmt.Errorf("content[%d] is nil", i)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"sync/atomic"
 
@@ -15,10 +16,14 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-var lookups atomic.Int64
+var (
+	lookups      atomic.Int64
+	byMiddleware = reflect.ValueOf(ByMiddleware).Pointer()
+)
 
 // list answers a middleware that asks what the server offers, such as the schema of the tool
 // that was called, as mcp-go would answer the caller: its filters apply, and its hooks run.
+// The tools of the middlewares themselves are left out: they add them.
 func list(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 	s := server.ServerFromContext(ctx)
 	if s == nil {
@@ -49,9 +54,9 @@ func list(ctx context.Context, method string, req mcp.Request) (mcp.Result, erro
 	}
 	switch own := answer.Result.(type) {
 	case mcpgo.ListToolsResult:
-		return listTools(&own), nil
+		return listTools(s, &own), nil
 	case *mcpgo.ListToolsResult:
-		return listTools(own), nil
+		return listTools(s, own), nil
 	}
 	var res mcp.Result
 	switch method {
@@ -68,10 +73,13 @@ func list(ctx context.Context, method string, req mcp.Request) (mcp.Result, erro
 }
 
 // listTools leaves the schemas as they are: only that of the called tool will be read.
-func listTools(own *mcpgo.ListToolsResult) *mcp.ListToolsResult {
-	res := &mcp.ListToolsResult{NextCursor: string(own.NextCursor), Tools: make([]*mcp.Tool, len(own.Tools))}
+func listTools(s *server.MCPServer, own *mcpgo.ListToolsResult) *mcp.ListToolsResult {
+	res := &mcp.ListToolsResult{NextCursor: string(own.NextCursor), Tools: make([]*mcp.Tool, 0, len(own.Tools))}
 	for i := range own.Tools {
 		t := &own.Tools[i]
+		if known := s.GetTool(t.Name); known != nil && reflect.ValueOf(known.Handler).Pointer() == byMiddleware {
+			continue
+		}
 		tool := &mcp.Tool{Meta: metaOf(t.Meta), Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema}
 		if t.RawInputSchema != nil {
 			tool.InputSchema = t.RawInputSchema
@@ -87,7 +95,7 @@ func listTools(own *mcpgo.ListToolsResult) *mcp.ListToolsResult {
 			Title: a.Title, DestructiveHint: a.DestructiveHint, OpenWorldHint: a.OpenWorldHint,
 			ReadOnlyHint: a.ReadOnlyHint != nil && *a.ReadOnlyHint, IdempotentHint: a.IdempotentHint != nil && *a.IdempotentHint,
 		}
-		res.Tools[i] = tool
+		res.Tools = append(res.Tools, tool)
 	}
 	return res
 }

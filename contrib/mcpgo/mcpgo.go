@@ -24,10 +24,13 @@
 //
 // # What it does not reach
 //
-// mcp-go answers unknown names by itself, and calls the handlers of task tools and
+// mcp-go answers unknown names by itself, and calls the handlers of task tools and of
 // notifications outside of its middlewares. Leave WithRecovery out: it sends the value of a
-// panic to the caller. Callers over HTTP have no name here: give packages that count or
-// remember for each caller, such as limit, replay and state, an Owner that reads the context.
+// panic to the caller. Tools that a middleware adds are added to mcp-go with [ByMiddleware].
+//
+// A caller over HTTP has no name here: give each package that counts or remembers something
+// of its callers, such as limit, replay and state, an Owner that reads the context. All
+// callers over stdio are one.
 package mcpgo
 
 import (
@@ -68,6 +71,13 @@ func Server(mw ...mcp.Middleware) server.ServerOption {
 func Tool(h server.ToolHandlerFunc, mw ...mcp.Middleware) server.ToolHandlerFunc {
 	given("Tool", h == nil)
 	return tools.wrap(chained(mw), h)
+}
+
+// ByMiddleware is the handler of a tool that a middleware answers itself, such as the one
+// with which package budget lets callers read on, or a list form of package batch. mcp-go
+// lists and calls only what is added to it: add a tool of that name with this handler.
+func ByMiddleware(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+	return nil, errors.New("mcpgo: no middleware answered this tool, which has no handler of its own")
 }
 
 // Resource wraps the handler of one resource, or of one template, as [Tool] wraps that of a
