@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -159,6 +160,97 @@ func TestChangedRequests(t *testing.T) {
 		_, err := wrapped.Tool(h, mw)(t.Context(), request(nil))
 		require.ErrorContains(t, err, want)
 	}
+}
+
+// TestNilEntries: a middleware that answers with nil in a list ends one call and no more.
+func TestNilEntries(t *testing.T) {
+	answer := func(res mcp.Result) mcp.Middleware {
+		return around(func(context.Context, mcp.Request, nextFunc) (mcp.Result, error) { return res, nil })
+	}
+	_, err := wrapped.Tool(returns(nil, nil), answer(&mcp.CallToolResult{Content: []mcp.Content{(*mcp.TextContent)(nil)}}))(t.Context(), request(nil))
+	require.EqualError(t, err, "mcpgo: a middleware put nil into a result")
+	_, err = wrapped.Prompt(func(context.Context, mcpgo.GetPromptRequest) (*mcpgo.GetPromptResult, error) { return nil, nil },
+		answer(&mcp.GetPromptResult{Messages: []*mcp.PromptMessage{nil}}))(t.Context(), mcpgo.GetPromptRequest{})
+	require.EqualError(t, err, "mcpgo: a middleware put nil into a result")
+	_, err = wrapped.Resource(func(context.Context, mcpgo.ReadResourceRequest) ([]mcpgo.ResourceContents, error) { return nil, nil },
+		answer(&mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{nil}}))(t.Context(), mcpgo.ReadResourceRequest{})
+	require.EqualError(t, err, "mcpgo: a middleware put nil into a result")
+	erase := around(func(ctx context.Context, req mcp.Request, next nextFunc) (mcp.Result, error) {
+		res, err := next(ctx, req)
+		switch r := res.(type) {
+		case *mcp.CallToolResult:
+			r.Content[0] = nil
+		case *mcp.ReadResourceResult:
+			r.Contents[0] = nil
+		}
+		return res, err
+	})
+	_, err = wrapped.Tool(returns(mcpgo.NewToolResultText("x"), nil), erase)(t.Context(), request(nil))
+	require.EqualError(t, err, "mcpgo: a middleware put nil into a result")
+	_, err = wrapped.Resource(func(context.Context, mcpgo.ReadResourceRequest) ([]mcpgo.ResourceContents, error) {
+		return []mcpgo.ResourceContents{mcpgo.TextResourceContents{Text: "x"}}, nil
+	}, erase)(t.Context(), mcpgo.ReadResourceRequest{})
+	require.EqualError(t, err, "mcpgo: a middleware put nil into a result")
+}
+
+// TestLists: a middleware that asks what the server offers gets what the caller would get, page
+// by page, without what a filter hides.
+func TestLists(t *testing.T) {
+	var names []string
+	ask := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			cursor := ""
+			for page := 0; page == 0 || cursor != ""; page++ {
+				res, err := next(ctx, middleware.MethodListTools, &mcp.ListToolsRequest{Params: &mcp.ListToolsParams{Cursor: cursor}})
+				if err != nil {
+					return nil, err
+				}
+				tools := res.(*mcp.ListToolsResult)
+				for _, tool := range tools.Tools {
+					names = append(names, tool.Name)
+				}
+				cursor = tools.NextCursor
+			}
+			prompts, err := next(ctx, middleware.MethodListPrompts, &mcp.ListPromptsRequest{Params: &mcp.ListPromptsParams{}})
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, prompts.(*mcp.ListPromptsResult).Prompts[0].Name)
+			resources, err := next(ctx, middleware.MethodListResources, &mcp.ListResourcesRequest{Params: &mcp.ListResourcesParams{}})
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, resources.(*mcp.ListResourcesResult).Resources[0].URI)
+			templates, err := next(ctx, middleware.MethodListResourceTemplates, &mcp.ListResourceTemplatesRequest{Params: &mcp.ListResourceTemplatesParams{}})
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, templates.(*mcp.ListResourceTemplatesResult).ResourceTemplates[0].URITemplate)
+			if _, err := next(ctx, middleware.MethodPing, &mcp.ListToolsRequest{}); err == nil {
+				return nil, errors.New("there was an answer to a ping")
+			}
+			_, err = next(ctx, middleware.MethodListTools, &mcp.ListToolsRequest{Params: &mcp.ListToolsParams{Cursor: "no cursor"}})
+			if err == nil {
+				return nil, errors.New("there was an answer to a broken cursor")
+			}
+			return next(ctx, method, req)
+		}
+	}
+	s := server.NewMCPServer("s", "1", wrapped.Server(ask), server.WithPaginationLimit(1), server.WithToolFilter(func(_ context.Context, tools []mcpgo.Tool) []mcpgo.Tool {
+		return slices.DeleteFunc(tools, func(tool mcpgo.Tool) bool { return tool.Name == "hidden" })
+	}))
+	for _, name := range []string{"a", "b", "hidden"} {
+		s.AddTool(mcpgo.NewTool(name), returns(mcpgo.NewToolResultText("fine"), nil))
+	}
+	s.AddPrompt(mcpgo.NewPrompt("greet"), nil)
+	s.AddResource(mcpgo.NewResource("a://b", "b"), nil)
+	s.AddResourceTemplate(mcpgo.NewResourceTemplate("b://{id}", "b"), nil)
+	var req mcpgo.CallToolRequest
+	req.Params.Name = "a"
+	res, err := connected(t, s).CallTool(t.Context(), req)
+	require.NoError(t, err)
+	require.False(t, res.IsError)
+	require.Equal(t, []string{"a", "b", "greet", "a://b", "b://{id}"}, names)
 }
 
 // TestWithoutMiddlewares: nothing is changed, failures and a missing result included.

@@ -24,7 +24,9 @@ var tools = &kind[mcpgo.CallToolRequest, *mcpgo.CallToolResult]{
 	request: func(own *mcpgo.CallToolRequest, session *mcp.ServerSession) mcp.Request {
 		p := &own.Params
 		if len(p.RawArguments) == 0 && p.Arguments != nil {
-			p.RawArguments, _ = json.Marshal(p.Arguments) // nobody sent it: a program called the handler
+			if raw, err := json.Marshal(p.Arguments); err == nil { // nobody sent it: a program called the handler
+				p.RawArguments = raw
+			}
 		}
 		params := &mcp.CallToolParamsRaw{Meta: metaOf(p.Meta), Name: p.Name, Arguments: p.RawArguments, RequestState: p.RequestState}
 		params.InputResponses = responses(p.InputResponses)
@@ -44,9 +46,7 @@ var tools = &kind[mcpgo.CallToolRequest, *mcpgo.CallToolResult]{
 		}
 		return own, err
 	},
-	fails: func(own mcpgo.CallToolRequest, res *mcpgo.CallToolResult, err error) error {
-		return wrongArguments(own, res, err)
-	},
+	fails: wrongArguments,
 	view: func(own *mcpgo.CallToolResult) (mcp.Result, error) {
 		if own == nil {
 			return nil, nil //nolint:nilnil // as the handler did
@@ -82,7 +82,7 @@ var tools = &kind[mcpgo.CallToolRequest, *mcpgo.CallToolResult]{
 		}
 		for i, c := range view.Content {
 			is, ok := c.(*mcp.TextContent)
-			if was, text := own.Content[i].(mcpgo.TextContent); text && (!ok || is.Text != was.Text) {
+			if was, text := own.Content[i].(mcpgo.TextContent); text && (!ok || is == nil || is.Text != was.Text) {
 				return false
 			}
 		}
@@ -145,7 +145,7 @@ var resources = &kind[mcpgo.ReadResourceRequest, []mcpgo.ResourceContents]{
 			return false
 		}
 		for i, c := range own {
-			if was, text := c.(mcpgo.TextResourceContents); text && view.Contents[i].Text != was.Text {
+			if was, text := c.(mcpgo.TextResourceContents); text && (view.Contents[i] == nil || view.Contents[i].Text != was.Text) {
 				return false
 			}
 		}
@@ -158,9 +158,12 @@ var resources = &kind[mcpgo.ReadResourceRequest, []mcpgo.ResourceContents]{
 		}
 		own := make([]mcpgo.ResourceContents, len(r.Contents))
 		for i, c := range r.Contents {
-			if c.Blob != nil {
+			switch {
+			case c == nil:
+				return nil, errNil
+			case c.Blob != nil:
 				own[i] = mcpgo.BlobResourceContents{Meta: c.Meta, URI: c.URI, MIMEType: c.MIMEType, Blob: base64.StdEncoding.EncodeToString(c.Blob)}
-			} else {
+			default:
 				own[i] = mcpgo.TextResourceContents{Meta: c.Meta, URI: c.URI, MIMEType: c.MIMEType, Text: c.Text}
 			}
 		}
@@ -215,6 +218,9 @@ var prompts = &kind[mcpgo.GetPromptRequest, *mcpgo.GetPromptResult]{
 		own := &mcpgo.GetPromptResult{Description: r.Description, Messages: make([]mcpgo.PromptMessage, len(r.Messages))}
 		own.Meta = ownMeta(r.Meta)
 		for i, m := range r.Messages {
+			if m == nil {
+				return nil, errNil
+			}
 			own.Messages[i].Role = mcpgo.Role(m.Role)
 			if own.Messages[i].Content, err = ownContent(m.Content); err != nil {
 				return nil, err
@@ -292,6 +298,9 @@ func as[T comparable](v any) (T, error) {
 	}
 	return typed, nil
 }
+
+// errNil is the error of a middleware that answered with a list of which an entry is nil.
+var errNil = errors.New("mcpgo: a middleware put nil into a result")
 
 // shared reports whether two texts are the same one.
 func shared(a, b []byte) bool {
@@ -373,6 +382,9 @@ func contents(own []mcpgo.Content) ([]mcp.Content, error) {
 }
 
 func ownContent(c mcp.Content) (mcpgo.Content, error) {
+	if safe.Nil(c) {
+		return nil, errNil
+	}
 	if text, ok := c.(*mcp.TextContent); ok && text.Meta == nil && text.Annotations == nil {
 		return mcpgo.NewTextContent(text.Text), nil
 	}
@@ -395,11 +407,11 @@ func elicitation(err error) *jsonrpc.Error {
 		asks = *pointer
 	}
 	details := asks.JSONRPCError().Error
-	raw, err := json.Marshal(details.Data)
-	if err != nil {
-		return nil
+	wire := &jsonrpc.Error{Code: int64(details.Code), Message: details.Message}
+	if raw, err := json.Marshal(details.Data); err == nil {
+		wire.Data = raw
 	}
-	return &jsonrpc.Error{Code: int64(details.Code), Message: details.Message, Data: raw}
+	return wire
 }
 
 func isElicitation(err error) bool {

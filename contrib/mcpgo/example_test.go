@@ -64,7 +64,7 @@ func Example() {
 	// Validation Error: Argument 'city' expected a string, but received 7.
 	// Retry: only with corrected arguments.
 	// Internal error: the server failed unexpectedly.
-	// Retry: no. The same call will fail again.
+	// Retry: no. Tell the user.
 }
 
 // The functions below are the code of README.md: TestReadme fails when a line there does not

@@ -38,7 +38,7 @@ type completion struct{}
 
 func (completion) CompletePromptArgument(_ context.Context, name string, _ mcpgo.CompleteArgument, _ mcpgo.CompleteContext) (*mcpgo.Completion, error) {
 	if name == "nothing" {
-		return nil, nil //nolint:nilnil // what is tested
+		return nil, nil
 	}
 	return &mcpgo.Completion{Values: []string{"red", "green"}, Total: 2}, nil
 }
@@ -90,7 +90,7 @@ func shop() *server.MCPServer {
 			return mcpgo.NewGetPromptResult("", []mcpgo.PromptMessage{mcpgo.NewPromptMessage(mcpgo.RoleUser, mcpgo.NewTextContent("hi"))}), nil
 		})
 	s.AddPrompt(mcpgo.NewPrompt("panic"), func(context.Context, mcpgo.GetPromptRequest) (*mcpgo.GetPromptResult, error) { panic(canary) })
-	s.AddPrompt(mcpgo.NewPrompt("nothing"), func(context.Context, mcpgo.GetPromptRequest) (*mcpgo.GetPromptResult, error) { return nil, nil }) //nolint:nilnil // what is tested
+	s.AddPrompt(mcpgo.NewPrompt("nothing"), func(context.Context, mcpgo.GetPromptRequest) (*mcpgo.GetPromptResult, error) { return nil, nil })
 	return s
 }
 
