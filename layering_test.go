@@ -79,7 +79,7 @@ func floorOf(path string) int {
 	switch {
 	case name == "":
 		return 6
-	case name == "middleware", name == "retry/client":
+	case name == "middleware", name == "retry/client", name == "outcome":
 		return 4
 	case name == "internal/call":
 		return 3

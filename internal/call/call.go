@@ -29,7 +29,7 @@ type Call struct {
 	by      *opener // this call could be made again with its handler
 	setup   atomic.Pointer[setup]
 	claimed atomic.Pointer[Settings] // the first recovery, where the opener is none
-	pending atomic.Bool              // there is a record of a success to be written at the end
+	atEnd   atomic.Uint32            // what is to be done at the end
 	began   atomic.Int64
 	part    bool // see Below
 	quiet   bool // an internal look-up, of which nothing is recorded
@@ -48,9 +48,13 @@ type cold struct {
 	taken   bool                 // there is something in first
 	settled *Failure             // see Settle
 	panic   *classify.PanicError // the last one that was recovered
-	success Record               // valid when pending is set
+	success Record               // valid while there is one to be written
 	parts   int                  // how many times Part was called
-	clean   *fault.Error         // see Clean
+
+	attempts int    // see Attempted
+	refused  string // see Refused
+
+	clean *fault.Error // see Clean
 }
 
 // lock locks the Call and returns what is guarded by it.
@@ -61,6 +65,15 @@ func (c *Call) lock() *cold {
 	}
 	return c.cold
 }
+
+// What is to be done at the end of a Call.
+const (
+	recordAtEnd  = 1 << iota // see LogAtEnd
+	observeAtEnd             // see Watch
+)
+
+// pending reports whether there is a record to be written at the end.
+func (c *Call) pending() bool { return c.atEnd.Load()&recordAtEnd != 0 }
 
 type callKey struct{}
 
@@ -123,6 +136,8 @@ type opener struct {
 	next  Handler
 	self  Handler   // what handles calls
 	guard *Settings // of a recovery
+
+	looked atomic.Int64 // see mayLook
 }
 
 // enter finds the Call that a request belongs to, or opens one.
@@ -195,23 +210,49 @@ func (c *Call) makeID(cold *cold) string {
 	if cold.parent != nil {
 		return cold.parent.ID() + cold.suffix
 	}
-	if s := c.setup.Load(); s != nil && s.newID != nil {
-		if id := ownID(s.newID); id != "" {
+	if s := c.settings().recorder; s != nil && s.NewID != nil {
+		if id := c.ask("a call got a UUID for its ID", s.NewID); id != "" {
 			return id
 		}
 	}
 	return uuid.Must(uuid.NewV7()).String()
 }
 
-// ownID guards a user's source of IDs: without an ID nothing could be recorded.
-func ownID(newID func() string) (id string) {
+// A Source reads an ID for a call, or makes one. It returns "" if it knows none.
+type Source = func(ctx context.Context, req mcp.Request) string
+
+// ask asks a user's source of IDs. It gets the context outside of the Call, whose ID is
+// not known yet. What is not fit for a log and an answer counts as "".
+func (c *Call) ask(otherwise string, source Source) (id string) {
 	defer func() {
 		if p := recover(); p != nil {
-			report("a call got a UUID for its ID", p)
+			report(otherwise, p)
 			id = ""
 		}
 	}()
-	return newID()
+	if id = source(c.Context, c.req); !ValidID(id) {
+		return ""
+	}
+	return id
+}
+
+// maxID is how long an ID from outside may be.
+const maxID = 128
+
+// ValidID reports whether an ID that came from outside may stand in a log and in an
+// answer: it is not too long and has only letters, digits and -_.:/+=@ in it.
+func ValidID(id string) bool {
+	if id == "" || len(id) > maxID {
+		return false
+	}
+	for i := range len(id) {
+		switch b := id[i]; {
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', strings.IndexByte("-_.:/+=@", b) >= 0:
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // Below returns a Call of its own below c, for one part of the work that c does,
@@ -242,10 +283,13 @@ func (c *Call) Parent() *Call {
 // answer is rendered by [Wrap].
 func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
 	if err == nil && !isError(res) {
-		if c.pending.Load() {
-			c.Log(nil, c.ending(res, nil))
+		if c.atEnd.Load() != 0 {
+			if c.pending() {
+				c.Log(nil, c.ending(res, nil))
+			}
+			c.Observe(res, nil)
 		}
-		return withSteps(res), nil
+		return c.withReference(withSteps(res)), nil
 	}
 	return c.finish(res, err)
 }
