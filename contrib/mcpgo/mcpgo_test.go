@@ -27,7 +27,7 @@ const canary = "zqkanarie-5f1c"
 func standard(opts mcpchain.Options) (mcp.Middleware, *bytes.Buffer) {
 	var log bytes.Buffer
 	opts.Logger = slog.New(slog.NewJSONHandler(&log, nil))
-	opts.Correlate = &correlate.Options{NewID: func() string { return "ref-1" }}
+	opts.Correlate = &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "ref-1" }}
 	return mcpchain.Standard(&opts), &log
 }
 
