@@ -1,0 +1,271 @@
+// Package mcpgo puts the middlewares of mcpchain around servers that are written with
+// github.com/mark3labs/mcp-go.
+//
+//	s := server.NewMCPServer("weather", "1.0.0", mcpgo.Server(mcpchain.Standard(nil)))
+//
+// Any [mcp.Middleware] of mcpchain, or of your own, will do: it sees the call as a request
+// of the official SDK, and what the handler returned as a result of the official SDK. The
+// result that the handler returned goes out as it is, unless a middleware returned another
+// one. A middleware that changes a result returns a copy, as everywhere in mcpchain.
+//
+// A failed tool call has the text and the _meta that it has with the official SDK. mcp-go
+// sends any other failure with the code -32603 and without data: the caller of a resource,
+// a prompt or a completion gets the same text, and no machine form.
+//
+// # Wrong arguments
+//
+// The errors of mcp-go's argument helpers (RequireString and the others, BindArguments,
+// NewTypedToolHandler) are told as wrong arguments, whether a handler returns them as an
+// error or as the text of a result. What NewStructuredToolHandler makes of a handler's error
+// is an error of which nobody knows who worded it, and is hidden like one.
+//
+// Set validate.Options.RawTools to have arguments checked against the tool's schema, in the
+// place of mcp-go's WithInputSchemaValidation, which answers before any middleware.
+//
+// # What it does not reach
+//
+// mcp-go answers unknown names by itself, and calls the handlers of task tools and of
+// notifications outside of its middlewares. Leave WithRecovery out: it sends the value of a
+// panic to the caller. Tools that a middleware adds are added to mcp-go with [ByMiddleware].
+//
+// A caller over HTTP has no name here: give each package that counts or remembers something
+// of its callers, such as limit, replay and state, an Owner that reads the context. All
+// callers over stdio are one.
+package mcpgo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	mcpgo "github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// Server returns an option that wraps the handlers of all tools, resources, templates and
+// prompts of a server in middlewares, the first outermost. Handlers that are added later are
+// wrapped too. Completions are wrapped with [PromptCompletion] and [ResourceCompletion].
+//
+// mcp-go runs the middlewares of several options from the first, outermost, to the last.
+func Server(mw ...mcp.Middleware) server.ServerOption {
+	chain := chained(mw)
+	return func(s *server.MCPServer) {
+		server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+			return tools.wrap(chain, next)
+		})(s)
+		server.WithResourceHandlerMiddleware(func(next server.ResourceHandlerFunc) server.ResourceHandlerFunc {
+			return resources.wrap(chain, next)
+		})(s)
+		server.WithPromptHandlerMiddleware(func(next server.PromptHandlerFunc) server.PromptHandlerFunc {
+			return prompts.wrap(chain, next)
+		})(s)
+	}
+}
+
+// Tool wraps the handler of one tool in middlewares, the first outermost. It panics when h
+// is nil.
+func Tool(h server.ToolHandlerFunc, mw ...mcp.Middleware) server.ToolHandlerFunc {
+	given("Tool", h == nil)
+	return tools.wrap(chained(mw), h)
+}
+
+// ByMiddleware is the handler of a tool that a middleware answers itself, such as the one
+// with which package budget lets callers read on, or a list form of package batch. mcp-go
+// lists and calls only what is added to it: add a tool of that name with this handler.
+func ByMiddleware(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+	return nil, errors.New("mcpgo: no middleware answered this tool, which has no handler of its own")
+}
+
+// Resource wraps the handler of one resource, or of one template, as [Tool] wraps that of a
+// tool.
+func Resource[H ~func(context.Context, mcpgo.ReadResourceRequest) ([]mcpgo.ResourceContents, error)](h H, mw ...mcp.Middleware) H {
+	given("Resource", h == nil)
+	return resources.wrap(chained(mw), h)
+}
+
+// Prompt wraps the handler of one prompt as [Tool] wraps that of a tool.
+func Prompt(h server.PromptHandlerFunc, mw ...mcp.Middleware) server.PromptHandlerFunc {
+	given("Prompt", h == nil)
+	return prompts.wrap(chained(mw), h)
+}
+
+// PromptCompletion wraps what completes the arguments of prompts as [Tool] wraps the handler
+// of a tool.
+func PromptCompletion(p server.PromptCompletionProvider, mw ...mcp.Middleware) server.PromptCompletionProvider {
+	given("PromptCompletion", p == nil)
+	return completer(completions.wrap(chained(mw), func(ctx context.Context, req completeRequest) (*mcpgo.Completion, error) {
+		return p.CompletePromptArgument(ctx, req.ref, req.argument, req.context)
+	}))
+}
+
+// ResourceCompletion wraps what completes the variables of templates as [Tool] wraps the
+// handler of a tool.
+func ResourceCompletion(p server.ResourceCompletionProvider, mw ...mcp.Middleware) server.ResourceCompletionProvider {
+	given("ResourceCompletion", p == nil)
+	return completer(completions.wrap(chained(mw), func(ctx context.Context, req completeRequest) (*mcpgo.Completion, error) {
+		return p.CompleteResourceArgument(ctx, req.ref, req.argument, req.context)
+	}))
+}
+
+func given(function string, isNil bool) {
+	if isNil {
+		panic("mcpgo." + function + ": the handler is nil; give the handler that is wrapped")
+	}
+}
+
+// A completer is a provider of both kinds.
+type completer func(context.Context, completeRequest) (*mcpgo.Completion, error)
+
+func (c completer) CompletePromptArgument(ctx context.Context, name string, argument mcpgo.CompleteArgument, more mcpgo.CompleteContext) (*mcpgo.Completion, error) {
+	return c(ctx, completeRequest{refPrompt, name, argument, more})
+}
+
+func (c completer) CompleteResourceArgument(ctx context.Context, uri string, argument mcpgo.CompleteArgument, more mcpgo.CompleteContext) (*mcpgo.Completion, error) {
+	return c(ctx, completeRequest{refResource, uri, argument, more})
+}
+
+// chained puts middlewares around what calls the handler that the context carries: mcp-go
+// asks for its middlewares anew at each call, and the chain is built once.
+func chained(mw []mcp.Middleware) mcp.MethodHandler {
+	return middleware.Chain(mw...)(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		c, ok := ctx.Value(callKey{}).(interface {
+			handle(context.Context, string, mcp.Request) (mcp.Result, error)
+		})
+		if !ok {
+			return nil, errors.New("mcpgo: a middleware replaced the context by one that was not made from it")
+		}
+		return c.handle(ctx, method, req)
+	})
+}
+
+// A kind knows the handlers of one kind: their requests Q and their results R in mcp-go's
+// types, and the official SDK's for the same.
+type kind[Q, R any] struct {
+	method  string
+	request func(*Q, *mcp.ServerSession) mcp.Request
+	changed func(Q, mcp.Request) (Q, error) // what the handler gets, as a middleware may have changed it
+	fails   func(Q, R, error) error         // the failure in what the handler returned, nil for a success
+	view    func(R) (mcp.Result, error)     // what the middlewares see of a result
+	same    func(R, mcp.Result) bool        // the view was not written to
+	back    func(mcp.Result) (R, error)     // what a middleware returned in the place of the view
+}
+
+func (k *kind[Q, R]) wrap(chain mcp.MethodHandler, next func(context.Context, Q) (R, error)) func(context.Context, Q) (R, error) {
+	return func(ctx context.Context, req Q) (R, error) {
+		c := &call[Q, R]{Context: ctx, kind: k, next: next, own: req, client: server.ClientSessionFromContext(ctx)}
+		c.session = sessionOf(ctx, c.client)
+		return c.answer(chain(c, k.method, k.request(&c.own, c.session)))
+	}
+}
+
+type callKey struct{}
+
+// A call is one call of a handler. It is the context that the middlewares get, by which the
+// handler is found, and what it returned is found again.
+type call[Q, R any] struct {
+	context.Context
+	kind    *kind[Q, R]
+	next    func(context.Context, Q) (R, error)
+	own     Q
+	client  server.ClientSession
+	session *mcp.ServerSession
+
+	mu       sync.Mutex
+	returned []returned[R] // one, or one for each time that the handler was called
+	asked    error         // the handler's mcp.URLElicitationRequiredError
+}
+
+// returned is a result of the handler, and what the middlewares see of it.
+type returned[R any] struct {
+	own  R
+	view mcp.Result
+}
+
+func (c *call[Q, R]) Value(key any) any {
+	if _, ok := key.(callKey); ok {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+func (c *call[Q, R]) connection() (server.ClientSession, *mcp.ServerSession) {
+	return c.client, c.session
+}
+
+// stdio is the session of all calls over stdio: there is one caller.
+var stdio mcp.ServerSession
+
+// sessionOf returns the session that stands for the caller. It has no connection: it only
+// says which calls are of one caller. Of others than those over stdio nobody knows that
+// they are, but for a call inside of one that is wrapped already.
+func sessionOf(ctx context.Context, client server.ClientSession) *mcp.ServerSession {
+	if outer, ok := ctx.Value(callKey{}).(interface {
+		connection() (server.ClientSession, *mcp.ServerSession)
+	}); ok {
+		if of, session := outer.connection(); of == client {
+			return session
+		}
+	}
+	if client != nil && client.SessionID() == "stdio" {
+		return &stdio
+	}
+	return &mcp.ServerSession{}
+}
+
+// handle calls the handler.
+func (c *call[Q, R]) handle(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+	if method != c.kind.method {
+		return list(ctx, method, req)
+	}
+	own, err := c.kind.changed(c.own, req)
+	if err != nil {
+		return nil, err
+	}
+	res, err := c.next(ctx, own)
+	if wire := elicitation(err); wire != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.asked = err
+		return nil, wire
+	}
+	if err := c.kind.fails(own, res, err); err != nil {
+		return nil, err
+	}
+	view, err := c.kind.view(res)
+	if err != nil {
+		return nil, fmt.Errorf("mcpgo: the result cannot be sent: %w", err)
+	}
+	if view == nil {
+		return nil, nil //nolint:nilnil // that the handler returned nothing is for package recover
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.returned = append(c.returned, returned[R]{res, view})
+	return view, nil
+}
+
+// answer returns what mcp-go sends of what the middlewares returned.
+func (c *call[Q, R]) answer(res mcp.Result, err error) (R, error) {
+	var none R
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		if c.asked != nil && isElicitation(err) {
+			return none, c.asked
+		}
+		return none, err
+	}
+	for _, r := range c.returned {
+		if r.view == res && c.kind.same(r.own, res) {
+			return r.own, nil
+		}
+	}
+	if res == nil {
+		return none, nil
+	}
+	return c.kind.back(res)
+}
