@@ -3,7 +3,10 @@ package checks
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/inspect"
@@ -17,15 +20,19 @@ var Annotations = &analysis.Analyzer{
 
 A tool that nobody annotated counts as one that writes and destroys: clients ask before
 each call, and nothing calls it again after a failure. Set ReadOnlyHint for tools that only
-read. Reported are literals of mcp.Tool that the same package hands to AddTool.`,
+read. Reported are literals of mcp.Tool that the same package hands to AddTool. If other
+tools of the package are annotated, only tools whose name says that they read are reported,
+since for the rest the defaults may be meant.`,
 	URL:      url("annotations"),
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      runAnnotations,
 }
 
 func runAnnotations(pass *analysis.Pass) (any, error) {
-	for _, t := range registered(pass) {
-		if t.lit == nil || t.changed || field(t.lit, "Annotations") != nil || field(t.lit, "Name") == nil {
+	tools := registered(pass)
+	some := slices.ContainsFunc(tools, func(t tool) bool { return t.changed || t.lit != nil && field(t.lit, "Annotations") != nil })
+	for _, t := range tools {
+		if t.lit == nil || t.changed || field(t.lit, "Annotations") != nil || field(t.lit, "Name") == nil || some && !reads(t.name) {
 			continue
 		}
 		name := "a tool"
@@ -38,6 +45,22 @@ func runAnnotations(pass *analysis.Pass) (any, error) {
 		})
 	}
 	return nil, nil //nolint:nilnil // the analyzer has no result
+}
+
+// reads reports whether a name says that a tool only reads: get_x, listX, x.search.
+func reads(name string) bool {
+	for _, verb := range []string{"get", "list", "search", "read", "describe", "find", "show", "query"} {
+		at := strings.Index(strings.ToLower(name), verb)
+		if at < 0 {
+			continue
+		}
+		before, after := name[:at], name[at+len(verb):]
+		if (before == "" || strings.HasSuffix(before, "_") || strings.HasSuffix(before, "-") || strings.HasSuffix(before, ".")) &&
+			(after == "" || !unicode.IsLower(rune(after[0]))) {
+			return true
+		}
+	}
+	return false
 }
 
 // A tool is one that a package registers.

@@ -17,12 +17,21 @@ var ErrText = &analysis.Analyzer{
 
 A text in the content is the tool's own, and no middleware can mask it. Return the error,
 or hand it to CallToolResult.SetError. Errors that are worded by the function they come
-from (errors.New, or fmt.Errorf without another error) are not reported, and neither is
-*fault.Error, whose text is public.`,
+from (errors.New, or fmt.Errorf without another error) or that come from parsers of texts
+(strconv, time, encoding/json ...) are not reported, and neither is *fault.Error, whose
+text is public.`,
 	URL:       url("errtext"),
 	Requires:  []*analysis.Analyzer{inspect.Analyzer, handlers},
 	FactTypes: []analysis.Fact{(*showsFact)(nil), (*wordedFact)(nil)},
 	Run:       runErrText,
+}
+
+// parses has the packages whose errors quote what they were given to read, which is mostly
+// an argument of the call.
+var parses = map[string]bool{
+	"encoding/base64": true, "encoding/hex": true, "encoding/json": true, "net/netip": true, "net/url": true,
+	"regexp": true, "strconv": true, "time": true,
+	"github.com/go-viper/mapstructure/v2": true, "github.com/mitchellh/mapstructure": true,
 }
 
 // A showsFact says which string parameters of a function become content of the result
@@ -142,6 +151,10 @@ func leaking(pass *analysis.Pass, f ast.Node, e ast.Expr) ast.Expr {
 	if !isError(t) || isPublicError(t) || f == nil || isWorded(pass, f, e) {
 		return nil
 	}
+	// A type of the package's own, not the interface, has words that were written there.
+	if n := named(t); n != nil && n.Obj().Pkg() == pass.Pkg && !types.IsInterface(n) {
+		return nil
+	}
 	return e
 }
 
@@ -167,7 +180,7 @@ func isWorded(pass *analysis.Pass, f ast.Node, e ast.Expr) bool {
 			}
 			return true
 		}
-		return isPublicError(pass.TypesInfo.TypeOf(e)) || pass.ImportObjectFact(called, &wordedFact{})
+		return isPublicError(pass.TypesInfo.TypeOf(e)) || parses[pathOf(called)] || pass.ImportObjectFact(called, &wordedFact{})
 	case *ast.Ident:
 		obj := pass.TypesInfo.ObjectOf(e)
 		if isNil(pass, e) {
@@ -202,7 +215,7 @@ func exportWorded(pass *analysis.Pass) {
 				}
 				if ret, ok := n.(*ast.ReturnStmt); ok {
 					returns = true
-					worded = worded && len(ret.Results) > 0 && isWorded(pass, decl, ret.Results[len(ret.Results)-1])
+					worded = worded && returnsWorded(pass, decl, ret, results.At(results.Len()-1))
 				}
 				return true
 			})
@@ -212,6 +225,15 @@ func exportWorded(pass *analysis.Pass) {
 			}
 		})
 	}
+}
+
+// returnsWorded reports whether a return gives a worded error, or the named result is one.
+func returnsWorded(pass *analysis.Pass, decl *ast.FuncDecl, ret *ast.ReturnStmt, result *types.Var) bool {
+	if n := len(ret.Results); n > 0 {
+		return isWorded(pass, decl, ret.Results[n-1])
+	}
+	value, _ := assigned(pass, decl, result, ret.Pos())
+	return value == nil || isWorded(pass, decl, value)
 }
 
 // exportShows finds the helpers that make a result of a text they are given.
@@ -297,18 +319,17 @@ func eachFunc(pass *analysis.Pass, visit func(*ast.FuncDecl, *types.Func)) {
 // returnError turns `return &mcp.CallToolResult{IsError: true, Content: one text}, out, nil`
 // of a typed handler into `return nil, out, err`, which the SDK makes the same result of.
 func returnError(pass *analysis.Pass, c inspector.Cursor, shown, leak ast.Expr) []analysis.SuggestedFix {
-	text := ""
-	if call, ok := ast.Unparen(shown).(*ast.CallExpr); ok {
-		switch sel, isSel := ast.Unparen(call.Fun).(*ast.SelectorExpr); {
-		case isSel && sel.Sel.Name == "Error" && len(call.Args) == 0:
-			if s, ok := source(pass, leak); ok {
-				text = string(s)
-			}
-		}
+	call, ok := ast.Unparen(shown).(*ast.CallExpr)
+	if !ok || len(call.Args) > 0 { // the error's own text, and nothing else
+		return nil
+	}
+	text, ok := source(pass, leak)
+	if !ok {
+		return nil
 	}
 	for r := range c.Enclosing((*ast.ReturnStmt)(nil)) {
 		ret, ok := r.Node().(*ast.ReturnStmt)
-		if !ok || text == "" || len(ret.Results) != 3 || !isNil(pass, ret.Results[2]) {
+		if !ok || len(ret.Results) != 3 || !isNil(pass, ret.Results[2]) {
 			return nil
 		}
 		ref, ok := ast.Unparen(ret.Results[0]).(*ast.UnaryExpr)
@@ -324,7 +345,7 @@ func returnError(pass *analysis.Pass, c inspector.Cursor, shown, leak ast.Expr) 
 		}
 		return []analysis.SuggestedFix{{Message: "Return the error", TextEdits: []analysis.TextEdit{
 			edit(ret.Results[0].Pos(), ret.Results[0].End(), "nil"),
-			edit(ret.Results[2].Pos(), ret.Results[2].End(), text),
+			edit(ret.Results[2].Pos(), ret.Results[2].End(), string(text)),
 		}}}
 	}
 	return nil

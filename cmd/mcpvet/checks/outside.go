@@ -140,7 +140,9 @@ func reportLater(pass *analysis.Pass, added []addition) {
 
 // within reports whether n stands inside block, so that it runs only after what stands
 // before it in the block.
-func within(n, block ast.Node) bool { return block != nil && block.Pos() <= n.Pos() && n.End() <= block.End() }
+func within(n, block ast.Node) bool {
+	return block != nil && block.Pos() <= n.Pos() && n.End() <= block.End()
+}
 
 // neighbours reports whether two calls are statements that follow each other.
 func neighbours(first, second inspector.Cursor) bool {

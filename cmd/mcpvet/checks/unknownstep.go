@@ -68,7 +68,9 @@ func runUnknownStep(pass *analysis.Pass) (any, error) {
 // sameLetters returns the one tool whose name differs from name in case and separators
 // only.
 func sameLetters(tools map[string]bool, name string) string {
-	letters := func(s string) string { return strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(s)) }
+	letters := func(s string) string {
+		return strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(s))
+	}
 	found := ""
 	for t := range tools {
 		if letters(t) != letters(name) {

@@ -9,8 +9,6 @@ import (
 
 var held = &mcp.Tool{Name: "held"} // want `tool "held" has no Annotations`
 
-var changed = &mcp.Tool{Name: "changed"}
-
 func typed(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 	return nil, nil, nil
 }
@@ -24,9 +22,6 @@ func register(s *mcp.Server, h mcp.ToolHandler, name string) {
 	local := mcp.Tool{Name: "local"} // want `tool "local" has no Annotations`
 	s.AddTool(&local, h)
 
-	s.AddTool(&mcp.Tool{Name: "good", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, h)
-	changed.Annotations = &mcp.ToolAnnotations{}
-	s.AddTool(changed, h)
 	s.AddTool(annotated(&mcp.Tool{Name: "wrapped"}), h)
 	_ = &mcp.Tool{Name: "not registered here"}
 }

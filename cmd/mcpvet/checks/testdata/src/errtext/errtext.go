@@ -44,6 +44,10 @@ func raw(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, er
 	return nil, open("d")
 }
 
+type limitError struct{ limit int }
+
+func (e *limitError) Error() string { return fmt.Sprintf("limit of %d", e.limit) }
+
 type in struct{}
 
 func typed(ctx context.Context, req *mcp.CallToolRequest, _ in) (*mcp.CallToolResult, any, error) { // want typed:`worded`
@@ -64,6 +68,12 @@ func quiet(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, 
 	}
 	if err := check(nil); err != nil {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}}, nil
+	}
+	if _, err := results.Size("a"); err != nil {
+		return results.Failed(err.Error()), nil
+	}
+	if own, ok := open("a").(*limitError); ok {
+		return results.Failed(own.Error()), nil
 	}
 	missing := fault.NotFound("x")
 	if missing != nil {

@@ -4,6 +4,7 @@ package results
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -28,4 +29,16 @@ func Require(m map[string]string, name string) (string, error) { // want Require
 		return "", errors.New("too many")
 	}
 	return m[name], nil
+}
+
+func Size(text string) (n int, err error) { // want Size:`worded`
+	if text == "" {
+		return
+	}
+	n, err = strconv.Atoi(text)
+	if err != nil {
+		err = fmt.Errorf("size: %w", err)
+		return
+	}
+	return n, nil
 }
