@@ -22,7 +22,8 @@ A tool that nobody annotated counts as one that writes and destroys: clients ask
 each call, and nothing calls it again after a failure. Set ReadOnlyHint for tools that only
 read. Reported are literals of mcp.Tool that the same package hands to AddTool. If other
 tools of the package are annotated, only tools whose name says that they read are reported,
-since for the rest the defaults may be meant.`,
+since for the rest the defaults may be meant. Tools whose name says that they delete are
+never reported: the defaults are right for them.`,
 	URL:      url("annotations"),
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      runAnnotations,
@@ -32,7 +33,7 @@ func runAnnotations(pass *analysis.Pass) (any, error) {
 	tools := registered(pass)
 	some := slices.ContainsFunc(tools, func(t tool) bool { return t.changed || t.lit != nil && field(t.lit, "Annotations") != nil })
 	for _, t := range tools {
-		if t.lit == nil || t.changed || field(t.lit, "Annotations") != nil || field(t.lit, "Name") == nil || some && !reads(t.name) {
+		if t.lit == nil || t.changed || field(t.lit, "Annotations") != nil || field(t.lit, "Name") == nil || some && !hasVerb(t.name, readVerbs) || hasVerb(t.name, deleteVerbs) {
 			continue
 		}
 		name := "a tool"
@@ -47,9 +48,14 @@ func runAnnotations(pass *analysis.Pass) (any, error) {
 	return nil, nil //nolint:nilnil // the analyzer has no result
 }
 
-// reads reports whether a name says that a tool only reads: get_x, listX, x.search.
-func reads(name string) bool {
-	for _, verb := range []string{"get", "list", "search", "read", "describe", "find", "show", "query"} {
+var (
+	readVerbs   = []string{"get", "list", "search", "read", "describe", "find", "show", "query"}
+	deleteVerbs = []string{"delete", "remove", "destroy", "drop"}
+)
+
+// hasVerb reports whether a name says what a tool does: get_x, listX, x.search.
+func hasVerb(name string, verbs []string) bool {
+	for _, verb := range verbs {
 		at := strings.Index(strings.ToLower(name), verb)
 		if at < 0 {
 			continue

@@ -23,6 +23,7 @@ func register(s *mcp.Server, h mcp.ToolHandler, name string) {
 	s.AddTool(&local, h)
 
 	s.AddTool(annotated(&mcp.Tool{Name: "wrapped"}), h)
+	s.AddTool(&mcp.Tool{Name: "delete_disk"}, h)
 	_ = &mcp.Tool{Name: "not registered here"}
 }
 
