@@ -131,14 +131,14 @@ func heldLiteral(pass *analysis.Pass, f ast.Node, e ast.Expr) (lit *ast.Composit
 	if !ok {
 		return nil, false
 	}
-	var scope ast.Node = f
+	scope := f
 	if obj.Parent() == pass.Pkg.Scope() {
 		scope = fileOf(pass, obj)
 	}
 	if scope == nil {
 		return nil, false
 	}
-	value, _ := assigned(pass, scope, obj, scope.End())
+	value := assigned(pass, scope, obj, scope.End())
 	if value == nil {
 		return nil, false
 	}

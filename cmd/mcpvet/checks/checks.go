@@ -169,9 +169,10 @@ func source(pass *analysis.Pass, n ast.Node) ([]byte, bool) {
 	return content[from:to], true
 }
 
-// assigned returns what obj was given by the assignment that stands last before pos, and
-// which of several results of a call it is. Without an assignment the expression is nil.
-func assigned(pass *analysis.Pass, body ast.Node, obj types.Object, pos token.Pos) (value ast.Expr, index int) {
+// assigned returns what obj was given by the assignment that stands last before pos: for
+// one of several results the call. Without an assignment it is nil.
+func assigned(pass *analysis.Pass, body ast.Node, obj types.Object, pos token.Pos) ast.Expr {
+	var value ast.Expr
 	ast.Inspect(body, func(n ast.Node) bool {
 		if n == nil || n.Pos() >= pos {
 			return false
@@ -197,14 +198,14 @@ func assigned(pass *analysis.Pass, body ast.Node, obj types.Object, pos token.Po
 			}
 			switch {
 			case len(values) == len(names):
-				value, index = values[i], 0
+				value = values[i]
 			case len(values) == 1:
-				value, index = values[0], i
+				value = values[0]
 			}
 		}
 		return true
 	})
-	return value, index
+	return value
 }
 
 // enclosing returns the innermost function around a cursor, nil at package level.

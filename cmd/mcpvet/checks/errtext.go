@@ -189,7 +189,7 @@ func isWorded(pass *analysis.Pass, f ast.Node, e ast.Expr) bool {
 		if obj == nil || obj.Parent() == obj.Pkg().Scope() {
 			return obj != nil // a package's own sentinel
 		}
-		value, _ := assigned(pass, f, obj, e.Pos())
+		value := assigned(pass, f, obj, e.Pos())
 		return value != nil && isWorded(pass, f, value)
 	case *ast.SelectorExpr:
 		v, ok := pass.TypesInfo.ObjectOf(e.Sel).(*types.Var)
@@ -232,7 +232,7 @@ func returnsWorded(pass *analysis.Pass, decl *ast.FuncDecl, ret *ast.ReturnStmt,
 	if n := len(ret.Results); n > 0 {
 		return isWorded(pass, decl, ret.Results[n-1])
 	}
-	value, _ := assigned(pass, decl, result, ret.Pos())
+	value := assigned(pass, decl, result, ret.Pos())
 	return value == nil || isWorded(pass, decl, value)
 }
 

@@ -69,7 +69,7 @@ func holdsID(pass *analysis.Pass, f ast.Node, e ast.Expr, follow bool) bool {
 		if !follow || !ok || f == nil {
 			return false
 		}
-		value, _ := assigned(pass, f, obj, e.Pos())
+		value := assigned(pass, f, obj, e.Pos())
 		return value != nil && holdsID(pass, f, value, false)
 	case *ast.CallExpr:
 		called := callee(pass, e)
