@@ -17,6 +17,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/audit"
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/budget"
 	"github.com/mcpchain/mcpchain/correlate"
@@ -45,6 +46,10 @@ type Options struct {
 
 	// Correlate configures the IDs and the record of each call.
 	Correlate *correlate.Options
+
+	// Audit keeps an append-only record of who called what with which effect. Nil means
+	// that there is none.
+	Audit *audit.Options
 
 	// Mask says what callers may know of errors.
 	Mask *mask.Options
@@ -103,7 +108,7 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 
 // Standard returns the recommended chain, outermost first:
 //
-//	recover > correlate > mask > [drain] > [budget] > [limit] > [batch] > [replay] > [state] > inner... > retry > validate > [degrade] > [deadline] > [retry.Server] > recover > handler
+//	recover > correlate > [audit] > mask > [drain] > [budget] > [limit] > [batch] > [replay] > [state] > inner... > retry > validate > [degrade] > [deadline] > [retry.Server] > recover > handler
 //
 // The outer recovery guards everything, your inner middlewares included; the inner
 // one turns a handler's panic into an error before the others look at it. Answers
@@ -111,7 +116,9 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 // whether to call again, mask hides what is not meant for the caller, correlate has
 // the last look and the log.
 //
-// What stands in brackets is there when its field in the Options is set. drain, budget
+// What stands in brackets is there when its field in the Options is set. audit records
+// what every other one did or refused, and refuses itself what it cannot record. A list of
+// batch is one call for it. drain, budget
 // and limit refuse before your middlewares run, in words of their own, which are
 // recorded as any failure is. What drain refuses is not counted by limit; budget serves
 // the rest of an answer without a new call. limit stands outside of batch and inside
@@ -137,8 +144,9 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	sizes := deref(o.Budget)
 	rates := deref(o.Limit)
 	replays := deref(o.Replay)
+	audits := deref(o.Audit)
 	for _, logger := range []**slog.Logger{
-		&recovery.Logger, &correlation.Logger, &masking.Logger, &lists.Logger, &sizes.Logger, &rates.Logger, &replays.Logger,
+		&recovery.Logger, &correlation.Logger, &masking.Logger, &lists.Logger, &sizes.Logger, &rates.Logger, &replays.Logger, &audits.Logger,
 	} {
 		if *logger == nil {
 			*logger = o.Logger
@@ -149,6 +157,7 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 		mcprecover.New(&recovery),
 		when(o.Render != nil, func() mcp.Middleware { return middleware.Render(o.Render) }),
 		correlate.New(&correlation),
+		when(o.Audit != nil, func() mcp.Middleware { return audit.New(&audits) }),
 		mask.New(&masking),
 		when(o.Drain != nil, func() mcp.Middleware { return drain.New(o.Drain) }),
 		when(o.Budget != nil, func() mcp.Middleware { return budget.New(&sizes) }),

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/audit"
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/budget"
 	"github.com/mcpchain/mcpchain/correlate"
@@ -65,7 +66,7 @@ func TestOrderOfStandard(t *testing.T) {
 		options := &mcpchain.Options{
 			Logger:    slog.New(noting{slog.DiscardHandler, &tr}),
 			Recover:   &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { tr.Note("recover") }},
-			Correlate: &correlate.Options{NewID: func() string { tr.Note("id"); return "the-id" }, Logger: slog.New(noting{harness.NewLog(slog.LevelInfo).Handler(), &tr})},
+			Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { tr.Note("id"); return "the-id" }, Logger: slog.New(noting{harness.NewLog(slog.LevelInfo).Handler(), &tr})},
 			Mask: &mask.Options{
 				Rules: []mask.Rule{func(error) *fault.Error { tr.Note("rule"); return nil }},
 				Scrub: func(text string) string { return text },
@@ -103,7 +104,7 @@ func TestOrderOfStandard(t *testing.T) {
 
 // TestOrderOfEverything shows the order where everything is turned on. What a room does
 // is noted by a function of its options: "whose" by limit, "size" by budget, "limit" by
-// deadline, "again" by retry.Server, "owner" by retry, "explain" by validate. degrade has
+// deadline, "begin" and "end" by audit, "again" by retry.Server, "owner" by retry, "explain" by validate. degrade has
 // none; what it adds to an answer is seen, or not yet, by those around it. Nor has drain:
 // of the calls that it refuses nothing inside of it is seen.
 func TestOrderOfEverything(t *testing.T) {
@@ -112,12 +113,18 @@ func TestOrderOfEverything(t *testing.T) {
 			var tr harness.Trace
 			options := everything(slog.New(noting{harness.NewLog(slog.LevelInfo).Handler(), &tr}))
 			options.Recover = &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { tr.Note("recover") }}
-			options.Correlate = &correlate.Options{NewID: func() string { tr.Note("id"); return "the-id" }}
+			options.Correlate = &correlate.Options{NewID: func(context.Context, mcp.Request) string { tr.Note("id"); return "the-id" }}
 			options.Mask = &mask.Options{Rules: []mask.Rule{func(error) *fault.Error { tr.Note("rule"); return nil }}}
 			options.Retry.Owner = func(context.Context, mcp.Request) string { tr.Note("owner"); return "me" }
 			options.Validate = &validate.Options{Format: func([]fault.Violation, int) string { tr.Note("explain"); return "" }}
 			options.Deadline.Caller = func(context.Context, mcp.Request) time.Duration { tr.Note("limit"); return 0 }
 			options.Limit.Owner = func(context.Context, mcp.Request) string { tr.Note("whose"); return "me" }
+			options.Audit.Log = audit.NewLog(func(entries []audit.Entry) error {
+				for _, e := range entries {
+					tr.Note(string(e.Record.Event))
+				}
+				return nil
+			}, nil)
 			options.Budget.Size = 300
 			options.Budget.Count = func(text string) int { tr.Note("size"); return len(text) }
 			options.RetryServer.OnRetry = func(context.Context, retry.Attempt) { tr.Note("again") }
@@ -146,19 +153,19 @@ func TestOrderOfEverything(t *testing.T) {
 				}),
 			}
 			for _, c := range []struct{ name, args, want string }{
-				{"good", `{}`, "whose >a >b limit h <b <a"},
-				{"parts", `{}`, "whose >a >b limit h id <b degraded <a"}, // the reason is masked as a failure of its own would be,
-				{"panic", `{}`, "whose >a >b limit h recover owner <b <a id log"},
-				{"good", `{"word":7}`, "whose >a >b limit rule explain owner <b <a id log"},
-				{"busy", `{}`, "whose >a >b limit h again h again h owner <b <a id log"},
+				{"good", `{}`, "id begin whose >a >b limit h <b <a end"},
+				{"parts", `{}`, "id begin whose >a >b limit h <b degraded <a end"}, // the reason is masked as a failure of its own would be,
+				{"panic", `{}`, "id begin whose >a >b limit h recover owner <b <a end log"},
+				{"good", `{"word":7}`, "id begin whose >a >b limit rule explain owner <b <a end log"},
+				{"busy", `{}`, "id begin whose >a >b limit h again h again h owner <b <a end log"},
 				// What is large is counted before and after it is cut, when all others have seen it;
 				// what was left out costs no call.
-				{"large", `{}`, "whose >a >b limit h <b <a size size"},
-				{"read_more", `{"cursor":"x"}`, "id log"},
+				{"large", `{}`, "id begin whose >a >b limit h <b <a size size end"},
+				{"read_more", `{"cursor":"x"}`, "id call log"},
 				// Each item, and then the call of which all items failed. That an item has failed
 				// before is looked up before the next one runs.
-				{"many", `{"words":["one","two"]}`, "whose whose >a >b limit h again h again h owner <b <a id log" +
-					" whose >a >b owner limit h again h again h <b <a log log"},
+				{"many", `{"words":["one","two"]}`, "id begin whose whose >a >b limit h again h again h owner <b <a log" +
+					" whose >a >b owner limit h again h again h <b <a log end log"},
 			} {
 				s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: era}, harness.Setup{
 					Middleware: []mcp.Middleware{mcpchain.Standard(options, tr.Middleware("a"), seen, tr.Middleware("b"))}, Handlers: handlers,
@@ -174,7 +181,7 @@ func TestOrderOfEverything(t *testing.T) {
 			require.NoError(t, options.Drain.Drain.Shutdown(t.Context()))
 			tr.Take()
 			require.Equal(t, fault.KindServiceUnavailable, s.CallTool(t.Context(), "good", json.RawMessage(`{}`)).Fault().Kind())
-			require.Equal(t, "id log", tr.Take())
+			require.Equal(t, "id begin end log", tr.Take())
 		})
 	}
 }
@@ -219,10 +226,35 @@ func TestListsCountByTheirItems(t *testing.T) {
 	})
 }
 
+// TestAuditOfLists: a list is one call for the audit outside of batch, and its items are
+// calls for one inside, in the same log.
+func TestAuditOfLists(t *testing.T) {
+	var events []string
+	records := audit.NewLog(func(entries []audit.Entry) error {
+		for _, e := range entries {
+			events = append(events, fmt.Sprintf("%s %s%s", e.Record.Event, e.Record.Target, e.Record.Arguments))
+		}
+		return nil
+	}, nil)
+	s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: harness.Current}, harness.Setup{
+		Handlers: map[string]harness.Handler{"it": harness.Succeed()},
+		Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
+			Audit: &audit.Options{Log: records},
+			Batch: &batch.Options{Lists: []batch.List{{Tool: "it", Item: "word", As: "many", Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1}}}},
+		}, audit.New(&audit.Options{Log: records}))},
+	})
+	require.Nil(t, s.CallTool(t.Context(), "it", map[string]any{"word": "x"}).Fault())
+	require.Nil(t, s.CallTool(t.Context(), "many", map[string]any{"words": []string{"a", "b"}}).Fault())
+	require.Equal(t, []string{
+		`begin it{"word":"x"}`, `end it`,
+		`begin many{"words":["a","b"]}`, `begin it{"word":"a"}`, `end it`, `begin it{"word":"b"}`, `end it`, `end many`,
+	}, events)
+}
+
 // TestListFormsOfFailures calls the list form of each failing tool, with each other room
 // inside or outside: every item fails as a call of its own does in Standard.
 func TestListFormsOfFailures(t *testing.T) {
-	words := []string{"B", "RB", "CB", "MB", "BR", "BC", "BM", "BG", "BV", "BD", "BT", "BE", "RCMBGVEDTR", "A", "AA", "SA", "AS"}
+	words := []string{"B", "RB", "CB", "MB", "BR", "BC", "BM", "BG", "BV", "BD", "BT", "BE", "BU", "RCUMBGVEDTR", "A", "AA", "SA", "AS"}
 	harness.Each(t, []harness.Shape{harness.ServerTyped}, func(t *testing.T, at harness.Place) {
 		handlers := map[string]harness.Handler{"good": harness.Succeed()}
 		for _, f := range failings() {
@@ -395,7 +427,7 @@ func TestOptionsOfStandard(t *testing.T) {
 			Handlers: map[string]harness.Handler{"panic": harness.Panic(1), "unknown": harness.Fail(errCanary)},
 			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
 				Recover:   &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { panics++ }},
-				Correlate: &correlate.Options{NewID: func() string { return "the-id" }},
+				Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "the-id" }},
 				Mask:      &mask.Options{Rules: []mask.Rule{mask.Is(errCanary, fault.New("ruled", "m"))}},
 				Render:    &middleware.RenderOptions{JSON: true},
 			})},
@@ -412,7 +444,7 @@ func TestOptionsOfStandard(t *testing.T) {
 		require.Nil(t, options.Recover.Logger, "the caller's is not written to")
 		require.Nil(t, options.Correlate.Logger)
 		require.Nil(t, options.Mask.Logger)
-		options.Mask.Reveal, options.Correlate.NewID = true, func() string { return "changed" }
+		options.Mask.Reveal, options.Correlate.NewID = true, func(context.Context, mcp.Request) string { return "changed" }
 		got := harness.Call(t, at, harness.Fail(errCanary), chain)
 		require.NotContains(t, string(got.Wire), harness.Canary)
 		require.NotEqual(t, "changed", got.Reference())
@@ -555,6 +587,8 @@ func chainOf(word string, log *slog.Logger) []mcp.Middleware {
 			mw = append(mw, degrade.New(nil))
 		case 'B':
 			mw = append(mw, batch.New(everything(log).Batch))
+		case 'U':
+			mw = append(mw, audit.New(everything(log).Audit))
 		case 'S':
 			mw = append(mw, mcpchain.Standard(&mcpchain.Options{Logger: log, Retry: &retry.Options{Jitter: -1}}))
 		case 'A':
@@ -575,6 +609,7 @@ func everything(log *slog.Logger) *mcpchain.Options {
 	}
 	return &mcpchain.Options{
 		Logger:      log,
+		Audit:       &audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil)},
 		Retry:       &retry.Options{Jitter: -1},
 		Batch:       &batch.Options{Lists: lists, Logger: slog.New(slog.DiscardHandler)}, // raw tools here have no argument
 		Degrade:     &degrade.Options{},
@@ -591,13 +626,13 @@ func everything(log *slog.Logger) *mcpchain.Options {
 // they are there.
 const (
 	speaking = "RCMG"
-	neutral  = "VDTEB"
+	neutral  = "VDTEBU"
 )
 
 // TestPairs runs every room alone, in every pair, in Standard, and twice, over all
 // failures in all shapes.
 func TestPairs(t *testing.T) {
-	words := []string{"S", "A", "SS", "AA", "SA", "AS", "RCMBGVEDTR"}
+	words := []string{"S", "A", "SS", "AA", "SA", "AS", "RCUMBGVEDTR"}
 	for _, a := range speaking + neutral {
 		if a != 'B' { // which leaves calls that are not its own alone
 			words = append(words, string(a))
@@ -609,7 +644,7 @@ func TestPairs(t *testing.T) {
 		}
 		words = append(words, "S"+string(a), string(a)+"S")
 	}
-	same := map[string]string{"A": "S", "SA": "S", "AS": "S", "RCMBGVEDTR": "S"}
+	same := map[string]string{"A": "S", "SA": "S", "AS": "S", "RCUMBGVEDTR": "S"}
 	for _, word := range words {
 		if plain := strings.Trim(word, neutral); plain != word && plain != "" && word != "TG" {
 			same[word] = plain

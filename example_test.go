@@ -29,8 +29,8 @@ func ExampleStandard() {
 	})
 
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{ // or nil
-		Logger:    slog.New(slog.DiscardHandler),                               // has the whole error, under the reference
-		Correlate: &correlate.Options{NewID: func() string { return "req-1" }}, // a UUID by default
+		Logger:    slog.New(slog.DiscardHandler),                                                           // has the whole error, under the reference
+		Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "req-1" }}, // a UUID by default
 	}))
 
 	ctx := context.Background()

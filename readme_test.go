@@ -5,13 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"expvar"
 	"fmt"
+	"io"
 	"log"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,9 +26,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	slogmulti "github.com/samber/slog-multi"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/audit"
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/budget"
 	"github.com/mcpchain/mcpchain/correlate"
@@ -35,6 +40,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/mask"
+	"github.com/mcpchain/mcpchain/mcptest"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/replay"
@@ -193,6 +199,26 @@ func readmeLoad(server *mcp.Server) *drain.Drain {
 	return d
 }
 
+func readmeAudit(server *mcp.Server, dir string, key []byte) error {
+	records, err := audit.Open(dir, &audit.FileOptions{Key: key})
+	if err != nil {
+		return err
+	}
+	defer records.Close() // when nothing is called any more
+
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Audit: &audit.Options{Log: records},
+	}))
+	return nil
+}
+
+func readmeVerify(dir string, key []byte, kept []audit.Head) error {
+	auditor := audit.Verifier{Key: key, Heads: kept}
+	head, err := auditor.Dir(dir) // also while it is written
+	log.Print(head.Seq, " records are right: ", err)
+	return err
+}
+
 func readmeStores(server *mcp.Server) {
 	shared := store.NewMemory(nil) // for many machines: mcpredis.New(client, nil)
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
@@ -311,6 +337,47 @@ func readmeLog(ctx context.Context) {
 	logger.InfoContext(ctx, "cache miss") // in a handler: has the reference of the call
 }
 
+func readmeOperate(server *mcp.Server, tenantOf func(context.Context) string) *correlate.Options {
+	caller := correlate.FirstOf(correlate.TraceParent, correlate.RequestID, correlate.MetaID("com.example/request"))
+	options := &correlate.Options{
+		NewID: correlate.Extend(caller), // the reference begins with the caller's ID and ends with random digits
+		Slow:  2 * time.Second,
+		Attrs: func(ctx context.Context, req mcp.Request) []slog.Attr {
+			return []slog.Attr{slog.String("tenant", tenantOf(ctx))}
+		},
+		Advanced: correlate.Advanced{
+			CallerID:           caller,
+			Arguments:          correlate.ArgumentValues,
+			ReferenceInSuccess: true, // under correlate.ReferenceKey in _meta
+		},
+	}
+
+	var calls correlate.Counters
+	expvar.Publish("mcp", &calls)
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Correlate: &correlate.Options{Observe: calls.Observe, Stats: &calls.Stats},
+	}))
+	return options
+}
+
+func readmeSinks(file, network, spool, pager, summary slog.Handler) *slog.Logger {
+	service := slogmulti.Failover()(correlate.Guard(network), correlate.Guard(spool))
+	logger := slog.New(slogmulti.Fanout(
+		correlate.Guard(file),
+		slogmulti.Pipe(mask.SlogMiddleware(nil)).Handler(service), // scrubbed: it leaves the house
+		slogmulti.Router().Add(correlate.Guard(pager), slogmulti.AttrValueIs("outcome", "panic")).Handler(),
+		correlate.Sample(summary, time.Minute), // each failure once a minute, with "repeated"
+	))
+	return logger
+}
+
+func readmeClientLog(req *mcp.CallToolRequest) *slog.Logger {
+	logger := slog.New(slogmulti.
+		Pipe(correlate.SlogMiddleware(), mask.SlogMiddleware(nil)).
+		Handler(mcp.NewLoggingHandler(req.Session, nil)))
+	return logger
+}
+
 func readmeGo(ctx context.Context, fetch func(context.Context) error) error {
 	done := mcprecover.Go(ctx, fetch)
 	// ... other work ...
@@ -341,7 +408,66 @@ func adopting(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Mask: &mask.Options{Show: mask.Worded}}))
 }
 
-var _, _ = adopting, readmePoll
+var _, _, _ = adopting, readmePoll, readmeClientLog
+
+// addTools adds the tools of docs/testing.md: "pay" is refused because the account is locked.
+func addTools(server *mcp.Server) {
+	mcp.AddTool(server, &mcp.Tool{Name: "pay"}, func(context.Context, *mcp.CallToolRequest, struct {
+		Amount int    `json:"amount"`
+		To     string `json:"to,omitempty"`
+	},
+	) (*mcp.CallToolResult, any, error) {
+		return nil, nil, fault.New(fault.KindConflict, "the account is locked").
+			Because(errors.New("lock held by postgres://bank:hunter2@10.0.0.7")).
+			Never("It stays locked.").
+			Step("See who holds the lock", "get_lock", nil)
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "get_lock"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return nil, nil, nil
+	})
+}
+
+func bank(inner ...mcp.Middleware) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "bank"}, nil)
+	addTools(server)
+	server.AddReceivingMiddleware(mcpchain.Standard(nil, inner...))
+	return server
+}
+
+func TestPay(t *testing.T) {
+	for _, version := range []string{mcptest.Current, mcptest.Older} {
+		s := mcptest.Start(t, bank(), &mcptest.Options{Version: version})
+
+		res, err := s.Call("pay", map[string]any{"amount": 5, "to": "ada"})
+
+		mcptest.Expect{
+			Kind:  fault.KindConflict,
+			Retry: middleware.RetryNo,
+			Steps: []string{"get_lock"},
+			Text:  []string{"the account is locked"},
+		}.Check(t, res, err)
+		mcptest.ExecutableSteps(t, s, mcptest.Failure(t, res, err))
+		mcptest.NoLeak(t, s, "hunter2", "10.0.0.7")
+		mcptest.Legal(t, s)
+	}
+}
+
+// TestPayFails is the rest of docs/testing.md.
+func TestPayFails(t *testing.T) {
+	server := bank(mcptest.Inject(t, mcptest.Injection{Error: errors.New("dial postgres://bank:hunter2@10.0.0.7")}))
+	s := mcptest.Start(t, server, nil)
+	_, _ = s.Call("pay", map[string]any{"amount": 5})
+	mcptest.NoLeak(t, s, "hunter2", "10.0.0.7")
+
+	mcptest.Inject(t,
+		mcptest.Injection{Names: []string{"pay"}, Hang: true},
+		mcptest.Injection{Probability: 0.1, Seed: 1, Error: io.ErrUnexpectedEOF})
+	_ = func() { // there is no such program, and no such file
+		s := mcptest.Run(t, exec.Command("./bank"), nil)
+		res, err := s.Call("pay", nil)
+		mcptest.Golden(t, "locked", mcptest.Text(res, err))
+	}
+}
 
 // TestReadme fails when a page shows code that is not compiled here.
 func TestReadme(t *testing.T) {
@@ -404,6 +530,10 @@ func TestReadmeCode(t *testing.T) {
 	require.Contains(t, locked.Error(), `Next: 1. See how far it is: call deployment_status {"project":"alpha"}.`)
 	require.ErrorContains(t, readmeGo(t.Context(), func(context.Context) error { panic("x") }), "panic: x")
 	readmeLog(t.Context())
+	require.NotPanics(t, func() {
+		correlate.New(readmeOperate(mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil), func(context.Context) string { return "acme" }))
+	})
+	readmeSinks(slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler).Info("to all")
 
 	failing := func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return nil, nil, errors.New("sqlite: database is locked (5)")
@@ -420,6 +550,10 @@ func TestReadmeCode(t *testing.T) {
 	readmeDeadline(server)
 	readmeAnnotated(server, failing)
 	readmeRetryServer(server)
+	dir, key := t.TempDir(), []byte("0123456789abcdef")
+	require.NoError(t, readmeAudit(mcp.NewServer(&mcp.Implementation{Name: "bank"}, nil), dir, key))
+	require.NoError(t, readmeVerify(dir, key, nil))
+	require.ErrorIs(t, readmeVerify(dir, []byte("another key 1234"), nil), audit.ErrBroken)
 	readmeStores(mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil))
 	require.Zero(t, readmeLoad(mcp.NewServer(&mcp.Implementation{Name: "busy"}, nil)).Running())
 	require.Equal(t, fault.KindRateLimited, middleware.Classify(readmeResponse(&http.Response{StatusCode: http.StatusTooManyRequests})).Kind())
@@ -487,12 +621,15 @@ func TestReadmeShow(t *testing.T) {
 // calls that the pages tell of and takes the rest from what the recipes print.
 func TestReadmeOutputs(t *testing.T) {
 	var all []string
-	for _, recipe := range []string{"batch", "weather"} {
+	for _, recipe := range []string{"audit", "batch", "operate", "weather"} {
 		printed, err := os.ReadFile("examples/" + recipe + "/output.golden")
 		require.NoError(t, err)
 		all = append(all, string(printed))
 	}
 	synctest.Test(t, func(t *testing.T) { all = append(all, readmeAnswers(t)...) })
+	said, err := os.ReadFile("mcptest/example_test.go") // whose outputs go test compares
+	require.NoError(t, err)
+	all = append(all, strings.ReplaceAll(string(said), "\t// ", ""))
 
 	order, err := os.ReadFile("chain.go")
 	require.NoError(t, err)
@@ -562,7 +699,7 @@ func readmeAnswers(t *testing.T) []string {
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("it was called") })
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		Logger:    logger,
-		Correlate: &correlate.Options{NewID: func() string { return "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34" }},
+		Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34" }},
 		Retry:     &retry.Options{Jitter: -1}, // exact waits
 		Deadline:  &deadline.Options{Limit: 20 * time.Second},
 		Batch:     &batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"}}},

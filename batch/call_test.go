@@ -66,7 +66,7 @@ func TestFailuresAreLikeThoseOfCalls(t *testing.T) {
 		log := harness.NewLog(slog.LevelInfo)
 		chain := []mcp.Middleware{
 			mcprecover.New(&mcprecover.Options{Logger: log.Logger()}),
-			correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func() string { return "ref" }}),
+			correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string { return "ref" }}),
 			mask.New(&mask.Options{Logger: log.Logger(), Rules: []mask.Rule{mask.Is(errKnown, fault.New(fault.KindServiceUnavailable, "the table is busy"))}}),
 		}
 		got := harness.Call(t, at, inACall(nil), chain...)
@@ -140,7 +140,7 @@ func TestNothingSucceededInACall(t *testing.T) {
 			return batch.Run(ctx, []string{"a", "b"}, func(_ context.Context, name string) (int, error) {
 				return 0, fault.NotFound("file", name).Because(errors.New(harness.Canary))
 			}, &batch.RunOptions[string]{KeyName: "file"}).ToolResult(), nil
-		}, mcprecover.New(nil), correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func() string { return "ref" }}), mask.New(nil))
+		}, mcprecover.New(nil), correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string { return "ref" }}), mask.New(nil))
 		require.True(t, got.Tool().IsError)
 		require.Equal(t, strings.TrimSpace(`
 Not found: none of the 2 items succeeded.
@@ -168,7 +168,7 @@ func TestTwoBatchesOfOneCall(t *testing.T) {
 	harness.Call(t, at, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
 		batch.Run(ctx, numbers(2), leaky, nil)
 		return batch.Run(ctx, numbers(2), leaky, nil).ToolResult(), nil
-	}, correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func() string { return "ref" }}), mask.New(nil))
+	}, correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string { return "ref" }}), mask.New(nil))
 	require.Equal(t, "ref.1", log.Records()[0]["reference"])
 	require.Equal(t, "ref.b2.1", log.Records()[1]["reference"])
 }

@@ -152,7 +152,11 @@ func TestClientGivesUp(t *testing.T) {
 		list.Run = &batch.RunOptions[json.RawMessage]{Concurrency: 2}
 		watch := func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				defer func() { ended.Store(ended.Load() || call.Target(req) == "get_users") }()
+				defer func() {
+					if call.Target(req) == "get_users" {
+						ended.Store(true)
+					}
+				}()
 				return next(ctx, method, req)
 			}
 		}

@@ -312,7 +312,7 @@ func TestItemIsACallOfItsOwn(t *testing.T) {
 			}
 			s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
 				Middleware: []mcp.Middleware{
-					correlate.New(&correlate.Options{NewID: func() string { return "id" }}), look,
+					correlate.New(&correlate.Options{NewID: func(context.Context, mcp.Request) string { return "id" }}), look,
 					batch.New(&batch.Options{Lists: []batch.List{userList}}), look,
 				},
 				More: func(s *mcp.Server) { mcp.AddTool(s, &mcp.Tool{Name: "get_user"}, getUser) },

@@ -5,7 +5,7 @@
 //
 // The record of a failed call has the reference that its answer carries:
 //
-//	level=ERROR msg="mcp call" method=tools/call tool=search outcome=internal_error duration_ms=12.1
+//	level=ERROR msg="mcp call" method=tools/call tool=search outcome=internal_error kind=internal_error duration_ms=12.1
 //	reference=0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34 client=inspector party=server error="dial tcp 10.0.0.7:5432: ..." error_types=...
 //
 // The ID is made when it is first needed. A call that succeeds without a record makes
@@ -13,23 +13,40 @@
 // wrapped in [Handler] adds the reference to every record that is written with the
 // context of a call.
 //
-// Arguments and results of calls are not logged. Errors are logged as they came, with
+// Outcome says how the call ended, and kind what kind of failure the caller is told. Over
+// HTTP the record has the authenticated user and the beginning of a hash of the session's
+// ID, which is itself a credential. An item of a batch or a part of an answer that fails
+// has a record of its own, "mcp part of a call".
+//
+// Arguments and results of calls are not logged, unless Advanced.Arguments is set. Errors are logged as they came, with
 // one exception: the SDK's error about wrong arguments holds the wrong value. If package
 // validate explains it, the record has the violations instead.
 package correlate
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // An Outcome says in one word how a call ended.
 type Outcome = call.Outcome
+
+// An Event says how a call ended, for metrics, see Options.Observe.
+type Event = call.Event
+
+// Stats are gauges of the calls that pass one middleware, see Options.Stats.
+type Stats = call.Stats
+
+// Other stands in an [Event] for every text that a caller could have invented.
+const Other = call.Other
 
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
@@ -42,15 +59,77 @@ type Options struct {
 	// and bugs at Error.
 	Logger *slog.Logger
 
-	// NewID makes the ID of a call. It is called at most once a call, from many
-	// goroutines at once, and only when somebody asks for the ID. Nil, or an empty
-	// ID, means a UUIDv7 (RFC 9562).
-	NewID func() string
+	// NewID makes the ID of a call, its reference. It is called at most once a call, and
+	// only when somebody asks for the ID. Nil, and an ID that is not one, mean a UUIDv7
+	// (RFC 9562). An ID that callers choose lets them choose that of somebody else's call:
+	// see [Extend].
+	NewID Source
 
 	// Level gives the level at which an outcome is recorded. Nil means the levels that
-	// Logger describes.
+	// Logger describes. A failure that a rule of package mask words is recorded at no
+	// lower level than without the rule, unless the rule's fault says that the caller is
+	// to blame.
 	Level func(Outcome) slog.Level
+
+	// Slow is how long a call may take. One that took longer is recorded at Warn or
+	// above, a success too, with slow=true. Zero means that no call is slow.
+	Slow time.Duration
+
+	// Attrs adds attributes of the program's own to the record: a tenant, for example. It
+	// is called once for each record, from many goroutines at once. At most 32 are taken,
+	// and of a text 1 KiB. A panic of it is survived. Nil adds none.
+	Attrs func(ctx context.Context, req mcp.Request) []slog.Attr
+
+	// Observe is called with the end of every call, for metrics, before the answer is sent.
+	// The ID of the call is [ID] of ctx. It is called from many goroutines at once and must
+	// return soon; a panic of it is survived. What is not recorded is not observed. Nil
+	// observes nothing.
+	Observe func(ctx context.Context, e Event)
+
+	// Stats, if not nil, is kept up to date, for metrics.
+	Stats *Stats
+
+	// Advanced is what most servers leave as it is.
+	Advanced Advanced
 }
+
+// Advanced are the options of [New] that few need. The zero value is the recommended
+// default.
+type Advanced struct {
+	// CallerID reads the ID that the caller has for its call. It stands in the record as
+	// "caller_id", beside the reference. Nil means that none is read.
+	CallerID Source
+
+	// Arguments says what is recorded of the arguments of tools and prompts. The zero value
+	// is [NoArguments].
+	Arguments Arguments
+
+	// MaxArguments is how many bytes are recorded of the arguments. Zero means 1024.
+	MaxArguments int
+
+	// ReferenceInSuccess puts the ID of a call into the _meta of its success, under
+	// [ReferenceKey]. A failure has it in any case.
+	ReferenceInSuccess bool
+}
+
+// Arguments says what a record holds of the arguments of a call.
+type Arguments = call.Arguments
+
+// What a record holds of the arguments, as the JSON object "arguments".
+const (
+	// NoArguments records nothing of them.
+	NoArguments = call.NoArguments
+	// ArgumentNames records the names on the top level, and the size of all.
+	ArgumentNames = call.ArgumentNames
+	// ArgumentValues records the values, too. Null stands for one whose name says secret,
+	// which the tool's schema marks as one (format "password", writeOnly, a title that says
+	// so, x-sensitive or x-secret), or which the schema does not declare, and for all where
+	// no schema can be read. Credentials that are recognised in a value are hidden.
+	ArgumentValues = call.ArgumentValues
+)
+
+// ReferenceKey is the key in _meta of the reference in a success.
+const ReferenceKey = wire.ReferenceKey
 
 // New returns a middleware that records calls. opts may be nil. Notifications,
 // subscriptions/listen, which lasts as long as its caller, and lookups that
@@ -61,30 +140,60 @@ func New(opts *Options) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	r := &recorder{
-		logger:   o.Logger,
-		settings: &call.Settings{Records: true, Logger: o.Logger, NewID: o.NewID, Level: o.Level},
+	switch {
+	case o.Slow < 0:
+		panic("correlate.New: Options.Slow is negative; give a time, or zero if no call is slow")
+	case o.Advanced.Arguments > ArgumentValues:
+		panic("correlate.New: Options.Advanced.Arguments is none of NoArguments, ArgumentNames and ArgumentValues; give one of them")
+	case o.Advanced.MaxArguments < 0:
+		panic("correlate.New: Options.Advanced.MaxArguments is negative; give a number of bytes, or zero for the default")
+	case o.Advanced.MaxArguments > 0 && o.Advanced.Arguments == NoArguments:
+		panic("correlate.New: Options.Advanced.MaxArguments is set, but Options.Advanced.Arguments records nothing; set Arguments, or leave MaxArguments at zero")
 	}
+	r := &recorder{
+		logger: o.Logger, slow: o.Slow,
+		settings: &call.Settings{Records: true, Logger: o.Logger, NewID: o.NewID, Level: o.Level, Detail: detailOf(o)},
+	}
+	r.watched = r.settings.Detail != nil && (o.Observe != nil || o.Stats != nil)
 	level := o.Level
 	if level == nil {
 		level = call.LevelOf
 	}
 	r.success = min(level(call.OutcomeOK), level(call.OutcomeInputRequired))
-	return call.Wrap(r.call)
+	return call.WrapLayer(r)
 }
+
+// detailOf returns what the records hold besides the usual, nil for nothing.
+func detailOf(o Options) *call.Detail {
+	a := o.Advanced
+	if o.Slow == 0 && o.Attrs == nil && o.Observe == nil && o.Stats == nil && a.CallerID == nil && a.Arguments == NoArguments && !a.ReferenceInSuccess {
+		return nil
+	}
+	return &call.Detail{
+		CallerID: a.CallerID, Attrs: o.Attrs, Slow: o.Slow, Observe: o.Observe, Stats: cmp.Or(o.Stats, new(Stats)),
+		Arguments: a.Arguments, MaxArguments: cmp.Or(a.MaxArguments, defaultMaxArguments), Reference: a.ReferenceInSuccess,
+	}
+}
+
+const defaultMaxArguments = 1024
 
 type recorder struct {
 	logger   *slog.Logger // nil for the default one
 	success  slog.Level   // the lowest at which a success is recorded
+	slow     time.Duration
+	watched  bool
 	settings *call.Settings
 }
 
-func (r *recorder) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
+func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
 	method := c.Method()
 	if c.Quiet() || !c.Establish(r.settings) || c.Notification() || method == middleware.MethodListen {
 		return next(ctx, method, req)
 	}
 	c.Begin() // it must be read before it is known whether the call fails
+	if r.watched {
+		c.Watch()
+	}
 	returned := false
 	defer func() {
 		p := recover()
@@ -98,6 +207,7 @@ func (r *recorder) call(ctx context.Context, c *call.Call, req mcp.Request, next
 			record.Err = c.Recovered(p, 1)
 		}
 		c.Log(r.logger, record)
+		c.Observe(nil, record.Err)
 		if p != nil {
 			panic(p)
 		}
@@ -107,7 +217,7 @@ func (r *recorder) call(ctx context.Context, c *call.Call, req mcp.Request, next
 	switch failure := c.Failure(res, err); {
 	case failure != nil && failure.Err() != nil:
 		c.Log(r.logger, call.Record{Result: res, Err: err})
-	case failure != nil, r.records(ctx): // the result may yet turn out to be one that cannot be sent
+	case failure != nil, r.slow > 0 && c.Duration() > r.slow, r.records(ctx): // the result may yet turn out to be one that cannot be sent
 		c.LogAtEnd(call.Record{Result: res, Err: err})
 	}
 	return res, err

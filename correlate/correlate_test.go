@@ -64,7 +64,7 @@ func TestRecords(t *testing.T) {
 		log := harness.NewLog(slog.LevelDebug)
 		ids := 0
 		s := harness.Start(t, at, harness.Setup{
-			Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func() string {
+			Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string {
 				ids++
 				return fmt.Sprintf("id-%d", ids)
 			}})},
@@ -99,13 +99,13 @@ func TestRecords(t *testing.T) {
 		require.Equal(t, common("DEBUG", "ok"), records[0])
 
 		bad := common("ERROR", "internal_error")
-		bad["party"] = "server"
+		bad["party"], bad["kind"] = "server", "internal_error"
 		bad["error"], bad["error_types"] = "loading: "+errSecret.Error(), "*fmt.wrapError > *errors.errorString"
 		require.Equal(t, bad, records[1])
 
 		none := common("INFO", "not_found")
-		none["party"] = "caller"
-		none["error"], none["error_types"] = fault.NotFound("file", "a").Error(), "*fault.Error > *errors.errorString"
+		none["party"], none["kind"] = "caller", "not_found"
+		none["error_types"] = "*fault.Error > *errors.errorString" // its text is the fault's
 		none["fault"] = map[string]any{"type": "not_found", "message": "file 'a' does not exist.", "resource_type": "file", "identifier": "a", "cause": errSecret.Error()}
 		require.Equal(t, none, records[2])
 	})
@@ -227,7 +227,7 @@ func TestOwnLevels(t *testing.T) {
 // nor a record.
 func TestASuccessIsFree(t *testing.T) {
 	var made atomic.Int32
-	newID := func() string { return fmt.Sprint(made.Add(1)) }
+	newID := func(context.Context, mcp.Request) string { return fmt.Sprint(made.Add(1)) }
 	for _, log := range []*harness.Log{harness.NewLog(slog.LevelInfo), harness.NewLog(slog.LevelError)} {
 		made.Store(0)
 		s := harness.Start(t, rawAt, harness.Setup{
@@ -263,10 +263,10 @@ func TestASuccessIsFree(t *testing.T) {
 
 func TestNewID(t *testing.T) {
 	for name, c := range map[string]struct {
-		newID func() string
+		newID func(context.Context, mcp.Request) string
 		want  string // "" for a UUID
 	}{
-		"own": {func() string { return "own" }, "own"}, "empty": {func() string { return "" }, ""}, "panics": {func() string { panic("no") }, ""}, "nil": {nil, ""},
+		"own": {func(context.Context, mcp.Request) string { return "own" }, "own"}, "empty": {func(context.Context, mcp.Request) string { return "" }, ""}, "panics": {func(context.Context, mcp.Request) string { panic("no") }, ""}, "nil": {nil, ""},
 	} {
 		log := harness.NewLog(slog.LevelInfo)
 		got := harness.Call(t, rawAt, harness.Fail(errSecret), correlate.New(&correlate.Options{Logger: log.Logger(), NewID: c.newID}))
@@ -284,7 +284,7 @@ func TestOptionsAreCopied(t *testing.T) {
 	log := harness.NewLog(slog.LevelDebug)
 	options := &correlate.Options{Logger: log.Logger()}
 	mw := correlate.New(options)
-	*options = correlate.Options{Logger: slog.New(slog.DiscardHandler), NewID: func() string { return "changed" }}
+	*options = correlate.Options{Logger: slog.New(slog.DiscardHandler), NewID: func(context.Context, mcp.Request) string { return "changed" }}
 	got := harness.Call(t, rawAt, harness.Fail(errSecret), mw)
 	require.NotEqual(t, "changed", got.Reference())
 	require.Len(t, ofCalls(log), 1)
@@ -433,8 +433,8 @@ func TestTheOutermostRecords(t *testing.T) {
 			Handlers: map[string]harness.Handler{"it": h},
 			Middleware: []mcp.Middleware{
 				mcprecover.New(nil),
-				correlate.New(&correlate.Options{Logger: outer.Logger(), NewID: func() string { return "outer" }}),
-				correlate.New(&correlate.Options{Logger: inner.Logger(), NewID: func() string { return "inner" }}),
+				correlate.New(&correlate.Options{Logger: outer.Logger(), NewID: func(context.Context, mcp.Request) string { return "outer" }}),
+				correlate.New(&correlate.Options{Logger: inner.Logger(), NewID: func(context.Context, mcp.Request) string { return "inner" }}),
 			},
 		})
 		s.Call(t, "it")

@@ -32,7 +32,7 @@ func ExampleNew() {
 	})
 	server.AddReceivingMiddleware(correlate.New(&correlate.Options{
 		Logger: logger,
-		NewID:  func() string { return "req-7" }, // nil for a UUID
+		NewID:  func(context.Context, mcp.Request) string { return "req-7" }, // nil for a UUID
 	}))
 
 	ctx := context.Background()
@@ -59,14 +59,14 @@ func ExampleNew() {
 		}
 	}
 	// Output:
-	// level=ERROR msg="mcp call" method=tools/call tool=search outcome=internal_error reference=req-7 client=example-client party=server error="index is broken" error_types=*errors.errorString
+	// level=ERROR msg="mcp call" method=tools/call tool=search outcome=internal_error kind=internal_error reference=req-7 client=example-client party=server error="index is broken" error_types=*errors.errorString
 	// Reference: req-7
 }
 
 // Every record that a handler writes with its context carries the reference.
 func ExampleHandler() {
 	logger := slog.New(correlate.Handler(plainLog()))
-	handle := correlate.New(&correlate.Options{Logger: logger, NewID: func() string { return "req-7" }})(
+	handle := correlate.New(&correlate.Options{Logger: logger, NewID: func(context.Context, mcp.Request) string { return "req-7" }})(
 		func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
 			logger.InfoContext(ctx, "searching", "pages", 3)
 			return &mcp.CallToolResult{}, nil

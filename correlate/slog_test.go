@@ -17,7 +17,7 @@ import (
 // inCall runs a function with the context of a call whose ID is "the-id".
 func inCall(t *testing.T, run func(ctx context.Context)) {
 	t.Helper()
-	mw := correlate.New(&correlate.Options{Logger: slog.New(slog.DiscardHandler), NewID: func() string { return "the-id" }})
+	mw := correlate.New(&correlate.Options{Logger: slog.New(slog.DiscardHandler), NewID: func(context.Context, mcp.Request) string { return "the-id" }})
 	_, err := handler(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
 		run(ctx)
 		return &mcp.CallToolResult{}, nil

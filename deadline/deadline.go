@@ -200,6 +200,7 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	}
 	w.slot = slot{l.owners.Principal(ctx, req), c.Method(), call.Target(req)}
 	if refused := l.handlers.admit(w.slot); refused != "" {
+		c.Refused("deadline")
 		return w.fail(w.refused(refused))
 	}
 	w.outcomes = make(chan outcome, 2)

@@ -79,6 +79,7 @@ func (w *run) end(o outcome) {
 	counted := 0
 	if before == stuck {
 		counted = 1
+		w.c.Stuck(-1)
 	}
 	w.handlers.add(w.slot, -1, -counted)
 	if before == running {
@@ -103,6 +104,7 @@ func (w *run) giveUp(to state) bool {
 	}
 	if w.state = to; to == stuck {
 		w.handlers.add(w.slot, 0, 1)
+		w.c.Stuck(1)
 	}
 	return true
 }

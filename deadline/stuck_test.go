@@ -258,7 +258,7 @@ func TestRecords(t *testing.T) {
 			"limit_ms": 30_000.0, "stuck": 1.0, "stuck_total": 1.0,
 		}, records[0])
 		require.Equal(t, harness.Record{
-			"level": "WARN", "msg": "mcp call", "method": "tools/call", "tool": "it", "outcome": "timeout", "duration_ms": 30_100.0,
+			"level": "WARN", "msg": "mcp call", "method": "tools/call", "tool": "it", "outcome": "timeout", "kind": "timeout", "effect": "unknown", "duration_ms": 30_100.0,
 			"client": harness.ClientName, "error_types": "*deadline.LimitError",
 			"error": "deadline: the limit of 30s was reached; the handler was told to stop and is still running",
 		}, records[1])

@@ -151,6 +151,7 @@ func (d *Drain) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp
 	defer r.cancel(nil)
 	switch outer, err := d.enter(r); {
 	case err != nil:
+		c.Refused("drain")
 		return nil, err
 	case outer:
 		return next(ctx, method, req)

@@ -211,6 +211,7 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 		a.req = list.Request() // an item's owner is that of its list
 	}
 	if err := l.admit(&a); err != nil {
+		c.Refused("limit")
 		return nil, err
 	}
 	defer l.release(&a)

@@ -30,6 +30,14 @@ func LogHandler(next slog.Handler, scrubber func(string) string) slog.Handler {
 	}}
 }
 
+// SlogMiddleware returns [LogHandler] as a middleware of samber/slog-multi, for a pipe that
+// has other parts:
+//
+//	slog.New(slogmulti.Pipe(correlate.SlogMiddleware(), mask.SlogMiddleware(nil)).Handler(sink))
+func SlogMiddleware(scrubber func(string) string) func(slog.Handler) slog.Handler {
+	return func(next slog.Handler) slog.Handler { return LogHandler(next, scrubber) }
+}
+
 type logHandler struct {
 	next   slog.Handler
 	scrub  func(string) string

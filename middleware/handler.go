@@ -98,7 +98,7 @@ func one[Q mcp.Request, R mcp.Result](function, method string, h HandlerFunc[Q, 
 	handler := Chain(mw...)(func(ctx context.Context, called string, req mcp.Request) (mcp.Result, error) {
 		r, ok := req.(Q)
 		if called != method || !ok { // a middleware called next with another one
-			return nil, fmt.Errorf("middleware: a wrapped handler of %q cannot answer %q", method, called)
+			return nil, &call.OneHandlerError{Method: method, Called: called}
 		}
 		return untyped(h(ctx, r))
 	})
@@ -159,7 +159,7 @@ func ToolFor[In, Out any](h mcp.ToolHandlerFor[In, Out], mw ...Middleware) mcp.T
 	handler := Chain(mw...)(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		r, ok := req.(*mcp.CallToolRequest)
 		if method != MethodCallTool || !ok {
-			return nil, fmt.Errorf("middleware: a wrapped handler of %q cannot answer %q", MethodCallTool, method)
+			return nil, &call.OneHandlerError{Method: MethodCallTool, Called: method}
 		}
 		typed, ok := ctx.Value(call.TypedKey{}).(*typedCall[In])
 		if !ok {

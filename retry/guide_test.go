@@ -46,7 +46,7 @@ var (
 func chain(log *harness.Log, opts *retry.Options) []mcp.Middleware {
 	return []mcp.Middleware{
 		mcprecover.New(&mcprecover.Options{Logger: log.Logger()}),
-		correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func() string { return "r-1" }}),
+		correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string { return "r-1" }}),
 		mask.New(&mask.Options{Logger: log.Logger()}),
 		retry.New(opts),
 		mcprecover.New(&mcprecover.Options{Logger: log.Logger()}),

@@ -71,6 +71,7 @@ func repeat[T any, P params[T]](ctx context.Context, s *server, c *call.Call, re
 		}
 		params, again := said, *req
 		again.Params = &params
+		c.Attempted(n + 1)
 		res, err := next(ctx, c.Method(), &again)
 		failure := c.Failure(res, err)
 		if failure == nil {

@@ -512,7 +512,7 @@ func TestServerLogsWhatIsLost(t *testing.T) {
 		log := harness.NewLog(slog.LevelDebug)
 		s := play(harness.Fail(fault.Unavailable("the stock service").After(time.Second).Because(errors.New(harness.Canary))), succeed)
 		got := harness.Call(t, at, s.handle,
-			correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func() string { return "ID-1" }}), mask.New(nil),
+			correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string { return "ID-1" }}), mask.New(nil),
 			retry.Server(&retry.ServerOptions{Repeatable: always}))
 		require.NotContains(t, string(got.Wire), harness.Canary)
 		records := log.Records()[1:] // after the start of the session

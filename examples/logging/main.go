@@ -55,7 +55,7 @@ func main() {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		Logger: logger,
 		// Leave NewID out to get UUIDs.
-		Correlate: &correlate.Options{NewID: func() string { return "call-1" }},
+		Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "call-1" }},
 	}))
 
 	ctx := context.Background()

@@ -79,7 +79,7 @@ func main() {
 	add(&mcp.Tool{Name: "list_bookings", Annotations: reads}, http.Get, "/bookings")
 	add(&mcp.Tool{Name: "book_room"}, post, "/bookings")
 	server.AddReceivingMiddleware( // or mcpchain.Standard(nil)
-		correlate.New(&correlate.Options{Logger: slog.New(slog.DiscardHandler), NewID: func() string { return "call-1" }}), mask.New(nil), retry.New(nil))
+		correlate.New(&correlate.Options{Logger: slog.New(slog.DiscardHandler), NewID: func(context.Context, mcp.Request) string { return "call-1" }}), mask.New(nil), retry.New(nil))
 
 	ctx := context.Background()
 	ours, theirs := mcp.NewInMemoryTransports()

@@ -89,7 +89,7 @@ func main() {
 	}))
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1.0.0"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "weather", Description: "The weather of a city"}, report)
-	reference := &correlate.Options{NewID: func() string { return "call" }}
+	reference := &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "call" }}
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger, Correlate: reference}, degrade.New(nil)))
 
 	ctx := context.Background()

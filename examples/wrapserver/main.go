@@ -110,7 +110,7 @@ func newLogger() *slog.Logger {
 	}}))
 }
 
-func numbered() func() string {
+func numbered() correlate.Source {
 	var n atomic.Int64 // it is called from many goroutines
-	return func() string { return fmt.Sprintf("call-%d", n.Add(1)) }
+	return func(context.Context, mcp.Request) string { return fmt.Sprintf("call-%d", n.Add(1)) }
 }

@@ -1,6 +1,7 @@
 package adversary
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/audit"
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/deadline"
@@ -51,9 +53,18 @@ func chains(logger *slog.Logger) map[string]mcp.Middleware {
 		Grace:  10 * time.Millisecond,
 		Logger: logger,
 	}
+	records := &audit.Options{Log: audit.NewLog(func(entries []audit.Entry) error {
+		for _, e := range entries {
+			if !json.Valid(e.Line) || bytes.ContainsAny(e.Line, "\n\r\x00") {
+				panic("a record is no line: " + string(e.Line))
+			}
+		}
+		return nil
+	}, nil), OnFailure: audit.RefuseAll, Logger: logger}
 	return map[string]mcp.Middleware{
 		everything: mcpchain.Standard(&mcpchain.Options{
 			Logger:      logger,
+			Audit:       records,
 			Validate:    &validate.Options{RawTools: true},
 			Batch:       lists,
 			Degrade:     &degrade.Options{},
@@ -62,6 +73,7 @@ func chains(logger *slog.Logger) map[string]mcp.Middleware {
 		}),
 		"recover":   mcprecover.New(&mcprecover.Options{Logger: logger}),
 		"correlate": correlate.New(&correlate.Options{Logger: logger}),
+		"audit":     audit.New(records),
 		"mask":      mask.New(&mask.Options{Logger: logger}),
 		"validate":  validate.New(&validate.Options{RawTools: true}),
 		"retry":     retry.New(nil),

@@ -29,7 +29,7 @@ type Call struct {
 	by      *opener // this call could be made again with its handler
 	setup   atomic.Pointer[setup]
 	claimed atomic.Pointer[Settings] // the first recovery, where the opener is none
-	pending atomic.Bool              // there is a record of a success to be written at the end
+	atEnd   atomic.Uint32            // what is to be done at the end
 	began   atomic.Int64
 	part    bool // see Below
 	quiet   bool // an internal look-up, of which nothing is recorded
@@ -48,9 +48,13 @@ type cold struct {
 	taken   bool                 // there is something in first
 	settled *Failure             // see Settle
 	panic   *classify.PanicError // the last one that was recovered
-	success Record               // valid when pending is set
+	success Record               // valid while there is one to be written
 	parts   int                  // how many times Part was called
-	clean   *fault.Error         // see Clean
+
+	attempts int    // see Attempted
+	refused  string // see Refused
+
+	clean *fault.Error // see Clean
 }
 
 // lock locks the Call and returns what is guarded by it.
@@ -61,6 +65,15 @@ func (c *Call) lock() *cold {
 	}
 	return c.cold
 }
+
+// What is to be done at the end of a Call.
+const (
+	recordAtEnd  = 1 << iota // see LogAtEnd
+	observeAtEnd             // see Watch
+)
+
+// pending reports whether there is a record to be written at the end.
+func (c *Call) pending() bool { return c.atEnd.Load()&recordAtEnd != 0 }
 
 type callKey struct{}
 
@@ -87,29 +100,45 @@ func FromContext(ctx context.Context) *Call {
 // the first, and calls next with ctx, or a context made from it, the
 // Call's method and the request. What it returns is rendered if it opened the
 // Call and is left alone otherwise.
-func Wrap(run Layer) Middleware { return wrap(nil, run) }
+func Wrap(run Func) Middleware {
+	if run == nil {
+		panic("call.Wrap: run is nil; give the function that is run once a call")
+	}
+	return wrap(nil, run)
+}
 
-// WrapRecovery is [Wrap] for a recovery, which its Settings stand for in [Call.Guard].
-func WrapRecovery(s *Settings, run Layer) Middleware { return wrap(s, run) }
+// WrapLayer is [Wrap] for a value with a method: one frame less for each call than a
+// method value, which is felt where several middlewares stand around a fast handler.
+func WrapLayer(layer Layer) Middleware { return wrap(nil, layer) }
+
+// WrapRecovery is [WrapLayer] for a recovery, which its Settings stand for in [Call.Guard].
+func WrapRecovery(s *Settings, layer Layer) Middleware { return wrap(s, layer) }
 
 // A Layer is what a middleware does with a call, see [Wrap].
-type Layer func(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error)
+type Layer interface {
+	Call(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error)
+}
+
+// A Func is a Layer that is a function.
+type Func func(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error)
+
+// Call calls f.
+func (f Func) Call(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error) {
+	return f(ctx, call, req, next)
+}
 
 // wrap is not inlined, so that its closures keep their names, by which [Call.Outermost]
 // finds them on the stack.
 //
 //go:noinline
-func wrap(guard *Settings, run Layer) Middleware {
-	if run == nil {
-		panic("call.Wrap: run is nil; give the function that is run once a call")
-	}
+func wrap(guard *Settings, layer Layer) Middleware {
 	return func(next Handler) Handler {
-		o := &opener{run: run, next: next, guard: guard}
+		o := &opener{layer: layer, next: next, guard: guard}
 		// A closure and no method value, which would be one more frame for each layer.
 		o.self = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			// Most often the middleware outside passed on what it got.
 			if c, ok := ctx.(*Call); ok && c.req == req && c.method == method {
-				return run(ctx, c, req, next)
+				return layer.Call(ctx, c, req, next)
 			}
 			return o.enter(ctx, method, req)
 		}
@@ -119,10 +148,12 @@ func wrap(guard *Settings, run Layer) Middleware {
 
 // An opener is one middleware in front of one handler.
 type opener struct {
-	run   Layer
+	layer Layer
 	next  Handler
 	self  Handler   // what handles calls
 	guard *Settings // of a recovery
+
+	looked atomic.Int64 // see mayLook
 }
 
 // enter finds the Call that a request belongs to, or opens one.
@@ -132,13 +163,13 @@ func (o *opener) enter(ctx context.Context, method string, req mcp.Request) (mcp
 		outer = nil // this server was connected with the context of a call of another one
 	}
 	if outer != nil && outer.method == method {
-		return o.run(ctx, outer, req, o.next)
+		return o.layer.Call(ctx, outer, req, o.next)
 	}
 	return o.open(&Call{Context: ctx, method: method, req: req, by: o, quiet: outer != nil && outer.quiet})
 }
 
 func (o *opener) open(call *Call) (mcp.Result, error) {
-	return call.Finish(o.run(call, call, call.req, o.next))
+	return call.Finish(o.layer.Call(call, call, call.req, o.next))
 }
 
 // sameSession reports whether two requests may belong to one call. One without a
@@ -195,23 +226,49 @@ func (c *Call) makeID(cold *cold) string {
 	if cold.parent != nil {
 		return cold.parent.ID() + cold.suffix
 	}
-	if s := c.setup.Load(); s != nil && s.newID != nil {
-		if id := ownID(s.newID); id != "" {
+	if s := c.settings().recorder; s != nil && s.NewID != nil {
+		if id := c.ask("a call got a UUID for its ID", s.NewID); id != "" {
 			return id
 		}
 	}
 	return uuid.Must(uuid.NewV7()).String()
 }
 
-// ownID guards a user's source of IDs: without an ID nothing could be recorded.
-func ownID(newID func() string) (id string) {
+// A Source reads an ID for a call, or makes one. It returns "" if it knows none.
+type Source = func(ctx context.Context, req mcp.Request) string
+
+// ask asks a user's source of IDs. It gets the context outside of the Call, whose ID is
+// not known yet. What is not fit for a log and an answer counts as "".
+func (c *Call) ask(otherwise string, source Source) (id string) {
 	defer func() {
 		if p := recover(); p != nil {
-			report("a call got a UUID for its ID", p)
+			report(otherwise, p)
 			id = ""
 		}
 	}()
-	return newID()
+	if id = source(c.Context, c.req); !ValidID(id) {
+		return ""
+	}
+	return id
+}
+
+// maxID is how long an ID from outside may be.
+const maxID = 128
+
+// ValidID reports whether an ID that came from outside may stand in a log and in an
+// answer: it is not too long and has only letters, digits and -_.:/+=@ in it.
+func ValidID(id string) bool {
+	if id == "" || len(id) > maxID {
+		return false
+	}
+	for i := range len(id) {
+		switch b := id[i]; {
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', strings.IndexByte("-_.:/+=@", b) >= 0:
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // Below returns a Call of its own below c, for one part of the work that c does,
@@ -242,10 +299,13 @@ func (c *Call) Parent() *Call {
 // answer is rendered by [Wrap].
 func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
 	if err == nil && !isError(res) {
-		if c.pending.Load() {
-			c.Log(nil, c.ending(res, nil))
+		if c.atEnd.Load() != 0 {
+			if c.pending() {
+				c.Log(nil, c.ending(res, nil))
+			}
+			c.Observe(res, nil)
 		}
-		return withSteps(res), nil
+		return c.withReference(withSteps(res)), nil
 	}
 	return c.finish(res, err)
 }

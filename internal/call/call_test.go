@@ -118,7 +118,7 @@ func inCall(t *testing.T, run func(ctx context.Context, c *call.Call), settings 
 
 func TestIDIsMadeOnceWhenAskedFor(t *testing.T) {
 	var made atomic.Int32
-	settings := &call.Settings{Records: true, NewID: func() string { return fmt.Sprintf("id-%d", made.Add(1)) }}
+	settings := &call.Settings{Records: true, NewID: func(context.Context, mcp.Request) string { return fmt.Sprintf("id-%d", made.Add(1)) }}
 	inCall(t, func(context.Context, *call.Call) {}, settings)
 	require.Zero(t, made.Load(), "nobody asked")
 
@@ -135,9 +135,9 @@ func TestIDIsMadeOnceWhenAskedFor(t *testing.T) {
 }
 
 func TestIDIsAUUIDv7UnlessToldOtherwise(t *testing.T) {
-	empty := func() string { return "" }
-	other := func() string { return "other" }
-	mine := func() string { return "mine" }
+	empty := func(context.Context, mcp.Request) string { return "" }
+	other := func(context.Context, mcp.Request) string { return "other" }
+	mine := func(context.Context, mcp.Request) string { return "mine" }
 	for _, c := range []struct {
 		name     string
 		settings []*call.Settings
@@ -168,7 +168,7 @@ func TestIDIsAUUIDv7UnlessToldOtherwise(t *testing.T) {
 func TestCallsBelow(t *testing.T) {
 	var made atomic.Int32
 	log := harness.NewLog(slog.LevelDebug)
-	settings := &call.Settings{Records: true, Logger: log.Logger(), NewID: func() string { return fmt.Sprintf("id-%d", made.Add(1)) }}
+	settings := &call.Settings{Records: true, Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string { return fmt.Sprintf("id-%d", made.Add(1)) }}
 	inCall(t, func(ctx context.Context, c *call.Call) {
 		item := toolRequest("item")
 		below := c.Below(ctx, "3", item)
@@ -534,7 +534,7 @@ func TestToolsLeavesNoTrace(t *testing.T) {
 	log := harness.NewLog(-100)
 	var made atomic.Int32
 	recorder := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
-		c.Establish(&call.Settings{Records: true, Logger: log.Logger(), NewID: func() string { made.Add(1); return "id" }})
+		c.Establish(&call.Settings{Records: true, Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string { made.Add(1); return "id" }})
 		res, err := next(ctx, c.Method(), req)
 		if c.Method() == middleware.MethodListTools {
 			require.True(t, c.Quiet())

@@ -85,10 +85,7 @@ func Target(req mcp.Request) string {
 // is none of the protocol's at all, such as "acme/search". It is false for one that only
 // looks like the protocol's, such as "tool/call".
 func KnownMethod(method string) bool {
-	switch method {
-	case MethodInitialize, MethodDiscover, MethodPing, MethodCallTool, MethodListTools, MethodGetPrompt, MethodListPrompts,
-		MethodReadResource, MethodListResources, MethodListResourceTemplates, MethodSubscribe, MethodUnsubscribe, MethodListen,
-		MethodComplete, MethodSetLevel, MethodElicit, MethodCreateMessage, MethodListRoots:
+	if isOfProtocol(method) {
 		return true
 	}
 	prefix, name, qualified := strings.Cut(method, "/")
@@ -101,4 +98,15 @@ func KnownMethod(method string) bool {
 		return false
 	}
 	return true
+}
+
+// isOfProtocol reports whether the protocol has a method of this name.
+func isOfProtocol(method string) bool {
+	switch method {
+	case MethodInitialize, MethodDiscover, MethodPing, MethodCallTool, MethodListTools, MethodGetPrompt, MethodListPrompts,
+		MethodReadResource, MethodListResources, MethodListResourceTemplates, MethodSubscribe, MethodUnsubscribe, MethodListen,
+		MethodComplete, MethodSetLevel, MethodElicit, MethodCreateMessage, MethodListRoots:
+		return true
+	}
+	return false
 }

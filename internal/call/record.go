@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/kinds"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -24,9 +25,6 @@ type Record struct {
 	// Duration is how long the call took. Zero means since [Call.Begin], or, where
 	// that was not called, that it is left out.
 	Duration time.Duration
-
-	// Level gives the level for an outcome; nil means that of the [Settings].
-	Level func(Outcome) slog.Level
 }
 
 // LevelOf is the level at which an outcome is recorded by default: Debug for
@@ -54,8 +52,8 @@ var epoch = time.Now()
 // Begin notes the time, for the duration in the record of this call.
 func (c *Call) Begin() { c.began.Store(int64(time.Since(epoch))) }
 
-// duration returns how long ago Begin was called, zero if it was not.
-func (c *Call) duration() time.Duration {
+// Duration returns how long ago Begin was called, zero if it was not.
+func (c *Call) Duration() time.Duration {
 	began := c.began.Load()
 	if began == 0 {
 		return 0
@@ -63,11 +61,10 @@ func (c *Call) duration() time.Duration {
 	return max(1, time.Since(epoch)-time.Duration(began))
 }
 
-// Log writes the one record of how the call ended: the method, the tool, prompt
-// or resource, the outcome, the duration, the reference, the client, and for a
-// failure the whole error with its types and the stack of a panic. It does
-// nothing for an internal look-up and for a failure that was logged before. The
-// arguments of the call are never logged.
+// Log writes the one record of how the call ended: the method, the tool, prompt or
+// resource, the outcome, the duration, the reference, who called, and for a failure its
+// kind, the whole error with its types, and the stack of a panic; and what [Detail] asks
+// for. It does nothing for an internal look-up and for a failure that was logged before.
 //
 // A nil logger means the one that the call was set up with, or else
 // [slog.Default]. A panic of the logger's handler is survived.
@@ -82,56 +79,91 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	if c.quiet || f != nil && !f.logged.CompareAndSwap(false, true) {
 		return
 	}
+	s := c.settings()
+	if r.Duration == 0 {
+		r.Duration = c.Duration()
+	}
+	detail := s.detail()
+	if detail != nil && c.part {
+		detail.observe(c, r.Duration, r.Result, r.Err)
+	}
 	if logger == nil {
 		logger = c.Logger()
 	}
 	outcome := c.Outcome(r.Result, r.Err)
-	if r.Level == nil {
-		r.Level = c.settings().level
+	level := c.level(f, outcome)
+	if s.recorder != nil && s.recorder.Level != nil {
+		level = s.recorder.Level(outcome)
 	}
-	level := f.level(outcome)
-	if r.Level != nil {
-		level = r.Level(outcome)
+	slow := detail != nil && detail.Slow > 0 && r.Duration > detail.Slow
+	if slow {
+		level = max(level, slog.LevelWarn)
 	}
 	if !logger.Enabled(c, level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 10)
+	attrs := make([]slog.Attr, 0, 16)
 	attrs = append(attrs, slog.String("method", c.method))
 	if key := TargetKey(c.method); key != "" {
 		attrs = append(attrs, slog.String(key, oneLine(Target(c.req))))
 	}
 	attrs = append(attrs, slog.String("outcome", string(outcome)))
-	if r.Duration == 0 {
-		r.Duration = c.duration()
+	if f != nil {
+		attrs = append(attrs, slog.String("kind", oneLine(string(f.Fault().Kind()))))
 	}
 	if r.Duration > 0 {
 		attrs = append(attrs, slog.Float64("duration_ms", float64(r.Duration.Microseconds())/1000))
 	}
+	if slow {
+		attrs = append(attrs, slog.Bool("slow", true))
+	}
+	if attempts := c.attempts(); attempts > 1 {
+		attrs = append(attrs, slog.Int("attempts", attempts))
+	}
 	attrs = append(attrs, slog.String("reference", c.ID()))
+	if detail != nil && detail.CallerID != nil {
+		if id := c.ask("a record has no ID of the caller's", detail.CallerID); id != "" {
+			attrs = append(attrs, slog.String("caller_id", id))
+		}
+	}
 	if name := clientName(c.req); name != "" {
 		attrs = append(attrs, slog.String("client", oneLine(name)))
 	}
+	attrs = identity(attrs, c.req)
 	if f != nil {
-		if party := f.found.Party; party != "" {
-			attrs = append(attrs, slog.String("party", string(party)))
-		}
 		attrs = f.logAttrs(attrs)
 	}
-	record := slog.NewRecord(time.Now(), level, "mcp call", 0)
+	if detail != nil {
+		attrs = append(detail.arguments(attrs, c), detail.attrs(c)...)
+	}
+	message := "mcp call"
+	if c.part {
+		message = "mcp part of a call"
+	}
+	record := slog.NewRecord(time.Now(), level, message, 0)
 	record.AddAttrs(attrs...)
-	write(context.WithoutCancel(c), logger.Handler(), record)
+	s.sinkOf().write(context.WithoutCancel(c), logger.Handler(), record)
 }
 
-// level is the default level for a failure: that of its outcome, but a warning at least
+// level is the default level of a record: that of its outcome, but a warning at least
 // for what nobody worded and is not the caller's doing, such as the rate limit of a
-// service.
-func (f *Failure) level(outcome Outcome) slog.Level {
+// service. A rule does not lower the level of the error that it words, unless its fault
+// says that the caller is to blame.
+func (c *Call) level(f *Failure, outcome Outcome) slog.Level {
 	level := LevelOf(outcome)
-	if f == nil || f.found.Origin != classify.Classified || f.found.Party == fault.PartyCaller || outcome == OutcomeCancelled {
+	if f == nil || outcome == OutcomeCancelled {
 		return level
 	}
-	return max(level, slog.LevelWarn)
+	switch found := &f.found; {
+	case found.Origin == classify.Classified && found.Party != fault.PartyCaller:
+		return max(level, slog.LevelWarn)
+	case found.Origin == classify.Ruled && f.err != nil && found.Fault.Party() != fault.PartyCaller:
+		unruled := c.classifying()
+		unruled.Rules, unruled.Show = nil, nil
+		bare := &Failure{err: f.err, found: classify.Of(f.err, unruled)}
+		return max(level, c.level(bare, Outcome(kinds.Of(string(bare.found.Public().Kind())).Outcome)))
+	}
+	return level
 }
 
 // maxText is how much of an error's text is recorded, or shown where nobody masks: a
@@ -156,12 +188,23 @@ func (f *Failure) errorText() string {
 }
 
 func (f *Failure) logAttrs(attrs []slog.Attr) []slog.Attr {
-	if f.err == nil {
-		return append(attrs, slog.Any("fault", f.Fault()))
+	public := f.Fault()
+	if party := f.party(); party != "" {
+		attrs = append(attrs, slog.String("party", string(party)))
 	}
-	attrs = append(attrs, slog.String("error", clip(f.errorText())), slog.String("error_types", errorTypes(f.err)))
-	if (f.Worded() || f.found.Origin == classify.Ruled) && f.found.Wire == nil {
-		attrs = append(attrs, slog.Any("fault", f.Fault()))
+	if retry, ok := public.Retry(); ok && retry.Effect != "" {
+		attrs = append(attrs, slog.String("effect", string(retry.Effect)))
+	}
+	if f.err == nil {
+		return append(attrs, slog.Any("fault", public))
+	}
+	worded := (f.Worded() || f.found.Origin == classify.Ruled) && f.found.Wire == nil
+	if text := f.errorText(); !worded || text != f.found.Fault.Error() && text != f.found.Fault.Text() { // else "fault" has it
+		attrs = append(attrs, slog.String("error", clip(text)))
+	}
+	attrs = append(attrs, slog.String("error_types", errorTypes(f.err)))
+	if worded {
+		attrs = append(attrs, slog.Any("fault", public))
 	}
 	if f.found.Panic != nil {
 		attrs = append(attrs, slog.String("stack", f.found.Panic.Stack()))
@@ -177,14 +220,14 @@ func (c *Call) LogAtEnd(r Record) {
 	cold := c.lock()
 	defer c.mu.Unlock()
 	cold.success = r
-	c.pending.Store(true)
+	c.atEnd.Or(recordAtEnd)
 }
 
 // ending returns the record of how the call ends, in the place of a success that
 // was to be recorded.
 func (c *Call) ending(res mcp.Result, err error) Record {
 	r := Record{}
-	if c.pending.Swap(false) {
+	if c.atEnd.And(^uint32(recordAtEnd))&recordAtEnd != 0 {
 		cold := c.lock()
 		defer c.mu.Unlock()
 		r = cold.success

@@ -123,7 +123,7 @@ func TestARecord(t *testing.T) {
 	delete(r, "time")
 	delete(r, "reference")
 	require.Equal(t, harness.Record{
-		"level": "ERROR", "msg": "mcp call", "method": "tools/call", "tool": "t", "outcome": "internal_error", "duration_ms": 1.5, "party": "server",
+		"level": "ERROR", "msg": "mcp call", "method": "tools/call", "tool": "t", "outcome": "internal_error", "kind": "internal_error", "duration_ms": 1.5, "party": "server",
 		"error": "outer: " + errSecret.Error(), "error_types": "*fmt.wrapError > *errors.errorString",
 	}, r)
 }

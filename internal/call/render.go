@@ -41,6 +41,17 @@ type RenderOptions struct {
 	// range to applications, and that a client of go-sdk v1.8 takes -32003 and
 	// -32004 for its own codes of a closed connection.
 	LegacyCodes bool
+
+	// ToolFailure adds to a failed tool call what a draft of the specification (SEP-3313)
+	// asks for, under _meta["io.modelcontextprotocol/toolFailure"]: class, code, retryable,
+	// retryNotBefore, correlationId and agentGuidance. One that is there already stays as it
+	// is. It changes with the draft.
+	ToolFailure bool
+
+	// Problem adds the failure as problem details (RFC 9457): under
+	// _meta["io.github.mcpchain/problem"] of a failed tool call, and as the member "problem"
+	// of the data of any other failed method.
+	Problem bool
 }
 
 // Render returns a Middleware that says how the failures of the calls that pass
@@ -66,9 +77,10 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 		if p := recover(); p != nil {
 			out, outErr = c.giveUp(p)
 		}
+		c.Observe(res, err)
 	}()
 	f := c.Failure(res, err)
-	if c.Hides(f) || c.pending.Load() {
+	if c.Hides(f) || c.pending() {
 		c.Log(nil, c.ending(res, err))
 	}
 	if c.Notification() {
@@ -135,6 +147,13 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 		res = c.newResult()
 	}
 	res.Meta = withMeta(cleanMeta(res.Meta, c.settings().mask), wire.ErrorKey, e)
+	render := c.rendering()
+	if _, there := res.Meta[wire.ToolFailureKey]; render.ToolFailure && !there {
+		res.Meta[wire.ToolFailureKey] = c.toolFailure(e)
+	}
+	if render.Problem {
+		res.Meta[wire.ProblemKey] = problemOf(e)
+	}
 	if f.told {
 		if mask := c.settings().mask; !c.isClean(have) {
 			res.Content = scrubbed(res.Content, mask)
@@ -148,7 +167,6 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 		}
 		return res
 	}
-	render := c.rendering()
 	var text string
 	switch {
 	case render.JSON:
@@ -182,10 +200,14 @@ func (c *Call) methodError(f *Failure) *jsonrpc.Error {
 	e, showReference := c.public(f)
 	data := struct {
 		fault.Data
-		URI string `json:"uri,omitempty"`
+		URI     string   `json:"uri,omitempty"`
+		Problem *problem `json:"problem,omitempty"`
 	}{Data: e.Data()}
 	if c.method == MethodReadResource && e.Kind() == fault.KindNotFound {
 		data.URI = Target(c.req)
+	}
+	if c.rendering().Problem {
+		data.Problem = problemOf(e)
 	}
 	text := e.Text()
 	if showReference {

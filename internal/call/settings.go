@@ -17,7 +17,10 @@ type Settings struct {
 	// one that says so does. NewID makes the IDs of these calls; nil, or an empty
 	// ID, means a UUIDv7.
 	Records bool
-	NewID   func() string
+	NewID   Source
+
+	// Detail says what else the records of such a middleware hold; nil means nothing.
+	Detail *Detail
 
 	// Level gives the level of the records of a middleware that records every call;
 	// nil means [LevelOf].
@@ -58,20 +61,20 @@ type Settings struct {
 	Render *RenderOptions
 
 	last atomic.Pointer[established]
+	sink Sink // of Logger
 }
 
 // setup is what all middlewares of a Call have established. It is immutable.
 type setup struct {
-	parts   []*Settings
-	records bool
-	newID   func() string
-	level   func(Outcome) slog.Level
-	logger  *slog.Logger // of the middleware that records, or else of the first that has one
-	mask    func(string) string
-	reveal  bool
-	rules   []classify.Rule
-	show    func(err error, known *fault.Error, sent func(string) bool) *fault.Error
-	quote   func(host, errorType string) bool
+	parts    []*Settings
+	recorder *Settings    // the one that records every call, or nil
+	logger   *slog.Logger // of the recorder, or else of the first that has one
+	sink     *Sink        // of that one
+	mask     func(string) string
+	reveal   bool
+	rules    []classify.Rule
+	show     func(err error, known *fault.Error, sent func(string) bool) *fault.Error
+	quote    func(host, errorType string) bool
 
 	callerCredentials bool
 	hints             []classify.HintRule
@@ -100,7 +103,7 @@ func (c *Call) Establish(s *Settings) (records bool) {
 			s.last.Store(e)
 		}
 		if c.setup.CompareAndSwap(have, e.to) {
-			return s.Records && (have == nil || !have.records)
+			return s.Records && (have == nil || have.recorder == nil)
 		}
 	}
 }
@@ -113,11 +116,11 @@ func (s *Settings) over(have *setup) *setup {
 	to := *have
 	to.parts = append(slices.Clip(have.parts), s)
 	switch {
-	case have.records:
+	case have.recorder != nil:
 	case s.Records:
-		to.records, to.newID, to.level, to.logger = true, s.NewID, s.Level, s.Logger
+		to.recorder, to.logger, to.sink = s, s.Logger, &s.sink
 	case have.logger == nil:
-		to.logger = s.Logger
+		to.logger, to.sink = s.Logger, &s.sink
 	}
 	if s.Quote != nil {
 		to.quote = s.Quote
@@ -155,7 +158,15 @@ func (c *Call) settings() *setup {
 }
 
 // Recorded reports whether a middleware records this Call.
-func (c *Call) Recorded() bool { return c.settings().records }
+func (c *Call) Recorded() bool { return c.settings().recorder != nil }
+
+// detail returns what else the records hold, or nil.
+func (s *setup) detail() *Detail {
+	if s.recorder == nil {
+		return nil
+	}
+	return s.recorder.Detail
+}
 
 // Logger returns the logger to which this Call is recorded, or what is hidden of
 // it; [slog.Default] when none was named.
@@ -164,4 +175,12 @@ func (c *Call) Logger() *slog.Logger {
 		return logger
 	}
 	return slog.Default()
+}
+
+// sinkOf returns the Sink of that logger.
+func (s *setup) sinkOf() *Sink {
+	if s.sink == nil {
+		return &defaultSink
+	}
+	return s.sink
 }

@@ -15,34 +15,47 @@ import (
 const (
 	// sinkTime is how long an answer waits for its record to be written.
 	sinkTime = 2 * time.Second
-	// maxStuck is how many records handlers may hold beyond sinkTime. Further ones go to
+	// maxStuck is how many records one log may hold beyond sinkTime. Further ones go to
 	// the fallback at once, so that nobody waits for a log that is stuck.
 	maxStuck = 16
 )
 
-var (
+// A Sink is a place where records are written, with its own count of those that it holds:
+// one that is stuck takes no record from another.
+type Sink struct {
+	wait  time.Duration // zero for sinkTime
+	max   int32         // zero for maxStuck
 	stuck atomic.Int32
+}
+
+// NewSink returns a Sink whose records may take as long as wait, of which it may hold max
+// beyond that.
+func NewSink(wait time.Duration, most int) *Sink {
+	return &Sink{wait: wait, max: int32(most)} //nolint:gosec // a few
+}
+
+var (
+	defaultSink, stderrSink, warnings Sink
 
 	errBusy   = errors.New("too many earlier records have not been written yet")
-	errSlow   = fmt.Errorf("it took more than %v", sinkTime)
 	errGoexit = errors.New("it ended its goroutine with runtime.Goexit")
 )
 
 // write hands a record to a handler. A handler that fails, panics, ends its goroutine or
 // does not come back in time loses no record and holds no answer: the record goes to the
 // default log, with the reason, and from there to standard error.
-func write(ctx context.Context, h slog.Handler, record slog.Record) {
-	err := tryWrite(ctx, h, record)
+func (s *Sink) write(ctx context.Context, h slog.Handler, record slog.Record) {
+	err := s.Try(ctx, h, record)
 	if err == nil {
 		return
 	}
 	fallback := slog.Default().Handler()
 	record = record.Clone()
 	record.AddAttrs(slog.String("log_failed", clip(safe.Error(err))))
-	if !same(fallback, h) && tryWrite(ctx, fallback, record) == nil {
+	if !same(fallback, h) && defaultSink.Try(ctx, fallback, record) == nil {
 		return
 	}
-	_ = tryWrite(ctx, slog.NewJSONHandler(os.Stderr, nil), record)
+	_ = stderrSink.Try(ctx, slog.NewJSONHandler(os.Stderr, nil), record)
 }
 
 // same reports whether two handlers are one; of those that cannot be compared, that they
@@ -52,10 +65,14 @@ func same(a, b slog.Handler) (yes bool) {
 	return a == b
 }
 
-// tryWrite runs the handler in a goroutine of its own, because nothing else survives one
-// that blocks or calls runtime.Goexit.
-func tryWrite(ctx context.Context, h slog.Handler, record slog.Record) error {
-	if stuck.Load() >= maxStuck {
+// Try runs the handler in a goroutine of its own, because nothing else survives one that
+// blocks or calls runtime.Goexit. It returns why the record may not have been written.
+func (s *Sink) Try(ctx context.Context, h slog.Handler, record slog.Record) error {
+	wait, most := s.wait, s.max
+	if wait == 0 {
+		wait, most = sinkTime, maxStuck
+	}
+	if s.stuck.Load() >= most {
 		return errBusy
 	}
 	done := make(chan error, 1)
@@ -67,24 +84,24 @@ func tryWrite(ctx context.Context, h slog.Handler, record slog.Record) error {
 				err = errors.New("it panicked: " + safe.Value(p))
 			}
 			if late.Swap(true) {
-				stuck.Add(-1)
+				s.stuck.Add(-1)
 			}
 			done <- err
 		}()
 		err = h.Handle(ctx, record)
 	}()
-	timer := time.NewTimer(sinkTime)
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case err := <-done:
 		return err
 	case <-timer.C:
-		stuck.Add(1)
+		s.stuck.Add(1)
 		if late.Swap(true) { // it has just come back
-			stuck.Add(-1)
+			s.stuck.Add(-1)
 			return <-done
 		}
-		return errSlow
+		return fmt.Errorf("it took more than %v", wait)
 	}
 }
 
@@ -105,5 +122,5 @@ func Notice(ctx context.Context, logger *slog.Logger, level slog.Level, message 
 	}
 	record := slog.NewRecord(time.Now(), level, "mcpchain: "+message, 0)
 	record.AddAttrs(attrs...)
-	write(context.WithoutCancel(ctx), logger.Handler(), record)
+	warnings.write(context.WithoutCancel(ctx), logger.Handler(), record)
 }

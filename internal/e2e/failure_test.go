@@ -429,7 +429,7 @@ func faultFailures() []failure {
 				return errors.Join(fault.NotFound("project", "alpha").Because(errors.New(c)), fault.Denied("read", "project 'beta'"))
 			}),
 		whole(deliberate("without-a-cause", "not_found", fault.NotFound("project", "alpha"),
-			func(string) error { return fault.NotFound("project", "alpha") }, "Not found: project 'alpha' does not exist.")),
+			func(string) error { return fault.NotFound("project", "alpha") }, "project 'alpha' does not exist.")),
 		deliberate("evil-cause", "conflict", fault.New(fault.KindConflict, "somebody else was faster"),
 			func(c string) error {
 				return fault.New(fault.KindConflict, "somebody else was faster").Because(evilTwice{c})

@@ -176,11 +176,16 @@ func loadOf(t *testing.T, from, to int, call func(ctx context.Context, n int) (f
 	return failed, references
 }
 
+// isRecord reports whether r is the record of a call, or of an item or a part of one.
+func isRecord(r child.Record) bool {
+	return r.Text("msg") == "mcp call" || r.Text("msg") == "mcp part of a call"
+}
+
 // requireRecords requires one record for each failed call, and each reference in
 // exactly one of them.
 func requireRecords(t *testing.T, records []child.Record, failed int, references []string) {
 	t.Helper()
-	records = slices.DeleteFunc(records, func(r child.Record) bool { return r.Text("msg") != "mcp call" }) // of goroutines
+	records = slices.DeleteFunc(records, func(r child.Record) bool { return !isRecord(r) }) // of goroutines
 	require.Len(t, records, failed)
 	seen := map[string]int{}
 	for _, r := range records {
@@ -252,7 +257,7 @@ func TestLoadWithEverything(t *testing.T) {
 			require.LessOrEqual(t, after.Heap, heapBound(middle.Heap), "first half %d", middle.Heap)
 			recorded, stuck := map[string]int{}, map[string]int{}
 			for _, r := range p.Log.Since(t, size) {
-				if r.Text("msg") == "mcp call" {
+				if isRecord(r) {
 					recorded[r.Text("reference")]++
 				}
 				stuck[r.Text("msg")]++

@@ -462,7 +462,7 @@ Results:
 	}
 	require.Equal(t, []int{1, 2, 4, 5, 6}, order)
 	for _, r := range v.Log.Since(t, size) {
-		if r.Text("msg") == "mcp call" {
+		if isRecord(r) {
 			require.True(t, references[r.Text("reference")], r.Text("reference"))
 			delete(references, r.Text("reference"))
 		}

@@ -62,7 +62,7 @@ func fail(ctx context.Context) (text, record string, err error) {
 			return nil, nil, errSecret
 		})
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Logger: logger, Correlate: &correlate.Options{NewID: func() string { return reference }},
+		Logger: logger, Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return reference }},
 		Retry: &retry.Options{Jitter: -1}, // the same wait each time
 	}))
 	ours, theirs := mcp.NewInMemoryTransports()

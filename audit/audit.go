@@ -1,0 +1,314 @@
+// Package audit keeps an append-only record of who called what with which effect. Each
+// record has the hash of the one before it, so that a change is found.
+//
+//	log, err := audit.Open("/var/log/weather/audit", &audit.FileOptions{Key: key})
+//	if err != nil {
+//		return err
+//	}
+//	defer log.Close()
+//	server.AddReceivingMiddleware(audit.New(&audit.Options{Log: log}))
+//
+// A call that cannot change anything is one record, of the event "call", written before
+// the answer goes out. Any other call, such as that of a tool that is not annotated as
+// read-only, is two: "begin" is on disk before the handler runs, and "end" says how the
+// call ended. A begin without an end is a call of which nobody knows whether it took
+// effect. Records look like this, each on one line:
+//
+//	{"seq":2,"time":"2026-07-28T12:00:00Z","event":"begin","method":"tools/call","target":"pay","principal":"user:ada",
+//	"arguments":{"amount":20,"card":"[redacted]"},"reference":"0198c7f2-...","prev":"5f0c...","hash":"e7d1..."}
+//	{"seq":3,"time":"2026-07-28T12:00:01Z","event":"end","method":"tools/call","target":"pay","principal":"user:ada",
+//	"outcome":"ok","effect":"committed","reference":"0198c7f2-...","begin":2,"duration_ms":812.4,"prev":"e7d1...","hash":"93ab..."}
+//
+// Recorded are calls of tools, reads of resources, prompts, subscriptions and methods of
+// the program's own. Lists, completions, pings, handshakes, notifications and look-ups of
+// mcpchain itself are not. Neither results nor the texts of errors are recorded: the
+// reference leads to the log of package correlate.
+//
+// # What is found
+//
+// [Verify] finds every record that was changed, removed, inserted, doubled or moved. Two
+// things a chain of hashes alone cannot show:
+//
+//   - That records are missing at the end. Keep a [Head] from time to time where who writes
+//     the log cannot write, and give it to [Verifier.Heads].
+//   - That somebody who may write the log has computed the rest of the chain anew. With a
+//     key that is not on the same machine's disk ([FileOptions.Key]), the hashes are
+//     HMACs and cannot be computed without it.
+//
+// # When a record cannot be kept
+//
+// By default a call that may change something is refused, with the words that nothing was
+// changed; a call that only reads goes on. See [Policy]. How many records are missing is
+// a record of its own, of the event "lost", as soon as there can be one. The Logger is
+// told when it begins and when it is over.
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/words"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// Options configure [New].
+type Options struct {
+	// Log keeps the records. It is required; [Open] and [NewLog] make one. Several
+	// servers of a process may share it.
+	Log *Log
+
+	// OnFailure says what becomes of calls that cannot be recorded. The zero value is
+	// [RefuseWrites].
+	OnFailure Policy
+
+	// Arguments says what is recorded of the arguments of a call. The zero value is
+	// [Redacted].
+	Arguments Arguments
+
+	// MaxArguments is how many bytes of arguments are recorded; of larger ones the record
+	// has the size only. Zero means 4096. It does not matter for [Hashed].
+	MaxArguments int
+
+	// Principal says who makes a call; "" means that it does not know. It may be called
+	// concurrently. Nil means the authenticated user as "user:" and a name, or else a
+	// hash of the session's ID, or else, where a call does not come by HTTP, a name of
+	// the connection.
+	Principal func(ctx context.Context, req mcp.Request) string
+
+	// Logger is told when records cannot be kept, and when they can be again. Nil means
+	// the logger of the call, or else [slog.Default].
+	Logger *slog.Logger
+}
+
+// A Policy says what becomes of calls that cannot be recorded.
+type Policy uint8
+
+const (
+	// RefuseWrites refuses calls that may change something; those that only read go on.
+	// It is the default, because a change that nobody can account for is what an audit is
+	// there to prevent, while a disk that is full should not take every look-up with it.
+	RefuseWrites Policy = iota
+
+	// RefuseAll also withholds what a call has read if the call could not be recorded.
+	RefuseAll
+
+	// GoOn refuses nothing. Where records are missing, and how many, is recorded.
+	GoOn
+)
+
+// DefaultMaxArguments is the default of [Options.MaxArguments].
+const DefaultMaxArguments = 4096
+
+// New returns a middleware that records calls. It panics without a Log, and when options
+// exclude each other.
+func New(opts *Options) mcp.Middleware {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	switch {
+	case o.Log == nil:
+		panic("audit.New: Options.Log is nil; give what audit.Open or audit.NewLog returns")
+	case o.OnFailure > GoOn:
+		panic("audit.New: Options.OnFailure is none of RefuseWrites, RefuseAll and GoOn; give one of them")
+	case o.Arguments > Omitted:
+		panic("audit.New: Options.Arguments is none of Redacted, Hashed and Omitted; give one of them")
+	case o.Arguments == Hashed && o.Log.key == nil:
+		panic("audit.New: Options.Arguments is Hashed, but the Log has no Key; give it one, because what is guessed can be found by its hash")
+	case o.MaxArguments < 0:
+		panic("audit.New: Options.MaxArguments is negative; give a size, or zero for the default")
+	case o.MaxArguments == 0:
+		o.MaxArguments = DefaultMaxArguments
+	}
+	a := &auditor{Options: o, owners: call.Owners{Func: o.Principal}}
+	return call.Wrap(a.run)
+}
+
+type auditor struct {
+	Options
+
+	owners  call.Owners
+	schemas secretCache
+	failing atomic.Bool // the Logger was told that records are missing
+}
+
+// recordedIn is the key under which a context has the Call that a Log records already.
+type recordedIn struct{ *Log }
+
+func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	method := c.Method()
+	if c.Quiet() || c.Notification() || !recorded(method) || ctx.Value(recordedIn{a.Log}) == c {
+		return next(ctx, method, req)
+	}
+	ctx = context.WithValue(ctx, recordedIn{a.Log}, c)
+	began := time.Now()
+	tool, safety := about(c, next)
+	rec := Record{
+		Event: EventCall, Method: clean(method), Target: clean(call.Target(req)), Principal: a.principal(ctx, req), Reference: c.ID(),
+	}
+	a.addArguments(&rec, req, tool)
+	if safety != classify.Reads {
+		rec.Event = EventBegin
+		var late *Record
+		if a.OnFailure != GoOn {
+			late = &Record{
+				Time: began.UTC(), Event: EventEnd, Method: rec.Method, Target: rec.Target, Principal: rec.Principal, Reference: rec.Reference,
+				Outcome: string(call.OutcomeRefused), Effect: fault.EffectNone,
+			}
+		}
+		seq, err := a.keep(c, rec, late)
+		if err != nil && late != nil {
+			return nil, errNotMade.Because(err)
+		}
+		rec.Event, rec.Begin = EventEnd, seq
+		rec.Arguments, rec.ArgumentsHash, rec.ArgumentsBytes = nil, "", 0
+	}
+	returned := false
+	defer func() {
+		if !returned { // a panic passes, or a runtime.Goexit
+			rec.Outcome, rec.Effect = string(call.OutcomePanic), effectOf(nil, tool, safety)
+			rec.DurationMS = millis(time.Since(began))
+			_, _ = a.keep(c, rec, nil)
+		}
+	}()
+	res, err := next(ctx, method, req)
+	returned = true
+	f := c.Failure(res, err)
+	rec.Outcome, rec.DurationMS = string(c.Outcome(res, err)), millis(time.Since(began))
+	switch {
+	case f != nil:
+		rec.Kind, rec.Effect = clean(string(f.Fault().Kind())), effectOf(f, tool, safety)
+	case safety == classify.Reads:
+		rec.Effect = fault.EffectNone
+	case call.NeedsInput(res):
+		rec.Effect = fault.EffectUnknown
+	default:
+		rec.Effect = fault.EffectCommitted
+	}
+	if _, lost := a.keep(c, rec, nil); lost != nil && a.OnFailure == RefuseAll && safety == classify.Reads {
+		return nil, errWithheld.Because(lost)
+	}
+	return res, err
+}
+
+// recorded reports whether calls of a method are recorded.
+func recorded(method string) bool {
+	switch method {
+	case middleware.MethodInitialize, middleware.MethodDiscover, middleware.MethodPing, middleware.MethodListTools, middleware.MethodListPrompts,
+		middleware.MethodListResources, middleware.MethodListResourceTemplates, middleware.MethodComplete, middleware.MethodSetLevel, middleware.MethodListen:
+		return false
+	default:
+		return true
+	}
+}
+
+// about returns the tool that is called, nil if nobody knows it, and what the call may do.
+func about(c *call.Call, next mcp.MethodHandler) (*mcp.Tool, classify.Safety) {
+	switch c.Method() {
+	case middleware.MethodCallTool:
+	case middleware.MethodSubscribe, middleware.MethodUnsubscribe: // they change what the server sends, and nothing else
+		return nil, classify.Reads
+	default:
+		return nil, c.Safety(next)
+	}
+	tool, err := c.Tool(next)
+	if err != nil {
+		tool, err = c.Tool(nil) // around a single handler next has no list
+	}
+	if err != nil {
+		return nil, classify.Writes
+	}
+	return tool, classify.SafetyOf(tool.Annotations)
+}
+
+// effectOf returns the effect of a call that failed with f, or panicked for nil.
+func effectOf(f *call.Failure, tool *mcp.Tool, safety classify.Safety) fault.Effect {
+	switch {
+	case safety == classify.Reads:
+		return fault.EffectNone
+	case f == nil || f.Panic() != nil:
+		return fault.EffectUnknown
+	case tool == nil && f.Wire() != nil && f.Fault().Kind() == fault.KindNotFound:
+		return fault.EffectNone // nobody lists such a tool, and the server says that there is none
+	}
+	if effect := f.Hint().Effect; effect != "" {
+		return effect
+	}
+	return fault.EffectUnknown
+}
+
+// keep keeps a record, and tells the Logger when that begins or ends to fail.
+func (a *auditor) keep(c *call.Call, rec Record, late *Record) (seq uint64, err error) {
+	rec.Time = time.Now().UTC()
+	seq, err = a.Log.append(rec, late)
+	logger := a.Logger
+	if logger == nil {
+		logger = c.Logger()
+	}
+	switch {
+	case err != nil && a.failing.CompareAndSwap(false, true):
+		logger.ErrorContext(c, "mcp audit records cannot be kept", slog.Any("error", err), slog.Bool("writes_refused", a.OnFailure != GoOn))
+	case err == nil && a.failing.CompareAndSwap(true, false):
+		logger.WarnContext(c, "mcp audit records can be kept again")
+	}
+	return seq, err
+}
+
+var (
+	errNotMade = fault.New(fault.KindServiceUnavailable, "this call was not made, because the server cannot record it now").
+			Suggest("Only calls that change nothing are possible now.").
+			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 10, Effect: fault.EffectNone})
+	errWithheld = fault.New(fault.KindServiceUnavailable, "what this call has read is withheld, because the server cannot record the call now").
+			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 10, Effect: fault.EffectNone})
+)
+
+const ownPrefix, sessionPrefix = "own:", "session:"
+
+// principal returns who makes a call. The ID of a session lets whoever has it act for its
+// owner, so a hash of it is recorded, by which two calls can still be compared.
+func (a *auditor) principal(ctx context.Context, req mcp.Request) string {
+	name := a.owners.Of(ctx, req)
+	if id, ok := strings.CutPrefix(name, sessionPrefix); ok {
+		return sessionPrefix + hexOf(id)[:16]
+	}
+	return clean(strings.TrimPrefix(name, ownPrefix))
+}
+
+// maxName is how much of a name is recorded, in bytes.
+const maxName = 256
+
+// clean makes a name from outside fit for a record: bounded, and without credentials, such
+// as those in a URI.
+func clean(name string) string {
+	return words.Clip(words.Line(scrub.Credentials(strings.ToValidUTF8(name[:min(len(name), 4*maxName)], ""))), maxName)
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// argumentsOf returns the arguments of a call, nil for none.
+func argumentsOf(req mcp.Request) json.RawMessage {
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		if r != nil && r.Params != nil {
+			return r.Params.Arguments
+		}
+	case *mcp.GetPromptRequest:
+		if r != nil && r.Params != nil && len(r.Params.Arguments) > 0 {
+			raw, err := json.Marshal(r.Params.Arguments)
+			if err == nil { // a map of texts
+				return raw
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,300 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Why a record could not be kept.
+var (
+	ErrClosed  = errors.New("audit: the log is closed")
+	ErrStuck   = errors.New("audit: the sink does not return")
+	ErrBehind  = errors.New("audit: too many records wait for the sink")
+	errTooLate = errors.New("audit: the sink did not return in time")
+)
+
+// A Sink keeps records. It is called by one goroutine at a time, with one or more records
+// in the order of the chain. It returns nil only if all of them are kept for good: a call
+// may be waiting for that. After an error none of them counts as kept, and the same
+// numbers are given to other records.
+type Sink func(entries []Entry) error
+
+// An Entry is a record and its line in a log, which is what [Verify] reads, without the
+// line break. Neither may be changed.
+type Entry struct {
+	Record Record
+	Line   []byte
+}
+
+// LogOptions configure [NewLog]. The zero value is the recommended default.
+type LogOptions struct {
+	// Key makes the hashes HMACs, see the package. It has 16 bytes at least and comes from
+	// where the log's readers and writers cannot read it. Nil means plain hashes. Another
+	// key needs another log.
+	Key []byte
+
+	// After is where the chain goes on: the last [Log.Head] of this log. The zero Head is a
+	// new log.
+	After Head
+
+	// Timeout is how long a call waits for its record to be kept. Zero means 5 s.
+	Timeout time.Duration
+}
+
+// A Log is a chain of records and the Sink that keeps them. Records that come at the same
+// time are kept together: while the sink works for some, the next ones gather. Methods may
+// be called concurrently.
+type Log struct {
+	key     []byte
+	chain   chain // of the one goroutine that runs write
+	sink    Sink
+	end     func() error // closes the sink
+	timeout time.Duration
+
+	mu      sync.Mutex
+	queue   []*waiting
+	writing bool // a goroutine runs write
+	stuck   bool // somebody has waited in vain, and the sink has not returned yet
+	closed  bool
+	lost    uint64 // since the last record about that
+	head    Head
+}
+
+// A waiting record is one that is not kept yet.
+type waiting struct {
+	rec  Record
+	body []byte // the JSON of rec
+	late *Record
+	seq  uint64
+	left bool // nobody waits for it any more
+	done chan error
+}
+
+const (
+	defaultTimeout = 5 * time.Second
+	minKey         = 16
+	maxWaiting     = 4096
+)
+
+// NewLog returns a log whose records a function keeps, such as [ToSlog]. It panics when
+// options make no sense. For files use [Open].
+func NewLog(sink Sink, opts *LogOptions) *Log {
+	var o LogOptions
+	if opts != nil {
+		o = *opts
+	}
+	switch {
+	case sink == nil:
+		panic("audit.NewLog: sink is nil; give the function that keeps records")
+	case o.Key != nil && len(o.Key) < minKey:
+		panic("audit.NewLog: LogOptions.Key is shorter than 16 bytes; give a random one, or nil")
+	case o.Timeout < 0:
+		panic("audit.NewLog: LogOptions.Timeout is negative; give a time, or zero for the default")
+	case o.After.Seq > 0 && len(o.After.Hash) != hashLen:
+		panic("audit.NewLog: LogOptions.After.Hash is no hash of a record; give what Log.Head or Verify returned")
+	case o.Timeout == 0:
+		o.Timeout = defaultTimeout
+	}
+	key := slices.Clone(o.Key)
+	return &Log{key: key, chain: newChain(key), sink: sink, head: o.After, timeout: o.Timeout}
+}
+
+// Head returns the last record that was kept. Keep it from time to time where who writes
+// the log cannot write.
+func (l *Log) Head() Head {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.head
+}
+
+// Close ends the log. Calls after it cannot be recorded. A log that is closed already
+// returns [ErrClosed].
+func (l *Log) Close() error {
+	var last *waiting
+	var err error
+	if l.end != nil {
+		last, err = newWaiting(Record{Time: time.Now().UTC(), Event: EventClose}, nil)
+	}
+	l.mu.Lock()
+	switch {
+	case l.closed:
+		l.mu.Unlock()
+		return ErrClosed
+	case l.stuck: // who is stuck may still write
+		err = ErrStuck
+	case last != nil:
+		l.add(last)
+	}
+	l.closed = true // so that it is the last one
+	l.mu.Unlock()
+	if last == nil || err != nil {
+		return err
+	}
+	if err = l.wait(last); errors.Is(err, errTooLate) {
+		return err
+	}
+	return errors.Join(err, l.end())
+}
+
+func newWaiting(r Record, late *Record) (*waiting, error) {
+	body, err := json.Marshal(&r)
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	return &waiting{rec: r, late: late, body: body, done: make(chan error, 1)}, nil
+}
+
+// append waits until a record is kept, and returns its number. If it is kept only after
+// nobody waits any more, the record late follows.
+func (l *Log) append(r Record, late *Record) (seq uint64, err error) {
+	w, err := newWaiting(r, late)
+	if err == nil {
+		err = l.enqueue(w)
+	}
+	if err == nil {
+		err = l.wait(w)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return w.seq, nil
+}
+
+func (l *Log) wait(w *waiting) error {
+	timer := time.NewTimer(l.timeout)
+	defer timer.Stop()
+	select {
+	case err := <-w.done:
+		return err
+	case <-timer.C:
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case err := <-w.done:
+		return err
+	default:
+	}
+	l.stuck, w.left = true, true
+	if i := slices.Index(l.queue, w); i >= 0 {
+		l.queue = slices.Delete(l.queue, i, i+1)
+		l.lost++
+	} // else the sink has it, and may keep it yet
+	return errTooLate
+}
+
+func (l *Log) enqueue(w *waiting) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return ErrClosed
+	case l.stuck:
+		l.lost++
+		return ErrStuck
+	case len(l.queue) >= maxWaiting:
+		l.lost++
+		return ErrBehind
+	}
+	l.add(w)
+	return nil
+}
+
+func (l *Log) add(w *waiting) {
+	l.queue = append(l.queue, w)
+	if !l.writing {
+		l.writing = true
+		go l.write()
+	}
+}
+
+// write keeps what waits until nothing does.
+func (l *Log) write() {
+	for {
+		l.mu.Lock()
+		batch, lost, head := l.queue, l.lost, l.head
+		l.queue = nil
+		if len(batch) == 0 {
+			l.writing = false
+			l.mu.Unlock()
+			return
+		}
+		l.mu.Unlock()
+
+		head, err := l.commit(head, batch, lost)
+
+		l.mu.Lock()
+		l.stuck = false
+		if err == nil {
+			l.head = head
+			l.lost -= lost
+		} else {
+			l.lost += uint64(len(batch))
+		}
+		for _, w := range batch {
+			w.done <- err
+			if err == nil && w.left && w.late != nil {
+				w.late.Begin = w.seq
+				if follows, err := newWaiting(*w.late, nil); err == nil {
+					l.queue = append(l.queue, follows)
+				}
+			}
+		}
+		l.mu.Unlock()
+	}
+}
+
+// commit chains records and has them kept.
+func (l *Log) commit(head Head, batch []*waiting, lost uint64) (_ Head, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("audit: the sink panicked: %v", p)
+		}
+	}()
+	if lost > 0 {
+		r := Record{Time: time.Now().UTC(), Event: EventLost, Lost: lost}
+		body, err := json.Marshal(&r)
+		if err != nil {
+			return head, fmt.Errorf("audit: %w", err)
+		}
+		batch = append([]*waiting{{rec: r, body: body}}, batch...)
+	}
+	entries := make([]Entry, len(batch))
+	for i, w := range batch {
+		prev := head.hash()
+		var line []byte
+		line, head = l.chain.seal(head, w.body)
+		w.seq, w.rec.Seq, w.rec.Prev, w.rec.Hash = head.Seq, head.Seq, prev, head.Hash
+		entries[i] = Entry{Record: w.rec, Line: line}
+	}
+	return head, l.sink(entries)
+}
+
+// ToSlog returns a sink that writes each record to a logger at level Info, with its line
+// as the attribute "record", which is what [Verify] reads. A handler that returns an
+// error, or that does not take the level, has not kept the record.
+func ToSlog(logger *slog.Logger) Sink {
+	if logger == nil {
+		panic("audit.ToSlog: logger is nil; give the logger that keeps records")
+	}
+	return func(entries []Entry) error {
+		ctx, handler := context.Background(), logger.Handler()
+		if !handler.Enabled(ctx, slog.LevelInfo) {
+			return errors.New("audit: the logger does not take level Info")
+		}
+		for _, e := range entries {
+			r := slog.NewRecord(e.Record.Time, slog.LevelInfo, "mcp audit", 0)
+			r.AddAttrs(slog.Uint64("seq", e.Record.Seq), slog.String("event", string(e.Record.Event)), slog.String("record", string(e.Line)))
+			if err := handler.Handle(ctx, r); err != nil {
+				return fmt.Errorf("audit: %w", err)
+			}
+		}
+		return nil
+	}
+}

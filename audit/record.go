@@ -1,0 +1,192 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcpchain/mcpchain/fault"
+)
+
+// An Event says what a record is about.
+type Event string
+
+// The events.
+const (
+	EventCall  Event = "call"  // a call that cannot change anything, with its end
+	EventBegin Event = "begin" // a call that may change something, before its handler runs
+	EventEnd   Event = "end"   // the end of such a call
+	EventLost  Event = "lost"  // records before this one could not be kept
+	EventOpen  Event = "open"  // a file log was opened
+	EventClose Event = "close" // it was closed; an open without it follows a crash
+)
+
+// A Record is one record of a log. Zero values are absent in its JSON.
+type Record struct {
+	Seq  uint64    `json:"seq,omitempty"` // from 1, without a gap
+	Time time.Time `json:"time"`          // when the event took place, UTC
+
+	Event Event `json:"event"`
+
+	Method    string `json:"method,omitempty"`    // such as tools/call
+	Target    string `json:"target,omitempty"`    // the tool, the prompt or the URI of the resource
+	Principal string `json:"principal,omitempty"` // who called, see [Options.Principal]; absent if nobody knows
+
+	Arguments      json.RawMessage `json:"arguments,omitempty"`       // without secrets
+	ArgumentsHash  string          `json:"arguments_hash,omitempty"`  // see [Hashed]
+	ArgumentsBytes int             `json:"arguments_bytes,omitempty"` // of arguments that are too large to be recorded
+
+	Outcome    string       `json:"outcome,omitempty"`     // how the call ended, as in the log of package correlate
+	Kind       string       `json:"kind,omitempty"`        // of the failure: a fault.Kind
+	Effect     fault.Effect `json:"effect,omitempty"`      // what the call changed: none, unknown or committed
+	Reference  string       `json:"reference,omitempty"`   // the ID of the call, as in the log
+	Begin      uint64       `json:"begin,omitempty"`       // of an end: the Seq of its begin, absent if that was lost
+	DurationMS float64      `json:"duration_ms,omitempty"` // of the call
+
+	Lost         uint64 `json:"lost,omitempty"`          // how many records could not be kept
+	DroppedBytes int64  `json:"dropped_bytes,omitempty"` // of an open: what a crash left unfinished at the end
+
+	Prev string `json:"prev,omitempty"` // the Hash of the record before
+	Hash string `json:"hash,omitempty"` // of the line up to this member
+}
+
+// A Head is the place in a log up to which it is known: the last record of it, or a
+// record at which somebody has looked. The zero Head is the beginning.
+type Head struct {
+	Seq  uint64 `json:"seq"`
+	Hash string `json:"hash"`
+}
+
+// genesis is the Prev of the first record.
+var genesis = strings.Repeat("0", hashLen)
+
+const hashLen = 2 * sha256.Size
+
+func (h Head) hash() string {
+	if h.Seq == 0 {
+		return genesis
+	}
+	return h.Hash
+}
+
+// A chain computes the hashes of records. It is for one goroutine.
+type chain struct {
+	hash hash.Hash
+	buf  *[sha256.Size + hashLen]byte
+}
+
+// newChain returns a chain of plain hashes, or of HMACs if there is a key.
+func newChain(key []byte) chain {
+	if key == nil {
+		return chain{sha256.New(), new([sha256.Size + hashLen]byte)}
+	}
+	return chain{hmac.New(sha256.New, derived(key, "chain")), new([sha256.Size + hashLen]byte)}
+}
+
+// derived returns the key for one purpose, so that what is computed for one says nothing
+// about another.
+func derived(key []byte, purpose string) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("mcpchain audit " + purpose))
+	return mac.Sum(nil)
+}
+
+// sum returns the hash of a text, which is valid until the next one.
+func (c chain) sum(text []byte) []byte {
+	c.hash.Reset()
+	c.hash.Write(text)
+	sum := c.hash.Sum(c.buf[:0])
+	hex.Encode(c.buf[sha256.Size:], sum)
+	return c.buf[sha256.Size:]
+}
+
+func hexOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// The parts of a line that Verify knows.
+const (
+	seqMember  = `{"seq":`
+	prevMember = `,"prev":"`
+	hashMember = `","hash":"`
+	lineEnd    = `"}`
+)
+
+// seal returns the line of a record that follows head, and its own head. body is the JSON
+// of the record without Seq, Prev and Hash.
+func (c chain) seal(head Head, body []byte) (line []byte, _ Head) {
+	seq := head.Seq + 1
+	line = make([]byte, 0, len(seqMember)+20+len(body)+len(prevMember)+len(hashMember)+2*hashLen+len(lineEnd))
+	line = append(line, seqMember...)
+	line = strconv.AppendUint(line, seq, 10)
+	line = append(line, ',')
+	line = append(line, body[1:len(body)-1]...)
+	line = append(line, prevMember...)
+	line = append(line, head.hash()...)
+	sum := c.sum(line)
+	line = append(line, hashMember...)
+	line = append(line, sum...)
+	line = append(line, lineEnd...)
+	return line, Head{Seq: seq, Hash: string(sum)}
+}
+
+// The reasons why a line does not follow a head.
+const (
+	notARecord  = "this is no record"
+	changed     = "the record was changed"
+	notInOrder  = "records before it are missing, or it was moved or inserted"
+	notTheFirst = "the log does not begin here: give Verifier.From"
+)
+
+// open returns the head that a line makes, and an empty string if it follows head. Of a
+// record that is whole in itself, valid is true whatever it follows.
+func (c chain) open(head Head, line []byte) (_ Head, valid bool, reason string) {
+	const tail = len(prevMember) + hashLen + len(hashMember) + hashLen + len(lineEnd)
+	digits, ok := bytes.CutPrefix(line, []byte(seqMember))
+	if !ok || len(line) < len(seqMember)+tail {
+		return Head{}, false, notARecord
+	}
+	end := bytes.IndexByte(digits[:min(len(digits), 21)], ',')
+	if end <= 0 || digits[0] == '0' {
+		return Head{}, false, notARecord
+	}
+	seq, err := strconv.ParseUint(string(digits[:end]), 10, 64)
+	if err != nil {
+		return Head{}, false, notARecord
+	}
+	last := line[len(line)-tail:]
+	prev, last := last[len(prevMember):len(prevMember)+hashLen], last[len(prevMember)+hashLen:]
+	sum := last[len(hashMember) : len(hashMember)+hashLen]
+	if !bytes.HasPrefix(line[len(line)-tail:], []byte(prevMember)) || !bytes.HasPrefix(last, []byte(hashMember)) || !bytes.HasSuffix(last, []byte(lineEnd)) {
+		return Head{}, false, notARecord
+	}
+	// The comparison need not take the same time for all hashes: the log is no oracle.
+	if want := c.sum(line[:len(line)-len(lineEnd)-hashLen-len(hashMember)]); !bytes.Equal(want, sum) {
+		return Head{}, false, changed
+	}
+	follows := Head{Seq: seq, Hash: string(sum)}
+	switch {
+	case seq == head.Seq+1 && string(prev) == head.hash():
+		return follows, true, ""
+	case head.Seq == 0:
+		return follows, true, notTheFirst
+	default:
+		return follows, true, notInOrder
+	}
+}
+
+// parse reads the line of a record.
+func parse(line []byte) (r Record, err error) {
+	if err := json.Unmarshal(line, &r); err != nil {
+		return Record{}, fmt.Errorf("audit: %w", err)
+	}
+	return r, nil
+}

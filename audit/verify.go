@@ -1,0 +1,275 @@
+package audit
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+)
+
+// What is wrong with a log. A [BreakError] is one of them.
+var (
+	// ErrBroken means that a record was changed, removed, inserted, doubled or moved.
+	ErrBroken = errors.New("audit: the chain is broken")
+
+	// ErrTorn means that the last line has no end. A crash leaves that behind, and then the
+	// record was not acknowledged; so does somebody who has cut the log. [Verifier.Heads]
+	// tells them apart.
+	ErrTorn = errors.New("audit: the last line is not whole")
+
+	// ErrCut means that the log ends before one of [Verifier.Heads].
+	ErrCut = errors.New("audit: records are missing at the end")
+)
+
+// A BreakError says where a log is broken. Everything before that place is proven.
+type BreakError struct {
+	Log    int    // which of the readers, from 0
+	Line   int    // in that reader, from 1
+	After  Head   // the last record that is right
+	Reason string // in words
+
+	kind error
+}
+
+// Error says where and why.
+func (e *BreakError) Error() string {
+	return fmt.Sprintf("%v: log %d, line %d, after record %d: %s", e.kind, e.Log+1, e.Line, e.After.Seq, e.Reason)
+}
+
+// Unwrap returns [ErrBroken], [ErrTorn] or [ErrCut].
+func (e *BreakError) Unwrap() error { return e.kind }
+
+// Verify reads a log from its beginning and returns its head. Several readers are parts of
+// one log, in their order, as [Files] has them. An error of the chain is a [*BreakError],
+// and the head is then that of the last record that is right. The memory that it takes
+// does not depend on the log.
+//
+// It is for a log without a key; with one, or from a later place on, use a [Verifier].
+func Verify(logs ...io.Reader) (Head, error) { return Verifier{}.Verify(logs...) }
+
+// A Verifier verifies logs. The zero value is ready for use; methods may be called
+// concurrently.
+type Verifier struct {
+	// Key is the key of the log, nil if it has none. A log cannot say itself that it has
+	// none.
+	Key []byte
+
+	// From is where the first reader begins, such as the head of older files that were
+	// verified and taken away. The zero Head is the beginning of the log.
+	From Head
+
+	// Heads were kept apart from the log: each of them has to be in it. Those before From
+	// are not looked at.
+	Heads []Head
+
+	first uint64 // nothing is known of what stands before the first record, which has this number
+}
+
+// Verify is [Verify] with what the Verifier knows.
+func (v Verifier) Verify(logs ...io.Reader) (Head, error) {
+	head := v.From
+	for line, err := range v.lines(logs) {
+		if err != nil {
+			return head, err
+		}
+		head = line.head
+	}
+	return head, nil
+}
+
+// Dir verifies all files of a log that [Open] keeps in a directory, also while it is
+// written: then a line at the end may not be whole yet ([ErrTorn]).
+func (v Verifier) Dir(dir string) (Head, error) {
+	names, err := Files(dir)
+	if err != nil {
+		return v.From, err
+	}
+	if len(names) == 0 {
+		return v.From, fmt.Errorf("audit: %s: %w", dir, os.ErrNotExist)
+	}
+	files, logs := make([]lazyFile, len(names)), make([]io.Reader, len(names))
+	for i, name := range names {
+		files[i].name = name
+		logs[i] = &files[i]
+	}
+	defer func() {
+		for i := range files { // one of them, if the log is broken there
+			files[i].close()
+		}
+	}()
+	return v.Verify(logs...)
+}
+
+// Records yields the records of a log while it is verified. The first error ends it.
+func (v Verifier) Records(logs ...io.Reader) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for line, err := range v.lines(logs) {
+			var r Record
+			if err == nil {
+				r, err = parse(line.text)
+			}
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// maxLine is the length of the longest line that is read. Those of mcpchain are shorter.
+const maxLine = 1 << 20
+
+type verified struct {
+	head Head
+	text []byte // valid until the next one
+}
+
+// lines yields the lines of a log, each proven. The first error ends it.
+func (v Verifier) lines(logs []io.Reader) iter.Seq2[verified, error] {
+	return func(yield func(verified, error) bool) {
+		w := walk{Verifier: v, chain: newChain(v.Key), head: v.From, heads: map[uint64]string{}}
+		if err := w.keepHeads(); err != nil {
+			yield(verified{}, err)
+			return
+		}
+		for w.log = range logs {
+			r := bufio.NewReaderSize(logs[w.log], 64<<10)
+			for w.line = 1; ; w.line++ {
+				text, err := readLine(r)
+				if errors.Is(err, io.EOF) && len(text) == 0 {
+					break
+				}
+				if err = w.next(text, err, w.log == len(logs)-1); err != nil {
+					yield(verified{}, err)
+					return
+				}
+				if !yield(verified{w.head, text}, nil) {
+					return
+				}
+			}
+		}
+		if w.furthest > w.head.Seq {
+			yield(verified{}, w.broken(ErrCut, fmt.Sprintf("record %d was kept as a head", w.furthest)))
+		}
+	}
+}
+
+// A walk is one reading of a log.
+type walk struct {
+	Verifier
+
+	chain     chain
+	head      Head
+	heads     map[uint64]string
+	furthest  uint64 // of heads
+	log, line int
+}
+
+func (w *walk) broken(kind error, reason string) error {
+	return &BreakError{Log: w.log, Line: w.line, After: w.head, Reason: reason, kind: kind}
+}
+
+// keepHeads makes the heads ready to be compared.
+func (w *walk) keepHeads() error {
+	for _, h := range w.Heads {
+		if have, twice := w.heads[h.Seq]; twice && have != h.Hash || h.Seq == w.From.Seq && h.hash() != w.From.hash() {
+			return w.broken(ErrBroken, "the heads that were kept contradict each other")
+		}
+		w.heads[h.Seq] = h.Hash
+		w.furthest = max(w.furthest, h.Seq)
+	}
+	return nil
+}
+
+// next goes on to the record of a line, which was read with err.
+func (w *walk) next(text []byte, err error, last bool) error {
+	switch {
+	case errors.Is(err, errTooLong):
+		return w.broken(ErrBroken, notARecord)
+	case errors.Is(err, io.EOF) && last:
+		return w.broken(ErrTorn, noEnd)
+	case errors.Is(err, io.EOF):
+		return w.broken(ErrBroken, noEnd)
+	case err != nil:
+		return fmt.Errorf("audit: %w", err)
+	}
+	next, valid, reason := w.chain.open(w.head, text)
+	if valid && next.Seq == w.first && w.head.Seq == 0 {
+		reason = ""
+	}
+	if want, kept := w.heads[next.Seq]; reason == "" && kept && want != next.Hash {
+		reason = "it is not the record whose head was kept"
+	}
+	if reason != "" {
+		return w.broken(ErrBroken, reason)
+	}
+	w.head = next
+	return nil
+}
+
+const noEnd = "there is no end of the line"
+
+var errTooLong = errors.New("audit: the line is too long")
+
+// readLine returns the next line without its end. It returns io.EOF with what stands
+// behind the last end of a line.
+func readLine(r *bufio.Reader) (line []byte, err error) {
+	line, err = r.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		line = append([]byte(nil), line...)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			if len(line) > maxLine {
+				return nil, errTooLong
+			}
+			var more []byte
+			more, err = r.ReadSlice('\n')
+			line = append(line, more...)
+		}
+	}
+	if err == nil {
+		line = line[:len(line)-1]
+	}
+	return line, err
+}
+
+// lazyFile opens its file when it is first read, and closes it at its end.
+type lazyFile struct {
+	name string
+	f    *os.File
+}
+
+func (l *lazyFile) Read(p []byte) (n int, err error) {
+	if l.f == nil {
+		if l.f, err = os.Open(l.name); err != nil {
+			return 0, err
+		}
+	}
+	if n, err = l.f.Read(p); err != nil {
+		l.close()
+	}
+	return n, err
+}
+
+func (l *lazyFile) close() {
+	if l.f != nil {
+		_ = l.f.Close()
+	}
+}
+
+// Files returns the names of the files of a log that [Open] keeps in a directory, in
+// their order.
+func Files(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir) // sorted, and so are the numbers, which all have the same length
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if _, ok := firstSeq(e.Name()); ok {
+			names = append(names, filepath.Join(dir, e.Name()))
+		}
+	}
+	return names, nil
+}

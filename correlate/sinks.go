@@ -1,0 +1,192 @@
+package correlate
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpchain/mcpchain/internal/call"
+)
+
+// The bounds of [Guard].
+const (
+	guardWait = 250 * time.Millisecond
+	guardHeld = 4
+)
+
+// Guard returns a slog.Handler that passes records on to next and comes back whatever next
+// does. If next panics or has not written a record after 250 ms, Handle returns an error,
+// which [slogmulti.Failover] takes for its sign to ask the next handler, and
+// [slogmulti.Fanout] not as a reason to leave out the others. While next holds four such
+// records, it is not asked at all. A record that is late may still be written, so that it
+// stands in two places, not in none.
+//
+//	slogmulti.Fanout(correlate.Guard(file), correlate.Guard(network))
+//
+// [New] guards its own Logger: what that cannot write goes to [slog.Default], and from
+// there to standard error, with the reason in "log_failed".
+//
+// [slogmulti.Failover]: https://pkg.go.dev/github.com/samber/slog-multi#Failover
+// [slogmulti.Fanout]: https://pkg.go.dev/github.com/samber/slog-multi#Fanout
+func Guard(next slog.Handler) slog.Handler {
+	if next == nil {
+		panic("correlate.Guard: next is nil; give the handler that writes the records")
+	}
+	return &guard{next, call.NewSink(guardWait, guardHeld)}
+}
+
+type guard struct {
+	next slog.Handler
+	sink *call.Sink
+}
+
+func (g *guard) Enabled(ctx context.Context, level slog.Level) (enabled bool) {
+	defer func() {
+		if recover() != nil {
+			enabled = true // and Handle says what is wrong
+		}
+	}()
+	return g.next.Enabled(ctx, level)
+}
+
+func (g *guard) Handle(ctx context.Context, record slog.Record) error {
+	return g.sink.Try(ctx, g.next, record.Clone())
+}
+
+func (g *guard) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &guard{g.next.WithAttrs(attrs), g.sink}
+}
+
+func (g *guard) WithGroup(name string) slog.Handler { return &guard{g.next.WithGroup(name), g.sink} }
+
+// maxSampled is how many kinds of failures [Sample] tells apart at the same time.
+const maxSampled = 256
+
+// Sample returns a slog.Handler that passes the first record of a failure on to next at
+// once and counts those that follow. Failures are the same if kind, tool (or prompt,
+// resource, method) and place of origin are: the function that panicked, or the types of
+// the error. At the end of each period the last one that was counted is passed on with
+// the attribute "repeated", which is how many were. Records without a "kind", as of
+// successes, pass at once.
+//
+// More than 256 different failures in one period are counted together. What was counted
+// in the last period of a process is lost when it ends. It panics if next is nil or every
+// is not positive.
+func Sample(next slog.Handler, every time.Duration) slog.Handler {
+	switch {
+	case next == nil:
+		panic("correlate.Sample: next is nil; give the handler that writes the records")
+	case every <= 0:
+		panic("correlate.Sample: every is not positive; give a period, such as time.Minute")
+	}
+	return &sampler{next, &sampled{every: every, by: map[failure]*repetition{}}}
+}
+
+type sampler struct {
+	next slog.Handler
+	*sampled
+}
+
+// sampled is what the handlers share that were made of one.
+type sampled struct {
+	every time.Duration
+
+	mu sync.Mutex
+	by map[failure]*repetition
+}
+
+// A failure is what counts as the same.
+type failure struct{ kind, target, place string }
+
+// A repetition is the last record that was held back, and how many were.
+type repetition struct {
+	count int
+	last  slog.Record
+	next  slog.Handler
+}
+
+func (s *sampler) Enabled(ctx context.Context, level slog.Level) bool {
+	return s.next.Enabled(ctx, level)
+}
+
+func (s *sampler) Handle(ctx context.Context, record slog.Record) error {
+	if of := failureOf(record); of.kind != "" && s.held(of, record, s.next) {
+		return nil
+	}
+	return s.next.Handle(ctx, record)
+}
+
+func (s *sampler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &sampler{s.next.WithAttrs(attrs), s.sampled}
+}
+
+func (s *sampler) WithGroup(name string) slog.Handler {
+	return &sampler{s.next.WithGroup(name), s.sampled}
+}
+
+// held reports whether a record is counted and not passed on.
+func (s *sampled) held(of failure, record slog.Record, next slog.Handler) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, known := s.by[of]
+	if !known && len(s.by) >= maxSampled {
+		of = failure{kind: Other}
+		r, known = s.by[of]
+	}
+	if !known {
+		s.by[of] = &repetition{}
+		time.AfterFunc(s.every, func() { s.end(of) })
+		return false
+	}
+	r.count, r.last, r.next = r.count+1, record.Clone(), next
+	return true
+}
+
+// end passes on what was counted in a period, and begins the next one if there was
+// anything.
+func (s *sampled) end(of failure) {
+	s.mu.Lock()
+	r := s.by[of]
+	if r.count == 0 {
+		delete(s.by, of)
+		s.mu.Unlock()
+		return
+	}
+	s.by[of] = &repetition{}
+	time.AfterFunc(s.every, func() { s.end(of) })
+	s.mu.Unlock()
+	defer func() { _ = recover() }() // nobody waits for this record
+	r.last.AddAttrs(slog.Int("repeated", r.count))
+	_ = r.next.Handle(context.Background(), r.last)
+}
+
+// failureOf returns what a record is about. Its kind is "" if it is not one of a failure.
+func failureOf(record slog.Record) (of failure) {
+	var method, types, stack string
+	record.Attrs(func(a slog.Attr) bool {
+		if a.Value.Kind() != slog.KindString {
+			return true
+		}
+		switch text := a.Value.String(); a.Key {
+		case "kind":
+			of.kind = text
+		case "method":
+			method = text
+		case "tool", "prompt", "resource":
+			of.target = text
+		case "error_types":
+			types = text
+		case "stack":
+			stack = text
+		}
+		return true
+	})
+	of.target = method + " " + of.target
+	if of.place = types; stack != "" {
+		lines := strings.SplitN(stack, "\n", 3) // the function and its line
+		of.place = strings.Join(lines[:min(len(lines), 2)], " ")
+	}
+	return of
+}

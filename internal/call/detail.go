@@ -1,0 +1,285 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/wire"
+)
+
+// Detail says what the records of calls hold besides how they ended, and who else is told
+// of the end. Stats is not nil. Make it once, and do not change it.
+type Detail struct {
+	// CallerID reads the ID that the caller has for its call.
+	CallerID Source
+	// Attrs makes attributes of the program's own.
+	Attrs func(ctx context.Context, req mcp.Request) []slog.Attr
+	// Slow is how long a call may take before it is recorded at Warn; zero means for ever.
+	Slow time.Duration
+	// Arguments says what is recorded of the arguments, and MaxArguments how many bytes.
+	Arguments    Arguments
+	MaxArguments int
+	// Reference puts the ID of a call into the _meta of its success.
+	Reference bool
+	// Observe is told how calls end.
+	Observe func(context.Context, Event)
+	// Stats is kept up to date.
+	Stats *Stats
+
+	tools, methods catalog
+}
+
+// Arguments says what a record holds of the arguments of a call.
+type Arguments uint8
+
+// What a record holds of the arguments.
+const (
+	// NoArguments records nothing of them.
+	NoArguments Arguments = iota
+	// ArgumentNames records the names on the top level, and the size of all.
+	ArgumentNames
+	// ArgumentValues records the values, too. Left out are those whose name says secret or
+	// which the tool's schema marks as one (format "password", writeOnly, a title that says
+	// so, x-sensitive or x-secret), those that the schema does not declare, and all where
+	// no schema can be read. Credentials that are recognised in a value are hidden.
+	ArgumentValues
+)
+
+// The bounds of what is recorded of a request.
+const (
+	maxArgumentNames = 32
+	maxAttrs         = 32
+	maxAttr          = 1 << 10
+)
+
+// identity returns who made the call: the authenticated user, and the session by the
+// beginning of a hash, because who knows the ID of a session can take it over.
+func identity(attrs []slog.Attr, req mcp.Request) []slog.Attr {
+	if nilRequest(req) {
+		return attrs
+	}
+	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil && extra.TokenInfo.UserID != "" {
+		attrs = append(attrs, slog.String("user", oneLine(extra.TokenInfo.UserID)))
+	}
+	if id := SessionID(req); id != "" {
+		sum := sha256.Sum256([]byte(id))
+		attrs = append(attrs, slog.String("session", hex.EncodeToString(sum[:6])))
+	}
+	return attrs
+}
+
+// attrs returns what the program's own function adds to a record.
+func (d *Detail) attrs(c *Call) (attrs []slog.Attr) {
+	if d.Attrs == nil {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			report("a record has no attributes of the program's own", p)
+			attrs = nil
+		}
+	}()
+	attrs = d.Attrs(c, c.req)
+	attrs = slices.Clone(attrs[:min(len(attrs), maxAttrs)])
+	for i, a := range attrs {
+		if v := safe.LogValue(a.Value); v.Kind() == slog.KindString && len(v.String()) > maxAttr {
+			attrs[i].Value = slog.StringValue(strings.ToValidUTF8(v.String()[:maxAttr], "") + "...")
+		}
+	}
+	return attrs
+}
+
+// arguments returns what is recorded of the arguments, as one JSON text, so that neither a
+// name nor a value of the caller's can look like an attribute.
+func (d *Detail) arguments(attrs []slog.Attr, c *Call) []slog.Attr {
+	if d.Arguments == NoArguments {
+		return attrs
+	}
+	members, size := argumentsOf(c.req)
+	if size == 0 {
+		return attrs
+	}
+	attrs = append(attrs, slog.Int("arguments_bytes", size))
+	if members == nil {
+		return attrs
+	}
+	w := argumentWriter{left: d.MaxArguments}
+	may := may{everything: c.method != MethodCallTool}
+	if d.Arguments == ArgumentValues && c.method == MethodCallTool {
+		if e := d.tools.find(c, true); e != nil && e.read != 0 && !e.unsure {
+			may.arguments = &e.arguments
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		var value []byte
+		if d.Arguments == ArgumentValues {
+			value = may.show(name, members[name])
+		}
+		if !w.add(name, value) {
+			break
+		}
+	}
+	return append(attrs, slog.String("arguments", w.String()))
+}
+
+// argumentsOf returns the members of the arguments, nil where they are no object or too
+// many to be looked at, and their size.
+func argumentsOf(req mcp.Request) (members map[string]json.RawMessage, size int) {
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		if r == nil || r.Params == nil {
+			return nil, 0
+		}
+		raw := r.Params.Arguments
+		if len(raw) <= maxArguments && json.Unmarshal(raw, &members) != nil {
+			members = nil
+		}
+		return members, len(raw)
+	case *mcp.GetPromptRequest:
+		if r == nil || r.Params == nil {
+			return nil, 0
+		}
+		members = make(map[string]json.RawMessage)
+		for name, value := range r.Params.Arguments {
+			if size += len(name) + len(value); size <= maxArguments {
+				members[name] = quoted(value)
+			}
+		}
+		return members, size
+	default:
+		return nil, 0
+	}
+}
+
+// may says which values may be recorded.
+type may struct {
+	*arguments
+	everything bool // there is no schema, as of prompts
+}
+
+// show returns a value as it may be recorded, nil for not at all.
+func (m may) show(name string, raw json.RawMessage) []byte {
+	if scrub.SecretName(name) || !m.everything && (m.arguments == nil || !m.declared[name] || m.secret[folded(name)]) {
+		return nil
+	}
+	var value any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if dec.Decode(&value) != nil {
+		return nil
+	}
+	if m.arguments != nil {
+		value = without(value, m.secret)
+	}
+	clean, err := json.Marshal(scrub.Cleaner{Text: scrub.Credentials, Copy: true}.Value(value))
+	if err != nil {
+		return nil
+	}
+	return clean
+}
+
+// without hides the members of secret names in a value that JSON was decoded into.
+func without(value any, secret map[string]bool) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if secret[folded(name)] {
+				v[name] = scrub.Redacted
+			} else {
+				v[name] = without(member, secret)
+			}
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = without(e, secret)
+		}
+	}
+	return value
+}
+
+// An argumentWriter writes names, or names and values, as a JSON object of bounded size.
+// Where a value is not shown stands null.
+type argumentWriter struct {
+	strings.Builder
+	left  int
+	count int
+}
+
+// add writes one argument. It reports whether there is room for more.
+func (w *argumentWriter) add(name string, value []byte) bool {
+	if value == nil {
+		value = []byte("null")
+	}
+	member := append(append(quoted(oneLine(name)), ':'), value...)
+	if w.count++; w.count > maxArgumentNames || len(member) > w.left {
+		w.left = 0
+		w.put(`"...":null`)
+		return false
+	}
+	w.left -= len(member)
+	w.put(string(member))
+	return true
+}
+
+func (w *argumentWriter) put(member string) {
+	if w.Len() > 0 {
+		w.WriteByte(',')
+	}
+	w.WriteString(member)
+}
+
+// String returns the object.
+func (w *argumentWriter) String() string { return "{" + w.Builder.String() + "}" }
+
+// quoted returns a text as JSON.
+func quoted(text string) []byte {
+	raw, err := json.Marshal(scrub.Credentials(text))
+	if err != nil {
+		return []byte(`""`) // cannot be: every text is JSON
+	}
+	return raw
+}
+
+// withReference returns a successful result with the ID of the call in its _meta, where
+// that is asked for. What a handler may have shared is not written to.
+func (c *Call) withReference(res mcp.Result) mcp.Result {
+	if d := c.settings().detail(); d == nil || !d.Reference || c.part || c.quiet || c.Notification() {
+		return res
+	}
+	switch r := res.(type) {
+	case *mcp.CallToolResult:
+		return referred(c, r)
+	case *mcp.ReadResourceResult:
+		return referred(c, r)
+	case *mcp.GetPromptResult:
+		return referred(c, r)
+	case *mcp.CompleteResult:
+		return referred(c, r)
+	default:
+		return res
+	}
+}
+
+func referred[T any, R interface {
+	*T
+	mcp.Result
+}](c *Call, res R) mcp.Result {
+	if res == nil {
+		return res
+	}
+	cp := *res
+	R(&cp).SetMeta(withMeta(res.GetMeta(), wire.ReferenceKey, c.ID()))
+	return R(&cp)
+}

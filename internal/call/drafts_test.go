@@ -1,0 +1,168 @@
+package call_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/kinds"
+	"github.com/mcpchain/mcpchain/internal/wire"
+)
+
+var update = flag.Bool("update", false, "write testdata/renderings.golden anew")
+
+// rendered are the faults of the golden table: each kind that is known by name, and what
+// else changes a rendering.
+func renderedFaults() map[string]*fault.Error {
+	faults := map[string]*fault.Error{
+		"own kind":             fault.New("deployment_in_progress", "a deployment runs").WithCode("E42"),
+		"own kind, later":      fault.New("deployment_in_progress", "a deployment runs").After(30 * time.Second),
+		"own kind, strange":    fault.New("a/b c\n", "m"),
+		"rate limited, wait":   fault.RateLimited("the search API", 90*time.Second),
+		"timeout of a write":   fault.Timeout("the payment", time.Minute).WithRetry(fault.Retry{Effect: fault.EffectUnknown}),
+		"denied, retry anyway": fault.Denied("delete", "project a").WithRetry(fault.Retry{ShouldRetry: true}),
+		"violations":           fault.Violations(fault.Violation{Field: "a[1].b c", Pointer: "/a/1/b c", Rule: "type", Expected: "a string"}, fault.Violation{Field: "x", Rule: "required"}),
+		"an endless wait":      fault.New(fault.KindConflict, "m").WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1e300}),
+		"rendered by another":  fault.Generic(fault.KindServerError).WithReference("0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34"),
+	}
+	for kind := range kinds.All {
+		faults[kind] = fault.Generic(fault.Kind(kind))
+	}
+	return faults
+}
+
+// TestRenderings compares all kinds in all renderings with a golden table.
+func TestRenderings(t *testing.T) {
+	faults := renderedFaults()
+	names := make([]string, 0, len(faults))
+	for name := range faults {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	options := []*call.RenderOptions{
+		nil, {JSON: true}, {LegacyCodes: true}, {ToolFailure: true}, {Problem: true}, {ToolFailure: true, Problem: true, JSON: true},
+	}
+	var b strings.Builder
+	synctest.Test(t, func(t *testing.T) { // whose clock begins with the year 2000
+		for _, name := range names {
+			fmt.Fprintf(&b, "# %s\n", name)
+			for _, shape := range []harness.Shape{harness.ServerRaw, harness.ServerPrompt} {
+				seen := map[string]bool{}
+				for _, o := range options {
+					got := harness.Call(t, harness.Place{Shape: shape, Era: harness.Current}, harness.Fail(faults[name]), call.Render(o))
+					for _, line := range renderedLines(t, got) {
+						if !seen[line] {
+							b.WriteString(line + "\n")
+						}
+						seen[line] = true
+					}
+				}
+			}
+			b.WriteString("\n")
+		}
+	})
+	const golden = "testdata/renderings.golden"
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(golden, []byte(b.String()), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), b.String())
+}
+
+// renderedLines returns what an answer has of each rendering, but for the machine form
+// of our own and IDs that differ from call to call.
+func renderedLines(t testing.TB, got harness.Answer) (lines []string) {
+	t.Helper()
+	var m struct {
+		Result struct {
+			Meta map[string]json.RawMessage `json:"_meta"`
+		}
+		Error *struct {
+			Code    int64
+			Message string
+			Data    struct{ Problem json.RawMessage }
+		}
+	}
+	require.NoError(t, json.Unmarshal(got.Wire, &m))
+	problem := m.Result.Meta[wire.ProblemKey]
+	if m.Error != nil {
+		lines = append(lines, fmt.Sprintf("code        %d", m.Error.Code))
+		problem = m.Error.Data.Problem
+	} else {
+		kind := "text       "
+		if strings.HasPrefix(got.Text(), "{") {
+			kind = "json       "
+		}
+		lines = append(lines, kind+" "+strings.ReplaceAll(got.Text(), "\n", "\n            "))
+	}
+	if raw := m.Result.Meta[wire.ToolFailureKey]; raw != nil {
+		var failure map[string]any
+		require.NoError(t, json.Unmarshal(raw, &failure))
+		id := failure["correlationId"]
+		require.Regexp(t, "^[0-9a-f-]{36}$", id)
+		require.Equal(t, failure["class"] == "reliability" && failure["retryable"] != nil, failure["retryable"] == true, "the draft: absent or false for other classes")
+		if got.Reference() == "" { // an ID of this call, which nothing else tells
+			raw = json.RawMessage(strings.Replace(string(raw), id.(string), "ID", 1))
+		}
+		lines = append(lines, "toolFailure "+string(raw))
+	}
+	if problem != nil {
+		lines = append(lines, "problem     "+string(problem))
+	}
+	return lines
+}
+
+// TestToolFailureOfAnotherServer: who relays a result leaves what is there as it is.
+func TestToolFailureOfAnotherServer(t *testing.T) {
+	got := harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Return(func() *mcp.CallToolResult {
+		return &mcp.CallToolResult{
+			IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "no"}},
+			Meta: mcp.Meta{wire.ToolFailureKey: map[string]any{"class": "governance", "code": "policy_blocked", "correlationId": "theirs"}},
+		}
+	}), call.Render(&call.RenderOptions{ToolFailure: true, Problem: true}))
+	require.Equal(t, "theirs", got.Tool().Meta[wire.ToolFailureKey].(map[string]any)["correlationId"])
+	require.Equal(t, "no", got.Tool().Meta[wire.ProblemKey].(map[string]any)["detail"])
+}
+
+// TestDraftsHideWhatTheTextHides puts a secret into what is private, and a reference into
+// what is recorded.
+func TestDraftsHideWhatTheTextHides(t *testing.T) {
+	log := harness.NewLog(0)
+	for _, shape := range append(harness.Tools(), harness.Others()...) {
+		got := harness.Call(t, harness.Place{Shape: shape, Era: harness.Older}, harness.Fail(fmt.Errorf("password=%s: %w", harness.Canary, errSecret)),
+			call.Render(&call.RenderOptions{ToolFailure: true, Problem: true}),
+			masked(log))
+		require.NotContains(t, string(got.Wire), harness.Canary)
+		reference := got.Reference()
+		if shape.Tool() {
+			require.Equal(t, reference, got.Tool().Meta[wire.ToolFailureKey].(map[string]any)["correlationId"])
+			require.Equal(t, reference, got.Tool().Meta[wire.ProblemKey].(map[string]any)["reference_id"])
+		} else {
+			require.Equal(t, reference, got.Machine()["problem"].(map[string]any)["reference_id"])
+		}
+		require.NotEmpty(t, reference)
+	}
+}
+
+func masked(log *harness.Log) mcp.Middleware {
+	settings := &call.Settings{Mask: func(text string) string { return text }, Records: true, Logger: log.Logger()}
+	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		c.Establish(settings)
+		return next(ctx, c.Method(), req)
+	})
+}

@@ -1,0 +1,191 @@
+package call
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/kinds"
+)
+
+// An Event says how a call ended, for metrics. Every text in it, but for Err, is one of a
+// set that callers cannot enlarge, so that it can be a label.
+type Event struct {
+	// Method is a method of the protocol or one that the program serves itself, else
+	// [Other].
+	Method string
+
+	// Tool is the name of a tool that the server has, or [Other] for any other name. It is
+	// "" for methods other than tools/call.
+	Tool string
+
+	// Outcome says how the call ended, Kind what kind of failure it was, and Party whose.
+	// Kind is "" for a success, and [Other] for a kind that is not one of package fault.
+	// Party is "" if it is not known.
+	Outcome Outcome
+	Kind    fault.Kind
+	Party   fault.Party
+
+	// Refused is the package that refused the call before its handler ran: "limit",
+	// "drain", "deadline" or "retry". It is "" for any other call.
+	Refused string
+
+	// Part reports whether this is an item of a batch or a part of an answer, whose call
+	// has an event of its own. There are events of parts that failed only.
+	Part bool
+
+	// Duration is how long it took, zero for a part of which that is not known, and
+	// Attempts how often the handler was run: more than once where the server repeats.
+	Duration time.Duration
+	Attempts int
+
+	// InFlight and Stuck are the [Stats] at that moment, this call included.
+	InFlight, Stuck int64
+
+	// Err is the original error, which is private: no label, and nothing that a caller may
+	// see. It is nil for a success, and for a failure that a tool told in a result.
+	Err error
+}
+
+// Stats are gauges of the calls that pass one middleware. They may be read at any time.
+type Stats struct {
+	InFlight atomic.Int64 // calls that have begun and have not been answered
+	Stuck    atomic.Int64 // handlers that were given up and have not returned, see package deadline
+}
+
+// Other stands in an [Event] for every text that a caller could have invented.
+const Other = "_other"
+
+// Watch counts the Call as one in flight, until [Call.Finish] or [Call.Observe]. It is for
+// the middleware that records the Call.
+func (c *Call) Watch() {
+	if c.atEnd.Or(observeAtEnd)&observeAtEnd == 0 {
+		c.settings().detail().Stats.InFlight.Add(1)
+	}
+}
+
+// Observe says that a Call that is watched has ended. It does nothing the second time.
+func (c *Call) Observe(res mcp.Result, err error) {
+	if c.atEnd.And(^uint32(observeAtEnd))&observeAtEnd == 0 {
+		return
+	}
+	d := c.settings().detail()
+	defer d.Stats.InFlight.Add(-1)
+	d.observe(c, c.Duration(), res, err)
+}
+
+// observe calls the hook.
+func (d *Detail) observe(c *Call, took time.Duration, res mcp.Result, err error) {
+	if d.Observe == nil {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			report("a call was not observed", p)
+		}
+	}()
+	e := Event{
+		Method: d.method(c), Outcome: c.Outcome(res, err), Part: c.part, Duration: took, Attempts: c.attempts(),
+		InFlight: d.Stats.InFlight.Load(), Stuck: d.Stats.Stuck.Load(),
+	}
+	f := c.Failure(res, err)
+	if f != nil {
+		public := f.Fault()
+		e.Kind, e.Party, e.Err = public.Kind(), f.party(), f.Err()
+		if e.Kind == fault.KindRepeatedFailure {
+			e.Refused = "retry"
+		}
+		if !kinds.Known(string(e.Kind)) {
+			e.Kind = Other
+		}
+	}
+	if by := c.refusedBy(); f != nil && by != "" {
+		e.Refused = by
+	}
+	if c.method == MethodCallTool {
+		e.Tool = d.tool(c, f == nil)
+	}
+	d.Observe(c, e)
+}
+
+// party returns whose fault the failure is.
+func (f *Failure) party() fault.Party {
+	if f.found.Party != "" {
+		return f.found.Party
+	}
+	return f.Fault().Party()
+}
+
+// method returns the method of a Call as a label. The SDK passes on a method that is not
+// of the protocol only if the program serves it.
+func (d *Detail) method(c *Call) string {
+	if isOfProtocol(c.method) || isCustom(c.req) && d.methods.add(c.method, &entry{}) {
+		return c.method
+	}
+	return Other
+}
+
+// tool returns the name of the tool that is called, as a label. A name that was answered
+// with a success is known from then on; for one that failed the server may be asked.
+func (d *Detail) tool(c *Call, answered bool) string {
+	name := Target(c.req)
+	switch {
+	case d.tools.known(name) != nil, answered && d.tools.add(name, &entry{}), d.tools.find(c, d.Arguments == ArgumentValues) != nil:
+		return name
+	default:
+		return Other
+	}
+}
+
+// A OneHandlerError is the error of a call that a wrapped handler cannot answer, because
+// it is of another method.
+type OneHandlerError struct{ Method, Called string }
+
+func (e *OneHandlerError) Error() string {
+	return fmt.Sprintf("middleware: a wrapped handler of %q cannot answer %q", e.Method, e.Called)
+}
+
+// Refused says that the middleware of a package refuses the Call before its handler runs.
+func (c *Call) Refused(by string) {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	cold.refused = by
+}
+
+// refusedBy returns who said that it refuses the Call, or "".
+func (c *Call) refusedBy() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cold == nil {
+		return ""
+	}
+	return c.cold.refused
+}
+
+// attempts returns how often the handler was run, at least 1.
+func (c *Call) attempts() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cold == nil {
+		return 1
+	}
+	return max(1, c.cold.attempts)
+}
+
+// Attempted says that the handler is run for the nth time.
+func (c *Call) Attempted(n int) {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	cold.attempts = n
+}
+
+// Stuck says that the handler of the Call was given up, with 1, or that it has returned
+// after all, with -1.
+func (c *Call) Stuck(change int64) {
+	if d := c.settings().detail(); d != nil {
+		d.Stats.Stuck.Add(change)
+	}
+}
