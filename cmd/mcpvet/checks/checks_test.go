@@ -1,0 +1,27 @@
+package checks
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/analysistest"
+)
+
+// TestChecks runs each check over the packages of testdata that are named after it, whose
+// comments say what is reported, and whose .golden files what the fixes make of them.
+func TestChecks(t *testing.T) {
+	more := map[string][]string{"errtext": {"errtext/results"}, "unknownstep": {"elsewhere"}, "annotations": {"annotations/some"}}
+	for _, a := range All() {
+		t.Run(a.Name, func(t *testing.T) {
+			analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), a, append(more[a.Name], a.Name)...)
+		})
+	}
+}
+
+func TestValid(t *testing.T) {
+	require.NoError(t, analysis.Validate(All()))
+	for _, a := range All() {
+		require.Equal(t, chainPathURL+"#"+a.Name, a.URL)
+	}
+}

@@ -1,0 +1,358 @@
+package checks
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// ErrText reports texts of errors that are put into the content of a tool's result.
+var ErrText = &analysis.Analyzer{
+	Name: "errtext",
+	Doc: `report texts of errors in the content of a CallToolResult
+
+A text in the content is the tool's own, and no middleware can mask it. Return the error,
+or hand it to CallToolResult.SetError. Errors that are worded by the function they come
+from (errors.New, or fmt.Errorf without another error) or that come from parsers of texts
+(strconv, time, encoding/json ...) are not reported, and neither is *fault.Error, whose
+text is public.`,
+	URL:       url("errtext"),
+	Requires:  []*analysis.Analyzer{inspect.Analyzer, handlers},
+	FactTypes: []analysis.Fact{(*showsFact)(nil), (*wordedFact)(nil)},
+	Run:       runErrText,
+}
+
+// parses has the packages whose errors quote what they were given to read, which is mostly
+// an argument of the call.
+var parses = map[string]bool{
+	"encoding/base64": true, "encoding/hex": true, "encoding/json": true, "net/netip": true, "net/url": true,
+	"regexp": true, "strconv": true, "time": true,
+	"github.com/go-viper/mapstructure/v2": true, "github.com/mitchellh/mapstructure": true,
+}
+
+// A showsFact says which string parameters of a function become content of the result
+// that the function returns.
+type showsFact struct{ Params []int }
+
+func (*showsFact) AFact()           {}
+func (f *showsFact) String() string { return "shows" }
+
+// A wordedFact says that a function words all errors that it returns.
+type wordedFact struct{}
+
+func (*wordedFact) AFact()         {}
+func (*wordedFact) String() string { return "worded" }
+
+func runErrText(pass *analysis.Pass) (any, error) {
+	exportWorded(pass)
+	exportShows(pass)
+	typed := map[ast.Node]*handler{}
+	for _, h := range handlersOf(pass) {
+		if h.typed {
+			typed[h.node] = h
+		}
+	}
+	nodes(pass, func(c inspector.Cursor) {
+		switch n := c.Node().(type) {
+		case *ast.CompositeLit:
+			if shown := contentText(pass, n); shown != nil && inToolResult(pass, c) {
+				report(pass, c, shown, typed)
+			}
+		case *ast.CallExpr:
+			var shows showsFact
+			if f := callee(pass, n); f != nil && pass.ImportObjectFact(f, &shows) {
+				for _, i := range shows.Params {
+					if i < len(n.Args) {
+						report(pass, c, n.Args[i], nil)
+					}
+				}
+			}
+		}
+	}, (*ast.CompositeLit)(nil), (*ast.CallExpr)(nil))
+	return nil, nil //nolint:nilnil // the analyzer has no result
+}
+
+// contentText returns the text of a literal of mcp.TextContent.
+func contentText(pass *analysis.Pass, lit *ast.CompositeLit) ast.Expr {
+	if !isType(pass.TypesInfo.TypeOf(lit), mcpPath, "TextContent") {
+		return nil
+	}
+	return field(lit, "Text")
+}
+
+// inToolResult reports whether a literal stands inside one of a CallToolResult.
+func inToolResult(pass *analysis.Pass, c inspector.Cursor) bool {
+	for outer := range c.Parent().Enclosing((*ast.CompositeLit)(nil), (*ast.FuncLit)(nil)) {
+		lit, ok := outer.Node().(*ast.CompositeLit)
+		if !ok {
+			return false
+		}
+		if isType(pass.TypesInfo.TypeOf(lit), mcpPath, "CallToolResult") {
+			return true
+		}
+	}
+	return false
+}
+
+func report(pass *analysis.Pass, c inspector.Cursor, shown ast.Expr, typed map[ast.Node]*handler) {
+	f := enclosing(c)
+	leak := errorIn(pass, f, shown)
+	if leak == nil {
+		return
+	}
+	d := analysis.Diagnostic{
+		Pos: shown.Pos(), End: shown.End(),
+		Message: "the text of this error becomes content of the result, which no middleware can mask; return the error, or use CallToolResult.SetError",
+	}
+	if typed[f] != nil {
+		d.SuggestedFixes = returnError(pass, c, shown, leak)
+	}
+	pass.Report(d)
+}
+
+// errorIn returns the error whose text is part of a text: err.Error() or err itself, alone,
+// in a concatenation or in a call of fmt.Sprint, Sprintf or Sprintln.
+func errorIn(pass *analysis.Pass, f ast.Node, shown ast.Expr) ast.Expr {
+	switch e := ast.Unparen(shown).(type) {
+	case *ast.BinaryExpr:
+		if e.Op != token.ADD {
+			return nil
+		}
+		if leak := errorIn(pass, f, e.X); leak != nil {
+			return leak
+		}
+		return errorIn(pass, f, e.Y)
+	case *ast.CallExpr:
+		if sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr); ok && sel.Sel.Name == "Error" && len(e.Args) == 0 {
+			return leaking(pass, f, sel.X)
+		}
+		if !isFunc(callee(pass, e), "fmt", "Sprint", "Sprintf", "Sprintln") {
+			return nil
+		}
+		for _, arg := range e.Args {
+			if leak := leaking(pass, f, arg); leak != nil {
+				return leak
+			}
+			if leak := errorIn(pass, f, arg); leak != nil {
+				return leak
+			}
+		}
+	}
+	return nil
+}
+
+// leaking returns e if it is an error whose words nobody chose for the caller.
+func leaking(pass *analysis.Pass, f ast.Node, e ast.Expr) ast.Expr {
+	t := pass.TypesInfo.TypeOf(e)
+	if !isError(t) || isPublicError(t) || f == nil || isWorded(pass, f, e) {
+		return nil
+	}
+	// A type of the package's own, not the interface, has words that were written there.
+	if n := named(t); n != nil && n.Obj().Pkg() == pass.Pkg && !types.IsInterface(n) {
+		return nil
+	}
+	return e
+}
+
+// isWorded reports whether an error was worded on purpose, as far as its last assignment
+// tells.
+func isWorded(pass *analysis.Pass, f ast.Node, e ast.Expr) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.CallExpr:
+		called := callee(pass, e)
+		switch {
+		case called == nil:
+			return false
+		case isFunc(called, "errors", "New"):
+			return true
+		case isFunc(called, "fmt", "Errorf"):
+			for _, arg := range e.Args {
+				if isError(pass.TypesInfo.TypeOf(arg)) && !isWorded(pass, f, arg) {
+					return false
+				}
+				if errorIn(pass, f, arg) != nil {
+					return false
+				}
+			}
+			return true
+		}
+		return isPublicError(pass.TypesInfo.TypeOf(e)) || parses[pathOf(called)] || pass.ImportObjectFact(called, &wordedFact{})
+	case *ast.Ident:
+		obj := pass.TypesInfo.ObjectOf(e)
+		if isNil(pass, e) {
+			return true
+		}
+		if obj == nil || obj.Parent() == obj.Pkg().Scope() {
+			return obj != nil // a package's own sentinel
+		}
+		value := assigned(pass, f, obj, e.Pos())
+		return value != nil && isWorded(pass, f, value)
+	case *ast.SelectorExpr:
+		v, ok := pass.TypesInfo.ObjectOf(e.Sel).(*types.Var)
+		return ok && !v.IsField() // another package's sentinel
+	}
+	return isPublicError(pass.TypesInfo.TypeOf(e))
+}
+
+// exportWorded finds the functions that word every error they return. Each round may find
+// callers of those that the last one found.
+func exportWorded(pass *analysis.Pass) {
+	for changed := true; changed; {
+		changed = false
+		eachFunc(pass, func(decl *ast.FuncDecl, f *types.Func) {
+			results := f.Signature().Results()
+			if results.Len() == 0 || !isError(results.At(results.Len()-1).Type()) || pass.ImportObjectFact(f, &wordedFact{}) {
+				return
+			}
+			worded, returns := true, false
+			ast.Inspect(decl.Body, func(n ast.Node) bool {
+				if _, inner := n.(*ast.FuncLit); inner {
+					return false
+				}
+				if ret, ok := n.(*ast.ReturnStmt); ok {
+					returns = true
+					worded = worded && returnsWorded(pass, decl, ret, results.At(results.Len()-1))
+				}
+				return true
+			})
+			if worded && returns {
+				pass.ExportObjectFact(f, &wordedFact{})
+				changed = true
+			}
+		})
+	}
+}
+
+// returnsWorded reports whether a return gives a worded error, or the named result is one.
+func returnsWorded(pass *analysis.Pass, decl *ast.FuncDecl, ret *ast.ReturnStmt, result *types.Var) bool {
+	if n := len(ret.Results); n > 0 {
+		return isWorded(pass, decl, ret.Results[n-1])
+	}
+	value := assigned(pass, decl, result, ret.Pos())
+	return value == nil || isWorded(pass, decl, value)
+}
+
+// exportShows finds the helpers that make a result of a text they are given.
+func exportShows(pass *analysis.Pass) {
+	for changed := true; changed; {
+		changed = false
+		eachFunc(pass, func(decl *ast.FuncDecl, f *types.Func) {
+			sig := f.Signature()
+			if sig.Results().Len() == 0 || !isType(sig.Results().At(0).Type(), mcpPath, "CallToolResult") || pass.ImportObjectFact(f, &showsFact{}) {
+				return
+			}
+			var shows showsFact
+			for i := range sig.Params().Len() {
+				p := sig.Params().At(i)
+				basic, ok := types.Unalias(p.Type()).(*types.Basic)
+				if ok && basic.Kind() == types.String && shownIn(pass, decl.Body, p) {
+					shows.Params = append(shows.Params, i)
+				}
+			}
+			if shows.Params != nil {
+				pass.ExportObjectFact(f, &shows)
+				changed = true
+			}
+		})
+	}
+}
+
+// shownIn reports whether a parameter is part of a text of content, or handed to a helper
+// that shows it.
+func shownIn(pass *analysis.Pass, body *ast.BlockStmt, p *types.Var) bool {
+	found := false
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.CompositeLit:
+			found = found || partOf(pass, contentText(pass, n), p)
+		case *ast.CallExpr:
+			var shows showsFact
+			if f := callee(pass, n); f != nil && pass.ImportObjectFact(f, &shows) {
+				for _, i := range shows.Params {
+					found = found || i < len(n.Args) && partOf(pass, n.Args[i], p)
+				}
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// partOf reports whether a variable is a text, or a part of it that is concatenated.
+func partOf(pass *analysis.Pass, shown ast.Expr, p *types.Var) bool {
+	switch e := ast.Unparen(shown).(type) {
+	case *ast.Ident:
+		return pass.TypesInfo.ObjectOf(e) == p
+	case *ast.BinaryExpr:
+		return partOf(pass, e.X, p) || partOf(pass, e.Y, p)
+	case *ast.CallExpr:
+		if isFunc(callee(pass, e), "fmt", "Sprint", "Sprintf", "Sprintln") {
+			for _, arg := range e.Args {
+				if partOf(pass, arg, p) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// eachFunc visits the functions of a package that have a body.
+func eachFunc(pass *analysis.Pass, visit func(*ast.FuncDecl, *types.Func)) {
+	for _, file := range pass.Files {
+		for _, d := range file.Decls {
+			if decl, ok := d.(*ast.FuncDecl); ok && decl.Body != nil {
+				if f, ok := pass.TypesInfo.Defs[decl.Name].(*types.Func); ok {
+					visit(decl, f)
+				}
+			}
+		}
+	}
+}
+
+// returnError turns `return &mcp.CallToolResult{IsError: true, Content: one text}, out, nil`
+// of a typed handler into `return nil, out, err`, which the SDK makes the same result of.
+func returnError(pass *analysis.Pass, c inspector.Cursor, shown, leak ast.Expr) []analysis.SuggestedFix {
+	call, ok := ast.Unparen(shown).(*ast.CallExpr)
+	if !ok || len(call.Args) > 0 { // the error's own text, and nothing else
+		return nil
+	}
+	text, ok := source(pass, leak)
+	if !ok {
+		return nil
+	}
+	for r := range c.Enclosing((*ast.ReturnStmt)(nil)) {
+		ret, ok := r.Node().(*ast.ReturnStmt)
+		if !ok || len(ret.Results) != 3 || !isNil(pass, ret.Results[2]) {
+			return nil
+		}
+		ref, ok := ast.Unparen(ret.Results[0]).(*ast.UnaryExpr)
+		if !ok {
+			return nil
+		}
+		result, ok := ref.X.(*ast.CompositeLit)
+		if !ok || len(result.Elts) != 2 || !isTrue(pass, field(result, "IsError")) {
+			return nil
+		}
+		if content, ok := field(result, "Content").(*ast.CompositeLit); !ok || len(content.Elts) != 1 {
+			return nil
+		}
+		return []analysis.SuggestedFix{{Message: "Return the error", TextEdits: []analysis.TextEdit{
+			edit(ret.Results[0].Pos(), ret.Results[0].End(), "nil"),
+			edit(ret.Results[2].Pos(), ret.Results[2].End(), string(text)),
+		}}}
+	}
+	return nil
+}
+
+// isTrue reports whether e is the constant true.
+func isTrue(pass *analysis.Pass, e ast.Expr) bool {
+	v := pass.TypesInfo.Types[e].Value
+	return v != nil && v.String() == "true"
+}
