@@ -95,7 +95,9 @@ func floorOf(path string) int {
 		return -2
 	case name == "internal/kinds":
 		return -3
-	case strings.HasPrefix(name, "examples"), strings.HasPrefix(name, "internal/"), strings.HasPrefix(name, "store/"), name == "mcptest":
+	case strings.HasPrefix(name, "examples/") && !strings.HasPrefix(name, "examples/internal/"):
+		return 8
+	case strings.HasPrefix(name, "examples/internal/"), strings.HasPrefix(name, "internal/"), strings.HasPrefix(name, "store/"), name == "mcptest":
 		return 7
 	default:
 		return 5

@@ -4,9 +4,14 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +32,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer func() { _ = os.RemoveAll(programs) }()
-		if out, err := exec.Command("go", "build", "-o", programs+string(filepath.Separator), "./...").CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", programs+string(filepath.Separator), "./...").CombinedOutput(); err != nil {
 			panic(string(out))
 		}
 		return m.Run()
@@ -50,53 +55,128 @@ func recipes(t *testing.T) []string {
 }
 
 // run runs an example in an empty directory, without a terminal or an input.
-func run(t *testing.T, name string) string {
+func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(programs, name))
+	cmd := exec.CommandContext(ctx, filepath.Join(programs, name), args...)
 	cmd.Dir = t.TempDir()
 	out, err := cmd.CombinedOutput()
 	require.NoErrorf(t, err, "%s\n%s", name, out)
 	return string(out)
 }
 
-// TestRecipes compares all that a recipe prints. Its text is part of what it
-// teaches: when it changes on purpose, run go test ./examples -update and read the
-// difference.
+// differs is what logs have of each run alone. References become call-1, call-2 and so on.
+var (
+	differs   = regexp.MustCompile(`time=\S+ | (?:duration_ms|late_ms|session)=\S+| stack="(?:\\.|[^"\\])*"`)
+	reference = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+)
+
+// steady returns what a run printed without what differs in each.
+func steady(out string) string {
+	numbers := map[string]string{}
+	return reference.ReplaceAllStringFunc(differs.ReplaceAllString(out, ""), func(id string) string {
+		if numbers[id] == "" {
+			numbers[id] = fmt.Sprintf("call-%d", len(numbers)+1)
+		}
+		return numbers[id]
+	})
+}
+
+// isServer reports whether a recipe is a server and a story, in two files. The others run
+// by themselves.
+func isServer(name string) bool {
+	_, err := os.Stat(filepath.Join(name, "story.go"))
+	return err == nil
+}
+
+// TestRecipes compares all that a recipe prints: a story that is played against its server
+// in a process of its own, over stdio and over HTTP. Its text is part of what it teaches:
+// when it changes on purpose, run go test ./examples -update and read the difference.
 func TestRecipes(t *testing.T) {
 	for _, name := range recipes(t) {
-		t.Run(name, func(t *testing.T) {
-			out, golden := run(t, name), filepath.Join(name, "output.golden")
-			if *update {
-				require.NoError(t, os.WriteFile(golden, []byte(out), 0o644))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			require.Equal(t, string(want), out)
-			require.Equal(t, out, run(t, name), "it prints something else each time")
-		})
+		runs := map[string][]string{"once": nil, "again": nil}
+		if isServer(name) {
+			runs = map[string][]string{"stdio": {"-story"}, "http": {"-story", "http"}}
+		}
+		golden := filepath.Join(name, "output.golden")
+		if *update {
+			require.NoError(t, os.WriteFile(golden, []byte(steady(run(t, name, runs["stdio"]...))), 0o644))
+		}
+		for how, args := range runs {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				t.Parallel()
+				want, err := os.ReadFile(golden)
+				require.NoError(t, err)
+				require.NotEmpty(t, want)
+				require.Equal(t, string(want), steady(run(t, name, args...)))
+			})
+		}
 	}
 }
 
-// TestRecipesCanBeCopied keeps them short and whole: one file that needs nothing
-// else from here, and says what it shows and how to run it.
+// TestRecipesCanBeCopied keeps them short and whole: main.go needs nothing else from here,
+// and says what it shows and how to run it.
 func TestRecipesCanBeCopied(t *testing.T) {
 	index, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	for _, name := range recipes(t) {
 		files, err := filepath.Glob(name + "/*.go")
 		require.NoError(t, err)
-		require.Len(t, files, 1, name)
+		command := "go run ./examples/" + name
+		if isServer(name) {
+			require.Len(t, files, 2, name)
+			requireAlone(t, files[0], files[1])
+			require.Contains(t, string(index), command+" -story`")
+		} else {
+			require.Len(t, files, 1, name)
+			require.Contains(t, string(index), command+"`")
+		}
 		source, err := os.ReadFile(files[0])
 		require.NoError(t, err)
 		require.Lessf(t, bytes.Count(source, []byte("\n")), 120, "%s is too long to be read at once", files[0])
 		require.NotContains(t, string(source), "mcpchain/internal", name)
+		require.NotContains(t, string(source), "mcpchain/examples", name)
 		comment, _, found := strings.Cut(string(source), "package main")
 		require.True(t, found, name)
-		require.Contains(t, comment, "go run ./examples/"+name)
+		require.Contains(t, comment, command)
 		require.Contains(t, string(index), "]("+name+"/main.go)", "examples/README.md does not list the recipe")
 	}
+}
+
+// requireAlone fails if main.go uses what only story.go declares.
+func requireAlone(t *testing.T, server, client string) {
+	t.Helper()
+	files := token.NewFileSet()
+	parsed, err := parser.ParseFile(files, client, nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	var declared []string
+	for _, d := range parsed.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			declared = append(declared, d.Name.Name)
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.ValueSpec:
+					for _, name := range s.Names {
+						declared = append(declared, name.Name)
+					}
+				case *ast.TypeSpec:
+					declared = append(declared, s.Name.Name)
+				}
+			}
+		}
+	}
+	require.Subset(t, declared, []string{"init"})
+	parsed, err = parser.ParseFile(files, server, nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			require.NotContainsf(t, declared, id.Name, "%s uses a name of %s", server, client)
+		}
+		return true
+	})
 }
 
 // canaries are what the handlers of the quickstart put into their errors.

@@ -2,26 +2,31 @@
 // read, says of each other file why not, and lists what to send again. The client
 // sends that until nothing is left.
 //
-//	go run ./examples/batch
+//	go run ./examples/batch -story               # what a client gets from it
+//	go run ./examples/batch                      # over stdio
+//	go run ./examples/batch -http 127.0.0.1:8080 # over HTTP
 package main
 
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"log"
-	"log/slog"
-	"os"
+	"net"
+	"net/http"
 	"sync"
+	"testing/fstest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/fault"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 type args struct {
@@ -35,7 +40,7 @@ type content struct {
 // share is a directory on a slow disk: the first time that somebody asks for a large
 // file it is not there yet.
 type share struct {
-	dir   string
+	files fs.FS
 	asked sync.Map
 }
 
@@ -45,12 +50,7 @@ func (s *share) readFiles(ctx context.Context, _ *mcp.CallToolRequest, in args) 
 }
 
 func (s *share) read(_ context.Context, name string) (content, error) {
-	root, err := os.OpenRoot(s.dir) // no file outside of it
-	if err != nil {
-		return content{}, err
-	}
-	defer root.Close()
-	info, err := root.Stat(name)
+	info, err := fs.Stat(s.files, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return content{}, fault.NotFound("file", name)
@@ -63,7 +63,7 @@ func (s *share) read(_ context.Context, name string) (content, error) {
 			return content{}, fault.New(fault.KindServiceUnavailable, "the file is being fetched").After(0)
 		}
 	}
-	text, err := fs.ReadFile(root.FS(), name)
+	text, err := fs.ReadFile(s.files, name)
 	if err != nil {
 		return content{}, err
 	}
@@ -71,48 +71,35 @@ func (s *share) read(_ context.Context, name string) (content, error) {
 }
 
 func main() {
-	dir, err := os.MkdirTemp("", "batch")
-	must(err)
-	defer func() { _ = os.RemoveAll(dir) }()
-	must(os.WriteFile(dir+"/notes.txt", []byte("buy milk\n"), 0o600))
-	must(os.WriteFile(dir+"/todo.txt", []byte("one\ntwo\n"), 0o600))
-	must(os.WriteFile(dir+"/log.txt", bytes.Repeat([]byte("it works\n"), 50), 0o600))
-	must(os.Mkdir(dir+"/old", 0o700))
+	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
+	flag.Parse()
 
+	files := fstest.MapFS{ // of a directory: os.OpenRoot(dir), and FS of that, which has no file outside of it
+		"notes.txt": {Data: []byte("buy milk\n")},
+		"todo.txt":  {Data: []byte("one\ntwo\n")},
+		"log.txt":   {Data: bytes.Repeat([]byte("it works\n"), 50)},
+		"old":       {Mode: fs.ModeDir},
+	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "read_files"}, (&share{dir: dir}).readFiles)
-	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+	mcp.AddTool(server, &mcp.Tool{Name: "read_files"}, (&share{files: files}).readFiles)
+	server.AddReceivingMiddleware(mcpchain.Standard(nil)) // batch.New is in it
 
-	ctx := context.Background()
-	ours, theirs := mcp.NewInMemoryTransports()
-	_, err = server.Connect(ctx, theirs, nil)
-	must(err)
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, nil).Connect(ctx, ours, nil)
-	must(err)
-	defer session.Close()
-
-	files := []string{"notes.txt", "report.txt", "todo.txt", "log.txt", "old"}
-	for len(files) > 0 {
-		fmt.Println("--> read_files", files)
-		res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "read_files", Arguments: args{files}})
-		must(err)
-		for _, c := range res.Content {
-			if text, ok := c.(*mcp.TextContent); ok {
-				fmt.Println(text.Text) // for a model; what follows is for a program
-			}
-		}
-		raw, err := json.Marshal(res.StructuredContent)
-		must(err)
-		var answer struct {
-			RetryItems []string `json:"retry_items"`
-		}
-		must(json.Unmarshal(raw, &answer))
-		files = answer.RetryItems
+	if err := serve(server, *address); err != nil {
+		log.Fatal(err)
 	}
 }
 
-func must(err error) {
-	if err != nil {
-		log.Fatal(err)
+// serve speaks over stdio, or over HTTP if there is an address, and prints that.
+func serve(server *mcp.Server, address string) error {
+	if address == "" {
+		return server.Run(context.Background(), &mcp.StdioTransport{})
 	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Println("http://" + listener.Addr().String())
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	return web.Serve(listener)
 }

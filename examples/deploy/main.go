@@ -1,26 +1,32 @@
 // Deploy shows recovery steps: a tool that fails says which calls would help, and a
 // client makes them and tries again until the tool succeeds.
 //
-//	go run ./examples/deploy
+//	go run ./examples/deploy -story               # what a client gets from it
+//	go run ./examples/deploy                      # over stdio
+//	go run ./examples/deploy -http 127.0.0.1:8080 # over HTTP
 package main
 
 import (
 	"context"
-	"errors"
+	"flag"
 	"fmt"
 	"log"
-	"slices"
+	"net"
+	"net/http"
+	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/mask"
-	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 // environment is where something is deployed: one deployment at a time, after the
-// migrations of the database. A real one has a mutex.
+// migrations of the database. The SDK calls handlers concurrently.
 type environment struct {
+	mu       sync.Mutex
 	running  string // the deployment that is under way
 	migrated bool
 }
@@ -38,6 +44,8 @@ type done struct {
 }
 
 func (e *environment) deploy(_ context.Context, _ *mcp.CallToolRequest, in deployArgs) (*mcp.CallToolResult, done, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if e.running != "" {
 		// A kind may be a word of your own: f.Kind() == "deployment_in_progress" in the client.
 		return nil, done{}, fault.New("deployment_in_progress", "deployment "+e.running+" has not finished").
@@ -52,6 +60,8 @@ func (e *environment) deploy(_ context.Context, _ *mcp.CallToolRequest, in deplo
 }
 
 func (e *environment) cancel(_ context.Context, _ *mcp.CallToolRequest, in cancelArgs) (*mcp.CallToolResult, done, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if in.ID != e.running {
 		return nil, done{}, fault.NotFound("deployment", in.ID, e.running)
 	}
@@ -60,11 +70,16 @@ func (e *environment) cancel(_ context.Context, _ *mcp.CallToolRequest, in cance
 }
 
 func (e *environment) migrate(_ context.Context, _ *mcp.CallToolRequest, in deployArgs) (*mcp.CallToolResult, done, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.migrated = true
 	return nil, done{"migrated the database of " + in.Service}, nil
 }
 
 func main() {
+	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
+	flag.Parse()
+
 	production := &environment{running: "d-17"}
 	server := mcp.NewServer(&mcp.Implementation{Name: "deployer", Version: "1.0.0"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "deploy"}, production.deploy)
@@ -72,45 +87,22 @@ func main() {
 	mcp.AddTool(server, &mcp.Tool{Name: "run_migrations"}, production.migrate)
 	server.AddReceivingMiddleware(mask.New(nil)) // or mcpchain.Standard(nil): any of ours sends the steps
 
-	ctx := context.Background()
-	ours, theirs := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, theirs, nil); err != nil {
+	if err := serve(server, *address); err != nil {
 		log.Fatal(err)
-	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, nil).Connect(ctx, ours, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer session.Close()
-
-	// A client decides which steps it takes by itself.
-	allowed := []string{"cancel_deployment", "run_migrations"}
-	for range 5 { // a server may go on failing
-		err := call(ctx, session, "deploy", deployArgs{Service: "shop"})
-		var f *fault.Error
-		if !errors.As(err, &f) {
-			return // deployed
-		}
-		for _, step := range f.Data().RecoverySteps {
-			if !slices.Contains(allowed, step.Tool) {
-				fmt.Printf("not done by this client: %s\n", step.Action)
-				continue
-			}
-			if err := call(ctx, session, step.Tool, step.Parameters); err != nil {
-				log.Fatal(err)
-			}
-		}
 	}
 }
 
-// call calls a tool and prints what it answered. A failure is a *fault.Error.
-func call(ctx context.Context, session *mcp.ClientSession, tool string, arguments any) error {
-	fmt.Printf("--> %s %v\n", tool, arguments)
-	res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
-	if f, failed := middleware.FaultOf(res, err); failed {
-		fmt.Println(f)
-		return f
+// serve speaks over stdio, or over HTTP if there is an address, and prints that.
+func serve(server *mcp.Server, address string) error {
+	if address == "" {
+		return server.Run(context.Background(), &mcp.StdioTransport{})
 	}
-	fmt.Println(res.StructuredContent)
-	return nil
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Println("http://" + listener.Addr().String())
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	return web.Serve(listener)
 }

@@ -64,7 +64,9 @@ func main() {
 		_ = cmd.Start()
 		line, _, _ := bufio.NewReader(out).ReadLine()
 		at, _ := url.Parse(string(line))
-		slots[i].Store(httputil.NewSingleHostReverseProxy(at))
+		to := httputil.NewSingleHostReverseProxy(at)
+		to.ErrorLog = log.New(io.Discard, "", 0) // a stream that stands when the process ends is no call
+		slots[i].Store(to)
 		addresses[i], stops[i] = at.String(), func() { in.Close(); _ = cmd.Wait() }
 	}
 	start(0)

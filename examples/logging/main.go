@@ -3,16 +3,22 @@
 // made with samber/slog-multi: a full one for the operator, and a scrubbed one that
 // may leave the house.
 //
-//	go run ./examples/logging
+//	go run ./examples/logging -story               # what a client gets from it
+//	go run ./examples/logging                      # over stdio
+//	go run ./examples/logging -http 127.0.0.1:8080 # over HTTP
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log"
 	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	slogmulti "github.com/samber/slog-multi"
@@ -20,7 +26,7 @@ import (
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/mask"
-	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 type shop struct{ log *slog.Logger }
@@ -41,48 +47,36 @@ func (s *shop) listOrders(ctx context.Context, _ *mcp.CallToolRequest, in orders
 }
 
 func main() {
-	var full, shared bytes.Buffer // two files, or a file and a service
+	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
+	flag.Parse()
 
+	// Two places, here both stderr: a file, and a service that is not yours.
+	full := slog.NewTextHandler(os.Stderr, nil)
+	shared := full.WithAttrs([]slog.Attr{slog.Bool("scrubbed", true)})
 	logger := slog.New(slogmulti.
 		Pipe(correlate.SlogMiddleware()). // adds the reference, for both
-		Handler(slogmulti.Fanout(
-			textHandler(&full),
-			mask.LogHandler(textHandler(&shared), nil),
-		)))
+		Handler(slogmulti.Fanout(full, mask.LogHandler(shared, nil))))
 
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "list_orders"}, (&shop{logger}).listOrders)
-	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Logger: logger,
-		// Leave NewID out to get UUIDs.
-		Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "call-1" }},
-	}))
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger}))
 
-	ctx := context.Background()
-	ours, theirs := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, theirs, nil); err != nil {
+	if err := serve(server, *address); err != nil {
 		log.Fatal(err)
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, nil).Connect(ctx, ours, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer session.Close()
-
-	res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "list_orders", Arguments: orders{Customer: "ada"}})
-	if f, failed := middleware.FaultOf(res, err); failed {
-		fmt.Printf("The caller:\n%v\n", f)
-	}
-	fmt.Printf("\nThe full log:\n%s", full.String())
-	fmt.Printf("\nThe scrubbed log:\n%s", shared.String())
 }
 
-// textHandler leaves out what would differ from run to run.
-func textHandler(w *bytes.Buffer) slog.Handler {
-	return slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey || a.Key == "duration_ms" {
-			return slog.Attr{}
-		}
-		return a
-	}})
+// serve speaks over stdio, or over HTTP if there is an address, and prints that.
+func serve(server *mcp.Server, address string) error {
+	if address == "" {
+		return server.Run(context.Background(), &mcp.StdioTransport{})
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Println("http://" + listener.Addr().String())
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	return web.Serve(listener)
 }

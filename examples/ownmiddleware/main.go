@@ -2,16 +2,20 @@
 // sees how every call ended, and a limit for one tool, which refuses calls in words
 // that a model can act on.
 //
-//	go run ./examples/ownmiddleware
+//	go run ./examples/ownmiddleware -story               # what a client gets from it
+//	go run ./examples/ownmiddleware                      # over stdio
+//	go run ./examples/ownmiddleware -http 127.0.0.1:8080 # over HTTP
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
-	"io"
 	"log"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"sync/atomic"
 	"time"
@@ -21,16 +25,17 @@ import (
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 // audit sees how every call ended, and adds to a failure what the caller should know
 // besides. Pass on the context that you got: our middlewares find the call in it.
-func audit(out io.Writer) mcp.Middleware {
+func audit(log *slog.Logger) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			res, err := next(ctx, method, req)
 			if method == middleware.MethodCallTool {
-				fmt.Fprintf(out, "audit: %s ended with %s\n", middleware.Target(req), middleware.OutcomeOf(ctx, res, err))
+				log.InfoContext(ctx, "audit", "tool", middleware.Target(req), "outcome", middleware.OutcomeOf(ctx, res, err))
 			}
 			middleware.AddTo(ctx, res, err, func(f *fault.Error) *fault.Error { return f.With("region", "eu-1") })
 			return res, err // as they came: the failure keeps its kind, its stack and its level
@@ -54,6 +59,9 @@ func limit(calls int64) mcp.Middleware {
 }
 
 func main() {
+	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
+	flag.Parse()
+
 	server := mcp.NewServer(&mcp.Implementation{Name: "reports", Version: "1.0.0"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "make_report"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "report 1"}}}, nil, nil
@@ -61,46 +69,33 @@ func main() {
 	mcp.AddTool(server, &mcp.Tool{Name: "send_report"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return nil, nil, errors.New("smtp: 535 bad credentials for mailer@10.0.0.9")
 	})
-
 	mcp.AddTool(server, &mcp.Tool{Name: "last_report"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "report 0"}}}, nil, nil
 	})
 
+	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	server.AddReceivingMiddleware(mcpchain.Standard(
-		&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)},
-		audit(os.Stdout),
+		&mcpchain.Options{Logger: logger},
+		audit(logger),
 		middleware.ForTools(limit(1), "make_report"),
 	))
 
-	if err := call(server, "make_report", "make_report", "send_report"); err != nil {
+	if err := serve(server, *address); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// call calls tools of the server, as a client does, and prints what it gets without
-// the reference, which is another one each time.
-func call(server *mcp.Server, tools ...string) error {
-	ctx := context.Background()
-	clientSide, serverSide := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, serverSide, nil); err != nil {
-		return err
+// serve speaks over stdio, or over HTTP if there is an address, and prints that.
+func serve(server *mcp.Server, address string) error {
+	if address == "" {
+		return server.Run(context.Background(), &mcp.StdioTransport{})
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, nil).Connect(ctx, clientSide, nil)
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}
-	defer session.Close()
-	for _, tool := range tools {
-		res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool})
-		if f, failed := middleware.FaultOf(res, err); failed {
-			fmt.Printf("%s\n\n", f.Text())
-			continue
-		}
-		for _, c := range res.Content {
-			if text, ok := c.(*mcp.TextContent); ok {
-				fmt.Printf("%s\n\n", text.Text)
-			}
-		}
-	}
-	return nil
+	fmt.Println("http://" + listener.Addr().String())
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	return web.Serve(listener)
 }

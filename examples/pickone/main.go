@@ -1,15 +1,20 @@
 // Pickone uses one middleware and nothing else: first package recover alone, then
 // package mask alone with a rule for an error that callers know how to avoid.
 //
-//	go run ./examples/pickone
+//	go run ./examples/pickone -story               # what a client gets from it
+//	go run ./examples/pickone                      # over stdio
+//	go run ./examples/pickone -http 127.0.0.1:8080 # over HTTP
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"time"
 
@@ -17,8 +22,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/mask"
-	"github.com/mcpchain/mcpchain/middleware"
-	mcprecover "github.com/mcpchain/mcpchain/recover" // its own name would hide the builtin
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 type query struct {
@@ -37,52 +41,41 @@ func runQuery(_ context.Context, _ *mcp.CallToolRequest, in query) (*mcp.CallToo
 }
 
 func main() {
-	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: steady}))
+	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
+	masked := flag.Bool("mask", false, "take package mask alone instead of package recover")
+	flag.Parse()
 
-	fmt.Printf("recover alone: a panic is one failed call, and any other error keeps its text\n\n")
-	ask(mcprecover.New(&mcprecover.Options{Logger: logger}), "panics", "locked")
-
-	fmt.Printf("mask alone: known errors say what to do, unknown ones say nothing\n\n")
-	ask(mask.New(&mask.Options{
-		Logger: logger,
-		// Rules are asked in order. Where the error has a sentinel or a type, mask.Is
-		// and mask.As are safer than its text.
-		Rules: []mask.Rule{
-			mask.Contains("database is locked", fault.New(fault.KindServiceUnavailable, "the database is busy").After(time.Second)),
-		},
-	}), "locked", "orders")
-}
-
-// ask calls a server that has one middleware, once for each table.
-func ask(only mcp.Middleware, tables ...string) {
+	only := mcprecover.New(nil) // a panic is one failed call, and any other error keeps its text
+	if *masked {
+		only = mask.New(&mask.Options{
+			// Rules are asked in order. Where the error has a sentinel or a type, mask.Is
+			// and mask.As are safer than its text.
+			Rules: []mask.Rule{
+				mask.Contains("database is locked", fault.New(fault.KindServiceUnavailable, "the database is busy").After(time.Second)),
+			},
+		})
+	}
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil))) // where the middlewares log
 	server := mcp.NewServer(&mcp.Implementation{Name: "database", Version: "1.0.0"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "query"}, runQuery)
 	server.AddReceivingMiddleware(only)
 
-	ctx := context.Background()
-	ours, theirs := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, theirs, nil); err != nil {
+	if err := serve(server, *address); err != nil {
 		log.Fatal(err)
-	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, nil).Connect(ctx, ours, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer session.Close()
-
-	for _, table := range tables {
-		fmt.Printf("--> query %s\n", table)
-		res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "query", Arguments: query{table}})
-		if f, failed := middleware.FaultOf(res, err); failed {
-			fmt.Printf("%s\n\n", f.Text()) // f.Error() has the reference too, which differs from run to run
-		}
 	}
 }
 
-// steady leaves out of the log what would differ from run to run.
-func steady(_ []string, a slog.Attr) slog.Attr {
-	if a.Key == slog.TimeKey || a.Key == "reference" || a.Key == "stack" {
-		return slog.Attr{}
+// serve speaks over stdio, or over HTTP if there is an address, and prints that.
+func serve(server *mcp.Server, address string) error {
+	if address == "" {
+		return server.Run(context.Background(), &mcp.StdioTransport{})
 	}
-	return a
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Println("http://" + listener.Addr().String())
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	return web.Serve(listener)
 }

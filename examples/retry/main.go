@@ -2,34 +2,37 @@
 // is told: it waits for as long as the service asked, and after a booking of which
 // nobody knows whether it was made it looks first instead of booking twice.
 //
-//	go run ./examples/retry
+//	go run ./examples/retry -story               # what a client gets from it
+//	go run ./examples/retry                      # over stdio
+//	go run ./examples/retry -http 127.0.0.1:8080 # over HTTP
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"log"
-	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
-	"github.com/mcpchain/mcpchain/retry"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 // hotel limits the rate, restarts, and makes a booking but hangs up before it answers.
 func hotel() http.Handler {
-	mux, asked, bookings := http.NewServeMux(), 0, 0 // a real one has a mutex
+	mux := http.NewServeMux()
+	var asked, bookings atomic.Int32
 	mux.HandleFunc("GET /rooms", func(w http.ResponseWriter, _ *http.Request) {
-		asked++
-		if status := map[int]int{1: http.StatusTooManyRequests, 2: http.StatusServiceUnavailable}[asked]; status != 0 {
+		if status := map[int32]int{1: http.StatusTooManyRequests, 2: http.StatusServiceUnavailable}[asked.Add(1)]; status != 0 {
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "slow down, tenant 4711", status)
 			return
@@ -37,10 +40,10 @@ func hotel() http.Handler {
 		fmt.Fprint(w, "12 rooms are free")
 	})
 	mux.HandleFunc("POST /bookings", func(http.ResponseWriter, *http.Request) {
-		bookings++
+		bookings.Add(1)
 		panic(http.ErrAbortHandler)
 	})
-	mux.HandleFunc("GET /bookings", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "bookings: ", bookings) })
+	mux.HandleFunc("GET /bookings", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "bookings: ", bookings.Load()) })
 	return mux
 }
 
@@ -61,6 +64,9 @@ func ask(request func(url string) (*http.Response, error), url string) (string, 
 }
 
 func main() {
+	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
+	flag.Parse()
+
 	service := httptest.NewServer(hotel())
 	defer service.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "hotel", Version: "1.0.0"}, nil)
@@ -78,42 +84,24 @@ func main() {
 	add(&mcp.Tool{Name: "free_rooms", Annotations: reads}, http.Get, "/rooms")
 	add(&mcp.Tool{Name: "list_bookings", Annotations: reads}, http.Get, "/bookings")
 	add(&mcp.Tool{Name: "book_room"}, post, "/bookings")
-	server.AddReceivingMiddleware( // or mcpchain.Standard(nil)
-		correlate.New(&correlate.Options{Logger: slog.New(slog.DiscardHandler), NewID: func(context.Context, mcp.Request) string { return "call-1" }}), mask.New(nil), retry.New(nil))
+	server.AddReceivingMiddleware(mcpchain.Standard(nil)) // retry.New is in it
 
-	ctx := context.Background()
-	ours, theirs := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, theirs, nil); err != nil {
+	if err := serve(server, *address); err != nil {
 		log.Fatal(err)
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, nil).Connect(ctx, ours, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer session.Close()
-	pursue(ctx, session, "free_rooms")
-	pursue(ctx, session, "book_room")
 }
 
-// pursue calls a tool and does what the answer says, until it succeeds or the answer
-// is no. The middleware retry.Client waits and tries again for every call of a client.
-func pursue(ctx context.Context, session *mcp.ClientSession, tool string) {
-	for {
-		res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool})
-		if err != nil {
-			log.Fatal(err)
-		}
-		text, _ := res.Content[0].(*mcp.TextContent)
-		fmt.Printf("--> %s\n%s\n", tool, text.Text) // what a model reads
-		failure, _ := middleware.FaultOf(res, nil)
-		said, _ := failure.Retry()
-		switch steps := failure.Data().RecoverySteps; { // a success has no failure, and nothing of this
-		case said.ShouldRetry:
-			time.Sleep(time.Duration(said.RetryAfterSeconds * float64(time.Second)))
-		case len(steps) > 0:
-			tool = steps[0].Tool
-		default:
-			return
-		}
+// serve speaks over stdio, or over HTTP if there is an address, and prints that.
+func serve(server *mcp.Server, address string) error {
+	if address == "" {
+		return server.Run(context.Background(), &mcp.StdioTransport{})
 	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Println("http://" + listener.Addr().String())
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	return web.Serve(listener)
 }

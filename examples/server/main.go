@@ -1,14 +1,17 @@
 // Server is a whole MCP server: one tool, which panics if b is 0, behind the recommended
-// chain. It speaks over stdio, or over HTTP with -http.
+// chain.
 //
-//	go run ./examples/server
-//	go run ./examples/server -http 127.0.0.1:8080
+//	go run ./examples/server -story               # what a client gets from it
+//	go run ./examples/server                      # over stdio
+//	go run ./examples/server -http 127.0.0.1:8080 # over HTTP
 package main
 
 import (
 	"context"
 	"flag"
+	"fmt"
 	"log"
+	"net"
 	"net/http"
 	"time"
 
@@ -43,13 +46,22 @@ func main() {
 
 	server.AddReceivingMiddleware(mcpchain.Standard(nil)) // the one line; add it last
 
-	if *address == "" {
-		if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
-			log.Fatal(err)
-		}
-		return
+	if err := serve(server, *address); err != nil {
+		log.Fatal(err)
 	}
+}
+
+// serve speaks over stdio, or over HTTP if there is an address, and prints that.
+func serve(server *mcp.Server, address string) error {
+	if address == "" {
+		return server.Run(context.Background(), &mcp.StdioTransport{})
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Println("http://" + listener.Addr().String())
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	web := &http.Server{Addr: *address, Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
-	log.Fatal(web.ListenAndServe())
+	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	return web.Serve(listener)
 }

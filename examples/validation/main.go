@@ -1,19 +1,24 @@
 // Validation shows a client that mends its call with nothing but the text of the
 // answer, as a model does: of a typed tool, which the SDK checks, and of a raw one.
 //
-//	go run ./examples/validation
+//	go run ./examples/validation -story               # what a client gets from it
+//	go run ./examples/validation                      # over stdio
+//	go run ./examples/validation -http 127.0.0.1:8080 # over HTTP
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"log"
-	"regexp"
-	"strings"
+	"net"
+	"net/http"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -46,73 +51,30 @@ func resized(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, 
 }
 
 func main() {
+	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
+	flag.Parse()
+
 	server := mcp.NewServer(&mcp.Implementation{Name: "travel", Version: "1.0.0"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "book"}, book)
 	server.AddTool(resize, validate.Tool(resize.InputSchema, resized)) // the SDK does not check raw tools
 	server.AddReceivingMiddleware(validate.New(nil))                   // in mcpchain.Standard too
 
-	ctx := context.Background()
-	ours, theirs := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, theirs, nil); err != nil {
+	if err := serve(server, *address); err != nil {
 		log.Fatal(err)
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, nil).Connect(ctx, ours, nil)
+}
+
+// serve speaks over stdio, or over HTTP if there is an address, and prints that.
+func serve(server *mcp.Server, address string) error {
+	if address == "" {
+		return server.Run(context.Background(), &mcp.StdioTransport{})
+	}
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	defer session.Close()
-
-	call(ctx, session, "book", map[string]any{"town": "Oslo", "night": "3", "guests": "two"}, map[string]any{"city": "Oslo", "guests": 2})
-	call(ctx, session, "resize", map[string]any{"widht": 99999, "format": "jpg"}, nil)
-
-	if _, err = session.CallTool(ctx, &mcp.CallToolParams{Name: "bok"}); err != nil {
-		fmt.Println(err)
-	}
-}
-
-// call calls a tool, again and again with mended arguments; known is what the user said.
-func call(ctx context.Context, session *mcp.ClientSession, tool string, args, known map[string]any) {
-	for range 5 {
-		fmt.Printf("--> %s %v\n", tool, args)
-		res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
-		if err != nil {
-			log.Fatal(err)
-		}
-		answer, _ := res.Content[0].(*mcp.TextContent)
-		if fmt.Println(answer.Text); !res.IsError {
-			return
-		}
-		mend(args, known, answer.Text)
-	}
-}
-
-// advice is what the client understands, and what it does then.
-var advice = []struct {
-	sentence *regexp.Regexp
-	follow   func(args, known map[string]any, m []string)
-}{
-	{regexp.MustCompile(`Argument '(.+?)' is unknown.* Did you mean '(.+?)'`), func(args, _ map[string]any, m []string) {
-		args[m[2]] = args[m[1]]
-		drop(args, nil, m)
-	}},
-	{regexp.MustCompile(`Argument '(.+?)' is unknown`), drop},
-	{regexp.MustCompile(`Argument '(.+?)' expected .* Send (\d+) without quotes`), set},
-	{regexp.MustCompile(`Argument '(.+?)' expected an integer from \d+ to (\d+), but received \d`), set},
-	{regexp.MustCompile(`Argument '(.+?)' expected '(.+?)'`), func(args, _ map[string]any, m []string) { args[m[1]] = m[2] }},
-	{regexp.MustCompile(`Argument '(.+?)' (expected|is required)`), func(args, known map[string]any, m []string) { args[m[1]] = known[m[1]] }},
-}
-
-func set(args, _ map[string]any, m []string)  { args[m[1]] = json.Number(m[2]) }
-func drop(args, _ map[string]any, m []string) { delete(args, m[1]) }
-
-// mend reads an answer line by line and does what it says.
-func mend(args, known map[string]any, answer string) {
-	for line := range strings.Lines(answer) {
-		for _, a := range advice {
-			if m := a.sentence.FindStringSubmatch(line); m != nil {
-				a.follow(args, known, m)
-				break
-			}
-		}
-	}
+	fmt.Println("http://" + listener.Addr().String())
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	return web.Serve(listener)
 }

@@ -1,25 +1,30 @@
 // Weather shows an answer of three parts when two of them are down: the tool answers
 // with what there is, says what is missing or old, and never passes old for fresh.
 //
-//	go run ./examples/weather
+//	go run ./examples/weather -story               # what a client gets from it
+//	go run ./examples/weather                      # over stdio
+//	go run ./examples/weather -http 127.0.0.1:8080 # over HTTP
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
-	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
-	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/degrade"
 	"github.com/mcpchain/mcpchain/fault"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 type city struct {
@@ -34,8 +39,10 @@ type weather struct {
 	degrade.Status
 }
 
-// up tells whether the services behind forecast and alerts are.
-var up bool
+// asked counts the calls. The services behind forecast and alerts are down for the first.
+var asked atomic.Int32
+
+func up() bool { return asked.Load() > 1 }
 
 func (c city) current(context.Context) (int, error) {
 	if c.City == "Atlantis" {
@@ -45,7 +52,7 @@ func (c city) current(context.Context) (int, error) {
 }
 
 func (c city) forecast(context.Context) ([]string, error) {
-	if up {
+	if up() {
 		return []string{"rain", "rain"}, nil
 	}
 	cause := errors.New("dial tcp 10.20.0.7:443: connect: connection refused") // not for callers
@@ -58,13 +65,14 @@ func (c city) cached(context.Context) ([]string, time.Time, error) {
 }
 
 func (c city) alerts(context.Context) ([]string, error) {
-	if up {
+	if up() {
 		return []string{"storm"}, nil
 	}
 	return nil, errors.New("alerts: user svc_alerts, password hunter2: login failed")
 }
 
 func report(ctx context.Context, _ *mcp.CallToolRequest, in city) (*mcp.CallToolResult, weather, error) {
+	asked.Add(1)
 	var out weather
 	_, err := degrade.Run(ctx, // degrade.New, below, puts the status into the answer
 		degrade.Required("current", &out.Celsius, in.current),
@@ -78,42 +86,30 @@ func report(ctx context.Context, _ *mcp.CallToolRequest, in city) (*mcp.CallTool
 }
 
 func main() {
-	// The log is for the operator. Times are left out so that it is the same each time.
-	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
-		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if slices.Contains([]string{slog.TimeKey, "duration_ms", "method", "client", "error_types", "fault"}, a.Key) {
-				return slog.Attr{}
-			}
-			return a
-		},
-	}))
+	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
+	flag.Parse()
+
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1.0.0"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "weather", Description: "The weather of a city"}, report)
-	reference := &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "call" }}
-	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger, Correlate: reference}, degrade.New(nil)))
+	logger := slog.New(slog.NewTextHandler(os.Stderr, nil)) // for the operator
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger}, degrade.New(nil)))
 
-	ctx := context.Background()
-	ours, theirs := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, theirs, nil); err != nil {
+	if err := serve(server, *address); err != nil {
 		log.Fatal(err)
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, nil).Connect(ctx, ours, nil)
+}
+
+// serve speaks over stdio, or over HTTP if there is an address, and prints that.
+func serve(server *mcp.Server, address string) error {
+	if address == "" {
+		return server.Run(context.Background(), &mcp.StdioTransport{})
+	}
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	defer session.Close()
-
-	for i, name := range []string{"Lisbon", "Lisbon", "Atlantis"} {
-		up = i > 0
-		fmt.Printf("\n--> weather of %s, everything up: %t\n", name, up)
-		res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "weather", Arguments: city{name}})
-		if err != nil {
-			log.Fatal(err)
-		}
-		out, _ := res.StructuredContent.(map[string]any) // nil for a failure
-		fmt.Println("celsius:", out["celsius"], "forecast:", out["forecast"], "alerts:", out["alerts"], "degraded:", out["degraded"])
-		if note, ok := res.Content[len(res.Content)-1].(*mcp.TextContent); ok && (len(res.Content) > 1 || res.IsError) {
-			fmt.Println(note.Text)
-		}
-	}
+	fmt.Println("http://" + listener.Addr().String())
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	return web.Serve(listener)
 }

@@ -2,16 +2,22 @@
 // server: a raw tool handler, a typed one, a resource and a prompt. Everything
 // else of the server stays as it is, as the last call shows.
 //
-//	go run ./examples/wraphandler
+//	go run ./examples/wraphandler -story               # what a client gets from it
+//	go run ./examples/wraphandler                      # over stdio
+//	go run ./examples/wraphandler -http 127.0.0.1:8080 # over HTTP
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -50,7 +56,10 @@ func prompt(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error
 }
 
 func main() {
-	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: steady}))
+	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
+	flag.Parse()
+
+	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	server := mcp.NewServer(&mcp.Implementation{Name: "library", Version: "1.0.0"}, nil)
 
 	// Any middlewares will do, the first outermost. One chain may serve many handlers.
@@ -68,45 +77,22 @@ func main() {
 	// And one that is not wrapped.
 	server.AddPrompt(&mcp.Prompt{Name: "bare"}, prompt)
 
-	ctx := context.Background()
-	ours, theirs := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, theirs, nil); err != nil {
+	if err := serve(server, *address); err != nil {
 		log.Fatal(err)
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, nil).Connect(ctx, ours, nil)
+}
+
+// serve speaks over stdio, or over HTTP if there is an address, and prints that.
+func serve(server *mcp.Server, address string) error {
+	if address == "" {
+		return server.Run(context.Background(), &mcp.StdioTransport{})
+	}
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	defer session.Close()
-
-	fmt.Println("--> raw tool")
-	raw, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "raw"})
-	show(raw, err)
-	fmt.Println("--> typed tool")
-	typed, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "typed", Arguments: search{Words: ""}})
-	show(typed, err)
-	fmt.Println("--> resource")
-	contents, err := session.ReadResource(ctx, &mcp.ReadResourceParams{URI: "library://catalogue"})
-	show(contents, err)
-	fmt.Println("--> prompt")
-	messages, err := session.GetPrompt(ctx, &mcp.GetPromptParams{Name: "recommend"})
-	show(messages, err)
-	_, err = session.GetPrompt(ctx, &mcp.GetPromptParams{Name: "bare"})
-	fmt.Printf("--> prompt that is not wrapped\n%v\n", err)
-}
-
-// show prints what the caller read, without the reference, which differs from run
-// to run (f.Error() has it).
-func show(res mcp.Result, err error) {
-	if f, failed := middleware.FaultOf(res, err); failed {
-		fmt.Printf("%s\n\n", f.Text())
-	}
-}
-
-// steady leaves out of the log what would differ from run to run.
-func steady(_ []string, a slog.Attr) slog.Attr {
-	if a.Key == slog.TimeKey || a.Key == "reference" || a.Key == "stack" {
-		return slog.Attr{}
-	}
-	return a
+	fmt.Println("http://" + listener.Addr().String())
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	return web.Serve(listener)
 }

@@ -1,25 +1,28 @@
 // Wrapserver puts the recommended chain in front of a whole server: its tools,
 // resources and prompts may then fail in any way without ending the process or
-// telling a caller what is inside. It prints what the callers of five handlers
-// get, each below the line that the log has of it.
+// telling a caller what is inside. The story calls five handlers that fail.
 //
-//	go run ./examples/wrapserver
+//	go run ./examples/wrapserver -story               # what a client gets from it
+//	go run ./examples/wrapserver                      # over stdio
+//	go run ./examples/wrapserver -http 127.0.0.1:8080 # over HTTP
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
-	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
-	"github.com/mcpchain/mcpchain/correlate"
-	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 type place struct {
@@ -52,6 +55,9 @@ func advise(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error
 }
 
 func main() {
+	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
+	flag.Parse()
+
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1.0.0"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "get_weather"}, getWeather)
 	mcp.AddTool(server, &mcp.Tool{Name: "get_forecast"}, getForecast)
@@ -61,56 +67,25 @@ func main() {
 	// The line that wraps the server. Later calls of AddReceivingMiddleware stand
 	// outside of it, so make it the last one. Standard(nil) logs to slog.Default().
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Logger:    newLogger(),
-		Correlate: &correlate.Options{NewID: numbered()}, // leave it out to get UUIDs
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}))
 
-	ctx := context.Background()
-	ours, theirs := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, theirs, nil); err != nil {
+	if err := serve(server, *address); err != nil {
 		log.Fatal(err)
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, nil).Connect(ctx, ours, nil)
+}
+
+// serve speaks over stdio, or over HTTP if there is an address, and prints that.
+func serve(server *mcp.Server, address string) error {
+	if address == "" {
+		return server.Run(context.Background(), &mcp.StdioTransport{})
+	}
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	defer session.Close()
-
-	for _, call := range []struct{ tool, city string }{
-		{"get_weather", "Lisbon"}, {"get_weather", "Atlantis"}, {"get_forecast", "Lisbon"},
-	} {
-		fmt.Printf("--> %s %s\n", call.tool, call.city)
-		res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: call.tool, Arguments: place{call.city}})
-		show(res, err)
-	}
-	fmt.Println("--> weather://stations")
-	contents, err := session.ReadResource(ctx, &mcp.ReadResourceParams{URI: "weather://stations"})
-	show(contents, err)
-	fmt.Println("--> advise")
-	messages, err := session.GetPrompt(ctx, &mcp.GetPromptParams{Name: "advise"})
-	show(messages, err)
-}
-
-// show prints what the caller of a tool, a resource or a prompt got.
-func show(res mcp.Result, err error) {
-	if f, failed := middleware.FaultOf(res, err); failed {
-		fmt.Printf("%v\n\n", f)
-	} else if r, ok := res.(*mcp.CallToolResult); ok {
-		fmt.Printf("%v\n\n", r.StructuredContent)
-	}
-}
-
-// newLogger and numbered leave out what would differ from run to run.
-func newLogger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey || a.Key == "duration_ms" || a.Key == "stack" {
-			return slog.Attr{}
-		}
-		return a
-	}}))
-}
-
-func numbered() correlate.Source {
-	var n atomic.Int64 // it is called from many goroutines
-	return func(context.Context, mcp.Request) string { return fmt.Sprintf("call-%d", n.Add(1)) }
+	fmt.Println("http://" + listener.Addr().String())
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	return web.Serve(listener)
 }
