@@ -287,7 +287,11 @@ func (a *auditor) principal(ctx context.Context, req mcp.Request) string {
 	if id, ok := strings.CutPrefix(name, sessionPrefix); ok {
 		return sessionPrefix + hexOf(id)[:16]
 	}
-	return clean(strings.TrimPrefix(name, ownPrefix))
+	name = strings.TrimPrefix(name, ownPrefix)
+	if shown := clean(name); shown != name {
+		return shown + " (" + hexOf(name)[:16] + ")" // so that it is not the name of somebody else
+	}
+	return name
 }
 
 // maxName is how much of a name is recorded, in bytes.

@@ -251,16 +251,17 @@ func TestPrincipal(t *testing.T) {
 	require.Empty(t, records[0].Principal)
 	require.Contains(t, records[1].Principal, "ada bob")
 	require.NotContains(t, records[1].Principal, "hunter2")
-	require.LessOrEqual(t, len(records[1].Principal), 300)
+	require.LessOrEqual(t, len(records[1].Principal), 320)
 
 	k = newKept()
 	h := audit.New(&audit.Options{Log: k.Log})(func(context.Context, string, mcp.Request) (mcp.Result, error) { return &mcp.GetPromptResult{}, nil })
-	for _, extra := range []*mcp.RequestExtra{{TokenInfo: &auth.TokenInfo{UserID: "ada"}}, {Header: http.Header{}}} {
+	for _, extra := range []*mcp.RequestExtra{{TokenInfo: &auth.TokenInfo{UserID: "ada"}}, {Header: http.Header{}}, {TokenInfo: &auth.TokenInfo{UserID: "ada\u200b"}}} {
 		_, err := h(t.Context(), middleware.MethodGetPrompt, &mcp.GetPromptRequest{Params: &mcp.GetPromptParams{Name: "p"}, Extra: extra})
 		require.NoError(t, err)
 	}
 	require.Equal(t, "user:ada", k.records(t)[0].Principal)
 	require.Empty(t, k.records(t)[1].Principal)
+	require.Regexp(t, `^user:ada \([0-9a-f]{16}\)$`, k.records(t)[2].Principal, "somebody else, who looks like her")
 }
 
 // TestSessionsAreHashed over streamable HTTP with a client of an era that has sessions.
