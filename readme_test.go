@@ -7,12 +7,14 @@ import (
 	"errors"
 	"expvar"
 	"fmt"
+	"io"
 	"log"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -38,6 +40,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/mask"
+	"github.com/mcpchain/mcpchain/mcptest"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/replay"
@@ -407,6 +410,65 @@ func adopting(server *mcp.Server) {
 
 var _, _, _ = adopting, readmePoll, readmeClientLog
 
+// addTools adds the tools of docs/testing.md: "pay" is refused because the account is locked.
+func addTools(server *mcp.Server) {
+	mcp.AddTool(server, &mcp.Tool{Name: "pay"}, func(context.Context, *mcp.CallToolRequest, struct {
+		Amount int    `json:"amount"`
+		To     string `json:"to,omitempty"`
+	},
+	) (*mcp.CallToolResult, any, error) {
+		return nil, nil, fault.New(fault.KindConflict, "the account is locked").
+			Because(errors.New("lock held by postgres://bank:hunter2@10.0.0.7")).
+			Never("It stays locked.").
+			Step("See who holds the lock", "get_lock", nil)
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "get_lock"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return nil, nil, nil
+	})
+}
+
+func bank(inner ...mcp.Middleware) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "bank"}, nil)
+	addTools(server)
+	server.AddReceivingMiddleware(mcpchain.Standard(nil, inner...))
+	return server
+}
+
+func TestPay(t *testing.T) {
+	for _, version := range []string{mcptest.Current, mcptest.Older} {
+		s := mcptest.Start(t, bank(), &mcptest.Options{Version: version})
+
+		res, err := s.Call("pay", map[string]any{"amount": 5, "to": "ada"})
+
+		mcptest.Expect{
+			Kind:  fault.KindConflict,
+			Retry: middleware.RetryNo,
+			Steps: []string{"get_lock"},
+			Text:  []string{"the account is locked"},
+		}.Check(t, res, err)
+		mcptest.ExecutableSteps(t, s, mcptest.Failure(t, res, err))
+		mcptest.NoLeak(t, s, "hunter2", "10.0.0.7")
+		mcptest.Legal(t, s)
+	}
+}
+
+// TestPayFails is the rest of docs/testing.md.
+func TestPayFails(t *testing.T) {
+	server := bank(mcptest.Inject(t, mcptest.Injection{Error: errors.New("dial postgres://bank:hunter2@10.0.0.7")}))
+	s := mcptest.Start(t, server, nil)
+	_, _ = s.Call("pay", map[string]any{"amount": 5})
+	mcptest.NoLeak(t, s, "hunter2", "10.0.0.7")
+
+	mcptest.Inject(t,
+		mcptest.Injection{Names: []string{"pay"}, Hang: true},
+		mcptest.Injection{Probability: 0.1, Seed: 1, Error: io.ErrUnexpectedEOF})
+	_ = func() { // there is no such program, and no such file
+		s := mcptest.Run(t, exec.Command("./bank"), nil)
+		res, err := s.Call("pay", nil)
+		mcptest.Golden(t, "locked", mcptest.Text(res, err))
+	}
+}
+
 // TestReadme fails when a page shows code that is not compiled here.
 func TestReadme(t *testing.T) {
 	source, err := os.ReadFile("readme_test.go")
@@ -565,6 +627,9 @@ func TestReadmeOutputs(t *testing.T) {
 		all = append(all, string(printed))
 	}
 	synctest.Test(t, func(t *testing.T) { all = append(all, readmeAnswers(t)...) })
+	said, err := os.ReadFile("mcptest/example_test.go") // whose outputs go test compares
+	require.NoError(t, err)
+	all = append(all, strings.ReplaceAll(string(said), "\t// ", ""))
 
 	order, err := os.ReadFile("chain.go")
 	require.NoError(t, err)

@@ -160,7 +160,7 @@ func New(opts *Options) mcp.Middleware {
 		level = call.LevelOf
 	}
 	r.success = min(level(call.OutcomeOK), level(call.OutcomeInputRequired))
-	return call.Wrap(r.call)
+	return call.WrapLayer(r)
 }
 
 // detailOf returns what the records hold besides the usual, nil for nothing.
@@ -185,7 +185,7 @@ type recorder struct {
 	settings *call.Settings
 }
 
-func (r *recorder) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
+func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
 	method := c.Method()
 	if c.Quiet() || !c.Establish(r.settings) || c.Notification() || method == middleware.MethodListen {
 		return next(ctx, method, req)

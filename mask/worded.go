@@ -3,6 +3,7 @@ package mask
 import (
 	"io"
 	"reflect"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -46,13 +47,41 @@ func worded(err error, known *fault.Error, sent func(fragment string) bool) *fau
 	if _, panicked := safe.As[*classify.PanicError](err); panicked || !spoken(err, known.Kind(), maxSpoken) {
 		return nil
 	}
-	text := words.Line(scrub.TextBut(safe.Error(err), func(fragment string) bool {
+	text := words.Line(scrub.TextBut(relative(safe.Error(err), sent), func(fragment string) bool {
 		return sent(fragment) || strings.HasPrefix(fragment, fileScheme) && sent(fragment[len(fileScheme):])
 	}))
 	if strings.Trim(text, " .:") == "" {
 		return nil
 	}
 	return known.WithMessage(words.Clip(text, maxWorded))
+}
+
+// absolute matches a path of a file, as a server makes one of the relative one that it got.
+var absolute = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:file://)?/(?:[\w.@+-]+/)+[\w.@+-]+`) })
+
+const (
+	maxPaths = 16 // of a text that are made relative again
+	minPath  = 3  // bytes; a shorter one stands in every text
+)
+
+// relative puts what the caller sent in the place of a longer path that ends with it: the
+// caller knows the file by that name, and the directories before it are the server's.
+func relative(text string, sent func(fragment string) bool) string {
+	left := maxPaths
+	return absolute().ReplaceAllStringFunc(text, func(path string) string {
+		if left--; left < 0 || sent(strings.TrimPrefix(path, fileScheme)) {
+			return path
+		}
+		for rest := strings.TrimPrefix(path, fileScheme); ; {
+			_, after, found := strings.Cut(rest, "/")
+			if !found {
+				return path
+			}
+			if rest = after; len(rest) >= minPath && sent(rest) {
+				return rest
+			}
+		}
+	})
 }
 
 // maxSpoken bounds the walk through an error.

@@ -97,3 +97,23 @@ func TestShowWordedShowsWhatWasSent(t *testing.T) {
 	got := s.CallTool(t.Context(), "it", map[string]any{"file": "/srv/a.go"})
 	require.Contains(t, got.Text(), "Tool error: nothing is known of file:///srv/a.go, nor of [path].")
 }
+
+// TestWordedPathsOfTheCaller: the caller reads a file's name as it sent it, and nothing of
+// the directories that the server put before it.
+func TestWordedPathsOfTheCaller(t *testing.T) {
+	for sent, c := range map[string]struct{ text, want string }{
+		"sub/a.go":   {"no package for /home/app/work/sub/a.go", "no package for sub/a.go"},
+		"a.go":       {"file:///home/app/a.go:3:1: expected ';'", "a.go:3:1: expected ';'"},
+		"/work/b.go": {"cannot read /work/b.go", "cannot read /work/b.go"},
+		"other.go":   {"cannot read /home/app/a.go", "cannot read [path]"},
+		"go":         {"cannot read /home/app/go", "cannot read [path]"},
+	} {
+		raw, err := json.Marshal(map[string]string{"file": sent})
+		require.NoError(t, err)
+		mw := mask.New(&mask.Options{Show: mask.Worded, Logger: slog.New(slog.DiscardHandler)})
+		res, _ := mw(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, errors.New(c.text) })(
+			t.Context(), "tools/call", &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "read", Arguments: raw}})
+		first, _, _ := strings.Cut(res.(*mcp.CallToolResult).Content[0].(*mcp.TextContent).Text, "\n")
+		require.Equal(t, "Tool error: "+c.want+".", first, sent)
+	}
+}

@@ -95,7 +95,7 @@ func New(opts *Options) mcp.Middleware {
 		panic("mcprecover.New: Options.MaxResult is negative; give a number of bytes, or zero for no bound")
 	}
 	r := &recovery{onPanic: o.OnPanic, maxResult: o.MaxResult, settings: &call.Settings{Logger: o.Logger}}
-	return call.WrapRecovery(r.settings, r.call)
+	return call.WrapRecovery(r.settings, r)
 }
 
 type recovery struct {
@@ -104,7 +104,8 @@ type recovery struct {
 	settings  *call.Settings
 }
 
-func (r *recovery) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
+// Call is what recover does with one call.
+func (r *recovery) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
 	outermost := c.Guard(r.settings) && !c.Quiet() // an internal look-up is not sent
 	defer func() {
 		if p := recover(); p != nil {

@@ -29,7 +29,7 @@ type guide struct {
 	shared   *shared        // nil when this server counts for itself
 }
 
-func (g *guide) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	method := c.Method()
 	if c.Quiet() || c.Notification() || method == call.MethodListen {
 		return next(ctx, method, req)

@@ -108,7 +108,7 @@ func TestFailingCallsLeaveMemoryBounded(t *testing.T) {
 		owners: call.Owners{Func: func(_ context.Context, req mcp.Request) string { return req.GetExtra().Header.Get("X-Key") }},
 		seen:   newMemory(512),
 	}
-	handler := call.Wrap(g.call)(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+	handler := call.Wrap(g.Call)(func(context.Context, string, mcp.Request) (mcp.Result, error) {
 		return nil, fault.NotFound("project", "zebra")
 	})
 	for i := range calls {

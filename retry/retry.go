@@ -213,7 +213,7 @@ func New(opts *Options) mcp.Middleware {
 			g.shared = &shared{store: o.Store}
 		}
 	}
-	return call.Wrap(g.call)
+	return call.WrapLayer(g)
 }
 
 const longestMemory = 100 * 365 * 24 * time.Hour // so that points in time do not overflow

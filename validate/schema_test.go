@@ -92,7 +92,7 @@ func TestFlood(t *testing.T) {
 	var r *validator
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		r = newValidator("test", nil)
-		return call.Wrap(r.call)(inner(next))
+		return call.Wrap(r.Call)(inner(next))
 	})
 	here, there := mcp.NewInMemoryTransports()
 	_, err := s.Connect(t.Context(), here, nil)

@@ -137,7 +137,7 @@ type Options struct {
 // middlewares that hide or record, and outside of the innermost recovery.
 func New(opts *Options) mcp.Middleware {
 	v := newValidator("validate.New", opts)
-	return call.Wrap(v.call)
+	return call.WrapLayer(v)
 }
 
 // A validator is what New makes of its options.
@@ -178,7 +178,7 @@ func newValidator(function string, opts *Options) *validator {
 
 const minBytes = 512
 
-func (v *validator) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	switch c.Method() {
 	case middleware.MethodCallTool:
 		return v.callTool(ctx, c, req, next)

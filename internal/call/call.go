@@ -100,29 +100,45 @@ func FromContext(ctx context.Context) *Call {
 // the first, and calls next with ctx, or a context made from it, the
 // Call's method and the request. What it returns is rendered if it opened the
 // Call and is left alone otherwise.
-func Wrap(run Layer) Middleware { return wrap(nil, run) }
+func Wrap(run Func) Middleware {
+	if run == nil {
+		panic("call.Wrap: run is nil; give the function that is run once a call")
+	}
+	return wrap(nil, run)
+}
 
-// WrapRecovery is [Wrap] for a recovery, which its Settings stand for in [Call.Guard].
-func WrapRecovery(s *Settings, run Layer) Middleware { return wrap(s, run) }
+// WrapLayer is [Wrap] for a value with a method: one frame less for each call than a
+// method value, which is felt where several middlewares stand around a fast handler.
+func WrapLayer(layer Layer) Middleware { return wrap(nil, layer) }
+
+// WrapRecovery is [WrapLayer] for a recovery, which its Settings stand for in [Call.Guard].
+func WrapRecovery(s *Settings, layer Layer) Middleware { return wrap(s, layer) }
 
 // A Layer is what a middleware does with a call, see [Wrap].
-type Layer func(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error)
+type Layer interface {
+	Call(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error)
+}
+
+// A Func is a Layer that is a function.
+type Func func(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error)
+
+// Call calls f.
+func (f Func) Call(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error) {
+	return f(ctx, call, req, next)
+}
 
 // wrap is not inlined, so that its closures keep their names, by which [Call.Outermost]
 // finds them on the stack.
 //
 //go:noinline
-func wrap(guard *Settings, run Layer) Middleware {
-	if run == nil {
-		panic("call.Wrap: run is nil; give the function that is run once a call")
-	}
+func wrap(guard *Settings, layer Layer) Middleware {
 	return func(next Handler) Handler {
-		o := &opener{run: run, next: next, guard: guard}
+		o := &opener{layer: layer, next: next, guard: guard}
 		// A closure and no method value, which would be one more frame for each layer.
 		o.self = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			// Most often the middleware outside passed on what it got.
 			if c, ok := ctx.(*Call); ok && c.req == req && c.method == method {
-				return run(ctx, c, req, next)
+				return layer.Call(ctx, c, req, next)
 			}
 			return o.enter(ctx, method, req)
 		}
@@ -132,7 +148,7 @@ func wrap(guard *Settings, run Layer) Middleware {
 
 // An opener is one middleware in front of one handler.
 type opener struct {
-	run   Layer
+	layer Layer
 	next  Handler
 	self  Handler   // what handles calls
 	guard *Settings // of a recovery
@@ -147,13 +163,13 @@ func (o *opener) enter(ctx context.Context, method string, req mcp.Request) (mcp
 		outer = nil // this server was connected with the context of a call of another one
 	}
 	if outer != nil && outer.method == method {
-		return o.run(ctx, outer, req, o.next)
+		return o.layer.Call(ctx, outer, req, o.next)
 	}
 	return o.open(&Call{Context: ctx, method: method, req: req, by: o, quiet: outer != nil && outer.quiet})
 }
 
 func (o *opener) open(call *Call) (mcp.Result, error) {
-	return call.Finish(o.run(call, call, call.req, o.next))
+	return call.Finish(o.layer.Call(call, call, call.req, o.next))
 }
 
 // sameSession reports whether two requests may belong to one call. One without a

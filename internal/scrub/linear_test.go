@@ -88,50 +88,22 @@ func TestWorkIsLinear(t *testing.T) {
 	}
 }
 
-// TestTimeOfHostileText holds the worst of single triggers and whole texts to the time of some hundred passes of the
-// simplest loop over 64 KiB, which are 50 ms where the bound was set. Of a text of 1 MB 68 KiB are looked at and of a value
-// of 1 MB 256 KiB, so both take what a part takes, as often as it goes into them: the work is linear.
-func TestTimeOfHostileText(t *testing.T) {
-	if racing {
-		t.Skip("the run without the race detector measures; TestWorkIsLinear counts in both")
-	}
+// BenchmarkWorstText prints the time for 1 MB of the text that takes longest.
+func BenchmarkWorstText(b *testing.B) {
 	const part = 16 << 10
-	best := func(n int, f func()) time.Duration {
-		least := time.Hour
-		for range n {
-			start := time.Now()
-			f()
-			least = min(least, time.Since(start))
-		}
-		return least
-	}
-	clean := strings.Repeat(clean190, maxLen/len(clean190))
-	reference := best(50, func() { require.Negative(t, strings.IndexAny(clean, "\x00\x01\x02")) })
 	units := append(allTriggers(), "SELECT MERGE INTO ", "token=nil:", "password='", "((SELECT * ", "eyJ.", `\\\\`, `\u0041`, "%25", "&amp;", "a:b@", "://a@", "x@tcp(", "A=1\n",
 		"-----BEGIN PRIVATE KEY-----\n", "panic: x\n", "main.f\n\t/x.go:1\n", "a.", "/a ", "C:\\a b ", "token: |\n  a\n", "<token ", `"token","`, "aaaaaaaa", "eyJaaaaaaaaaaa")
-	type took struct {
-		unit string
-		time time.Duration
+	slowest, unit := time.Duration(0), ""
+	for b.Loop() {
+		for _, u := range units {
+			text := strings.Repeat(u, part/len(u)+1)[:part]
+			start := time.Now()
+			Text(text)
+			if took := time.Since(start); took > slowest {
+				slowest, unit = took, u
+			}
+		}
 	}
-	var worst []took
-	measure := func(unit string, n int) took {
-		text := strings.Repeat(unit, part/len(unit)+1)[:part]
-		return took{unit, best(n, func() { Text(text) })}
-	}
-	slowest := func() {
-		slices.SortFunc(worst, func(a, b took) int { return cmp.Compare(b.time, a.time) })
-	}
-	for _, unit := range units {
-		worst = append(worst, measure(unit, 2))
-	}
-	slowest()
-	for i := range worst[:20] {
-		worst[i] = measure(worst[i].unit, 20)
-	}
-	worst = worst[:20]
-	slowest()
-	for _, w := range worst[:5] {
-		t.Logf("%8v for a text of 1 MB, %8v for a value of 1 MB, for %q", w.time*(maxLen+margin)/part, w.time*maxBytes/part, w.unit)
-	}
-	require.Less(t, worst[0].time*maxBytes/part, 900*reference, "%q", worst[0].unit)
+	b.ReportMetric(float64(slowest.Milliseconds())*maxBytes/part, "ms/MB")
+	b.Logf("the slowest text repeats %q", unit)
 }

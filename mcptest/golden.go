@@ -1,0 +1,70 @@
+package mcptest
+
+import (
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Its name is long because a package of tests that has a flag "update" of its own, or
+// imports somebody's, must not meet a second one.
+var update = flag.Bool("mcptest.update", false, "write the files of mcptest.Golden anew")
+
+// reference is a correlation ID as mcpchain makes it.
+var reference = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
+
+// Golden requires that a text is the one in testdata/NAME.golden, but for references,
+// which stand there as REFERENCE. With the flag -mcptest.update, or -update if the tests
+// have such a flag, it writes the file. It is for what models read: [Text] of an answer,
+// or the report of [Survey].
+func Golden(t testing.TB, name, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	got := strings.TrimRight(reference.ReplaceAllString(text, "REFERENCE"), "\n") + "\n"
+	if updating() {
+		err := os.MkdirAll(filepath.Dir(path), 0o750)
+		if err == nil {
+			err = os.WriteFile(path, []byte(got), 0o600)
+		}
+		if err != nil {
+			t.Errorf("mcptest.Golden: %v", err)
+		}
+		return
+	}
+	const how = "run the test with -mcptest.update to keep the text"
+	file, err := os.ReadFile(path) //nolint:gosec // a test names a file of its own
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("mcptest.Golden: there is no %s; %s:\n%s", path, how, indent(got))
+		return
+	} else if err != nil {
+		t.Errorf("mcptest.Golden: %v", err)
+		return
+	}
+	want := strings.ReplaceAll(string(file), "\r\n", "\n") // as git may check it out
+	if got == want {
+		return
+	}
+	wants, gots := strings.Split(want, "\n"), strings.Split(got, "\n")
+	n := 0
+	for n < len(wants)-1 && n < len(gots)-1 && wants[n] == gots[n] {
+		n++
+	}
+	t.Errorf("mcptest.Golden: %s, line %d: got %q, want %q; %s:\n%s", path, n+1, gots[n], wants[n], how, indent(got))
+}
+
+func updating() bool {
+	if *update {
+		return true
+	}
+	f := flag.Lookup("update")
+	if f == nil {
+		return false
+	}
+	get, ok := f.Value.(flag.Getter)
+	return ok && get.Get() == true
+}
