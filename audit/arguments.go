@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/canonical"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
@@ -24,8 +25,8 @@ type Arguments uint8
 
 const (
 	// Redacted records the arguments without secrets. A value is hidden if the tool's
-	// schema declares it as writeOnly or of the format "password", if its name says
-	// secret, or if it looks like a credential. Of a tool whose schema is not known, only
+	// schema marks it (format "password", writeOnly, a title that says so, x-sensitive or
+	// x-secret), if its name says secret, or if it looks like a credential. Of a tool whose schema is not known, only
 	// the names of arguments are recorded.
 	Redacted Arguments = iota
 
@@ -79,16 +80,15 @@ func decode(raw []byte) (v any, err error) {
 
 // HashArguments returns what a record of [Hashed] arguments has as their hash, so that an
 // auditor can find the calls with given arguments. It is the HMAC-SHA-256, under a key
-// that is derived from the Log's, of the JSON with sorted names and without blanks;
-// numbers stay as they are written. It is "" for a Log without a key.
+// that is derived from the Log's, of the canonical JSON (RFC 8785), so that blanks, the
+// order of names and the notation of numbers do not matter. It is "" for a Log without a
+// key.
 func (l *Log) HashArguments(raw json.RawMessage) string {
 	if l.key == nil {
 		return ""
 	}
-	if v, err := decode(raw); err == nil {
-		if sorted, err := json.Marshal(v); err == nil {
-			raw = sorted
-		}
+	if one, err := canonical.JSON(raw); err == nil {
+		raw = one
 	}
 	mac := hmac.New(sha256.New, derived(l.key, "arguments"))
 	mac.Write(raw)
@@ -191,7 +191,7 @@ func (r reading) secret(schema any) bool {
 	if !ok {
 		return false
 	}
-	if m["writeOnly"] == true || m["format"] == "password" {
+	if call.SaysSecret(m) {
 		return true
 	}
 	for keyword, v := range m {

@@ -78,6 +78,10 @@ func TestArgumentsAreRedacted(t *testing.T) {
 			`{"type":"object","properties":{"pin":{"type":"string","writeOnly":true},"word":{"type":"string","format":"password"},"n":{"type":"integer"}}}`,
 			`{"pin":"` + c + `","word":"` + c + `","n":1}`, `{"n":1,"pin":"` + hidden + `","word":"` + hidden + `"}`,
 		},
+		"marked otherwise": {
+			`{"type":"object","properties":{"a":{"x-sensitive":true},"b":{"title":"Password"},"c":{"x-secret":true}}}`,
+			`{"a":"` + c + `","b":"` + c + `","c":"` + c + `"}`, `{"a":"` + hidden + `","b":"` + hidden + `","c":"` + hidden + `"}`,
+		},
 		"any value": {
 			`{"type":"object","properties":{"pin":{"writeOnly":true}}}`,
 			`{"pin":{"a":["` + c + `"]}}`, `{"pin":"` + hidden + `"}`,
@@ -125,12 +129,15 @@ func TestArgumentsAreBounded(t *testing.T) {
 	require.NotNil(t, recorded(t, audit.Options{MaxArguments: 6000}, schema, `{"a":"`+strings.Repeat("x", 5000)+`"}`).Arguments)
 	require.Nil(t, recorded(t, audit.Options{Arguments: audit.Omitted}, schema, `{"a":1}`).Arguments)
 
+	got = recorded(t, audit.Options{MaxArguments: 1 << 17}, schema, `{"a":"`+strings.Repeat("\u00ad", 65_000)+`"}`)
+	require.NotNil(t, got.Arguments, "the longest line is one that Verify reads")
+
 	got = recorded(t, audit.Options{}, schema, `{"a":"x\n{\"seq\":9}\u2028\u202e\ud83e\uddfe"}`)
 	require.JSONEq(t, `{"a":"x\n{\"seq\":9}\u2028\u202e\ud83e\uddfe"}`, string(got.Arguments))
 	require.Contains(t, string(got.Arguments), `\u202e`)
 }
 
-// TestHashedArguments: the order of names and blanks do not matter, everything else does.
+// TestHashedArguments: the order of names, the notation of numbers and blanks do not matter, everything else does.
 func TestHashedArguments(t *testing.T) {
 	const schema = `{"type":"object"}`
 	hashed := func(arguments string) string {
@@ -141,6 +148,7 @@ func TestHashedArguments(t *testing.T) {
 	one := hashed(`{"card":"` + harness.Canary + `","amount":20}`)
 	require.Len(t, one, 64)
 	require.Equal(t, one, hashed(`{ "amount": 20, "card": "`+harness.Canary+`" }`))
+	require.Equal(t, one, hashed(`{"amount":2e1,"card":"`+harness.Canary+`"}`))
 	require.NotEqual(t, one, hashed(`{"amount":21,"card":"`+harness.Canary+`"}`))
 	require.Equal(t, one, newKept().HashArguments(marshal(t, map[string]any{"amount": 20, "card": harness.Canary})))
 	require.NotEmpty(t, newKept().HashArguments(json.RawMessage(`{`)))

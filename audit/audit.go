@@ -76,7 +76,8 @@ type Options struct {
 	Arguments Arguments
 
 	// MaxArguments is how many bytes of arguments are recorded; of larger ones the record
-	// has the size only. Zero means 4096. It does not matter for [Hashed].
+	// has the size only. Zero means 4096, and 131072 is the most. It does not matter for
+	// [Hashed].
 	MaxArguments int
 
 	// Principal says who makes a call; "" means that it does not know. It may be called
@@ -109,6 +110,9 @@ const (
 // DefaultMaxArguments is the default of [Options.MaxArguments].
 const DefaultMaxArguments = 4096
 
+// mostArguments leaves room in a line of maxLine for escapes.
+const mostArguments = maxLine / 8
+
 // New returns a middleware that records calls. It panics without a Log, and when options
 // exclude each other.
 func New(opts *Options) mcp.Middleware {
@@ -127,6 +131,8 @@ func New(opts *Options) mcp.Middleware {
 		panic("audit.New: Options.Arguments is Hashed, but the Log has no Key; give it one, because what is guessed can be found by its hash")
 	case o.MaxArguments < 0:
 		panic("audit.New: Options.MaxArguments is negative; give a size, or zero for the default")
+	case o.MaxArguments > mostArguments:
+		panic("audit.New: Options.MaxArguments is above 131072, and Verify would not read such a line; give less, or record the arguments as Hashed")
 	case o.MaxArguments == 0:
 		o.MaxArguments = DefaultMaxArguments
 	}
@@ -257,9 +263,9 @@ func (a *auditor) keep(c *call.Call, rec Record, late *Record) (seq uint64, err 
 	}
 	switch {
 	case err != nil && a.failing.CompareAndSwap(false, true):
-		logger.ErrorContext(c, "mcp audit records cannot be kept", slog.Any("error", err), slog.Bool("writes_refused", a.OnFailure != GoOn))
+		call.Notice(c, logger, slog.LevelError, "audit records cannot be kept", slog.Any("error", err), slog.Bool("writes_refused", a.OnFailure != GoOn))
 	case err == nil && a.failing.CompareAndSwap(true, false):
-		logger.WarnContext(c, "mcp audit records can be kept again")
+		call.Warn(c, logger, "audit records can be kept again")
 	}
 	return seq, err
 }
@@ -281,7 +287,11 @@ func (a *auditor) principal(ctx context.Context, req mcp.Request) string {
 	if id, ok := strings.CutPrefix(name, sessionPrefix); ok {
 		return sessionPrefix + hexOf(id)[:16]
 	}
-	return clean(strings.TrimPrefix(name, ownPrefix))
+	name = strings.TrimPrefix(name, ownPrefix)
+	if shown := clean(name); shown != name {
+		return shown + " (" + hexOf(name)[:16] + ")" // so that it is not the name of somebody else
+	}
+	return name
 }
 
 // maxName is how much of a name is recorded, in bytes.

@@ -251,16 +251,17 @@ func TestPrincipal(t *testing.T) {
 	require.Empty(t, records[0].Principal)
 	require.Contains(t, records[1].Principal, "ada bob")
 	require.NotContains(t, records[1].Principal, "hunter2")
-	require.LessOrEqual(t, len(records[1].Principal), 300)
+	require.LessOrEqual(t, len(records[1].Principal), 320)
 
 	k = newKept()
 	h := audit.New(&audit.Options{Log: k.Log})(func(context.Context, string, mcp.Request) (mcp.Result, error) { return &mcp.GetPromptResult{}, nil })
-	for _, extra := range []*mcp.RequestExtra{{TokenInfo: &auth.TokenInfo{UserID: "ada"}}, {Header: http.Header{}}} {
+	for _, extra := range []*mcp.RequestExtra{{TokenInfo: &auth.TokenInfo{UserID: "ada"}}, {Header: http.Header{}}, {TokenInfo: &auth.TokenInfo{UserID: "ada\u200b"}}} {
 		_, err := h(t.Context(), middleware.MethodGetPrompt, &mcp.GetPromptRequest{Params: &mcp.GetPromptParams{Name: "p"}, Extra: extra})
 		require.NoError(t, err)
 	}
 	require.Equal(t, "user:ada", k.records(t)[0].Principal)
 	require.Empty(t, k.records(t)[1].Principal)
+	require.Regexp(t, `^user:ada \([0-9a-f]{16}\)$`, k.records(t)[2].Principal, "somebody else, who looks like her")
 }
 
 // TestSessionsAreHashed over streamable HTTP with a client of an era that has sessions.
@@ -298,6 +299,36 @@ func TestWhatIsNotRecorded(t *testing.T) {
 	require.Equal(t, "begin tools/call absent\nend tools/call absent: protocol_error none (not_found)\n", told(k.records(t)))
 }
 
+// TestALoggerThatHangs, panics or ends its goroutine: the record that is missing is told to it, and no call waits for it.
+func TestALoggerThatHangs(t *testing.T) {
+	for name, do := range map[string]func(){
+		"hangs": func() { select {} }, "panics": func() { panic("the log") }, "exits": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func(old *slog.Logger) { slog.SetDefault(old) }(slog.Default())
+			said := harness.NewLog(slog.LevelDebug)
+			slog.SetDefault(said.Logger())
+			k, calls := newKept(), 0
+			s := twoTools(t, &calls, audit.Options{Log: k.Log, Logger: slog.New(hook{slog.DiscardHandler, do})})
+			k.set(errDisk, audit.EventEnd)
+			require.Equal(t, "fine", s.CallTool(t.Context(), "write", nil).Text())
+			require.Contains(t, said.String(), "audit records cannot be kept")
+			k.set(nil, "")
+			require.Equal(t, "fine", s.CallTool(t.Context(), "write", nil).Text())
+			require.Equal(t, 2, calls)
+		})
+	}
+}
+
+type hook struct {
+	slog.Handler
+
+	do func()
+}
+
+func (hook) Enabled(context.Context, slog.Level) bool    { return true }
+func (h hook) Handle(context.Context, slog.Record) error { h.do(); return nil }
+
 func TestReferenceIsThatOfTheLog(t *testing.T) {
 	k, calls, log := newKept(), 0, harness.NewLog(slog.LevelDebug)
 	s := twoTools(t, &calls, audit.Options{Log: k.Log}, correlate.New(&correlate.Options{Logger: log.Logger()}))
@@ -316,11 +347,12 @@ func TestOptions(t *testing.T) {
 	log := newKept().Log
 	plain := audit.NewLog(func([]audit.Entry) error { return nil }, nil)
 	for want, o := range map[string]*audit.Options{
-		"audit.New: Options.Log is nil; give what audit.Open or audit.NewLog returns":                                                   nil,
-		"audit.New: Options.OnFailure is none of RefuseWrites, RefuseAll and GoOn; give one of them":                                    {Log: log, OnFailure: 3},
-		"audit.New: Options.Arguments is none of Redacted, Hashed and Omitted; give one of them":                                        {Log: log, Arguments: 3},
-		"audit.New: Options.MaxArguments is negative; give a size, or zero for the default":                                             {Log: log, MaxArguments: -1},
-		"audit.New: Options.Arguments is Hashed, but the Log has no Key; give it one, because what is guessed can be found by its hash": {Log: plain, Arguments: audit.Hashed},
+		"audit.New: Options.Log is nil; give what audit.Open or audit.NewLog returns":                                                          nil,
+		"audit.New: Options.OnFailure is none of RefuseWrites, RefuseAll and GoOn; give one of them":                                           {Log: log, OnFailure: 3},
+		"audit.New: Options.Arguments is none of Redacted, Hashed and Omitted; give one of them":                                               {Log: log, Arguments: 3},
+		"audit.New: Options.MaxArguments is above 131072, and Verify would not read such a line; give less, or record the arguments as Hashed": {Log: log, MaxArguments: 1<<17 + 1},
+		"audit.New: Options.MaxArguments is negative; give a size, or zero for the default":                                                    {Log: log, MaxArguments: -1},
+		"audit.New: Options.Arguments is Hashed, but the Log has no Key; give it one, because what is guessed can be found by its hash":        {Log: plain, Arguments: audit.Hashed},
 	} {
 		require.PanicsWithValue(t, want, func() { audit.New(o) })
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // Why a record could not be kept.
@@ -17,6 +19,7 @@ var (
 	ErrStuck   = errors.New("audit: the sink does not return")
 	ErrBehind  = errors.New("audit: too many records wait for the sink")
 	errTooLate = errors.New("audit: the sink did not return in time")
+	errExited  = errors.New("audit: the sink ended its goroutine with runtime.Goexit")
 )
 
 // A Sink keeps records. It is called by one goroutine at a time, with one or more records
@@ -216,54 +219,24 @@ func (l *Log) add(w *waiting) {
 
 // write keeps what waits until nothing does.
 func (l *Log) write() {
-	for {
-		l.mu.Lock()
-		batch, lost, head := l.queue, l.lost, l.head
-		l.queue = nil
-		if len(batch) == 0 {
-			l.writing = false
-			l.mu.Unlock()
-			return
-		}
-		l.mu.Unlock()
-
-		head, err := l.commit(head, batch, lost)
-
-		l.mu.Lock()
-		l.stuck = false
-		if err == nil {
-			l.head = head
-			l.lost -= lost
-		} else {
-			l.lost += uint64(len(batch))
-		}
-		for _, w := range batch {
-			w.done <- err
-			if err == nil && w.left && w.late != nil {
-				w.late.Begin = w.seq
-				if follows, err := newWaiting(*w.late, nil); err == nil {
-					l.queue = append(l.queue, follows)
-				}
-			}
-		}
-		l.mu.Unlock()
+	for l.writeSome() {
 	}
 }
 
-// commit chains records and has them kept.
-func (l *Log) commit(head Head, batch []*waiting, lost uint64) (_ Head, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("audit: the sink panicked: %v", p)
-		}
-	}()
+// writeSome keeps what waits now. It reports whether there was anything.
+func (l *Log) writeSome() bool {
+	l.mu.Lock()
+	batch, lost, head := l.queue, l.lost, l.head
+	l.queue = nil
+	if l.writing = len(batch) > 0; !l.writing {
+		l.mu.Unlock()
+		return false
+	}
+	l.mu.Unlock()
 	if lost > 0 {
-		r := Record{Time: time.Now().UTC(), Event: EventLost, Lost: lost}
-		body, err := json.Marshal(&r)
-		if err != nil {
-			return head, fmt.Errorf("audit: %w", err)
+		if about, err := newWaiting(Record{Time: time.Now().UTC(), Event: EventLost, Lost: lost}, nil); err == nil {
+			batch = slices.Insert(batch, 0, about)
 		}
-		batch = append([]*waiting{{rec: r, body: body}}, batch...)
 	}
 	entries := make([]Entry, len(batch))
 	for i, w := range batch {
@@ -273,12 +246,68 @@ func (l *Log) commit(head Head, batch []*waiting, lost uint64) (_ Head, err erro
 		w.seq, w.rec.Seq, w.rec.Prev, w.rec.Hash = head.Seq, head.Seq, prev, head.Hash
 		entries[i] = Entry{Record: w.rec, Line: line}
 	}
-	return head, l.sink(entries)
+	kept, err := 0, error(nil)
+	p, panicked := safe.Call(func() { kept, err = l.keep(entries) }, func() {
+		l.written(batch, 0, errExited)
+		go l.write() // this goroutine ends
+	})
+	if panicked {
+		err = errors.New("audit: the sink panicked: " + safe.Value(p))
+	}
+	l.written(batch, kept, err)
+	return true
 }
+
+// keep returns how many records are kept for good.
+func (l *Log) keep(entries []Entry) (int, error) {
+	err := l.sink(entries)
+	if err == nil {
+		return len(entries), nil
+	}
+	var some *partError
+	if errors.As(err, &some) {
+		return some.kept, err
+	}
+	return 0, err
+}
+
+// written tells those who wait what became of their records, of which the first ones are kept.
+func (l *Log) written(batch []*waiting, kept int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stuck = false
+	for i, w := range batch {
+		if i >= kept {
+			if w.rec.Event != EventLost {
+				l.lost++
+			}
+			w.done <- err
+			continue
+		}
+		l.head = Head{Seq: w.seq, Hash: w.rec.Hash}
+		l.lost -= w.rec.Lost
+		w.done <- nil
+		if w.left && w.late != nil {
+			w.late.Begin = w.seq
+			if follows, err := newWaiting(*w.late, nil); err == nil {
+				l.queue = append(l.queue, follows)
+			}
+		}
+	}
+}
+
+// A partError is that of a sink that has kept some of the records for good.
+type partError struct {
+	kept int
+	err  error
+}
+
+func (e *partError) Error() string { return "audit: " + safe.Error(e.err) }
+func (e *partError) Unwrap() error { return e.err }
 
 // ToSlog returns a sink that writes each record to a logger at level Info, with its line
 // as the attribute "record", which is what [Verify] reads. A handler that returns an
-// error, or that does not take the level, has not kept the record.
+// error, or that does not take the level, has to have written nothing of the record.
 func ToSlog(logger *slog.Logger) Sink {
 	if logger == nil {
 		panic("audit.ToSlog: logger is nil; give the logger that keeps records")
@@ -288,11 +317,11 @@ func ToSlog(logger *slog.Logger) Sink {
 		if !handler.Enabled(ctx, slog.LevelInfo) {
 			return errors.New("audit: the logger does not take level Info")
 		}
-		for _, e := range entries {
+		for i, e := range entries {
 			r := slog.NewRecord(e.Record.Time, slog.LevelInfo, "mcp audit", 0)
 			r.AddAttrs(slog.Uint64("seq", e.Record.Seq), slog.String("event", string(e.Record.Event)), slog.String("record", string(e.Line)))
 			if err := handler.Handle(ctx, r); err != nil {
-				return fmt.Errorf("audit: %w", err)
+				return &partError{i, err} // those before it stand in the log
 			}
 		}
 		return nil

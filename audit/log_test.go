@@ -2,12 +2,15 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -271,4 +274,62 @@ func TestManyAtOnceWhileTheSinkFails(t *testing.T) {
 	}
 	require.Equal(t, failed, lost)
 	require.Equal(t, 8*200+1, kept+lost)
+}
+
+// TestASinkThatEndsItsGoroutine is one that failed, and no more: the next records are kept.
+func TestASinkThatEndsItsGoroutine(t *testing.T) {
+	k := &keeper{do: func() error { runtime.Goexit(); return nil }}
+	l := NewLog(k.keep, nil)
+	require.ErrorIs(t, add(l), errExited)
+	k.set(nil)
+	require.NoError(t, add(l))
+	require.Equal(t, "lost call", k.events(t))
+}
+
+// TestALoggerThatFailsHalfway: what it wrote before stands in the log and counts as kept, so that the chain is whole.
+func TestALoggerThatFailsHalfway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		h := &refusing{Handler: slog.NewJSONHandler(&out, nil), at: 3}
+		l := NewLog(ToSlog(slog.New(h)), nil)
+		var calls sync.WaitGroup
+		var failed atomic.Int32
+		for range 5 { // the first alone, then four at once, of which the second fails
+			calls.Go(func() {
+				if add(l) != nil {
+					failed.Add(1)
+				}
+			})
+			synctest.Wait()
+		}
+		calls.Wait()
+		require.EqualValues(t, 3, failed.Load())
+		require.NoError(t, add(l))
+		require.EqualValues(t, 4, l.Head().Seq)
+		var log bytes.Buffer
+		for line := range bytes.Lines(out.Bytes()) {
+			var record struct{ Record string }
+			require.NoError(t, json.Unmarshal(line, &record))
+			log.WriteString(record.Record + "\n")
+		}
+		require.Contains(t, log.String(), `"event":"lost","lost":3`)
+		head, err := Verify(&log)
+		require.NoError(t, err)
+		require.Equal(t, l.Head(), head)
+	})
+}
+
+// refusing takes a second for a record, and refuses one of them.
+type refusing struct {
+	slog.Handler
+
+	n, at int
+}
+
+func (f *refusing) Handle(ctx context.Context, r slog.Record) error {
+	time.Sleep(time.Second)
+	if f.n++; f.n == f.at {
+		return errDisk
+	}
+	return f.Handler.Handle(ctx, r)
 }

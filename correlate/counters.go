@@ -79,10 +79,18 @@ func (c *Counters) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	raw, err := json.Marshal(map[string]any{
-		"in_flight": c.Stats.InFlight.Load(), "stuck": c.Stats.Stuck.Load(), "calls": c.calls, "parts": c.parts,
+		"in_flight": c.Stats.InFlight.Load(), "stuck": c.Stats.Stuck.Load(), "calls": orEmpty(c.calls), "parts": orEmpty(c.parts),
 	})
 	if err != nil {
 		return "{}" // cannot be: there are only texts and numbers in it
 	}
 	return string(raw)
+}
+
+// orEmpty makes an object of a map that is nil, which JSON would have as null.
+func orEmpty(m map[string]*series) map[string]*series {
+	if m == nil {
+		return map[string]*series{}
+	}
+	return m
 }

@@ -272,7 +272,7 @@ func TestParts(t *testing.T) {
 
 func TestCounters(t *testing.T) {
 	var calls correlate.Counters
-	require.JSONEq(t, `{"in_flight":0,"stuck":0,"calls":null,"parts":null}`, calls.String())
+	require.JSONEq(t, `{"in_flight":0,"stuck":0,"calls":{},"parts":{}}`, calls.String())
 	s := harness.Start(t, rawAt, harness.Setup{
 		Handlers:   map[string]harness.Handler{"good": harness.Succeed(), "bad": harness.Fail(errSecret)},
 		Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: silent, Observe: calls.Observe, Stats: &calls.Stats})},

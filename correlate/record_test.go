@@ -12,9 +12,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	slogmulti "github.com/samber/slog-multi"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/correlate"
@@ -205,6 +207,29 @@ func TestHostileArguments(t *testing.T) {
 		} else {
 			require.Equal(t, "too much", name)
 		}
+	}
+}
+
+// TestForgedNames: a handler that quotes nothing writes no line and no invisible character of a caller's.
+func TestForgedNames(t *testing.T) {
+	var written []string
+	log := slogmulti.NewHandleInlineHandler(func(_ context.Context, _ []string, _ []slog.Attr, r slog.Record) error {
+		r.Attrs(func(a slog.Attr) bool { written = append(written, a.Key+"="+a.Value.String()); return true })
+		return nil
+	})
+	const evil = "x\nlevel=ERROR\u2028msg=\u202eforged\u200b\x1b[2K"
+	h := correlate.New(&correlate.Options{Logger: slog.New(log), Advanced: correlate.Advanced{
+		Arguments: correlate.ArgumentValues, CallerID: correlate.FirstOf(correlate.RequestID, correlate.MetaID("id")),
+	}})(func(context.Context, string, mcp.Request) (mcp.Result, error) { return &mcp.CallToolResult{}, nil })
+	_, err := h(t.Context(), middleware.MethodGetPrompt, &mcp.GetPromptRequest{
+		Params: &mcp.GetPromptParams{Name: evil, Meta: mcp.Meta{"id": evil}, Arguments: map[string]string{evil: evil}},
+		Extra:  &mcp.RequestExtra{Header: http.Header{"X-Request-Id": {evil}}, TokenInfo: &auth.TokenInfo{UserID: evil}},
+	})
+	require.NoError(t, err)
+	text := strings.Join(written, "|")
+	require.Contains(t, text, "user=x level=ERROR")
+	for _, r := range text {
+		require.True(t, unicode.IsPrint(r), "%q in %q", r, text)
 	}
 }
 

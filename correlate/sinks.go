@@ -71,7 +71,8 @@ const maxSampled = 256
 // the attribute "repeated", which is how many were. Records without a "kind", as of
 // successes, pass at once.
 //
-// More than 256 different failures in one period are counted together. What was counted
+// Past 256 different failures in one period those of one kind and place of origin are counted
+// together, and past 512 all. What was counted
 // in the last period of a process is lost when it ends. It panics if next is nil or every
 // is not positive.
 func Sample(next slog.Handler, every time.Duration) slog.Handler {
@@ -131,7 +132,11 @@ func (s *sampled) held(of failure, record slog.Record, next slog.Handler) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, known := s.by[of]
-	if !known && len(s.by) >= maxSampled {
+	if !known && len(s.by) >= maxSampled { // a caller may invent targets, but neither kinds nor places
+		of.target = Other
+		r, known = s.by[of]
+	}
+	if !known && len(s.by) >= 2*maxSampled {
 		of = failure{kind: Other}
 		r, known = s.by[of]
 	}
@@ -155,9 +160,11 @@ func (s *sampled) end(of failure) {
 		return
 	}
 	s.by[of] = &repetition{}
-	time.AfterFunc(s.every, func() { s.end(of) })
 	s.mu.Unlock()
-	defer func() { _ = recover() }() // nobody waits for this record
+	defer func() {
+		_ = recover()                                 // nobody waits for this record
+		time.AfterFunc(s.every, func() { s.end(of) }) // not before, so that a handler that hangs has one goroutine of a failure
+	}()
 	r.last.AddAttrs(slog.Int("repeated", r.count))
 	_ = r.next.Handle(context.Background(), r.last)
 }

@@ -225,6 +225,41 @@ func TestSampleIsBounded(t *testing.T) {
 	})
 }
 
+// TestSampleIsNotBlinded: a caller that invents tools takes no record of another failure away.
+func TestSampleIsNotBlinded(t *testing.T) {
+	log := harness.NewLog(slog.LevelDebug)
+	sampled := slog.New(correlate.Sample(log.Handler(), time.Minute))
+	for i := range 1000 {
+		sampled.Info("mcp call", "kind", "not_found", "tool", fmt.Sprint("evil", i))
+	}
+	before := len(log.Records())
+	sampled.Error("mcp call", "kind", "internal_error", "tool", "pay", "stack", "main.pay\n\tmain.go:1")
+	require.Len(t, log.Records(), before+1)
+}
+
+// TestSampleOfAHandlerThatHangs: what comes at the end of a period waits in one goroutine.
+func TestSampleOfAHandlerThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hanging atomic.Int64
+		release := make(chan struct{})
+		hang := slogmulti.NewHandleInlineHandler(func(_ context.Context, _ []string, _ []slog.Attr, r slog.Record) error {
+			if r.NumAttrs() > 2 {
+				hanging.Add(1)
+				<-release
+			}
+			return nil
+		})
+		sampled := slog.New(correlate.Sample(hang, time.Minute))
+		for range 100 {
+			sampled.Info("mcp call", "kind", "not_found", "tool", "a")
+			time.Sleep(time.Minute)
+		}
+		require.EqualValues(t, 1, hanging.Load())
+		close(release)
+		time.Sleep(3 * time.Minute)
+	})
+}
+
 func TestSampleOptions(t *testing.T) {
 	require.PanicsWithValue(t, "correlate.Sample: next is nil; give the handler that writes the records", func() { correlate.Sample(nil, time.Second) })
 	require.PanicsWithValue(t, "correlate.Sample: every is not positive; give a period, such as time.Minute", func() { correlate.Sample(slog.DiscardHandler, 0) })

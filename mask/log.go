@@ -40,6 +40,7 @@ func SlogMiddleware(scrubber func(string) string) func(slog.Handler) slog.Handle
 
 type logHandler struct {
 	next   slog.Handler
+	secret bool // in a group whose name says secret
 	scrub  func(string) string
 	values scrub.Cleaner // an error in a log is its text
 }
@@ -62,18 +63,23 @@ func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	for i, a := range attrs {
 		clean[i] = h.attr(a)
 	}
-	return h.to(h.next.WithAttrs(clean))
+	return h.to(h.next.WithAttrs(clean), h.secret)
 }
 
 func (h *logHandler) WithGroup(name string) slog.Handler {
-	return h.to(h.next.WithGroup(name))
+	return h.to(h.next.WithGroup(name), h.secret || scrub.SecretName(name))
 }
 
-func (h *logHandler) to(next slog.Handler) *logHandler {
-	return &logHandler{next: next, scrub: h.scrub, values: h.values}
+func (h *logHandler) to(next slog.Handler, secret bool) *logHandler {
+	return &logHandler{next: next, secret: secret, scrub: h.scrub, values: h.values}
 }
 
-func (h *logHandler) attr(a slog.Attr) slog.Attr { return h.cleaned(a, maxGroups) }
+func (h *logHandler) attr(a slog.Attr) slog.Attr {
+	if h.secret {
+		return slog.String(a.Key, scrub.Redacted)
+	}
+	return h.cleaned(a, maxGroups)
+}
 
 // maxGroups bounds groups in groups.
 const maxGroups = 32
@@ -107,11 +113,7 @@ func (h *logHandler) cleaned(a slog.Attr, depth int) slog.Attr {
 func (h *logHandler) any(v slog.Value) slog.Value {
 	switch v.Any().(type) {
 	case error, fmt.Stringer, fmt.Formatter:
-		text := safe.Value(v.Any())
-		if clean := h.scrub(text); clean != text {
-			return slog.StringValue(clean)
-		}
-		return v
+		return slog.StringValue(h.scrub(safe.Value(v.Any()))) // the next handler might write its fields
 	}
 	clean := h.values.Value(v.Any())
 	if text := safe.Value(v.Any()); h.scrub(text) != text && safe.Value(clean) == text {

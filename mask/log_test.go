@@ -3,6 +3,7 @@ package mask_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"strings"
@@ -27,6 +28,17 @@ type valuer struct{ name string }
 
 func (v valuer) LogValue() slog.Value { return slog.GroupValue(slog.String("name", v.name)) }
 
+// hiding prints nothing of what JSON shows of it.
+type hiding struct{ Password string }
+
+func (hiding) String() string { return "hiding" }
+
+type hidingError struct{ Password string }
+
+func (hidingError) Error() string { return "hiding" }
+
+func (e hidingError) MarshalJSON() ([]byte, error) { return json.Marshal(e.Password) }
+
 type evil struct{ secret string }
 
 func (evil) String() string { panic("no") }
@@ -45,6 +57,10 @@ func TestLogHandler(t *testing.T) {
 		{"text", func(l *slog.Logger) { l.Info("m", "k", "a "+c) }, map[string]any{"msg": "m", "k": "a *"}},
 		{"error", func(l *slog.Logger) { l.Info("m", "k", errors.New("a "+c)) }, map[string]any{"msg": "m", "k": "a *"}},
 		{"stringer", func(l *slog.Logger) { l.Info("m", "k", named{c}) }, map[string]any{"msg": "m", "k": "named *"}},
+		{"a stringer with fields", func(l *slog.Logger) { l.Info("m", "k", hiding{c}) }, map[string]any{"msg": "m", "k": "hiding"}},
+		{"an error with fields", func(l *slog.Logger) { l.Info("m", "k", hidingError{c}) }, map[string]any{"msg": "m", "k": "hiding"}},
+		{"a group with the name of a secret", func(l *slog.Logger) { l.WithGroup("credentials").With("a", c).WithGroup("g").Info("m", "b", c, "n", 1) },
+			map[string]any{"msg": "m", "credentials": map[string]any{"a": "[redacted]", "g": map[string]any{"b": "[redacted]", "n": "[redacted]"}}}},
 		{"valuer", func(l *slog.Logger) { l.Info("m", "k", valuer{c}) }, map[string]any{"msg": "m", "k": map[string]any{"name": "*"}}},
 		{"struct", func(l *slog.Logger) { l.Info("m", "k", struct{ A string }{c}) }, map[string]any{"msg": "m", "k": map[string]any{"A": "*"}}},
 		{"names of secrets", func(l *slog.Logger) {

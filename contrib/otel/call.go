@@ -173,8 +173,16 @@ func (t *tracer) own(ctx context.Context, req mcp.Request) (attrs []attribute.Ke
 	attrs = t.Attributes(ctx, req)
 	attrs = slices.Clone(attrs[:min(len(attrs), maxOwn)])
 	for i, a := range attrs {
-		if a.Value.Type() == attribute.STRING {
+		switch a.Value.Type() {
+		case attribute.STRING:
 			attrs[i].Value = attribute.StringValue(clean(a.Value.AsString(), maxValue))
+		case attribute.STRINGSLICE:
+			texts := a.Value.AsStringSlice()
+			texts = texts[:min(len(texts), maxOwn)]
+			for j, text := range texts {
+				texts[j] = clean(text, maxValue)
+			}
+			attrs[i].Value = attribute.StringSliceValue(texts)
 		}
 	}
 	return attrs

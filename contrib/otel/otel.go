@@ -88,7 +88,7 @@ type Options struct {
 	Trust func(ctx context.Context, req mcp.Request) bool
 
 	// Attributes returns more attributes for the span of a request: the user, the tenant,
-	// the URI of a resource. The first 32 are taken, and 1,024 bytes of a string. They are no
+	// the URI of a resource. The first 32 are taken, of a list of strings the first 32, and 1,024 bytes of a string. They are no
 	// attributes of metrics. Nil means none.
 	Attributes func(ctx context.Context, req mcp.Request) []attribute.KeyValue
 

@@ -147,7 +147,7 @@ func (r *schemaReader) read(schema any, depth int) (secret bool) {
 	if !ok {
 		return false
 	}
-	secret = saysSecret(s)
+	secret = SaysSecret(s)
 	for keyword, v := range s {
 		switch keyword {
 		case "properties":
@@ -201,9 +201,9 @@ func (r *schemaReader) follow(ref any, depth int) (secret bool) {
 	return r.followed[pointer]
 }
 
-// saysSecret reports whether a schema says that its value is a secret: by the format
+// SaysSecret reports whether a schema says that its value is a secret: by the format
 // "password", by writeOnly, by its title, or by an extension such as "x-sensitive".
-func saysSecret(s map[string]any) bool {
+func SaysSecret(s map[string]any) bool {
 	if s["format"] == "password" || s["writeOnly"] == true {
 		return true
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/wire"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // Detail says what the records of calls hold besides how they ended, and who else is told
@@ -241,7 +242,7 @@ func (w *argumentWriter) put(member string) {
 }
 
 // String returns the object.
-func (w *argumentWriter) String() string { return "{" + w.Builder.String() + "}" }
+func (w *argumentWriter) String() string { return "{" + words.JSON(w.Builder.String()) + "}" }
 
 // quoted returns a text as JSON.
 func quoted(text string) []byte {

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // A Record is what [Call.Log] writes about the end of a call.
@@ -324,11 +325,11 @@ func nilParams(req mcp.Request) bool { return nilRequest(req) || safe.Nil(req.Ge
 // maxName is how much of a name that a client sent is recorded.
 const maxName = 256
 
-// oneLine bounds a name that came from outside. Line breaks are the handler's
-// business: slog's own quote them.
+// oneLine bounds a name that came from outside, and escapes in it what could look like
+// another line or cannot be seen: not every handler quotes as slog's own do.
 func oneLine(name string) string {
 	if len(name) > maxName {
-		return strings.ToValidUTF8(name[:maxName], "") + "..."
+		name = strings.ToValidUTF8(name[:maxName], "") + "..."
 	}
-	return name
+	return words.JSON(name)
 }
