@@ -111,7 +111,7 @@ func TestRequiredPartFailsTheCall(t *testing.T) {
 				record := log.Only(t)
 				if name == "worded" { // its text stands once
 					require.NotContains(t, record, "error")
-					require.Equal(t, c.err.(*fault.Error).Message(), record["fault"].(map[string]any)["message"])
+					require.Equal(t, middleware.Classify(c.err).Message(), record["fault"].(map[string]any)["message"])
 				} else {
 					require.Contains(t, record["error"], c.err.Error())
 				}
