@@ -58,7 +58,7 @@ func (n noting) Handle(ctx context.Context, r slog.Record) error {
 	return n.Handler.Handle(ctx, r)
 }
 
-// TestOrderOfStandard shows the order as one string: what the rooms do, among the
+// TestOrderOfStandard shows the order as one string: what the middlewares do, among the
 // middlewares that stand between them.
 func TestOrderOfStandard(t *testing.T) {
 	harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
@@ -102,7 +102,7 @@ func TestOrderOfStandard(t *testing.T) {
 	})
 }
 
-// TestOrderOfEverything shows the order where everything is turned on. What a room does
+// TestOrderOfEverything shows the order where everything is turned on. What a middleware does
 // is noted by a function of its options: "whose" by limit, "size" by budget, "limit" by
 // deadline, "begin" and "end" by audit, "again" by retry.Server, "owner" by retry, "explain" by validate. degrade has
 // none; what it adds to an answer is seen, or not yet, by those around it. Nor has drain:
@@ -251,7 +251,7 @@ func TestAuditOfLists(t *testing.T) {
 	}, events)
 }
 
-// TestListFormsOfFailures calls the list form of each failing tool, with each other room
+// TestListFormsOfFailures calls the list form of each failing tool, with each other middleware
 // inside or outside: every item fails as a call of its own does in Standard.
 func TestListFormsOfFailures(t *testing.T) {
 	words := []string{"B", "RB", "CB", "MB", "BR", "BC", "BM", "BG", "BV", "BD", "BT", "BE", "BU", "RCUMBGVEDTR", "A", "AA", "SA", "AS"}
@@ -357,7 +357,7 @@ func deadlineInStandard(t *testing.T, at harness.Place) {
 	require.Len(t, log.Records(), 5) // panic, goexit, timeout, stuck, and its end
 }
 
-// TestInnerMiddlewares proves what a middleware of the user's gets from the rooms
+// TestInnerMiddlewares proves what a middleware of the user's gets from the middlewares
 // around it.
 func TestInnerMiddlewares(t *testing.T) {
 	harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
@@ -621,7 +621,7 @@ func everything(log *slog.Logger) *mcpchain.Options {
 	}
 }
 
-// The rooms by their letters: those that say something about every failure, and those
+// The middlewares by their letters: those that say something about every failure, and those
 // that say nothing about the failures of this file, so that nothing may change when
 // they are there.
 const (
@@ -629,7 +629,7 @@ const (
 	neutral  = "VDTEBU"
 )
 
-// TestPairs runs every room alone, in every pair, in Standard, and twice, over all
+// TestPairs runs every middleware alone, in every pair, in Standard, and twice, over all
 // failures in all shapes.
 func TestPairs(t *testing.T) {
 	words := []string{"S", "A", "SS", "AA", "SA", "AS", "RCUMBGVEDTR"}
@@ -664,7 +664,7 @@ func TestPairs(t *testing.T) {
 	})
 }
 
-// pair runs all failures through the rooms of a word, and returns what was answered
+// pair runs all failures through the middlewares of a word, and returns what was answered
 // and recorded, without what differs from call to call.
 func pair(t *testing.T, at harness.Place, word string) map[string]string {
 	t.Helper()

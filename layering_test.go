@@ -15,7 +15,7 @@ import (
 const module = "github.com/mcpchain/mcpchain"
 
 // TestLayering proves from the import graph that the house stands as designed:
-// the root imports rooms, a room imports only the floors below, and the lowest
+// the root imports middlewares, a middleware imports only the floors below, and the lowest
 // floor does not know the SDK.
 func TestLayering(t *testing.T) {
 	packages := list(t, "./...")
@@ -61,13 +61,13 @@ func TestPickOne(t *testing.T) {
 	}
 }
 
-// TestRoomsHaveTheSameShape keeps the promise that who knows one room knows all.
-func TestRoomsHaveTheSameShape(t *testing.T) {
-	for _, room := range rooms(t) {
-		out, err := exec.CommandContext(t.Context(), "go", "doc", "-short", module+"/"+room).CombinedOutput()
+// TestMiddlewaresHaveTheSameShape keeps the promise that who knows one middleware knows all.
+func TestMiddlewaresHaveTheSameShape(t *testing.T) {
+	for _, layer := range layers(t) {
+		out, err := exec.CommandContext(t.Context(), "go", "doc", "-short", module+"/"+layer).CombinedOutput()
 		require.NoError(t, err, string(out))
-		require.Containsf(t, string(out), "func New(opts *Options) mcp.Middleware", "room %s", room)
-		require.Containsf(t, string(out), "type Options struct", "room %s", room)
+		require.Containsf(t, string(out), "func New(opts *Options) mcp.Middleware", "layer %s", layer)
+		require.Containsf(t, string(out), "type Options struct", "layer %s", layer)
 	}
 }
 
@@ -104,8 +104,8 @@ func floorOf(path string) int {
 	}
 }
 
-// rooms returns the names of the packages on floor 2.
-func rooms(t *testing.T) []string {
+// middlewares returns the names of the packages on floor 2.
+func layers(t *testing.T) []string {
 	t.Helper()
 	var names []string
 	for _, p := range list(t, "./...") {

@@ -233,12 +233,12 @@ func TestSizeLimit(t *testing.T) {
 		if limit >= 2_000 {
 			require.NotEmpty(t, out.RetryItems)
 			require.NotEmpty(t, out.Errors)
-			require.Greater(t, len(res.StructuredContent.(json.RawMessage)), bound/2, "room is used")
+			require.Greater(t, len(res.StructuredContent.(json.RawMessage)), bound/2, "layer is used")
 		}
 	}
 }
 
-// TestWhatDoesNotFitCostsNothing: when the room of an answer is used up, what comes later is
+// TestWhatDoesNotFitCostsNothing: when the middleware of an answer is used up, what comes later is
 // counted and not made.
 func TestWhatDoesNotFitCostsNothing(t *testing.T) {
 	made := 0

@@ -207,7 +207,7 @@ func TestKeysThatBecomeTheSameAreTold(t *testing.T) {
 	require.Equal(t, map[string]any{"a": 1.0, "b": 2.0, "c": map[string]any{"d": 3.0, "e": 4.0}}, e.Data().Details)
 }
 
-func TestScrubbedByOfAStranger(t *testing.T) {
+func TestScrubbedByOfSomebodyElse(t *testing.T) {
 	e := full().ScrubbedBy(func(string) string { return "a\xff" })
 	require.Contains(t, e.Error(), "a\uFFFD")
 	roundTrip(t, e)

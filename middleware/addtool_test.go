@@ -156,13 +156,13 @@ func TestAddToolNeverLeavesAToolBare(t *testing.T) {
 
 func TestAddToolWhileCallsRun(t *testing.T) {
 	s := harness.Start(t, rawAt, harness.Setup{More: func(server *mcp.Server) {
-		middleware.AddTool(server, &mcp.Tool{Name: "tool-0"}, double, room(&call.Settings{}))
+		middleware.AddTool(server, &mcp.Tool{Name: "tool-0"}, double, layer(&call.Settings{}))
 	}})
 	var work sync.WaitGroup
 	for g := range 4 {
 		work.Go(func() {
 			for i := range 25 {
-				middleware.AddTool(s.Server, &mcp.Tool{Name: fmt.Sprintf("tool-%d", (g*25+i)%10)}, double, room(&call.Settings{}))
+				middleware.AddTool(s.Server, &mcp.Tool{Name: fmt.Sprintf("tool-%d", (g*25+i)%10)}, double, layer(&call.Settings{}))
 			}
 		})
 		work.Go(func() {
@@ -183,7 +183,7 @@ func TestAddToolLeavesNothingBehind(t *testing.T) {
 	before := middleware.ServersKept()
 	for range 200 {
 		server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
-		middleware.AddTool(server, &mcp.Tool{Name: "t"}, double, room(&call.Settings{}))
+		middleware.AddTool(server, &mcp.Tool{Name: "t"}, double, layer(&call.Settings{}))
 	}
 	harness.Eventually(t, func() bool {
 		runtime.GC()

@@ -255,7 +255,7 @@ func TestNextSteps(t *testing.T) {
 	// the text is added when the answer leaves.
 	empty := middleware.NextSteps(nil, steps...)
 	require.Empty(t, empty.Content)
-	sent, err := invoke(room(&call.Settings{}), returns(empty, nil))
+	sent, err := invoke(layer(&call.Settings{}), returns(empty, nil))
 	require.NoError(t, err)
 	require.Equal(t, words, text(sent))
 	require.False(t, empty.IsError)

@@ -34,7 +34,7 @@ func TestWrappingNoHandlerPanics(t *testing.T) {
 func chains() map[string][]middleware.Middleware {
 	var tr harness.Trace
 	user := tr.Middleware("user")
-	ours := room(&call.Settings{})
+	ours := layer(&call.Settings{})
 	return map[string][]middleware.Middleware{
 		"none": nil, "nil": {nil}, "user": {user}, "ours": {ours}, "both": {ours, user, ours},
 	}
@@ -181,7 +181,7 @@ func replace(with func(context.Context) context.Context) middleware.Middleware {
 func TestMiddlewareThatReplacesTheContext(t *testing.T) {
 	value := replace(func(ctx context.Context) context.Context { return context.WithValue(ctx, contextKey{}, "value") })
 	background := replace(func(context.Context) context.Context { return context.Background() })
-	ours := room(&call.Settings{})
+	ours := layer(&call.Settings{})
 
 	var got any
 	tool := func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -210,12 +210,12 @@ func TestMiddlewareThatReplacesTheContext(t *testing.T) {
 }
 
 // TestLostContextDoesNotUnmask proves that a middleware that loses the context
-// between two rooms costs the connection of their records, and not the secret.
+// between two middlewares costs the connection of their records, and not the secret.
 func TestLostContextDoesNotUnmask(t *testing.T) {
 	background := replace(func(context.Context) context.Context { return context.Background() })
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		log := harness.NewLog(0)
-		outer := room(&call.Settings{Records: true, Logger: log.Logger()})
+		outer := layer(&call.Settings{Records: true, Logger: log.Logger()})
 		got := harness.Call(t, at, harness.Fail(errSecret), outer, background, masking(log))
 		require.NotContains(t, string(got.Wire), harness.Canary)
 		if at.Shape != harness.WrapToolFor { // which says that its context was replaced
@@ -462,7 +462,7 @@ func TestToolForKeepsTheFaultForMiddlewaresOutside(t *testing.T) {
 	}
 }
 
-// TestToolForBelowAServer proves that a room around the server and one around the
+// TestToolForBelowAServer proves that a middleware around the server and one around the
 // handler act as one.
 func TestToolForBelowAServer(t *testing.T) {
 	for _, c := range []struct {

@@ -34,8 +34,8 @@ func returns(res mcp.Result, err error) middleware.Handler {
 	return func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, err }
 }
 
-// room returns a middleware that does nothing but take part in the Call.
-func room(s *call.Settings) middleware.Middleware {
+// middleware returns a middleware that does nothing but take part in the Call.
+func layer(s *call.Settings) middleware.Middleware {
 	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
 		c.Establish(s)
 		return next(ctx, c.Method(), req)
@@ -44,7 +44,7 @@ func room(s *call.Settings) middleware.Middleware {
 
 // masking returns a middleware that masks and, alone, logs, as package mask does.
 func masking(log *harness.Log) middleware.Middleware {
-	return room(&call.Settings{Mask: func(text string) string { return text }, Logger: log.Logger()})
+	return layer(&call.Settings{Mask: func(text string) string { return text }, Logger: log.Logger()})
 }
 
 // invoke calls a middleware around a handler as method tools/call.

@@ -162,9 +162,9 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// TestSelectedRoomsShareTheCall proves that a selected room is a room like any
+// TestSelectedMiddlewaresShareTheCall proves that a selected middleware is a middleware like any
 // other for the calls that it is selected for.
-func TestSelectedRoomsShareTheCall(t *testing.T) {
+func TestSelectedMiddlewaresShareTheCall(t *testing.T) {
 	log := harness.NewLog(0)
 	mw := middleware.Chain(masking(log), middleware.ForTools(masking(log), "masked"))
 	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{

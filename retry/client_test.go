@@ -894,7 +894,7 @@ func TestNoWriteIsDoneTwice(t *testing.T) {
 	require.Greater(t, fine, 50, "and good ends")
 }
 
-// Data of a stranger do not lead to a panic or an endless wait.
+// Data from outside does not lead to a panic or an endless wait.
 func FuzzRetryAfter(f *testing.F) {
 	for _, data := range []string{`{"retryAfter":1}`, `{"retryAfter":"Sat, 01 Jan 2000 00:00:09 GMT"}`, `{"retry_after_ms":1e308}`, `{"retryAfter":{}}`, `[`, `null`} {
 		f.Add(data)

@@ -313,14 +313,14 @@ func TestGuidanceInEveryShape(t *testing.T) {
 // Guidance works alone, and in any order with the others.
 func TestGuidanceInEveryOrder(t *testing.T) {
 	log := harness.NewLog(slog.LevelInfo)
-	rooms := map[string]mcp.Middleware{
+	layers := map[string]mcp.Middleware{
 		"recover":   mcprecover.New(&mcprecover.Options{Logger: log.Logger()}),
 		"correlate": correlate.New(&correlate.Options{Logger: log.Logger()}),
 		"mask":      mask.New(&mask.Options{Logger: log.Logger()}),
 		"retry":     retry.New(nil),
 	}
-	for name, room := range rooms {
-		for _, mw := range [][]mcp.Middleware{{room, retry.New(nil)}, {retry.New(nil), room}} {
+	for name, layer := range layers {
+		for _, mw := range [][]mcp.Middleware{{layer, retry.New(nil)}, {retry.New(nil), layer}} {
 			harness.Each(t, []harness.Shape{harness.ServerTyped, harness.WrapTool, harness.ServerPrompt}, func(t *testing.T, at harness.Place) {
 				got := harness.Call(t, at, limited(30*time.Second), mw...)
 				require.Equal(t, "Rate limited: the search API accepts no more calls now.\nRetry: yes, after 30 s (attempt 2 of 3).", got.Text(), name)

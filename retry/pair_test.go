@@ -23,7 +23,7 @@ import (
 )
 
 // inOrder starts a server with a raw tool "it", that has these annotations, and the
-// rooms in this order.
+// middlewares in this order.
 func inOrder(t *testing.T, a *mcp.ToolAnnotations, h harness.Handler, mw ...mcp.Middleware) *harness.Session {
 	t.Helper()
 	return harness.Start(t, rawAt, harness.Setup{

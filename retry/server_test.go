@@ -625,11 +625,11 @@ func TestServerDoesNotTakeGuidanceForTheHandlersWord(t *testing.T) {
 	})
 }
 
-// With each other room, on either side of it, a call that mends itself is a success, and
+// With each other middleware, on either side of it, a call that mends itself is a success, and
 // one that does not fails as it would have without.
-func TestServerBesideOtherRooms(t *testing.T) {
+func TestServerBesideOtherMiddlewares(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
-	for name, room := range map[string]func() mcp.Middleware{
+	for name, layer := range map[string]func() mcp.Middleware{
 		"recover":   func() mcp.Middleware { return mcprecover.New(&mcprecover.Options{Logger: quiet}) },
 		"correlate": func() mcp.Middleware { return correlate.New(&correlate.Options{Logger: quiet}) },
 		"mask":      func() mcp.Middleware { return mask.New(&mask.Options{Logger: quiet}) },
@@ -641,9 +641,9 @@ func TestServerBesideOtherRooms(t *testing.T) {
 					both := func() []mcp.Middleware {
 						server := retry.Server(&retry.ServerOptions{Repeatable: always})
 						if outside {
-							return []mcp.Middleware{room(), server}
+							return []mcp.Middleware{layer(), server}
 						}
-						return []mcp.Middleware{server, room()}
+						return []mcp.Middleware{server, layer()}
 					}
 					s := play(limited(2*time.Second), limited(time.Second), succeed)
 					got := harness.Call(t, at, s.handle, both()...)
@@ -652,7 +652,7 @@ func TestServerBesideOtherRooms(t *testing.T) {
 					require.Equal(t, []time.Duration{2 * time.Second, time.Second}, s.waits())
 
 					hopeless := harness.Fail(fault.NotFound("invoice", "INV-7"))
-					require.Equal(t, harness.Call(t, at, hopeless, room()).Text(), harness.Call(t, at, hopeless, both()...).Text())
+					require.Equal(t, harness.Call(t, at, hopeless, layer()).Text(), harness.Call(t, at, hopeless, both()...).Text())
 				})
 			})
 		}

@@ -31,7 +31,7 @@ func probe(at func(ctx context.Context, c *call.Call)) middleware.Middleware {
 	}
 }
 
-func TestOneCallHoweverManyRooms(t *testing.T) {
+func TestOneCallHoweverManyMiddlewares(t *testing.T) {
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		var calls []*call.Call
 		look := probe(func(ctx context.Context, c *call.Call) {

@@ -239,7 +239,7 @@ func TestLoadWithEverything(t *testing.T) {
 			half := func(key string, from, to int) []string {
 				_, references := loadOf(t, from, to, func(ctx context.Context, n int) (bool, string, error) {
 					if n%3 == 0 {
-						return p.roomCall(ctx, n/3, key)
+						return p.mixedCall(ctx, n/3, key)
 					}
 					return p.loadCall(ctx, n)
 				})
@@ -274,9 +274,9 @@ func TestLoadWithEverything(t *testing.T) {
 	}
 }
 
-// roomCall makes call number n of those that each room has work with. A handler that
+// mixedCall makes call number n of those that each middleware has work with. A handler that
 // gets stuck waits for the key.
-func (p *peer) roomCall(ctx context.Context, n int, key string) (failed bool, reference string, err error) {
+func (p *peer) mixedCall(ctx context.Context, n int, key string) (failed bool, reference string, err error) {
 	call := []struct {
 		tool  string
 		args  map[string]any

@@ -180,7 +180,7 @@ func newServer(cfg config, logger *slog.Logger) *mcp.Server {
 	case chainStandard:
 		b.server.AddReceivingMiddleware(b.standard)
 	case chainAll:
-		b.installRooms()
+		b.installMiddlewares()
 		b.server.AddSendingMiddleware(deadline.Sending())
 		b.server.AddReceivingMiddleware(b.standard)
 	}

@@ -27,8 +27,8 @@ import (
 	"github.com/mcpchain/mcpchain/retry"
 )
 
-// TestRooms lets each room do what it is for, in a real process, for real clients.
-func TestRooms(t *testing.T) {
+// TestMiddlewares lets each middleware do what it is for, in a real process, for real clients.
+func TestMiddlewares(t *testing.T) {
 	for _, shape := range shapes {
 		t.Run(shape.String(), func(t *testing.T) {
 			if racing && shape.json {
@@ -73,7 +73,7 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// A visit is a client that sees all rooms of one server.
+// A visit is a client that sees all middlewares of one server.
 type visit struct {
 	*peer
 	json    bool
@@ -150,7 +150,7 @@ func (v *visit) second() string {
 }
 
 func (v *visit) wrongArguments(t *testing.T) {
-	secret := canary("rooms")
+	secret := canary("layers")
 	wrong := map[string]any{
 		"custmer": "x", "colour": "red", "password": secret, "items": []any{map[string]any{"sku": "a", "qty": "five"}, map[string]any{"qty": 1}},
 	}
@@ -206,7 +206,7 @@ func (v *visit) wrongNames(t *testing.T) {
 }
 
 func (v *visit) prompts(t *testing.T) {
-	secret := canary("rooms")
+	secret := canary("layers")
 	_, err := v.cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"preson": "x", "secret": secret}})
 	said := fails(t, err, -32602, `Validation Error: 2 arguments are wrong.
 - Argument 'preson' is unknown, and 'person' is missing. Did you mean 'person'?
@@ -301,7 +301,7 @@ func newService(t *testing.T) *service {
 		default:
 			w.Header().Set("Retry-After", after)
 		}
-		http.Error(w, "tenant 4711, token "+canary("rooms"), status)
+		http.Error(w, "tenant 4711, token "+canary("layers"), status)
 	}))
 	t.Cleanup(s.Close)
 	return s
@@ -532,7 +532,7 @@ Send again (retry_items): ["item 1","item 2"]`, "get_all_stuck", map[string]any{
 
 // files processes what is really on a disk.
 func (v *visit) files(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), canary("rooms"))
+	dir := filepath.Join(t.TempDir(), canary("layers"))
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("one\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "todo.txt"), []byte("one\ntwo\n"), 0o600))
@@ -607,7 +607,7 @@ func (v *visit) partDown(t *testing.T) {
 	records := v.Log.Since(t, size)
 	require.Len(t, records, 2)
 	for _, r := range records {
-		require.Contains(t, r.All(), canary("rooms"))
+		require.Contains(t, r.All(), canary("layers"))
 	}
 	res, f = v.call(t, "weather", map[string]any{"city": "Atlantis"})
 	require.Equal(t, fault.KindInternal, f.Kind())

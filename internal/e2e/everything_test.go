@@ -64,7 +64,7 @@ func concealing(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// runs counts how often the handlers of the rooms' tools were run, by tool.
+// runs counts how often the handlers of the middlewares' tools were run, by tool.
 var runs struct {
 	sync.Mutex
 	byTool map[string]int
@@ -79,7 +79,7 @@ func ran(tool string) {
 	runs.byTool[tool]++
 }
 
-func roomSecret() string { return "secret " + canary("rooms") }
+func featureSecret() string { return "secret " + canary("layers") }
 
 var reads = &mcp.ToolAnnotations{ReadOnlyHint: true}
 
@@ -92,8 +92,8 @@ func counted[In, Out any](b *build, tool *mcp.Tool, h func(context.Context, In) 
 	})
 }
 
-// installRooms adds what is called to see each room at work.
-func (b *build) installRooms() {
+// installMiddlewares adds what is called to see each middleware at work.
+func (b *build) installMiddlewares() {
 	b.server.AddTool(&mcp.Tool{Name: "runs", InputSchema: anyObject}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		runs.Lock()
 		defer runs.Unlock()
@@ -172,18 +172,18 @@ func fetch(ctx context.Context, in target) (page, error) {
 
 func (b *build) installRetry() {
 	slow := func(context.Context, none) (output, error) {
-		return output{}, fmt.Errorf("%s: %w", roomSecret(), context.DeadlineExceeded)
+		return output{}, fmt.Errorf("%s: %w", featureSecret(), context.DeadlineExceeded)
 	}
 	counted(b, &mcp.Tool{Name: "read_slow", Annotations: reads}, slow)
 	counted(b, &mcp.Tool{Name: "write_slow"}, slow)
 	counted(b, &mcp.Tool{Name: "pay"}, func(context.Context, none) (output, error) {
-		return output{}, fault.Timeout("the payment", 10*time.Second).Because(errors.New(roomSecret())).
+		return output{}, fault.Timeout("the payment", 10*time.Second).Because(errors.New(featureSecret())).
 			Step("See whether it was made", "find_payment", map[string]any{"id": "p-1"})
 	})
 	counted(b, &mcp.Tool{Name: "get_project"}, func(_ context.Context, in struct {
 		Name string `json:"name"`
 	}) (output, error) {
-		return output{}, fault.NotFound("project", in.Name).Because(errors.New(roomSecret()))
+		return output{}, fault.NotFound("project", in.Name).Because(errors.New(featureSecret()))
 	})
 	counted(b, &mcp.Tool{Name: "fetch", Annotations: reads}, fetch)
 	counted(b, &mcp.Tool{Name: "fetch_again", Annotations: reads}, fetch) // which the client calls again
@@ -197,7 +197,7 @@ func (b *build) installDeadline() {
 	late := func(ctx context.Context, in keyed) (page, error) {
 		err := hold(in.Key)
 		if ctx.Err() != nil {
-			return page{roomSecret()}, err // nobody is waiting any longer
+			return page{featureSecret()}, err // nobody is waiting any longer
 		}
 		return page{"in time"}, err
 	}
@@ -206,7 +206,7 @@ func (b *build) installDeadline() {
 	counted(b, &mcp.Tool{Name: "stuck_at_the_end"}, late)
 	counted(b, &mcp.Tool{Name: "wait_for_context", Annotations: reads}, func(ctx context.Context, _ none) (output, error) {
 		<-ctx.Done()
-		return output{}, fmt.Errorf("%s: %w", roomSecret(), context.Cause(ctx))
+		return output{}, fmt.Errorf("%s: %w", featureSecret(), context.Cause(ctx))
 	})
 	counted(b, &mcp.Tool{Name: "exit"}, func(context.Context, none) (output, error) {
 		runtime.Goexit()
@@ -216,7 +216,7 @@ func (b *build) installDeadline() {
 		ran("ask_slowly")
 		res, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "slowly accept", RequestedSchema: json.RawMessage(`{"type":"object"}`)})
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", roomSecret(), err)
+			return nil, fmt.Errorf("%s: %w", featureSecret(), err)
 		}
 		return textResult(res.Action), ctx.Err()
 	})
@@ -242,13 +242,13 @@ func (b *build) installBatch() {
 	counted(b, &mcp.Tool{Name: "get_user", Annotations: reads}, func(_ context.Context, in userIn) (user, error) {
 		switch in.UserID {
 		case "nobody":
-			return user{}, fault.NotFound("user", in.UserID).Because(errors.New(roomSecret()))
+			return user{}, fault.NotFound("user", in.UserID).Because(errors.New(featureSecret()))
 		case "panic":
-			panic(roomSecret())
+			panic(featureSecret())
 		case "exit":
 			runtime.Goexit()
 		case "unknown":
-			return user{}, errors.New(roomSecret())
+			return user{}, errors.New(featureSecret())
 		}
 		return user{"User " + in.UserID}, nil
 	})
@@ -274,7 +274,7 @@ func readFile(dir, name string) (lines, error) {
 	case err != nil:
 		return lines{}, err
 	case info.IsDir():
-		return lines{}, fault.Invalid("file", name, "a file, not a directory").Because(errors.New(roomSecret()))
+		return lines{}, fault.Invalid("file", name, "a file, not a directory").Because(errors.New(featureSecret()))
 	}
 	text, err := fs.ReadFile(root.FS(), name)
 	return lines{bytes.Count(text, []byte("\n"))}, err
@@ -298,16 +298,16 @@ func (b *build) installDegrade() {
 		_, err := degrade.Run(ctx, // degrade.New puts the status into the answer
 			degrade.Required("current", &out.Celsius, func(context.Context) (int, error) {
 				if in.City == "Atlantis" {
-					return 0, errors.New(roomSecret())
+					return 0, errors.New(featureSecret())
 				}
 				return 21, nil
 			}),
 			degrade.Optional("forecast", &out.Forecast, func(context.Context) ([]string, error) {
-				return nil, fault.Unavailable("the forecast service").Because(errors.New(roomSecret()))
+				return nil, fault.Unavailable("the forecast service").Because(errors.New(featureSecret()))
 			}).Stale("cache", 6*time.Hour, func(context.Context) ([]string, time.Time, error) {
 				return []string{"sun", "rain"}, time.Now().Add(-2 * time.Hour), nil
 			}),
-			degrade.Optional("alerts", &out.Alerts, func(context.Context) ([]string, error) { panic(roomSecret()) }).
+			degrade.Optional("alerts", &out.Alerts, func(context.Context) ([]string, error) { panic(featureSecret()) }).
 				Impact("Check for warnings elsewhere before you go out."))
 		return out, err
 	})
