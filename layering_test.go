@@ -72,8 +72,7 @@ func TestMiddlewaresHaveTheSameShape(t *testing.T) {
 }
 
 // floorOf says on which floor a package of the module stands; within a floor, packages
-// are independent. What is not a
-// library package (examples, test helpers) stands above all.
+// are independent. What is not a library package (examples, test helpers) stands above all.
 func floorOf(path string) int {
 	name := strings.TrimPrefix(strings.TrimPrefix(path, module), "/")
 	switch {
@@ -95,7 +94,7 @@ func floorOf(path string) int {
 		return -2
 	case name == "internal/kinds":
 		return -3
-	case strings.HasPrefix(name, "examples/") && !strings.HasPrefix(name, "examples/internal/"):
+	case name == "examples", strings.HasPrefix(name, "examples/") && !strings.HasPrefix(name, "examples/internal/"):
 		return 8
 	case strings.HasPrefix(name, "examples/internal/"), strings.HasPrefix(name, "internal/"), strings.HasPrefix(name, "store/"), name == "mcptest":
 		return 7
@@ -104,7 +103,7 @@ func floorOf(path string) int {
 	}
 }
 
-// middlewares returns the names of the packages on floor 2.
+// layers returns the names of the middlewares, which stand on floor 5.
 func layers(t *testing.T) []string {
 	t.Helper()
 	var names []string
