@@ -102,9 +102,9 @@ func TestShowWordedShowsWhatWasSent(t *testing.T) {
 // the directories that the server put before it.
 func TestWordedPathsOfTheCaller(t *testing.T) {
 	for sent, c := range map[string]struct{ text, want string }{
-		"sub/a.go":   {"no package for /home/app/work/sub/a.go", "no package for sub/a.go"},
+		"sub/a.go":   {"no package for /home/app/ws/sub/a.go", "no package for sub/a.go"},
 		"a.go":       {"file:///home/app/a.go:3:1: expected ';'", "a.go:3:1: expected ';'"},
-		"/work/b.go": {"cannot read /work/b.go", "cannot read /work/b.go"},
+		"/srv/b.go": {"cannot read /srv/b.go", "cannot read /srv/b.go"},
 		"other.go":   {"cannot read /home/app/a.go", "cannot read [path]"},
 		"go":         {"cannot read /home/app/go", "cannot read [path]"},
 	} {
