@@ -102,11 +102,11 @@ func TestShowWordedShowsWhatWasSent(t *testing.T) {
 // the directories that the server put before it.
 func TestWordedPathsOfTheCaller(t *testing.T) {
 	for sent, c := range map[string]struct{ text, want string }{
-		"sub/a.go":   {"no package for /home/app/ws/sub/a.go", "no package for sub/a.go"},
-		"a.go":       {"file:///home/app/a.go:3:1: expected ';'", "a.go:3:1: expected ';'"},
+		"sub/a.go":  {"no package for /home/app/ws/sub/a.go", "no package for sub/a.go"},
+		"a.go":      {"file:///home/app/a.go:3:1: expected ';'", "a.go:3:1: expected ';'"},
 		"/srv/b.go": {"cannot read /srv/b.go", "cannot read /srv/b.go"},
-		"other.go":   {"cannot read /home/app/a.go", "cannot read [path]"},
-		"go":         {"cannot read /home/app/go", "cannot read [path]"},
+		"other.go":  {"cannot read /home/app/a.go", "cannot read [path]"},
+		"go":        {"cannot read /home/app/go", "cannot read [path]"},
 	} {
 		raw, err := json.Marshal(map[string]string{"file": sent})
 		require.NoError(t, err)

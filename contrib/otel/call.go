@@ -173,10 +173,9 @@ func (t *tracer) own(ctx context.Context, req mcp.Request) (attrs []attribute.Ke
 	attrs = t.Attributes(ctx, req)
 	attrs = slices.Clone(attrs[:min(len(attrs), maxOwn)])
 	for i, a := range attrs {
-		switch a.Value.Type() {
-		case attribute.STRING:
+		if a.Value.Type() == attribute.STRING {
 			attrs[i].Value = attribute.StringValue(clean(a.Value.AsString(), maxValue))
-		case attribute.STRINGSLICE:
+		} else if a.Value.Type() == attribute.STRINGSLICE {
 			texts := a.Value.AsStringSlice()
 			texts = texts[:min(len(texts), maxOwn)]
 			for j, text := range texts {
