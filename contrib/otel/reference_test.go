@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain"
-	"github.com/mcpchain/mcpchain/correlate"
 	mcpotel "github.com/mcpchain/mcpchain/contrib/otel"
+	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
