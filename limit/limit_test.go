@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"runtime"
 	"strings"
@@ -282,7 +283,7 @@ func TestLimitsThatMakeNoSense(t *testing.T) {
 		"Options.Limits[0].Burst is negative":                         {Limits: []limit.Limit{{Calls: 1, Burst: -1}}},
 		"Options.Limits[0] has a Burst or a Per without Calls":        {Limits: []limit.Limit{{Running: 1, Burst: 1}}},
 		"Options.Limits[0].Calls is 5 in 1ns, more than":              {Limits: []limit.Limit{{Calls: 5, Per: 1}}},
-		"would not be full again within 100 years":                    {Limits: []limit.Limit{{Calls: 1, Burst: 1 << 62, Per: 1 << 62}}},
+		"would not be full again within 100 years":                    {Limits: []limit.Limit{{Calls: 1, Burst: math.MaxInt, Per: 1 << 62}}},
 		"Options.Limits[0].Scope is none of":                          {Limits: []limit.Limit{{Calls: 1, Scope: 9}}},
 		"Options.Limits[0].Tools has an empty name":                   {Limits: []limit.Limit{{Calls: 1, Tools: []string{""}}}},
 		`Options.Limits[0].Methods names "initialize"`:                {Limits: []limit.Limit{{Calls: 1, Methods: []string{"initialize"}}}},
