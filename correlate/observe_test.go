@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,15 +191,15 @@ func TestStuckAndInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen observer
 		var stats correlate.Stats
-		var inside int64
+		var inside atomic.Int64
 		mw := middleware.Chain(correlate.New(&correlate.Options{Logger: silent, Observe: seen.observe, Stats: &stats}),
 			deadline.New(&deadline.Options{Limit: time.Second, Logger: silent}))
 		_, _ = handler(func(context.Context, string, mcp.Request) (mcp.Result, error) {
-			inside = stats.InFlight.Load()
+			inside.Store(stats.InFlight.Load())
 			time.Sleep(time.Minute)
 			return &mcp.CallToolResult{}, nil
 		}, mw)
-		require.EqualValues(t, 1, inside)
+		require.EqualValues(t, 1, inside.Load())
 		require.EqualValues(t, 1, seen.take()[0].Stuck)
 		require.EqualValues(t, 1, stats.Stuck.Load())
 		require.Zero(t, stats.InFlight.Load())
