@@ -227,11 +227,7 @@ func (l *lister) refuse(f *form, err error) {
 	if !f.refused.CompareAndSwap(false, true) {
 		return
 	}
-	logger := l.logger
-	if logger == nil {
-		logger = slog.Default()
-	}
-	logger.Warn("batch: a list form is not offered", slog.String("tool", f.Tool), slog.String("as", f.As), slog.String("error", err.Error()))
+	call.Warn(context.Background(), l.logger, "batch: a list form is not offered", slog.String("tool", f.Tool), slog.String("as", f.As), slog.String("error", err.Error()))
 }
 
 // unknown is the SDK's own answer to a call of a tool that there is not.

@@ -304,9 +304,7 @@ func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 		}
 		return
 	}
-	if logger := c.Logger(); logger != nil {
-		logger.Warn("validate: Options.RawTools cannot check the arguments of this tool", slog.String("tool", name), slog.String("reason", safe.Error(err)))
-	}
+	call.Warn(c, c.Logger(), "validate: Options.RawTools cannot check the arguments of this tool", slog.String("tool", name), slog.String("reason", safe.Error(err)))
 }
 
 // tell puts the fault in the place of what was known of a failure.
