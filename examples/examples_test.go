@@ -61,6 +61,7 @@ func run(t *testing.T, name string, args ...string) string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(programs, name), args...)
 	cmd.Dir = t.TempDir()
+	cmd.WaitDelay = 10 * time.Second // for a server that a story left behind
 	out, err := cmd.CombinedOutput()
 	require.NoErrorf(t, err, "%s\n%s", name, out)
 	return string(out)
@@ -83,27 +84,16 @@ func steady(out string) string {
 	})
 }
 
-// isServer reports whether a recipe is a server and a story, in two files. The others run
-// by themselves.
-func isServer(name string) bool {
-	_, err := os.Stat(filepath.Join(name, "story.go"))
-	return err == nil
-}
-
 // TestRecipes compares all that a recipe prints: a story that is played against its server
 // in a process of its own, over stdio and over HTTP. Its text is part of what it teaches:
 // when it changes on purpose, run go test ./examples -update and read the difference.
 func TestRecipes(t *testing.T) {
 	for _, name := range recipes(t) {
-		runs := map[string][]string{"once": nil, "again": nil}
-		if isServer(name) {
-			runs = map[string][]string{"stdio": {"-story"}, "http": {"-story", "http"}}
-		}
 		golden := filepath.Join(name, "output.golden")
 		if *update {
-			require.NoError(t, os.WriteFile(golden, []byte(steady(run(t, name, runs["stdio"]...))), 0o644))
+			require.NoError(t, os.WriteFile(golden, []byte(steady(run(t, name, "-story"))), 0o644))
 		}
-		for how, args := range runs {
+		for how, args := range map[string][]string{"stdio": {"-story"}, "http": {"-story", "http"}} {
 			t.Run(name+"/"+how, func(t *testing.T) {
 				t.Parallel()
 				want, err := os.ReadFile(golden)
@@ -116,30 +106,27 @@ func TestRecipes(t *testing.T) {
 }
 
 // TestRecipesCanBeCopied keeps them short and whole: main.go needs nothing else from here,
-// and says what it shows and how to run it.
+// and says what it shows and how to run it. A test of the recipe may stand beside it.
 func TestRecipesCanBeCopied(t *testing.T) {
 	index, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	for _, name := range recipes(t) {
 		files, err := filepath.Glob(name + "/*.go")
 		require.NoError(t, err)
-		command := "go run ./examples/" + name
-		if isServer(name) {
-			require.Len(t, files, 2, name)
-			requireAlone(t, files[0], files[1])
-			require.Contains(t, string(index), command+" -story`")
-		} else {
-			require.Len(t, files, 1, name)
-			require.Contains(t, string(index), command+"`")
-		}
-		source, err := os.ReadFile(files[0])
+		main, story := filepath.Join(name, "main.go"), filepath.Join(name, "story.go")
+		require.Subset(t, []string{main, filepath.Join(name, "main_test.go"), story}, files)
+		requireAlone(t, main, story)
+		source, err := os.ReadFile(main)
 		require.NoError(t, err)
-		require.Lessf(t, bytes.Count(source, []byte("\n")), 120, "%s is too long to be read at once", files[0])
+		require.Lessf(t, bytes.Count(source, []byte("\n")), 120, "%s is too long to be read at once", main)
 		require.NotContains(t, string(source), "mcpchain/internal", name)
 		require.NotContains(t, string(source), "mcpchain/examples", name)
 		comment, _, found := strings.Cut(string(source), "package main")
 		require.True(t, found, name)
-		require.Contains(t, comment, command)
+		command := "go run ./examples/" + name
+		require.Contains(t, comment, command+" -story")
+		require.Contains(t, comment, command+" -http 127.0.0.1:8080")
+		require.Contains(t, string(index), command+" -story`")
 		require.Contains(t, string(index), "]("+name+"/main.go)", "examples/README.md does not list the recipe")
 	}
 }
