@@ -74,12 +74,12 @@ func main() {
 	}))
 
 	err = serve(ctx, server, *address)
-	head, _ := json.Marshal(records.Head()) // keep it where who writes the record cannot write, every minute too
-	if err := errors.Join(os.WriteFile("audit-head.json", head, 0o600), records.Close()); err != nil {
-		log.Print(err)
+	if ctx.Err() != nil {
+		err = nil // it was told to end
 	}
-	if err != nil && ctx.Err() == nil {
-		log.Print(err)
+	head, failed := json.Marshal(records.Head()) // keep it where who writes the record cannot write, every minute too
+	if err := errors.Join(err, failed, os.WriteFile("audit-head.json", head, 0o600), records.Close()); err != nil {
+		log.Fatal(err)
 	}
 }
 

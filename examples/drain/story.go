@@ -23,7 +23,7 @@ import (
 
 const total = 1000
 
-var one = story.Story{Args: []string{"-lag", "200ms", "-http", "127.0.0.1:0"}}
+var one = story.Story{Args: []string{"-lag", "500ms", "-http", "127.0.0.1:0"}}
 
 func init() { story.Tell(story.Story{Stage: restart}) }
 
@@ -56,15 +56,21 @@ func (s *slot) start(ctx context.Context) {
 func (s *slot) replace(ctx context.Context) {
 	var ended sync.WaitGroup
 	ended.Go(s.stop)
-	for status := http.StatusOK; status == http.StatusOK; { // as a load balancer's health check does
-		if resp, err := http.Get(s.ready); err == nil {
-			status = resp.StatusCode
-			resp.Body.Close()
-		}
+	for isReady(s.ready) { // as a load balancer's health check does
+		time.Sleep(time.Millisecond)
 	}
 	s.proxy.Store(nil)
 	ended.Wait()
 	s.start(ctx)
+}
+
+func isReady(url string) bool {
+	resp, err := http.Get(url)
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
 }
 
 func restart(ctx context.Context) {
@@ -104,7 +110,9 @@ func restart(ctx context.Context) {
 	callers.Wait()
 	fmt.Printf("%d calls answered, %d lost\n", done.Load(), lost.Load())
 	_ = session.Close()
+	var ended sync.WaitGroup
 	for i := range slots {
-		slots[i].stop()
+		ended.Go(slots[i].stop)
 	}
+	ended.Wait()
 }
