@@ -78,7 +78,8 @@ func readmeHandlers(
 
 func readmeHTTP(server *mcp.Server) {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	http.Handle("/mcp", auth.RequireBearerToken(verify, nil)(mcprecover.HTTP(handler, nil)))
+	guarded := auth.RequireBearerToken(verify, nil)(handler)
+	http.Handle("/mcp", mcprecover.HTTP(guarded, nil)) // outermost
 }
 
 // users stands for the package that knows a reader's users.
@@ -86,17 +87,26 @@ var users tokens
 
 type tokens struct{}
 
+var errNoToken = errors.New("no such token")
+
 func (tokens) ByToken(_ context.Context, token string) (user string, until time.Time, err error) {
-	if token != "t" {
-		return "", time.Time{}, errors.New("no such token")
+	switch token {
+	case "t":
+		return "ada", time.Now().Add(time.Hour), nil
+	case "down":
+		return "", time.Time{}, errors.New("dial postgres://app:hunter2@10.0.0.7/users: connection refused")
+	default:
+		return "", time.Time{}, errNoToken
 	}
-	return "ada", time.Now().Add(time.Hour), nil
 }
 
 func verify(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 	user, until, err := users.ByToken(ctx, token)
-	if err != nil {
+	if errors.Is(err, errNoToken) {
 		return nil, auth.ErrInvalidToken // the SDK answers 401
+	}
+	if err != nil {
+		return nil, err // 500; mcprecover.HTTP hides its text and logs it
 	}
 	return &auth.TokenInfo{UserID: user, Expiration: until}, nil
 }
@@ -104,7 +114,7 @@ func verify(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo
 // TestReadmeHTTP sends requests to the handler of docs/http.md.
 func TestReadmeHTTP(t *testing.T) {
 	readmeHTTP(mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil))
-	for token, want := range map[string]int{"t": http.StatusBadRequest, "x": http.StatusUnauthorized} {
+	for token, want := range map[string]int{"t": http.StatusBadRequest, "x": http.StatusUnauthorized, "down": http.StatusInternalServerError} {
 		rec := httptest.NewRecorder()
 		req := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader("{"))
 		req.Header.Set("Authorization", "Bearer "+token)
@@ -112,6 +122,7 @@ func TestReadmeHTTP(t *testing.T) {
 		req.Header.Set("Accept", "application/json, text/event-stream")
 		http.DefaultServeMux.ServeHTTP(rec, req)
 		require.Equal(t, want, rec.Code, rec.Body)
+		require.NotContains(t, rec.Body.String(), "hunter2")
 	}
 }
 
@@ -469,13 +480,16 @@ func TestPayFails(t *testing.T) {
 	}
 }
 
-// TestReadme fails when a page shows code that is not compiled here.
+// TestReadme fails when a page shows code that is not compiled here or in a recipe.
 func TestReadme(t *testing.T) {
-	source, err := os.ReadFile("readme_test.go")
+	sources, err := filepath.Glob("examples/*/*.go")
 	require.NoError(t, err)
-	whole, err := os.ReadFile("examples/server/main.go")
-	require.NoError(t, err)
-	compiled := append(trimmed(string(source)), trimmed(string(whole))...)
+	var compiled []string
+	for _, name := range append(sources, "readme_test.go") {
+		source, err := os.ReadFile(name)
+		require.NoError(t, err)
+		compiled = append(compiled, trimmed(string(source))...)
+	}
 	for file, blocks := range pages(t, "go") {
 		for _, b := range blocks {
 			for _, line := range trimmed(b) {
@@ -621,8 +635,10 @@ func TestReadmeShow(t *testing.T) {
 // calls that the pages tell of and takes the rest from what the recipes print.
 func TestReadmeOutputs(t *testing.T) {
 	var all []string
-	for _, recipe := range []string{"audit", "batch", "operate", "weather"} {
-		printed, err := os.ReadFile("examples/" + recipe + "/output.golden")
+	goldens, err := filepath.Glob("examples/*/output.golden")
+	require.NoError(t, err)
+	for _, name := range goldens {
+		printed, err := os.ReadFile(name)
 		require.NoError(t, err)
 		all = append(all, string(printed))
 	}

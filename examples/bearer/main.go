@@ -114,6 +114,6 @@ func serve(server *mcp.Server, address string, all *notes) (err error) {
 	}
 	fmt.Println("http://" + listener.Addr().String())
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	guarded := auth.RequireBearerToken(verify, nil)(mcprecover.HTTP(handler, nil))
-	return (&http.Server{Handler: guarded, ReadHeaderTimeout: 10 * time.Second}).Serve(listener)
+	outermost := mcprecover.HTTP(auth.RequireBearerToken(verify, nil)(handler), nil) // hides what verify fails with
+	return (&http.Server{Handler: outermost, ReadHeaderTimeout: 10 * time.Second}).Serve(listener)
 }
