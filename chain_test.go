@@ -662,9 +662,9 @@ var (
 // longest is Standard with everything turned on, put together by hand.
 const longest = "recover > correlate > audit > mask > drain > budget > limit > batch > replay > state > retry > validate > degrade > deadline > retry.Server > recover"
 
-// TestPairs runs every middleware alone, in every pair in which one of the two says something,
+// TestEveryPair runs every middleware alone, in every pair in which one of the two says something,
 // in Standard, and twice, over all failures in all shapes.
-func TestPairs(t *testing.T) {
+func TestEveryPair(t *testing.T) {
 	var chains []string
 	same := map[string]string{} // chains that act as another one
 	add := func(as string, chain ...string) {
