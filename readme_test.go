@@ -8,6 +8,7 @@ import (
 	"expvar"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"log/slog"
 	"net"
@@ -499,26 +500,75 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestReadmeLinks fails when a page leads to a file that there is not.
-func TestReadmeLinks(t *testing.T) {
-	pages, err := filepath.Glob("docs/*.md")
-	require.NoError(t, err)
-	for _, file := range append(pages, "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md") {
+// TestLinks fails when a page of the repository leads to a file or a heading that there is not.
+func TestLinks(t *testing.T) {
+	links := regexp.MustCompile(`\]\(([^):#]*)(?:#([^)]*))?\)`)
+	checked := 0
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "bin" || d.Name() == "testdata" || d.Name() == "node_modules" || len(d.Name()) > 1 && d.Name()[0] == '.'):
+			return filepath.SkipDir
+		case filepath.Ext(file) != ".md":
+			return nil
+		}
 		page, err := os.ReadFile(file)
 		require.NoError(t, err)
-		for _, link := range regexp.MustCompile(`\]\(([^):#]*)(#[^)]*)?\)`).FindAllStringSubmatch(string(page), -1) {
-			target, anchor := filepath.Join(filepath.Dir(file), link[1]), link[2]
-			if link[1] == "" {
-				target = file
+		for _, link := range links.FindAllStringSubmatch(withoutCode(string(page)), -1) {
+			target := file
+			if link[1] != "" {
+				target = filepath.Join(filepath.Dir(file), filepath.FromSlash(link[1]))
 			}
 			_, err := os.Stat(target)
 			require.NoErrorf(t, err, "%s leads to %s", file, link[0])
-			if anchor != "" {
+			if link[2] != "" {
 				led, err := os.ReadFile(target)
 				require.NoError(t, err)
-				title := strings.ReplaceAll(strings.TrimPrefix(anchor, "#"), "-", " ")
-				require.Regexpf(t, "(?im)^#+ "+regexp.QuoteMeta(title)+"$", string(led), "%s leads to %s", file, link[0])
+				require.Containsf(t, anchors(string(led)), link[2], "%s leads to %s", file, link[0])
 			}
+			checked++
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Greater(t, checked, 200)
+}
+
+// withoutCode returns a page without its blocks of code.
+func withoutCode(page string) string {
+	return regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(page, "")
+}
+
+// anchors returns what the headings of a page can be linked by.
+func anchors(page string) []string {
+	var found []string
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(withoutCode(page), -1) {
+		kept := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		found = append(found, strings.ReplaceAll(kept, " ", "-"))
+	}
+	return found
+}
+
+// TestPages keeps the pages short, and in the tables of contents.
+func TestPages(t *testing.T) {
+	front, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	require.Less(t, bytes.Count(front, []byte("\n")), 180, "README.md is read in one go")
+	files, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	contents, err := os.ReadFile("docs/README.md")
+	require.NoError(t, err)
+	site, err := os.ReadFile("mkdocs.yml")
+	require.NoError(t, err)
+	for _, file := range files {
+		page, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Less(t, bytes.Count(page, []byte("\n")), 150, file)
+		name := filepath.Base(file)
+		require.Contains(t, string(site), ": "+name+"\n", "mkdocs.yml")
+		if name != "README.md" {
+			require.Contains(t, string(contents), "["+name+"]("+name+")", "docs/README.md")
 		}
 	}
 }
