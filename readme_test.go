@@ -464,6 +464,42 @@ func TestPay(t *testing.T) {
 	}
 }
 
+// newServer is what docs/start.md tests.
+func newServer() *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "calculator"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "divide"}, func(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, output, error) {
+		return nil, output{in.A / in.B}, nil
+	})
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+	return server
+}
+
+type input struct {
+	A int `json:"a"`
+	B int `json:"b"`
+}
+
+type output struct {
+	Quotient int `json:"quotient"`
+}
+
+// divide is the tool after step 4 of docs/start.md.
+func divide(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, output, error) {
+	if in.B == 0 {
+		return nil, output{}, fault.Invalid("b", in.B, "a number that is not 0")
+	}
+	return nil, output{in.A / in.B}, nil
+}
+
+func TestDivideByZero(t *testing.T) {
+	s := mcptest.Start(t, newServer(), nil)
+
+	res, err := s.Call("divide", map[string]any{"a": 1, "b": 0})
+
+	mcptest.Expect{Kind: fault.KindInternal}.Check(t, res, err)
+	mcptest.NoLeak(t, s, "integer divide by zero")
+}
+
 // TestPayFails is the rest of docs/testing.md.
 func TestPayFails(t *testing.T) {
 	server := bank(mcptest.Inject(t, mcptest.Injection{Error: errors.New("dial postgres://bank:hunter2@10.0.0.7")}))
@@ -554,7 +590,7 @@ func anchors(page string) []string {
 func TestPages(t *testing.T) {
 	front, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	require.Less(t, bytes.Count(front, []byte("\n")), 180, "README.md is read in one go")
+	require.Less(t, bytes.Count(front, []byte("\n")), 179, "README.md is read in one go")
 	files, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
 	contents, err := os.ReadFile("docs/README.md")
@@ -732,6 +768,7 @@ func readmeAnswers(t *testing.T) []string {
 		Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 5432},
 		Err: os.NewSyscallError("connect", syscall.ECONNREFUSED),
 	}
+	mcp.AddTool(server, &mcp.Tool{Name: "divide"}, divide)
 	text("get_weather", func(context.Context, struct{ Name string }) error { return fmt.Errorf("billing: %w", refused) })
 	text("delete", func(ctx context.Context, in struct{ Name string }) error { return readmeFault(ctx, in.Name, "ada") })
 	text("delete_as_nobody", func(ctx context.Context, in struct{ Name string }) error { return readmeFault(ctx, in.Name, "") })
@@ -783,6 +820,7 @@ func readmeAnswers(t *testing.T) []string {
 		require.NotEmpty(t, res.Content)
 		answers = append(answers, res.Content[0].(*mcp.TextContent).Text)
 	}
+	call("divide", map[string]any{"a": 1, "b": 0})
 	call("get_weather", map[string]any{"Name": "Oslo"})
 	call("delete", map[string]any{"Name": "alhpa"})
 	call("delete", map[string]any{"Name": "alpha"})
