@@ -46,9 +46,10 @@ func (b *behind) connect(ctx context.Context) (*mcp.ClientSession, error) {
 		return b.session, nil
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "proxy"}, nil)
-	transport := &mcp.CommandTransport{Command: exec.Command(b.command[0], b.command[1:]...)}
-	session, err := client.Connect(context.WithoutCancel(ctx), transport, nil) // it serves other calls too
-	b.session = session                                                        // nil if there is an error
+	command := exec.Command(b.command[0], b.command[1:]...)
+	command.Stderr = os.Stderr
+	session, err := client.Connect(context.WithoutCancel(ctx), &mcp.CommandTransport{Command: command}, nil) // for other calls too
+	b.session = session                                                                                      // nil if there is an error
 	return session, err
 }
 
@@ -77,7 +78,6 @@ func (b *behind) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 func main() {
 	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
 	flag.Parse()
-
 	if flag.NArg() == 0 {
 		log.Fatal("usage: proxy [-http ADDRESS] COMMAND [ARGUMENTS]")
 	}

@@ -27,6 +27,7 @@ type customer struct {
 
 // oldServer is the one that cannot be changed. It knows nothing of mcpchain.
 func oldServer() {
+	_ = os.Stderr.Close() // the stack of its panic is no part of the story
 	server := mcp.NewServer(&mcp.Implementation{Name: "old", Version: "0.9.0"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "find_customer", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(_ context.Context, _ *mcp.CallToolRequest, in customer) (*mcp.CallToolResult, customer, error) {
