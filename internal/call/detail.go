@@ -119,8 +119,8 @@ func (d *Detail) arguments(attrs []slog.Attr, c *Call) []slog.Attr {
 	w := argumentWriter{left: d.MaxArguments}
 	may := may{everything: c.method != MethodCallTool}
 	if d.Arguments == ArgumentValues && c.method == MethodCallTool {
-		if e := d.tools.find(c, true); e != nil && e.read != 0 && !e.unsure {
-			may.arguments = &e.arguments
+		if e := d.tools.find(c, true); e != nil && e.read != 0 && !e.schema.Unsure {
+			may.schema = e.schema
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -166,13 +166,13 @@ func argumentsOf(req mcp.Request) (members map[string]json.RawMessage, size int)
 
 // may says which values may be recorded.
 type may struct {
-	*arguments
-	everything bool // there is no schema, as of prompts
+	schema     *Schema // nil if it is not known
+	everything bool    // there is no schema, as of prompts
 }
 
 // show returns a value as it may be recorded, nil for not at all.
 func (m may) show(name string, raw json.RawMessage) []byte {
-	if scrub.SecretName(name) || !m.everything && (m.arguments == nil || !m.declared[name] || m.secret[folded(name)]) {
+	if scrub.SecretName(name) || !m.everything && (m.schema == nil || !m.schema.Declares(name) || m.schema.Secret(name)) {
 		return nil
 	}
 	var value any
@@ -181,33 +181,14 @@ func (m may) show(name string, raw json.RawMessage) []byte {
 	if dec.Decode(&value) != nil {
 		return nil
 	}
-	if m.arguments != nil {
-		value = without(value, m.secret)
+	if m.schema != nil {
+		value = m.schema.Without(value)
 	}
 	clean, err := json.Marshal(scrub.Cleaner{Text: scrub.Credentials, Copy: true}.Value(value))
 	if err != nil {
 		return nil
 	}
 	return clean
-}
-
-// without hides the members of secret names in a value that JSON was decoded into.
-func without(value any, secret map[string]bool) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for name, member := range v {
-			if secret[folded(name)] {
-				v[name] = scrub.Redacted
-			} else {
-				v[name] = without(member, secret)
-			}
-		}
-	case []any:
-		for i, e := range v {
-			v[i] = without(e, secret)
-		}
-	}
-	return value
 }
 
 // An argumentWriter writes names, or names and values, as a JSON object of bounded size.

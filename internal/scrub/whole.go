@@ -1,0 +1,200 @@
+package scrub
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// maxWhole is the length of a text that is not searched, but hidden: positions in a text have 31 bits.
+const maxWhole = 1 << 30
+
+// Whole is [Credentials] for a text of any length, such as the result of a call that succeeded: nothing is cut off. Its
+// time is linear, too.
+func Whole(s string) string {
+	if len(s) > maxWhole {
+		return redacted
+	}
+	for range maxPasses {
+		next := hide(s, credentials, nil)
+		if next == s {
+			return s
+		}
+		s = next
+	}
+	return redacted
+}
+
+// WholeJSON is [Whole] for the texts and names that a client decodes of a JSON value of any size. What it changes keeps
+// its type: a text under a name that says secret is [Redacted], wherever it stands below it, and a number is 0. All other
+// bytes stay, and raw itself is returned if nothing changes. It is for valid JSON; see [json.Valid].
+func WholeJSON(raw []byte) []byte {
+	r := rewriting{s: string(raw)}
+	r.value("")
+	if r.out == nil {
+		return raw
+	}
+	return append(r.out, r.s[r.done:]...)
+}
+
+// A rewriting is one pass over valid JSON, which copies what it does not change.
+type rewriting struct {
+	s    string
+	at   int
+	out  []byte // nil if nothing was changed
+	done int    // what of s is in out
+}
+
+// value passes one value. secret is the name that says that what is in it is secret, "" for none.
+func (r *rewriting) value(secret string) {
+	r.space()
+	from := r.at
+	switch r.s[from] {
+	case '{':
+		r.members(secret)
+	case '[':
+		for more := r.enter(']'); more; more = r.next() {
+			r.value(secret)
+		}
+	case '"':
+		text := r.text()
+		clean := Whole(text)
+		if secret != "" && text != "" {
+			clean = redacted
+		}
+		if clean != text {
+			r.replace(from, quote(clean))
+		}
+	default:
+		for r.at < len(r.s) && strings.IndexByte(",]} \t\r\n", r.s[r.at]) < 0 {
+			r.at++
+		}
+		number := r.s[from:r.at]
+		if secret != "" && strings.IndexByte("tfn", number[0]) < 0 && strings.ContainsAny(number, "123456789") && !numbered(secret, number) {
+			r.replace(from, []byte("0"))
+		}
+	}
+}
+
+// members passes an object.
+func (r *rewriting) members(secret string) {
+	hidden := 0
+	for more := r.enter('}'); more; more = r.next() {
+		r.space()
+		from := r.at
+		name := r.text()
+		if clean := Whole(name); clean != name {
+			if hidden++; hidden > 1 { // so that no name is sent twice
+				clean = fmt.Sprintf("%s (%d)", clean, hidden)
+			}
+			r.replace(from, quote(clean))
+		}
+		r.space()
+		r.at++ // the colon
+		r.space()
+		switch {
+		case secret != "":
+			r.value(secret)
+		case SecretName(name) && !declares(r.s[r.at:]):
+			r.value(name)
+		default:
+			r.value("")
+		}
+	}
+}
+
+// declares reports whether an object is the schema of a value: that of a secret is none.
+func declares(object string) bool {
+	const enough = 512
+	if object[0] != '{' {
+		return false
+	}
+	dec := json.NewDecoder(strings.NewReader(object[:min(len(object), enough)]))
+	for depth := 0; ; {
+		token, err := dec.Token()
+		if err != nil {
+			return false
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			if depth--; depth == 0 {
+				return false
+			}
+		}
+		if depth != 1 || token != "type" && token != "$ref" {
+			continue
+		}
+		value, err := dec.Token() // or the text "type" was a value, and then this is the next name
+		if text, ok := value.(string); err == nil && ok && (token == "$ref" || schemaTypes[text]) {
+			return true
+		}
+		if _, opens := value.(json.Delim); opens {
+			depth++
+		}
+	}
+}
+
+// schemaTypes are what a schema may have as its type.
+var schemaTypes = set("string number integer boolean object array null")
+
+// enter passes the beginning of a list or an object. It reports whether there is anything in it.
+func (r *rewriting) enter(end byte) bool {
+	r.at++
+	if r.space(); r.s[r.at] == end {
+		r.at++
+		return false
+	}
+	return true
+}
+
+// next passes what stands behind a value. It reports whether there is another one.
+func (r *rewriting) next() bool {
+	r.space()
+	r.at++
+	return r.s[r.at-1] == ','
+}
+
+func (r *rewriting) space() {
+	for r.at < len(r.s) && strings.IndexByte(" \t\r\n", r.s[r.at]) >= 0 {
+		r.at++
+	}
+}
+
+// text passes a text and returns it decoded.
+func (r *rewriting) text() (text string) {
+	from, escaped := r.at, false
+	for r.at++; r.s[r.at] != '"'; r.at++ {
+		if r.s[r.at] == '\\' {
+			escaped = true
+			r.at++
+		}
+	}
+	r.at++
+	if !escaped {
+		return r.s[from+1 : r.at-1]
+	}
+	if json.Unmarshal([]byte(r.s[from:r.at]), &text) != nil {
+		return r.s[from+1 : r.at-1] // cannot be: it is valid
+	}
+	return text
+}
+
+// replace puts something in the place of what was passed since from.
+func (r *rewriting) replace(from int, with []byte) {
+	r.out = append(append(r.out, r.s[r.done:from]...), with...)
+	r.done = r.at
+}
+
+// quote writes a text as JSON.
+func quote(text string) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(text) != nil {
+		return []byte(`""`) // cannot be: every text is JSON
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
