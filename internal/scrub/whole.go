@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -104,40 +105,41 @@ func (r *rewriting) members(secret string) {
 	}
 }
 
-// declares reports whether an object is the schema of a value: that of a secret is none.
+// declares reports whether an object is the schema of a value: that of a secret is none. It is told by its beginning.
 func declares(object string) bool {
 	const enough = 512
 	if object[0] != '{' {
 		return false
 	}
 	dec := json.NewDecoder(strings.NewReader(object[:min(len(object), enough)]))
-	for depth := 0; ; {
-		token, err := dec.Token()
-		if err != nil {
+	if _, err := dec.Token(); err != nil {
+		return false
+	}
+	for dec.More() {
+		var value any
+		name, err := dec.Token()
+		if err != nil || dec.Decode(&value) != nil {
 			return false
 		}
-		switch token {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-		case json.Delim('}'), json.Delim(']'):
-			if depth--; depth == 0 {
-				return false
-			}
-		}
-		if depth != 1 || token != "type" && token != "$ref" {
-			continue
-		}
-		value, err := dec.Token() // or the text "type" was a value, and then this is the next name
-		if text, ok := value.(string); err == nil && ok && (token == "$ref" || schemaTypes[text]) {
+		if _, referred := value.(string); name == "$ref" && referred || name == "type" && schemaType(value) {
 			return true
 		}
-		if _, opens := value.(json.Delim); opens {
-			depth++
-		}
+	}
+	return false
+}
+
+// schemaType reports whether a value is what a schema may have as its type.
+func schemaType(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return schemaTypes[v]
+	case []any:
+		return len(v) > 0 && !slices.ContainsFunc(v, func(e any) bool { name, _ := e.(string); return !schemaTypes[name] })
+	default:
+		return false
 	}
 }
 
-// schemaTypes are what a schema may have as its type.
 var schemaTypes = set("string number integer boolean object array null")
 
 // enter passes the beginning of a list or an object. It reports whether there is anything in it.
@@ -164,7 +166,7 @@ func (r *rewriting) space() {
 }
 
 // text passes a text and returns it decoded.
-func (r *rewriting) text() (text string) {
+func (r *rewriting) text() string {
 	from, escaped := r.at, false
 	for r.at++; r.s[r.at] != '"'; r.at++ {
 		if r.s[r.at] == '\\' {
@@ -176,10 +178,11 @@ func (r *rewriting) text() (text string) {
 	if !escaped {
 		return r.s[from+1 : r.at-1]
 	}
-	if json.Unmarshal([]byte(r.s[from:r.at]), &text) != nil {
+	var decoded string
+	if json.Unmarshal([]byte(r.s[from:r.at]), &decoded) != nil {
 		return r.s[from+1 : r.at-1] // cannot be: it is valid
 	}
-	return text
+	return decoded
 }
 
 // replace puts something in the place of what was passed since from.
@@ -193,8 +196,6 @@ func quote(text string) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if enc.Encode(text) != nil {
-		return []byte(`""`) // cannot be: every text is JSON
-	}
+	_ = enc.Encode(text) // every text is JSON
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
