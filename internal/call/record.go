@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -106,7 +107,7 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	attrs := make([]slog.Attr, 0, 16)
 	attrs = append(attrs, slog.String("method", c.method))
 	if key := TargetKey(c.method); key != "" {
-		attrs = append(attrs, slog.String(key, oneLine(Target(c.req))))
+		attrs = append(attrs, slog.String(key, Name(c.req)))
 	}
 	attrs = append(attrs, slog.String("outcome", string(outcome)))
 	if f != nil {
@@ -321,6 +322,13 @@ func clientName(req mcp.Request) string {
 func nilRequest(req mcp.Request) bool { return safe.Nil(req) }
 
 func nilParams(req mcp.Request) bool { return nilRequest(req) || safe.Nil(req.GetParams()) }
+
+// Name returns what a call is about, see [Target], as it may be recorded: without the
+// credentials in a URI, for example.
+func Name(req mcp.Request) string {
+	name := Target(req)
+	return oneLine(scrub.Credentials(strings.ToValidUTF8(name[:min(len(name), 4*maxName)], "")))
+}
 
 // maxName is how much of a name that a client sent is recorded.
 const maxName = 256

@@ -18,6 +18,7 @@ type Schema struct {
 	// Unsure says that the schema cannot be read, or does not tell which names are secret.
 	Unsure bool
 
+	all      bool            // the arguments are secrets, whatever their names
 	declared map[string]bool // of the top level
 	secret   map[string]bool // what is a secret by the schema or by its name, wherever it stands, by its folded name
 }
@@ -28,6 +29,12 @@ func (s *Schema) Declares(name string) bool { return s.declared[name] }
 // Secret reports whether the schema declares a secret under the name, or under another
 // spelling of it, anywhere: it errs towards hiding, and needs no validator.
 func (s *Schema) Secret(name string) bool { return s.secret[folded(name)] }
+
+// Asks reports whether the tool asks for a secret under the name. Where the schema is not
+// known it may, under a name that says so.
+func (s *Schema) Asks(name string) bool {
+	return s.all || s.Secret(name) || s.Unsure && scrub.SecretName(name)
+}
 
 // Without hides the secrets in a value that JSON was decoded into, which it may change:
 // the members that the schema declares as secrets, and lists and objects under a name that
@@ -134,7 +141,7 @@ func schemaOf(schema any) *Schema {
 	for range maxSchemaRounds {
 		r.found, r.nodes, r.begun = false, 0, map[string]bool{}
 		if r.read(root, 0) {
-			r.Unsure = true
+			r.Unsure, r.all = true, !r.Unsure
 		}
 		if r.Unsure || !r.found {
 			return &r.Schema

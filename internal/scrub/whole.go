@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -39,12 +40,49 @@ func WholeJSON(raw []byte) []byte {
 	return append(r.out, r.s[r.done:]...)
 }
 
+// CredentialsIn returns where [WholeJSON] hides something in a JSON value: the names and indexes that lead there, at
+// most so many places. What stands under a name for which asked reports true is left out, and what stands under the name
+// of a secret is one place. It is for valid JSON.
+func CredentialsIn(raw []byte, asked func(name string) bool, most int) (places [][]string) {
+	r := rewriting{s: string(raw), search: &search{asked: asked, most: most}}
+	r.value("")
+	return r.search.places
+}
+
 // A rewriting is one pass over valid JSON, which copies what it does not change.
 type rewriting struct {
 	s    string
 	at   int
 	out  []byte // nil if nothing was changed
 	done int    // what of s is in out
+
+	search *search // nil for what changes something
+}
+
+// A search is a rewriting that notes the places and changes nothing.
+type search struct {
+	asked  func(name string) bool
+	most   int
+	quiet  bool // what is passed now is asked for
+	at     []string
+	places [][]string
+}
+
+func (s *search) note() {
+	if !s.quiet && len(s.places) < s.most {
+		s.places = append(s.places, slices.Clone(s.at))
+	}
+}
+
+// below passes what stands under a step.
+func (s *search) below(step string, asked, secret bool, pass func()) {
+	before, quiet := len(s.places), s.quiet
+	s.at, s.quiet = append(s.at, step), quiet || asked
+	pass()
+	if secret && len(s.places) > before {
+		s.places = append(s.places[:before], slices.Clone(s.at))
+	}
+	s.at, s.quiet = s.at[:len(s.at)-1], quiet
 }
 
 // value passes one value. secret is the name that says that what is in it is secret, "" for none.
@@ -55,8 +93,14 @@ func (r *rewriting) value(secret string) {
 	case '{':
 		r.members(secret)
 	case '[':
+		i := 0
 		for more := r.enter(']'); more; more = r.next() {
-			r.value(secret)
+			if r.search == nil {
+				r.value(secret)
+			} else {
+				r.search.below(strconv.Itoa(i), false, false, func() { r.value(secret) })
+			}
+			i++
 		}
 	case '"':
 		text := r.text()
@@ -65,7 +109,7 @@ func (r *rewriting) value(secret string) {
 			clean = redacted
 		}
 		if clean != text {
-			r.replace(from, quote(clean))
+			r.replace(from, clean)
 		}
 	default:
 		for r.at < len(r.s) && strings.IndexByte(",]} \t\r\n", r.s[r.at]) < 0 {
@@ -73,7 +117,7 @@ func (r *rewriting) value(secret string) {
 		}
 		number := r.s[from:r.at]
 		if secret != "" && strings.IndexByte("tfn", number[0]) < 0 && strings.ContainsAny(number, "123456789") && !numbered(secret, number) {
-			r.replace(from, []byte("0"))
+			r.change(from, []byte("0"))
 		}
 	}
 }
@@ -85,23 +129,30 @@ func (r *rewriting) members(secret string) {
 		r.space()
 		from := r.at
 		name := r.text()
-		if clean := Whole(name); clean != name {
+		clean := Whole(name)
+		if clean != name && r.search == nil {
 			if hidden++; hidden > 1 { // so that no name is sent twice
 				clean = fmt.Sprintf("%s (%d)", clean, hidden)
 			}
-			r.replace(from, quote(clean))
+			r.replace(from, clean)
 		}
 		r.space()
 		r.at++ // the colon
 		r.space()
-		switch {
-		case secret != "":
-			r.value(secret)
-		case SecretName(name) && !declares(r.s[r.at:]):
-			r.value(name)
-		default:
-			r.value("")
+		as, begins := secret, secret == "" && SecretName(name) && !declares(r.s[r.at:])
+		if begins {
+			as = name
 		}
+		if r.search == nil {
+			r.value(as)
+			continue
+		}
+		r.search.below(name, r.search.asked(name), begins || clean != name, func() {
+			if clean != name {
+				r.search.note()
+			}
+			r.value(as)
+		})
 	}
 }
 
@@ -185,8 +236,20 @@ func (r *rewriting) text() string {
 	return decoded
 }
 
-// replace puts something in the place of what was passed since from.
-func (r *rewriting) replace(from int, with []byte) {
+// replace puts a text in the place of what was passed since from.
+func (r *rewriting) replace(from int, text string) {
+	if r.search == nil {
+		r.change(from, quote(text))
+	} else {
+		r.search.note()
+	}
+}
+
+func (r *rewriting) change(from int, with []byte) {
+	if r.search != nil {
+		r.search.note()
+		return
+	}
 	r.out = append(append(r.out, r.s[r.done:from]...), with...)
 	r.done = r.at
 }
@@ -196,6 +259,6 @@ func quote(text string) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(text) // every text is JSON
+	_ = enc.Encode(text) //nolint:errchkjson // every text is JSON
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -1,6 +1,7 @@
 package scrub
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -40,6 +41,27 @@ func TestWholeJSON(t *testing.T) {
 		}
 		require.Equal(t, want, string(WholeJSON([]byte(in))), in)
 		require.True(t, json.Valid([]byte(want)))
+	}
+}
+
+func TestCredentialsIn(t *testing.T) {
+	asked := func(name string) bool { return name == "asked" || name == "api_key" }
+	for in, want := range map[string]string{
+		`{"a":1,"b":["x"],"api_key":"k","password":"","secret":null,"token":true}`: "",
+		`{"asked":["` + ghp + `",{"password":"x"}],"b":"y"}`:                       "",
+		`{"a":["x",{"b":"Bearer ` + ghp + `"}],"c":"` + ghp + `"}`:                 "a/1/b c",
+		`{"password":{"user":"u","list":["a","b"]},"pin":1234}`:                    "password pin",
+		`{"credentials":{"type":"oauth","value":"v"}}`:                             "credentials",
+		`{"a":"` + ghp + `","a":"x"}`:                                              "a", // which a decoder does not see
+		`{"` + ghp + `":{"b":"` + ghp + `"}}`:                                      ghp,
+		`"` + ghp + `"`:                                                            ".",
+		`["` + ghp + `","` + ghp + `","` + ghp + `","` + ghp + `","` + ghp + `"]`:  "0 1 2 3",
+	} {
+		var got []string
+		for _, at := range CredentialsIn([]byte(in), asked, 4) {
+			got = append(got, cmp.Or(strings.Join(at, "/"), "."))
+		}
+		require.Equal(t, want, strings.Join(got, " "), in)
 	}
 }
 
