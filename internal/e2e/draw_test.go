@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -135,7 +136,7 @@ func ticks(high float64) []float64 {
 	return all
 }
 
-func number(v float64) string { return fmt.Sprintf("%.4g", v) }
+func number(v float64) string { return fmt.Sprintf("%.6g", v) }
 
 func escaped(s string) string {
 	var out bytes.Buffer
@@ -169,6 +170,13 @@ func TestDraw(t *testing.T) {
 		require.NotContains(t, out.String(), "NaN")
 		require.NotContains(t, out.String(), "Inf")
 	}
+}
+
+// TestThePictureIsOfTenMinutes looks at the picture of docs/load.md.
+func TestThePictureIsOfTenMinutes(t *testing.T) {
+	picture, err := os.ReadFile("../../docs/soak.svg")
+	require.NoError(t, err)
+	require.Regexp(t, `>10 minutes, [1-9]\d{5,} calls`, string(picture), "see TestSoak for the command")
 }
 
 func TestTicks(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/child"
+	"github.com/mcpchain/mcpchain/middleware"
 )
 
 var (
@@ -82,6 +83,12 @@ func TestSoak(t *testing.T) {
 			counts[kind] += n
 		}
 		t.Log(s.name, s.counts)
+	}
+	for _, kind := range []string{
+		"succeeded", "failed", "panicked", "lists/parts/deadlines", "cancelled", "disconnected",
+		"refused by the breaker", "sessions ended", "sessions left behind",
+	} {
+		require.NotZero(t, counts[kind], kind)
 	}
 	if *soakSVG != "" { // what fails is drawn, too
 		require.NoError(t, os.WriteFile(*soakSVG, drawSoak(servers, counts), 0o644))
@@ -174,7 +181,7 @@ func (s *soaked) call(ctx context.Context) {
 		}
 		_, _, err = s.loadCall(ctx, n)
 	case r < 17:
-		kind = "lists, parts, deadlines"
+		kind = "lists/parts/deadlines"
 		_, _, err = s.mixedCall(ctx, n, stuckKey(round))
 	case r < 19 || s.URL == "":
 		kind, err = "cancelled", s.giveUp(ctx, n)
@@ -209,11 +216,11 @@ func (s *soaked) giveUp(ctx context.Context, n int) error {
 	defer cancel()
 	tool := untilTools[n/20%len(untilTools)]
 	res, err := s.cs.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"key": "never"}})
-	if err == nil {
-		return fmt.Errorf("%s was answered: %s", tool, textOf(res))
+	if f, failed := middleware.FaultOf(res, err); err == nil && failed {
+		return fmt.Errorf("%s was answered: %w", tool, f)
 	}
 	if !errors.Is(err, context.DeadlineExceeded) {
-		return err
+		return fmt.Errorf("%s was not given up: %w", tool, err)
 	}
 	return nil
 }

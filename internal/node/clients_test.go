@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/child"
 )
 
 var update = flag.Bool("update", false, "write what the clients show into testdata")
@@ -272,6 +274,24 @@ func TestClients(t *testing.T) {
 					require.Equal(t, string(want), got)
 				}
 			})
+		}
+	}
+}
+
+// TestTheTextIsLost shows why a failure has no structured content unless it is asked for, and
+// none where the tool has an output schema: clients that check it lose the text.
+func TestTheTextIsLost(t *testing.T) {
+	needsNode(t)
+	server := child.Start(t, func(log string) any { return config{Chain: chainBare, Log: log} })
+	server.ReadURL(t)
+	calls := []call{{"tools/list", map[string]any{}}, tool("test_misfit", map[string]any{})}
+	for _, c := range clients {
+		got := transcript(t, calls, c.play(t, server.URL, calls))
+		if c.name == "sdk 1.x" || c.name == "inspector" {
+			require.Contains(t, got, "must have required property 'sky'", c.name)
+			require.NotContains(t, got, "The sky cannot be seen.", c.name)
+		} else {
+			require.Contains(t, got, "The sky cannot be seen.\nisError: true\nstructuredContent: {\"success\":false}\n", c.name)
 		}
 	}
 }

@@ -153,6 +153,15 @@ func addTools(server *mcp.Server) {
 		}
 		return nil, &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "sampling is needed", Data: data}
 	})
+	// Not of the suite: a failure with structured content that does not fit the output schema.
+	server.AddTool(&mcp.Tool{
+		Name: "test_misfit", Description: "Fails with another structure than it declares.", InputSchema: json.RawMessage(noArguments),
+		OutputSchema: json.RawMessage(`{"type":"object","required":["sky"],"properties":{"sky":{"type":"string"}}}`),
+	}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		res := says(text("The sky cannot be seen."))
+		res.IsError, res.StructuredContent = true, map[string]any{"success": false}
+		return res, nil
+	})
 	// Adding something that is there already notifies of a change, too.
 	add(server, "test_trigger_tool_change", noArguments, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		add(server, "test_changed", noArguments, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return says(), nil })

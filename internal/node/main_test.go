@@ -9,9 +9,12 @@
 package node
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,4 +43,28 @@ func program(t *testing.T, file string, args ...string) *exec.Cmd {
 	cmd.Dir = home
 	cmd.Env = append(os.Environ(), "HOME="+home, "NO_COLOR=1")
 	return cmd
+}
+
+// TestThePageIsCurrent compares docs/clients.md with what is tested here. It needs no node.
+func TestThePageIsCurrent(t *testing.T) {
+	data, err := os.ReadFile("../../docs/clients.md")
+	require.NoError(t, err)
+	page := string(data)
+	data, err = os.ReadFile("package.json")
+	require.NoError(t, err)
+	var pinned struct{ Dependencies map[string]string }
+	require.NoError(t, json.Unmarshal(data, &pinned))
+	require.Len(t, pinned.Dependencies, 5)
+	for name, version := range pinned.Dependencies {
+		if conformance, ok := strings.CutPrefix(version, "npm:@modelcontextprotocol/conformance@"); ok {
+			require.Contains(t, page, "\n| "+conformance+" | ")
+			continue
+		}
+		require.Contains(t, page, "`"+name+"` "+version+" |")
+	}
+	for _, s := range suites {
+		version, _, _ := strings.Cut(s.name, " ")
+		require.Regexp(t, fmt.Sprintf(`\n\| %s \| [^|]* \| %d, %[2]d, %[2]d \| %s`, version, s.passed,
+			map[bool]string{true: "none", false: fmt.Sprint(len(s.other), " ")}[len(s.other) == 0]), page)
+	}
 }
