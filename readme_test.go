@@ -728,6 +728,13 @@ func TestReadmeOutputs(t *testing.T) {
 		require.NoError(t, err)
 		all = append(all, string(printed))
 	}
+	shown, err := filepath.Glob("internal/node/testdata/*.golden") // which .ci/run node compares
+	require.NoError(t, err)
+	for _, file := range shown {
+		printed, err := os.ReadFile(file)
+		require.NoError(t, err)
+		all = append(all, string(printed))
+	}
 	synctest.Test(t, func(t *testing.T) { all = append(all, readmeAnswers(t)...) })
 	said, err := os.ReadFile("mcptest/example_test.go") // whose outputs go test compares
 	require.NoError(t, err)
@@ -739,7 +746,7 @@ func TestReadmeOutputs(t *testing.T) {
 	for file, blocks := range pages(t, "text") {
 		for _, b := range blocks {
 			for answer := range strings.SplitSeq(strings.TrimSpace(b), "\n\n") {
-				require.Containsf(t, printed, answer, "%s shows what nobody says", file)
+				require.Truef(t, strings.Contains(printed, answer), "%s shows what nobody says:\n%s", file, answer)
 			}
 		}
 	}
