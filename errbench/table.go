@@ -1,0 +1,72 @@
+package errbench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Table writes what became of the cases: a row for each agent and server, and for the first
+// agent a row for each group of failures.
+func Table(results []*Result) string {
+	var b strings.Builder
+	agents, servers, groups := names(results, func(r *Result) string { return r.Agent }),
+		names(results, func(r *Result) string { return r.Server }), names(results, func(r *Result) string { return r.Group })
+	b.WriteString("\n| agent | server | right | calls | tokens read | done twice | misled | secrets seen | process died |\n|---|---|---|---|---|---|---|---|---|\n")
+	for _, agent := range agents {
+		for _, server := range servers {
+			s := sum(results, func(r *Result) bool { return r.Agent == agent && r.Server == server })
+			fmt.Fprintf(&b, "| %s | %s | %d of %d | %d | %d | %d | %d | %d | %d |\n",
+				agent, server, s.right, s.cases, s.calls, s.tokens, s.twice, s.misled, s.secrets, s.died)
+		}
+	}
+	fmt.Fprintf(&b, "\nRight, by the failure, for the agent %q:\n\n| failures | cases |", agents[0])
+	for _, server := range servers {
+		fmt.Fprintf(&b, " %s |", server)
+	}
+	b.WriteString("\n|---|---|" + strings.Repeat("---|", len(servers)) + "\n")
+	for _, group := range groups {
+		for i, server := range servers {
+			s := sum(results, func(r *Result) bool { return r.Agent == agents[0] && r.Server == server && r.Group == group })
+			if i == 0 {
+				fmt.Fprintf(&b, "| %s | %d |", group, s.cases)
+			}
+			fmt.Fprintf(&b, " %d |", s.right)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+type sums struct{ cases, right, calls, tokens, twice, misled, secrets, died int }
+
+func sum(results []*Result, of func(*Result) bool) (s sums) {
+	for _, r := range results {
+		if !of(r) {
+			continue
+		}
+		s.cases++
+		s.calls += r.Calls
+		s.tokens += r.Tokens
+		s.twice += r.Twice
+		s.misled += r.Misled
+		s.died += r.Died
+		if r.Right {
+			s.right++
+		}
+		if r.Secrets {
+			s.secrets++
+		}
+	}
+	return s
+}
+
+// names returns the different names in the order of their first results.
+func names(results []*Result, of func(*Result) string) (all []string) {
+	for _, r := range results {
+		if name := of(r); !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
