@@ -15,7 +15,7 @@ import (
 
 // Agents returns the scripted agents.
 func Agents() []Agent {
-	return []Agent{&Text{}, &Text{Cautious: true}, Machine{}, Naive{}}
+	return []Agent{&Text{}, &Text{Expert: true}, &Text{Expert: true, Cautious: true}, Machine{}, Naive{}}
 }
 
 // patience is how often the scripted agents repeat a call that they are not told to stop.
@@ -112,7 +112,10 @@ func (Machine) Reads(a *Answer) string {
 	if !a.Failed && a.Structured == nil || form == nil {
 		return a.Text
 	}
-	text, _ := json.Marshal(form)
+	text, err := json.Marshal(form)
+	if err != nil {
+		return a.Text
+	}
 	return string(text)
 }
 
@@ -155,11 +158,11 @@ func (m Machine) Next(_ context.Context, t *Turn) (Action, error) {
 	if form == nil {
 		form = last.Answer.Data
 	}
-	var g guidance
-	if text, err := json.Marshal(form); err != nil || json.Unmarshal(text, &g) != nil || form == nil {
+	g := guided(form)
+	if g == nil {
 		return m.unguided(t, last, times), nil
 	}
-	if a, ok := m.corrected(t, last, &g); ok {
+	if a, ok := m.corrected(t, last, g); ok {
 		return a, nil
 	}
 	for _, step := range g.Steps {
@@ -177,6 +180,16 @@ func (m Machine) Next(_ context.Context, t *Turn) (Action, error) {
 	default:
 		return Action{Told: true}, nil
 	}
+}
+
+// guided reads the machine form, and returns nil if it is none.
+func guided(form any) *guidance {
+	var g guidance
+	text, err := json.Marshal(form)
+	if form == nil || err != nil || json.Unmarshal(text, &g) != nil {
+		return nil
+	}
+	return &g
 }
 
 // corrected makes the call again with other arguments, if the machine form has them.

@@ -36,7 +36,7 @@ type Case struct {
 
 // What stands in the errors of services, and should not be seen.
 const (
-	secretKey  = "sk_live_9fQ2"
+	secretKey  = "sk_live_9fQ2" //nolint:gosec // invented
 	secretPass = "hunter2"
 	secretHost = "10.20.0.7"
 )
@@ -155,10 +155,10 @@ func (w *World) fails(kind truthKind, err func() error) handler {
 }
 
 // failsAfter returns a step that takes effect and fails all the same.
-func (w *World) failsAfter(kind truthKind, err func() error) handler {
+func (w *World) failsAfter(err func() error) handler {
 	return func(context.Context, map[string]any) (any, error) {
 		w.Effects++
-		return nil, w.fail(kind, err())
+		return nil, w.fail(check, err())
 	}
 }
 
@@ -221,16 +221,16 @@ func timeouts() []*Case {
 		reading(group, "a read times out once", false, func(w *World) handler { return script(w.fails(again, timedOut), w.readIt) }),
 		idempotent,
 		order(group, "a write times out, took effect, a tool tells", false, func(w *World) []*tool {
-			return []*tool{write(script(w.failsAfter(check, timedOut), w.placed)), find(w)}
+			return []*tool{write(script(w.failsAfter(timedOut), w.placed)), find(w)}
 		}),
 		order(group, "a write times out, took no effect, a tool tells", false, func(w *World) []*tool {
 			return []*tool{write(script(w.fails(check, timedOut), w.placed)), find(w)}
 		}),
 		order(group, "a write times out, took effect, nothing tells", true, func(w *World) []*tool {
-			return []*tool{write(script(w.failsAfter(check, timedOut), w.placed))}
+			return []*tool{write(script(w.failsAfter(timedOut), w.placed))}
 		}),
 		order(group, "a write times out, took effect, worded", false, func(w *World) []*tool {
-			return []*tool{write(script(w.failsAfter(check, paid), w.placed)), find(w)}
+			return []*tool{write(script(w.failsAfter(paid), w.placed)), find(w)}
 		}),
 	}
 }
@@ -272,10 +272,10 @@ func connections() []*Case {
 			return []*tool{write(script(w.fails(again, refused), w.placed))}
 		}),
 		order(group, "the connection breaks after a write, a tool tells", false, func(w *World) []*tool {
-			return []*tool{write(script(w.failsAfter(check, reset), w.placed)), find(w)}
+			return []*tool{write(script(w.failsAfter(reset), w.placed)), find(w)}
 		}),
 		order(group, "the connection breaks after a write, nothing tells", true, func(w *World) []*tool {
-			return []*tool{write(script(w.failsAfter(check, reset), w.placed))}
+			return []*tool{write(script(w.failsAfter(reset), w.placed))}
 		}),
 		reading(group, "the connection of a read breaks once", false, func(w *World) handler { return script(w.fails(again, reset), w.readIt) }),
 		reading(group, "a read is refused twice", false, func(w *World) handler {
@@ -323,9 +323,24 @@ func wrongArguments() []*Case {
 			return nil
 		}
 		return &worded{
-			fmt.Sprintf("last_day must not be before day, but is %s", last),
+			"last_day must not be before day, but is " + last,
 			fault.Invalid("last_day", last, "a day that is not before 'day'"),
 		}
+	}
+	// The SDK tells one of them, by chance. Their names and values are equally long, so that
+	// what is read is so, too.
+	sides := []string{"width", "depth", "floor", "shelf"}
+	four := &Case{
+		Name: "four wrong types at once", Group: group, Goal: "Store one box: width 2, depth 3, floor 4, shelf 5.", Secrets: secrets,
+		Arguments: map[string]any{"width": "two", "depth": "3cm", "floor": "4th", "shelf": "5th"},
+		Knows:     map[string][]any{"width": {2}, "depth": {3}, "floor": {4}, "shelf": {5}},
+		Start: func(w *World) []*tool {
+			properties := map[string]any{}
+			for _, side := range sides {
+				properties[side] = property("integer")
+			}
+			return []*tool{{Tool{Name: "store_box", Description: "Stores a box.", InputSchema: object(sides, properties)}, w.placed}}
+		},
 	}
 	return []*Case{
 		book("a wrong type", map[string]any{"city": "Oslo", "parcels": "two"}, knows, nil),
@@ -333,7 +348,7 @@ func wrongArguments() []*Case {
 		book("a misspelt name of an argument", map[string]any{"city": "Oslo", "parcels": 2, "servcie": "express"}, knows, nil),
 		book("a value that is not in the enumeration", map[string]any{"city": "Oslo", "parcels": 2, "service": "fast"}, knows, nil),
 		book("a date in another form", map[string]any{"city": "Oslo", "parcels": 2, "day": "tomorrow"}, knows, nil),
-		book("four at once", map[string]any{"city": "Oslo", "parcels": "two", "service": "fast", "day": "tomorrow", "insured": "yes"}, knows, nil),
+		four,
 		book("a rule of the handler, worded", map[string]any{"city": "Oslo", "parcels": 2, "day": "2026-01-31", "last_day": "2026-01-01"}, knows, late),
 	}
 }
@@ -432,7 +447,7 @@ func bugs() []*Case {
 		reading(group, "an unknown error, always", true, func(w *World) handler { return w.fails(stop, internal) }),
 		reading(group, "an unknown error, once", false, func(w *World) handler { return script(w.fails(again, odd), w.readIt) }),
 		order(group, "an unknown error after a write, nothing tells", true, func(w *World) []*tool {
-			return []*tool{write(script(w.failsAfter(check, odd), w.placed))}
+			return []*tool{write(script(w.failsAfter(odd), w.placed))}
 		}),
 	}
 }
@@ -507,7 +522,7 @@ func partial() []*Case {
 					InputSchema: object([]string{"users"}, map[string]any{"users": map[string]any{"type": "array", "items": property("string")}}),
 				}, func(_ context.Context, arguments map[string]any) (any, error) {
 					list, _ := arguments["users"].([]any)
-					var names []string
+					names := make([]string, 0, len(list))
 					for _, user := range list {
 						names = append(names, fmt.Sprint(user))
 					}
@@ -544,6 +559,19 @@ func partial() []*Case {
 					return answer, out
 				},
 			}, nil
+		}),
+		invite("a loop stops in the middle, worded", true, func(w *World, sent map[string]int, users []string) (any, error) {
+			failed = w.Effects > 0
+			for i, user := range users {
+				if err := one(w, sent, user); err != nil {
+					return nil, w.fail(fix, &worded{
+						fmt.Sprintf("%d of %d users were invited before the mail service could not be reached: see with list_invitations who is left", i, len(users)),
+						fault.Unavailable("the mail service").WithMessage(fmt.Sprintf("%d of %d users were invited before the mail service could not be reached.", i, len(users))).
+							WithRetry(fault.Retry{Effect: fault.EffectUnknown}).Step("See who is left", "list_invitations", nil),
+					})
+				}
+			}
+			return "All are invited.", nil
 		}),
 		invite("a loop stops in the middle", false, func(w *World, sent map[string]int, users []string) (any, error) {
 			failed = w.Effects > 0

@@ -13,13 +13,12 @@
 //
 // # A model of yours
 //
-// Write an [Agent] in Go and give it to [Run], or a program in any language for [Command],
-// which is asked in JSON lines.
+// Write an [Agent] in Go and give it to [Run], or a program in any language for [Start],
+// which gets each [Turn] as a line of JSON and answers with an [Action] as a line of JSON.
 package errbench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -151,7 +150,7 @@ func play(t *testing.T, a Agent, s Server, c *Case) *Result {
 	for {
 		if r.Calls > 0 && w.wrong(turn, action) {
 			r.Misled++
-			r.say("misled: %v", w.truth)
+			r.sayf("misled: %v", w.truth)
 		}
 		if action.Tool == "" || r.Calls == MaxCalls {
 			break
@@ -160,7 +159,7 @@ func play(t *testing.T, a Agent, s Server, c *Case) *Result {
 		r.Calls++
 		answer := call(action.Tool, action.Arguments)
 		r.read(a, c, &answer)
-		r.say("%s %v after %v s: %s", action.Tool, action.Arguments, action.Wait, answer.Text)
+		r.sayf("%s %v after %v s: %s", action.Tool, action.Arguments, action.Wait, answer.Text)
 		turn.Exchanges = append(turn.Exchanges, Exchange{action.Tool, maps.Clone(action.Arguments), answer})
 		var err error
 		action, err = a.Next(t.Context(), turn)
@@ -176,11 +175,11 @@ func play(t *testing.T, a Agent, s Server, c *Case) *Result {
 	} else {
 		r.Right = stopped && action.Done && w.reached() && r.Twice == 0
 	}
-	r.say("done %v, right %v, effects %d", action.Done, r.Right, w.Effects)
+	r.sayf("done %v, right %v, effects %d", action.Done, r.Right, w.Effects)
 	return r
 }
 
-func (r *Result) say(format string, args ...any) {
+func (r *Result) sayf(format string, args ...any) {
 	r.Story = append(r.Story, fmt.Sprintf(format, args...))
 }
 
@@ -270,5 +269,3 @@ func (w *World) wrong(turn *Turn, a Action) bool {
 		return false
 	}
 }
-
-var errNoAnswer = errors.New("the agent gave no answer")

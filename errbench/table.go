@@ -1,7 +1,10 @@
 package errbench
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -69,4 +72,48 @@ func names(results []*Result, of func(*Result) string) (all []string) {
 		}
 	}
 	return all
+}
+
+const (
+	opening = "<!-- errbench -->\n"
+	closing = "<!-- end of errbench -->\n"
+)
+
+// page finds docs/evidence.md, from any directory of the repository.
+func page() (string, error) {
+	name := filepath.Join("docs", "evidence.md")
+	for range 4 {
+		if _, err := os.Stat(name); err == nil {
+			return name, nil
+		}
+		name = filepath.Join("..", name)
+	}
+	return "", errors.New("there is no docs/evidence.md above: run it in the repository")
+}
+
+// replaced returns the name of the page, its text, and the text with this table.
+func replaced(table string) (name, was, now string, err error) {
+	name, err = page()
+	if err != nil {
+		return "", "", "", err
+	}
+	text, err := os.ReadFile(name) //nolint:gosec // found by page
+	if err != nil {
+		return "", "", "", err
+	}
+	before, rest, ok := strings.Cut(string(text), opening)
+	_, after, closed := strings.Cut(rest, closing)
+	if !ok || !closed {
+		return "", "", "", fmt.Errorf("%s has no block between %q and %q", name, opening, closing)
+	}
+	return name, string(text), before + opening + table + "\n" + closing + after, nil
+}
+
+// WriteDocs writes the table into docs/evidence.md.
+func WriteDocs(table string) error {
+	name, _, now, err := replaced(table)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, []byte(now), 0o644) //nolint:gosec // a document
 }

@@ -13,17 +13,28 @@ import (
 )
 
 // A Text agent reads the text and obeys it. It knows no server: it looks for what plain
-// English says of a second try, whoever wrote it, and for what the errors of databases, of
-// HTTP and of the operating system mean. Where an answer says nothing of the kind it tries
-// once more, as chat models do, or stops if it is Cautious.
-type Text struct{ Cautious bool }
+// English says of a second try, of names and of arguments, whoever wrote it. Where an
+// answer says nothing of the kind it tries once more.
+type Text struct {
+	// Expert also knows what the errors of databases, of HTTP and of the operating system
+	// mean: that a refused connection has changed nothing, and that a write which timed out
+	// is to be looked for.
+	Expert bool
 
-// Name returns "text" or "text, cautious".
+	// Cautious stops where an answer says nothing.
+	Cautious bool
+}
+
+// Name returns "text", "text, expert" or "text, expert, cautious".
 func (x *Text) Name() string {
-	if x.Cautious {
-		return "text, cautious"
+	name := "text"
+	if x.Expert {
+		name += ", expert"
 	}
-	return "text"
+	if x.Cautious {
+		name += ", cautious"
+	}
+	return name
 }
 
 const (
@@ -45,7 +56,9 @@ var (
 	took    = regexp.MustCompile(`(?i)\b(?:took|has taken) effect: do not|\bwas (?:made|created|placed|saved),? but\b`)
 	absent  = regexp.MustCompile(`(?i)\b(?:no|none|not|nothing|never)\b`)
 	meant   = regexp.MustCompile(`(?i)\bdid you mean:? ["'` + "`" + `]?([\w.-]+)`)
-	only    = regexp.MustCompile(`(?i)\bfailed\b|\bsend (?:only )?`)
+
+	resending = regexp.MustCompile(`(?i)\b(?:send|retry|repeat) [^.]*`)
+	failing   = regexp.MustCompile(`(?i)\bfailed\b`)
 )
 
 // What errors mean that nobody worded, as everybody knows who has read many.
@@ -83,7 +96,7 @@ func (x *Text) Next(_ context.Context, t *Turn) (Action, error) {
 	repeat := Action{Tool: last.Tool, Arguments: last.Arguments, Told: true}
 	wait, waits := waitIn(text)
 	switch {
-	case unsure.MatchString(text) && (!invited.MatchString(text) || refusal.MatchString(text)):
+	case unsure.MatchString(text):
 		return x.lookOrStop(t, last, true), nil
 	case hours.MatchString(text) || wait > chatPatience.Seconds():
 		return Action{Told: true}, nil
@@ -105,7 +118,9 @@ func (x *Text) Next(_ context.Context, t *Turn) (Action, error) {
 func (x *Text) guess(t *Turn, last Exchange, times int, text string) Action {
 	repeat := Action{Wait: 2, Tool: last.Tool, Arguments: last.Arguments}
 	switch {
-	case times > patience:
+	case !x.Expert && times == 1 && !x.Cautious:
+		return repeat
+	case times > patience, !x.Expert:
 		return Action{}
 	case hopeless.MatchString(text):
 		return Action{}
@@ -125,7 +140,6 @@ func (x *Text) guess(t *Turn, last Exchange, times int, text string) Action {
 		repeat.Wait = float64(int(1) << times)
 		return repeat
 	case times == 1 && !x.Cautious:
-		repeat.Wait = 1
 		return repeat
 	default:
 		return Action{}
@@ -158,11 +172,10 @@ func step(t *Turn, last Exchange, text string) (Action, bool) {
 		if tool.Name == last.Tool || at == nil {
 			continue
 		}
-		arguments, ok := map[string]any{}, true
+		arguments, ok := known(&tool, last.Arguments)
 		if rest := strings.TrimLeft(text[at[1]:], " :"); strings.HasPrefix(rest, "{") {
+			arguments = nil
 			ok = json.NewDecoder(strings.NewReader(rest)).Decode(&arguments) == nil
-		} else {
-			arguments, ok = known(&tool, last.Arguments)
 		}
 		if ok && !t.made(tool.Name, arguments) {
 			return Action{Tool: tool.Name, Arguments: arguments, Told: true}, true
@@ -265,13 +278,18 @@ func (*Text) mend(t *Turn, last Exchange, text string) (Action, bool) {
 		}
 		return Action{}, false
 	}
+	if whole := regexp.MustCompile(`\b` + regexp.QuoteMeta(last.Tool) + `:? (\{.*\})`).FindStringSubmatch(text); whole != nil {
+		var corrected map[string]any
+		if json.Unmarshal([]byte(whole[1]), &corrected) == nil && !t.made(last.Tool, corrected) {
+			return Action{Tool: last.Tool, Arguments: corrected, Told: true}, true
+		}
+	}
 	if !told && aboutArguments.MatchString(text) {
 		properties, _ := t.tool(last.Tool).InputSchema["properties"].(map[string]any)
 		fields := slices.Concat(slices.Sorted(maps.Keys(last.Arguments)), slices.Sorted(maps.Keys(properties)))
-		slices.Sort(fields)
-		for _, field := range slices.Compact(fields) {
-			if sentence := sentenceOf(text, field); sentence != "" {
-				told = correct(t, last.Tool, arguments, field, sentence) || told
+		for line := range strings.Lines(text) {
+			if field := fieldOf(strings.TrimSpace(line), fields); field != "" {
+				told = correct(t, last.Tool, arguments, field, line) || told
 			}
 		}
 	}
@@ -284,35 +302,44 @@ func (*Text) mend(t *Turn, last Exchange, text string) (Action, bool) {
 // aboutArguments finds texts that are about arguments.
 var aboutArguments = regexp.MustCompile(`(?i)\bargument|\bvalidat|\binvalid\b|\bmust\b|\bexpected\b|\brequired\b|\bschema\b|\bproperty\b|\bparameter`)
 
-// sentenceOf returns the line that names an argument as the one that is wrong: quoted, as
-// a path, or as the first word.
-func sentenceOf(text, field string) string {
-	quoted := regexp.MustCompile(`["'` + "`" + `/.]` + regexp.QuoteMeta(field) + `\b|^` + regexp.QuoteMeta(field) + `\b`)
-	for line := range strings.Lines(text) {
-		if quoted.MatchString(strings.TrimSpace(line)) {
-			return line
+// fieldOf returns the argument that a line names first: quoted, in a path or a list, or as
+// the first word of what is said.
+func fieldOf(line string, fields []string) (first string) {
+	at := len(line)
+	for _, field := range fields {
+		named := regexp.MustCompile(`(?:["'` + "`" + `/.\[]|: |(?i:argument|parameter|field|property) )` + regexp.QuoteMeta(field) + `\b|^` + regexp.QuoteMeta(field) + `\b`)
+		if found := named.FindStringIndex(line); found != nil && found[0] < at {
+			first, at = field, found[0]
 		}
 	}
-	return ""
+	return first
 }
 
-// unfinished returns the items of a list that a text names as those to be sent again.
+// unfinished returns the items of a list that a text names as those to be sent again, or
+// as those that failed.
 func unfinished(last Exchange, text string) []any {
 	for _, value := range last.Arguments {
 		items, ok := value.([]any)
-		at := only.FindStringIndex(text)
-		if !ok || at == nil {
+		if !ok {
 			continue
 		}
-		names := regexp.MustCompile(`[\w-]+`).FindAllString(text[at[0]:], -1)
-		var left []any
-		for _, item := range items {
-			if slices.Contains(names, fmt.Sprint(item)) {
-				left = append(left, item)
+		for _, about := range []*regexp.Regexp{resending, failing} {
+			var left []any
+			for line := range strings.Lines(text) {
+				at := about.FindStringIndex(line)
+				if at == nil {
+					continue
+				}
+				names := regexp.MustCompile(`[\w-]+`).FindAllString(line[at[0]:], -1)
+				for _, item := range items {
+					if slices.Contains(names, fmt.Sprint(item)) {
+						left = append(left, item)
+					}
+				}
 			}
-		}
-		if len(left) > 0 && len(left) < len(items) {
-			return left
+			if len(left) > 0 && len(left) < len(items) {
+				return left
+			}
 		}
 	}
 	return nil
