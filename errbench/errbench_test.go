@@ -61,14 +61,19 @@ func TestEvidence(t *testing.T) {
 			require.Zero(t, r.Died, r.Story)
 		}
 	}
-	seen := map[string]bool{}
+	seen, inWords := map[string]bool{}, 0
 	for _, c := range Cases() {
+		if c.Worded {
+			inWords++
+		}
 		require.False(t, seen[c.Name], "two cases are called %s", c.Name)
 		seen[c.Name] = true
 		if c.Name != "a loop stops in the middle" { // and nothing says so: nobody can know
 			require.NotEmpty(t, right[c.Name], "nobody was right in %s", c.Name)
 		}
 	}
+	require.Contains(t, was, fmt.Sprintf("plays %d tasks", len(seen)))
+	require.Contains(t, was, fmt.Sprintf("worded the failure (%d cases)", inWords))
 }
 
 // TestTextReadsWhatOthersWrite gives the agent sentences of many authors. It is the same

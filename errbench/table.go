@@ -6,11 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// Table writes what became of the cases: a row for each agent and server, and for the first
-// agent a row for each group of failures.
+// Table writes what became of the cases: a row for each agent and server, for the first two
+// agents a row for each group of failures, and which cases the second one got wrong.
 func Table(results []*Result) string {
 	var b strings.Builder
 	agents, servers, groups := names(results, func(r *Result) string { return r.Agent }),
@@ -23,22 +24,45 @@ func Table(results []*Result) string {
 				agent, server, s.right, s.cases, s.calls, s.tokens, s.twice, s.misled, s.secrets, s.died)
 		}
 	}
-	fmt.Fprintf(&b, "\nRight, by the failure, for the agent %q:\n\n| failures | cases |", agents[0])
+	readers := agents[:min(2, len(agents))]
+	fmt.Fprintf(&b, "\nRight, by the failure, for %s:\n\n| failures | cases |", strings.Join(quoted(readers), " and for "))
 	for _, server := range servers {
 		fmt.Fprintf(&b, " %s |", server)
 	}
 	b.WriteString("\n|---|---|" + strings.Repeat("---|", len(servers)) + "\n")
 	for _, group := range groups {
-		for i, server := range servers {
-			s := sum(results, func(r *Result) bool { return r.Agent == agents[0] && r.Server == server && r.Group == group })
-			if i == 0 {
-				fmt.Fprintf(&b, "| %s | %d |", group, s.cases)
+		all := sum(results, func(r *Result) bool { return r.Agent == agents[0] && r.Server == servers[0] && r.Group == group })
+		fmt.Fprintf(&b, "| %s | %d |", group, all.cases)
+		for _, server := range servers {
+			var right []string
+			for _, agent := range readers {
+				right = append(right, strconv.Itoa(sum(results, func(r *Result) bool {
+					return r.Agent == agent && r.Server == server && r.Group == group
+				}).right))
 			}
-			fmt.Fprintf(&b, " %d |", s.right)
+			fmt.Fprintf(&b, " %s |", strings.Join(right, ", "))
 		}
 		b.WriteString("\n")
 	}
+	last := readers[len(readers)-1]
+	fmt.Fprintf(&b, "\nNot right for %q:\n\n", last)
+	for _, server := range servers {
+		var wrong []string
+		for _, r := range results {
+			if r.Agent == last && r.Server == server && !r.Right {
+				wrong = append(wrong, r.Case)
+			}
+		}
+		fmt.Fprintf(&b, "- %s: %s.\n", server, strings.Join(wrong, "; "))
+	}
 	return b.String()
+}
+
+func quoted(names []string) (all []string) {
+	for _, name := range names {
+		all = append(all, strconv.Quote(name))
+	}
+	return all
 }
 
 type sums struct{ cases, right, calls, tokens, twice, misled, secrets, died int }
