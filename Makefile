@@ -44,7 +44,7 @@ redis: ## Test contrib/redis on a real Redis and on a cluster; SOAK=1m lets two 
 	@.ci/run redis
 
 .PHONY: fuzz
-fuzz: ## Fuzz every target, one after another, for FUZZTIME (3s)
+fuzz: ## Fuzz every target, one after another, for FUZZTIME (1s)
 	@.ci/run fuzz
 
 .PHONY: adversary

@@ -131,7 +131,7 @@ func (c *Call) giveUp(p any) (mcp.Result, error) {
 	}
 	res := c.newResult()
 	res.Meta = mcp.Meta{wire.ErrorKey: e}
-	res.Content = []mcp.Content{&mcp.TextContent{Text: e.Error()}}
+	res.Content = textOf(e.Error())
 	return res, nil
 }
 
@@ -161,7 +161,7 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 		}
 		switch line := f.insisted(); {
 		case len(res.Content) == 0:
-			res.Content = []mcp.Content{&mcp.TextContent{Text: e.Text()}} // the caller must read something
+			res.Content = textOf(e.Text()) // the caller must read something
 		case line != "":
 			res.Content = withLine(res.Content, line)
 		}
@@ -180,12 +180,22 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 	if render.Structured && c.declaresNoOutput() {
 		res.StructuredContent = json.RawMessage(envelope(e))
 	}
-	res.Content = []mcp.Content{&mcp.TextContent{Text: text}}
+	res.Content = textOf(text)
 	res.IsError = true
 	if res.GetError() == nil {
 		res.SetError(f.err) // keeps the content
 	}
 	return res
+}
+
+// textOf returns content that is one text.
+func textOf(text string) []mcp.Content {
+	one := &struct {
+		text mcp.TextContent
+		list [1]mcp.Content
+	}{text: mcp.TextContent{Text: text}}
+	one.list[0] = &one.text
+	return one.list[:]
 }
 
 func (c *Call) rendering() RenderOptions {

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -61,20 +62,18 @@ func TestParty(t *testing.T) {
 	require.Empty(t, fault.New("own_kind", "").WithParty("nobody").Party())
 }
 
+// A request knows what was sent.
+type request func(text string) bool
+
+func (r request) Sent() func(string) bool { return r }
+
 // TestPathsOfTheCaller is about files: one that the caller named is the caller's, any
 // other is the server's own.
 func TestPathsOfTheCaller(t *testing.T) {
 	dir := t.TempDir()
 	missing := second(os.Open(filepath.Join(dir, "reports", "may.txt")))
 	sent := func(texts ...string) classify.Options {
-		return classify.Options{Sent: func(text string) bool {
-			for _, s := range texts {
-				if s == text {
-					return true
-				}
-			}
-			return false
-		}}
+		return classify.Options{Request: request(func(text string) bool { return slices.Contains(texts, text) })}
 	}
 	for name, c := range map[string]struct {
 		err  error
@@ -106,7 +105,7 @@ func TestPathsOfTheCaller(t *testing.T) {
 	}
 	asked := 0
 	deep := &fs.PathError{Path: strings.Repeat("a/", 1000) + "a", Err: syscall.ENOENT}
-	classify.Of(deep, classify.Options{Sent: func(string) bool { asked++; return false }})
+	classify.Of(deep, classify.Options{Request: request(func(string) bool { asked++; return false })})
 	require.Equal(t, 32, asked, "a path is hostile too")
 }
 
