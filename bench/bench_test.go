@@ -59,7 +59,7 @@ func TestReadme(t *testing.T) {
 	require.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(page), "..", "README.md"))
 	require.NoError(t, err)
-	said := regexp.MustCompile(`A masked failure with its log record: (\d+) allocations; a panic, with its stack: (\d+)\.`).FindStringSubmatch(string(text))
+	said := regexp.MustCompile(`A masked failure with its log record: (\d+) allocations; a panic, with its stack: about (\d+)\.`).FindStringSubmatch(string(text))
 	require.NotNil(t, said)
 	b := calls()
 	allocations([]*table{b})
