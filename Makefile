@@ -62,6 +62,11 @@ bench: ## Measure into bin/bench.txt; compare with OLD=file. BENCH=regexp COUNT=
 	$(if $(OLD),GOWORK=off go build -C tools -buildvcs=false -o ../bin/benchstat golang.org/x/perf/cmd/benchstat)
 	$(if $(OLD),bin/benchstat $(OLD) bin/bench.txt)
 
+.PHONY: evidence
+evidence: ## Write what is measured beside others into docs/costs.md and docs/evidence.md
+	go run ./bench -write
+	go run ./errbench/cmd/errbench -write
+
 .PHONY: cover
 cover: ## Show what the tests of all packages reach; details in bin/cover.html
 	@mkdir -p bin

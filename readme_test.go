@@ -471,11 +471,12 @@ func TestPayFails(t *testing.T) {
 
 // TestReadme fails when a page shows code that is not compiled here.
 func TestReadme(t *testing.T) {
-	source, err := os.ReadFile("readme_test.go")
-	require.NoError(t, err)
-	whole, err := os.ReadFile("examples/server/main.go")
-	require.NoError(t, err)
-	compiled := append(trimmed(string(source)), trimmed(string(whole))...)
+	var compiled []string
+	for _, file := range []string{"readme_test.go", "examples/server/main.go", "contrib/otel/examples/otlp/main.go"} {
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		compiled = append(compiled, trimmed(string(source))...)
+	}
 	for file, blocks := range pages(t, "go") {
 		for _, b := range blocks {
 			for _, line := range trimmed(b) {
