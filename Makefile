@@ -74,6 +74,10 @@ cover: ## Show what the tests of all packages reach; details in bin/cover.html
 	go tool cover -html=bin/cover.out -o bin/cover.html
 	go tool cover -func=bin/cover.out | tail -n 1
 
+.PHONY: site
+site: ## Build docs/ as a site, in bin/site
+	@.ci/run site
+
 .PHONY: tidy
 tidy: ## Check that every go.mod and go.sum is tidy
 	@.ci/run tidy

@@ -427,6 +427,7 @@ func (w *walker) visit(err error) bool {
 	if s.wraps {
 		if w.session == "" && !w.opts.Received && reflect.TypeOf(err) == fmtWrapType {
 			w.session = answering(err)
+			w.network = w.network || w.session != "" // its EOF is the end of the process that answers
 		}
 		return false
 	}

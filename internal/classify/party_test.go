@@ -193,6 +193,25 @@ func TestGatewaysUpstream(t *testing.T) {
 	}
 }
 
+// TestSessionThatEnds calls a server that goes away with the call.
+func TestSessionThatEnds(t *testing.T) {
+	theirs, ours := net.Pipe()
+	server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
+	server.AddTool(&mcp.Tool{Name: "t", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{}, theirs.Close()
+	})
+	_, err := server.Connect(t.Context(), &mcp.IOTransport{Reader: theirs, Writer: theirs}, nil)
+	require.NoError(t, err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), &mcp.IOTransport{Reader: ours, Writer: ours}, nil)
+	require.NoError(t, err)
+	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
+	require.ErrorIs(t, err, io.EOF)
+	f := classify.Of(err, classify.Options{})
+	require.Equal(t, fault.KindConnectionFailed, f.Fault.Kind())
+	require.Equal(t, fault.EffectUnknown, f.Hint(err, nil).Effect)
+	require.Equal(t, fault.KindInternal, classify.Of(io.EOF, classify.Options{}).Fault.Kind(), "the end of a text, as likely")
+}
+
 // TestWhatAClientCannotDo asks a client for what it has no handler for.
 func TestWhatAClientCannotDo(t *testing.T) {
 	var elicit, sample error
