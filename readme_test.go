@@ -746,7 +746,7 @@ func TestReadmeOutputs(t *testing.T) {
 	for file, blocks := range pages(t, "text") {
 		for _, b := range blocks {
 			for answer := range strings.SplitSeq(strings.TrimSpace(b), "\n\n") {
-				require.Truef(t, strings.Contains(printed, answer), "%s shows what nobody says:\n%s", file, answer)
+				require.Containsf(t, printed, answer, "%s shows what nobody says:\n%s", file, answer)
 			}
 		}
 	}
