@@ -437,12 +437,13 @@ func TestVerifiedWhileItIsWritten(t *testing.T) {
 			}
 		})
 	}
-	last, err := Head{}, error(nil)
+	var last Head
 	for i := 0; i < 50 || last.Seq < 200; i++ {
 		kept := log.Head()
-		last, err = Verifier{Heads: []Head{kept}}.Dir(dir)
+		head, err := Verifier{Heads: []Head{kept}}.Dir(dir)
 		require.NoError(t, err)
-		require.GreaterOrEqual(t, last.Seq, kept.Seq)
+		require.GreaterOrEqual(t, head.Seq, kept.Seq)
+		last = head
 	}
 	close(stop)
 	wait.Wait()
