@@ -131,7 +131,7 @@ func (c *Call) giveUp(p any) (mcp.Result, error) {
 	}
 	res := c.newResult()
 	res.Meta = mcp.Meta{wire.ErrorKey: e}
-	res.Content = []mcp.Content{&mcp.TextContent{Text: e.Error()}}
+	res.Content = textOf(e.Error())
 	return res, nil
 }
 
@@ -146,9 +146,9 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 	} else {
 		res = c.newResult()
 	}
-	clean := masking(c.settings().mask)
-	if clean != nil {
-		clean.clean(&res.Meta)
+	mask := c.settings().mask
+	if len(res.Meta) > 0 && mask != nil {
+		masking(mask).clean(&res.Meta)
 	}
 	res.Meta = withMeta(res.Meta, wire.ErrorKey, e)
 	render := c.rendering()
@@ -160,12 +160,12 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 	}
 	if f.told {
 		if !c.isClean(have) {
-			res.Content = clean.content(res.Content)
-			res.StructuredContent = masked(res.StructuredContent, c.settings().mask)
+			res.Content = masking(mask).content(res.Content)
+			res.StructuredContent = masked(res.StructuredContent, mask)
 		}
 		switch line := f.insisted(); {
 		case len(res.Content) == 0:
-			res.Content = []mcp.Content{&mcp.TextContent{Text: e.Text()}} // the caller must read something
+			res.Content = textOf(e.Text()) // the caller must read something
 		case line != "":
 			res.Content = withLine(res.Content, line)
 		}
@@ -184,12 +184,22 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 	if render.Structured && c.declaresNoOutput() {
 		res.StructuredContent = json.RawMessage(envelope(e))
 	}
-	res.Content = []mcp.Content{&mcp.TextContent{Text: text}}
+	res.Content = textOf(text)
 	res.IsError = true
 	if res.GetError() == nil {
 		res.SetError(f.err) // keeps the content
 	}
 	return res
+}
+
+// textOf returns content that is one text.
+func textOf(text string) []mcp.Content {
+	one := &struct {
+		text mcp.TextContent
+		list [1]mcp.Content
+	}{text: mcp.TextContent{Text: text}}
+	one.list[0] = &one.text
+	return one.list[:]
 }
 
 func (c *Call) rendering() RenderOptions {

@@ -98,7 +98,10 @@ func As[T error](err error) (target T, ok bool) {
 			return true
 		}
 		if a, asks := err.(interface{ As(any) bool }); asks {
-			ok = a.As(&target)
+			var asked T // apart, because its address leaves
+			if ok = a.As(&asked); ok {
+				target = asked
+			}
 		}
 		return ok
 	})

@@ -40,6 +40,7 @@ func runArgsLog(pass *analysis.Pass) (any, error) {
 					Pos: found.Pos(), End: found.End(),
 					Message: "the arguments of the call are logged, with whatever credentials they hold; log the fields that are needed",
 				})
+				return // one record is one finding
 			}
 		}
 	}, (*ast.CallExpr)(nil))

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/inspect"
@@ -151,11 +152,17 @@ func leaking(pass *analysis.Pass, f ast.Node, e ast.Expr) ast.Expr {
 	if !isError(t) || isPublicError(t) || f == nil || isWorded(pass, f, e) {
 		return nil
 	}
-	// A type of the package's own, not the interface, has words that were written there.
-	if n := named(t); n != nil && n.Obj().Pkg() == pass.Pkg && !types.IsInterface(n) {
+	if isOwnType(pass, t) {
 		return nil
 	}
 	return e
+}
+
+// isOwnType reports whether an error has a type of the package's own, not an interface: its
+// words were written there.
+func isOwnType(pass *analysis.Pass, t types.Type) bool {
+	n := named(t)
+	return n != nil && n.Obj().Pkg() == pass.Pkg && !types.IsInterface(n)
 }
 
 // isWorded reports whether an error was worded on purpose, as far as its last assignment
@@ -194,6 +201,15 @@ func isWorded(pass *analysis.Pass, f ast.Node, e ast.Expr) bool {
 	case *ast.SelectorExpr:
 		v, ok := pass.TypesInfo.ObjectOf(e.Sel).(*types.Var)
 		return ok && !v.IsField() // another package's sentinel
+	case *ast.CompositeLit, *ast.UnaryExpr:
+		if lit := literal(e); lit != nil && isOwnType(pass, pass.TypesInfo.TypeOf(e)) {
+			return !slices.ContainsFunc(lit.Elts, func(part ast.Expr) bool {
+				if kv, ok := part.(*ast.KeyValueExpr); ok {
+					part = kv.Value
+				}
+				return isError(pass.TypesInfo.TypeOf(part)) && !isWorded(pass, f, part) || errorIn(pass, f, part) != nil
+			})
+		}
 	}
 	return isPublicError(pass.TypesInfo.TypeOf(e))
 }

@@ -19,7 +19,8 @@ var SessionKey = &analysis.Analyzer{
 The ID of a session is empty over stdio and on a stateless server, so that all callers
 share one key, and a client that connects again has another. Use the user of the token
 (RequestExtra.TokenInfo), or a handle that the caller is given. Reported are indexes of
-maps, keys of sync.Map, and arguments for a parameter whose name ends in "key".`,
+maps, keys of sync.Map, and arguments for a parameter whose name ends in "key". A function
+that looks whether the ID is empty knows what it does, and is not reported.`,
 	URL:      url("sessionkey"),
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      runSessionKey,
@@ -70,7 +71,7 @@ func holdsID(pass *analysis.Pass, f ast.Node, e ast.Expr, follow bool) bool {
 			return false
 		}
 		value := assigned(pass, f, obj, e.Pos())
-		return value != nil && holdsID(pass, f, value, false)
+		return value != nil && holdsID(pass, f, value, false) && !comparesEmpty(pass, f, obj)
 	case *ast.CallExpr:
 		called := callee(pass, e)
 		if isMethod(called, mcpPath, "ServerSession", "ID") {
@@ -87,4 +88,17 @@ func holdsID(pass *analysis.Pass, f ast.Node, e ast.Expr, follow bool) bool {
 		}
 	}
 	return false
+}
+
+// comparesEmpty reports whether a function compares a variable with the empty text.
+func comparesEmpty(pass *analysis.Pass, f ast.Node, obj types.Object) bool {
+	found := false
+	ast.Inspect(f, func(n ast.Node) bool {
+		if b, ok := n.(*ast.BinaryExpr); ok && (b.Op == token.EQL || b.Op == token.NEQ) && object(pass, b.X) == obj {
+			empty, ok := text(pass, b.Y)
+			found = found || ok && empty == ""
+		}
+		return !found
+	})
+	return found
 }

@@ -19,6 +19,7 @@ func register(s *mcp.Server, logger *slog.Logger) {
 		logger.Info("called", slog.String("args", string(req.Params.Arguments)))                  // want `the arguments of the call are logged`
 		log.Printf("%s %+v", req.Params.Name, req.Params)                                         // want `the arguments of the call are logged`
 		logger.LogAttrs(ctx, slog.LevelInfo, fmt.Sprint("called ", string(req.Params.Arguments))) // want `the arguments of the call are logged`
+		log.Printf("%T %s", req.Params.Arguments, req.Params.Arguments)                           // want `the arguments of the call are logged`
 		slog.InfoContext(ctx, "called", "tool", req.Params.Name, "size", len(req.Params.Arguments))
 		fmt.Println(len(req.Params.Arguments))
 		return &mcp.CallToolResult{}, nil

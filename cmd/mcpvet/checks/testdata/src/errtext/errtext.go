@@ -41,12 +41,40 @@ func raw(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, er
 	if err := open("c"); err != nil {
 		return results.Failedf("x", fmt.Sprintf("%v", err)) // want `the text of this error becomes content`
 	}
+	if err := opened("e"); err != nil {
+		return results.Failed(err.Error()), nil // want `the text of this error becomes content`
+	}
+	if err := opens("f"); err != nil {
+		return results.Failed(err.Error()), nil // want `the text of this error becomes content`
+	}
 	return nil, open("d")
 }
 
 type limitError struct{ limit int }
 
 func (e *limitError) Error() string { return fmt.Sprintf("limit of %d", e.limit) }
+
+type nameError struct {
+	name string
+	err  error
+}
+
+func (e nameError) Error() string { return fmt.Sprintf("%s: %v", e.name, e.err) }
+
+func taken(name string) error { // want taken:`worded`
+	if name == "" {
+		return &nameError{name: name, err: errors.New("empty")}
+	}
+	return nameError{name: "taken: " + name}
+}
+
+func opened(name string) error {
+	return nameError{name, open(name)}
+}
+
+func opens(name string) error {
+	return &nameError{name: fmt.Sprint(name, open(name))}
+}
 
 type in struct{}
 
@@ -74,6 +102,9 @@ func quiet(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, 
 	}
 	if own, ok := open("a").(*limitError); ok {
 		return results.Failed(own.Error()), nil
+	}
+	if err := taken("a"); err != nil {
+		return results.Failed(err.Error()), nil
 	}
 	missing := fault.NotFound("x")
 	if missing != nil {

@@ -32,6 +32,9 @@ func fine(req *mcp.CallToolRequest, counts map[string]int, s store) {
 	id := req.Session.ID()
 	id = "tenant"
 	counts[id]++
+	if session := req.Session.ID(); session != "" {
+		counts[session]++ // the author knows that it may be empty
+	}
 	names := []string{"a"}
 	_ = names[len(req.Session.ID())]
 }

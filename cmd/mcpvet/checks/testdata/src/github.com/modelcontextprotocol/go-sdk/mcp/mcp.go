@@ -40,7 +40,11 @@ type (
 		StructuredContent any
 		IsError           bool
 	}
-	GetPromptResult    struct{ Description string }
+	PromptMessage   struct{ Content Content }
+	GetPromptResult struct {
+		Description string
+		Messages    []*PromptMessage
+	}
 	ReadResourceResult struct{}
 	CompleteResult     struct{}
 
@@ -52,7 +56,14 @@ type (
 		Name, Description string
 		Annotations       *ToolAnnotations
 	}
-	Prompt   struct{ Name string }
+	PromptArgument struct {
+		Name     string
+		Required bool
+	}
+	Prompt struct {
+		Name      string
+		Arguments []*PromptArgument
+	}
 	Resource struct{ URI string }
 
 	ToolHandler                 func(context.Context, *CallToolRequest) (*CallToolResult, error)
