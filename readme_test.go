@@ -757,7 +757,9 @@ func TestReadmeOutputs(t *testing.T) {
 	for file, blocks := range pages(t, "text") {
 		for _, b := range blocks {
 			for answer := range strings.SplitSeq(strings.TrimSpace(b), "\n\n") {
-				require.Containsf(t, printed, answer, "%s shows what nobody says", file)
+				if !strings.Contains(printed, answer) { // all that is printed would be a long message
+					t.Errorf("%s shows what nobody says:\n%s", file, answer)
+				}
 			}
 		}
 	}
