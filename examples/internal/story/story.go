@@ -59,7 +59,7 @@ func Tell(stories ...Story) {
 
 // tell plays one story.
 func (s Story) tell(overHTTP bool) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "story")
 	if err != nil {
