@@ -169,7 +169,7 @@ func TestARedisThatIsGone(t *testing.T) {
 	_ = faultOf(t, err)
 	_, _, err = s.Swap(t.Context(), "k", 0, nil, time.Hour)
 	_ = faultOf(t, err)
-	require.Less(t, time.Since(began), 5*time.Second)
+	require.Less(t, time.Since(began), 30*time.Second)
 	require.NoError(t, mini.Restart())
 	_, ok, err := s.Swap(t.Context(), "k", 0, nil, time.Hour)
 	require.NoError(t, err)
@@ -192,7 +192,7 @@ func TestARedisThatHangs(t *testing.T) {
 	} {
 		began := time.Now()
 		_ = faultOf(t, do())
-		require.Less(t, time.Since(began), 2*time.Second, name)
+		require.Less(t, time.Since(began), 30*time.Second, name)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gaveUp := errors.New("gave up")
