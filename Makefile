@@ -36,15 +36,19 @@ race: ## Test with the race detector
 	@.ci/run race
 
 .PHONY: soak
-soak: ## Put real servers under load, with and without the race detector
-	@.ci/run soak
+soak: ## Put real servers under load, and draw ten minutes of it (SOAK) in bin/soak.svg
+	@SOAK=$(or $(SOAK),10m) .ci/run soak
+
+.PHONY: node
+node: ## Run the official conformance suite and the TypeScript clients; UPDATE=1 writes what they show
+	@.ci/run node
 
 .PHONY: redis
 redis: ## Test contrib/redis on a real Redis and on a cluster; SOAK=1m lets two servers soak
 	@.ci/run redis
 
 .PHONY: fuzz
-fuzz: ## Fuzz every target, one after another, for FUZZTIME (3s)
+fuzz: ## Fuzz every target, one after another, for FUZZTIME (1s)
 	@.ci/run fuzz
 
 .PHONY: adversary
@@ -58,12 +62,21 @@ bench: ## Measure into bin/bench.txt; compare with OLD=file. BENCH=regexp COUNT=
 	$(if $(OLD),GOWORK=off go build -C tools -buildvcs=false -o ../bin/benchstat golang.org/x/perf/cmd/benchstat)
 	$(if $(OLD),bin/benchstat $(OLD) bin/bench.txt)
 
+.PHONY: evidence
+evidence: ## Write what is measured beside others into docs/costs.md and docs/evidence.md
+	go run ./bench -write
+	go run ./errbench/cmd/errbench -write
+
 .PHONY: cover
 cover: ## Show what the tests of all packages reach; details in bin/cover.html
 	@mkdir -p bin
 	go test -coverpkg=./... -coverprofile=bin/cover.out ./...
 	go tool cover -html=bin/cover.out -o bin/cover.html
 	go tool cover -func=bin/cover.out | tail -n 1
+
+.PHONY: site
+site: ## Build docs/ as a site, in bin/site
+	@.ci/run site
 
 .PHONY: tidy
 tidy: ## Check that every go.mod and go.sum is tidy

@@ -4,14 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
@@ -26,89 +22,6 @@ import (
 	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/validate"
 )
-
-// handWritten is what a careful team writes today: a recovery, an ID for the
-// call, a masked error and a log record, each a middleware of its own.
-func handWritten(logger *slog.Logger) mcp.Middleware {
-	type key struct{}
-	type state struct {
-		once sync.Once
-		id   string
-	}
-	id := func(ctx context.Context) string {
-		s, _ := ctx.Value(key{}).(*state)
-		s.once.Do(func() { s.id = uuid.NewString() })
-		return s.id
-	}
-	failed := func(res mcp.Result, err error) bool {
-		r, ok := res.(*mcp.CallToolResult)
-		return err != nil || ok && r.IsError
-	}
-	recovery := func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
-			defer func() {
-				if p := recover(); p != nil {
-					err = fmt.Errorf("panic: %v", p)
-				}
-			}()
-			return next(ctx, method, req)
-		}
-	}
-	identity := func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			return next(context.WithValue(ctx, key{}, &state{}), method, req)
-		}
-	}
-	masking := func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			start := time.Now()
-			res, err := next(ctx, method, req)
-			if !failed(res, err) {
-				return res, nil
-			}
-			if r, ok := res.(*mcp.CallToolResult); ok && r != nil {
-				err = r.GetError()
-			}
-			logger.ErrorContext(ctx, "call failed", "method", method, "error", err, "reference", id(ctx), "duration", time.Since(start))
-			return &mcp.CallToolResult{
-				IsError: true,
-				Content: []mcp.Content{&mcp.TextContent{Text: "Internal error. Reference: " + id(ctx)}},
-			}, nil
-		}
-	}
-	return mcpchain.Chain(recovery, identity, masking, recovery)
-}
-
-// least is the least that six layers can do: two recoveries, one context, three looks
-// at the result. It is the reference for what the chain costs.
-func least() mcp.Middleware {
-	type key struct{}
-	recovery := func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
-			defer func() {
-				if p := recover(); p != nil {
-					err = fmt.Errorf("panic: %v", p)
-				}
-			}()
-			return next(ctx, method, req)
-		}
-	}
-	value := func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			return next(context.WithValue(ctx, key{}, true), method, req)
-		}
-	}
-	look := func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			res, err := next(ctx, method, req)
-			if r, ok := res.(*mcp.CallToolResult); err == nil && ok && r.IsError {
-				err = r.GetError()
-			}
-			return res, err
-		}
-	}
-	return mcpchain.Chain(recovery, value, look, look, look, recovery)
-}
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
@@ -144,7 +57,7 @@ func returning(res mcp.Result, err error) mcp.MethodHandler {
 }
 
 // BenchmarkStandard is what a call pays for the whole chain, as it is and with
-// everything turned on, beside one that is written by hand.
+// everything turned on. The module bench compares it with others.
 func BenchmarkStandard(b *testing.B) {
 	logger := quiet()
 	panics := func(context.Context, string, mcp.Request) (mcp.Result, error) { panic(errSecret) }
@@ -160,7 +73,6 @@ func BenchmarkStandard(b *testing.B) {
 			name string
 			mw   mcp.Middleware
 		}{
-			{"hand-written", handWritten(logger)},
 			{"default", mcpchain.Standard(&mcpchain.Options{Logger: logger})},
 			{"everything", mcpchain.Standard(everything(logger))},
 		} {
@@ -177,8 +89,6 @@ func BenchmarkSuccess(b *testing.B) {
 		mw   mcp.Middleware
 	}{
 		{"none", nil},
-		{"least", least()},
-		{"hand-written", handWritten(logger)},
 		{"standard", mcpchain.Standard(&mcpchain.Options{Logger: logger})},
 		{"recover", mcprecover.New(nil)},
 		{"correlate", correlate.New(&correlate.Options{Logger: logger})},
@@ -207,7 +117,6 @@ func BenchmarkFailure(b *testing.B) {
 		mw   mcp.Middleware
 		err  error
 	}{
-		{"hand-written", handWritten(logger), errSecret},
 		{"standard", mcpchain.Standard(&mcpchain.Options{Logger: logger}), errSecret},
 		{"standard/no log", mcpchain.Standard(&mcpchain.Options{Logger: silent}), errSecret},
 		{"standard/fault", mcpchain.Standard(&mcpchain.Options{Logger: silent}), deliberate},
@@ -225,7 +134,6 @@ func BenchmarkPanic(b *testing.B) {
 		name string
 		mw   mcp.Middleware
 	}{
-		{"hand-written", handWritten(logger)},
 		{"standard", mcpchain.Standard(&mcpchain.Options{Logger: logger})},
 		{"standard/no log", mcpchain.Standard(&mcpchain.Options{Logger: silent})},
 	} {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,13 +37,16 @@ import (
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/retry"
+	"github.com/mcpchain/mcpchain/state"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
 func TestMain(m *testing.M) {
 	// What is said of panics on purpose is nobody's to read.
 	slog.SetDefault(slog.New(slog.DiscardHandler))
+	debug.SetGCPercent(400) // thousands of short-lived servers
 	os.Exit(m.Run())
 }
 
@@ -254,28 +259,39 @@ func TestAuditOfLists(t *testing.T) {
 // TestListFormsOfFailures calls the list form of each failing tool, with each other middleware
 // inside or outside: every item fails as a call of its own does in Standard.
 func TestListFormsOfFailures(t *testing.T) {
-	words := []string{"B", "RB", "CB", "MB", "BR", "BC", "BM", "BG", "BV", "BD", "BT", "BE", "BU", "RCUMBGVEDTR", "A", "AA", "SA", "AS"}
+	chains := []string{
+		"batch", "recover > batch", "correlate > batch", "mask > batch", longest,
+		"everything", "everything > everything", "standard > everything", "everything > standard",
+	}
+	for _, name := range slices.Concat(speaking, silent) {
+		if name != "batch" {
+			chains = append(chains, "batch > "+name)
+		}
+	}
 	harness.Each(t, []harness.Shape{harness.ServerTyped}, func(t *testing.T, at harness.Place) {
 		handlers := map[string]harness.Handler{"good": harness.Succeed()}
 		for _, f := range failings() {
 			handlers[f.name] = f.h
 		}
-		single, alone := map[string]*fault.Error{}, harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: chainOf("S", slog.New(slog.DiscardHandler))})
+		single, alone := map[string]*fault.Error{}, harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: chainOf("standard", slog.New(slog.DiscardHandler))})
 		for name := range handlers {
 			single[name] = alone.Call(t, name).Fault()
 		}
-		for _, word := range words {
-			masked := strings.ContainsAny(word, "MSA")
+		for _, chain := range chains {
+			standard := strings.Contains(chain, "standard") || strings.Contains(chain, "everything")
+			masked := standard || strings.Contains(chain, "mask")
+			recovered := standard || strings.Contains(chain, "recover")
+			recorded := standard || strings.Contains(chain, "correlate > ") // outside of the batch
 			log := harness.NewLog(slog.LevelInfo)
-			s := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: chainOf(word, log.Logger())})
+			s := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: chainOf(chain, log.Logger())})
 			good := s.CallTool(t.Context(), "many-good", map[string]any{"words": []string{"x"}})
-			require.Contains(t, good.Text(), "The item succeeded.", word)
-			require.Empty(t, log.Records(), word)
+			require.Contains(t, good.Text(), "The item succeeded.", chain)
+			require.Empty(t, log.Records(), chain)
 			for _, f := range failings() {
 				if f.name == "nil" {
 					continue // which a typed tool may return
 				}
-				about := fmt.Sprintf("%s of %s", f.name, word)
+				about := fmt.Sprintf("%s of %s", f.name, chain)
 				before := len(log.Records())
 				got := s.CallTool(t.Context(), "many-"+f.name, map[string]any{"words": []string{"x", "y"}})
 				require.NoError(t, got.Err, about)
@@ -295,13 +311,13 @@ func TestListFormsOfFailures(t *testing.T) {
 					references[e.Fault().Reference()]++
 				}
 				records := log.Records()[before:]
-				if strings.ContainsAny(word, "AS") || strings.Contains(word, "C") && word != "BC" {
+				if recorded {
 					require.Len(t, records, 3, "two items, and the call of which both failed: %s", about)
 					require.Equal(t, "many-"+f.name, records[2]["tool"], about)
 					records = records[:2]
 				}
 				for _, r := range records {
-					if !f.always || strings.ContainsAny(word, "RSA") { // else the batch recovers, around the item's call
+					if !f.always || recovered { // else the batch recovers, around the item's call
 						require.Equal(t, f.name, r["tool"], about)
 					}
 					if !f.byCode { // which is told as it is
@@ -310,7 +326,7 @@ func TestListFormsOfFailures(t *testing.T) {
 				}
 			}
 			if masked {
-				require.NotContains(t, s.Sent(), harness.Canary, word)
+				require.NotContains(t, s.Sent(), harness.Canary, chain)
 			}
 		}
 	})
@@ -564,35 +580,48 @@ func failings() []failing {
 	}
 }
 
-// chainOf returns the middlewares that a word stands for, a letter each.
-func chainOf(word string, log *slog.Logger) []mcp.Middleware {
+// chainOf returns the middlewares of a chain like "recover > mask", outermost first.
+func chainOf(chain string, log *slog.Logger) []mcp.Middleware {
+	all := everything(log)
 	var mw []mcp.Middleware
-	for _, letter := range word {
-		switch letter {
-		case 'R':
+	for _, name := range strings.Split(chain, " > ") {
+		switch name {
+		case "recover":
 			mw = append(mw, mcprecover.New(&mcprecover.Options{Logger: log}))
-		case 'C':
+		case "correlate":
 			mw = append(mw, correlate.New(&correlate.Options{Logger: log}))
-		case 'M':
+		case "mask":
 			mw = append(mw, mask.New(&mask.Options{Logger: log}))
-		case 'G':
-			mw = append(mw, retry.New(&retry.Options{Jitter: -1}))
-		case 'V':
+		case "retry":
+			mw = append(mw, retry.New(all.Retry))
+		case "validate":
 			mw = append(mw, validate.New(nil))
-		case 'D':
-			mw = append(mw, deadline.New(&deadline.Options{Logger: log}))
-		case 'T':
-			mw = append(mw, retry.Server(everything(log).RetryServer))
-		case 'E':
+		case "deadline":
+			mw = append(mw, deadline.New(all.Deadline))
+		case "retry.Server":
+			mw = append(mw, retry.Server(all.RetryServer))
+		case "degrade":
 			mw = append(mw, degrade.New(nil))
-		case 'B':
-			mw = append(mw, batch.New(everything(log).Batch))
-		case 'U':
-			mw = append(mw, audit.New(everything(log).Audit))
-		case 'S':
+		case "batch":
+			mw = append(mw, batch.New(all.Batch))
+		case "audit":
+			mw = append(mw, audit.New(all.Audit))
+		case "limit":
+			mw = append(mw, limit.New(all.Limit))
+		case "drain":
+			mw = append(mw, drain.New(all.Drain))
+		case "budget":
+			mw = append(mw, budget.New(all.Budget))
+		case "replay":
+			mw = append(mw, replay.New(nil))
+		case "state":
+			mw = append(mw, state.New(nil))
+		case "standard":
 			mw = append(mw, mcpchain.Standard(&mcpchain.Options{Logger: log, Retry: &retry.Options{Jitter: -1}}))
-		case 'A':
-			mw = append(mw, mcpchain.Standard(everything(log)))
+		case "everything":
+			mw = append(mw, mcpchain.Standard(all))
+		default:
+			panic("no middleware is called " + name)
 		}
 	}
 	return mw
@@ -621,76 +650,108 @@ func everything(log *slog.Logger) *mcpchain.Options {
 	}
 }
 
-// The middlewares by their letters: those that say something about every failure, and those
-// that say nothing about the failures of this file, so that nothing may change when
-// they are there.
-const (
-	speaking = "RCMG"
-	neutral  = "VDTEBU"
+// speaking are the middlewares that say something about every failure, silent those that say
+// nothing about the failures of this file, so that nothing may change when they are there.
+var (
+	speaking = []string{"recover", "correlate", "mask", "retry"}
+	silent   = []string{
+		"validate", "deadline", "retry.Server", "degrade", "batch", "audit", "limit", "drain", "budget", "replay", "state",
+	}
 )
 
-// TestPairs runs every middleware alone, in every pair, in Standard, and twice, over all
-// failures in all shapes.
-func TestPairs(t *testing.T) {
-	words := []string{"S", "A", "SS", "AA", "SA", "AS", "RCUMBGVEDTR"}
-	for _, a := range speaking + neutral {
-		if a != 'B' { // which leaves calls that are not its own alone
-			words = append(words, string(a))
+// longest is Standard with everything turned on, put together by hand.
+const longest = "recover > correlate > audit > mask > drain > budget > limit > batch > replay > state > retry > validate > degrade > deadline > retry.Server > recover"
+
+// TestEveryPair runs every middleware alone, in every pair in which one of the two says something,
+// in Standard, and twice, over all failures in all shapes.
+func TestEveryPair(t *testing.T) {
+	var chains []string
+	same := map[string]string{} // chains that act as another one
+	add := func(as string, chain ...string) {
+		name := strings.Join(chain, " > ")
+		chains = append(chains, name)
+		if as != "" && as != name {
+			same[name] = as
 		}
-		for _, b := range speaking + neutral {
-			if a != 'B' || b != 'B' {
-				words = append(words, string(a)+string(b))
+	}
+	add("", "standard")
+	add("standard", "everything")
+	add("", "standard", "standard")
+	add("", "everything", "everything")
+	add("standard", "standard", "everything")
+	add("standard", "everything", "standard")
+	add("standard", longest)
+	backwards := slices.Clone(silent)
+	slices.Reverse(backwards)
+	add("", silent...)
+	add(strings.Join(silent, " > "), backwards...)
+	for _, a := range speaking {
+		add("", a)
+		for _, b := range speaking {
+			if a == b {
+				add(a, a, a)
+			} else {
+				add("", a, b)
 			}
 		}
-		words = append(words, "S"+string(a), string(a)+"S")
+		add(a, append([]string{a}, silent...)...)
+		for _, b := range silent {
+			add(a, b, a)
+			if !(a == "retry" && b == "retry.Server") { // which has tried again what is told
+				add(a, a, b)
+			}
+		}
 	}
-	same := map[string]string{"A": "S", "SA": "S", "AS": "S", "RCUMBGVEDTR": "S"}
-	for _, word := range words {
-		if plain := strings.Trim(word, neutral); plain != word && plain != "" && word != "TG" {
-			same[word] = plain
+	for _, a := range slices.Concat(speaking, silent) {
+		if !slices.Contains(speaking, a) && a != "batch" && a != "replay" { // which leave calls that are not theirs alone
+			add("", a)
+			add(a, a, a)
 		}
-		if len(word) == 2 && word[0] == word[1] && word != "BB" {
-			same[word] = word[:1]
-		}
+		add("", "standard", a)
+		add("", a, "standard")
 	}
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		answers := map[string]map[string]string{}
-		for _, word := range words {
-			answers[word] = pair(t, at, word)
-		}
-		for word, other := range same {
-			require.Equal(t, answers[other], answers[word], "%s and %s", word, other)
+		for i, chain := range chains {
+			if other := same[chain]; other == "" {
+				answers[chain] = pair(t, at, chain)
+			} else if i%2 == 0 == (at.Era == harness.Current) { // the other era has the other half
+				require.Equal(t, answers[other], pair(t, at, chain), "%s and %s", chain, other)
+			}
 		}
 	})
 }
 
-// pair runs all failures through the middlewares of a word, and returns what was answered
-// and recorded, without what differs from call to call.
-func pair(t *testing.T, at harness.Place, word string) map[string]string {
+// pair runs all failures through a chain, and returns what was answered and recorded,
+// without what differs from call to call.
+func pair(t *testing.T, at harness.Place, chain string) map[string]string {
 	t.Helper()
-	has := func(letter string) bool { return strings.Contains(word, letter) || strings.ContainsAny(word, "SA") }
+	names := strings.Split(chain, " > ")
+	has := func(name string) bool {
+		return slices.Contains(names, name) || slices.Contains(names, "standard") || slices.Contains(names, "everything")
+	}
 	handlers := map[string]harness.Handler{}
 	for _, f := range failings() {
-		if (f.always && !has("R")) || (f.told && !at.Shape.Tool()) || (f.name == "nil" && (at.Shape.Typed() || at.Shape == harness.ServerResource)) {
+		if (f.always && !has("recover")) || (f.told && !at.Shape.Tool()) || (f.name == "nil" && (at.Shape.Typed() || at.Shape == harness.ServerResource)) {
 			continue // nobody could survive it, or it is no failure
 		}
 		handlers[f.name] = f.h
 	}
 	log := harness.NewLog(slog.LevelInfo)
-	s := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: chainOf(word, log.Logger())})
+	s := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: chainOf(chain, log.Logger())})
 	answers := map[string]string{}
 	for _, f := range failings() {
 		if handlers[f.name] == nil {
 			continue
 		}
-		about := fmt.Sprintf("%s of %s", f.name, word)
+		about := fmt.Sprintf("%s of %s", f.name, chain)
 		before := len(log.Records())
 		got := s.Call(t, f.name)
 		records := log.Records()[before:]
 
 		// Recorded once, if somebody records, and exactly once if something is hidden.
 		want := 0
-		if has("C") || (f.hides && has("M")) || f.always {
+		if has("correlate") || (f.hides && has("mask")) || f.always {
 			want = 1
 		}
 		require.Len(t, records, want, "%s: %v", about, records)
@@ -731,7 +792,7 @@ func pair(t *testing.T, at harness.Place, word string) map[string]string {
 		}
 
 		// Nothing leaves that is not meant for the caller.
-		if has("M") || !f.private {
+		if has("mask") || !f.private {
 			require.NotContains(t, string(got.Wire), harness.Canary, about)
 		}
 		if reference != "" {
@@ -747,7 +808,7 @@ func pair(t *testing.T, at harness.Place, word string) map[string]string {
 func TestServerAndHandler(t *testing.T) {
 	shapes := []harness.Shape{harness.WrapAddTool, harness.WrapToolFor, harness.WrapTool, harness.WrapResource, harness.WrapPrompt}
 	harness.Each(t, shapes, func(t *testing.T, at harness.Place) {
-		for _, inner := range []string{"S", "R", "C", "M"} {
+		for _, inner := range []string{"standard", "recover", "correlate", "mask"} {
 			log := harness.NewLog(slog.LevelInfo)
 			handlers := map[string]harness.Handler{}
 			for _, f := range failings() {
@@ -756,9 +817,9 @@ func TestServerAndHandler(t *testing.T) {
 				}
 			}
 			s := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: chainOf(inner, log.Logger())})
-			s.Server.AddReceivingMiddleware(chainOf("S", log.Logger())...)
+			s.Server.AddReceivingMiddleware(chainOf("standard", log.Logger())...)
 			for _, f := range failings() {
-				if handlers[f.name] == nil || f.name == "nil" && (at.Shape.Typed() || at.Shape == harness.WrapResource && inner != "S" && inner != "R") {
+				if handlers[f.name] == nil || f.name == "nil" && (at.Shape.Typed() || at.Shape == harness.WrapResource && inner != "standard" && inner != "recover") {
 					continue
 				}
 				before := len(log.Records())

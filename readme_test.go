@@ -8,6 +8,7 @@ import (
 	"expvar"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"log/slog"
 	"net"
@@ -78,7 +79,8 @@ func readmeHandlers(
 
 func readmeHTTP(server *mcp.Server) {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	http.Handle("/mcp", auth.RequireBearerToken(verify, nil)(mcprecover.HTTP(handler, nil)))
+	guarded := auth.RequireBearerToken(verify, nil)(handler)
+	http.Handle("/mcp", mcprecover.HTTP(guarded, nil)) // outermost
 }
 
 // users stands for the package that knows a reader's users.
@@ -86,17 +88,26 @@ var users tokens
 
 type tokens struct{}
 
+var errNoToken = errors.New("no such token")
+
 func (tokens) ByToken(_ context.Context, token string) (user string, until time.Time, err error) {
-	if token != "t" {
-		return "", time.Time{}, errors.New("no such token")
+	switch token {
+	case "t":
+		return "ada", time.Now().Add(time.Hour), nil
+	case "down":
+		return "", time.Time{}, errors.New("dial postgres://app:hunter2@10.0.0.7/users: connection refused")
+	default:
+		return "", time.Time{}, errNoToken
 	}
-	return "ada", time.Now().Add(time.Hour), nil
 }
 
 func verify(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 	user, until, err := users.ByToken(ctx, token)
-	if err != nil {
+	if errors.Is(err, errNoToken) {
 		return nil, auth.ErrInvalidToken // the SDK answers 401
+	}
+	if err != nil {
+		return nil, err // 500; mcprecover.HTTP hides its text and logs it
 	}
 	return &auth.TokenInfo{UserID: user, Expiration: until}, nil
 }
@@ -104,7 +115,7 @@ func verify(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo
 // TestReadmeHTTP sends requests to the handler of docs/http.md.
 func TestReadmeHTTP(t *testing.T) {
 	readmeHTTP(mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil))
-	for token, want := range map[string]int{"t": http.StatusBadRequest, "x": http.StatusUnauthorized} {
+	for token, want := range map[string]int{"t": http.StatusBadRequest, "x": http.StatusUnauthorized, "down": http.StatusInternalServerError} {
 		rec := httptest.NewRecorder()
 		req := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader("{"))
 		req.Header.Set("Authorization", "Bearer "+token)
@@ -112,6 +123,7 @@ func TestReadmeHTTP(t *testing.T) {
 		req.Header.Set("Accept", "application/json, text/event-stream")
 		http.DefaultServeMux.ServeHTTP(rec, req)
 		require.Equal(t, want, rec.Code, rec.Body)
+		require.NotContains(t, rec.Body.String(), "hunter2")
 	}
 }
 
@@ -452,6 +464,42 @@ func TestPay(t *testing.T) {
 	}
 }
 
+// newServer is what docs/start.md tests.
+func newServer() *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "calculator"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "divide"}, func(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, output, error) {
+		return nil, output{in.A / in.B}, nil
+	})
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+	return server
+}
+
+type input struct {
+	A int `json:"a"`
+	B int `json:"b"`
+}
+
+type output struct {
+	Quotient int `json:"quotient"`
+}
+
+// divide is the tool after step 4 of docs/start.md.
+func divide(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, output, error) {
+	if in.B == 0 {
+		return nil, output{}, fault.Invalid("b", in.B, "a number that is not 0")
+	}
+	return nil, output{in.A / in.B}, nil
+}
+
+func TestDivideByZero(t *testing.T) {
+	s := mcptest.Start(t, newServer(), nil)
+
+	res, err := s.Call("divide", map[string]any{"a": 1, "b": 0})
+
+	mcptest.Expect{Kind: fault.KindInternal}.Check(t, res, err)
+	mcptest.NoLeak(t, s, "integer divide by zero")
+}
+
 // TestPayFails is the rest of docs/testing.md.
 func TestPayFails(t *testing.T) {
 	server := bank(mcptest.Inject(t, mcptest.Injection{Error: errors.New("dial postgres://bank:hunter2@10.0.0.7")}))
@@ -474,11 +522,13 @@ func TestPayFails(t *testing.T) {
 	}
 }
 
-// TestReadme fails when a page shows code that is not compiled here.
+// TestReadme fails when a page shows code that is not compiled here or in a recipe.
 func TestReadme(t *testing.T) {
+	sources, err := filepath.Glob("examples/*/*.go")
+	require.NoError(t, err)
 	var compiled []string
-	for _, file := range []string{"readme_test.go", "examples/server/main.go", "contrib/otel/examples/otlp/main.go"} {
-		source, err := os.ReadFile(file)
+	for _, name := range append(sources, "readme_test.go", "contrib/otel/examples/otlp/main.go") {
+		source, err := os.ReadFile(name)
 		require.NoError(t, err)
 		compiled = append(compiled, trimmed(string(source))...)
 	}
@@ -491,26 +541,75 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestReadmeLinks fails when a page leads to a file that there is not.
-func TestReadmeLinks(t *testing.T) {
-	pages, err := filepath.Glob("docs/*.md")
-	require.NoError(t, err)
-	for _, file := range append(pages, "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md") {
+// TestLinks fails when a page of the repository leads to a file or a heading that there is not.
+func TestLinks(t *testing.T) {
+	links := regexp.MustCompile(`\]\(([^):#]*)(?:#([^)]*))?\)`)
+	checked := 0
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "bin" || d.Name() == "testdata" || d.Name() == "node_modules" || len(d.Name()) > 1 && d.Name()[0] == '.'):
+			return filepath.SkipDir
+		case filepath.Ext(file) != ".md":
+			return nil
+		}
 		page, err := os.ReadFile(file)
 		require.NoError(t, err)
-		for _, link := range regexp.MustCompile(`\]\(([^):#]*)(#[^)]*)?\)`).FindAllStringSubmatch(string(page), -1) {
-			target, anchor := filepath.Join(filepath.Dir(file), link[1]), link[2]
-			if link[1] == "" {
-				target = file
+		for _, link := range links.FindAllStringSubmatch(withoutCode(string(page)), -1) {
+			target := file
+			if link[1] != "" {
+				target = filepath.Join(filepath.Dir(file), filepath.FromSlash(link[1]))
 			}
 			_, err := os.Stat(target)
 			require.NoErrorf(t, err, "%s leads to %s", file, link[0])
-			if anchor != "" {
+			if link[2] != "" {
 				led, err := os.ReadFile(target)
 				require.NoError(t, err)
-				title := strings.ReplaceAll(strings.TrimPrefix(anchor, "#"), "-", " ")
-				require.Regexpf(t, "(?im)^#+ "+regexp.QuoteMeta(title)+"$", string(led), "%s leads to %s", file, link[0])
+				require.Containsf(t, anchors(string(led)), link[2], "%s leads to %s", file, link[0])
 			}
+			checked++
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Greater(t, checked, 200)
+}
+
+// withoutCode returns a page without its blocks of code.
+func withoutCode(page string) string {
+	return regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(page, "")
+}
+
+// anchors returns what the headings of a page can be linked by.
+func anchors(page string) []string {
+	var found []string
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(withoutCode(page), -1) {
+		kept := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		found = append(found, strings.ReplaceAll(kept, " ", "-"))
+	}
+	return found
+}
+
+// TestPages keeps the pages short, and in the tables of contents.
+func TestPages(t *testing.T) {
+	front, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	require.Less(t, bytes.Count(front, []byte("\n")), 179, "README.md is read in one go")
+	files, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	contents, err := os.ReadFile("docs/README.md")
+	require.NoError(t, err)
+	site, err := os.ReadFile("mkdocs.yml")
+	require.NoError(t, err)
+	for _, file := range files {
+		page, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Less(t, bytes.Count(page, []byte("\n")), 150, file)
+		name := filepath.Base(file)
+		require.Contains(t, string(site), ": "+name+"\n", "mkdocs.yml")
+		if name != "README.md" {
+			require.Contains(t, string(contents), "["+name+"]("+name+")", "docs/README.md")
 		}
 	}
 }
@@ -627,8 +726,17 @@ func TestReadmeShow(t *testing.T) {
 // calls that the pages tell of and takes the rest from what the recipes print.
 func TestReadmeOutputs(t *testing.T) {
 	var all []string
-	for _, recipe := range []string{"audit", "batch", "operate", "weather"} {
-		printed, err := os.ReadFile("examples/" + recipe + "/output.golden")
+	goldens, err := filepath.Glob("examples/*/output.golden")
+	require.NoError(t, err)
+	for _, name := range goldens {
+		printed, err := os.ReadFile(name)
+		require.NoError(t, err)
+		all = append(all, string(printed))
+	}
+	shown, err := filepath.Glob("internal/node/testdata/*.golden") // which .ci/run node compares
+	require.NoError(t, err)
+	for _, file := range shown {
+		printed, err := os.ReadFile(file)
 		require.NoError(t, err)
 		all = append(all, string(printed))
 	}
@@ -672,6 +780,7 @@ func readmeAnswers(t *testing.T) []string {
 		Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 5432},
 		Err: os.NewSyscallError("connect", syscall.ECONNREFUSED),
 	}
+	mcp.AddTool(server, &mcp.Tool{Name: "divide"}, divide)
 	text("get_weather", func(context.Context, struct{ Name string }) error { return fmt.Errorf("billing: %w", refused) })
 	text("delete", func(ctx context.Context, in struct{ Name string }) error { return readmeFault(ctx, in.Name, "ada") })
 	text("delete_as_nobody", func(ctx context.Context, in struct{ Name string }) error { return readmeFault(ctx, in.Name, "") })
@@ -723,6 +832,7 @@ func readmeAnswers(t *testing.T) []string {
 		require.NotEmpty(t, res.Content)
 		answers = append(answers, res.Content[0].(*mcp.TextContent).Text)
 	}
+	call("divide", map[string]any{"a": 1, "b": 0})
 	call("get_weather", map[string]any{"Name": "Oslo"})
 	call("delete", map[string]any{"Name": "alhpa"})
 	call("delete", map[string]any{"Name": "alpha"})

@@ -144,7 +144,7 @@ type auditor struct {
 	Options
 
 	owners  call.Owners
-	schemas secretCache
+	schemas call.Schemas
 	failing atomic.Bool // the Logger was told that records are missing
 }
 

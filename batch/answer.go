@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
@@ -269,7 +270,7 @@ func (r *Result[Out]) sentEntry(item *Item[Out]) entry[any] {
 
 // resultEntry is an item that did not fail.
 func (r *Result[Out]) resultEntry(item *Item[Out], raw json.RawMessage, limit int) entry[OutputItem[Out]] {
-	e := entry[OutputItem[Out]]{value: OutputItem[Out]{Index: item.Index, Key: item.Key, Status: item.Status.String()}}
+	e := entry[OutputItem[Out]]{value: OutputItem[Out]{Index: item.Index, Key: shown(item.Key), Status: item.Status.String()}}
 	text := ""
 	switch item.Status {
 	case Succeeded:
@@ -282,7 +283,7 @@ func (r *Result[Out]) resultEntry(item *Item[Out], raw json.RawMessage, limit in
 	if text != "" {
 		e.text = "- " + r.keyed(item, r.name(item)) + ": " + text
 	}
-	e.size = len(encode(item.Key)) + len(text) + len(r.keyName) + len(r.listName) + 64
+	e.size = len(encode(shown(item.Key))) + len(text) + len(r.keyName) + len(r.listName) + 64
 	if _, long := any(item.Value).(tooLong); long {
 		e.size = limit + 1
 	}
@@ -296,9 +297,9 @@ func (r *Result[Out]) errorEntry(item *Item[Out]) entry[OutputError] {
 	_ = json.Unmarshal(raw, &members) // it is an object
 	members["index"], members["recoverable"] = item.Index, item.Recoverable
 	if item.Key != "" {
-		members[r.keyName] = item.Key
+		members[r.keyName] = shown(item.Key)
 	}
-	size := len(raw) + len(encode(r.keyName)) + len(encode(item.Key)) + 48
+	size := len(raw) + len(encode(r.keyName)) + len(encode(shown(item.Key))) + 48
 	text := len(r.keyName) + len(r.name(item)) + len(errorText(item.Err)) + len(item.Err.Reference()) + 24
 	return entry[OutputError]{value: members, size: max(size, text)}
 }
@@ -331,8 +332,11 @@ func (r *Result[Out]) name(item *Item[Out]) string {
 	if item.Key == "" {
 		return fmt.Sprintf("%s[%d]", r.listName, item.Index)
 	}
-	return words.Quote(item.Key, 200)
+	return words.Quote(shown(item.Key), 200)
 }
+
+// shown returns a key as an answer has it. A key may be what the caller sent, and a credential.
+func shown(key string) string { return scrub.Credentials(key) }
 
 // keyed puts the name of the keys before names of items.
 func (r *Result[Out]) keyed(item *Item[Out], names string) string {

@@ -38,7 +38,7 @@ func (x *answer) shrink(c *call.Call, next mcp.MethodHandler) (fitting *mcp.Call
 	raw, at := x.value()
 	valid := func([]byte) bool { return true }
 	if raw != nil && at < 0 {
-		if valid = validator(c, next); valid == nil {
+		if valid = c.Output(next); valid == nil {
 			return nil
 		}
 	}
@@ -93,30 +93,6 @@ func (x *answer) value() (raw []byte, block int) {
 		}
 	}
 	return nil, 0
-}
-
-// validator returns what says whether the output schema of the tool allows a value. It
-// returns nil if the schema is not known: then nothing is cut.
-func validator(c *call.Call, next mcp.MethodHandler) (valid func([]byte) bool) {
-	tool, err := c.Tool(next)
-	if err != nil {
-		return nil
-	}
-	if tool.OutputSchema == nil {
-		return func([]byte) bool { return true }
-	}
-	schema := schemaOf(tool.OutputSchema)
-	if schema == nil {
-		return nil
-	}
-	resolved, err := schema.Resolve(nil)
-	if err != nil {
-		return nil
-	}
-	return func(raw []byte) bool {
-		var v any
-		return json.Unmarshal(raw, &v) == nil && resolved.Validate(v) == nil
-	}
 }
 
 // cutJSON returns the answer with a value of at most so many bytes, what is said of it

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -154,7 +155,7 @@ const description = "Shows what an answer of another tool left out. Call it with
 // middleware of this package further in.
 func (b *budget) isTaken(ctx context.Context, tool *mcp.Tool) {
 	if b.taken.CompareAndSwap(false, true) && tool.Description != description {
-		b.say(ctx, "the server has a tool of this name; what is left out cannot be fetched; set budget.Options.ReadMore", b.ReadMore)
+		call.Warn(ctx, b.Logger, "budget: the server has a tool of this name; what is left out cannot be fetched; set budget.Options.ReadMore", slog.String("tool", b.ReadMore))
 	}
 }
 

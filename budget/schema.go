@@ -2,7 +2,6 @@ package budget
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -14,16 +13,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// schemaOf reads a schema, which servers give as they like; nil for what is none.
-func schemaOf(schema any) *jsonschema.Schema {
-	raw, err := json.Marshal(schema)
-	s := &jsonschema.Schema{}
-	if err != nil || json.Unmarshal(raw, s) != nil {
-		return nil
-	}
-	return s
-}
-
 // words are parts of the names of arguments that make an answer smaller.
 var words = []string{
 	"limit", "count", "max", "size", "page", "first", "top", "offset", "cursor",
@@ -34,7 +23,7 @@ var words = []string{
 // smaller returns the arguments of an input schema that make an answer smaller, six at
 // most.
 func smaller(schema any) (names []string) {
-	s := schemaOf(schema)
+	s := call.JSONSchema(schema)
 	if s == nil {
 		return nil
 	}
@@ -87,15 +76,11 @@ func (b *budget) check(ctx context.Context, tool *mcp.Tool) {
 	if seen {
 		return
 	}
-	s := survey{root: schemaOf(tool.OutputSchema)}
+	s := survey{root: call.JSONSchema(tool.OutputSchema)}
 	if s.look(s.root, maxDepth); !s.array && s.open {
-		b.say(ctx, "the output schema of a tool has no array and no bound; an answer that is too large is refused, or loses the ends of its texts", tool.Name)
+		call.Warn(ctx, b.Logger, "budget: the output schema of a tool has no array and no bound; an answer that is too large is refused, or loses the ends of its texts",
+			slog.String("tool", tool.Name))
 	}
-}
-
-// say warns of a tool.
-func (b *budget) say(ctx context.Context, message, tool string) {
-	call.Warn(ctx, b.Logger, message, slog.String("tool", tool))
 }
 
 // A survey is what a schema allows values to be.

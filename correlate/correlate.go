@@ -76,14 +76,16 @@ type Options struct {
 	Slow time.Duration
 
 	// Attrs adds attributes of the program's own to the record: a tenant, for example. It
-	// is called once for each record, from many goroutines at once. At most 32 are taken,
-	// and of a text 1 KiB. A panic of it is survived. Nil adds none.
+	// is called once for each record, from many goroutines at once, in one of its own. At
+	// most 32 are taken, those in groups included, and of each 1 KiB: of a value that is
+	// larger the beginning of its text. A panic or a runtime.Goexit of it is survived. Nil
+	// adds none.
 	Attrs func(ctx context.Context, req mcp.Request) []slog.Attr
 
 	// Observe is called with the end of every call, for metrics, before the answer is sent.
-	// The ID of the call is [ID] of ctx. It is called from many goroutines at once and must
-	// return soon; a panic of it is survived. What is not recorded is not observed. Nil
-	// observes nothing.
+	// The ID of the call is [ID] of ctx. It is called from many goroutines at once, in one of
+	// its own, and must return soon; a panic or a runtime.Goexit of it is survived. What is
+	// not recorded is not observed. Nil observes nothing.
 	Observe func(ctx context.Context, e Event)
 
 	// Stats, if not nil, is kept up to date, for metrics.

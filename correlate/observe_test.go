@@ -186,6 +186,46 @@ func TestAHookThatPanics(t *testing.T) {
 	require.Zero(t, stats.InFlight.Load())
 }
 
+// TestCallbacksThatEndTheirGoroutine: the call is answered, recorded and counted as it would be without them.
+func TestCallbacksThatEndTheirGoroutine(t *testing.T) {
+	for _, end := range []func(){runtime.Goexit, func() { panic("no") }} {
+		id := func(context.Context, mcp.Request) string { end(); return "mine" }
+		log := harness.NewLog(slog.LevelDebug)
+		var stats correlate.Stats
+		s := harness.Start(t, rawAt, harness.Setup{
+			Handlers: map[string]harness.Handler{"good": harness.Succeed(), "bad": harness.Fail(fault.NotFound("file", "a"))},
+			Middleware: []mcp.Middleware{correlate.New(&correlate.Options{
+				Logger: log.Logger(), Stats: &stats, NewID: id, Observe: func(context.Context, correlate.Event) { end() },
+				Attrs:    func(context.Context, mcp.Request) []slog.Attr { end(); return nil },
+				Advanced: correlate.Advanced{CallerID: id},
+			})},
+		})
+		require.Equal(t, "fine", s.Call(t, "good").Text())
+		bad := s.Call(t, "bad")
+		require.Equal(t, fault.KindNotFound, bad.Fault().Kind())
+		require.Len(t, bad.Reference(), 36, "a UUID")
+		require.Equal(t, "not_found", log.Records()[len(log.Records())-1]["outcome"])
+		require.Contains(t, log.String(), `"tool":"good"`)
+		require.NotContains(t, log.String(), "caller_id")
+		harness.Eventually(t, func() bool { return stats.InFlight.Load() == 0 })
+
+		var broken atomic.Bool
+		log = harness.NewLog(slog.LevelInfo)
+		s = harness.Start(t, rawAt, harness.Setup{
+			Handlers: map[string]harness.Handler{"bad": harness.Fail(fault.NotFound("file", "a"))},
+			Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger(), Level: func(correlate.Outcome) slog.Level {
+				if broken.Load() {
+					end()
+				}
+				return slog.LevelError
+			}})},
+		})
+		broken.Store(true)
+		require.Equal(t, fault.KindNotFound, s.Call(t, "bad").Fault().Kind())
+		require.Equal(t, "INFO", log.Records()[len(log.Records())-1]["level"])
+	}
+}
+
 // TestStuckAndInFlight follows a handler that does not heed its context.
 func TestStuckAndInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package correlate_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -123,6 +124,32 @@ func TestAttrs(t *testing.T) {
 		return many
 	})
 	require.Less(t, len(r), 60)
+	cyclic := map[string]any{}
+	cyclic["self"] = cyclic
+	r = run(func(context.Context, mcp.Request) []slog.Attr {
+		deep := slog.Int("deep", 1)
+		for range 100 {
+			deep = slog.Group("g", deep)
+		}
+		var many []any
+		for i := range 10_000 {
+			many = append(many, slog.Int(fmt.Sprint("m", i), i))
+		}
+		return []slog.Attr{
+			slog.Any("small", map[string]int{"a": 1}), slog.Any("large", make([]int, 1<<16)), slog.Any("bytes", bytes.Repeat([]byte("x"), 1<<16)),
+			slog.Any("cyclic", cyclic), slog.Any("error", errors.New(strings.Repeat("e", 1<<16))), slog.Any("channel", make(chan int)),
+			slog.Any("hidden", struct{ long string }{strings.Repeat("h", 1<<16)}), slog.Any("deep", deep.Value.Any()), deep,
+			slog.String(strings.Repeat("k", 1<<16), ""), slog.Group("many", many...),
+		}
+	})
+	require.Equal(t, map[string]any{"a": 1.0}, r["small"])
+	require.Equal(t, "<[]int: too large to print>", r["large"])
+	require.NotEmpty(t, r["many"])
+	require.Less(t, len(r["many"].(map[string]any)), 32-10)
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.Less(t, len(text), 16<<10)
+	require.Contains(t, string(text), "kkk...")
 	r = run(func(context.Context, mcp.Request) []slog.Attr { panic("no") })
 	require.Equal(t, "internal_error", r["outcome"], "the record is written without them")
 }
@@ -231,6 +258,25 @@ func TestForgedNames(t *testing.T) {
 	for _, r := range text {
 		require.True(t, unicode.IsPrint(r), "%q in %q", r, text)
 	}
+}
+
+// TestNamesHaveNoCredentials: what a client sends as a name or a URI is recorded without them, and bounded.
+func TestNamesHaveNoCredentials(t *testing.T) {
+	log := harness.NewLog(slog.LevelDebug)
+	h := correlate.New(&correlate.Options{Logger: log.Logger()})(func(context.Context, string, mcp.Request) (mcp.Result, error) { return &mcp.ReadResourceResult{}, nil })
+	for _, uri := range []string{
+		"https://bob:" + harness.Canary + "@example.com/x", "file:///x?token=" + harness.Canary, strings.Repeat("x", 250) + "?token=" + harness.Canary,
+		"https://bob:" + harness.Canary + "@example.com/" + strings.Repeat("long/", 1<<16),
+	} {
+		_, err := h(t.Context(), middleware.MethodReadResource, &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: uri}})
+		require.NoError(t, err)
+		_, err = h(t.Context(), middleware.MethodSubscribe, &mcp.SubscribeRequest{Params: &mcp.SubscribeParams{URI: uri}})
+		require.NoError(t, err)
+	}
+	require.Len(t, log.Records(), 8)
+	require.NotContains(t, log.String(), harness.Canary)
+	require.Contains(t, log.String(), "example.com/x")
+	require.Less(t, len(log.String()), 8*1024)
 }
 
 func TestTheReferenceOfASuccess(t *testing.T) {

@@ -2,21 +2,18 @@ package examples_test
 
 import (
 	"bytes"
-	"context"
 	"flag"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/examples/internal/golden"
 )
 
 var update = flag.Bool("update", false, "write what the recipes print into their output.golden")
@@ -28,12 +25,10 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	os.Exit(func() int {
 		var err error
-		if programs, err = os.MkdirTemp("", "examples"); err != nil {
-			panic(err)
-		}
+		programs, err = golden.Build("./...")
 		defer func() { _ = os.RemoveAll(programs) }()
-		if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", programs+string(filepath.Separator), "./...").CombinedOutput(); err != nil {
-			panic(string(out))
+		if err != nil {
+			panic(err)
 		}
 		return m.Run()
 	}())
@@ -54,39 +49,9 @@ func recipes(t *testing.T) []string {
 	return names
 }
 
-// run runs an example in an empty directory, without a terminal or an input.
-func run(t *testing.T, name string, args ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(programs, name), args...)
-	cmd.Dir = t.TempDir()
-	out, err := cmd.CombinedOutput()
-	require.NoErrorf(t, err, "%s\n%s", name, out)
-	return string(out)
-}
-
-// differs is what logs have of each run alone. References become call-1, call-2 and so on.
-var (
-	differs   = regexp.MustCompile(`time=\S+ | (?:duration_ms|late_ms|session)=\S+| stack="(?:\\.|[^"\\])*"`)
-	reference = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-)
-
-// steady returns what a run printed without what differs in each.
-func steady(out string) string {
-	numbers := map[string]string{}
-	return reference.ReplaceAllStringFunc(differs.ReplaceAllString(out, ""), func(id string) string {
-		if numbers[id] == "" {
-			numbers[id] = fmt.Sprintf("call-%d", len(numbers)+1)
-		}
-		return numbers[id]
-	})
-}
-
-// isServer reports whether a recipe is a server and a story, in two files. The others run
-// by themselves.
-func isServer(name string) bool {
-	_, err := os.Stat(filepath.Join(name, "story.go"))
+// isModule reports whether a recipe has dependencies that the library has not.
+func isModule(name string) bool {
+	_, err := os.Stat(filepath.Join(name, "go.mod"))
 	return err == nil
 }
 
@@ -95,51 +60,41 @@ func isServer(name string) bool {
 // when it changes on purpose, run go test ./examples -update and read the difference.
 func TestRecipes(t *testing.T) {
 	for _, name := range recipes(t) {
-		runs := map[string][]string{"once": nil, "again": nil}
-		if isServer(name) {
-			runs = map[string][]string{"stdio": {"-story"}, "http": {"-story", "http"}}
+		if isModule(name) {
+			continue // its own test does the same
 		}
-		golden := filepath.Join(name, "output.golden")
-		if *update {
-			require.NoError(t, os.WriteFile(golden, []byte(steady(run(t, name, runs["stdio"]...))), 0o644))
-		}
-		for how, args := range runs {
-			t.Run(name+"/"+how, func(t *testing.T) {
-				t.Parallel()
-				want, err := os.ReadFile(golden)
-				require.NoError(t, err)
-				require.NotEmpty(t, want)
-				require.Equal(t, string(want), steady(run(t, name, args...)))
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			golden.Recipe(t, filepath.Join(programs, name), filepath.Join(name, "output.golden"), *update)
+		})
 	}
 }
 
 // TestRecipesCanBeCopied keeps them short and whole: main.go needs nothing else from here,
-// and says what it shows and how to run it.
+// and says what it shows and how to run it. A test of the recipe may stand beside it.
 func TestRecipesCanBeCopied(t *testing.T) {
 	index, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	for _, name := range recipes(t) {
 		files, err := filepath.Glob(name + "/*.go")
 		require.NoError(t, err)
-		command := "go run ./examples/" + name
-		if isServer(name) {
-			require.Len(t, files, 2, name)
-			requireAlone(t, files[0], files[1])
-			require.Contains(t, string(index), command+" -story`")
-		} else {
-			require.Len(t, files, 1, name)
-			require.Contains(t, string(index), command+"`")
-		}
-		source, err := os.ReadFile(files[0])
+		main, story := filepath.Join(name, "main.go"), filepath.Join(name, "story.go")
+		require.Subset(t, []string{main, filepath.Join(name, "main_test.go"), story}, files)
+		requireAlone(t, main, story)
+		source, err := os.ReadFile(main)
 		require.NoError(t, err)
-		require.Lessf(t, bytes.Count(source, []byte("\n")), 120, "%s is too long to be read at once", files[0])
+		require.Lessf(t, bytes.Count(source, []byte("\n")), 120, "%s is too long to be read at once", main)
 		require.NotContains(t, string(source), "mcpchain/internal", name)
 		require.NotContains(t, string(source), "mcpchain/examples", name)
 		comment, _, found := strings.Cut(string(source), "package main")
 		require.True(t, found, name)
-		require.Contains(t, comment, command)
+		command := "go run ./examples/" + name
+		if isModule(name) {
+			command = "go run ."
+		}
+		require.Contains(t, comment, command+" -story")
+		require.Contains(t, comment, command+" -http 127.0.0.1:8080")
+		require.Contains(t, string(index), command+" -story`")
 		require.Contains(t, string(index), "]("+name+"/main.go)", "examples/README.md does not list the recipe")
 	}
 }
@@ -183,7 +138,7 @@ func requireAlone(t *testing.T, server, client string) {
 var canaries = []string{"tr0ub4dor", "10.1.2.3", "key-3f9a1c77", "mail-token-81d2e6", "/srv/shop", "4111111111111111"}
 
 func TestQuickstart(t *testing.T) {
-	out := run(t, "quickstart")
+	out := golden.Run(t, filepath.Join(programs, "quickstart"))
 	require.NotContains(t, out, "\x1b", "colours without a terminal")
 
 	failures, short, found := strings.Cut(out, "\nOver http")

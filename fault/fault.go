@@ -43,6 +43,11 @@ import (
 type Error struct {
 	data  Data
 	cause error
+
+	// listed are the first of the wrong arguments that the message lists, total how many
+	// there are: what [Join] lists anew. Nil for a message that is no listing.
+	listed []string
+	total  int
 }
 
 // New returns a fault of the given kind. The message is public: one sentence
@@ -160,7 +165,7 @@ func (e *Error) Suggest(text string) *Error {
 
 // WithMessage returns a copy with another public sentence.
 func (e *Error) WithMessage(message string) *Error {
-	return e.change(func(c *Error) { c.data.Message = message })
+	return e.change(func(c *Error) { c.data.Message, c.listed = message, nil })
 }
 
 // WithCode returns a copy with a code for programs, such as "INVOICE_LOCKED".

@@ -2,7 +2,6 @@ package fault
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -25,7 +24,8 @@ func Join(faults ...*Error) *Error {
 		return faults[0]
 	}
 	first := faults[0]
-	joined := New(first.data.Type, joinedMessage(faults))
+	joined := New(first.data.Type, "")
+	joined.list(faults)
 	if !slices.ContainsFunc(faults, func(e *Error) bool { return !e.Is(first) }) {
 		joined.data.Code = first.data.Code
 	}
@@ -100,38 +100,27 @@ func joinRetry(a, b Retry) Retry {
 // nothing was changed only if nobody says anything else.
 var effects = []Effect{EffectNone, "", EffectUnknown, EffectCommitted}
 
-// joinedMessage lists the messages of several faults.
-func joinedMessage(faults []*Error) string {
+// list makes the message of joined of the messages of several faults.
+func (joined *Error) list(faults []*Error) {
 	var items []string
 	if slices.ContainsFunc(faults, func(e *Error) bool { return e.data.Type != KindValidation }) {
 		for _, e := range faults[:min(len(faults), maxListed)] {
 			items = append(items, e.data.item())
 		}
-		return listing(len(faults), "things failed", items)
+		joined.data.Message = listing(len(faults), "things failed", items)
+		return
 	}
-	count := 0
 	for _, e := range faults {
-		// Made by Violations or Join: a heading, and then a line for each.
-		lines := strings.Split(e.data.Message, itemStart)[1:]
-		if n := len(e.data.Violations); n > 0 && len(lines) > 0 {
-			items = append(items, lines[:min(n, len(lines), maxListed)]...)
-			count += listed(lines, n)
+		if e.listed != nil {
+			items = append(items, e.listed...)
+			joined.total += e.total
 		} else {
 			items = append(items, e.data.item())
-			count++
+			joined.total++
 		}
 	}
-	return listing(count, "arguments are wrong", items)
-}
-
-// listed returns how many violations a listing is of, which may be more than the n
-// that came with it: its last line says how many it leaves out.
-func listed(lines []string, n int) int {
-	var more int
-	if _, err := fmt.Sscanf(lines[len(lines)-1], "and %d more.", &more); err == nil {
-		return max(n, len(lines)-1+more)
-	}
-	return n
+	joined.listed = items[:min(len(items), maxListed)]
+	joined.data.Message = listing(joined.total, "arguments are wrong", joined.listed)
 }
 
 // item writes d as one item of a listing; what takes more than one line is

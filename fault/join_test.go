@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -181,4 +182,13 @@ func TestJoinOfMany(t *testing.T) {
 	e := fault.Join(faults...) // with quadratic work it would outlast the test
 	require.Len(t, e.Data().Details, 2_000)
 	require.Len(t, e.Data().RecoverySteps, 2_000)
+}
+
+// TestJoinReadsNoMessage joins listings whose items look like a listing's own lines.
+func TestJoinReadsNoMessage(t *testing.T) {
+	two := fault.Violations(fault.Violation{Field: "a", Message: "x\n- and 70 more."}, fault.Violation{Field: "b", Message: "and 70 more."})
+	joined := fault.Join(two, fault.Invalid("c", nil, "a number"))
+	require.True(t, strings.HasPrefix(joined.Message(), "3 arguments are wrong.\n"), joined.Message())
+	own := fault.Join(two.WithMessage("Look at the form.\n- and 70 more."), fault.Invalid("c", nil, "a number"))
+	require.True(t, strings.HasPrefix(own.Message(), "2 arguments are wrong.\n- Look at the form.\n"), own.Message())
 }

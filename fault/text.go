@@ -1,7 +1,6 @@
 package fault
 
 import (
-	"fmt"
 	"maps"
 	"strconv"
 	"strings"
@@ -19,7 +18,8 @@ func (d *Data) text(reference bool) string {
 	d.headline(&b)
 	if suggestion := words.Clip(words.Lines(d.Suggestion), maxMessage); suggestion != "" {
 		b.WriteString("\nSuggestion: ")
-		b.WriteString(words.Ended(suggestion))
+		b.WriteString(suggestion)
+		b.WriteString(words.End(suggestion))
 	}
 	if details := d.readable(); len(details) > 0 {
 		b.WriteString("\nDetails: ")
@@ -66,7 +66,8 @@ func (d *Data) headline(b *strings.Builder) {
 	if message == "" {
 		message = Generic(d.Type).data.Message
 	}
-	b.WriteString(words.Ended(message))
+	b.WriteString(message)
+	b.WriteString(words.End(message))
 	if len(d.SimilarMatches) > 0 {
 		b.WriteString(" Did you mean ")
 		b.WriteString(quotedList(d.SimilarMatches, maxExamples))
@@ -96,11 +97,11 @@ func (r *Retry) text(b *strings.Builder, kind Kind) {
 		}
 		switch {
 		case r.NextAttempt > 0 && r.MaxAttempts > 0:
-			fmt.Fprintf(b, " (attempt %d of %d)", r.NextAttempt, r.MaxAttempts)
+			b.WriteString(" (attempt " + strconv.Itoa(r.NextAttempt) + " of " + strconv.Itoa(r.MaxAttempts) + ")")
 		case r.NextAttempt > 0:
-			fmt.Fprintf(b, " (attempt %d)", r.NextAttempt)
+			b.WriteString(" (attempt " + strconv.Itoa(r.NextAttempt) + ")")
 		case r.MaxAttempts > 0:
-			fmt.Fprintf(b, " (%d attempts at most)", r.MaxAttempts)
+			b.WriteString(" (" + strconv.Itoa(r.MaxAttempts) + " attempts at most)")
 		}
 		b.WriteByte('.')
 	case reason != "":

@@ -63,7 +63,7 @@ func FirstViolations(total int, violations ...Violation) *Error {
 		}
 	}
 	e := New(KindValidation, listing(total, "arguments are wrong", items))
-	e.data.Violations = clean
+	e.data.Violations, e.listed, e.total = clean, items, total
 	return e
 }
 

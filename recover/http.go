@@ -29,6 +29,9 @@ type HTTPOptions struct {
 //
 //	http.Handle("/mcp", mcprecover.HTTP(mcp.NewStreamableHTTPHandler(get, nil), nil))
 //
+// It stands outermost: auth.RequireBearerToken, too, sends the text of what its verifier
+// fails with.
+//
 // Two kinds of answers are replaced. A plain text with a status of 400 or above becomes
 // the text of the status, unless it is one that the SDK says of every request. A JSON-RPC
 // error that tells how decoding failed, in a body of JSON or in an event, becomes an

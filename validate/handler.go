@@ -47,20 +47,22 @@ func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []by
 	}
 	return guarded(func() *fault.Error { // the errors are untrusted
 		marked := false
-		c := &checks{}
+		var all []fieldError
+		var values []fault.Violation
 		safe.Find(f.Err(), func(err error) bool {
 			if _, ok := err.(call.ArgumentError); ok {
 				marked = true
 			} else if fields := fieldErrors(err); fields != nil && (marked || !v.KeepHandlerErrors) {
-				c.fields = append(c.fields, fields...)
+				all = append(all, fields...)
 			} else if marked {
-				c.add(err)
+				values = appendValue(values, err)
 			}
 			return false
 		})
-		if !marked && len(c.fields) == 0 {
+		if !marked && len(all) == 0 {
 			return nil
 		}
+		c := &checks{values: values, fields: all}
 		c.schema, c.names = schemaOf(), jsonNames(reflect.TypeOf(call.TypedInput(ctx)))
 		if len(args) <= maxSearched {
 			d := json.NewDecoder(bytes.NewReader(args))
@@ -106,8 +108,8 @@ type checks struct {
 	names  map[string]string   // the names of the input type's fields, as JSON has them
 }
 
-// add adds what a marked error of the standard library tells.
-func (c *checks) add(err error) {
+// appendValue appends what a marked error of the standard library tells.
+func appendValue(values []fault.Violation, err error) []fault.Violation {
 	one := fault.Violation{Rule: "type"}
 	switch e := err.(type) {
 	case *strconv.NumError:
@@ -128,9 +130,9 @@ func (c *checks) add(err error) {
 	case *json.UnmarshalTypeError:
 		one.Field, one.Expected = e.Field, typeWords(e.Type)
 	default:
-		return
+		return values
 	}
-	c.values = append(c.values, one)
+	return append(values, one)
 }
 
 // place finds where the value of a violation stands in the arguments.

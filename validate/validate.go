@@ -31,6 +31,8 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -114,6 +116,20 @@ type Options struct {
 	// marked with [Arguments].
 	KeepHandlerErrors bool
 
+	// Credentials says what becomes of a call whose arguments carry a credential that the
+	// tool or the prompt does not ask for: one under a name that says secret and that the
+	// schema does not have, or one that is recognised by its look, as mask.ScrubCredentials
+	// does. The schema asks for a secret where it declares an argument with such a name, or
+	// marks one ("format": "password", writeOnly, a title that says so, x-secret); what stands
+	// there passes. A refusal names the place of the argument, and neither it nor the log has
+	// the value. Arguments of more than 1 MiB are not searched, but refused or recorded. Zero
+	// looks for nothing.
+	Credentials Credentials
+
+	// ToolCredentials gives single tools, by their names, a policy of their own, such as
+	// [AllowCredentials] for one that writes files of source code.
+	ToolCredentials map[string]Credentials
+
 	// UnknownToolAsToolError makes a result with isError of the call of an unknown
 	// tool, so that the model reads of it. By default it stays the SDK's JSON-RPC
 	// error.
@@ -145,6 +161,10 @@ type validator struct {
 	Options
 	explain explain.Options
 	schemas schemas
+
+	anyCredentials bool // Credentials or ToolCredentials look for some
+	arguments      call.Schemas
+
 	lookups sync.Map // the lookups that run now
 	warned  sync.Map // the tools that could not be checked
 	warns   atomic.Int32
@@ -167,6 +187,20 @@ func newValidator(function string, opts *Options) *validator {
 	case v.StrictPrompts && v.SkipPrompts:
 		panic(function + ": Options.StrictPrompts and Options.SkipPrompts exclude each other; choose one")
 	}
+	if v.Credentials > RefuseCredentials {
+		panic(function + ": Options.Credentials is none of AllowCredentials, RecordCredentials and RefuseCredentials; give one of them")
+	}
+	v.anyCredentials = v.Credentials != AllowCredentials
+	v.ToolCredentials = maps.Clone(v.ToolCredentials)
+	for name, policy := range v.ToolCredentials {
+		switch {
+		case name == "":
+			panic(function + ": Options.ToolCredentials has an empty name; give that of a tool")
+		case policy > RefuseCredentials:
+			panic(function + ": Options.ToolCredentials[" + strconv.Quote(name) + "] is none of AllowCredentials, RecordCredentials and RefuseCredentials; give one of them")
+		}
+		v.anyCredentials = v.anyCredentials || policy != AllowCredentials
+	}
 	v.MaxViolations = cmp.Or(v.MaxViolations, 10)
 	v.MaxBytes = cmp.Or(v.MaxBytes, 3584)
 	v.explain = explain.Options{
@@ -183,6 +217,12 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 	case middleware.MethodCallTool:
 		return v.callTool(ctx, c, req, next)
 	case middleware.MethodGetPrompt:
+		if v.anyCredentials {
+			if e := v.credentials(ctx, c, req, next); e != nil {
+				c.Explain(c.Failure(nil, e), call.Explanation{Fault: e})
+				return nil, e
+			}
+		}
 		if v.StrictPrompts {
 			if e := v.promptFault(ctx, c, req, next); e != nil {
 				c.Explain(c.Failure(nil, e), call.Explanation{Fault: e})
@@ -205,6 +245,12 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 func (v *validator) callTool(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	args := arguments(req)
 	req = withObject(req)
+	if v.anyCredentials {
+		if e := v.credentials(ctx, c, req, next); e != nil {
+			v.tell(c, c.Failure(nil, e), e)
+			return nil, e
+		}
+	}
 	if v.RawTools {
 		schema, err := v.schemaOf(ctx, c, req, next)
 		switch {
@@ -304,7 +350,7 @@ func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 		}
 		return
 	}
-	call.Warn(c, c.Logger(), "validate: Options.RawTools cannot check the arguments of this tool", slog.String("tool", name), slog.String("reason", safe.Error(err)))
+	call.Warn(c, c.Logger(), "validate: Options.RawTools cannot check the arguments of this tool", slog.String("tool", call.Name(req)), slog.String("reason", safe.Error(err)))
 }
 
 // tell puts the fault in the place of what was known of a failure.

@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -143,7 +145,10 @@ func TestAmbient(t *testing.T) {
 				server := newServer()
 				server.AddReceivingMiddleware(mcpotel.New(b.opts))
 				handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: stateless})
+				var open atomic.Int32
 				web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					open.Add(1)
+					defer open.Add(-1)
 					ctx, span := b.traces.Tracer("http").Start(r.Context(), "POST")
 					defer span.End()
 					handler.ServeHTTP(w, r.WithContext(ctx))
@@ -153,6 +158,8 @@ func TestAmbient(t *testing.T) {
 					&mcp.StreamableClientTransport{Endpoint: web.URL, DisableStandaloneSSE: true}, nil)
 				require.NoError(t, err)
 				t.Cleanup(func() { _ = session.Close() })
+				// An answer may arrive before the span of its request has ended.
+				require.Eventually(t, func() bool { return open.Load() == 0 }, 5*time.Second, time.Millisecond)
 				_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "search", Meta: mcp.Meta{"traceparent": sampled}})
 				require.NoError(t, err)
 				span := b.one(t, "tools/call")

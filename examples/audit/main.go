@@ -1,23 +1,33 @@
-// Audit shows a record of who called what with which effect, and how a change in it is
-// found: a flipped digit, a record that was removed, and an end that was cut off.
+// Audit keeps a record of who called what with which effect, in the directory audit-log.
+// The story changes the record behind the back of the server, and an auditor finds each
+// change: a flipped digit, a record that was removed, and an end that was cut off.
 //
-//	go run ./examples/audit
+//	go run ./examples/audit -story               # what a client and an auditor get from it
+//	go run ./examples/audit                      # over stdio
+//	go run ./examples/audit -http 127.0.0.1:8080 # over HTTP
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"log"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
+	"os/signal"
+	"syscall"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/audit"
 	"github.com/mcpchain/mcpchain/fault"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 type payment struct {
@@ -42,77 +52,50 @@ func balance(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResu
 }
 
 func main() {
-	ctx := context.Background()
-	dir := "audit-log"                   // on a disk of its own, with a backup
-	key := []byte("from a secret store") // 16 bytes at least; not on the machine that keeps the log
-	records, err := audit.Open(dir, &audit.FileOptions{Key: key})
+	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	key := []byte(os.Getenv("AUDIT_KEY"))                                 // from a secret store, 16 bytes at least; see docs/audit.md
+	records, err := audit.Open("audit-log", &audit.FileOptions{Key: key}) // on a disk of its own, with a backup
 	if err != nil {
 		log.Fatal(err)
 	}
-
 	server := mcp.NewServer(&mcp.Implementation{Name: "bank", Version: "1.0.0"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "pay", InputSchema: json.RawMessage(schema)}, pay)
 	mcp.AddTool(server, &mcp.Tool{Name: "balance", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, balance)
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Logger: slog.New(slog.DiscardHandler), // the log has errors, this record has none
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)), // the log has errors, the record has none
 		Audit: &audit.Options{
 			Log:       records,
 			Principal: func(context.Context, mcp.Request) string { return "ada" }, // leave it out if you authenticate
 		},
 	}))
 
-	here, there := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, there, nil); err != nil {
+	err = serve(ctx, server, *address)
+	if ctx.Err() != nil {
+		err = nil // it was told to end
+	}
+	head, failed := json.Marshal(records.Head()) // keep it where who writes the record cannot write, every minute too
+	if err := errors.Join(err, failed, os.WriteFile("audit-head.json", head, 0o600), records.Close()); err != nil {
 		log.Fatal(err)
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, nil).Connect(ctx, here, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	_, _ = session.CallTool(ctx, &mcp.CallToolParams{Name: "balance"})
-	for _, amount := range []int{20, 5000} {
-		_, _ = session.CallTool(ctx, &mcp.CallToolParams{Name: "pay", Arguments: payment{"bob", amount, "1234"}})
-	}
-	_ = session.Close()
-	kept := records.Head() // to be kept where who writes the log cannot write
-	if err := records.Close(); err != nil {
-		log.Fatal(err)
-	}
+}
 
-	names, err := audit.Files(dir)
+// serve speaks over stdio, or over HTTP if there is an address, and prints that. It ends
+// with its context.
+func serve(ctx context.Context, server *mcp.Server, address string) error {
+	if address == "" {
+		return server.Run(ctx, &mcp.StdioTransport{})
+	}
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	text, err := os.ReadFile(names[0])
-	if err != nil {
-		log.Fatal(err)
-	}
-	auditor := audit.Verifier{Key: key, Heads: []audit.Head{kept}}
-	for r, err := range auditor.Records(bytes.NewReader(text)) {
-		if err != nil {
-			log.Fatal(err)
-		}
-		switch r.Event {
-		case audit.EventBegin:
-			fmt.Printf("%d: %s begins %s %s\n", r.Seq, r.Principal, r.Target, r.Arguments)
-		case audit.EventCall, audit.EventEnd:
-			fmt.Printf("%d: %s's %s ended: %s, changed: %s\n", r.Seq, r.Principal, r.Target, r.Outcome, r.Effect)
-		default:
-			fmt.Printf("%d: %s\n", r.Seq, r.Event) // of the log
-		}
-	}
-
-	lines := bytes.SplitAfter(text, []byte("\n"))
-	for _, log := range []struct {
-		change string
-		text   []byte
-	}{
-		{"nothing", text},
-		{"one digit", bytes.Replace(text, []byte(`"amount":20`), []byte(`"amount":29`), 1)},
-		{"a record is missing", bytes.Replace(text, lines[4], nil, 1)},
-		{"the end is missing", bytes.Join(lines[:5], nil)},
-	} {
-		head, err := auditor.Verify(bytes.NewReader(log.text))
-		fmt.Printf("\n%s:\n  %d records are right; %v\n", log.change, head.Seq, err)
-	}
+	fmt.Println("http://" + listener.Addr().String())
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	context.AfterFunc(ctx, func() { _ = web.Close() })
+	return web.Serve(listener)
 }

@@ -2,14 +2,20 @@
 // notifications, without secrets. The logging of MCP is deprecated since protocol version
 // 2026-07-28; clients of 2025-11-25 ask for it with logging/setLevel.
 //
-//	go run ./examples/clientlog
+//	go run ./examples/clientlog -story               # what a client gets from it
+//	go run ./examples/clientlog                      # over stdio
+//	go run ./examples/clientlog -http 127.0.0.1:8080 # over HTTP
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log"
 	"log/slog"
+	"net"
+	"net/http"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	slogmulti "github.com/samber/slog-multi"
@@ -17,6 +23,7 @@ import (
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/mask"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 // toClient returns a logger for one call, whose records go to its client. They are
@@ -36,43 +43,30 @@ func index(ctx context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolR
 }
 
 func main() {
+	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
+	flag.Parse()
+
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"},
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}}}) //nolint:staticcheck // as above
 	mcp.AddTool(server, &mcp.Tool{Name: "index"}, index)
-	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "call-1" }},
-	}))
+	server.AddReceivingMiddleware(mcpchain.Standard(nil))
 
-	ctx := context.Background()
-	ours, theirs := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, theirs, nil); err != nil {
+	if err := serve(server, *address); err != nil {
 		log.Fatal(err)
 	}
-	told := make(chan string, 10)
-	client := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, &mcp.ClientOptions{
-		LoggingMessageHandler: func(_ context.Context, req *mcp.LoggingMessageRequest) { //nolint:staticcheck // as above
-			data, _ := req.Params.Data.(map[string]any)
-			delete(data, "time")
-			told <- fmt.Sprint(req.Params.Level, " ", data)
-		},
-	})
-	session, err := client.Connect(ctx, ours, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+}
+
+// serve speaks over stdio, or over HTTP if there is an address, and prints that.
+func serve(server *mcp.Server, address string) error {
+	if address == "" {
+		return server.Run(context.Background(), &mcp.StdioTransport{})
+	}
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	defer session.Close()
-
-	call := func() {
-		if _, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "index"}); err != nil {
-			log.Fatal(err)
-		}
-	}
-	call()                                                                                          // nobody has asked
-	if err := session.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: "info"}); err != nil { //nolint:staticcheck // as above
-		log.Fatal(err)
-	}
-	call()
-	fmt.Println(<-told)
-	fmt.Println(<-told)
-	fmt.Println(len(told), "more")
+	fmt.Println("http://" + listener.Addr().String())
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	return web.Serve(listener)
 }

@@ -1,119 +1,86 @@
-// Drain shows a rolling restart that loses no call: two server processes behind a proxy,
-// many callers, and both processes replaced under load. The program starts the processes
-// itself, as copies of its own.
+// Drain is a server that can be replaced without losing a call: told to end, it says so to
+// its load balancer at /readyz, sends new calls elsewhere, and waits for those that run. The
+// story replaces two servers behind a proxy, under load.
 //
-//	go run ./examples/drain
+//	go run ./examples/drain -story               # a rolling restart
+//	go run ./examples/drain                      # over stdio
+//	go run ./examples/drain -http 127.0.0.1:8080 # over HTTP, with /readyz and /livez
 package main
 
 import (
-	"bufio"
-	"cmp"
 	"context"
+	"errors"
+	"flag"
 	"fmt"
-	"io"
 	"log"
+	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
-	"os/exec"
-	"sync"
-	"sync/atomic"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/drain"
-	"github.com/mcpchain/mcpchain/retry"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
-// serve is one server process. It ends when its input does, as others do on SIGTERM.
-func serve() {
-	server := mcp.NewServer(&mcp.Implementation{Name: "clock", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "work"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
-		time.Sleep(5 * time.Millisecond)
-		return nil, nil, nil
-	})
-	d := &drain.Drain{Lag: 200 * time.Millisecond} // longer than the proxy takes to see readiness fall
-	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Drain: &drain.Options{Drain: d}}))
-	mux := http.NewServeMux()
-	mux.Handle("/readyz", d.Ready())
-	mux.Handle("/mcp", mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
-	web := httptest.NewServer(mux) // a listener on loopback; http.Server elsewhere
-	fmt.Println(web.URL)
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	_ = d.Shutdown(context.Background()) // with a limit of its own, it names the calls that did not end
-	web.Close()
+func work(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+	time.Sleep(5 * time.Millisecond)
+	return nil, nil, nil
 }
 
 func main() {
-	const total = 1000
-	if len(os.Args) > 1 {
-		serve()
-		return
-	}
-	var slots [2]atomic.Pointer[httputil.ReverseProxy] // where the proxy sends calls to; nil for nowhere
-	var addresses [2]string
-	var stops [2]func()
-	start := func(i int) { // one process
-		cmd := exec.Command(os.Args[0], "serve")
-		in, _ := cmd.StdinPipe()
-		out, _ := cmd.StdoutPipe()
-		_ = cmd.Start()
-		line, _, _ := bufio.NewReader(out).ReadLine()
-		at, _ := url.Parse(string(line))
-		to := httputil.NewSingleHostReverseProxy(at)
-		to.ErrorLog = log.New(io.Discard, "", 0) // a stream that stands when the process ends is no call
-		slots[i].Store(to)
-		addresses[i], stops[i] = at.String(), func() { in.Close(); _ = cmd.Wait() }
-	}
-	start(0)
-	start(1)
-	var turn, made, done, lost atomic.Int64
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n := turn.Add(1)
-		cmp.Or(slots[n%2].Load(), slots[(n+1)%2].Load()).ServeHTTP(w, r)
-	}))
-	client := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, nil)
-	client.AddSendingMiddleware(retry.Client(nil)) // calls again if it is told to
-	session, err := client.Connect(context.Background(), &mcp.StreamableClientTransport{Endpoint: proxy.URL + "/mcp"}, nil)
-	if err != nil {
+	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
+	lag := flag.Duration("lag", 5*time.Second, "how long a load balancer takes to see that readiness has fallen")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	calls := &drain.Drain{Lag: *lag}
+	server := mcp.NewServer(&mcp.Implementation{Name: "clock", Version: "1.0.0"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "work"}, work)
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Drain: &drain.Options{Drain: calls}}))
+
+	if err := serve(ctx, server, *address, calls); err != nil {
 		log.Fatal(err)
 	}
-	var callers sync.WaitGroup
-	for range 20 {
-		callers.Go(func() {
-			for made.Add(1) <= total {
-				if res, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "work"}); err != nil || res.IsError {
-					lost.Add(1)
-				} else {
-					done.Add(1)
-				}
-			}
-		})
-	}
-	for i := range slots { // the rolling restart
-		for made.Load() < total*int64(i+1)/4 {
-			time.Sleep(time.Millisecond)
+}
+
+// serve speaks over stdio, or over HTTP if there is an address, and prints that. When its
+// context ends, it ends the calls first.
+func serve(ctx context.Context, server *mcp.Server, address string, calls *drain.Drain) error {
+	ended := make(chan error, 1)
+	running, end := context.WithCancel(context.Background())
+	defer end()
+	context.AfterFunc(ctx, func() {
+		limit, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		ended <- calls.Shutdown(limit) // its error names the calls that did not end
+		end()
+	})
+	if address == "" {
+		if err := server.Run(running, &mcp.StdioTransport{}); running.Err() == nil {
+			return err // the client has gone
 		}
-		var ended sync.WaitGroup
-		ended.Go(stops[i])
-		for status := http.StatusOK; status == http.StatusOK; { // as a proxy's health check does
-			if resp, err := http.Get(addresses[i] + "/readyz"); err == nil {
-				status = resp.StatusCode
-				resp.Body.Close()
-			}
-		}
-		slots[i].Store(nil)
-		ended.Wait()
-		start(i)
-		fmt.Printf("process %d was replaced\n", i+1)
+		return <-ended
 	}
-	callers.Wait()
-	fmt.Printf("%d calls answered, %d lost\n", done.Load(), lost.Load())
-	_ = session.Close()
-	stops[0]()
-	stops[1]()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Println("http://" + listener.Addr().String())
+	mux := http.NewServeMux()
+	mux.Handle("/readyz", calls.Ready())
+	mux.Handle("/livez", calls.Live())
+	mux.Handle("/", mcprecover.HTTP(mcp.NewStreamableHTTPHandler(
+		func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}), nil))
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	context.AfterFunc(running, func() { _ = web.Close() })
+	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return <-ended
 }

@@ -1,7 +1,10 @@
 // Operate shows what an operator sees of calls: records with the caller's own ID, a
-// tenant and the arguments without their secrets, and counters that any tool can read.
+// tenant and the arguments without their secrets, and counters that any tool can read: at
+// /debug/vars of an address of their own (-debug), and in the log when the server ends.
 //
-//	go run ./examples/operate
+//	go run ./examples/operate -story               # what a client gets from it
+//	go run ./examples/operate                      # over stdio
+//	go run ./examples/operate -http 127.0.0.1:8080 # over HTTP
 package main
 
 import (
@@ -9,18 +12,25 @@ import (
 	"encoding/json"
 	"errors"
 	"expvar"
+	"flag"
 	"fmt"
 	"log"
 	"log/slog"
 	"maps"
+	"net"
+	"net/http"
 	"os"
+	"os/signal"
 	"slices"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/correlate"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 type payment struct {
@@ -36,6 +46,12 @@ func pay(_ context.Context, _ *mcp.CallToolRequest, in payment) (*mcp.CallToolRe
 }
 
 func main() {
+	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
+	debug := flag.String("debug", "", "serve /debug/vars on this address, which callers should not reach")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
 	var calls correlate.Counters
 	expvar.Publish("mcp", &calls) // the program says whether, and under which name
 
@@ -46,10 +62,10 @@ func main() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "pay"}, pay)
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Logger: newLogger(),
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Correlate: &correlate.Options{
-			NewID: func(context.Context, mcp.Request) string { return "call-1" }, // correlate.Extend(caller) in earnest
-			Slow:  2 * time.Second,
+			// NewID: correlate.Extend(caller) lets references begin with the caller's ID.
+			Slow: 2 * time.Second,
 			Attrs: func(context.Context, mcp.Request) []slog.Attr {
 				return []slog.Attr{slog.String("tenant", "acme")} // of the token, for example
 			},
@@ -59,50 +75,43 @@ func main() {
 		},
 	}))
 
-	ctx := context.Background()
-	ours, theirs := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, theirs, nil); err != nil {
-		log.Fatal(err)
+	if *debug != "" {
+		vars := &http.Server{Addr: *debug, Handler: expvar.Handler(), ReadHeaderTimeout: 10 * time.Second}
+		go func() { log.Print(vars.ListenAndServe()) }()
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, nil).Connect(ctx, ours, nil)
-	if err != nil {
-		log.Fatal(err)
+	err := serve(ctx, server, *address)
+	report(&calls)
+	if err != nil && ctx.Err() == nil {
+		log.Print(err)
 	}
-	defer session.Close()
+}
 
-	fmt.Println("The record of the call that failed:")
-	for _, order := range []string{"16", "17", "18"} {
-		_, err := session.CallTool(ctx, &mcp.CallToolParams{
-			Name: "pay", Arguments: payment{Order: order, Card: "4111 1111 1111 1111"}, Meta: mcp.Meta{"com.example/request": "gw-" + order},
-		})
-		if err != nil {
-			log.Fatal(err)
-		}
-	}
-	if _, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "a-name-that-the-caller-made-up"}); err == nil {
-		log.Fatal("there is no such tool")
-	}
-
-	var vars struct {
+// report prints how the calls of tools have ended.
+func report(calls expvar.Var) {
+	var counted struct {
 		Calls map[string]struct{ Count int }
 	}
-	if err := json.Unmarshal([]byte(expvar.Get("mcp").String()), &vars); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println("\nThe counters of tools:")
-	for _, name := range slices.Sorted(maps.Keys(vars.Calls)) {
-		if name[:5] == "tools" {
-			fmt.Println(vars.Calls[name].Count, name)
+	_ = json.Unmarshal([]byte(calls.String()), &counted)
+	for _, name := range slices.Sorted(maps.Keys(counted.Calls)) {
+		if strings.HasPrefix(name, "tools/") {
+			fmt.Fprintln(os.Stderr, counted.Calls[name].Count, name)
 		}
 	}
 }
 
-// newLogger leaves out what would differ from run to run.
-func newLogger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey || a.Key == "duration_ms" {
-			return slog.Attr{}
-		}
-		return a
-	}}))
+// serve speaks over stdio, or over HTTP if there is an address, and prints that. It ends
+// with its context.
+func serve(ctx context.Context, server *mcp.Server, address string) error {
+	if address == "" {
+		return server.Run(ctx, &mcp.StdioTransport{})
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Println("http://" + listener.Addr().String())
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	context.AfterFunc(ctx, func() { _ = web.Close() })
+	return web.Serve(listener)
 }

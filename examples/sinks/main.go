@@ -1,18 +1,23 @@
 // Sinks sends the records of calls to several places with samber/slog-multi: all of them
 // to a file, a scrubbed copy to a service that is down, panics to a pager, and a failure
 // that repeats itself only once with its count. No place that fails costs a record or an
-// answer.
+// answer. The places are files of the working directory.
 //
-//	go run ./examples/sinks
+//	go run ./examples/sinks -story               # what a client gets from it
+//	go run ./examples/sinks                      # over stdio
+//	go run ./examples/sinks -http 127.0.0.1:8080 # over HTTP
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log"
 	"log/slog"
+	"net"
+	"net/http"
+	"os"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,6 +26,7 @@ import (
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/mask"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 // broken is a service that cannot be reached.
@@ -28,58 +34,62 @@ type broken struct{ slog.Handler }
 
 func (broken) Handle(context.Context, slog.Record) error { return errors.New("no route to host") }
 
-func main() {
-	var file, spool, pager, summary bytes.Buffer
+// newLogger says what goes where.
+func newLogger() *slog.Logger {
+	file, spool, pager, summary := open("file.log"), open("spool.log"), open("pager.log"), open("summary.log")
 
 	// Guard makes of a handler that panics or hangs one that returns an error in time.
-	service := slogmulti.Failover()(correlate.Guard(broken{textHandler(&spool)}), correlate.Guard(textHandler(&spool)))
+	service := slogmulti.Failover()(correlate.Guard(broken{spool}), correlate.Guard(spool))
 
-	logger := slog.New(slogmulti.Fanout(
-		correlate.Guard(textHandler(&file)),
+	return slog.New(slogmulti.Fanout(
+		correlate.Guard(file),
 		slogmulti.Pipe(mask.SlogMiddleware(nil)).Handler(service), // the scrubbing stage
-		slogmulti.Router().Add(correlate.Guard(textHandler(&pager)), slogmulti.AttrValueIs("outcome", "panic")).Handler(),
-		correlate.Sample(textHandler(&summary), time.Second), // a minute in earnest
+		slogmulti.Router().Add(correlate.Guard(pager), slogmulti.AttrValueIs("outcome", "panic")).Handler(),
+		correlate.Sample(summary, time.Second), // a minute in earnest
 	))
+}
 
-	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "order"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
-		return nil, nil, errors.New("dial postgres://app:hunter2@10.0.0.7/orders: connection reset by peer")
-	})
-	mcp.AddTool(server, &mcp.Tool{Name: "stock"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
-		panic("index out of range")
-	})
-	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger}))
-
-	ctx := context.Background()
-	ours, theirs := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, theirs, nil); err != nil {
-		log.Fatal(err)
-	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, nil).Connect(ctx, ours, nil)
+func open(name string) slog.Handler {
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer session.Close()
-	for _, tool := range []string{"order", "order", "order", "stock"} {
-		if _, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool}); err != nil {
-			log.Fatal(err)
-		}
-	}
-	time.Sleep(2500 * time.Millisecond) // the period of the sample ends
-
-	fmt.Printf("The file has all %d:\n%s", bytes.Count(file.Bytes(), []byte("\n")), file.String())
-	fmt.Printf("\nThe service is down, and its spool has them, scrubbed:\n%s", spool.String())
-	fmt.Printf("\nThe pager has the panic:\n%s", pager.String())
-	fmt.Printf("\nThe summary has each failure once, and how often it came again:\n%s", summary.String())
+	return slog.NewTextHandler(file, nil)
 }
 
-// textHandler leaves out what would differ from run to run, and what makes lines long.
-func textHandler(w *bytes.Buffer) slog.Handler {
-	keep := map[string]bool{slog.LevelKey: true, "tool": true, "outcome": true, "error": true, "repeated": true}
-	return slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if !keep[a.Key] {
-			return slog.Attr{}
-		}
-		return a
-	}})
+func order(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+	return nil, nil, errors.New("dial postgres://app:hunter2@10.0.0.7/orders: connection reset by peer")
+}
+
+func stock(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+	panic("index out of range")
+}
+
+func main() {
+	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
+	flag.Parse()
+
+	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "order"}, order)
+	mcp.AddTool(server, &mcp.Tool{Name: "stock"}, stock)
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: newLogger()}))
+
+	if err := serve(server, *address); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// serve speaks over stdio, or over HTTP if there is an address, and prints that.
+func serve(server *mcp.Server, address string) error {
+	if address == "" {
+		return server.Run(context.Background(), &mcp.StdioTransport{})
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Println("http://" + listener.Addr().String())
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	return web.Serve(listener)
 }

@@ -240,13 +240,7 @@ type Source = func(ctx context.Context, req mcp.Request) string
 // ask asks a user's source of IDs. It gets the context outside of the Call, whose ID is
 // not known yet. What is not fit for a log and an answer counts as "".
 func (c *Call) ask(otherwise string, source Source) (id string) {
-	defer func() {
-		if p := recover(); p != nil {
-			report(otherwise, p)
-			id = ""
-		}
-	}()
-	if id = source(c.Context, c.req); !ValidID(id) {
+	if !apart(otherwise, func() { id = source(c.Context, c.req) }) || !ValidID(id) {
 		return ""
 	}
 	return id

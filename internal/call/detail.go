@@ -63,6 +63,7 @@ const (
 	maxArgumentNames = 32
 	maxAttrs         = 32
 	maxAttr          = 1 << 10
+	maxAttrDepth     = 4 // groups in groups
 )
 
 // identity returns who made the call: the authenticated user, and the session by the
@@ -81,25 +82,65 @@ func identity(attrs []slog.Attr, req mcp.Request) []slog.Attr {
 	return attrs
 }
 
-// attrs returns what the program's own function adds to a record.
+// attrs returns what the program's own function adds to a record, bounded.
 func (d *Detail) attrs(c *Call) (attrs []slog.Attr) {
 	if d.Attrs == nil {
 		return nil
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			report("a record has no attributes of the program's own", p)
-			attrs = nil
-		}
-	}()
-	attrs = d.Attrs(c, c.req)
-	attrs = slices.Clone(attrs[:min(len(attrs), maxAttrs)])
-	for i, a := range attrs {
-		if v := safe.LogValue(a.Value); v.Kind() == slog.KindString && len(v.String()) > maxAttr {
-			attrs[i].Value = slog.StringValue(strings.ToValidUTF8(v.String()[:maxAttr], "") + "...")
-		}
+	if !apart("a record has no attributes of the program's own", func() {
+		left := maxAttrs
+		attrs = bounded(d.Attrs(c, c.req), &left, maxAttrDepth)
+	}) {
+		return nil
 	}
 	return attrs
+}
+
+// bounded returns attributes, those in groups included, as many as are left, each bounded.
+func bounded(attrs []slog.Attr, left *int, depth int) []slog.Attr {
+	out := make([]slog.Attr, 0, min(len(attrs), *left))
+	for _, a := range attrs {
+		if *left--; *left < 0 {
+			break
+		}
+		a.Key = shortened(a.Key, maxName)
+		switch v := safe.LogValue(a.Value); v.Kind() {
+		case slog.KindString:
+			a.Value = slog.StringValue(shortened(v.String(), maxAttr))
+		case slog.KindGroup:
+			if depth == 0 {
+				a.Value = slog.StringValue("...")
+			} else {
+				a.Value = slog.GroupValue(bounded(v.Group(), left, depth-1)...)
+			}
+		case slog.KindAny:
+			a.Value = boundedAny(v)
+		default:
+			a.Value = v
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// boundedAny returns a value of any type as it is where no handler makes more than a bound
+// of it, and else the beginning of its text.
+func boundedAny(v slog.Value) slog.Value {
+	text := safe.Value(v.Any())
+	if len(text) <= maxAttr {
+		if raw, err := safe.JSON(v.Any()); err == nil && len(raw) <= maxAttr {
+			return v
+		}
+	}
+	return slog.StringValue(shortened(text, maxAttr))
+}
+
+// shortened returns a text of at most so many bytes, or its beginning.
+func shortened(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
 }
 
 // arguments returns what is recorded of the arguments, as one JSON text, so that neither a
@@ -119,8 +160,8 @@ func (d *Detail) arguments(attrs []slog.Attr, c *Call) []slog.Attr {
 	w := argumentWriter{left: d.MaxArguments}
 	may := may{everything: c.method != MethodCallTool}
 	if d.Arguments == ArgumentValues && c.method == MethodCallTool {
-		if e := d.tools.find(c, true); e != nil && e.read != 0 && !e.unsure {
-			may.arguments = &e.arguments
+		if e := d.tools.find(c, true); e != nil && e.read != 0 && !e.schema.Unsure {
+			may.schema = e.schema
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -166,13 +207,13 @@ func argumentsOf(req mcp.Request) (members map[string]json.RawMessage, size int)
 
 // may says which values may be recorded.
 type may struct {
-	*arguments
-	everything bool // there is no schema, as of prompts
+	schema     *Schema // nil if it is not known
+	everything bool    // there is no schema, as of prompts
 }
 
 // show returns a value as it may be recorded, nil for not at all.
 func (m may) show(name string, raw json.RawMessage) []byte {
-	if scrub.SecretName(name) || !m.everything && (m.arguments == nil || !m.declared[name] || m.secret[folded(name)]) {
+	if scrub.SecretName(name) || !m.everything && (m.schema == nil || !m.schema.Declares(name) || m.schema.Secret(name)) {
 		return nil
 	}
 	var value any
@@ -181,33 +222,14 @@ func (m may) show(name string, raw json.RawMessage) []byte {
 	if dec.Decode(&value) != nil {
 		return nil
 	}
-	if m.arguments != nil {
-		value = without(value, m.secret)
+	if m.schema != nil {
+		value = m.schema.Without(value)
 	}
 	clean, err := json.Marshal(scrub.Cleaner{Text: scrub.Credentials, Copy: true}.Value(value))
 	if err != nil {
 		return nil
 	}
 	return clean
-}
-
-// without hides the members of secret names in a value that JSON was decoded into.
-func without(value any, secret map[string]bool) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for name, member := range v {
-			if secret[folded(name)] {
-				v[name] = scrub.Redacted
-			} else {
-				v[name] = without(member, secret)
-			}
-		}
-	case []any:
-		for i, e := range v {
-			v[i] = without(e, secret)
-		}
-	}
-	return value
 }
 
 // An argumentWriter writes names, or names and values, as a JSON object of bounded size.

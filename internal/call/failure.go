@@ -126,7 +126,7 @@ func (c *Call) newFailure() *Failure {
 // classifying returns what the classifier has to know of this call.
 func (c *Call) classifying() classify.Options {
 	s := c.settings()
-	o := classify.Options{Sent: c.Sent(), CallerCredentials: s.callerCredentials}
+	o := classify.Options{Request: c, CallerCredentials: s.callerCredentials}
 	if c.quiet {
 		return o // nobody reads what becomes of a look-up of ours
 	}

@@ -82,11 +82,6 @@ func (d *Detail) observe(c *Call, took time.Duration, res mcp.Result, err error)
 	if d.Observe == nil {
 		return
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			report("a call was not observed", p)
-		}
-	}()
 	e := Event{
 		Method: d.method(c), Outcome: c.Outcome(res, err), Part: c.part, Duration: took, Attempts: c.attempts(),
 		InFlight: d.Stats.InFlight.Load(), Stuck: d.Stats.Stuck.Load(),
@@ -108,7 +103,7 @@ func (d *Detail) observe(c *Call, took time.Duration, res mcp.Result, err error)
 	if c.method == MethodCallTool {
 		e.Tool = d.tool(c, f == nil)
 	}
-	d.Observe(c, e)
+	apart("a call was not observed", func() { d.Observe(c, e) })
 }
 
 // party returns whose fault the failure is.

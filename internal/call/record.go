@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -94,7 +95,10 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	outcome := c.Outcome(r.Result, r.Err)
 	level := c.level(f, outcome)
 	if s.recorder != nil && s.recorder.Level != nil {
-		level = s.recorder.Level(outcome)
+		own := level
+		if apart("a record has its default level", func() { own = s.recorder.Level(outcome) }) {
+			level = own
+		}
 	}
 	slow := detail != nil && detail.Slow > 0 && r.Duration > detail.Slow
 	if slow {
@@ -106,7 +110,7 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	attrs := make([]slog.Attr, 0, 16)
 	attrs = append(attrs, slog.String("method", c.method))
 	if key := TargetKey(c.method); key != "" {
-		attrs = append(attrs, slog.String(key, oneLine(Target(c.req))))
+		attrs = append(attrs, slog.String(key, Name(c.req)))
 	}
 	attrs = append(attrs, slog.String("outcome", string(outcome)))
 	if f != nil {
@@ -237,11 +241,24 @@ func (c *Call) ending(res mcp.Result, err error) Record {
 	return r
 }
 
+// apart runs a function of the program's own, which may panic or end its goroutine, and
+// reports whether it returned. Else the log says so, and what follows.
+func apart(consequence string, f func()) bool {
+	p, panicked, exited := safe.Apart(f)
+	switch {
+	case exited:
+		report(consequence, errGoexit)
+	case panicked:
+		report(consequence, p)
+	}
+	return !exited && !panicked
+}
+
 // report says in the default log that something of the program's own, which
-// mcpchain called, panicked. The default log may be what panicked.
+// mcpchain called, panicked or ended its goroutine. The default log may be what panicked.
 func report(what string, p any, more ...slog.Attr) {
 	defer func() { _ = recover() }()
-	slog.Default().LogAttrs(context.Background(), slog.LevelError, "mcpchain: the program's own code panicked",
+	slog.Default().LogAttrs(context.Background(), slog.LevelError, "mcpchain: the program's own code panicked or ended its goroutine",
 		append([]slog.Attr{slog.String("consequence", what), slog.String("panic", safe.Value(p))}, more...)...)
 }
 
@@ -321,6 +338,13 @@ func clientName(req mcp.Request) string {
 func nilRequest(req mcp.Request) bool { return safe.Nil(req) }
 
 func nilParams(req mcp.Request) bool { return nilRequest(req) || safe.Nil(req.GetParams()) }
+
+// Name returns what a call is about, see [Target], as it may be recorded: without the
+// credentials in a URI, for example.
+func Name(req mcp.Request) string {
+	name := Target(req)
+	return oneLine(scrub.Credentials(strings.ToValidUTF8(name[:min(len(name), 4*maxName)], "")))
+}
 
 // maxName is how much of a name that a client sent is recorded.
 const maxName = 256

@@ -131,7 +131,7 @@ func (c *Call) giveUp(p any) (mcp.Result, error) {
 	}
 	res := c.newResult()
 	res.Meta = mcp.Meta{wire.ErrorKey: e}
-	res.Content = []mcp.Content{&mcp.TextContent{Text: e.Error()}}
+	res.Content = textOf(e.Error())
 	return res, nil
 }
 
@@ -146,7 +146,11 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 	} else {
 		res = c.newResult()
 	}
-	res.Meta = withMeta(cleanMeta(res.Meta, c.settings().mask), wire.ErrorKey, e)
+	clean := masking(c.settings().mask)
+	if clean != nil {
+		clean.clean(&res.Meta)
+	}
+	res.Meta = withMeta(res.Meta, wire.ErrorKey, e)
 	render := c.rendering()
 	if _, there := res.Meta[wire.ToolFailureKey]; render.ToolFailure && !there {
 		res.Meta[wire.ToolFailureKey] = c.toolFailure(e)
@@ -155,13 +159,13 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 		res.Meta[wire.ProblemKey] = problemOf(e)
 	}
 	if f.told {
-		if mask := c.settings().mask; !c.isClean(have) {
-			res.Content = scrubbed(res.Content, mask)
-			res.StructuredContent = cleaned(res.StructuredContent, mask)
+		if !c.isClean(have) {
+			res.Content = clean.content(res.Content)
+			res.StructuredContent = masked(res.StructuredContent, c.settings().mask)
 		}
 		switch line := f.insisted(); {
 		case len(res.Content) == 0:
-			res.Content = []mcp.Content{&mcp.TextContent{Text: e.Text()}} // the caller must read something
+			res.Content = textOf(e.Text()) // the caller must read something
 		case line != "":
 			res.Content = withLine(res.Content, line)
 		}
@@ -180,12 +184,22 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 	if render.Structured && c.declaresNoOutput() {
 		res.StructuredContent = json.RawMessage(envelope(e))
 	}
-	res.Content = []mcp.Content{&mcp.TextContent{Text: text}}
+	res.Content = textOf(text)
 	res.IsError = true
 	if res.GetError() == nil {
 		res.SetError(f.err) // keeps the content
 	}
 	return res
+}
+
+// textOf returns content that is one text.
+func textOf(text string) []mcp.Content {
+	one := &struct {
+		text mcp.TextContent
+		list [1]mcp.Content
+	}{text: mcp.TextContent{Text: text}}
+	one.list[0] = &one.text
+	return one.list[:]
 }
 
 func (c *Call) rendering() RenderOptions {
@@ -247,7 +261,7 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 		}
 		if f.told && e.Message() == contentText(f.res.Content) {
 			// Anew, because half of a secret would not be recognised.
-			e = e.WithMessage(contentText(scrubbed(f.res.Content, s.mask)))
+			e = e.WithMessage(contentText(masking(s.mask).content(f.res.Content)))
 		}
 		e = e.ScrubbedBy(s.mask)
 	case classify.Explained: // of what the caller may know
@@ -315,42 +329,6 @@ func (c *Call) protocolError(f *Failure) error {
 	return &jsonrpc.Error{Code: wire.Code, Message: message, Data: data}
 }
 
-// scrubbed returns the content with its texts masked; what a handler may have
-// shared is not written to.
-func scrubbed(content []mcp.Content, mask func(string) string) []mcp.Content {
-	if mask == nil {
-		return content
-	}
-	clean := slices.Clone(content)
-	for i, c := range clean {
-		switch c := c.(type) {
-		case *mcp.TextContent:
-			if c != nil {
-				cp := *c
-				if masked(mask, &cp.Text) {
-					clean[i] = &cp
-				}
-			}
-		case *mcp.EmbeddedResource:
-			if c != nil && c.Resource != nil {
-				cp, resource := *c, *c.Resource
-				if masked(mask, &resource.URI, &resource.Text) {
-					cp.Resource = &resource
-					clean[i] = &cp
-				}
-			}
-		case *mcp.ResourceLink:
-			if c != nil {
-				cp := *c
-				if masked(mask, &cp.URI, &cp.Name, &cp.Title, &cp.Description) {
-					clean[i] = &cp
-				}
-			}
-		}
-	}
-	return clean
-}
-
 // withLine returns the content with a line at the end of its first text, which is
 // all that some clients show; what a handler may have shared is not written to.
 func withLine(content []mcp.Content, line string) []mcp.Content {
@@ -364,47 +342,6 @@ func withLine(content []mcp.Content, line string) []mcp.Content {
 		}
 	}
 	return append(content, &mcp.TextContent{Text: line})
-}
-
-// masked masks the texts and reports whether that changed one.
-func masked(mask func(string) string, texts ...*string) bool {
-	changed := false
-	for _, t := range texts {
-		if text := mask(*t); text != *t {
-			*t, changed = text, true
-		}
-	}
-	return changed
-}
-
-// cleaned returns a value in which everything is masked that a client would decode.
-func cleaned(v any, mask func(string) string) any {
-	if v == nil || mask == nil {
-		return v
-	}
-	cleaner := scrub.Cleaner{Text: mask}
-	if raw, ok := v.(json.RawMessage); ok {
-		return json.RawMessage(cleaner.JSON(raw))
-	}
-	return cleaner.Value(v)
-}
-
-// cleanMeta returns a result's _meta with everything in it masked but what is our own.
-func cleanMeta(meta mcp.Meta, mask func(string) string) mcp.Meta {
-	if mask == nil || len(meta) == 0 {
-		return meta
-	}
-	clean := make(mcp.Meta, len(meta))
-	for key, value := range meta {
-		if !strings.HasPrefix(key, wire.Prefix) {
-			value = cleaned(value, mask)
-			if scrub.SecretMember(key, value) {
-				value = scrub.Redacted
-			}
-		}
-		clean[key] = value
-	}
-	return clean
 }
 
 // completeResult has the result type that clients of protocol version 2026-07-28

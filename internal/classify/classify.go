@@ -61,10 +61,10 @@ type Options struct {
 	// to leave it at that.
 	Show func(err error, known *fault.Error) *fault.Error
 
-	// Sent reports whether a text stands in the request, so that it is the caller's: a
-	// path, for example. Nil means that nobody knows, and what depends on it is the
-	// server's own.
-	Sent func(text string) bool
+	// Request knows what the caller sent: its Sent returns a function for one error, which
+	// reports whether a text stands in the request, so that it is the caller's, a path for
+	// example. Nil means that nobody knows, and what depends on it is the server's own.
+	Request interface{ Sent() func(text string) bool }
 
 	// CallerCredentials says that the credentials that services refuse are the caller's,
 	// as those of a local server are: a refusal is told as permission_denied.
@@ -315,6 +315,15 @@ type walker struct {
 	searching     bool        // below what is settled: only for clues
 	network       bool        // below an error of a connection
 	session       fault.Party // below what a call of a session returned: who answered
+	asked         func(text string) bool
+}
+
+// fromCaller returns what reports whether a text is the caller's, nil if nobody knows.
+func (w *walker) fromCaller() func(text string) bool {
+	if w.asked == nil && w.opts.Request != nil {
+		w.asked = w.opts.Request.Sent()
+	}
+	return w.asked
 }
 
 // walk visits err and what it wraps, the outermost first, and reports whether it
@@ -418,6 +427,7 @@ func (w *walker) visit(err error) bool {
 	if s.wraps {
 		if w.session == "" && !w.opts.Received && reflect.TypeOf(err) == fmtWrapType {
 			w.session = answering(err)
+			w.network = w.network || w.session != "" // its EOF is the end of the process that answers
 		}
 		return false
 	}

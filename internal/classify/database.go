@@ -32,8 +32,9 @@ var statement = fault.New(fault.KindClientError, "the database does not accept t
 
 // sentStatement reports whether the caller sent a statement for a database.
 func (w *walker) sentStatement() bool {
-	return w.opts.Sent != nil && slices.ContainsFunc(statements, func(part string) bool {
-		return w.opts.Sent(part) || w.opts.Sent(strings.ToUpper(part))
+	sent := w.fromCaller()
+	return sent != nil && slices.ContainsFunc(statements, func(part string) bool {
+		return sent(part) || sent(strings.ToUpper(part))
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -61,20 +62,18 @@ func TestParty(t *testing.T) {
 	require.Empty(t, fault.New("own_kind", "").WithParty("nobody").Party())
 }
 
+// A request knows what was sent.
+type request func(text string) bool
+
+func (r request) Sent() func(string) bool { return r }
+
 // TestPathsOfTheCaller is about files: one that the caller named is the caller's, any
 // other is the server's own.
 func TestPathsOfTheCaller(t *testing.T) {
 	dir := t.TempDir()
 	missing := second(os.Open(filepath.Join(dir, "reports", "may.txt")))
 	sent := func(texts ...string) classify.Options {
-		return classify.Options{Sent: func(text string) bool {
-			for _, s := range texts {
-				if s == text {
-					return true
-				}
-			}
-			return false
-		}}
+		return classify.Options{Request: request(func(text string) bool { return slices.Contains(texts, text) })}
 	}
 	for name, c := range map[string]struct {
 		err  error
@@ -106,7 +105,7 @@ func TestPathsOfTheCaller(t *testing.T) {
 	}
 	asked := 0
 	deep := &fs.PathError{Path: strings.Repeat("a/", 1000) + "a", Err: syscall.ENOENT}
-	classify.Of(deep, classify.Options{Sent: func(string) bool { asked++; return false }})
+	classify.Of(deep, classify.Options{Request: request(func(string) bool { asked++; return false })})
 	require.Equal(t, 32, asked, "a path is hostile too")
 }
 
@@ -192,6 +191,25 @@ func TestGatewaysUpstream(t *testing.T) {
 	for _, err := range []error{wire, fmt.Errorf("calling: %w", wire), fmt.Errorf("calling %q: %w", "the shop", wire)} {
 		require.Same(t, wire, classify.Of(err, classify.Options{}).Wire)
 	}
+}
+
+// TestSessionThatEnds calls a server that goes away with the call.
+func TestSessionThatEnds(t *testing.T) {
+	theirs, ours := net.Pipe()
+	server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
+	server.AddTool(&mcp.Tool{Name: "t", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{}, theirs.Close()
+	})
+	_, err := server.Connect(t.Context(), &mcp.IOTransport{Reader: theirs, Writer: theirs}, nil)
+	require.NoError(t, err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), &mcp.IOTransport{Reader: ours, Writer: ours}, nil)
+	require.NoError(t, err)
+	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
+	require.ErrorIs(t, err, io.EOF)
+	f := classify.Of(err, classify.Options{})
+	require.Equal(t, fault.KindConnectionFailed, f.Fault.Kind())
+	require.Equal(t, fault.EffectUnknown, f.Hint(err, nil).Effect)
+	require.Equal(t, fault.KindInternal, classify.Of(io.EOF, classify.Options{}).Fault.Kind(), "the end of a text, as likely")
 }
 
 // TestWhatAClientCannotDo asks a client for what it has no handler for.

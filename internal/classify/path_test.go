@@ -53,13 +53,13 @@ func TestPathOfTheCaller(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Error(t, c.err)
-			f := classify.Of(c.err, classify.Options{Sent: func(s string) bool { return strings.Contains(c.sent, s) }})
+			f := classify.Of(c.err, classify.Options{Request: request(func(s string) bool { return strings.Contains(c.sent, s) })})
 			require.Equal(t, c.kind, f.Fault.Kind())
 			require.Contains(t, f.Fault.Message(), c.want)
 			require.Equal(t, fault.PartyCaller, f.Party)
 			require.NotContains(t, f.Fault.Message(), dir)
 
-			f = classify.Of(c.err, classify.Options{Sent: func(string) bool { return false }})
+			f = classify.Of(c.err, classify.Options{Request: request(func(string) bool { return false })})
 			require.NotContains(t, f.Fault.Message(), c.sent)
 			require.NotEqual(t, fault.PartyCaller, f.Party)
 		})
@@ -72,7 +72,7 @@ func TestShownWords(t *testing.T) {
 	sent := func(s string) bool { return s == "b.txt" }
 	show := func(err error, known *fault.Error) *fault.Error { return known.WithMessage(err.Error()) }
 	missing := fmt.Errorf("cannot read b.txt: %w", &fs.PathError{Op: "open", Path: "/srv/b.txt", Err: fs.ErrNotExist})
-	f := classify.Of(missing, classify.Options{Sent: sent, Show: show})
+	f := classify.Of(missing, classify.Options{Request: request(sent), Show: show})
 	require.Equal(t, fault.KindNotFound, f.Fault.Kind())
 	require.Equal(t, missing.Error(), f.Fault.Message())
 
@@ -88,7 +88,7 @@ func TestShownWords(t *testing.T) {
 func TestStatementOfTheCaller(t *testing.T) {
 	err := fmt.Errorf("query: %w", stateError("42P01")) // undefined_table
 	of := func(text string) classify.Finding {
-		return classify.Of(err, classify.Options{Sent: func(s string) bool { return strings.Contains(text, s) }})
+		return classify.Of(err, classify.Options{Request: request(func(s string) bool { return strings.Contains(text, s) })})
 	}
 	for _, sent := range []string{"select 1 from userz", "SELECT * FROM userz", "selec * from userz", "INSERT INTO userz VALUES (1)"} {
 		f := of(sent)
@@ -98,7 +98,7 @@ func TestStatementOfTheCaller(t *testing.T) {
 		require.NotContains(t, f.Fault.Text(), "userz")
 	}
 	f := classify.Of(fmt.Errorf("my query: %w", err), classify.Options{
-		Sent: func(s string) bool { return s == "select " },
+		Request: request(func(s string) bool { return s == "select " }),
 		Show: func(err error, known *fault.Error) *fault.Error {
 			require.Equal(t, fault.Generic(fault.KindClientError).Message(), known.Message())
 			return known.WithMessage(err.Error())

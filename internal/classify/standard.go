@@ -146,11 +146,12 @@ const maxPath = 32
 // sent returns a path, or the end of it below a directory of the server's, that stands
 // in the request; "" for none.
 func (w *walker) sent(path string) string {
-	if w.opts.Sent == nil {
+	sent := w.fromCaller()
+	if sent == nil {
 		return ""
 	}
 	for range maxPath {
-		if path == "" || w.opts.Sent(path) {
+		if path == "" || sent(path) {
 			return path
 		}
 		i := strings.IndexAny(path, `/\`)

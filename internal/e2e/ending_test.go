@@ -18,6 +18,9 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
+// untilTools wait until the caller gives up, and then fail and panic.
+var untilTools = []string{"until_fail", "until_other", "until_typed", "until_panic"}
+
 // installEndings adds the tools whose callers do not wait for the end, or have a
 // say in it.
 func (b *build) installEndings() {
@@ -118,7 +121,7 @@ func TestCancelledInTheMiddle(t *testing.T) {
 			p := connect(t, start(t, config{Transport: shape.transport, Chain: chainStandard, JSON: shape.json}), shape.asks)
 			p.pool = &pool{p: p}
 			p.pool.fly(t, inFlight)
-			for _, tool := range []string{"until_fail", "until_other", "until_typed", "until_panic"} {
+			for _, tool := range untilTools {
 				mark, size := p.rec.mark(), p.Log.Size(t)
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan error, 1)
@@ -182,16 +185,15 @@ func TestTheClientIsGone(t *testing.T) {
 		t.Run(shape.String(), func(t *testing.T) {
 			t.Parallel()
 			p := connect(t, start(t, config{Transport: shape.transport, Chain: chainStandard}), shape.asks)
-			tools := []string{"until_fail", "until_other", "until_typed", "until_panic"}
-			for _, tool := range tools {
+			for _, tool := range untilTools {
 				go func() {
 					_, _ = p.cs.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"key": "never"}})
 				}()
 			}
-			eventually(t, "the calls arrive", func() bool { return p.stats(t, false).Waiting == int64(len(tools)) })
+			eventually(t, "the calls arrive", func() bool { return p.stats(t, false).Waiting == int64(len(untilTools)) })
 			p.Stop(t) // closes its standard input
 			records := p.Log.Since(t, 0)
-			require.Len(t, records, len(tools))
+			require.Len(t, records, len(untilTools))
 			for _, r := range records {
 				want := "cancelled"
 				if r.Text("tool") == "until_panic" {

@@ -18,10 +18,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/audit"
 	"github.com/mcpchain/mcpchain/batch"
+	"github.com/mcpchain/mcpchain/budget"
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/degrade"
+	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/validate"
@@ -49,6 +53,18 @@ func everything(o *mcpchain.Options) {
 		},
 	}
 	o.RetryServer = &retry.ServerOptions{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond}
+}
+
+// bounds turns on what counts and keeps, with bounds that no call meets.
+func bounds(o *mcpchain.Options) {
+	const plenty = 1 << 20
+	for _, tool := range untilTools {
+		o.Deadline.Tools[tool] = time.Second
+	}
+	o.Audit = &audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil)}
+	o.Drain = &drain.Options{Drain: &drain.Drain{}}
+	o.Budget = &budget.Options{}
+	o.Limit = &limit.Options{Limits: []limit.Limit{{Calls: plenty, Running: plenty}, {Scope: limit.ForAll, Running: plenty}}}
 }
 
 // concealing is a user's own filter: it lists no tool whose name is a canary.

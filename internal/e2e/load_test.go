@@ -296,7 +296,10 @@ func (p *peer) mixedCall(ctx context.Context, n int, key string) (failed bool, r
 		return true, "", fmt.Errorf("%s: %w", call.tool, err)
 	}
 	f, failed := middleware.FaultOf(res, nil)
-	if failed != (call.kinds != nil) || failed && !slices.Contains(call.kinds, f.Kind()) || !strings.Contains(textOf(res), call.want) {
+	switch {
+	case failed && !slices.Contains(call.kinds, f.Kind()):
+		return true, "", fmt.Errorf("%s: %w", call.tool, f)
+	case failed != (call.kinds != nil) || !strings.Contains(textOf(res), call.want):
 		return true, "", fmt.Errorf("%s: %s", call.tool, textOf(res))
 	}
 	return failed, f.Reference(), nil

@@ -64,6 +64,18 @@ func (r *recorder) bytes(mark int) []byte {
 	return all
 }
 
+// take returns everything and forgets it.
+func (r *recorder) take() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []byte
+	for _, c := range r.chunks {
+		all = append(all, c.data...)
+	}
+	r.chunks, r.events = nil, nil
+	return all
+}
+
 type streamData struct {
 	head, data []byte
 	events     bool

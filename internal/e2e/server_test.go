@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/deadline"
+	"github.com/mcpchain/mcpchain/internal/child"
 	"github.com/mcpchain/mcpchain/retry"
 )
 
@@ -32,6 +33,7 @@ type config struct {
 	Resume    bool   // HTTP streams can be resumed
 	Propagate bool   // a request that is given up cancels its handler (stateless)
 	Breaker   bool   // a call that fails again and again is refused, as is the default
+	Soak      bool   // the server lives until its input ends, forgets sessions that nobody uses, and has every bound
 }
 
 // The chains that a server can have.
@@ -55,6 +57,9 @@ func serve(text string) error {
 	}
 	logger := slog.New(slog.NewJSONHandler(file, nil))
 	slog.SetDefault(logger)
+	if cfg.Soak {
+		child.Immortal()
+	}
 	server := newServer(cfg, logger)
 	if cfg.Transport == "stdio" {
 		return server.Run(context.Background(), &mcp.StdioTransport{})
@@ -64,6 +69,9 @@ func serve(text string) error {
 		Stateless:                    cfg.Transport == "stateless",
 		JSONResponse:                 cfg.JSON,
 		PropagateRequestCancellation: cfg.Propagate,
+	}
+	if cfg.Soak {
+		options.SessionTimeout = soakIdle
 	}
 	if cfg.Resume {
 		options.EventStore = mcp.NewMemoryEventStore(nil)
@@ -133,6 +141,9 @@ func newServer(cfg config, logger *slog.Logger) *mcp.Server {
 	if cfg.Chain == chainAll {
 		everything(options)
 		conceal = concealing
+		if cfg.Soak {
+			bounds(options)
+		}
 	}
 	b.standard = mcpchain.Standard(options, inner, conceal)
 	b.server = mcp.NewServer(&mcp.Implementation{Name: "e2e-server", Version: "1"}, &mcp.ServerOptions{

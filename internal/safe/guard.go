@@ -26,6 +26,18 @@ func Call(f, exited func()) (p any, panicked bool) {
 	return nil, false
 }
 
+// Apart is [Call] in a goroutine of its own, because nothing else survives a function that ends its goroutine with
+// runtime.Goexit. It waits for the function.
+func Apart(f func()) (p any, panicked, exited bool) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p, panicked = Call(f, func() { exited = true })
+	}()
+	<-done
+	return p, panicked, exited
+}
+
 // JSON is json.Marshal for a value whose methods may panic.
 func JSON(v any) (raw []byte, err error) {
 	if _, panicked := Call(func() { raw, err = json.Marshal(v) }, nil); panicked {
@@ -86,7 +98,10 @@ func As[T error](err error) (target T, ok bool) {
 			return true
 		}
 		if a, asks := err.(interface{ As(any) bool }); asks {
-			ok = a.As(&target)
+			var asked T // apart, because its address leaves
+			if ok = a.As(&asked); ok {
+				target = asked
+			}
 		}
 		return ok
 	})

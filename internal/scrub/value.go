@@ -192,9 +192,8 @@ func SecretMember(name string, v any) bool {
 	case string:
 		return v != "" && SecretName(name)
 	case map[string]any:
-		_, declared := v["type"].(string)
 		_, referred := v["$ref"].(string)
-		return !declared && !referred && SecretName(name)
+		return !schemaType(v["type"]) && !referred && SecretName(name)
 	}
 	if !SecretName(name) {
 		return false

@@ -352,11 +352,14 @@ func Sentence(text string) string {
 }
 
 // Ended returns text with a full stop where it has no end yet.
-func Ended(text string) string {
+func Ended(text string) string { return text + End(text) }
+
+// End returns the full stop that a text needs, or "" for one that has an end.
+func End(text string) string {
 	if r, _ := utf8.DecodeLastRuneInString(text); strings.ContainsRune(".!?:。！？…：", r) {
-		return text
+		return ""
 	}
-	return text + "."
+	return "."
 }
 
 // Capital returns text with its first letter in upper case.

@@ -160,16 +160,13 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// TestTimeIsLinear triples hostile texts.
+// TestTimeIsLinear triples hostile texts. It compares the best of as many rounds as it takes,
+// because a busy machine makes any one round slow.
 func TestTimeIsLinear(t *testing.T) {
-	took := func(f func()) time.Duration {
-		best := time.Hour
-		for range 5 {
-			start := time.Now()
-			f()
-			best = min(best, time.Since(start))
-		}
-		return best
+	took := func(f func(string), text string) time.Duration {
+		start := time.Now()
+		f(text)
+		return time.Since(start)
 	}
 	for _, unit := range []string{"\x1b[", "\x1b]", "\x1b", "\u009b1;", "\nRetry", "\n:", "\n*", "\u200b", "\u2028", "\xff", "a. ", "'", "\n" + strings.Repeat(" ", 300), "\u0301"} {
 		for name, f := range map[string]func(string){
@@ -177,8 +174,11 @@ func TestTimeIsLinear(t *testing.T) {
 			"clip": func(s string) { words.Clip(s, len(s)-1) }, "quote": func(s string) { words.Quote(s, len(s)) },
 		} {
 			small, large := strings.Repeat(unit, 30_000/len(unit)), strings.Repeat(unit, 90_000/len(unit))
-			s, l := took(func() { f(small) }), took(func() { f(large) })
-			require.Less(t, l, 8*s+20*time.Millisecond, "%s of %q", name, unit)
+			s, l := time.Hour, time.Hour
+			for round := 0; round < 3 || l > 8*s+20*time.Millisecond; round++ {
+				s, l = min(s, took(f, small)), min(l, took(f, large))
+				require.Less(t, round, 50, "%s of %q: %v and %v", name, unit, s, l)
+			}
 		}
 	}
 }

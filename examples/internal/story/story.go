@@ -1,5 +1,5 @@
-// Package story plays what a client does against the server of a recipe. The server runs
-// in a process of its own, as it would in earnest, over stdio or over HTTP.
+// Package story plays what clients do against the server of a recipe. The server runs in
+// a process of its own, as it would in earnest, over stdio or over HTTP.
 package story
 
 import (
@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -16,11 +17,28 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Story is what one client does.
+// A Story is what clients do.
 type Story struct {
-	Args []string                                              // for the server
-	Log  bool                                                  // the server's log is shown too, each record before the answer
-	Play func(ctx context.Context, session *mcp.ClientSession) // prints what the client gets
+	Args []string // for the server
+	Log  bool     // the server's log is shown too, each record before the answer
+	Quit bool     // over HTTP the server ends itself when it is interrupted, and is waited for
+
+	Client  *mcp.ClientOptions // nil for those of the SDK
+	Version string             // of the protocol; the newest if it is empty
+
+	// Play prints what one client gets. Instead, Visit makes a session for each client with
+	// connect: over stdio a server of its own with the token in $TOKEN, over HTTP the same
+	// server with the token in a header.
+	Play  func(ctx context.Context, session *mcp.ClientSession)
+	Visit func(ctx context.Context, connect func(token string) (*mcp.ClientSession, error))
+
+	// Stage is played in the place of both: it starts servers by itself, with Command and
+	// Start.
+	Stage func(ctx context.Context)
+
+	// After is called when the server has ended. The working directory is the one that
+	// the server had: a new and empty one.
+	After func()
 }
 
 // Tell plays stories and ends the program if its arguments are -story, or -story http. It
@@ -39,28 +57,60 @@ func Tell(stories ...Story) {
 	os.Exit(0)
 }
 
-// tell starts this program again, as the server, and plays one story against it.
-func (s Story) tell(overHTTP bool) error {
+// tell plays one story.
+func (s Story) tell(overHTTP bool) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], s.Args...)
-	if s.Log {
-		cmd.Stderr = os.Stdout // the file itself: a record stands before what the client prints after it
+	dir, err := os.MkdirTemp("", "story")
+	if err != nil {
+		return err
 	}
-	var transport mcp.Transport = &mcp.CommandTransport{Command: cmd}
-	if overHTTP {
-		cmd.Args = append(cmd.Args, "-http", "127.0.0.1:0")
-		address, err := start(cmd)
+	defer func() { err = errors.Join(err, os.Chdir(os.TempDir()), os.RemoveAll(dir)) }()
+	if err := os.Chdir(dir); err != nil {
+		return err
+	}
+	if err := s.play(ctx, overHTTP); err != nil {
+		return err
+	}
+	if s.After != nil {
+		s.After()
+	}
+	return nil
+}
+
+// play ends when the server has ended.
+func (s Story) play(ctx context.Context, overHTTP bool) (err error) {
+	connect := func(token string) (*mcp.ClientSession, error) {
+		cmd, err := s.Command(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		defer func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}()
-		transport = &mcp.StreamableClientTransport{Endpoint: address}
+		cmd.Env = append(os.Environ(), "TOKEN="+token)
+		return s.connect(ctx, &mcp.CommandTransport{Command: cmd})
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, nil).Connect(ctx, transport, nil)
+	if s.Stage != nil {
+		s.Stage(ctx)
+		return nil
+	}
+	if overHTTP {
+		cmd, failed := s.Command(ctx, "-http", "127.0.0.1:0")
+		if failed != nil {
+			return failed
+		}
+		address, failed := Start(cmd)
+		if failed != nil {
+			return failed
+		}
+		defer func() { err = errors.Join(err, s.stop(cmd)) }()
+		connect = func(token string) (*mcp.ClientSession, error) {
+			return s.connect(ctx, &mcp.StreamableClientTransport{Endpoint: address, HTTPClient: &http.Client{Transport: bearer(token)}})
+		}
+	}
+	if s.Visit != nil {
+		s.Visit(ctx, connect)
+		return nil
+	}
+	session, err := connect("")
 	if err != nil {
 		return err
 	}
@@ -68,8 +118,47 @@ func (s Story) tell(overHTTP bool) error {
 	return session.Close()
 }
 
-// start starts a server that prints its address.
-func start(cmd *exec.Cmd) (string, error) {
+// Command is this program again, as the server.
+func (s Story) Command(ctx context.Context, args ...string) (*exec.Cmd, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, program, append(args, s.Args...)...)
+	if s.Log {
+		cmd.Stderr = os.Stdout // the file itself: a record stands before what the client prints after it
+	}
+	return cmd, nil
+}
+
+func (s Story) connect(ctx context.Context, transport mcp.Transport) (*mcp.ClientSession, error) {
+	client := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, s.Client)
+	return client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: s.Version})
+}
+
+// stop ends a server over HTTP. Where there is no interrupt it is killed.
+func (s Story) stop(cmd *exec.Cmd) error {
+	if s.Quit && cmd.Process.Signal(os.Interrupt) == nil {
+		return cmd.Wait()
+	}
+	err := cmd.Process.Kill()
+	_ = cmd.Wait() // it was killed, and says so
+	return err
+}
+
+// bearer sends its token with each request.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if b != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+string(b))
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// Start starts a server that prints its address.
+func Start(cmd *exec.Cmd) (address string, err error) {
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return "", err
@@ -79,9 +168,24 @@ func start(cmd *exec.Cmd) (string, error) {
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		return "", errors.Join(errors.New("the server does not print its address"), err)
+		return "", errors.Join(errors.New("the server does not print its address"), err, cmd.Wait())
 	}
 	return strings.TrimSpace(line), nil
+}
+
+// Call calls a tool and prints what a model reads of the answer.
+func Call(ctx context.Context, session *mcp.ClientSession, tool string, args any) {
+	fmt.Printf("--> %s", tool)
+	if args != nil {
+		fmt.Printf(" %v", args)
+	}
+	fmt.Println()
+	res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil { // a JSON-RPC error, which hosts show to a model in words of their own
+		fmt.Printf("%v\n\n", err)
+		return
+	}
+	fmt.Printf("%s\n\n", Text(res))
 }
 
 // Text returns the texts of a result, a line each.

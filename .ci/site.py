@@ -1,0 +1,28 @@
+"""Hooks of mkdocs for the site of docs/ (mkdocs.yml)."""
+
+import pathlib
+import posixpath
+import re
+
+from mkdocs.exceptions import PluginError
+
+SOURCE = "https://github.com/mcpchain/mcpchain/blob/main/"
+
+
+def on_page_markdown(markdown, **_):
+    """Links that lead out of docs/ lead to the repository."""
+    return re.sub(r"\]\(\.\./([^)]*)\)", lambda link: "](" + SOURCE + posixpath.normpath(link[1]) + ")", markdown)
+
+
+def on_post_build(config, **_):
+    """Every link within the site leads to a file, and to a heading if it names one."""
+    site = pathlib.Path(config["site_dir"])
+    for page in site.glob("*.html"):
+        if page.name == "404.html":  # its links begin at the root of the host
+            continue
+        for path, anchor in re.findall(r'href="([^":#]*)(?:#([^"]*))?"', page.read_text()):
+            target = page if path in ("", ".") else page.parent / path
+            if not target.exists():
+                raise PluginError(f"{page.name} leads to {path}, which there is not")
+            if anchor and f'id="{anchor}"' not in target.read_text():
+                raise PluginError(f"{page.name} leads to {path}#{anchor}, which there is not")

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestDocs holds docs/costs.md to what is measured: each row stands there, and where it
+// was measured with this Go, with the same allocations. Times are not compared.
+func TestDocs(t *testing.T) {
+	page, err := findPage()
+	require.NoError(t, err)
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	_, inside, _, err := block(string(text))
+	require.NoError(t, err)
+	tables := all()
+	allocations(tables)
+	release := regexp.MustCompile(`^go\d+\.\d+`).FindString(runtime.Version())
+	same := regexp.MustCompile("^\nMeasured with "+regexp.QuoteMeta(release)+`[. ].* on \w+/`+runtime.GOARCH+",").MatchString(inside) && !racing
+	if !same {
+		t.Logf("measured with another Go: the allocations are not compared")
+	}
+	rest := inside
+	for _, b := range tables {
+		_, after, found := strings.Cut(rest, "\n**"+b.title+".** ")
+		require.True(t, found, "%s is not in %s: go run ./bench -write", b.title, page)
+		rest = after
+		jobs := strings.Split(b.jobs, " | ")
+		for _, r := range b.rows {
+			line := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(r.name) + ` \|(.*)\|$`).FindStringSubmatch(rest)
+			require.NotNil(t, line, "%s of %s is not in %s: go run ./bench -write", r.name, b.title, page)
+			said := strings.Split(line[1], "|")
+			require.Len(t, said, len(r.cells), r.name)
+			for i, c := range r.cells {
+				if text := strings.TrimSpace(said[i]); c.run == nil {
+					require.Equal(t, c.said, text, r.name)
+				} else {
+					r.compare(t, b, c, text, same, strings.HasPrefix(jobs[i], "panic"))
+				}
+			}
+		}
+	}
+}
+
+// compare compares what the docs say of a cell with its allocations.
+func (r *row) compare(t *testing.T, b *table, c *cell, said string, same, stack bool) {
+	t.Helper()
+	m := regexp.MustCompile(`^\d+(\.\d+)?, (about )?(\d+)$`).FindStringSubmatch(said)
+	require.NotNil(t, m, "%s: %q", r.name, said)
+	loose := b.loose || r.loose
+	require.Equal(t, loose, m[2] != "", r.name)
+	if !same || loose {
+		return
+	}
+	documented, err := strconv.Atoi(m[3])
+	require.NoError(t, err)
+	delta := b.slack + float64(documented)/500 // a collection in the middle may cost some of thousands
+	if stack {
+		delta = 2 // how often its text grows depends on the paths of the files
+	}
+	require.InDelta(t, documented, c.allocs, delta, "%s of %s: go run ./bench -write", r.name, b.title)
+}
+
+// TestRatios is all of the program but its patience.
+func TestRatios(t *testing.T) {
+	tables := []*table{calls(), arguments()}
+	allocations(tables)
+	least(tables, 1, 10*time.Microsecond)
+	text := markdown(tables)
+	require.NotContains(t, text, "NaN")
+	for _, b := range tables {
+		require.Contains(t, text, "\n| "+b.rows[0].name+" | ")
+	}
+	require.Contains(t, machine(), runtime.Version())
+}
+
+func TestBlock(t *testing.T) {
+	page := t.TempDir() + "/costs.md"
+	require.NoError(t, os.WriteFile(page, []byte("a\n"+opening+"old\n"+closing+"b\n"), 0o600))
+	require.NoError(t, writeBlock(page, "\nnew\n"))
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Equal(t, "a\n"+opening+"\nnew\n\n"+closing+"b\n", string(text))
+	require.NoError(t, os.WriteFile(page, []byte("a\n"), 0o600))
+	require.Error(t, writeBlock(page, "\nnew\n"))
+}
+
+// TestContendersDoTheSame keeps the comparison of lists honest: each calls the function
+// once an item, and knows all values and errors at the end.
+func TestContendersDoTheSame(t *testing.T) {
+	for _, c := range contenders {
+		var calls atomic.Int64
+		got := c.run(t.Context(), numbers(40), func(_ context.Context, i int) (int, error) {
+			calls.Add(1)
+			if i == 7 {
+				return 0, errSecret
+			}
+			return 2 * i, nil
+		})
+		require.EqualValues(t, 40, calls.Load(), c.name)
+		for i := range 40 {
+			var value int
+			var failed bool
+			if got.items != nil {
+				value, failed = got.items[i].Value, got.items[i].Err != nil
+			} else {
+				value, failed = got.values[i], got.errs[i] != nil
+			}
+			require.Equal(t, i == 7, failed, c.name)
+			if i != 7 {
+				require.Equal(t, 2*i, value, c.name)
+			}
+		}
+	}
+}
+
+// TestCallsEnd keeps the comparison of calls honest: nothing escapes the layers.
+func TestCallsEnd(t *testing.T) {
+	for _, b := range []*table{calls(), packages(), arguments()} {
+		for _, r := range b.rows {
+			for _, c := range r.cells {
+				if c.run != nil {
+					require.NotPanics(t, c.run, r.name)
+				}
+			}
+		}
+	}
+}
+
+// TestBatchIsNoSlower than those that start a goroutine an item, by the least of rounds
+// that take turns. The margin is tenfold.
+func TestBatchIsNoSlower(t *testing.T) {
+	tables := []*table{batches()}
+	least(tables, 5, time.Millisecond)
+	took := map[string]float64{}
+	for _, r := range tables[0].rows {
+		took[r.name] = r.cells[2].nanoseconds()
+	}
+	require.Less(t, took["`batch.Run`"], took["errgroup"])
+	require.Less(t, took["`batch.Run`"], took["conc `pool`"])
+}

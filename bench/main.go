@@ -1,0 +1,289 @@
+// Bench compares mcpchain with what others do of the same job: a chain that is written by
+// hand, the recovery of mark3labs/mcp-go, go-grpc-middleware, connect, and for batches
+// errgroup and sourcegraph/conc. It is a module of its own, so that nobody who uses
+// mcpchain downloads them.
+//
+//	go run ./bench          print the tables
+//	go run ./bench -write   and write them into docs/costs.md
+//
+// Everything runs in one process and without a network. The times are the least of many
+// short slices, which take turns, so that a machine that is busy for a while is busy for
+// all of them. They are told as ratios to one row of their table. Allocations are exact.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+func main() {
+	write := flag.Bool("write", false, "write the tables into docs/costs.md")
+	rounds := flag.Int("rounds", 100, "how many slices each cell gets")
+	slice := flag.Duration("slice", 300*time.Microsecond, "how long a slice is at least")
+	flag.Parse()
+
+	tables := all()
+	allocations(tables)
+	least(tables, *rounds, *slice)
+	text := machine() + markdown(tables)
+	_, _ = fmt.Fprint(os.Stdout, text)
+	if !*write {
+		return
+	}
+	page, err := findPage()
+	if err == nil {
+		err = writeBlock(page, text)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func all() []*table {
+	return []*table{calls(), packages(), arguments(), batches(), wholeCalls()}
+}
+
+// A table compares rows that do the same jobs.
+type table struct {
+	title, first, jobs string // jobs heads the columns, separated by |
+	note               string
+	rows               []*row
+	reference          int     // the row whose times are 1
+	absolute           bool    // all times as ratios to the first cell of that row
+	loose              bool    // allocations are not exact, because goroutines run beside
+	slack              float64 // by how many allocations another run may differ
+}
+
+// A row is one contender.
+type row struct {
+	name  string
+	cells []*cell
+	loose bool // allocations are not exact: what it does depends on chance
+}
+
+// A cell is one contender at one job. A cell without a function is a job that it does not
+// do, or has words.
+type cell struct {
+	said   string
+	run    func()
+	less   func() // what is no part of the job, and is taken off
+	allocs float64
+	took   [2]time.Duration // of run and less, for times[0] and times[1] runs
+	times  [2]int
+}
+
+// add adds a row with a cell for each job, which may be nil, and words behind them.
+func (t *table) add(name string, runs []func(), words ...string) *row {
+	r := &row{name: name}
+	for _, run := range runs {
+		r.cells = append(r.cells, &cell{run: run})
+	}
+	for _, said := range words {
+		r.cells = append(r.cells, &cell{said: said})
+	}
+	t.rows = append(t.rows, r)
+	return r
+}
+
+func cells(tables []*table) (all []*cell) {
+	for _, t := range tables {
+		for _, r := range t.rows {
+			for _, c := range r.cells {
+				if c.run != nil {
+					all = append(all, c)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// allocations counts what each cell allocates.
+func allocations(tables []*table) {
+	for _, c := range cells(tables) {
+		runs := 200
+		if timed(c.run, 1) > time.Millisecond {
+			runs = 5
+		}
+		c.allocs = testing.AllocsPerRun(runs, c.run)
+		if c.less != nil {
+			c.allocs -= testing.AllocsPerRun(runs, c.less)
+		}
+	}
+}
+
+// least measures the least time of each cell, in slices that take turns.
+func least(tables []*table, rounds int, slice time.Duration) {
+	var alone []*table // two goroutines that hand over take turns on one processor, or wake each other on two, by chance
+	for _, t := range tables {
+		if t.loose {
+			alone = append(alone, t)
+		}
+	}
+	together := slices.DeleteFunc(slices.Clone(tables), func(t *table) bool { return t.loose })
+	turns(cells(together), rounds, slice)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	turns(cells(alone), rounds, slice)
+}
+
+func turns(all []*cell, rounds int, slice time.Duration) {
+	for _, c := range all {
+		for i, run := range c.runs() {
+			c.times[i] = 1
+			for timed(run, c.times[i]) < slice/2 {
+				c.times[i] *= 2
+			}
+			c.took[i] = time.Hour
+		}
+	}
+	runtime.GC()
+	for range rounds {
+		for _, c := range all {
+			for i, run := range c.runs() {
+				c.took[i] = min(c.took[i], timed(run, c.times[i]))
+			}
+		}
+	}
+}
+
+func (c *cell) runs() []func() {
+	if c.less == nil {
+		return []func(){c.run}
+	}
+	return []func(){c.run, c.less}
+}
+
+func timed(run func(), times int) time.Duration {
+	began := time.Now()
+	for range times {
+		run()
+	}
+	return time.Since(began)
+}
+
+// nanoseconds is what one run takes.
+func (c *cell) nanoseconds() float64 {
+	took := float64(c.took[0]) / float64(c.times[0])
+	if c.less != nil {
+		took -= float64(c.took[1]) / float64(c.times[1])
+	}
+	return took
+}
+
+// machine says where the numbers come from.
+func machine() string {
+	var others []string
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, d := range info.Deps {
+			if slices.Contains(peers, d.Path) {
+				others = append(others, strings.TrimPrefix(d.Path, "github.com/")+" "+d.Version)
+			}
+		}
+	}
+	return fmt.Sprintf("\nMeasured with %s on %s/%s, %d CPUs; %s.\n", runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		runtime.NumCPU(), strings.Join(others, ", "))
+}
+
+var peers = []string{
+	"github.com/modelcontextprotocol/go-sdk", "github.com/mark3labs/mcp-go", "github.com/grpc-ecosystem/go-grpc-middleware/v2",
+	"google.golang.org/grpc", "connectrpc.com/connect", "golang.org/x/sync", "github.com/sourcegraph/conc",
+}
+
+func markdown(tables []*table) string {
+	var b strings.Builder
+	for _, t := range tables {
+		columns := strings.Split(t.jobs, "|")
+		fmt.Fprintf(&b, "\n**%s.** %s\n\n| %s |", t.title, t.note, t.first)
+		for _, job := range columns {
+			fmt.Fprintf(&b, " %s |", strings.TrimSpace(job))
+		}
+		b.WriteString("\n|" + strings.Repeat("---|", len(columns)+1) + "\n")
+		for _, r := range t.rows {
+			fmt.Fprintf(&b, "| %s |", r.name)
+			for i, c := range r.cells {
+				fmt.Fprintf(&b, " %s |", t.text(i, c, r.loose))
+			}
+			b.WriteString("\n")
+		}
+	}
+	return b.String()
+}
+
+// text is what a cell of the column i says: the ratio, and the allocations.
+func (t *table) text(i int, c *cell, loose bool) string {
+	if c.run == nil {
+		return c.said
+	}
+	if t.absolute {
+		i = 0
+	}
+	return ratio(c.nanoseconds()/t.rows[t.reference].cells[i].nanoseconds()) + ", " + counted(c, t.loose || loose)
+}
+
+// counted is how the allocations of a cell are told: exactly, or in tens.
+func counted(c *cell, loose bool) string {
+	if loose {
+		return fmt.Sprintf("about %d", (int(c.allocs)+5)/10*10)
+	}
+	return strconv.Itoa(int(c.allocs))
+}
+
+func ratio(r float64) string {
+	switch {
+	case r < 0.995:
+		return fmt.Sprintf("%.2f", r)
+	case r < 9.95:
+		return fmt.Sprintf("%.1f", r)
+	default:
+		return fmt.Sprintf("%.0f", r)
+	}
+}
+
+const (
+	opening = "<!-- bench -->\n"
+	closing = "<!-- end of bench -->\n"
+)
+
+// findPage finds docs/costs.md from the root or from bench.
+func findPage() (string, error) {
+	for _, dir := range []string{".", ".."} {
+		page := filepath.Join(dir, "docs", "costs.md")
+		if _, err := os.Stat(page); err == nil {
+			return page, nil
+		}
+	}
+	return "", errors.New("there is no docs/costs.md here: run it in the repository")
+}
+
+// block returns the text of the page before the block, the block, and what follows.
+func block(text string) (before, inside, after string, err error) {
+	before, rest, ok := strings.Cut(text, opening)
+	inside, after, closed := strings.Cut(rest, closing)
+	if !ok || !closed {
+		return "", "", "", fmt.Errorf("the page has no block between %q and %q", opening, closing)
+	}
+	return before, inside, after, nil
+}
+
+func writeBlock(page, text string) error {
+	have, err := os.ReadFile(page) //nolint:gosec // found by findPage
+	if err != nil {
+		return err
+	}
+	before, _, after, err := block(string(have))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(page, []byte(before+opening+text+"\n"+closing+after), 0o644) //nolint:gosec // a document
+}

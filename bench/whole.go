@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/retry"
+)
+
+// wholeCalls compares calls between a client and a server of the SDK in one process, the
+// cheapest there are. The server has 20 tools. Here each failure also looks up what its
+// tool may do, and is counted for its caller.
+func wholeCalls() *table {
+	t := &table{
+		title: "A whole call between a client and a server in one process", first: "server", absolute: true, loose: true,
+		jobs: "success | wrong arguments | failure with its record | panic with its record",
+		note: "Times as ratios to a success of the bare SDK, some 150 to 300 µs, on one processor. Goroutines run beside, so that allocations are rounded.",
+	}
+	patient := &retry.Options{EscalateAfter: -1, RefuseAfter: -1, StreakAfter: -1} // or the loop breaker would refuse the calls
+	all := everything(written())
+	all.Retry = patient
+	for _, s := range []struct {
+		name string
+		mw   mcp.Middleware
+	}{
+		{"bare SDK", nil},
+		{"by hand", handWritten(written())},
+		{"`Standard`", mcpchain.Standard(&mcpchain.Options{Logger: written(), Retry: patient})},
+		{"`Standard`, all but `replay` and `state`", mcpchain.Standard(all)},
+	} {
+		call := connectTo(s.mw)
+		runs := []func(){call("good", rightOrder), call("good", wrongOrder), call("fails", rightOrder), call("panics", rightOrder)}
+		if s.mw == nil {
+			runs[3] = nil
+		}
+		r := t.add(s.name, runs)
+		if s.mw == nil {
+			r.cells[3].said = "ends the process"
+		}
+	}
+	return t
+}
+
+// connectTo returns what makes a call of a tool of a server with this middleware.
+func connectTo(mw mcp.Middleware) func(tool, arguments string) func() {
+	server := mcp.NewServer(&mcp.Implementation{Name: "bench"}, nil)
+	for i := range 17 {
+		addTool(server, fmt.Sprint("other", i), success)
+	}
+	addTool(server, "good", success)
+	addTool(server, "fails", failure)
+	addTool(server, "panics", panicked)
+	if mw != nil {
+		server.AddReceivingMiddleware(mw)
+	}
+	ctx := context.Background()
+	ours, theirs := mcp.NewInMemoryTransports()
+	_, err := server.Connect(ctx, theirs, nil)
+	must(err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "bench"}, nil).Connect(ctx, ours, nil)
+	must(err)
+	return func(tool, arguments string) func() {
+		params := &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)}
+		return func() {
+			_, err := session.CallTool(ctx, params)
+			must(err)
+		}
+	}
+}
+
+func addTool(server *mcp.Server, name string, job int) {
+	end := ending[*mcp.CallToolRequest](job, done)
+	mcp.AddTool(server, &mcp.Tool{Name: name, InputSchema: json.RawMessage(orderSchema)},
+		func(ctx context.Context, req *mcp.CallToolRequest, _ map[string]any) (*mcp.CallToolResult, any, error) {
+			res, err := end(ctx, req)
+			return res, nil, err
+		})
+}

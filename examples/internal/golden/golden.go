@@ -1,0 +1,81 @@
+// Package golden compares what a recipe prints with its output.golden.
+package golden
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+)
+
+// Build compiles the programs of packages, such as "./...", into a new directory.
+func Build(packages string) (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "recipes"); err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+string(filepath.Separator), packages)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return dir, fmt.Errorf("%w\n%s", err, out)
+	}
+	return dir, nil
+}
+
+// Run runs a program in an empty directory, without a terminal or an input, and returns
+// what it prints.
+func Run(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = t.TempDir()
+	cmd.WaitDelay = 10 * time.Second // for a server that a story left behind
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", program, err, out)
+	}
+	return string(out)
+}
+
+// Recipe plays the story of a recipe, over stdio and over HTTP, and compares what it prints
+// with a file, which it writes anew if update is set.
+func Recipe(t *testing.T, program, file string, update bool) {
+	t.Helper()
+	if update {
+		if err := os.WriteFile(file, []byte(steady(Run(t, program, "-story"))), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for how, args := range map[string][]string{"stdio": {"-story"}, "http": {"-story", "http"}} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			if got := steady(Run(t, program, args...)); got != string(want) || got == "" {
+				t.Errorf("%s over %s differs from %s; it prints\n%s", filepath.Base(program), how, file, got)
+			}
+		})
+	}
+}
+
+// differs is what logs have of each run alone. References become call-1, call-2 and so on.
+var (
+	differs   = regexp.MustCompile(`time=\S+ | (?:duration_ms|late_ms|session)=\S+| stack="(?:\\.|[^"\\])*"`)
+	reference = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+)
+
+// steady returns what a run printed without what differs in each.
+func steady(out string) string {
+	numbers := map[string]string{}
+	return reference.ReplaceAllStringFunc(differs.ReplaceAllString(out, ""), func(id string) string {
+		if numbers[id] == "" {
+			numbers[id] = fmt.Sprintf("call-%d", len(numbers)+1)
+		}
+		return numbers[id]
+	})
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/examples/internal/story"
+)
+
+func init() { story.Tell(story.Story{Play: play, After: after}) }
+
+func play(ctx context.Context, session *mcp.ClientSession) {
+	for _, tool := range []string{"order", "order", "order", "stock"} {
+		_, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool})
+		story.Must(err)
+	}
+	for !strings.Contains(read("summary.log"), "repeated") { // until the period of the sample ends
+		story.Must(ctx.Err())
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func after() {
+	fmt.Printf("The file has all %d:\n%s", strings.Count(read("file.log"), "\n"), read("file.log"))
+	fmt.Printf("\nThe service is down, and its spool has them, scrubbed:\n%s", read("spool.log"))
+	fmt.Printf("\nThe pager has the panic:\n%s", read("pager.log"))
+	fmt.Printf("\nThe summary has each failure once, and how often it came again:\n%s", read("summary.log"))
+}
+
+// keep is what is shown of a record: the rest makes lines long.
+var keep = regexp.MustCompile(`(?:level|tool|outcome|error|repeated)=(?:"(?:\\.|[^"\\])*"|\S+)`)
+
+// read returns the records in a file.
+func read(name string) string {
+	text, err := os.ReadFile(name)
+	story.Must(err)
+	var records strings.Builder
+	for line := range strings.Lines(string(text)) {
+		records.WriteString(strings.Join(keep.FindAllString(line, -1), " ") + "\n")
+	}
+	return records.String()
+}

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcpchain/mcpchain/examples/internal/golden"
+)
+
+var update = flag.Bool("update", false, "write what the story prints into output.golden")
+
+func TestStory(t *testing.T) {
+	programs, err := golden.Build(".")
+	t.Cleanup(func() { _ = os.RemoveAll(programs) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Recipe(t, filepath.Join(programs, "sqlite"), "output.golden", *update)
+}

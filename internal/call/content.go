@@ -1,0 +1,272 @@
+package call
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/wire"
+)
+
+// A cleaner hides what stands in a result. It copies what it changes, because a handler may
+// share its results. A nil one changes nothing.
+type cleaner struct {
+	text func(string) string
+	meta func(mcp.Meta) (_ mcp.Meta, changed bool)
+}
+
+// masking returns what cleans a failure with a mask.
+func masking(mask func(string) string) *cleaner {
+	if mask == nil {
+		return nil
+	}
+	return &cleaner{mask, func(meta mcp.Meta) (mcp.Meta, bool) {
+		clean := make(mcp.Meta, len(meta))
+		for key, v := range meta {
+			if !strings.HasPrefix(key, wire.Prefix) { // else it is our own
+				if v = masked(v, mask); scrub.SecretMember(key, v) {
+					v = scrub.Redacted
+				}
+			}
+			clean[key] = v
+		}
+		return clean, true
+	}}
+}
+
+// masked returns a value in which everything is masked that a client would decode. It is
+// bounded, and what is secret by its name becomes a text.
+func masked(v any, mask func(string) string) any {
+	if v == nil || mask == nil {
+		return v
+	}
+	cleaner := scrub.Cleaner{Text: mask}
+	if raw, ok := v.(json.RawMessage); ok {
+		return json.RawMessage(cleaner.JSON(raw))
+	}
+	return cleaner.Value(v)
+}
+
+// each returns the list, a copy of it if clean changes something in it.
+func each[T comparable](list []T, clean func(T) T) (_ []T, changed bool) {
+	out := list
+	for i, e := range list {
+		if c := clean(e); c != e {
+			if !changed {
+				out, changed = slices.Clone(list), true
+			}
+			out[i] = c
+		}
+	}
+	return out, changed
+}
+
+// content returns content without what is hidden.
+func (c *cleaner) content(content []mcp.Content) []mcp.Content {
+	if c == nil {
+		return content
+	}
+	content, _ = each(content, c.block)
+	return content
+}
+
+// block returns a block, a copy of it if something in it changes.
+func (c *cleaner) block(block mcp.Content) mcp.Content {
+	switch b := block.(type) {
+	case *mcp.TextContent:
+		if b != nil {
+			cp := *b
+			if c.clean(&cp.Meta, &cp.Text) {
+				return &cp
+			}
+		}
+	case *mcp.EmbeddedResource:
+		if b != nil {
+			cp := *b
+			changed := c.clean(&cp.Meta)
+			if r := c.resource(b.Resource); r != b.Resource || changed {
+				cp.Resource = r
+				return &cp
+			}
+		}
+	case *mcp.ResourceLink:
+		if b != nil {
+			cp := *b
+			if c.clean(&cp.Meta, &cp.URI, &cp.Name, &cp.Title, &cp.Description) {
+				return &cp
+			}
+		}
+	case *mcp.ImageContent:
+		if b != nil {
+			cp := *b
+			if c.clean(&cp.Meta) {
+				return &cp
+			}
+		}
+	case *mcp.AudioContent:
+		if b != nil {
+			cp := *b
+			if c.clean(&cp.Meta) {
+				return &cp
+			}
+		}
+	}
+	return block
+}
+
+// resource returns the contents of a resource, a copy of them if something changes.
+func (c *cleaner) resource(r *mcp.ResourceContents) *mcp.ResourceContents {
+	if r == nil {
+		return nil
+	}
+	cp := *r
+	changed := c.clean(&cp.Meta, &cp.URI, &cp.Text)
+	if isText(r) {
+		if text := c.text(string(r.Blob)); text != string(r.Blob) {
+			cp.Blob, changed = []byte(text), true
+		}
+	}
+	if changed {
+		return &cp
+	}
+	return r
+}
+
+// isText reports whether the bytes of a resource are a text, by what it says or by their look.
+func isText(r *mcp.ResourceContents) bool {
+	if len(r.Blob) == 0 {
+		return false
+	}
+	kind := strings.ToLower(r.MIMEType)
+	return strings.HasPrefix(kind, "text/") || strings.Contains(kind, "json") || strings.Contains(kind, "xml") ||
+		utf8.Valid(r.Blob) && bytes.IndexByte(r.Blob, 0) < 0
+}
+
+// clean cleans a block's _meta and texts, which are of a copy, and reports whether that changed something.
+func (c *cleaner) clean(meta *mcp.Meta, texts ...*string) bool {
+	changed := false
+	if len(*meta) > 0 {
+		*meta, changed = c.meta(*meta)
+	}
+	for _, t := range texts {
+		if text := c.text(*t); text != *t {
+			*t, changed = text, true
+		}
+	}
+	return changed
+}
+
+// whole cleans successes: whatever their size nothing is cut off, and every value keeps its type.
+var whole = &cleaner{wholeText, func(meta mcp.Meta) (mcp.Meta, bool) {
+	clean, theirs := mcp.Meta{}, mcp.Meta{}
+	for key, v := range meta {
+		if strings.HasPrefix(key, wire.Prefix) {
+			clean[key] = v
+		} else {
+			theirs[key] = v
+		}
+	}
+	raw, changed := wholeValue(theirs)
+	if !changed {
+		return meta, false
+	}
+	members := map[string]json.RawMessage{}
+	_ = json.Unmarshal(raw, &members) // it is an object
+	for key, v := range members {
+		clean[key] = v
+	}
+	return clean, true
+}}
+
+// wholeText cleans a text, and one that is JSON as the structured content that says the same.
+func wholeText(text string) string {
+	start := strings.TrimLeft(text, " \t\r\n")
+	if start == "" || start[0] != '{' && start[0] != '[' {
+		return scrub.Whole(text)
+	}
+	raw := []byte(text)
+	if !json.Valid(raw) {
+		return scrub.Whole(text)
+	}
+	return string(scrub.WholeJSON(raw))
+}
+
+// wholeValue returns the JSON of a value without what is hidden, and false if nothing is.
+// What cannot be written as JSON is left to who finds that out.
+func wholeValue(v any) (clean json.RawMessage, changed bool) {
+	raw, ok := v.(json.RawMessage)
+	if !ok {
+		var err error
+		if raw, err = safe.JSON(v); err != nil {
+			return nil, false
+		}
+	}
+	if !json.Valid(raw) {
+		return nil, false
+	}
+	clean = scrub.WholeJSON(raw)
+	return clean, !bytes.Equal(clean, raw)
+}
+
+// Scrubbed returns a successful result without credentials, and res itself if there are
+// none. It reports whether structured content was changed.
+func Scrubbed(res mcp.Result) (_ mcp.Result, structured bool) {
+	if safe.Nil(res) {
+		return res, false
+	}
+	var changed, more bool
+	switch r := res.(type) {
+	case *mcp.CallToolResult:
+		out := *r
+		changed = whole.clean(&out.Meta)
+		out.Content, more = each(r.Content, whole.block)
+		if raw, hidden := wholeValue(r.StructuredContent); hidden {
+			out.StructuredContent, structured = raw, true
+		}
+		var steps []fault.Step
+		switch v := out.Meta[wire.StepsKey].(type) {
+		case PendingSteps:
+			steps = wholeSteps(v)
+			out.Meta = withMeta(out.Meta, wire.StepsKey, PendingSteps(steps))
+		case []fault.Step:
+			steps = wholeSteps(v)
+			out.Meta = withMeta(out.Meta, wire.StepsKey, steps)
+		}
+		if changed || more || structured || steps != nil {
+			return &out, structured
+		}
+	case *mcp.ReadResourceResult:
+		out := *r
+		changed = whole.clean(&out.Meta)
+		if out.Contents, more = each(r.Contents, whole.resource); changed || more {
+			return &out, false
+		}
+	case *mcp.GetPromptResult:
+		out := *r
+		changed = whole.clean(&out.Meta, &out.Description)
+		out.Messages, more = each(r.Messages, func(m *mcp.PromptMessage) *mcp.PromptMessage {
+			if m == nil || m.Content == nil {
+				return m
+			}
+			if block := whole.block(m.Content); block != m.Content {
+				return &mcp.PromptMessage{Role: m.Role, Content: block}
+			}
+			return m
+		})
+		if changed || more {
+			return &out, false
+		}
+	}
+	return res, false
+}
+
+func wholeSteps(steps []fault.Step) []fault.Step {
+	return fault.New(fault.KindInternal, "").WithSteps(steps...).ScrubbedBy(scrub.Whole).Data().RecoverySteps
+}

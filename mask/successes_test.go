@@ -1,0 +1,223 @@
+package mask_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/mask"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// leaky are results with a secret in each of their parts.
+func leaky(req mcp.Request) mcp.Result {
+	const secret = "token=" + harness.Canary
+	raw := json.RawMessage(`{"kept":"order 17","\u0070assword":"` + harness.Canary + `","n":[1,{"api_key":["` + harness.Canary + `"]}]}`)
+	meta := mcp.Meta{"kept": 17, "note": secret, "password": harness.Canary}
+	contents := func() *mcp.ResourceContents {
+		return &mcp.ResourceContents{URI: "https://bob:" + harness.Canary + "@h.example.com/x", Text: secret, Blob: []byte("order 17, " + secret), Meta: meta}
+	}
+	blocks := []mcp.Content{
+		&mcp.TextContent{Text: "order 17: " + secret, Meta: meta}, &mcp.TextContent{Text: string(raw)},
+		&mcp.EmbeddedResource{Resource: contents(), Meta: meta}, &mcp.EmbeddedResource{},
+		&mcp.ResourceLink{URI: "https://bob:" + harness.Canary + "@h.example.com/x", Name: secret, Title: secret, Description: secret, Meta: meta},
+		&mcp.ImageContent{Data: []byte("order 17"), MIMEType: "image/png", Meta: meta}, &mcp.AudioContent{Data: []byte("order 17"), MIMEType: "audio/wav", Meta: meta},
+	}
+	switch req.(type) {
+	case *mcp.CallToolRequest:
+		res := &mcp.CallToolResult{Content: blocks, StructuredContent: raw, Meta: meta}
+		return middleware.NextSteps(res, fault.Step{Action: "log in with " + secret, Tool: "it", Parameters: map[string]any{"note": secret}})
+	case *mcp.ReadResourceRequest:
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{contents(), {URI: "x:order 17"}}, Meta: meta}
+	case *mcp.GetPromptRequest:
+		messages := []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "order 17"}}}
+		for _, b := range blocks[:3] {
+			messages = append(messages, &mcp.PromptMessage{Role: "user", Content: b})
+		}
+		return &mcp.GetPromptResult{Description: secret, Messages: messages, Meta: meta}
+	default:
+		return harness.Success(req)
+	}
+}
+
+// TestSuccesses searches every byte that left, and what the handler returned.
+func TestSuccesses(t *testing.T) {
+	harness.Each(t, []harness.Shape{
+		harness.ServerRaw, harness.WrapTool, harness.ServerResource, harness.WrapResource, harness.ServerPrompt, harness.WrapPrompt,
+	}, func(t *testing.T, at harness.Place) {
+		var returned mcp.Result
+		var before []byte
+		s := harness.Start(t, at, harness.Setup{
+			Middleware: []mcp.Middleware{mask.Successes()},
+			Handlers: map[string]harness.Handler{"it": func(_ context.Context, req mcp.Request) (mcp.Result, error) {
+				returned = leaky(req)
+				before, _ = json.Marshal(returned)
+				return returned, nil
+			}},
+		})
+		answer := s.Call(t, "it")
+		require.NoError(t, answer.Err)
+		require.Nil(t, answer.Fault())
+		require.NotEmpty(t, answer.Wire)
+		require.NotContains(t, string(answer.Wire), harness.Canary)
+		require.Contains(t, string(answer.Wire), "order 17")
+		require.Contains(t, string(answer.Wire), "[redacted]")
+		after, err := json.Marshal(returned)
+		require.NoError(t, err)
+		require.NotContains(t, string(after), "[redacted]", "what the handler returned is its own; the SDK only adds to it")
+		require.Equal(t, strings.Count(string(before), harness.Canary), strings.Count(string(after), harness.Canary))
+	})
+}
+
+// TestSuccessesOfNamedTools: only those are changed, and one that nobody has is told once.
+func TestSuccessesOfNamedTools(t *testing.T) {
+	for name, install := range map[string]func(*slog.Logger) mcp.Middleware{
+		"mask.Successes: tools has tools": func(*slog.Logger) mcp.Middleware { return mask.Successes("it", "gone") },
+		"mask.New: Options.Successes has tools that": func(l *slog.Logger) mcp.Middleware {
+			return mask.New(&mask.Options{Logger: l, Successes: []string{"it", "gone"}})
+		},
+	} {
+		log := harness.NewLog(slog.LevelInfo)
+		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+			Middleware: []mcp.Middleware{mask.New(&mask.Options{Logger: log.Logger()}), install(log.Logger())},
+			Handlers: map[string]harness.Handler{
+				"it":    func(_ context.Context, req mcp.Request) (mcp.Result, error) { return leaky(req), nil },
+				"other": func(_ context.Context, req mcp.Request) (mcp.Result, error) { return leaky(req), nil },
+			},
+		})
+		require.NotContains(t, string(s.Call(t, "it").Wire), harness.Canary)
+		require.Contains(t, string(s.Call(t, "other").Wire), harness.Canary)
+		for range 2 {
+			_, err := s.Client.ListTools(t.Context(), nil)
+			require.NoError(t, err)
+		}
+		record := log.Only(t)
+		require.Contains(t, record["msg"], name)
+		require.Equal(t, []any{"gone"}, record["tools"])
+	}
+	require.PanicsWithValue(t, "mask.New: Options.Successes[1] is empty; give a name", func() { mask.New(&mask.Options{Successes: []string{"a", ""}}) })
+	require.PanicsWithValue(t, "mask.Successes: tools[0] is empty; give a name", func() { mask.Successes("") })
+}
+
+type credentials struct {
+	User  string `json:"user"`
+	Token string `json:"token"`
+	PIN   int    `json:"pin"`
+}
+
+// TestSuccessesFitTheirSchema: what is hidden keeps its type. Where the schema wants more of a
+// secret than its type nothing is shown, and the call counts as made.
+func TestSuccessesFitTheirSchema(t *testing.T) {
+	for _, era := range []harness.Era{harness.Current, harness.Older} {
+		at := harness.Place{Shape: harness.ServerRaw, Era: era}
+		s := harness.Start(t, at, harness.Setup{Middleware: []mcp.Middleware{mask.New(&mask.Options{
+			Logger: slog.New(slog.DiscardHandler), Successes: []string{"loose", "strict", "strict-read"},
+		})}})
+		give := func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, credentials, error) {
+			return nil, credentials{"bob", harness.Canary, 1234}, nil
+		}
+		mcp.AddTool(s.Server, &mcp.Tool{Name: "loose"}, give)
+		strict, err := jsonschema.For[credentials](nil)
+		require.NoError(t, err)
+		strict.Properties["token"].Pattern = "^[a-z0-9-]+$"
+		mcp.AddTool(s.Server, &mcp.Tool{Name: "strict", OutputSchema: strict}, give)
+		mcp.AddTool(s.Server, &mcp.Tool{Name: "strict-read", OutputSchema: strict, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, give)
+
+		loose := s.CallTool(t.Context(), "loose", nil)
+		require.Nil(t, loose.Fault())
+		require.JSONEq(t, `{"user":"bob","token":"[redacted]","pin":0}`, loose.Text())
+		structured, err := json.Marshal(loose.Tool().StructuredContent)
+		require.NoError(t, err)
+		require.JSONEq(t, loose.Text(), string(structured))
+
+		for name, effect := range map[string]fault.Effect{"strict": fault.EffectCommitted, "strict-read": fault.EffectNone} {
+			answer := s.CallTool(t.Context(), name, nil)
+			require.Contains(t, answer.Text(), "Internal error: the answer is withheld: without the credential in it, it does not fit the output schema of the tool.")
+			retry, ok := answer.Fault().Retry()
+			require.True(t, ok)
+			require.False(t, retry.ShouldRetry)
+			require.Equal(t, effect, retry.Effect)
+		}
+		require.NotContains(t, s.Sent(), harness.Canary)
+	}
+}
+
+// TestSuccessesThatAreLarge: nothing is cut off.
+func TestSuccessesThatAreLarge(t *testing.T) {
+	prose := strings.Repeat("An ordinary line of a report about nothing at all.\n", 10_000)
+	items := strings.Repeat(`{"n":1},`, 20_000)
+	answer := harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Return(func() *mcp.CallToolResult {
+		return &mcp.CallToolResult{
+			Content:           []mcp.Content{&mcp.TextContent{Text: prose + "token=" + harness.Canary + "\n" + prose}},
+			StructuredContent: json.RawMessage(`{"items":[` + items + `{"token":"` + harness.Canary + `"}],"prose":"end"}`),
+		}
+	}), mask.Successes())
+	require.NoError(t, answer.Err)
+	require.Equal(t, prose+"token=[redacted]\n"+prose, answer.Text())
+	structured, err := json.Marshal(answer.Tool().StructuredContent)
+	require.NoError(t, err)
+	require.Equal(t, 20_000, strings.Count(string(structured), `{"n":1}`))
+	require.NotContains(t, string(answer.Wire), harness.Canary)
+}
+
+// TestSuccessesThatAreLeftAlone: what has nothing to hide is the handler's own value, also
+// where it cannot be written, or asks for input.
+func TestSuccessesThatAreLeftAlone(t *testing.T) {
+	cyclic := map[string]any{}
+	cyclic["self"] = cyclic
+	for name, res := range map[string]mcp.Result{
+		"plain":    &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "fine"}}, StructuredContent: map[string]any{"a": 1}, Meta: mcp.Meta{"a": 1}},
+		"cyclic":   &mcp.CallToolResult{StructuredContent: cyclic},
+		"channel":  &mcp.CallToolResult{StructuredContent: make(chan int)},
+		"broken":   &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"password":`)},
+		"empty":    &mcp.CallToolResult{Content: []mcp.Content{nil, (*mcp.TextContent)(nil), &mcp.EmbeddedResource{}}},
+		"none":     (*mcp.CallToolResult)(nil),
+		"resource": &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{nil, {Blob: []byte{0xff, 0, 1}}}},
+		"prompt":   &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{nil, {}}},
+		"input":    &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}, Content: []mcp.Content{&mcp.TextContent{Text: "password=hunter2x"}}},
+		"nil":      nil,
+	} {
+		h := mask.Successes()(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
+		got, err := h(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}})
+		require.NoError(t, err, name)
+		require.True(t, got == res, name) //nolint:testifylint // the same value
+	}
+}
+
+// BenchmarkSuccesses is what the result of a tool costs: a text of this size, and structured
+// content that says the same as a text does.
+func BenchmarkSuccesses(b *testing.B) {
+	line := `{"id":12345,"name":"An ordinary name","status":"open","note":"nothing of interest stands in this text","ratio":0.75},`
+	for _, kb := range []int{1, 64, 1024} {
+		prose := strings.Repeat("An ordinary line of a report about nothing at all.\n", kb<<10/51)
+		raw := `{"items":[` + strings.Repeat(line, kb<<10/len(line)) + `{}]}`
+		for name, res := range map[string]*mcp.CallToolResult{
+			"text":       {Content: []mcp.Content{&mcp.TextContent{Text: prose}}},
+			"structured": {Content: []mcp.Content{&mcp.TextContent{Text: raw}}, StructuredContent: json.RawMessage(raw)},
+		} {
+			for _, on := range []bool{false, true} {
+				b.Run(fmt.Sprintf("%s/%dKiB/on=%t", name, kb, on), func(b *testing.B) {
+					options := &mask.Options{}
+					if on {
+						options.Successes = []string{"it"}
+					}
+					h := mask.New(options)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
+					req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}}
+					b.ReportAllocs()
+					for b.Loop() {
+						_, _ = h(b.Context(), middleware.MethodCallTool, req)
+					}
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package validate
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// Credentials says what becomes of a call whose arguments carry a credential that the tool
+// or the prompt does not ask for.
+type Credentials uint8
+
+const (
+	// AllowCredentials looks for nothing.
+	AllowCredentials Credentials = iota
+
+	// RecordCredentials writes a warning with the place of the argument, and lets the call go on.
+	RecordCredentials
+
+	// RefuseCredentials refuses the call before the handler runs.
+	RefuseCredentials
+)
+
+const (
+	// mostSearched is how long arguments may be that are searched, in bytes.
+	mostSearched = 1 << 20
+	// maxCarried is how many places are told.
+	maxCarried = 10
+)
+
+// policy returns what becomes of credentials in the arguments of a request.
+func (v *validator) policy(req mcp.Request) Credentials {
+	if _, tool := req.(*mcp.CallToolRequest); tool {
+		if own, ok := v.ToolCredentials[call.Target(req)]; ok {
+			return own
+		}
+	}
+	return v.Credentials
+}
+
+// credentials returns the fault of a call that is refused because its arguments carry a
+// credential, nil for one that goes on.
+func (v *validator) credentials(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) *fault.Error {
+	policy := v.policy(req)
+	if policy == AllowCredentials {
+		return nil
+	}
+	raw := argumentsOf(req)
+	if len(raw) > mostSearched {
+		if policy == RecordCredentials {
+			v.recordCredentials(c, req, "more than 1 MiB, which is not searched")
+			return nil
+		}
+		return v.violationsFault([]fault.Violation{{
+			Rule: "credential", Message: "The arguments have more than 1 MiB, and are not searched for credentials.", Suggestion: "Send less at a time.",
+		}}, 1, false, nil)
+	}
+	places := carried(raw, func(string) bool { return false })
+	if len(places) > 0 { // only now it matters what is asked for
+		places = carried(raw, v.asks(ctx, c, req, next))
+	}
+	if len(places) == 0 {
+		return nil
+	}
+	var args any
+	_ = json.Unmarshal(raw, &args) // what is no JSON has no places
+	what := "tool"
+	if c.Method() == middleware.MethodGetPrompt {
+		what = "prompt"
+	}
+	violations, names := make([]fault.Violation, len(places)), make([]string, len(places))
+	for i, at := range places {
+		one := fault.Violation{Rule: "credential", Message: "The arguments carry a credential, and this " + what + " does not ask for one."}
+		if len(at) > 0 {
+			one.Field, one.Pointer = explain.Place(args, at)
+			one.Message = "Argument '" + one.Field + "' carries a credential, and this " + what + " does not ask for one."
+		}
+		violations[i], names[i] = one, one.Field
+	}
+	if policy == RecordCredentials {
+		v.recordCredentials(c, req, strings.Join(names, ", "))
+		return nil
+	}
+	return v.violationsFault(violations, len(violations), len(violations) == maxCarried, func(e *fault.Error) *fault.Error {
+		return e.Suggest("Send the call without it: the credentials that the server needs are in its own configuration.")
+	})
+}
+
+// carried returns the places of credentials in arguments.
+func carried(raw []byte, asked func(name string) bool) [][]string {
+	switch {
+	case json.Valid(raw):
+		return scrub.CredentialsIn(raw, asked, maxCarried)
+	case scrub.Whole(string(raw)) != string(raw):
+		return [][]string{nil}
+	default:
+		return nil
+	}
+}
+
+// asks returns what reports whether the tool or the prompt asks for a secret under a name. A
+// prompt asks for what it declares.
+func (v *validator) asks(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) func(name string) bool {
+	if c.Method() == middleware.MethodGetPrompt {
+		declared := map[string]bool{}
+		prompt, err := callOf(ctx, c, req).Prompt(next)
+		if err != nil {
+			return (&call.Schema{Unsure: true}).Asks
+		}
+		for _, a := range prompt.Arguments {
+			if a != nil && scrub.SecretName(a.Name) {
+				declared[a.Name] = true
+			}
+		}
+		return func(name string) bool { return declared[name] }
+	}
+	tool, err := v.lookup(ctx, c, req, next)
+	if err != nil {
+		tool, err = callOf(ctx, c, req).Tool(nil) // around a single handler next has no list
+	}
+	if err != nil {
+		tool = nil
+	}
+	return v.arguments.Of(tool).Asks
+}
+
+// recordCredentials writes where arguments carry a credential, and never what it is.
+func (v *validator) recordCredentials(c *call.Call, req mcp.Request, where string) {
+	call.Warn(c, c.Logger(), "validate: the arguments of a call carry a credential that it does not ask for",
+		slog.String("method", c.Method()), slog.String("name", call.Name(req)), slog.String("arguments", where), slog.String("reference", c.ID()))
+}
+
+// argumentsOf returns the arguments of a tool or a prompt as JSON.
+func argumentsOf(req mcp.Request) []byte {
+	if r, ok := req.(*mcp.GetPromptRequest); ok {
+		if r == nil || r.Params == nil || len(r.Params.Arguments) == 0 {
+			return nil
+		}
+		raw, err := json.Marshal(r.Params.Arguments)
+		if err != nil {
+			return nil // cannot be: it is a map of texts
+		}
+		return raw
+	}
+	return arguments(req)
+}
