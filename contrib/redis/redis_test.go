@@ -107,7 +107,7 @@ func FuzzStoreAgainstAMap(f *testing.F) {
 
 func TestPrefixesKeepApart(t *testing.T) {
 	p := embedded(t)
-	a, b := mcpredis.New(p.client, &mcpredis.Options{Prefix: "a:"}), mcpredis.New(p.client, nil)
+	a, b := mcpredis.New(p.client, &mcpredis.Options{Prefix: "a:", Timeout: 5 * time.Second}), mcpredis.New(p.client, &mcpredis.Options{Timeout: 5 * time.Second})
 	_, ok, err := a.Swap(t.Context(), "k", 0, []byte("a"), time.Hour)
 	require.NoError(t, err)
 	require.True(t, ok)
@@ -180,7 +180,7 @@ func TestTakeRefills(t *testing.T) {
 // failover, refuses for no longer than the bucket is deep.
 func TestTakeAfterTheClockJumped(t *testing.T) {
 	p := embedded(t)
-	s := mcpredis.New(p.client, nil)
+	s := mcpredis.New(p.client, &mcpredis.Options{Timeout: 5 * time.Second})
 	now := time.Now()
 	p.mini.SetTime(now.Add(24 * time.Hour))
 	for range 3 {
