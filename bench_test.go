@@ -4,13 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/audit"
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/deadline"
@@ -26,13 +30,14 @@ import (
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
 var (
-	benchRequest = &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "weather"}}
+	benchRequest = &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "weather", Arguments: json.RawMessage(`{"city":"Berlin"}`)}}
 	textResult   = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "22 degrees"}}}
 	typedResult  = &mcp.CallToolResult{
 		Content:           []mcp.Content{&mcp.TextContent{Text: `{"city":"Berlin","temperature":22.5}`}},
 		StructuredContent: json.RawMessage(`{"city":"Berlin","temperature":22.5}`),
 	}
-	errSecret = errors.New("dial postgres://app:hunter2@10.0.0.7/prod: connection refused")
+	largeResult = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("An ordinary line of a report about nothing at all.\n", 64<<10/51)}}}
+	errSecret   = errors.New("dial postgres://app:hunter2@10.0.0.7/prod: connection refused")
 )
 
 func bench(b *testing.B, mw mcp.Middleware, h mcp.MethodHandler) {
@@ -99,9 +104,25 @@ func BenchmarkSuccess(b *testing.B) {
 		{"degrade", degrade.New(nil)},
 		{"deadline", deadline.New(nil)},
 		{"retry.Server", retry.Server(nil)},
+		{"audit", audit.New(everything(logger).Audit)}, // beside the disk
+		{"correlate, all of it", correlate.New(&correlate.Options{
+			Logger: logger, Slow: time.Minute, Observe: new(correlate.Counters).Observe,
+			Advanced: correlate.Advanced{ReferenceInSuccess: true},
+		})},
+		{"mask.Successes", mask.Successes()}, // of a text of 10 bytes; see mask for others
+		{"validate.RefuseCredentials", validate.New(&validate.Options{Credentials: validate.RefuseCredentials})},
 	}
 	for _, c := range chains {
 		b.Run(c.name, func(b *testing.B) { bench(b, c.mw, returning(textResult, nil)) })
+	}
+	for _, scrubs := range []bool{false, true} {
+		options := &mcpchain.Options{Logger: logger, Mask: &mask.Options{}}
+		if scrubs {
+			options.Mask.Successes = []string{"weather"}
+		}
+		b.Run(fmt.Sprintf("standard/64 KiB/scrubbed=%t", scrubs), func(b *testing.B) {
+			bench(b, mcpchain.Standard(options), returning(largeResult, nil))
+		})
 	}
 	b.Run("standard/structured", func(b *testing.B) {
 		bench(b, mcpchain.Standard(&mcpchain.Options{Logger: logger}), returning(typedResult, nil))

@@ -143,6 +143,16 @@ func readmeOptions(server *mcp.Server, logger *slog.Logger, inner mcp.Middleware
 	}, inner)) // your own middlewares stand inside
 }
 
+func readmeCredentials(server *mcp.Server) {
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Mask: &mask.Options{Successes: []string{"query", "read_file"}},
+		Validate: &validate.Options{
+			Credentials:     validate.RefuseCredentials, // or RecordCredentials
+			ToolCredentials: map[string]validate.Credentials{"write_file": validate.AllowCredentials},
+		},
+	}))
+}
+
 var projects = map[string]string{}
 
 // mystore stands for the package of a reader's own store.
@@ -671,6 +681,7 @@ func TestReadmeCode(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"sun"}, now.Forecast)
 	require.True(t, now.Degraded, "what is old is said to be")
+	readmeCredentials(server)
 	readmeRaw(server, &mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil })
 
 	ours, theirs := mcp.NewInMemoryTransports()
@@ -751,7 +762,9 @@ func TestReadmeOutputs(t *testing.T) {
 	for file, blocks := range pages(t, "text") {
 		for _, b := range blocks {
 			for answer := range strings.SplitSeq(strings.TrimSpace(b), "\n\n") {
-				require.Containsf(t, printed, answer, "%s shows what nobody says", file)
+				if !strings.Contains(printed, answer) { // all that is printed would be a long message
+					t.Errorf("%s shows what nobody says:\n%s", file, answer)
+				}
 			}
 		}
 	}
@@ -809,6 +822,8 @@ func readmeAnswers(t *testing.T) []string {
 		}
 		return nil, out, nil
 	})
+	server.AddTool(&mcp.Tool{Name: "search", InputSchema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"}}}`)},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("it was called") })
 	readmeRaw(server, &mcp.Tool{Name: "resize", InputSchema: json.RawMessage(`{"type":"object","required":["width"],"additionalProperties":false,"properties":{
 		"width":{"type":"integer","minimum":1,"maximum":4096},"format":{"enum":["png","webp"]}}}`)},
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("it was called") })
@@ -816,6 +831,7 @@ func readmeAnswers(t *testing.T) []string {
 		Logger:    logger,
 		Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34" }},
 		Retry:     &retry.Options{Jitter: -1}, // exact waits
+		Validate:  &validate.Options{Credentials: validate.RefuseCredentials},
 		Deadline:  &deadline.Options{Limit: 20 * time.Second},
 		Batch:     &batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"}}},
 	}))
@@ -840,6 +856,7 @@ func readmeAnswers(t *testing.T) []string {
 	call("pay", map[string]any{"Name": "p-1"})
 	call("stuck", map[string]any{"Name": ""})
 	call("resize", map[string]any{"format": "jpg", "widht": 99999})
+	call("search", map[string]any{"query": "who has postgres://app:hunter2@db/prod"})
 	call("get_users", map[string]any{"user_ids": []string{"u1", "u2", "u3"}})
 	for range 7 {
 		call("project", map[string]any{"Name": "zebra"})

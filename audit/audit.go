@@ -144,6 +144,7 @@ type auditor struct {
 	Options
 
 	owners  call.Owners
+	shelf   call.Shelf
 	schemas call.Schemas
 	failing atomic.Bool // the Logger was told that records are missing
 }
@@ -158,7 +159,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	}
 	ctx = context.WithValue(ctx, recordedIn{a.Log}, c)
 	began := time.Now()
-	tool, safety := about(c, next)
+	tool, safety := a.about(c, next)
 	rec := Record{
 		Event: EventCall, Method: clean(method), Target: clean(call.Target(req)), Principal: a.principal(ctx, req), Reference: c.ID(),
 	}
@@ -219,7 +220,7 @@ func recorded(method string) bool {
 }
 
 // about returns the tool that is called, nil if nobody knows it, and what the call may do.
-func about(c *call.Call, next mcp.MethodHandler) (*mcp.Tool, classify.Safety) {
+func (a *auditor) about(c *call.Call, next mcp.MethodHandler) (*mcp.Tool, classify.Safety) {
 	switch c.Method() {
 	case middleware.MethodCallTool:
 	case middleware.MethodSubscribe, middleware.MethodUnsubscribe: // they change what the server sends, and nothing else
@@ -227,7 +228,7 @@ func about(c *call.Call, next mcp.MethodHandler) (*mcp.Tool, classify.Safety) {
 	default:
 		return nil, c.Safety(next)
 	}
-	tool, err := c.Tool(next)
+	tool, err := a.shelf.Tool(c, next)
 	if err != nil {
 		tool, err = c.Tool(nil) // around a single handler next has no list
 	}

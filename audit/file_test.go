@@ -2,6 +2,8 @@ package audit
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,7 +13,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 )
 
@@ -102,6 +106,8 @@ func fileReaders(t testing.TB, names []string) (logs []io.Reader) {
 // TestCrashInAWrite cuts the file at every byte of the last record, as a crash does, opens
 // it again and goes on.
 func TestCrashInAWrite(t *testing.T) {
+	patience = 10 * time.Millisecond
+	t.Cleanup(func() { patience = time.Second })
 	for garbage, step := range map[string]int{"": 19, "\x00\x00\x00": 61} {
 		base := t.TempDir()
 		l := open(t, base, nil)
@@ -411,4 +417,70 @@ func BenchmarkVerify(b *testing.B) {
 		require.NoError(b, err)
 	}
 	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/10_000, "ns/record")
+}
+
+// TestVerifiedWhileItIsWritten: what is being written at that moment is no finding.
+func TestVerifiedWhileItIsWritten(t *testing.T) {
+	dir := t.TempDir()
+	log := open(t, dir, &FileOptions{MaxBytes: 20_000})
+	stop, wait := make(chan struct{}), sync.WaitGroup{}
+	for range 4 {
+		h := New(&Options{Log: log})(func(context.Context, string, mcp.Request) (mcp.Result, error) { return &mcp.CallToolResult{}, nil })
+		wait.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					_, _ = h(t.Context(), "tools/call", &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: strings.Repeat("long", 50)}})
+				}
+			}
+		})
+	}
+	var last Head
+	for i := 0; i < 50 || last.Seq < 200; i++ {
+		kept := log.Head()
+		head, err := Verifier{Heads: []Head{kept}}.Dir(dir)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, head.Seq, kept.Seq)
+		last = head
+	}
+	close(stop)
+	wait.Wait()
+	require.NoError(t, log.Close())
+	names, err := Files(dir)
+	require.NoError(t, err)
+	require.Greater(t, len(names), 2, "files were begun meanwhile")
+}
+
+// TestALineThatGetsItsEnd: a record of which the beginning is there is waited for, and not for ever.
+func TestALineThatGetsItsEnd(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, open(t, dir, nil).Close())
+	names, err := Files(dir)
+	require.NoError(t, err)
+	whole, err := os.ReadFile(names[0])
+	require.NoError(t, err)
+
+	half := whole[:len(whole)-40]
+	require.NoError(t, os.WriteFile(names[0], half, 0o600))
+	ended := make(chan error, 1)
+	go func() {
+		time.Sleep(50 * time.Millisecond)
+		f, err := os.OpenFile(names[0], os.O_APPEND|os.O_WRONLY, 0)
+		if err == nil {
+			_, err = f.Write(whole[len(half):])
+			err = errors.Join(err, f.Close())
+		}
+		ended <- err
+	}()
+	head, err := Verifier{}.Dir(dir)
+	require.NoError(t, <-ended)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, head.Seq)
+
+	require.NoError(t, os.WriteFile(names[0], half, 0o600))
+	head, err = Verifier{}.Dir(dir)
+	require.ErrorIs(t, err, ErrTorn)
+	require.EqualValues(t, 1, head.Seq)
 }

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // What is wrong with a log. A [BreakError] is one of them.
@@ -81,7 +82,13 @@ func (v Verifier) Verify(logs ...io.Reader) (Head, error) {
 }
 
 // Dir verifies all files of a log that [Open] keeps in a directory, also while it is
-// written: then a line at the end may not be whole yet ([ErrTorn]).
+// written: a record of which only the beginning is there is given a second to get its end,
+// before it counts as [ErrTorn]. The log is verified as far as it goes when Dir comes to
+// its end.
+//
+// A write that fails is cut off again, so that a verification that runs at that moment may
+// read what is not there any more. What is found in a log that is written is a finding if it
+// is found again.
 func (v Verifier) Dir(dir string) (Head, error) {
 	names, err := Files(dir)
 	if err != nil {
@@ -95,6 +102,7 @@ func (v Verifier) Dir(dir string) (Head, error) {
 		files[i].name = name
 		logs[i] = &files[i]
 	}
+	files[len(files)-1].patience = patience
 	defer func() {
 		for i := range files { // one of them, if the log is broken there
 			files[i].close()
@@ -234,10 +242,19 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	return line, err
 }
 
+// patience is how long the end of a line is waited for. Tests that leave many without one wait less.
+var patience = time.Second
+
+// lookFor is how often it is looked for.
+const lookFor = 5 * time.Millisecond
+
 // lazyFile opens its file when it is first read, and closes it at its end.
 type lazyFile struct {
 	name string
 	f    *os.File
+
+	patience time.Duration // how long it waits for the end of a line that is not there
+	begun    bool          // a line has no end yet
 }
 
 func (l *lazyFile) Read(p []byte) (n int, err error) {
@@ -246,7 +263,17 @@ func (l *lazyFile) Read(p []byte) (n int, err error) {
 			return 0, err
 		}
 	}
-	if n, err = l.f.Read(p); err != nil {
+	for {
+		if n, err = l.f.Read(p); n > 0 {
+			l.begun = p[n-1] != '\n'
+		}
+		if !errors.Is(err, io.EOF) || !l.begun || l.patience <= 0 {
+			break
+		}
+		time.Sleep(lookFor)
+		l.patience -= lookFor
+	}
+	if err != nil {
 		l.close()
 	}
 	return n, err

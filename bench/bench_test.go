@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strconv"
@@ -47,6 +48,27 @@ func TestDocs(t *testing.T) {
 				} else {
 					r.compare(t, b, c, text, same, strings.HasPrefix(jobs[i], "panic"))
 				}
+			}
+		}
+	}
+}
+
+// TestReadme holds the two numbers of the README.
+func TestReadme(t *testing.T) {
+	page, err := findPage()
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(page), "..", "README.md"))
+	require.NoError(t, err)
+	said := regexp.MustCompile(`A masked failure with its log record: (\d+) allocations; a panic, with its stack: about (\d+)\.`).FindStringSubmatch(string(text))
+	require.NotNil(t, said)
+	b := calls()
+	allocations([]*table{b})
+	for _, r := range b.rows {
+		if r.name == "`Standard`" {
+			for i, job := range []int{failureRecorded, panicked} {
+				n, err := strconv.Atoi(said[i+1])
+				require.NoError(t, err)
+				require.InDelta(t, n, r.cells[job].allocs, 3, "as other Go versions and other paths count")
 			}
 		}
 	}

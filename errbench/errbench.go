@@ -116,7 +116,8 @@ type Reader interface{ Reads(a *Answer) string }
 // Tokens estimates how many tokens a text has: a quarter of its bytes.
 func Tokens(text string) int { return (len(text) + 3) / 4 }
 
-// Run plays all cases. It fails t if an agent returns an error.
+// Run plays all cases, each in a bubble of testing/synctest. It fails t and ends if an agent
+// returns an error.
 func Run(t *testing.T, agents []Agent, servers []Server, cases []*Case) []*Result {
 	t.Helper()
 	var all []*Result
@@ -126,6 +127,9 @@ func Run(t *testing.T, agents []Agent, servers []Server, cases []*Case) []*Resul
 				synctest.Test(t, func(t *testing.T) {
 					all = append(all, play(t, a, s, c))
 				})
+				if t.Failed() {
+					return all
+				}
 			}
 		}
 	}

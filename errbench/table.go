@@ -34,7 +34,7 @@ func Table(results []*Result) string {
 		all := sum(results, func(r *Result) bool { return r.Agent == agents[0] && r.Server == servers[0] && r.Group == group })
 		fmt.Fprintf(&b, "| %s | %d |", group, all.cases)
 		for _, server := range servers {
-			var right []string
+			right := make([]string, 0, len(readers))
 			for _, agent := range readers {
 				right = append(right, strconv.Itoa(sum(results, func(r *Result) bool {
 					return r.Agent == agent && r.Server == server && r.Group == group

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -21,7 +22,7 @@ func Lookup(ctx context.Context) context.Context { return &Call{Context: ctx, qu
 // asking the opener's own handler, so that filters that stand inside it apply. An
 // error ends it; there is one when the opener wraps a single handler, which
 // cannot answer.
-func (c *Call) Tools() iter.Seq2[*mcp.Tool, error] { return c.toolsFrom(c.outermost()) }
+func (c *Call) Tools() iter.Seq2[*mcp.Tool, error] { return c.toolsFrom(c.outermost(), "", nil) }
 
 // Prompts yields the prompts that the caller may list, as [Call.Tools] does.
 func (c *Call) Prompts() iter.Seq2[*mcp.Prompt, error] { return c.promptsFrom(c.outermost()) }
@@ -30,7 +31,7 @@ func (c *Call) Prompts() iter.Seq2[*mcp.Prompt, error] { return c.promptsFrom(c.
 func (c *Call) Resources() iter.Seq2[*mcp.Resource, error] {
 	return func(yield func(*mcp.Resource, error) bool) {
 		session := c.serverSession()
-		pages(c, c.outermost(), MethodListResources, func(cursor string) mcp.Request {
+		pages(c, c.outermost(), MethodListResources, "", nil, func(cursor string) mcp.Request {
 			params := &mcp.ListResourcesParams{Meta: protocolMeta(c.req), Cursor: cursor}
 			return &mcp.ListResourcesRequest{Session: session, Params: params, Extra: c.req.GetExtra()}
 		}, func(page *mcp.ListResourcesResult) ([]*mcp.Resource, string) { return page.Resources, page.NextCursor }, yield)
@@ -42,7 +43,7 @@ func (c *Call) Resources() iter.Seq2[*mcp.Resource, error] {
 func (c *Call) ResourceTemplates() iter.Seq2[*mcp.ResourceTemplate, error] {
 	return func(yield func(*mcp.ResourceTemplate, error) bool) {
 		session := c.serverSession()
-		pages(c, c.outermost(), MethodListResourceTemplates, func(cursor string) mcp.Request {
+		pages(c, c.outermost(), MethodListResourceTemplates, "", nil, func(cursor string) mcp.Request {
 			params := &mcp.ListResourceTemplatesParams{Meta: protocolMeta(c.req), Cursor: cursor}
 			return &mcp.ListResourceTemplatesRequest{Session: session, Params: params, Extra: c.req.GetExtra()}
 		}, func(page *mcp.ListResourceTemplatesResult) ([]*mcp.ResourceTemplate, string) {
@@ -60,7 +61,7 @@ func (c *Call) Tool(next Handler) (*mcp.Tool, error) {
 		next = c.outermost()
 	}
 	name := Target(c.req)
-	for tool, err := range c.toolsFrom(next) {
+	for tool, err := range c.toolsFrom(next, "", nil) {
 		if err != nil {
 			return nil, err
 		}
@@ -70,6 +71,62 @@ func (c *Call) Tool(next Handler) (*mcp.Tool, error) {
 	}
 	return nil, ErrNotListed
 }
+
+// A Shelf finds tools as [Call.Tool] does, and looks at first on the page of the list where
+// the tool stood the last time: a server of thousands of tools is asked for one page and not
+// for all. What it returns is what the server lists now. The zero value is ready for use.
+type Shelf struct {
+	mu    sync.Mutex
+	pages map[string]string // the cursors, by the names of tools
+}
+
+// Tool returns the definition of the tool that is called.
+func (s *Shelf) Tool(c *Call, next Handler) (*mcp.Tool, error) {
+	name := Target(c.req)
+	s.mu.Lock()
+	cursor := s.pages[name]
+	s.mu.Unlock()
+	if cursor != "" {
+		for tool, err := range c.toolsFrom(next, cursor, func(string) bool { return false }) {
+			if err == nil && tool.Name == name {
+				return tool, nil
+			}
+		}
+	}
+	at := ""
+	for tool, err := range c.toolsFrom(next, "", func(following string) bool { at = following; return true }) {
+		if err != nil {
+			return nil, err
+		}
+		if tool.Name == name {
+			s.keep(name, at)
+			return tool, nil
+		}
+	}
+	return nil, ErrNotListed
+}
+
+// keep notes a page, of which the first needs no note.
+func (s *Shelf) keep(name, cursor string) {
+	if cursor == "" || len(cursor) > maxCursor {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pages == nil {
+		s.pages = map[string]string{}
+	}
+	for other := range s.pages {
+		if len(s.pages) < maxNames {
+			break
+		}
+		delete(s.pages, other) // any one
+	}
+	s.pages[name] = cursor
+}
+
+// maxCursor is the length of the longest cursor that is kept.
+const maxCursor = 1 << 10
 
 // Prompt returns the definition of the prompt that is asked for, as [Call.Tool]
 // does.
@@ -93,10 +150,12 @@ func (c *Call) Prompt(next Handler) (*mcp.Prompt, error) {
 // not list what is called.
 var ErrNotListed = errors.New("middleware: the server does not list what is called")
 
-func (c *Call) toolsFrom(next Handler) iter.Seq2[*mcp.Tool, error] {
+// toolsFrom yields the tools from a cursor on. more is told the cursor of each further page,
+// and reports whether it is wanted; nil wants all.
+func (c *Call) toolsFrom(next Handler, from string, more func(cursor string) bool) iter.Seq2[*mcp.Tool, error] {
 	return func(yield func(*mcp.Tool, error) bool) {
 		session := c.serverSession()
-		pages(c, next, MethodListTools, func(cursor string) mcp.Request {
+		pages(c, next, MethodListTools, from, more, func(cursor string) mcp.Request {
 			params := &mcp.ListToolsParams{Meta: protocolMeta(c.req), Cursor: cursor}
 			return &mcp.ListToolsRequest{Session: session, Params: params, Extra: c.req.GetExtra()}
 		}, func(page *mcp.ListToolsResult) ([]*mcp.Tool, string) { return page.Tools, page.NextCursor }, yield)
@@ -106,7 +165,7 @@ func (c *Call) toolsFrom(next Handler) iter.Seq2[*mcp.Tool, error] {
 func (c *Call) promptsFrom(next Handler) iter.Seq2[*mcp.Prompt, error] {
 	return func(yield func(*mcp.Prompt, error) bool) {
 		session := c.serverSession()
-		pages(c, next, MethodListPrompts, func(cursor string) mcp.Request {
+		pages(c, next, MethodListPrompts, "", nil, func(cursor string) mcp.Request {
 			params := &mcp.ListPromptsParams{Meta: protocolMeta(c.req), Cursor: cursor}
 			return &mcp.ListPromptsRequest{Session: session, Params: params, Extra: c.req.GetExtra()}
 		}, func(page *mcp.ListPromptsResult) ([]*mcp.Prompt, string) { return page.Prompts, page.NextCursor }, yield)
@@ -134,16 +193,15 @@ var errNoServer = errors.New("middleware: this call has no server to ask")
 // maxPages bounds a list: a server that invents cursors must not keep us.
 const maxPages = 100
 
-// pages asks handler for every page of a list and yields its items.
+// pages asks handler for every page of a list from a cursor on and yields its items.
 func pages[R interface {
 	comparable
 	mcp.Result
-}, I any](c *Call, handler Handler, method string, request func(cursor string) mcp.Request, read func(R) ([]*I, string), yield func(*I, error) bool) {
+}, I any](c *Call, handler Handler, method, cursor string, more func(cursor string) bool, request func(cursor string) mcp.Request, read func(R) ([]*I, string), yield func(*I, error) bool) {
 	if c.serverSession() == nil || handler == nil {
 		yield(nil, errNoServer)
 		return
 	}
-	cursor := ""
 	for range maxPages {
 		req := request(cursor)
 		ask := &Call{Context: c, method: method, req: req, by: c.by, quiet: true, cold: &cold{parent: c}}
@@ -164,7 +222,7 @@ func pages[R interface {
 				return
 			}
 		}
-		if following == "" || following == cursor {
+		if following == "" || following == cursor || more != nil && !more(following) {
 			return
 		}
 		cursor = following

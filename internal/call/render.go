@@ -146,9 +146,9 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 	} else {
 		res = c.newResult()
 	}
-	clean := masking(c.settings().mask)
-	if clean != nil {
-		clean.clean(&res.Meta)
+	mask := c.settings().mask
+	if len(res.Meta) > 0 && mask != nil {
+		masking(mask).clean(&res.Meta)
 	}
 	res.Meta = withMeta(res.Meta, wire.ErrorKey, e)
 	render := c.rendering()
@@ -160,8 +160,8 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 	}
 	if f.told {
 		if !c.isClean(have) {
-			res.Content = clean.content(res.Content)
-			res.StructuredContent = masked(res.StructuredContent, c.settings().mask)
+			res.Content = masking(mask).content(res.Content)
+			res.StructuredContent = masked(res.StructuredContent, mask)
 		}
 		switch line := f.insisted(); {
 		case len(res.Content) == 0:

@@ -24,12 +24,14 @@ import (
 
 func TestMain(m *testing.M) { child.Main(m, serve) }
 
-// needsNode skips a test unless somebody has installed the packages.
+// needsNode skips a test unless somebody has installed the packages. The tests mostly wait,
+// so they run side by side.
 func needsNode(t *testing.T) {
 	t.Helper()
 	if os.Getenv("MCPCHAIN_NODE") == "" {
 		t.Skip(".ci/run node runs this")
 	}
+	t.Parallel()
 }
 
 // program returns a command that runs a program of a package of npm, at home in an empty

@@ -2,11 +2,13 @@ package scrub
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxWhole is the length of a text that is not searched, but hidden: positions in a text have 31 bits.
@@ -105,7 +107,7 @@ func (r *rewriting) value(secret string) {
 	case '"':
 		text := r.text()
 		clean := Whole(text)
-		if secret != "" && text != "" {
+		if secret != "" && text != "" || clean == text && hiddenInBase64(text) {
 			clean = redacted
 		}
 		if clean != text {
@@ -120,6 +122,16 @@ func (r *rewriting) value(secret string) {
 			r.change(from, []byte("0"))
 		}
 	}
+}
+
+// hiddenInBase64 reports whether a text is that of bytes that hold a credential, as encoding/json writes bytes.
+func hiddenInBase64(text string) bool {
+	const least = 12
+	if len(text) < least || len(text)%4 != 0 || strings.IndexByte(text, ' ') >= 0 {
+		return false
+	}
+	raw, err := base64.StdEncoding.DecodeString(text)
+	return err == nil && utf8.Valid(raw) && Whole(string(raw)) != string(raw)
 }
 
 // members passes an object.
