@@ -520,6 +520,11 @@ func TestPayFails(t *testing.T) {
 	mcptest.Inject(t,
 		mcptest.Injection{Names: []string{"pay"}, Hang: true},
 		mcptest.Injection{Probability: 0.1, Seed: 1, Error: io.ErrUnexpectedEOF})
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})
+	_ = func() { // a session for this handler, whose test stands in package mcptest
+		s := mcptest.StartHTTP(t, handler, &mcptest.Options{Header: http.Header{"Authorization": {"Bearer good"}}})
+		mcptest.Legal(t, s)
+	}
 	_ = func() { // there is no such program, and no such file
 		s := mcptest.Run(t, exec.Command("./bank"), nil)
 		res, err := s.Call("pay", nil)

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"testing"
+	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
@@ -40,6 +43,38 @@ func Example() {
 		}
 	})
 	// Output:
+}
+
+// Over HTTP the handler is what the program serves, with its authentication. Here the
+// stateless server has none; the other one asks for a token.
+func ExampleStartHTTP() {
+	report(func(t testing.TB) {
+		server := newServer()
+		find := func(*http.Request) *mcp.Server { return server }
+		for _, version := range []string{mcptest.Current, mcptest.Older} {
+			open := mcp.NewStreamableHTTPHandler(find, &mcp.StreamableHTTPOptions{Stateless: true})
+			s := mcptest.StartHTTP(t, open, &mcptest.Options{Version: version})
+			res, err := s.Call("pay", map[string]any{"amount": 5, "to": "ada"})
+			mcptest.Expect{Kind: fault.KindConflict}.Check(t, res, err)
+			mcptest.NoLeak(t, s, "hunter2", "10.0.0.7")
+			mcptest.Legal(t, s)
+		}
+
+		check := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+			if token != "good" {
+				return nil, auth.ErrInvalidToken
+			}
+			return &auth.TokenInfo{UserID: "ada", Expiration: time.Now().Add(time.Hour)}, nil
+		}
+		guarded := auth.RequireBearerToken(check, nil)(mcp.NewStreamableHTTPHandler(find, nil))
+		s := mcptest.StartHTTP(t, guarded, &mcptest.Options{Header: http.Header{"Authorization": {"Bearer good"}}})
+		fmt.Println(mcptest.Text(s.Call("pay", map[string]any{"amount": 5})))
+
+		mcptest.StartHTTP(t, guarded, nil)
+	})
+	// Output:
+	// paid
+	// mcptest.StartHTTP: the server did not accept the client: calling "initialize": sending "initialize": Unauthorized
 }
 
 func ExampleExpect() {

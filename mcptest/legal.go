@@ -61,7 +61,7 @@ func Legal(t testing.TB, s *Session) {
 		}
 	}
 	answered := map[string]bool{}
-	for line := range bytes.Lines(s.Sent()) {
+	for line := range s.messages() {
 		var m message
 		if err := json.Unmarshal(line, &m); err != nil {
 			t.Errorf("mcptest.Legal: the server sent what is no message: %v\n%s", err, indent(clip(string(line), 500)))

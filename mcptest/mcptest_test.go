@@ -121,28 +121,30 @@ func TestBothStartsSpeakBothVersions(t *testing.T) {
 }
 
 func TestRunReportsHowAServerEnds(t *testing.T) {
-	short := &mcptest.Options{Patience: 5 * time.Second}
 	got := newFake().run(func(t testing.TB) { mcptest.Run(t, exec.Command("/nowhere/server"), nil) })
 	require.Contains(t, got, "mcptest.Run: fork/exec /nowhere/server")
 
 	var cmd *exec.Cmd
 	got = newFake().run(func(tb testing.TB) {
 		cmd = command(t, "dies")
-		s := mcptest.Run(tb, cmd, short)
+		s := mcptest.Run(tb, cmd, nil)
 		res, err := s.Call("die", nil)
 		_ = mcptest.Failure(tb, res, err)
 	})
 	require.Contains(t, got, "mcptest.Failure: the call was not answered: ")
 	require.Contains(t, got, "mcptest.Run: the server ended before the test did: exit status 3; its standard error:\n\tmode dies")
 
-	got = newFake().run(func(tb testing.TB) {
-		mcptest.Run(tb, command(t, "stays"), &mcptest.Options{Patience: 4 * time.Second})
-	})
-	require.Contains(t, got, "mcptest.Run: the server still runs 4s after its standard input was closed; its standard error:\n\tmode stays")
-
-	got = newFake().run(func(tb testing.TB) { mcptest.Run(tb, command(t, "rude"), short) })
+	got = newFake().run(func(tb testing.TB) { mcptest.Run(tb, command(t, "rude"), nil) })
 	require.Equal(t, "mcptest.Run: the server speaks 2025-11-25, want 2026-07-28", got)
-	require.Empty(t, newFake().run(func(tb testing.TB) { mcptest.Run(tb, command(t, "good"), short) }))
+	require.Empty(t, newFake().run(func(tb testing.TB) { mcptest.Run(tb, command(t, "good"), nil) }))
+}
+
+func TestRunReportsAServerThatDoesNotEnd(t *testing.T) {
+	t.Parallel() // it waits
+	got := newFake().run(func(tb testing.TB) {
+		mcptest.Run(tb, command(t, "stays"), &mcptest.Options{Patience: 8 * time.Second})
+	})
+	require.Contains(t, got, "mcptest.Run: the server still runs 8s after its standard input was closed; its standard error:\n\tmode stays")
 }
 
 func TestStartReportsAHandlerThatDoesNotEnd(t *testing.T) {
@@ -466,7 +468,7 @@ func TestLegalOfRawMessages(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			got := newFake().run(func(tb testing.TB) {
-				s := mcptest.Run(tb, command(t, "rude"), &mcptest.Options{Version: mcptest.Older, Patience: 5 * time.Second})
+				s := mcptest.Run(tb, command(t, "rude"), &mcptest.Options{Version: mcptest.Older})
 				_, _ = s.Call("pay", map[string]any{"lines": lines})
 				mcptest.Legal(tb, s)
 			})
@@ -553,7 +555,7 @@ func TestInjectTakesTime(t *testing.T) {
 // TestAHangLastsAsLongAsTheTest has a session whose handler hangs, and that ends well.
 func TestAHangLastsAsLongAsTheTest(t *testing.T) {
 	got := newFake().run(func(tb testing.TB) {
-		s := mcptest.Start(tb, newServer(mcptest.Inject(tb, mcptest.Injection{Hang: true})), &mcptest.Options{Patience: 5 * time.Second})
+		s := mcptest.Start(tb, newServer(mcptest.Inject(tb, mcptest.Injection{Hang: true})), nil)
 		ctx, cancel := context.WithTimeout(tb.Context(), 50*time.Millisecond)
 		defer cancel()
 		res, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "pay", Arguments: map[string]any{"amount": 5}})

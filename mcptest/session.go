@@ -14,21 +14,26 @@
 //		}
 //	}
 //
-// [Start] takes a server of this program and [Run] a command. [Inject] makes calls fail,
+// [Start] takes a server of this program, [StartHTTP] an HTTP handler with one, and [Run] a
+// command. [Inject] makes calls fail,
 // [Nasty] makes arguments that no tool expects, and [Survey] throws them at every tool
 // and reports what a model reads. [Golden] keeps a text.
 //
 // Assertions that look at a [Session] need no mcpchain on the server. An assertion
 // reports with Errorf and lets the test go on, unless its comment says that it ends the
-// test. Such a one, [Start] and [Run] are called from the goroutine of the test.
+// test. Such a one, [Start], [StartHTTP] and [Run] are called from the goroutine of the test.
 package mcptest
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -49,7 +54,8 @@ const (
 
 // Options say how a client talks to a server.
 type Options struct {
-	// Version is the protocol version: [Current] or [Older]. "" means Current.
+	// Version is the protocol version: [Current] or [Older]. "" means Current, and with
+	// [StartHTTP] the newest that the handler speaks.
 	Version string
 
 	// Client is given to the client. Nil means no options.
@@ -58,6 +64,10 @@ type Options struct {
 	// Patience is how long [Session.Call], the start and the end of a server may take.
 	// Zero means 30 s.
 	Patience time.Duration
+
+	// Header is sent with each request of [StartHTTP], as for a token in Authorization.
+	// Nil means none.
+	Header http.Header
 }
 
 // A Session is a client that is connected to a server until the test ends. It keeps
@@ -69,6 +79,7 @@ type Session struct {
 	version        string
 	patience       time.Duration
 	sent, received recorder
+	http           *exchanges // instead of sent, for StartHTTP
 }
 
 // Start connects a client to a server in memory. It ends the test if that fails. A
@@ -80,7 +91,7 @@ func Start(t testing.TB, server *mcp.Server, opts *Options) *Session {
 	if err != nil {
 		t.Fatalf("mcptest.Start: %v", err)
 	}
-	s := connect(t, "mcptest.Start", here, here, opts)
+	s := connect(t, "mcptest.Start", opts, piped(here, here))
 	ended := make(chan struct{})
 	t.Cleanup(func() {
 		_ = s.Close() // the server may have closed it
@@ -148,7 +159,7 @@ func Run(t testing.TB, cmd *exec.Cmd, opts *Options) *Session {
 			t.Errorf("mcptest.Run: %s; its standard error:\n%s", wrong, indent(string(log.bytes())))
 		}
 	})
-	return connect(t, "mcptest.Run", reader, in, opts)
+	return connect(t, "mcptest.Run", opts, piped(reader, in))
 }
 
 // A watched reader notes when its end is too early.
@@ -173,37 +184,48 @@ func patience(opts *Options) time.Duration {
 	return opts.Patience
 }
 
-// connect connects a client, for the named function, that reads from r and writes to w.
-func connect(t testing.TB, name string, r io.ReadCloser, w io.WriteCloser, opts *Options) *Session {
+// piped makes a transport that reads from r and writes to w, and records both.
+func piped(r io.ReadCloser, w io.WriteCloser) func(*Session) mcp.Transport {
+	return func(s *Session) mcp.Transport {
+		return &mcp.IOTransport{
+			Reader: struct {
+				io.Reader
+				io.Closer
+			}{io.TeeReader(r, &s.sent), r},
+			Writer: struct {
+				io.Writer
+				io.Closer
+			}{io.MultiWriter(&s.received, w), w},
+		}
+	}
+}
+
+// connect connects a client, for the named function.
+func connect(t testing.TB, name string, opts *Options, transport func(*Session) mcp.Transport) *Session {
 	t.Helper()
 	var o Options
 	if opts != nil {
 		o = *opts
 	}
-	s := &Session{t: t, version: o.Version, patience: patience(opts)}
-	if s.version == "" {
-		s.version = Current
-	}
+	s := &Session{t: t, version: cmp.Or(o.Version, Current), patience: patience(opts)}
 	ctx, cancel := context.WithTimeout(t.Context(), s.patience)
 	defer cancel()
 	client := mcp.NewClient(&mcp.Implementation{Name: "mcptest"}, o.Client)
 	var err error
-	s.ClientSession, err = client.Connect(ctx, &mcp.IOTransport{
-		Reader: struct {
-			io.Reader
-			io.Closer
-		}{io.TeeReader(r, &s.sent), r},
-		Writer: struct {
-			io.Writer
-			io.Closer
-		}{io.MultiWriter(&s.received, w), w},
-	}, &mcp.ClientSessionOptions{ProtocolVersion: s.version})
+	s.ClientSession, err = client.Connect(ctx, transport(s), &mcp.ClientSessionOptions{ProtocolVersion: s.version})
 	if err != nil {
 		t.Fatalf("%s: the server did not accept the client: %v", name, err)
 	}
-	if got := s.InitializeResult().ProtocolVersion; got != s.version {
+	switch got := s.InitializeResult().ProtocolVersion; {
+	case s.http != nil && o.Version == "":
+		s.version = got
+	case got != s.version:
 		_ = s.Close()
-		t.Fatalf("%s: the server speaks %s, want %s", name, got, s.version)
+		hint := ""
+		if s.http != nil && s.version == Current {
+			hint = "; set StreamableHTTPOptions.Stateless, without which the SDK serves no " + Current
+		}
+		t.Fatalf("%s: the server speaks %s, want %s%s", name, got, s.version, hint)
 	}
 	return s
 }
@@ -216,10 +238,25 @@ func (s *Session) Call(tool string, arguments any) (*mcp.CallToolResult, error) 
 	return s.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 }
 
-// Sent returns every byte that the server has sent, one JSON-RPC message a line.
-func (s *Session) Sent() []byte { return s.sent.bytes() }
+// Sent returns every byte that the server has sent and the client has read: one JSON-RPC
+// message a line, or, over HTTP, each response with its status and its header.
+func (s *Session) Sent() []byte {
+	if s.http != nil {
+		return s.http.bytes()
+	}
+	return s.sent.bytes()
+}
 
-// Received returns every byte that the server was sent.
+// messages returns the JSON-RPC messages that the server has sent.
+func (s *Session) messages() iter.Seq[[]byte] {
+	if s.http != nil {
+		return s.http.messages()
+	}
+	return bytes.Lines(s.sent.bytes())
+}
+
+// Received returns every byte that the server was sent, one JSON-RPC message a line. Over
+// HTTP these are the bodies of requests.
 func (s *Session) Received() []byte { return s.received.bytes() }
 
 // tools returns what the server lists, by name.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	fs "github.com/failsafe-go/failsafe-go"
@@ -68,40 +69,46 @@ func TestACircuitOpens(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			call, set := server(t, mw(mcpfailsafe.New(&mcpfailsafe.Options{Policies: breaker})))
-			set(func(context.Context) error { return fault.NotFound("file", "x") })
-			for range 4 {
-				require.Equal(t, fault.KindNotFound, call("a").Kind(), "who explores opens no circuit")
-			}
-			set(func(context.Context) error { return fault.Unavailable("the oven") })
-			for range 2 {
-				require.Contains(t, call("a").Message(), "the oven")
-			}
-			f := call("a")
-			require.Equal(t, fault.KindServiceUnavailable, f.Kind())
-			require.Contains(t, f.Message(), `"a" failed too often and is not called for a while`)
-			retry, _ := f.Retry()
-			require.Equal(t, fault.EffectNone, retry.Effect)
-			require.InDelta(t, delay.Seconds(), retry.RetryAfterSeconds, delay.Seconds())
-			require.Positive(t, retry.RetryAfterSeconds)
-			require.Contains(t, call("b").Message(), "the oven", "another tool has another circuit")
+			synctest.Test(t, func(t *testing.T) {
+				call, set := server(t, mw(mcpfailsafe.New(&mcpfailsafe.Options{Policies: breaker})))
+				set(func(context.Context) error { return fault.NotFound("file", "x") })
+				for range 4 {
+					require.Equal(t, fault.KindNotFound, call("a").Kind(), "who explores opens no circuit")
+				}
+				set(func(context.Context) error { return fault.Unavailable("the oven") })
+				for range 2 {
+					require.Contains(t, call("a").Message(), "the oven")
+				}
+				f := call("a")
+				require.Equal(t, fault.KindServiceUnavailable, f.Kind())
+				require.Contains(t, f.Message(), `"a" failed too often and is not called for a while`)
+				retry, _ := f.Retry()
+				require.Equal(t, fault.EffectNone, retry.Effect)
+				require.InDelta(t, delay.Seconds(), retry.RetryAfterSeconds, delay.Seconds())
+				require.Positive(t, retry.RetryAfterSeconds)
+				require.Contains(t, call("b").Message(), "the oven", "another tool has another circuit")
 
-			time.Sleep(delay + 10*time.Millisecond)
-			probing, release := make(chan struct{}), make(chan struct{})
-			set(func(context.Context) error { close(probing); <-release; return nil })
-			done := make(chan *fault.Error, 1)
-			go func() { done <- call("a") }()
-			<-probing
-			require.Contains(t, call("a").Message(), `"a" failed too often; whether it works again is being tried`)
-			close(release)
-			require.Nil(t, <-done)
-			set(func(context.Context) error { return nil })
-			require.Nil(t, call("a"))
+				time.Sleep(delay + 10*time.Millisecond)
+				probing, release := make(chan struct{}), make(chan struct{})
+				set(func(context.Context) error { close(probing); <-release; return nil })
+				done := make(chan *fault.Error, 1)
+				go func() { done <- call("a") }()
+				<-probing
+				require.Contains(t, call("a").Message(), `"a" failed too often; whether it works again is being tried`)
+				close(release)
+				require.Nil(t, <-done)
+				set(func(context.Context) error { return nil })
+				require.Nil(t, call("a"))
+			})
 		})
 	}
 }
 
 func TestABulkheadAndATimeout(t *testing.T) {
+	synctest.Test(t, testABulkheadAndATimeout)
+}
+
+func testABulkheadAndATimeout(t *testing.T) {
 	call, set := server(t, mcpfailsafe.New(&mcpfailsafe.Options{Policies: func(key string) []fs.Policy[mcp.Result] {
 		if key == "b" {
 			return []fs.Policy[mcp.Result]{timeout.New[mcp.Result](20 * time.Millisecond)}

@@ -221,7 +221,7 @@ func TestItems(t *testing.T) {
 		session := serve(t, server, era, transport, nil, nil)
 		_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_users", Arguments: map[string]any{"user_ids": []string{"u0", "u1", "u2"}}})
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return len(b.of("tools/call")) == 4 }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(b.of("tools/call")) == 4 }, 30*time.Second, time.Millisecond)
 		spans := b.of("tools/call")
 		call := spans[3]
 		require.Equal(t, "tools/call get_users", call.Name)
@@ -267,7 +267,7 @@ func TestAttempts(t *testing.T) {
 		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "flaky"})
 		require.NoError(t, err)
 		require.False(t, res.IsError)
-		require.Eventually(t, func() bool { return len(b.of("tools/call")) == 4 }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(b.of("tools/call")) == 4 }, 30*time.Second, time.Millisecond)
 		spans := b.of("tools/call")
 		require.Equal(t, "3", attr(spans[3].Attributes, "mcpchain.attempts"))
 		require.Equal(t, codes.Unset, spans[3].Status.Code)
@@ -308,7 +308,7 @@ func TestClientAttempts(t *testing.T) {
 	spans := b.of("tools/call")
 	require.Len(t, spans, 3)
 	require.Equal(t, spans[0].SpanContext.SpanID(), spans[1].Links[0].SpanContext.SpanID())
-	require.Eventually(t, func() bool { return len(served.of("tools/call")) == 2 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(served.of("tools/call")) == 2 }, 30*time.Second, time.Millisecond)
 	for i, s := range served.of("tools/call") {
 		require.Equal(t, spans[i].SpanContext.SpanID(), s.Parent.SpanID())
 	}
@@ -438,7 +438,7 @@ func TestMany(t *testing.T) {
 		})
 	}
 	group.Wait()
-	require.Eventually(t, func() bool { return len(b.of("tools/call")) == 400 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.of("tools/call")) == 400 }, 30*time.Second, time.Millisecond)
 }
 
 func BenchmarkSuccess(b *testing.B) {

@@ -69,7 +69,7 @@ func (b *bench) of(method string) (spans []tracetest.SpanStub) {
 // span that it belongs to has ended.
 func (b *bench) one(t *testing.T, method string) tracetest.SpanStub {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(b.of(method)) > 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.of(method)) > 0 }, 30*time.Second, time.Millisecond)
 	spans := b.of(method)
 	require.Len(t, spans, 1)
 	return spans[0]

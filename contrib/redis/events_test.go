@@ -284,7 +284,7 @@ func TestResume(t *testing.T) {
 		res, err := session.CallTool(t.Context(), params)
 		require.NoError(t, err)
 		require.Equal(t, "counted", res.Content[0].(*mcp.TextContent).Text)
-		require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(got) >= 10 }, 5*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(got) >= 10 }, 30*time.Second, 10*time.Millisecond)
 		mu.Lock()
 		defer mu.Unlock()
 		require.NotEmpty(t, resumed)

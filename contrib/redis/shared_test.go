@@ -18,7 +18,7 @@ import (
 // Two servers with one Redis count failed calls, and the tokens of a limit, together.
 func TestTwoServersCountTogether(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
-		s := mcpredis.New(p.client, &mcpredis.Options{Prefix: prefix(), Timeout: 200 * time.Millisecond})
+		s := mcpredis.New(p.client, &mcpredis.Options{Prefix: prefix(), Timeout: 5 * time.Second})
 		for name, tc := range map[string]struct {
 			guard func() mcp.Middleware
 			runs  int

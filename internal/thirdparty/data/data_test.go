@@ -207,7 +207,7 @@ func goRedis(t *testing.T, add func(string, error, suite.Told)) {
 	add("refused connection", open(suite.Closed(t)).Get(t.Context(), "a").Err(), refused)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	add("time-out", open(address).Get(ctx, "slow").Err(), slow)
+	add("time-out", c.Get(ctx, "slow").Err(), slow) // by a connection that stands
 	full := goredis.NewClient(&goredis.Options{Addr: address, PoolSize: 1, PoolTimeout: 50 * time.Millisecond, MaxRetries: -1, DisableIdentity: true, Protocol: 2})
 	defer full.Close()
 	one := full.Conn()
@@ -218,7 +218,7 @@ func goRedis(t *testing.T, add func(string, error, suite.Told)) {
 
 func redigo(t *testing.T, add func(string, error, suite.Told)) {
 	address := resp(t)
-	c, err := redis.Dial("tcp", address, redis.DialReadTimeout(200*time.Millisecond))
+	c, err := redis.Dial("tcp", address)
 	require.NoError(t, err)
 	defer c.Close()
 	for word, want := range redisAnswers {
@@ -226,7 +226,7 @@ func redigo(t *testing.T, add func(string, error, suite.Told)) {
 	}
 	add("no value", second(redis.String(c.Do("GET", "nil"))), missing)
 	add("refused connection", second(redis.Dial("tcp", suite.Closed(t))), refused)
-	add("time-out", second(c.Do("GET", "slow")), slow)
+	add("time-out", second(redis.DoWithTimeout(c, 200*time.Millisecond, "GET", "slow")), slow)
 }
 
 // natsGo speaks the protocol as far as a request, to which nobody responds.
@@ -249,7 +249,7 @@ func natsGo(t *testing.T, add func(string, error, suite.Told)) {
 	c, err := nats.Connect("nats://" + address)
 	require.NoError(t, err)
 	defer c.Close()
-	add("no responders", second(c.Request("nobody", nil, time.Second)), overloaded)
+	add("no responders", second(c.Request("nobody", nil, time.Minute)), overloaded)
 	add("time-out", second(c.Request("slow", nil, 100*time.Millisecond)), slow)
 	add("refused connection", second(nats.Connect("nats://"+suite.Closed(t))), refused)
 }
@@ -265,10 +265,10 @@ func memcached(t *testing.T, add func(string, error, suite.Told)) {
 			}
 		}
 	})
-	c := memcache.New(address)
-	c.Timeout = 200 * time.Millisecond
-	add("no value", second(c.Get("a")), missing)
-	add("time-out", second(c.Get("slow")), slowThere)
+	patient, hasty := memcache.New(address), memcache.New(address)
+	patient.Timeout, hasty.Timeout = time.Minute, 200*time.Millisecond
+	add("no value", second(patient.Get("a")), missing)
+	add("time-out", second(hasty.Get("slow")), slowThere)
 	add("refused connection", second(memcache.New(suite.Closed(t)).Get("a")), refused)
 }
 

@@ -121,23 +121,25 @@ func overHTTP(t *testing.T, era string, env ...string) (reference, log string) {
 // TestCollector sends what a real server tells of its calls to a real Collector, and looks
 // at what arrived there.
 func TestCollector(t *testing.T) {
-	for protocol, play := range map[string]func(t *testing.T, era string, env ...string) (string, string){
-		"grpc":          overStdio,
-		"http/protobuf": overHTTP,
+	for _, run := range []struct {
+		protocol, era string
+		play          func(t *testing.T, era string, env ...string) (reference, log string)
+	}{
+		{"grpc", mcptest.Current, overStdio},
+		{"http/protobuf", mcptest.Older, overStdio},
+		{"grpc", mcptest.Older, overHTTP}, // with sessions, without which the newer one is spoken
 	} {
-		for _, era := range []string{mcptest.Current, mcptest.Older} {
-			t.Run(protocol+"/"+era, func(t *testing.T) {
-				c := startCollector(t)
-				reference, stderr := play(t, era, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.endpoints[protocol], "OTEL_EXPORTER_OTLP_PROTOCOL="+protocol)
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				spans := spansOf(c.traces)
-				checkSpans(t, spans, reference)
-				checkMetrics(t, pointsOf(t, c.metrics), spans)
-				checkLogs(t, recordsOf(c.logs), spans, reference)
-				checkPrivate(t, c, stderr)
-			})
-		}
+		t.Run(run.protocol+"/"+run.era, func(t *testing.T) {
+			c := startCollector(t)
+			reference, stderr := run.play(t, run.era, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.endpoints[run.protocol], "OTEL_EXPORTER_OTLP_PROTOCOL="+run.protocol)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			spans := spansOf(c.traces)
+			checkSpans(t, spans, run.era, reference)
+			checkMetrics(t, pointsOf(t, c.metrics), spans)
+			checkLogs(t, recordsOf(c.logs), spans, reference)
+			checkPrivate(t, c, stderr)
+		})
 	}
 }
 
@@ -170,7 +172,7 @@ func spansOf(all []ptrace.Traces) map[string][]span {
 	return found
 }
 
-func checkSpans(t *testing.T, spans map[string][]span, reference string) {
+func checkSpans(t *testing.T, spans map[string][]span, era, reference string) {
 	t.Helper()
 	const now, history, storms, forecast, unknown = "tools/call now", "tools/call history", "tools/call storms", "tools/call forecast", "tools/call"
 	require.ElementsMatch(t, []string{now, history, storms, forecast, unknown}, slices.Collect(maps.Keys(spans)))
@@ -191,6 +193,7 @@ func checkSpans(t *testing.T, spans map[string][]span, reference string) {
 		require.True(t, got.ParentSpanID().IsEmpty())
 		require.Greater(t, got.EndTimestamp(), got.StartTimestamp())
 		want["mcp.method.name"], want["gen_ai.operation.name"] = "tools/call", "execute_tool"
+		want["mcp.protocol.version"] = era
 		for key, value := range want {
 			require.Equal(t, value, got.attrs[key], "%s: %s", name, key)
 		}
