@@ -100,27 +100,27 @@ func joinRetry(a, b Retry) Retry {
 // nothing was changed only if nobody says anything else.
 var effects = []Effect{EffectNone, "", EffectUnknown, EffectCommitted}
 
-// list makes the message of joined of the messages of several faults.
-func (joined *Error) list(faults []*Error) {
+// list makes the message of a joined fault of the messages of several faults.
+func (e *Error) list(faults []*Error) {
 	var items []string
-	if slices.ContainsFunc(faults, func(e *Error) bool { return e.data.Type != KindValidation }) {
-		for _, e := range faults[:min(len(faults), maxListed)] {
-			items = append(items, e.data.item())
+	if slices.ContainsFunc(faults, func(f *Error) bool { return f.data.Type != KindValidation }) {
+		for _, f := range faults[:min(len(faults), maxListed)] {
+			items = append(items, f.data.item())
 		}
-		joined.data.Message = listing(len(faults), "things failed", items)
+		e.data.Message = listing(len(faults), "things failed", items)
 		return
 	}
-	for _, e := range faults {
-		if e.listed != nil {
-			items = append(items, e.listed...)
-			joined.total += e.total
+	for _, f := range faults {
+		if f.listed != nil {
+			items = append(items, f.listed...)
+			e.total += f.total
 		} else {
-			items = append(items, e.data.item())
-			joined.total++
+			items = append(items, f.data.item())
+			e.total++
 		}
 	}
-	joined.listed = items[:min(len(items), maxListed)]
-	joined.data.Message = listing(joined.total, "arguments are wrong", joined.listed)
+	e.listed = items[:min(len(items), maxListed)]
+	e.data.Message = listing(e.total, "arguments are wrong", e.listed)
 }
 
 // item writes d as one item of a listing; what takes more than one line is
