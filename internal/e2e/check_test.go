@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/child"
+	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -334,7 +335,7 @@ func (s *scenario) checkRecord(t require.TestingT, p *peer, records []child.Reco
 	}
 	require.Equal(t, method, r.Text("method"))
 	if key, value := s.target(s.name); key != "" && !listens {
-		require.Equal(t, value, r.Text(key))
+		require.Equal(t, scrub.Credentials(value), r.Text(key))
 	}
 	require.Regexp(t, referenceForm, r.Text("reference"))
 	if reference != "" {
