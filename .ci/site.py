@@ -20,9 +20,9 @@ def on_post_build(config, **_):
     for page in site.glob("*.html"):
         if page.name == "404.html":  # its links begin at the root of the host
             continue
-        for path, anchor in re.findall(r'href="([^":#]*)(?:#([^"]*))?"', page.read_text()):
+        for path, anchor in re.findall(r'href="([^":#]*)(?:#([^"]*))?"', page.read_text(encoding="utf-8")):
             target = page if path in ("", ".") else page.parent / path
             if not target.exists():
                 raise PluginError(f"{page.name} leads to {path}, which there is not")
-            if anchor and f'id="{anchor}"' not in target.read_text():
+            if anchor and f'id="{anchor}"' not in target.read_text(encoding="utf-8"):
                 raise PluginError(f"{page.name} leads to {path}#{anchor}, which there is not")

@@ -159,7 +159,7 @@ func TestAmbient(t *testing.T) {
 				require.NoError(t, err)
 				t.Cleanup(func() { _ = session.Close() })
 				// An answer may arrive before the span of its request has ended.
-				require.Eventually(t, func() bool { return open.Load() == 0 }, 5*time.Second, time.Millisecond)
+				require.Eventually(t, func() bool { return open.Load() == 0 }, 30*time.Second, time.Millisecond)
 				_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "search", Meta: mcp.Meta{"traceparent": sampled}})
 				require.NoError(t, err)
 				span := b.one(t, "tools/call")

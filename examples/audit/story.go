@@ -13,10 +13,12 @@ import (
 	"github.com/mcpchain/mcpchain/examples/internal/story"
 )
 
-const secret = "known to the server and the auditor"
+const keyName = "AUDIT_KEY"
 
 func init() {
-	_ = os.Setenv("AUDIT_KEY", secret)
+	if os.Getenv(keyName) == "" { // a key of yours holds
+		_ = os.Setenv(keyName, "known to the server and the auditor")
+	}
 	story.Tell(story.Story{Quit: true, Play: play, After: verify})
 }
 
@@ -40,7 +42,7 @@ func verify() {
 	text, err := os.ReadFile(names[0])
 	story.Must(err)
 
-	auditor := audit.Verifier{Key: []byte(secret), Heads: []audit.Head{kept}}
+	auditor := audit.Verifier{Key: []byte(os.Getenv(keyName)), Heads: []audit.Head{kept}}
 	for r, err := range auditor.Records(bytes.NewReader(text)) {
 		story.Must(err)
 		switch r.Event {

@@ -45,7 +45,7 @@ func newLogger() *slog.Logger {
 		correlate.Guard(file),
 		slogmulti.Pipe(mask.SlogMiddleware(nil)).Handler(service), // the scrubbing stage
 		slogmulti.Router().Add(correlate.Guard(pager), slogmulti.AttrValueIs("outcome", "panic")).Handler(),
-		correlate.Sample(summary, time.Second), // a minute in earnest
+		correlate.Sample(summary, 5*time.Second), // a minute in earnest
 	))
 }
 

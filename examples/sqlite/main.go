@@ -1,6 +1,6 @@
 // Sqlite is a server for a SQLite database (shop.db) whose errors are told by rules: a broken
 // constraint by what it means, a wrong statement in the words of SQLite, because the caller
-// wrote it, and a locked database with a wait.
+// wrote it. It is for trusted callers: their statements can ATTACH other databases and read them.
 //
 //	go run . -story               # in this directory: what a client gets from it
 //	go run .                      # over stdio
@@ -45,8 +45,6 @@ func rule(err *sqlite.Error) *fault.Error {
 	return nil
 }
 
-type shop struct{ db, readOnly *sql.DB }
-
 func open(mode string) *sql.DB {
 	db, err := sql.Open("sqlite", "file:shop.db?_pragma=busy_timeout(100)&mode="+mode)
 	if err == nil && mode == "rwc" {
@@ -58,11 +56,11 @@ func open(mode string) *sql.DB {
 	return db
 }
 
+type shop struct{ db, readOnly *sql.DB }
 type customer struct {
 	Email string `json:"email"`
 	Name  string `json:"name"`
 }
-
 type query struct {
 	SQL string `json:"sql"`
 }
@@ -73,6 +71,8 @@ func (s *shop) add(ctx context.Context, _ *mcp.CallToolRequest, in customer) (*m
 }
 
 func (s *shop) query(ctx context.Context, _ *mcp.CallToolRequest, in query) (*mcp.CallToolResult, any, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // a caller's statement may have no end
+	defer cancel()
 	found, err := s.readOnly.QueryContext(ctx, in.SQL)
 	if err != nil {
 		return nil, nil, err
@@ -80,7 +80,7 @@ func (s *shop) query(ctx context.Context, _ *mcp.CallToolRequest, in query) (*mc
 	defer found.Close()
 	columns, err := found.Columns()
 	rows := [][]any{}
-	for err == nil && found.Next() {
+	for err == nil && len(rows) < 1000 && found.Next() { // for more a caller says OFFSET
 		row, to := make([]any, len(columns)), make([]any, len(columns))
 		for i := range row {
 			to[i] = &row[i]

@@ -28,7 +28,7 @@ func Build(packages string) (dir string, err error) {
 // what it prints.
 func Run(t *testing.T, program string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // a story ends itself, and its servers, before
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = t.TempDir()

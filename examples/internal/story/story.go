@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -157,6 +158,12 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
+// started are the servers over HTTP, which do not end with this program.
+var started struct {
+	sync.Mutex
+	all []*os.Process
+}
+
 // Start starts a server that prints its address.
 func Start(cmd *exec.Cmd) (address string, err error) {
 	out, err := cmd.StdoutPipe()
@@ -166,6 +173,9 @@ func Start(cmd *exec.Cmd) (address string, err error) {
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
+	started.Lock()
+	started.all = append(started.all, cmd.Process)
+	started.Unlock()
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		return "", errors.Join(errors.New("the server does not print its address"), err, cmd.Wait())
@@ -199,10 +209,14 @@ func Text(res *mcp.CallToolResult) string {
 	return strings.Join(texts, "\n")
 }
 
-// Must ends the story if a call could not be made.
+// Must ends the story, and its servers, if a call could not be made.
 func Must(err error) {
 	if err != nil {
 		fmt.Println("the story ends here:", err)
+		started.Lock()
+		for _, server := range started.all {
+			_ = server.Kill() // most have ended
+		}
 		os.Exit(1)
 	}
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/retry"
 )
 
@@ -116,7 +117,7 @@ func serve(ctx context.Context, server *mcp.Server, address string) error {
 	}
 	fmt.Println("http://" + listener.Addr().String())
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		<-ctx.Done()
 		_ = web.Close()
