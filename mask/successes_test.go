@@ -1,6 +1,7 @@
 package mask_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -190,6 +191,27 @@ func TestSuccessesThatAreLeftAlone(t *testing.T) {
 		got, err := h(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}})
 		require.NoError(t, err, name)
 		require.True(t, got == res, name) //nolint:testifylint // the same value
+	}
+}
+
+// TestBytesThatAreNoText: the document of an office is an archive, although its type has "xml"
+// in it. Nothing of it is cut off or replaced, in a failure neither.
+func TestBytesThatAreNoText(t *testing.T) {
+	document := []byte("PK\x03\x04\x00\xfftoken=" + harness.Canary + strings.Repeat("\x00\xfe", 1<<20))
+	for kind, kept := range map[string]bool{
+		"application/vnd.openxmlformats-officedocument.wordprocessingml.document": true,
+		"application/zip": true, "Application/LD+JSON; charset=x": false, "application/xml": false, "text/csv": false,
+	} {
+		for _, failed := range []bool{true, false} {
+			res := &mcp.CallToolResult{IsError: failed, Content: []mcp.Content{
+				&mcp.TextContent{Text: "broken"}, &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "x:1", MIMEType: kind, Blob: document}},
+			}}
+			h := mask.New(&mask.Options{Successes: []string{"it"}})(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
+			got, err := h(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}})
+			require.NoError(t, err)
+			blob := got.(*mcp.CallToolResult).Content[1].(*mcp.EmbeddedResource).Resource.Blob
+			require.Equal(t, kept, bytes.Equal(document, blob), "%s, failed: %t", kind, failed)
+		}
 	}
 }
 

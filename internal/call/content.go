@@ -144,8 +144,9 @@ func isText(r *mcp.ResourceContents) bool {
 	if len(r.Blob) == 0 {
 		return false
 	}
-	kind := strings.ToLower(r.MIMEType)
-	return strings.HasPrefix(kind, "text/") || strings.Contains(kind, "json") || strings.Contains(kind, "xml") ||
+	kind, _, _ := strings.Cut(strings.ToLower(r.MIMEType), ";")
+	kind = strings.TrimSpace(kind)
+	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "json") || strings.HasSuffix(kind, "xml") || // and no archive of an office
 		utf8.Valid(r.Blob) && bytes.IndexByte(r.Blob, 0) < 0
 }
 
