@@ -185,6 +185,8 @@ func TestSuccessesThatAreLeftAlone(t *testing.T) {
 		"resource": &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{nil, {Blob: []byte{0xff, 0, 1}}}},
 		"prompt":   &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{nil, {}}},
 		"input":    &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}, Content: []mcp.Content{&mcp.TextContent{Text: "password=hunter2x"}}},
+		"own":      &mcp.CallToolResult{Content: []mcp.Content{ownContent{&mcp.TextContent{Text: "fine"}, []int{1}}}},
+		"own too":  &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Content: ownContent{&mcp.TextContent{Text: "fine"}, nil}}}},
 		"nil":      nil,
 	} {
 		h := mask.Successes()(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
@@ -213,6 +215,12 @@ func TestBytesThatAreNoText(t *testing.T) {
 			require.Equal(t, kept, bytes.Equal(document, blob), "%s, failed: %t", kind, failed)
 		}
 	}
+}
+
+// ownContent is a block of a program's own, which Go cannot compare.
+type ownContent struct {
+	*mcp.TextContent
+	_ []int
 }
 
 // BenchmarkSuccesses is what the result of a tool costs: a text of this size, and structured
