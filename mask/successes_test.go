@@ -31,6 +31,7 @@ func leaky(req mcp.Request) mcp.Result {
 		&mcp.TextContent{Text: "order 17: " + secret, Meta: meta}, &mcp.TextContent{Text: string(raw)},
 		&mcp.EmbeddedResource{Resource: contents(), Meta: meta}, &mcp.EmbeddedResource{},
 		&mcp.ResourceLink{URI: "https://bob:" + harness.Canary + "@h.example.com/x", Name: secret, Title: secret, Description: secret, Meta: meta},
+		&mcp.ResourceLink{URI: "x:1", Icons: []mcp.Icon{{Source: "data:image/png;base64,AAAA"}, {Source: "https://bob:" + harness.Canary + "@h.example.com/x.png"}}},
 		&mcp.ImageContent{Data: []byte("order 17"), MIMEType: "image/png", Meta: meta}, &mcp.AudioContent{Data: []byte("order 17"), MIMEType: "audio/wav", Meta: meta},
 	}
 	switch req.(type) {

@@ -100,7 +100,8 @@ func (c *cleaner) block(block mcp.Content) (_ mcp.Content, changed bool) {
 	case *mcp.ResourceLink:
 		if b != nil {
 			cp := *b
-			if c.clean(&cp.Meta, &cp.URI, &cp.Name, &cp.Title, &cp.Description) {
+			cp.Icons, changed = each(b.Icons, c.icon)
+			if c.clean(&cp.Meta, &cp.URI, &cp.Name, &cp.Title, &cp.Description) || changed {
 				return &cp, true
 			}
 		}
@@ -120,6 +121,15 @@ func (c *cleaner) block(block mcp.Content) (_ mcp.Content, changed bool) {
 		}
 	}
 	return block, false
+}
+
+// icon returns an icon. The address of one may hold a credential, an image that stands in it does not.
+func (c *cleaner) icon(i mcp.Icon) (_ mcp.Icon, changed bool) {
+	if !strings.HasPrefix(i.Source, "data:") {
+		source := c.text(i.Source)
+		i.Source, changed = source, source != i.Source
+	}
+	return i, changed
 }
 
 // resource returns the contents of a resource, a copy of them if something changes.
