@@ -143,13 +143,26 @@ func TestAttrs(t *testing.T) {
 		}
 	})
 	require.Equal(t, map[string]any{"a": 1.0}, r["small"])
-	require.Equal(t, "<[]int: too large to print>", r["large"])
+	require.True(t, strings.HasPrefix(r["large"].(string), "[0,0,0"), r["large"])
 	require.NotEmpty(t, r["many"])
 	require.Less(t, len(r["many"].(map[string]any)), 32-10)
 	text, err := json.Marshal(r)
 	require.NoError(t, err)
 	require.Less(t, len(text), 16<<10)
 	require.Contains(t, string(text), "kkk...")
+	type user struct {
+		Name, Bio string
+		Key       string `json:"-"`
+		Friend    *user
+	}
+	large := user{"bob", strings.Repeat("b", 1<<11), "left out", nil}
+	r = run(func(context.Context, mcp.Request) []slog.Attr {
+		return []slog.Attr{slog.Any("large", large), slog.Any("pointed", user{Key: "left out", Friend: &large})}
+	})
+	text, err = json.Marshal(r)
+	require.NoError(t, err)
+	require.Contains(t, r["large"], `{"Name":"bob"`)
+	require.NotContains(t, string(text), "left out", "no handler that writes JSON has it")
 	r = run(func(context.Context, mcp.Request) []slog.Attr { panic("no") })
 	require.Equal(t, "internal_error", r["outcome"], "the record is written without them")
 }

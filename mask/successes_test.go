@@ -1,6 +1,7 @@
 package mask_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,6 +31,7 @@ func leaky(req mcp.Request) mcp.Result {
 		&mcp.TextContent{Text: "order 17: " + secret, Meta: meta}, &mcp.TextContent{Text: string(raw)},
 		&mcp.EmbeddedResource{Resource: contents(), Meta: meta}, &mcp.EmbeddedResource{},
 		&mcp.ResourceLink{URI: "https://bob:" + harness.Canary + "@h.example.com/x", Name: secret, Title: secret, Description: secret, Meta: meta},
+		&mcp.ResourceLink{URI: "x:1", Icons: []mcp.Icon{{Source: "data:image/png;base64,AAAA"}, {Source: "https://bob:" + harness.Canary + "@h.example.com/x.png"}}},
 		&mcp.ImageContent{Data: []byte("order 17"), MIMEType: "image/png", Meta: meta}, &mcp.AudioContent{Data: []byte("order 17"), MIMEType: "audio/wav", Meta: meta},
 	}
 	switch req.(type) {
@@ -184,6 +186,8 @@ func TestSuccessesThatAreLeftAlone(t *testing.T) {
 		"resource": &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{nil, {Blob: []byte{0xff, 0, 1}}}},
 		"prompt":   &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{nil, {}}},
 		"input":    &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}, Content: []mcp.Content{&mcp.TextContent{Text: "password=hunter2x"}}},
+		"own":      &mcp.CallToolResult{Content: []mcp.Content{ownContent{&mcp.TextContent{Text: "fine"}, []int{1}}}},
+		"own too":  &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Content: ownContent{&mcp.TextContent{Text: "fine"}, nil}}}},
 		"nil":      nil,
 	} {
 		h := mask.Successes()(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
@@ -191,6 +195,33 @@ func TestSuccessesThatAreLeftAlone(t *testing.T) {
 		require.NoError(t, err, name)
 		require.True(t, got == res, name) //nolint:testifylint // the same value
 	}
+}
+
+// TestBytesThatAreNoText: the document of an office is an archive, although its type has "xml"
+// in it. Nothing of it is cut off or replaced, in a failure neither.
+func TestBytesThatAreNoText(t *testing.T) {
+	document := []byte("PK\x03\x04\x00\xfftoken=" + harness.Canary + strings.Repeat("\x00\xfe", 1<<20))
+	for kind, kept := range map[string]bool{
+		"application/vnd.openxmlformats-officedocument.wordprocessingml.document": true,
+		"application/zip": true, "Application/LD+JSON; charset=x": false, "application/xml": false, "text/csv": false,
+	} {
+		for _, failed := range []bool{true, false} {
+			res := &mcp.CallToolResult{IsError: failed, Content: []mcp.Content{
+				&mcp.TextContent{Text: "broken"}, &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "x:1", MIMEType: kind, Blob: document}},
+			}}
+			h := mask.New(&mask.Options{Successes: []string{"it"}})(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
+			got, err := h(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}})
+			require.NoError(t, err)
+			blob := got.(*mcp.CallToolResult).Content[1].(*mcp.EmbeddedResource).Resource.Blob
+			require.Equal(t, kept, bytes.Equal(document, blob), "%s, failed: %t", kind, failed)
+		}
+	}
+}
+
+// ownContent is a block of a program's own, which Go cannot compare.
+type ownContent struct {
+	*mcp.TextContent
+	_ []int
 }
 
 // BenchmarkSuccesses is what the result of a tool costs: a text of this size, and structured

@@ -57,7 +57,7 @@ func (v *validator) credentials(ctx context.Context, c *call.Call, req mcp.Reque
 	raw := argumentsOf(req)
 	if len(raw) > mostSearched {
 		if policy == RecordCredentials {
-			v.recordCredentials(c, req, "more than 1 MiB, which is not searched")
+			v.recordCredentials(c, req, "the arguments of a call have more than 1 MiB, and are not searched for credentials")
 			return nil
 		}
 		return v.violationsFault([]fault.Violation{{
@@ -87,7 +87,7 @@ func (v *validator) credentials(ctx context.Context, c *call.Call, req mcp.Reque
 		violations[i], names[i] = one, one.Field
 	}
 	if policy == RecordCredentials {
-		v.recordCredentials(c, req, strings.Join(names, ", "))
+		v.recordCredentials(c, req, "the arguments of a call carry a credential that it does not ask for", slog.String("arguments", strings.Join(names, ", ")))
 		return nil
 	}
 	return v.violationsFault(violations, len(violations), len(violations) == maxCarried, func(e *fault.Error) *fault.Error {
@@ -133,10 +133,10 @@ func (v *validator) asks(ctx context.Context, c *call.Call, req mcp.Request, nex
 	return v.arguments.Of(tool).Asks
 }
 
-// recordCredentials writes where arguments carry a credential, and never what it is.
-func (v *validator) recordCredentials(c *call.Call, req mcp.Request, where string) {
-	call.Warn(c, c.Logger(), "validate: the arguments of a call carry a credential that it does not ask for",
-		slog.String("method", c.Method()), slog.String("name", call.Name(req)), slog.String("arguments", where), slog.String("reference", c.ID()))
+// recordCredentials writes what was found in arguments, or was not looked for, and never a credential.
+func (v *validator) recordCredentials(c *call.Call, req mcp.Request, what string, where ...slog.Attr) {
+	call.Warn(c, c.Logger(), "validate: "+what,
+		append(where, slog.String("method", c.Method()), slog.String("name", call.Name(req)), slog.String("reference", c.ID()))...)
 }
 
 // argumentsOf returns the arguments of a tool or a prompt as JSON.

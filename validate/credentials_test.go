@@ -155,6 +155,7 @@ func TestCredentialsAreRecorded(t *testing.T) {
 		require.Equal(t, "fine", invoke(t, s, "code", `{"query":"`+aToken+`"}`).Text())
 		require.Equal(t, "fine", invoke(t, s, "search", `{"query":"`+strings.Repeat("long ", 1<<18)+`"}`).Text())
 		require.Len(t, log.Records(), 2)
+		require.Equal(t, "mcpchain: validate: the arguments of a call have more than 1 MiB, and are not searched for credentials", log.Records()[1]["msg"], "nobody knows of a credential")
 		require.Equal(t, 3, reached)
 		require.NotContains(t, log.String(), harness.Canary)
 	})

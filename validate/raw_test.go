@@ -169,3 +169,34 @@ func marshal(t *testing.T, v any) string {
 	require.NoError(t, err)
 	return string(raw)
 }
+
+// TestToolInsideNew: what Tool has explained is not explained again where a middleware outside
+// would say the same, and where it would not it says it in its own way.
+func TestToolInsideNew(t *testing.T) {
+	for name, of := range map[string]struct{ schema, says string }{
+		"argument": {`{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}`, "Argument 'a' expected an integer"},
+		"default":  {`{"type":"object","properties":{"b":{"type":"integer","default":"five"}}}`, "Argument 'b' expected an integer"},
+	} {
+		tool := validate.Tool(json.RawMessage(of.schema), echo)
+		inner := func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+			return tool(ctx, req.(*mcp.CallToolRequest))
+		}
+		var text string
+		allocs := func(h mcp.MethodHandler) float64 {
+			return testing.AllocsPerRun(20, func() {
+				res, err := h(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it", Arguments: json.RawMessage(`{"a":"x"}`)}})
+				require.NoError(t, err)
+				text = res.(*mcp.CallToolResult).Content[0].(*mcp.TextContent).Text
+			})
+		}
+		alone := allocs(inner)
+		words := text
+		require.Contains(t, words, of.says, name)
+		require.Less(t, allocs(validate.New(nil)(inner)), alone+20, name)
+		require.Equal(t, words, text, name)
+		allocs(validate.New(&validate.Options{Format: func([]fault.Violation, int) string { return "own words" }})(inner))
+		if name == "argument" {
+			require.Contains(t, text, "own words")
+		}
+	}
+}

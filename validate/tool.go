@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -52,8 +53,9 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 	return middleware.Tool(h, call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		checked, report := v.check(s, req)
 		if report != nil {
-			e := v.fault(report, tool(c, req))
-			err := &refused{error: e, schema: s}
+			name := tool(c, req)
+			e := v.fault(report, name)
+			err := &refused{error: e, schema: s, by: v, fault: e, args: arguments(req), tool: name}
 			v.tell(c, c.Failure(nil, err), e)
 			return nil, err
 		}
@@ -114,10 +116,20 @@ type told struct{ error }
 func (e *told) Unwrap() error { return e.error }
 
 // refused is the error of arguments that Tool refused. It is a fault, which a middleware
-// of this package that stands outside makes anew with its own options.
+// of this package that stands outside makes anew where its own options say so.
 type refused struct {
 	error
 	schema *explain.Schema
+
+	by    *validator
+	fault *fault.Error
+	args  []byte // what it is about
+	tool  string
+}
+
+// holds reports whether another validator would say the same of a call.
+func (e *refused) holds(v *validator, args []byte, tool string) bool {
+	return v.Format == nil && v.explain == e.by.explain && v.MaxBytes == e.by.MaxBytes && tool == e.tool && bytes.Equal(args, e.args)
 }
 
 func (e *refused) Unwrap() error { return e.error }

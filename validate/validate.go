@@ -297,6 +297,8 @@ func (v *validator) explainTool(ctx context.Context, c *call.Call, req mcp.Reque
 		v.suggest(ctx, c, f)
 	case f.Refused():
 		v.tell(c, f, v.fault(explained(schema, args), tool(c, req)))
+	case again && byTool.holds(v, args, tool(c, req)):
+		v.tell(c, f, byTool.fault)
 	case again: // Tool has no options
 		v.tell(c, f, v.fault(explained(func() *explain.Schema { return byTool.schema }, args), tool(c, req)))
 	default:

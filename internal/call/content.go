@@ -55,10 +55,11 @@ func masked(v any, mask func(string) string) any {
 }
 
 // each returns the list, a copy of it if clean changes something in it.
-func each[T comparable](list []T, clean func(T) T) (_ []T, changed bool) {
+// Nothing is compared: an element may be of a type of the program's that cannot be.
+func each[T any](list []T, clean func(T) (_ T, changed bool)) (_ []T, changed bool) {
 	out := list
 	for i, e := range list {
-		if c := clean(e); c != e {
+		if c, other := clean(e); other {
 			if !changed {
 				out, changed = slices.Clone(list), true
 			}
@@ -78,65 +79,75 @@ func (c *cleaner) content(content []mcp.Content) []mcp.Content {
 }
 
 // block returns a block, a copy of it if something in it changes.
-func (c *cleaner) block(block mcp.Content) mcp.Content {
+func (c *cleaner) block(block mcp.Content) (_ mcp.Content, changed bool) {
 	switch b := block.(type) {
 	case *mcp.TextContent:
 		if b != nil {
 			cp := *b
 			if c.clean(&cp.Meta, &cp.Text) {
-				return &cp
+				return &cp, true
 			}
 		}
 	case *mcp.EmbeddedResource:
 		if b != nil {
 			cp := *b
-			changed := c.clean(&cp.Meta)
-			if r := c.resource(b.Resource); r != b.Resource || changed {
-				cp.Resource = r
-				return &cp
+			changed = c.clean(&cp.Meta)
+			resource, other := c.resource(b.Resource)
+			if cp.Resource = resource; other || changed {
+				return &cp, true
 			}
 		}
 	case *mcp.ResourceLink:
 		if b != nil {
 			cp := *b
-			if c.clean(&cp.Meta, &cp.URI, &cp.Name, &cp.Title, &cp.Description) {
-				return &cp
+			cp.Icons, changed = each(b.Icons, c.icon)
+			if c.clean(&cp.Meta, &cp.URI, &cp.Name, &cp.Title, &cp.Description) || changed {
+				return &cp, true
 			}
 		}
 	case *mcp.ImageContent:
 		if b != nil {
 			cp := *b
 			if c.clean(&cp.Meta) {
-				return &cp
+				return &cp, true
 			}
 		}
 	case *mcp.AudioContent:
 		if b != nil {
 			cp := *b
 			if c.clean(&cp.Meta) {
-				return &cp
+				return &cp, true
 			}
 		}
 	}
-	return block
+	return block, false
+}
+
+// icon returns an icon. The address of one may hold a credential, an image that stands in it does not.
+func (c *cleaner) icon(i mcp.Icon) (_ mcp.Icon, changed bool) {
+	if !strings.HasPrefix(i.Source, "data:") {
+		source := c.text(i.Source)
+		i.Source, changed = source, source != i.Source
+	}
+	return i, changed
 }
 
 // resource returns the contents of a resource, a copy of them if something changes.
-func (c *cleaner) resource(r *mcp.ResourceContents) *mcp.ResourceContents {
+func (c *cleaner) resource(r *mcp.ResourceContents) (_ *mcp.ResourceContents, changed bool) {
 	if r == nil {
-		return nil
+		return nil, false
 	}
 	cp := *r
-	changed := c.clean(&cp.Meta, &cp.URI, &cp.Text)
+	changed = c.clean(&cp.Meta, &cp.URI, &cp.Text)
 	if isText(r) {
 		if text := c.text(string(r.Blob)); text != string(r.Blob) {
 			cp.Blob, changed = []byte(text), true
 		}
 	}
 	if changed {
-		return &cp
+		return &cp, true
 	}
-	return r
+	return r, false
 }
 
 // isText reports whether the bytes of a resource are a text, by what it says or by their look.
@@ -144,8 +155,9 @@ func isText(r *mcp.ResourceContents) bool {
 	if len(r.Blob) == 0 {
 		return false
 	}
-	kind := strings.ToLower(r.MIMEType)
-	return strings.HasPrefix(kind, "text/") || strings.Contains(kind, "json") || strings.Contains(kind, "xml") ||
+	kind, _, _ := strings.Cut(strings.ToLower(r.MIMEType), ";")
+	kind = strings.TrimSpace(kind)
+	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "json") || strings.HasSuffix(kind, "xml") || // and no archive of an office
 		utf8.Valid(r.Blob) && bytes.IndexByte(r.Blob, 0) < 0
 }
 
@@ -251,14 +263,14 @@ func Scrubbed(res mcp.Result) (_ mcp.Result, structured bool) {
 	case *mcp.GetPromptResult:
 		out := *r
 		changed = whole.clean(&out.Meta, &out.Description)
-		out.Messages, more = each(r.Messages, func(m *mcp.PromptMessage) *mcp.PromptMessage {
+		out.Messages, more = each(r.Messages, func(m *mcp.PromptMessage) (*mcp.PromptMessage, bool) {
 			if m == nil || m.Content == nil {
-				return m
+				return m, false
 			}
-			if block := whole.block(m.Content); block != m.Content {
-				return &mcp.PromptMessage{Role: m.Role, Content: block}
+			if block, other := whole.block(m.Content); other {
+				return &mcp.PromptMessage{Role: m.Role, Content: block}, true
 			}
-			return m
+			return m, false
 		})
 		if changed || more {
 			return &out, false

@@ -124,12 +124,16 @@ func bounded(attrs []slog.Attr, left *int, depth int) []slog.Attr {
 }
 
 // boundedAny returns a value of any type as it is where no handler makes more than a bound
-// of it, and else the beginning of its text.
+// of it, and else the beginning of its text: of its JSON, which leaves out the fields that
+// the program does not write.
 func boundedAny(v slog.Value) slog.Value {
 	text := safe.Value(v.Any())
-	if len(text) <= maxAttr {
-		if raw, err := safe.JSON(v.Any()); err == nil && len(raw) <= maxAttr {
+	if raw, err := safe.JSON(v.Any()); err == nil {
+		if len(text) <= maxAttr && len(raw) <= maxAttr {
 			return v
+		}
+		if _, failure := v.Any().(error); !failure { // whose JSON says nothing
+			text = string(raw)
 		}
 	}
 	return slog.StringValue(shortened(text, maxAttr))
