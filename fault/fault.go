@@ -41,13 +41,9 @@ import (
 // errors.Is(err, kind) reports whether err holds a fault of that [Kind], and
 // errors.Is(err, other) whether it holds a fault with other's kind and code.
 type Error struct {
-	data  Data
-	cause error
-
-	// listed are the first of the wrong arguments that the message lists, total how many
-	// there are: what [Join] lists anew. Nil for a message that is no listing.
-	listed []string
-	total  int
+	data   Data
+	cause  error
+	listed *listed // what the message lists, nil if nobody knows
 }
 
 // New returns a fault of the given kind. The message is public: one sentence
@@ -165,7 +161,7 @@ func (e *Error) Suggest(text string) *Error {
 
 // WithMessage returns a copy with another public sentence.
 func (e *Error) WithMessage(message string) *Error {
-	return e.change(func(c *Error) { c.data.Message, c.listed = message, nil })
+	return e.change(func(c *Error) { c.data.Message = message })
 }
 
 // WithCode returns a copy with a code for programs, such as "INVOICE_LOCKED".

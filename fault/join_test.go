@@ -192,3 +192,11 @@ func TestJoinReadsNoMessage(t *testing.T) {
 	own := fault.Join(two.WithMessage("Look at the form.\n- and 70 more."), fault.Invalid("c", nil, "a number"))
 	require.True(t, strings.HasPrefix(own.Message(), "2 arguments are wrong.\n- Look at the form.\n"), own.Message())
 }
+
+// TestJoinOfData joins faults that are made of data, which lists nothing.
+func TestJoinOfData(t *testing.T) {
+	two := fault.FromData(fault.Violations(fault.Violation{Field: "a", Expected: "a text"}, fault.Violation{Field: "b", Expected: "a text", Received: true}).Data())
+	joined := fault.Join(two, fault.Invalid("c", 7, "a text"))
+	require.Equal(t, "3 arguments are wrong.\n- Argument 'a' expected a text; the received value is not shown.\n- Argument 'b' expected a text, but received true.\n"+
+		"- Argument 'c' expected a text, but received 7.", joined.Message())
+}

@@ -62,8 +62,9 @@ func FirstViolations(total int, violations ...Violation) *Error {
 			items = append(items, withSuggestion(sentence, v.Suggestion))
 		}
 	}
-	e := New(KindValidation, listing(total, "arguments are wrong", items))
-	e.data.Violations, e.listed, e.total = clean, items, total
+	e := New(KindValidation, "")
+	e.data.Violations = clean
+	e.list(total, items)
 	return e
 }
 
