@@ -345,14 +345,14 @@ func (v *validator) beside(f *call.Failure, report *explain.Report, tool string)
 
 // warn records once for each tool that its calls are not checked.
 func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
-	name := call.Target(req)
+	name := call.Name(req) // bounded, as a caller sent it
 	if _, before := v.warned.LoadOrStore(name, true); before || v.warns.Add(1) > maxSchemas {
 		if !before {
 			v.warned.Delete(name)
 		}
 		return
 	}
-	call.Warn(c, c.Logger(), "validate: Options.RawTools cannot check the arguments of this tool", slog.String("tool", call.Name(req)), slog.String("reason", safe.Error(err)))
+	call.Warn(c, c.Logger(), "validate: Options.RawTools cannot check the arguments of this tool", slog.String("tool", name), slog.String("reason", safe.Error(err)))
 }
 
 // tell puts the fault in the place of what was known of a failure.
