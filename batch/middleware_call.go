@@ -62,7 +62,7 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	}
 	result := run(ctx, distinct, one, &o)
 	result.listName = f.Items
-	answer, complete := spread(result, elements, places).ToolResult(), c.NewResult()
+	answer, complete := spread(result, elements, places).ToolResult(), call.NewResult(c.Request())
 	complete.Meta, complete.Content, complete.StructuredContent, complete.IsError = answer.Meta, answer.Content, answer.StructuredContent, answer.IsError
 	return complete, nil
 }

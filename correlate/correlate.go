@@ -152,29 +152,21 @@ func New(opts *Options) mcp.Middleware {
 	case o.Advanced.MaxArguments > 0 && o.Advanced.Arguments == NoArguments:
 		panic("correlate.New: Options.Advanced.MaxArguments is set, but Options.Advanced.Arguments records nothing; set Arguments, or leave MaxArguments at zero")
 	}
-	r := &recorder{
-		logger: o.Logger, slow: o.Slow,
-		settings: &call.Settings{Records: true, Logger: o.Logger, NewID: o.NewID, Level: o.Level, Detail: detailOf(o)},
+	a := o.Advanced
+	detail := &call.Detail{
+		CallerID: a.CallerID, Attrs: o.Attrs, Slow: o.Slow, Observe: o.Observe, Stats: cmp.Or(o.Stats, new(Stats)),
+		Arguments: a.Arguments, MaxArguments: cmp.Or(a.MaxArguments, defaultMaxArguments), Reference: a.ReferenceInSuccess,
 	}
-	r.watched = r.settings.Detail != nil && (o.Observe != nil || o.Stats != nil)
+	r := &recorder{
+		logger: o.Logger, slow: o.Slow, watched: o.Observe != nil || o.Stats != nil,
+		settings: &call.Settings{Records: true, Logger: o.Logger, NewID: o.NewID, Level: o.Level, Detail: detail},
+	}
 	level := o.Level
 	if level == nil {
 		level = call.LevelOf
 	}
 	r.success = min(level(call.OutcomeOK), level(call.OutcomeInputRequired))
 	return call.WrapLayer(r)
-}
-
-// detailOf returns what the records hold besides the usual, nil for nothing.
-func detailOf(o Options) *call.Detail {
-	a := o.Advanced
-	if o.Slow == 0 && o.Attrs == nil && o.Observe == nil && o.Stats == nil && a.CallerID == nil && a.Arguments == NoArguments && !a.ReferenceInSuccess {
-		return nil
-	}
-	return &call.Detail{
-		CallerID: a.CallerID, Attrs: o.Attrs, Slow: o.Slow, Observe: o.Observe, Stats: cmp.Or(o.Stats, new(Stats)),
-		Arguments: a.Arguments, MaxArguments: cmp.Or(a.MaxArguments, defaultMaxArguments), Reference: a.ReferenceInSuccess,
-	}
 }
 
 const defaultMaxArguments = 1024
@@ -220,7 +212,7 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 	case failure != nil && failure.Err() != nil:
 		c.Log(r.logger, call.Record{Result: res, Err: err})
 	case failure != nil, r.slow > 0 && c.Duration() > r.slow, r.records(ctx): // the result may yet turn out to be one that cannot be sent
-		c.LogAtEnd(call.Record{Result: res, Err: err})
+		c.LogAtEnd()
 	}
 	return res, err
 }

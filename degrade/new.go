@@ -122,7 +122,7 @@ func (o *Options) annotate(ctx context.Context, c *call.Call, next mcp.MethodHan
 		}
 		res.Meta[MetaKey] = status
 	}
-	if call.InsideTyped(ctx) {
+	if call.TypedOf(ctx) != nil {
 		return &res // the SDK has still to make the content of the output
 	}
 	if raw, ok := o.structured(c, next, have, status); ok {

@@ -194,10 +194,10 @@ func (c *typedCall[In]) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// HasOutput is read by [call.TypedOutput].
+// HasOutput is of [call.Typed].
 func (c *typedCall[In]) HasOutput() bool { return !c.own.Load() }
 
-// Input is read by [call.TypedInput].
+// Input is of [call.Typed].
 func (c *typedCall[In]) Input() any { return c.in }
 
 // withOutput puts the output where middlewares expect it.

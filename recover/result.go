@@ -75,7 +75,7 @@ func isNil(res mcp.Result) bool {
 // notification has none, a typed handler's is made by the SDK, and the answer of
 // subscriptions/listen is the SDK's own.
 func nilResult(ctx context.Context, c *call.Call, res mcp.Result) (mcp.Result, error) {
-	if c.Notification() || c.Method() == middleware.MethodListen || call.InsideTyped(ctx) {
+	if c.Notification() || c.Method() == middleware.MethodListen || call.TypedOf(ctx) != nil {
 		return res, nil
 	}
 	return nil, bug(ErrNilResult)
@@ -229,7 +229,7 @@ func toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Result, error) 
 		}
 		return r, nil
 	}
-	if call.TypedOutput(ctx) {
+	if typed := call.TypedOf(ctx); typed != nil && typed.HasOutput() {
 		return r, nil // the SDK marshals it and tells the handler's caller
 	}
 	raw, err := marshal(r.StructuredContent)

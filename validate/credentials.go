@@ -54,7 +54,7 @@ func (v *validator) credentials(ctx context.Context, c *call.Call, req mcp.Reque
 	if policy == AllowCredentials {
 		return nil
 	}
-	raw := argumentsOf(req)
+	raw := call.ArgumentsOf(req)
 	if len(raw) > mostSearched {
 		if policy == RecordCredentials {
 			v.recordCredentials(c, req, "the arguments of a call have more than 1 MiB, and are not searched for credentials")
@@ -137,19 +137,4 @@ func (v *validator) asks(ctx context.Context, c *call.Call, req mcp.Request, nex
 func (v *validator) recordCredentials(c *call.Call, req mcp.Request, what string, where ...slog.Attr) {
 	call.Warn(c, c.Logger(), "validate: "+what,
 		append(where, slog.String("method", c.Method()), slog.String("name", call.Name(req)), slog.String("reference", c.ID()))...)
-}
-
-// argumentsOf returns the arguments of a tool or a prompt as JSON.
-func argumentsOf(req mcp.Request) []byte {
-	if r, ok := req.(*mcp.GetPromptRequest); ok {
-		if r == nil || r.Params == nil || len(r.Params.Arguments) == 0 {
-			return nil
-		}
-		raw, err := json.Marshal(r.Params.Arguments)
-		if err != nil {
-			return nil // cannot be: it is a map of texts
-		}
-		return raw
-	}
-	return arguments(req)
 }

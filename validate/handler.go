@@ -63,7 +63,10 @@ func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []by
 			return nil
 		}
 		c := &checks{values: values, fields: all}
-		c.schema, c.names = schemaOf(), jsonNames(reflect.TypeOf(call.TypedInput(ctx)))
+		c.schema = schemaOf()
+		if typed := call.TypedOf(ctx); typed != nil {
+			c.names = jsonNames(reflect.TypeOf(typed.Input()))
+		}
 		if len(args) <= maxSearched {
 			d := json.NewDecoder(bytes.NewReader(args))
 			d.UseNumber()

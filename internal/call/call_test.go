@@ -199,7 +199,7 @@ func TestCallsBelow(t *testing.T) {
 		// What was noted for the end of a part is recorded at its end.
 		require.Empty(t, log.Records())
 		noted := c.Below(ctx, "4", item)
-		noted.LogAtEnd(call.Record{Result: good})
+		noted.LogAtEnd()
 		_, _ = noted.Finish(good, nil)
 		require.Len(t, log.Records(), 1)
 
@@ -539,7 +539,7 @@ func TestToolsLeavesNoTrace(t *testing.T) {
 		if c.Method() == middleware.MethodListTools {
 			require.True(t, c.Quiet())
 			c.Log(nil, call.Record{Result: res, Err: err})
-			c.LogAtEnd(call.Record{Result: res, Err: err})
+			c.LogAtEnd()
 		}
 		return res, err
 	})

@@ -153,18 +153,19 @@ func (d *Detail) arguments(attrs []slog.Attr, c *Call) []slog.Attr {
 	if d.Arguments == NoArguments {
 		return attrs
 	}
-	members, size := argumentsOf(c.req)
-	if size == 0 {
+	raw := ArgumentsOf(c.req)
+	if len(raw) == 0 {
 		return attrs
 	}
-	attrs = append(attrs, slog.Int("arguments_bytes", size))
-	if members == nil {
+	attrs = append(attrs, slog.Int("arguments_bytes", len(raw)))
+	var members map[string]json.RawMessage
+	if len(raw) > maxArguments || json.Unmarshal(raw, &members) != nil || members == nil {
 		return attrs
 	}
 	w := argumentWriter{left: d.MaxArguments}
 	may := may{everything: c.method != MethodCallTool}
 	if d.Arguments == ArgumentValues && c.method == MethodCallTool {
-		if e := d.tools.find(c, true); e != nil && e.read != 0 && !e.schema.Unsure {
+		if e, _ := d.tools.find(c, true); e.read != 0 && !e.schema.Unsure {
 			may.schema = e.schema
 		}
 	}
@@ -178,35 +179,6 @@ func (d *Detail) arguments(attrs []slog.Attr, c *Call) []slog.Attr {
 		}
 	}
 	return append(attrs, slog.String("arguments", w.String()))
-}
-
-// argumentsOf returns the members of the arguments, nil where they are no object or too
-// many to be looked at, and their size.
-func argumentsOf(req mcp.Request) (members map[string]json.RawMessage, size int) {
-	switch r := req.(type) {
-	case *mcp.CallToolRequest:
-		if r == nil || r.Params == nil {
-			return nil, 0
-		}
-		raw := r.Params.Arguments
-		if len(raw) <= maxArguments && json.Unmarshal(raw, &members) != nil {
-			members = nil
-		}
-		return members, len(raw)
-	case *mcp.GetPromptRequest:
-		if r == nil || r.Params == nil {
-			return nil, 0
-		}
-		members = make(map[string]json.RawMessage)
-		for name, value := range r.Params.Arguments {
-			if size += len(name) + len(value); size <= maxArguments {
-				members[name] = quoted(value)
-			}
-		}
-		return members, size
-	default:
-		return nil, 0
-	}
 }
 
 // may says which values may be recorded.
@@ -249,7 +221,7 @@ func (w *argumentWriter) add(name string, value []byte) bool {
 	if value == nil {
 		value = []byte("null")
 	}
-	member := append(append(quoted(oneLine(name)), ':'), value...)
+	member := append(append(jsonOf(oneLine(scrub.Credentials(name))), ':'), value...)
 	if w.count++; w.count > maxArgumentNames || len(member) > w.left {
 		w.left = 0
 		w.put(`"...":null`)
@@ -270,19 +242,10 @@ func (w *argumentWriter) put(member string) {
 // String returns the object.
 func (w *argumentWriter) String() string { return "{" + words.JSON(w.Builder.String()) + "}" }
 
-// quoted returns a text as JSON.
-func quoted(text string) []byte {
-	raw, err := json.Marshal(scrub.Credentials(text))
-	if err != nil {
-		return []byte(`""`) // cannot be: every text is JSON
-	}
-	return raw
-}
-
 // withReference returns a successful result with the ID of the call in its _meta, where
 // that is asked for. What a handler may have shared is not written to.
 func (c *Call) withReference(res mcp.Result) mcp.Result {
-	if d := c.settings().detail(); d == nil || !d.Reference || c.part || c.quiet || c.Notification() {
+	if !c.settings().detail.Reference || c.part || c.quiet || c.Notification() {
 		return res
 	}
 	switch r := res.(type) {

@@ -11,9 +11,17 @@
 package call
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/scrub"
 )
 
 // Handler handles one call of a method. It is the SDK's own type.
@@ -48,10 +56,53 @@ const (
 	MethodListRoots     = "roots/list"
 )
 
-// ofClient reports whether a method is answered by a client.
-func ofClient(method string) bool {
-	return method == MethodElicit || method == MethodCreateMessage || method == MethodListRoots
+// methods are those of the protocol, with what a repetition of them can do; a tool says that
+// itself, see [Call.Safety].
+var methods = map[string]struct {
+	safety classify.Safety
+	client bool   // a client answers it
+	target string // what a call of it is for, see TargetKey
+}{
+	MethodInitialize:            {safety: classify.Idempotent},
+	MethodDiscover:              {safety: classify.Reads},
+	MethodPing:                  {safety: classify.Reads},
+	MethodCallTool:              {target: "tool"},
+	MethodListTools:             {safety: classify.Reads},
+	MethodGetPrompt:             {safety: classify.Reads, target: "prompt"},
+	MethodListPrompts:           {safety: classify.Reads},
+	MethodReadResource:          {safety: classify.Reads, target: "resource"},
+	MethodListResources:         {safety: classify.Reads},
+	MethodListResourceTemplates: {safety: classify.Reads},
+	MethodSubscribe:             {safety: classify.Idempotent, target: "resource"},
+	MethodUnsubscribe:           {safety: classify.Idempotent, target: "resource"},
+	MethodListen:                {},
+	MethodComplete:              {safety: classify.Reads},
+	MethodSetLevel:              {safety: classify.Idempotent},
+	MethodElicit:                {client: true},
+	MethodCreateMessage:         {client: true},
+	MethodListRoots:             {client: true},
 }
+
+// KnownMethod reports whether the protocol has a method of this name, or whether the name
+// is none of the protocol's at all, such as "acme/search". It is false for one that only
+// looks like the protocol's, such as "tool/call".
+func KnownMethod(method string) bool {
+	if _, known := methods[method]; known {
+		return true
+	}
+	family, name, qualified := strings.Cut(method, "/")
+	for other := range methods {
+		known, _, _ := strings.Cut(other, "/")
+		if strings.TrimSuffix(known, "s") == strings.TrimSuffix(family, "s") {
+			return false
+		}
+	}
+	return qualified && name != ""
+}
+
+// TargetKey returns the name of the attribute under which a record has what a call of
+// the method is for, see [Target]: "tool", "prompt" or "resource", and "" for none.
+func TargetKey(method string) string { return methods[method].target }
 
 // Target returns what the call is about: the name of the tool or prompt, or the
 // URI of the resource; "" for other methods and for requests without parameters.
@@ -81,32 +132,118 @@ func Target(req mcp.Request) string {
 	return ""
 }
 
-// KnownMethod reports whether the protocol has a method of this name, or whether the name
-// is none of the protocol's at all, such as "acme/search". It is false for one that only
-// looks like the protocol's, such as "tool/call".
-func KnownMethod(method string) bool {
-	if isOfProtocol(method) {
-		return true
-	}
-	prefix, name, qualified := strings.Cut(method, "/")
-	if !qualified || name == "" {
-		return false
-	}
-	switch prefix {
-	case "tool", "tools", "prompt", "prompts", "resource", "resources", "completion", "completions", "logging", "server",
-		"subscription", "subscriptions", "elicitation", "sampling", "roots":
-		return false
-	}
-	return true
+// Name returns what a call is about, see [Target], as it may be recorded: without the
+// credentials in a URI, for example.
+func Name(req mcp.Request) string {
+	name := Target(req)
+	return oneLine(scrub.Credentials(strings.ToValidUTF8(name[:min(len(name), 4*maxName)], "")))
 }
 
-// isOfProtocol reports whether the protocol has a method of this name.
-func isOfProtocol(method string) bool {
-	switch method {
-	case MethodInitialize, MethodDiscover, MethodPing, MethodCallTool, MethodListTools, MethodGetPrompt, MethodListPrompts,
-		MethodReadResource, MethodListResources, MethodListResourceTemplates, MethodSubscribe, MethodUnsubscribe, MethodListen,
-		MethodComplete, MethodSetLevel, MethodElicit, MethodCreateMessage, MethodListRoots:
-		return true
+// ArgumentsOf returns the arguments of a call of a tool or a prompt as JSON, nil where there are
+// none.
+func ArgumentsOf(req mcp.Request) json.RawMessage {
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		if r != nil && r.Params != nil {
+			return r.Params.Arguments
+		}
+	case *mcp.GetPromptRequest:
+		if r != nil && r.Params != nil && len(r.Params.Arguments) > 0 {
+			raw, err := json.Marshal(r.Params.Arguments)
+			if err == nil { // a map of texts
+				return raw
+			}
+		}
 	}
-	return false
+	return nil
 }
+
+// maxArguments is how much of the arguments of a call is searched for what the caller
+// sent.
+const maxArguments = 64 << 10
+
+// Sent returns a function that reports whether a text is part of what the caller of this
+// call sent: the name or URI, and every string in the arguments. Showing such a text back
+// tells the caller nothing new. The function is for one text and one goroutine; it answers
+// a bounded number of questions with yes. Nothing is read before it is asked.
+func (c *Call) Sent() func(fragment string) bool {
+	var sent func(string) bool
+	return func(fragment string) bool {
+		if sent == nil {
+			texts := []string{Target(c.req)}
+			if r, ok := c.req.(*mcp.CompleteRequest); ok && r != nil && r.Params != nil {
+				texts = append(texts, r.Params.Argument.Value)
+			}
+			sent = scrub.Sent(append(texts, jsonStrings(ArgumentsOf(c.req))...)...)
+		}
+		return sent(fragment)
+	}
+}
+
+// jsonStrings returns the strings in a JSON text, as far as it is one.
+func jsonStrings(raw []byte) (texts []string) {
+	dec := json.NewDecoder(bytes.NewReader(raw[:min(len(raw), maxArguments)]))
+	for {
+		t, err := dec.Token()
+		if err != nil {
+			return texts
+		}
+		if s, ok := t.(string); ok && strings.TrimSpace(s) != "" {
+			texts = append(texts, s)
+		}
+	}
+}
+
+// NeedsInput reports whether a result asks the client for input, so that the call
+// goes on.
+func NeedsInput(res mcp.Result) bool {
+	switch r := res.(type) {
+	case *mcp.CallToolResult:
+		return r != nil && r.InputRequests != nil
+	case *mcp.GetPromptResult:
+		return r != nil && r.InputRequests != nil
+	case *mcp.ReadResourceResult:
+		return r != nil && r.InputRequests != nil
+	default:
+		return false
+	}
+}
+
+// A OneHandlerError is the error of a call that a wrapped handler cannot answer, because
+// it is of another method.
+type OneHandlerError struct{ Method, Called string }
+
+func (e *OneHandlerError) Error() string {
+	return fmt.Sprintf("middleware: a wrapped handler of %q cannot answer %q", e.Method, e.Called)
+}
+
+func clientName(req mcp.Request) string {
+	if r, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok && !nilRequest(req) {
+		if info := r.ClientInfo(); info != nil {
+			return info.Name
+		}
+	}
+	return ""
+}
+
+// protocolMeta returns what a request says about its protocol and its client, for
+// a request made on its behalf.
+func protocolMeta(req mcp.Request) mcp.Meta {
+	if nilRequest(req) || safe.Nil(req.GetParams()) {
+		return nil
+	}
+	meta := maps.Clone(req.GetParams().GetMeta())
+	maps.DeleteFunc(meta, func(key string, _ any) bool { return !strings.HasPrefix(key, "io.modelcontextprotocol/") })
+	return meta
+}
+
+func (c *Call) serverSession() *mcp.ServerSession {
+	if nilRequest(c.req) {
+		return nil
+	}
+	session, _ := c.req.GetSession().(*mcp.ServerSession)
+	return session
+}
+
+// nilRequest reports whether there is nothing to ask a request for.
+func nilRequest(req mcp.Request) bool { return safe.Nil(req) }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -75,10 +74,7 @@ func (s *Schema) hides(name string, member any) bool {
 
 // Schemas keeps what was read of tools, by their names: one that was replaced is another
 // pointer. What it holds is bounded. The zero value is ready for use.
-type Schemas struct {
-	mu    sync.Mutex
-	tools map[string]readSchema
-}
+type Schemas struct{ tools names[readSchema] }
 
 type readSchema struct {
 	tool   *mcp.Tool
@@ -93,26 +89,12 @@ func (k *Schemas) Of(tool *mcp.Tool) *Schema {
 	if tool == nil {
 		return unknown
 	}
-	k.mu.Lock()
-	have := k.tools[tool.Name]
-	k.mu.Unlock()
-	if have.tool == tool {
-		return have.schema
+	have, _ := k.tools.get(tool.Name)
+	if have.tool != tool {
+		have = readSchema{tool, schemaOf(tool.InputSchema)}
+		k.tools.put(tool.Name, have)
 	}
-	read := readSchema{tool, schemaOf(tool.InputSchema)}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.tools == nil {
-		k.tools = map[string]readSchema{}
-	}
-	for name := range k.tools {
-		if len(k.tools) < maxNames {
-			break
-		}
-		delete(k.tools, name) // any one
-	}
-	k.tools[tool.Name] = read
-	return read.schema
+	return have.schema
 }
 
 // The bounds of a schema that is read.
