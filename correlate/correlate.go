@@ -184,10 +184,7 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 	if c.Quiet() || !c.Establish(r.settings) || c.Notification() || method == middleware.MethodListen {
 		return next(ctx, method, req)
 	}
-	c.Begin() // it must be read before it is known whether the call fails
-	if r.watched {
-		c.Watch()
-	}
+	c.Begin(r.watched) // the time must be read before it is known whether the call fails
 	returned := false
 	defer func() {
 		p := recover()

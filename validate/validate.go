@@ -41,6 +41,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -219,13 +220,13 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 	case middleware.MethodGetPrompt:
 		if v.anyCredentials {
 			if e := v.credentials(ctx, c, req, next); e != nil {
-				c.Explain(c.Failure(nil, e), call.Explanation{Fault: e})
+				c.Explain(c.Failure(nil, e), classify.Finding{Fault: e})
 				return nil, e
 			}
 		}
 		if v.StrictPrompts {
 			if e := v.promptFault(ctx, c, req, next); e != nil {
-				c.Explain(c.Failure(nil, e), call.Explanation{Fault: e})
+				c.Explain(c.Failure(nil, e), classify.Finding{Fault: e})
 				return nil, e
 			}
 		}
@@ -235,7 +236,7 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 		v.suggest(ctx, c, f)
 		if c.Method() == middleware.MethodGetPrompt && !v.StrictPrompts && f.Wire() == nil && f.Explainable() {
 			if e := v.promptFault(ctx, c, req, next); e != nil {
-				c.Explain(f, call.Explanation{Fault: e})
+				c.Explain(f, classify.Finding{Fault: e})
 			}
 		}
 	}
@@ -357,7 +358,7 @@ func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 
 // tell puts the fault in the place of what was known of a failure.
 func (v *validator) tell(c *call.Call, f *call.Failure, e *fault.Error) {
-	c.Explain(f, call.Explanation{Fault: e, Protocol: v.ProtocolError})
+	c.Explain(f, classify.Finding{Fault: e, Protocol: v.ProtocolError})
 }
 
 // tool returns the name of the tool that is called, "" where a middleware outside has put

@@ -69,7 +69,7 @@ func (c *Call) lock() *cold {
 // What is to be done at the end of a Call.
 const (
 	recordAtEnd  = 1 << iota // see LogAtEnd
-	observeAtEnd             // see Watch
+	observeAtEnd             // see Begin
 )
 
 type callKey struct{}

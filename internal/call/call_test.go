@@ -573,21 +573,11 @@ func TestListsOfAServer(t *testing.T) {
 				tool, err := c.Tool(next)
 				require.NoError(t, err)
 				got = append(got, "tool "+tool.Name)
-				for p, err := range c.Prompts() {
-					require.NoError(t, err)
-					got = append(got, "prompt "+p.Name)
-				}
-				for r, err := range c.Resources() {
-					require.NoError(t, err)
-					got = append(got, "resource "+r.URI)
-					break
-				}
-				for r, err := range c.ResourceTemplates() {
-					require.NoError(t, err)
-					got = append(got, "template "+r.URITemplate)
-				}
 				_, err = c.Prompt(nil)
 				require.ErrorIs(t, err, call.ErrNotListed)
+			}
+			if !c.Quiet() && call.Target(req) != "" {
+				got = append(got, c.Names()...)
 			}
 			return next(ctx, c.Method(), req)
 		})
@@ -610,7 +600,9 @@ func TestListsOfAServer(t *testing.T) {
 		require.NoError(t, err)
 		_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "b"})
 		require.NoError(t, err)
-		require.Equal(t, "tool b, prompt p, prompt q, resource memo://r, template memo://t/{id}", strings.Join(got, ", "))
+		_, _ = session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "none"})
+		_, _ = session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "memo://none"})
+		require.Equal(t, "tool b, a, b, p, q, memo://r, memo://s, memo://t/{id}", strings.Join(got, ", "))
 		require.NoError(t, session.Close())
 		require.NoError(t, ss.Wait())
 	}

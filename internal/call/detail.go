@@ -162,85 +162,49 @@ func (d *Detail) arguments(attrs []slog.Attr, c *Call) []slog.Attr {
 	if len(raw) > maxArguments || json.Unmarshal(raw, &members) != nil || members == nil {
 		return attrs
 	}
-	w := argumentWriter{left: d.MaxArguments}
-	may := may{everything: c.method != MethodCallTool}
+	var schema *Schema // nil if it is not known, and of a prompt, which has none
 	if d.Arguments == ArgumentValues && c.method == MethodCallTool {
 		if e, _ := d.tools.find(c, true); e.read != 0 && !e.schema.Unsure {
-			may.schema = e.schema
+			schema = e.schema
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		var value []byte
-		if d.Arguments == ArgumentValues {
-			value = may.show(name, members[name])
+	shown := func(name string) bool {
+		return d.Arguments == ArgumentValues && !scrub.SecretName(name) &&
+			(c.method != MethodCallTool || schema != nil && schema.Declares(name) && !schema.Secret(name))
+	}
+	var b strings.Builder
+	left := d.MaxArguments
+	for i, name := range slices.Sorted(maps.Keys(members)) {
+		if i > 0 {
+			b.WriteByte(',')
 		}
-		if !w.add(name, value) {
+		value := json.RawMessage("null")
+		if shown(name) {
+			value = public(members[name], schema)
+		}
+		member := string(jsonOf(oneLine(scrub.Credentials(name)))) + ":" + string(value)
+		if left -= len(member); i == maxArgumentNames || left < 0 {
+			b.WriteString(`"...":null`)
 			break
 		}
+		b.WriteString(member)
 	}
-	return append(attrs, slog.String("arguments", w.String()))
+	return append(attrs, slog.String("arguments", "{"+words.JSON(b.String())+"}"))
 }
 
-// may says which values may be recorded.
-type may struct {
-	schema     *Schema // nil if it is not known
-	everything bool    // there is no schema, as of prompts
-}
-
-// show returns a value as it may be recorded, nil for not at all.
-func (m may) show(name string, raw json.RawMessage) []byte {
-	if scrub.SecretName(name) || !m.everything && (m.schema == nil || !m.schema.Declares(name) || m.schema.Secret(name)) {
-		return nil
-	}
+// public returns the value of an argument as it may be recorded.
+func public(raw json.RawMessage, schema *Schema) json.RawMessage {
 	var value any
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	if dec.Decode(&value) != nil {
-		return nil
+		return json.RawMessage("null") // cannot be: it is a part of what was JSON
 	}
-	if m.schema != nil {
-		value = m.schema.Without(value)
+	if schema != nil {
+		value = schema.Without(value)
 	}
-	clean, err := json.Marshal(scrub.Cleaner{Text: scrub.Credentials, Copy: true}.Value(value))
-	if err != nil {
-		return nil
-	}
-	return clean
+	return jsonOf(scrub.Cleaner{Text: scrub.Credentials, Copy: true}.Value(value))
 }
-
-// An argumentWriter writes names, or names and values, as a JSON object of bounded size.
-// Where a value is not shown stands null.
-type argumentWriter struct {
-	strings.Builder
-	left  int
-	count int
-}
-
-// add writes one argument. It reports whether there is room for more.
-func (w *argumentWriter) add(name string, value []byte) bool {
-	if value == nil {
-		value = []byte("null")
-	}
-	member := append(append(jsonOf(oneLine(scrub.Credentials(name))), ':'), value...)
-	if w.count++; w.count > maxArgumentNames || len(member) > w.left {
-		w.left = 0
-		w.put(`"...":null`)
-		return false
-	}
-	w.left -= len(member)
-	w.put(string(member))
-	return true
-}
-
-func (w *argumentWriter) put(member string) {
-	if w.Len() > 0 {
-		w.WriteByte(',')
-	}
-	w.WriteString(member)
-}
-
-// String returns the object.
-func (w *argumentWriter) String() string { return "{" + words.JSON(w.Builder.String()) + "}" }
 
 // withReference returns a successful result with the ID of the call in its _meta, where
 // that is asked for. What a handler may have shared is not written to.
@@ -250,26 +214,18 @@ func (c *Call) withReference(res mcp.Result) mcp.Result {
 	}
 	switch r := res.(type) {
 	case *mcp.CallToolResult:
-		return referred(c, r)
+		res, _ = edited(r, func(r *mcp.CallToolResult) bool { return c.refer(&r.Meta) })
 	case *mcp.ReadResourceResult:
-		return referred(c, r)
+		res, _ = edited(r, func(r *mcp.ReadResourceResult) bool { return c.refer(&r.Meta) })
 	case *mcp.GetPromptResult:
-		return referred(c, r)
+		res, _ = edited(r, func(r *mcp.GetPromptResult) bool { return c.refer(&r.Meta) })
 	case *mcp.CompleteResult:
-		return referred(c, r)
-	default:
-		return res
+		res, _ = edited(r, func(r *mcp.CompleteResult) bool { return c.refer(&r.Meta) })
 	}
+	return res
 }
 
-func referred[T any, R interface {
-	*T
-	mcp.Result
-}](c *Call, res R) mcp.Result {
-	if res == nil {
-		return res
-	}
-	cp := *res
-	R(&cp).SetMeta(withMeta(res.GetMeta(), wire.ReferenceKey, c.ID()))
-	return R(&cp)
+func (c *Call) refer(meta *mcp.Meta) (changed bool) {
+	*meta = withMeta(*meta, wire.ReferenceKey, c.ID())
+	return true
 }

@@ -115,13 +115,8 @@ func problemOf(e *fault.Error) *problem {
 
 // statusOf returns the HTTP status that says most of a failure.
 func statusOf(e *fault.Error) int64 {
-	switch e.Kind() {
-	case fault.KindNotFound:
-		return 404
-	case fault.KindUnauthenticated:
-		return 401
-	case fault.KindValidation, fault.KindClientError:
-		return 400
+	if status := kinds.Of(string(e.Kind())).Status; status != 0 {
+		return status
 	}
 	if status := code(e, false); status > 0 {
 		return status

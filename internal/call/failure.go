@@ -66,10 +66,10 @@ func (c *Call) Failure(res mcp.Result, err error) *Failure {
 			err = original
 		}
 	}
-	if f := c.known(tool, err); f != nil {
+	f, known := c.known(tool, err)
+	if known {
 		return f
 	}
-	f := c.newFailure()
 	f.classify(c, tool, err) // without the lock, because an error may ask for the ID
 	cold := c.lock()
 	defer c.mu.Unlock()
@@ -96,18 +96,21 @@ func (c *Call) Settle(err error) *Failure {
 	return f
 }
 
-// known returns the Failure that there is, if it is about this one.
-func (c *Call) known(tool *mcp.CallToolResult, err error) *Failure {
+// known returns the Failure that there is, if it is about this one, and else an empty one: the
+// first stands in the Call itself.
+func (c *Call) known(tool *mcp.CallToolResult, err error) (_ *Failure, known bool) {
 	cold := c.lock()
 	defer c.mu.Unlock()
 	switch {
 	case cold.settled.isOf(tool, err):
-		return cold.settled
+		return cold.settled, true
 	case cold.failure.isOf(tool, err):
-		return cold.failure
-	default:
-		return nil
+		return cold.failure, true
+	case cold.taken:
+		return &Failure{}, false
 	}
+	cold.taken = true
+	return &cold.first, false
 }
 
 func (f *Failure) isOf(tool *mcp.CallToolResult, err error) bool {
@@ -117,15 +120,13 @@ func (f *Failure) isOf(tool *mcp.CallToolResult, err error) bool {
 	return f.traced && err == nil || safe.Same(f.err, err)
 }
 
-// newFailure returns an empty Failure: for the first one that in the Call itself.
-func (c *Call) newFailure() *Failure {
+// replace puts a Failure in the place of another one.
+func (c *Call) replace(f, by *Failure) *Failure {
+	by.logged.Store(f.logged.Load())
 	cold := c.lock()
 	defer c.mu.Unlock()
-	if cold.taken {
-		return &Failure{}
-	}
-	cold.taken = true
-	return &cold.first
+	cold.failure = by
+	return by
 }
 
 // classifying returns what the classifier has to know of this call.
@@ -253,10 +254,6 @@ func (f *Failure) Hint() classify.Hint {
 	return f.hint
 }
 
-// CauseEffect returns the effect that the private cause proves, or an error without a
-// fault. It is "" if that proves nothing. The failure's own kind and rules do not count.
-func (f *Failure) CauseEffect() fault.Effect { return f.found.CauseEffect() }
-
 // Err returns the original error, which is private; nil when a tool told its
 // failure in a result of its own, without an error.
 func (f *Failure) Err() error { return f.err }
@@ -335,37 +332,19 @@ func bare(err error) bool {
 	}
 }
 
-// An Explanation is what the caller is told of a failure by a middleware that knows
-// more about it than its error says. One of Fault and Wire is set.
-type Explanation struct {
-	// Fault is told as any fault is: a failed tool call becomes a result, a failed
-	// method of another kind a protocol error.
-	Fault *fault.Error
-
-	// Protocol makes a protocol error of the fault for a tool call too.
-	Protocol bool
-
-	// Wire is a protocol error that is told in the place of the one that there was.
-	Wire *jsonrpc.Error
-}
-
-// Explain replaces what the caller is told of a failure of this Call. The original
+// Explain replaces what the caller is told of a failure of this Call, for a middleware that knows
+// more about it than its error says: the Fault of x, which is a protocol error if x says so, or its
+// Wire in the place of the protocol error that there was. The original
 // error stays what it was, for the log and for the middlewares outside. What is told
 // is not masked: it is made of what the server lists to the caller anyway and of what
 // the caller sent, which who explains has scrubbed. Explain is for the middleware
 // that stands next to the handler: what others have added to f is not carried over.
-func (c *Call) Explain(f *Failure, x Explanation) {
-	explained := &Failure{
-		err: f.err, res: f.res,
-		found: classify.Finding{Origin: classify.Explained, Fault: x.Fault, Wire: x.Wire, Protocol: x.Protocol && x.Wire == nil, Refused: f.found.Refused},
-	}
+func (c *Call) Explain(f *Failure, x classify.Finding) {
+	x.Origin, x.Refused = classify.Explained, f.found.Refused
 	if x.Fault != nil {
-		explained.found.Party = classify.PartyOf(x.Fault)
+		x.Party = classify.PartyOf(x.Fault)
 	}
-	explained.logged.Store(f.logged.Load())
-	cold := c.lock()
-	defer c.mu.Unlock()
-	cold.failure = explained
+	c.replace(f, &Failure{err: f.err, res: f.res, found: x})
 }
 
 // Explainable reports whether what the caller is told of the failure says no more
@@ -410,11 +389,7 @@ func (c *Call) Because(f *Failure, cause error) *Failure {
 		words = public.WithMessage(words.Message())
 	}
 	known.found = found.Told(words)
-	known.logged.Store(f.logged.Load())
-	cold := c.lock()
-	defer c.mu.Unlock()
-	cold.failure = known
-	return known
+	return c.replace(f, known)
 }
 
 // Outcome is how a call ended, in one word for the log.

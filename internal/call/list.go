@@ -22,15 +22,19 @@ func Lookup(ctx context.Context) context.Context { return &Call{Context: ctx, qu
 // cannot answer.
 func (c *Call) Tools() iter.Seq2[*mcp.Tool, error] { return tools.all(c) }
 
-// Prompts yields the prompts that the caller may list, as [Call.Tools] does.
-func (c *Call) Prompts() iter.Seq2[*mcp.Prompt, error] { return prompts.all(c) }
-
-// Resources yields the resources that the caller may list, as [Call.Tools] does.
-func (c *Call) Resources() iter.Seq2[*mcp.Resource, error] { return resources.all(c) }
-
-// ResourceTemplates yields the templates of resources that the caller may list, as
-// [Call.Tools] does.
-func (c *Call) ResourceTemplates() iter.Seq2[*mcp.ResourceTemplate, error] { return templates.all(c) }
+// Names returns the names of what the method of this Call could be called for: the tools, the
+// prompts, or the resources and their templates that the caller may list, as [Call.Tools] does. It
+// is bounded, and empty where a list cannot be had whole.
+func (c *Call) Names() []string {
+	switch c.method {
+	case MethodCallTool:
+		return tools.names(c)
+	case MethodGetPrompt:
+		return prompts.names(c)
+	default:
+		return append(resources.names(c), templates.names(c)...)
+	}
+}
 
 // Tool returns the definition of the tool that is called, by asking next for its
 // tools, or the opener's own handler when next is nil. It is for what the caller
@@ -42,15 +46,14 @@ func (c *Call) ResourceTemplates() iter.Seq2[*mcp.ResourceTemplate, error] { ret
 // lists now.
 func (c *Call) Tool(next Handler) (*mcp.Tool, error) {
 	name := Target(c.req)
-	called := func(t *mcp.Tool) bool { return t.Name == name }
 	if c.by != nil {
 		if page, ok := c.by.pages.get(name); ok {
-			if tool, _, err := tools.find(c, next, page, 1, called); err == nil {
+			if tool, _, err := tools.find(c, next, page, 1, name); err == nil {
 				return tool, nil
 			}
 		}
 	}
-	tool, page, err := tools.find(c, next, "", maxPages, called)
+	tool, page, err := tools.find(c, next, "", maxPages, name)
 	if err == nil && c.by != nil && page != "" && len(page) <= maxCursor { // the first needs no note
 		c.by.pages.put(name, page)
 	}
@@ -60,8 +63,7 @@ func (c *Call) Tool(next Handler) (*mcp.Tool, error) {
 // Prompt returns the definition of the prompt that is asked for, as [Call.Tool]
 // does.
 func (c *Call) Prompt(next Handler) (*mcp.Prompt, error) {
-	name := Target(c.req)
-	prompt, _, err := prompts.find(c, next, "", maxPages, func(p *mcp.Prompt) bool { return p.Name == name })
+	prompt, _, err := prompts.find(c, next, "", maxPages, Target(c.req))
 	return prompt, err
 }
 
@@ -86,26 +88,27 @@ type listing[R interface {
 	method  string
 	request func(c *Call, cursor string) mcp.Request
 	read    func(R) (items []*I, following string)
+	name    func(*I) string
 }
 
 var (
 	tools = listing[*mcp.ListToolsResult, mcp.Tool]{MethodListTools, func(c *Call, cursor string) mcp.Request {
 		return onBehalf(c, &mcp.ListToolsParams{Meta: protocolMeta(c.req), Cursor: cursor})
-	}, func(r *mcp.ListToolsResult) ([]*mcp.Tool, string) { return r.Tools, r.NextCursor }}
+	}, func(r *mcp.ListToolsResult) ([]*mcp.Tool, string) { return r.Tools, r.NextCursor }, func(i *mcp.Tool) string { return i.Name }}
 
 	prompts = listing[*mcp.ListPromptsResult, mcp.Prompt]{MethodListPrompts, func(c *Call, cursor string) mcp.Request {
 		return onBehalf(c, &mcp.ListPromptsParams{Meta: protocolMeta(c.req), Cursor: cursor})
-	}, func(r *mcp.ListPromptsResult) ([]*mcp.Prompt, string) { return r.Prompts, r.NextCursor }}
+	}, func(r *mcp.ListPromptsResult) ([]*mcp.Prompt, string) { return r.Prompts, r.NextCursor }, func(i *mcp.Prompt) string { return i.Name }}
 
 	resources = listing[*mcp.ListResourcesResult, mcp.Resource]{MethodListResources, func(c *Call, cursor string) mcp.Request {
 		return onBehalf(c, &mcp.ListResourcesParams{Meta: protocolMeta(c.req), Cursor: cursor})
-	}, func(r *mcp.ListResourcesResult) ([]*mcp.Resource, string) { return r.Resources, r.NextCursor }}
+	}, func(r *mcp.ListResourcesResult) ([]*mcp.Resource, string) { return r.Resources, r.NextCursor }, func(i *mcp.Resource) string { return i.URI }}
 
 	templates = listing[*mcp.ListResourceTemplatesResult, mcp.ResourceTemplate]{MethodListResourceTemplates, func(c *Call, cursor string) mcp.Request {
 		return onBehalf(c, &mcp.ListResourceTemplatesParams{Meta: protocolMeta(c.req), Cursor: cursor})
 	}, func(r *mcp.ListResourceTemplatesResult) ([]*mcp.ResourceTemplate, string) {
 		return r.ResourceTemplates, r.NextCursor
-	}}
+	}, func(i *mcp.ResourceTemplate) string { return i.URITemplate }}
 )
 
 // onBehalf returns a request in the session of the Call.
@@ -123,10 +126,23 @@ func (l *listing[R, I]) all(c *Call) iter.Seq2[*I, error] {
 	}
 }
 
-// find returns the item that is wanted, and the cursor of its page.
-func (l *listing[R, I]) find(c *Call, handler Handler, cursor string, most int, wanted func(*I) bool) (found *I, page string, err error) {
+// names returns the names of the whole list, as many as a table of [names] has.
+func (l *listing[R, I]) names(c *Call) (names []string) {
+	for item, err := range l.all(c) {
+		if err != nil {
+			return nil
+		}
+		if names = append(names, l.name(item)); len(names) == maxNames {
+			break
+		}
+	}
+	return names
+}
+
+// find returns the item of a name, and the cursor of its page.
+func (l *listing[R, I]) find(c *Call, handler Handler, cursor string, most int, name string) (found *I, page string, err error) {
 	err = l.each(c, handler, cursor, most, func(item *I, at string) bool {
-		if wanted(item) {
+		if l.name(item) == name {
 			found, page = item, at
 		}
 		return found == nil

@@ -58,14 +58,6 @@ type Stats struct {
 // Other stands in an [Event] for every text that a caller could have invented.
 const Other = "_other"
 
-// Watch counts the Call as one in flight, until [Call.Finish] or [Call.Observe]. It is for
-// the middleware that records the Call.
-func (c *Call) Watch() {
-	if c.atEnd.Or(observeAtEnd)&observeAtEnd == 0 {
-		c.settings().detail.Stats.InFlight.Add(1)
-	}
-}
-
 // Observe says that a Call that is watched has ended. It does nothing the second time.
 func (c *Call) Observe(res mcp.Result, err error) {
 	if c.atEnd.And(^uint32(observeAtEnd))&observeAtEnd == 0 {

@@ -50,8 +50,14 @@ func LevelOf(outcome Outcome) slog.Level {
 // time.Now.
 var epoch = time.Now()
 
-// Begin notes the time, for the duration in the record of this call.
-func (c *Call) Begin() { c.began.Store(int64(time.Since(epoch))) }
+// Begin notes the time, for the duration in the record of this call. One that is watched counts
+// as in flight, until [Call.Finish] or [Call.Observe].
+func (c *Call) Begin(watched bool) {
+	c.began.Store(int64(time.Since(epoch)))
+	if watched && c.atEnd.Or(observeAtEnd)&observeAtEnd == 0 {
+		c.settings().detail.Stats.InFlight.Add(1)
+	}
+}
 
 // Duration returns how long ago Begin was called, zero if it was not.
 func (c *Call) Duration() time.Duration {
