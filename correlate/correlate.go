@@ -45,9 +45,6 @@ type Event = call.Event
 // Stats are gauges of the calls that pass one middleware, see Options.Stats.
 type Stats = call.Stats
 
-// Other stands in an [Event] for every text that a caller could have invented.
-const Other = call.Other
-
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
 	// Logger gets one record a call. Nil means [slog.Default] at the time of the
@@ -232,6 +229,16 @@ func ID(ctx context.Context) string {
 	return ""
 }
 
+// OutcomeOf says in one word how the call ended that gave res and err, for a middleware of your
+// own. Outside of our middlewares it knows what res and err tell.
+func OutcomeOf(ctx context.Context, res mcp.Result, err error) Outcome {
+	c := call.FromContext(ctx)
+	if c == nil {
+		c = &call.Call{Context: ctx}
+	}
+	return c.Outcome(res, err)
+}
+
 // Logger returns the logger of the call that ctx belongs to, with the attribute
 // "reference" for its ID. Outside a call it is [slog.Default].
 func Logger(ctx context.Context) *slog.Logger {
@@ -239,5 +246,5 @@ func Logger(ctx context.Context) *slog.Logger {
 	if c == nil {
 		return slog.Default()
 	}
-	return c.Logger().With(slog.String(Key, c.ID()))
+	return c.Logger().With(slog.String(reference, c.ID()))
 }

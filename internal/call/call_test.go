@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -252,7 +253,7 @@ func TestAMiddlewareThatCallsAgainAndAgain(t *testing.T) {
 	mask := establish(&call.Settings{
 		Logger: quiet,
 		Mask:   func(text string) string { masked++; return text },
-		Rules:  []middleware.Rule{func(error) *fault.Error { return fault.New("own", "m") }},
+		Rules:  []classify.Rule{func(error) *fault.Error { return fault.New("own", "m") }},
 	})
 	res, err := invoke(middleware.Chain(establish(&call.Settings{}), polls, mask, mask), returns(nil, errSecret))
 	require.NoError(t, err)

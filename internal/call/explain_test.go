@@ -103,7 +103,7 @@ func TestExplainable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ran := false
-			settings := &call.Settings{Rules: []middleware.Rule{func(err error) *fault.Error {
+			settings := &call.Settings{Rules: []classify.Rule{func(err error) *fault.Error {
 				if errors.Is(err, errRuled) {
 					return fault.New("ruled", "x")
 				}

@@ -14,15 +14,15 @@ import (
 // set that callers cannot enlarge, so that it can be a label.
 type Event struct {
 	// Method is a method of the protocol or one that the program serves itself, else
-	// [Other].
+	// "_other".
 	Method string
 
-	// Tool is the name of a tool that the server has, or [Other] for any other name. It is
+	// Tool is the name of a tool that the server has, or "_other" for any other name. It is
 	// "" for methods other than tools/call.
 	Tool string
 
 	// Outcome says how the call ended, Kind what kind of failure it was, and Party whose.
-	// Kind is "" for a success, and [Other] for a kind that is not one of package fault.
+	// Kind is "" for a success, and "_other" for a kind that is not one of package fault.
 	// Party is "" if it is not known.
 	Outcome Outcome
 	Kind    fault.Kind
