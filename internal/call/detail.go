@@ -84,9 +84,6 @@ func identity(attrs []slog.Attr, req mcp.Request) []slog.Attr {
 
 // attrs returns what the program's own function adds to a record, bounded.
 func (d *Detail) attrs(c *Call) (attrs []slog.Attr) {
-	if d.Attrs == nil {
-		return nil
-	}
 	if !apart("a record has no attributes of the program's own", func() {
 		left := maxAttrs
 		attrs = bounded(d.Attrs(c, c.req), &left, maxAttrDepth)

@@ -143,7 +143,10 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	if f != nil {
 		attrs = f.logAttrs(attrs)
 	}
-	attrs = append(detail.arguments(attrs, c), detail.attrs(c)...)
+	attrs = detail.arguments(attrs, c)
+	if detail.Attrs != nil {
+		attrs = append(attrs, detail.attrs(c)...)
+	}
 	message := "mcp call"
 	if c.part {
 		message = "mcp part of a call"
@@ -257,14 +260,19 @@ func report(what string, p any, more ...slog.Attr) {
 // errorTypes names the types of an error and of what it wraps, because they say
 // more to an operator than the text alone: "*fmt.wrapError > *net.OpError".
 func errorTypes(err error) string {
-	var types []string
+	var b strings.Builder
+	seen := 0
 	safe.Find(err, func(err error) bool {
 		if _, ours := err.(*classify.Hidden); !ours { // it only wraps
-			types = append(types, fmt.Sprintf("%T", err))
+			if b.Len() > 0 {
+				b.WriteString(" > ")
+			}
+			fmt.Fprintf(&b, "%T", err)
+			seen++
 		}
-		return len(types) == maxLoggedTypes || safe.Nil(err)
+		return seen == maxLoggedTypes || safe.Nil(err)
 	})
-	return strings.Join(types, " > ")
+	return b.String()
 }
 
 const maxLoggedTypes = 16
