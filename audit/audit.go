@@ -56,6 +56,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/internal/words"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -143,7 +144,7 @@ type auditor struct {
 	Options
 
 	owners  call.Owners
-	schemas call.Schemas
+	schemas secrets.Schemas
 	failing atomic.Bool // the Logger was told that records are missing
 }
 

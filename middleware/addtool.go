@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/table"
 )
 
 // AddTool adds a typed tool to a server as [mcp.AddTool] does, with middlewares
@@ -91,7 +92,7 @@ func (c *toolChains) handle(ctx context.Context, method string, req mcp.Request)
 // made for one request, as stateless HTTP servers may do, leaves nothing behind.
 var servers struct {
 	sync.Mutex // two tools at once make one chain
-	call.Weak[mcp.Server, weak.Pointer[toolChains]]
+	table.Weak[mcp.Server, weak.Pointer[toolChains]]
 }
 
 func toolsOf(s *mcp.Server) *toolChains {

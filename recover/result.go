@@ -13,6 +13,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/words"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -365,7 +366,7 @@ func marshal(v any) (raw []byte, err error) {
 // checkedTools remembers the tools that were marshalled once, because a tool must
 // not change after it was added (see [mcp.Server.AddTool]): without it every list of
 // tools would be marshalled twice. It is as large as the tools that there are.
-var checkedTools call.Weak[mcp.Tool, struct{}]
+var checkedTools table.Weak[mcp.Tool, struct{}]
 
 func checkTool(t *mcp.Tool) error {
 	if _, checked := checkedTools.Get(t); checked {

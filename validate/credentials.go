@@ -12,6 +12,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -114,7 +115,7 @@ func (v *validator) asks(ctx context.Context, c *call.Call, req mcp.Request, nex
 		declared := map[string]bool{}
 		prompt, err := callOf(ctx, c, req).Prompt(next)
 		if err != nil {
-			return (&call.Schema{Unsure: true}).Asks
+			return (&secrets.Schema{Unsure: true}).Asks
 		}
 		for _, a := range prompt.Arguments {
 			if a != nil && scrub.SecretName(a.Name) {

@@ -44,6 +44,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -164,7 +165,7 @@ type validator struct {
 	schemas schemas
 
 	anyCredentials bool // Credentials or ToolCredentials look for some
-	arguments      call.Schemas
+	arguments      secrets.Schemas
 
 	lookups sync.Map // the lookups that run now
 	warned  sync.Map // the tools that could not be checked

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/table"
 
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -150,8 +151,8 @@ type opener struct {
 	self  Handler   // what handles calls
 	guard *Settings // of a recovery
 
-	looked atomic.Int64  // see mayLook
-	pages  names[string] // the cursors of the pages on which tools stand, see [Call.Tool]
+	looked atomic.Int64        // see mayLook
+	pages  table.Names[string] // the cursors of the pages on which tools stand, see [Call.Tool]
 }
 
 // enter finds the Call that a request belongs to, or opens one.

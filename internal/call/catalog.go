@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/secrets"
+	"github.com/mcpchain/mcpchain/internal/table"
 )
 
 const (
@@ -17,22 +19,22 @@ const (
 // name that a caller sends can be told from one that it invented. It asks the server
 // seldom, and what it holds is bounded, whatever callers send.
 type catalog struct {
-	entries names[entry]
-	schemas Schemas
+	entries table.Names[entry]
+	schemas secrets.Schemas
 }
 
 // An entry is what is known of a tool.
 type entry struct {
 	read   time.Duration // when its schema was read, zero if it was not
-	schema *Schema
+	schema *secrets.Schema
 }
 
 // add makes a name known, unless there is no room for it.
 func (k *catalog) add(name string, e entry) bool {
-	if _, have := k.entries.get(name); have && e.read == 0 {
+	if _, have := k.entries.Get(name); have && e.read == 0 {
 		return true
 	}
-	return len(name) <= maxName && k.entries.add(name, e)
+	return len(name) <= maxName && k.entries.Add(name, e)
 }
 
 // find returns what is known of the tool that is called, and false if it is none of the
@@ -41,7 +43,7 @@ func (k *catalog) add(name string, e entry) bool {
 func (k *catalog) find(c *Call, schema bool) (entry, bool) {
 	name := Target(c.req)
 	now := time.Since(epoch)
-	have, known := k.entries.get(name)
+	have, known := k.entries.Get(name)
 	if known && (!schema || have.read != 0 && now-have.read < fresh) || !c.by.mayLook(now) {
 		return have, known
 	}
@@ -58,7 +60,7 @@ func (k *catalog) find(c *Call, schema bool) (entry, bool) {
 		}
 		k.add(tool.Name, e)
 	}
-	return k.entries.get(name)
+	return k.entries.Get(name)
 }
 
 // mayLook reports whether the handlers behind the opener may be asked for their tools now.

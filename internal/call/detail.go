@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
@@ -159,7 +160,7 @@ func (d *Detail) arguments(attrs []slog.Attr, c *Call) []slog.Attr {
 	if len(raw) > maxArguments || json.Unmarshal(raw, &members) != nil || members == nil {
 		return attrs
 	}
-	var schema *Schema // nil if it is not known, and of a prompt, which has none
+	var schema *secrets.Schema // nil if it is not known, and of a prompt, which has none
 	if d.Arguments == ArgumentValues && c.method == MethodCallTool {
 		if e, _ := d.tools.find(c, true); e.read != 0 && !e.schema.Unsure {
 			schema = e.schema
@@ -190,7 +191,7 @@ func (d *Detail) arguments(attrs []slog.Attr, c *Call) []slog.Attr {
 }
 
 // public returns the value of an argument as it may be recorded.
-func public(raw json.RawMessage, schema *Schema) json.RawMessage {
+func public(raw json.RawMessage, schema *secrets.Schema) json.RawMessage {
 	var value any
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()

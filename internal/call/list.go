@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/table"
 )
 
 // What the server of a Call offers is read from the server itself, when it is
@@ -47,7 +48,7 @@ func (c *Call) Names() []string {
 func (c *Call) Tool(next Handler) (*mcp.Tool, error) {
 	name := Target(c.req)
 	if c.by != nil {
-		if page, ok := c.by.pages.get(name); ok {
+		if page, ok := c.by.pages.Get(name); ok {
 			if tool, _, err := tools.find(c, next, page, 1, name); err == nil {
 				return tool, nil
 			}
@@ -55,7 +56,7 @@ func (c *Call) Tool(next Handler) (*mcp.Tool, error) {
 	}
 	tool, page, err := tools.find(c, next, "", maxPages, name)
 	if err == nil && c.by != nil && page != "" && len(page) <= maxCursor { // the first needs no note
-		c.by.pages.put(name, page)
+		c.by.pages.Put(name, page)
 	}
 	return tool, err
 }
@@ -126,13 +127,13 @@ func (l *listing[R, I]) all(c *Call) iter.Seq2[*I, error] {
 	}
 }
 
-// names returns the names of the whole list, as many as a table of [names] has.
+// names returns the names of the whole list, as many as a [table.Names] has.
 func (l *listing[R, I]) names(c *Call) (names []string) {
 	for item, err := range l.all(c) {
 		if err != nil {
 			return nil
 		}
-		if names = append(names, l.name(item)); len(names) == maxNames {
+		if names = append(names, l.name(item)); len(names) == table.MaxNames {
 			break
 		}
 	}
@@ -186,46 +187,4 @@ func (l *listing[R, I]) each(c *Call, handler Handler, cursor string, most int, 
 		cursor = following
 	}
 	return nil
-}
-
-// maxNames is how many names a table of [names] has at most.
-const maxNames = 4096
-
-// names is a table by the names of tools, which callers may invent: it is bounded. The zero
-// value is ready for use.
-type names[V any] struct {
-	mu sync.RWMutex
-	of map[string]V
-}
-
-func (n *names[V]) get(name string) (V, bool) {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	v, ok := n.of[name]
-	return v, ok
-}
-
-// add puts a value under a name, and reports whether there was room for it.
-func (n *names[V]) add(name string, v V) bool { return n.set(name, v, false) }
-
-// put is add that forgets another name, any one, where there is no room.
-func (n *names[V]) put(name string, v V) { n.set(name, v, true) }
-
-func (n *names[V]) set(name string, v V, forget bool) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if _, have := n.of[name]; !have && len(n.of) >= maxNames {
-		if !forget {
-			return false
-		}
-		for other := range n.of {
-			delete(n.of, other)
-			break
-		}
-	}
-	if n.of == nil {
-		n.of = map[string]V{}
-	}
-	n.of[name] = v
-	return true
 }

@@ -118,7 +118,7 @@ func (d *Detail) method(c *Call) string {
 // with a success is known from then on; for one that failed the server may be asked.
 func (d *Detail) tool(c *Call, answered bool) string {
 	name := Target(c.req)
-	_, known := d.tools.entries.get(name)
+	_, known := d.tools.entries.Get(name)
 	known = known || answered && d.tools.add(name, entry{})
 	if !known {
 		_, known = d.tools.find(c, d.Arguments == ArgumentValues)

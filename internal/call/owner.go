@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/table"
 )
 
 // Owners says who makes a call, for middlewares that remember or count something of
@@ -117,7 +118,7 @@ func SessionID(req mcp.Request) string {
 // could not tell whose a key or a handle is.
 var connections struct {
 	sync.Mutex // two calls at once make one name
-	Weak[mcp.ServerSession, string]
+	table.Weak[mcp.ServerSession, string]
 }
 
 // Connection returns a random name for the connection of a request, which lasts as

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/wire"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -325,7 +326,7 @@ func (c *Call) protocolError(f *Failure) error {
 // those outside, with the mask, must not take the answer for a deliberate one. A
 // result of a tool carries its original itself, in GetError; a protocol error has no
 // place for it.
-var rendered Weak[jsonrpc.Error, error]
+var rendered table.Weak[jsonrpc.Error, error]
 
 // withLine returns the content with a line at the end of its first text, which is
 // all that some clients show; what a handler may have shared is not written to.

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/table"
 )
 
 // executable returns e without the calls that this caller cannot make: of a tool that it
@@ -125,10 +126,10 @@ func JSONSchema(schema any) *jsonschema.Schema {
 
 // warned has the tools of steps about which the log was told, so that it is told once.
 // What does not fit is not told.
-var warned names[struct{}]
+var warned table.Names[struct{}]
 
 func (c *Call) warnOfStep(tool, why string) {
-	if _, known := warned.get(tool); !known && warned.add(tool, struct{}{}) {
+	if _, known := warned.Get(tool); !known && warned.Add(tool, struct{}{}) {
 		Warn(c, c.Logger(), "a recovery step names a call that cannot be made; the caller reads its words only",
 			slog.String("step_tool", oneLine(tool)), slog.String("reason", clip(why)))
 	}

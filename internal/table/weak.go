@@ -1,4 +1,6 @@
-package call
+// Package table has the two tables that last as long as the process: by names that callers may
+// invent, which is bounded, and by pointers, which keeps nothing alive.
+package table
 
 import (
 	"runtime"

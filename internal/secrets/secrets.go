@@ -1,4 +1,5 @@
-package call
+// Package secrets tells which arguments of a tool are secrets, by its schema.
+package secrets
 
 import (
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/table"
 )
 
 // A Schema is what the schema of a tool's arguments says of names. It does not change.
@@ -74,7 +76,7 @@ func (s *Schema) hides(name string, member any) bool {
 
 // Schemas keeps what was read of tools, by their names: one that was replaced is another
 // pointer. What it holds is bounded. The zero value is ready for use.
-type Schemas struct{ tools names[readSchema] }
+type Schemas struct{ tools table.Names[readSchema] }
 
 type readSchema struct {
 	tool   *mcp.Tool
@@ -89,10 +91,10 @@ func (k *Schemas) Of(tool *mcp.Tool) *Schema {
 	if tool == nil {
 		return unknown
 	}
-	have, _ := k.tools.get(tool.Name)
+	have, _ := k.tools.Get(tool.Name)
 	if have.tool != tool {
 		have = readSchema{tool, schemaOf(tool.InputSchema)}
-		k.tools.put(tool.Name, have)
+		k.tools.Put(tool.Name, have)
 	}
 	return have.schema
 }
