@@ -163,7 +163,7 @@ func New(opts *Options) mcp.Middleware {
 		level = call.LevelOf
 	}
 	r.success = min(level(call.OutcomeOK), level(call.OutcomeInputRequired))
-	return call.WrapLayer(r)
+	return call.WrapLayer(r, nil)
 }
 
 const defaultMaxArguments = 1024

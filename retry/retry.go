@@ -212,7 +212,7 @@ func New(opts *Options) mcp.Middleware {
 			g.shared = &shared{store: o.Store}
 		}
 	}
-	return call.WrapLayer(g)
+	return call.WrapLayer(g, nil)
 }
 
 const longestMemory = 100 * 365 * 24 * time.Hour // so that points in time do not overflow

@@ -155,7 +155,7 @@ type Options struct {
 // middlewares that hide or record, and outside of the innermost recovery.
 func New(opts *Options) mcp.Middleware {
 	v := newValidator("validate.New", opts)
-	return call.WrapLayer(v)
+	return call.WrapLayer(v, nil)
 }
 
 // A validator is what New makes of its options.

@@ -106,11 +106,9 @@ func Wrap(run Func) Middleware {
 }
 
 // WrapLayer is [Wrap] for a value with a method: one frame less for each call than a
-// method value, which is felt where several middlewares stand around a fast handler.
-func WrapLayer(layer Layer) Middleware { return wrap(nil, layer) }
-
-// WrapRecovery is [WrapLayer] for a recovery, which its Settings stand for in [Call.Guard].
-func WrapRecovery(s *Settings, layer Layer) Middleware { return wrap(s, layer) }
+// method value, which is felt where several middlewares stand around a fast handler. guard is nil
+// but for a recovery, which it stands for in [Call.Guard].
+func WrapLayer(layer Layer, guard *Settings) Middleware { return wrap(guard, layer) }
 
 // A Layer is what a middleware does with a call, see [Wrap].
 type Layer interface {

@@ -151,7 +151,10 @@ func (f *Failure) classify(c *Call, res *mcp.CallToolResult, err error) {
 	}
 	// What was rendered by a Call inside (see renderedErrors) is made anew where there
 	// is a mask, and else stays: the mask may have been in there.
-	inside := res != nil && res.IsError && isFault(res.Meta[wire.ErrorKey])
+	inside := false
+	if res != nil && res.IsError {
+		_, inside = res.Meta[wire.ErrorKey].(*fault.Error)
+	}
 	if err == nil && !c.quiet && len(c.settings().Rules) > 0 && res.Meta[wire.ErrorKey] == nil {
 		// A rule may know the words of a tool as it knows the text of an error.
 		if ruled := classify.Of(errors.New(firstText(res.Content)), classify.Options{Rules: c.settings().Rules}); ruled.Origin == classify.Ruled {
@@ -163,11 +166,6 @@ func (f *Failure) classify(c *Call, res *mcp.CallToolResult, err error) {
 		f.told = true
 		f.found = f.found.Told(told(res, f.found))
 	}
-}
-
-func isFault(v any) bool {
-	_, ok := v.(*fault.Error)
-	return ok
 }
 
 // toldApart reports whether a result that holds an error tells the failure in

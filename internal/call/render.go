@@ -144,7 +144,7 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 		masking(mask).clean(&res.Meta)
 	}
 	res.Meta = withMeta(res.Meta, wire.ErrorKey, e)
-	render := c.rendering()
+	render := c.settings().Render
 	if _, there := res.Meta[wire.ToolFailureKey]; render.ToolFailure && !there {
 		res.Meta[wire.ToolFailureKey] = c.toolFailure(e)
 	}
@@ -174,8 +174,10 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 		text = e.Text()
 	}
 	res.StructuredContent, res.InputRequests, res.RequestState = nil, nil, ""
-	if render.Structured && c.declaresNoOutput() {
-		res.StructuredContent = json.RawMessage(envelope(e))
+	if render.Structured {
+		if tool, err := c.Tool(nil); err == nil && tool.OutputSchema == nil {
+			res.StructuredContent = json.RawMessage(envelope(e))
+		}
 	}
 	res.Content = textOf(text)
 	res.IsError = true
@@ -195,13 +197,6 @@ func textOf(text string) []mcp.Content {
 	return one.list[:]
 }
 
-func (c *Call) rendering() RenderOptions {
-	if r := c.settings().Render; r != nil {
-		return *r
-	}
-	return RenderOptions{}
-}
-
 // methodError writes any other failed method.
 func (c *Call) methodError(f *Failure) *jsonrpc.Error {
 	e, showReference := c.public(f)
@@ -213,14 +208,14 @@ func (c *Call) methodError(f *Failure) *jsonrpc.Error {
 	if c.method == MethodReadResource && e.Kind() == fault.KindNotFound {
 		data.URI = Target(c.req)
 	}
-	if c.rendering().Problem {
+	if c.settings().Render.Problem {
 		data.Problem = problemOf(e)
 	}
 	text := e.Text()
 	if showReference {
 		text = e.Error()
 	}
-	wire := &jsonrpc.Error{Code: code(e, c.rendering().LegacyCodes), Message: text, Data: jsonOf(data)}
+	wire := &jsonrpc.Error{Code: code(e, c.settings().Render.LegacyCodes), Message: text, Data: jsonOf(data)}
 	rendered.Set(wire, f.err)
 	return wire
 }
@@ -363,13 +358,6 @@ func NewResult(req mcp.Request) *mcp.CallToolResult {
 	}
 	res := completeResult
 	return &res
-}
-
-// declaresNoOutput reports whether the called tool is known to have no output
-// schema.
-func (c *Call) declaresNoOutput() bool {
-	tool, err := c.Tool(nil)
-	return err == nil && tool.OutputSchema == nil
 }
 
 func envelope(e *fault.Error) string {

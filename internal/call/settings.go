@@ -1,9 +1,11 @@
 package call
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
@@ -66,7 +68,7 @@ type Settings struct {
 
 // setup is what all middlewares of a Call have established. It is immutable.
 type setup struct {
-	Settings // of all together, but for what is about records
+	Settings // of all together, but for what is about records; Render is never nil
 
 	parts    []*Settings
 	recorder *Settings // the one that records every call, or nil
@@ -80,7 +82,7 @@ type setup struct {
 type established struct{ from, to *setup }
 
 // noSetup is the setup of a Call for which nothing is established.
-var noSetup = setup{logs: &Settings{}, detail: &Detail{Stats: &Stats{}}}
+var noSetup = setup{Settings: Settings{Render: &RenderOptions{}}, logs: &Settings{}, detail: &Detail{Stats: &Stats{}}}
 
 // Establish adds settings to the Call. It reports whether s is the one that
 // records every call.
@@ -130,7 +132,7 @@ func (s *Settings) over(have *setup) *setup {
 	if s.Show != nil {
 		to.Show = s.Show // the innermost, as of the rules
 	}
-	if have.Render == nil {
+	if have.Render == noSetup.Render && s.Render != nil {
 		to.Render = s.Render
 	}
 	switch outer, inner := have.Mask, s.Mask; {
@@ -161,4 +163,25 @@ func (c *Call) Logger() *slog.Logger {
 		return logger
 	}
 	return slog.Default()
+}
+
+// Options names options in the panics that refuse one of them, such as
+// "retry.Server: ServerOptions".
+type Options string
+
+// Positive makes a zero value the default, and panics when it is negative.
+func Positive[N ~int | ~int64](of Options, field string, value *N, otherwise N) {
+	switch {
+	case *value < 0:
+		panic(fmt.Sprintf("%s.%s is negative; leave it zero for the default", of, field))
+	case *value == 0:
+		*value = otherwise
+	}
+}
+
+// AtMost panics when a span is longer than another one that bounds it.
+func (of Options) AtMost(field string, value time.Duration, bound string, limit time.Duration) {
+	if value > limit {
+		panic(fmt.Sprintf("%s.%s is longer than %s (%v > %v); make it shorter, or leave one of them zero", of, field, bound, value, limit))
+	}
 }
