@@ -609,4 +609,53 @@ func TestListsOfAServer(t *testing.T) {
 	}
 }
 
+// TestAToolIsLookedForWhereItStood counts the pages that a server of one tool a page is asked for.
+func TestAToolIsLookedForWhereItStood(t *testing.T) {
+	asked, found := 0, ""
+	look := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		switch c.Method() {
+		case middleware.MethodListTools:
+			asked++
+		case middleware.MethodCallTool:
+			asked, found = 0, ""
+			if tool, err := c.Tool(nil); err == nil {
+				found = tool.Description
+			}
+		}
+		return next(ctx, c.Method(), req)
+	})
+	server := mcp.NewServer(&mcp.Implementation{Name: "pages"}, &mcp.ServerOptions{PageSize: 1})
+	add := func(name, description string) {
+		server.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: map[string]any{"type": "object"}},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{}, nil
+			})
+	}
+	add("a", "1")
+	add("b", "1")
+	add("c", "1")
+	server.AddReceivingMiddleware(look)
+	ours, theirs := mcp.NewInMemoryTransports()
+	ss, err := server.Connect(t.Context(), ours, nil)
+	require.NoError(t, err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil).Connect(t.Context(), theirs, nil)
+	require.NoError(t, err)
+	is := func(what string, pages int, description string) {
+		t.Helper()
+		_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "c"})
+		require.NoError(t, err)
+		require.Equal(t, pages, asked, what)
+		require.Equal(t, description, found, what)
+	}
+	is("the first time", 3, "1")
+	is("where it stood", 1, "1")
+	add("c", "2")
+	is("as it is listed now", 1, "2")
+	server.RemoveTools("b")
+	add("bb", "1")
+	is("another tool before it has changed", 4, "2")
+	require.NoError(t, session.Close())
+	require.NoError(t, ss.Wait())
+}
+
 type contextKey struct{}
