@@ -3,9 +3,11 @@ package batch
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -22,13 +24,13 @@ import (
 //
 // The error is always nil, because a failure is told in the result.
 func (r *Result[Out]) Output() (*mcp.CallToolResult, Output[Out], error) {
-	a := r.answer()
-	res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: a.text}}}
-	if a.fault != nil {
+	out, text, failure := r.answer()
+	res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+	if failure != nil {
 		res.IsError = true
-		res.Meta = mcp.Meta{wire.ErrorKey: a.fault}
+		res.Meta = mcp.Meta{wire.ErrorKey: failure}
 	}
-	return res, a.Output, nil
+	return res, out, nil
 }
 
 // ToolResult returns the answer of a raw tool: one text block that is complete in
@@ -42,42 +44,37 @@ func (r *Result[Out]) ToolResult() *mcp.CallToolResult {
 }
 
 // Err returns the failure that the answer is, a *fault.Error; nil when it is none.
-func (r *Result[Out]) Err() error { return r.answer().fault.Err() }
-
-// An answer is a result in the two forms in which it is sent.
-type answer[Out any] struct {
-	Output[Out]
-
-	fault *fault.Error // nil when the answer is no error
-	text  string
+func (r *Result[Out]) Err() error {
+	_, _, failure := r.answer()
+	return failure.Err()
 }
 
-// answer makes the answer. It does not change r: a value that cannot be written as JSON
-// fails its item in the answer only.
-func (r *Result[Out]) answer() *answer[Out] {
-	r, raws := r.marshalled()
-	a := &answer[Out]{Output: Output[Out]{
-		Success: r.Success(), Total: r.Total, Succeeded: r.Succeeded, Failed: r.Failed, Skipped: r.Skipped, NotRun: r.NotRun,
-		SuccessRate: r.SuccessRate(), Stopped: r.Stopped, Message: r.message(),
-	}}
-	a.text = a.Message
-	if r.Failed > 0 || r.NotRun > 0 {
-		summary := r.ErrorSummary()
-		if summary.ByType == nil {
-			summary.ByType = map[fault.Kind]int{}
+// answer makes the answer in both forms. The failure is nil when it is no error. It does not
+// change r: a value that cannot be written as JSON fails its item in the answer only.
+func (r *Result[Out]) answer() (out Output[Out], text string, failure *fault.Error) {
+	r = r.written()
+	done := r.Succeeded + r.Skipped
+	out = Output[Out]{
+		Success: r.Total == 0 || done > 0, Total: r.Total, Succeeded: r.Succeeded, Failed: r.Failed, Skipped: r.Skipped, NotRun: r.NotRun,
+		SuccessRate: 1, Stopped: r.Stopped, Message: r.message(),
+	}
+	if r.Total > 0 {
+		out.SuccessRate = float64(done) / float64(r.Total)
+	}
+	text = out.Message
+	if r.Failed+r.NotRun > 0 {
+		out.ErrorSummary = &ErrorSummary{ByType: map[fault.Kind]int{}, RecoverableCount: r.recoverable, Suggestion: r.suggestion()}
+		maps.Copy(out.ErrorSummary.ByType, r.byType)
+		if out.ErrorSummary.Suggestion != "" {
+			text += "\nSuggestion: " + out.ErrorSummary.Suggestion
 		}
-		a.ErrorSummary = &summary
-		if summary.Suggestion != "" {
-			a.text += "\nSuggestion: " + summary.Suggestion
+		if !out.Success || r.strict {
+			failure = r.fault()
+			text = failure.Text()
+			r.failer.c.Clean(failure) // the failures are masked, and the rest is the caller's own
 		}
 	}
-	if when := r.output.ErrorWhen; when != ErrorNever && (!a.Success || when == ErrorWhenAnyFailed && r.Failed+r.NotRun > 0) {
-		a.fault = r.fault()
-		a.text = a.fault.Text()
-		r.failer.c.Clean(a.fault) // the failures are masked, and the rest is the caller's own
-	}
-	r.list(a, raws)
-	return a
+	return out, text + r.list(&out, len(text)), failure
 }
 
 // fault returns the failure that the answer is: of the kind of its items, where all
@@ -97,7 +94,7 @@ func (r *Result[Out]) fault() *fault.Error {
 	message := r.message()
 	f := fault.New(kind, strings.ToLower(message[:1])+message[1:]).Suggest(r.suggestion())
 	if r.Succeeded+r.Skipped == 0 && r.Total > 0 && r.recoverable == r.Failed {
-		f = f.After(r.Wait()) // the call can be repeated as it was
+		f = f.After(time.Duration(min(r.wait, 1<<30) * float64(time.Second))) // the call can be repeated as it was
 	}
 	return f
 }
@@ -105,34 +102,27 @@ func (r *Result[Out]) fault() *fault.Error {
 // tooLong is the value of an item that no answer could hold, which is not kept.
 type tooLong struct{}
 
-// marshalled returns the values as JSON, by index, and r itself, or one in which the
-// items are failures of which the value cannot be written.
-func (r *Result[Out]) marshalled() (*Result[Out], []json.RawMessage) {
-	if r.output.Mode != ModeAll {
-		return r, nil
+// written returns a copy of r in which the values are JSON, and the items are failures of
+// which the value cannot be written.
+func (r *Result[Out]) written() *Result[Out] {
+	if r.mode != ModeAll {
+		return r
 	}
-	raws, have := make([]json.RawMessage, len(r.Items)), r
-	for i := range have.Items {
-		if have.Items[i].Status != Succeeded {
+	cp := *r
+	cp.Items = slices.Clone(r.Items)
+	for i := range cp.Items {
+		item := &cp.Items[i]
+		if item.Status != Succeeded {
 			continue
 		}
-		raw, err := marshal(have.Items[i].Value)
-		if err == nil {
-			raws[i] = raw
-			continue
+		var err error
+		if item.raw, err = marshal(item.Value); err != nil {
+			*item = Item[Out]{Index: i, Key: item.Key, Status: Failed}
+			item.Err, item.quote = r.failer.failed(i, notJSON("the value of an item", err), nil)
 		}
-		if r == have {
-			cp := *have
-			cp.Items = slices.Clone(have.Items)
-			r = &cp
-		}
-		r.Items[i] = Item[Out]{Index: i, Key: have.Items[i].Key}
-		r.Items[i].fail(r.failer.failed(i, notJSON("the value of an item", err), nil))
 	}
-	if r != have {
-		r.count()
-	}
-	return r, raws
+	cp.count()
+	return &cp
 }
 
 // marshal guards an untrusted MarshalJSON.
@@ -159,24 +149,25 @@ func encode(v any) json.RawMessage {
 	return raw
 }
 
-// A list is a list in an answer.
-type list[T any] struct {
-	entries []entry[T]
+// A list is a list of items in an answer.
+type list[Out any] struct {
+	entries []entry[Out]
 	used    int // the sum of the sizes
 	total   int // entries, also those that are not kept
 }
 
 // An entry stands in the structured value and in the text. The longer form is its size,
 // in bytes.
-type entry[T any] struct {
-	value T
-	text  string
-	size  int
+type entry[Out any] struct {
+	item *Item[Out]
+	sent json.RawMessage // what the caller sends for it
+	text string
+	size int
 }
 
 // add keeps an entry if it may fit. What comes when the room is used up is only counted:
 // it costs neither time nor memory.
-func (l *list[T]) add(limit int, of func() entry[T]) {
+func (l *list[Out]) add(limit int, of func() entry[Out]) {
 	if l.total++; l.used > limit {
 		return
 	}
@@ -187,9 +178,9 @@ func (l *list[T]) add(limit int, of func() entry[T]) {
 
 // fit drops what does not fit, leaving what comes later at least the half of the room
 // if it wants that. It returns what is left of the room.
-func (l *list[T]) fit(room, later int) int {
+func (l *list[Out]) fit(room, later int) int {
 	may, used := max(room/2, room-later), 0
-	l.entries = slices.DeleteFunc(l.entries, func(e entry[T]) bool {
+	l.entries = slices.DeleteFunc(l.entries, func(e entry[Out]) bool {
 		if used+e.size > may {
 			return true
 		}
@@ -199,64 +190,88 @@ func (l *list[T]) fit(room, later int) int {
 	return room - used
 }
 
-// both returns the list as it stands in the structured value and in the text.
-func (l *list[T]) both() (values []T, texts []string, missing int) {
-	for _, e := range l.entries {
-		values = append(values, e.value)
-		if e.text != "" {
-			texts = append(texts, e.text)
-		}
+// text returns the texts of the entries.
+func (l *list[Out]) text(between string) string {
+	texts := make([]string, len(l.entries))
+	for i, e := range l.entries {
+		texts[i] = e.text
 	}
-	return values, texts, l.total - len(l.entries)
+	return strings.Join(texts, between)
 }
 
-// list puts what fits of the items into both forms of the answer.
-func (r *Result[Out]) list(a *answer[Out], raws []json.RawMessage) {
+// list puts what fits of the items into out, and returns it as text.
+func (r *Result[Out]) list(out *Output[Out], used int) string {
 	const headings = 512 // and what is said about what is left out
-	limit := max(0, r.output.MaxBytes-max(len(encode(a.Output)), len(a.text))-headings)
-	var (
-		retry, check list[any]
-		failed       list[OutputError]
-		rest         list[OutputItem[Out]]
-	)
+	limit := max(0, r.maxBytes-max(len(encode(out)), used)-headings)
+	var retry, check, failed, rest list[Out]
 	for i := range r.Items {
 		item := &r.Items[i]
 		switch item.next() {
 		case sendAgain:
-			retry.add(limit, func() entry[any] { return r.sentEntry(item) })
+			retry.add(limit, func() entry[Out] { return r.sentEntry(item) })
 		case checkFirst:
-			check.add(limit, func() entry[any] { return r.sentEntry(item) })
+			check.add(limit, func() entry[Out] { return r.sentEntry(item) })
 		case nothing:
 		}
 		switch {
-		case item.Status == Failed && r.output.Mode != ModeSummary:
-			failed.add(limit, func() entry[OutputError] { return r.errorEntry(item) })
-		case item.Status != Failed && r.output.Mode == ModeAll:
-			rest.add(limit, func() entry[OutputItem[Out]] { return r.resultEntry(item, raws[i], limit) })
+		case item.Status == Failed && r.mode != ModeSummary:
+			failed.add(limit, func() entry[Out] { return r.errorEntry(item) })
+		case item.Status != Failed && r.mode == ModeAll:
+			rest.add(limit, func() entry[Out] { return r.resultEntry(item, limit) })
 		}
 	}
 	room := retry.fit(limit, check.used+failed.used+rest.used)
 	room = check.fit(room, failed.used+rest.used)
 	room = failed.fit(room, rest.used)
 	rest.fit(room, 0)
-	var again, first, results []string
-	omitted := Omitted{}
-	a.RetryItems, again, omitted.RetryItems = retry.both()
-	a.CheckItems, first, omitted.CheckItems = check.both()
-	a.Errors, _, omitted.Errors = failed.both()
-	a.Results, results, omitted.Results = rest.both()
-	if omitted != (Omitted{}) {
-		omitted.MaxBytes = r.output.MaxBytes
-		a.Omitted = &omitted
+	var text strings.Builder
+	section := func(member, heading, listed string, l *list[Out]) {
+		missing, more := l.total-len(l.entries), ""
+		if listed == "" && missing == 0 {
+			return
+		}
+		text.WriteString("\n" + heading)
+		if listed != "" {
+			text.WriteString(listed)
+			more = "more "
+		}
+		if missing > 0 {
+			fmt.Fprintf(&text, "\n(%d %sleft out, because the answer would be too long)", missing, more)
+			if out.Omitted == nil {
+				out.Omitted = map[string]int{"max_bytes": r.maxBytes}
+			}
+			out.Omitted[member] = missing
+		}
 	}
-	a.text += section("Failed:", "\n", r.failureLines(a.Errors), omitted.Errors) +
-		section("Send again (retry_items):", " ", written(again), omitted.RetryItems) +
-		section("Check first (check_items):", " ", written(first), omitted.CheckItems) +
-		section("Results:", "\n", results, omitted.Results)
+	for _, e := range failed.entries {
+		out.Errors = append(out.Errors, r.members(e.item))
+	}
+	section("errors", "Failed:", r.failureLines(failed.entries), &failed)
+	again := func(l *list[Out]) (items []any, listed string) {
+		for _, e := range l.entries {
+			items = append(items, e.sent)
+		}
+		if len(items) > 0 {
+			listed = " [" + l.text(",") + "]"
+		}
+		return items, listed
+	}
+	var listed string
+	out.RetryItems, listed = again(&retry)
+	section("retry_items", "Send again (retry_items):", listed, &retry)
+	out.CheckItems, listed = again(&check)
+	section("check_items", "Check first (check_items):", listed, &check)
+	for _, e := range rest.entries {
+		item := *e.item
+		item.Key = shown(item.Key)
+		out.Results = append(out.Results, item)
+	}
+	section("results", "Results:", rest.text(""), &rest)
+	return text.String()
 }
 
 // sentEntry is what the caller sends for an item.
-func (r *Result[Out]) sentEntry(item *Item[Out]) entry[any] {
+func (r *Result[Out]) sentEntry(item *Item[Out]) entry[Out] {
 	raw, err := marshal(r.send(item.Index))
 	if err != nil && item.Key != "" {
 		raw, err = marshal(item.Key)
@@ -265,23 +280,21 @@ func (r *Result[Out]) sentEntry(item *Item[Out]) entry[any] {
 		raw = json.RawMessage(strconv.Itoa(item.Index))
 	}
 	text := words.JSON(string(raw))
-	return entry[any]{raw, text, len(text) + 1}
+	return entry[Out]{sent: raw, text: text, size: len(text) + 1}
 }
 
 // resultEntry is an item that did not fail.
-func (r *Result[Out]) resultEntry(item *Item[Out], raw json.RawMessage, limit int) entry[OutputItem[Out]] {
-	e := entry[OutputItem[Out]]{value: OutputItem[Out]{Index: item.Index, Key: shown(item.Key), Status: item.Status.String()}}
-	text := ""
+func (r *Result[Out]) resultEntry(item *Item[Out], limit int) entry[Out] {
+	e, text := entry[Out]{item: item}, ""
 	switch item.Status {
 	case Succeeded:
-		e.value.Value, e.value.raw = item.Value, raw
-		text = words.JSON(string(raw))
+		text = words.JSON(string(item.raw))
 	case Skipped:
 		text = "had been done before"
 	case NotRun, Failed: // stand in other lists
 	}
 	if text != "" {
-		e.text = "- " + r.keyed(item, r.name(item)) + ": " + text
+		e.text = "\n- " + r.keyed(item, r.name(item)) + ": " + text
 	}
 	e.size = len(encode(shown(item.Key))) + len(text) + len(r.keyName) + len(r.listName) + 64
 	if _, long := any(item.Value).(tooLong); long {
@@ -291,40 +304,20 @@ func (r *Result[Out]) resultEntry(item *Item[Out], raw json.RawMessage, limit in
 }
 
 // errorEntry is a failed item. Its text is made of all of them, see failureLines.
-func (r *Result[Out]) errorEntry(item *Item[Out]) entry[OutputError] {
-	var members OutputError
-	raw := encode(item.Err)
-	_ = json.Unmarshal(raw, &members) // it is an object
-	members["index"], members["recoverable"] = item.Index, item.Recoverable
+func (r *Result[Out]) errorEntry(item *Item[Out]) entry[Out] {
+	size := len(encode(item.Err)) + len(encode(r.keyName)) + len(encode(shown(item.Key))) + 48
+	text := len(r.keyName) + len(r.name(item)) + len(errorText(item.Err)) + len(item.Err.Reference()) + 24
+	return entry[Out]{item: item, size: max(size, text)}
+}
+
+// members is a failed item in the structured value.
+func (r *Result[Out]) members(item *Item[Out]) (members OutputError) {
+	_ = json.Unmarshal(encode(item.Err), &members) // it is an object
+	members["index"], members["recoverable"] = item.Index, item.next() == sendAgain
 	if item.Key != "" {
 		members[r.keyName] = shown(item.Key)
 	}
-	size := len(raw) + len(encode(r.keyName)) + len(encode(shown(item.Key))) + 48
-	text := len(r.keyName) + len(r.name(item)) + len(errorText(item.Err)) + len(item.Err.Reference()) + 24
-	return entry[OutputError]{value: members, size: max(size, text)}
-}
-
-// section is a list in the text of an answer.
-func section(heading, before string, texts []string, missing int) string {
-	if len(texts) == 0 && missing == 0 {
-		return ""
-	}
-	heading, more := "\n"+heading, ""
-	if len(texts) > 0 {
-		heading, more = heading+before+strings.Join(texts, "\n"), "more "
-	}
-	if missing > 0 {
-		heading += fmt.Sprintf("\n(%d %sleft out, because the answer would be too long)", missing, more)
-	}
-	return heading
-}
-
-// written returns items that are JSON as a JSON list.
-func written(items []string) []string {
-	if len(items) == 0 {
-		return nil
-	}
-	return []string{"[" + strings.Join(items, ",") + "]"}
+	return members
 }
 
 // name names an item in a text: by its key, or by its place in the list.
@@ -358,39 +351,37 @@ func errorText(e *fault.Error) string {
 }
 
 // failureLines tells the failures in one line for each text that they have.
-func (r *Result[Out]) failureLines(errors []OutputError) []string {
+func (r *Result[Out]) failureLines(failed []entry[Out]) string {
 	type group struct {
 		text         string
 		quote, keyed bool
 	}
 	var groups []group
 	items := map[group][]*Item[Out]{}
-	for _, e := range errors {
-		item := &r.Items[e.Index()]
-		g := group{errorText(item.Err), item.quote, item.Key != ""}
+	for _, e := range failed {
+		g := group{errorText(e.item.Err), e.item.quote, e.item.Key != ""}
 		if items[g] == nil {
 			groups = append(groups, g)
 		}
-		items[g] = append(items[g], item)
+		items[g] = append(items[g], e.item)
 	}
-	lines := make([]string, len(groups))
-	for i, g := range groups {
+	var lines strings.Builder
+	for _, g := range groups {
 		items := items[g]
-		line := "- " + r.keyed(items[0], spans(items, r.name))
+		lines.WriteString("\n- " + r.keyed(items[0], spans(items, r.name)))
 		if len(items) > 2 {
-			line += fmt.Sprintf(" (%d items)", len(items))
+			fmt.Fprintf(&lines, " (%d items)", len(items))
 		}
-		line += ": " + g.text
+		lines.WriteString(": " + g.text)
 		if g.quote {
 			label := " References: "
 			if len(items) == 1 {
 				label = " Reference: "
 			}
-			line += label + spans(items, func(item *Item[Out]) string { return item.Err.Reference() })
+			lines.WriteString(label + spans(items, func(item *Item[Out]) string { return item.Err.Reference() }))
 		}
-		lines[i] = line
 	}
-	return lines
+	return lines.String()
 }
 
 // spans lists what is said of items, three or more in a row by the first and the last.

@@ -46,13 +46,6 @@ type List struct {
 	// RetryItem must be nil, because what to send again are the elements.
 	Run *RunOptions[json.RawMessage]
 
-	// Advanced is what most lists leave as it is.
-	Advanced ListAdvanced
-}
-
-// ListAdvanced are the options of a [List] that few need. The zero value is the
-// recommended default.
-type ListAdvanced struct {
 	// MaxBytes is how long the arguments of a call may be. A longer one is refused
 	// before it is read. Zero means 1 MiB.
 	MaxBytes int
@@ -79,8 +72,7 @@ const (
 // everything that stands inside of this middleware, once for each element: a call of
 // its own, below the one that came, with the session and the identity of its caller,
 // so that filters, limits, validation, masking and retries apply to each item. The
-// answers are put together as [Result.ToolResult] does. The caller's progress token
-// gets notifications as [Notify] sends them.
+// answers are put together as [Result.ToolResult] does. Progress is told as [Run] does.
 //
 // The value of an item is the structured content of its answer, else its text, else
 // its content. A value that is longer than the whole answer may be is not kept. What package degrade says of an answer is put into the value, if it is
@@ -146,7 +138,7 @@ func (l *lister) add(i int, list List) {
 		mistake{l.byName[list.As] != nil, "As", "is " + list.As + ", as that of another list; give each one of its own"},
 		mistake{list.Items == list.Item, "Items", "is the name of the item itself; give the list another one"},
 		mistake{list.MaxItems < 0, "MaxItems", "is negative; give how many items a call may have, or 0 for the default"},
-		mistake{list.Advanced.MaxBytes < 0, "Advanced.MaxBytes", "is negative; give how long the arguments may be, or 0 for the default"},
+		mistake{list.MaxBytes < 0, "MaxBytes", "is negative; give how long the arguments may be, or 0 for the default"},
 		mistake{
 			list.Run != nil && list.Run.Advanced.RetryItem != nil,
 			"Run.Advanced.RetryItem", "is set, but what to send again are the elements of the list; leave it out",
@@ -154,7 +146,7 @@ func (l *lister) add(i int, list List) {
 	)
 	list.Items = cmp.Or(list.Items, list.Item+"s")
 	list.MaxItems = cmp.Or(list.MaxItems, defaultMaxItems)
-	list.Advanced.MaxBytes = cmp.Or(list.Advanced.MaxBytes, defaultMaxInputBytes)
+	list.MaxBytes = cmp.Or(list.MaxBytes, defaultMaxInputBytes)
 	f := &form{List: list, run: resolved(at+".Run", elementOptions(list))}
 	l.byName[list.As] = f
 	l.byTool[list.Tool] = append(l.byTool[list.Tool], f)

@@ -52,9 +52,9 @@ func (f *form) read(raw json.RawMessage) ([]json.RawMessage, arguments, error) {
 			Field: field, Expected: expected, Message: fmt.Sprintf(message, of...), Suggestion: suggestion,
 		})
 	}
-	if len(raw) > f.Advanced.MaxBytes {
+	if len(raw) > f.MaxBytes {
 		return wrong(f.Items, "", "Send fewer or shorter items in a call.",
-			"The arguments are %d bytes long, and may be %d.", len(raw), f.Advanced.MaxBytes)
+			"The arguments are %d bytes long, and may be %d.", len(raw), f.MaxBytes)
 	}
 	var args map[string]json.RawMessage
 	if len(bytes.TrimSpace(raw)) > 0 && json.Unmarshal(raw, &args) != nil {
@@ -105,7 +105,7 @@ func decoded(raw json.RawMessage) (v any) {
 // distinct returns the items that are run, and for each of all items the place of the
 // one that stands for it; nil places are the items' own.
 func (f *form) distinct(elements []json.RawMessage) (run []json.RawMessage, places []int) {
-	if f.Advanced.RunDuplicates || len(elements) == 1 {
+	if f.RunDuplicates || len(elements) == 1 {
 		return elements, nil
 	}
 	seen := make(map[string]int, len(elements))

@@ -46,21 +46,18 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 		item := itemRequest(req, meta, f.Tool, args.with(distinct[i]))
 		below := c.Below(ctx, strconv.Itoa(i), item)
 		res, err := next(below, middleware.MethodCallTool, item)
-		if below.Failure(res, err) != nil {
-			return nil, &toldError{tell(below, res, err)}
+		var value any
+		if below.Failure(res, err) == nil {
+			if value, err = f.value(res, distinct[i]); err == nil {
+				_, err = below.Finish(res, nil)
+				return value, err
+			}
+			res = nil
 		}
-		value, err := f.value(res, distinct[i])
-		if err != nil {
-			return nil, &toldError{tell(below, nil, err)}
-		}
-		_, err = below.Finish(res, nil)
-		return value, err
+		public, quote := tell(below, res, err)
+		return nil, &toldError{public, quote}
 	}
-	o := f.run
-	if own, notify := o.Advanced.Progress, Notify(ctx, req); own != nil && notify != nil {
-		o.Advanced.Progress = func(p Progress) { notify(p); own(p) }
-	}
-	result := run(ctx, distinct, one, &o)
+	result := newBatch(ctx, distinct, one, &f.run).run(ctx)
 	result.listName = f.Items
 	answer, complete := spread(result, elements, places).ToolResult(), c.NewResult()
 	complete.Meta, complete.Content, complete.StructuredContent, complete.IsError = answer.Meta, answer.Content, answer.StructuredContent, answer.IsError
@@ -99,7 +96,7 @@ func (f *form) value(res mcp.Result, item json.RawMessage) (any, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case len(value) > f.run.Output.MaxBytes:
+	case len(value) > f.run.Advanced.MaxBytes:
 		return tooLong{}, nil
 	case tool.StructuredContent != nil:
 		value = marked(value, tool.Meta[degradedKey])
