@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,129 +150,84 @@ func encode(v any) json.RawMessage {
 	return raw
 }
 
-// A list is a list of items in an answer.
-type list[Out any] struct {
-	entries []entry[Out]
-	used    int // the sum of the sizes
-	total   int // entries, also those that are not kept
-}
-
-// An entry stands in the structured value and in the text. The longer form is its size,
-// in bytes.
-type entry[Out any] struct {
-	item *Item[Out]
-	sent json.RawMessage // what the caller sends for it
-	text string
-	size int
-}
-
-// add keeps an entry if it may fit. What comes when the room is used up is only counted:
-// it costs neither time nor memory.
-func (l *list[Out]) add(limit int, of func() entry[Out]) {
-	if l.total++; l.used > limit {
-		return
-	}
-	if e := of(); e.size <= limit {
-		l.entries, l.used = append(l.entries, e), l.used+e.size
-	}
-}
-
-// fit drops what does not fit, leaving what comes later at least the half of the room
-// if it wants that. It returns what is left of the room.
-func (l *list[Out]) fit(room, later int) int {
-	may, used := max(room/2, room-later), 0
-	l.entries = slices.DeleteFunc(l.entries, func(e entry[Out]) bool {
-		if used+e.size > may {
-			return true
-		}
-		used += e.size
-		return false
-	})
-	return room - used
-}
-
-// text returns the texts of the entries.
-func (l *list[Out]) text(between string) string {
-	texts := make([]string, len(l.entries))
-	for i, e := range l.entries {
-		texts[i] = e.text
-	}
-	return strings.Join(texts, between)
-}
-
-// list puts what fits of the items into out, and returns it as text.
+// list puts what fits of the items into out, and returns it as text: what to send again and
+// what to check first, then errors, then results. A list leaves half of the room to those
+// behind it, unless they have too few items for that. What comes when the room is used up is
+// only counted: it costs neither time nor memory.
 func (r *Result[Out]) list(out *Output[Out], used int) string {
-	const headings = 512 // and what is said about what is left out
-	limit := max(0, r.maxBytes-max(len(encode(out)), used)-headings)
-	var retry, check, failed, rest list[Out]
-	for i := range r.Items {
-		item := &r.Items[i]
-		switch item.next() {
-		case sendAgain:
-			retry.add(limit, func() entry[Out] { return r.sentEntry(item) })
-		case checkFirst:
-			check.add(limit, func() entry[Out] { return r.sentEntry(item) })
-		case nothing:
-		}
-		switch {
-		case item.Status == Failed && r.mode != ModeSummary:
-			failed.add(limit, func() entry[Out] { return r.errorEntry(item) })
-		case item.Status != Failed && r.mode == ModeAll:
-			rest.add(limit, func() entry[Out] { return r.resultEntry(item, limit) })
-		}
-	}
-	room := retry.fit(limit, check.used+failed.used+rest.used)
-	room = check.fit(room, failed.used+rest.used)
-	room = failed.fit(room, rest.used)
-	rest.fit(room, 0)
-	var text strings.Builder
-	section := func(member, heading, listed string, l *list[Out]) {
-		missing, more := l.total-len(l.entries), ""
-		if listed == "" && missing == 0 {
-			return
-		}
-		text.WriteString("\n" + heading)
-		if listed != "" {
-			text.WriteString(listed)
-			more = "more "
-		}
-		if missing > 0 {
-			fmt.Fprintf(&text, "\n(%d %sleft out, because the answer would be too long)", missing, more)
-			if out.Omitted == nil {
-				out.Omitted = map[string]int{"max_bytes": r.maxBytes}
+	const (
+		headings = 512     // bytes of them, and of what is said about what is left out
+		likely   = 1 << 10 // bytes of an item
+	)
+	room := max(0, r.maxBytes-max(len(encode(out)), used)-headings)
+	omitted := map[string]int{}
+	take := func(member string, behind int, wanted func(*Item[Out]) bool, measure func(*Item[Out]) (size int, keep func())) {
+		limit, may, seen := room, room-min(room/2, behind*likely), 0
+		for i := range r.Items {
+			if !wanted(&r.Items[i]) {
+				continue
 			}
-			out.Omitted[member] = missing
+			if seen <= limit {
+				size, keep := measure(&r.Items[i])
+				if size <= limit {
+					seen += size
+				}
+				if size <= may {
+					may, room = may-size, room-size
+					keep()
+					continue
+				}
+			}
+			omitted[member]++
 		}
 	}
-	for _, e := range failed.entries {
-		out.Errors = append(out.Errors, r.members(e.item))
-	}
-	section("errors", "Failed:", r.failureLines(failed.entries), &failed)
-	again := func(l *list[Out]) (items []any, listed string) {
-		for _, e := range l.entries {
-			items = append(items, e.sent)
+	next := func(next step) func(*Item[Out]) bool { return func(i *Item[Out]) bool { return i.next() == next } }
+	sent := func(items *[]any, texts *[]string) func(*Item[Out]) (int, func()) {
+		return func(item *Item[Out]) (int, func()) {
+			raw := r.sendable(item)
+			text := words.JSON(string(raw))
+			return len(text) + 1, func() { *items, *texts = append(*items, raw), append(*texts, text) }
 		}
-		if len(items) > 0 {
-			listed = " [" + l.text(",") + "]"
-		}
-		return items, listed
 	}
-	var listed string
-	out.RetryItems, listed = again(&retry)
-	section("retry_items", "Send again (retry_items):", listed, &retry)
-	out.CheckItems, listed = again(&check)
-	section("check_items", "Check first (check_items):", listed, &check)
-	for _, e := range rest.entries {
-		item := *e.item
-		item.Key = shown(item.Key)
-		out.Results = append(out.Results, item)
+	errors, results := r.Failed, r.Total-r.Failed
+	if r.mode != ModeAll {
+		results = 0
 	}
-	section("results", "Results:", rest.text(""), &rest)
-	return text.String()
+	if r.mode == ModeSummary {
+		errors = 0
+	}
+	var again, first, lines []string
+	var failed []*Item[Out]
+	take("retry_items", r.unsure+errors+results, next(sendAgain), sent(&out.RetryItems, &again))
+	take("check_items", errors+results, next(checkFirst), sent(&out.CheckItems, &first))
+	if errors > 0 {
+		take("errors", results, func(i *Item[Out]) bool { return i.Status == Failed }, func(item *Item[Out]) (int, func()) {
+			return r.errorSize(item), func() { failed, out.Errors = append(failed, item), append(out.Errors, r.members(item)) }
+		})
+	}
+	if results > 0 {
+		take("results", 0, func(i *Item[Out]) bool { return i.Status != Failed }, func(item *Item[Out]) (int, func()) {
+			shown, line, size := r.resultOf(item)
+			return size, func() {
+				out.Results = append(out.Results, shown)
+				if line != "" {
+					lines = append(lines, line)
+				}
+			}
+		})
+	}
+	if len(omitted) > 0 {
+		out.Omitted = maps.Clone(omitted)
+		out.Omitted["max_bytes"] = r.maxBytes
+	}
+	return section("Failed:", "\n", r.failureLines(failed), omitted["errors"]) +
+		section("Send again (retry_items):", " ", written(again), omitted["retry_items"]) +
+		section("Check first (check_items):", " ", written(first), omitted["check_items"]) +
+		section("Results:", "\n", lines, omitted["results"])
 }
 
-// sentEntry is what the caller sends for an item.
-func (r *Result[Out]) sentEntry(item *Item[Out]) entry[Out] {
+// sendable is what the caller sends for an item.
+func (r *Result[Out]) sendable(item *Item[Out]) json.RawMessage {
 	raw, err := marshal(r.send(item.Index))
 	if err != nil && item.Key != "" {
 		raw, err = marshal(item.Key)
@@ -279,13 +235,14 @@ func (r *Result[Out]) sentEntry(item *Item[Out]) entry[Out] {
 	if err != nil {
 		raw = json.RawMessage(strconv.Itoa(item.Index))
 	}
-	text := words.JSON(string(raw))
-	return entry[Out]{sent: raw, text: text, size: len(text) + 1}
+	return raw
 }
 
-// resultEntry is an item that did not fail.
-func (r *Result[Out]) resultEntry(item *Item[Out], limit int) entry[Out] {
-	e, text := entry[Out]{item: item}, ""
+// resultOf returns an item that did not fail as it is shown, its line, and its size in bytes
+// in the longer of the two forms of the answer.
+func (r *Result[Out]) resultOf(item *Item[Out]) (shown Item[Out], line string, size int) {
+	shown, text := *item, ""
+	shown.Key = scrub.Credentials(item.Key)
 	switch item.Status {
 	case Succeeded:
 		text = words.JSON(string(item.raw))
@@ -294,20 +251,21 @@ func (r *Result[Out]) resultEntry(item *Item[Out], limit int) entry[Out] {
 	case NotRun, Failed: // stand in other lists
 	}
 	if text != "" {
-		e.text = "\n- " + r.keyed(item, r.name(item)) + ": " + text
+		line = "- " + r.keyed(item, r.name(item)) + ": " + text
 	}
-	e.size = len(encode(shown(item.Key))) + len(text) + len(r.keyName) + len(r.listName) + 64
+	size = len(encode(shown.Key)) + len(text) + len(r.keyName) + len(r.listName) + 64
 	if _, long := any(item.Value).(tooLong); long {
-		e.size = limit + 1
+		size = math.MaxInt
 	}
-	return e
+	return shown, line, size
 }
 
-// errorEntry is a failed item. Its text is made of all of them, see failureLines.
-func (r *Result[Out]) errorEntry(item *Item[Out]) entry[Out] {
-	size := len(encode(item.Err)) + len(encode(r.keyName)) + len(encode(shown(item.Key))) + 48
-	text := len(r.keyName) + len(r.name(item)) + len(errorText(item.Err)) + len(item.Err.Reference()) + 24
-	return entry[Out]{item: item, size: max(size, text)}
+// errorSize is the size of a failed item. Its text is made of all of them, see failureLines.
+func (r *Result[Out]) errorSize(item *Item[Out]) int {
+	return max(
+		len(encode(item.Err))+len(encode(r.keyName))+len(encode(shown(item.Key)))+48,
+		len(r.keyName)+len(r.name(item))+len(errorText(item.Err))+len(item.Err.Reference())+24,
+	)
 }
 
 // members is a failed item in the structured value.
@@ -318,6 +276,29 @@ func (r *Result[Out]) members(item *Item[Out]) (members OutputError) {
 		members[r.keyName] = shown(item.Key)
 	}
 	return members
+}
+
+// section is a list in the text of an answer.
+func section(heading, before string, texts []string, missing int) string {
+	if len(texts) == 0 && missing == 0 {
+		return ""
+	}
+	heading, more := "\n"+heading, ""
+	if len(texts) > 0 {
+		heading, more = heading+before+strings.Join(texts, "\n"), "more "
+	}
+	if missing > 0 {
+		heading += fmt.Sprintf("\n(%d %sleft out, because the answer would be too long)", missing, more)
+	}
+	return heading
+}
+
+// written returns items that are JSON as a JSON list.
+func written(items []string) []string {
+	if len(items) == 0 {
+		return nil
+	}
+	return []string{"[" + strings.Join(items, ",") + "]"}
 }
 
 // name names an item in a text: by its key, or by its place in the list.
@@ -351,37 +332,35 @@ func errorText(e *fault.Error) string {
 }
 
 // failureLines tells the failures in one line for each text that they have.
-func (r *Result[Out]) failureLines(failed []entry[Out]) string {
+func (r *Result[Out]) failureLines(failed []*Item[Out]) (lines []string) {
 	type group struct {
 		text         string
 		quote, keyed bool
 	}
 	var groups []group
 	items := map[group][]*Item[Out]{}
-	for _, e := range failed {
-		g := group{errorText(e.item.Err), e.item.quote, e.item.Key != ""}
+	for _, item := range failed {
+		g := group{errorText(item.Err), item.quote, item.Key != ""}
 		if items[g] == nil {
 			groups = append(groups, g)
 		}
-		items[g] = append(items[g], e.item)
+		items[g] = append(items[g], item)
 	}
-	var lines strings.Builder
 	for _, g := range groups {
-		items := items[g]
-		lines.WriteString("\n- " + r.keyed(items[0], spans(items, r.name)))
+		items, label := items[g], " Reference: "
+		line := "- " + r.keyed(items[0], spans(items, r.name))
+		if len(items) > 1 {
+			label = " References: "
+		}
 		if len(items) > 2 {
-			fmt.Fprintf(&lines, " (%d items)", len(items))
+			line += fmt.Sprintf(" (%d items)", len(items))
 		}
-		lines.WriteString(": " + g.text)
-		if g.quote {
-			label := " References: "
-			if len(items) == 1 {
-				label = " Reference: "
-			}
-			lines.WriteString(label + spans(items, func(item *Item[Out]) string { return item.Err.Reference() }))
+		if line += ": " + g.text; g.quote {
+			line += label + spans(items, func(item *Item[Out]) string { return item.Err.Reference() })
 		}
+		lines = append(lines, line)
 	}
-	return lines.String()
+	return lines
 }
 
 // spans lists what is said of items, three or more in a row by the first and the last.

@@ -25,7 +25,6 @@ func ElementOptions(list List) any { return *elementOptions(list) }
 
 // ReadArguments returns the arguments of the items of a call of a list form.
 func ReadArguments(list List, raw []byte) ([][]byte, error) {
-	list.MaxBytes = defaultMaxInputBytes
 	f := &form{List: list}
 	elements, args, err := f.read(raw)
 	if err != nil {

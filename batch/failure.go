@@ -25,18 +25,17 @@ func (e *toldError) Error() string { return e.public.Error() }
 // A failer makes of an error of the function what a caller may know of it: of each item as
 // of a call of its own, below the one that the batch is part of.
 type failer struct {
-	ctx        context.Context //nolint:containedctx // of the batch's caller; a failer lives as long
-	c          *call.Call
-	part       int    // of the call: which batch of it this is, from 0
-	prefix     string // of the index of an item, in its reference
-	idempotent bool
+	ctx    context.Context //nolint:containedctx // of the batch's caller; a failer lives as long
+	c      *call.Call
+	part   int    // of the call: which batch of it this is, from 0
+	prefix string // of the index of an item, in its reference
 
 	asked  sync.Once
 	safety classify.Safety
 }
 
-func newFailer(ctx context.Context, idempotent bool) *failer {
-	f := &failer{ctx: ctx, c: call.FromContext(ctx), idempotent: idempotent}
+func newFailer(ctx context.Context) *failer {
+	f := &failer{ctx: ctx, c: call.FromContext(ctx)}
 	if f.c == nil {
 		f.c = call.Alone(ctx, "batch", true) // the items of the result have the causes
 	}
@@ -94,11 +93,8 @@ func (f *failer) advice(known *call.Failure) fault.Retry {
 	if retry.Effect == "" || retry.Effect == fault.EffectCommitted {
 		return retry
 	}
-	f.asked.Do(func() {
-		if f.safety = classify.Idempotent; !f.idempotent {
-			f.safety = classify.Writes // also if the server's list panics
-			safe.Call(func() { f.safety = f.c.Safety(nil) }, nil)
-		}
+	f.asked.Do(func() { // if the server's list panics, the tool writes
+		safe.Call(func() { f.safety = f.c.Safety(nil) }, nil)
 	})
 	return known.Advise(f.safety)
 }

@@ -85,8 +85,4 @@ func TestWhatMustBeChecked(t *testing.T) {
 	require.False(t, recoverable(r.Items[0]))
 	require.Contains(t, summary(r).Suggestion, "Check whether check_items took effect")
 	require.NotContains(t, summary(r).Suggestion, "retry_items")
-
-	r = batch.Run(t.Context(), []int{7}, fn, &batch.RunOptions[int]{Idempotent: true})
-	require.Empty(t, r.CheckItems())
-	require.Empty(t, r.RetryItems())
 }

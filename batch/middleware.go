@@ -37,7 +37,8 @@ type List struct {
 	// the tool's own.
 	Description string
 
-	// MaxItems is how many items a call may have. Zero means 100.
+	// MaxItems is how many items a call may have. Zero means 100. Its arguments may have
+	// 16 KiB for each, and 1 MiB at least; longer ones are refused before they are read.
 	MaxItems int
 
 	// Run says how the items are run, for items that are the JSON of a list's elements;
@@ -46,20 +47,13 @@ type List struct {
 	// RetryItem must be nil, because what to send again are the elements.
 	Run *RunOptions[json.RawMessage]
 
-	// MaxBytes is how long the arguments of a call may be. A longer one is refused
-	// before it is read. Zero means 1 MiB.
-	MaxBytes int
-
 	// RunDuplicates runs an item that is in a list more than once as often as it is
 	// there. Else it is run once, and has its outcome in each place. Two items are the
 	// same when their JSON is, apart from white space.
 	RunDuplicates bool
 }
 
-const (
-	defaultMaxItems      = 100
-	defaultMaxInputBytes = 1 << 20
-)
+const defaultMaxItems = 100
 
 // New returns a middleware that gives tools a list form:
 //
@@ -138,7 +132,6 @@ func (l *lister) add(i int, list List) {
 		mistake{l.byName[list.As] != nil, "As", "is " + list.As + ", as that of another list; give each one of its own"},
 		mistake{list.Items == list.Item, "Items", "is the name of the item itself; give the list another one"},
 		mistake{list.MaxItems < 0, "MaxItems", "is negative; give how many items a call may have, or 0 for the default"},
-		mistake{list.MaxBytes < 0, "MaxBytes", "is negative; give how long the arguments may be, or 0 for the default"},
 		mistake{
 			list.Run != nil && list.Run.Advanced.RetryItem != nil,
 			"Run.Advanced.RetryItem", "is set, but what to send again are the elements of the list; leave it out",
@@ -146,7 +139,6 @@ func (l *lister) add(i int, list List) {
 	)
 	list.Items = cmp.Or(list.Items, list.Item+"s")
 	list.MaxItems = cmp.Or(list.MaxItems, defaultMaxItems)
-	list.MaxBytes = cmp.Or(list.MaxBytes, defaultMaxInputBytes)
 	f := &form{List: list, run: resolved(at+".Run", elementOptions(list))}
 	l.byName[list.As] = f
 	l.byTool[list.Tool] = append(l.byTool[list.Tool], f)

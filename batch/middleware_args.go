@@ -52,9 +52,9 @@ func (f *form) read(raw json.RawMessage) ([]json.RawMessage, arguments, error) {
 			Field: field, Expected: expected, Message: fmt.Sprintf(message, of...), Suggestion: suggestion,
 		})
 	}
-	if len(raw) > f.MaxBytes {
+	if most := max(1<<20, f.MaxItems<<14); len(raw) > most {
 		return wrong(f.Items, "", "Send fewer or shorter items in a call.",
-			"The arguments are %d bytes long, and may be %d.", len(raw), f.MaxBytes)
+			"The arguments are %d bytes long, and may be %d.", len(raw), most)
 	}
 	var args map[string]json.RawMessage
 	if len(bytes.TrimSpace(raw)) > 0 && json.Unmarshal(raw, &args) != nil {

@@ -38,7 +38,6 @@ func TestNewMistakes(t *testing.T) {
 		"batch.New: Options.Lists[0].Items is the name of the item itself; give the list another one":                          {{Tool: "a", Item: "b", As: "c", Items: "b"}},
 		"batch.New: Options.Lists[0].MaxItems is negative; give how many items a call may have, or 0 for the default":          {{Tool: "a", Item: "b", As: "c", MaxItems: -1}},
 		"batch.New: Options.Lists[0].Run.Concurrency is negative; give how many items may run at a time, or 0 for the default": {{Tool: "a", Item: "b", As: "c", Run: &batch.RunOptions[json.RawMessage]{Concurrency: -1}}},
-		"batch.New: Options.Lists[0].MaxBytes is negative; give how long the arguments may be, or 0 for the default":           {{Tool: "a", Item: "b", As: "c", MaxBytes: -1}},
 		"batch.New: Options.Lists[0].Run.Advanced.RetryItem is set, but what to send again are the elements of the list; leave it out": {{Tool: "a", Item: "b", As: "c", Run: &batch.RunOptions[json.RawMessage]{
 			Advanced: batch.Advanced[json.RawMessage]{RetryItem: func(json.RawMessage) any { return nil }},
 		}}},
@@ -253,11 +252,9 @@ func TestNoTool(t *testing.T) {
 // the options allow.
 func TestListOfAnySize(t *testing.T) {
 	var calls atomic.Int64
-	list := userList
-	list.MaxBytes = 2000
 	long := strings.Repeat("x", 2<<20)
 	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
-		Middleware: []mcp.Middleware{mask.New(nil), batch.New(&batch.Options{Lists: []batch.List{list}})},
+		Middleware: []mcp.Middleware{mask.New(nil), batch.New(&batch.Options{Lists: []batch.List{userList}})},
 		More: func(s *mcp.Server) {
 			mcp.AddTool(s, &mcp.Tool{Name: "get_user"}, func(_ context.Context, _ *mcp.CallToolRequest, in userIn) (*mcp.CallToolResult, any, error) {
 				calls.Add(1)
@@ -271,9 +268,9 @@ func TestListOfAnySize(t *testing.T) {
 			})
 		},
 	})
-	answer := s.CallTool(t.Context(), "get_users", ids(strings.Repeat("a", 2000)))
+	answer := s.CallTool(t.Context(), "get_users", ids(strings.Repeat("a", 1<<21)))
 	require.Equal(t, fault.KindValidation, answer.Fault().Kind())
-	require.Contains(t, answer.Text(), "bytes long, and may be 2000.")
+	require.Contains(t, answer.Text(), "bytes long, and may be 1638400.")
 	require.Zero(t, calls.Load(), "nothing was read")
 
 	// Before the arguments are looked at: as long as they are, they cost nothing.

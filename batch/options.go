@@ -43,12 +43,6 @@ type RunOptions[In any] struct {
 	// no limit.
 	MaxFailures int
 
-	// Idempotent says that running the function twice with an item does no harm. Items
-	// of which it is not known whether they took effect (a timeout) are then listed to
-	// be sent again, not to be checked. A tool whose annotations say that it is
-	// read-only or idempotent does not need it.
-	Idempotent bool
-
 	// Key returns an item's own key, such as the name of a file, by which the answer
 	// names it beside its index. Keys need not be unique. The structured answer has
 	// them as they are. An item for which it panics has no key. Nil means that items

@@ -44,7 +44,7 @@ func Run[In, Out any](ctx context.Context, items []In, fn func(context.Context, 
 // newBatch returns a batch of a function that gets the index of the item.
 func newBatch[In, Out any](ctx context.Context, items []In, fn func(context.Context, int) (Out, error), o *RunOptions[In]) *batch[In, Out] {
 	b := &batch[In, Out]{
-		failer: newFailer(ctx, o.Idempotent), o: o, items: items, fn: fn, idle: make(chan struct{}),
+		failer: newFailer(ctx), o: o, items: items, fn: fn, idle: make(chan struct{}),
 		outcomes: make([]Item[Out], len(items)), states: make([]state, len(items)),
 	}
 	for i := range items {

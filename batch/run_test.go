@@ -509,20 +509,6 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// TestIdempotentItems that may have taken effect are to be sent again, not to be checked.
-func TestIdempotentItems(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		slow := func(context.Context, int) (int, error) {
-			time.Sleep(time.Minute)
-			return 1, nil
-		}
-		failed := batch.Run(t.Context(), numbers(1), slow, &batch.RunOptions[int]{Timeout: time.Second, Idempotent: true})
-		require.Equal(t, []any{0}, failed.RetryItems())
-		require.Empty(t, failed.CheckItems())
-		require.True(t, recoverable(failed.Items[0]))
-	})
-}
-
 // TestProgressOfWhatIsLeftBehind is told when it is, not when the next item ends.
 func TestProgressOfWhatIsLeftBehind(t *testing.T) {
 	inTime(t, func(t *testing.T) {
