@@ -32,7 +32,7 @@ func ReadArguments(list List, raw []byte) ([][]byte, error) {
 	}
 	all := make([][]byte, len(elements))
 	for i, e := range elements {
-		all[i] = args.with(e)
+		all[i] = f.with(args, e)
 	}
 	return all, nil
 }

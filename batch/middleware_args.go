@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/mcpchain/mcpchain/fault"
 )
@@ -35,19 +36,11 @@ func ownText(raw json.RawMessage) string {
 	return ""
 }
 
-// arguments are those of a call but for the item, as the beginning of a JSON object
-// that ends with the name of the item.
-type arguments []byte
-
-func (a arguments) with(item json.RawMessage) json.RawMessage {
-	args := make(json.RawMessage, 0, len(a)+len(item)+1)
-	return append(append(append(args, a...), item...), '}')
-}
-
-// read reads the arguments of a call of the sibling. An error is the caller's.
-func (f *form) read(raw json.RawMessage) ([]json.RawMessage, arguments, error) {
+// read reads the arguments of a call of the sibling: the items, and the others. An error is
+// the caller's.
+func (f *form) read(raw json.RawMessage) (items []json.RawMessage, args map[string]json.RawMessage, err error) {
 	expected := fmt.Sprintf("a list of 1 to %d values", f.MaxItems)
-	wrong := func(field, expected, suggestion, message string, of ...any) ([]json.RawMessage, arguments, error) {
+	wrong := func(field, expected, suggestion, message string, of ...any) ([]json.RawMessage, map[string]json.RawMessage, error) {
 		return nil, nil, fault.Violations(fault.Violation{
 			Field: field, Expected: expected, Message: fmt.Sprintf(message, of...), Suggestion: suggestion,
 		})
@@ -56,7 +49,6 @@ func (f *form) read(raw json.RawMessage) ([]json.RawMessage, arguments, error) {
 		return wrong(f.Items, "", "Send fewer or shorter items in a call.",
 			"The arguments are %d bytes long, and may be %d.", len(raw), most)
 	}
-	var args map[string]json.RawMessage
 	if len(bytes.TrimSpace(raw)) > 0 && json.Unmarshal(raw, &args) != nil {
 		return nil, nil, fault.New(fault.KindValidation, "the arguments are not a JSON object")
 	}
@@ -67,7 +59,6 @@ func (f *form) read(raw json.RawMessage) ([]json.RawMessage, arguments, error) {
 	if !ok {
 		return nil, nil, fault.Invalid(f.Items, nil, expected)
 	}
-	var items []json.RawMessage
 	if json.Unmarshal(list, &items) != nil || items == nil {
 		received := decoded(list)
 		e := fault.Invalid(f.Items, received, expected)
@@ -87,13 +78,14 @@ func (f *form) read(raw json.RawMessage) ([]json.RawMessage, arguments, error) {
 		items[i] = encode(item) // without white space, which is how duplicates are told
 	}
 	delete(args, f.Items)
-	head := bytes.TrimSuffix(encode(args), []byte("}"))
-	if len(args) == 0 {
-		head = []byte("{")
-	} else {
-		head = append(head, ',')
-	}
-	return items, arguments(append(append(head, encode(f.Item)...), ':')), nil
+	return items, args, nil
+}
+
+// with returns the arguments of the call of an item.
+func (f *form) with(args map[string]json.RawMessage, item json.RawMessage) json.RawMessage {
+	args = maps.Clone(args)
+	args[f.Item] = item
+	return encode(args)
 }
 
 // decoded returns the value of JSON that was read.
@@ -103,41 +95,30 @@ func decoded(raw json.RawMessage) (v any) {
 }
 
 // distinct returns the items that are run, and for each of all items the place of the
-// one that stands for it; nil places are the items' own.
+// one that stands for it.
 func (f *form) distinct(elements []json.RawMessage) (run []json.RawMessage, places []int) {
-	if f.RunDuplicates || len(elements) == 1 {
-		return elements, nil
-	}
 	seen := make(map[string]int, len(elements))
-	places = make([]int, len(elements))
-	run = make([]json.RawMessage, 0, len(elements))
-	for i, e := range elements {
+	for _, e := range elements {
 		place, again := seen[string(e)]
-		if !again {
+		if !again || f.RunDuplicates {
 			place = len(run)
 			seen[string(e)] = place
 			run = append(run, e)
 		}
-		places[i] = place
-	}
-	if len(run) == len(elements) {
-		return elements, nil
+		places = append(places, place)
 	}
 	return run, places
 }
 
 // spread gives each of all items the outcome of the one that stands for it.
-func spread(r *Result[any], elements []json.RawMessage, places []int) *Result[any] {
-	if places == nil {
-		return r
-	}
+func spread(r *Result[any], places []int) *Result[any] {
 	all := *r
-	all.Items = make([]Item[any], len(elements))
+	all.Items = make([]Item[any], len(places))
 	for i, place := range places {
 		all.Items[i] = r.Items[place]
 		all.Items[i].Index = i
 	}
-	all.send = func(i int) any { return elements[i] }
+	all.send = func(i int) any { return r.send(places[i]) }
 	all.count()
 	return &all
 }

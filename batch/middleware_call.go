@@ -43,7 +43,7 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	}
 	distinct, places := f.distinct(elements)
 	one := func(ctx context.Context, i int) (any, error) {
-		item := itemRequest(req, meta, f.Tool, args.with(distinct[i]))
+		item := itemRequest(req, meta, f.Tool, f.with(args, distinct[i]))
 		below := c.Below(ctx, strconv.Itoa(i), item)
 		res, err := next(below, middleware.MethodCallTool, item)
 		var value any
@@ -59,7 +59,7 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	}
 	result := newBatch(ctx, distinct, one, &f.run).run(ctx)
 	result.listName = f.Items
-	answer, complete := spread(result, elements, places).ToolResult(), c.NewResult()
+	answer, complete := spread(result, places).ToolResult(), c.NewResult()
 	complete.Meta, complete.Content, complete.StructuredContent, complete.IsError = answer.Meta, answer.Content, answer.StructuredContent, answer.IsError
 	return complete, nil
 }
@@ -92,26 +92,16 @@ func (f *form) value(res mcp.Result, item json.RawMessage) (any, error) {
 			of = text.Text
 		}
 	}
-	value, err := jsonOf(of)
+	value, err := marshal(of) // now, because one item that cannot be sent must not cost the others
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, notJSON("the answer of an item", err)
 	case len(value) > f.run.Advanced.MaxBytes:
 		return tooLong{}, nil
 	case tool.StructuredContent != nil:
 		value = marked(value, tool.Meta[degradedKey])
 	}
 	return value, nil
-}
-
-// jsonOf marshals now, because one item that cannot be sent must not cost the others.
-func jsonOf(v any) (json.RawMessage, error) {
-	raw, err := marshal(v)
-	if err != nil {
-		// The server's fault, and not what the error looks like.
-		return nil, notJSON("the answer of an item", err)
-	}
-	return raw, nil
 }
 
 // degradedKey is the MetaKey of package degrade, whose middleware stands inside.
