@@ -180,21 +180,17 @@ func (l *lister) list(ctx context.Context, c *call.Call, req mcp.Request, next m
 				_, missing := lookUp(ctx, c, next, itemRequest(&mcp.CallToolRequest{Session: r.Session, Extra: r.Extra}, protocolMeta(req), f.As, nil))
 				taken = missing == nil
 			}
-			switch {
-			case taken:
-				l.refuse(f, errTaken)
-			case err != nil:
-				l.refuse(f, err)
-			default:
+			if taken {
+				err = errTaken
+			}
+			if !l.refused(f, err) {
 				res.Tools = append(res.Tools, sibling)
 			}
 		}
 	}
-	for name, forms := range l.byTool {
-		for _, f := range forms {
-			if whole && !listed[name] {
-				l.refuse(f, errNoTool)
-			}
+	for _, f := range l.byName {
+		if whole && !listed[f.Tool] {
+			l.refused(f, errNoTool)
 		}
 	}
 	return &res
@@ -206,12 +202,14 @@ func lookUp(ctx context.Context, c *call.Call, next mcp.MethodHandler, req *mcp.
 	return c.Below(ctx, "list", req).Tool(next)
 }
 
-// refuse says once, in the log, why a list form is not offered.
-func (l *lister) refuse(f *form, err error) {
-	if !f.refused.CompareAndSwap(false, true) {
-		return
+// refused reports whether there is a reason not to offer a list form, and says it in the
+// log, once.
+func (l *lister) refused(f *form, why error) bool {
+	if why != nil && f.warned.CompareAndSwap(false, true) {
+		call.Warn(context.Background(), l.logger, "batch: a list form is not offered",
+			slog.String("tool", f.Tool), slog.String("as", f.As), slog.String("error", why.Error()))
 	}
-	call.Warn(context.Background(), l.logger, "batch: a list form is not offered", slog.String("tool", f.Tool), slog.String("as", f.As), slog.String("error", err.Error()))
+	return why != nil
 }
 
 // unknown is the SDK's own answer to a call of a tool that there is not.
@@ -227,7 +225,7 @@ var (
 // A form is a List that is ready for use.
 type form struct {
 	List
-	run     RunOptions[json.RawMessage]
-	made    atomic.Pointer[made]
-	refused atomic.Bool
+	run    RunOptions[json.RawMessage]
+	made   atomic.Pointer[made]
+	warned atomic.Bool
 }

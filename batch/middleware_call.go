@@ -24,18 +24,20 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	// The server may have a tool of the sibling's name, and may not have the tool, or
 	// not for this caller. Where nobody can list the tools, they are taken to be there.
 	if _, err := lookUp(ctx, c, next, itemRequest(req, meta, f.As, nil)); err == nil {
-		l.refuse(f, errTaken)
+		l.refused(f, errTaken)
 		return next(ctx, c.Method(), req)
 	}
-	switch tool, err := lookUp(ctx, c, next, itemRequest(req, meta, f.Tool, nil)); {
-	case errors.Is(err, call.ErrNotListed):
-		l.refuse(f, errNoTool)
-		return nil, unknown(f.As)
+	tool, err := lookUp(ctx, c, next, itemRequest(req, meta, f.Tool, nil))
+	switch {
 	case err == nil:
-		if _, err := f.sibling(tool); err != nil {
-			l.refuse(f, err)
-			return nil, unknown(f.As)
-		}
+		_, err = f.sibling(tool)
+	case errors.Is(err, call.ErrNotListed):
+		err = errNoTool
+	default:
+		err = nil
+	}
+	if l.refused(f, err) {
+		return nil, unknown(f.As)
 	}
 	elements, args, err := f.read(req.Params.Arguments)
 	if err != nil {
