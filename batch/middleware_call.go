@@ -7,13 +7,11 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -145,12 +143,5 @@ func (f *form) needsInput(tool *mcp.CallToolResult, item json.RawMessage) error 
 // trace that it belongs to. A progress token and what else identifies one call are
 // left out: a key that makes a repetition harmless must not be that of all items.
 func protocolMeta(req mcp.Request) mcp.Meta {
-	if safe.Nil(req) || safe.Nil(req.GetParams()) {
-		return nil
-	}
-	meta := maps.Clone(req.GetParams().GetMeta())
-	maps.DeleteFunc(meta, func(key string, _ any) bool {
-		return !strings.HasPrefix(key, "io.modelcontextprotocol/") && key != "traceparent" && key != "tracestate" && key != "baggage"
-	})
-	return meta
+	return call.ProtocolMeta(req, "traceparent", "tracestate", "baggage")
 }
