@@ -150,37 +150,42 @@ func encode(v any) json.RawMessage {
 	return raw
 }
 
-// list puts what fits of the items into out, and returns it as text: what to send again and
-// what to check first, then errors, then results. A list leaves half of the room to those
-// behind it, unless they have too few items for that. What comes when the room is used up is
-// only counted: it costs neither time nor memory.
-func (r *Result[Out]) list(out *Output[Out], used int) string {
-	const (
-		headings = 512     // bytes of them, and of what is said about what is left out
-		likely   = 1 << 10 // bytes of an item
-	)
-	room := max(0, r.maxBytes-max(len(encode(out)), used)-headings)
-	omitted := map[string]int{}
-	take := func(member string, behind int, wanted func(*Item[Out]) bool, measure func(*Item[Out]) (size int, keep func())) {
-		limit, may, seen := room, room-min(room/2, behind*likely), 0
-		for i := range r.Items {
-			if !wanted(&r.Items[i]) {
+// A room is what is left of the size of an answer, in bytes.
+type room struct {
+	left    int
+	omitted map[string]int // how many items did not fit, by the member that they would stand in
+}
+
+// take lists the items that are wanted as long as there is room. It leaves half of the room
+// to what comes behind, unless that is too few items for that. What comes when the room is
+// used up is only counted: it costs neither time nor memory.
+func (r *Result[Out]) take(room *room, member string, behind int, wanted func(*Item[Out]) bool, measure func(*Item[Out]) (size int, keep func())) {
+	const likely = 1 << 10 // bytes of an item
+	limit, may, seen := room.left, room.left-min(room.left/2, behind*likely), 0
+	for i := range r.Items {
+		if !wanted(&r.Items[i]) {
+			continue
+		}
+		if seen <= limit {
+			size, keep := measure(&r.Items[i])
+			if size <= limit {
+				seen += size
+			}
+			if size <= may {
+				may, room.left = may-size, room.left-size
+				keep()
 				continue
 			}
-			if seen <= limit {
-				size, keep := measure(&r.Items[i])
-				if size <= limit {
-					seen += size
-				}
-				if size <= may {
-					may, room = may-size, room-size
-					keep()
-					continue
-				}
-			}
-			omitted[member]++
 		}
+		room.omitted[member]++
 	}
+}
+
+// list puts what fits of the items into out, and returns it as text: what to send again and
+// what to check first, then errors, then results.
+func (r *Result[Out]) list(out *Output[Out], used int) string {
+	const headings = 512 // bytes of them, and of what is said about what is left out
+	room := &room{max(0, r.maxBytes-max(len(encode(out)), used)-headings), map[string]int{}}
 	next := func(next step) func(*Item[Out]) bool { return func(i *Item[Out]) bool { return i.next() == next } }
 	sent := func(items *[]any, texts *[]string) func(*Item[Out]) (int, func()) {
 		return func(item *Item[Out]) (int, func()) {
@@ -198,15 +203,15 @@ func (r *Result[Out]) list(out *Output[Out], used int) string {
 	}
 	var again, first, lines []string
 	var failed []*Item[Out]
-	take("retry_items", r.unsure+errors+results, next(sendAgain), sent(&out.RetryItems, &again))
-	take("check_items", errors+results, next(checkFirst), sent(&out.CheckItems, &first))
+	r.take(room, "retry_items", r.unsure+errors+results, next(sendAgain), sent(&out.RetryItems, &again))
+	r.take(room, "check_items", errors+results, next(checkFirst), sent(&out.CheckItems, &first))
 	if errors > 0 {
-		take("errors", results, func(i *Item[Out]) bool { return i.Status == Failed }, func(item *Item[Out]) (int, func()) {
+		r.take(room, "errors", results, func(i *Item[Out]) bool { return i.Status == Failed }, func(item *Item[Out]) (int, func()) {
 			return r.errorSize(item), func() { failed, out.Errors = append(failed, item), append(out.Errors, r.members(item)) }
 		})
 	}
 	if results > 0 {
-		take("results", 0, func(i *Item[Out]) bool { return i.Status != Failed }, func(item *Item[Out]) (int, func()) {
+		r.take(room, "results", 0, func(i *Item[Out]) bool { return i.Status != Failed }, func(item *Item[Out]) (int, func()) {
 			shown, line, size := r.resultOf(item)
 			return size, func() {
 				out.Results = append(out.Results, shown)
@@ -216,14 +221,15 @@ func (r *Result[Out]) list(out *Output[Out], used int) string {
 			}
 		})
 	}
-	if len(omitted) > 0 {
-		out.Omitted = maps.Clone(omitted)
+	text := section("Failed:", "\n", r.failureLines(failed), room.omitted["errors"]) +
+		section("Send again (retry_items):", " ", written(again), room.omitted["retry_items"]) +
+		section("Check first (check_items):", " ", written(first), room.omitted["check_items"]) +
+		section("Results:", "\n", lines, room.omitted["results"])
+	if len(room.omitted) > 0 {
+		out.Omitted = room.omitted
 		out.Omitted["max_bytes"] = r.maxBytes
 	}
-	return section("Failed:", "\n", r.failureLines(failed), omitted["errors"]) +
-		section("Send again (retry_items):", " ", written(again), omitted["retry_items"]) +
-		section("Check first (check_items):", " ", written(first), omitted["check_items"]) +
-		section("Results:", "\n", lines, omitted["results"])
+	return text
 }
 
 // sendable is what the caller sends for an item.

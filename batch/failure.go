@@ -51,8 +51,8 @@ func newFailer(ctx context.Context) *failer {
 // nobody worded; nil means the error. quote reports whether the text shows the reference,
 // because the log knows more.
 func (f *failer) failed(index int, err error, late *fault.Error) (public *fault.Error, quote bool) {
-	public = fault.Generic(fault.KindInternal)
-	defer func() { _ = recover() }() // the item has failed in any case
+	public = fault.Generic(fault.KindInternal) //nolint:wastedassign // the item has failed also if something panics
+	defer func() { _ = recover() }()
 	told, isTold := err.(*toldError) //nolint:errorlint // a wrapped one is another error
 	if isTold {
 		err = told.public

@@ -48,7 +48,7 @@ type Warning struct {
 }
 
 // kindSkipped is the type of the warning of a part that was skipped.
-const kindSkipped fault.Kind = "skipped"
+const kindSkipped fault.Kind = "skipped" //nolint:errname // a kind, named as those of package fault are
 
 // Metadata says which components were asked for and which the answer has. One that
 // another source or a stale copy stands in for is among those that it has, with a
