@@ -164,8 +164,8 @@ func (l *lister) list(ctx context.Context, c *call.Call, req mcp.Request, next m
 			listed[tool.Name] = true
 		}
 	}
-	r, ok := req.(*mcp.ListToolsRequest)
-	whole := ok && have.NextCursor == "" && (r.Params == nil || r.Params.Cursor == "")
+	r, _ := req.(*mcp.ListToolsRequest)
+	whole := have.NextCursor == "" && (r == nil || r.Params == nil || r.Params.Cursor == "")
 	res := *have
 	res.Tools = make([]*mcp.Tool, 0, len(have.Tools)+len(l.byName))
 	for _, tool := range have.Tools {
@@ -176,8 +176,8 @@ func (l *lister) list(ctx context.Context, c *call.Call, req mcp.Request, next m
 		for _, f := range l.byTool[tool.Name] {
 			sibling, err := f.sibling(tool)
 			taken := listed[f.As]
-			if ok && !whole && !taken { // it may be on another page
-				_, missing := lookUp(ctx, c, next, itemRequest(&mcp.CallToolRequest{Session: r.Session, Extra: r.Extra}, protocolMeta(req), f.As, nil))
+			if !whole && !taken { // it may be on another page
+				_, missing := lookUp(ctx, c, next, req, f.As)
 				taken = missing == nil
 			}
 			if taken {
@@ -196,10 +196,10 @@ func (l *lister) list(ctx context.Context, c *call.Call, req mcp.Request, next m
 	return &res
 }
 
-// lookUp returns the definition of the tool that a request names, as it is listed for
-// the caller by what stands inside.
-func lookUp(ctx context.Context, c *call.Call, next mcp.MethodHandler, req *mcp.CallToolRequest) (*mcp.Tool, error) {
-	return c.Below(ctx, "list", req).Tool(next)
+// lookUp returns the definition of a tool, as it is listed for the caller of req by what
+// stands inside.
+func lookUp(ctx context.Context, c *call.Call, next mcp.MethodHandler, req mcp.Request, tool string) (*mcp.Tool, error) {
+	return c.Below(ctx, "list", itemRequest(req, tool, nil)).Tool(next)
 }
 
 // refused reports whether there is a reason not to offer a list form, and says it in the

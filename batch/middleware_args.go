@@ -40,20 +40,20 @@ func ownText(raw json.RawMessage) string {
 // the caller's.
 func (f *form) read(raw json.RawMessage) (items []json.RawMessage, args map[string]json.RawMessage, err error) {
 	expected := fmt.Sprintf("a list of 1 to %d values", f.MaxItems)
-	wrong := func(field, expected, suggestion, message string, of ...any) ([]json.RawMessage, map[string]json.RawMessage, error) {
-		return nil, nil, fault.Violations(fault.Violation{
+	wrong := func(field, expected, suggestion, message string, of ...any) error {
+		return fault.Violations(fault.Violation{
 			Field: field, Expected: expected, Message: fmt.Sprintf(message, of...), Suggestion: suggestion,
 		})
 	}
 	if most := max(1<<20, f.MaxItems<<14); len(raw) > most {
-		return wrong(f.Items, "", "Send fewer or shorter items in a call.",
+		return nil, nil, wrong(f.Items, "", "Send fewer or shorter items in a call.",
 			"The arguments are %d bytes long, and may be %d.", len(raw), most)
 	}
 	if len(bytes.TrimSpace(raw)) > 0 && json.Unmarshal(raw, &args) != nil {
 		return nil, nil, fault.New(fault.KindValidation, "the arguments are not a JSON object")
 	}
 	if _, ok := args[f.Item]; ok {
-		return wrong(f.Item, "", "", "Argument '%s' does not belong here. Put its value into the list '%s'.", f.Item, f.Items)
+		return nil, nil, wrong(f.Item, "", "", "Argument '%s' does not belong here. Put its value into the list '%s'.", f.Item, f.Items)
 	}
 	list, ok := args[f.Items]
 	if !ok {
@@ -69,9 +69,9 @@ func (f *form) read(raw json.RawMessage) (items []json.RawMessage, args map[stri
 	}
 	switch n := len(items); {
 	case n == 0:
-		return wrong(f.Items, expected, "", "Argument '%s' expected %s, but received none.", f.Items, expected)
+		return nil, nil, wrong(f.Items, expected, "", "Argument '%s' expected %s, but received none.", f.Items, expected)
 	case n > f.MaxItems:
-		return wrong(f.Items, expected, fmt.Sprintf("Send them in calls of at most %d each.", f.MaxItems),
+		return nil, nil, wrong(f.Items, expected, fmt.Sprintf("Send them in calls of at most %d each.", f.MaxItems),
 			"Argument '%s' expected %s, but received %d.", f.Items, expected, n)
 	}
 	for i, item := range items {

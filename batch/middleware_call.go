@@ -18,14 +18,13 @@ import (
 // call answers a call of a sibling.
 func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolRequest, next mcp.MethodHandler) (mcp.Result, error) {
 	f := l.byName[req.Params.Name]
-	meta := protocolMeta(req)
 	// The server may have a tool of the sibling's name, and may not have the tool, or
 	// not for this caller. Where nobody can list the tools, they are taken to be there.
-	if _, err := lookUp(ctx, c, next, itemRequest(req, meta, f.As, nil)); err == nil {
+	if _, err := lookUp(ctx, c, next, req, f.As); err == nil {
 		l.refused(f, errTaken)
 		return next(ctx, c.Method(), req)
 	}
-	tool, err := lookUp(ctx, c, next, itemRequest(req, meta, f.Tool, nil))
+	tool, err := lookUp(ctx, c, next, req, f.Tool)
 	switch {
 	case err == nil:
 		_, err = f.sibling(tool)
@@ -43,7 +42,7 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	}
 	distinct, places := f.distinct(elements)
 	one := func(ctx context.Context, i int) (any, error) {
-		item := itemRequest(req, meta, f.Tool, f.with(args, distinct[i]))
+		item := itemRequest(req, f.Tool, f.with(args, distinct[i]))
 		below := c.Below(ctx, strconv.Itoa(i), item)
 		res, err := next(below, middleware.MethodCallTool, item)
 		var value any
@@ -64,10 +63,13 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	return complete, nil
 }
 
-// itemRequest is a request for another tool in the place of req.
-func itemRequest(req *mcp.CallToolRequest, meta mcp.Meta, tool string, args json.RawMessage) *mcp.CallToolRequest {
-	return &mcp.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &mcp.CallToolParamsRaw{
-		Meta: maps.Clone(meta), Name: tool, Arguments: args,
+// itemRequest is a request for another tool in the place of req. Of what req says about itself
+// it has the protocol, the client and the trace: a progress token identifies one call, and a
+// key that makes a repetition harmless must not be that of all items.
+func itemRequest(req mcp.Request, tool string, args json.RawMessage) *mcp.CallToolRequest {
+	session, _ := req.GetSession().(*mcp.ServerSession)
+	return &mcp.CallToolRequest{Session: session, Extra: req.GetExtra(), Params: &mcp.CallToolParamsRaw{
+		Meta: call.ProtocolMeta(req, "traceparent", "tracestate", "baggage"), Name: tool, Arguments: args,
 	}}
 }
 
@@ -137,11 +139,4 @@ func (f *form) needsInput(tool *mcp.CallToolResult, item json.RawMessage) error 
 	return fault.New(fault.KindPreconditionFailed, "this item needs more input from the user").
 		With("input_requests", tool.InputRequests).
 		Step("Call it for this item alone", f.Tool, map[string]any{f.Item: decoded(item)})
-}
-
-// protocolMeta is what the call of an item says about its protocol, its client and the
-// trace that it belongs to. A progress token and what else identifies one call are
-// left out: a key that makes a repetition harmless must not be that of all items.
-func protocolMeta(req mcp.Request) mcp.Meta {
-	return call.ProtocolMeta(req, "traceparent", "tracestate", "baggage")
 }
