@@ -230,6 +230,23 @@ func TestSizeLimit(t *testing.T) {
 	}
 }
 
+// TestRoomOfTheOthersIsUsed: a list behind which there is nothing, or little, leaves little.
+func TestRoomOfTheOthersIsUsed(t *testing.T) {
+	const limit = 20_000
+	var items []string
+	for i := range 3000 {
+		items = append(items, fmt.Sprintf("limited-%d", i))
+	}
+	for _, o := range []batch.Advanced[string]{
+		{MaxBytes: limit, Mode: batch.ModeSummary},
+		{MaxBytes: limit, Mode: batch.ModeSummary, RetryItem: func(s string) any { return s + s }},
+	} {
+		res := each(t, batch.RunOptions[string]{Advanced: o}, append(items, "late-1")...).ToolResult()
+		require.Greater(t, len(res.StructuredContent.(json.RawMessage)), limit-3000)
+		require.Contains(t, text(t, res), `Check first (check_items): ["late-1`)
+	}
+}
+
 // TestWhatDoesNotFitCostsNothing: when the middleware of an answer is used up, what comes later is
 // counted and not made.
 func TestWhatDoesNotFitCostsNothing(t *testing.T) {
