@@ -26,13 +26,13 @@ func ElementOptions(list List) any { return *elementOptions(list) }
 // ReadArguments returns the arguments of the items of a call of a list form.
 func ReadArguments(list List, raw []byte) ([][]byte, error) {
 	f := &form{List: list}
-	elements, args, err := f.read(raw)
+	elements, head, err := f.read(raw)
 	if err != nil {
 		return nil, err
 	}
 	all := make([][]byte, len(elements))
 	for i, e := range elements {
-		all[i] = f.with(args, e)
+		all[i] = with(head, e)
 	}
 	return all, nil
 }

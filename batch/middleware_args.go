@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
+	"slices"
 
 	"github.com/mcpchain/mcpchain/fault"
 )
@@ -36,9 +36,9 @@ func ownText(raw json.RawMessage) string {
 	return ""
 }
 
-// read reads the arguments of a call of the sibling: the items, and the others. An error is
-// the caller's.
-func (f *form) read(raw json.RawMessage) (items []json.RawMessage, args map[string]json.RawMessage, err error) {
+// read reads the arguments of a call of the sibling: the items, and what stands before one of
+// them in the arguments of its call. An error is the caller's.
+func (f *form) read(raw json.RawMessage) (items []json.RawMessage, head []byte, err error) {
 	expected := fmt.Sprintf("a list of 1 to %d values", f.MaxItems)
 	wrong := func(field, expected, suggestion, message string, of ...any) error {
 		return fault.Violations(fault.Violation{
@@ -49,6 +49,7 @@ func (f *form) read(raw json.RawMessage) (items []json.RawMessage, args map[stri
 		return nil, nil, wrong(f.Items, "", "Send fewer or shorter items in a call.",
 			"The arguments are %d bytes long, and may be %d.", len(raw), most)
 	}
+	var args map[string]json.RawMessage
 	if len(bytes.TrimSpace(raw)) > 0 && json.Unmarshal(raw, &args) != nil {
 		return nil, nil, fault.New(fault.KindValidation, "the arguments are not a JSON object")
 	}
@@ -78,14 +79,15 @@ func (f *form) read(raw json.RawMessage) (items []json.RawMessage, args map[stri
 		items[i] = encode(item) // without white space, which is how duplicates are told
 	}
 	delete(args, f.Items)
-	return items, args, nil
+	if head = bytes.TrimSuffix(encode(args), []byte("}")); len(args) > 0 {
+		head = append(head, ',')
+	}
+	return items, append(append(head, encode(f.Item)...), ':'), nil
 }
 
-// with returns the arguments of the call of an item.
-func (f *form) with(args map[string]json.RawMessage, item json.RawMessage) json.RawMessage {
-	args = maps.Clone(args)
-	args[f.Item] = item
-	return encode(args)
+// with returns the arguments of the call of an item, of which head is the beginning.
+func with(head []byte, item json.RawMessage) json.RawMessage {
+	return slices.Concat(head, item, []byte("}"))
 }
 
 // decoded returns the value of JSON that was read.

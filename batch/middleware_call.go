@@ -36,13 +36,13 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	if l.refused(f, err) {
 		return nil, unknown(f.As)
 	}
-	elements, args, err := f.read(req.Params.Arguments)
+	elements, head, err := f.read(req.Params.Arguments)
 	if err != nil {
 		return nil, err
 	}
 	distinct, places := f.distinct(elements)
 	one := func(ctx context.Context, i int) (any, error) {
-		item := itemRequest(req, f.Tool, f.with(args, distinct[i]))
+		item := itemRequest(req, f.Tool, with(head, distinct[i]))
 		below := c.Below(ctx, strconv.Itoa(i), item)
 		res, err := next(below, middleware.MethodCallTool, item)
 		var value any
