@@ -29,7 +29,7 @@
 // 0198c7f2-....forecast. The cause goes to the log of the call. Outside a call the
 // same holds, with slog.Default.
 //
-// A part that changes something is made with [Write]: it runs once, has no
+// A part that changes something is marked with [Component.Write]: it runs once, has no
 // fallbacks, and is not stopped because another part failed.
 //
 // [New] is a middleware that puts the Status into answers whose handlers did not,

@@ -342,7 +342,7 @@ func TestWrite(t *testing.T) {
 			}
 		}
 		var order string
-		_, err := degrade.Run(t.Context(), degrade.Write("order", &order, slow), degrade.Required("stock", new(int), fail[int](errSecret)))
+		_, err := degrade.Run(t.Context(), degrade.Required("order", &order, slow).Write(), degrade.Required("stock", new(int), fail[int](errSecret)))
 		require.EqualValues(t, 1, made.Load(), "stopped half way")
 		require.Empty(t, order)
 		var f *fault.Error
@@ -350,7 +350,7 @@ func TestWrite(t *testing.T) {
 		require.Equal(t, "stock", f.Data().Details["component"])
 		require.Equal(t, fault.EffectCommitted, f.Data().Retry.Effect)
 
-		status, err := degrade.Run(t.Context(), degrade.Write("mail", new(string), heed).Optional().Within(time.Second).Impact("Nobody was told."))
+		status, err := degrade.Run(t.Context(), degrade.Optional("mail", new(string), heed).Write().Within(time.Second).Impact("Nobody was told."))
 		require.NoError(t, err)
 		require.Equal(t, fault.EffectUnknown, status.Warnings[0].Retry.Effect)
 		require.Equal(t, "Nobody was told.", status.Warnings[0].Impact)
@@ -369,7 +369,7 @@ func TestEffectOfAChange(t *testing.T) {
 		"said":    {fault.Unavailable("it").WithRetry(fault.Retry{Effect: fault.EffectNone, ShouldRetry: true}), fault.EffectNone},
 		"dial":    {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, fault.EffectNone},
 	} {
-		status, err := degrade.Run(t.Context(), degrade.Write("mail", new(int), fail[int](c.err)).Optional())
+		status, err := degrade.Run(t.Context(), degrade.Optional("mail", new(int), fail[int](c.err)).Write())
 		require.NoError(t, err)
 		require.Equal(t, c.want, status.Warnings[0].Retry.Effect, name)
 		unsure := "It is not known whether it was done: check before you do it again."
@@ -381,7 +381,7 @@ func TestEffectOfAChange(t *testing.T) {
 		}
 
 		// A part that is read fails the whole: of the change the same is said.
-		_, err = degrade.Run(t.Context(), degrade.Write("mail", new(int), fail[int](c.err)).Optional(),
+		_, err = degrade.Run(t.Context(), degrade.Optional("mail", new(int), fail[int](c.err)).Write(),
 			degrade.Required("main", new(int), func(context.Context) (int, error) {
 				time.Sleep(10 * time.Millisecond)
 				return 0, fault.Unavailable("main")
@@ -460,7 +460,7 @@ func TestPartsRunTogether(t *testing.T) {
 
 // TestNothingWanted lets a part be run for what it does alone.
 func TestNothingWanted(t *testing.T) {
-	_, err := degrade.Run(t.Context(), degrade.Required[int]("a", nil, give(1)), degrade.Write[int]("b", nil, give(1)))
+	_, err := degrade.Run(t.Context(), degrade.Required[int]("a", nil, give(1)), degrade.Required[int]("b", nil, give(1)).Write())
 	require.NoError(t, err)
 }
 
@@ -478,8 +478,14 @@ func TestMistakes(t *testing.T) {
 			degrade.Optional("a", nil, ok).Stale("b", 0, func(context.Context) (int, time.Time, error) { return 0, time.Time{}, nil })
 		},
 		`degrade.Component.Unavailable: part "a" is required; make it optional, or give it another source with Else`: func() { degrade.Required("a", nil, ok).Unavailable(0) },
-		`degrade: the limit of part "a" is 1ns, which no source can keep; give at least 1ms`:                         func() { degrade.Write("a", nil, ok).Within(1) },
-		`degrade.New: Options.Limit is 1ns, which no source can keep; give at least 1ms`:                             func() { degrade.New(&degrade.Options{Limit: 1}) },
+		`degrade: the limit of part "a" is 1ns, which no source can keep; give at least 1ms`:                         func() { degrade.Required("a", nil, ok).Write().Within(1) },
+		`degrade: part "a" is a Write and has a fallback, but nothing stands in for a change that was not made; leave one of them out`: func() {
+			degrade.Optional("a", nil, ok).Write().Else("b", ok)
+		},
+		`degrade: part "c" is a Write and has a fallback, but nothing stands in for a change that was not made; leave one of them out`: func() {
+			degrade.Optional("c", nil, ok).Unavailable(1).Write()
+		},
+		`degrade.New: Options.Limit is 1ns, which no source can keep; give at least 1ms`: func() { degrade.New(&degrade.Options{Limit: 1}) },
 	} {
 		require.PanicsWithValue(t, message, mistake)
 	}

@@ -1,6 +1,7 @@
 package degrade
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -9,7 +10,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// A Part is one named part of an answer, as [Required], [Optional] and [Write] make
+// A Part is one named part of an answer, as [Required] and [Optional] make
 // them.
 type Part interface{ self() *plan }
 
@@ -48,7 +49,7 @@ type found struct {
 	asOf   time.Time
 }
 
-// A Component is a part that is read. Its methods change it and return it, so that
+// A Component is a part of an answer. Its methods change it and return it, so that
 // they can be written in one expression.
 type Component[T any] struct {
 	plan
@@ -73,13 +74,28 @@ func Optional[T any](name string, into *T, fetch func(context.Context) (T, error
 func component[T any](function, name string, into *T, fetch func(context.Context) (T, error), required bool) *Component[T] {
 	name = need(function, name, fetch == nil)
 	c := &Component[T]{plan: plan{name: name, required: required}, into: into}
-	c.add(source{fetch: fetcher(into, fetch)})
-	return c
+	return c.add(source{fetch: fetcher(into, fetch)})
 }
 
 func (c *Component[T]) add(s source) *Component[T] {
 	c.sources = append(c.sources, s)
+	return c.checked()
+}
+
+// checked panics for a change with fallbacks: nothing stands in for one that was not made.
+func (c *Component[T]) checked() *Component[T] {
+	if c.write && len(c.sources) > 1 {
+		panic(fmt.Sprintf("degrade: part %q is a Write and has a fallback, but nothing stands in for a change that was not made; leave one of them out", c.name))
+	}
 	return c
+}
+
+// Write says that the part changes something: it is run once, not stopped because another
+// part failed, and when it is not known whether it took effect the caller is told so. It has
+// no fallbacks. Write panics if there is one.
+func (c *Component[T]) Write() *Component[T] {
+	c.write = true
+	return c.checked()
 }
 
 // Impact says, for the caller, what it means that the part is missing: "No
@@ -93,14 +109,18 @@ func (c *Component[T]) Impact(text string) *Component[T] {
 // an optional part the limit of [Options] or 10 s, for a required one none. A
 // negative limit means none. One below a millisecond panics.
 func (c *Component[T]) Within(limit time.Duration) *Component[T] {
-	c.within(limit)
+	checkLimit(fmt.Sprintf("degrade: the limit of part %q", c.name), limit)
+	c.limit = limit
 	return c
 }
 
 // When skips the part unless ok is true; the reason is public. A required part that
 // is skipped fails the whole.
 func (c *Component[T]) When(ok bool, reason string) *Component[T] {
-	c.when(ok, reason)
+	c.skip = ""
+	if !ok {
+		c.skip = cmp.Or(reason, "it was not asked for")
+	}
 	return c
 }
 
@@ -137,42 +157,6 @@ func (c *Component[T]) Unavailable(value T) *Component[T] {
 	return c.add(source{form: unavailable, commit: put(c.into, value)})
 }
 
-// A Change is a part that changes something. It has no fallbacks: nothing stands in
-// for a change that was not made.
-type Change struct{ plan }
-
-// Write returns a required part that changes something: it is run once, not stopped
-// because another part failed, and when it is not known whether it took effect the
-// caller is told so. Its parameters are those of [Required].
-func Write[T any](name string, into *T, change func(context.Context) (T, error)) *Change {
-	name = need("degrade.Write", name, change == nil)
-	return &Change{plan{name: name, required: true, write: true, sources: []source{{fetch: fetcher(into, change)}}}}
-}
-
-// Optional says that the answer is still worth something without this change.
-func (c *Change) Optional() *Change {
-	c.required = false
-	return c
-}
-
-// Impact is [Component.Impact].
-func (c *Change) Impact(text string) *Change {
-	c.impact = sentence(text)
-	return c
-}
-
-// Within is [Component.Within].
-func (c *Change) Within(limit time.Duration) *Change {
-	c.within(limit)
-	return c
-}
-
-// When is [Component.When].
-func (c *Change) When(ok bool, reason string) *Change {
-	c.when(ok, reason)
-	return c
-}
-
 // Skip returns the error of a fetch that has nothing to do: the part is skipped, for
 // this public reason, and its other sources are not asked. Nothing is logged.
 func Skip(reason string) error { return &skipped{reason} }
@@ -180,21 +164,6 @@ func Skip(reason string) error { return &skipped{reason} }
 type skipped struct{ reason string }
 
 func (s *skipped) Error() string { return "skipped: " + s.reason }
-
-func (p *plan) within(limit time.Duration) {
-	checkLimit(fmt.Sprintf("degrade: the limit of part %q", p.name), limit)
-	p.limit = limit
-}
-
-func (p *plan) when(ok bool, reason string) {
-	p.skip = ""
-	if !ok {
-		p.skip = reason
-		if reason == "" {
-			p.skip = "it was not asked for"
-		}
-	}
-}
 
 // checkLimit panics for a limit that no source can keep.
 func checkLimit(what string, limit time.Duration) {
