@@ -200,27 +200,33 @@ func public(raw json.RawMessage, schema *secrets.Schema) json.RawMessage {
 }
 
 // withReference returns a successful result with the ID of the call in its _meta, where
-// that is asked for. What a handler may have shared is not written to.
+// that is asked for.
 func (c *Call) withReference(res mcp.Result) mcp.Result {
 	if !c.settings().detail.Reference || c.part || c.quiet || c.Notification() {
 		return res
 	}
-	switch r := res.(type) {
-	case *mcp.CallToolResult:
-		res, _ = edited(r, func(r *mcp.CallToolResult) bool { return c.refer(&r.Meta) })
-	case *mcp.ReadResourceResult:
-		res, _ = edited(r, func(r *mcp.ReadResourceResult) bool { return c.refer(&r.Meta) })
-	case *mcp.GetPromptResult:
-		res, _ = edited(r, func(r *mcp.GetPromptResult) bool { return c.refer(&r.Meta) })
-	case *mcp.CompleteResult:
-		res, _ = edited(r, func(r *mcp.CompleteResult) bool { return c.refer(&r.Meta) })
-	}
-	return res
+	return WithMeta(res, wire.ReferenceKey, c.ID())
 }
 
-func (c *Call) refer(meta *mcp.Meta) (changed bool) {
-	*meta = withMeta(*meta, wire.ReferenceKey, c.ID())
-	return true
+// WithMeta returns a copy of the result of a tool, a resource, a prompt or a completion
+// with one more member in its _meta. What a handler may have shared is not written to.
+// Other results are returned as they are.
+func WithMeta(res mcp.Result, key string, value any) mcp.Result {
+	add := func(meta *mcp.Meta) bool {
+		*meta = withMeta(*meta, key, value)
+		return true
+	}
+	switch r := res.(type) {
+	case *mcp.CallToolResult:
+		res, _ = edited(r, func(r *mcp.CallToolResult) bool { return add(&r.Meta) })
+	case *mcp.ReadResourceResult:
+		res, _ = edited(r, func(r *mcp.ReadResourceResult) bool { return add(&r.Meta) })
+	case *mcp.GetPromptResult:
+		res, _ = edited(r, func(r *mcp.GetPromptResult) bool { return add(&r.Meta) })
+	case *mcp.CompleteResult:
+		res, _ = edited(r, func(r *mcp.CompleteResult) bool { return add(&r.Meta) })
+	}
+	return res
 }
 
 const (

@@ -94,19 +94,19 @@ type listing[R interface {
 
 var (
 	tools = listing[*mcp.ListToolsResult, mcp.Tool]{MethodListTools, func(c *Call, cursor string) mcp.Request {
-		return onBehalf(c, &mcp.ListToolsParams{Meta: protocolMeta(c.req), Cursor: cursor})
+		return onBehalf(c, &mcp.ListToolsParams{Meta: ProtocolMeta(c.req), Cursor: cursor})
 	}, func(r *mcp.ListToolsResult) ([]*mcp.Tool, string) { return r.Tools, r.NextCursor }, func(i *mcp.Tool) string { return i.Name }}
 
 	prompts = listing[*mcp.ListPromptsResult, mcp.Prompt]{MethodListPrompts, func(c *Call, cursor string) mcp.Request {
-		return onBehalf(c, &mcp.ListPromptsParams{Meta: protocolMeta(c.req), Cursor: cursor})
+		return onBehalf(c, &mcp.ListPromptsParams{Meta: ProtocolMeta(c.req), Cursor: cursor})
 	}, func(r *mcp.ListPromptsResult) ([]*mcp.Prompt, string) { return r.Prompts, r.NextCursor }, func(i *mcp.Prompt) string { return i.Name }}
 
 	resources = listing[*mcp.ListResourcesResult, mcp.Resource]{MethodListResources, func(c *Call, cursor string) mcp.Request {
-		return onBehalf(c, &mcp.ListResourcesParams{Meta: protocolMeta(c.req), Cursor: cursor})
+		return onBehalf(c, &mcp.ListResourcesParams{Meta: ProtocolMeta(c.req), Cursor: cursor})
 	}, func(r *mcp.ListResourcesResult) ([]*mcp.Resource, string) { return r.Resources, r.NextCursor }, func(i *mcp.Resource) string { return i.URI }}
 
 	templates = listing[*mcp.ListResourceTemplatesResult, mcp.ResourceTemplate]{MethodListResourceTemplates, func(c *Call, cursor string) mcp.Request {
-		return onBehalf(c, &mcp.ListResourceTemplatesParams{Meta: protocolMeta(c.req), Cursor: cursor})
+		return onBehalf(c, &mcp.ListResourceTemplatesParams{Meta: ProtocolMeta(c.req), Cursor: cursor})
 	}, func(r *mcp.ListResourceTemplatesResult) ([]*mcp.ResourceTemplate, string) {
 		return r.ResourceTemplates, r.NextCursor
 	}, func(i *mcp.ResourceTemplate) string { return i.URITemplate }}

@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -227,14 +228,16 @@ func clientName(req mcp.Request) string {
 	return ""
 }
 
-// protocolMeta returns what a request says about its protocol and its client, for
-// a request made on its behalf.
-func protocolMeta(req mcp.Request) mcp.Meta {
+// ProtocolMeta returns what a request says about its protocol and its client, and what it says
+// under more keys, for a request made on its behalf.
+func ProtocolMeta(req mcp.Request, more ...string) mcp.Meta {
 	if nilRequest(req) || safe.Nil(req.GetParams()) {
 		return nil
 	}
 	meta := maps.Clone(req.GetParams().GetMeta())
-	maps.DeleteFunc(meta, func(key string, _ any) bool { return !strings.HasPrefix(key, "io.modelcontextprotocol/") })
+	maps.DeleteFunc(meta, func(key string, _ any) bool {
+		return !strings.HasPrefix(key, "io.modelcontextprotocol/") && !slices.Contains(more, key)
+	})
 	return meta
 }
 
