@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // JSONSchema reads a schema, which servers give as they like; nil for what is none.
@@ -16,13 +17,20 @@ func JSONSchema(schema any) *jsonschema.Schema {
 	return s
 }
 
+// Outputs keeps what was made of output schemas. The zero value is ready for use.
+type Outputs struct{ perTool[func(raw []byte) bool] }
+
 // Output returns what says whether the output schema of the tool that is called allows a
 // value, as next lists the tool. It is nil if the schema is not known.
-func (c *Call) Output(next Handler) (valid func(raw []byte) bool) {
+func (c *Call) Output(made *Outputs, next Handler) (valid func(raw []byte) bool) {
 	tool, err := c.Tool(next)
 	if err != nil {
 		return nil
 	}
+	return made.of(tool, outputOf)
+}
+
+func outputOf(tool *mcp.Tool) (valid func(raw []byte) bool) {
 	if tool.OutputSchema == nil {
 		return func([]byte) bool { return true }
 	}

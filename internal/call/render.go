@@ -252,7 +252,7 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 			e = e.ScrubbedBy(s.mask)
 		}
 	case classify.Bug:
-		if s.mask == nil && s.reveal {
+		if c.Reveals() {
 			e = e.WithMessage(clip(safe.Error(f.err)))
 		}
 	case classify.Ruled, classify.Worded:

@@ -73,17 +73,44 @@ func (s *Schema) hides(name string, member any) bool {
 	}
 }
 
-// Schemas keeps what was read of tools, by their names: one that was replaced is another
+// perTool keeps what was made of tools, by their names: one that was replaced is another
 // pointer. What it holds is bounded. The zero value is ready for use.
-type Schemas struct {
+type perTool[T any] struct {
 	mu    sync.Mutex
-	tools map[string]readSchema
+	tools map[string]madeOf[T]
 }
 
-type readSchema struct {
-	tool   *mcp.Tool
-	schema *Schema
+type madeOf[T any] struct {
+	tool *mcp.Tool
+	made T
 }
+
+// of returns what is made of a tool, which is not nil.
+func (k *perTool[T]) of(tool *mcp.Tool, make func(*mcp.Tool) T) T {
+	k.mu.Lock()
+	have := k.tools[tool.Name]
+	k.mu.Unlock()
+	if have.tool == tool {
+		return have.made
+	}
+	have = madeOf[T]{tool, make(tool)}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.tools == nil {
+		k.tools = map[string]madeOf[T]{}
+	}
+	for name := range k.tools {
+		if len(k.tools) < maxNames {
+			break
+		}
+		delete(k.tools, name) // any one
+	}
+	k.tools[tool.Name] = have
+	return have.made
+}
+
+// Schemas keeps what was read of the arguments' schemas. The zero value is ready for use.
+type Schemas struct{ perTool[*Schema] }
 
 // unknown is the Schema of a tool that nobody knows.
 var unknown = &Schema{Unsure: true}
@@ -93,26 +120,7 @@ func (k *Schemas) Of(tool *mcp.Tool) *Schema {
 	if tool == nil {
 		return unknown
 	}
-	k.mu.Lock()
-	have := k.tools[tool.Name]
-	k.mu.Unlock()
-	if have.tool == tool {
-		return have.schema
-	}
-	read := readSchema{tool, schemaOf(tool.InputSchema)}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.tools == nil {
-		k.tools = map[string]readSchema{}
-	}
-	for name := range k.tools {
-		if len(k.tools) < maxNames {
-			break
-		}
-		delete(k.tools, name) // any one
-	}
-	k.tools[tool.Name] = read
-	return read.schema
+	return k.of(tool, func(tool *mcp.Tool) *Schema { return schemaOf(tool.InputSchema) })
 }
 
 // The bounds of a schema that is read.

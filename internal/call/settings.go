@@ -157,6 +157,9 @@ func (c *Call) settings() *setup {
 	return &noSetup
 }
 
+// Reveals reports whether callers see everything as it is.
+func (c *Call) Reveals() bool { return c.settings().mask == nil && c.settings().reveal }
+
 // Recorded reports whether a middleware records this Call.
 func (c *Call) Recorded() bool { return c.settings().recorder != nil }
 

@@ -34,7 +34,7 @@ const quietNames = `__is_ __has_ __max_ __min_ __num_ __total_ __use_ __no_ __re
 	_cost__ _prompt_tokens__ _completion_tokens__ _input_tokens__ _output_tokens__ _cached_tokens__ _reasoning_tokens__
 	_thinking_tokens__ _used_tokens__ _remaining_tokens__ _context_tokens__ _min_length__ _max_length__ token_id__ token_url_
 	token_uri_ _auth_url_ _auth_uri_ page_token_ progress_token_ cancellation_token_ cancel_token_ eos_token_ bos_token_
-	pad_token_ stop_token_`
+	pad_token_ stop_token_ next_token__ continuation_token__ pagination_token__ skip_token__ cursor_token__`
 
 var (
 	secretParts = makeParts(secretNames, true)
