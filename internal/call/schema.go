@@ -86,14 +86,14 @@ type madeOf[T any] struct {
 }
 
 // of returns what is made of a tool, which is not nil.
-func (k *perTool[T]) of(tool *mcp.Tool, make func(*mcp.Tool) T) T {
+func (k *perTool[T]) of(tool *mcp.Tool, read func(*mcp.Tool) T) T {
 	k.mu.Lock()
 	have := k.tools[tool.Name]
 	k.mu.Unlock()
 	if have.tool == tool {
 		return have.made
 	}
-	have = madeOf[T]{tool, make(tool)}
+	have = madeOf[T]{tool, read(tool)}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.tools == nil {

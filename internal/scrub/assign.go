@@ -134,7 +134,6 @@ var (
 	noBrace  = chars("^}\n")
 	noSquare = chars("^]\n")
 	noRound  = chars("^)\n")
-	noQuote  = chars("^\"\n")
 	noEquals = chars("^=\n")
 )
 
@@ -332,88 +331,10 @@ func harmless(v string, assigned bool) bool {
 	return false
 }
 
-// spokenPassword hides what a sentence or a statement gives as a password.
-func spokenPassword(t *text, i int) {
-	j := t.skip(solid, i) + 1
-	if t.fold(j, "with ") {
-		j = t.skip(solid, j+len("with ")) + 1
-	}
-	if t.fold(j, "by ") {
-		j += len("by ")
-	}
-	if t.fold(j, "is ") || t.fold(j, "was ") {
-		if j = t.skip(solid, j) + 1; t.in(quotes, j) {
-			j++
-		}
-		to := t.trim(j, t.skip(spokenEnd, j), ".?!")
-		if v := t.s[j:min(to, j+256)]; strings.ContainsAny(v, "0123456789") && strings.ContainsAny(strings.ToLower(v), lowers) {
-			t.hide(j, to)
-		}
-	} else if c := t.at(j); c == '"' || c == '\'' {
-		if to := t.skip(unquoted, j+1); t.at(to) == c && to > j+1 {
-			t.hide(j, to+1)
-		}
-	}
-}
-
-var (
-	spokenEnd = chars("^ \t\n\r\f\v\"',;)")
-	userName  = chars("^ \t\n\r\f\v:\"'")
-)
-
-// userFlag hides the password of curl -u user:password.
-func userFlag(t *text, i int) {
-	j := i + len(" -u ")
-	if t.fold(i, "--user") {
-		if j = i + len("--user"); t.at(j) != ' ' && t.at(j) != '=' {
-			return
-		}
-		j++
-	}
-	if t.in(quotes, j) {
-		j++
-	}
-	if colon := t.skip(userName, j); colon > j && t.at(colon) == ':' {
-		t.hide(colon+1, t.skip(unquoted, colon+1))
-	}
-}
-
 // exported hides the value of a variable whatever its name.
 func exported(t *text, i int) {
 	j := i + len("export ")
 	if end := t.skip(capitals, j); t.starts(i) && end > j && isUpper(t.at(j)) && t.at(end) == '=' {
 		t.hide(t.valueAt(end + 1))
 	}
-}
-
-// environment hides three assignments to upper-case names in a row, with values in one word or to the end of a line.
-func environment(t *text, i int) {
-	from := t.back(capitals, i)
-	if i-from < 2 || !isUpper(t.at(from)) || !t.starts(from) {
-		return
-	}
-	first, to, pairs := from, i, 0
-	for {
-		name := t.skip(capitals, from)
-		if name-from < 2 || !isUpper(t.at(from)) || t.at(name) != '=' {
-			break
-		}
-		pairs++
-		to = t.skip(solid, name)
-		next := t.skip(space, to)
-		if n := t.skip(capitals, next); (t.at(n) != '=' || n-next < 2) && (from == 0 || t.s[from-1] == '\n') && to < len(t.s) {
-			line := t.line(to)
-			if n := t.skip(capitals, line+1); n-line > 2 && t.at(n) == '=' {
-				to, next = line, line+1
-			}
-		}
-		if next == to {
-			break
-		}
-		from = next
-	}
-	if pairs >= 3 {
-		t.hide(first, to)
-	}
-	t.decided(to)
 }
