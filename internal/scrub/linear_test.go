@@ -28,7 +28,7 @@ func allTriggers() []string {
 
 // work is how many bytes the rules look at.
 func work(look *text, unit string, size int) (int, bool) {
-	ok := look.look(strings.Repeat(unit, size/len(unit)+1)[:size], everything)
+	ok := look.look(view{s: strings.Repeat(unit, size/len(unit)+1)[:size]}, everything)
 	return look.work, ok
 }
 

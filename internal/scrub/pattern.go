@@ -13,12 +13,14 @@ import (
 //	            and in a value another one may begin
 //	is, not     looks ahead: something fits there, or does not
 //	after       looks back: one of these characters stands in front
-//	selects     the method of that name reads on
+//	selects     a FROM stands there that belongs to a SELECT
+//	segments    the rest of a path
 type pattern struct {
 	op       syntax.Op
 	name     string // of a group, or what stands there
 	fold     bool   // in any case
 	set      *charset
+	run      bool // of the set, of any length
 	min, max int // max is -1 for any number
 	sub      []*pattern
 }
@@ -83,10 +85,14 @@ func compiled(re *syntax.Regexp) *pattern {
 	default:
 		panic("scrub: no pattern has " + re.String())
 	}
+	if p.op == syntax.OpRepeat && p.max < 0 {
+		p.set = p.sub[0].set
+		p.run = p.set != nil
+	}
 	return p
 }
 
-// hides hides what a pattern says, if it fits at i.
+// hides marks what a pattern says, if it fits at i.
 func (t *text) hides(p *pattern, i int) {
 	t.marks = t.marks[:0]
 	if t.match(p, i) < 0 {
@@ -102,6 +108,10 @@ func (t *text) hides(p *pattern, i int) {
 
 // match returns where ends what fits p at i, -1 for nothing.
 func (t *text) match(p *pattern, i int) int {
+	if p.run {
+		end := t.skip(p.set, i)
+		return only(end, end-i >= p.min)
+	}
 	t.work++
 	switch p.op {
 	case syntax.OpLiteral:
@@ -155,14 +165,9 @@ func only(i int, ok bool) int {
 }
 
 func (t *text) repeat(p *pattern, i int) int {
-	sub := p.sub[0]
-	if sub.set != nil && p.max < 0 {
-		end := t.skip(sub.set, i)
-		return only(end, end-i >= p.min)
-	}
 	for n := 0; n != p.max; n++ {
 		marks := len(t.marks)
-		end := t.match(sub, i)
+		end := t.match(p.sub[0], i)
 		if end <= i {
 			t.marks = t.marks[:marks]
 			return only(i, n >= p.min || end == i)
@@ -182,6 +187,8 @@ func (t *text) group(p *pattern, i int) int {
 		return only(i, t.in(p.sub[0].set, i-1))
 	case "selects":
 		return only(i, t.selects(i))
+	case "segments":
+		return t.path(i)
 	}
 	end := t.match(p.sub[0], i)
 	if p.name != "" && end >= 0 {

@@ -6,17 +6,14 @@ import (
 	"strings"
 )
 
-// A path goes on over blanks before a capital, as in "Application Support", if a slash follows.
 const (
 	segment    = "[^\\s\\v\"'`<>|,;:(){}\\[\\]\\\\*?=&/]"
 	winSegment = `[^\s\v\\/:*?"<>|]`
-	unixTail   = `(?:` + segment + `+(?:/+|(?:(?: (?P<is>[A-Z])|\\ (?P<is>[\w.-]))[ \\]*[\w.-]+){1,8}/+))*` + segment + `*`
 	peer       = `(?:[^\s\v:>-]+|:(?P<not>[\s\v])|-(?P<not>>)|>)+` // of a connection, up to the last colon or an arrow
 	winTail    = `[\\/]*(?:` + winSegment + `*(?: ` + winSegment + `+){0,3}[\\/]+)*` + segment + `*`
 )
 
 var (
-	segments   = compile(unixTail)
 	inSegment  = chars("^ \t\n\r\f\v\"'`<>|,;:(){}[]\\*?=&/")
 	beforePath = chars(" \t\n\r\f\v\"'`([{=:,;|")
 	notRoot    = chars("A-Za-z0-9_./~%:-")
@@ -24,6 +21,7 @@ var (
 	Applications System Volumes private workspace workspaces build builds`)
 	aloneRoots  = set("etc var usr tmp proc opt mnt srv")
 	slashes     = chars("/")
+	beforeWord  = chars(" \\")
 	backslashes = chars("\\")
 	small       = chars("a-z")
 	methods     = set("GET HEAD POST PUT PATCH DELETE OPTIONS")
@@ -32,8 +30,21 @@ var (
 // routeRoots begin a route or a JSON pointer, and no path.
 var routeRoots = set("api rest graphql oauth oauth2 rpc mcp properties definitions $defs items paths components")
 
-// path returns where a path ends of which a segment starts at i, without the end of a sentence.
-func (t *text) path(i int) int { return t.trim(i, t.match(segments, i), ".!") }
+// path returns where a path ends of which a segment starts at i, without the end of a sentence. It goes on over blanks
+// before a capital, as in "Application Support", if a slash follows.
+func (t *text) path(i int) int {
+	for {
+		j := t.skip(inSegment, i)
+		k := j
+		for n := 0; n < 8 && (t.at(k) == ' ' && isUpper(t.at(k+1)) || t.has(k, `\ `) && t.in(dotted, k+2)); n++ {
+			k = t.skip(dotted, t.skip(beforeWord, k))
+		}
+		if j == i || t.at(k) != '/' {
+			return t.trim(i, j, ".!")
+		}
+		i = t.skip(slashes, k)
+	}
+}
 
 // trim returns to, or where the characters begin that end s[from:to].
 func (t *text) trim(from, to int, cut string) int {

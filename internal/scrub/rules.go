@@ -67,9 +67,9 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 
 		// Places.
 		{"drive", on(`:\`, ":/"), behind(word, `(?P<path>[A-Za-z]:(?P<not>//)`+winTail+`)`), path},
-		{"file url", on(":/"), behind(inScheme, "[\\d_+.-]*\\b(?P<url>(?i:file|unix|sqlite3?|smb|nfs):[^\\s\\v\"<>`]*)"), path},
+		{"file url", on("file:/", "unix:/", "sqlite:/", "sqlite3:/", "smb:/", "nfs:/"), like("\\b(?P<url>\\w+:[^\\s\\v\"<>`]*)"), path},
 		{"unc path", on(`\\`), behind(backslashes, `(?P<hide>\\{2,}(?:[\w.-]{2,}|\?)\\+[\w$.-]{2,}(?:\\+`+winSegment+`+)*)`), path},
-		{"home path", on("~"), like("(?:\\A|(?P<after>[\\s\\v\"'`([{=:,;|>]))(?P<path>~(?P<not>[A-Z\\d])[\\w-]*/" + unixTail + ")"), path},
+		{"home path", on("~"), like("(?:\\A|(?P<after>[\\s\\v\"'`([{=:,;|>]))(?P<path>~(?P<not>[A-Z\\d])[\\w-]*/(?P<segments>))"), path},
 		{"path", on("/"), unixPath, path},
 		{"inner url", on("://"), innerURL, address},
 		// What a program talked to, also where it is public.

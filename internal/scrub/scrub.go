@@ -98,35 +98,23 @@ func pass(s string, of uint64, shown func(string) bool) string {
 func hide(s string, of uint64, shown func(string) bool) string {
 	t := looks.Get().(*text) //nolint:forcetypeassert // nothing else is in the pool
 	defer looks.Put(t)
-	if !t.look(s, of) {
-		return redacted
-	}
-	all := t.all
-	v := view{text: s}
-	for layer := range maxLayers {
-		next, ok := v.decoded()
-		if !ok {
-			break
-		}
-		if layer == 0 {
-			all = slices.Clone(all) // t has room for one look
-		}
-		if v = next; !t.look(v.text, of) {
+	t.all = t.all[:0]
+	v := view{s: s}
+	for layer, more := 0, true; more && layer <= maxLayers; layer++ {
+		if !t.look(v, of) {
 			return redacted
 		}
-		for _, f := range t.all {
-			all = append(all, found{int(v.at[f.from]), int(v.at[f.to]), f.rule})
-		}
+		v, more = v.decoded()
 	}
 	if shown != nil {
-		all = slices.DeleteFunc(all, func(f found) bool { return rules[f.rule].hide != redacted && shown(s[f.from:f.to]) })
+		t.all = slices.DeleteFunc(t.all, func(f found) bool { return rules[f.rule].hide != redacted && shown(s[f.from:f.to]) })
 	}
-	if len(all) == 0 {
+	if len(t.all) == 0 {
 		return s
 	}
 	var out strings.Builder
 	done := 0
-	for _, f := range merge(all) {
+	for _, f := range merge(t.all) {
 		out.WriteString(s[done:f.from])
 		out.WriteString(rules[f.rule].hide)
 		done = f.to
@@ -138,56 +126,50 @@ func hide(s string, of uint64, shown func(string) bool) string {
 // view is a text without some of its escapes. at has where each of its bytes stands in the original, and where that
 // ends; nil means that it is the original.
 type view struct {
-	text string
-	at   []int32
+	s  string
+	at []int32
 }
 
 // decoded returns v without one more layer of escapes, and false if there is none.
 func (v view) decoded() (view, bool) {
-	i := escape(v.text, 0)
-	if i < 0 {
+	i := escape(v.s, 0)
+	if i == len(v.s) {
 		return v, false
 	}
-	out := view{at: make([]int32, 0, len(v.text)+1)}
-	b := make([]byte, 0, len(v.text))
-	copied := 0
-	for ; i >= 0; i = escape(v.text, copied) {
-		c, n := unescape(v.text[i:])
-		b = append(b, v.text[copied:i]...)
-		for ; copied < i; copied++ {
-			out.at = append(out.at, v.origin(copied))
+	b, at := make([]byte, 0, len(v.s)), make([]int32, 0, len(v.s)+1)
+	for done := 0; ; i = escape(v.s, done) {
+		b = append(b, v.s[done:i]...)
+		for ; done < i; done++ {
+			at = append(at, v.origin(done))
 		}
-		b = utf8.AppendRune(b, c)
-		for len(out.at) < len(b) {
-			out.at = append(out.at, v.origin(i))
+		if at = append(at, v.origin(i)); i == len(v.s) {
+			return view{string(b), at}, true
 		}
-		copied = i + n
+		c, n := unescape(v.s[i:])
+		for b = utf8.AppendRune(b, c); len(at) < len(b); {
+			at = append(at, v.origin(i))
+		}
+		done = i + n
 	}
-	b = append(b, v.text[copied:]...)
-	for ; copied <= len(v.text); copied++ {
-		out.at = append(out.at, v.origin(copied))
-	}
-	out.text = string(b)
-	return out, true
 }
 
-func (v view) origin(i int) int32 {
-	if v.at == nil {
-		return int32(i) //nolint:gosec // a text has at most 68 KiB
-	}
-	return v.at[i]
-}
-
-// escape returns where the next escape stands from i on, or -1.
+// escape returns where the next escape stands from i on, or the end.
 func escape(s string, i int) int {
 	for ; i < len(s); i++ {
 		if c := s[i]; c == '\\' || c == '%' || c == '&' {
 			if _, n := unescape(s[i:]); n > 0 {
-				return i
+				break
 			}
 		}
 	}
-	return -1
+	return i
+}
+
+func (v view) origin(i int) int32 {
+	if v.at == nil {
+		return int32(i) //nolint:gosec // a text has at most 1 GiB
+	}
+	return v.at[i]
 }
 
 // unescape reads an escape of JSON and of most languages' strings, of a URL or of HTML.

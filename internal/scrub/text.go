@@ -13,14 +13,14 @@ import (
 type text struct {
 	state
 	marks      []mark       // what the pattern that is read hides
-	all        []found      // what is hidden
+	all        []found      // what is hidden, in the original
 	looks      uint32       // how many looks there were
 	fore, rear [maxSets]run // by set of characters: the last long run that was measured
 }
 
 // state is what a new look forgets.
 type state struct {
-	s         string
+	view
 	rule, row int // the rule that runs, and which of its triggers it was
 	work      int
 	done      [maxRules]int // by rule: what lies before it has been decided
@@ -206,7 +206,7 @@ func (t *text) hide(from, to int) {
 		}
 	}
 	if from < to && to > t.done[t.rule] && !slices.Contains(placeholders, t.s[from:to]) {
-		t.all = append(t.all, found{from, to, t.rule})
+		t.all = append(t.all, found{int(t.origin(from)), int(t.origin(to)), t.rule})
 	}
 	t.decided(to)
 }
@@ -214,9 +214,11 @@ func (t *text) hide(from, to int) {
 // decided says that the running rule need not be asked again before i.
 func (t *text) decided(i int) { t.done[t.rule] = max(t.done[t.rule], i) }
 
-// look runs the rules over s and returns what they found, and false if that was more work than any real text makes.
-func (t *text) look(s string, of uint64) bool {
-	t.state, t.all = state{s: s}, t.all[:0]
+// look runs the rules over a view, and adds what they found. It returns false if that was more work than any real text
+// makes.
+func (t *text) look(v view, of uint64) bool {
+	s := v.s
+	t.state = state{view: v}
 	if t.looks++; t.looks == 0 { // once in four milliards
 		clear(t.fore[:])
 		clear(t.rear[:])
