@@ -13,6 +13,7 @@ import (
 //	            and in a value another one may begin
 //	is, not     looks ahead: something fits there, or does not
 //	after       looks back: one of these characters stands in front
+//	once        if the rest does not fit, the rule is not asked again before the end of this
 //	selects     a FROM stands there that belongs to a SELECT
 //	segments    the rest of a path
 type pattern struct {
@@ -21,7 +22,7 @@ type pattern struct {
 	fold     bool   // in any case
 	set      *charset
 	run      bool // of the set, of any length
-	min, max int // max is -1 for any number
+	min, max int  // max is -1 for any number
 	sub      []*pattern
 }
 
@@ -41,6 +42,16 @@ func behind(set *charset, expr string) func(t *text, i int) {
 		if from := t.back(set, i); t.tried[t.rule] != from+1 {
 			t.tried[t.rule] = from + 1 // the next trigger in the same run would find the same
 			t.hides(p, from)
+		}
+	}
+}
+
+// ahead finds only where a pattern begins at the trigger.
+func ahead(expr string, find func(t *text, i int)) func(t *text, i int) {
+	p := compile(expr)
+	return func(t *text, i int) {
+		if t.match(p, i) >= 0 {
+			find(t, i)
 		}
 	}
 }
@@ -92,11 +103,12 @@ func compiled(re *syntax.Regexp) *pattern {
 	return p
 }
 
-// hides marks what a pattern says, if it fits at i.
-func (t *text) hides(p *pattern, i int) {
-	t.marks = t.marks[:0]
+// hides reports whether a pattern fits at i, and marks what it hides.
+func (t *text) hides(p *pattern, i int) bool {
+	t.marks, t.once = t.marks[:0], 0
 	if t.match(p, i) < 0 {
-		return
+		t.decided(t.once)
+		return false
 	}
 	done := t.done[t.rule]
 	for _, m := range t.marks {
@@ -104,6 +116,7 @@ func (t *text) hides(p *pattern, i int) {
 			t.done[t.rule] = max(done, m.from)
 		}
 	}
+	return true
 }
 
 // match returns where ends what fits p at i, -1 for nothing.
@@ -191,7 +204,9 @@ func (t *text) group(p *pattern, i int) int {
 		return t.path(i)
 	}
 	end := t.match(p.sub[0], i)
-	if p.name != "" && end >= 0 {
+	if p.name == "once" {
+		t.once = end
+	} else if p.name != "" && end >= 0 {
 		t.marks = append(t.marks, mark{span{i, end}, p.name})
 	}
 	return end

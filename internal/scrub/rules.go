@@ -31,9 +31,11 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		// In the URL of a database everything is private; in another one the user and the password.
 		{"url", on("://", "jdbc:"), credentialsURL, redacted},
 		// user:password@host:6379 and user:password@tcp(host:3306)/name have no scheme.
-		{"credentials", on("@"), hostCredentials, redacted},
-		// Lists of key=value that lead to a database: of ADO, ODBC, Azure and libpq.
-		{"connection string", on("server=", "source=", "host=", "driver=", "endpoint=", "protocol=", "accountname="), connectionString, redacted},
+		{"credentials", on("@"), ahead(`@[\w.-]+:\d`, behind(inSecret, withPort)), redacted},
+		{"driver's credentials", on("@"), ahead(`@[\w.-]+\(`, behind(inDSN, withNet)), redacted},
+		// Lists of key=value that lead to a database: of ADO, ODBC and Azure, and of libpq.
+		{"connection string", on("server=", "data source=", "source=", "host=", "driver=", "endpoint=", "protocol=", "accountname="), behind(alnum, semicolons), redacted},
+		{"connection words", on("host="), like(spaces), redacted},
 		// The path of a webhook is its password.
 		{"webhook", on("hooks.", "webhook", "/hook/", "pagerduty.com/integration/", "ifttt.com/trigger/"), webhook, redacted},
 		// A token; with a shared key its second part is empty. A cursor may begin like one, but has no dot.
@@ -56,7 +58,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"environment", on("="), behind(capitals, `\b(?P<hide>`+variable+`(?:[\s\v]+`+variable+`){2,})`), redacted},
 
 		// Code. What a panic was given is as private as where it happened.
-		{"panic", on("panic: "), like(`(?P<hide>panic: [^\n]*(?:(?P<not>\ngoroutine )\n[^\n]*){0,5}\n)goroutine `), stack},
+		{"panic", on("panic: "), like(`(?P<hide>(?P<once>panic: [^\n]*)(?:(?P<not>\ngoroutine )\n[^\n]*){0,5}\n)goroutine `), stack},
 		{"go stack", on("goroutine "), like(`(?P<hide>(?i:goroutine) \d[^\]\n]*\]:` + goFrames + `)`), stack},
 		{"go frames", on(".go:", ".s:"), framesAround, stack},
 		{"signal", on("[signal "), like(`(?P<hide>(?i:\[signal )[^\]\n]*\])`), stack},

@@ -28,6 +28,7 @@ type state struct {
 	lastBare  span          // the last value without quotes
 	from      span          // where the next FROM stands
 	url       int           // the end of the last URL or route
+	once      int           // the end of what a pattern reads once
 }
 
 // run is what was measured in a look.
@@ -227,9 +228,11 @@ func (t *text) look(v view, of uint64) bool {
 	for i := range len(s) {
 		c := class[s[i]]
 		h = (h<<5 | int(c&31)) & (1<<15 - 1)
-		if n := grams[h]; n != 0 {
-			t.wake(wakes[n], i-2, of)
+		n := grams[h]
+		if n == 0 && c&alone == 0 {
+			continue
 		}
+		t.wake(wakes[n], i-2, of)
 		if c&alone != 0 {
 			t.wake(wakes[solo[s[i]]], i, of)
 		}
