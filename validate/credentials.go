@@ -64,9 +64,9 @@ func (v *validator) credentials(ctx context.Context, c *call.Call, req mcp.Reque
 			Rule: "credential", Message: "The arguments have more than 1 MiB, and are not searched for credentials.", Suggestion: "Send less at a time.",
 		}}, 1, false, nil)
 	}
-	places := carried(raw, func(string) bool { return false })
+	places := carried(raw, func(string) bool { return false }, 1)
 	if len(places) > 0 { // only now it matters what is asked for
-		places = carried(raw, v.asks(ctx, c, req, next))
+		places = carried(raw, v.asks(ctx, c, req, next), maxCarried)
 	}
 	if len(places) == 0 {
 		return nil
@@ -95,11 +95,11 @@ func (v *validator) credentials(ctx context.Context, c *call.Call, req mcp.Reque
 	})
 }
 
-// carried returns the places of credentials in arguments.
-func carried(raw []byte, asked func(name string) bool) [][]string {
+// carried returns the places of credentials in arguments, at most so many.
+func carried(raw []byte, asked func(name string) bool, most int) [][]string {
 	switch {
 	case json.Valid(raw):
-		return scrub.CredentialsIn(raw, asked, maxCarried)
+		return scrub.CredentialsIn(raw, asked, most)
 	case scrub.Whole(string(raw)) != string(raw):
 		return [][]string{nil}
 	default:

@@ -94,17 +94,19 @@ func pass(s string, of uint64, shown func(string) bool) string {
 	return shorten(t, maxLen-margin) + " " + cutMark // leaves room to grow in the next pass
 }
 
-// hide replaces what the rules find in s, as it stands and as a client decodes it.
-func hide(s string, of uint64, shown func(string) bool) string {
+// holds reports whether the rules find something in s.
+func holds(s string, of uint64) bool {
 	t := looks.Get().(*text) //nolint:forcetypeassert // nothing else is in the pool
 	defer looks.Put(t)
-	t.all = t.all[:0]
-	v := view{s: s}
-	for layer, more := 0, true; more && layer <= maxLayers; layer++ {
-		if !t.look(v, of) {
-			return redacted
-		}
-		v, more = v.decoded()
+	return !t.find(s, of, 1) || len(t.all) > 0
+}
+
+// hide replaces what the rules find in s.
+func hide(s string, of uint64, shown func(string) bool) string {
+	t := looks.Get().(*text) //nolint:forcetypeassert // as above
+	defer looks.Put(t)
+	if !t.find(s, of, len(s)) {
+		return redacted
 	}
 	if shown != nil {
 		t.all = slices.DeleteFunc(t.all, func(f found) bool { return rules[f.rule].hide != redacted && shown(s[f.from:f.to]) })
@@ -121,6 +123,20 @@ func hide(s string, of uint64, shown func(string) bool) string {
 	}
 	out.WriteString(s[done:])
 	return out.String()
+}
+
+// find looks at s as it stands and as a client decodes it, until it found so much. It returns false if that is too much
+// work.
+func (t *text) find(s string, of uint64, enough int) bool {
+	t.all = t.all[:0]
+	v := view{s: s}
+	for layer, more := 0, true; more && layer <= maxLayers && len(t.all) < enough; layer++ {
+		if !t.look(v, of, enough) {
+			return false
+		}
+		v, more = v.decoded()
+	}
+	return true
 }
 
 // view is a text without some of its escapes. at has where each of its bytes stands in the original, and where that

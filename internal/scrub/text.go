@@ -215,9 +215,9 @@ func (t *text) hide(from, to int) {
 // decided says that the running rule need not be asked again before i.
 func (t *text) decided(i int) { t.done[t.rule] = max(t.done[t.rule], i) }
 
-// look runs the rules over a view, and adds what they found. It returns false if that was more work than any real text
-// makes.
-func (t *text) look(v view, of uint64) bool {
+// look runs the rules over a view, and adds what they found, until that is enough. It returns false if it was more work
+// than any real text makes.
+func (t *text) look(v view, of uint64, enough int) bool {
 	s := v.s
 	t.state = state{view: v}
 	if t.looks++; t.looks == 0 { // once in four milliards
@@ -238,6 +238,9 @@ func (t *text) look(v view, of uint64) bool {
 		}
 		if t.work > most {
 			return false
+		}
+		if len(t.all) >= enough {
+			break
 		}
 	}
 	return true

@@ -14,11 +14,17 @@ import (
 // maxWhole is the length of a text that is not searched, but hidden: positions in a text have 31 bits.
 const maxWhole = 1 << 30
 
+// leastCredential is the length of "pin=1". Nothing shorter is searched.
+const leastCredential = 5
+
 // Whole is [Credentials] for a text of any length, such as the result of a call that succeeded: nothing is cut off. Its
 // time is linear, too.
 func Whole(s string) string {
 	if len(s) > maxWhole {
 		return redacted
+	}
+	if len(s) < leastCredential {
+		return s
 	}
 	for range maxPasses {
 		next := hide(s, credentials, nil)
@@ -47,7 +53,10 @@ func CredentialsIn(raw []byte, asked func(name string) bool, most int) (places [
 		if r.quiet || len(r.places) == r.most {
 			return text
 		}
-		return hide(text, credentials, nil) // one look tells
+		if len(text) >= leastCredential && holds(text, credentials) {
+			return redacted
+		}
+		return text
 	}
 	r.value("")
 	return r.places
@@ -58,9 +67,9 @@ func CredentialsIn(raw []byte, asked func(name string) bool, most int) (places [
 type rewriting struct {
 	s     string
 	at    int
-	clean func(text string) string
-	out   []byte // nil if nothing was changed
-	done  int    // what of s is in out
+	clean func(text string) string // nil if it is only passed
+	out   []byte                   // nil if nothing was changed
+	done  int                      // what of s is in out
 
 	asked  func(name string) bool // nil if it is no search
 	quiet  bool                   // what is passed now is asked for
@@ -113,6 +122,9 @@ func (r *rewriting) value(secret string) {
 		r.path = r.path[:depth]
 	case '"':
 		text := r.text()
+		if r.clean == nil {
+			return
+		}
 		clean := r.clean(text)
 		if secret != "" && text != "" || clean == text && r.hiddenInBase64(text) {
 			clean = redacted
@@ -146,6 +158,11 @@ func (r *rewriting) member(secret string, n int) (hidden int) {
 	r.space()
 	from := r.at
 	name := r.text()
+	if r.clean == nil {
+		r.colon()
+		r.value("")
+		return 0
+	}
 	clean := r.clean(name)
 	places, quiet := len(r.places), r.quiet
 	if r.asked != nil {
@@ -158,10 +175,8 @@ func (r *rewriting) member(secret string, n int) (hidden int) {
 		}
 		r.change(from, quote(clean))
 	}
-	r.space()
-	r.at++ // the colon
-	r.space()
-	begins := secret == "" && SecretName(name) && !declares(r.s[r.at:])
+	r.colon()
+	begins := secret == "" && SecretName(name) && !r.declares()
 	if begins {
 		secret = name
 	}
@@ -174,23 +189,24 @@ func (r *rewriting) member(secret string, n int) (hidden int) {
 	return hidden
 }
 
-// declares reports whether an object is the schema of a value: that of a secret is none. It is told by its beginning.
-func declares(object string) bool {
-	const enough = 512
-	if object[0] != '{' {
+// declares reports whether what stands next is the schema of a value: that of a secret is none. It passes nothing, for r
+// is a copy.
+func (r rewriting) declares() bool {
+	if r.s[r.at] != '{' {
 		return false
 	}
-	dec := json.NewDecoder(strings.NewReader(object[:min(len(object), enough)]))
-	if _, err := dec.Token(); err != nil {
-		return false
-	}
-	for dec.More() {
-		var value any
-		name, err := dec.Token()
-		if err != nil || dec.Decode(&value) != nil {
-			return false
+	r.clean = nil
+	for more := r.enter('}'); more; more = r.next() {
+		r.space()
+		name := r.text()
+		r.colon()
+		from := r.at
+		r.value("")
+		if name == "$ref" && r.s[from] == '"' {
+			return true
 		}
-		if _, referred := value.(string); name == "$ref" && referred || name == "type" && schemaType(value) {
+		var value any
+		if name == "type" && json.Unmarshal([]byte(r.s[from:r.at]), &value) == nil && schemaType(value) {
 			return true
 		}
 	}
@@ -226,6 +242,12 @@ func (r *rewriting) next() bool {
 	r.space()
 	r.at++
 	return r.s[r.at-1] == ','
+}
+
+func (r *rewriting) colon() {
+	r.space()
+	r.at++
+	r.space()
 }
 
 func (r *rewriting) space() {
