@@ -61,9 +61,9 @@ var betweens = []struct {
 	sep  string
 	like *pattern
 }{
+	{"=", compile(`[:?+|>]{0,2}=` + lastSign + `[ \t]*`)}, // also := and ||=
 	{"", compile(`:(?P<is>//)`)},                          // a scheme
 	{"=", compile(`:[ \t]*(?i:str)\w*[ \t]*=[ \t]*`)},     // password: str = "..."
-	{"=", compile(`[:?+|>]{0,2}=` + lastSign + `[ \t]*`)}, // also := and ||=
 	{": ", compile(`:` + lastSign + `[ \t]+`)},
 	{":", compile(`:` + lastSign)},
 	{"=", compile("(?P<after>[\\w.$-])\\([ \\t]*(?P<not>\"\"|''|``)(?P<is>[\"'`])")}, // setPassword("...")

@@ -61,27 +61,17 @@ func nameTriggers() []string {
 }
 
 // parts are looked for by their first two bytes.
-type parts struct {
-	by    [1 << 10]uint8
-	lists [][]string
-}
+type parts [1 << 10][]string
 
 func pair(a, b byte) int { return int(a&31)<<5 | int(b&31) }
 
 func makeParts(names string, plural bool) *parts {
-	p := &parts{lists: make([][]string, 1)}
-	add := func(s string) {
-		n := &p.by[pair(s[0], s[1])]
-		if *n == 0 {
-			*n = uint8(len(p.lists)) //nolint:gosec // fewer than the names
-			p.lists = append(p.lists, nil)
-		}
-		p.lists[*n] = append(p.lists[*n], s)
-	}
+	p := new(parts)
 	for s := range strings.FieldsSeq(names) {
-		add(s)
+		at := &p[pair(s[0], s[1])]
+		*at = append(*at, s)
 		if one := strings.TrimRight(s, "_"); plural && one != s && !strings.HasSuffix(one, "s") {
-			add(one + "s" + s[len(one):])
+			*at = append(*at, one+"s"+s[len(one):])
 		}
 	}
 	return p
@@ -89,7 +79,7 @@ func makeParts(names string, plural bool) *parts {
 
 func (p *parts) in(words []byte) bool {
 	for i := range len(words) - 1 {
-		for _, s := range p.lists[p.by[pair(words[i], words[i+1])]] {
+		for _, s := range p[pair(words[i], words[i+1])] {
 			if len(words)-i >= len(s) && string(words[i:i+len(s)]) == s {
 				return true
 			}
