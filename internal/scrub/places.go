@@ -2,7 +2,6 @@ package scrub
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 )
 
@@ -162,30 +161,16 @@ func innerAddress(t *text, i int) {
 	t.hide(i, end)
 }
 
-// innerNames are the ends of names that no public host has.
-var innerNames = on(".internal", ".local", ".svc", ".corp", ".lan", ".intranet", ".home.arpa")
+// innerName is a host with an end that no public one has, and its port.
+const (
+	innerEnd  = `\.(?:internal|local|svc|corp|lan|intranet|home\.arpa)(?P<not>[\w-]|\.\w)`
+	innerName = `[A-Za-z0-9](?:[\w-]+|(?P<not>` + innerEnd + `)\.)*` + innerEnd + `(?::\d+)?`
+)
 
-func innerHost(t *text, i int) {
-	end := i + len(innerNames[t.row])
-	switch host := t.skip(dotted, i); {
-	case !t.has(i, innerNames[t.row]):
-		return
-	case t.has(end, ".cluster.local"):
-		end += len(".cluster.local")
-	case host > end && !(host == end+1 && !t.in(word, end)): // the end of a sentence
-		return
-	}
-	from := t.back(dotted, i)
-	if c := t.at(from - 1); c == '/' && t.at(from-2) != '/' {
-		return
-	}
-	for from < i && !alnum.has[t.s[from]] {
-		from++
-	}
-	if from < i && !t.in(dotted, from-1) {
-		t.hide(from, t.port(end))
-	}
-}
+var (
+	hostWithin = compile(innerName)
+	inRoute    = chars("A-Za-z0-9_./-")
+)
 
 // innerURL hides a host of the inner network with its path, and keeps the scheme.
 func innerURL(t *text, i int) {
@@ -199,8 +184,8 @@ func innerURL(t *text, i int) {
 			end = t.port(end + 1)
 		}
 	}
-	if host := t.skip(dotted, from); end == 0 && slices.ContainsFunc(innerNames, func(n string) bool { return strings.HasSuffix(t.s[from:host], n) }) {
-		end = t.port(host)
+	if end == 0 {
+		end = t.match(hostWithin, from)
 	}
 	if end > 0 && (t.at(end) == '/' || t.at(end) == '?') {
 		end = max(end+1, t.urlEnd(max(end, from)))

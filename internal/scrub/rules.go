@@ -79,7 +79,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"looked up", on("lookup "), like(`lookup (?P<hide>` + peer + `)(?: on (?P<hide>` + peer + `))?: (?:no such host|server misbehaving|i/o timeout|Temporary failure)`), address},
 		{"not found", on("ENOTFOUND "), like(`ENOTFOUND (?P<path>[\w-]+\.[\w-][\w.-]*(?::\d+)?)`), address},
 		{"inner address", on("10.", "127.", "192.168.", "172.", "169.254.", "100.", "localhost:", "0.0.0.0:", "::1", "fe80:", "fc", "fd"), innerAddress, address},
-		{"inner host", on(innerNames...), innerHost, address},
+		{"inner host", on(".internal", ".local", ".svc", ".corp", ".lan", ".intranet", ".home.arpa"), behind(inRoute, `(?://)?(?P<hide>`+innerName+`)`), address},
 		{"pointer", on("0x"), like(`\b(?P<hide>0x[0-9a-f]{9,16})\b`), address},
 	}
 	classes()
