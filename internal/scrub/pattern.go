@@ -197,7 +197,7 @@ func (t *text) group(p *pattern, i int) int {
 	case "not":
 		return only(i, t.match(p.sub[0], i) < 0)
 	case "after":
-		return only(i, t.in(p.sub[0].set, i-1))
+		return only(i, i > 0 && t.match(p.sub[0], i-1) == i)
 	case "selects":
 		return only(i, t.selects(i))
 	case "segments":
