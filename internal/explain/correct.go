@@ -66,7 +66,7 @@ func (r *report) valid(args any, formats ...bool) json.RawMessage {
 	}
 	d, err := read(raw, maxSent)
 	for _, assert := range formats {
-		if err != nil || r.schema.validate(d, assert, &r.work) != nil {
+		if err != nil || r.validate(r.schema.root, d, assert) != nil {
 			return nil
 		}
 	}

@@ -210,7 +210,7 @@ func whereBroken(err error, args []byte) string {
 // check returns what the library finds wrong, the first MaxCounted of it at most. The error
 // says that the arguments are too complex.
 func (r *report) check(d *document) ([]finding, error) {
-	err := r.schema.validate(d, r.opts.AssertFormats, &r.work)
+	err := r.validate(r.schema.root, d, r.opts.AssertFormats)
 	var failed *jsonschema.ValidationError
 	switch {
 	case err == nil:

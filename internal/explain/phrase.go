@@ -93,8 +93,10 @@ func choice(forms []*node) string {
 	return words.Cut(words.List(texts, "or"), maxPhrase)
 }
 
+func (n *node) literals() []any { return literals(n.Schema) }
+
 // literals returns the values that a schema names.
-func (n *node) literals() []any {
+func literals(n *jsonschema.Schema) []any {
 	switch {
 	case n.Const != nil:
 		return []any{*n.Const}
@@ -202,8 +204,7 @@ func (n *node) types() (types []string) {
 		return []string{"string"}
 	case n.Minimum != nil || n.Maximum != nil || n.ExclusiveMinimum != nil || n.ExclusiveMaximum != nil || n.MultipleOf != nil:
 		return []string{"number"}
-	case n.MinItems != nil || n.MaxItems != nil || n.Items2020 != nil || n.Items != nil || n.PrefixItems != nil || n.Contains != nil,
-		slices.Contains(n.Extensions, jsonschema.SchemaExt(unique{})):
+	case n.MinItems != nil || n.MaxItems != nil || n.UniqueItems || n.Items2020 != nil || n.Items != nil || n.PrefixItems != nil || n.Contains != nil:
 		return []string{"array"}
 	case n.Properties != nil || n.MinProperties != nil || n.MaxProperties != nil || n.PatternProperties != nil || n.AdditionalProperties != nil:
 		return []string{"object"}

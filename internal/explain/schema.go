@@ -28,13 +28,12 @@ const (
 
 // Schema is a compiled JSON Schema. It never changes and may be used concurrently.
 type Schema struct {
-	checks   [2]check         // the second asserts "format" whatever the draft
-	root     *node            // of all nodes, which keep the names of formats
+	idle     chan *check      // checks that serve no call now
+	root     *node
 	nodes    map[string]*node // by location
 	names    map[string]bool  // of all properties: they are public
 	tree     any              // the schema as it was written
 	defaults bool
-	texts    bool // something looks at every character of a text
 }
 
 // A node is what is known of one schema beside what the library keeps.
@@ -51,7 +50,6 @@ type node struct {
 	oneOf   *fork
 	hidden  bool // what it applies to must not be shown
 	state   int  // whether it leads back to itself for the same value
-	weight  int
 	phrase  *string
 }
 
@@ -109,33 +107,29 @@ func Compile(schema any) (_ *Schema, err error) {
 	case d.number != nil:
 		return nil, errors.New("a number in the schema is out of range")
 	}
-	s := &Schema{nodes: map[string]*node{}, names: map[string]bool{}, tree: d.value, defaults: bytes.Contains(text, []byte(`"default"`))}
+	s := &Schema{idle: make(chan *check, maxIdle), nodes: map[string]*node{}, names: map[string]bool{}, tree: d.value, defaults: bytes.Contains(text, []byte(`"default"`))}
 	if root, ok := d.value.(map[string]any); ok {
 		if draft, ok := root["$schema"].(string); ok && !strings.Contains(draft, "://json-schema.org/") {
 			delete(root, "$schema") // nobody knows it: taken as the newest
 		}
 	}
-	for i := range s.checks {
-		roots, err := s.compile(i == 1)
-		if err != nil {
-			return nil, err
-		}
-		s.checks[i].root = roots[0]
-		for _, root := range roots[:i*len(roots)] { // of the second
-			s.index(root, d.declared)
-		}
+	roots, err := s.compile()
+	if err != nil {
+		return nil, err
 	}
-	s.root = s.nodes[s.checks[1].root.Location]
+	for _, root := range roots {
+		s.index(root, d.declared)
+	}
+	s.root = s.nodes[roots[0].Location]
 	return s, s.finish()
 }
 
-// compile returns the schema, and those that a reference may reach by the way to it.
-func (s *Schema) compile(formats bool) (roots []*jsonschema.Schema, err error) {
+// compile returns the schema, and those that a reference may reach by the way to it. They
+// keep the names of formats, and check all of them.
+func (s *Schema) compile() (roots []*jsonschema.Schema, err error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	if formats {
-		c.AssertFormat()
-	}
+	c.AssertFormat()
 	for _, name := range []string{"password", "idn-email", "idn-hostname"} { // so that their names are kept
 		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
 	}
@@ -156,10 +150,6 @@ func (s *Schema) compile(formats bool) (roots []*jsonschema.Schema, err error) {
 		if root, err := c.Compile(at); err == nil {
 			roots = append(roots, root)
 		}
-	}
-	done := map[*jsonschema.Schema]bool{}
-	for _, root := range roots {
-		adapt(root, done)
 	}
 	return roots, nil
 }
@@ -287,11 +277,7 @@ func partsOf(n *jsonschema.Schema) (parts []part) {
 	add(true, "contains", "", n.Contains)
 	add(true, "additionalProperties", "", asSchema(n.AdditionalProperties))
 	add(true, "unevaluatedProperties", "", n.UnevaluatedProperties)
-	for _, ext := range n.Extensions {
-		if e, ok := ext.(naming); ok {
-			add(true, "propertyNames", "", e.of)
-		}
-	}
+	add(true, "propertyNames", "", n.PropertyNames)
 	add(true, "contentSchema", "", n.ContentSchema)
 	for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
 		add(true, "properties", name, n.Properties[name])
@@ -314,13 +300,11 @@ func (s *Schema) finish() error {
 		n.hidden = slices.ContainsFunc(n.reach, func(n *node) bool {
 			return n.WriteOnly || n.Format != nil && n.Format.Name == "password"
 		})
-		s.texts = s.texts || texts(n.Schema) > 0
 	}
 	for _, n := range s.nodes {
 		n.words()
 		n.anyOf, n.oneOf = newFork(n, "anyOf"), newFork(n, "oneOf")
 	}
-	s.root.weigh()
 	return nil
 }
 
