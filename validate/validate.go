@@ -337,7 +337,7 @@ func (v *validator) beside(f *call.Failure, report *explain.Report, tool string)
 	own.Violations, own.CorrectedArguments, own.CorrectedTool = about.Violations, about.CorrectedArguments, about.CorrectedTool
 	sentences := make([]string, 0, 3)
 	for _, one := range report.Violations[:min(len(report.Violations), 3)] {
-		sentences = append(sentences, one.Sentence)
+		sentences = append(sentences, one.Message)
 	}
 	own.Suggestion = strings.TrimSpace(own.Suggestion + " The arguments do not fit the tool's input schema, which may be why. " + strings.Join(sentences, " "))
 	return fault.FromData(own)

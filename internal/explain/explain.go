@@ -3,7 +3,7 @@
 //
 //	schema, err := explain.Compile(tool.InputSchema)
 //	report := schema.Explain(req.Params.Arguments, explain.Options{})
-//	report.Text() // Argument 'quantity' expected an integer, but received 'five'.
+//	report.Violations[0].Message // Argument 'quantity' expected an integer, but received 'five'.
 //
 // github.com/santhosh-tekuri/jsonschema finds what is wrong; this package words its tree
 // of errors. What that tree does not say is found here: names that were sent more than
@@ -33,6 +33,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/mcpchain/mcpchain/fault"
 )
 
 // Options say how much a report tells. The zero value is the recommended default.
@@ -42,8 +44,8 @@ type Options struct {
 	// MaxViolations bounds the violations of a report; 0 means 10. The total is
 	// counted on, up to MaxCounted.
 	MaxViolations int
-	// MaxBytes bounds the sentences and suggestions of all violations together,
-	// and the text of the report; 0 means 4096. Less than 256 is taken as 256.
+	// MaxBytes bounds the sentences and suggestions of all violations together, each in a
+	// line and with a count around them; 0 means 4096. Less than 256 is taken as 256.
 	MaxBytes int
 	// AssertFormats checks "format" also where the schema's draft only takes it
 	// for a remark, as draft 2020-12 does.
@@ -54,7 +56,7 @@ const (
 	defaultViolations = 10
 	defaultBytes      = 4096
 	leastBytes        = 256
-	headBytes         = 64 // what the first and the last line of a report take
+	headBytes         = 64 // what the count, and what is said of the rest, take
 )
 
 // MaxCounted is how many violations are counted: there may be more.
@@ -62,8 +64,12 @@ const MaxCounted = 1000
 
 // A Report says all that is wrong with the arguments of one call.
 type Report struct {
-	// Violations are in a stable order, at most Options.MaxViolations.
-	Violations []Violation
+	// Violations are in a stable order, at most Options.MaxViolations. All their texts are fit
+	// for one line, and hold nothing of what must not be shown. The Message is the whole
+	// sentence, the Rule is a keyword of JSON Schema, or "json", "duplicate", "utf8", "depth" or
+	// "budget", and what was Received is a string, a bool or a json.Number of at most 64
+	// characters, scrubbed, or nil. A Pointer of more than 512 bytes is left out.
+	Violations []fault.Violation
 	// Total counts the violations, also those that are not shown. It stops
 	// counting at MaxCounted.
 	Total int
@@ -76,41 +82,6 @@ type Report struct {
 	// the schema. It is nil unless every correction is certain and nothing in the
 	// arguments must be hidden.
 	Corrected json.RawMessage
-}
-
-// A Violation is one thing that is wrong. All its texts are fit for one line,
-// and hold nothing of what must not be shown.
-type Violation struct {
-	Field      string // as a model writes it, "items[1].sku"; "" for the arguments themselves
-	Pointer    string // Field as a JSON Pointer, "/items/1/sku"; "" for the arguments themselves, and where it would be longer than 512 bytes
-	Rule       string // the keyword of JSON Schema, "required"; or "json", "duplicate", "utf8", "depth", "budget", which are not the schema's
-	Expected   string // "an integer from 1 to 10"; "" where the rule has nothing to expect
-	Received   any    // a string, a bool or a json.Number of at most 64 characters, scrubbed; nil where it may not be shown or is none of them
-	Sentence   string // the whole sentence: "Argument 'quantity' expected an integer, but received 'five'."
-	Suggestion string // a sentence of advice, "Did you mean 'color'?"; "" if there is none
-}
-
-// Text returns the sentences and suggestions of the report: one line for one
-// violation, otherwise a count and a line each. It ends without a line break.
-func (r *Report) Text() string {
-	if r == nil || len(r.Violations) == 0 {
-		return ""
-	}
-	lines := make([]string, 0, len(r.Violations)+2)
-	for _, v := range r.Violations {
-		lines = append(lines, "- "+strings.TrimSpace(v.Sentence+" "+v.Suggestion))
-	}
-	if r.Total == 1 {
-		return lines[0][len("- "):]
-	}
-	if more := r.Total - len(r.Violations); more > 0 {
-		lines = append(lines, "- and "+strconv.Itoa(more)+" more.")
-	}
-	count := strconv.Itoa(r.Total)
-	if r.More {
-		count = "At least " + count
-	}
-	return count + " things are wrong.\n" + strings.Join(lines, "\n")
 }
 
 // A report is a Report that is being written.
@@ -194,7 +165,7 @@ func orObject(args []byte) []byte {
 }
 
 func (r *report) refuse(rule, expected, sentence string) *Report {
-	r.add(Violation{Rule: rule, Expected: expected, Sentence: "The arguments " + sentence})
+	r.add(fault.Violation{Rule: rule, Expected: expected, Message: "The arguments " + sentence})
 	return &r.Report
 }
 

@@ -28,7 +28,7 @@ const (
 
 // Schema is a compiled JSON Schema. It never changes and may be used concurrently.
 type Schema struct {
-	idle     chan *check      // checks that serve no call now
+	idle     chan *check // checks that serve no call now
 	root     *node
 	nodes    map[string]*node // by location
 	names    map[string]bool  // of all properties: they are public

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
@@ -17,20 +18,20 @@ func (r *report) full() bool {
 }
 
 // add adds a violation as long as there is room for its sentence. The first one is shortened.
-func (r *report) add(v Violation) {
+func (r *report) add(v fault.Violation) {
 	const around = 4 // "\n- " and a space
 	r.Total++
-	if len(v.Sentence)+len(v.Suggestion)+around > r.size {
+	if len(v.Message)+len(v.Suggestion)+around > r.size {
 		v.Suggestion = ""
 	}
-	if len(v.Sentence)+around > r.size {
+	if len(v.Message)+around > r.size {
 		if len(r.Violations) > 0 {
 			r.size = -1
 			return
 		}
-		v.Sentence, v.Expected = cut(v.Sentence, r.size-around), cut(v.Expected, r.size)
+		v.Message, v.Expected = cut(v.Message, r.size-around), cut(v.Expected, r.size)
 	}
-	r.size -= len(v.Sentence) + len(v.Suggestion) + around
+	r.size -= len(v.Message) + len(v.Suggestion) + around
 	r.Violations = append(r.Violations, v)
 }
 
@@ -77,14 +78,14 @@ func (r *report) tell(f finding) {
 		return
 	}
 	fixed := len(r.fixes)
-	v := Violation{Rule: f.rule, Field: r.field(f.at), Pointer: r.schema.pointer(f.at)}
+	v := fault.Violation{Rule: f.rule, Field: r.field(f.at), Pointer: r.schema.pointer(f.at)}
 	r.word(f, &v)
 	r.unsure = r.unsure || f.unsure || f.sent == "" && len(r.fixes) == fixed
 	r.add(v)
 }
 
 // word writes the sentence of a violation.
-func (r *report) word(f finding, v *Violation) {
+func (r *report) word(f finding, v *fault.Violation) {
 	subject, is := "Argument '"+v.Field+"'", " is "
 	if len(f.at) == 0 {
 		subject, is = "The arguments", " are "
@@ -99,22 +100,22 @@ func (r *report) word(f finding, v *Violation) {
 	case f.missing():
 		r.missing(f, v, subject+" is required"+when)
 	case f.rule == "additionalProperties":
-		v.Sentence, v.Suggestion = subject+" is unknown"+when+".", r.suggestName(f)
+		v.Message, v.Suggestion = subject+" is unknown"+when+".", r.suggestName(f)
 	case f.rule == "propertyNames":
 		v.Expected = cmp.Or(f.n.words(), "another one")
-		v.Sentence = subject + " has a name that is not allowed: a name must be " + v.Expected + "."
+		v.Message = subject + " has a name that is not allowed: a name must be " + v.Expected + "."
 	case f.rule == "duplicate":
-		v.Sentence, v.Suggestion = subject+" was sent more than once.", "Send each name once."
+		v.Message, v.Suggestion = subject+" was sent more than once.", "Send each name once."
 	case f.rule == "utf8":
-		v.Sentence = subject + is + "not valid UTF-8."
+		v.Message = subject + is + "not valid UTF-8."
 	case f.rule == "budget":
-		v.Sentence = subject + " has a number that is too long to be checked."
+		v.Message = subject + " has a number that is too long to be checked."
 	case f.rule == "schema":
-		v.Sentence = "The arguments are not valid."
+		v.Message = "The arguments are not valid."
 	case f.rule == "not" && f.n.part("not").onlyRequires():
 		r.tooMany(f, v, when)
 	case f.rule == "false", f.rule == "not" && f.n.part("not").words() == "":
-		v.Sentence = subject + is + "not allowed" + when + "."
+		v.Message = subject + is + "not allowed" + when + "."
 	case f.sets:
 		r.sets(f, v, when)
 	case len(f.both) > 1:
@@ -124,34 +125,34 @@ func (r *report) word(f finding, v *Violation) {
 		if a != "" && b != "" && a != b {
 			fits = "it is both " + a + " and " + b
 		}
-		v.Sentence = subject + " expected " + v.Expected + when + ", but " + fits + "."
+		v.Message = subject + " expected " + v.Expected + when + ", but " + fits + "."
 	default:
 		received := r.wrong(f, v)
 		verb, but := " expected ", ", but received "
 		if len(f.at) == 0 {
 			verb, but = " must be ", ", but were "
 		}
-		v.Sentence = subject + verb + v.Expected + when + but + received + "."
+		v.Message = subject + verb + v.Expected + when + but + received + "."
 	}
 }
 
-func (r *report) misspelled(f finding, v *Violation) {
+func (r *report) misspelled(f finding, v *fault.Violation) {
 	meant := quoted(last(f.at))
 	if f.field == "" {
-		v.Sentence = "Argument '" + v.Field + "' is required."
+		v.Message = "Argument '" + v.Field + "' is required."
 		v.Suggestion = "You sent " + quoted(r.schema.shownName(f.sent)) + ": did you mean " + meant + "?"
 		return
 	}
 	v.Field, v.Pointer = f.field, f.pointer
-	v.Sentence = "Argument '" + v.Field + "' is unknown"
+	v.Message = "Argument '" + v.Field + "' is unknown"
 	if f.absent {
-		v.Sentence += ", and " + meant + " is missing"
+		v.Message += ", and " + meant + " is missing"
 	}
-	v.Sentence += "."
+	v.Message += "."
 	v.Suggestion = "Did you mean " + meant + "?"
 }
 
-func (r *report) missing(f finding, v *Violation, sentence string) {
+func (r *report) missing(f finding, v *fault.Violation, sentence string) {
 	nodes := r.at(f.at)
 	if p, ok := f.n.members[last(f.at)]; ok {
 		nodes = append(nodes, p.node)
@@ -160,18 +161,18 @@ func (r *report) missing(f finding, v *Violation, sentence string) {
 	for _, n := range nodes {
 		v.Expected = cmp.Or(v.Expected, n.words())
 	}
-	if v.Sentence = sentence + "."; v.Expected != "" {
-		v.Sentence = sentence + ": expected " + v.Expected + "."
+	if v.Message = sentence + "."; v.Expected != "" {
+		v.Message = sentence + ": expected " + v.Expected + "."
 	}
 	v.Suggestion = advice(nodes, true)
 }
 
 // tooMany is about names that must not be there together.
-func (r *report) tooMany(f finding, v *Violation, when string) {
+func (r *report) tooMany(f finding, v *fault.Violation, when string) {
 	names := r.names(f.at, f.n.Not.Required)
-	v.Sentence = "Argument " + names[0] + " is not allowed" + when + "."
+	v.Message = "Argument " + names[0] + " is not allowed" + when + "."
 	if len(names) > 1 {
-		v.Sentence = "Arguments " + listed(names, "and") + " cannot be sent together" + when + "."
+		v.Message = "Arguments " + listed(names, "and") + " cannot be sent together" + when + "."
 		v.Suggestion = "Leave one of them out."
 	}
 }
@@ -186,7 +187,7 @@ func (r *report) names(at, names []string) []string {
 }
 
 // sets is about forms that differ in the names that they require.
-func (r *report) sets(f finding, v *Violation, when string) {
+func (r *report) sets(f finding, v *fault.Violation, when string) {
 	forms := f.forms[:min(len(f.forms), maxListed)]
 	texts := make([]string, 0, len(forms))
 	word := "or"
@@ -206,14 +207,14 @@ func (r *report) sets(f finding, v *Violation, when string) {
 		v.Expected, subject = what, "Argument "+what
 	}
 	if len(f.both) < 2 {
-		v.Sentence = subject + " is required" + when + "."
+		v.Message = subject + " is required" + when + "."
 		return
 	}
 	were := "both were"
 	if i, j := f.both[0], f.both[1]; len(texts) > 2 && max(i, j) < len(texts) {
 		were = texts[i] + " and " + texts[j] + " were"
 	}
-	v.Sentence = "Only one of " + what + " may be sent" + when + ", but " + were + "."
+	v.Message = "Only one of " + what + " may be sent" + when + ", but " + were + "."
 	v.Suggestion = "Leave one of them out."
 }
 
@@ -226,7 +227,7 @@ func (n *node) label() string {
 }
 
 // wrong says what is expected of a value, and returns what was received, in words.
-func (r *report) wrong(f finding, v *Violation) (received string) {
+func (r *report) wrong(f finding, v *fault.Violation) (received string) {
 	value := ValueAt(r.args, f.at)
 	received, v.Received = Received(value, r.opts.HideReceived || r.secret(f.at))
 	v.Expected = f.expected
