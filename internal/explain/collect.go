@@ -46,13 +46,8 @@ func (f *finding) missing() bool {
 
 func (f *finding) parent() []string { return f.at[:len(f.at)-1] }
 
-// compareSteps orders indexes as numbers.
-func compareSteps(a, b string) int {
-	if x, y := index(a), index(b); x >= 0 && y >= 0 {
-		return cmp.Compare(x, y)
-	}
-	return strings.Compare(a, b)
-}
+// byLength orders indexes as numbers.
+func byLength(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) }
 
 var unheardOf = &node{Schema: &jsonschema.Schema{}, anyOf: &fork{}, oneOf: &fork{}, phrase: new(string)}
 
@@ -104,10 +99,10 @@ func (r *report) collect(e *jsonschema.ValidationError, around []string, when []
 	case *kind.Dependency:
 		return named("dependencies", k.Missing, quoted(k.Prop)+" is sent")
 	case *kind.AdditionalProperties:
-		return named("additionalProperties", first(k.Properties, &r.More, strings.Compare))
+		return named("additionalProperties", first(k.Properties, &r.More, byLength))
 	case misnamed:
 		one.n = n.part("propertyNames")
-		return named("propertyNames", first(k.names, &r.More, strings.Compare))
+		return named("propertyNames", first(k.names, &r.More, byLength))
 	case *kind.FalseSchema:
 		one.rule, one.rest = "false", strings.HasPrefix(n.as.keyword, "unevaluated")
 		switch n.as.keyword {
@@ -149,7 +144,7 @@ func (r *report) spend(units int) bool {
 func (r *report) inOrder(errors []*jsonschema.ValidationError, common int) []*jsonschema.ValidationError {
 	return first(errors, &r.More, func(a, b *jsonschema.ValidationError) int {
 		x, y := a.InstanceLocation[common:], b.InstanceLocation[common:]
-		return slices.CompareFunc(x, y, compareSteps)
+		return slices.CompareFunc(x, y, byLength)
 	})
 }
 

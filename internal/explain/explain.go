@@ -182,53 +182,45 @@ func whereBroken(err error, args []byte) string {
 // says that the arguments are too complex.
 func (r *report) check(d *document) ([]finding, error) {
 	err := r.validate(r.schema.root, d, r.opts.AssertFormats)
-	var failed *jsonschema.ValidationError
-	switch {
-	case err == nil:
-		return nil, nil
-	case errors.Is(err, errWork):
+	failed, ok := err.(*jsonschema.ValidationError)
+	if !ok {
 		return nil, err
-	case errors.As(err, &failed):
-		r.More = false
-		if found := r.looked(r.collect(failed, nil, nil)); len(found) > 0 {
-			return found, nil
-		}
+	}
+	r.More = false
+	if found := r.looked(r.collect(failed, nil, nil)); len(found) > 0 {
+		return found, nil
 	}
 	return []finding{{rule: "schema"}}, nil
 }
 
-// sort orders findings as the schema declares what they are about.
+// sort orders findings as the schema declares what they are about: around comes before
+// inside, and of one object the names that are missing come first, in the order in which
+// they are required.
 func (r *report) sort(found []finding) {
 	for i := range found {
-		found[i].order = []byte{0xff} // of very many the last
-		if r.left > -maxTold {
-			r.left -= len(found[i].at)
-			found[i].order = r.order(&found[i])
+		f, key := &found[i], make([]byte, 0, 128)
+		write := func(sign byte, n int) {
+			key = binary.BigEndian.AppendUint32(append(key, sign), uint32(n)) //nolint:gosec // of nine digits at most
 		}
+		if r.left < -maxTold {
+			f.order = []byte{0xff} // of very many the last
+			continue
+		}
+		r.left -= len(f.at)
+		for i, name := range f.at {
+			if f.missing() && i == len(f.at)-1 {
+				write(1, boolInt(f.rule != "required")<<20+f.count)
+			}
+			write(2, rank(r.at(f.at[:i]), name))
+			key = append(key, name...)
+		}
+		write(0, boolInt(f.sent == ""))
+		if key = append(key, f.rule...); f.n != nil {
+			key = append(key, f.n.Location...)
+		}
+		f.order = key
 	}
 	slices.SortStableFunc(found, func(a, b finding) int { return bytes.Compare(a.order, b.order) })
-}
-
-// order writes what is sorted as a finding is: around comes before inside, and of one object
-// the names that are missing come first, in the order in which they are required.
-func (r *report) order(f *finding) []byte {
-	key := make([]byte, 0, 128)
-	write := func(sign byte, n int) {
-		key = binary.BigEndian.AppendUint32(append(key, sign), uint32(n)) //nolint:gosec // of nine digits at most
-	}
-	for i, name := range f.at {
-		if f.missing() && i == len(f.at)-1 {
-			write(1, boolInt(f.rule != "required")<<20+f.count)
-		}
-		write(2, rank(r.at(f.at[:i]), name))
-		key = append(key, name...)
-	}
-	write(0, boolInt(f.sent == ""))
-	key = append(key, f.rule...)
-	if f.n != nil {
-		key = append(key, f.n.Location...)
-	}
-	return key
 }
 
 // Defaults returns args with the defaults of the schema filled in, as the SDK does it for
@@ -247,44 +239,39 @@ func (s *Schema) Defaults(args []byte) ([]byte, error) {
 		return nil, fmt.Errorf("explain: the arguments cannot be read: %w", err)
 	}
 	if object, ok := d.value.(map[string]any); ok {
-		return encode(filled(object, s.tree))
+		full, _ := filled(object, s.tree)
+		return encode(full)
 	}
 	return args, nil
 }
 
-// filled returns an object with the defaults of a schema, which are shared with it.
-func filled(object map[string]any, schema any) map[string]any {
-	object = maps.Clone(object)
+// filled returns an object with the defaults of a schema, which are shared with it. It
+// reports whether the schema has any.
+func filled(object map[string]any, schema any) (full map[string]any, found bool) {
 	s, _ := schema.(map[string]any)
 	properties, _ := s["properties"].(map[string]any)
 	required, _ := s["required"].([]any)
+	full = map[string]any{}
+	maps.Copy(full, object)
 	for name, sub := range properties {
-		if slices.Contains(required, any(name)) {
-			continue
-		}
 		p, _ := sub.(map[string]any)
-		if _, has := object[name]; !has {
-			if value, ok := p["default"]; ok {
-				object[name] = value
-			} else if hasDefaults(p) {
-				object[name] = map[string]any{}
-			}
+		value, sent := object[name]
+		standard, has := p["default"]
+		if !sent {
+			value = standard
 		}
-		if inner, ok := object[name].(map[string]any); ok {
-			object[name] = filled(inner, p)
+		inner, isObject := value.(map[string]any)
+		inner, inside := filled(inner, p)
+		found = found || has || inside
+		switch {
+		case slices.Contains(required, any(name)):
+		case isObject || !sent && !has && inside:
+			full[name] = inner
+		case has:
+			full[name] = value
 		}
 	}
-	return object
-}
-
-func hasDefaults(schema any) bool {
-	s, _ := schema.(map[string]any)
-	_, has := s["default"]
-	properties, _ := s["properties"].(map[string]any)
-	for _, sub := range properties {
-		has = has || hasDefaults(sub)
-	}
-	return has
+	return full, found
 }
 
 // encode writes JSON without the escapes that are for HTML.

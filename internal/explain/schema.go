@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,7 +106,8 @@ func Compile(schema any) (_ *Schema, err error) {
 	case d.number != nil:
 		return nil, errors.New("a number in the schema is out of range")
 	}
-	s := &Schema{idle: make(chan *check, maxIdle), nodes: map[string]*node{}, names: map[string]bool{}, tree: d.value, defaults: bytes.Contains(text, []byte(`"default"`))}
+	s := &Schema{idle: make(chan *check, maxIdle), nodes: map[string]*node{}, names: map[string]bool{}, tree: d.value}
+	_, s.defaults = filled(nil, s.tree)
 	if root, ok := d.value.(map[string]any); ok {
 		if draft, ok := root["$schema"].(string); ok && !strings.Contains(draft, "://json-schema.org/") {
 			delete(root, "$schema") // nobody knows it: taken as the newest
