@@ -118,11 +118,11 @@ func (r *report) collect(e *jsonschema.ValidationError, around []string, when []
 	case repeated:
 		one.expected, one.got = "a list without repeated items", "one with "+r.alike(at, k.pairs)
 	case *kind.Contains:
-		one.contained(0, 1, 0)
+		one.contained(0, "at least ", 1)
 	case *kind.MinContains:
-		one.contained(len(k.Got), k.Want, 0)
+		one.contained(len(k.Got), "at least ", k.Want)
 	case *kind.MaxContains:
-		one.contained(len(k.Got), 0, k.Want)
+		one.contained(len(k.Got), "at most ", k.Want)
 	case *kind.MinLength:
 		one.count = k.Got
 	case *kind.MaxLength:
@@ -171,15 +171,13 @@ func (r *report) alike(at []string, pairs [][2]int) string {
 	return words.List(texts, "and")
 }
 
-func (f *finding) contained(got, least, most int) {
-	limit, verb := "at least "+words.Plural(least, "item"), "are "
-	if most > 0 || least == 0 {
-		limit = "at most " + words.Plural(most, "item")
-	}
-	if max(least, most) == 1 {
+// contained words how many items of a kind a list must have.
+func (f *finding) contained(got int, limit string, n int) {
+	verb := "are "
+	if n == 1 {
 		verb = "is "
 	}
-	f.expected = "a list with " + limit + " that " + verb + cmp.Or(f.n.part("contains").words(), "what is asked for")
+	f.expected = "a list with " + limit + words.Plural(n, "item") + " that " + verb + cmp.Or(f.n.part("contains").words(), "what is asked for")
 	if f.got = "one with " + strconv.Itoa(got) + " of them"; got == 0 {
 		f.got = "one without any"
 	}
@@ -190,10 +188,13 @@ func (f *finding) contained(got, least, most int) {
 func (r *report) conditions(n *node, at []string) (texts []string, moot bool) {
 	for depth := len(at); n.up != nil && depth >= 0; n = n.up {
 		r.left -= boolInt(depth&15 == 0)
-		text := ""
+		text, is := "", " is "
 		switch n.as.keyword {
-		case "then", "else":
-			if text, moot = r.condition(n.up, at[:depth], n.as.keyword == "then"); moot {
+		case "else":
+			is = " is not "
+			fallthrough
+		case "then":
+			if text, moot = r.condition(n.up.part("if"), at[:depth], is); moot {
 				return nil, true
 			}
 		case "dependentSchemas":
@@ -202,20 +203,13 @@ func (r *report) conditions(n *node, at []string) (texts []string, moot bool) {
 		if text != "" {
 			texts = append(texts, text)
 		}
-		if n.as.inside && n.as.keyword != "propertyNames" {
-			depth--
-		}
+		depth -= boolInt(n.as.inside)
 	}
 	slices.Reverse(texts)
 	return texts, false
 }
 
-func (r *report) condition(n *node, at []string, holds bool) (text string, moot bool) {
-	is := " is not "
-	if holds {
-		is = " is "
-	}
-	test := n.part("if")
+func (r *report) condition(test *node, at []string, is string) (text string, moot bool) {
 	object, isObject := ValueAt(r.args, at).(map[string]any)
 	switch {
 	case len(test.order) == 1:

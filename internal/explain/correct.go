@@ -23,14 +23,13 @@ func (r *report) corrected() json.RawMessage {
 	if r.unsure || r.opts.HideReceived {
 		return nil
 	}
-	args := r.args
 	for _, f := range r.fixes {
-		args = change(args, f.at, f.to)
+		r.args = change(r.args, f.at, f.to)
 	}
-	if _, ok := args.(map[string]any); !ok || !r.shows(args, nil) {
+	if _, ok := r.args.(map[string]any); !ok || !r.shows(r.args, nil) {
 		return nil
 	}
-	return r.valid(args, true)
+	return r.valid(r.args, true)
 }
 
 // shows reports whether a value, and all in it, may be repeated.
@@ -200,16 +199,15 @@ func (n *node) sample() string {
 // simplest returns the first number that is within the limits of those that are likely to be.
 func (n *node) simplest() json.Number {
 	one := big.NewRat(1, 1)
-	likely := []*big.Rat{one, n.MultipleOf, n.Minimum, n.Maximum}
-	if n.ExclusiveMinimum != nil {
-		likely = append(likely, new(big.Rat).Add(n.ExclusiveMinimum, one))
-	}
-	if n.ExclusiveMaximum != nil {
-		likely = append(likely, new(big.Rat).Sub(n.ExclusiveMaximum, one))
-	}
-	for _, r := range likely {
-		if r != nil && n.Validate(json.Number(number(r))) == nil {
-			return json.Number(number(r))
+	for _, r := range []*big.Rat{one, n.MultipleOf, n.Minimum, n.Maximum, n.ExclusiveMinimum, n.ExclusiveMaximum} {
+		for _, shift := range []int64{0, 1, -1} {
+			if r == nil {
+				break
+			}
+			text := json.Number(number(new(big.Rat).Add(r, big.NewRat(shift, 1))))
+			if n.Validate(text) == nil {
+				return text
+			}
 		}
 	}
 	return "1"

@@ -147,10 +147,11 @@ func (s *Schema) explain(args []byte, opts Options) (_ *Report, work int) {
 	for _, f := range slices.Concat(d.notes, found) {
 		r.tell(f)
 	}
+	bad := r.badlyWrong(found)
 	if len(d.notes) == 0 && len(args) <= 4*maxExample {
 		r.Corrected = r.corrected()
 	}
-	if r.Corrected == nil && r.badlyWrong(found) {
+	if r.Corrected == nil && bad {
 		r.Example = r.example()
 	}
 	return &r.Report, 0

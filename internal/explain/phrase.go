@@ -288,43 +288,34 @@ func (n *node) text() string {
 }
 
 func (n *node) limits() string {
-	low, above := stricter(1, n.Minimum, n.ExclusiveMinimum)
-	high, below := stricter(-1, n.Maximum, n.ExclusiveMaximum)
-	var parts []string
-	add := func(text string, at *big.Rat) {
-		if at != nil {
-			parts = append(parts, text+number(at))
-		}
+	const least, most = "of at least ", "of at most "
+	low, high := limit(1, n.Minimum, n.ExclusiveMinimum, least, "greater than "), limit(-1, n.Maximum, n.ExclusiveMaximum, most, "less than ")
+	text := low + high
+	switch from, closed := strings.CutPrefix(low, least); {
+	case low == "" || high == "":
+	case closed && strings.HasPrefix(high, most):
+		text = "from " + from + " to " + strings.TrimPrefix(high, most)
+	default:
+		text = low + " and " + strings.TrimPrefix(high, "of ")
 	}
-	if low != nil && high != nil {
-		parts = []string{"from " + number(low) + " to " + number(high)}
-	} else {
-		add("greater than ", above)
-		add("of at least ", low)
-		add("less than ", below)
-		if add("of at most ", high); high != nil && len(parts) > 1 {
-			parts[1] = strings.TrimPrefix(parts[1], "of ")
-		}
-	}
-	text := words.List(parts, "and")
 	if n.MultipleOf != nil {
 		text += " that is a multiple of " + number(n.MultipleOf)
 	}
-	if text = strings.TrimSpace(text); text == "" {
+	if text == "" {
 		return ""
 	}
-	return " " + text
+	return " " + strings.TrimSpace(text)
 }
 
-// stricter returns the one of two limits that counts, at the lower end with sign 1, at the upper one with -1.
-func stricter(sign int, closed, open *big.Rat) (c, o *big.Rat) {
+// limit words the stricter of two limits, at the lower end with sign 1, at the upper one with -1.
+func limit(sign int, closed, open *big.Rat, at, beyond string) string {
 	switch {
-	case closed == nil || open == nil:
-		return closed, open
-	case sign*open.Cmp(closed) < 0:
-		return closed, nil
+	case open != nil && (closed == nil || sign*open.Cmp(closed) >= 0):
+		return beyond + number(open)
+	case closed != nil:
+		return at + number(closed)
 	default:
-		return nil, open
+		return ""
 	}
 }
 

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -67,25 +66,18 @@ func ValueAt(v any, at []string) any {
 // left stands for a value that is left out.
 var left any = new(struct{ _ int })
 
-// change returns v with another value at a place. What lies around it is copied.
+// change puts another value at a place in v, or in the place of it.
 func change(v any, at []string, to any) any {
 	if len(at) == 0 {
 		return to
 	}
-	inner := change(member(v, at[0]), at[1:], to)
-	switch c := v.(type) {
+	switch c := ValueAt(v, at[:len(at)-1]).(type) {
 	case map[string]any:
-		c = maps.Clone(c)
-		if c[at[0]] = inner; inner == left {
-			delete(c, at[0])
+		if c[last(at)] = to; to == left {
+			delete(c, last(at))
 		}
-		return c
 	case []any:
-		if i := index(at[0]); i >= 0 && i < len(c) {
-			c = slices.Clone(c)
-			c[i] = inner
-			return c
-		}
+		c[index(last(at))] = to
 	}
 	return v
 }

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -63,7 +64,7 @@ func (r *report) validate(n *node, d *document, formats bool) (err error) {
 		}
 	}()
 	c.spend(1)
-	return c.schemas[n.Location].Validate(d.value)
+	return cmp.Or(c.schemas[n.Location], n.Schema).Validate(d.value)
 }
 
 func (c *check) spend(units int) {
