@@ -162,8 +162,8 @@ func first[T any](list []T, more *bool, compare func(a, b T) int) []T {
 func (r *report) alike(at []string, pairs [][2]int) string {
 	var texts []string
 	for _, pair := range pairs[:min(len(pairs), maxRepeated)] {
-		i, j := append(slices.Clip(at), strconv.Itoa(pair[0])), append(slices.Clip(at), strconv.Itoa(pair[1]))
-		texts = append(texts, r.field(i)+" and "+r.field(j)+" alike")
+		i, j := strconv.Itoa(pair[0]), strconv.Itoa(pair[1])
+		texts = append(texts, words.List(r.fields(at, i, j), "and")+" alike")
 	}
 	if len(pairs) > maxRepeated {
 		texts = append(texts, "more")

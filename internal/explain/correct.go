@@ -166,7 +166,7 @@ func (s *sampler) object(n *node, depth int) map[string]any {
 	for _, name := range names {
 		var member *node
 		for _, m := range n.reach {
-			if member = m.members[name].node; member != nil {
+			if member = m.members[name]; member != nil {
 				break
 			}
 		}

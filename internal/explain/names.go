@@ -80,8 +80,7 @@ func (r *report) match(o finding, missing, refused, unknown, free []string) (nam
 			}
 			if refused {
 				f.rule = "additionalProperties"
-				sent := append(slices.Clip(o.parent()), name)
-				f.field, f.pointer = r.field(sent), r.schema.pointer(sent)
+				f.field, f.pointer = r.place(append(slices.Clip(o.parent()), name))
 			}
 			names = append(names, f)
 		}

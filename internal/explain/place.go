@@ -2,6 +2,7 @@ package explain
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcpchain/mcpchain/internal/scrub"
@@ -21,14 +22,11 @@ var (
 
 // index returns the index that a step is, -1 when it is a name.
 func index(step string) int {
-	i := 0
-	for _, c := range []byte(step) {
-		if c < '0' || c > '9' || len(step) > 9 {
-			return -1
-		}
-		i = 10*i + int(c-'0')
+	if step == "" || len(step) > 9 || strings.Trim(step, "0123456789") != "" {
+		return -1
 	}
-	return i - boolInt(step == "")
+	i, _ := strconv.Atoi(step)
+	return i
 }
 
 func last[T any](list []T) T { return list[len(list)-1] }
@@ -93,56 +91,47 @@ func (s *Schema) shownName(name string) string {
 	return words.Cut(name, maxName)
 }
 
-func (r *report) field(at []string) string { return r.schema.field(r.args, at) }
+func (r *report) place(at []string) (field, pointer string) { return r.schema.place(r.args, at) }
 
-// field writes a place as a model does: items[1].sku.
-func (s *Schema) field(args any, at []string) string {
-	var b strings.Builder
-	v := args
+// place writes a place as a model does, items[1].sku, and as a JSON Pointer, which is ""
+// where it would be too long.
+func (s *Schema) place(args any, at []string) (field, pointer string) {
+	var f, p strings.Builder
 	for i, step := range at {
-		_, inList := v.([]any)
-		v = member(v, step)
+		_, inList := args.([]any)
+		args = member(args, step)
 		name := s.shownName(step)
 		switch {
 		case inList:
-			b.WriteString("[" + step + "]")
+			f.WriteString("[" + step + "]")
 		case i == 0:
-			b.WriteString(name)
+			f.WriteString(name)
 		case plainName(name):
-			b.WriteString("." + name)
+			f.WriteString("." + name)
 		default:
-			b.WriteString(`["` + name + `"]`)
+			f.WriteString(`["` + name + `"]`)
+		}
+		if p.Len() <= maxPointer {
+			p.WriteString("/" + escape.Replace(name))
 		}
 	}
-	text := b.String()
-	if len(text) > maxPath {
-		half := maxPath/2 - 2
-		return strings.ToValidUTF8(text[:half], "") + "..." + strings.ToValidUTF8(text[len(text)-half:], "")
+	if pointer = p.String(); len(pointer) > maxPointer {
+		pointer = ""
 	}
-	return text
+	if field = f.String(); len(field) > maxPath {
+		half := maxPath/2 - 2
+		field = strings.ToValidUTF8(field[:half], "") + "..." + strings.ToValidUTF8(field[len(field)-half:], "")
+	}
+	return field, pointer
 }
 
 // Place writes a place in arguments as a model does, items[1].sku, and as a JSON Pointer.
-func Place(args any, at []string) (field, pointer string) {
-	s := &Schema{}
-	return s.field(args, at), s.pointer(at)
-}
+func Place(args any, at []string) (field, pointer string) { return (&Schema{}).place(args, at) }
 
 func plainName(name string) bool {
 	return name != "" && strings.IndexFunc(name, func(r rune) bool {
 		return r < 0x80 && !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-$@", r)
 	}) < 0
-}
-
-// pointer writes a place as a JSON Pointer, "" when it would be too long.
-func (s *Schema) pointer(at []string) string {
-	var b strings.Builder
-	for _, step := range at {
-		if b.WriteString("/" + escape.Replace(s.shownName(step))); b.Len() > maxPointer {
-			return ""
-		}
-	}
-	return b.String()
 }
 
 // secret reports whether the value at a place, or one around it, must not be shown. What

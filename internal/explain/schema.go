@@ -42,7 +42,8 @@ type node struct {
 	up      *node    // the schema that it is written in, nil for the root
 	as      part     // what it is to that one
 	order   []string // the names of its properties, as they were declared
-	members map[string]property
+	members map[string]*node
+	rank    int     // of a property, among the names that were declared
 	prefix  int     // how many items have a schema of their own
 	reach   []*node // the schemas that apply with it, itself first; at most maxKnown
 	anyOf   *fork
@@ -59,12 +60,6 @@ type part struct {
 	name    string            // of the property or condition
 	pattern jsonschema.Regexp // of the names of patternProperties
 	inside  bool              // it is for a value inside the one that the whole is for
-}
-
-// A property is the schema of a member, and where it stands among the names that were declared.
-type property struct {
-	*node
-	rank int
 }
 
 // Compile makes a Schema of anything that marshals to a JSON Schema: bytes of JSON, a
@@ -231,10 +226,11 @@ func (s *Schema) index(n *jsonschema.Schema, declared map[string][]string) *node
 			p.up, p.as = made, *p
 		}
 	}
-	made.members = make(map[string]property, len(made.order))
+	made.members = make(map[string]*node, len(made.order))
 	for i, name := range made.order {
 		s.names[name] = true
-		made.members[name] = property{s.nodes[n.Properties[name].Location], i}
+		made.members[name] = s.nodes[n.Properties[name].Location]
+		made.members[name].rank = i
 	}
 	return made
 }
@@ -409,7 +405,7 @@ func inside(here []*node, step string) []*node {
 	i := index(step)
 	for _, n := range around(here...) {
 		if p, ok := n.members[step]; ok {
-			add(&own, p.node)
+			add(&own, p)
 		}
 		prefixed := 0
 		for _, p := range n.parts[:len(n.parts)-len(n.members)] { // the properties are the last

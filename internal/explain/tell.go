@@ -78,7 +78,8 @@ func (r *report) tell(f finding) {
 		return
 	}
 	fixed := len(r.fixes)
-	v := fault.Violation{Rule: f.rule, Field: r.field(f.at), Pointer: r.schema.pointer(f.at)}
+	v := fault.Violation{Rule: f.rule}
+	v.Field, v.Pointer = r.place(f.at)
 	r.word(f, &v)
 	r.unsure = r.unsure || f.unsure || f.sent == "" && len(r.fixes) == fixed
 	r.add(v)
@@ -155,7 +156,7 @@ func (r *report) misspelled(f finding, v *fault.Violation) {
 func (r *report) missing(f finding, v *fault.Violation, sentence string) {
 	nodes := r.at(f.at)
 	if p, ok := f.n.members[last(f.at)]; ok {
-		nodes = append(nodes, p.node)
+		nodes = append(nodes, p)
 	}
 	v.Expected = f.expected
 	for _, n := range nodes {
@@ -179,9 +180,18 @@ func (r *report) tooMany(f finding, v *fault.Violation, when string) {
 
 // names writes names of members of the object at a place.
 func (r *report) names(at, names []string) []string {
-	texts := make([]string, len(names))
-	for i, name := range names {
-		texts[i] = "'" + r.field(append(slices.Clip(at), name)) + "'"
+	texts := r.fields(at, names...)
+	for i := range texts {
+		texts[i] = "'" + texts[i] + "'"
+	}
+	return texts
+}
+
+// fields writes the places of what is in the value at a place.
+func (r *report) fields(at []string, steps ...string) []string {
+	texts := make([]string, len(steps))
+	for i, step := range steps {
+		texts[i], _ = r.place(append(slices.Clip(at), step))
 	}
 	return texts
 }
@@ -272,44 +282,45 @@ func (r *report) wrong(f finding, v *fault.Violation) (received string) {
 
 // Received returns a value of the caller in words, and itself if it may be shown.
 func Received(value any, hidden bool) (text string, shown any) {
+	what, length := "", 0
 	switch v := value.(type) {
 	case nil:
 		return "null", nil
 	case bool:
-		if hidden {
-			return "a boolean that is not shown", nil
-		}
-		return strconv.FormatBool(v), v
+		what, text, shown = "a boolean", strconv.FormatBool(v), v
 	case json.Number:
-		switch {
-		case len(v) > maxName:
-			return "a number of " + strconv.Itoa(len(v)) + " characters", nil
-		case hidden || scrub.Credentials(string(v)) != string(v):
-			return "a number that is not shown", nil
-		}
-		return string(v), v
+		what, length, text, shown = "a number", len(v), string(v), v
+		hidden = hidden || length <= maxName && scrub.Credentials(text) != text
 	case string:
-		switch n, trimmed := utf8.RuneCountInString(v), strings.TrimSpace(v); {
-		case n == 0:
+		what, length = "a string", utf8.RuneCountInString(v)
+		trimmed := strings.TrimSpace(v)
+		switch {
+		case length == 0:
 			return "an empty string", ""
-		case n > maxName:
-			return "a string of " + strconv.Itoa(n) + " characters", nil
+		case length > maxName:
 		case strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "["): // it may hold values that have names
-			return "a string", nil
-		case hidden:
-			return "a string that is not shown", nil
+			return what, nil
+		case !hidden:
+			clean := words.Cut(scrub.Credentials(v), maxName)
+			text, shown = "'"+clean+"'", clean
 		}
-		clean := words.Cut(scrub.Credentials(v), maxName)
-		return "'" + clean + "'", clean
 	case []any:
 		if len(v) == 0 {
 			return "an empty list", nil
 		}
 		return "a list", nil
-	case map[string]any:
-		if len(v) == 0 {
+	default:
+		if object, ok := v.(map[string]any); ok && len(object) == 0 {
 			return "an empty object", nil
 		}
+		return "an object", nil
 	}
-	return "an object", nil
+	switch {
+	case length > maxName:
+		return what + " of " + strconv.Itoa(length) + " characters", nil
+	case hidden:
+		return what + " that is not shown", nil
+	default:
+		return text, shown
+	}
 }
