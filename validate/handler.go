@@ -41,7 +41,7 @@ func Arguments(err error) error {
 // handlerFault makes a fault of an error with which a handler refuses its arguments. It
 // returns nil when the error does not say that it is about them: an error of strconv may
 // be about a secret of the server, and who sends guesses would learn it.
-func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []byte, schemaOf func() *explain.Schema) *fault.Error {
+func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []byte, schemaOf func() (*explain.Schema, error)) *fault.Error {
 	if !f.Explainable() {
 		return nil
 	}
@@ -63,7 +63,8 @@ func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []by
 			return nil
 		}
 		c := &checks{values: values, fields: all}
-		c.schema, c.names = schemaOf(), jsonNames(reflect.TypeOf(call.TypedInput(ctx)))
+		c.schema, _ = schemaOf()
+		c.names = jsonNames(reflect.TypeOf(call.TypedInput(ctx)))
 		if len(args) <= maxSearched {
 			d := json.NewDecoder(bytes.NewReader(args))
 			d.UseNumber()

@@ -52,21 +52,21 @@ const maxShownName = 64
 // unknown tells what does not exist, by the errors of the SDK: "tool", "prompt" or
 // "resource", and "" for any other error.
 func unknown(c *call.Call, wire *jsonrpc.Error) string {
-	if wire == nil {
+	what := map[string]string{
+		middleware.MethodCallTool: "tool", middleware.MethodGetPrompt: "prompt", middleware.MethodReadResource: "resource",
+	}[c.Method()]
+	says := fmt.Sprintf("unknown %s %q", what, call.Target(c.Request()))
+	code := wire.Code
+	if what == "resource" {
+		says = "Resource not found"
+		if code == -32002 { // until go-sdk v1.7, and with its compatibility setting
+			code = jsonrpc.CodeInvalidParams
+		}
+	}
+	if what == "" || code != jsonrpc.CodeInvalidParams || wire.Message != says {
 		return ""
 	}
-	invalid := wire.Code == jsonrpc.CodeInvalidParams
-	const older = -32002 // until go-sdk v1.7, and with its compatibility setting
-	switch method := c.Method(); {
-	case method == middleware.MethodReadResource && (invalid || wire.Code == older) && wire.Message == "Resource not found":
-		return "resource"
-	case method == middleware.MethodCallTool && invalid && wire.Message == fmt.Sprintf("unknown tool %q", call.Target(c.Request())):
-		return "tool"
-	case method == middleware.MethodGetPrompt && invalid && wire.Message == fmt.Sprintf("unknown prompt %q", call.Target(c.Request())):
-		return "prompt"
-	default:
-		return ""
-	}
+	return what
 }
 
 // withData returns the protocol error with the suggestion in its message, and with

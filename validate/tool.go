@@ -53,7 +53,7 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 	return middleware.Tool(h, call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		checked, report := v.check(s, req)
 		if report != nil {
-			name := tool(c, req)
+			name := toolName(c, req)
 			e := v.fault(report, name)
 			err := &refused{error: e, schema: s, by: v, fault: e, args: arguments(req), tool: name}
 			v.tell(c, c.Failure(nil, err), e)
@@ -61,7 +61,7 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 		}
 		res, err := next(ctx, c.Method(), checked)
 		if f := c.Failure(res, err); f != nil {
-			if e := v.handlerFault(ctx, f, arguments(checked), func() *explain.Schema { return s }); e != nil {
+			if e := v.handlerFault(ctx, f, arguments(checked), func() (*explain.Schema, error) { return s, nil }); e != nil {
 				err = &told{err}
 				v.tell(c, c.Failure(res, err), e)
 			}
