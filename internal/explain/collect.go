@@ -296,19 +296,16 @@ func (r *report) nearest(e *jsonschema.ValidationError, all finding, f *fork) []
 	if r.spend(len(f.forms)*(1+len(object)/16)) || all.sets {
 		return []finding{all}
 	}
-	tagged, wrong := f.tagged(object, &all)
-	if wrong {
-		return []finding{all}
-	}
 	var best []finding
-	least, ties, picked, open := misfit, 0, 0, 0
-	for i, cause := range e.Causes {
-		if i >= len(f.forms) || tagged != nil && !tagged[i] {
+	least, ties, picked, open, tag := misfit, 0, 0, 0, append(slices.Clip(at), f.tag)
+	for i, cause := range e.Causes[:min(len(e.Causes), len(f.forms))] {
+		open += boolInt(!slices.Equal(f.forms[i].leaf().types(), []string{"null"}))
+		found, cost := r.collect(cause, at, all.when), 0
+		if j := slices.IndexFunc(found, func(g finding) bool { return f.tag != "" && slices.Equal(g.at, tag) }); j >= 0 {
+			all.rule = found[j].rule // the tag is not that of this form
 			continue
 		}
 		picked++
-		open += boolInt(!slices.Equal(f.forms[i].leaf().types(), []string{"null"}))
-		found, cost := r.collect(cause, at, all.when), 0
 		for j := range found {
 			cost = min(cost+found[j].cost(at), misfit)
 		}
@@ -325,6 +322,12 @@ func (r *report) nearest(e *jsonschema.ValidationError, all finding, f *fork) []
 			best, least, ties = found, cost, 0
 		}
 	}
+	if picked == 0 && len(e.Causes) > 0 {
+		if all.at, all.forms, all.expected = tag, f.tags, choice(f.tags); all.rule != "required" {
+			all.rule = "enum"
+		}
+		return []finding{all}
+	}
 	whole := !slices.ContainsFunc(best, func(f finding) bool { return len(f.at) != len(at) }) // about the value itself
 	switch {
 	case best == nil:
@@ -339,31 +342,6 @@ func (r *report) nearest(e *jsonschema.ValidationError, all finding, f *fork) []
 		best[i].unsure = best[i].unsure || picked > 1
 	}
 	return best
-}
-
-// tagged returns the forms that the tag of an object chooses, nil for all of them. If it is
-// wrong, or missing where every form requires it, that is the only finding.
-func (f *fork) tagged(object map[string]any, one *finding) (forms []bool, wrong bool) {
-	value, has := object[f.tag]
-	if object == nil || f.tag == "" {
-		return nil, false
-	}
-	forms = make([]bool, len(f.forms))
-	for i, tag := range f.tags {
-		forms[i] = slices.ContainsFunc(tag.literals(), func(l any) bool { return same(l, value) })
-	}
-	optional := slices.ContainsFunc(f.forms, func(n *node) bool { return !slices.Contains(n.leaf().Required, f.tag) })
-	switch {
-	case has && slices.Contains(forms, true):
-		return forms, false
-	case !has && optional:
-		return nil, false
-	}
-	one.at, one.forms, one.expected, one.rule = append(slices.Clip(one.at), f.tag), f.tags, choice(f.tags), "required"
-	if has {
-		one.rule = "enum"
-	}
-	return nil, true
 }
 
 // looked drops what the schema does look at: what it finds wrong there is told, and the

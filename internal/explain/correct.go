@@ -120,9 +120,6 @@ func (s *sampler) of(n *node, depth int) any {
 		return n.literals()[0]
 	}
 	types := n.types()
-	if depth == maxLevels && slices.Contains(types, "object") {
-		types = []string{"object"}
-	}
 	if len(types) == 0 {
 		for _, p := range n.parts {
 			if !p.inside && p.keyword != "if" && p.keyword != "not" {
@@ -187,27 +184,14 @@ func (n *node) sample() string {
 			text, _, _ = strings.Cut(example, " ")
 		}
 	}
-	if n.MinLength != nil {
-		text += strings.Repeat(".", min(max(0, *n.MinLength-len(text)), maxExample))
-	}
-	if n.MaxLength != nil && len(text) > *n.MaxLength {
-		text = "text"[:min(4, *n.MaxLength)]
-	}
 	return text
 }
 
 // simplest returns the first number that is within the limits of those that are likely to be.
 func (n *node) simplest() json.Number {
-	one := big.NewRat(1, 1)
-	for _, r := range []*big.Rat{one, n.MultipleOf, n.Minimum, n.Maximum, n.ExclusiveMinimum, n.ExclusiveMaximum} {
-		for _, shift := range []int64{0, 1, -1} {
-			if r == nil {
-				break
-			}
-			text := json.Number(number(new(big.Rat).Add(r, big.NewRat(shift, 1))))
-			if n.Validate(text) == nil {
-				return text
-			}
+	for _, r := range []*big.Rat{big.NewRat(1, 1), n.MultipleOf, n.Minimum, n.Maximum} {
+		if r != nil && n.Validate(json.Number(number(r))) == nil {
+			return json.Number(number(r))
 		}
 	}
 	return "1"

@@ -167,24 +167,10 @@ func number(r *big.Rat) string {
 		return r.Num().String()
 	}
 	f, _ := r.Float64()
-	text := strconv.FormatFloat(f, 'g', -1, 64)
-	if places, finite := r.FloatPrec(); finite && places <= 20 && !strings.Contains(text, "e") {
-		return r.FloatString(places)
-	}
-	return exponents.Replace(text)
+	return exponents.Replace(strconv.FormatFloat(f, 'g', -1, 64))
 }
 
 var exponents = strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-")
-
-// same reports whether two values are the same by JSON Schema, as far as scalars go.
-func same(a, b any) bool {
-	x, isNumber := a.(json.Number)
-	y, areNumbers := b.(json.Number)
-	if isNumber && areNumbers {
-		return rat(x).Cmp(rat(y)) == 0
-	}
-	return !isContainer(a) && !isContainer(b) && a == b
-}
 
 var kinds = []string{"string", "integer", "number", "boolean", "array", "object", "null"}
 
