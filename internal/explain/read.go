@@ -27,6 +27,7 @@ type document struct {
 	// declared are the names that schemas give to properties, as they were written, by the
 	// location of the schema. Nil means that nobody asks.
 	declared map[string][]string
+	anchors  []string // the locations of the schemas that have a dynamic one
 }
 
 var (
@@ -173,13 +174,16 @@ func (r *reader) object() map[string]any {
 		r.utf8(name)
 		if _, twice := object[name]; twice {
 			r.note("duplicate")
-		} else if r.declared != nil && top > 0 {
+		} else if r.declared != nil {
 			names = append(names, name)
+		}
+		if r.declared != nil && (name == "$dynamicAnchor" || name == "$recursiveAnchor") {
+			r.anchors = append(r.anchors, location(r.path()[:top]))
 		}
 		object[name] = r.next()
 	}
 	r.i++
-	if r.at = r.at[:top]; names != nil && r.at[top-1].name == "properties" {
+	if r.at = r.at[:top]; names != nil && top > 0 && r.at[top-1].name == "properties" {
 		r.declared[location(r.path()[:top-1])] = names
 	}
 	return object

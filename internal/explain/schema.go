@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -32,6 +31,7 @@ type Schema struct {
 	nodes    map[string]*node // by location
 	names    map[string]bool  // of all properties: they are public
 	tree     any              // the schema as it was written
+	anchors  []string         // the locations of the schemas that a dynamic reference may lead to
 	defaults bool
 }
 
@@ -101,7 +101,7 @@ func Compile(schema any) (_ *Schema, err error) {
 	case d.number != nil:
 		return nil, errors.New("a number in the schema is out of range")
 	}
-	s := &Schema{idle: make(chan *check, maxIdle), nodes: map[string]*node{}, names: map[string]bool{}, tree: d.value}
+	s := &Schema{idle: make(chan *check, maxIdle), nodes: map[string]*node{}, names: map[string]bool{}, tree: d.value, anchors: d.anchors}
 	_, s.defaults = filled(nil, s.tree)
 	if root, ok := d.value.(map[string]any); ok {
 		if draft, ok := root["$schema"].(string); ok && !strings.Contains(draft, "://json-schema.org/") {
@@ -141,7 +141,7 @@ func (s *Schema) compile() (roots []*jsonschema.Schema, err error) {
 		return nil, err
 	}
 	roots = []*jsonschema.Schema{root}
-	for _, at := range anchors(s.tree, nil, nil) {
+	for _, at := range s.anchors {
 		if root, err := c.Compile(at); err == nil {
 			roots = append(roots, root)
 		}
@@ -153,24 +153,6 @@ type refuse struct{}
 
 func (refuse) Load(url string) (any, error) {
 	return nil, fmt.Errorf("the schema refers to %s, which is outside of it", url)
-}
-
-// anchors appends the locations of the schemas that a dynamic reference may lead to.
-func anchors(v any, at, to []string) []string {
-	switch v := v.(type) {
-	case map[string]any:
-		if v["$dynamicAnchor"] != nil || v["$recursiveAnchor"] == true {
-			to = append(to, location(at))
-		}
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			to = anchors(v[name], append(slices.Clip(at), name), to)
-		}
-	case []any:
-		for i, item := range v {
-			to = anchors(item, append(slices.Clip(at), strconv.Itoa(i)), to)
-		}
-	}
-	return to
 }
 
 // location writes the place of a schema as the library does.
@@ -198,16 +180,18 @@ const maxRegexp = 4096
 // checkPattern is the format "regex". It lets pass what another engine may understand.
 func checkPattern(v any) error {
 	text, _ := v.(string)
-	_, err := syntax.Parse(text[:min(len(text), maxRegexp)], syntax.Perl)
-	if e := (*syntax.Error)(nil); errors.As(err, &e) && len(text) <= maxRegexp {
-		switch e.Code {
-		case syntax.ErrMissingParen, syntax.ErrUnexpectedParen, syntax.ErrMissingBracket, syntax.ErrMissingRepeatArgument, syntax.ErrTrailingBackslash:
-			return err
-		default:
-		}
+	if len(text) > maxRegexp {
+		return nil
+	}
+	_, err := syntax.Parse(text, syntax.Perl)
+	if e := (*syntax.Error)(nil); errors.As(err, &e) && slices.Contains(broken, e.Code) {
+		return err
 	}
 	return nil
 }
+
+// broken is what no engine understands.
+var broken = []syntax.ErrorCode{syntax.ErrMissingParen, syntax.ErrUnexpectedParen, syntax.ErrMissingBracket, syntax.ErrMissingRepeatArgument, syntax.ErrTrailingBackslash}
 
 // index finds all schemas by their locations, which errors refer to.
 func (s *Schema) index(n *jsonschema.Schema, declared map[string][]string) *node {
