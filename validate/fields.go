@@ -43,25 +43,15 @@ func fieldErrors(err error) []fieldError {
 	return found
 }
 
-// field makes a violation of a field error. Unless the error is marked it must be about a
-// name that the arguments or the schema have.
-func (c *checks) field(e fieldError, marked bool) (fault.Violation, bool) {
-	names := namespace(e.Namespace())
-	at, value, present, known := c.resolve(names)
-	switch {
-	case !known && !marked:
-		return fault.Violation{}, false
-	case !known && len(at) == 0:
+// field makes a violation of a field error. It is known if the arguments or the schema have
+// its name.
+func (c *checks) field(e fieldError) (one fault.Violation, known bool) {
+	at, known := c.resolve(namespace(e.Namespace()))
+	if len(at) == 0 {
 		at = []string{e.Field()}
 	}
-	one := fault.Violation{Received: scalar(value)}
-	one.Field, one.Pointer = explain.Place(c.args, at)
-	if one.Rule, one.Expected = c.words(e, at); one.Rule == "required" && !present {
-		one.Message = "Argument '" + one.Field + "' is required"
-	} else if strings.HasPrefix(one.Expected, "must ") {
-		one.Message, one.Expected = "Argument '"+one.Field+"' "+one.Expected, strings.TrimPrefix(one.Expected, "must be ")
-	}
-	return one, true
+	rule, expected := c.words(e, at)
+	return c.violation(at, rule, expected), known
 }
 
 // namespace reads the path in an error, "Order.Items[1].SKU", without the name of the
@@ -73,10 +63,10 @@ func namespace(text string) (names []string) {
 
 // resolve returns the place for names of a Go struct: by the tags of the input type where
 // it is known, and else compared with the members of the arguments and with the properties
-// of the schema.
-func (c *checks) resolve(names []string) (at []string, value any, present, known bool) {
-	value, present, known = c.args, c.args != nil, len(names) > 0
-	path := ""
+// of the schema. It is known if all of them are found.
+func (c *checks) resolve(names []string) (at []string, known bool) {
+	value, path := c.args, ""
+	known = len(names) > 0
 	for _, name := range names {
 		if list, ok := value.([]any); ok {
 			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(list) {
@@ -94,16 +84,15 @@ func (c *checks) resolve(names []string) (at []string, value any, present, known
 		if !has && len(object) <= maxMembers {
 			actual, has = sameName(name, maps.Keys(object))
 		}
-		if !has && c.schema != nil {
+		if !has {
 			actual, has = sameName(name, slices.Values(c.schema.Known(at)))
 		}
 		if !has {
 			actual, known = name, false
 		}
-		value, present = object[actual]
-		at = append(at, actual)
+		at, value = append(at, actual), object[actual]
 	}
-	return at, value, present, known
+	return at, known
 }
 
 // sameName finds the name that is the given one but for case and what separates words: UserID
@@ -167,7 +156,7 @@ func (c *checks) words(e fieldError, at []string) (rule, expected string) {
 	if words, ok := otherField[tag]; ok && param != "" {
 		other := at
 		if len(at) > 0 {
-			other, _, _, _ = c.resolve(append(slices.Clip(at[:len(at)-1]), param))
+			other, _ = c.resolve(append(slices.Clip(at[:len(at)-1]), param))
 		}
 		name, _ := explain.Place(c.args, other)
 		return tag, "must be " + words + " '" + name + "'"

@@ -15,10 +15,7 @@ const (
 	maxPointer = 512 // bytes of a JSON Pointer
 )
 
-var (
-	escape   = strings.NewReplacer("~", "~0", "/", "~1")
-	unescape = strings.NewReplacer("~1", "/", "~0", "~")
-)
+var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
 // index returns the index that a step is, -1 when it is a name.
 func index(step string) int {
@@ -146,15 +143,9 @@ func (r *report) secret(at []string) bool {
 	})
 }
 
-// Hides reports whether the value to which a JSON Pointer leads, or one around it, must
-// not be shown, by the schema or by its name.
-func (s *Schema) Hides(pointer string) bool {
-	at := strings.Split(pointer, "/")[1:]
-	for i := range at {
-		at[i] = unescape.Replace(at[i])
-	}
-	return (&report{schema: s}).secret(at)
-}
+// Hides reports whether the value at a place, or one around it, must not be shown, by the
+// schema or by its name.
+func (s *Schema) Hides(at []string) bool { return (&report{schema: s}).secret(at) }
 
 // Known returns the names that the schema declares for the object at a place.
 func (s *Schema) Known(at []string) []string { return known((&report{schema: s}).at(at)) }
