@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // fieldError is what one error of go-playground/validator v10 has. The package is not
@@ -150,19 +151,19 @@ func (c *checks) words(e fieldError, at []string) (rule, expected string) {
 	if strings.HasPrefix(tag, "required") {
 		return "required", "a value"
 	}
-	if words, ok := tagWords[tag]; ok {
-		return tag, strings.ReplaceAll(words, "PARAM", param)
+	if text, ok := tagWords[tag]; ok {
+		return tag, strings.ReplaceAll(text, "PARAM", param)
 	}
-	if words, ok := otherField[tag]; ok && param != "" {
+	if text, ok := otherField[tag]; ok && param != "" {
 		other := at
 		if len(at) > 0 {
 			other, _ = c.resolve(append(slices.Clip(at[:len(at)-1]), param))
 		}
 		name, _ := explain.Place(c.args, other)
-		return tag, "must be " + words + " '" + name + "'"
+		return tag, "must be " + text + " '" + name + "'"
 	}
-	if words, ok := comparisons[tag]; ok {
-		return tag, size(e, param, words)
+	if limit, ok := comparisons[tag]; ok {
+		return tag, size(e, param, limit)
 	}
 	switch tag {
 	case "oneof", "oneofci":
@@ -187,22 +188,22 @@ var comparisons = map[string][2]string{
 	"gt": {"greater than ", "more than "}, "lt": {"less than ", "fewer than "}, "len": {"that is ", "exactly "},
 }
 
-func size(e fieldError, param string, words [2]string) string {
-	var thing string
+func size(e fieldError, param string, limit [2]string) string {
+	text := "a number " + limit[0] + param
 	switch e.Kind() {
 	case reflect.String:
-		thing = "a text of " + words[1] + param + " character"
+		text = "a text of " + limit[1] + param + " character"
 	case reflect.Slice, reflect.Array:
-		thing = "a list of " + words[1] + param + " item"
+		text = "a list of " + limit[1] + param + " item"
 	case reflect.Map:
-		thing = "an object of " + words[1] + param + " member"
+		text = "an object of " + limit[1] + param + " member"
 	default:
-		return "a number " + words[0] + param
+		return text
 	}
 	if param != "1" {
-		thing += "s"
+		text += "s"
 	}
-	return thing
+	return text
 }
 
 // alternatives writes the values of a tag like oneof=red green 'light blue'.
@@ -210,15 +211,14 @@ func alternatives(param string) string {
 	var values []string
 	for i, part := range strings.Split(param, "'") {
 		if i%2 == 1 {
-			values = append(values, part)
+			values = append(values, "'"+part+"'")
 			continue
 		}
-		values = append(values, strings.Fields(part)...)
+		for value := range strings.FieldsSeq(part) {
+			values = append(values, "'"+value+"'")
+		}
 	}
-	if n := len(values); n > 1 {
-		return "'" + strings.Join(values[:n-1], "', '") + "' or '" + values[n-1] + "'"
-	}
-	return "'" + strings.Join(values, "") + "'"
+	return words.List(values, "or")
 }
 
 // tagWords are what the other rules want, with PARAM for what stands behind the tag.

@@ -94,8 +94,6 @@ func withData(wire *jsonrpc.Error, told *fault.Error) *jsonrpc.Error {
 // names returns the names that the caller may know, none when that is not sure.
 func (v *validator) names(ctx context.Context, c *call.Call) []string {
 	switch {
-	case v.HideNames:
-		return nil
 	case v.Names != nil:
 		return v.Names(ctx, c.Method())
 	case !c.Outermost():

@@ -13,9 +13,6 @@ import (
 // or when the server does not say what they should be. The SDK checks nothing of it. They
 // are explained with the schema that a tool with such arguments would have.
 func (v *validator) promptFault(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) *fault.Error {
-	if v.SkipPrompts {
-		return nil
-	}
 	return guarded(func() *fault.Error {
 		prompt, err := callOf(ctx, c, req).Prompt(next)
 		if err != nil || len(prompt.Arguments) == 0 {

@@ -110,9 +110,6 @@ type Options struct {
 	// that declares no arguments is not checked.
 	StrictPrompts bool
 
-	// SkipPrompts says nothing of the arguments of prompts. It excludes StrictPrompts.
-	SkipPrompts bool
-
 	// KeepHandlerErrors leaves errors of go-playground/validator alone, apart from those
 	// marked with [Arguments].
 	KeepHandlerErrors bool
@@ -136,16 +133,13 @@ type Options struct {
 	// error.
 	UnknownToolAsToolError bool
 
-	// HideNames suggests no names of tools, prompts and resources.
-	HideNames bool
-
 	// Names gives the names from which suggestions for an unknown one are taken, for
 	// the methods tools/call, prompts/get and resources/read; it must return only
-	// what the caller may know. It may be called concurrently. Nil means those that
-	// the caller may list: the list is asked for with the outermost mcpchain
-	// middleware, so that filters that stand inside of it apply, and nothing is
-	// suggested when another middleware stands outside of it, because that could be
-	// a filter too.
+	// what the caller may know. A function that returns nothing turns suggestions off.
+	// It may be called concurrently. Nil means those that the caller may list: the list
+	// is asked for with the outermost mcpchain middleware, so that filters that stand
+	// inside of it apply, and nothing is suggested when another middleware stands outside
+	// of it, because that could be a filter too.
 	Names func(ctx context.Context, method string) []string
 }
 
@@ -184,8 +178,6 @@ func newValidator(function string, opts *Options) *validator {
 		panic(function + ": Options.RawTools and Options.AfterFailure exclude each other; choose one")
 	case v.NoDefaults && !v.RawTools:
 		panic(function + ": Options.NoDefaults needs Options.RawTools, which fills them in; set both or none")
-	case v.StrictPrompts && v.SkipPrompts:
-		panic(function + ": Options.StrictPrompts and Options.SkipPrompts exclude each other; choose one")
 	}
 	if v.Credentials > RefuseCredentials {
 		panic(function + ": Options.Credentials is none of AllowCredentials, RecordCredentials and RefuseCredentials; give one of them")
