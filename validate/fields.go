@@ -72,7 +72,7 @@ func (c *checks) resolve(names []string) (at []string, known bool) {
 		if list, ok := value.([]any); ok {
 			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(list) {
 				at, value = append(at, name), list[i]
-				path += "[]" //nolint:modernize // every step looks it up
+				path += "[]"
 				continue
 			}
 		}

@@ -72,8 +72,7 @@ func unknown(c *call.Call, wire *jsonrpc.Error) string {
 // withData returns the protocol error with the suggestion in its message, and with
 // the machine form added to its data.
 func withData(wire *jsonrpc.Error, told *fault.Error) *jsonrpc.Error {
-	data := map[string]any{}
-	own := map[string]any{}
+	data, own := map[string]any{}, map[string]any{}
 	raw, err := json.Marshal(told)
 	if err != nil || json.Unmarshal(raw, &data) != nil {
 		return wire // cannot be: a fault holds only what JSON can hold
@@ -83,8 +82,7 @@ func withData(wire *jsonrpc.Error, told *fault.Error) *jsonrpc.Error {
 	} else if told.Data().ResourceType == "resource" {
 		data["uri"] = told.Data().Identifier // the SDK writes no JSON of some addresses
 	}
-	raw, err = json.Marshal(data)
-	if err != nil {
+	if raw, err = json.Marshal(data); err != nil {
 		return wire
 	}
 	text, label := told.Text(), told.Kind().Label()+": "

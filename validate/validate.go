@@ -296,19 +296,13 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 	var report *explain.Report
 	if v.AfterFailure {
 		report = explained(nil, orObject(args))
-	} else if f.Explainable() && !beginsObject(args) {
+	} else if args = bytes.TrimSpace(orObject(args)); f.Explainable() && !bytes.HasPrefix(args, []byte("{")) {
 		report = explained(anyObject(), args) // which no tool takes
 	}
 	if report == nil {
 		return nil
 	}
 	return v.beside(f, report, name)
-}
-
-// beginsObject reports whether arguments can be taken for an object without reading them.
-func beginsObject(args []byte) bool {
-	args = bytes.TrimLeft(args, " \t\r\n")
-	return len(args) == 0 || args[0] == '{' || string(args) == "null"
 }
 
 // beside makes a fault of a report, in addition to what somebody worded for the caller.
@@ -320,11 +314,10 @@ func (v *validator) beside(f *call.Failure, report *explain.Report, tool string)
 	own := f.Fault().Data()
 	about := e.Data()
 	own.Violations, own.CorrectedArguments, own.CorrectedTool = about.Violations, about.CorrectedArguments, about.CorrectedTool
-	sentences := make([]string, 0, 3)
+	own.Suggestion = strings.TrimSpace(own.Suggestion + " The arguments do not fit the tool's input schema, which may be why.")
 	for _, one := range report.Violations[:min(len(report.Violations), 3)] {
-		sentences = append(sentences, one.Message)
+		own.Suggestion += " " + one.Message
 	}
-	own.Suggestion = strings.TrimSpace(own.Suggestion + " The arguments do not fit the tool's input schema, which may be why. " + strings.Join(sentences, " "))
 	return fault.FromData(own)
 }
 
@@ -355,7 +348,7 @@ func toolName(c *call.Call, req mcp.Request) string {
 }
 
 // arguments returns the arguments of a tool as they came, or those of a prompt as JSON.
-func arguments(req mcp.Request) (raw []byte) {
+func arguments(req mcp.Request) []byte {
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
 		if r != nil && r.Params != nil {
@@ -363,10 +356,12 @@ func arguments(req mcp.Request) (raw []byte) {
 		}
 	case *mcp.GetPromptRequest:
 		if r != nil && r.Params != nil && len(r.Params.Arguments) > 0 {
-			raw, _ = json.Marshal(r.Params.Arguments) // a map of texts
+			if raw, err := json.Marshal(r.Params.Arguments); err == nil {
+				return raw
+			}
 		}
 	}
-	return raw
+	return nil
 }
 
 // withArguments returns the request with other arguments; the caller's is not

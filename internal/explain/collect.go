@@ -163,7 +163,7 @@ func (r *report) alike(at []string, pairs [][2]int) string {
 	var texts []string
 	for _, pair := range pairs[:min(len(pairs), maxRepeated)] {
 		i, j := strconv.Itoa(pair[0]), strconv.Itoa(pair[1])
-		texts = append(texts, words.List(r.fields(at, i, j), "and")+" alike")
+		texts = append(texts, words.List(r.names(at, "", i, j), "and")+" alike")
 	}
 	if len(pairs) > maxRepeated {
 		texts = append(texts, "more")

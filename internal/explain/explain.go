@@ -183,8 +183,8 @@ func whereBroken(err error, args []byte) string {
 // says that the arguments are too complex.
 func (r *report) check(d *document) ([]finding, error) {
 	err := r.validate(r.schema.root, d, r.opts.AssertFormats)
-	failed, ok := err.(*jsonschema.ValidationError)
-	if !ok {
+	failed := (*jsonschema.ValidationError)(nil)
+	if !errors.As(err, &failed) {
 		return nil, err
 	}
 	r.More = false

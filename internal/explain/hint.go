@@ -132,11 +132,10 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 
 // leaveOut says what to do instead of sending null for a member that is not required.
 func (r *report) leaveOut(f finding) string {
-	if len(f.at) == 0 || len(r.at(f.at)) == 0 {
+	if len(f.at) == 0 {
 		return ""
 	}
-	_, inObject := ValueAt(r.args, f.parent()).(map[string]any)
-	if nodes := r.at(f.parent()); !inObject || !slices.Contains(known(nodes), last(f.at)) || slices.Contains(required(nodes), last(f.at)) {
+	if nodes := r.at(f.parent()); !slices.Contains(known(nodes), last(f.at)) || slices.Contains(required(nodes), last(f.at)) {
 		return ""
 	}
 	return r.fix(f, left, "Leave it out instead of sending null.")
@@ -189,10 +188,9 @@ func (r *report) suggestName(f finding) string {
 		names = known([]*node{f.n})
 	}
 	if m := near.Matches(last(f.at), names); len(m) > 0 {
-		if object, _ := ValueAt(r.args, f.parent()).(map[string]any); object != nil {
-			if _, sent := object[m[0]]; sent {
-				return "Leave it out: " + quoted(m[0]) + " is there already."
-			}
+		object, _ := ValueAt(r.args, f.parent()).(map[string]any)
+		if _, sent := object[m[0]]; sent {
+			return "Leave it out: " + quoted(m[0]) + " is there already."
 		}
 		return "Did you mean " + words.List(allQuoted(m[:min(2, len(m))]), "or") + "?"
 	}

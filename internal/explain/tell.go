@@ -170,7 +170,7 @@ func (r *report) missing(f finding, v *fault.Violation, sentence string) {
 
 // tooMany is about names that must not be there together.
 func (r *report) tooMany(f finding, v *fault.Violation, when string) {
-	names := r.names(f.at, f.n.Not.Required)
+	names := r.names(f.at, "'", f.n.Not.Required...)
 	v.Message = "Argument " + names[0] + " is not allowed" + when + "."
 	if len(names) > 1 {
 		v.Message = "Arguments " + listed(names, "and") + " cannot be sent together" + when + "."
@@ -178,20 +178,12 @@ func (r *report) tooMany(f finding, v *fault.Violation, when string) {
 	}
 }
 
-// names writes names of members of the object at a place.
-func (r *report) names(at, names []string) []string {
-	texts := r.fields(at, names...)
-	for i := range texts {
-		texts[i] = "'" + texts[i] + "'"
-	}
-	return texts
-}
-
-// fields writes the places of what is in the value at a place.
-func (r *report) fields(at []string, steps ...string) []string {
-	texts := make([]string, len(steps))
-	for i, step := range steps {
-		texts[i], _ = r.place(append(slices.Clip(at), step))
+// names writes the places of members of the value at a place, each between quotes.
+func (r *report) names(at []string, quote string, names ...string) []string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		field, _ := r.place(append(slices.Clip(at), name))
+		texts[i] = quote + field + quote
 	}
 	return texts
 }
@@ -205,7 +197,7 @@ func (r *report) sets(f finding, v *fault.Violation, when string) {
 		if len(n.Required) > 1 {
 			word = "or else"
 		}
-		texts = append(texts, words.List(r.names(f.at, n.Required), "and"))
+		texts = append(texts, words.List(r.names(f.at, "'", n.Required...), "and"))
 	}
 	what := words.List(texts, word)
 	v.Expected = "at least one of " + what
@@ -282,7 +274,8 @@ func (r *report) wrong(f finding, v *fault.Violation) (received string) {
 
 // Received returns a value of the caller in words, and itself if it may be shown.
 func Received(value any, hidden bool) (text string, shown any) {
-	what, length := "", 0
+	var what string
+	var length int
 	switch v := value.(type) {
 	case nil:
 		return "null", nil
