@@ -192,7 +192,7 @@ func (r *report) suggestName(f finding) string {
 		if _, sent := object[m[0]]; sent {
 			return "Leave it out: " + quoted(m[0]) + " is there already."
 		}
-		return "Did you mean " + words.List(allQuoted(m[:min(2, len(m))]), "or") + "?"
+		return "Did you mean " + listed(m[:min(2, len(m))], quoted, "or") + "?"
 	}
 	key := "names\x00" + strings.Join(f.parent(), "\x00")
 	if r.told[key] {
@@ -213,11 +213,15 @@ func (r *report) suggestName(f finding) string {
 
 // knownNames lists the names that an object may have.
 func knownNames(names, patterns []string) string {
-	switch all := append(allQuoted(names), patterns...); {
+	all := make([]string, 0, len(names)+len(patterns))
+	for _, name := range names {
+		all = append(all, quoted(name))
+	}
+	switch all = append(all, patterns...); {
 	case len(all) == 0:
 		return ""
 	case len(all) > 1:
-		return "Known here are " + listed(all, "and") + "."
+		return "Known here are " + listed(all, plain, "and") + "."
 	case len(names) == 0:
 		return "Only " + all[0] + " are known here."
 	default:

@@ -38,7 +38,7 @@ func (n *node) say() string {
 		return ""
 	}
 	if values := n.literals(); values != nil {
-		return alternatives(values)
+		return listed(values, literal, "or")
 	}
 	if types := n.types(); len(types) > 0 {
 		texts := make([]string, len(types))
@@ -85,7 +85,7 @@ func choice(forms []*node) string {
 		texts = append(texts[:maxBranches], "another form")
 	}
 	if len(values) > 0 {
-		texts = append([]string{alternatives(values)}, texts...)
+		texts = append([]string{listed(values, literal, "or")}, texts...)
 	}
 	if null {
 		texts = append(texts, "null")
@@ -107,37 +107,23 @@ func literals(n *jsonschema.Schema) []any {
 	}
 }
 
-func alternatives(values []any) string {
-	texts := make([]string, min(len(values), maxListed+2)) // no more are listed
-	for i := range texts {
-		texts[i] = literal(values[i])
-	}
-	if more := len(values) - len(texts); more > 0 {
-		return strings.Join(texts[:maxListed], ", ") + " or " + strconv.Itoa(len(values)-maxListed) + " others"
-	}
-	return listed(texts, "or")
-}
-
 // listed writes a, b, c and so on, of a list that may be long.
-func listed(texts []string, word string) string {
+func listed[T any](list []T, write func(T) string, word string) string {
+	var texts []string
 	size := 0
-	for i, text := range texts {
-		if size += len(text) + 2; i > 0 && (i == maxListed || size > maxSize) && len(texts)-i > 1 {
-			return strings.Join(texts[:i], ", ") + " " + word + " " + strconv.Itoa(len(texts)-i) + " others"
+	for i, item := range list {
+		text := write(item)
+		if size += len(text) + 2; i > 0 && (i == maxListed || size > maxSize) && len(list)-i > 1 {
+			return strings.Join(texts, ", ") + " " + word + " " + strconv.Itoa(len(list)-i) + " others"
 		}
+		texts = append(texts, text)
 	}
 	return words.List(texts, word)
 }
 
 func quoted(text string) string { return words.Quote(text, maxName) }
 
-func allQuoted(names []string) []string {
-	texts := make([]string, len(names))
-	for i, name := range names {
-		texts[i] = quoted(name)
-	}
-	return texts
-}
+func plain(text string) string { return text }
 
 func literal(v any) string {
 	switch v := v.(type) {
@@ -332,7 +318,7 @@ func (n *node) object() string {
 		return "an object with" + strings.TrimPrefix(counts(n.MinProperties, n.MaxProperties, "property", "properties"), " of")
 	}
 	if names := required([]*node{n}); len(names) > 0 && len(names) <= 4 {
-		return "an object with " + words.List(allQuoted(names), "and")
+		return "an object with " + listed(names, quoted, "and")
 	}
 	return "an object"
 }

@@ -173,7 +173,7 @@ func (r *report) tooMany(f finding, v *fault.Violation, when string) {
 	names := r.names(f.at, "'", f.n.Not.Required...)
 	v.Message = "Argument " + names[0] + " is not allowed" + when + "."
 	if len(names) > 1 {
-		v.Message = "Arguments " + listed(names, "and") + " cannot be sent together" + when + "."
+		v.Message = "Arguments " + listed(names, plain, "and") + " cannot be sent together" + when + "."
 		v.Suggestion = "Leave one of them out."
 	}
 }
