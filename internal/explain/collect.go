@@ -53,21 +53,16 @@ var unheardOf = &node{Schema: &jsonschema.Schema{}, anyOf: &fork{}, oneOf: &fork
 
 // collect flattens the tree of errors, in the same order each time. Where there are too
 // many it stops. The places in e begin with the one of the error around it.
-func (r *report) collect(e *jsonschema.ValidationError, around []string, when []string) (found []finding) {
+func (r *report) collect(e *jsonschema.ValidationError, from finding) (found []finding) {
 	n, at := r.schema.nodes[e.SchemaURL], e.InstanceLocation
 	if n == nil {
 		n = unheardOf
 	}
-	own, moot := r.conditions(n, at)
+	own, moot := r.conditions(n, from.n, at)
 	if moot || r.spend(1+len(at)/16) {
 		return nil // that what it depends on is missing is told
 	}
-	for _, text := range own {
-		if !slices.Contains(when, text) {
-			when = append(slices.Clip(when), text)
-		}
-	}
-	one := finding{at: at, n: n, when: when, rule: strings.Join(e.ErrorKind.KeywordPath(), "/")}
+	one := finding{at: at, n: n, when: slices.Concat(from.when, own), rule: strings.Join(e.ErrorKind.KeywordPath(), "/")}
 	named := func(rule string, names []string, when ...string) []finding {
 		for i, name := range names {
 			if r.spend(1 + len(at)/16) {
@@ -81,8 +76,8 @@ func (r *report) collect(e *jsonschema.ValidationError, around []string, when []
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
-		for _, cause := range r.inOrder(e.Causes, len(around)) {
-			found = append(found, r.collect(cause, at, when)...)
+		for _, cause := range r.inOrder(e.Causes, len(from.at)) {
+			found = append(found, r.collect(cause, one)...)
 		}
 		return found
 	case *kind.AnyOf:
@@ -184,9 +179,10 @@ func (f *finding) contained(got int, limit string, n int) {
 }
 
 // conditions says in words when a schema applies that is written in a conditional one.
-// It is moot when what the condition asks for is required, and missing.
-func (r *report) conditions(n *node, at []string) (texts []string, moot bool) {
-	for depth := len(at); n.up != nil && depth >= 0; n = n.up {
+// It is moot when what the condition asks for is required, and missing. The conditions of the
+// schema around it are told already.
+func (r *report) conditions(n, around *node, at []string) (texts []string, moot bool) {
+	for depth := len(at); n.up != nil && n != around && depth >= 0; n = n.up {
 		r.left -= boolInt(depth&15 == 0)
 		text, is := "", " is "
 		switch n.as.keyword {
@@ -300,7 +296,7 @@ func (r *report) nearest(e *jsonschema.ValidationError, all finding, f *fork) []
 	least, ties, picked, open, tag := misfit, 0, 0, 0, append(slices.Clip(at), f.tag)
 	for i, cause := range e.Causes[:min(len(e.Causes), len(f.forms))] {
 		open += boolInt(!slices.Equal(f.forms[i].leaf().types(), []string{"null"}))
-		found, cost := r.collect(cause, at, all.when), 0
+		found, cost := r.collect(cause, all), 0
 		if j := slices.IndexFunc(found, func(g finding) bool { return f.tag != "" && slices.Equal(g.at, tag) }); j >= 0 {
 			all.rule = found[j].rule // the tag is not that of this form
 			continue

@@ -188,7 +188,7 @@ func (r *report) check(d *document) ([]finding, error) {
 		return nil, err
 	}
 	r.More = false
-	if found := r.looked(r.collect(failed, nil, nil)); len(found) > 0 {
+	if found := r.looked(r.collect(failed, finding{})); len(found) > 0 {
 		return found, nil
 	}
 	return []finding{{rule: "schema"}}, nil
