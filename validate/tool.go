@@ -80,10 +80,7 @@ func (v *validator) check(s *explain.Schema, req mcp.Request) (mcp.Request, *exp
 	args := orObject(c.Params.Arguments)
 	filled := args
 	if !v.NoDefaults {
-		var err error
-		if filled, err = s.Defaults(args); err != nil {
-			filled = args // no object, and no JSON perhaps: that is said below
-		}
+		filled = s.Defaults(args)
 	}
 	report := s.Explain(filled, v.explain)
 	if report == nil {

@@ -26,7 +26,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -103,39 +102,36 @@ type report struct {
 // Explain checks the arguments of a call, as JSON, and reports what is wrong. It returns
 // nil when nothing is. Arguments that are absent are checked as {}; null is a value like
 // any other. It takes at most about 50 ms for 1 MiB of arguments.
-func (s *Schema) Explain(args []byte, opts Options) *Report {
-	report, _ := s.explain(args, opts)
-	return report
-}
+func (s *Schema) Explain(args []byte, opts Options) *Report { return s.report(opts).explain(args) }
 
-// explain returns how much work the report was, too.
-func (s *Schema) explain(args []byte, opts Options) (_ *Report, work int) {
-	r := &report{schema: s, opts: opts, told: map[string]bool{}, work: maxWork, left: maxTold}
-	defer func() { work = maxWork - r.work + maxTold - r.left }()
-	r.size = defaultBytes - headBytes
+func (s *Schema) report(opts Options) *report {
+	r := &report{schema: s, opts: opts, told: map[string]bool{}, work: maxWork, left: maxTold, size: defaultBytes - headBytes}
 	if opts.MaxBytes > 0 {
 		r.size = max(opts.MaxBytes, leastBytes) - headBytes
 	}
+	return r
+}
+
+func (r *report) explain(args []byte) *Report {
 	args = orObject(args)
 	d, err := read(args, maxSent)
-	switch r.args = d.value; {
-	case errors.Is(err, errDeep):
-		return r.refuse("depth", "at most "+strconv.Itoa(maxDepth)+" levels", "are nested more than "+strconv.Itoa(maxDepth)+" levels deep."), 0
-	case errors.Is(err, errSize):
-		return r.refuse("budget", "", "are too large to be checked. Send less at once."), 0
+	var found []finding
+	if r.args = d.value; err == nil && d.number == nil {
+		found, err = r.check(d)
+	}
+	switch refused := (*refusal)(nil); {
+	case errors.As(err, &refused):
+		r.add(fault.Violation{Rule: refused.rule, Expected: refused.expected, Message: "The arguments " + refused.sentence})
+		return &r.Report
 	case err != nil:
 		r.Example = r.example()
-		return r.refuse("json", "valid JSON", "are not valid JSON: they "+whereBroken(err, args)+"."), 0
+		r.add(fault.Violation{Rule: "json", Expected: "valid JSON", Message: "The arguments are not valid JSON: they " + whereBroken(err, args) + "."})
+		return &r.Report
 	case d.number != nil:
 		r.tell(finding{rule: "budget", at: d.number})
-		return &r.Report, 0
-	}
-	found, err := r.check(d)
-	switch {
-	case err != nil:
-		return r.refuse("budget", "", "are too large and complex to be checked. Send less at once."), 0
+		return &r.Report
 	case len(found) == 0 && len(d.notes) == 0:
-		return nil, 0
+		return nil
 	}
 	if names := r.pair(found); len(names) > 0 {
 		r.rename(names)
@@ -154,8 +150,19 @@ func (s *Schema) explain(args []byte, opts Options) (_ *Report, work int) {
 	if r.Corrected == nil && bad {
 		r.Example = r.example()
 	}
-	return &r.Report, 0
+	return &r.Report
 }
+
+// A refusal says why arguments are not checked.
+type refusal struct{ rule, expected, sentence string }
+
+func (e *refusal) Error() string { return "they " + e.sentence }
+
+var (
+	errDeep = &refusal{"depth", "at most " + strconv.Itoa(maxDepth) + " levels", "are nested more than " + strconv.Itoa(maxDepth) + " levels deep."}
+	errSize = &refusal{"budget", "", "are too large to be checked. Send less at once."}
+	errWork = &refusal{"budget", "", "are too large and complex to be checked. Send less at once."}
+)
 
 // orObject returns an empty object for arguments that are absent.
 func orObject(args []byte) []byte {
@@ -163,11 +170,6 @@ func orObject(args []byte) []byte {
 		return []byte("{}")
 	}
 	return args
-}
-
-func (r *report) refuse(rule, expected, sentence string) *Report {
-	r.add(fault.Violation{Rule: rule, Expected: expected, Message: "The arguments " + sentence})
-	return &r.Report
 }
 
 func whereBroken(err error, args []byte) string {
@@ -228,22 +230,21 @@ func (r *report) sort(found []finding) {
 // typed tools (ApplyDefaults of github.com/google/jsonschema-go): for properties that are
 // missing and not required, also in objects that are there or come to be by that; not
 // behind references, in lists or in the forms of a choice. Absent arguments become an
-// object, and what is no object stays as it is. Numbers stay as they are written. The
-// arguments need not be valid by the schema; it is an error when they are not JSON.
-func (s *Schema) Defaults(args []byte) ([]byte, error) {
+// object, and what is no object, or no JSON, stays as it is. Numbers stay as they are
+// written. The arguments need not be valid by the schema.
+func (s *Schema) Defaults(args []byte) []byte {
 	args = orObject(args)
 	if !s.defaults {
-		return args, nil
+		return args
 	}
 	d, err := read(args, 4*maxSent)
-	if err != nil {
-		return nil, fmt.Errorf("explain: the arguments cannot be read: %w", err)
-	}
-	if object, ok := d.value.(map[string]any); ok {
+	if object, ok := d.value.(map[string]any); err == nil && ok {
 		full, _ := filled(object, s.tree)
-		return encode(full)
+		if raw, err := encode(full); err == nil {
+			return raw
+		}
 	}
-	return args, nil
+	return args
 }
 
 // filled returns an object with the defaults of a schema, which are shared with it. It

@@ -9,7 +9,11 @@ import (
 const MaxUnits = maxWork + maxTold
 
 // Counted explains arguments and returns how much work that was.
-func (s *Schema) Counted(args []byte) (*Report, int) { return s.explain(args, Options{}) }
+func (s *Schema) Counted(args []byte) (*Report, int) {
+	r := s.report(Options{})
+	report := r.explain(args)
+	return report, maxWork - r.work + maxTold - r.left
+}
 
 // Text returns the sentences and suggestions of the report as a caller reads them: one line
 // for one violation, otherwise a count and a line each.

@@ -98,8 +98,7 @@ func TestTooManyArguments(t *testing.T) {
 	report := s.Explain(args, explain.Options{})
 	require.Equal(t, "The arguments are too large to be checked. Send less at once.", report.Text())
 	require.Equal(t, "budget", report.Violations[0].Rule)
-	_, err := s.Defaults(args)
-	require.ErrorContains(t, err, "too large")
+	require.Equal(t, args, s.Defaults(args))
 }
 
 // TestWork: what is valid is let through as long as its real work is small.

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"encoding/json"
-	"errors"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -20,7 +19,6 @@ type document struct {
 	value   any
 	values  int
 	objects int
-	size    int       // of the text
 	depth   int       // of the deepest value
 	number  []string  // to a number that is too long to compute with
 	notes   []finding // what is wrong with it beside its schema
@@ -30,11 +28,6 @@ type document struct {
 	anchors  []string // the locations of the schemas that have a dynamic one
 }
 
-var (
-	errSize = errors.New("they are too large")
-	errDeep = errors.New("they are nested too deeply")
-)
-
 // read decodes JSON, with its numbers as they were written, and notes names that were
 // sent more than once and text that is not UTF-8. No more than most values are read.
 func read(text []byte, most int) (*document, error) {
@@ -43,7 +36,6 @@ func read(text []byte, most int) (*document, error) {
 }
 
 func (d *document) read(text []byte, most int) error {
-	d.size = len(text)
 	if err := measure(text, most); err != nil {
 		return err
 	}

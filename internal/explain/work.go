@@ -3,7 +3,6 @@ package explain
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -23,8 +22,6 @@ const (
 	maxIdle = 8
 )
 
-var errWork = errors.New("they are too complex")
-
 // A check is the schema as the library applies it, made to count what the library does so
 // that it can be stopped in the middle. It serves one call at a time.
 type check struct {
@@ -43,7 +40,7 @@ func (r *report) validate(n *node, d *document, formats bool) (err error) {
 	default:
 		roots, err := r.schema.compile()
 		if err != nil {
-			return err // cannot be: it was compiled before
+			return errWork // cannot be: it was compiled before
 		}
 		c = &check{schemas: map[string]*jsonschema.Schema{}}
 		for _, root := range roots {
