@@ -73,11 +73,7 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 // check returns the request with the defaults filled in, or what is wrong with its
 // arguments.
 func (v *validator) check(s *explain.Schema, req mcp.Request) (mcp.Request, *explain.Report) {
-	c, ok := req.(*mcp.CallToolRequest)
-	if !ok || c == nil || c.Params == nil {
-		return req, nil
-	}
-	args := orObject(c.Params.Arguments)
+	args := orObject(arguments(req))
 	filled := args
 	if !v.NoDefaults {
 		filled = s.Defaults(args)

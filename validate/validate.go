@@ -324,10 +324,11 @@ func (v *validator) beside(f *call.Failure, report *explain.Report, tool string)
 // warn records once for each tool that its calls are not checked.
 func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 	name := call.Name(req) // bounded, as a caller sent it
-	if _, before := v.warned.LoadOrStore(name, true); before || v.warns.Add(1) > maxSchemas {
-		if !before {
-			v.warned.Delete(name)
-		}
+	if _, before := v.warned.LoadOrStore(name, true); before {
+		return
+	}
+	if v.warns.Add(1) > maxSchemas {
+		v.warned.Delete(name)
 		return
 	}
 	call.Warn(c, c.Logger(), "validate: Options.RawTools cannot check the arguments of this tool", slog.String("tool", name), slog.String("reason", safe.Error(err)))
@@ -367,7 +368,10 @@ func arguments(req mcp.Request) []byte {
 // withArguments returns the request with other arguments; the caller's is not
 // written to.
 func withArguments(req mcp.Request, args []byte) mcp.Request {
-	r := req.(*mcp.CallToolRequest) //nolint:forcetypeassert // it has arguments
+	r, ok := req.(*mcp.CallToolRequest)
+	if !ok || r == nil || r.Params == nil {
+		return req
+	}
 	request, params := *r, *r.Params
 	params.Arguments = args
 	request.Params = &params

@@ -130,7 +130,12 @@ func (s *sampler) of(n *node, depth int) any {
 	}
 	switch types[0] {
 	case "integer", "number":
-		return n.simplest()
+		for _, limit := range []*big.Rat{big.NewRat(1, 1), n.MultipleOf, n.Minimum, n.Maximum} {
+			if limit != nil && n.Validate(json.Number(number(limit))) == nil {
+				return json.Number(number(limit))
+			}
+		}
+		return json.Number("1")
 	case "boolean":
 		return true
 	case "array":
@@ -143,9 +148,14 @@ func (s *sampler) of(n *node, depth int) any {
 		return s.object(n, depth)
 	case "null":
 		return nil
-	default:
-		return n.sample()
 	}
+	if n.Format != nil {
+		if _, example, ok := strings.Cut(formats[n.Format.Name], suchAs); ok {
+			text, _, _ := strings.Cut(example, " ")
+			return text
+		}
+	}
+	return unknownText
 }
 
 // object has the members that are required, also by the first form of each choice.
@@ -175,24 +185,3 @@ func (s *sampler) object(n *node, depth int) map[string]any {
 // unknownText stands where nothing is known of a text. It does not look like a value,
 // because a value would be sent as it stands.
 const unknownText = "<string>"
-
-// sample returns a text that has the format and the length.
-func (n *node) sample() string {
-	text := unknownText
-	if n.Format != nil {
-		if _, example, ok := strings.Cut(formats[n.Format.Name], suchAs); ok {
-			text, _, _ = strings.Cut(example, " ")
-		}
-	}
-	return text
-}
-
-// simplest returns the first number that is within the limits of those that are likely to be.
-func (n *node) simplest() json.Number {
-	for _, r := range []*big.Rat{big.NewRat(1, 1), n.MultipleOf, n.Minimum, n.Maximum} {
-		if r != nil && n.Validate(json.Number(number(r))) == nil {
-			return json.Number(number(r))
-		}
-	}
-	return "1"
-}

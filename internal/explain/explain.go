@@ -30,6 +30,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -174,11 +175,10 @@ func orObject(args []byte) []byte {
 
 func whereBroken(err error, args []byte) string {
 	syntax := (*json.SyntaxError)(nil)
-	if !errors.As(err, &syntax) || syntax.Offset >= int64(len(args)) && strings.Contains(syntax.Error(), "unexpected end") {
+	if !errors.As(err, &syntax) || strings.Contains(syntax.Error(), "unexpected end") {
 		return "end too early"
 	}
-	runes := len([]rune(string(args[:max(0, syntax.Offset-1)])))
-	return "stop being JSON at character " + strconv.Itoa(runes+1)
+	return "stop being JSON at character " + strconv.Itoa(utf8.RuneCount(args[:max(1, syntax.Offset)-1])+1)
 }
 
 // check returns what the library finds wrong, the first MaxCounted of it at most. The error

@@ -15,11 +15,9 @@ type fix struct {
 	to any
 }
 
-// dumb are the rules whose sentence says all that can be said.
-var dumb = map[string]bool{
-	"minItems": true, "maxItems": true, "minProperties": true, "maxProperties": true, "items": true, "not": true, "uniqueItems": true,
-	"contains": true, "minContains": true, "maxContains": true,
-	"minimum": true, "maximum": true, "exclusiveMinimum": true, "exclusiveMaximum": true, "multipleOf": true,
+// hinted are the rules whose sentence leaves something to say.
+var hinted = map[string]bool{
+	"type": true, "const": true, "enum": true, "anyOf": true, "oneOf": true, "minLength": true, "maxLength": true, "pattern": true, "format": true,
 }
 
 // fix notes a correction that is certain, and returns what is said of it.
@@ -42,7 +40,7 @@ func (r *report) hint(f finding, value, shown any) string {
 	}
 	hint := r.meant(f, value, shown, allowed)
 	switch {
-	case hint != "" || dumb[f.rule]:
+	case hint != "" || !hinted[f.rule]:
 		return hint
 	case !isAny(value, types) && value == nil:
 		return r.leaveOut(f)
