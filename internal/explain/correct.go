@@ -166,9 +166,6 @@ func (s *sampler) object(n *node, depth int) map[string]any {
 			names = append(names, form.leaf().Required...)
 		}
 	}
-	if n.MinProperties != nil {
-		names = append(names, n.order[:min(len(n.order), *n.MinProperties)]...)
-	}
 	object := map[string]any{}
 	for _, name := range names {
 		var member *node

@@ -155,9 +155,6 @@ func (r *report) misspelled(f finding, v *fault.Violation) {
 
 func (r *report) missing(f finding, v *fault.Violation, sentence string) {
 	nodes := r.at(f.at)
-	if p, ok := f.n.members[last(f.at)]; ok {
-		nodes = append(nodes, p)
-	}
 	v.Expected = f.expected
 	for _, n := range nodes {
 		v.Expected = cmp.Or(v.Expected, n.words())
