@@ -52,8 +52,8 @@ fuzz: ## Fuzz every target, one after another, for FUZZTIME (1s)
 	@.ci/run fuzz
 
 .PHONY: adversary
-adversary: ## Attack real servers with hostile requests for ADVERSARY_TIME (1h)
-	ADVERSARY_TIME=$(or $(ADVERSARY_TIME),1h) go test -run 'TestAdversary|TestAlone' -timeout 0 -v ./internal/adversary
+adversary: ## Attack real servers with hostile requests, each for ADVERSARY_TIME (1h)
+	@ADVERSARY_TIME=$(or $(ADVERSARY_TIME),1h) .ci/run adversary
 
 .PHONY: bench
 bench: ## Measure into bin/bench.txt; compare with OLD=file. BENCH=regexp COUNT=6

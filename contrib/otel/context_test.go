@@ -219,9 +219,13 @@ func TestHostileState(t *testing.T) {
 
 func FuzzContext(f *testing.F) {
 	f.Add(sampled, "a=b", "k=v")
+	f.Add(strings.TrimSuffix(sampled, "1")+"0", "a=b", "k=v")
 	f.Add("", "", "")
 	spans := tracetest.NewInMemoryExporter()
-	opts := &mcpotel.Options{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)), Trust: mcpotel.TrustAll}
+	opts := &mcpotel.Options{Trust: mcpotel.TrustAll, TracerProvider: sdktrace.NewTracerProvider(
+		sdktrace.WithSyncer(spans),
+		sdktrace.WithSampler(sdktrace.AlwaysSample()), // by default a parent that is not sampled leaves no span
+	)}
 	handler := mcpotel.New(opts)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return &mcp.CallToolResult{}, nil })
 	f.Fuzz(func(t *testing.T, parent, state, bag string) {
 		spans.Reset()

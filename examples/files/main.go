@@ -22,6 +22,7 @@ import (
 	"os"
 	"path"
 	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -38,17 +39,14 @@ const maxBytes = 4096 // of one answer
 type dir struct {
 	Path string `json:"path"`
 }
-
 type part struct {
 	Path   string `json:"path"`
 	Offset int64  `json:"offset,omitempty" jsonschema:"where to begin, in bytes"`
 }
-
 type content struct {
 	Text string `json:"text"`
 	Next int64  `json:"next_offset,omitempty" jsonschema:"where the file goes on"`
 }
-
 type list struct {
 	Names []string `json:"names"`
 }
@@ -82,6 +80,9 @@ func (f files) read(ctx context.Context, _ *mcp.CallToolRequest, in part) (*mcp.
 		return nil, content{Text: string(text)}, err
 	}
 	end := cmp.Or(bytes.LastIndexByte(text[:maxBytes], '\n')+1, maxBytes) // a whole line, if it fits
+	for end > 1 && !utf8.RuneStart(text[end]) {
+		end-- // a whole character
+	}
 	return nil, content{string(text[:end]), in.Offset + int64(end)}, err
 }
 
@@ -89,7 +90,6 @@ func main() {
 	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
 	served := flag.String("root", ".", "the directory that is served")
 	flag.Parse()
-
 	root, err := os.OpenRoot(*served)
 	if err != nil {
 		log.Fatal(err)

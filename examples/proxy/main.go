@@ -38,24 +38,24 @@ type behind struct {
 	session *mcp.ClientSession // nil if the server does not run
 }
 
-// connect starts the server if it does not run.
-func (b *behind) connect(ctx context.Context) (*mcp.ClientSession, error) {
+// connect starts the server if it does not run. Other calls wait for it, ten seconds at most.
+func (b *behind) connect() (_ *mcp.ClientSession, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.session != nil {
-		return b.session, nil
+	if b.session == nil {
+		life, kill := context.WithCancel(context.Background()) // longer than that of a call
+		defer time.AfterFunc(10*time.Second, kill).Stop()
+		command := exec.CommandContext(life, b.command[0], b.command[1:]...)
+		command.Stderr = os.Stderr
+		client := mcp.NewClient(&mcp.Implementation{Name: "proxy"}, nil)
+		b.session, err = client.Connect(life, &mcp.CommandTransport{Command: command}, nil) // nil if there is an error
 	}
-	client := mcp.NewClient(&mcp.Implementation{Name: "proxy"}, nil)
-	command := exec.Command(b.command[0], b.command[1:]...)
-	command.Stderr = os.Stderr
-	session, err := client.Connect(context.WithoutCancel(ctx), &mcp.CommandTransport{Command: command}, nil) // for other calls too
-	b.session = session                                                                                      // nil if there is an error
-	return session, err
+	return b.session, err
 }
 
 // call is the handler of every tool. What a session's call fails with is told by its meaning.
 func (b *behind) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	session, err := b.connect(ctx)
+	session, err := b.connect()
 	if err != nil {
 		return nil, fault.Unavailable("the server behind this one").Because(err)
 	}
@@ -82,7 +82,7 @@ func main() {
 		log.Fatal("usage: proxy [-http ADDRESS] COMMAND [ARGUMENTS]")
 	}
 	old := &behind{command: flag.Args()}
-	session, err := old.connect(context.Background())
+	session, err := old.connect()
 	if err != nil {
 		log.Fatal(err)
 	}
