@@ -296,7 +296,7 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 	var report *explain.Report
 	if v.AfterFailure {
 		report = explained(nil, orObject(args))
-	} else if args = bytes.TrimSpace(orObject(args)); f.Explainable() && !bytes.HasPrefix(args, []byte("{")) {
+	} else if args = bytes.TrimSpace(args); f.Explainable() && len(args) > 0 && args[0] != '{' && string(args) != "null" {
 		report = explained(anyObject(), args) // which no tool takes
 	}
 	if report == nil {
