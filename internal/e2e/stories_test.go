@@ -604,11 +604,14 @@ func (v *visit) partDown(t *testing.T) {
 	require.Equal(t, `Partial answer: it has 2 of 3 components.
 - forecast: STALE. forecast is not fresh: a copy from cache that is 2 h old. Service unavailable: the forecast service is not available now. Reference: REF
 - alerts: MISSING. Check for warnings elsewhere before you go out. Internal error: the server failed unexpectedly. Reference: REF`, plain(last.Text))
-	records := v.Log.Since(t, size)
-	require.Len(t, records, 2)
-	for _, r := range records {
-		require.Contains(t, r.All(), canary("layers"))
+	parts := 0
+	for _, r := range v.Log.Since(t, size) { // a handler of an earlier story may have ended meanwhile
+		if r.Text("msg") == "mcp part of a call" {
+			require.Contains(t, r.All(), canary("layers"))
+			parts++
+		}
 	}
+	require.Equal(t, 2, parts)
 	res, f = v.call(t, "weather", map[string]any{"city": "Atlantis"})
 	require.Equal(t, fault.KindInternal, f.Kind())
 	require.True(t, strings.HasPrefix(textOf(res), internal().Text()[:40]), textOf(res))
