@@ -73,19 +73,36 @@ type lookupKey struct {
 	tool    string
 }
 
+type lookup struct {
+	done chan struct{}
+	tool *mcp.Tool
+	err  error
+}
+
 // lookup returns the definition of the tool that is called. It is asked for once for all the
-// calls that fail at the same time in one session.
+// calls that fail at the same time in one session, each of which may give up waiting.
 func (v *validator) lookup(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (*mcp.Tool, error) {
 	c = callOf(ctx, c, req)
-	ask := sync.OnceValues(func() (*mcp.Tool, error) { return c.Tool(next) })
-	key := lookupKey{req.GetSession(), call.Target(req)}
-	asking, shared := v.lookups.LoadOrStore(key, &ask)
-	defer v.lookups.CompareAndDelete(key, asking)
-	tool, err := (*asking.(*func() (*mcp.Tool, error)))() //nolint:forcetypeassert // nothing else is stored
-	if err != nil && shared {
+	key, mine := lookupKey{req.GetSession(), call.Target(req)}, &lookup{done: make(chan struct{}), err: errors.New("validate: the lookup of a tool panicked")}
+	running, shared := v.lookups.LoadOrStore(key, mine)
+	if !shared {
+		defer func() {
+			v.lookups.Delete(key)
+			close(mine.done)
+		}()
+		mine.tool, mine.err = c.Tool(next)
+		return mine.tool, mine.err
+	}
+	other, _ := running.(*lookup)
+	select {
+	case <-other.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if other.err != nil {
 		return c.Tool(next) // who asked may have given up, or may not list what this call may
 	}
-	return tool, err
+	return other.tool, nil
 }
 
 // callOf returns the Call to ask for the definition of what a request names, which is

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -113,6 +114,16 @@ func TestWork(t *testing.T) {
 	report := choice.Explain([]byte(strings.Repeat(`{"not":`, 10)+"1"+strings.Repeat("}", 10)), explain.Options{})
 	require.Less(t, len(report.Text()), 600)
 	require.NotEqual(t, "budget", report.Violations[0].Rule)
+}
+
+// TestSchemaOfABubble: a schema that was compiled and used with fake time is used without it.
+func TestSchemaOfABubble(t *testing.T) {
+	var s *explain.Schema
+	synctest.Test(t, func(t *testing.T) {
+		s = mustCompile(t, `{"type":"object"}`)
+		require.Nil(t, s.Explain([]byte(`{}`), explain.Options{}))
+	})
+	require.Nil(t, s.Explain([]byte(`{}`), explain.Options{}))
 }
 
 // TestWorkIsCountedForEachCall: calls at the same time do not count for each other.

@@ -10,6 +10,7 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -24,9 +25,11 @@ const (
 	place = "https://schema.invalid/arguments"
 )
 
-// Schema is a compiled JSON Schema. It never changes and may be used concurrently.
+// Schema is a compiled JSON Schema. What it says never changes, and it may be used
+// concurrently.
 type Schema struct {
-	idle     chan *check // checks that serve no call now
+	mu       sync.Mutex
+	idle     []*check // that serve no call now
 	root     *node
 	nodes    map[string]*node // by location
 	names    map[string]bool  // of all properties: they are public
@@ -101,7 +104,7 @@ func Compile(schema any) (_ *Schema, err error) {
 	case d.number != nil:
 		return nil, errors.New("a number in the schema is out of range")
 	}
-	s := &Schema{idle: make(chan *check, maxIdle), nodes: map[string]*node{}, names: map[string]bool{}, tree: d.value, anchors: d.anchors}
+	s := &Schema{nodes: map[string]*node{}, names: map[string]bool{}, tree: d.value, anchors: d.anchors}
 	_, s.defaults = filled(nil, s.tree)
 	if root, ok := d.value.(map[string]any); ok {
 		if draft, ok := root["$schema"].(string); ok && !strings.Contains(draft, "://json-schema.org/") {

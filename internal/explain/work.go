@@ -34,26 +34,14 @@ type check struct {
 
 // validate checks a value by n within what is left of the work.
 func (r *report) validate(n *node, d *document, formats bool) (err error) {
-	var c *check
-	select {
-	case c = <-r.schema.idle:
-	default:
-		roots, err := r.schema.compile()
-		if err != nil {
-			return errWork // cannot be: it was compiled before
-		}
-		c = &check{schemas: map[string]*jsonschema.Schema{}}
-		for _, root := range roots {
-			c.count(root)
-		}
+	c, err := r.schema.take()
+	if err != nil {
+		return errWork // cannot be: it was compiled before
 	}
 	c.left, c.deep, c.values, c.formats = r.work, 1+d.depth/64, d.values, formats
 	defer func() {
 		r.work = max(c.left, 0)
-		select {
-		case r.schema.idle <- c:
-		default:
-		}
+		r.schema.leave(c)
 		if p := recover(); p == any(errWork) {
 			err = errWork
 		} else if p != nil {
@@ -62,6 +50,33 @@ func (r *report) validate(n *node, d *document, formats bool) (err error) {
 	}()
 	c.spend(1)
 	return cmp.Or(c.schemas[n.Location], n.Schema).Validate(d.value)
+}
+
+// take returns a check that serves no call now. No channel keeps them: one that was made
+// within a test of testing/synctest could not be used outside of it.
+func (s *Schema) take() (c *check, err error) {
+	s.mu.Lock()
+	if n := len(s.idle); n > 0 {
+		c, s.idle = s.idle[n-1], s.idle[:n-1]
+	}
+	s.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	roots, err := s.compile()
+	c = &check{schemas: map[string]*jsonschema.Schema{}}
+	for _, root := range roots {
+		c.count(root)
+	}
+	return c, err
+}
+
+func (s *Schema) leave(c *check) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.idle) < maxIdle {
+		s.idle = append(s.idle, c)
+	}
 }
 
 func (c *check) spend(units int) {
