@@ -303,7 +303,7 @@ func TestListFormsOfFailures(t *testing.T) {
 				require.Len(t, answer.Errors, 2, about)
 				want, references := single[f.name], map[any]int{}
 				for i, e := range answer.Errors {
-					require.Equal(t, i, e.Index(), about)
+					require.EqualValues(t, i, e["index"], about)
 					require.Equal(t, want.Kind(), e.Fault().Kind(), about)
 					if masked || !f.private {
 						require.Equal(t, want.Message(), e.Fault().Message(), about)

@@ -3,9 +3,12 @@ package batch
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -22,13 +25,13 @@ import (
 //
 // The error is always nil, because a failure is told in the result.
 func (r *Result[Out]) Output() (*mcp.CallToolResult, Output[Out], error) {
-	a := r.answer()
-	res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: a.text}}}
-	if a.fault != nil {
+	out, text, failure := r.answer()
+	res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+	if failure != nil {
 		res.IsError = true
-		res.Meta = mcp.Meta{wire.ErrorKey: a.fault}
+		res.Meta = mcp.Meta{wire.ErrorKey: failure}
 	}
-	return res, a.Output, nil
+	return res, out, nil
 }
 
 // ToolResult returns the answer of a raw tool: one text block that is complete in
@@ -42,42 +45,37 @@ func (r *Result[Out]) ToolResult() *mcp.CallToolResult {
 }
 
 // Err returns the failure that the answer is, a *fault.Error; nil when it is none.
-func (r *Result[Out]) Err() error { return r.answer().fault.Err() }
-
-// An answer is a result in the two forms in which it is sent.
-type answer[Out any] struct {
-	Output[Out]
-
-	fault *fault.Error // nil when the answer is no error
-	text  string
+func (r *Result[Out]) Err() error {
+	_, _, failure := r.answer()
+	return failure.Err()
 }
 
-// answer makes the answer. It does not change r: a value that cannot be written as JSON
-// fails its item in the answer only.
-func (r *Result[Out]) answer() *answer[Out] {
-	r, raws := r.marshalled()
-	a := &answer[Out]{Output: Output[Out]{
-		Success: r.Success(), Total: r.Total, Succeeded: r.Succeeded, Failed: r.Failed, Skipped: r.Skipped, NotRun: r.NotRun,
-		SuccessRate: r.SuccessRate(), Stopped: r.Stopped, Message: r.message(),
-	}}
-	a.text = a.Message
-	if r.Failed > 0 || r.NotRun > 0 {
-		summary := r.ErrorSummary()
-		if summary.ByType == nil {
-			summary.ByType = map[fault.Kind]int{}
+// answer makes the answer in both forms. The failure is nil when it is no error. It does not
+// change r: a value that cannot be written as JSON fails its item in the answer only.
+func (r *Result[Out]) answer() (out Output[Out], text string, failure *fault.Error) {
+	r = r.written()
+	done := r.Succeeded + r.Skipped
+	out = Output[Out]{
+		Success: r.Total == 0 || done > 0, Total: r.Total, Succeeded: r.Succeeded, Failed: r.Failed, Skipped: r.Skipped, NotRun: r.NotRun,
+		SuccessRate: 1, Stopped: r.Stopped, Message: r.message(),
+	}
+	if r.Total > 0 {
+		out.SuccessRate = float64(done) / float64(r.Total)
+	}
+	text = out.Message
+	if r.Failed+r.NotRun > 0 {
+		out.ErrorSummary = &ErrorSummary{ByType: map[fault.Kind]int{}, RecoverableCount: r.recoverable, Suggestion: r.suggestion()}
+		maps.Copy(out.ErrorSummary.ByType, r.byType)
+		if out.ErrorSummary.Suggestion != "" {
+			text += "\nSuggestion: " + out.ErrorSummary.Suggestion
 		}
-		a.ErrorSummary = &summary
-		if summary.Suggestion != "" {
-			a.text += "\nSuggestion: " + summary.Suggestion
+		if !out.Success || r.strict {
+			failure = r.fault()
+			text = failure.Text()
+			r.failer.c.Clean(failure) // the failures are masked, and the rest is the caller's own
 		}
 	}
-	if when := r.output.ErrorWhen; when != ErrorNever && (!a.Success || when == ErrorWhenAnyFailed && r.Failed+r.NotRun > 0) {
-		a.fault = r.fault()
-		a.text = a.fault.Text()
-		r.failer.c.Clean(a.fault) // the failures are masked, and the rest is the caller's own
-	}
-	r.list(a, raws)
-	return a
+	return out, text + r.list(&out, len(text)), failure
 }
 
 // fault returns the failure that the answer is: of the kind of its items, where all
@@ -97,7 +95,7 @@ func (r *Result[Out]) fault() *fault.Error {
 	message := r.message()
 	f := fault.New(kind, strings.ToLower(message[:1])+message[1:]).Suggest(r.suggestion())
 	if r.Succeeded+r.Skipped == 0 && r.Total > 0 && r.recoverable == r.Failed {
-		f = f.After(r.Wait()) // the call can be repeated as it was
+		f = f.After(time.Duration(min(r.wait, 1<<30) * float64(time.Second))) // the call can be repeated as it was
 	}
 	return f
 }
@@ -105,34 +103,27 @@ func (r *Result[Out]) fault() *fault.Error {
 // tooLong is the value of an item that no answer could hold, which is not kept.
 type tooLong struct{}
 
-// marshalled returns the values as JSON, by index, and r itself, or one in which the
-// items are failures of which the value cannot be written.
-func (r *Result[Out]) marshalled() (*Result[Out], []json.RawMessage) {
-	if r.output.Mode != ModeAll {
-		return r, nil
+// written returns a copy of r in which the values are JSON, and the items are failures of
+// which the value cannot be written.
+func (r *Result[Out]) written() *Result[Out] {
+	if r.mode != ModeAll {
+		return r
 	}
-	raws, have := make([]json.RawMessage, len(r.Items)), r
-	for i := range have.Items {
-		if have.Items[i].Status != Succeeded {
+	cp := *r
+	cp.Items = slices.Clone(r.Items)
+	for i := range cp.Items {
+		item := &cp.Items[i]
+		if item.Status != Succeeded {
 			continue
 		}
-		raw, err := marshal(have.Items[i].Value)
-		if err == nil {
-			raws[i] = raw
-			continue
+		var err error
+		if item.raw, err = marshal(item.Value); err != nil {
+			*item = Item[Out]{Index: i, Key: item.Key, Status: Failed}
+			item.Err, item.quote = r.failer.failed(i, notJSON("the value of an item", err), nil)
 		}
-		if r == have {
-			cp := *have
-			cp.Items = slices.Clone(have.Items)
-			r = &cp
-		}
-		r.Items[i] = Item[Out]{Index: i, Key: have.Items[i].Key}
-		r.Items[i].fail(r.failer.failed(i, notJSON("the value of an item", err), nil))
 	}
-	if r != have {
-		r.count()
-	}
-	return r, raws
+	cp.count()
+	return &cp
 }
 
 // marshal guards an untrusted MarshalJSON.
@@ -159,104 +150,90 @@ func encode(v any) json.RawMessage {
 	return raw
 }
 
-// A list is a list in an answer.
-type list[T any] struct {
-	entries []entry[T]
-	used    int // the sum of the sizes
-	total   int // entries, also those that are not kept
+// A room is what is left of the size of an answer, in bytes.
+type room struct {
+	left    int
+	omitted map[string]int // how many items did not fit, by the member that they would stand in
 }
 
-// An entry stands in the structured value and in the text. The longer form is its size,
-// in bytes.
-type entry[T any] struct {
-	value T
-	text  string
-	size  int
-}
-
-// add keeps an entry if it may fit. What comes when the room is used up is only counted:
-// it costs neither time nor memory.
-func (l *list[T]) add(limit int, of func() entry[T]) {
-	if l.total++; l.used > limit {
-		return
-	}
-	if e := of(); e.size <= limit {
-		l.entries, l.used = append(l.entries, e), l.used+e.size
-	}
-}
-
-// fit drops what does not fit, leaving what comes later at least the half of the room
-// if it wants that. It returns what is left of the room.
-func (l *list[T]) fit(room, later int) int {
-	may, used := max(room/2, room-later), 0
-	l.entries = slices.DeleteFunc(l.entries, func(e entry[T]) bool {
-		if used+e.size > may {
-			return true
-		}
-		used += e.size
-		return false
-	})
-	return room - used
-}
-
-// both returns the list as it stands in the structured value and in the text.
-func (l *list[T]) both() (values []T, texts []string, missing int) {
-	for _, e := range l.entries {
-		values = append(values, e.value)
-		if e.text != "" {
-			texts = append(texts, e.text)
-		}
-	}
-	return values, texts, l.total - len(l.entries)
-}
-
-// list puts what fits of the items into both forms of the answer.
-func (r *Result[Out]) list(a *answer[Out], raws []json.RawMessage) {
-	const headings = 512 // and what is said about what is left out
-	limit := max(0, r.output.MaxBytes-max(len(encode(a.Output)), len(a.text))-headings)
-	var (
-		retry, check list[any]
-		failed       list[OutputError]
-		rest         list[OutputItem[Out]]
-	)
+// take lists the items that are wanted as long as there is room. It leaves half of the room
+// to what comes behind, unless that is too few items for that. What comes when the room is
+// used up is only counted: it costs neither time nor memory.
+func (r *Result[Out]) take(room *room, member string, behind int, wanted func(*Item[Out]) bool, measure func(*Item[Out]) (size int, keep func())) {
+	const likely = 1 << 10 // bytes of an item
+	limit, may, seen := room.left, room.left-min(room.left/2, behind*likely), 0
 	for i := range r.Items {
-		item := &r.Items[i]
-		switch item.next() {
-		case sendAgain:
-			retry.add(limit, func() entry[any] { return r.sentEntry(item) })
-		case checkFirst:
-			check.add(limit, func() entry[any] { return r.sentEntry(item) })
-		case nothing:
+		if !wanted(&r.Items[i]) {
+			continue
 		}
-		switch {
-		case item.Status == Failed && r.output.Mode != ModeSummary:
-			failed.add(limit, func() entry[OutputError] { return r.errorEntry(item) })
-		case item.Status != Failed && r.output.Mode == ModeAll:
-			rest.add(limit, func() entry[OutputItem[Out]] { return r.resultEntry(item, raws[i], limit) })
+		if seen <= limit {
+			size, keep := measure(&r.Items[i])
+			if size <= limit {
+				seen += size
+			}
+			if size <= may {
+				may, room.left = may-size, room.left-size
+				keep()
+				continue
+			}
 		}
+		room.omitted[member]++
 	}
-	room := retry.fit(limit, check.used+failed.used+rest.used)
-	room = check.fit(room, failed.used+rest.used)
-	room = failed.fit(room, rest.used)
-	rest.fit(room, 0)
-	var again, first, results []string
-	omitted := Omitted{}
-	a.RetryItems, again, omitted.RetryItems = retry.both()
-	a.CheckItems, first, omitted.CheckItems = check.both()
-	a.Errors, _, omitted.Errors = failed.both()
-	a.Results, results, omitted.Results = rest.both()
-	if omitted != (Omitted{}) {
-		omitted.MaxBytes = r.output.MaxBytes
-		a.Omitted = &omitted
-	}
-	a.text += section("Failed:", "\n", r.failureLines(a.Errors), omitted.Errors) +
-		section("Send again (retry_items):", " ", written(again), omitted.RetryItems) +
-		section("Check first (check_items):", " ", written(first), omitted.CheckItems) +
-		section("Results:", "\n", results, omitted.Results)
 }
 
-// sentEntry is what the caller sends for an item.
-func (r *Result[Out]) sentEntry(item *Item[Out]) entry[any] {
+// list puts what fits of the items into out, and returns it as text: what to send again and
+// what to check first, then errors, then results.
+func (r *Result[Out]) list(out *Output[Out], used int) string {
+	const headings = 512 // bytes of them, and of what is said about what is left out
+	room := &room{max(0, r.maxBytes-max(len(encode(out)), used)-headings), map[string]int{}}
+	next := func(next step) func(*Item[Out]) bool { return func(i *Item[Out]) bool { return i.next() == next } }
+	sent := func(items *[]any, texts *[]string) func(*Item[Out]) (int, func()) {
+		return func(item *Item[Out]) (int, func()) {
+			raw := r.sendable(item)
+			text := words.JSON(string(raw))
+			return len(text) + 1, func() { *items, *texts = append(*items, raw), append(*texts, text) }
+		}
+	}
+	errors, results := r.Failed, r.Total-r.Failed
+	if r.mode != ModeAll {
+		results = 0
+	}
+	if r.mode == ModeSummary {
+		errors = 0
+	}
+	var again, first, lines []string
+	var failed []*Item[Out]
+	r.take(room, "retry_items", r.unsure+errors+results, next(sendAgain), sent(&out.RetryItems, &again))
+	r.take(room, "check_items", errors+results, next(checkFirst), sent(&out.CheckItems, &first))
+	if errors > 0 {
+		r.take(room, "errors", results, func(i *Item[Out]) bool { return i.Status == Failed }, func(item *Item[Out]) (int, func()) {
+			return r.errorSize(item), func() { failed, out.Errors = append(failed, item), append(out.Errors, r.members(item)) }
+		})
+	}
+	if results > 0 {
+		r.take(room, "results", 0, func(i *Item[Out]) bool { return i.Status != Failed }, func(item *Item[Out]) (int, func()) {
+			shown, line, size := r.resultOf(item)
+			return size, func() {
+				out.Results = append(out.Results, shown)
+				if line != "" {
+					lines = append(lines, line)
+				}
+			}
+		})
+	}
+	text := section("Failed:", "\n", r.failureLines(failed), room.omitted["errors"]) +
+		section("Send again (retry_items):", " ", written(again), room.omitted["retry_items"]) +
+		section("Check first (check_items):", " ", written(first), room.omitted["check_items"]) +
+		section("Results:", "\n", lines, room.omitted["results"])
+	if len(room.omitted) > 0 {
+		out.Omitted = room.omitted
+		out.Omitted["max_bytes"] = r.maxBytes
+	}
+	return text
+}
+
+// sendable is what the caller sends for an item.
+func (r *Result[Out]) sendable(item *Item[Out]) json.RawMessage {
 	raw, err := marshal(r.send(item.Index))
 	if err != nil && item.Key != "" {
 		raw, err = marshal(item.Key)
@@ -264,44 +241,47 @@ func (r *Result[Out]) sentEntry(item *Item[Out]) entry[any] {
 	if err != nil {
 		raw = json.RawMessage(strconv.Itoa(item.Index))
 	}
-	text := words.JSON(string(raw))
-	return entry[any]{raw, text, len(text) + 1}
+	return raw
 }
 
-// resultEntry is an item that did not fail.
-func (r *Result[Out]) resultEntry(item *Item[Out], raw json.RawMessage, limit int) entry[OutputItem[Out]] {
-	e := entry[OutputItem[Out]]{value: OutputItem[Out]{Index: item.Index, Key: shown(item.Key), Status: item.Status.String()}}
-	text := ""
+// resultOf returns an item that did not fail as it is shown, its line, and its size in bytes
+// in the longer of the two forms of the answer.
+func (r *Result[Out]) resultOf(item *Item[Out]) (shown Item[Out], line string, size int) {
+	shown, text := *item, ""
+	shown.Key = scrub.Credentials(item.Key)
 	switch item.Status {
 	case Succeeded:
-		e.value.Value, e.value.raw = item.Value, raw
-		text = words.JSON(string(raw))
+		text = words.JSON(string(item.raw))
 	case Skipped:
 		text = "had been done before"
 	case NotRun, Failed: // stand in other lists
 	}
 	if text != "" {
-		e.text = "- " + r.keyed(item, r.name(item)) + ": " + text
+		line = "- " + r.keyed(item, r.name(item)) + ": " + text
 	}
-	e.size = len(encode(shown(item.Key))) + len(text) + len(r.keyName) + len(r.listName) + 64
+	size = len(encode(shown.Key)) + len(text) + len(r.keyName) + len(r.listName) + 64
 	if _, long := any(item.Value).(tooLong); long {
-		e.size = limit + 1
+		size = math.MaxInt
 	}
-	return e
+	return shown, line, size
 }
 
-// errorEntry is a failed item. Its text is made of all of them, see failureLines.
-func (r *Result[Out]) errorEntry(item *Item[Out]) entry[OutputError] {
-	var members OutputError
-	raw := encode(item.Err)
-	_ = json.Unmarshal(raw, &members) // it is an object
-	members["index"], members["recoverable"] = item.Index, item.Recoverable
+// errorSize is the size of a failed item. Its text is made of all of them, see failureLines.
+func (r *Result[Out]) errorSize(item *Item[Out]) int {
+	return max(
+		len(encode(item.Err))+len(encode(r.keyName))+len(encode(shown(item.Key)))+48,
+		len(r.keyName)+len(r.name(item))+len(errorText(item.Err))+len(item.Err.Reference())+24,
+	)
+}
+
+// members is a failed item in the structured value.
+func (r *Result[Out]) members(item *Item[Out]) (members OutputError) {
+	_ = json.Unmarshal(encode(item.Err), &members) // it is an object
+	members["index"], members["recoverable"] = item.Index, item.next() == sendAgain
 	if item.Key != "" {
 		members[r.keyName] = shown(item.Key)
 	}
-	size := len(raw) + len(encode(r.keyName)) + len(encode(shown(item.Key))) + 48
-	text := len(r.keyName) + len(r.name(item)) + len(errorText(item.Err)) + len(item.Err.Reference()) + 24
-	return entry[OutputError]{value: members, size: max(size, text)}
+	return members
 }
 
 // section is a list in the text of an answer.
@@ -358,37 +338,33 @@ func errorText(e *fault.Error) string {
 }
 
 // failureLines tells the failures in one line for each text that they have.
-func (r *Result[Out]) failureLines(errors []OutputError) []string {
+func (r *Result[Out]) failureLines(failed []*Item[Out]) (lines []string) {
 	type group struct {
 		text         string
 		quote, keyed bool
 	}
 	var groups []group
 	items := map[group][]*Item[Out]{}
-	for _, e := range errors {
-		item := &r.Items[e.Index()]
+	for _, item := range failed {
 		g := group{errorText(item.Err), item.quote, item.Key != ""}
 		if items[g] == nil {
 			groups = append(groups, g)
 		}
 		items[g] = append(items[g], item)
 	}
-	lines := make([]string, len(groups))
-	for i, g := range groups {
-		items := items[g]
+	for _, g := range groups {
+		items, label := items[g], " Reference: "
 		line := "- " + r.keyed(items[0], spans(items, r.name))
+		if len(items) > 1 {
+			label = " References: "
+		}
 		if len(items) > 2 {
 			line += fmt.Sprintf(" (%d items)", len(items))
 		}
-		line += ": " + g.text
-		if g.quote {
-			label := " References: "
-			if len(items) == 1 {
-				label = " Reference: "
-			}
+		if line += ": " + g.text; g.quote {
 			line += label + spans(items, func(item *Item[Out]) string { return item.Err.Reference() })
 		}
-		lines[i] = line
+		lines = append(lines, line)
 	}
 	return lines
 }

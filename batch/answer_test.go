@@ -148,22 +148,14 @@ func TestEmptyAnswer(t *testing.T) {
 }
 
 func TestErrorPolicy(t *testing.T) {
-	for _, c := range []struct {
-		policy            batch.ErrorPolicy
-		none, some, every bool
-	}{
-		{batch.ErrorWhenNothingSucceeded, true, false, false},
-		{batch.ErrorWhenAnyFailed, true, true, false},
-		{batch.ErrorNever, false, false, false},
-	} {
-		o := batch.RunOptions[string]{Output: batch.OutputOptions{ErrorWhen: c.policy}}
-		require.Equal(t, c.none, each(t, o, "missing-1").ToolResult().IsError)
-		require.Equal(t, c.some, each(t, o, "missing-1", "ok-1").ToolResult().IsError)
-		require.Equal(t, c.every, each(t, o, "ok-1").ToolResult().IsError)
-		require.Equal(t, c.some, each(t, o, "missing-1", "ok-1").Err() != nil)
+	for _, anyFailed := range []bool{false, true} {
+		o := batch.RunOptions[string]{Advanced: batch.Advanced[string]{ErrorWhenAnyFailed: anyFailed}}
+		require.True(t, each(t, o, "missing-1").ToolResult().IsError)
+		require.Equal(t, anyFailed, each(t, o, "missing-1", "ok-1").ToolResult().IsError)
+		require.False(t, each(t, o, "ok-1").ToolResult().IsError)
+		require.Equal(t, anyFailed, each(t, o, "missing-1", "ok-1").Err() != nil)
+		require.Contains(t, text(t, each(t, o, "missing-1", "ok-1").ToolResult()), "- 'ok-1': \"value of ok-1\"", "what succeeded is not lost")
 	}
-	o := batch.RunOptions[string]{Output: batch.OutputOptions{ErrorWhen: batch.ErrorWhenAnyFailed}}
-	require.Contains(t, text(t, each(t, o, "missing-1", "ok-1").ToolResult()), "- 'ok-1': \"value of ok-1\"", "what succeeded is not lost")
 }
 
 func TestModes(t *testing.T) {
@@ -171,7 +163,7 @@ func TestModes(t *testing.T) {
 		mode            batch.Mode
 		results, errors bool
 	}{{batch.ModeAll, true, true}, {batch.ModeFailuresOnly, false, true}, {batch.ModeSummary, false, false}, {"", true, true}} {
-		res := each(t, batch.RunOptions[string]{Output: batch.OutputOptions{Mode: c.mode}}, "ok-1", "limited-1").ToolResult()
+		res := each(t, batch.RunOptions[string]{Advanced: batch.Advanced[string]{Mode: c.mode}}, "ok-1", "limited-1").ToolResult()
 		v := structured(t, res)
 		require.Equal(t, c.results, v["results"] != nil, c.mode)
 		require.Equal(t, c.errors, v["errors"] != nil, c.mode)
@@ -202,7 +194,7 @@ func TestSuggestions(t *testing.T) {
 			"1 wrong input: correct it as the error says."},
 	} {
 		r := each(t, batch.RunOptions[string]{}, strings.Fields(c.items)...)
-		require.Equal(t, c.want, r.ErrorSummary().Suggestion, c.items)
+		require.Equal(t, c.want, summary(r).Suggestion, c.items)
 	}
 }
 
@@ -212,7 +204,7 @@ func TestSizeLimit(t *testing.T) {
 		items = append(items, fmt.Sprintf("ok-%d", i), fmt.Sprintf("limited-%d", i), fmt.Sprintf("missing-%d", i))
 	}
 	for _, limit := range []int{1 << 10, 2_000, 10_000, 50_000, 1 << 20} {
-		res := each(t, batch.RunOptions[string]{Output: batch.OutputOptions{MaxBytes: limit}}, items...).ToolResult()
+		res := each(t, batch.RunOptions[string]{Advanced: batch.Advanced[string]{MaxBytes: limit}}, items...).ToolResult()
 		bound := limit
 		require.LessOrEqual(t, len(text(t, res)), bound)
 		require.LessOrEqual(t, len(res.StructuredContent.(json.RawMessage)), bound)
@@ -225,10 +217,10 @@ func TestSizeLimit(t *testing.T) {
 			require.NotContains(t, text(t, res), "left out")
 			continue
 		}
-		require.Equal(t, 300, len(out.Results)+out.Omitted.Results)
-		require.Equal(t, 600, len(out.Errors)+out.Omitted.Errors)
-		require.Equal(t, 300, len(out.RetryItems)+out.Omitted.RetryItems)
-		require.Equal(t, bound, out.Omitted.MaxBytes)
+		require.Equal(t, 300, len(out.Results)+out.Omitted["results"])
+		require.Equal(t, 600, len(out.Errors)+out.Omitted["errors"])
+		require.Equal(t, 300, len(out.RetryItems)+out.Omitted["retry_items"])
+		require.Equal(t, bound, out.Omitted["max_bytes"])
 		require.Contains(t, text(t, res), "more left out, because the answer would be too long)")
 		if limit >= 2_000 {
 			require.NotEmpty(t, out.RetryItems)
@@ -238,16 +230,33 @@ func TestSizeLimit(t *testing.T) {
 	}
 }
 
+// TestRoomOfTheOthersIsUsed: a list behind which there is nothing, or little, leaves little.
+func TestRoomOfTheOthersIsUsed(t *testing.T) {
+	const limit = 20_000
+	var items []string
+	for i := range 3000 {
+		items = append(items, fmt.Sprintf("limited-%d", i))
+	}
+	for _, o := range []batch.Advanced[string]{
+		{MaxBytes: limit, Mode: batch.ModeSummary},
+		{MaxBytes: limit, Mode: batch.ModeSummary, RetryItem: func(s string) any { return s + s }},
+	} {
+		res := each(t, batch.RunOptions[string]{Advanced: o}, append(items, "late-1")...).ToolResult()
+		require.Greater(t, len(res.StructuredContent.(json.RawMessage)), limit-3000)
+		require.Contains(t, text(t, res), `Check first (check_items): ["late-1`)
+	}
+}
+
 // TestWhatDoesNotFitCostsNothing: when the middleware of an answer is used up, what comes later is
 // counted and not made.
 func TestWhatDoesNotFitCostsNothing(t *testing.T) {
 	made := 0
 	r := batch.Run(t.Context(), numbers(10_000), func(context.Context, int) (int, error) { return 0, fault.RateLimited("it", 0) }, &batch.RunOptions[int]{
-		MaxFailures: 1, Output: batch.OutputOptions{MaxBytes: 1 << 10},
-		Advanced: batch.Advanced[int]{RetryItem: func(i int) any { made++; return i }},
+		MaxFailures: 1,
+		Advanced:    batch.Advanced[int]{MaxBytes: 1 << 10, RetryItem: func(i int) any { made++; return i }},
 	})
 	_, out, _ := r.Output()
-	require.Equal(t, 10_000, len(out.RetryItems)+out.Omitted.RetryItems)
+	require.Equal(t, 10_000, len(out.RetryItems)+out.Omitted["retry_items"])
 	require.Less(t, made, 1000)
 }
 
@@ -261,7 +270,7 @@ func TestSizeLimitOfEscapes(t *testing.T) {
 				items = append(items, fmt.Sprint(outcome, i, strings.Repeat(char, 150)))
 			}
 		}
-		res := each(t, batch.RunOptions[string]{Output: batch.OutputOptions{MaxBytes: limit}}, items...).ToolResult()
+		res := each(t, batch.RunOptions[string]{Advanced: batch.Advanced[string]{MaxBytes: limit}}, items...).ToolResult()
 		require.LessOrEqual(t, len(text(t, res)), limit, char)
 		require.LessOrEqual(t, len(res.StructuredContent.(json.RawMessage)), limit, char)
 	}
@@ -269,7 +278,7 @@ func TestSizeLimitOfEscapes(t *testing.T) {
 
 // TestNothingFits: a list of which nothing fits says so, without an empty one.
 func TestNothingFits(t *testing.T) {
-	res := each(t, batch.RunOptions[string]{Output: batch.OutputOptions{MaxBytes: 1 << 10}}, "ok-"+strings.Repeat("x", 2000)).ToolResult()
+	res := each(t, batch.RunOptions[string]{Advanced: batch.Advanced[string]{MaxBytes: 1 << 10}}, "ok-"+strings.Repeat("x", 2000)).ToolResult()
 	require.Equal(t, "The item succeeded.\nResults:\n(1 left out, because the answer would be too long)", text(t, res))
 }
 
@@ -312,8 +321,8 @@ func TestTypedOutput(t *testing.T) {
 		if len(pages) == 5 {
 			require.Equal(t, "a", out.Results[0].Value.Title)
 			require.Nil(t, out.Results[1].Value)
-			require.Equal(t, "skipped", out.Results[2].Status)
-			require.Equal(t, 2, out.Errors[0].Index())
+			require.Equal(t, batch.Skipped, out.Results[2].Status)
+			require.Equal(t, 2, indexOf(out.Errors[0]))
 			require.Equal(t, fault.KindInternal, out.Errors[0].Fault().Kind())
 			require.Equal(t, "missing", out.Errors[1]["page"])
 			require.Equal(t, fault.KindNotFound, out.Errors[1].Fault().Kind())

@@ -28,16 +28,20 @@ func lookUp(_ context.Context, id string) (string, error) {
 func ExampleRun() {
 	ids := []string{"u1", "u9", "u2", "remote-7"}
 	res := batch.Run(context.Background(), ids, lookUp, nil)
-	fmt.Println(res.Succeeded, "of", res.Total, res.Values())
-	for item := range res.Failures() {
-		fmt.Println(item.Index, item.Key, item.Err.Kind(), item.Recoverable)
+	for _, item := range res.Items {
+		if item.Status == batch.Failed {
+			fmt.Println(item.Index, item.Key, item.Err.Kind())
+		} else {
+			fmt.Println(item.Index, item.Key, item.Value)
+		}
 	}
-	fmt.Println("again:", res.RetryItems(), "after", res.Wait())
+	fmt.Println("again:", res.RetryItems())
 	// Output:
-	// 2 of 4 [Ada Grace]
-	// 1 u9 not_found false
-	// 3 remote-7 rate_limited true
-	// again: [remote-7] after 30s
+	// 0 u1 Ada
+	// 1 u9 not_found
+	// 2 u2 Grace
+	// 3 remote-7 rate_limited
+	// again: [remote-7]
 }
 
 // A typed tool answers with all that its caller needs, in one line.

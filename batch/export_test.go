@@ -1,28 +1,38 @@
 package batch
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// NotifyWith returns what Notify does, with another way to send.
-func NotifyWith(send func(Progress) error) func(Progress) { return (&notifier{send: send}).notify }
+// RunTelling is Run with another way to send notifications.
+func RunTelling[In, Out any](
+	ctx context.Context, items []In, fn func(context.Context, In) (Out, error), opts *RunOptions[In], send func(done, total int, message string) error,
+) *Result[Out] {
+	o := resolved("", opts)
+	b := newBatch(ctx, items, func(ctx context.Context, i int) (Out, error) { return fn(ctx, items[i]) }, &o)
+	b.notify = &notifier{send: send}
+	return b.run(ctx)
+}
+
+// Notifies reports whether the caller of a request gets notifications.
+func Notifies(req mcp.Request) bool { return newNotifier(context.Background(), req) != nil }
 
 // ElementOptions returns what New makes of the Run options of a List.
 func ElementOptions(list List) any { return *elementOptions(list) }
 
 // ReadArguments returns the arguments of the items of a call of a list form.
 func ReadArguments(list List, raw []byte) ([][]byte, error) {
-	list.Advanced.MaxBytes = defaultMaxInputBytes
 	f := &form{List: list}
-	elements, args, err := f.read(raw)
+	elements, head, err := f.read(raw)
 	if err != nil {
 		return nil, err
 	}
 	all := make([][]byte, len(elements))
 	for i, e := range elements {
-		all[i] = args.with(e)
+		all[i] = with(head, e)
 	}
 	return all, nil
 }

@@ -10,36 +10,32 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
-
-// A failure is what a caller may know of the failure of an item.
-type failure struct {
-	public *fault.Error
-	again  bool // it can be sent again as it is
-	quote  bool // the text shows its reference, because the log knows more
-}
 
 // A toldError is classified, masked and recorded already: an item that was a call of its
 // own.
-type toldError struct{ failure }
+type toldError struct {
+	public *fault.Error
+	quote  bool
+}
 
 func (e *toldError) Error() string { return e.public.Error() }
 
 // A failer makes of an error of the function what a caller may know of it: of each item as
 // of a call of its own, below the one that the batch is part of.
 type failer struct {
-	ctx        context.Context //nolint:containedctx // of the batch's caller; a failer lives as long
-	c          *call.Call
-	part       int    // of the call: which batch of it this is, from 0
-	prefix     string // of the index of an item, in its reference
-	idempotent bool
+	ctx    context.Context //nolint:containedctx // of the batch's caller; a failer lives as long
+	c      *call.Call
+	part   int    // of the call: which batch of it this is, from 0
+	prefix string // of the index of an item, in its reference
 
 	asked  sync.Once
 	safety classify.Safety
 }
 
-func newFailer(ctx context.Context, idempotent bool) *failer {
-	f := &failer{ctx: ctx, c: call.FromContext(ctx), idempotent: idempotent}
+func newFailer(ctx context.Context) *failer {
+	f := &failer{ctx: ctx, c: call.FromContext(ctx)}
 	if f.c == nil {
 		f.c = call.Alone(ctx, "batch", true) // the items of the result have the causes
 	}
@@ -52,10 +48,11 @@ func newFailer(ctx context.Context, idempotent bool) *failer {
 // failed classifies, masks and records the failure of an item. What it says of sending the
 // item again is what the retry member of its error, the lists of what to send again and
 // what to check, and the suggestion follow from. Late is told instead of an error that
-// nobody worded; nil means the error.
-func (f *failer) failed(index int, err error, late *fault.Error) (item failure) {
-	item.public = fault.Generic(fault.KindInternal)
-	defer func() { _ = recover() }() // the server's list may panic; the item has failed in any case
+// nobody worded; nil means the error. quote reports whether the text shows the reference,
+// because the log knows more.
+func (f *failer) failed(index int, err error, late *fault.Error) (public *fault.Error, quote bool) {
+	public = fault.Generic(fault.KindInternal) //nolint:wastedassign // the item has failed also if something panics
+	defer func() { _ = recover() }()
 	told, isTold := err.(*toldError) //nolint:errorlint // a wrapped one is another error
 	if isTold {
 		err = told.public
@@ -67,27 +64,27 @@ func (f *failer) failed(index int, err error, late *fault.Error) (item failure) 
 		known = below.Failure(nil, err)
 	}
 	if isTold {
-		item = told.failure
+		public, quote = told.public, told.quote
 	} else {
-		item = tell(below, nil, err)
+		public, quote = tell(below, nil, err)
 	}
 	retry := f.advice(known)
-	if _, said := item.public.Retry(); said || retry.ShouldRetry || retry.Effect == fault.EffectUnknown {
-		item.public, item.again = item.public.WithRetry(retry), retry.ShouldRetry
+	if _, said := public.Retry(); said || retry.ShouldRetry || retry.Effect == fault.EffectUnknown {
+		public = public.WithRetry(retry)
 	}
-	return item
+	return public, quote
 }
 
 // tell records the failure of an item and returns what a caller may know of it.
-func tell(below *call.Call, res mcp.Result, err error) (item failure) {
+func tell(below *call.Call, res mcp.Result, err error) (public *fault.Error, quote bool) {
 	if below.Recorded() || below.Hides(below.Failure(res, err)) {
 		below.Log(nil, call.Record{Result: res, Err: err})
 	}
-	item.public, item.quote = below.Told(res, err)
+	public, quote = below.Told(res, err)
 	if _, own := err.(*fault.Error); !own { //nolint:errorlint // a fault has its cause in itself
-		item.public = item.public.Because(err)
+		public = public.Because(err)
 	}
-	return item
+	return public, quote
 }
 
 // advice asks what a repetition of the call can do only where that matters.
@@ -96,11 +93,8 @@ func (f *failer) advice(known *call.Failure) fault.Retry {
 	if retry.Effect == "" || retry.Effect == fault.EffectCommitted {
 		return retry
 	}
-	f.asked.Do(func() {
-		if f.safety = classify.Idempotent; !f.idempotent {
-			f.safety = classify.Writes // also if the list panics
-			f.safety = f.c.Safety(nil)
-		}
+	f.asked.Do(func() { // if the server's list panics, the tool writes
+		safe.Call(func() { f.safety = f.c.Safety(nil) }, nil)
 	})
 	return known.Advise(f.safety)
 }

@@ -63,12 +63,11 @@ func TestWhatMayBeSentAgain(t *testing.T) {
 			require.Equal(t, c.want == again, len(r.RetryItems()) == 1)
 			require.Equal(t, c.want == check, len(r.CheckItems()) == 1)
 			// The machine form says the same.
-			require.Equal(t, c.want == again, r.Items[0].Recoverable)
 			retry, _ := r.Items[0].Err.Retry()
 			require.Equal(t, c.want == again, retry.ShouldRetry)
 			require.Equal(t, c.want == check, retry.Effect == fault.EffectUnknown)
 			// And so does the text.
-			suggestion := r.ErrorSummary().Suggestion
+			suggestion := summary(r).Suggestion
 			require.Equal(t, c.want == again, strings.Contains(suggestion, "Send retry_items again."), suggestion)
 			require.Equal(t, c.want == check, strings.Contains(suggestion, "check_items took effect"), suggestion)
 		})
@@ -83,11 +82,7 @@ func TestWhatMustBeChecked(t *testing.T) {
 	r := batch.Run(t.Context(), []int{7}, fn, nil)
 	require.Equal(t, []any{7}, r.CheckItems())
 	require.Empty(t, r.RetryItems())
-	require.False(t, r.Items[0].Recoverable)
-	require.Contains(t, r.ErrorSummary().Suggestion, "Check whether check_items took effect")
-	require.NotContains(t, r.ErrorSummary().Suggestion, "retry_items")
-
-	r = batch.Run(t.Context(), []int{7}, fn, &batch.RunOptions[int]{Idempotent: true})
-	require.Empty(t, r.CheckItems())
-	require.Empty(t, r.RetryItems())
+	require.False(t, recoverable(r.Items[0]))
+	require.Contains(t, summary(r).Suggestion, "Check whether check_items took effect")
+	require.NotContains(t, summary(r).Suggestion, "retry_items")
 }

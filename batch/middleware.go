@@ -37,7 +37,8 @@ type List struct {
 	// the tool's own.
 	Description string
 
-	// MaxItems is how many items a call may have. Zero means 100.
+	// MaxItems is how many items a call may have. Zero means 100. Its arguments may have
+	// 16 KiB for each, and 1 MiB at least; longer ones are refused before they are read.
 	MaxItems int
 
 	// Run says how the items are run, for items that are the JSON of a list's elements;
@@ -46,27 +47,13 @@ type List struct {
 	// RetryItem must be nil, because what to send again are the elements.
 	Run *RunOptions[json.RawMessage]
 
-	// Advanced is what most lists leave as it is.
-	Advanced ListAdvanced
-}
-
-// ListAdvanced are the options of a [List] that few need. The zero value is the
-// recommended default.
-type ListAdvanced struct {
-	// MaxBytes is how long the arguments of a call may be. A longer one is refused
-	// before it is read. Zero means 1 MiB.
-	MaxBytes int
-
 	// RunDuplicates runs an item that is in a list more than once as often as it is
 	// there. Else it is run once, and has its outcome in each place. Two items are the
 	// same when their JSON is, apart from white space.
 	RunDuplicates bool
 }
 
-const (
-	defaultMaxItems      = 100
-	defaultMaxInputBytes = 1 << 20
-)
+const defaultMaxItems = 100
 
 // New returns a middleware that gives tools a list form:
 //
@@ -79,8 +66,7 @@ const (
 // everything that stands inside of this middleware, once for each element: a call of
 // its own, below the one that came, with the session and the identity of its caller,
 // so that filters, limits, validation, masking and retries apply to each item. The
-// answers are put together as [Result.ToolResult] does. The caller's progress token
-// gets notifications as [Notify] sends them.
+// answers are put together as [Result.ToolResult] does. Progress is told as [Run] does.
 //
 // The value of an item is the structured content of its answer, else its text, else
 // its content. A value that is longer than the whole answer may be is not kept. What package degrade says of an answer is put into the value, if it is
@@ -146,7 +132,6 @@ func (l *lister) add(i int, list List) {
 		mistake{l.byName[list.As] != nil, "As", "is " + list.As + ", as that of another list; give each one of its own"},
 		mistake{list.Items == list.Item, "Items", "is the name of the item itself; give the list another one"},
 		mistake{list.MaxItems < 0, "MaxItems", "is negative; give how many items a call may have, or 0 for the default"},
-		mistake{list.Advanced.MaxBytes < 0, "Advanced.MaxBytes", "is negative; give how long the arguments may be, or 0 for the default"},
 		mistake{
 			list.Run != nil && list.Run.Advanced.RetryItem != nil,
 			"Run.Advanced.RetryItem", "is set, but what to send again are the elements of the list; leave it out",
@@ -154,7 +139,6 @@ func (l *lister) add(i int, list List) {
 	)
 	list.Items = cmp.Or(list.Items, list.Item+"s")
 	list.MaxItems = cmp.Or(list.MaxItems, defaultMaxItems)
-	list.Advanced.MaxBytes = cmp.Or(list.Advanced.MaxBytes, defaultMaxInputBytes)
 	f := &form{List: list, run: resolved(at+".Run", elementOptions(list))}
 	l.byName[list.As] = f
 	l.byTool[list.Tool] = append(l.byTool[list.Tool], f)
@@ -180,8 +164,8 @@ func (l *lister) list(ctx context.Context, c *call.Call, req mcp.Request, next m
 			listed[tool.Name] = true
 		}
 	}
-	r, ok := req.(*mcp.ListToolsRequest)
-	whole := ok && have.NextCursor == "" && (r.Params == nil || r.Params.Cursor == "")
+	r, _ := req.(*mcp.ListToolsRequest)
+	whole := have.NextCursor == "" && (r == nil || r.Params == nil || r.Params.Cursor == "")
 	res := *have
 	res.Tools = make([]*mcp.Tool, 0, len(have.Tools)+len(l.byName))
 	for _, tool := range have.Tools {
@@ -192,42 +176,40 @@ func (l *lister) list(ctx context.Context, c *call.Call, req mcp.Request, next m
 		for _, f := range l.byTool[tool.Name] {
 			sibling, err := f.sibling(tool)
 			taken := listed[f.As]
-			if ok && !whole && !taken { // it may be on another page
-				_, missing := lookUp(ctx, c, next, itemRequest(&mcp.CallToolRequest{Session: r.Session, Extra: r.Extra}, protocolMeta(req), f.As, nil))
+			if !whole && !taken { // it may be on another page
+				_, missing := lookUp(ctx, c, next, req, f.As)
 				taken = missing == nil
 			}
-			switch {
-			case taken:
-				l.refuse(f, errTaken)
-			case err != nil:
-				l.refuse(f, err)
-			default:
+			if taken {
+				err = errTaken
+			}
+			if !l.refused(f, err) {
 				res.Tools = append(res.Tools, sibling)
 			}
 		}
 	}
-	for name, forms := range l.byTool {
-		for _, f := range forms {
-			if whole && !listed[name] {
-				l.refuse(f, errNoTool)
-			}
+	for _, f := range l.byName {
+		if whole && !listed[f.Tool] {
+			l.refused(f, errNoTool)
 		}
 	}
 	return &res
 }
 
-// lookUp returns the definition of the tool that a request names, as it is listed for
-// the caller by what stands inside.
-func lookUp(ctx context.Context, c *call.Call, next mcp.MethodHandler, req *mcp.CallToolRequest) (*mcp.Tool, error) {
-	return c.Below(ctx, "list", req).Tool(next)
+// lookUp returns the definition of a tool, as it is listed for the caller of req by what
+// stands inside.
+func lookUp(ctx context.Context, c *call.Call, next mcp.MethodHandler, req mcp.Request, tool string) (*mcp.Tool, error) {
+	return c.Below(ctx, "list", itemRequest(req, tool, nil)).Tool(next)
 }
 
-// refuse says once, in the log, why a list form is not offered.
-func (l *lister) refuse(f *form, err error) {
-	if !f.refused.CompareAndSwap(false, true) {
-		return
+// refused reports whether there is a reason not to offer a list form, and says it in the
+// log, once.
+func (l *lister) refused(f *form, why error) bool {
+	if why != nil && f.warned.CompareAndSwap(false, true) {
+		call.Warn(context.Background(), l.logger, "batch: a list form is not offered",
+			slog.String("tool", f.Tool), slog.String("as", f.As), slog.String("error", why.Error()))
 	}
-	call.Warn(context.Background(), l.logger, "batch: a list form is not offered", slog.String("tool", f.Tool), slog.String("as", f.As), slog.String("error", err.Error()))
+	return why != nil
 }
 
 // unknown is the SDK's own answer to a call of a tool that there is not.
@@ -243,7 +225,7 @@ var (
 // A form is a List that is ready for use.
 type form struct {
 	List
-	run     RunOptions[json.RawMessage]
-	made    atomic.Pointer[made]
-	refused atomic.Bool
+	run    RunOptions[json.RawMessage]
+	made   atomic.Pointer[made]
+	warned atomic.Bool
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/mcpchain/mcpchain/fault"
 )
@@ -35,39 +36,30 @@ func ownText(raw json.RawMessage) string {
 	return ""
 }
 
-// arguments are those of a call but for the item, as the beginning of a JSON object
-// that ends with the name of the item.
-type arguments []byte
-
-func (a arguments) with(item json.RawMessage) json.RawMessage {
-	args := make(json.RawMessage, 0, len(a)+len(item)+1)
-	return append(append(append(args, a...), item...), '}')
-}
-
-// read reads the arguments of a call of the sibling. An error is the caller's.
-func (f *form) read(raw json.RawMessage) ([]json.RawMessage, arguments, error) {
+// read reads the arguments of a call of the sibling: the items, and what stands before one of
+// them in the arguments of its call. An error is the caller's.
+func (f *form) read(raw json.RawMessage) (items []json.RawMessage, head []byte, err error) {
 	expected := fmt.Sprintf("a list of 1 to %d values", f.MaxItems)
-	wrong := func(field, expected, suggestion, message string, of ...any) ([]json.RawMessage, arguments, error) {
-		return nil, nil, fault.Violations(fault.Violation{
+	wrong := func(field, expected, suggestion, message string, of ...any) error {
+		return fault.Violations(fault.Violation{
 			Field: field, Expected: expected, Message: fmt.Sprintf(message, of...), Suggestion: suggestion,
 		})
 	}
-	if len(raw) > f.Advanced.MaxBytes {
-		return wrong(f.Items, "", "Send fewer or shorter items in a call.",
-			"The arguments are %d bytes long, and may be %d.", len(raw), f.Advanced.MaxBytes)
+	if most := max(1<<20, f.MaxItems<<14); len(raw) > most {
+		return nil, nil, wrong(f.Items, "", "Send fewer or shorter items in a call.",
+			"The arguments are %d bytes long, and may be %d.", len(raw), most)
 	}
 	var args map[string]json.RawMessage
 	if len(bytes.TrimSpace(raw)) > 0 && json.Unmarshal(raw, &args) != nil {
 		return nil, nil, fault.New(fault.KindValidation, "the arguments are not a JSON object")
 	}
 	if _, ok := args[f.Item]; ok {
-		return wrong(f.Item, "", "", "Argument '%s' does not belong here. Put its value into the list '%s'.", f.Item, f.Items)
+		return nil, nil, wrong(f.Item, "", "", "Argument '%s' does not belong here. Put its value into the list '%s'.", f.Item, f.Items)
 	}
 	list, ok := args[f.Items]
 	if !ok {
 		return nil, nil, fault.Invalid(f.Items, nil, expected)
 	}
-	var items []json.RawMessage
 	if json.Unmarshal(list, &items) != nil || items == nil {
 		received := decoded(list)
 		e := fault.Invalid(f.Items, received, expected)
@@ -78,22 +70,24 @@ func (f *form) read(raw json.RawMessage) ([]json.RawMessage, arguments, error) {
 	}
 	switch n := len(items); {
 	case n == 0:
-		return wrong(f.Items, expected, "", "Argument '%s' expected %s, but received none.", f.Items, expected)
+		return nil, nil, wrong(f.Items, expected, "", "Argument '%s' expected %s, but received none.", f.Items, expected)
 	case n > f.MaxItems:
-		return wrong(f.Items, expected, fmt.Sprintf("Send them in calls of at most %d each.", f.MaxItems),
+		return nil, nil, wrong(f.Items, expected, fmt.Sprintf("Send them in calls of at most %d each.", f.MaxItems),
 			"Argument '%s' expected %s, but received %d.", f.Items, expected, n)
 	}
 	for i, item := range items {
 		items[i] = encode(item) // without white space, which is how duplicates are told
 	}
 	delete(args, f.Items)
-	head := bytes.TrimSuffix(encode(args), []byte("}"))
-	if len(args) == 0 {
-		head = []byte("{")
-	} else {
+	if head = bytes.TrimSuffix(encode(args), []byte("}")); len(args) > 0 {
 		head = append(head, ',')
 	}
-	return items, arguments(append(append(head, encode(f.Item)...), ':')), nil
+	return items, append(append(head, encode(f.Item)...), ':'), nil
+}
+
+// with returns the arguments of the call of an item, of which head is the beginning.
+func with(head []byte, item json.RawMessage) json.RawMessage {
+	return slices.Concat(head, item, []byte("}"))
 }
 
 // decoded returns the value of JSON that was read.
@@ -103,41 +97,30 @@ func decoded(raw json.RawMessage) (v any) {
 }
 
 // distinct returns the items that are run, and for each of all items the place of the
-// one that stands for it; nil places are the items' own.
+// one that stands for it.
 func (f *form) distinct(elements []json.RawMessage) (run []json.RawMessage, places []int) {
-	if f.Advanced.RunDuplicates || len(elements) == 1 {
-		return elements, nil
-	}
 	seen := make(map[string]int, len(elements))
-	places = make([]int, len(elements))
-	run = make([]json.RawMessage, 0, len(elements))
-	for i, e := range elements {
+	for _, e := range elements {
 		place, again := seen[string(e)]
-		if !again {
+		if !again || f.RunDuplicates {
 			place = len(run)
 			seen[string(e)] = place
 			run = append(run, e)
 		}
-		places[i] = place
-	}
-	if len(run) == len(elements) {
-		return elements, nil
+		places = append(places, place)
 	}
 	return run, places
 }
 
 // spread gives each of all items the outcome of the one that stands for it.
-func spread(r *Result[any], elements []json.RawMessage, places []int) *Result[any] {
-	if places == nil {
-		return r
-	}
+func spread(r *Result[any], places []int) *Result[any] {
 	all := *r
-	all.Items = make([]Item[any], len(elements))
+	all.Items = make([]Item[any], len(places))
 	for i, place := range places {
 		all.Items[i] = r.Items[place]
 		all.Items[i].Index = i
 	}
-	all.send = func(i int) any { return elements[i] }
+	all.send = func(i int) any { return r.send(places[i]) }
 	all.count()
 	return &all
 }

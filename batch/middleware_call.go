@@ -7,70 +7,69 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // call answers a call of a sibling.
 func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolRequest, next mcp.MethodHandler) (mcp.Result, error) {
 	f := l.byName[req.Params.Name]
-	meta := protocolMeta(req)
 	// The server may have a tool of the sibling's name, and may not have the tool, or
 	// not for this caller. Where nobody can list the tools, they are taken to be there.
-	if _, err := lookUp(ctx, c, next, itemRequest(req, meta, f.As, nil)); err == nil {
-		l.refuse(f, errTaken)
+	if _, err := lookUp(ctx, c, next, req, f.As); err == nil {
+		l.refused(f, errTaken)
 		return next(ctx, c.Method(), req)
 	}
-	switch tool, err := lookUp(ctx, c, next, itemRequest(req, meta, f.Tool, nil)); {
-	case errors.Is(err, call.ErrNotListed):
-		l.refuse(f, errNoTool)
-		return nil, unknown(f.As)
+	tool, err := lookUp(ctx, c, next, req, f.Tool)
+	switch {
 	case err == nil:
-		if _, err := f.sibling(tool); err != nil {
-			l.refuse(f, err)
-			return nil, unknown(f.As)
-		}
+		_, err = f.sibling(tool)
+	case errors.Is(err, call.ErrNotListed):
+		err = errNoTool
+	default:
+		err = nil
 	}
-	elements, args, err := f.read(req.Params.Arguments)
+	if l.refused(f, err) {
+		return nil, unknown(f.As)
+	}
+	elements, head, err := f.read(req.Params.Arguments)
 	if err != nil {
 		return nil, err
 	}
 	distinct, places := f.distinct(elements)
 	one := func(ctx context.Context, i int) (any, error) {
-		item := itemRequest(req, meta, f.Tool, args.with(distinct[i]))
+		item := itemRequest(req, f.Tool, with(head, distinct[i]))
 		below := c.Below(ctx, strconv.Itoa(i), item)
 		res, err := next(below, middleware.MethodCallTool, item)
-		if below.Failure(res, err) != nil {
-			return nil, &toldError{tell(below, res, err)}
+		var value any
+		if below.Failure(res, err) == nil {
+			if value, err = f.value(res, distinct[i]); err == nil {
+				_, err = below.Finish(res, nil)
+				return value, err
+			}
+			res = nil
 		}
-		value, err := f.value(res, distinct[i])
-		if err != nil {
-			return nil, &toldError{tell(below, nil, err)}
-		}
-		_, err = below.Finish(res, nil)
-		return value, err
+		public, quote := tell(below, res, err)
+		return nil, &toldError{public, quote}
 	}
-	o := f.run
-	if own, notify := o.Advanced.Progress, Notify(ctx, req); own != nil && notify != nil {
-		o.Advanced.Progress = func(p Progress) { notify(p); own(p) }
-	}
-	result := run(ctx, distinct, one, &o)
+	result := newBatch(ctx, distinct, one, &f.run).run(ctx)
 	result.listName = f.Items
-	answer, complete := spread(result, elements, places).ToolResult(), c.NewResult()
+	answer, complete := spread(result, places).ToolResult(), c.NewResult()
 	complete.Meta, complete.Content, complete.StructuredContent, complete.IsError = answer.Meta, answer.Content, answer.StructuredContent, answer.IsError
 	return complete, nil
 }
 
-// itemRequest is a request for another tool in the place of req.
-func itemRequest(req *mcp.CallToolRequest, meta mcp.Meta, tool string, args json.RawMessage) *mcp.CallToolRequest {
-	return &mcp.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &mcp.CallToolParamsRaw{
-		Meta: maps.Clone(meta), Name: tool, Arguments: args,
+// itemRequest is a request for another tool in the place of req. Of what req says about itself
+// it has the protocol, the client and the trace: a progress token identifies one call, and a
+// key that makes a repetition harmless must not be that of all items.
+func itemRequest(req mcp.Request, tool string, args json.RawMessage) *mcp.CallToolRequest {
+	session, _ := req.GetSession().(*mcp.ServerSession)
+	return &mcp.CallToolRequest{Session: session, Extra: req.GetExtra(), Params: &mcp.CallToolParamsRaw{
+		Meta: call.ProtocolMeta(req, "traceparent", "tracestate", "baggage"), Name: tool, Arguments: args,
 	}}
 }
 
@@ -95,26 +94,16 @@ func (f *form) value(res mcp.Result, item json.RawMessage) (any, error) {
 			of = text.Text
 		}
 	}
-	value, err := jsonOf(of)
+	value, err := marshal(of) // now, because one item that cannot be sent must not cost the others
 	switch {
 	case err != nil:
-		return nil, err
-	case len(value) > f.run.Output.MaxBytes:
+		return nil, notJSON("the answer of an item", err)
+	case len(value) > f.run.Advanced.MaxBytes:
 		return tooLong{}, nil
 	case tool.StructuredContent != nil:
 		value = marked(value, tool.Meta[degradedKey])
 	}
 	return value, nil
-}
-
-// jsonOf marshals now, because one item that cannot be sent must not cost the others.
-func jsonOf(v any) (json.RawMessage, error) {
-	raw, err := marshal(v)
-	if err != nil {
-		// The server's fault, and not what the error looks like.
-		return nil, notJSON("the answer of an item", err)
-	}
-	return raw, nil
 }
 
 // degradedKey is the MetaKey of package degrade, whose middleware stands inside.
@@ -150,18 +139,4 @@ func (f *form) needsInput(tool *mcp.CallToolResult, item json.RawMessage) error 
 	return fault.New(fault.KindPreconditionFailed, "this item needs more input from the user").
 		With("input_requests", tool.InputRequests).
 		Step("Call it for this item alone", f.Tool, map[string]any{f.Item: decoded(item)})
-}
-
-// protocolMeta is what the call of an item says about its protocol, its client and the
-// trace that it belongs to. A progress token and what else identifies one call are
-// left out: a key that makes a repetition harmless must not be that of all items.
-func protocolMeta(req mcp.Request) mcp.Meta {
-	if safe.Nil(req) || safe.Nil(req.GetParams()) {
-		return nil
-	}
-	meta := maps.Clone(req.GetParams().GetMeta())
-	maps.DeleteFunc(meta, func(key string, _ any) bool {
-		return !strings.HasPrefix(key, "io.modelcontextprotocol/") && key != "traceparent" && key != "tracestate" && key != "baggage"
-	})
-	return meta
 }

@@ -38,7 +38,6 @@ func TestNewMistakes(t *testing.T) {
 		"batch.New: Options.Lists[0].Items is the name of the item itself; give the list another one":                          {{Tool: "a", Item: "b", As: "c", Items: "b"}},
 		"batch.New: Options.Lists[0].MaxItems is negative; give how many items a call may have, or 0 for the default":          {{Tool: "a", Item: "b", As: "c", MaxItems: -1}},
 		"batch.New: Options.Lists[0].Run.Concurrency is negative; give how many items may run at a time, or 0 for the default": {{Tool: "a", Item: "b", As: "c", Run: &batch.RunOptions[json.RawMessage]{Concurrency: -1}}},
-		"batch.New: Options.Lists[0].Advanced.MaxBytes is negative; give how long the arguments may be, or 0 for the default":  {{Tool: "a", Item: "b", As: "c", Advanced: batch.ListAdvanced{MaxBytes: -1}}},
 		"batch.New: Options.Lists[0].Run.Advanced.RetryItem is set, but what to send again are the elements of the list; leave it out": {{Tool: "a", Item: "b", As: "c", Run: &batch.RunOptions[json.RawMessage]{
 			Advanced: batch.Advanced[json.RawMessage]{RetryItem: func(json.RawMessage) any { return nil }},
 		}}},
@@ -213,13 +212,13 @@ func TestInput(t *testing.T) {
 func TestNotificationAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent []string
-		_ = batch.Run(t.Context(), make([]int, 100), func(context.Context, int) (int, error) {
+		_ = batch.RunTelling(t.Context(), make([]int, 100), func(context.Context, int) (int, error) {
 			time.Sleep(10 * time.Millisecond)
 			return 0, fault.Unavailable("it")
-		}, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 5, Advanced: batch.Advanced[int]{Progress: batch.NotifyWith(func(p batch.Progress) error {
-			sent = append(sent, p.String())
+		}, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 5}, func(_, _ int, message string) error {
+			sent = append(sent, message)
 			return nil
-		})}})
+		})
 		require.Equal(t, []string{"1 of 100 items, 1 failed", "5 of 100 items, 5 failed"}, sent)
 	})
 }
@@ -253,11 +252,9 @@ func TestNoTool(t *testing.T) {
 // the options allow.
 func TestListOfAnySize(t *testing.T) {
 	var calls atomic.Int64
-	list := userList
-	list.Advanced.MaxBytes = 2000
 	long := strings.Repeat("x", 2<<20)
 	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
-		Middleware: []mcp.Middleware{mask.New(nil), batch.New(&batch.Options{Lists: []batch.List{list}})},
+		Middleware: []mcp.Middleware{mask.New(nil), batch.New(&batch.Options{Lists: []batch.List{userList}})},
 		More: func(s *mcp.Server) {
 			mcp.AddTool(s, &mcp.Tool{Name: "get_user"}, func(_ context.Context, _ *mcp.CallToolRequest, in userIn) (*mcp.CallToolResult, any, error) {
 				calls.Add(1)
@@ -271,9 +268,9 @@ func TestListOfAnySize(t *testing.T) {
 			})
 		},
 	})
-	answer := s.CallTool(t.Context(), "get_users", ids(strings.Repeat("a", 2000)))
+	answer := s.CallTool(t.Context(), "get_users", ids(strings.Repeat("a", 1<<21)))
 	require.Equal(t, fault.KindValidation, answer.Fault().Kind())
-	require.Contains(t, answer.Text(), "bytes long, and may be 2000.")
+	require.Contains(t, answer.Text(), "bytes long, and may be 1638400.")
 	require.Zero(t, calls.Load(), "nothing was read")
 
 	// Before the arguments are looked at: as long as they are, they cost nothing.
@@ -298,7 +295,7 @@ func TestListOfAnySize(t *testing.T) {
 	require.Equal(t, 8, out.Succeeded)
 	require.Len(t, out.Results, 2, "what is short is there, whatever stands before it")
 	require.Equal(t, []int{0, 7}, []int{out.Results[0].Index, out.Results[1].Index})
-	require.Equal(t, 6, out.Omitted.Results)
+	require.Equal(t, 6, out.Omitted["results"])
 	kept := batch.KeptValue(&mcp.CallToolResult{StructuredContent: userOut{long}})
 	require.Less(t, kept, 100)
 	require.Less(t, batch.KeptValue(&mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: long}}}), 100)

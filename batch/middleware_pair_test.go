@@ -136,7 +136,7 @@ func TestPairWithDeadline(t *testing.T) {
 				out = outputOf(t, answer)
 				require.Equal(t, 2, out.Succeeded)
 				require.Equal(t, 1, out.Failed)
-				require.Equal(t, batch.StoppedByDeadline, out.Stopped)
+				require.Equal(t, "deadline", out.Stopped)
 			}
 			t.Run(fmt.Sprint(era, " read only ", readOnly), func(t *testing.T) { synctest.Test(t, test) })
 		}

@@ -154,7 +154,7 @@ func TestListFormIsCalled(t *testing.T) {
 			require.Equal(t, 3, out.Results[1].Index)
 			kinds := make([]string, 0, 4)
 			for _, e := range out.Errors {
-				kinds = append(kinds, fmt.Sprint(e.Index(), " ", e["user_id"], " ", e.Fault().Kind(), " ", e["recoverable"]))
+				kinds = append(kinds, fmt.Sprint(indexOf(e), " ", e["user_id"], " ", e.Fault().Kind(), " ", e["recoverable"]))
 			}
 			require.Equal(t, []string{
 				"1 missing not_found false", "2 broken internal_error false", "4 panics internal_error false", "5 busy rate_limited true",
@@ -260,7 +260,7 @@ func TestDuplicates(t *testing.T) {
 				}
 			}, "get_user")
 			list := userList
-			list.Advanced.RunDuplicates = run
+			list.RunDuplicates = run
 			s := serve(t, harness.Current, list)
 			s.Server.AddReceivingMiddleware() // nothing
 			s = harness.Start(t, s.Place, harness.Setup{
@@ -272,7 +272,7 @@ func TestDuplicates(t *testing.T) {
 			require.Equal(t, 5, out.Total)
 			require.Equal(t, 3, out.Succeeded)
 			require.Len(t, out.Errors, 2)
-			require.Equal(t, 3, out.Errors[1].Index())
+			require.Equal(t, 3, indexOf(out.Errors[1]))
 			require.Equal(t, []any{"busy", "busy"}, out.RetryItems)
 			require.Equal(t, 2, out.ErrorSummary.ByType[fault.KindRateLimited])
 		})

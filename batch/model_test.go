@@ -123,7 +123,7 @@ func FuzzModel(f *testing.F) {
 				Advanced: batch.Advanced[byte]{Skip: func(item byte) bool { return item%behaviours == isSkipped }},
 			}
 			r := batch.Run(t.Context(), items, behave, o)
-			if r.Stopped == batch.StoppedByStuck {
+			if r.Stopped == "stuck" {
 				require.Greater(t, stuck, int(concurrency))
 				return
 			}

@@ -43,12 +43,6 @@ type RunOptions[In any] struct {
 	// no limit.
 	MaxFailures int
 
-	// Idempotent says that running the function twice with an item does no harm. Items
-	// of which it is not known whether they took effect (a timeout) are then listed to
-	// be sent again, not to be checked. A tool whose annotations say that it is
-	// read-only or idempotent does not need it.
-	Idempotent bool
-
 	// Key returns an item's own key, such as the name of a file, by which the answer
 	// names it beside its index. Keys need not be unique. The structured answer has
 	// them as they are. An item for which it panics has no key. Nil means that items
@@ -57,9 +51,6 @@ type RunOptions[In any] struct {
 
 	// KeyName is what a key is called in the answer, such as "file". Empty means "key".
 	KeyName string
-
-	// Output says what [Result.Output] and [Result.ToolResult] make of the result.
-	Output OutputOptions
 
 	// Advanced is what most batches leave as it is.
 	Advanced Advanced[In]
@@ -83,12 +74,28 @@ type Advanced[In any] struct {
 	// not what the caller sent.
 	RetryItem func(In) any
 
-	// Progress is called while items finish, never twice at the same time, and once at
-	// the end. Calls in between are left out while one has not returned yet; it delays
-	// the item that called it. Nil means [Notify] where Run is called with the context
-	// of a call that passes mcpchain's middlewares, for the first batch of the call.
-	Progress func(Progress)
+	// Mode says which items the answer lists. Empty means [ModeAll].
+	Mode Mode
+
+	// MaxBytes bounds the text and the structured value of the answer, each. What does not
+	// fit is left out: results first, then errors, then what to send again; the answer says
+	// how many. Zero means 64 KiB, and 1 KiB is the least.
+	MaxBytes int
+
+	// ErrorWhenAnyFailed makes the answer an error when an item failed or was not run, and
+	// not only when nothing succeeded.
+	ErrorWhenAnyFailed bool
 }
+
+// A Mode says which items an answer lists.
+type Mode string
+
+// The modes. The counts, the summary of the errors and what to send again are in each.
+const (
+	ModeAll          Mode = "all"           // what became of every item; the default
+	ModeFailuresOnly Mode = "failures_only" // the errors
+	ModeSummary      Mode = "summary"       // nothing
+)
 
 // A mistake is one of a programmer in a field of options, with its fix.
 type mistake struct {
@@ -115,27 +122,26 @@ func resolved[In any](at string, opts *RunOptions[In]) RunOptions[In] {
 	if o.Key == nil {
 		o.Key, _ = any(func(in string) string { return in }).(func(In) string)
 	}
-	budget, out := o.Advanced.Budget, &o.Output
+	more := &o.Advanced
 	check(
 		at,
 		mistake{o.Concurrency < 0, "Concurrency", "is negative; give how many items may run at a time, or 0 for the default"},
 		mistake{o.Timeout < 0, "Timeout", "is negative; give the limit of one item, or 0 for none"},
 		mistake{o.Timeout > 0 && o.Timeout < minTimeout, "Timeout", tooShort(o.Timeout)},
-		mistake{budget < 0, "Advanced.Budget", "is negative; give the limit of the batch, or 0 for none"},
-		mistake{budget > 0 && budget < minTimeout, "Advanced.Budget", tooShort(budget)},
-		mistake{budget > 0 && o.Timeout > budget, "Timeout", "is longer than Advanced.Budget, which ends every item before; give a shorter one, or 0 for none"},
+		mistake{more.Budget < 0, "Advanced.Budget", "is negative; give the limit of the batch, or 0 for none"},
+		mistake{more.Budget > 0 && more.Budget < minTimeout, "Advanced.Budget", tooShort(more.Budget)},
+		mistake{more.Budget > 0 && o.Timeout > more.Budget, "Timeout", "is longer than Advanced.Budget, which ends every item before; give a shorter one, or 0 for none"},
 		mistake{o.MaxFailures < 0, "MaxFailures", "is negative; give after how many failures to stop, or 0 for never"},
 		mistake{o.KeyName != "" && o.Key == nil, "KeyName", fmt.Sprintf("is %q, but items of type %T have no keys; set Key too, or leave KeyName out", o.KeyName, *new(In))},
 		mistake{reserved[o.KeyName], "KeyName", fmt.Sprintf("is %q, which the answer uses itself; choose another name", o.KeyName)},
-		mistake{!slices.Contains([]Mode{"", ModeAll, ModeFailuresOnly, ModeSummary}, out.Mode), "Output.Mode", fmt.Sprintf("is %q; give one of all, failures_only, summary", out.Mode)},
-		mistake{out.MaxBytes != 0 && out.MaxBytes < leastMaxBytes, "Output.MaxBytes", fmt.Sprintf("is %d; give at least %d, or 0 for the default", out.MaxBytes, leastMaxBytes)},
-		mistake{out.ErrorWhen > ErrorNever, "Output.ErrorWhen", "is not one of the policies; give ErrorWhenNothingSucceeded, ErrorWhenAnyFailed or ErrorNever"},
+		mistake{!slices.Contains([]Mode{"", ModeAll, ModeFailuresOnly, ModeSummary}, more.Mode), "Advanced.Mode", fmt.Sprintf("is %q; give one of all, failures_only, summary", more.Mode)},
+		mistake{more.MaxBytes != 0 && more.MaxBytes < leastMaxBytes, "Advanced.MaxBytes", fmt.Sprintf("is %d; give at least %d, or 0 for the default", more.MaxBytes, leastMaxBytes)},
 	)
 	o.Concurrency = min(cmp.Or(o.Concurrency, defaultConcurrency), maxConcurrency)
 	o.Timeout = min(o.Timeout, maxTimeout)
 	o.KeyName = cmp.Or(o.KeyName, defaultKeyName)
-	out.Mode = cmp.Or(out.Mode, ModeAll)
-	out.MaxBytes = cmp.Or(out.MaxBytes, defaultMaxBytes)
+	more.Mode = cmp.Or(more.Mode, ModeAll)
+	more.MaxBytes = cmp.Or(more.MaxBytes, defaultMaxBytes)
 	return o
 }
 

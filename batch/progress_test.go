@@ -2,9 +2,9 @@ package batch_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/mask"
 )
 
 // progress keeps the notifications that a client gets.
@@ -62,19 +63,15 @@ func TestNotifications(t *testing.T) {
 		for _, tool := range []string{"get_users", "own"} {
 			t.Run(fmt.Sprint(era, " ", tool), func(t *testing.T) {
 				var told progress
-				var own atomic.Int64
-				list := userList // whose own function is called too
-				list.Run = &batch.RunOptions[json.RawMessage]{Advanced: batch.Advanced[json.RawMessage]{Progress: func(batch.Progress) { own.Add(1) }}}
 				s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
 					Client:     &mcp.ClientOptions{ProgressNotificationHandler: told.take},
-					Middleware: []mcp.Middleware{batch.New(&batch.Options{Lists: []batch.List{list}})},
+					Middleware: []mcp.Middleware{mask.New(nil), batch.New(&batch.Options{Lists: []batch.List{userList}})},
 					More: func(s *mcp.Server) {
 						mcp.AddTool(s, &mcp.Tool{Name: "get_user"}, getUser)
-						mcp.AddTool(s, &mcp.Tool{Name: "own"}, func(ctx context.Context, req *mcp.CallToolRequest, in struct {
+						mcp.AddTool(s, &mcp.Tool{Name: "own"}, func(ctx context.Context, _ *mcp.CallToolRequest, in struct {
 							IDs []string `json:"user_ids"`
 						}) (*mcp.CallToolResult, batch.Output[string], error) {
-							return batch.Run(ctx, in.IDs, func(context.Context, string) (string, error) { return "x", nil },
-								&batch.RunOptions[string]{Advanced: batch.Advanced[string]{Progress: batch.Notify(ctx, req)}}).Output()
+							return batch.Run(ctx, in.IDs, func(context.Context, string) (string, error) { return "x", nil }, nil).Output()
 						})
 					},
 				})
@@ -96,7 +93,6 @@ func TestNotifications(t *testing.T) {
 				harness.Eventually(t, func() bool { return told.last() == "50 of 50 items" })
 				told.check(t, "t", 50)
 				require.Less(t, len(told.all()), 20, "four a second")
-				require.Equal(t, tool == "get_users", own.Load() > 0)
 			})
 		}
 	}
@@ -104,13 +100,13 @@ func TestNotifications(t *testing.T) {
 
 // TestNotifyNobody who did not ask.
 func TestNotifyNobody(t *testing.T) {
-	require.Nil(t, batch.Notify(t.Context(), nil))
-	require.Nil(t, batch.Notify(t.Context(), (*mcp.CallToolRequest)(nil)))
-	require.Nil(t, batch.Notify(t.Context(), &mcp.CallToolRequest{}))
+	require.False(t, batch.Notifies(nil))
+	require.False(t, batch.Notifies((*mcp.CallToolRequest)(nil)))
+	require.False(t, batch.Notifies(&mcp.CallToolRequest{}))
 	params := &mcp.CallToolParamsRaw{}
-	require.Nil(t, batch.Notify(t.Context(), &mcp.CallToolRequest{Params: params}))
+	require.False(t, batch.Notifies(&mcp.CallToolRequest{Params: params}))
 	params.SetProgressToken("t")
-	require.Nil(t, batch.Notify(t.Context(), &mcp.CallToolRequest{Params: params}), "without a session")
+	require.False(t, batch.Notifies(&mcp.CallToolRequest{Params: params}), "without a session")
 }
 
 // TestNotificationRate looks at what is sent when, with a clock of its own.
@@ -118,34 +114,33 @@ func TestNotificationRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var sent []string
-		notify := batch.NotifyWith(func(p batch.Progress) error {
-			sent = append(sent, fmt.Sprint(time.Since(start), ": ", p))
-			return nil
-		})
-		_ = batch.Run(t.Context(), make([]int, 10), func(context.Context, int) (int, error) {
+		_ = batch.RunTelling(t.Context(), make([]int, 10), func(context.Context, int) (int, error) {
 			time.Sleep(100 * time.Millisecond)
 			return 0, nil
-		}, &batch.RunOptions[int]{Concurrency: 1, Advanced: batch.Advanced[int]{Progress: notify}})
+		}, &batch.RunOptions[int]{Concurrency: 1}, func(_, _ int, message string) error {
+			sent = append(sent, fmt.Sprint(time.Since(start), ": ", message))
+			return nil
+		})
 		require.Equal(t, []string{"100ms: 1 of 10 items", "400ms: 4 of 10 items", "700ms: 7 of 10 items", "1s: 10 of 10 items"}, sent)
 	})
 }
 
 // TestNotificationsThatCannotBeSent harm no batch.
 func TestNotificationsThatCannotBeSent(t *testing.T) {
-	for name, send := range map[string]func(batch.Progress) error{
-		"fails":  func(batch.Progress) error { return errors.New("closed") },
-		"panics": func(batch.Progress) error { panic("closed") },
-		"stuck":  func(batch.Progress) error { time.Sleep(time.Hour); return nil },
+	for name, send := range map[string]func() error{
+		"fails":  func() error { return errors.New("closed") },
+		"panics": func() error { panic("closed") },
+		"exits":  func() error { runtime.Goexit(); return nil },
+		"stuck":  func() error { time.Sleep(time.Hour); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var calls atomic.Int64
-				notify := batch.NotifyWith(func(p batch.Progress) error { calls.Add(1); return send(p) })
 				start := time.Now()
-				r := batch.Run(t.Context(), make([]int, 10), func(context.Context, int) (int, error) {
+				r := batch.RunTelling(t.Context(), make([]int, 10), func(context.Context, int) (int, error) {
 					time.Sleep(time.Second)
 					return 0, nil
-				}, &batch.RunOptions[int]{Concurrency: 1, Advanced: batch.Advanced[int]{Progress: notify}})
+				}, &batch.RunOptions[int]{Concurrency: 1}, func(int, int, string) error { calls.Add(1); return send() })
 				require.Equal(t, 10, r.Succeeded)
 				require.EqualValues(t, 1, calls.Load())
 				require.LessOrEqual(t, time.Since(start), 11*time.Second)

@@ -2,63 +2,68 @@ package batch
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
-	"iter"
-	"maps"
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // A Status says what became of an item.
-type Status uint8
+type Status string
 
-// The zero Status is that of an item that was not run.
+// What became of an item.
 const (
-	NotRun    Status = iota // the batch was stopped before
-	Succeeded               // the function returned a value
-	Failed                  // it returned an error, panicked, or was left behind
-	Skipped                 // it was done already
+	NotRun    Status = "not_run"   // the batch was stopped before
+	Succeeded Status = "succeeded" // the function returned a value
+	Failed    Status = "failed"    // it returned an error, panicked, or was left behind
+	Skipped   Status = "skipped"   // it was done already
 )
 
-// String returns the status as it stands in an answer.
-func (s Status) String() string {
-	if s > Skipped {
-		return "unknown"
-	}
-	return [...]string{"not_run", "succeeded", "failed", "skipped"}[s]
-}
-
-// An Item is the outcome of one item.
+// An Item is the outcome of one item. In an answer it is one that did not fail.
 type Item[Out any] struct {
 	// Index is the item's place in the input, from 0.
-	Index int
+	Index int `json:"index" jsonschema:"the place in the input, from 0"`
 
 	// Key is the item's own key, "" if it has none. See [RunOptions].
-	Key string
+	Key string `json:"key,omitempty"`
+
+	Status Status `json:"status" jsonschema:"succeeded, skipped or not_run"`
 
 	// Value is what the function returned, also when it returned an error too.
-	Value Out
+	Value Out `json:"value,omitempty"`
 
 	// Err is what a caller may know of the failure, with its reference; nil unless the
-	// item failed. Its cause, which is never sent, is the error of the function.
-	Err *fault.Error
+	// item failed. Its [fault.Retry] says whether to send the item again. Its cause, which
+	// is never sent, is the error of the function.
+	Err *fault.Error `json:"-"`
 
-	Status Status
-
-	// Recoverable reports whether the item failed in a way that may be over when it is
-	// sent again as it is. It equals what Err says in its [fault.Retry].
-	Recoverable bool
-
-	quote bool // the text shows the reference of the failure
+	raw   json.RawMessage // the value, as it was written when its size was measured
+	quote bool            // the text shows the reference of the failure
 }
 
-func (i *Item[Out]) fail(f failure) {
-	i.Status, i.Err, i.Recoverable, i.quote = Failed, f.public, f.again, f.quote
+// MarshalJSON writes the value of an item that succeeded, whatever it is, and of others
+// none. A null is left out: schemas of maps do not allow it.
+func (i Item[Out]) MarshalJSON() ([]byte, error) {
+	raw := i.raw
+	if raw == nil && i.Status == Succeeded {
+		var err error
+		if raw, err = json.Marshal(i.Value); err != nil {
+			return nil, err
+		}
+	}
+	if string(raw) == "null" {
+		raw = nil
+	}
+	return json.Marshal(struct {
+		Index  int             `json:"index"`
+		Key    string          `json:"key,omitempty"`
+		Status Status          `json:"status"`
+		Value  json.RawMessage `json:"value,omitempty"`
+	}{i.Index, i.Key, i.Status, raw})
 }
 
 // A step is what a caller does next with an item.
@@ -72,7 +77,7 @@ const (
 
 func (i *Item[Out]) next() step {
 	switch retry, _ := i.Err.Retry(); {
-	case i.Status == NotRun, i.Recoverable:
+	case i.Status == NotRun, retry.ShouldRetry:
 		return sendAgain
 	case retry.Effect == fault.EffectUnknown:
 		return checkFirst
@@ -81,29 +86,26 @@ func (i *Item[Out]) next() step {
 	}
 }
 
-// A StopReason says why a batch did not run to its end.
-type StopReason string
-
-// The reasons, as they stand in an answer.
+// Why a batch did not run to its end, as it stands in an answer.
 const (
-	StoppedByFailures StopReason = "failures"  // RunOptions.MaxFailures
-	StoppedByBudget   StopReason = "budget"    // Advanced.Budget
-	StoppedByDeadline StopReason = "deadline"  // the context's
-	StoppedByCancel   StopReason = "cancelled" // the context was cancelled
-	StoppedByStuck    StopReason = "stuck"     // too many items did not return in time
+	byFailures = "failures"
+	byBudget   = "budget"
+	byDeadline = "deadline"
+	byCancel   = "cancelled"
+	byStuck    = "stuck"
 )
 
 // stops says each reason in words, and of which kind an answer is in which nothing else
 // failed.
-var stops = map[StopReason]struct {
+var stops = map[string]struct {
 	text string
 	kind fault.Kind
 }{
-	StoppedByFailures: {"too many items failed", fault.KindTool},
-	StoppedByBudget:   {"the time for it was over", fault.KindTimeout},
-	StoppedByDeadline: {"the time for it was over", fault.KindTimeout},
-	StoppedByCancel:   {"it was cancelled", fault.KindCancelled},
-	StoppedByStuck:    {"too many items did not finish in time", fault.KindTool},
+	byFailures: {"too many items failed", fault.KindTool},
+	byBudget:   {"the time for it was over", fault.KindTimeout},
+	byDeadline: {"the time for it was over", fault.KindTimeout},
+	byCancel:   {"it was cancelled", fault.KindCancelled},
+	byStuck:    {"too many items did not finish in time", fault.KindTool},
 }
 
 // A Result is what became of a batch. It is not changed once Run has returned it.
@@ -118,8 +120,10 @@ type Result[Out any] struct {
 	// Items are the outcomes in the order of the input.
 	Items []Item[Out]
 
-	// Stopped says why the batch did not run to its end, "" if it did.
-	Stopped StopReason
+	// Stopped says why the batch did not run to its end: "failures" (MaxFailures),
+	// "budget", "deadline" (of the context), "cancelled" (the context), or "stuck" (too many
+	// items did not return in time). It is "" if the batch did.
+	Stopped string
 
 	byType      map[fault.Kind]int
 	recoverable int
@@ -128,9 +132,11 @@ type Result[Out any] struct {
 
 	send     func(index int) any // what a caller sends for an item
 	failer   *failer
-	keyName  string
 	listName string // of the list, for items without a key
-	output   OutputOptions
+	keyName  string
+	mode     Mode
+	maxBytes int
+	strict   bool // ErrorWhenAnyFailed
 }
 
 // maxKinds bounds the kinds that are told apart: a program may make up its own.
@@ -138,67 +144,41 @@ const maxKinds = 64
 
 // count counts the outcomes anew.
 func (r *Result[Out]) count() {
-	var counts [Skipped + 1]int
+	r.Total, r.Succeeded, r.Failed, r.Skipped, r.NotRun = len(r.Items), 0, 0, 0, 0
 	r.byType, r.recoverable, r.unsure, r.wait = nil, 0, 0, 0
 	for i := range r.Items {
-		item := &r.Items[i]
-		if counts[item.Status]++; item.Status != Failed {
-			continue
-		}
-		if r.byType == nil {
-			r.byType = make(map[fault.Kind]int)
-		}
-		kind := item.Err.Kind()
-		if _, known := r.byType[kind]; !known && len(r.byType) >= maxKinds {
-			kind = "other"
-		}
-		r.byType[kind]++
-		switch item.next() {
-		case sendAgain:
-			r.recoverable++
-			retry, _ := item.Err.Retry()
-			r.wait = max(r.wait, retry.RetryAfterSeconds)
-		case checkFirst:
-			r.unsure++
-		case nothing:
-		}
-	}
-	r.Total, r.Succeeded, r.Failed, r.Skipped, r.NotRun = len(r.Items), counts[Succeeded], counts[Failed], counts[Skipped], counts[NotRun]
-}
-
-// Success reports whether anything succeeded or was done already, or whether there was
-// nothing to do.
-func (r *Result[Out]) Success() bool { return r.Total == 0 || r.Succeeded+r.Skipped > 0 }
-
-// SuccessRate returns the share of the items that succeeded or were done already, from
-// 0 to 1; it is 1 when there were none.
-func (r *Result[Out]) SuccessRate() float64 {
-	if r.Total == 0 {
-		return 1
-	}
-	return float64(r.Succeeded+r.Skipped) / float64(r.Total)
-}
-
-// Failures yields the items that failed, in the order of the input.
-func (r *Result[Out]) Failures() iter.Seq[Item[Out]] {
-	return func(yield func(Item[Out]) bool) {
-		for i := range r.Items {
-			if r.Items[i].Status == Failed && !yield(r.Items[i]) {
-				return
-			}
+		switch item := &r.Items[i]; item.Status {
+		case Succeeded:
+			r.Succeeded++
+		case Skipped:
+			r.Skipped++
+		case NotRun:
+			r.NotRun++
+		case Failed:
+			r.Failed++
+			r.countFailed(item)
 		}
 	}
 }
 
-// Values returns the values of the items that succeeded, in the order of the input.
-func (r *Result[Out]) Values() []Out {
-	values := make([]Out, 0, r.Succeeded)
-	for i := range r.Items {
-		if r.Items[i].Status == Succeeded {
-			values = append(values, r.Items[i].Value)
-		}
+func (r *Result[Out]) countFailed(item *Item[Out]) {
+	if r.byType == nil {
+		r.byType = make(map[fault.Kind]int)
 	}
-	return values
+	kind := item.Err.Kind()
+	if _, known := r.byType[kind]; !known && len(r.byType) >= maxKinds {
+		kind = "other"
+	}
+	r.byType[kind]++
+	switch item.next() {
+	case sendAgain:
+		r.recoverable++
+		retry, _ := item.Err.Retry()
+		r.wait = max(r.wait, retry.RetryAfterSeconds)
+	case checkFirst:
+		r.unsure++
+	case nothing:
+	}
 }
 
 // RetryItems returns what is to be sent again, in the order of the input: the items
@@ -218,25 +198,6 @@ func (r *Result[Out]) sent(next step) (items []any) {
 		}
 	}
 	return items
-}
-
-// Wait returns how long to wait before anything is sent again: the longest time that a
-// failure asks for, zero when none does.
-func (r *Result[Out]) Wait() time.Duration {
-	return time.Duration(min(r.wait, float64(1<<30)) * float64(time.Second))
-}
-
-// ErrorSummary is what the failures of a batch have in common.
-type ErrorSummary struct {
-	ByType           map[fault.Kind]int `json:"by_type" jsonschema:"how many items failed with each type of error"`
-	RecoverableCount int                `json:"recoverable_count" jsonschema:"how many of them may succeed when they are sent again"`
-	Suggestion       string             `json:"suggestion,omitempty" jsonschema:"what to do next"`
-}
-
-// ErrorSummary returns what the failures have in common; ByType is nil when nothing
-// failed. The suggestion is there too when items were not run.
-func (r *Result[Out]) ErrorSummary() ErrorSummary {
-	return ErrorSummary{ByType: maps.Clone(r.byType), RecoverableCount: r.recoverable, Suggestion: r.suggestion()}
 }
 
 // causes joins the kinds that ask for the same thing.

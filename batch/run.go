@@ -25,6 +25,10 @@ const (
 // then is in the result, and the items that were not begun are there as [NotRun].
 // The items of the result are in the order of the input.
 //
+// Inside a call that passes mcpchain's middlewares and has a progress token, its caller is
+// told how many items have finished, of how many, and how many failed: four times a second
+// at most, and at the end, before the answer. Only the first batch of a call tells.
+//
 // A function that does not return when its context ends is left behind a tenth of a
 // second later, and its item has failed; nothing else of Run outlives it. opts may
 // be nil. Run panics when fn is nil or an option is wrong. It keeps items, which
@@ -34,27 +38,31 @@ func Run[In, Out any](ctx context.Context, items []In, fn func(context.Context, 
 	if fn == nil {
 		panic("batch.Run: fn is nil; give the function that is run for every item")
 	}
-	return run(ctx, items, func(ctx context.Context, i int) (Out, error) { return fn(ctx, items[i]) }, &o)
+	return newBatch(ctx, items, func(ctx context.Context, i int) (Out, error) { return fn(ctx, items[i]) }, &o).run(ctx)
 }
 
-// run is Run for a function that gets the index of the item.
-func run[In, Out any](ctx context.Context, items []In, fn func(context.Context, int) (Out, error), o *RunOptions[In]) *Result[Out] {
+// newBatch returns a batch of a function that gets the index of the item.
+func newBatch[In, Out any](ctx context.Context, items []In, fn func(context.Context, int) (Out, error), o *RunOptions[In]) *batch[In, Out] {
 	b := &batch[In, Out]{
-		failer: newFailer(ctx, o.Idempotent), o: o, items: items, fn: fn, idle: make(chan struct{}),
+		failer: newFailer(ctx), o: o, items: items, fn: fn, idle: make(chan struct{}),
 		outcomes: make([]Item[Out], len(items)), states: make([]state, len(items)),
 	}
 	for i := range items {
-		b.outcomes[i].Index = i
+		b.outcomes[i].Index, b.outcomes[i].Status = i, NotRun
 		if o.Key != nil {
 			b.outcomes[i].Key = safe.Text(func() string { return o.Key(items[i]) })
 		}
 	}
-	if o.Advanced.Progress == nil && b.part == 0 { // what a client is told must increase, so only one batch can tell
-		o.Advanced.Progress = Notify(ctx, b.c.Request())
+	if b.part == 0 { // what a client is told must increase, so only one batch can tell
+		b.notify = newNotifier(ctx, b.c.Request())
 	}
+	return b
+}
+
+func (b *batch[In, Out]) run(ctx context.Context) *Result[Out] {
 	b.limit(ctx)
 	defer b.cancel()
-	workers := min(o.Concurrency, len(items))
+	workers := min(b.o.Concurrency, len(b.items))
 	b.workers = workers + 1
 	for range workers {
 		go b.work()
@@ -73,7 +81,7 @@ type batch[In, Out any] struct {
 
 	ctx    context.Context //nolint:containedctx // for the function: ends with the batch
 	cancel context.CancelFunc
-	why    StopReason    // of ctx, when it ends by itself
+	why    string        // why ctx ends when it does so by itself
 	grace  time.Duration // for what runs when ctx ends
 	idle   chan struct{} // closed when no worker is left
 
@@ -85,10 +93,10 @@ type batch[In, Out any] struct {
 	finished    int
 	failures    int
 	stuck       int // functions that were left behind and have not returned
-	stopped     StopReason
+	stopped     string
 	interrupted bool // an item ran when ctx ended
 
-	telling sync.Mutex
+	notify *notifier // nil if nobody asked
 }
 
 // A state says who decides what becomes of an item: its worker while it runs, and then
@@ -113,13 +121,13 @@ type ending[Out any] struct {
 // limit makes the context of the batch, which ends a little before that of the caller.
 func (b *batch[In, Out]) limit(ctx context.Context) {
 	left, limited := b.o.Advanced.Budget, b.o.Advanced.Budget > 0
-	b.grace, b.why = grace, StoppedByBudget
+	b.grace, b.why = grace, byBudget
 	if deadline, ok := ctx.Deadline(); ok {
 		until := time.Until(deadline)
 		reserve := min(until/10, maxReserve)
 		b.grace = max(time.Millisecond, min(grace, reserve/2))
 		if until -= reserve; !limited || until < left {
-			left, limited, b.why = until, true, StoppedByDeadline
+			left, limited, b.why = until, true, byDeadline
 		}
 	}
 	if limited {
@@ -143,7 +151,7 @@ func (b *batch[In, Out]) wait() {
 	case <-b.idle:
 	case <-time.After(b.grace):
 		for i := range b.items {
-			b.giveUp(i, func() *fault.Error { return b.over() })
+			b.giveUp(i, b.over())
 		}
 		<-b.idle
 	}
@@ -205,9 +213,7 @@ func (b *batch[In, Out]) call(i int) (e ending[Out]) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
-		late := time.AfterFunc(limit+grace, func() {
-			b.giveUp(i, func() *fault.Error { return fault.Timeout(theItem, limit) })
-		})
+		late := time.AfterFunc(limit+grace, func() { b.giveUp(i, fault.Timeout(theItem, limit)) })
 		defer late.Stop()
 	}
 	if skip := b.o.Advanced.Skip; skip != nil && skip(b.items[i]) {
@@ -254,18 +260,18 @@ func (b *batch[In, Out]) end(i int, e ending[Out]) bool {
 
 // fail makes a failed item of one that the caller has taken.
 func (b *batch[In, Out]) fail(i int, err error, late *fault.Error) {
-	failed := failure{public: fault.Generic(fault.KindInternal)}
+	public, quote := fault.Generic(fault.KindInternal), false
 	defer func() { // also when a log handler calls runtime.Goexit
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.outcomes[i].fail(failed)
+		b.outcomes[i].Status, b.outcomes[i].Err, b.outcomes[i].quote = Failed, public, quote
 		b.finished++
 		b.failures++
 		if limit := b.o.MaxFailures; limit > 0 && b.failures >= limit && b.stopped == "" {
-			b.stopped = StoppedByFailures
+			b.stopped = byFailures
 		}
 	}()
-	failed = b.failed(i, err, late)
+	public, quote = b.failed(i, err, late)
 }
 
 // theItem is what failures of ours call the item; its key stands beside it.
@@ -278,7 +284,7 @@ var (
 
 // giveUp leaves an item behind that still runs, and puts another worker in the place of
 // its own unless too many were left behind.
-func (b *batch[In, Out]) giveUp(i int, why func() *fault.Error) {
+func (b *batch[In, Out]) giveUp(i int, why *fault.Error) {
 	b.mu.Lock()
 	if b.states[i] != running {
 		b.mu.Unlock()
@@ -298,7 +304,7 @@ func (b *batch[In, Out]) giveUp(i int, why func() *fault.Error) {
 		}
 	}()
 	defer b.tell(false)
-	b.fail(i, why().Because(errStuck), nil)
+	b.fail(i, why.Because(errStuck), nil)
 }
 
 // over is the failure of an item that ran when the context of the batch ended.
@@ -312,20 +318,14 @@ func (b *batch[In, Out]) over() *fault.Error {
 
 // tell tells how far the batch is, unless somebody is about to.
 func (b *batch[In, Out]) tell(end bool) {
-	switch {
-	case b.o.Advanced.Progress == nil:
-		return
-	case end:
-		b.telling.Lock()
-	case !b.telling.TryLock():
+	if b.notify == nil {
 		return
 	}
-	defer b.telling.Unlock()
-	defer func() { _ = recover() }() // it must not cost the items that are done
-	b.mu.Lock()
-	p := Progress{Done: b.finished, Failed: b.failures, Total: len(b.items), End: end}
-	b.mu.Unlock()
-	b.o.Advanced.Progress(p)
+	b.notify.tell(end, func() (done, failed, total int) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.finished, b.failures, len(b.items)
+	})
 }
 
 // result ends the batch.
@@ -335,11 +335,14 @@ func (b *batch[In, Out]) result() *Result[Out] {
 	b.tell(true)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	items, send := b.items, b.o.Advanced.RetryItem
-	r := &Result[Out]{Items: b.outcomes, failer: b.failer, keyName: b.o.KeyName, listName: "items", output: b.o.Output}
+	items, more := b.items, &b.o.Advanced
+	r := &Result[Out]{
+		Items: b.outcomes, failer: b.failer, listName: "items", keyName: b.o.KeyName,
+		mode: more.Mode, maxBytes: more.MaxBytes, strict: more.ErrorWhenAnyFailed,
+	}
 	r.send = func(i int) any {
-		if send != nil {
-			return send(items[i])
+		if more.RetryItem != nil {
+			return more.RetryItem(items[i])
 		}
 		return items[i]
 	}
@@ -351,9 +354,9 @@ func (b *batch[In, Out]) result() *Result[Out] {
 	case safe.Is(over, context.DeadlineExceeded):
 		r.Stopped = b.why
 	case over != nil:
-		r.Stopped = StoppedByCancel
+		r.Stopped = byCancel
 	default:
-		r.Stopped = StoppedByStuck
+		r.Stopped = byStuck
 	}
 	return r
 }

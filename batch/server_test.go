@@ -123,7 +123,7 @@ func TestFilesThroughRealServers(t *testing.T) {
 						file  string
 						kind  fault.Kind
 					}{{1, "missing.txt", fault.KindNotFound}, {2, "sub", fault.KindValidation}, {3, "secret.txt", fault.KindPermissionDenied}, {5, "gone.txt", fault.KindNotFound}} {
-						require.Equal(t, want.index, out.Errors[i].Index())
+						require.Equal(t, want.index, indexOf(out.Errors[i]))
 						require.Equal(t, want.file, out.Errors[i]["file"])
 						require.Equal(t, want.kind, out.Errors[i].Fault().Kind())
 						require.Equal(t, false, out.Errors[i]["recoverable"])

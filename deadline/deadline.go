@@ -61,16 +61,13 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// DefaultLimit is what a zero Options.Limit means. Clients that are built on the
-// TypeScript SDK give up after 60 s where they are not told otherwise.
-const DefaultLimit = 50 * time.Second
-
 // Options configure [New]. The zero value is the recommended default. In each field that
 // is a time or a number, zero means the default and a negative value means none: no
-// limit, no grace, no margin, no pause, no bound.
+// limit, no grace, no pause, no bound.
 type Options struct {
 	// Limit is how long a call of a tool, the reading of a resource, the getting of a
-	// prompt and a completion may take. Zero means [DefaultLimit]. With a negative one
+	// prompt and a completion may take. Zero means 50 s, because clients that are built on the TypeScript
+	// SDK give up after 60 s where they are not told otherwise. With a negative one
 	// only what Tools and Methods name is limited. A limit is at least a millisecond.
 	Limit time.Duration
 
@@ -94,10 +91,9 @@ type Options struct {
 	Owner func(ctx context.Context, req mcp.Request) string
 
 	// MaxStuck is how many handlers of one tool, prompt or resource may be stuck for one
-	// owner before further calls are refused (10). MaxStuckOwner is how many handlers of
-	// one owner may be (a quarter of MaxStuckTotal, or MaxStuck if that is more), and
-	// MaxStuckTotal how many of all (100).
-	MaxStuck, MaxStuckOwner, MaxStuckTotal int
+	// owner before further calls are refused (10), and MaxStuckTotal how many of all (100).
+	// Of one owner a quarter of these may be, or MaxStuck if that is more.
+	MaxStuck, MaxStuckTotal int
 
 	// Burst is how many times as many handlers may run at the same time as may be
 	// stuck, under each of the three bounds (20): what is there before the first one is
@@ -119,13 +115,10 @@ type Options struct {
 	// on, and zero or less when it does not know. MCP has no such field; a client of
 	// your own may send it in _meta or in an HTTP header (req.GetExtra().Header).
 	// It may be called concurrently, and one that panics does not know. The deadline
-	// of the context, where there is one, is known without it; the shortest counts.
+	// of the context, where there is one, is known without it; the shortest counts. The
+	// call is answered a second before, or when three quarters of a shorter time are over.
 	// Nil means that nothing else is known.
 	Caller func(ctx context.Context, req mcp.Request) time.Duration
-
-	// Margin is by how much earlier than its caller gives up a call is answered,
-	// where that time is known (1 s); at most a quarter of the time that is left.
-	Margin time.Duration
 
 	// MaxPause is for how long altogether the clock of one call may stand, see
 	// [Pause] (10 min).
@@ -225,7 +218,7 @@ func (w *run) callerWaits() {
 	if !known {
 		return
 	}
-	margin := max(0, min(w.Margin, left/4))
+	margin := max(0, min(maxMargin, left/4))
 	w.latest = w.began.Add(left - margin)
 	if left-margin < w.limit {
 		w.limit, w.caller, w.grace = left-margin, true, min(w.grace, margin/2)

@@ -87,16 +87,15 @@ func effectOf(known classify.Safety) fault.Effect {
 	return fault.EffectUnknown
 }
 
-// retryOf returns what is said about a repetition of the call. running tells that the
-// handler is.
-func retryOf(known classify.Safety, running bool) fault.Retry {
-	r := fault.Retry{Effect: effectOf(known)}
+// retryOf returns what is said about a repetition of a call that took too long. running
+// tells that the handler is.
+func retryOf(public *fault.Error, known classify.Safety, running bool) fault.Retry {
+	found := classify.Finding{Fault: public}
+	r := found.Advise(classify.Hint{Retry: classify.RetryYes}, known)
 	switch {
 	case known == classify.Reads:
-		r.ShouldRetry = true
-	case known == classify.Idempotent: // the effect does not matter, so nobody need check it first
-		r = fault.Retry{ShouldRetry: true, Reason: "A repetition does no harm"}
-	case running:
+		r.Effect = fault.EffectNone
+	case running && r.Effect == fault.EffectUnknown:
 		r.Reason = "It may still take effect"
 	}
 	return r
@@ -135,7 +134,7 @@ func exceeded(method string, e *LimitError, known classify.Safety) error {
 	if method == middleware.MethodCallTool {
 		suggestion = "Ask for less at a time if the tool allows it."
 	}
-	return classify.HideError(e, public.WithMessage(message).Suggest(suggestion).WithRetry(retryOf(known, e.Running)))
+	return classify.HideError(e, public.WithMessage(message).Suggest(suggestion).WithRetry(retryOf(public, known, e.Running)))
 }
 
 // cancelled returns the error of a call whose caller gave it up.

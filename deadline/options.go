@@ -13,13 +13,16 @@ import (
 
 // The defaults of [Options].
 const (
+	defaultLimit         = 50 * time.Second
 	defaultGrace         = 100 * time.Millisecond
-	defaultMargin        = time.Second
 	defaultMaxPause      = 10 * time.Minute
 	defaultMaxStuck      = 10
 	defaultMaxStuckTotal = 100
 	defaultBurst         = 20
 )
+
+// maxMargin is by how much earlier than its caller gives up a call is answered at most.
+const maxMargin = time.Second
 
 // minLimit is the shortest limit: a handler's goroutine may take longer than any shorter
 // one to start.
@@ -34,9 +37,8 @@ var (
 )
 
 func newLimiter(o Options) *limiter {
-	o.Limit = cmp.Or(o.Limit, DefaultLimit)
+	o.Limit = cmp.Or(o.Limit, defaultLimit)
 	o.Grace = max(0, cmp.Or(o.Grace, defaultGrace))
-	o.Margin = max(0, cmp.Or(o.Margin, defaultMargin))
 	o.MaxPause = max(0, cmp.Or(o.MaxPause, defaultMaxPause))
 	o.MaxStuckTotal = cmp.Or(o.MaxStuckTotal, defaultMaxStuckTotal)
 	if o.MaxStuck == 0 {
@@ -44,13 +46,16 @@ func newLimiter(o Options) *limiter {
 			o.MaxStuck = min(o.MaxStuck, o.MaxStuckTotal)
 		}
 	}
-	o.MaxStuckOwner = cmp.Or(o.MaxStuckOwner, max(o.MaxStuckTotal/4, o.MaxStuck, 1))
+	ofOwner := o.MaxStuckTotal // none, if that is negative
+	if ofOwner > 0 {
+		ofOwner = max(ofOwner/4, o.MaxStuck, 1)
+	}
 	o.check()
 	o.Tools = maps.Clone(o.Tools)
 	l := &limiter{
 		Options: o, methods: map[string]time.Duration{}, looking: make(chan struct{}, maxLookups),
 		owners:   call.Owners{Func: o.Owner, Option: "deadline.Options.Owner", Logger: o.Logger},
-		handlers: counter{bounds: [...]int{o.MaxStuck, o.MaxStuckOwner, o.MaxStuckTotal}, burst: cmp.Or(o.Burst, defaultBurst), by: map[slot]count{}},
+		handlers: counter{bounds: [...]int{o.MaxStuck, ofOwner, o.MaxStuckTotal}, burst: cmp.Or(o.Burst, defaultBurst), by: map[slot]count{}},
 		settings: &call.Settings{Logger: o.Logger},
 	}
 	for _, method := range ordinary {
@@ -86,12 +91,8 @@ func (o *Options) check() {
 	if !limited {
 		panic("deadline.New: Options.Limit is negative, and neither Tools nor Methods has a limit, so nothing is limited; give one, or leave the middleware out")
 	}
-	if o.MaxStuckTotal > 0 && o.MaxStuckOwner > o.MaxStuckTotal {
-		panic(fmt.Sprintf("deadline.New: Options.MaxStuck or MaxStuckOwner allows %d, which is above MaxStuckTotal, %d; raise MaxStuckTotal",
-			o.MaxStuckOwner, o.MaxStuckTotal))
-	}
-	if o.MaxStuckOwner > 0 && o.MaxStuck > o.MaxStuckOwner {
-		panic(fmt.Sprintf("deadline.New: Options.MaxStuck is %d, which is above MaxStuckOwner, %d; raise MaxStuckOwner", o.MaxStuck, o.MaxStuckOwner))
+	if o.MaxStuckTotal > 0 && o.MaxStuck > o.MaxStuckTotal {
+		panic(fmt.Sprintf("deadline.New: Options.MaxStuck is %d, which is above MaxStuckTotal, %d; raise MaxStuckTotal", o.MaxStuck, o.MaxStuckTotal))
 	}
 }
 

@@ -63,7 +63,7 @@ func TestTooManyInAll(t *testing.T) {
 		g := gate{make(chan struct{})}
 		s := harness.Start(t, rawAt, harness.Setup{
 			Handlers:   map[string]harness.Handler{"a": g.handler, "b": g.handler, "c": harness.Succeed()},
-			Middleware: []mcp.Middleware{deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: -1, MaxStuckOwner: 2, MaxStuckTotal: 2})},
+			Middleware: []mcp.Middleware{deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: -1, MaxStuckTotal: 8})},
 		})
 		s.Call(t, "a")
 		require.Equal(t, "fine", s.Call(t, "c").Text())
@@ -200,7 +200,7 @@ func TestNoBound(t *testing.T) {
 		g := gate{make(chan struct{})}
 		s := harness.Start(t, rawAt, harness.Setup{
 			Handlers:   map[string]harness.Handler{"it": g.handler},
-			Middleware: []mcp.Middleware{deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: -1, MaxStuckOwner: -1, MaxStuckTotal: -1})},
+			Middleware: []mcp.Middleware{deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: -1, MaxStuckTotal: -1})},
 		})
 		var calls sync.WaitGroup
 		for range 300 {
@@ -407,7 +407,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	s := harness.Start(t, rawAt, harness.Setup{
 		Handlers: map[string]harness.Handler{"good": harness.Succeed(), "bad": harness.Fail(errCanary), "panic": harness.Panic(1), "stuck": g.handler},
 		Middleware: []mcp.Middleware{deadline.New(&deadline.Options{
-			Limit: time.Minute, Tools: map[string]time.Duration{"stuck": time.Millisecond}, Grace: time.Millisecond, MaxStuck: -1, MaxStuckOwner: -1, MaxStuckTotal: -1,
+			Limit: time.Minute, Tools: map[string]time.Duration{"stuck": time.Millisecond}, Grace: time.Millisecond, MaxStuck: -1, MaxStuckTotal: -1,
 		})},
 	})
 	var calls sync.WaitGroup

@@ -29,7 +29,7 @@
 // 0198c7f2-....forecast. The cause goes to the log of the call. Outside a call the
 // same holds, with slog.Default.
 //
-// A part that changes something is made with [Write]: it runs once, has no
+// A part that changes something is marked with [Component.Write]: it runs once, has no
 // fallbacks, and is not stopped because another part failed.
 //
 // [New] is a middleware that puts the Status into answers whose handlers did not,
@@ -47,9 +47,9 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// DefaultLimit is how long each source of an optional part may take when neither the
+// defaultLimit is how long each source of an optional part may take when neither the
 // part nor [Options] say so. A required part may take as long as the call.
-const DefaultLimit = 10 * time.Second
+const defaultLimit = 10 * time.Second
 
 // Run runs the parts at the same time and returns when all have ended, when one that
 // is required has failed, or when ctx is done. Only Run's own goroutine writes into
@@ -69,7 +69,7 @@ const DefaultLimit = 10 * time.Second
 // used again, but not by two Runs at the same time.
 func Run(ctx context.Context, parts ...Part) (Status, error) {
 	plans := check(parts)
-	r := &run{c: call.FromContext(ctx), inCall: true, limit: DefaultLimit}
+	r := &run{c: call.FromContext(ctx), inCall: true, limit: defaultLimit}
 	if r.c == nil {
 		r.c, r.inCall = call.Alone(ctx, "degrade", false), false
 		ctx = r.c
@@ -127,7 +127,7 @@ func check(parts []Part) []*plan {
 		if part == nil {
 			panic(fmt.Sprintf("degrade.Run: part %d is nil; remove it, or skip it with When", i))
 		}
-		plans[i] = part.plan()
+		plans[i] = part.self()
 		for _, other := range plans[:i] {
 			if other.name == plans[i].name {
 				panic(fmt.Sprintf("degrade.Run: two parts have the name %q; give each one of its own", other.name))

@@ -104,7 +104,7 @@ func TestOptionalPart(t *testing.T) {
 		"takes longer than the default": {
 			fetch:  heed,
 			want:   degrade.Warning{Type: fault.KindTimeout, Reason: "Timeout: it did not finish within 10 s.", Impact: "This answer comes without it."},
-			logged: "deadline", took: degrade.DefaultLimit,
+			logged: "deadline", took: 10 * time.Second,
 		},
 		"is stuck": {
 			fetch: func(context.Context) (string, error) {
@@ -120,7 +120,7 @@ func TestOptionalPart(t *testing.T) {
 				<-ctx.Done()
 				return "just so", nil
 			},
-			value: "just so", took: degrade.DefaultLimit,
+			value: "just so", took: 10 * time.Second,
 		},
 		"panics": {
 			fetch:  func(context.Context) (string, error) { panic(harness.Canary) },
@@ -135,19 +135,19 @@ func TestOptionalPart(t *testing.T) {
 		"is not asked for": {
 			fetch:  func(context.Context) (string, error) { panic("asked") },
 			change: func(p part) { p.When(false, "no address was given").Else("cache", give("cached")) },
-			want:   degrade.Warning{Type: degrade.KindSkipped, Reason: "Skipped: no address was given.", Impact: "This answer comes without it."},
+			want:   degrade.Warning{Type: "skipped", Reason: "Skipped: no address was given.", Impact: "This answer comes without it."},
 		},
 		"skips itself": {
 			fetch:  fail[string](degrade.Skip("at night there is none")),
 			change: func(p part) { p.Else("cache", give("cached")) },
-			want:   degrade.Warning{Type: degrade.KindSkipped, Reason: "Skipped: at night there is none.", Impact: "This answer comes without it."},
+			want:   degrade.Warning{Type: "skipped", Reason: "Skipped: at night there is none.", Impact: "This answer comes without it."},
 		},
 		"has another source": {
 			fetch:  fail[string](fault.Unavailable("the map").Because(errSecret)),
 			change: func(p part) { p.Impact("Nothing.").Else("paper", give("on paper")).Else("memory", give("by heart")) },
 			want: degrade.Warning{
 				Type: fault.KindServiceUnavailable, Reason: "Service unavailable: the map is not available now.",
-				Impact: "it comes from another source, paper.", Fallback: degrade.FallbackSource, Source: "paper",
+				Impact: "it comes from another source, paper.", Fallback: "source", Source: "paper",
 			},
 			value: "on paper", logged: harness.Canary,
 		},
@@ -156,7 +156,7 @@ func TestOptionalPart(t *testing.T) {
 			change: func(p part) { p.Unavailable("unknown") },
 			want: degrade.Warning{
 				Type: fault.KindInternal, Reason: "Internal error: the server failed unexpectedly.",
-				Impact: "This answer comes without it.", Fallback: degrade.FallbackUnavailable,
+				Impact: "This answer comes without it.", Fallback: "unavailable",
 			},
 			value: "unknown", logged: harness.Canary,
 		},
@@ -198,7 +198,7 @@ func TestOptionalPart(t *testing.T) {
 				c.want.Component = "it"
 				require.EqualExportedValues(t, c.want, withoutReference(got))
 				returned := []string{"more"}
-				if c.value != "" && c.want.Fallback != degrade.FallbackUnavailable {
+				if c.value != "" && c.want.Fallback != "unavailable" {
 					returned = []string{"it", "more"}
 				}
 				require.Equal(t, returned, status.Metadata.ComponentsReturned)
@@ -230,7 +230,7 @@ func TestStale(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "2h30m0s", it)
 		w := status.Warnings[0]
-		require.Equal(t, degrade.FallbackStale, w.Fallback)
+		require.Equal(t, "stale", w.Fallback)
 		require.Equal(t, "cache", w.Source)
 		require.InDelta(t, 9000, w.AgeSeconds, 0)
 		require.Equal(t, "1999-12-31T21:30:00Z", w.AsOf)
@@ -321,7 +321,7 @@ func TestCancelledCall(t *testing.T) {
 		status, err := degrade.Run(ctx, degrade.Required("a", &a, give("a")), degrade.Optional("b", new(string), heed).Else("cache", cached).Unavailable("none"))
 		require.NoError(t, err)
 		require.Zero(t, asked.Load(), "asked when nobody waits any longer")
-		require.Equal(t, degrade.FallbackUnavailable, status.Warnings[0].Fallback)
+		require.Equal(t, "unavailable", status.Warnings[0].Fallback)
 		require.Equal(t, fault.KindCancelled, status.Warnings[0].Type)
 		_, err = degrade.Run(ctx, degrade.Required("a", &a, heed))
 		require.ErrorIs(t, err, context.Canceled)
@@ -342,7 +342,7 @@ func TestWrite(t *testing.T) {
 			}
 		}
 		var order string
-		_, err := degrade.Run(t.Context(), degrade.Write("order", &order, slow), degrade.Required("stock", new(int), fail[int](errSecret)))
+		_, err := degrade.Run(t.Context(), degrade.Required("order", &order, slow).Write(), degrade.Required("stock", new(int), fail[int](errSecret)))
 		require.EqualValues(t, 1, made.Load(), "stopped half way")
 		require.Empty(t, order)
 		var f *fault.Error
@@ -350,7 +350,7 @@ func TestWrite(t *testing.T) {
 		require.Equal(t, "stock", f.Data().Details["component"])
 		require.Equal(t, fault.EffectCommitted, f.Data().Retry.Effect)
 
-		status, err := degrade.Run(t.Context(), degrade.Write("mail", new(string), heed).Optional().Within(time.Second).Impact("Nobody was told."))
+		status, err := degrade.Run(t.Context(), degrade.Optional("mail", new(string), heed).Write().Within(time.Second).Impact("Nobody was told."))
 		require.NoError(t, err)
 		require.Equal(t, fault.EffectUnknown, status.Warnings[0].Retry.Effect)
 		require.Equal(t, "Nobody was told.", status.Warnings[0].Impact)
@@ -369,7 +369,7 @@ func TestEffectOfAChange(t *testing.T) {
 		"said":    {fault.Unavailable("it").WithRetry(fault.Retry{Effect: fault.EffectNone, ShouldRetry: true}), fault.EffectNone},
 		"dial":    {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, fault.EffectNone},
 	} {
-		status, err := degrade.Run(t.Context(), degrade.Write("mail", new(int), fail[int](c.err)).Optional())
+		status, err := degrade.Run(t.Context(), degrade.Optional("mail", new(int), fail[int](c.err)).Write())
 		require.NoError(t, err)
 		require.Equal(t, c.want, status.Warnings[0].Retry.Effect, name)
 		unsure := "It is not known whether it was done: check before you do it again."
@@ -381,7 +381,7 @@ func TestEffectOfAChange(t *testing.T) {
 		}
 
 		// A part that is read fails the whole: of the change the same is said.
-		_, err = degrade.Run(t.Context(), degrade.Write("mail", new(int), fail[int](c.err)).Optional(),
+		_, err = degrade.Run(t.Context(), degrade.Optional("mail", new(int), fail[int](c.err)).Write(),
 			degrade.Required("main", new(int), func(context.Context) (int, error) {
 				time.Sleep(10 * time.Millisecond)
 				return 0, fault.Unavailable("main")
@@ -460,7 +460,7 @@ func TestPartsRunTogether(t *testing.T) {
 
 // TestNothingWanted lets a part be run for what it does alone.
 func TestNothingWanted(t *testing.T) {
-	_, err := degrade.Run(t.Context(), degrade.Required[int]("a", nil, give(1)), degrade.Write[int]("b", nil, give(1)))
+	_, err := degrade.Run(t.Context(), degrade.Required[int]("a", nil, give(1)), degrade.Required[int]("b", nil, give(1)).Write())
 	require.NoError(t, err)
 }
 
@@ -478,8 +478,14 @@ func TestMistakes(t *testing.T) {
 			degrade.Optional("a", nil, ok).Stale("b", 0, func(context.Context) (int, time.Time, error) { return 0, time.Time{}, nil })
 		},
 		`degrade.Component.Unavailable: part "a" is required; make it optional, or give it another source with Else`: func() { degrade.Required("a", nil, ok).Unavailable(0) },
-		`degrade: the limit of part "a" is 1ns, which no source can keep; give at least 1ms`:                         func() { degrade.Write("a", nil, ok).Within(1) },
-		`degrade.New: Options.Limit is 1ns, which no source can keep; give at least 1ms`:                             func() { degrade.New(&degrade.Options{Limit: 1}) },
+		`degrade: the limit of part "a" is 1ns, which no source can keep; give at least 1ms`:                         func() { degrade.Required("a", nil, ok).Write().Within(1) },
+		`degrade: part "a" is a Write and has a fallback, but nothing stands in for a change that was not made; leave one of them out`: func() {
+			degrade.Optional("a", nil, ok).Write().Else("b", ok)
+		},
+		`degrade: part "c" is a Write and has a fallback, but nothing stands in for a change that was not made; leave one of them out`: func() {
+			degrade.Optional("c", nil, ok).Unavailable(1).Write()
+		},
+		`degrade.New: Options.Limit is 1ns, which no source can keep; give at least 1ms`: func() { degrade.New(&degrade.Options{Limit: 1}) },
 	} {
 		require.PanicsWithValue(t, message, mistake)
 	}
@@ -549,7 +555,7 @@ func TestSkippedIsScrubbed(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, status.Warnings, 2)
 	for _, w := range status.Warnings {
-		require.Equal(t, degrade.KindSkipped, w.Type)
+		require.Equal(t, fault.Kind("skipped"), w.Type)
 		require.Equal(t, "Skipped: postgres://[redacted] is off.", w.Reason)
 		require.Empty(t, w.ReferenceID)
 	}

@@ -22,12 +22,8 @@ const MetaKey = "io.github.mcpchain/degraded"
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
 	// Limit is how long each source of an optional part may take when the part does
-	// not say so itself. Zero means [DefaultLimit], and a negative one none.
+	// not say so itself. Zero means 10 s, and a negative one none.
 	Limit time.Duration
-
-	// NoText leaves out the text block that tells a model what is missing, for
-	// clients that all read the structured value.
-	NoText bool
 }
 
 // New returns a middleware that lets every answer say what [Run] found, so that a
@@ -52,7 +48,7 @@ func New(opts *Options) mcp.Middleware {
 	}
 	checkLimit("degrade.New: Options.Limit", o.Limit)
 	if o.Limit == 0 {
-		o.Limit = DefaultLimit
+		o.Limit = defaultLimit
 	}
 	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		if c.Method() != middleware.MethodCallTool {
@@ -65,7 +61,7 @@ func New(opts *Options) mcp.Middleware {
 		if !found || err != nil || !ok || tool == nil || tool.IsError || tool.InputRequests != nil {
 			return res, err
 		}
-		return o.annotate(ctx, c, next, tool, status), nil
+		return annotate(ctx, c, next, tool, status), nil
 	})
 }
 
@@ -113,7 +109,7 @@ func (n *notes) take() (status Status, found bool) {
 }
 
 // annotate returns a copy of a result that tells the status.
-func (o *Options) annotate(ctx context.Context, c *call.Call, next mcp.MethodHandler, have *mcp.CallToolResult, status Status) *mcp.CallToolResult {
+func annotate(ctx context.Context, c *call.Call, next mcp.MethodHandler, have *mcp.CallToolResult, status Status) *mcp.CallToolResult {
 	res := *have
 	if status.Degraded {
 		res.Meta = maps.Clone(res.Meta)
@@ -125,7 +121,7 @@ func (o *Options) annotate(ctx context.Context, c *call.Call, next mcp.MethodHan
 	if call.InsideTyped(ctx) {
 		return &res // the SDK has still to make the content of the output
 	}
-	if raw, ok := o.structured(c, next, have, status); ok {
+	if raw, ok := structured(c, next, have, status); ok {
 		res.Content = slices.Clone(res.Content)
 		was, _ := have.StructuredContent.(json.RawMessage)
 		for i, c := range res.Content { // the SDK's copy of the output, for clients that read text
@@ -137,7 +133,7 @@ func (o *Options) annotate(ctx context.Context, c *call.Call, next mcp.MethodHan
 		}
 		res.StructuredContent = raw
 	}
-	if status.Degraded && !o.NoText {
+	if status.Degraded {
 		res.Content = append(slices.Clip(res.Content), &mcp.TextContent{Text: status.Text()})
 	}
 	return &res
@@ -145,7 +141,7 @@ func (o *Options) annotate(ctx context.Context, c *call.Call, next mcp.MethodHan
 
 // structured returns the structured content with the status in it, and whether that
 // is allowed and changes something.
-func (o *Options) structured(c *call.Call, next mcp.MethodHandler, have *mcp.CallToolResult, status Status) (json.RawMessage, bool) {
+func structured(c *call.Call, next mcp.MethodHandler, have *mcp.CallToolResult, status Status) (json.RawMessage, bool) {
 	raw, err := safe.JSON(have.StructuredContent)
 	var members map[string]json.RawMessage
 	if err != nil || json.Unmarshal(raw, &members) != nil || members == nil {

@@ -240,11 +240,6 @@ func TestNewLeavesACompleteAnswer(t *testing.T) {
 	}
 }
 
-func TestNewWithoutText(t *testing.T) {
-	s := typedServer(t, harness.Current, true, &degrade.Options{NoText: true})
-	require.Len(t, s.CallTool(t.Context(), "left", nil).Tool().Content, 1)
-}
-
 // TestNewInEveryShape wants no shape harmed, and the answer of a typed handler inside
 // the SDK complete.
 func TestNewInEveryShape(t *testing.T) {

@@ -74,7 +74,7 @@ func (r *run) part(ctx context.Context, p *plan) (o outcome) {
 
 // skip is the outcome of a part that nobody was asked for.
 func (o outcome) skip(reason string) outcome {
-	o.skipped, o.told = true, fault.New(KindSkipped, reason)
+	o.skipped, o.told = true, fault.New(kindSkipped, reason)
 	if o.plan.required {
 		o.told = fault.New(fault.KindPreconditionFailed, reason)
 		o.err = o.told
@@ -87,7 +87,7 @@ func (o outcome) skip(reason string) outcome {
 
 // serve takes what a source gave, unless it is a copy that is too old.
 func (o *outcome) serve(s *source, got found) error {
-	if s.form == FallbackStale {
+	if s.form == fromStale {
 		if got.asOf.IsZero() {
 			return errors.New("degrade: the copy does not say how old it is")
 		}
@@ -107,7 +107,7 @@ func (r *run) tell(o *outcome) {
 	if o.skipped && o.err == nil {
 		// As the call's settings hide it: a reason may be put together.
 		public, _ := r.c.Below(r.c, o.plan.name, r.c.Request()).Told(nil, o.told)
-		o.told = fault.New(KindSkipped, public.Message())
+		o.told = fault.New(kindSkipped, public.Message())
 	}
 	if o.err == nil || o.below == nil {
 		return

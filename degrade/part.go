@@ -1,6 +1,7 @@
 package degrade
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -9,9 +10,9 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// A Part is one named part of an answer, as [Required], [Optional] and [Write] make
+// A Part is one named part of an answer, as [Required] and [Optional] make
 // them.
-type Part interface{ plan() *plan }
+type Part interface{ self() *plan }
 
 // plan is a Part without its type.
 type plan struct {
@@ -23,6 +24,15 @@ type plan struct {
 	skip     string        // why the part is skipped
 	sources  []source      // in the order in which they are asked
 }
+
+func (p *plan) self() *plan { return p }
+
+// What is served instead of a part, as a [Warning] says it.
+const (
+	fromSource  = "source"
+	fromStale   = "stale"
+	unavailable = "unavailable"
+)
 
 // source is one place that a part may come from.
 type source struct {
@@ -39,14 +49,13 @@ type found struct {
 	asOf   time.Time
 }
 
-// A Component is a part that is read. Its methods change it and return it, so that
+// A Component is a part of an answer. Its methods change it and return it, so that
 // they can be written in one expression.
 type Component[T any] struct {
-	p    plan
+	plan
+
 	into *T
 }
-
-func (c *Component[T]) plan() *plan { return &c.p }
 
 // Required returns a part without which there is no answer. What fetch returns is
 // put into *into; a nil into drops it. fetch runs in a goroutine of its own, may
@@ -64,35 +73,54 @@ func Optional[T any](name string, into *T, fetch func(context.Context) (T, error
 
 func component[T any](function, name string, into *T, fetch func(context.Context) (T, error), required bool) *Component[T] {
 	name = need(function, name, fetch == nil)
-	c := &Component[T]{p: plan{name: name, required: required}, into: into}
-	c.add(source{fetch: fetcher(into, fetch)})
-	return c
+	c := &Component[T]{plan: plan{name: name, required: required}, into: into}
+	return c.add(source{fetch: fetcher(into, fetch)})
 }
 
 func (c *Component[T]) add(s source) *Component[T] {
-	c.p.sources = append(c.p.sources, s)
+	c.sources = append(c.sources, s)
+	return c.checked()
+}
+
+// checked panics for a change with fallbacks: nothing stands in for one that was not made.
+func (c *Component[T]) checked() *Component[T] {
+	if c.write && len(c.sources) > 1 {
+		panic(fmt.Sprintf("degrade: part %q is a Write and has a fallback, but nothing stands in for a change that was not made; leave one of them out", c.name))
+	}
 	return c
+}
+
+// Write says that the part changes something: it is run once, not stopped because another
+// part failed, and when it is not known whether it took effect the caller is told so. It has
+// no fallbacks. Write panics if there is one.
+func (c *Component[T]) Write() *Component[T] {
+	c.write = true
+	return c.checked()
 }
 
 // Impact says, for the caller, what it means that the part is missing: "No
 // forecast in this answer." It is public. Without it a general sentence is used.
 func (c *Component[T]) Impact(text string) *Component[T] {
-	c.p.impact = sentence(text)
+	c.impact = sentence(text)
 	return c
 }
 
 // Within limits how long each source of the part may take. Zero means the default: for
-// an optional part the limit of [Options] or [DefaultLimit], for a required one none. A
+// an optional part the limit of [Options] or 10 s, for a required one none. A
 // negative limit means none. One below a millisecond panics.
 func (c *Component[T]) Within(limit time.Duration) *Component[T] {
-	c.p.within(limit)
+	checkLimit(fmt.Sprintf("degrade: the limit of part %q", c.name), limit)
+	c.limit = limit
 	return c
 }
 
 // When skips the part unless ok is true; the reason is public. A required part that
 // is skipped fails the whole.
 func (c *Component[T]) When(ok bool, reason string) *Component[T] {
-	c.p.when(ok, reason)
+	c.skip = ""
+	if !ok {
+		c.skip = cmp.Or(reason, "it was not asked for")
+	}
 	return c
 }
 
@@ -100,7 +128,7 @@ func (c *Component[T]) When(ok bool, reason string) *Component[T] {
 // is marked with the name, which is public.
 func (c *Component[T]) Else(name string, fetch func(context.Context) (T, error)) *Component[T] {
 	name = need("degrade.Component.Else", name, fetch == nil)
-	return c.add(source{name: name, form: FallbackSource, fetch: fetcher(c.into, fetch)})
+	return c.add(source{name: name, form: fromSource, fetch: fetcher(c.into, fetch)})
 }
 
 // Stale names a source of copies, asked when those before it have failed: it returns
@@ -113,7 +141,7 @@ func (c *Component[T]) Stale(name string, maxAge time.Duration, fetch func(conte
 		panic("degrade.Component.Stale: maxAge is not positive; say how old a copy may be")
 	}
 	into := c.into
-	return c.add(source{name: name, form: FallbackStale, maxAge: maxAge, fetch: func(ctx context.Context) (found, error) {
+	return c.add(source{name: name, form: fromStale, maxAge: maxAge, fetch: func(ctx context.Context) (found, error) {
 		value, asOf, err := fetch(ctx)
 		return found{commit: put(into, value), asOf: asOf}, err
 	}})
@@ -123,48 +151,10 @@ func (c *Component[T]) Stale(name string, maxAge time.Duration, fetch func(conte
 // such as a struct that says so. The part counts as missing. Unavailable panics for a
 // required part, which cannot be missing.
 func (c *Component[T]) Unavailable(value T) *Component[T] {
-	if c.p.required {
-		panic(fmt.Sprintf("degrade.Component.Unavailable: part %q is required; make it optional, or give it another source with Else", c.p.name))
+	if c.required {
+		panic(fmt.Sprintf("degrade.Component.Unavailable: part %q is required; make it optional, or give it another source with Else", c.name))
 	}
-	return c.add(source{form: FallbackUnavailable, commit: put(c.into, value)})
-}
-
-// A Change is a part that changes something. It has no fallbacks: nothing stands in
-// for a change that was not made.
-type Change[T any] struct{ p plan }
-
-func (c *Change[T]) plan() *plan { return &c.p }
-
-// Write returns a required part that changes something: it is run once, not stopped
-// because another part failed, and when it is not known whether it took effect the
-// caller is told so. Its parameters are those of [Required].
-func Write[T any](name string, into *T, change func(context.Context) (T, error)) *Change[T] {
-	name = need("degrade.Write", name, change == nil)
-	return &Change[T]{p: plan{name: name, required: true, write: true, sources: []source{{fetch: fetcher(into, change)}}}}
-}
-
-// Optional says that the answer is still worth something without this change.
-func (c *Change[T]) Optional() *Change[T] {
-	c.p.required = false
-	return c
-}
-
-// Impact is [Component.Impact].
-func (c *Change[T]) Impact(text string) *Change[T] {
-	c.p.impact = sentence(text)
-	return c
-}
-
-// Within is [Component.Within].
-func (c *Change[T]) Within(limit time.Duration) *Change[T] {
-	c.p.within(limit)
-	return c
-}
-
-// When is [Component.When].
-func (c *Change[T]) When(ok bool, reason string) *Change[T] {
-	c.p.when(ok, reason)
-	return c
+	return c.add(source{form: unavailable, commit: put(c.into, value)})
 }
 
 // Skip returns the error of a fetch that has nothing to do: the part is skipped, for
@@ -174,21 +164,6 @@ func Skip(reason string) error { return &skipped{reason} }
 type skipped struct{ reason string }
 
 func (s *skipped) Error() string { return "skipped: " + s.reason }
-
-func (p *plan) within(limit time.Duration) {
-	checkLimit(fmt.Sprintf("degrade: the limit of part %q", p.name), limit)
-	p.limit = limit
-}
-
-func (p *plan) when(ok bool, reason string) {
-	p.skip = ""
-	if !ok {
-		p.skip = reason
-		if reason == "" {
-			p.skip = "it was not asked for"
-		}
-	}
-}
 
 // checkLimit panics for a limit that no source can keep.
 func checkLimit(what string, limit time.Duration) {

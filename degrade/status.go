@@ -26,11 +26,13 @@ type Warning struct {
 	Reason    string `json:"reason" jsonschema:"why it is missing or not the real one"`
 	Impact    string `json:"impact" jsonschema:"what that means for this answer"`
 
-	// Type is the kind of the failure, or [KindSkipped].
+	// Type is the kind of the failure, or "skipped".
 	Type fault.Kind `json:"type,omitempty"`
 
-	// Fallback says what is served instead, "" when nothing is; Source names where
-	// that is from. AgeSeconds and AsOf, in RFC 3339, are there for stale copies.
+	// Fallback says what is served instead, "" when nothing is: "source" (another one),
+	// "stale" (a copy from before) or "unavailable" (a value that says that there is nothing).
+	// Source names where that is from. AgeSeconds and AsOf, in RFC 3339, are there for stale
+	// copies.
 	Fallback   string  `json:"fallback,omitempty" jsonschema:"what is served instead: source, stale or unavailable"`
 	Source     string  `json:"source,omitempty"`
 	AgeSeconds float64 `json:"age_seconds,omitempty"`
@@ -45,15 +47,8 @@ type Warning struct {
 	shown bool // the reference belongs into the text
 }
 
-// What may be served instead of a component, as [Warning.Fallback] says it.
-const (
-	FallbackSource      = "source"      // another source, named
-	FallbackStale       = "stale"       // a copy from before, with its age
-	FallbackUnavailable = "unavailable" // a value that says that there is nothing
-)
-
-// KindSkipped is the type of the [Warning] of a part that was skipped.
-const KindSkipped fault.Kind = "skipped" //nolint:errname // a kind, named as those of package fault are
+// kindSkipped is the type of the warning of a part that was skipped.
+const kindSkipped fault.Kind = "skipped" //nolint:errname // a kind, named as those of package fault are
 
 // Metadata says which components were asked for and which the answer has. One that
 // another source or a stale copy stands in for is among those that it has, with a
@@ -91,7 +86,7 @@ func (s *Status) complete() {
 }
 
 func (o *outcome) returned() bool {
-	return o.served != nil && o.served.form != FallbackUnavailable
+	return o.served != nil && o.served.form != unavailable
 }
 
 func (o *outcome) warning() Warning {
@@ -106,9 +101,9 @@ func (o *outcome) warning() Warning {
 	}
 	w.Fallback, w.Source = o.served.form, o.served.name
 	switch w.Fallback {
-	case FallbackSource:
+	case fromSource:
 		w.Impact = o.plan.name + " comes from another source, " + w.Source + "."
-	case FallbackStale:
+	case fromStale:
 		age := o.age.Round(time.Second)
 		w.AgeSeconds, w.AsOf = age.Seconds(), o.asOf.UTC().Format(time.RFC3339)
 		w.Impact = o.plan.name + " is not fresh: a copy from " + w.Source + " that is " + words.Duration(age) + " old."
@@ -122,7 +117,7 @@ const maxReason = 500
 // reason is the first line of a fault's text, without what it suggests to the caller
 // of a whole call.
 func reason(e *fault.Error) string {
-	if e.Kind() == KindSkipped {
+	if e.Kind() == kindSkipped {
 		return "Skipped: " + sentence(e.Message())
 	}
 	return fault.New(e.Kind(), sentence(e.Message())).Text()
@@ -164,9 +159,9 @@ func (s Status) Text() string {
 // state is the word that nobody must miss.
 func (w *Warning) state() string {
 	switch w.Fallback {
-	case FallbackSource:
+	case fromSource:
 		return "SUBSTITUTED."
-	case FallbackStale:
+	case fromStale:
 		return "STALE."
 	default:
 		return "MISSING."

@@ -23,9 +23,5 @@ type Attempt = attempt.Attempt
 // ClientOptions configure [Client], see [client.Options].
 type ClientOptions = client.Options
 
-// A ResultError is the cause of the error that a tool's result becomes, see
-// [client.Options].
-type ResultError = client.ResultError
-
 // Client is [client.New], under the name that stands beside [New] and [Server].
 func Client(opts *ClientOptions) mcp.Middleware { return client.New(opts) }

@@ -30,6 +30,7 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/retry"
+	"github.com/mcpchain/mcpchain/retry/client"
 )
 
 // A reply is what a server answers, as a client's middleware gets it.
@@ -416,7 +417,7 @@ func TestClientMakesErrors(t *testing.T) {
 		require.ErrorAs(t, err, &f)
 		require.Equal(t, "INV-7", f.Data().Identifier)
 		require.Equal(t, "NO_INVOICE", f.Data().Code)
-		var failed *retry.ResultError
+		var failed *client.ResultError
 		require.ErrorAs(t, err, &failed)
 		require.True(t, failed.Result.IsError)
 		require.Equal(t, "the tool answered with an error", failed.Error())
@@ -657,7 +658,7 @@ func TestClientAndServerTogether(t *testing.T) {
 		got := session.Call(t, "it")
 		require.Equal(t, 9, s.runs)
 		require.ErrorIs(t, got.Err, fault.KindRateLimited)
-		var failed *retry.ResultError
+		var failed *client.ResultError
 		require.ErrorAs(t, got.Err, &failed)
 		require.EqualValues(t, 3, failed.Result.Meta[retry.AttemptsKey])
 	})

@@ -136,7 +136,7 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 	}
 	own, said := e.Retry()
 	retry := g.advise(ctx, c, next, failure)
-	if e.Kind() == KindNotReady { // to ask again is what the caller is to do
+	if e.Kind() == kindNotReady { // to ask again is what the caller is to do
 		failure.Guide(call.Guidance{Retry: retry, Suggestion: e.Suggestion()})
 		return
 	}
@@ -144,7 +144,7 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 	if own.MaxAttempts > 0 {
 		limit = own.MaxAttempts
 	}
-	attempts := g.declared(req)
+	attempts := declared(req)
 	var history history
 	if what.known {
 		history = g.count(ctx, what, e, retry, limit-g.MaxAttempts)
@@ -189,9 +189,13 @@ func (g *guide) advise(ctx context.Context, c *call.Call, next mcp.MethodHandler
 	return failure.Advise(classify.Writes)
 }
 
-// maxKeep is how long a call is remembered at most because its caller was told to
-// wait.
-const maxKeep = 24 * time.Hour
+const (
+	// forgetAfter is how long a failed call is remembered after its last failure, and after
+	// the wait that was told with it.
+	forgetAfter = 10 * time.Minute
+	// maxKeep is the longest wait for which a call is remembered.
+	maxKeep = 24 * time.Hour
+)
 
 // count counts a failure. more is how many attempts more than others this call has.
 func (g *guide) count(ctx context.Context, what *identity, e *fault.Error, retry fault.Retry, more int) (h history) {
@@ -201,7 +205,7 @@ func (g *guide) count(ctx context.Context, what *identity, e *fault.Error, retry
 	}
 	f := failing{
 		error: sign(e), text: headline(e), broken: !retry.ShouldRetry && broken(e.Kind()),
-		keep: g.ForgetAfter + min(wait, maxKeep), refuseFor: g.RefuseFor,
+		keep: forgetAfter + min(wait, maxKeep), refuseFor: g.RefuseFor,
 	}
 	if g.RefuseAfter > 0 {
 		f.refuseAfter = g.RefuseAfter + max(0, more)

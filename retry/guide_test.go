@@ -399,20 +399,18 @@ func TestWaitsGrow(t *testing.T) {
 }
 
 func TestWhatIsTheSameCall(t *testing.T) {
-	s := annotated(t, nil, &retry.Options{AttemptArgument: "try"}, limited(time.Second))
+	s := annotated(t, nil, nil, limited(time.Second))
 	attempt := func(args string) string {
 		got := s.CallTool(t.Context(), "it", json.RawMessage(args))
 		_, text, _ := strings.Cut(got.Text(), "Retry: ")
 		return text
 	}
 	require.Equal(t, "yes, after 1 s (attempt 2 of 3).", attempt(`{"a":1,"b":[1,2]}`))
-	require.Equal(t, "yes, after 1 s (attempt 3 of 3).", attempt(`{ "b": [1, 2], "a": 1.0, "try": 1 }`), "the same in another order and layout")
+	require.Equal(t, "yes, after 1 s (attempt 3 of 3).", attempt(`{ "b": [1, 2], "a": 1.0 }`), "the same in another order and layout")
 	require.Equal(t, "yes, after 1 s (attempt 2 of 3).", attempt(`{"a":1,"b":[2,1]}`), "another list")
 	require.Equal(t, "yes, after 1 s (attempt 2 of 3).", attempt(`{"a":"1","b":[1,2]}`), "a text is no number")
 	require.Equal(t, "yes, after 1 s (attempt 2 of 3).", attempt(`{}`))
 	require.Contains(t, attempt(`{"a":1,"b":[1,2]}`), "no. This call has failed 3 times.")
-	require.Contains(t, attempt(`{"new":true,"try":3}`), "no. This call has failed 3 times.", "as the model itself says")
-	require.Equal(t, "yes, after 1 s (attempt 3 of 3).", attempt(`{"new":true,"try":"some"}`))
 }
 
 func TestWhatTheCallerCounts(t *testing.T) {
@@ -508,7 +506,7 @@ func TestTheLoopBreaker(t *testing.T) {
 		require.Equal(t, "Repeated failure: this exact call has failed 6 times, so for the next 29 s it is run only once every 2 s. "+
 			"Its last error was: Not found: project 'zebra' does not exist.\n"+
 			"Retry: no. Calls with other arguments are made as before.", refused.Text())
-		require.Equal(t, retry.CodeRefused, refused.Machine()["code"])
+		require.Equal(t, "REPEATED_FAILURE", refused.Machine()["code"])
 		require.Equal(t, "repeated_failure", refused.Machine()["type"])
 		require.Equal(t, "refused", log.Records()[6]["outcome"], "recorded like any other")
 		require.Contains(t, s.Call(t, "other").Text(), "(attempt 2 of 3)", "another call is run")
@@ -928,7 +926,7 @@ func TestWhatPasses(t *testing.T) {
 				seen = c.Failure(res, err).Fault()
 				return res, err
 			})
-			h := middleware.Chain(outer, retry.New(&retry.Options{AttemptArgument: "try"}))(
+			h := middleware.Chain(outer, retry.New(nil))(
 				func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, err })
 			_, _ = h(t.Context(), tc.method, tc.req)
 			_, said := seen.Retry()
@@ -976,9 +974,8 @@ func TestOptionsOfNew(t *testing.T) {
 		"retry.New: Options.RefuseAfter is less than EscalateAfter (2 < 3), so a caller would be refused without a warning; make it at least as many": {
 			EscalateAfter: 3, RefuseAfter: 2,
 		},
-		"retry.New: Options.RefuseFor is negative; leave it zero for the default":   {RefuseFor: -1},
-		"retry.New: Options.ForgetAfter is negative; leave it zero for the default": {ForgetAfter: -1},
-		"retry.New: Options.Rules[1] is nil; remove it or give a rule":              {Rules: []middleware.HintRule{rule, nil}},
+		"retry.New: Options.RefuseFor is negative; leave it zero for the default": {RefuseFor: -1},
+		"retry.New: Options.Rules[1] is nil; remove it or give a rule":            {Rules: []middleware.HintRule{rule, nil}},
 		"retry.New: Options.InitialInterval is longer than MaxInterval (2s > 1s); make it shorter, or leave one of them zero": {
 			InitialInterval: 2 * time.Second, MaxInterval: time.Second,
 		},
@@ -1006,7 +1003,7 @@ func TestGuidanceConcurrently(t *testing.T) {
 				got := s.CallTool(t.Context(), "it", args)
 				switch f := got.Fault(); {
 				case f == nil && j%3 == 0 && got.Text() == "fine":
-				case f != nil && strings.Contains(got.Text(), "\nRetry: no. ") && (j%3 != 0 || f.Code() == retry.CodeRefused):
+				case f != nil && strings.Contains(got.Text(), "\nRetry: no. ") && (j%3 != 0 || f.Code() == "REPEATED_FAILURE"):
 				default:
 					t.Errorf("unexpected: %s", got.Text())
 				}

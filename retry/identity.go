@@ -71,7 +71,7 @@ func (g *guide) identify(ctx context.Context, c *call.Call, req mcp.Request) (wh
 	target := call.Target(req)
 	what.known = true
 	what.place = digest(what.owner, method, target)
-	what.call = digest(what.place, form(arguments, g.AttemptArgument), form(answers, ""))
+	what.call = digest(what.place, form(arguments), form(answers))
 	if method == call.MethodCallTool && c.Parent() == nil { // the items of a batch were chosen at once, and are no calls in a row
 		what.tool = what.place
 	}
@@ -103,13 +103,13 @@ func digest(parts ...string) string {
 // and layout is. Longer arguments are hashed as they are.
 const maxArguments = 64 << 10
 
-// form returns a JSON value in a form that is the same for the same value, without the
-// member of this name. Absent is the same as null and as an empty object.
-func form(raw []byte, without string) string {
+// form returns a JSON value in a form that is the same for the same value. Absent is the
+// same as null and as an empty object.
+func form(raw []byte) string {
 	if len(raw) > maxArguments {
 		return string(raw)
 	}
-	same, err := canonical.JSON(raw, without)
+	same, err := canonical.JSON(raw)
 	switch {
 	case err != nil:
 		return string(raw)
@@ -134,22 +134,9 @@ func sign(e *fault.Error) uint64 {
 // declared returns the number of this attempt as the caller says it, and 0 when it
 // says nothing that makes sense. An "attempt" in the _meta that is not under our own
 // key is somebody else's.
-func (g *guide) declared(req mcp.Request) int {
+func declared(req mcp.Request) int {
 	if safe.Nil(req) || safe.Nil(req.GetParams()) {
 		return 0
 	}
-	n := attempt.Number(req.GetParams().GetMeta()[wire.AttemptKey])
-	if g.AttemptArgument == "" {
-		return n
-	}
-	switch r := req.(type) {
-	case *mcp.CallToolRequest:
-		var arguments map[string]any
-		if len(r.Params.Arguments) <= maxArguments && json.Unmarshal(r.Params.Arguments, &arguments) == nil {
-			n = max(n, attempt.Number(arguments[g.AttemptArgument]))
-		}
-	case *mcp.GetPromptRequest:
-		n = max(n, attempt.Number(r.Params.Arguments[g.AttemptArgument]))
-	}
-	return n
+	return attempt.Number(req.GetParams().GetMeta()[wire.AttemptKey])
 }

@@ -103,7 +103,7 @@ func TestFailingCallsLeaveMemoryBounded(t *testing.T) {
 	}
 	g := &guide{
 		Options: Options{
-			MaxAttempts: 3, InitialInterval: time.Second, MaxInterval: time.Second, EscalateAfter: 4, RefuseAfter: 6, ForgetAfter: time.Hour,
+			MaxAttempts: 3, InitialInterval: time.Second, MaxInterval: time.Second, EscalateAfter: 4, RefuseAfter: 6,
 		},
 		owners: call.Owners{Func: func(_ context.Context, req mcp.Request) string { return req.GetExtra().Header.Get("X-Key") }},
 		seen:   newMemory(512),
@@ -267,7 +267,7 @@ func TestWhoseCallItIs(t *testing.T) {
 }
 
 func TestWhichCallItIs(t *testing.T) {
-	g := &guide{seen: newMemory(64), Options: Options{AttemptArgument: "try"}}
+	g := &guide{seen: newMemory(64)}
 	session := &mcp.ServerSession{}
 	tool := func(name, args string) string {
 		return g.identify(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: name, Arguments: json.RawMessage(args)}}).call
@@ -277,8 +277,8 @@ func TestWhichCallItIs(t *testing.T) {
 	}
 	big := `{"a":"` + string(make([]byte, maxArguments)) + `"}`
 	same := [][]string{
-		{tool("it", ""), tool("it", "null"), tool("it", "{}"), tool("it", ` { } `), tool("it", `{"try":7}`)},
-		{tool("it", `{"a":1,"b":{"c":[true,null,"x"],"d":-0}}`), tool("it", `{"b":{"d":0,"c":[true,null,"x"]},"a":1.0,"try":2}`), tool("it", `{"a":10e-1,"b":{"c":[true,null,"\u0078"],"d":0.0}}`)},
+		{tool("it", ""), tool("it", "null"), tool("it", "{}"), tool("it", ` { } `)},
+		{tool("it", `{"a":1,"b":{"c":[true,null,"x"],"d":-0}}`), tool("it", `{"b":{"d":0,"c":[true,null,"x"]},"a":1.0}`), tool("it", `{"a":10e-1,"b":{"c":[true,null,"\u0078"],"d":0.0}}`)},
 		{tool("it", `{"a":"1"}`)}, {tool("it", `{"a":true}`)}, {tool("it", `{"a":null}`)}, {tool("it", `{"a":[]}`)}, {tool("it", `{"a":{}}`)}, {tool("it", `{"a":{"try":1}}`)},
 		{tool("it", `{"a":[[1],2]}`)}, {tool("it", `{"a":[1,[2]]}`)}, {tool("it", `{"a":[1,2]}`)}, {tool("it", `{"a":[2,1]}`)},
 		{tool("it", `{"a":{"b":"c"}}`)}, {tool("it", `{"b":{"a":"c"}}`)}, {tool("it", `{"a":"b","c":"d"}`)}, {tool("it", `{"a":"d","c":"b"}`)},
@@ -286,7 +286,7 @@ func TestWhichCallItIs(t *testing.T) {
 		{tool("it", `[1]`)}, {tool("it", `"x"`)}, {tool("it", `{"a":1`)}, {tool("it", `{"a":2`)},
 		{tool("it", big), tool("it", big)}, {tool("it", " "+big)},
 		{tool("at", "{}")},
-		{prompt(nil), prompt(map[string]string{}), prompt(map[string]string{"try": "3"})},
+		{prompt(nil), prompt(map[string]string{})},
 		{prompt(map[string]string{"a": "b"})}, {prompt(map[string]string{"b": "a"})},
 		{g.identify(context.Background(), &call.Call{}, &mcp.ReadResourceRequest{Session: session, Params: &mcp.ReadResourceParams{URI: "it"}}).call},
 		{g.identify(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{
@@ -311,8 +311,8 @@ func FuzzTheSameArguments(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		first := form([]byte(raw), "")
-		require.Equal(t, first, form([]byte(raw), ""))
+		first := form([]byte(raw))
+		require.Equal(t, first, form([]byte(raw)))
 		var v any
 		if len(raw) > maxArguments/10 || json.Unmarshal([]byte(raw), &v) != nil {
 			return
@@ -322,7 +322,7 @@ func FuzzTheSameArguments(f *testing.F) {
 		var w any
 		if json.Unmarshal(again, &w) == nil && len(again) > 0 && again[0] != 'n' {
 			indented, _ := json.MarshalIndent(v, "", "  ")
-			require.Equal(t, form(again, ""), form(indented, ""))
+			require.Equal(t, form(again), form(indented))
 		}
 	})
 }
@@ -353,7 +353,7 @@ func BenchmarkMemory(b *testing.B) {
 		b.ReportAllocs()
 		args := json.RawMessage(`{"city":"Bonn","days":3,"units":"metric","fields":["temperature","wind"]}`)
 		for b.Loop() {
-			form(args, "")
+			form(args)
 		}
 	})
 }

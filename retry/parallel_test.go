@@ -153,7 +153,6 @@ func TestOptionsWithoutEnd(t *testing.T) {
 		require.Contains(t, s.Call(t, "it").Text(), "Retry: not now: possible again in 720 h; tell the user.")
 	})
 	for name, opts := range map[string]*retry.Options{
-		"to forget": {ForgetAfter: math.MaxInt64},
 		"to refuse": {RefuseFor: math.MaxInt64},
 	} {
 		t.Run(name, func(t *testing.T) {

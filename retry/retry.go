@@ -67,7 +67,8 @@ import (
 // be called concurrently.
 type Options struct {
 	// MaxAttempts is how often a call may be made, the first time included, as the
-	// caller is told. After as many failures of the same call the answer is no. A
+	// caller is told. After as many failures of the same call the answer is no: as many as
+	// are counted here, or as the caller says in the _meta, under [AttemptKey]. A
 	// fault with a MaxAttempts of its own, see [fault.Error.WithRetry], is told with
 	// that. Zero means 3.
 	MaxAttempts int
@@ -110,13 +111,6 @@ type Options struct {
 	// must be something that one caller cannot learn and use of another.
 	Owner func(ctx context.Context, req mcp.Request) string
 
-	// AttemptArgument is the name of an argument in which models say how often they
-	// have made this call, a number from 1. It is no part of what makes two calls the
-	// same. Empty means that there is none. What a program says in the _meta of its
-	// request, under [AttemptKey], is read always. The larger one of
-	// what is said and what is counted holds.
-	AttemptArgument string
-
 	// EscalateAfter is after how many failures with the same error a caller is told
 	// not to repeat this exact call, and what to do instead. Zero means 4, but more
 	// than MaxAttempts; negative means never.
@@ -125,7 +119,7 @@ type Options struct {
 	// RefuseAfter is after how many failures with the same error the identical call is
 	// refused for the time RefuseFor: it is answered without running its handler, but
 	// for a probe every two seconds. Such an answer is of kind repeated_failure with the
-	// code [CodeRefused], and recorded like any other. Zero means EscalateAfter and 2
+	// code REPEATED_FAILURE, and recorded like any other. Zero means EscalateAfter and 2
 	// more, and 30 s; negative means never.
 	RefuseAfter int
 	RefuseFor   time.Duration
@@ -138,14 +132,11 @@ type Options struct {
 	StreakAfter int
 
 	// Remember is how many failed calls are remembered at most, of all callers; of one
-	// caller up to a sixteenth of them. The oldest make room. Zero means 16384, which
-	// takes up to 8 MB; negative means that nothing is counted at all. Less than 64 is
+	// caller up to a sixteenth of them. The oldest make room, and a call is forgotten ten
+	// minutes after its last failure and the wait that was told with it. Zero means 16384,
+	// which takes up to 8 MB; negative means that nothing is counted at all. Less than 64 is
 	// refused.
 	Remember int
-
-	// ForgetAfter is how long after its last failure, and after the wait that was told
-	// with it, a call is forgotten. Zero means 10 minutes.
-	ForgetAfter time.Duration
 
 	// Store keeps what is known of failed calls for several servers, so that a caller
 	// who fails on one is known on the next. Before each call that is counted the store
@@ -157,9 +148,9 @@ type Options struct {
 	Store store.Store
 }
 
-// CodeRefused is the code of the fault with which a call is answered that was not
+// codeRefused is the code of the fault with which a call is answered that was not
 // run because it had failed too often.
-const CodeRefused = "REPEATED_FAILURE"
+const codeRefused = "REPEATED_FAILURE"
 
 // New returns a middleware that says of every failure whether, when and how often
 // to call again, and whether that is safe. opts may be nil. It panics when an option
@@ -184,10 +175,9 @@ func New(opts *Options) mcp.Middleware {
 	call.Positive(of, "InitialInterval", &o.InitialInterval, time.Second)
 	call.Positive(of, "MaxInterval", &o.MaxInterval, max(30*time.Second, o.InitialInterval))
 	call.Positive(of, "RefuseFor", &o.RefuseFor, 30*time.Second)
-	call.Positive(of, "ForgetAfter", &o.ForgetAfter, 10*time.Minute)
 	of.AtMost("InitialInterval", o.InitialInterval, "MaxInterval", o.MaxInterval)
 	o.MaxAttempts = min(o.MaxAttempts, 1_000_000) // so that what is counted from it does not overflow
-	o.RefuseFor, o.ForgetAfter = min(o.RefuseFor, longestMemory), min(o.ForgetAfter, longestMemory)
+	o.RefuseFor = min(o.RefuseFor, longestRefusal)
 	if o.Jitter = cmp.Or(o.Jitter, 0.5); !(o.Jitter >= -1 && o.Jitter <= 1) { // also when it is no number
 		panic(fmt.Sprintf("retry.New: Options.Jitter is %v; give a part from 0 to 1, such as 0.5, or -1 for exact waits", o.Jitter))
 	}
@@ -216,7 +206,7 @@ func New(opts *Options) mcp.Middleware {
 	return call.WrapLayer(g)
 }
 
-const longestMemory = 100 * 365 * 24 * time.Hour // so that points in time do not overflow
+const longestRefusal = 100 * 365 * 24 * time.Hour // so that points in time do not overflow
 
 // rulesOf returns a copy of the rules, none of which may be nil.
 func rulesOf(of call.Options, rules []middleware.HintRule) []middleware.HintRule {

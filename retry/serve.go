@@ -4,7 +4,6 @@ import (
 	"context"
 	"hash/maphash"
 	"log/slog"
-	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -198,29 +197,5 @@ func withAttempts(method string, last outcome, attempts int) (mcp.Result, error)
 	if attempts < 2 || safe.Nil(res) {
 		return last.res, last.err
 	}
-	switch r := res.(type) {
-	case *mcp.CallToolResult:
-		res = counted(*r, attempts)
-	case *mcp.ReadResourceResult:
-		res = counted(*r, attempts)
-	case *mcp.GetPromptResult:
-		res = counted(*r, attempts)
-	case *mcp.CompleteResult:
-		res = counted(*r, attempts)
-	}
-	return res, last.err
-}
-
-// counted returns a copy of a result with the number of attempts in its _meta: what a
-// handler may have shared is not written to.
-func counted[T any, R interface {
-	*T
-	mcp.Result
-}](res T, attempts int) mcp.Result {
-	r := R(&res)
-	meta := mcp.Meta{}
-	maps.Copy(meta, r.GetMeta())
-	meta[wire.AttemptsKey] = attempts
-	r.SetMeta(meta)
-	return r
+	return call.WithMeta(res, wire.AttemptsKey, attempts), last.err
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// KindNotReady is the kind of a poll that has to be repeated, see [NotReady].
-const KindNotReady fault.Kind = "not_ready" //nolint:errname // a kind is an error, and its name is Kind
+const kindNotReady fault.Kind = "not_ready" //nolint:errname // a kind is an error, and its name is Kind
 
 // NotReady returns the fault that says that what a caller polls for ("the export") is
 // not ready yet, and that it is to ask again after a time. It is for a tool that
@@ -20,7 +19,7 @@ const KindNotReady fault.Kind = "not_ready" //nolint:errname // a kind is an err
 // poll as often as it is told to. A tool that is polled by a result that succeeds needs
 // nothing of it.
 func NotReady(what string, after time.Duration) *fault.Error {
-	return fault.New(KindNotReady, what+" is not ready yet").After(after)
+	return fault.New(kindNotReady, what+" is not ready yet").After(after)
 }
 
 // instead says what to do when calling again does not help.
@@ -96,5 +95,5 @@ func refusal(p pause) *fault.Error {
 	}
 	return fault.New(fault.KindRepeatedFailure, fmt.Sprintf("%s, so for the next %d s it is run only once every %d s. Its last error was: %s",
 		what, int(math.Ceil(p.rest.Seconds())), int(probeEvery.Seconds()), p.last)).
-		WithCode(CodeRefused).Never(other)
+		WithCode(codeRefused).Never(other)
 }

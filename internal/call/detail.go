@@ -280,33 +280,40 @@ func quoted(text string) []byte {
 }
 
 // withReference returns a successful result with the ID of the call in its _meta, where
-// that is asked for. What a handler may have shared is not written to.
+// that is asked for.
 func (c *Call) withReference(res mcp.Result) mcp.Result {
 	if d := c.settings().detail(); d == nil || !d.Reference || c.part || c.quiet || c.Notification() {
 		return res
 	}
+	return WithMeta(res, wire.ReferenceKey, c.ID())
+}
+
+// WithMeta returns a copy of the result of a tool, a resource, a prompt or a completion
+// with one more member in its _meta. What a handler may have shared is not written to.
+// Other results are returned as they are.
+func WithMeta(res mcp.Result, key string, value any) mcp.Result {
 	switch r := res.(type) {
 	case *mcp.CallToolResult:
-		return referred(c, r)
+		return marked(r, key, value)
 	case *mcp.ReadResourceResult:
-		return referred(c, r)
+		return marked(r, key, value)
 	case *mcp.GetPromptResult:
-		return referred(c, r)
+		return marked(r, key, value)
 	case *mcp.CompleteResult:
-		return referred(c, r)
+		return marked(r, key, value)
 	default:
 		return res
 	}
 }
 
-func referred[T any, R interface {
+func marked[T any, R interface {
 	*T
 	mcp.Result
-}](c *Call, res R) mcp.Result {
+}](res R, key string, value any) mcp.Result {
 	if res == nil {
 		return res
 	}
 	cp := *res
-	R(&cp).SetMeta(withMeta(res.GetMeta(), wire.ReferenceKey, c.ID()))
+	R(&cp).SetMeta(withMeta(res.GetMeta(), key, value))
 	return R(&cp)
 }

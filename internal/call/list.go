@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -32,7 +33,7 @@ func (c *Call) Resources() iter.Seq2[*mcp.Resource, error] {
 	return func(yield func(*mcp.Resource, error) bool) {
 		session := c.serverSession()
 		pages(c, c.outermost(), MethodListResources, "", nil, func(cursor string) mcp.Request {
-			params := &mcp.ListResourcesParams{Meta: protocolMeta(c.req), Cursor: cursor}
+			params := &mcp.ListResourcesParams{Meta: ProtocolMeta(c.req), Cursor: cursor}
 			return &mcp.ListResourcesRequest{Session: session, Params: params, Extra: c.req.GetExtra()}
 		}, func(page *mcp.ListResourcesResult) ([]*mcp.Resource, string) { return page.Resources, page.NextCursor }, yield)
 	}
@@ -44,7 +45,7 @@ func (c *Call) ResourceTemplates() iter.Seq2[*mcp.ResourceTemplate, error] {
 	return func(yield func(*mcp.ResourceTemplate, error) bool) {
 		session := c.serverSession()
 		pages(c, c.outermost(), MethodListResourceTemplates, "", nil, func(cursor string) mcp.Request {
-			params := &mcp.ListResourceTemplatesParams{Meta: protocolMeta(c.req), Cursor: cursor}
+			params := &mcp.ListResourceTemplatesParams{Meta: ProtocolMeta(c.req), Cursor: cursor}
 			return &mcp.ListResourceTemplatesRequest{Session: session, Params: params, Extra: c.req.GetExtra()}
 		}, func(page *mcp.ListResourceTemplatesResult) ([]*mcp.ResourceTemplate, string) {
 			return page.ResourceTemplates, page.NextCursor
@@ -156,7 +157,7 @@ func (c *Call) toolsFrom(next Handler, from string, more func(cursor string) boo
 	return func(yield func(*mcp.Tool, error) bool) {
 		session := c.serverSession()
 		pages(c, next, MethodListTools, from, more, func(cursor string) mcp.Request {
-			params := &mcp.ListToolsParams{Meta: protocolMeta(c.req), Cursor: cursor}
+			params := &mcp.ListToolsParams{Meta: ProtocolMeta(c.req), Cursor: cursor}
 			return &mcp.ListToolsRequest{Session: session, Params: params, Extra: c.req.GetExtra()}
 		}, func(page *mcp.ListToolsResult) ([]*mcp.Tool, string) { return page.Tools, page.NextCursor }, yield)
 	}
@@ -166,7 +167,7 @@ func (c *Call) promptsFrom(next Handler) iter.Seq2[*mcp.Prompt, error] {
 	return func(yield func(*mcp.Prompt, error) bool) {
 		session := c.serverSession()
 		pages(c, next, MethodListPrompts, "", nil, func(cursor string) mcp.Request {
-			params := &mcp.ListPromptsParams{Meta: protocolMeta(c.req), Cursor: cursor}
+			params := &mcp.ListPromptsParams{Meta: ProtocolMeta(c.req), Cursor: cursor}
 			return &mcp.ListPromptsRequest{Session: session, Params: params, Extra: c.req.GetExtra()}
 		}, func(page *mcp.ListPromptsResult) ([]*mcp.Prompt, string) { return page.Prompts, page.NextCursor }, yield)
 	}
@@ -229,13 +230,15 @@ func pages[R interface {
 	}
 }
 
-// protocolMeta returns what a request says about its protocol and its client, for
-// a request made on its behalf.
-func protocolMeta(req mcp.Request) mcp.Meta {
+// ProtocolMeta returns what a request says about its protocol and its client, and what it says
+// under more keys, for a request made on its behalf.
+func ProtocolMeta(req mcp.Request, more ...string) mcp.Meta {
 	if nilParams(req) {
 		return nil
 	}
 	meta := maps.Clone(req.GetParams().GetMeta())
-	maps.DeleteFunc(meta, func(key string, _ any) bool { return !strings.HasPrefix(key, "io.modelcontextprotocol/") })
+	maps.DeleteFunc(meta, func(key string, _ any) bool {
+		return !strings.HasPrefix(key, "io.modelcontextprotocol/") && !slices.Contains(more, key)
+	})
 	return meta
 }

@@ -23,10 +23,9 @@ const maxDepth = 200
 var errNone = errors.New("canonical: the JSON has no canonical form")
 
 // JSON returns the canonical form of one JSON value. Absent is the same as an empty
-// object. If the value is an object, its members with the names in without are left out.
-// The error says that there is no such form: raw is no JSON, is not UTF-8, or is nested
+// object. The error says that there is no such form: raw is no JSON, is not UTF-8, or is nested
 // too deeply.
-func JSON(raw []byte, without ...string) ([]byte, error) {
+func JSON(raw []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return []byte("{}"), nil
 	}
@@ -41,11 +40,6 @@ func JSON(raw []byte, without ...string) ([]byte, error) {
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errNone
-	}
-	if object, ok := v.(map[string]any); ok {
-		for _, name := range without {
-			delete(object, name)
-		}
 	}
 	return appendValue(make([]byte, 0, len(raw)), v, 0)
 }

@@ -34,8 +34,8 @@ func TestCanonical(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, string(appendNumber(nil, json.Number(raw))))
 	}
-	for in, without := range map[string]string{"": "", " ": "a", ` {"a":1} `: "a"} {
-		got, err := JSON([]byte(in), without)
+	for _, in := range []string{"", " ", " { } "} {
+		got, err := JSON([]byte(in))
 		require.NoError(t, err)
 		require.Equal(t, "{}", string(got), in)
 	}

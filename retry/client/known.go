@@ -98,12 +98,7 @@ func (k *knownTools) ask(ctx context.Context, session *mcp.ClientSession, req mc
 		}
 		close(asking)
 	}()
-	var meta mcp.Meta
-	if params := paramsOf(req); params != nil { // what it says about the protocol and the client
-		meta = maps.Clone(params.GetMeta())
-		maps.DeleteFunc(meta, func(key string, _ any) bool { return !strings.HasPrefix(key, "io.modelcontextprotocol/") })
-	}
-	cursor, seen := "", 0
+	meta, cursor, seen := call.ProtocolMeta(req), "", 0
 	for range maxPages {
 		list := &mcp.ClientRequest[mcp.Params]{Session: session, Params: &mcp.ListToolsParams{Meta: meta, Cursor: cursor}}
 		res, err := next(ctx, call.MethodListTools, list)
