@@ -82,9 +82,9 @@ func floorOf(path string) int {
 		return 4
 	case name == "internal/call":
 		return 3
-	case name == "internal/classify", name == "internal/attempt", name == "internal/secrets":
+	case name == "internal/classify", name == "internal/attempt", name == "internal/explain", name == "internal/secrets":
 		return 2
-	case name == "fault", name == "internal/explain":
+	case name == "fault":
 		return 1
 	case slices.Contains([]string{"internal/scrub", "internal/near", "internal/canonical", "store"}, name):
 		return 0

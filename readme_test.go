@@ -145,12 +145,11 @@ func readmeOptions(server *mcp.Server, logger *slog.Logger, inner mcp.Middleware
 
 func readmeCredentials(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Mask: &mask.Options{Successes: []string{"query", "read_file"}},
 		Validate: &validate.Options{
 			Credentials:     validate.RefuseCredentials, // or RecordCredentials
 			ToolCredentials: map[string]validate.Credentials{"write_file": validate.AllowCredentials},
 		},
-	}))
+	}, mask.Successes("query", "read_file")))
 }
 
 var projects = map[string]string{}

@@ -79,7 +79,7 @@ func BenchmarkInvalid(b *testing.B) {
 // BenchmarkPrompt is a whole prompts/get of a server of ten prompts, with the
 // lookup and without.
 func BenchmarkPrompt(b *testing.B) {
-	for name, options := range map[string]*validate.Options{"checked": nil, "skipped": {SkipPrompts: true}} {
+	for name, options := range map[string]*validate.Options{"checked": {StrictPrompts: true}, "not checked": nil} {
 		b.Run(name, func(b *testing.B) {
 			s := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
 			for i := range 10 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -38,57 +39,53 @@ const (
 	maxCarried = 10
 )
 
-// policy returns what becomes of credentials in the arguments of a request.
-func (v *validator) policy(req mcp.Request) Credentials {
-	if _, tool := req.(*mcp.CallToolRequest); tool {
+// credentials returns the fault of a call that is refused because its arguments carry a
+// credential, nil for one that goes on. What is recorded never has the credential.
+func (v *validator) credentials(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) *fault.Error {
+	policy, what := v.Credentials, "prompt"
+	if c.Method() == middleware.MethodCallTool {
+		what = "tool"
 		if own, ok := v.ToolCredentials[call.Target(req)]; ok {
-			return own
+			policy = own
 		}
 	}
-	return v.Credentials
-}
-
-// credentials returns the fault of a call that is refused because its arguments carry a
-// credential, nil for one that goes on.
-func (v *validator) credentials(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) *fault.Error {
-	policy := v.policy(req)
 	if policy == AllowCredentials {
 		return nil
 	}
-	raw := call.ArgumentsOf(req)
+	raw, record := call.ArgumentsOf(req), func(what string, more ...slog.Attr) {
+		call.Warn(c, c.Logger(), "validate: the arguments of a call "+what,
+			append(more, slog.String("method", c.Method()), slog.String("name", call.Name(req)), slog.String("reference", c.ID()))...)
+	}
 	if len(raw) > mostSearched {
 		if policy == RecordCredentials {
-			v.recordCredentials(c, req, "the arguments of a call have more than 1 MiB, and are not searched for credentials")
+			record("have more than 1 MiB, and are not searched for credentials")
 			return nil
 		}
 		return v.violationsFault([]fault.Violation{{
 			Rule: "credential", Message: "The arguments have more than 1 MiB, and are not searched for credentials.", Suggestion: "Send less at a time.",
 		}}, 1, false, nil)
 	}
-	places := carried(raw, func(string) bool { return false })
+	places := carried(raw, func(string) bool { return false }, 1)
 	if len(places) > 0 { // only now it matters what is asked for
-		places = carried(raw, v.asks(ctx, c, req, next))
+		places = carried(raw, v.asks(ctx, c, req, next), maxCarried)
 	}
 	if len(places) == 0 {
 		return nil
 	}
 	var args any
 	_ = json.Unmarshal(raw, &args) // what is no JSON has no places
-	what := "tool"
-	if c.Method() == middleware.MethodGetPrompt {
-		what = "prompt"
-	}
 	violations, names := make([]fault.Violation, len(places)), make([]string, len(places))
 	for i, at := range places {
-		one := fault.Violation{Rule: "credential", Message: "The arguments carry a credential, and this " + what + " does not ask for one."}
+		one, subject := fault.Violation{Rule: "credential"}, "The arguments carry"
 		if len(at) > 0 {
 			one.Field, one.Pointer = explain.Place(args, at)
-			one.Message = "Argument '" + one.Field + "' carries a credential, and this " + what + " does not ask for one."
+			subject = "Argument '" + one.Field + "' carries"
 		}
+		one.Message = subject + " a credential, and this " + what + " does not ask for one."
 		violations[i], names[i] = one, one.Field
 	}
 	if policy == RecordCredentials {
-		v.recordCredentials(c, req, "the arguments of a call carry a credential that it does not ask for", slog.String("arguments", strings.Join(names, ", ")))
+		record("carry a credential that it does not ask for", slog.String("arguments", strings.Join(names, ", ")))
 		return nil
 	}
 	return v.violationsFault(violations, len(violations), len(violations) == maxCarried, func(e *fault.Error) *fault.Error {
@@ -96,11 +93,11 @@ func (v *validator) credentials(ctx context.Context, c *call.Call, req mcp.Reque
 	})
 }
 
-// carried returns the places of credentials in arguments.
-func carried(raw []byte, asked func(name string) bool) [][]string {
+// carried returns the places of credentials in arguments, at most so many.
+func carried(raw []byte, asked func(name string) bool, most int) [][]string {
 	switch {
 	case json.Valid(raw):
-		return scrub.CredentialsIn(raw, asked, maxCarried)
+		return scrub.CredentialsIn(raw, asked, most)
 	case scrub.Whole(string(raw)) != string(raw):
 		return [][]string{nil}
 	default:
@@ -112,30 +109,17 @@ func carried(raw []byte, asked func(name string) bool) [][]string {
 // prompt asks for what it declares.
 func (v *validator) asks(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) func(name string) bool {
 	if c.Method() == middleware.MethodGetPrompt {
-		declared := map[string]bool{}
 		prompt, err := callOf(ctx, c, req).Prompt(next)
 		if err != nil {
 			return (&secrets.Schema{Unsure: true}).Asks
 		}
-		for _, a := range prompt.Arguments {
-			if a != nil && scrub.SecretName(a.Name) {
-				declared[a.Name] = true
-			}
+		return func(name string) bool {
+			return scrub.SecretName(name) && slices.ContainsFunc(prompt.Arguments, func(a *mcp.PromptArgument) bool { return a != nil && a.Name == name })
 		}
-		return func(name string) bool { return declared[name] }
 	}
 	tool, err := v.lookup(ctx, c, req, next)
 	if err != nil {
-		tool, err = callOf(ctx, c, req).Tool(nil) // around a single handler next has no list
-	}
-	if err != nil {
-		tool = nil
+		tool, _ = callOf(ctx, c, req).Tool(nil) // around a single handler next has no list
 	}
 	return v.arguments.Of(tool).Asks
-}
-
-// recordCredentials writes what was found in arguments, or was not looked for, and never a credential.
-func (v *validator) recordCredentials(c *call.Call, req mcp.Request, what string, where ...slog.Attr) {
-	call.Warn(c, c.Logger(), "validate: "+what,
-		append(where, slog.String("method", c.Method()), slog.String("name", call.Name(req)), slog.String("reference", c.ID()))...)
 }

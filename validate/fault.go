@@ -14,14 +14,7 @@ func (v *validator) fault(report *explain.Report, tool string) *fault.Error {
 	if report == nil || len(report.Violations) == 0 {
 		return fault.Generic(fault.KindValidation)
 	}
-	violations := make([]fault.Violation, len(report.Violations))
-	for i, v := range report.Violations {
-		violations[i] = fault.Violation{
-			Field: v.Field, Pointer: v.Pointer, Rule: v.Rule, Expected: v.Expected, Received: v.Received,
-			Suggestion: v.Suggestion, Message: v.Sentence,
-		}
-	}
-	return v.violationsFault(violations, report.Total, report.More, func(e *fault.Error) *fault.Error {
+	return v.violationsFault(report.Violations, report.Total, report.More, func(e *fault.Error) *fault.Error {
 		d := e.Data()
 		switch {
 		case tool != "" && report.Corrected != nil && json.Unmarshal(report.Corrected, &d.CorrectedArguments) == nil:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // fieldError is what one error of go-playground/validator v10 has. The package is not
@@ -43,25 +44,15 @@ func fieldErrors(err error) []fieldError {
 	return found
 }
 
-// field makes a violation of a field error. Unless the error is marked it must be about a
-// name that the arguments or the schema have.
-func (c *checks) field(e fieldError, marked bool) (fault.Violation, bool) {
-	names := namespace(e.Namespace())
-	at, value, present, known := c.resolve(names)
-	switch {
-	case !known && !marked:
-		return fault.Violation{}, false
-	case !known && len(at) == 0:
+// field makes a violation of a field error. It is known if the arguments or the schema have
+// its name.
+func (c *checks) field(e fieldError) (one fault.Violation, known bool) {
+	at, known := c.resolve(namespace(e.Namespace()))
+	if len(at) == 0 {
 		at = []string{e.Field()}
 	}
-	one := fault.Violation{Received: scalar(value)}
-	one.Field, one.Pointer = explain.Place(c.args, at)
-	if one.Rule, one.Expected = c.words(e, at); one.Rule == "required" && !present {
-		one.Message = "Argument '" + one.Field + "' is required"
-	} else if strings.HasPrefix(one.Expected, "must ") {
-		one.Message, one.Expected = "Argument '"+one.Field+"' "+one.Expected, strings.TrimPrefix(one.Expected, "must be ")
-	}
-	return one, true
+	rule, expected := c.words(e, at)
+	return c.violation(at, rule, expected), known
 }
 
 // namespace reads the path in an error, "Order.Items[1].SKU", without the name of the
@@ -73,15 +64,15 @@ func namespace(text string) (names []string) {
 
 // resolve returns the place for names of a Go struct: by the tags of the input type where
 // it is known, and else compared with the members of the arguments and with the properties
-// of the schema.
-func (c *checks) resolve(names []string) (at []string, value any, present, known bool) {
-	value, present, known = c.args, c.args != nil, len(names) > 0
-	path := ""
+// of the schema. It is known if all of them are found.
+func (c *checks) resolve(names []string) (at []string, known bool) {
+	value, path := c.args, ""
+	known = len(names) > 0
 	for _, name := range names {
 		if list, ok := value.([]any); ok {
 			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(list) {
 				at, value = append(at, name), list[i]
-				path += "[]" //nolint:modernize // every step looks it up
+				path += "[]"
 				continue
 			}
 		}
@@ -94,16 +85,15 @@ func (c *checks) resolve(names []string) (at []string, value any, present, known
 		if !has && len(object) <= maxMembers {
 			actual, has = sameName(name, maps.Keys(object))
 		}
-		if !has && c.schema != nil {
+		if !has {
 			actual, has = sameName(name, slices.Values(c.schema.Known(at)))
 		}
 		if !has {
 			actual, known = name, false
 		}
-		value, present = object[actual]
-		at = append(at, actual)
+		at, value = append(at, actual), object[actual]
 	}
-	return at, value, present, known
+	return at, known
 }
 
 // sameName finds the name that is the given one but for case and what separates words: UserID
@@ -161,19 +151,19 @@ func (c *checks) words(e fieldError, at []string) (rule, expected string) {
 	if strings.HasPrefix(tag, "required") {
 		return "required", "a value"
 	}
-	if words, ok := tagWords[tag]; ok {
-		return tag, strings.ReplaceAll(words, "PARAM", param)
+	if text, ok := tagWords[tag]; ok {
+		return tag, strings.ReplaceAll(text, "PARAM", param)
 	}
-	if words, ok := otherField[tag]; ok && param != "" {
+	if text, ok := otherField[tag]; ok && param != "" {
 		other := at
 		if len(at) > 0 {
-			other, _, _, _ = c.resolve(append(slices.Clip(at[:len(at)-1]), param))
+			other, _ = c.resolve(append(slices.Clip(at[:len(at)-1]), param))
 		}
 		name, _ := explain.Place(c.args, other)
-		return tag, "must be " + words + " '" + name + "'"
+		return tag, "must be " + text + " '" + name + "'"
 	}
-	if words, ok := comparisons[tag]; ok {
-		return tag, size(e, param, words)
+	if limit, ok := comparisons[tag]; ok {
+		return tag, size(e, param, limit)
 	}
 	switch tag {
 	case "oneof", "oneofci":
@@ -198,22 +188,22 @@ var comparisons = map[string][2]string{
 	"gt": {"greater than ", "more than "}, "lt": {"less than ", "fewer than "}, "len": {"that is ", "exactly "},
 }
 
-func size(e fieldError, param string, words [2]string) string {
-	var thing string
+func size(e fieldError, param string, limit [2]string) string {
+	text := "a number " + limit[0] + param
 	switch e.Kind() {
 	case reflect.String:
-		thing = "a text of " + words[1] + param + " character"
+		text = "a text of " + limit[1] + param + " character"
 	case reflect.Slice, reflect.Array:
-		thing = "a list of " + words[1] + param + " item"
+		text = "a list of " + limit[1] + param + " item"
 	case reflect.Map:
-		thing = "an object of " + words[1] + param + " member"
+		text = "an object of " + limit[1] + param + " member"
 	default:
-		return "a number " + words[0] + param
+		return text
 	}
 	if param != "1" {
-		thing += "s"
+		text += "s"
 	}
-	return thing
+	return text
 }
 
 // alternatives writes the values of a tag like oneof=red green 'light blue'.
@@ -221,15 +211,14 @@ func alternatives(param string) string {
 	var values []string
 	for i, part := range strings.Split(param, "'") {
 		if i%2 == 1 {
-			values = append(values, part)
+			values = append(values, "'"+part+"'")
 			continue
 		}
-		values = append(values, strings.Fields(part)...)
+		for value := range strings.FieldsSeq(part) {
+			values = append(values, "'"+value+"'")
+		}
 	}
-	if n := len(values); n > 1 {
-		return "'" + strings.Join(values[:n-1], "', '") + "' or '" + values[n-1] + "'"
-	}
-	return "'" + strings.Join(values, "") + "'"
+	return words.List(values, "or")
 }
 
 // tagWords are what the other rules want, with PARAM for what stands behind the tag.

@@ -3,7 +3,6 @@ package validate
 import (
 	"encoding/json"
 	"reflect"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -40,19 +39,15 @@ func FuzzChecks(f *testing.F) {
 		if json.Unmarshal(args, &c.args) != nil {
 			c.args = nil
 		}
+		one, _ := c.field(fuzzedField{namespace, tag, param})
+		violations := []fault.Violation{one}
 		for _, err := range []error{
 			&json.UnmarshalTypeError{Field: field, Type: reflect.TypeFor[int8]()}, &json.UnmarshalTypeError{Field: field, Type: reflect.TypeFor[time.Time]()},
 			&strconv.NumError{Func: tag, Num: text, Err: strconv.ErrRange}, &time.ParseError{Layout: param, Value: text},
 		} {
-			c.values = appendValue(c.values, err)
-		}
-		require.Len(t, c.values, 4)
-		one, ok := c.field(fuzzedField{namespace, tag, param}, true)
-		require.True(t, ok)
-		violations := append(slices.Clip(c.values), one)
-		for i := range violations {
-			c.place(&violations[i])
-			violations[i] = v.shown(violations[i], c.schema)
+			at, rule, expected := c.value(err)
+			require.NotEmpty(t, rule)
+			violations = append(violations, c.violation(at, rule, expected))
 		}
 		e := v.violationsFault(violations, len(violations), false, nil)
 		require.Equal(t, fault.KindValidation, e.Kind())

@@ -16,7 +16,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/safe"
-	"github.com/mcpchain/mcpchain/internal/scrub"
 )
 
 // Arguments marks an error as being about the arguments of the call, for a handler that
@@ -41,55 +40,58 @@ func Arguments(err error) error {
 // handlerFault makes a fault of an error with which a handler refuses its arguments. It
 // returns nil when the error does not say that it is about them: an error of strconv may
 // be about a secret of the server, and who sends guesses would learn it.
-func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []byte, schemaOf func() *explain.Schema) *fault.Error {
+func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []byte, schemaOf func() (*explain.Schema, error)) *fault.Error {
 	if !f.Explainable() {
 		return nil
 	}
 	return guarded(func() *fault.Error { // the errors are untrusted
 		marked := false
-		var all []fieldError
-		var values []fault.Violation
+		var values []error
+		var fields []fieldError
 		safe.Find(f.Err(), func(err error) bool {
 			if _, ok := err.(call.ArgumentError); ok {
 				marked = true
-			} else if fields := fieldErrors(err); fields != nil && (marked || !v.KeepHandlerErrors) {
-				all = append(all, fields...)
+			} else if found := fieldErrors(err); found != nil && (marked || !v.KeepHandlerErrors) {
+				fields = append(fields, found...)
 			} else if marked {
-				values = appendValue(values, err)
+				values = append(values, err)
 			}
 			return false
 		})
-		if !marked && len(all) == 0 {
+		if !marked && len(fields) == 0 {
 			return nil
 		}
-		c := &checks{values: values, fields: all}
-		c.schema = schemaOf()
+		c := &checks{hide: v.HideReceived}
 		if typed := call.TypedOf(ctx); typed != nil {
 			c.names = jsonNames(reflect.TypeOf(typed.Input()))
 		}
-		if len(args) <= maxSearched {
-			d := json.NewDecoder(bytes.NewReader(args))
+		if c.schema, _ = schemaOf(); c.schema == nil { // there is no server to ask
+			c.schema = anyObject()
+		}
+		if d := json.NewDecoder(bytes.NewReader(args)); len(args) <= maxSearched {
 			d.UseNumber()
 			if d.Decode(&c.args) != nil {
 				c.args = nil
 			}
 		}
-		violations := c.values
-		for _, field := range c.fields[:min(len(c.fields), maxResolved)] {
-			if one, ok := c.field(field, marked); ok {
-				violations = append(violations, one)
-			} else {
-				return nil // of a struct that has nothing to do with the arguments
+		var violations []fault.Violation
+		for _, err := range values {
+			if at, rule, expected := c.value(err); rule != "" {
+				violations = append(violations, c.violation(at, rule, expected))
 			}
 		}
-		for i := range violations {
-			c.place(&violations[i])
-			violations[i] = v.shown(violations[i], c.schema)
+		total := len(violations) + len(fields)
+		for _, field := range fields[:min(len(fields), maxResolved)] {
+			one, known := c.field(field)
+			if !known && !marked {
+				return nil // of a struct that has nothing to do with the arguments
+			}
+			violations = append(violations, one)
 		}
 		if len(violations) == 0 {
 			return fault.Generic(fault.KindValidation)
 		}
-		return v.violationsFault(violations, len(c.values)+len(c.fields), false, nil)
+		return v.violationsFault(violations, total, false, nil)
 	})
 }
 
@@ -101,66 +103,49 @@ const (
 	maxMembers  = 1000    // names that one is compared with: a struct has fewer
 )
 
-// checks are what a handler's own checks found wrong.
+// checks word what a handler's own checks found wrong.
 type checks struct {
-	values []fault.Violation // known by the value, not by the place
-	fields []fieldError
 	args   any
-	schema *explain.Schema     // nil where there is no server to ask
+	hide   bool
+	schema *explain.Schema
 	places map[string][]string // of the scalar values, by their texts
 	names  map[string]string   // the names of the input type's fields, as JSON has them
 }
 
-// appendValue appends what a marked error of the standard library tells.
-func appendValue(values []fault.Violation, err error) []fault.Violation {
-	one := fault.Violation{Rule: "type"}
+// value says what a marked error of the standard library tells, and about which place.
+func (c *checks) value(err error) (at []string, rule, expected string) {
 	switch e := err.(type) {
 	case *strconv.NumError:
-		one.Received, one.Expected = e.Num, "a number"
+		expected = "a number"
 		switch {
 		case strings.Contains(e.Func, "Int"), e.Func == "Atoi":
-			one.Expected = "an integer"
+			expected = "an integer"
 		case e.Func == "ParseUint":
-			one.Expected = "an integer, 0 or greater"
+			expected = "an integer, 0 or greater"
 		case e.Func == "ParseBool":
-			one.Expected = "true or false"
+			expected = "true or false"
 		}
 		if errors.Is(e.Err, strconv.ErrRange) {
-			one.Rule, one.Expected = "range", one.Expected+" that is not that large"
+			return c.find(e.Num), "range", expected + " that is not that large"
 		}
+		return c.find(e.Num), "type", expected
 	case *time.ParseError:
-		one.Rule, one.Received, one.Expected = "format", strings.Trim(e.Value, `"`), timeWords(strings.Trim(e.Layout, `"`))
+		return c.find(strings.Trim(e.Value, `"`)), "format", timeWords(strings.Trim(e.Layout, `"`))
 	case *json.UnmarshalTypeError:
-		one.Field, one.Expected = e.Field, typeWords(e.Type)
-	default:
-		return values
+		at, _ = c.resolve(strings.FieldsFunc(e.Field, func(r rune) bool { return r == '.' }))
+		return at, "type", typeWords(e.Type)
 	}
-	return append(values, one)
+	return nil, "", ""
 }
 
-// place finds where the value of a violation stands in the arguments.
-func (c *checks) place(one *fault.Violation) {
-	if one.Pointer != "" {
-		return
-	}
-	if one.Field != "" {
-		at, value, _, _ := c.resolve(strings.Split(one.Field, "."))
-		one.Received = scalar(value)
-		one.Field, one.Pointer = explain.Place(c.args, at)
-		return
-	}
+// find returns where a value stands in the arguments, nil where it is at several places or at
+// none: nobody knows whether the caller sent it.
+func (c *checks) find(text string) []string {
 	if c.places == nil {
 		c.places = map[string][]string{}
 		c.index(c.args, []string{})
 	}
-	text, _ := one.Received.(string)
-	found := c.places[text]
-	if found == nil {
-		one.Received = nil // nobody knows whether the caller sent it
-		return
-	}
-	one.Received = explain.ValueAt(c.args, found)
-	one.Field, one.Pointer = explain.Place(c.args, found)
+	return c.places[text]
 }
 
 // index notes where each short scalar value stands, nil for one that stands at several places.
@@ -184,42 +169,36 @@ func (c *checks) index(v any, at []string) {
 	}
 }
 
-// shown words a violation, without a received value that must not be shown.
-func (v *validator) shown(one fault.Violation, schema *explain.Schema) fault.Violation {
-	subject := "Argument '" + one.Field + "'"
+// violation words what is wrong with the value at a place, without a received value that
+// must not be shown.
+func (c *checks) violation(at []string, rule, expected string) fault.Violation {
+	one := fault.Violation{Rule: rule, Expected: strings.TrimPrefix(expected, "must be ")}
+	one.Field, one.Pointer = explain.Place(c.args, at)
+	value := explain.ValueAt(c.args, at)
+	one.Message = "Argument '" + one.Field + "'"
 	if one.Field == "" {
-		subject = "An argument"
+		one.Message, value = "An argument", nil
 	}
 	switch {
-	case one.Message != "":
-	case one.Expected == "":
-		one.Message = subject + " is not valid"
+	case rule == "required" && value == nil:
+		one.Message += " is required"
+	case expected == "":
+		one.Message += " is not valid"
+	case strings.HasPrefix(expected, "must "):
+		one.Message += " " + expected
 	default:
-		one.Message = subject + " expected " + one.Expected
+		one.Message += " expected " + expected
 	}
-	secret := v.HideReceived || schema != nil && schema.Hides(one.Pointer) || scrub.SecretName(one.Field)
-	switch received := one.Received; {
-	case received == nil:
+	switch text, shown := explain.Received(value, false); {
+	case value == nil:
 		one.Message += "."
-	case secret:
-		one.Received = nil
+	case c.hide || c.schema.Hides(at):
 		one.Message += "; the received value is not shown."
 	default:
-		var text string
-		text, one.Received = explain.Received(received, false)
+		one.Received = shown
 		one.Message += ", but received " + text + "."
 	}
 	return one
-}
-
-// scalar returns v unless it is a list or an object, which are not shown.
-func scalar(v any) any {
-	switch v.(type) {
-	case []any, map[string]any:
-		return nil
-	default:
-		return v
-	}
 }
 
 // timeWords shows by an example how a time is written in a layout of package time.

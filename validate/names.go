@@ -51,28 +51,27 @@ const maxShownName = 64
 // unknown tells what does not exist, by the errors of the SDK: "tool", "prompt" or
 // "resource", and "" for any other error.
 func unknown(c *call.Call, wire *jsonrpc.Error) string {
-	if wire == nil {
+	what := map[string]string{
+		middleware.MethodCallTool: "tool", middleware.MethodGetPrompt: "prompt", middleware.MethodReadResource: "resource",
+	}[c.Method()]
+	says := fmt.Sprintf("unknown %s %q", what, call.Target(c.Request()))
+	code := wire.Code
+	if what == "resource" {
+		says = "Resource not found"
+		if code == -32002 { // until go-sdk v1.7, and with its compatibility setting
+			code = jsonrpc.CodeInvalidParams
+		}
+	}
+	if what == "" || code != jsonrpc.CodeInvalidParams || wire.Message != says {
 		return ""
 	}
-	invalid := wire.Code == jsonrpc.CodeInvalidParams
-	const older = -32002 // until go-sdk v1.7, and with its compatibility setting
-	switch method := c.Method(); {
-	case method == middleware.MethodReadResource && (invalid || wire.Code == older) && wire.Message == "Resource not found":
-		return "resource"
-	case method == middleware.MethodCallTool && invalid && wire.Message == fmt.Sprintf("unknown tool %q", call.Target(c.Request())):
-		return "tool"
-	case method == middleware.MethodGetPrompt && invalid && wire.Message == fmt.Sprintf("unknown prompt %q", call.Target(c.Request())):
-		return "prompt"
-	default:
-		return ""
-	}
+	return what
 }
 
 // withData returns the protocol error with the suggestion in its message, and with
 // the machine form added to its data.
 func withData(wire *jsonrpc.Error, told *fault.Error) *jsonrpc.Error {
-	data := map[string]any{}
-	own := map[string]any{}
+	data, own := map[string]any{}, map[string]any{}
 	raw, err := json.Marshal(told)
 	if err != nil || json.Unmarshal(raw, &data) != nil {
 		return wire // cannot be: a fault holds only what JSON can hold
@@ -82,8 +81,7 @@ func withData(wire *jsonrpc.Error, told *fault.Error) *jsonrpc.Error {
 	} else if told.Data().ResourceType == "resource" {
 		data["uri"] = told.Data().Identifier // the SDK writes no JSON of some addresses
 	}
-	raw, err = json.Marshal(data)
-	if err != nil {
+	if raw, err = json.Marshal(data); err != nil {
 		return wire
 	}
 	text, label := told.Text(), told.Kind().Label()+": "
@@ -93,8 +91,6 @@ func withData(wire *jsonrpc.Error, told *fault.Error) *jsonrpc.Error {
 // names returns the names that the caller may know, none when that is not sure.
 func (v *validator) names(ctx context.Context, c *call.Call) []string {
 	switch {
-	case v.HideNames:
-		return nil
 	case v.Names != nil:
 		return v.Names(ctx, c.Method())
 	case !c.Outermost():

@@ -140,7 +140,7 @@ func TestSuggestions(t *testing.T) {
 		"filter between, forgetful inside": {[]mcp.Middleware{middleware.Render(nil), filter, forgetful, validate.New(nil)}, false},
 		"goroutine between":                {[]mcp.Middleware{middleware.Render(nil), elsewhere, filter, validate.New(nil)}, false},
 		"goroutine outside":                {[]mcp.Middleware{elsewhere, filter, validate.New(nil)}, false},
-		"hidden":                           {[]mcp.Middleware{validate.New(&validate.Options{HideNames: true}), filter}, false},
+		"hidden":                           {[]mcp.Middleware{validate.New(&validate.Options{Names: func(context.Context, string) []string { return nil }}), filter}, false},
 		"names of the program's own":       {[]mcp.Middleware{filter, hook}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -80,7 +80,7 @@ func TestPrompts(t *testing.T) {
 func TestPromptsAreNotInTheWay(t *testing.T) {
 	strict := validate.New(&validate.Options{StrictPrompts: true})
 	for name, chain := range map[string][]mcp.Middleware{
-		"skipped": {validate.New(&validate.Options{SkipPrompts: true})},
+		"default": {validate.New(nil)},
 		"no list": {strict, replace("prompts/list", func(mcp.Result, error) (mcp.Result, error) { return nil, errors.New("no") })},
 		"panic":   {strict, replace("prompts/list", func(mcp.Result, error) (mcp.Result, error) { panic("no") })},
 		"hidden":  {strict, replace("prompts/list", func(mcp.Result, error) (mcp.Result, error) { return &mcp.ListPromptsResult{}, nil })},

@@ -30,13 +30,11 @@ type compile func() (*explain.Schema, error)
 // get returns the entry for a schema as a tool lists it, nil for one that is no JSON.
 func (c *schemas) get(listed any) compile {
 	pointer, _ := listed.(*jsonschema.Schema)
-	if pointer != nil {
-		c.mu.Lock()
-		s := c.kept[pointer]
-		c.mu.Unlock()
-		if s != nil {
-			return s
-		}
+	c.mu.Lock()
+	s := c.kept[pointer] // never nil's
+	c.mu.Unlock()
+	if s != nil {
+		return s
 	}
 	text, err := json.Marshal(listed)
 	if err != nil || string(text) == "null" {
@@ -45,8 +43,7 @@ func (c *schemas) get(listed any) compile {
 	hash := sha256.Sum256(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.kept[hash]
-	if s == nil {
+	if s = c.kept[hash]; s == nil {
 		s = sync.OnceValues(func() (*explain.Schema, error) { return explain.Compile(text) })
 		c.keep(hash, s)
 	}
@@ -61,15 +58,13 @@ func (c *schemas) keep(key any, s compile) {
 	if c.kept == nil {
 		c.kept = map[any]compile{}
 	}
-	c.kept[key] = s
 	for forgotten := range c.kept {
-		if len(c.kept) <= 2*maxSchemas {
-			return
+		if len(c.kept) < 2*maxSchemas {
+			break
 		}
-		if forgotten != key {
-			delete(c.kept, forgotten)
-		}
+		delete(c.kept, forgotten)
 	}
+	c.kept[key] = s
 }
 
 // A lookupKey is what a definition may depend on: who asks, and for what.
@@ -85,7 +80,7 @@ type lookup struct {
 }
 
 // lookup returns the definition of the tool that is called. It is asked for once for all the
-// calls that fail at the same time in one session.
+// calls that fail at the same time in one session, each of which may give up waiting.
 func (v *validator) lookup(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (*mcp.Tool, error) {
 	c = callOf(ctx, c, req)
 	key, mine := lookupKey{req.GetSession(), call.Target(req)}, &lookup{done: make(chan struct{}), err: errors.New("validate: the lookup of a tool panicked")}

@@ -53,7 +53,7 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 	return middleware.Tool(h, call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		checked, report := v.check(s, req)
 		if report != nil {
-			name := tool(c, req)
+			name := toolName(c, req)
 			e := v.fault(report, name)
 			err := &refused{error: e, schema: s, by: v, fault: e, args: arguments(req), tool: name}
 			v.tell(c, c.Failure(nil, err), e)
@@ -61,7 +61,7 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 		}
 		res, err := next(ctx, c.Method(), checked)
 		if f := c.Failure(res, err); f != nil {
-			if e := v.handlerFault(ctx, f, arguments(checked), func() *explain.Schema { return s }); e != nil {
+			if e := v.handlerFault(ctx, f, arguments(checked), func() (*explain.Schema, error) { return s, nil }); e != nil {
 				err = &told{err}
 				v.tell(c, c.Failure(res, err), e)
 			}
@@ -73,17 +73,10 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 // check returns the request with the defaults filled in, or what is wrong with its
 // arguments.
 func (v *validator) check(s *explain.Schema, req mcp.Request) (mcp.Request, *explain.Report) {
-	c, ok := req.(*mcp.CallToolRequest)
-	if !ok || c == nil || c.Params == nil {
-		return req, nil
-	}
-	args := orObject(c.Params.Arguments)
+	args := orObject(arguments(req))
 	filled := args
 	if !v.NoDefaults {
-		var err error
-		if filled, err = s.Defaults(args); err != nil {
-			filled = args // no object, and no JSON perhaps: that is said below
-		}
+		filled = s.Defaults(args)
 	}
 	report := s.Explain(filled, v.explain)
 	if report == nil {

@@ -30,6 +30,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"maps"
 	"strconv"
@@ -111,9 +112,6 @@ type Options struct {
 	// that declares no arguments is not checked.
 	StrictPrompts bool
 
-	// SkipPrompts says nothing of the arguments of prompts. It excludes StrictPrompts.
-	SkipPrompts bool
-
 	// KeepHandlerErrors leaves errors of go-playground/validator alone, apart from those
 	// marked with [Arguments].
 	KeepHandlerErrors bool
@@ -137,16 +135,13 @@ type Options struct {
 	// error.
 	UnknownToolAsToolError bool
 
-	// HideNames suggests no names of tools, prompts and resources.
-	HideNames bool
-
 	// Names gives the names from which suggestions for an unknown one are taken, for
 	// the methods tools/call, prompts/get and resources/read; it must return only
-	// what the caller may know. It may be called concurrently. Nil means those that
-	// the caller may list: the list is asked for with the outermost mcpchain
-	// middleware, so that filters that stand inside of it apply, and nothing is
-	// suggested when another middleware stands outside of it, because that could be
-	// a filter too.
+	// what the caller may know. A function that returns nothing turns suggestions off.
+	// It may be called concurrently. Nil means those that the caller may list: the list
+	// is asked for with the outermost mcpchain middleware, so that filters that stand
+	// inside of it apply, and nothing is suggested when another middleware stands outside
+	// of it, because that could be a filter too.
 	Names func(ctx context.Context, method string) []string
 }
 
@@ -164,8 +159,7 @@ type validator struct {
 	explain explain.Options
 	schemas schemas
 
-	anyCredentials bool // Credentials or ToolCredentials look for some
-	arguments      secrets.Schemas
+	arguments secrets.Schemas
 
 	lookups sync.Map // the lookups that run now
 	warned  sync.Map // the tools that could not be checked
@@ -186,13 +180,10 @@ func newValidator(function string, opts *Options) *validator {
 		panic(function + ": Options.RawTools and Options.AfterFailure exclude each other; choose one")
 	case v.NoDefaults && !v.RawTools:
 		panic(function + ": Options.NoDefaults needs Options.RawTools, which fills them in; set both or none")
-	case v.StrictPrompts && v.SkipPrompts:
-		panic(function + ": Options.StrictPrompts and Options.SkipPrompts exclude each other; choose one")
 	}
 	if v.Credentials > RefuseCredentials {
 		panic(function + ": Options.Credentials is none of AllowCredentials, RecordCredentials and RefuseCredentials; give one of them")
 	}
-	v.anyCredentials = v.Credentials != AllowCredentials
 	v.ToolCredentials = maps.Clone(v.ToolCredentials)
 	for name, policy := range v.ToolCredentials {
 		switch {
@@ -201,7 +192,6 @@ func newValidator(function string, opts *Options) *validator {
 		case policy > RefuseCredentials:
 			panic(function + ": Options.ToolCredentials[" + strconv.Quote(name) + "] is none of AllowCredentials, RecordCredentials and RefuseCredentials; give one of them")
 		}
-		v.anyCredentials = v.anyCredentials || policy != AllowCredentials
 	}
 	v.MaxViolations = cmp.Or(v.MaxViolations, 10)
 	v.MaxBytes = cmp.Or(v.MaxBytes, 3584)
@@ -215,117 +205,106 @@ func newValidator(function string, opts *Options) *validator {
 const minBytes = 512
 
 func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	switch c.Method() {
-	case middleware.MethodCallTool:
-		return v.callTool(ctx, c, req, next)
-	case middleware.MethodGetPrompt:
-		if v.anyCredentials {
-			if e := v.credentials(ctx, c, req, next); e != nil {
-				c.Explain(c.Failure(nil, e), classify.Finding{Fault: e})
-				return nil, e
-			}
-		}
-		if v.StrictPrompts {
-			if e := v.promptFault(ctx, c, req, next); e != nil {
-				c.Explain(c.Failure(nil, e), classify.Finding{Fault: e})
-				return nil, e
-			}
-		}
-	}
-	res, err := next(ctx, c.Method(), req)
-	if f := c.Failure(res, err); f != nil {
-		v.suggest(ctx, c, f)
-		if c.Method() == middleware.MethodGetPrompt && !v.StrictPrompts && f.Wire() == nil && f.Explainable() {
-			if e := v.promptFault(ctx, c, req, next); e != nil {
-				c.Explain(f, classify.Finding{Fault: e})
-			}
-		}
-	}
-	return res, err
-}
-
-func (v *validator) callTool(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	args := arguments(req)
-	req = withObject(req)
-	if v.anyCredentials {
-		if e := v.credentials(ctx, c, req, next); e != nil {
+	checked, err := v.before(ctx, c, req, next)
+	if err != nil {
+		if e, ok := err.(*fault.Error); ok {
 			v.tell(c, c.Failure(nil, e), e)
-			return nil, e
 		}
+		return nil, err
 	}
-	if v.RawTools {
-		schema, err := v.schemaOf(ctx, c, req, next)
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err() // the caller has given up: nothing need run unchecked
-		case err != nil:
-			v.warn(c, req, err)
-			schema = anyObject() // which every tool takes
-		}
-		checked, report := v.check(schema, req)
-		if report != nil {
-			e := v.fault(report, tool(c, req))
-			v.tell(c, c.Failure(nil, e), e)
-			return nil, e
-		}
-		req = checked
-	}
-	res, err := next(ctx, c.Method(), req)
+	res, err := next(ctx, c.Method(), checked)
 	if told, ok := err.(*told); ok {
 		err = told.error // and told again, by the options of this middleware
 	}
-	if f := c.Failure(res, err); f != nil {
-		v.explainTool(ctx, c, req, args, next, f)
+	f, e := c.Failure(res, err), (*fault.Error)(nil)
+	switch {
+	case f == nil:
+	case f.Wire() != nil:
+		v.suggest(ctx, c, f)
+	case c.Method() == middleware.MethodCallTool:
+		e = v.toolFault(ctx, c, checked, arguments(req), next, f)
+	case c.Method() == middleware.MethodGetPrompt && !v.StrictPrompts && f.Explainable():
+		e = v.promptFault(ctx, c, checked, next)
+	}
+	if e != nil {
+		v.tell(c, f, e)
 	}
 	return res, err
 }
 
-// explainTool says what can be said of a failed call of a tool. The error stays as it
-// came, and what cannot be explained gets the generic text of its kind.
-func (v *validator) explainTool(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *call.Failure) {
-	schema := func() *explain.Schema {
-		s, err := v.schemaOf(ctx, c, req, next)
-		if err != nil {
-			return anyObject()
+// before returns the request that the handler gets, or the error of one that is refused.
+func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Request, error) {
+	tool := c.Method() == middleware.MethodCallTool
+	if !tool && c.Method() != middleware.MethodGetPrompt {
+		return req, nil
+	}
+	if e := v.credentials(ctx, c, req, next); e != nil {
+		return nil, e
+	}
+	if !tool {
+		if v.StrictPrompts {
+			if e := v.promptFault(ctx, c, req, next); e != nil {
+				return nil, e
+			}
 		}
-		return s
+		return req, nil
 	}
-	explained := func(schema func() *explain.Schema, args []byte) *explain.Report {
-		return guarded(func() *explain.Report { return schema().Explain(args, v.explain) })
+	req = withObject(req)
+	if !v.RawTools {
+		return req, nil
 	}
-	byTool, again := safe.As[*refused](f.Err())
+	schema, err := v.schemaOf(ctx, c, req, next)
 	switch {
-	case f.Wire() != nil:
-		v.suggest(ctx, c, f)
-	case f.Refused():
-		v.tell(c, f, v.fault(explained(schema, args), tool(c, req)))
-	case again && byTool.holds(v, args, tool(c, req)):
-		v.tell(c, f, byTool.fault)
-	case again: // Tool has no options
-		v.tell(c, f, v.fault(explained(func() *explain.Schema { return byTool.schema }, args), tool(c, req)))
-	default:
-		e := v.handlerFault(ctx, f, args, func() *explain.Schema {
-			s, _ := v.schemaOf(ctx, c, req, next)
-			return s
-		})
-		if e == nil && f.Panic() == nil && (v.AfterFailure || f.Explainable() && !beginsObject(args)) {
-			if !v.AfterFailure { // arguments that are no object no tool takes
-				schema = anyObject
-			}
-			if report := explained(schema, orObject(args)); report != nil {
-				e = v.beside(f, report, tool(c, req))
-			}
-		}
-		if e != nil {
-			v.tell(c, f, e)
-		}
+	case ctx.Err() != nil:
+		return nil, ctx.Err() // the caller has given up: nothing need run unchecked
+	case err != nil:
+		v.warn(c, req, err)
+		schema = anyObject() // which every tool takes
 	}
+	checked, report := v.check(schema, req)
+	if report != nil {
+		return nil, v.fault(report, toolName(c, req))
+	}
+	return checked, nil
 }
 
-// beginsObject reports whether arguments can be taken for an object without reading them.
-func beginsObject(args []byte) bool {
-	args = bytes.TrimLeft(args, " \t\r\n")
-	return len(args) == 0 || args[0] == '{' || string(args) == "null"
+// toolFault says what can be said of a failed call of a tool, nil for nothing. The error
+// stays as it came, and what cannot be explained gets the generic text of its kind.
+func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *call.Failure) *fault.Error {
+	explained := func(s *explain.Schema, args []byte) *explain.Report {
+		return guarded(func() *explain.Report {
+			if s == nil { // it is asked for
+				var err error
+				if s, err = v.schemaOf(ctx, c, req, next); err != nil {
+					s = anyObject()
+				}
+			}
+			return s.Explain(args, v.explain)
+		})
+	}
+	name := toolName(c, req)
+	byTool, again := safe.As[*refused](f.Err())
+	switch {
+	case f.Refused():
+		return v.fault(explained(nil, args), name)
+	case again && byTool.holds(v, args, name):
+		return byTool.fault
+	case again: // Tool has no options
+		return v.fault(explained(byTool.schema, args), name)
+	}
+	if e := v.handlerFault(ctx, f, args, func() (*explain.Schema, error) { return v.schemaOf(ctx, c, req, next) }); e != nil || f.Panic() != nil {
+		return e
+	}
+	var report *explain.Report
+	if v.AfterFailure {
+		report = explained(nil, orObject(args))
+	} else if args = bytes.TrimSpace(args); f.Explainable() && len(args) > 0 && args[0] != '{' && string(args) != "null" {
+		report = explained(anyObject(), args) // which no tool takes
+	}
+	if report == nil {
+		return nil
+	}
+	return v.beside(f, report, name)
 }
 
 // beside makes a fault of a report, in addition to what somebody worded for the caller.
@@ -337,21 +316,21 @@ func (v *validator) beside(f *call.Failure, report *explain.Report, tool string)
 	own := f.Fault().Data()
 	about := e.Data()
 	own.Violations, own.CorrectedArguments, own.CorrectedTool = about.Violations, about.CorrectedArguments, about.CorrectedTool
-	sentences := make([]string, 0, 3)
+	own.Suggestion = strings.TrimSpace(own.Suggestion + " The arguments do not fit the tool's input schema, which may be why.")
 	for _, one := range report.Violations[:min(len(report.Violations), 3)] {
-		sentences = append(sentences, one.Sentence)
+		own.Suggestion += " " + one.Message
 	}
-	own.Suggestion = strings.TrimSpace(own.Suggestion + " The arguments do not fit the tool's input schema, which may be why. " + strings.Join(sentences, " "))
 	return fault.FromData(own)
 }
 
 // warn records once for each tool that its calls are not checked.
 func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 	name := call.Name(req) // bounded, as a caller sent it
-	if _, before := v.warned.LoadOrStore(name, true); before || v.warns.Add(1) > maxSchemas {
-		if !before {
-			v.warned.Delete(name)
-		}
+	if _, before := v.warned.LoadOrStore(name, true); before {
+		return
+	}
+	if v.warns.Add(1) > maxSchemas {
+		v.warned.Delete(name)
 		return
 	}
 	call.Warn(c, c.Logger(), "validate: Options.RawTools cannot check the arguments of this tool", slog.String("tool", name), slog.String("reason", safe.Error(err)))
@@ -362,19 +341,28 @@ func (v *validator) tell(c *call.Call, f *call.Failure, e *fault.Error) {
 	c.Explain(f, classify.Finding{Fault: e, Protocol: v.ProtocolError})
 }
 
-// tool returns the name of the tool that is called, "" where a middleware outside has put
+// toolName returns the name of the tool that is called, "" where a middleware outside has put
 // another one in the place of what the caller named: its correction is not the caller's.
-func tool(c *call.Call, req mcp.Request) string {
+func toolName(c *call.Call, req mcp.Request) string {
 	if name := call.Target(req); name == call.Target(c.Request()) {
 		return name
 	}
 	return ""
 }
 
-// arguments returns the arguments of a call of a tool as they came.
+// arguments returns the arguments of a tool as they came, or those of a prompt as JSON.
 func arguments(req mcp.Request) []byte {
-	if r, ok := req.(*mcp.CallToolRequest); ok && r != nil && r.Params != nil {
-		return r.Params.Arguments
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		if r != nil && r.Params != nil {
+			return r.Params.Arguments
+		}
+	case *mcp.GetPromptRequest:
+		if r != nil && r.Params != nil && len(r.Params.Arguments) > 0 {
+			if raw, err := json.Marshal(r.Params.Arguments); err == nil {
+				return raw
+			}
+		}
 	}
 	return nil
 }
@@ -382,7 +370,10 @@ func arguments(req mcp.Request) []byte {
 // withArguments returns the request with other arguments; the caller's is not
 // written to.
 func withArguments(req mcp.Request, args []byte) mcp.Request {
-	r := req.(*mcp.CallToolRequest) //nolint:forcetypeassert // it has arguments
+	r, ok := req.(*mcp.CallToolRequest)
+	if !ok || r == nil || r.Params == nil {
+		return req
+	}
 	request, params := *r, *r.Params
 	params.Arguments = args
 	request.Params = &params

@@ -5,10 +5,30 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/internal/table"
 )
+
+// TestOutputsAreReadOnce, until the tool is another one, and for a bounded number of tools.
+func TestOutputsAreReadOnce(t *testing.T) {
+	var k Outputs
+	read := 0
+	of := func(tool *mcp.Tool) bool {
+		return k.made.Of(tool.Name, tool, func(tool *mcp.Tool) func([]byte) bool { read++; return outputOf(tool) })([]byte(`{"a":1}`))
+	}
+	tool := &mcp.Tool{Name: "it", OutputSchema: map[string]any{"required": []any{"a"}}}
+	require.True(t, of(tool))
+	require.True(t, of(tool))
+	require.Equal(t, 1, read)
+	require.False(t, of(&mcp.Tool{Name: "it", OutputSchema: map[string]any{"required": []any{"b"}}}))
+	require.Equal(t, 2, read)
+	for i := range 2 * table.MaxNames {
+		of(&mcp.Tool{Name: fmt.Sprint(i)})
+	}
+	require.LessOrEqual(t, k.made.Len(), table.MaxNames)
+}
 
 func TestACatalogIsBounded(t *testing.T) {
 	var k catalog

@@ -180,17 +180,46 @@ var whole = &cleaner{wholeText, func(meta mcp.Meta) (mcp.Meta, bool) {
 	return clean, true
 }}
 
-// wholeText cleans a text, and one that is JSON as the structured content that says the same.
+// wholeText cleans a text. The objects and lists of JSON in it that begin a line, as in a
+// fence of Markdown, or that follow another one, are cleaned as structured content is.
 func wholeText(text string) string {
-	start := strings.TrimLeft(text, " \t\r\n")
-	if start == "" || start[0] != '{' && start[0] != '[' {
+	if raw := []byte(text); composite(strings.TrimLeft(text, " \t\r\n")) && json.Valid(raw) {
+		return string(scrub.WholeJSON(raw))
+	}
+	var out strings.Builder
+	done, left := 0, 4*len(text)+mostWasted
+	for at := 0; left > 0; {
+		line := strings.TrimLeft(text[at:], " \t\r\n")
+		at = len(text) - len(line)
+		if composite(line) {
+			rest := strings.NewReader(line)
+			var raw json.RawMessage
+			for values := json.NewDecoder(rest); values.Decode(&raw) == nil && composite(raw); {
+				end := len(text) - len(line) + int(values.InputOffset())
+				out.WriteString(scrub.Whole(text[done : end-len(raw)]))
+				out.Write(scrub.WholeJSON(raw))
+				at, done = end, end
+			}
+			left -= len(line) - rest.Len()
+		}
+		next := strings.IndexByte(text[at:], '\n')
+		if next < 0 {
+			break
+		}
+		at += next + 1
+	}
+	if done == 0 {
 		return scrub.Whole(text)
 	}
-	raw := []byte(text)
-	if !json.Valid(raw) {
-		return scrub.Whole(text)
-	}
-	return string(scrub.WholeJSON(raw))
+	out.WriteString(scrub.Whole(text[done:]))
+	return out.String()
+}
+
+// mostWasted is how much may be read of what begins as JSON and is none, besides a multiple of the text's length.
+const mostWasted = 64 << 10
+
+func composite[T string | json.RawMessage](value T) bool {
+	return len(value) > 0 && (value[0] == '{' || value[0] == '[')
 }
 
 // wholeValue returns the JSON of a value without what is hidden, and false if nothing is.

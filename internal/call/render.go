@@ -238,7 +238,7 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 			e = e.ScrubbedBy(s.Mask)
 		}
 	case classify.Bug:
-		if s.Mask == nil && s.Reveal {
+		if c.Reveals() {
 			e = e.WithMessage(clip(safe.Error(f.err)))
 		}
 	case classify.Ruled, classify.Worded:

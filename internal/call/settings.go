@@ -153,6 +153,9 @@ func (c *Call) settings() *setup {
 	return &noSetup
 }
 
+// Reveals reports whether callers see everything as it is.
+func (c *Call) Reveals() bool { return c.settings().Mask == nil && c.settings().Reveal }
+
 // Recorded reports whether a middleware records this Call.
 func (c *Call) Recorded() bool { return c.settings().recorder != nil }
 

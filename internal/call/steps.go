@@ -81,13 +81,22 @@ func refused(tool *mcp.Tool, parameters map[string]any) string {
 	return ""
 }
 
+// Outputs keeps what was made of output schemas. The zero value is ready for use.
+type Outputs struct {
+	made table.Made[mcp.Tool, func(raw []byte) bool]
+}
+
 // Output returns what says whether the output schema of the tool that is called allows a
 // value, as next lists the tool. It is nil if the schema is not known.
-func (c *Call) Output(next Handler) (valid func(raw []byte) bool) {
+func (c *Call) Output(made *Outputs, next Handler) (valid func(raw []byte) bool) {
 	tool, err := c.Tool(next)
 	if err != nil {
 		return nil
 	}
+	return made.made.Of(tool.Name, tool, outputOf)
+}
+
+func outputOf(tool *mcp.Tool) (valid func(raw []byte) bool) {
 	if tool.OutputSchema == nil {
 		return func([]byte) bool { return true }
 	}

@@ -46,33 +46,23 @@ func (f *finding) missing() bool {
 
 func (f *finding) parent() []string { return f.at[:len(f.at)-1] }
 
-// compareSteps orders indexes as numbers.
-func compareSteps(a, b string) int {
-	if x, y := index(a), index(b); x >= 0 && y >= 0 {
-		return cmp.Compare(x, y)
-	}
-	return strings.Compare(a, b)
-}
+// byLength orders indexes as numbers.
+func byLength(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) }
 
 var unheardOf = &node{Schema: &jsonschema.Schema{}, anyOf: &fork{}, oneOf: &fork{}, phrase: new(string)}
 
 // collect flattens the tree of errors, in the same order each time. Where there are too
 // many it stops. The places in e begin with the one of the error around it.
-func (r *report) collect(e *jsonschema.ValidationError, around []string, when []string) (found []finding) {
+func (r *report) collect(e *jsonschema.ValidationError, from finding) (found []finding) {
 	n, at := r.schema.nodes[e.SchemaURL], e.InstanceLocation
 	if n == nil {
 		n = unheardOf
 	}
-	own, moot := r.conditions(n, at)
+	own, moot := r.conditions(n, from.n, at)
 	if moot || r.spend(1+len(at)/16) {
 		return nil // that what it depends on is missing is told
 	}
-	for _, text := range own {
-		if !slices.Contains(when, text) {
-			when = append(slices.Clip(when), text)
-		}
-	}
-	one := finding{at: at, n: n, when: when, rule: strings.Join(e.ErrorKind.KeywordPath(), "/")}
+	one := finding{at: at, n: n, when: slices.Concat(from.when, own), rule: strings.Join(e.ErrorKind.KeywordPath(), "/")}
 	named := func(rule string, names []string, when ...string) []finding {
 		for i, name := range names {
 			if r.spend(1 + len(at)/16) {
@@ -86,8 +76,8 @@ func (r *report) collect(e *jsonschema.ValidationError, around []string, when []
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
-		for _, cause := range r.inOrder(e.Causes, len(around)) {
-			found = append(found, r.collect(cause, at, when)...)
+		for _, cause := range r.inOrder(e.Causes, len(from.at)) {
+			found = append(found, r.collect(cause, one)...)
 		}
 		return found
 	case *kind.AnyOf:
@@ -104,10 +94,10 @@ func (r *report) collect(e *jsonschema.ValidationError, around []string, when []
 	case *kind.Dependency:
 		return named("dependencies", k.Missing, quoted(k.Prop)+" is sent")
 	case *kind.AdditionalProperties:
-		return named("additionalProperties", first(k.Properties, &r.More, strings.Compare))
+		return named("additionalProperties", first(k.Properties, &r.More, byLength))
 	case misnamed:
 		one.n = n.part("propertyNames")
-		return named("propertyNames", first(k.names, &r.More, strings.Compare))
+		return named("propertyNames", first(k.names, &r.More, byLength))
 	case *kind.FalseSchema:
 		one.rule, one.rest = "false", strings.HasPrefix(n.as.keyword, "unevaluated")
 		switch n.as.keyword {
@@ -123,11 +113,11 @@ func (r *report) collect(e *jsonschema.ValidationError, around []string, when []
 	case repeated:
 		one.expected, one.got = "a list without repeated items", "one with "+r.alike(at, k.pairs)
 	case *kind.Contains:
-		one.contained(0, 1, 0)
+		one.contained(0, "at least ", 1)
 	case *kind.MinContains:
-		one.contained(len(k.Got), k.Want, 0)
+		one.contained(len(k.Got), "at least ", k.Want)
 	case *kind.MaxContains:
-		one.contained(len(k.Got), 0, k.Want)
+		one.contained(len(k.Got), "at most ", k.Want)
 	case *kind.MinLength:
 		one.count = k.Got
 	case *kind.MaxLength:
@@ -149,7 +139,7 @@ func (r *report) spend(units int) bool {
 func (r *report) inOrder(errors []*jsonschema.ValidationError, common int) []*jsonschema.ValidationError {
 	return first(errors, &r.More, func(a, b *jsonschema.ValidationError) int {
 		x, y := a.InstanceLocation[common:], b.InstanceLocation[common:]
-		return slices.CompareFunc(x, y, compareSteps)
+		return slices.CompareFunc(x, y, byLength)
 	})
 }
 
@@ -167,8 +157,8 @@ func first[T any](list []T, more *bool, compare func(a, b T) int) []T {
 func (r *report) alike(at []string, pairs [][2]int) string {
 	var texts []string
 	for _, pair := range pairs[:min(len(pairs), maxRepeated)] {
-		i, j := append(slices.Clip(at), strconv.Itoa(pair[0])), append(slices.Clip(at), strconv.Itoa(pair[1]))
-		texts = append(texts, r.field(i)+" and "+r.field(j)+" alike")
+		i, j := strconv.Itoa(pair[0]), strconv.Itoa(pair[1])
+		texts = append(texts, words.List(r.names(at, "", i, j), "and")+" alike")
 	}
 	if len(pairs) > maxRepeated {
 		texts = append(texts, "more")
@@ -176,29 +166,31 @@ func (r *report) alike(at []string, pairs [][2]int) string {
 	return words.List(texts, "and")
 }
 
-func (f *finding) contained(got, least, most int) {
-	limit, verb := "at least "+words.Plural(least, "item"), "are "
-	if most > 0 || least == 0 {
-		limit = "at most " + words.Plural(most, "item")
-	}
-	if max(least, most) == 1 {
+// contained words how many items of a kind a list must have.
+func (f *finding) contained(got int, limit string, n int) {
+	verb := "are "
+	if n == 1 {
 		verb = "is "
 	}
-	f.expected = "a list with " + limit + " that " + verb + cmp.Or(f.n.part("contains").words(), "what is asked for")
+	f.expected = "a list with " + limit + words.Plural(n, "item") + " that " + verb + cmp.Or(f.n.part("contains").words(), "what is asked for")
 	if f.got = "one with " + strconv.Itoa(got) + " of them"; got == 0 {
 		f.got = "one without any"
 	}
 }
 
 // conditions says in words when a schema applies that is written in a conditional one.
-// It is moot when what the condition asks for is required, and missing.
-func (r *report) conditions(n *node, at []string) (texts []string, moot bool) {
-	for depth := len(at); n.up != nil && depth >= 0; n = n.up {
+// It is moot when what the condition asks for is required, and missing. The conditions of the
+// schema around it are told already.
+func (r *report) conditions(n, around *node, at []string) (texts []string, moot bool) {
+	for depth := len(at); n.up != nil && n != around && depth >= 0; n = n.up {
 		r.left -= boolInt(depth&15 == 0)
-		text := ""
+		text, is := "", " is "
 		switch n.as.keyword {
-		case "then", "else":
-			if text, moot = r.condition(n.up, at[:depth], n.as.keyword == "then"); moot {
+		case "else":
+			is = " is not "
+			fallthrough
+		case "then":
+			if text, moot = r.condition(n.up.part("if"), at[:depth], is); moot {
 				return nil, true
 			}
 		case "dependentSchemas":
@@ -207,20 +199,13 @@ func (r *report) conditions(n *node, at []string) (texts []string, moot bool) {
 		if text != "" {
 			texts = append(texts, text)
 		}
-		if n.as.inside && n.as.keyword != "propertyNames" {
-			depth--
-		}
+		depth -= boolInt(n.as.inside)
 	}
 	slices.Reverse(texts)
 	return texts, false
 }
 
-func (r *report) condition(n *node, at []string, holds bool) (text string, moot bool) {
-	is := " is not "
-	if holds {
-		is = " is "
-	}
-	test := n.part("if")
+func (r *report) condition(test *node, at []string, is string) (text string, moot bool) {
 	object, isObject := ValueAt(r.args, at).(map[string]any)
 	switch {
 	case len(test.order) == 1:
@@ -307,19 +292,16 @@ func (r *report) nearest(e *jsonschema.ValidationError, all finding, f *fork) []
 	if r.spend(len(f.forms)*(1+len(object)/16)) || all.sets {
 		return []finding{all}
 	}
-	tagged, wrong := f.tagged(object, &all)
-	if wrong {
-		return []finding{all}
-	}
 	var best []finding
-	least, ties, picked, open := misfit, 0, 0, 0
-	for i, cause := range e.Causes {
-		if i >= len(f.forms) || tagged != nil && !tagged[i] {
+	least, ties, picked, open, tag := misfit, 0, 0, 0, append(slices.Clip(at), f.tag)
+	for i, cause := range e.Causes[:min(len(e.Causes), len(f.forms))] {
+		open += boolInt(!slices.Equal(f.forms[i].leaf().types(), []string{"null"}))
+		found, cost := r.collect(cause, all), 0
+		if j := slices.IndexFunc(found, func(g finding) bool { return f.tag != "" && slices.Equal(g.at, tag) }); j >= 0 {
+			all.rule = found[j].rule // the tag is not that of this form
 			continue
 		}
 		picked++
-		open += boolInt(!slices.Equal(f.forms[i].leaf().types(), []string{"null"}))
-		found, cost := r.collect(cause, at, all.when), 0
 		for j := range found {
 			cost = min(cost+found[j].cost(at), misfit)
 		}
@@ -336,6 +318,12 @@ func (r *report) nearest(e *jsonschema.ValidationError, all finding, f *fork) []
 			best, least, ties = found, cost, 0
 		}
 	}
+	if picked == 0 && len(e.Causes) > 0 {
+		if all.at, all.forms, all.expected = tag, f.tags, choice(f.tags); all.rule != "required" {
+			all.rule = "enum"
+		}
+		return []finding{all}
+	}
 	whole := !slices.ContainsFunc(best, func(f finding) bool { return len(f.at) != len(at) }) // about the value itself
 	switch {
 	case best == nil:
@@ -350,31 +338,6 @@ func (r *report) nearest(e *jsonschema.ValidationError, all finding, f *fork) []
 		best[i].unsure = best[i].unsure || picked > 1
 	}
 	return best
-}
-
-// tagged returns the forms that the tag of an object chooses, nil for all of them. If it is
-// wrong, or missing where every form requires it, that is the only finding.
-func (f *fork) tagged(object map[string]any, one *finding) (forms []bool, wrong bool) {
-	value, has := object[f.tag]
-	if object == nil || f.tag == "" {
-		return nil, false
-	}
-	forms = make([]bool, len(f.forms))
-	for i, tag := range f.tags {
-		forms[i] = slices.ContainsFunc(tag.literals(), func(l any) bool { return same(l, value) })
-	}
-	optional := slices.ContainsFunc(f.forms, func(n *node) bool { return !slices.Contains(n.leaf().Required, f.tag) })
-	switch {
-	case has && slices.Contains(forms, true):
-		return forms, false
-	case !has && optional:
-		return nil, false
-	}
-	one.at, one.forms, one.expected, one.rule = append(slices.Clip(one.at), f.tag), f.tags, choice(f.tags), "required"
-	if has {
-		one.rule = "enum"
-	}
-	return nil, true
 }
 
 // looked drops what the schema does look at: what it finds wrong there is told, and the

@@ -23,14 +23,13 @@ func (r *report) corrected() json.RawMessage {
 	if r.unsure || r.opts.HideReceived {
 		return nil
 	}
-	args := r.args
 	for _, f := range r.fixes {
-		args = change(args, f.at, f.to)
+		r.args = change(r.args, f.at, f.to)
 	}
-	if _, ok := args.(map[string]any); !ok || !r.shows(args, nil) {
+	if _, ok := r.args.(map[string]any); !ok || !r.shows(r.args, nil) {
 		return nil
 	}
-	return r.valid(args, true)
+	return r.valid(r.args, true)
 }
 
 // shows reports whether a value, and all in it, may be repeated.
@@ -66,7 +65,7 @@ func (r *report) valid(args any, formats ...bool) json.RawMessage {
 	}
 	d, err := read(raw, maxSent)
 	for _, assert := range formats {
-		if err != nil || r.schema.validate(d, assert, &r.work) != nil {
+		if err != nil || r.validate(r.schema.root, d, assert) != nil {
 			return nil
 		}
 	}
@@ -121,9 +120,6 @@ func (s *sampler) of(n *node, depth int) any {
 		return n.literals()[0]
 	}
 	types := n.types()
-	if depth == maxLevels && slices.Contains(types, "object") {
-		types = []string{"object"}
-	}
 	if len(types) == 0 {
 		for _, p := range n.parts {
 			if !p.inside && p.keyword != "if" && p.keyword != "not" {
@@ -134,7 +130,12 @@ func (s *sampler) of(n *node, depth int) any {
 	}
 	switch types[0] {
 	case "integer", "number":
-		return n.simplest()
+		for _, limit := range []*big.Rat{big.NewRat(1, 1), n.MultipleOf, n.Minimum, n.Maximum} {
+			if limit != nil && n.Validate(json.Number(number(limit))) == nil {
+				return json.Number(number(limit))
+			}
+		}
+		return json.Number("1")
 	case "boolean":
 		return true
 	case "array":
@@ -147,9 +148,14 @@ func (s *sampler) of(n *node, depth int) any {
 		return s.object(n, depth)
 	case "null":
 		return nil
-	default:
-		return n.sample()
 	}
+	if n.Format != nil {
+		if _, example, ok := strings.Cut(formats[n.Format.Name], suchAs); ok {
+			text, _, _ := strings.Cut(example, " ")
+			return text
+		}
+	}
+	return unknownText
 }
 
 // object has the members that are required, also by the first form of each choice.
@@ -160,14 +166,11 @@ func (s *sampler) object(n *node, depth int) map[string]any {
 			names = append(names, form.leaf().Required...)
 		}
 	}
-	if n.MinProperties != nil {
-		names = append(names, n.order[:min(len(n.order), *n.MinProperties)]...)
-	}
 	object := map[string]any{}
 	for _, name := range names {
 		var member *node
 		for _, m := range n.reach {
-			if member = m.members[name].node; member != nil {
+			if member = m.members[name]; member != nil {
 				break
 			}
 		}
@@ -179,38 +182,3 @@ func (s *sampler) object(n *node, depth int) map[string]any {
 // unknownText stands where nothing is known of a text. It does not look like a value,
 // because a value would be sent as it stands.
 const unknownText = "<string>"
-
-// sample returns a text that has the format and the length.
-func (n *node) sample() string {
-	text := unknownText
-	if n.Format != nil {
-		if _, example, ok := strings.Cut(formats[n.Format.Name], suchAs); ok {
-			text, _, _ = strings.Cut(example, " ")
-		}
-	}
-	if n.MinLength != nil {
-		text += strings.Repeat(".", min(max(0, *n.MinLength-len(text)), maxExample))
-	}
-	if n.MaxLength != nil && len(text) > *n.MaxLength {
-		text = "text"[:min(4, *n.MaxLength)]
-	}
-	return text
-}
-
-// simplest returns the first number that is within the limits of those that are likely to be.
-func (n *node) simplest() json.Number {
-	one := big.NewRat(1, 1)
-	likely := []*big.Rat{one, n.MultipleOf, n.Minimum, n.Maximum}
-	if n.ExclusiveMinimum != nil {
-		likely = append(likely, new(big.Rat).Add(n.ExclusiveMinimum, one))
-	}
-	if n.ExclusiveMaximum != nil {
-		likely = append(likely, new(big.Rat).Sub(n.ExclusiveMaximum, one))
-	}
-	for _, r := range likely {
-		if r != nil && n.Validate(json.Number(number(r))) == nil {
-			return json.Number(number(r))
-		}
-	}
-	return "1"
-}

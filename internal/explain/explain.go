@@ -3,7 +3,7 @@
 //
 //	schema, err := explain.Compile(tool.InputSchema)
 //	report := schema.Explain(req.Params.Arguments, explain.Options{})
-//	report.Text() // Argument 'quantity' expected an integer, but received 'five'.
+//	report.Violations[0].Message // Argument 'quantity' expected an integer, but received 'five'.
 //
 // github.com/santhosh-tekuri/jsonschema finds what is wrong; this package words its tree
 // of errors. What that tree does not say is found here: names that were sent more than
@@ -26,13 +26,15 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/mcpchain/mcpchain/fault"
 )
 
 // Options say how much a report tells. The zero value is the recommended default.
@@ -42,8 +44,8 @@ type Options struct {
 	// MaxViolations bounds the violations of a report; 0 means 10. The total is
 	// counted on, up to MaxCounted.
 	MaxViolations int
-	// MaxBytes bounds the sentences and suggestions of all violations together,
-	// and the text of the report; 0 means 4096. Less than 256 is taken as 256.
+	// MaxBytes bounds the sentences and suggestions of all violations together, each in a
+	// line and with a count around them; 0 means 4096. Less than 256 is taken as 256.
 	MaxBytes int
 	// AssertFormats checks "format" also where the schema's draft only takes it
 	// for a remark, as draft 2020-12 does.
@@ -54,7 +56,7 @@ const (
 	defaultViolations = 10
 	defaultBytes      = 4096
 	leastBytes        = 256
-	headBytes         = 64 // what the first and the last line of a report take
+	headBytes         = 64 // what the count, and what is said of the rest, take
 )
 
 // MaxCounted is how many violations are counted: there may be more.
@@ -62,8 +64,12 @@ const MaxCounted = 1000
 
 // A Report says all that is wrong with the arguments of one call.
 type Report struct {
-	// Violations are in a stable order, at most Options.MaxViolations.
-	Violations []Violation
+	// Violations are in a stable order, at most Options.MaxViolations. All their texts are fit
+	// for one line, and hold nothing of what must not be shown. The Message is the whole
+	// sentence, the Rule is a keyword of JSON Schema, or "json", "duplicate", "utf8", "depth" or
+	// "budget", and what was Received is a string, a bool or a json.Number of at most 64
+	// characters, scrubbed, or nil. A Pointer of more than 512 bytes is left out.
+	Violations []fault.Violation
 	// Total counts the violations, also those that are not shown. It stops
 	// counting at MaxCounted.
 	Total int
@@ -76,41 +82,6 @@ type Report struct {
 	// the schema. It is nil unless every correction is certain and nothing in the
 	// arguments must be hidden.
 	Corrected json.RawMessage
-}
-
-// A Violation is one thing that is wrong. All its texts are fit for one line,
-// and hold nothing of what must not be shown.
-type Violation struct {
-	Field      string // as a model writes it, "items[1].sku"; "" for the arguments themselves
-	Pointer    string // Field as a JSON Pointer, "/items/1/sku"; "" for the arguments themselves, and where it would be longer than 512 bytes
-	Rule       string // the keyword of JSON Schema, "required"; or "json", "duplicate", "utf8", "depth", "budget", which are not the schema's
-	Expected   string // "an integer from 1 to 10"; "" where the rule has nothing to expect
-	Received   any    // a string, a bool or a json.Number of at most 64 characters, scrubbed; nil where it may not be shown or is none of them
-	Sentence   string // the whole sentence: "Argument 'quantity' expected an integer, but received 'five'."
-	Suggestion string // a sentence of advice, "Did you mean 'color'?"; "" if there is none
-}
-
-// Text returns the sentences and suggestions of the report: one line for one
-// violation, otherwise a count and a line each. It ends without a line break.
-func (r *Report) Text() string {
-	if r == nil || len(r.Violations) == 0 {
-		return ""
-	}
-	lines := make([]string, 0, len(r.Violations)+2)
-	for _, v := range r.Violations {
-		lines = append(lines, "- "+strings.TrimSpace(v.Sentence+" "+v.Suggestion))
-	}
-	if r.Total == 1 {
-		return lines[0][len("- "):]
-	}
-	if more := r.Total - len(r.Violations); more > 0 {
-		lines = append(lines, "- and "+strconv.Itoa(more)+" more.")
-	}
-	count := strconv.Itoa(r.Total)
-	if r.More {
-		count = "At least " + count
-	}
-	return count + " things are wrong.\n" + strings.Join(lines, "\n")
 }
 
 // A report is a Report that is being written.
@@ -132,39 +103,36 @@ type report struct {
 // Explain checks the arguments of a call, as JSON, and reports what is wrong. It returns
 // nil when nothing is. Arguments that are absent are checked as {}; null is a value like
 // any other. It takes at most about 50 ms for 1 MiB of arguments.
-func (s *Schema) Explain(args []byte, opts Options) *Report {
-	report, _ := s.explain(args, opts)
-	return report
-}
+func (s *Schema) Explain(args []byte, opts Options) *Report { return s.report(opts).explain(args) }
 
-// explain returns how much work the report was, too.
-func (s *Schema) explain(args []byte, opts Options) (_ *Report, work int) {
-	r := &report{schema: s, opts: opts, told: map[string]bool{}, work: maxWork, left: maxTold}
-	defer func() { work = maxWork - r.work + maxTold - r.left }()
-	r.size = defaultBytes - headBytes
+func (s *Schema) report(opts Options) *report {
+	r := &report{schema: s, opts: opts, told: map[string]bool{}, work: maxWork, left: maxTold, size: defaultBytes - headBytes}
 	if opts.MaxBytes > 0 {
 		r.size = max(opts.MaxBytes, leastBytes) - headBytes
 	}
+	return r
+}
+
+func (r *report) explain(args []byte) *Report {
 	args = orObject(args)
 	d, err := read(args, maxSent)
-	switch r.args = d.value; {
-	case errors.Is(err, errDeep):
-		return r.refuse("depth", "at most "+strconv.Itoa(maxDepth)+" levels", "are nested more than "+strconv.Itoa(maxDepth)+" levels deep."), 0
-	case errors.Is(err, errSize):
-		return r.refuse("budget", "", "are too large to be checked. Send less at once."), 0
+	var found []finding
+	if r.args = d.value; err == nil && d.number == nil {
+		found, err = r.check(d)
+	}
+	switch refused := (*refusal)(nil); {
+	case errors.As(err, &refused):
+		r.add(fault.Violation{Rule: refused.rule, Expected: refused.expected, Message: "The arguments " + refused.sentence})
+		return &r.Report
 	case err != nil:
 		r.Example = r.example()
-		return r.refuse("json", "valid JSON", "are not valid JSON: they "+whereBroken(err, args)+"."), 0
+		r.add(fault.Violation{Rule: "json", Expected: "valid JSON", Message: "The arguments are not valid JSON: they " + whereBroken(err, args) + "."})
+		return &r.Report
 	case d.number != nil:
 		r.tell(finding{rule: "budget", at: d.number})
-		return &r.Report, 0
-	}
-	found, err := r.check(d)
-	switch {
-	case err != nil:
-		return r.refuse("budget", "", "are too large and complex to be checked. Send less at once."), 0
+		return &r.Report
 	case len(found) == 0 && len(d.notes) == 0:
-		return nil, 0
+		return nil
 	}
 	if names := r.pair(found); len(names) > 0 {
 		r.rename(names)
@@ -176,14 +144,26 @@ func (s *Schema) explain(args []byte, opts Options) (_ *Report, work int) {
 	for _, f := range slices.Concat(d.notes, found) {
 		r.tell(f)
 	}
+	bad := r.badlyWrong(found)
 	if len(d.notes) == 0 && len(args) <= 4*maxExample {
 		r.Corrected = r.corrected()
 	}
-	if r.Corrected == nil && r.badlyWrong(found) {
+	if r.Corrected == nil && bad {
 		r.Example = r.example()
 	}
-	return &r.Report, 0
+	return &r.Report
 }
+
+// A refusal says why arguments are not checked.
+type refusal struct{ rule, expected, sentence string }
+
+func (e *refusal) Error() string { return "they " + e.sentence }
+
+var (
+	errDeep = &refusal{"depth", "at most " + strconv.Itoa(maxDepth) + " levels", "are nested more than " + strconv.Itoa(maxDepth) + " levels deep."}
+	errSize = &refusal{"budget", "", "are too large to be checked. Send less at once."}
+	errWork = &refusal{"budget", "", "are too large and complex to be checked. Send less at once."}
+)
 
 // orObject returns an empty object for arguments that are absent.
 func orObject(args []byte) []byte {
@@ -193,127 +173,107 @@ func orObject(args []byte) []byte {
 	return args
 }
 
-func (r *report) refuse(rule, expected, sentence string) *Report {
-	r.add(Violation{Rule: rule, Expected: expected, Sentence: "The arguments " + sentence})
-	return &r.Report
-}
-
 func whereBroken(err error, args []byte) string {
 	syntax := (*json.SyntaxError)(nil)
-	if !errors.As(err, &syntax) || syntax.Offset >= int64(len(args)) && strings.Contains(syntax.Error(), "unexpected end") {
+	if !errors.As(err, &syntax) || strings.Contains(syntax.Error(), "unexpected end") {
 		return "end too early"
 	}
-	runes := len([]rune(string(args[:max(0, syntax.Offset-1)])))
-	return "stop being JSON at character " + strconv.Itoa(runes+1)
+	return "stop being JSON at character " + strconv.Itoa(utf8.RuneCount(args[:max(1, syntax.Offset)-1])+1)
 }
 
 // check returns what the library finds wrong, the first MaxCounted of it at most. The error
 // says that the arguments are too complex.
 func (r *report) check(d *document) ([]finding, error) {
-	err := r.schema.validate(d, r.opts.AssertFormats, &r.work)
-	var failed *jsonschema.ValidationError
-	switch {
-	case err == nil:
-		return nil, nil
-	case errors.Is(err, errWork):
+	err := r.validate(r.schema.root, d, r.opts.AssertFormats)
+	failed := (*jsonschema.ValidationError)(nil)
+	if !errors.As(err, &failed) {
 		return nil, err
-	case errors.As(err, &failed):
-		r.More = false
-		if found := r.looked(r.collect(failed, nil, nil)); len(found) > 0 {
-			return found, nil
-		}
+	}
+	r.More = false
+	if found := r.looked(r.collect(failed, finding{})); len(found) > 0 {
+		return found, nil
 	}
 	return []finding{{rule: "schema"}}, nil
 }
 
-// sort orders findings as the schema declares what they are about.
+// sort orders findings as the schema declares what they are about: around comes before
+// inside, and of one object the names that are missing come first, in the order in which
+// they are required.
 func (r *report) sort(found []finding) {
 	for i := range found {
-		found[i].order = []byte{0xff} // of very many the last
-		if r.left > -maxTold {
-			r.left -= len(found[i].at)
-			found[i].order = r.order(&found[i])
+		f, key := &found[i], make([]byte, 0, 128)
+		write := func(sign byte, n int) {
+			key = binary.BigEndian.AppendUint32(append(key, sign), uint32(n)) //nolint:gosec // of nine digits at most
 		}
+		if r.left < -maxTold {
+			f.order = []byte{0xff} // of very many the last
+			continue
+		}
+		r.left -= len(f.at)
+		for i, name := range f.at {
+			if f.missing() && i == len(f.at)-1 {
+				write(1, boolInt(f.rule != "required")<<20+f.count)
+			}
+			write(2, rank(r.at(f.at[:i]), name))
+			key = append(key, name...)
+		}
+		write(0, boolInt(f.sent == ""))
+		if key = append(key, f.rule...); f.n != nil {
+			key = append(key, f.n.Location...)
+		}
+		f.order = key
 	}
 	slices.SortStableFunc(found, func(a, b finding) int { return bytes.Compare(a.order, b.order) })
-}
-
-// order writes what is sorted as a finding is: around comes before inside, and of one object
-// the names that are missing come first, in the order in which they are required.
-func (r *report) order(f *finding) []byte {
-	key := make([]byte, 0, 128)
-	write := func(sign byte, n int) {
-		key = binary.BigEndian.AppendUint32(append(key, sign), uint32(n)) //nolint:gosec // of nine digits at most
-	}
-	for i, name := range f.at {
-		if f.missing() && i == len(f.at)-1 {
-			write(1, boolInt(f.rule != "required")<<20+f.count)
-		}
-		write(2, rank(r.at(f.at[:i]), name))
-		key = append(key, name...)
-	}
-	write(0, boolInt(f.sent == ""))
-	key = append(key, f.rule...)
-	if f.n != nil {
-		key = append(key, f.n.Location...)
-	}
-	return key
 }
 
 // Defaults returns args with the defaults of the schema filled in, as the SDK does it for
 // typed tools (ApplyDefaults of github.com/google/jsonschema-go): for properties that are
 // missing and not required, also in objects that are there or come to be by that; not
 // behind references, in lists or in the forms of a choice. Absent arguments become an
-// object, and what is no object stays as it is. Numbers stay as they are written. The
-// arguments need not be valid by the schema; it is an error when they are not JSON.
-func (s *Schema) Defaults(args []byte) ([]byte, error) {
+// object, and what is no object, or no JSON, stays as it is. Numbers stay as they are
+// written. The arguments need not be valid by the schema.
+func (s *Schema) Defaults(args []byte) []byte {
 	args = orObject(args)
 	if !s.defaults {
-		return args, nil
+		return args
 	}
 	d, err := read(args, 4*maxSent)
-	if err != nil {
-		return nil, fmt.Errorf("explain: the arguments cannot be read: %w", err)
+	if object, ok := d.value.(map[string]any); err == nil && ok {
+		full, _ := filled(object, s.tree)
+		if raw, err := encode(full); err == nil {
+			return raw
+		}
 	}
-	if object, ok := d.value.(map[string]any); ok {
-		return encode(filled(object, s.tree))
-	}
-	return args, nil
+	return args
 }
 
-// filled returns an object with the defaults of a schema, which are shared with it.
-func filled(object map[string]any, schema any) map[string]any {
-	object = maps.Clone(object)
+// filled returns an object with the defaults of a schema, which are shared with it. It
+// reports whether the schema has any.
+func filled(object map[string]any, schema any) (full map[string]any, found bool) {
 	s, _ := schema.(map[string]any)
 	properties, _ := s["properties"].(map[string]any)
 	required, _ := s["required"].([]any)
+	full = map[string]any{}
+	maps.Copy(full, object)
 	for name, sub := range properties {
-		if slices.Contains(required, any(name)) {
-			continue
-		}
 		p, _ := sub.(map[string]any)
-		if _, has := object[name]; !has {
-			if value, ok := p["default"]; ok {
-				object[name] = value
-			} else if hasDefaults(p) {
-				object[name] = map[string]any{}
-			}
+		value, sent := object[name]
+		standard, has := p["default"]
+		if !sent {
+			value = standard
 		}
-		if inner, ok := object[name].(map[string]any); ok {
-			object[name] = filled(inner, p)
+		inner, isObject := value.(map[string]any)
+		inner, inside := filled(inner, p)
+		found = found || has || inside
+		switch {
+		case slices.Contains(required, any(name)):
+		case isObject || !sent && !has && inside:
+			full[name] = inner
+		case has:
+			full[name] = value
 		}
 	}
-	return object
-}
-
-func hasDefaults(schema any) bool {
-	s, _ := schema.(map[string]any)
-	_, has := s["default"]
-	properties, _ := s["properties"].(map[string]any)
-	for _, sub := range properties {
-		has = has || hasDefaults(sub)
-	}
-	return has
+	return full, found
 }
 
 // encode writes JSON without the escapes that are for HTML.

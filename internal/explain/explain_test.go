@@ -10,6 +10,7 @@ import (
 	google "github.com/google/jsonschema-go/jsonschema"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/explain"
 )
 
@@ -49,18 +50,18 @@ func TestMachineForm(t *testing.T) {
 	s := mustCompile(t, `{"type":"object","properties":{"items":{"type":"array","items":{"type":"object","properties":{
 		"sku":{"type":"string"},"a/b~c":{"type":"integer","maximum":5},"n":{"type":"number"}},"required":["sku"]}}}}`)
 	report := s.Explain([]byte(`{"items":[{"sku":"a"},{"a/b~c":7.0,"n":"x"}]}`), explain.Options{})
-	require.Equal(t, []explain.Violation{
+	require.Equal(t, []fault.Violation{
 		{
 			Field: "items[1].sku", Pointer: "/items/1/sku", Rule: "required", Expected: "a string",
-			Sentence: "Argument 'items[1].sku' is required: expected a string.",
+			Message: "Argument 'items[1].sku' is required: expected a string.",
 		},
 		{
 			Field: `items[1]["a/b~c"]`, Pointer: "/items/1/a~1b~0c", Rule: "maximum", Expected: "an integer of at most 5", Received: json.Number("7.0"),
-			Sentence: `Argument 'items[1]["a/b~c"]' expected an integer of at most 5, but received 7.0.`,
+			Message: `Argument 'items[1]["a/b~c"]' expected an integer of at most 5, but received 7.0.`,
 		},
 		{
 			Field: "items[1].n", Pointer: "/items/1/n", Rule: "type", Expected: "a number", Received: "x",
-			Sentence: "Argument 'items[1].n' expected a number, but received 'x'.",
+			Message: "Argument 'items[1].n' expected a number, but received 'x'.",
 		},
 	}, report.Violations)
 	require.Equal(t, 3, report.Total)

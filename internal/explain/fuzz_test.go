@@ -61,8 +61,8 @@ func checkBounds(t *testing.T, compiled *explain.Schema, args string) *explain.R
 	require.True(t, utf8.ValidString(text))
 	require.Equal(t, text, compiled.Explain([]byte(args), explain.Options{}).Text())
 	for _, v := range report.Violations {
-		require.NotContains(t, v.Sentence+v.Suggestion+v.Expected+v.Field, "\n")
-		require.NotEmpty(t, v.Sentence)
+		require.NotContains(t, v.Message+v.Suggestion+v.Expected+v.Field, "\n")
+		require.NotEmpty(t, v.Message)
 		require.NotEmpty(t, v.Rule)
 	}
 	if report.Example != nil {

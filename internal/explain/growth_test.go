@@ -86,7 +86,13 @@ var hostile = map[string]struct {
 		}
 		return `{` + b.String() + `"x":1}`
 	}},
-	"JSON in a string":          {`{"type":"object","properties":{"o":{"type":"object"}}}`, func(n int) string { return `{"o":"` + strings.Repeat("[", n) + `"}` }},
+	"JSON in a string": {`{"type":"object","properties":{"o":{"type":"object"}}}`, func(n int) string { return `{"o":"` + strings.Repeat("[", n) + `"}` }},
+	"JSON in a string for a choice": {
+		`{"type":"object","properties":{"o":{"anyOf":[{"type":"integer"},{"not":{"type":"string"},"allOf":[{"$ref":"#/$defs/e"}]}]}},"$defs":{"e":{"anyOf":[{"items":{"$ref":"#/$defs/e"},"minItems":1},{"items":{"$ref":"#/$defs/e"},"minItems":2}]}}}`,
+		func(n int) string {
+			return `{"o":"` + strings.Repeat("[", min(n, 900)) + strings.Repeat("]", min(n, 900)) + `"}`
+		},
+	},
 	"broken UTF-8":              {`{"type":"object"}`, func(n int) string { return `{"a":["` + strings.Repeat("\xff\",\"", n) + `"]}` }},
 	"numbers of an enumeration": {`{"items":{"enum":[` + strings.Repeat("1.5,", 2000) + `2]}}`, func(n int) string { return "[" + strings.Repeat("3,", n) + "3]" }},
 	"names that are refused": {`{"items":{"propertyNames":{"pattern":"^(b+)+$"}}}`, func(n int) string {

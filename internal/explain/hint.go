@@ -15,61 +15,52 @@ type fix struct {
 	to any
 }
 
-// dumb are the rules whose sentence says all that can be said.
-var dumb = map[string]bool{
-	"minItems": true, "maxItems": true, "minProperties": true, "maxProperties": true, "items": true, "not": true, "uniqueItems": true,
-	"contains": true, "minContains": true, "maxContains": true,
-	"minimum": true, "maximum": true, "exclusiveMinimum": true, "exclusiveMaximum": true, "multipleOf": true,
+// hinted are the rules whose sentence leaves something to say.
+var hinted = map[string]bool{
+	"type": true, "const": true, "enum": true, "anyOf": true, "oneOf": true, "minLength": true, "maxLength": true, "pattern": true, "format": true,
+}
+
+// fix notes a correction that is certain, and returns what is said of it.
+func (r *report) fix(f finding, to any, hint string) string {
+	r.fixes = append(r.fixes, fix{f.at, to})
+	return hint
 }
 
 // hint says what to do about a value, and notes the correction if it is certain.
 func (r *report) hint(f finding, value, shown any) string {
-	forms := f.forms
-	if forms == nil {
-		forms = []*node{f.n}
-		for _, p := range f.n.parts {
-			if f.n.Types == nil && (p.keyword == "anyOf" || p.keyword == "oneOf") {
-				forms = append(forms, p.node)
-			}
-		}
+	if f.forms == nil {
+		f.forms = []*node{f.n}
 	}
 	var types []string
 	var allowed []any
-	for _, form := range forms {
+	for _, form := range f.forms {
 		types = append(types, form.leaf().types()...)
 		values := form.leaf().literals()
 		allowed = append(allowed, values[:min(len(values), maxKnown)]...)
 	}
-	send := func(to any, hint string) string {
-		r.fixes = append(r.fixes, fix{f.at, to})
+	hint := r.meant(f, value, shown, allowed)
+	switch {
+	case hint != "" || !hinted[f.rule]:
+		return hint
+	case !isAny(value, types) && value == nil:
+		return r.leaveOut(f)
+	case !isAny(value, types):
+		hint = r.converted(f, value, shown, types)
+	}
+	if hint != "" || f.rule == "enum" || f.rule == "const" {
 		return hint
 	}
-	listed, hint := f.rule == "enum" || f.rule == "const", ""
-	if listed || f.rule == "anyOf" || f.rule == "oneOf" {
-		hint = nearest(value, shown, allowed, send)
-	}
-	switch right := isAny(value, types); {
-	case hint != "" || dumb[f.rule]:
-		return hint
-	case value == nil && !right:
-		return r.leaveOut(f.at, send)
-	case !right:
-		hint = converted(value, shown, types, forms, send)
-	}
-	if hint != "" || listed {
-		return hint
-	}
-	return advice(append(r.at(f.at), f.n), f.rule == "pattern" || f.rule == "format" || f.n.Pattern != nil || f.forms != nil)
+	return advice(append(r.at(f.at), f.n), f.rule == "pattern" || f.rule == "format" || f.n.Pattern != nil || len(f.forms) > 1)
 }
 
 func isAny(value any, types []string) bool {
 	return slices.ContainsFunc(types, func(t string) bool { return isType(value, t) })
 }
 
-// nearest looks for the allowed value that was meant: the only one, or a text that is close.
-func nearest(value, shown any, allowed []any, send func(any, string) string) string {
+// meant looks for the allowed value that was meant: the only one, or a text that is close.
+func (r *report) meant(f finding, value, shown any, allowed []any) string {
 	if len(allowed) == 1 {
-		return send(allowed[0], "")
+		return r.fix(f, allowed[0], "")
 	}
 	text, isText := value.(string)
 	if !isText || shown != value {
@@ -81,22 +72,24 @@ func nearest(value, shown any, allowed []any, send func(any, string) string) str
 			names = append(names, name)
 		}
 	}
-	switch matches := near.Matches(text, names); len(matches) {
-	case 0:
+	matches := near.Matches(text, names)
+	if len(matches) == 0 {
 		return ""
-	case 1:
-		return send(matches[0], "Did you mean "+quoted(matches[0])+"?")
-	default:
-		return "Did you mean " + quoted(matches[0]) + "?"
 	}
+	if len(matches) == 1 {
+		r.fix(f, matches[0], "")
+	}
+	return "Did you mean " + quoted(matches[0]) + "?"
+}
+
+// fits reports whether a value is right for one of the forms.
+func (r *report) fits(forms []*node, d *document) bool {
+	return slices.ContainsFunc(forms, func(n *node) bool { return r.validate(n, d, true) == nil })
 }
 
 // converted says how to send a value of another type, if it is the right one then: without
 // quotes, in quotes, in a list.
-func converted(value, shown any, types []string, forms []*node, send func(any, string) string) string {
-	fits := func(to any) bool {
-		return slices.ContainsFunc(forms, func(n *node) bool { return n.Validate(to) == nil })
-	}
+func (r *report) converted(f finding, value, shown any, types []string) string {
 	switch v := value.(type) {
 	case string:
 		meant := strings.TrimSpace(v)
@@ -109,42 +102,41 @@ func converted(value, shown any, types []string, forms []*node, send func(any, s
 		_, isText := d.value.(string)
 		_, isList := d.value.([]any)
 		switch {
-		case err != nil || d.number != nil || d.notes != nil || isText || !isAny(d.value, types) && !fits(d.value):
+		case err != nil || d.number != nil || d.notes != nil || isText || !isAny(d.value, types) && !r.fits(f.forms, d):
 		case isList:
-			return send(d.value, "Send the list itself, not a string.")
+			return r.fix(f, d.value, "Send the list itself, not a string.")
 		case isContainer(d.value):
-			return send(d.value, "Send the object itself, not a string.")
+			return r.fix(f, d.value, "Send the object itself, not a string.")
 		case shown != value:
 			return "Send it without quotes."
 		default:
-			return send(d.value, "Send "+meant+" without quotes.")
+			return r.fix(f, d.value, "Send "+meant+" without quotes.")
 		}
 	case json.Number:
-		if shown != nil && !slices.Contains(types, "integer") && !slices.Contains(types, "number") && fits(v.String()) {
-			return send(v.String(), `Send it in quotes: "`+v.String()+`".`)
+		text := v.String()
+		if shown != nil && !slices.Contains(types, "integer") && !slices.Contains(types, "number") && r.fits(f.forms, &document{value: text}) {
+			return r.fix(f, text, `Send it in quotes: "`+text+`".`)
 		}
 	case map[string]any, []any:
 		return ""
 	}
 	other := func(t string) bool { return t != "array" && t != "null" }
 	items := func(n *node) bool { return n.leaf().part("items") != nil }
-	if !slices.ContainsFunc(types, other) && slices.ContainsFunc(forms, items) && fits([]any{value}) {
-		return send([]any{value}, "Send a list, even for one item.")
+	if list := []any{value}; !slices.ContainsFunc(types, other) && slices.ContainsFunc(f.forms, items) && r.fits(f.forms, &document{value: list}) {
+		return r.fix(f, list, "Send a list, even for one item.")
 	}
 	return ""
 }
 
 // leaveOut says what to do instead of sending null for a member that is not required.
-func (r *report) leaveOut(at []string, send func(any, string) string) string {
-	if len(at) == 0 || len(r.at(at)) == 0 {
+func (r *report) leaveOut(f finding) string {
+	if len(f.at) == 0 {
 		return ""
 	}
-	parent, name := at[:len(at)-1], last(at)
-	_, inObject := ValueAt(r.args, parent).(map[string]any)
-	if nodes := r.at(parent); !inObject || !slices.Contains(known(nodes), name) || slices.Contains(required(nodes), name) {
+	if nodes := r.at(f.parent()); !slices.Contains(known(nodes), last(f.at)) || slices.Contains(required(nodes), last(f.at)) {
 		return ""
 	}
-	return send(left, "Leave it out instead of sending null.")
+	return r.fix(f, left, "Leave it out instead of sending null.")
 }
 
 // fallback tells of the default of a property that may be left out.
@@ -194,12 +186,11 @@ func (r *report) suggestName(f finding) string {
 		names = known([]*node{f.n})
 	}
 	if m := near.Matches(last(f.at), names); len(m) > 0 {
-		if object, _ := ValueAt(r.args, f.parent()).(map[string]any); object != nil {
-			if _, sent := object[m[0]]; sent {
-				return "Leave it out: " + quoted(m[0]) + " is there already."
-			}
+		object, _ := ValueAt(r.args, f.parent()).(map[string]any)
+		if _, sent := object[m[0]]; sent {
+			return "Leave it out: " + quoted(m[0]) + " is there already."
 		}
-		return "Did you mean " + words.List(allQuoted(m[:min(2, len(m))]), "or") + "?"
+		return "Did you mean " + listed(m[:min(2, len(m))], quoted, "or") + "?"
 	}
 	key := "names\x00" + strings.Join(f.parent(), "\x00")
 	if r.told[key] {
@@ -220,11 +211,15 @@ func (r *report) suggestName(f finding) string {
 
 // knownNames lists the names that an object may have.
 func knownNames(names, patterns []string) string {
-	switch all := append(allQuoted(names), patterns...); {
+	all := make([]string, 0, len(names)+len(patterns))
+	for _, name := range names {
+		all = append(all, quoted(name))
+	}
+	switch all = append(all, patterns...); {
 	case len(all) == 0:
 		return ""
 	case len(all) > 1:
-		return "Known here are " + listed(all, "and") + "."
+		return "Known here are " + listed(all, plain, "and") + "."
 	case len(names) == 0:
 		return "Only " + all[0] + " are known here."
 	default:

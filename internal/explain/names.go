@@ -2,8 +2,6 @@ package explain
 
 import (
 	"cmp"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 
@@ -18,72 +16,57 @@ const (
 	maxCompared = 4000
 )
 
-// A mistaken object lacks names, or has some that are refused.
-type mistaken struct {
-	*finding
-	missing, refused []string
-}
-
 // pair finds for unknown names those that were probably meant. A name that is missing and
 // the one that stands for it are one mistake.
 func (r *report) pair(found []finding) (names []finding) {
-	byPlace := map[string]*mistaken{}
-	var objects []*mistaken
-	for i := range found {
-		f := &found[i]
-		if f.rule != "additionalProperties" && !f.missing() || len(objects) > maxPairs {
+	about := func(f finding) bool { return f.rule == "additionalProperties" || f.missing() }
+	objects, left := map[string]bool{}, maxCompared
+	for _, o := range found {
+		if !about(o) || len(objects) > maxPairs {
 			continue
 		}
-		key := strings.Join(f.parent(), "\x00")
-		o := byPlace[key]
-		if o == nil {
-			o = &mistaken{finding: f}
-			byPlace[key], objects = o, append(objects, o)
+		at, key := o.parent(), strings.Join(o.parent(), "\x00")
+		if objects[key] {
+			continue
 		}
-		if f.missing() {
-			o.missing = append(o.missing, last(f.at))
-		} else {
-			o.refused = append(o.refused, last(f.at))
+		objects[key] = true
+		var missing, refused, unknown []string
+		for _, f := range found {
+			if about(f) && slices.Equal(f.parent(), at) {
+				if f.missing() {
+					missing = append(missing, last(f.at))
+				} else {
+					refused = append(refused, last(f.at))
+				}
+			}
 		}
-	}
-	left := maxCompared
-	for _, o := range objects {
-		sent, _ := ValueAt(r.args, o.parent()).(map[string]any)
-		all := known(append(r.at(o.parent()), o.n))
-		unknown := unheard(slices.Values(o.refused), all)
-		if len(o.missing) > 0 {
-			unknown = unheard(maps.Keys(sent), all)
+		sent, _ := ValueAt(r.args, at).(map[string]any)
+		free := known(append(r.at(at), o.n))
+		for name := range sent {
+			if len(unknown) <= maxPairs && !slices.Contains(free, name) {
+				unknown = append(unknown, name)
+			}
 		}
-		free := slices.DeleteFunc(all, func(name string) bool {
+		slices.Sort(unknown)
+		free = slices.DeleteFunc(free, func(name string) bool {
 			_, has := sent[name]
-			return has || slices.Contains(o.missing, name)
+			return has || slices.Contains(missing, name)
 		})
-		if left -= len(unknown) * (len(unknown) + len(free) + len(o.missing)); len(unknown) <= maxPairs && left >= 0 {
-			names = append(names, r.match(o, unknown, free)...)
+		if left -= len(unknown) * (len(unknown) + len(free) + len(missing)); len(unknown) <= maxPairs && left >= 0 {
+			names = append(names, r.match(o, missing, refused, unknown, free)...)
 		}
 	}
 	return names
 }
 
-// unheard returns the names that are not known, at most one more than maxPairs.
-func unheard(sent iter.Seq[string], known []string) (names []string) {
-	for name := range sent {
-		if len(names) <= maxPairs && !slices.Contains(known, name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// match gives unknown names the names that were meant: one that is missing rather than one
-// that may be left out.
-func (r *report) match(o *mistaken, unknown, free []string) (names []finding) {
+// match gives unknown names of the object around o the names that were meant: one that is
+// missing rather than one that may be left out.
+func (r *report) match(o finding, missing, refused, unknown, free []string) (names []finding) {
 	taken := map[string]bool{}
-	for _, pool := range [][]string{o.missing, free} {
+	for _, pool := range [][]string{missing, free} {
 		for _, name := range unknown {
-			matches, refused := near.Matches(name, pool), slices.Contains(o.refused, name)
-			absent := len(matches) > 0 && slices.Contains(o.missing, matches[0])
+			matches, refused := near.Matches(name, pool), slices.Contains(refused, name)
+			absent := len(matches) > 0 && slices.Contains(missing, matches[0])
 			if len(matches) == 0 || taken[name] || taken[matches[0]] || !absent && (len(matches) > 1 || !refused) {
 				continue
 			}
@@ -97,8 +80,7 @@ func (r *report) match(o *mistaken, unknown, free []string) (names []finding) {
 			}
 			if refused {
 				f.rule = "additionalProperties"
-				sent := append(slices.Clip(o.parent()), name)
-				f.field, f.pointer = r.field(sent), r.schema.pointer(sent)
+				f.field, f.pointer = r.place(append(slices.Clip(o.parent()), name))
 			}
 			names = append(names, f)
 		}

@@ -38,7 +38,7 @@ func (n *node) say() string {
 		return ""
 	}
 	if values := n.literals(); values != nil {
-		return alternatives(values)
+		return listed(values, literal, "or")
 	}
 	if types := n.types(); len(types) > 0 {
 		texts := make([]string, len(types))
@@ -85,7 +85,7 @@ func choice(forms []*node) string {
 		texts = append(texts[:maxBranches], "another form")
 	}
 	if len(values) > 0 {
-		texts = append([]string{alternatives(values)}, texts...)
+		texts = append([]string{listed(values, literal, "or")}, texts...)
 	}
 	if null {
 		texts = append(texts, "null")
@@ -93,8 +93,10 @@ func choice(forms []*node) string {
 	return words.Cut(words.List(texts, "or"), maxPhrase)
 }
 
+func (n *node) literals() []any { return literals(n.Schema) }
+
 // literals returns the values that a schema names.
-func (n *node) literals() []any {
+func literals(n *jsonschema.Schema) []any {
 	switch {
 	case n.Const != nil:
 		return []any{*n.Const}
@@ -105,37 +107,23 @@ func (n *node) literals() []any {
 	}
 }
 
-func alternatives(values []any) string {
-	texts := make([]string, min(len(values), maxListed+2)) // no more are listed
-	for i := range texts {
-		texts[i] = literal(values[i])
-	}
-	if more := len(values) - len(texts); more > 0 {
-		return strings.Join(texts[:maxListed], ", ") + " or " + strconv.Itoa(len(values)-maxListed) + " others"
-	}
-	return listed(texts, "or")
-}
-
 // listed writes a, b, c and so on, of a list that may be long.
-func listed(texts []string, word string) string {
+func listed[T any](list []T, write func(T) string, word string) string {
+	var texts []string
 	size := 0
-	for i, text := range texts {
-		if size += len(text) + 2; i > 0 && (i == maxListed || size > maxSize) && len(texts)-i > 1 {
-			return strings.Join(texts[:i], ", ") + " " + word + " " + strconv.Itoa(len(texts)-i) + " others"
+	for i, item := range list {
+		text := write(item)
+		if size += len(text) + 2; i > 0 && (i == maxListed || size > maxSize) && len(list)-i > 1 {
+			return strings.Join(texts, ", ") + " " + word + " " + strconv.Itoa(len(list)-i) + " others"
 		}
+		texts = append(texts, text)
 	}
 	return words.List(texts, word)
 }
 
 func quoted(text string) string { return words.Quote(text, maxName) }
 
-func allQuoted(names []string) []string {
-	texts := make([]string, len(names))
-	for i, name := range names {
-		texts[i] = quoted(name)
-	}
-	return texts
-}
+func plain(text string) string { return text }
 
 func literal(v any) string {
 	switch v := v.(type) {
@@ -165,24 +153,10 @@ func number(r *big.Rat) string {
 		return r.Num().String()
 	}
 	f, _ := r.Float64()
-	text := strconv.FormatFloat(f, 'g', -1, 64)
-	if places, finite := r.FloatPrec(); finite && places <= 20 && !strings.Contains(text, "e") {
-		return r.FloatString(places)
-	}
-	return exponents.Replace(text)
+	return exponents.Replace(strconv.FormatFloat(f, 'g', -1, 64))
 }
 
 var exponents = strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-")
-
-// same reports whether two values are the same by JSON Schema, as far as scalars go.
-func same(a, b any) bool {
-	x, isNumber := a.(json.Number)
-	y, areNumbers := b.(json.Number)
-	if isNumber && areNumbers {
-		return rat(x).Cmp(rat(y)) == 0
-	}
-	return !isContainer(a) && !isContainer(b) && a == b
-}
 
 var kinds = []string{"string", "integer", "number", "boolean", "array", "object", "null"}
 
@@ -202,8 +176,7 @@ func (n *node) types() (types []string) {
 		return []string{"string"}
 	case n.Minimum != nil || n.Maximum != nil || n.ExclusiveMinimum != nil || n.ExclusiveMaximum != nil || n.MultipleOf != nil:
 		return []string{"number"}
-	case n.MinItems != nil || n.MaxItems != nil || n.Items2020 != nil || n.Items != nil || n.PrefixItems != nil || n.Contains != nil,
-		slices.Contains(n.Extensions, jsonschema.SchemaExt(unique{})):
+	case n.MinItems != nil || n.MaxItems != nil || n.UniqueItems || n.Items2020 != nil || n.Items != nil || n.PrefixItems != nil || n.Contains != nil:
 		return []string{"array"}
 	case n.Properties != nil || n.MinProperties != nil || n.MaxProperties != nil || n.PatternProperties != nil || n.AdditionalProperties != nil:
 		return []string{"object"}
@@ -287,43 +260,34 @@ func (n *node) text() string {
 }
 
 func (n *node) limits() string {
-	low, above := stricter(1, n.Minimum, n.ExclusiveMinimum)
-	high, below := stricter(-1, n.Maximum, n.ExclusiveMaximum)
-	var parts []string
-	add := func(text string, at *big.Rat) {
-		if at != nil {
-			parts = append(parts, text+number(at))
-		}
+	const least, most = "of at least ", "of at most "
+	low, high := limit(1, n.Minimum, n.ExclusiveMinimum, least, "greater than "), limit(-1, n.Maximum, n.ExclusiveMaximum, most, "less than ")
+	text := low + high
+	switch from, closed := strings.CutPrefix(low, least); {
+	case low == "" || high == "":
+	case closed && strings.HasPrefix(high, most):
+		text = "from " + from + " to " + strings.TrimPrefix(high, most)
+	default:
+		text = low + " and " + strings.TrimPrefix(high, "of ")
 	}
-	if low != nil && high != nil {
-		parts = []string{"from " + number(low) + " to " + number(high)}
-	} else {
-		add("greater than ", above)
-		add("of at least ", low)
-		add("less than ", below)
-		if add("of at most ", high); high != nil && len(parts) > 1 {
-			parts[1] = strings.TrimPrefix(parts[1], "of ")
-		}
-	}
-	text := words.List(parts, "and")
 	if n.MultipleOf != nil {
 		text += " that is a multiple of " + number(n.MultipleOf)
 	}
-	if text = strings.TrimSpace(text); text == "" {
+	if text == "" {
 		return ""
 	}
-	return " " + text
+	return " " + strings.TrimSpace(text)
 }
 
-// stricter returns the one of two limits that counts, at the lower end with sign 1, at the upper one with -1.
-func stricter(sign int, closed, open *big.Rat) (c, o *big.Rat) {
+// limit words the stricter of two limits, at the lower end with sign 1, at the upper one with -1.
+func limit(sign int, closed, open *big.Rat, at, beyond string) string {
 	switch {
-	case closed == nil || open == nil:
-		return closed, open
-	case sign*open.Cmp(closed) < 0:
-		return closed, nil
+	case open != nil && (closed == nil || sign*open.Cmp(closed) >= 0):
+		return beyond + number(open)
+	case closed != nil:
+		return at + number(closed)
 	default:
-		return nil, open
+		return ""
 	}
 }
 
@@ -354,7 +318,7 @@ func (n *node) object() string {
 		return "an object with" + strings.TrimPrefix(counts(n.MinProperties, n.MaxProperties, "property", "properties"), " of")
 	}
 	if names := required([]*node{n}); len(names) > 0 && len(names) <= 4 {
-		return "an object with " + words.List(allQuoted(names), "and")
+		return "an object with " + listed(names, quoted, "and")
 	}
 	return "an object"
 }

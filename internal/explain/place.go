@@ -1,8 +1,8 @@
 package explain
 
 import (
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcpchain/mcpchain/internal/scrub"
@@ -15,21 +15,15 @@ const (
 	maxPointer = 512 // bytes of a JSON Pointer
 )
 
-var (
-	escape   = strings.NewReplacer("~", "~0", "/", "~1")
-	unescape = strings.NewReplacer("~1", "/", "~0", "~")
-)
+var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
 // index returns the index that a step is, -1 when it is a name.
 func index(step string) int {
-	i := 0
-	for _, c := range []byte(step) {
-		if c < '0' || c > '9' || len(step) > 9 {
-			return -1
-		}
-		i = 10*i + int(c-'0')
+	if step == "" || len(step) > 9 || strings.Trim(step, "0123456789") != "" {
+		return -1
 	}
-	return i - boolInt(step == "")
+	i, _ := strconv.Atoi(step)
+	return i
 }
 
 func last[T any](list []T) T { return list[len(list)-1] }
@@ -67,25 +61,18 @@ func ValueAt(v any, at []string) any {
 // left stands for a value that is left out.
 var left any = new(struct{ _ int })
 
-// change returns v with another value at a place. What lies around it is copied.
+// change puts another value at a place in v, or in the place of it.
 func change(v any, at []string, to any) any {
 	if len(at) == 0 {
 		return to
 	}
-	inner := change(member(v, at[0]), at[1:], to)
-	switch c := v.(type) {
+	switch c := ValueAt(v, at[:len(at)-1]).(type) {
 	case map[string]any:
-		c = maps.Clone(c)
-		if c[at[0]] = inner; inner == left {
-			delete(c, at[0])
+		if c[last(at)] = to; to == left {
+			delete(c, last(at))
 		}
-		return c
 	case []any:
-		if i := index(at[0]); i >= 0 && i < len(c) {
-			c = slices.Clone(c)
-			c[i] = inner
-			return c
-		}
+		c[index(last(at))] = to
 	}
 	return v
 }
@@ -101,56 +88,47 @@ func (s *Schema) shownName(name string) string {
 	return words.Cut(name, maxName)
 }
 
-func (r *report) field(at []string) string { return r.schema.field(r.args, at) }
+func (r *report) place(at []string) (field, pointer string) { return r.schema.place(r.args, at) }
 
-// field writes a place as a model does: items[1].sku.
-func (s *Schema) field(args any, at []string) string {
-	var b strings.Builder
-	v := args
+// place writes a place as a model does, items[1].sku, and as a JSON Pointer, which is ""
+// where it would be too long.
+func (s *Schema) place(args any, at []string) (field, pointer string) {
+	var f, p strings.Builder
 	for i, step := range at {
-		_, inList := v.([]any)
-		v = member(v, step)
+		_, inList := args.([]any)
+		args = member(args, step)
 		name := s.shownName(step)
 		switch {
 		case inList:
-			b.WriteString("[" + step + "]")
+			f.WriteString("[" + step + "]")
 		case i == 0:
-			b.WriteString(name)
+			f.WriteString(name)
 		case plainName(name):
-			b.WriteString("." + name)
+			f.WriteString("." + name)
 		default:
-			b.WriteString(`["` + name + `"]`)
+			f.WriteString(`["` + name + `"]`)
+		}
+		if p.Len() <= maxPointer {
+			p.WriteString("/" + escape.Replace(name))
 		}
 	}
-	text := b.String()
-	if len(text) > maxPath {
-		half := maxPath/2 - 2
-		return strings.ToValidUTF8(text[:half], "") + "..." + strings.ToValidUTF8(text[len(text)-half:], "")
+	if pointer = p.String(); len(pointer) > maxPointer {
+		pointer = ""
 	}
-	return text
+	if field = f.String(); len(field) > maxPath {
+		half := maxPath/2 - 2
+		field = strings.ToValidUTF8(field[:half], "") + "..." + strings.ToValidUTF8(field[len(field)-half:], "")
+	}
+	return field, pointer
 }
 
 // Place writes a place in arguments as a model does, items[1].sku, and as a JSON Pointer.
-func Place(args any, at []string) (field, pointer string) {
-	s := &Schema{}
-	return s.field(args, at), s.pointer(at)
-}
+func Place(args any, at []string) (field, pointer string) { return (&Schema{}).place(args, at) }
 
 func plainName(name string) bool {
 	return name != "" && strings.IndexFunc(name, func(r rune) bool {
 		return r < 0x80 && !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-$@", r)
 	}) < 0
-}
-
-// pointer writes a place as a JSON Pointer, "" when it would be too long.
-func (s *Schema) pointer(at []string) string {
-	var b strings.Builder
-	for _, step := range at {
-		if b.WriteString("/" + escape.Replace(s.shownName(step))); b.Len() > maxPointer {
-			return ""
-		}
-	}
-	return b.String()
 }
 
 // secret reports whether the value at a place, or one around it, must not be shown. What
@@ -165,15 +143,9 @@ func (r *report) secret(at []string) bool {
 	})
 }
 
-// Hides reports whether the value to which a JSON Pointer leads, or one around it, must
-// not be shown, by the schema or by its name.
-func (s *Schema) Hides(pointer string) bool {
-	at := strings.Split(pointer, "/")[1:]
-	for i := range at {
-		at[i] = unescape.Replace(at[i])
-	}
-	return (&report{schema: s}).secret(at)
-}
+// Hides reports whether the value at a place, or one around it, must not be shown, by the
+// schema or by its name.
+func (s *Schema) Hides(at []string) bool { return (&report{schema: s}).secret(at) }
 
 // Known returns the names that the schema declares for the object at a place.
 func (s *Schema) Known(at []string) []string { return known((&report{schema: s}).at(at)) }

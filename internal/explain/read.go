@@ -2,7 +2,6 @@ package explain
 
 import (
 	"encoding/json"
-	"errors"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -20,19 +19,14 @@ type document struct {
 	value   any
 	values  int
 	objects int
-	size    int       // of the text
 	depth   int       // of the deepest value
 	number  []string  // to a number that is too long to compute with
 	notes   []finding // what is wrong with it beside its schema
 	// declared are the names that schemas give to properties, as they were written, by the
 	// location of the schema. Nil means that nobody asks.
 	declared map[string][]string
+	anchors  []string // the locations of the schemas that have a dynamic one
 }
-
-var (
-	errSize = errors.New("they are too large")
-	errDeep = errors.New("they are nested too deeply")
-)
 
 // read decodes JSON, with its numbers as they were written, and notes names that were
 // sent more than once and text that is not UTF-8. No more than most values are read.
@@ -42,7 +36,6 @@ func read(text []byte, most int) (*document, error) {
 }
 
 func (d *document) read(text []byte, most int) error {
-	d.size = len(text)
 	if err := measure(text, most); err != nil {
 		return err
 	}
@@ -173,13 +166,16 @@ func (r *reader) object() map[string]any {
 		r.utf8(name)
 		if _, twice := object[name]; twice {
 			r.note("duplicate")
-		} else if r.declared != nil && top > 0 {
+		} else if r.declared != nil {
 			names = append(names, name)
+		}
+		if r.declared != nil && (name == "$dynamicAnchor" || name == "$recursiveAnchor") {
+			r.anchors = append(r.anchors, location(r.path()[:top]))
 		}
 		object[name] = r.next()
 	}
 	r.i++
-	if r.at = r.at[:top]; names != nil && r.at[top-1].name == "properties" {
+	if r.at = r.at[:top]; names != nil && top > 0 && r.at[top-1].name == "properties" {
 		r.declared[location(r.path()[:top-1])] = names
 	}
 	return object

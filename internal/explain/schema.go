@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,8 +9,8 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -26,15 +25,17 @@ const (
 	place = "https://schema.invalid/arguments"
 )
 
-// Schema is a compiled JSON Schema. It never changes and may be used concurrently.
+// Schema is a compiled JSON Schema. What it says never changes, and it may be used
+// concurrently.
 type Schema struct {
-	checks   [2]check         // the second asserts "format" whatever the draft
-	root     *node            // of all nodes, which keep the names of formats
+	mu       sync.Mutex
+	idle     []*check // that serve no call now
+	root     *node
 	nodes    map[string]*node // by location
 	names    map[string]bool  // of all properties: they are public
 	tree     any              // the schema as it was written
+	anchors  []string         // the locations of the schemas that a dynamic reference may lead to
 	defaults bool
-	texts    bool // something looks at every character of a text
 }
 
 // A node is what is known of one schema beside what the library keeps.
@@ -44,14 +45,14 @@ type node struct {
 	up      *node    // the schema that it is written in, nil for the root
 	as      part     // what it is to that one
 	order   []string // the names of its properties, as they were declared
-	members map[string]property
+	members map[string]*node
+	rank    int     // of a property, among the names that were declared
 	prefix  int     // how many items have a schema of their own
 	reach   []*node // the schemas that apply with it, itself first; at most maxKnown
 	anyOf   *fork
 	oneOf   *fork
 	hidden  bool // what it applies to must not be shown
 	state   int  // whether it leads back to itself for the same value
-	weight  int
 	phrase  *string
 }
 
@@ -62,12 +63,6 @@ type part struct {
 	name    string            // of the property or condition
 	pattern jsonschema.Regexp // of the names of patternProperties
 	inside  bool              // it is for a value inside the one that the whole is for
-}
-
-// A property is the schema of a member, and where it stands among the names that were declared.
-type property struct {
-	*node
-	rank int
 }
 
 // Compile makes a Schema of anything that marshals to a JSON Schema: bytes of JSON, a
@@ -109,33 +104,30 @@ func Compile(schema any) (_ *Schema, err error) {
 	case d.number != nil:
 		return nil, errors.New("a number in the schema is out of range")
 	}
-	s := &Schema{nodes: map[string]*node{}, names: map[string]bool{}, tree: d.value, defaults: bytes.Contains(text, []byte(`"default"`))}
+	s := &Schema{nodes: map[string]*node{}, names: map[string]bool{}, tree: d.value, anchors: d.anchors}
+	_, s.defaults = filled(nil, s.tree)
 	if root, ok := d.value.(map[string]any); ok {
 		if draft, ok := root["$schema"].(string); ok && !strings.Contains(draft, "://json-schema.org/") {
 			delete(root, "$schema") // nobody knows it: taken as the newest
 		}
 	}
-	for i := range s.checks {
-		roots, err := s.compile(i == 1)
-		if err != nil {
-			return nil, err
-		}
-		s.checks[i].root = roots[0]
-		for _, root := range roots[:i*len(roots)] { // of the second
-			s.index(root, d.declared)
-		}
+	roots, err := s.compile()
+	if err != nil {
+		return nil, err
 	}
-	s.root = s.nodes[s.checks[1].root.Location]
+	for _, root := range roots {
+		s.index(root, d.declared)
+	}
+	s.root = s.nodes[roots[0].Location]
 	return s, s.finish()
 }
 
-// compile returns the schema, and those that a reference may reach by the way to it.
-func (s *Schema) compile(formats bool) (roots []*jsonschema.Schema, err error) {
+// compile returns the schema, and those that a reference may reach by the way to it. They
+// keep the names of formats, and check all of them.
+func (s *Schema) compile() (roots []*jsonschema.Schema, err error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	if formats {
-		c.AssertFormat()
-	}
+	c.AssertFormat()
 	for _, name := range []string{"password", "idn-email", "idn-hostname"} { // so that their names are kept
 		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
 	}
@@ -152,14 +144,10 @@ func (s *Schema) compile(formats bool) (roots []*jsonschema.Schema, err error) {
 		return nil, err
 	}
 	roots = []*jsonschema.Schema{root}
-	for _, at := range anchors(s.tree, nil, nil) {
+	for _, at := range s.anchors {
 		if root, err := c.Compile(at); err == nil {
 			roots = append(roots, root)
 		}
-	}
-	done := map[*jsonschema.Schema]bool{}
-	for _, root := range roots {
-		adapt(root, done)
 	}
 	return roots, nil
 }
@@ -168,24 +156,6 @@ type refuse struct{}
 
 func (refuse) Load(url string) (any, error) {
 	return nil, fmt.Errorf("the schema refers to %s, which is outside of it", url)
-}
-
-// anchors appends the locations of the schemas that a dynamic reference may lead to.
-func anchors(v any, at, to []string) []string {
-	switch v := v.(type) {
-	case map[string]any:
-		if v["$dynamicAnchor"] != nil || v["$recursiveAnchor"] == true {
-			to = append(to, location(at))
-		}
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			to = anchors(v[name], append(slices.Clip(at), name), to)
-		}
-	case []any:
-		for i, item := range v {
-			to = anchors(item, append(slices.Clip(at), strconv.Itoa(i)), to)
-		}
-	}
-	return to
 }
 
 // location writes the place of a schema as the library does.
@@ -213,16 +183,18 @@ const maxRegexp = 4096
 // checkPattern is the format "regex". It lets pass what another engine may understand.
 func checkPattern(v any) error {
 	text, _ := v.(string)
-	_, err := syntax.Parse(text[:min(len(text), maxRegexp)], syntax.Perl)
-	if e := (*syntax.Error)(nil); errors.As(err, &e) && len(text) <= maxRegexp {
-		switch e.Code {
-		case syntax.ErrMissingParen, syntax.ErrUnexpectedParen, syntax.ErrMissingBracket, syntax.ErrMissingRepeatArgument, syntax.ErrTrailingBackslash:
-			return err
-		default:
-		}
+	if len(text) > maxRegexp {
+		return nil
+	}
+	_, err := syntax.Parse(text, syntax.Perl)
+	if e := (*syntax.Error)(nil); errors.As(err, &e) && slices.Contains(broken, e.Code) {
+		return err
 	}
 	return nil
 }
+
+// broken is what no engine understands.
+var broken = []syntax.ErrorCode{syntax.ErrMissingParen, syntax.ErrUnexpectedParen, syntax.ErrMissingBracket, syntax.ErrMissingRepeatArgument, syntax.ErrTrailingBackslash}
 
 // index finds all schemas by their locations, which errors refer to.
 func (s *Schema) index(n *jsonschema.Schema, declared map[string][]string) *node {
@@ -241,10 +213,11 @@ func (s *Schema) index(n *jsonschema.Schema, declared map[string][]string) *node
 			p.up, p.as = made, *p
 		}
 	}
-	made.members = make(map[string]property, len(made.order))
+	made.members = make(map[string]*node, len(made.order))
 	for i, name := range made.order {
 		s.names[name] = true
-		made.members[name] = property{s.nodes[n.Properties[name].Location], i}
+		made.members[name] = s.nodes[n.Properties[name].Location]
+		made.members[name].rank = i
 	}
 	return made
 }
@@ -287,11 +260,7 @@ func partsOf(n *jsonschema.Schema) (parts []part) {
 	add(true, "contains", "", n.Contains)
 	add(true, "additionalProperties", "", asSchema(n.AdditionalProperties))
 	add(true, "unevaluatedProperties", "", n.UnevaluatedProperties)
-	for _, ext := range n.Extensions {
-		if e, ok := ext.(naming); ok {
-			add(true, "propertyNames", "", e.of)
-		}
-	}
+	add(true, "propertyNames", "", n.PropertyNames)
 	add(true, "contentSchema", "", n.ContentSchema)
 	for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
 		add(true, "properties", name, n.Properties[name])
@@ -314,13 +283,11 @@ func (s *Schema) finish() error {
 		n.hidden = slices.ContainsFunc(n.reach, func(n *node) bool {
 			return n.WriteOnly || n.Format != nil && n.Format.Name == "password"
 		})
-		s.texts = s.texts || texts(n.Schema) > 0
 	}
 	for _, n := range s.nodes {
 		n.words()
 		n.anyOf, n.oneOf = newFork(n, "anyOf"), newFork(n, "oneOf")
 	}
-	s.root.weigh()
 	return nil
 }
 
@@ -425,7 +392,7 @@ func inside(here []*node, step string) []*node {
 	i := index(step)
 	for _, n := range around(here...) {
 		if p, ok := n.members[step]; ok {
-			add(&own, p.node)
+			add(&own, p)
 		}
 		prefixed := 0
 		for _, p := range n.parts[:len(n.parts)-len(n.members)] { // the properties are the last

@@ -89,8 +89,7 @@ func TestDefaultsAreThoseOfTheSDK(t *testing.T) {
 			require.NoError(t, resolved.ApplyDefaults(&want))
 			wantText, err := json.Marshal(want)
 			require.NoError(t, err)
-			have, err := compiled.Defaults([]byte(arg))
-			require.NoError(t, err)
+			have := compiled.Defaults([]byte(arg))
 			require.JSONEq(t, string(wantText), string(have), "%s\n%s", text, arg)
 		}
 	}
@@ -106,20 +105,17 @@ func TestDefaults(t *testing.T) {
 		`[1]`:                                `[1]`,
 		"\t":                                 `{"unit":"celsius"}`,
 	} {
-		have, err := s.Defaults([]byte(args))
-		require.NoError(t, err)
+		have := s.Defaults([]byte(args))
 		require.Equal(t, want, string(have))
 	}
-	_, err = s.Defaults([]byte(`{"n":`))
-	require.EqualError(t, err, "explain: the arguments cannot be read: unexpected end of JSON input")
-	_, err = s.Defaults([]byte(strings.Repeat("[", 1001)))
-	require.ErrorContains(t, err, "nested too deeply")
+	for _, args := range []string{`{"n":`, strings.Repeat("[", 1001)} {
+		require.Equal(t, args, string(s.Defaults([]byte(args))))
+	}
 
 	plain, err := explain.Compile([]byte(`{"type":"object"}`))
 	require.NoError(t, err)
 	args := []byte(`{"a":1}`)
-	have, err := plain.Defaults(args)
-	require.NoError(t, err)
+	have := plain.Defaults(args)
 	require.Same(t, &args[0], &have[0]) // nothing to do, nothing copied
 }
 
@@ -139,8 +135,7 @@ func TestDefaultsOfTheSuite(t *testing.T) {
 		require.NoError(t, resolved.ApplyDefaults(&want))
 		wantText, err := json.Marshal(want)
 		require.NoError(t, err)
-		have, err := compiled.Defaults(nil)
-		require.NoError(t, err)
+		have := compiled.Defaults(nil)
 		require.JSONEq(t, string(wantText), string(have))
 	}
 }

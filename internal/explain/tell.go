@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
@@ -17,20 +18,20 @@ func (r *report) full() bool {
 }
 
 // add adds a violation as long as there is room for its sentence. The first one is shortened.
-func (r *report) add(v Violation) {
+func (r *report) add(v fault.Violation) {
 	const around = 4 // "\n- " and a space
 	r.Total++
-	if len(v.Sentence)+len(v.Suggestion)+around > r.size {
+	if len(v.Message)+len(v.Suggestion)+around > r.size {
 		v.Suggestion = ""
 	}
-	if len(v.Sentence)+around > r.size {
+	if len(v.Message)+around > r.size {
 		if len(r.Violations) > 0 {
 			r.size = -1
 			return
 		}
-		v.Sentence, v.Expected = cut(v.Sentence, r.size-around), cut(v.Expected, r.size)
+		v.Message, v.Expected = cut(v.Message, r.size-around), cut(v.Expected, r.size)
 	}
-	r.size -= len(v.Sentence) + len(v.Suggestion) + around
+	r.size -= len(v.Message) + len(v.Suggestion) + around
 	r.Violations = append(r.Violations, v)
 }
 
@@ -77,14 +78,15 @@ func (r *report) tell(f finding) {
 		return
 	}
 	fixed := len(r.fixes)
-	v := Violation{Rule: f.rule, Field: r.field(f.at), Pointer: r.schema.pointer(f.at)}
+	v := fault.Violation{Rule: f.rule}
+	v.Field, v.Pointer = r.place(f.at)
 	r.word(f, &v)
 	r.unsure = r.unsure || f.unsure || f.sent == "" && len(r.fixes) == fixed
 	r.add(v)
 }
 
 // word writes the sentence of a violation.
-func (r *report) word(f finding, v *Violation) {
+func (r *report) word(f finding, v *fault.Violation) {
 	subject, is := "Argument '"+v.Field+"'", " is "
 	if len(f.at) == 0 {
 		subject, is = "The arguments", " are "
@@ -99,22 +101,22 @@ func (r *report) word(f finding, v *Violation) {
 	case f.missing():
 		r.missing(f, v, subject+" is required"+when)
 	case f.rule == "additionalProperties":
-		v.Sentence, v.Suggestion = subject+" is unknown"+when+".", r.suggestName(f)
+		v.Message, v.Suggestion = subject+" is unknown"+when+".", r.suggestName(f)
 	case f.rule == "propertyNames":
 		v.Expected = cmp.Or(f.n.words(), "another one")
-		v.Sentence = subject + " has a name that is not allowed: a name must be " + v.Expected + "."
+		v.Message = subject + " has a name that is not allowed: a name must be " + v.Expected + "."
 	case f.rule == "duplicate":
-		v.Sentence, v.Suggestion = subject+" was sent more than once.", "Send each name once."
+		v.Message, v.Suggestion = subject+" was sent more than once.", "Send each name once."
 	case f.rule == "utf8":
-		v.Sentence = subject + is + "not valid UTF-8."
+		v.Message = subject + is + "not valid UTF-8."
 	case f.rule == "budget":
-		v.Sentence = subject + " has a number that is too long to be checked."
+		v.Message = subject + " has a number that is too long to be checked."
 	case f.rule == "schema":
-		v.Sentence = "The arguments are not valid."
+		v.Message = "The arguments are not valid."
 	case f.rule == "not" && f.n.part("not").onlyRequires():
 		r.tooMany(f, v, when)
 	case f.rule == "false", f.rule == "not" && f.n.part("not").words() == "":
-		v.Sentence = subject + is + "not allowed" + when + "."
+		v.Message = subject + is + "not allowed" + when + "."
 	case f.sets:
 		r.sets(f, v, when)
 	case len(f.both) > 1:
@@ -124,69 +126,67 @@ func (r *report) word(f finding, v *Violation) {
 		if a != "" && b != "" && a != b {
 			fits = "it is both " + a + " and " + b
 		}
-		v.Sentence = subject + " expected " + v.Expected + when + ", but " + fits + "."
+		v.Message = subject + " expected " + v.Expected + when + ", but " + fits + "."
 	default:
 		received := r.wrong(f, v)
 		verb, but := " expected ", ", but received "
 		if len(f.at) == 0 {
 			verb, but = " must be ", ", but were "
 		}
-		v.Sentence = subject + verb + v.Expected + when + but + received + "."
+		v.Message = subject + verb + v.Expected + when + but + received + "."
 	}
 }
 
-func (r *report) misspelled(f finding, v *Violation) {
+func (r *report) misspelled(f finding, v *fault.Violation) {
 	meant := quoted(last(f.at))
 	if f.field == "" {
-		v.Sentence = "Argument '" + v.Field + "' is required."
+		v.Message = "Argument '" + v.Field + "' is required."
 		v.Suggestion = "You sent " + quoted(r.schema.shownName(f.sent)) + ": did you mean " + meant + "?"
 		return
 	}
 	v.Field, v.Pointer = f.field, f.pointer
-	v.Sentence = "Argument '" + v.Field + "' is unknown"
+	v.Message = "Argument '" + v.Field + "' is unknown"
 	if f.absent {
-		v.Sentence += ", and " + meant + " is missing"
+		v.Message += ", and " + meant + " is missing"
 	}
-	v.Sentence += "."
+	v.Message += "."
 	v.Suggestion = "Did you mean " + meant + "?"
 }
 
-func (r *report) missing(f finding, v *Violation, sentence string) {
+func (r *report) missing(f finding, v *fault.Violation, sentence string) {
 	nodes := r.at(f.at)
-	if p, ok := f.n.members[last(f.at)]; ok {
-		nodes = append(nodes, p.node)
-	}
 	v.Expected = f.expected
 	for _, n := range nodes {
 		v.Expected = cmp.Or(v.Expected, n.words())
 	}
-	if v.Sentence = sentence + "."; v.Expected != "" {
-		v.Sentence = sentence + ": expected " + v.Expected + "."
+	if v.Message = sentence + "."; v.Expected != "" {
+		v.Message = sentence + ": expected " + v.Expected + "."
 	}
 	v.Suggestion = advice(nodes, true)
 }
 
 // tooMany is about names that must not be there together.
-func (r *report) tooMany(f finding, v *Violation, when string) {
-	names := r.names(f.at, f.n.Not.Required)
-	v.Sentence = "Argument " + names[0] + " is not allowed" + when + "."
+func (r *report) tooMany(f finding, v *fault.Violation, when string) {
+	names := r.names(f.at, "'", f.n.Not.Required...)
+	v.Message = "Argument " + names[0] + " is not allowed" + when + "."
 	if len(names) > 1 {
-		v.Sentence = "Arguments " + listed(names, "and") + " cannot be sent together" + when + "."
+		v.Message = "Arguments " + listed(names, plain, "and") + " cannot be sent together" + when + "."
 		v.Suggestion = "Leave one of them out."
 	}
 }
 
-// names writes names of members of the object at a place.
-func (r *report) names(at, names []string) []string {
+// names writes the places of members of the value at a place, each between quotes.
+func (r *report) names(at []string, quote string, names ...string) []string {
 	texts := make([]string, len(names))
 	for i, name := range names {
-		texts[i] = "'" + r.field(append(slices.Clip(at), name)) + "'"
+		field, _ := r.place(append(slices.Clip(at), name))
+		texts[i] = quote + field + quote
 	}
 	return texts
 }
 
 // sets is about forms that differ in the names that they require.
-func (r *report) sets(f finding, v *Violation, when string) {
+func (r *report) sets(f finding, v *fault.Violation, when string) {
 	forms := f.forms[:min(len(f.forms), maxListed)]
 	texts := make([]string, 0, len(forms))
 	word := "or"
@@ -194,7 +194,7 @@ func (r *report) sets(f finding, v *Violation, when string) {
 		if len(n.Required) > 1 {
 			word = "or else"
 		}
-		texts = append(texts, words.List(r.names(f.at, n.Required), "and"))
+		texts = append(texts, words.List(r.names(f.at, "'", n.Required...), "and"))
 	}
 	what := words.List(texts, word)
 	v.Expected = "at least one of " + what
@@ -206,14 +206,14 @@ func (r *report) sets(f finding, v *Violation, when string) {
 		v.Expected, subject = what, "Argument "+what
 	}
 	if len(f.both) < 2 {
-		v.Sentence = subject + " is required" + when + "."
+		v.Message = subject + " is required" + when + "."
 		return
 	}
 	were := "both were"
 	if i, j := f.both[0], f.both[1]; len(texts) > 2 && max(i, j) < len(texts) {
 		were = texts[i] + " and " + texts[j] + " were"
 	}
-	v.Sentence = "Only one of " + what + " may be sent" + when + ", but " + were + "."
+	v.Message = "Only one of " + what + " may be sent" + when + ", but " + were + "."
 	v.Suggestion = "Leave one of them out."
 }
 
@@ -226,7 +226,7 @@ func (n *node) label() string {
 }
 
 // wrong says what is expected of a value, and returns what was received, in words.
-func (r *report) wrong(f finding, v *Violation) (received string) {
+func (r *report) wrong(f finding, v *fault.Violation) (received string) {
 	value := ValueAt(r.args, f.at)
 	received, v.Received = Received(value, r.opts.HideReceived || r.secret(f.at))
 	v.Expected = f.expected
@@ -271,44 +271,46 @@ func (r *report) wrong(f finding, v *Violation) (received string) {
 
 // Received returns a value of the caller in words, and itself if it may be shown.
 func Received(value any, hidden bool) (text string, shown any) {
+	var what string
+	var length int
 	switch v := value.(type) {
 	case nil:
 		return "null", nil
 	case bool:
-		if hidden {
-			return "a boolean that is not shown", nil
-		}
-		return strconv.FormatBool(v), v
+		what, text, shown = "a boolean", strconv.FormatBool(v), v
 	case json.Number:
-		switch {
-		case len(v) > maxName:
-			return "a number of " + strconv.Itoa(len(v)) + " characters", nil
-		case hidden || scrub.Credentials(string(v)) != string(v):
-			return "a number that is not shown", nil
-		}
-		return string(v), v
+		what, length, text, shown = "a number", len(v), string(v), v
+		hidden = hidden || length <= maxName && scrub.Credentials(text) != text
 	case string:
-		switch n, trimmed := utf8.RuneCountInString(v), strings.TrimSpace(v); {
-		case n == 0:
+		what, length = "a string", utf8.RuneCountInString(v)
+		trimmed := strings.TrimSpace(v)
+		switch {
+		case length == 0:
 			return "an empty string", ""
-		case n > maxName:
-			return "a string of " + strconv.Itoa(n) + " characters", nil
+		case length > maxName:
 		case strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "["): // it may hold values that have names
-			return "a string", nil
-		case hidden:
-			return "a string that is not shown", nil
+			return what, nil
+		case !hidden:
+			clean := words.Cut(scrub.Credentials(v), maxName)
+			text, shown = "'"+clean+"'", clean
 		}
-		clean := words.Cut(scrub.Credentials(v), maxName)
-		return "'" + clean + "'", clean
 	case []any:
 		if len(v) == 0 {
 			return "an empty list", nil
 		}
 		return "a list", nil
-	case map[string]any:
-		if len(v) == 0 {
+	default:
+		if object, ok := v.(map[string]any); ok && len(object) == 0 {
 			return "an empty object", nil
 		}
+		return "an object", nil
 	}
-	return "an object", nil
+	switch {
+	case length > maxName:
+		return what + " of " + strconv.Itoa(length) + " characters", nil
+	case hidden:
+		return what + " that is not shown", nil
+	default:
+		return text, shown
+	}
 }

@@ -13,7 +13,7 @@ import (
 
 // unique checks uniqueItems in the place of the library, whose hash is the same for many
 // lists that are not: [[],[]] and [[[]]]. A caller could make it compare each with each.
-type unique struct{ by *check }
+type unique struct{ *check }
 
 // repeated are the items of a list that are alike.
 type repeated struct {
@@ -35,9 +35,7 @@ func (u unique) Validate(ctx *jsonschema.ValidatorContext, v any) {
 	for i, item := range list {
 		b.Reset()
 		canonical(&b, item)
-		if u.by != nil {
-			u.by.spend(1 + b.Len()/32)
-		}
+		u.spend(1 + b.Len()/32)
 		if first, ok := seen[b.String()]; ok {
 			if found.pairs = append(found.pairs, [2]int{first, i}); len(found.pairs) > maxRepeated {
 				break
@@ -100,28 +98,5 @@ func canonical(b *strings.Builder, v any) {
 		b.WriteString(strconv.FormatBool(v))
 	default:
 		b.WriteByte('n')
-	}
-}
-
-// adapt puts our own checks in the place of the library's in n and all in it, but for the
-// drafts' own schemas, which all compilers share.
-func adapt(n *jsonschema.Schema, done map[*jsonschema.Schema]bool) {
-	if done[n] || foreign(n) {
-		return
-	}
-	done[n] = true
-	if n.UniqueItems {
-		n.UniqueItems = false
-		n.Extensions = append(n.Extensions, unique{})
-	}
-	if n.PropertyNames != nil {
-		n.Extensions = append(n.Extensions, naming{n.PropertyNames})
-		n.PropertyNames = nil
-	}
-	if n.Format != nil && n.Format.Name == "regex" {
-		n.Format = &jsonschema.Format{Name: "regex", Validate: checkPattern}
-	}
-	for _, p := range partsOf(n) {
-		adapt(p.Schema, done)
 	}
 }

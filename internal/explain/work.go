@@ -1,10 +1,9 @@
 package explain
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"strings"
-	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -19,50 +18,30 @@ const (
 	maxTold = 10_000
 	// draftUnits is what a draft's own schema costs for one value.
 	draftUnits = 50
+	// maxIdle is how many checks are kept for the calls that come.
+	maxIdle = 8
 )
 
-var errWork = errors.New("they are too complex")
-
-// A check has the schema as the library applies it, and once more as it counts what the
-// library does with it and stops it in the middle. It counts for one call at a time.
+// A check is the schema as the library applies it, made to count what the library does so
+// that it can be stopped in the middle. It serves one call at a time.
 type check struct {
-	root    *jsonschema.Schema
-	mu      sync.Mutex
-	counted *jsonschema.Schema // nil until the work has to be counted
+	schemas map[string]*jsonschema.Schema // by location
+	formats bool                          // "format" is checked whatever the draft
 	left    int
 	deep    int // what one application costs, which a deep place makes dearer
 	values  int
 }
 
-// validate checks a value within what is left of the work. Where the schema itself bounds
-// the work it is not counted, but what it may be is taken off.
-func (s *Schema) validate(d *document, formats bool, left *int) (err error) {
-	c := &s.checks[boolInt(formats)]
-	deep := 1 + d.depth/64
-	bound := d.values
-	if s.texts {
-		bound += d.size / 8
+// validate checks a value by n within what is left of the work.
+func (r *report) validate(n *node, d *document, formats bool) (err error) {
+	c, err := r.schema.take()
+	if err != nil {
+		return errWork // cannot be: it was compiled before
 	}
-	if bound *= s.root.weight * deep; s.root.weight <= maxWork && bound <= *left/3 {
-		*left -= bound
-		return c.root.Validate(d.value)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.counted == nil {
-		roots, err := s.compile(formats)
-		if err != nil {
-			return err // cannot be: it was compiled before
-		}
-		done := map[*jsonschema.Schema]bool{}
-		for _, root := range roots {
-			c.count(root, done)
-		}
-		c.counted = roots[0]
-	}
-	c.left, c.deep, c.values = *left, deep, d.values
+	c.left, c.deep, c.values, c.formats = r.work, 1+d.depth/64, d.values, formats
 	defer func() {
-		*left = max(c.left, 0)
+		r.work = max(c.left, 0)
+		r.schema.leave(c)
 		if p := recover(); p == any(errWork) {
 			err = errWork
 		} else if p != nil {
@@ -70,7 +49,34 @@ func (s *Schema) validate(d *document, formats bool, left *int) (err error) {
 		}
 	}()
 	c.spend(1)
-	return c.counted.Validate(d.value)
+	return cmp.Or(c.schemas[n.Location], n.Schema).Validate(d.value)
+}
+
+// take returns a check that serves no call now. No channel keeps them: one that was made
+// within a test of testing/synctest could not be used outside of it.
+func (s *Schema) take() (c *check, err error) {
+	s.mu.Lock()
+	if n := len(s.idle); n > 0 {
+		c, s.idle = s.idle[n-1], s.idle[:n-1]
+	}
+	s.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	roots, err := s.compile()
+	c = &check{schemas: map[string]*jsonschema.Schema{}}
+	for _, root := range roots {
+		c.count(root)
+	}
+	return c, err
+}
+
+func (s *Schema) leave(c *check) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.idle) < maxIdle {
+		s.idle = append(s.idle, c)
+	}
 }
 
 func (c *check) spend(units int) {
@@ -79,67 +85,75 @@ func (c *check) spend(units int) {
 	}
 }
 
-// count makes n, and all in it, count beforehand what they are about to do. The library
-// checks the format before it goes on to the schemas inside.
-func (c *check) count(n *jsonschema.Schema, done map[*jsonschema.Schema]bool) {
-	if done[n] || foreign(n) {
+// count makes n, and all in it, count beforehand what they are about to do, and puts our
+// own checks in the place of the library's. The drafts' own schemas, which all compilers
+// share, stay as they are. The library checks the format before it goes on to the schemas
+// inside.
+func (c *check) count(n *jsonschema.Schema) {
+	if c.schemas[n.Location] != nil {
 		return
 	}
-	done[n] = true
-	var value, names, items, drafts int // the units for the value itself, for each name, for each item
+	if c.schemas[n.Location] = n; foreign(n) {
+		return
+	}
+	var same, each, drafts int // the units for the value itself, for each value in it
 	members := map[string]int{}
 	for _, p := range partsOf(n) {
-		c.count(p.Schema, done)
+		c.count(p.Schema)
 		switch units := units(p.Schema); {
 		case foreign(p.Schema):
 			drafts++
 		case !p.inside:
-			value += units
+			same += units
 		case p.keyword == "properties":
 			members[p.name] = units
-		case p.keyword == "prefixItems", p.keyword == "items", p.keyword == "unevaluatedItems", p.keyword == "contains":
-			items += units
 		default:
-			names += units
+			each += units
 		}
 	}
-	texts, rest := texts(n), boolInt(n.UnevaluatedItems != nil || n.UnevaluatedProperties != nil)
-	format := jsonschema.Format{Validate: func(any) error { return nil }}
-	if n.Format != nil {
-		format = *n.Format
+	if n.UniqueItems {
+		n.UniqueItems = false
+		n.Extensions = append(n.Extensions, unique{c})
 	}
-	check := format.Validate
-	format.Validate = func(v any) error {
-		units := value + drafts*draftUnits*c.values
+	if n.PropertyNames != nil {
+		n.Extensions = append(n.Extensions, naming{n.PropertyNames})
+		n.PropertyNames = nil
+	}
+	texts := len(n.PatternProperties) + boolInt(n.Pattern != nil) + boolInt(n.Format != nil) + len(n.Extensions)
+	each += boolInt(n.UnevaluatedItems != nil || n.UnevaluatedProperties != nil)
+	format := n.Format
+	if format == nil {
+		format = &jsonschema.Format{Validate: func(any) error { return nil }}
+	} else if format.Name == "regex" {
+		format = &jsonschema.Format{Name: "regex", Validate: checkPattern}
+	}
+	n.Format = &jsonschema.Format{Name: format.Name, Validate: func(v any) error {
+		units := same + drafts*draftUnits*c.values
 		switch v := v.(type) {
 		case map[string]any:
-			units += rest*len(v) + len(v)/8 // the library looks at each name
+			units += len(v)*each + len(v)/8 // the library looks at each name
 			for name := range v {
-				units += members[name] + names + len(name)*len(n.PatternProperties)/8
+				units += members[name] + len(name)*len(n.PatternProperties)/8
 			}
 		case []any:
-			units += len(v) * (items + rest)
+			units += len(v) * each
 		case string:
 			units += len(v)/64 + len(v)*texts/8
 		}
-		c.spend(units)
-		return check(v)
-	}
-	n.Format = &format
-	for i, ext := range n.Extensions {
-		if _, ok := ext.(unique); ok {
-			n.Extensions[i] = unique{c}
+		if c.spend(units); c.formats || n.DraftVersion < 2019 {
+			return format.Validate(v)
 		}
-	}
+		return nil
+	}}
 }
 
-// foreign reports whether n is a draft's own schema, which all compilers share.
+// foreign reports whether n is a draft's own schema.
 func foreign(n *jsonschema.Schema) bool { return strings.Contains(n.Location, "://json-schema.org/") }
 
 // units returns what it costs to apply n to a value, without what is in it.
 func units(n *jsonschema.Schema) int {
 	sum := 1 + boolInt(n.Types != nil && strings.Contains(n.Types.String(), "integer") || n.Minimum != nil || n.Maximum != nil || n.MultipleOf != nil)
-	values := (&node{Schema: n}).literals()
+	values := literals(n)
 	for _, v := range values[:min(len(values), maxWork)] {
 		switch v.(type) {
 		case json.Number, map[string]any, []any:
@@ -147,28 +161,6 @@ func units(n *jsonschema.Schema) int {
 		}
 	}
 	return sum + len(values)/16
-}
-
-// texts counts what looks at every character of a text.
-func texts(n *jsonschema.Schema) int {
-	return len(n.PatternProperties) + boolInt(n.Pattern != nil) + boolInt(n.Format != nil) + len(n.Extensions)
-}
-
-// weigh counts the units for one value at most, with those for the values inside. More than
-// maxWork means that there is no bound, because the schema is recursive.
-func (n *node) weigh() int {
-	if n.weight == 0 {
-		n.weight = maxWork + 1 // for whatever leads back to it
-		sum := units(n.Schema) + 2*texts(n.Schema)
-		if foreign(n.Schema) || n.RecursiveRef != nil || n.DynamicRef != nil {
-			sum = n.weight
-		}
-		for _, p := range n.parts {
-			sum = min(sum+p.weigh(), maxWork+1)
-		}
-		n.weight = sum
-	}
-	return n.weight
 }
 
 func boolInt(b bool) int {

@@ -74,13 +74,9 @@ func (s *Schema) hides(name string, member any) bool {
 	}
 }
 
-// Schemas keeps what was read of tools, by their names: one that was replaced is another
-// pointer. What it holds is bounded. The zero value is ready for use.
-type Schemas struct{ tools table.Names[readSchema] }
-
-type readSchema struct {
-	tool   *mcp.Tool
-	schema *Schema
+// Schemas keeps what was read of the arguments' schemas. The zero value is ready for use.
+type Schemas struct {
+	read table.Made[mcp.Tool, *Schema]
 }
 
 // unknown is the Schema of a tool that nobody knows.
@@ -91,12 +87,7 @@ func (k *Schemas) Of(tool *mcp.Tool) *Schema {
 	if tool == nil {
 		return unknown
 	}
-	have, _ := k.tools.Get(tool.Name)
-	if have.tool != tool {
-		have = readSchema{tool, schemaOf(tool.InputSchema)}
-		k.tools.Put(tool.Name, have)
-	}
-	return have.schema
+	return k.read.Of(tool.Name, tool, func(tool *mcp.Tool) *Schema { return schemaOf(tool.InputSchema) })
 }
 
 // The bounds of a schema that is read.

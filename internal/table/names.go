@@ -51,3 +51,25 @@ func (n *Names[V]) Len() int {
 	defer n.mu.RUnlock()
 	return len(n.of)
 }
+
+// Made keeps what was made of things with names: one that was replaced is another pointer. What
+// it holds is bounded. The zero value is ready for use, and must not be copied.
+type Made[K, V any] struct{ by Names[made[K, V]] }
+
+type made[K, V any] struct {
+	from  *K
+	value V
+}
+
+// Of returns what read makes of a thing.
+func (m *Made[K, V]) Of(name string, from *K, read func(*K) V) V {
+	have, _ := m.by.Get(name)
+	if have.from != from {
+		have = made[K, V]{from, read(from)}
+		m.by.Put(name, have)
+	}
+	return have.value
+}
+
+// Len returns how many things there are.
+func (m *Made[K, V]) Len() int { return m.by.Len() }
