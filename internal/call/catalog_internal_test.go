@@ -1,7 +1,9 @@
 package call
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -39,6 +41,22 @@ func TestACatalogIsBounded(t *testing.T) {
 	require.False(t, k.add("new", entry{}))
 	require.True(t, k.add("1", entry{}))
 	require.False(t, (&catalog{}).add(strings.Repeat("x", maxName+1), entry{}))
+}
+
+// TestWarnedStepsAreBounded: the table lasts as long as the process, and the names may be anybody's.
+func TestWarnedStepsAreBounded(t *testing.T) {
+	log := &bytes.Buffer{}
+	s := &Settings{Records: true, Logger: slog.New(slog.NewJSONHandler(log, nil))}
+	c := &Call{Context: t.Context()}
+	c.Establish(s)
+	long := strings.Repeat("x", 1<<20)
+	c.warnOfStep(long, "why")
+	c.warnOfStep(long, "why")
+	_, whole := warned.Get(long)
+	require.False(t, whole)
+	_, short := warned.Get(oneLine(long))
+	require.True(t, short)
+	require.Equal(t, 1, strings.Count(log.String(), "step_tool"))
 }
 
 func TestValidID(t *testing.T) {

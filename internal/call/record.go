@@ -270,7 +270,7 @@ func errorTypes(err error) string {
 			fmt.Fprintf(&b, "%T", err)
 			seen++
 		}
-		return seen == maxLoggedTypes || safe.Nil(err)
+		return seen == maxLoggedTypes // a nil one ends its own branch alone
 	})
 	return b.String()
 }

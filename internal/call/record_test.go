@@ -176,6 +176,12 @@ func TestARecordOfAnEvilError(t *testing.T) {
 	}
 }
 
+// TestANilErrorHidesNoOther: the types of what is joined with it are recorded, too.
+func TestANilErrorHidesNoOther(t *testing.T) {
+	r := logged(t, "t", call.Record{Err: errors.Join((*pointerError)(nil), wrapping{errSecret})})[0]
+	require.Equal(t, "*errors.joinError > *call_test.pointerError > call_test.wrapping > *errors.errorString", r["error_types"])
+}
+
 func TestALogThatPanicsIsSurvived(t *testing.T) {
 	panics := slog.New(panicHandler{})
 	require.NotPanics(t, func() {

@@ -138,8 +138,9 @@ func JSONSchema(schema any) *jsonschema.Schema {
 var warned table.Names[struct{}]
 
 func (c *Call) warnOfStep(tool, why string) {
+	tool = oneLine(tool) // the program may have got it from elsewhere: it is kept for as long as the process lasts
 	if _, known := warned.Get(tool); !known && warned.Add(tool, struct{}{}) {
 		Warn(c, c.Logger(), "a recovery step names a call that cannot be made; the caller reads its words only",
-			slog.String("step_tool", oneLine(tool)), slog.String("reason", clip(why)))
+			slog.String("step_tool", tool), slog.String("reason", clip(why)))
 	}
 }
