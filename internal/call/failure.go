@@ -149,7 +149,7 @@ func (f *Failure) classify(c *Call, res *mcp.CallToolResult, err error) {
 	if err != nil {
 		f.found = classify.Of(err, c.classifying())
 	}
-	// What was rendered by a Call inside (see renderedErrors) is made anew where there
+	// What was rendered by a Call inside (see rendered) is made anew where there
 	// is a mask, and else stays: the mask may have been in there.
 	inside := false
 	if res != nil && res.IsError {
