@@ -59,7 +59,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"environment", on("="), behind(capitals, `\b(?P<hide>`+variable+`(?:[\s\v]+`+variable+`){2,})`), redacted},
 
 		// Code. What a panic was given is as private as where it happened.
-		{"panic", on("panic: "), like(`(?P<hide>(?P<once>panic: [^\n]*)(?:(?P<not>\ngoroutine )\n[^\n]*){0,5}\n)goroutine `), stack},
+		{"panic", on("panic: "), like(`(?P<hide>(?P<once>(?i:panic): [^\n]*)(?:(?P<not>\ngoroutine )\n[^\n]*){0,5}\n)goroutine `), stack},
 		{"go stack", on("goroutine "), like(`(?P<hide>(?i:goroutine) \d[^\]\n]*\]:` + goFrames + `)`), stack},
 		{"go frames", on(".go:", ".s:"), framesAround, stack},
 		{"signal", on("[signal "), like(`(?P<hide>(?i:\[signal )[^\]\n]*\])`), stack},
