@@ -35,7 +35,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"driver's credentials", on("@"), ahead(`@[\w.-]+\(`, behind(inDSN, withNet)), redacted},
 		// Lists of key=value that lead to a database: of ADO, ODBC and Azure, and of libpq.
 		// The host of a longer name in small letters is any program's: vhost=/ type=topic; retrying.
-		{"connection string", on("server=", "data source=", "source=", "Host=", "HOST=", "driver=", "endpoint=", "protocol=", "accountname="), behind(alnum, semicolons), redacted},
+		{"connection string", on("server=", "data source=", "source=", "Host=", "driver=", "endpoint=", "protocol=", "accountname="), behind(alnum, semicolons), redacted},
 		{"connection words", on("host="), like(ofHost), redacted},
 		// The path of a webhook is its password.
 		{"webhook", on("hooks.", "webhook", "/hook/", "pagerduty.com/integration/", "ifttt.com/trigger/"), webhook, redacted},
