@@ -32,15 +32,15 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // A Rule returns the public fault for an error that it knows, and nil for any
 // other. Any function will do; [Is], [As] and [Contains] make common ones. The
 // error becomes the private cause; a rule need not attach it.
-type Rule = middleware.Rule
+type Rule = classify.Rule
 
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {

@@ -78,76 +78,59 @@ func (c *cleaner) content(content []mcp.Content) []mcp.Content {
 	return content
 }
 
+// edited returns a copy of what p points to if change changes it, and p itself if not.
+func edited[T any](p *T, change func(*T) bool) (_ *T, changed bool) {
+	if p == nil {
+		return p, false
+	}
+	cp := *p
+	if change(&cp) {
+		return &cp, true
+	}
+	return p, false
+}
+
 // block returns a block, a copy of it if something in it changes.
 func (c *cleaner) block(block mcp.Content) (_ mcp.Content, changed bool) {
 	switch b := block.(type) {
 	case *mcp.TextContent:
-		if b != nil {
-			cp := *b
-			if c.clean(&cp.Meta, &cp.Text) {
-				return &cp, true
-			}
-		}
-	case *mcp.EmbeddedResource:
-		if b != nil {
-			cp := *b
-			changed = c.clean(&cp.Meta)
-			resource, other := c.resource(b.Resource)
-			if cp.Resource = resource; other || changed {
-				return &cp, true
-			}
-		}
-	case *mcp.ResourceLink:
-		if b != nil {
-			cp := *b
-			cp.Icons, changed = each(b.Icons, c.icon)
-			if c.clean(&cp.Meta, &cp.URI, &cp.Name, &cp.Title, &cp.Description) || changed {
-				return &cp, true
-			}
-		}
+		return edited(b, func(b *mcp.TextContent) bool { return c.clean(&b.Meta, &b.Text) })
 	case *mcp.ImageContent:
-		if b != nil {
-			cp := *b
-			if c.clean(&cp.Meta) {
-				return &cp, true
-			}
-		}
+		return edited(b, func(b *mcp.ImageContent) bool { return c.clean(&b.Meta) })
 	case *mcp.AudioContent:
-		if b != nil {
-			cp := *b
-			if c.clean(&cp.Meta) {
-				return &cp, true
-			}
-		}
+		return edited(b, func(b *mcp.AudioContent) bool { return c.clean(&b.Meta) })
+	case *mcp.EmbeddedResource:
+		return edited(b, func(b *mcp.EmbeddedResource) (changed bool) {
+			b.Resource, changed = c.resource(b.Resource)
+			return c.clean(&b.Meta) || changed
+		})
+	case *mcp.ResourceLink:
+		return edited(b, func(b *mcp.ResourceLink) (changed bool) {
+			b.Icons, changed = each(b.Icons, c.icon)
+			return c.clean(&b.Meta, &b.URI, &b.Name, &b.Title, &b.Description) || changed
+		})
+	default:
+		return block, false
 	}
-	return block, false
 }
 
 // icon returns an icon. The address of one may hold a credential, an image that stands in it does not.
 func (c *cleaner) icon(i mcp.Icon) (_ mcp.Icon, changed bool) {
-	if !strings.HasPrefix(i.Source, "data:") {
-		source := c.text(i.Source)
-		i.Source, changed = source, source != i.Source
-	}
+	changed = !strings.HasPrefix(i.Source, "data:") && c.clean(nil, &i.Source)
 	return i, changed
 }
 
 // resource returns the contents of a resource, a copy of them if something changes.
 func (c *cleaner) resource(r *mcp.ResourceContents) (_ *mcp.ResourceContents, changed bool) {
-	if r == nil {
-		return nil, false
-	}
-	cp := *r
-	changed = c.clean(&cp.Meta, &cp.URI, &cp.Text)
-	if isText(r) {
-		if text := c.text(string(r.Blob)); text != string(r.Blob) {
-			cp.Blob, changed = []byte(text), true
+	return edited(r, func(r *mcp.ResourceContents) bool {
+		changed := c.clean(&r.Meta, &r.URI, &r.Text)
+		if isText(r) {
+			if blob := string(r.Blob); c.clean(nil, &blob) {
+				r.Blob, changed = []byte(blob), true
+			}
 		}
-	}
-	if changed {
-		return &cp, true
-	}
-	return r, false
+		return changed
+	})
 }
 
 // isText reports whether the bytes of a resource are a text, by what it says or by their look.
@@ -164,7 +147,7 @@ func isText(r *mcp.ResourceContents) bool {
 // clean cleans a block's _meta and texts, which are of a copy, and reports whether that changed something.
 func (c *cleaner) clean(meta *mcp.Meta, texts ...*string) bool {
 	changed := false
-	if len(*meta) > 0 {
+	if meta != nil && len(*meta) > 0 {
 		*meta, changed = c.meta(*meta)
 	}
 	for _, t := range texts {
@@ -270,50 +253,39 @@ func Scrubbed(res mcp.Result) (_ mcp.Result, structured bool) {
 	if safe.Nil(res) {
 		return res, false
 	}
-	var changed, more bool
 	switch r := res.(type) {
 	case *mcp.CallToolResult:
-		out := *r
-		changed = whole.clean(&out.Meta)
-		out.Content, more = each(r.Content, whole.block)
-		if raw, hidden := wholeValue(r.StructuredContent); hidden {
-			out.StructuredContent, structured = raw, true
-		}
-		var steps []fault.Step
-		switch v := out.Meta[wire.StepsKey].(type) {
-		case PendingSteps:
-			steps = wholeSteps(v)
-			out.Meta = withMeta(out.Meta, wire.StepsKey, PendingSteps(steps))
-		case []fault.Step:
-			steps = wholeSteps(v)
-			out.Meta = withMeta(out.Meta, wire.StepsKey, steps)
-		}
-		if changed || more || structured || steps != nil {
-			return &out, structured
-		}
-	case *mcp.ReadResourceResult:
-		out := *r
-		changed = whole.clean(&out.Meta)
-		if out.Contents, more = each(r.Contents, whole.resource); changed || more {
-			return &out, false
-		}
-	case *mcp.GetPromptResult:
-		out := *r
-		changed = whole.clean(&out.Meta, &out.Description)
-		out.Messages, more = each(r.Messages, func(m *mcp.PromptMessage) (*mcp.PromptMessage, bool) {
-			if m == nil || m.Content == nil {
-				return m, false
+		res, _ = edited(r, func(r *mcp.CallToolResult) (changed bool) {
+			r.Content, changed = each(r.Content, whole.block)
+			changed = whole.clean(&r.Meta) || changed
+			if raw, hidden := wholeValue(r.StructuredContent); hidden {
+				r.StructuredContent, structured = raw, true
 			}
-			if block, other := whole.block(m.Content); other {
-				return &mcp.PromptMessage{Role: m.Role, Content: block}, true
+			switch v := r.Meta[wire.StepsKey].(type) {
+			case PendingSteps:
+				r.Meta, changed = withMeta(r.Meta, wire.StepsKey, PendingSteps(wholeSteps(v))), true
+			case []fault.Step:
+				r.Meta, changed = withMeta(r.Meta, wire.StepsKey, wholeSteps(v)), true
 			}
-			return m, false
+			return changed || structured
 		})
-		if changed || more {
-			return &out, false
-		}
+	case *mcp.ReadResourceResult:
+		res, _ = edited(r, func(r *mcp.ReadResourceResult) (changed bool) {
+			r.Contents, changed = each(r.Contents, whole.resource)
+			return whole.clean(&r.Meta) || changed
+		})
+	case *mcp.GetPromptResult:
+		res, _ = edited(r, func(r *mcp.GetPromptResult) (changed bool) {
+			r.Messages, changed = each(r.Messages, func(m *mcp.PromptMessage) (*mcp.PromptMessage, bool) {
+				return edited(m, func(m *mcp.PromptMessage) (changed bool) {
+					m.Content, changed = whole.block(m.Content)
+					return changed
+				})
+			})
+			return whole.clean(&r.Meta, &r.Description) || changed
+		})
 	}
-	return res, false
+	return res, structured
 }
 
 func wholeSteps(steps []fault.Step) []fault.Step {
