@@ -167,13 +167,14 @@ func TestSuccessesThatAreLarge(t *testing.T) {
 func TestJSONInATextBlock(t *testing.T) {
 	endless := strings.Repeat("[\n", 100_000)
 	for in, want := range map[string]string{
-		`{"pin":1234}` + "\n" + ` {"pin":"a"} [{"pin":5}]` + "\n":   `{"pin":0}` + "\n" + ` {"pin":"[redacted]"} [{"pin":0}]` + "\n",
-		"Here:\n```json\n{\n  \"pin\": 1234\n}\n```\ntoken=hunter2": "Here:\n```json\n{\n  \"pin\": 0\n}\n```\ntoken=[redacted]",
-		`{"pin":1234} 12 "password":"hunter2"`:                      `{"pin":0} 12 "password":"[redacted]"`,
-		"[INFO] a\n[1] b\n{\"next_token\":\"x7\",\"pin\":7}":        "[INFO] a\n[1] b\n{\"next_token\":\"x7\",\"pin\":0}",
-		"{\"pin\":\n{\"pin\":1234}":                                 "{\"pin\":\n{\"pin\":0}",
-		"api_key: [\"hunter2\"]":                                    "api_key: [redacted]",
-		endless + `{"token":"hunter2"}`:                             endless + `{"token":"[redacted]"}`,
+		`{"pin":1234}` + "\n" + ` {"pin":"a"} [{"pin":5}]` + "\n":       `{"pin":0}` + "\n" + ` {"pin":"[redacted]"} [{"pin":0}]` + "\n",
+		"Here:\n```json\n{\n  \"pin\": 1234\n}\n```\ntoken=hunter2":     "Here:\n```json\n{\n  \"pin\": 0\n}\n```\ntoken=[redacted]",
+		`{"pin":1234} 12 "password":"hunter2"`:                          `{"pin":0} 12 "password":"[redacted]"`,
+		"[INFO] a\n[1] b\n{\"next_token\":\"x7\",\"pin\":7}":            "[INFO] a\n[1] b\n{\"next_token\":\"x7\",\"pin\":0}",
+		"{\"pin\":\n{\"pin\":1234}":                                     "{\"pin\":\n{\"pin\":0}",
+		"api_key: [\"hunter2\"]":                                        "api_key: [redacted]",
+		"credentials: |\n  {\"user\":\"bob\",\"is\":\"hunter2\"}\nx: 1": "credentials: |\n  [redacted]\nx: 1",
+		endless + `{"token":"hunter2"}`:                                 endless + `{"token":"[redacted]"}`,
 	} {
 		answer := harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Return(func() *mcp.CallToolResult {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in}}}

@@ -181,7 +181,8 @@ var whole = &cleaner{wholeText, func(meta mcp.Meta) (mcp.Meta, bool) {
 }}
 
 // wholeText cleans a text. The objects and lists of JSON in it that begin a line, as in a
-// fence of Markdown, or that follow another one, are cleaned as structured content is.
+// fence of Markdown, or that follow another one, are cleaned as structured content is, but
+// for a block of YAML.
 func wholeText(text string) string {
 	if raw := []byte(text); composite(strings.TrimLeft(text, " \t\r\n")) && json.Valid(raw) {
 		return string(scrub.WholeJSON(raw))
@@ -191,7 +192,7 @@ func wholeText(text string) string {
 	for at := 0; left > 0; {
 		line := strings.TrimLeft(text[at:], " \t\r\n")
 		at = len(text) - len(line)
-		if composite(line) {
+		if composite(line) && !inBlock(text[:at]) {
 			rest := strings.NewReader(line)
 			var raw json.RawMessage
 			for values := json.NewDecoder(rest); values.Decode(&raw) == nil && composite(raw); {
@@ -213,6 +214,13 @@ func wholeText(text string) string {
 	}
 	out.WriteString(scrub.Whole(text[done:]))
 	return out.String()
+}
+
+// inBlock reports whether what stands behind text begins a block of YAML, whose name may say
+// that all of it is secret.
+func inBlock(text string) bool {
+	text = strings.TrimRight(strings.TrimRight(text, " \t\r\n"), "+-")
+	return strings.HasSuffix(text, ": |") || strings.HasSuffix(text, ": >")
 }
 
 // mostWasted is how much may be read of what begins as JSON and is none, besides a multiple of the text's length.

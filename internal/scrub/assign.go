@@ -76,7 +76,7 @@ const lastSign = `[=:?+|>]{0,2}(?P<not>[=:?+|>])`
 var (
 	nameEnd     = compile("(?:\\\\*[\"'`]\\]?|\\])?[ \\t]*(?:(?P<after>[\"'`\\] \\t])(?i:string)[ \\t]*(?P<is>=))?") // var token string = "..."
 	tagEnd      = compile(`(?: (?:[^/<>\n]+|/(?P<not>>))*)?>`)                                                       // <password type="x">
-	passwordFor = compile(`(?P<after>[ \t])(?i:for )[^=\n]*=[ \t]*`)                                                 // SET PASSWORD FOR 'u'@'h' = '...'
+	passwordFor = compile(`(?P<after>[ \t])(?i:for )[^=\n]{0,120}=[ \t]*`)                                           // SET PASSWORD FOR 'u'@'h' = '...'
 	nextText    = compile(",\\s*(?P<is>[\"'`])")                                                                     // header.Set("X-Api-Key", "...")
 	// nextMember is a member "value" next to one whose value is a secret's name: {"name":"TOKEN","value":"..."}.
 	nextMember = compile("[^vV}<>\\]]*(?:(?P<not>\\b(?i:value))[vV][^vV}<>\\]]*){0,3}\\b(?i:value)[\"'`]?[ \\t]*[:=][ \\t]*")

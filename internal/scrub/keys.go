@@ -142,7 +142,7 @@ func decoded(s string) string {
 	return string(raw)
 }
 
-// basicAuth hides what follows Basic and decodes to text with a colon, or is long, and keeps "Basic English1".
+// basicAuth hides what follows Basic and decodes to text with a colon, or is long, and keeps "Basic English1" and the word before a comma.
 func basicAuth(t *text, i int) {
 	from := t.skip(space, i+len("basic"))
 	if t.in(quotes, from) {
@@ -150,7 +150,8 @@ func basicAuth(t *text, i int) {
 	}
 	to := t.skip(tokens, from)
 	w := strings.TrimRight(t.s[from:min(to, from+256)], ".,-_/=")
-	if t.starts(i) && len(w) >= 6 && (len(w) >= 24 || w != t.s[from:to] || strings.IndexByte(decoded(w), ':') >= 0) {
+	if t.starts(i) && len(w) >= 6 && (len(w) >= 24 ||
+		strings.Trim(w[1:], lowers) != "" && (w != t.s[from:to] || strings.IndexByte(decoded(w), ':') >= 0)) {
 		t.hide(from, to)
 		t.done[t.rule] = from // there may be another one in it
 	}

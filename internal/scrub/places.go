@@ -163,7 +163,7 @@ func innerAddress(t *text, i int) {
 
 // innerName is a host with an end that no public one has, and its port.
 const (
-	innerEnd  = `\.(?:internal|local|svc|corp|lan|intranet|home\.arpa)(?P<not>[\w-]|\.\w)`
+	innerEnd  = `\.(?:internal|local|svc|corp|lan|intranet|home\.arpa)(?P<not>\w|[.-]+\w)`
 	innerName = `[A-Za-z0-9](?:[\w-]+|(?P<not>` + innerEnd + `)\.)*` + innerEnd + `(?::\d+)?`
 )
 

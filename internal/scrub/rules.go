@@ -34,8 +34,9 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"credentials", on("@"), ahead(`@[\w.-]+:\d`, behind(inSecret, withPort)), redacted},
 		{"driver's credentials", on("@"), ahead(`@[\w.-]+\(`, behind(inDSN, withNet)), redacted},
 		// Lists of key=value that lead to a database: of ADO, ODBC and Azure, and of libpq.
-		{"connection string", on("server=", "data source=", "source=", "host=", "driver=", "endpoint=", "protocol=", "accountname="), behind(alnum, semicolons), redacted},
-		{"connection words", on("host="), like(spaces), redacted},
+		// The host of a longer name in small letters is any program's: vhost=/ type=topic; retrying.
+		{"connection string", on("server=", "data source=", "source=", "Host=", "driver=", "endpoint=", "protocol=", "accountname="), behind(alnum, semicolons), redacted},
+		{"connection words", on("host="), like(ofHost), redacted},
 		// The path of a webhook is its password.
 		{"webhook", on("hooks.", "webhook", "/hook/", "pagerduty.com/integration/", "ifttt.com/trigger/"), webhook, redacted},
 		// A token; with a shared key its second part is empty. A cursor may begin like one, but has no dot.
@@ -58,7 +59,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"environment", on("="), behind(capitals, `\b(?P<hide>`+variable+`(?:[\s\v]+`+variable+`){2,})`), redacted},
 
 		// Code. What a panic was given is as private as where it happened.
-		{"panic", on("panic: "), like(`(?P<hide>(?P<once>panic: [^\n]*)(?:(?P<not>\ngoroutine )\n[^\n]*){0,5}\n)goroutine `), stack},
+		{"panic", on("panic: "), like(`(?P<hide>(?P<once>(?i:panic): [^\n]*)(?:(?P<not>\ngoroutine )\n[^\n]*){0,5}\n)goroutine `), stack},
 		{"go stack", on("goroutine "), like(`(?P<hide>(?i:goroutine) \d[^\]\n]*\]:` + goFrames + `)`), stack},
 		{"go frames", on(".go:", ".s:"), framesAround, stack},
 		{"signal", on("[signal "), like(`(?P<hide>(?i:\[signal )[^\]\n]*\])`), stack},

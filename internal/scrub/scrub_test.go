@@ -210,3 +210,9 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 		}), "no case in testdata/secrets.txt needs %q", r.name)
 	}
 }
+
+// TestPlacesInOneLine: a long line that names many places in Go files is read, and not hidden whole.
+func TestPlacesInOneLine(t *testing.T) {
+	report := "The build of 3 packages failed:\n" + strings.Repeat(`{"at":"main.go:12","says":"undefined"},`, 300)
+	require.Equal(t, report, Text(report))
+}

@@ -10,7 +10,7 @@ import (
 // line is a [pattern], in which a word in small letters is read in any case, a blank is any white space or none, and
 // <x> stands for what a line above says.
 const sqlShapes = `
-	<table> (?:[[':@-]<name>[\]']?|<name>)
+	<table> (?:[[':@#%-]<name>[\]']?|<name>)
 	<list> \([^()]*\)
 	<alias> (?P<not>(?:set|where))(?:as )?<name>
 	<objects> (?:TABLE|VIEW|INDEX|DATABASE|SCHEMA|USER|ROLE|TRIGGER|FUNCTION|PROCEDURE|SEQUENCE)

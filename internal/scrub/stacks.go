@@ -21,9 +21,11 @@ const (
 
 var framesOfGo = compile(`(?P<hide>` + goFrame + goFrames + `)`)
 
-// framesAround hides the frame of Go whose place the trigger stands in, and those that follow.
+// framesAround hides the frame of Go whose place the trigger stands in, and those that follow. Another trigger in the same
+// line would find the same.
 func framesAround(t *text, i int) {
-	if place := t.back(inLine, i); place > 0 {
+	if place := t.back(inLine, i); place > 0 && t.tried[t.rule] != place {
+		t.tried[t.rule] = place
 		t.hides(framesOfGo, t.back(inLine, place-1))
 	}
 }

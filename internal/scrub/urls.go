@@ -69,10 +69,12 @@ const (
 const (
 	pairKey    = `[A-Za-z][\w ]*=`
 	bareValue  = "[^\\s\\v;'\"`]*"
-	semicolons = `\b(?P<not>(?i:host|hostaddr)=` + bareValue + ` )(?P<hide>(?:` + pairKey + `[^;\n"]*;[\s\v]*)+(?:` + pairKey + `[^\s\v;"')]*)?)`
-	spacedPair = pairKey + `(?:'[^'\n]*'?|` + bareValue + `)`
+	lastPair   = `[\s\v]*` + pairKey + `[^\s\v;"')]*`
+	semicolons = `\b(?P<not>(?i:host)=` + bareValue + ` )(?P<hide>` + pairKey + `[^;\n"]*;(?:[\s\v]*` + pairKey + `[^;\n"]*;)*(?:` + lastPair + `)?)`
+	spacedPair = pairKey + `(?:'(?:[^'\\\n]+|\\[^\n])*'?|` + bareValue + `)`
 	telling    = `(?i:password|dbname|database|sslmode)=`
 	spaces     = `\b(?P<is>(?P<once>(?:(?P<not>` + telling + `)` + spacedPair + `[\s\v]+)+)` + telling + `)(?P<hide>` + spacedPair + `(?:[\s\v]+` + spacedPair + `)+)`
+	ofHost     = `(?:` + semicolons + `|` + spaces + `)`
 )
 
 var (

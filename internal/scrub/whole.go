@@ -70,6 +70,7 @@ type rewriting struct {
 	clean func(text string) string // nil if it is only passed
 	out   []byte                   // nil if nothing was changed
 	done  int                      // what of s is in out
+	ahead int                      // how much was looked at before it is passed
 
 	asked  func(name string) bool // nil if it is no search
 	quiet  bool                   // what is passed now is asked for
@@ -189,24 +190,25 @@ func (r *rewriting) member(secret string, n int) (hidden int) {
 	return hidden
 }
 
-// declares reports whether what stands next is the schema of a value: that of a secret is none. It passes nothing, for r
-// is a copy.
-func (r rewriting) declares() bool {
-	if r.s[r.at] != '{' {
+// declares reports whether what stands next is the schema of a value: that of a secret is none. It passes nothing. A
+// text whose objects are so deep that this looks at each byte many times has no more schemas: it was built for that.
+func (r *rewriting) declares() bool {
+	if r.s[r.at] != '{' || r.ahead > perByte*len(r.s) {
 		return false
 	}
-	r.clean = nil
-	for more := r.enter('}'); more; more = r.next() {
-		r.space()
-		name := r.text()
-		r.colon()
-		from := r.at
-		r.value("")
+	ahead := rewriting{s: r.s, at: r.at}
+	defer func() { r.ahead += ahead.at - r.at }()
+	for more := ahead.enter('}'); more; more = ahead.next() {
+		ahead.space()
+		name := ahead.text()
+		ahead.colon()
+		from := ahead.at
+		ahead.value("")
 		if name == "$ref" && r.s[from] == '"' {
 			return true
 		}
 		var value any
-		if name == "type" && json.Unmarshal([]byte(r.s[from:r.at]), &value) == nil && schemaType(value) {
+		if name == "type" && r.s[from] != '{' && json.Unmarshal([]byte(r.s[from:ahead.at]), &value) == nil && schemaType(value) {
 			return true
 		}
 	}

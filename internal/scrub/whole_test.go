@@ -45,6 +45,23 @@ func TestWholeJSON(t *testing.T) {
 	}
 }
 
+// TestDeclarationsAreLinear: a schema is told by what stands at its end, too, and not looked for again in each object
+// of a text that has thousands of them in one another.
+func TestDeclarationsAreLinear(t *testing.T) {
+	late := `{"password":{"description":"` + strings.Repeat("of the account ", 100) + `","type":"string"}}`
+	require.Equal(t, late, string(WholeJSON([]byte(late))))
+	for _, open := range []string{`{"token":`, `{"token":{"type":`} {
+		n := 8000 / strings.Count(open, "{")
+		deep := strings.Repeat(open, n) + `{"a":"` + strings.Repeat("x ", 10_000) + `","type":"string"}` +
+			strings.Repeat(strings.Repeat(`,"type":"string"}`, strings.Count(open, "{")), n)
+		require.True(t, json.Valid([]byte(deep)))
+		r := rewriting{s: deep, clean: func(s string) string { return s }}
+		r.value("")
+		require.Less(t, r.ahead, (perByte+2)*len(deep))
+		require.Contains(t, string(WholeJSON([]byte(deep))), `"type":"[redacted]"`)
+	}
+}
+
 func TestCredentialsIn(t *testing.T) {
 	asked := func(name string) bool { return name == "asked" || name == "api_key" }
 	for in, want := range map[string]string{
