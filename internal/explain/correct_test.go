@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -35,4 +36,16 @@ func TestItemIsNotLeftOut(t *testing.T) {
 	report := s.Explain([]byte(`{"a":[null]}`), explain.Options{})
 	require.Equal(t, "Argument 'a[0]' expected a string or an object, but received null.", report.Text())
 	require.Nil(t, report.Corrected)
+}
+
+// TestMisspelledAmongManyNames has more names that a pattern allows than are compared.
+func TestMisspelledAmongManyNames(t *testing.T) {
+	s := mustCompile(t, `{"properties":{"color":{"type":"string"}},"patternProperties":{"^x-":{}},"additionalProperties":false}`)
+	var args strings.Builder
+	for i := range 70 {
+		fmt.Fprintf(&args, `"x-%d":1,`, i)
+	}
+	report := s.Explain([]byte(`{`+args.String()+`"colour":"red"}`), explain.Options{})
+	require.Equal(t, "Argument 'colour' is unknown. Did you mean 'color'?", report.Text())
+	require.Contains(t, string(report.Corrected), `"color":"red"`)
 }
