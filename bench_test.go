@@ -116,12 +116,12 @@ func BenchmarkSuccess(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) { bench(b, c.mw, returning(textResult, nil)) })
 	}
 	for _, scrubs := range []bool{false, true} {
-		options := &mcpchain.Options{Logger: logger, Mask: &mask.Options{}}
+		var successes mcp.Middleware
 		if scrubs {
-			options.Mask.Successes = []string{"weather"}
+			successes = mask.Successes("weather")
 		}
 		b.Run(fmt.Sprintf("standard/64 KiB/scrubbed=%t", scrubs), func(b *testing.B) {
-			bench(b, mcpchain.Standard(options), returning(largeResult, nil))
+			bench(b, mcpchain.Standard(&mcpchain.Options{Logger: logger}, successes), returning(largeResult, nil))
 		})
 	}
 	b.Run("standard/structured", func(b *testing.B) {

@@ -115,7 +115,6 @@ func TestNoCanaryLeavesInASuccess(t *testing.T) {
 			names = append(names, name)
 		}
 		options := everything(slog.New(slog.DiscardHandler))
-		options.Mask = &mask.Options{Successes: names}
 		options.Budget = &budget.Options{Size: 2000}
 		options.Batch = &batch.Options{Lists: []batch.List{{Tool: "content", Item: "word", As: "many"}}, Logger: slog.New(slog.DiscardHandler)}
 		options.Replay = &replay.Options{Store: store.NewMemory(nil), Logger: slog.New(slog.DiscardHandler)}
@@ -131,7 +130,7 @@ func TestNoCanaryLeavesInASuccess(t *testing.T) {
 			}
 		}
 		s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: era}, harness.Setup{
-			Handlers: handlers, Middleware: []mcp.Middleware{mcpchain.Standard(options, inner)},
+			Handlers: handlers, Middleware: []mcp.Middleware{mcpchain.Standard(options, mask.Successes(names...), inner)},
 		})
 		for _, name := range names {
 			answer := s.Call(t, name)

@@ -108,7 +108,7 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 
 // Standard returns the recommended chain, outermost first:
 //
-//	recover > correlate > [audit] > mask > [drain] > [budget] > [limit] > [batch] > [replay] > [state] > [mask.Successes] > inner... > retry > validate > [degrade] > [deadline] > [retry.Server] > recover > handler
+//	recover > correlate > [audit] > mask > [drain] > [budget] > [limit] > [batch] > [replay] > [state] > inner... > retry > validate > [degrade] > [deadline] > [retry.Server] > recover > handler
 //
 // The outer recovery guards everything, your inner middlewares included; the inner
 // one turns a handler's panic into an error before the others look at it. Answers
@@ -122,8 +122,8 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 // and limit refuse before your middlewares run, in words of their own, which are
 // recorded as any failure is. What drain refuses is not counted by limit; budget serves
 // the rest of an answer without a new call. limit stands outside of batch and inside
-// again, so that each item of a list counts as a call. mask.Successes is there when
-// Options.Mask names tools: inside of what keeps answers, cuts them or puts them together.
+// again, so that each item of a list counts as a call. [mask.Successes] is an inner
+// middleware, the first: inside of what keeps answers, cuts them or puts them together.
 //
 // An inner middleware passes on the context that it got, or one made from it; for
 // work that must go on when the caller gives up, [context.WithoutCancel].
@@ -141,8 +141,6 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	recovery := deref(o.Recover)
 	correlation := deref(o.Correlate)
 	masking := deref(o.Mask)
-	scrubbed := masking.Successes
-	masking.Successes = nil // they have a place of their own
 	lists := deref(o.Batch)
 	sizes := deref(o.Budget)
 	rates := deref(o.Limit)
@@ -169,7 +167,6 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 		when(o.Batch != nil, func() mcp.Middleware { return limited }),
 		when(o.Replay != nil, func() mcp.Middleware { return replay.New(&replays) }),
 		when(o.State != nil, func() mcp.Middleware { return state.New(o.State) }),
-		when(len(scrubbed) > 0 && !masking.Reveal, func() mcp.Middleware { return mask.Successes(scrubbed...) }),
 		Chain(inner...),
 		retry.New(o.Retry),
 		validate.New(o.Validate),

@@ -82,7 +82,7 @@ func floorOf(path string) int {
 		return 4
 	case name == "internal/call":
 		return 3
-	case name == "internal/classify", name == "internal/attempt", name == "internal/explain":
+	case name == "internal/classify", name == "internal/attempt", name == "internal/explain", name == "internal/secrets":
 		return 2
 	case name == "fault":
 		return 1
@@ -90,7 +90,7 @@ func floorOf(path string) int {
 		return 0
 	case name == "internal/safe":
 		return -1
-	case slices.Contains([]string{"internal/wire", "internal/words"}, name):
+	case slices.Contains([]string{"internal/wire", "internal/words", "internal/table"}, name):
 		return -2
 	case name == "internal/kinds":
 		return -3

@@ -145,12 +145,11 @@ func readmeOptions(server *mcp.Server, logger *slog.Logger, inner mcp.Middleware
 
 func readmeCredentials(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Mask: &mask.Options{Successes: []string{"query", "read_file"}},
 		Validate: &validate.Options{
 			Credentials:     validate.RefuseCredentials, // or RecordCredentials
 			ToolCredentials: map[string]validate.Credentials{"write_file": validate.AllowCredentials},
 		},
-	}))
+	}, mask.Successes("query", "read_file")))
 }
 
 var projects = map[string]string{}
@@ -201,7 +200,7 @@ func count(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
 		if !middleware.IsLookup(ctx) { // a call that mcpchain made itself, such as tools/list
-			log.Print(method, " ended with ", middleware.OutcomeOf(ctx, res, err))
+			log.Print(method, " ended with ", correlate.OutcomeOf(ctx, res, err))
 		}
 		middleware.AddTo(ctx, res, err, func(f *fault.Error) *fault.Error { return f.With("region", "eu-1") })
 		return res, err
@@ -306,7 +305,7 @@ func readmePoll() error {
 }
 
 func readmeResponse(resp *http.Response) error {
-	if err := middleware.FromResponse(resp); err != nil {
+	if err := retry.FromResponse(resp); err != nil {
 		return err // knows Retry-After, rate limits and statuses
 	}
 	return nil
@@ -464,7 +463,7 @@ func TestPay(t *testing.T) {
 
 		mcptest.Expect{
 			Kind:  fault.KindConflict,
-			Retry: middleware.RetryNo,
+			Retry: retry.No,
 			Steps: []string{"get_lock"},
 			Text:  []string{"the account is locked"},
 		}.Check(t, res, err)

@@ -38,7 +38,7 @@ const (
 )
 
 func (a *auditor) addArguments(rec *Record, req mcp.Request, tool *mcp.Tool) {
-	raw := argumentsOf(req)
+	raw := call.ArgumentsOf(req)
 	switch {
 	case len(raw) == 0 || a.Arguments == Omitted:
 	case a.Arguments == Hashed:

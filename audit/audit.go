@@ -45,7 +45,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -57,6 +56,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/internal/words"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -144,8 +144,7 @@ type auditor struct {
 	Options
 
 	owners  call.Owners
-	shelf   call.Shelf
-	schemas call.Schemas
+	schemas secrets.Schemas
 	failing atomic.Bool // the Logger was told that records are missing
 }
 
@@ -228,7 +227,7 @@ func (a *auditor) about(c *call.Call, next mcp.MethodHandler) (*mcp.Tool, classi
 	default:
 		return nil, c.Safety(next)
 	}
-	tool, err := a.shelf.Tool(c, next)
+	tool, err := c.Tool(next)
 	if err != nil {
 		tool, err = c.Tool(nil) // around a single handler next has no list
 	}
@@ -305,21 +304,3 @@ func clean(name string) string {
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// argumentsOf returns the arguments of a call, nil for none.
-func argumentsOf(req mcp.Request) json.RawMessage {
-	switch r := req.(type) {
-	case *mcp.CallToolRequest:
-		if r != nil && r.Params != nil {
-			return r.Params.Arguments
-		}
-	case *mcp.GetPromptRequest:
-		if r != nil && r.Params != nil && len(r.Params.Arguments) > 0 {
-			raw, err := json.Marshal(r.Params.Arguments)
-			if err == nil { // a map of texts
-				return raw
-			}
-		}
-	}
-	return nil
-}

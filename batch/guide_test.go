@@ -14,7 +14,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/retry"
 )
 
 // strange panics when it is asked for anything.
@@ -49,9 +49,9 @@ func TestWhatMayBeSentAgain(t *testing.T) {
 		"says nothing done": {fault.Timeout("it", 0).WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}), again},
 		"says both":         {fault.Unavailable("it").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), check},
 		"says committed":    {fault.Timeout("it", 0).WithRetry(fault.Retry{Effect: fault.EffectCommitted}), never},
-		"status 429":        {middleware.FromResponse(&http.Response{StatusCode: http.StatusTooManyRequests}), again},
-		"status 500":        {middleware.FromResponse(&http.Response{StatusCode: http.StatusInternalServerError}), check},
-		"status 422":        {middleware.FromResponse(&http.Response{StatusCode: http.StatusUnprocessableEntity}), never},
+		"status 429":        {retry.FromResponse(&http.Response{StatusCode: http.StatusTooManyRequests}), again},
+		"status 500":        {retry.FromResponse(&http.Response{StatusCode: http.StatusInternalServerError}), check},
+		"status 422":        {retry.FromResponse(&http.Response{StatusCode: http.StatusUnprocessableEntity}), never},
 		"missing":           {fault.NotFound("file", "x"), never},
 		"unknown":           {errors.New("what"), check},
 		"strange":           {strange{}, check},

@@ -58,7 +58,7 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	}
 	result := newBatch(ctx, distinct, one, &f.run).run(ctx)
 	result.listName = f.Items
-	answer, complete := spread(result, places).ToolResult(), c.NewResult()
+	answer, complete := spread(result, places).ToolResult(), call.NewResult(c.Request())
 	complete.Meta, complete.Content, complete.StructuredContent, complete.IsError = answer.Meta, answer.Content, answer.StructuredContent, answer.IsError
 	return complete, nil
 }

@@ -38,7 +38,7 @@ func (x *answer) shrink(c *call.Call, next mcp.MethodHandler) (fitting *mcp.Call
 	raw, at := x.value()
 	valid := func([]byte) bool { return true }
 	if raw != nil && at < 0 {
-		if valid = c.Output(next); valid == nil {
+		if valid = c.Output(&x.outputs, next); valid == nil {
 			return nil
 		}
 	}

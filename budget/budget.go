@@ -151,9 +151,10 @@ const minSize = 300
 
 type budget struct {
 	Options
-	owners call.Owners
-	kept   keeper
-	taken  atomic.Bool // the server has a tool of its own with the name ReadMore
+	owners  call.Owners
+	kept    keeper
+	outputs call.Outputs
+	taken   atomic.Bool // the server has a tool of its own with the name ReadMore
 
 	mu   sync.Mutex
 	told map[string]bool // tools of which was said that they cannot be bounded

@@ -45,9 +45,6 @@ type Event = call.Event
 // Stats are gauges of the calls that pass one middleware, see Options.Stats.
 type Stats = call.Stats
 
-// Other stands in an [Event] for every text that a caller could have invented.
-const Other = call.Other
-
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
 	// Logger gets one record a call. Nil means [slog.Default] at the time of the
@@ -152,29 +149,21 @@ func New(opts *Options) mcp.Middleware {
 	case o.Advanced.MaxArguments > 0 && o.Advanced.Arguments == NoArguments:
 		panic("correlate.New: Options.Advanced.MaxArguments is set, but Options.Advanced.Arguments records nothing; set Arguments, or leave MaxArguments at zero")
 	}
-	r := &recorder{
-		logger: o.Logger, slow: o.Slow,
-		settings: &call.Settings{Records: true, Logger: o.Logger, NewID: o.NewID, Level: o.Level, Detail: detailOf(o)},
+	a := o.Advanced
+	detail := &call.Detail{
+		CallerID: a.CallerID, Attrs: o.Attrs, Slow: o.Slow, Observe: o.Observe, Stats: cmp.Or(o.Stats, new(Stats)),
+		Arguments: a.Arguments, MaxArguments: cmp.Or(a.MaxArguments, defaultMaxArguments), Reference: a.ReferenceInSuccess,
 	}
-	r.watched = r.settings.Detail != nil && (o.Observe != nil || o.Stats != nil)
+	r := &recorder{
+		logger: o.Logger, slow: o.Slow, watched: o.Observe != nil || o.Stats != nil,
+		settings: &call.Settings{Records: true, Logger: o.Logger, NewID: o.NewID, Level: o.Level, Detail: detail},
+	}
 	level := o.Level
 	if level == nil {
 		level = call.LevelOf
 	}
 	r.success = min(level(call.OutcomeOK), level(call.OutcomeInputRequired))
-	return call.WrapLayer(r)
-}
-
-// detailOf returns what the records hold besides the usual, nil for nothing.
-func detailOf(o Options) *call.Detail {
-	a := o.Advanced
-	if o.Slow == 0 && o.Attrs == nil && o.Observe == nil && o.Stats == nil && a.CallerID == nil && a.Arguments == NoArguments && !a.ReferenceInSuccess {
-		return nil
-	}
-	return &call.Detail{
-		CallerID: a.CallerID, Attrs: o.Attrs, Slow: o.Slow, Observe: o.Observe, Stats: cmp.Or(o.Stats, new(Stats)),
-		Arguments: a.Arguments, MaxArguments: cmp.Or(a.MaxArguments, defaultMaxArguments), Reference: a.ReferenceInSuccess,
-	}
+	return call.WrapLayer(r, nil)
 }
 
 const defaultMaxArguments = 1024
@@ -192,10 +181,7 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 	if c.Quiet() || !c.Establish(r.settings) || c.Notification() || method == middleware.MethodListen {
 		return next(ctx, method, req)
 	}
-	c.Begin() // it must be read before it is known whether the call fails
-	if r.watched {
-		c.Watch()
-	}
+	c.Begin(r.watched) // the time must be read before it is known whether the call fails
 	returned := false
 	defer func() {
 		p := recover()
@@ -220,7 +206,7 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 	case failure != nil && failure.Err() != nil:
 		c.Log(r.logger, call.Record{Result: res, Err: err})
 	case failure != nil, r.slow > 0 && c.Duration() > r.slow, r.records(ctx): // the result may yet turn out to be one that cannot be sent
-		c.LogAtEnd(call.Record{Result: res, Err: err})
+		c.LogAtEnd()
 	}
 	return res, err
 }
@@ -243,6 +229,16 @@ func ID(ctx context.Context) string {
 	return ""
 }
 
+// OutcomeOf says in one word how the call ended that gave res and err, for a middleware of your
+// own. Outside of our middlewares it knows what res and err tell.
+func OutcomeOf(ctx context.Context, res mcp.Result, err error) Outcome {
+	c := call.FromContext(ctx)
+	if c == nil {
+		c = &call.Call{Context: ctx}
+	}
+	return c.Outcome(res, err)
+}
+
 // Logger returns the logger of the call that ctx belongs to, with the attribute
 // "reference" for its ID. Outside a call it is [slog.Default].
 func Logger(ctx context.Context) *slog.Logger {
@@ -250,5 +246,5 @@ func Logger(ctx context.Context) *slog.Logger {
 	if c == nil {
 		return slog.Default()
 	}
-	return c.Logger().With(slog.String(Key, c.ID()))
+	return c.Logger().With(slog.String(reference, c.ID()))
 }

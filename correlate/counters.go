@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"sync"
+
+	"github.com/mcpchain/mcpchain/internal/call"
 )
 
 // maxSeries is how many combinations of labels [Counters] tell apart.
@@ -64,7 +66,7 @@ func (c *Counters) Observe(_ context.Context, e Event) {
 		*of = map[string]*series{}
 	}
 	if (*of)[name] == nil && len(c.calls)+len(c.parts) >= maxSeries {
-		name = Other
+		name = call.Other
 	}
 	s := (*of)[name]
 	if s == nil {

@@ -90,7 +90,7 @@ func TestEvents(t *testing.T) {
 				"good":   {Outcome: call.OutcomeOK},
 				"bad":    {Outcome: call.OutcomeInternal, Kind: fault.KindInternal, Party: fault.PartyServer},
 				"none":   {Outcome: call.OutcomeNotFound, Kind: fault.KindNotFound, Party: fault.PartyCaller},
-				"own":    {Outcome: call.OutcomeToolError, Kind: correlate.Other, Party: fault.PartyUpstream},
+				"own":    {Outcome: call.OutcomeToolError, Kind: call.Other, Party: fault.PartyUpstream},
 				"panics": {Outcome: call.OutcomePanic, Kind: fault.KindInternal, Party: fault.PartyServer},
 			}[name]
 			require.Equal(t, want, correlate.Event{Outcome: e.Outcome, Kind: e.Kind, Party: e.Party}, name)
@@ -137,7 +137,7 @@ func TestNoLabelOfACallers(t *testing.T) {
 			require.Equal(t, call.OutcomeRateLimited, e.Outcome)
 		}
 	}
-	require.Equal(t, map[string]bool{correlate.Other: true}, labels)
+	require.Equal(t, map[string]bool{call.Other: true}, labels)
 	require.Positive(t, refused)
 }
 

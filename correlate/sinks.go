@@ -133,11 +133,11 @@ func (s *sampled) held(of failure, record slog.Record, next slog.Handler) bool {
 	defer s.mu.Unlock()
 	r, known := s.by[of]
 	if !known && len(s.by) >= maxSampled { // a caller may invent targets, but neither kinds nor places
-		of.target = Other
+		of.target = call.Other
 		r, known = s.by[of]
 	}
 	if !known && len(s.by) >= 2*maxSampled {
-		of = failure{kind: Other}
+		of = failure{kind: call.Other}
 		r, known = s.by[of]
 	}
 	if !known {

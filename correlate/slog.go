@@ -11,8 +11,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// Key is the name of the attribute that holds the ID of a call in the log.
-const Key = "reference"
+// reference is the name of the attribute that holds the ID of a call in the log.
+const reference = "reference"
 
 var errGoexit = errors.New("the handler ended its goroutine with runtime.Goexit: the call is never answered")
 
@@ -56,13 +56,13 @@ func (h *handler) Handle(ctx context.Context, record slog.Record) error {
 	if c == nil || h.has || len(h.groups) == 0 && hasKey(record) {
 		return h.next.Handle(ctx, record)
 	}
-	reference := slog.String(Key, c.ID())
+	id := slog.String(reference, c.ID())
 	if len(h.groups) == 0 {
 		record = record.Clone()
-		record.AddAttrs(reference)
+		record.AddAttrs(id)
 		return h.next.Handle(ctx, record)
 	}
-	next := h.top.WithAttrs([]slog.Attr{reference})
+	next := h.top.WithAttrs([]slog.Attr{id})
 	for _, add := range h.groups {
 		next = add(next)
 	}
@@ -80,7 +80,7 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 		return &c
 	}
 	c.top = c.next
-	c.has = h.has || slices.ContainsFunc(attrs, func(a slog.Attr) bool { return a.Key == Key })
+	c.has = h.has || slices.ContainsFunc(attrs, func(a slog.Attr) bool { return a.Key == reference })
 	return &c
 }
 
@@ -97,7 +97,7 @@ func (h *handler) WithGroup(name string) slog.Handler {
 func hasKey(record slog.Record) bool {
 	found := false
 	record.Attrs(func(a slog.Attr) bool {
-		found = a.Key == Key
+		found = a.Key == reference
 		return !found
 	})
 	return found

@@ -118,7 +118,7 @@ func annotate(ctx context.Context, c *call.Call, next mcp.MethodHandler, have *m
 		}
 		res.Meta[MetaKey] = status
 	}
-	if call.InsideTyped(ctx) {
+	if call.TypedOf(ctx) != nil {
 		return &res // the SDK has still to make the content of the output
 	}
 	if raw, ok := structured(c, next, have, status); ok {

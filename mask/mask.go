@@ -16,8 +16,8 @@
 //     reads the words of a plain error, but never those of a panic, of a driver or of
 //     the runtime.
 //
-// Results of successful calls are not touched, but for those of the tools that
-// [Options].Successes names.
+// Results of successful calls are not touched. [Successes] is for those that may hold a
+// credential.
 package mask
 
 import (
@@ -32,15 +32,15 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // A Rule returns the public fault for an error that it knows, and nil for any
 // other. Any function will do; [Is], [As] and [Contains] make common ones. The
 // error becomes the private cause; a rule need not attach it.
-type Rule = middleware.Rule
+type Rule = classify.Rule
 
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
@@ -71,17 +71,13 @@ type Options struct {
 	// shows nothing of them.
 	QuoteService func(host, errorType string) bool
 
-	// Successes names tools whose successful results are searched for credentials, too, as
-	// [Successes] describes. Nil searches none.
-	Successes []string
-
 	// CallerCredentials says that services are called with the caller's own credentials,
 	// as a local server over stdio does: their 401 and 403 are then told as
 	// permission_denied. Else they are a failure of this server, whose key was refused.
 	CallerCredentials bool
 
 	// Reveal turns masking and scrubbing off, for development: callers see every
-	// error as it is, and every success. Only the program can set it, never a request.
+	// error as it is, and what [Successes] stands around. Only the program can set it, never a request.
 	// New writes a warning into the log when it is set.
 	Reveal bool
 }
@@ -119,7 +115,7 @@ func New(opts *Options) mcp.Middleware {
 		settings.Show = worded
 	}
 	var looked atomic.Bool // whether anything stands outside, see WarnOfOutside
-	masking := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		c.Establish(settings)
 		if !o.Reveal && !looked.Load() && !looked.Swap(true) {
 			c.WarnOfOutside(ctx, c.Logger())
@@ -130,14 +126,6 @@ func New(opts *Options) mcp.Middleware {
 		}
 		return res, err
 	})
-	if len(o.Successes) == 0 {
-		return masking
-	}
-	successes := call.ForTools("mask.New", "Options.Successes", call.Wrap(scrubSuccess), o.Successes...)
-	if o.Reveal {
-		return masking
-	}
-	return middleware.Chain(masking, successes)
 }
 
 // Scrub returns the text with everything replaced that should not leave a

@@ -284,6 +284,9 @@ func TestReveal(t *testing.T) {
 	require.Contains(t, harness.Call(t, rawAt, harness.Return(func() *mcp.CallToolResult {
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: secret}}}
 	}), mw).Text(), url)
+	require.Equal(t, url, harness.Call(t, rawAt, harness.Return(func() *mcp.CallToolResult {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: url}}}
+	}), mw, mask.Successes()).Text())
 	// A mask that does not reveal still masks.
 	for _, chain := range [][]mcp.Middleware{{mw, mask.New(nil)}, {mask.New(nil), mw}} {
 		require.NotContains(t, string(harness.Call(t, rawAt, harness.Fail(errSecret), chain...).Wire), harness.Canary)

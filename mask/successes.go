@@ -13,14 +13,15 @@ import (
 
 // Successes returns a middleware that hides credentials in the results of calls that
 // succeed, as [ScrubCredentials] finds them: of the named tools, or, without a name, of
-// every tool, resource and prompt that it stands around. With [Options].Successes,
-// mcpchain.Standard puts it in its place: inside of what keeps answers or cuts them, and
-// outside of your own middlewares.
+// every tool, resource and prompt that it stands around. Give it to mcpchain.Standard as
+// the first inner middleware: there it stands inside of what keeps answers or cuts them,
+// and outside of your own middlewares. Or wrap a single handler:
 //
+//	mcpchain.Standard(nil, mask.Successes("query", "read_file"))
 //	middleware.AddTool(server, tool, handler, mask.Successes())
 //
 // It looks at texts, structured content, links, the texts of resources, their bytes if
-// those are a text, and _meta. A text that is JSON is treated as structured content is:
+// those are a text, and _meta. JSON in a text is treated as structured content is:
 // a text under a name that says secret, such as "api_key", becomes "[redacted]", a number
 // 0, and everything else stays as it is. So types stay what they were. If the output
 // schema of a tool allows the result no longer, because it has a pattern for the secret,
@@ -29,30 +30,35 @@ import (
 // What the handler returned is not written to. Nothing is cut off, and nothing bounds the
 // size of what is searched; recover.Options.MaxResult does. Images, sounds and bytes that
 // are no text are not searched. As everywhere the scrubber is a second net: it hides what
-// looks like a credential, also one that the tool is there to return.
+// looks like a credential, also one that the tool is there to return. With
+// [Options].Reveal nothing is hidden.
 //
 // A tool that is named and that the server does not list is reported to the log once, as
 // a warning. An empty name panics.
 func Successes(tools ...string) mcp.Middleware {
-	mw := call.Wrap(scrubSuccess)
+	var schemas call.Outputs
+	mw := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		res, err := next(ctx, c.Method(), req)
+		if err != nil || c.Quiet() || c.Reveals() || call.NeedsInput(res) || c.Failure(res, err) != nil {
+			return res, err
+		}
+		return scrubbed(c, res, next, &schemas)
+	})
 	if len(tools) == 0 {
 		return mw
 	}
 	return call.ForTools("mask.Successes", "tools", mw, tools...)
 }
 
-func scrubSuccess(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	res, err := next(ctx, c.Method(), req)
-	if err != nil || c.Quiet() || call.NeedsInput(res) || c.Failure(res, err) != nil {
-		return res, err
-	}
+// scrubbed returns a result without credentials, or a fault if the tool's output schema does not allow that.
+func scrubbed(c *call.Call, res mcp.Result, next mcp.MethodHandler, schemas *call.Outputs) (mcp.Result, error) {
 	clean, structured := call.Scrubbed(res)
 	tool, ok := clean.(*mcp.CallToolResult)
 	if !structured || !ok {
 		return clean, nil
 	}
 	raw, _ := tool.StructuredContent.(json.RawMessage)
-	if valid := c.Output(next); valid == nil || valid(raw) {
+	if valid := c.Output(schemas, next); valid == nil || valid(raw) {
 		return clean, nil
 	}
 	retry := fault.Retry{Effect: fault.EffectCommitted, Reason: "The call has been carried out; only its answer is withheld."}

@@ -82,32 +82,24 @@ func TestSuccesses(t *testing.T) {
 
 // TestSuccessesOfNamedTools: only those are changed, and one that nobody has is told once.
 func TestSuccessesOfNamedTools(t *testing.T) {
-	for name, install := range map[string]func(*slog.Logger) mcp.Middleware{
-		"mask.Successes: tools has tools": func(*slog.Logger) mcp.Middleware { return mask.Successes("it", "gone") },
-		"mask.New: Options.Successes has tools that": func(l *slog.Logger) mcp.Middleware {
-			return mask.New(&mask.Options{Logger: l, Successes: []string{"it", "gone"}})
+	log := harness.NewLog(slog.LevelInfo)
+	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+		Middleware: []mcp.Middleware{mask.New(&mask.Options{Logger: log.Logger()}), mask.Successes("it", "gone")},
+		Handlers: map[string]harness.Handler{
+			"it":    func(_ context.Context, req mcp.Request) (mcp.Result, error) { return leaky(req), nil },
+			"other": func(_ context.Context, req mcp.Request) (mcp.Result, error) { return leaky(req), nil },
 		},
-	} {
-		log := harness.NewLog(slog.LevelInfo)
-		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
-			Middleware: []mcp.Middleware{mask.New(&mask.Options{Logger: log.Logger()}), install(log.Logger())},
-			Handlers: map[string]harness.Handler{
-				"it":    func(_ context.Context, req mcp.Request) (mcp.Result, error) { return leaky(req), nil },
-				"other": func(_ context.Context, req mcp.Request) (mcp.Result, error) { return leaky(req), nil },
-			},
-		})
-		require.NotContains(t, string(s.Call(t, "it").Wire), harness.Canary)
-		require.Contains(t, string(s.Call(t, "other").Wire), harness.Canary)
-		for range 2 {
-			_, err := s.Client.ListTools(t.Context(), nil)
-			require.NoError(t, err)
-		}
-		record := log.Only(t)
-		require.Contains(t, record["msg"], name)
-		require.Equal(t, []any{"gone"}, record["tools"])
+	})
+	require.NotContains(t, string(s.Call(t, "it").Wire), harness.Canary)
+	require.Contains(t, string(s.Call(t, "other").Wire), harness.Canary)
+	for range 2 {
+		_, err := s.Client.ListTools(t.Context(), nil)
+		require.NoError(t, err)
 	}
-	require.PanicsWithValue(t, "mask.New: Options.Successes[1] is empty; give a name", func() { mask.New(&mask.Options{Successes: []string{"a", ""}}) })
-	require.PanicsWithValue(t, "mask.Successes: tools[0] is empty; give a name", func() { mask.Successes("") })
+	record := log.Only(t)
+	require.Contains(t, record["msg"], "mask.Successes: tools has tools")
+	require.Equal(t, []any{"gone"}, record["tools"])
+	require.PanicsWithValue(t, "mask.Successes: tools[1] is empty; give a name", func() { mask.Successes("a", "") })
 }
 
 type credentials struct {
@@ -121,9 +113,9 @@ type credentials struct {
 func TestSuccessesFitTheirSchema(t *testing.T) {
 	for _, era := range []harness.Era{harness.Current, harness.Older} {
 		at := harness.Place{Shape: harness.ServerRaw, Era: era}
-		s := harness.Start(t, at, harness.Setup{Middleware: []mcp.Middleware{mask.New(&mask.Options{
-			Logger: slog.New(slog.DiscardHandler), Successes: []string{"loose", "strict", "strict-read"},
-		})}})
+		s := harness.Start(t, at, harness.Setup{Middleware: []mcp.Middleware{
+			mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)}), mask.Successes("loose", "strict", "strict-read"),
+		}})
 		give := func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, credentials, error) {
 			return nil, credentials{"bob", harness.Canary, 1234}, nil
 		}
@@ -171,6 +163,25 @@ func TestSuccessesThatAreLarge(t *testing.T) {
 	require.NotContains(t, string(answer.Wire), harness.Canary)
 }
 
+// TestJSONInATextBlock: objects and lists that begin a line, or follow another one, keep their types.
+func TestJSONInATextBlock(t *testing.T) {
+	endless := strings.Repeat("[\n", 100_000)
+	for in, want := range map[string]string{
+		`{"pin":1234}` + "\n" + ` {"pin":"a"} [{"pin":5}]` + "\n":   `{"pin":0}` + "\n" + ` {"pin":"[redacted]"} [{"pin":0}]` + "\n",
+		"Here:\n```json\n{\n  \"pin\": 1234\n}\n```\ntoken=hunter2": "Here:\n```json\n{\n  \"pin\": 0\n}\n```\ntoken=[redacted]",
+		`{"pin":1234} 12 "password":"hunter2"`:                      `{"pin":0} 12 "password":"[redacted]"`,
+		"[INFO] a\n[1] b\n{\"next_token\":\"x7\",\"pin\":7}":        "[INFO] a\n[1] b\n{\"next_token\":\"x7\",\"pin\":0}",
+		"{\"pin\":\n{\"pin\":1234}":                                 "{\"pin\":\n{\"pin\":0}",
+		"api_key: [\"hunter2\"]":                                    "api_key: [redacted]",
+		endless + `{"token":"hunter2"}`:                             endless + `{"token":"[redacted]"}`,
+	} {
+		answer := harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Return(func() *mcp.CallToolResult {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in}}}
+		}), mask.Successes())
+		require.Equal(t, want, answer.Text())
+	}
+}
+
 // TestSuccessesThatAreLeftAlone: what has nothing to hide is the handler's own value, also
 // where it cannot be written, or asks for input.
 func TestSuccessesThatAreLeftAlone(t *testing.T) {
@@ -209,7 +220,7 @@ func TestBytesThatAreNoText(t *testing.T) {
 			res := &mcp.CallToolResult{IsError: failed, Content: []mcp.Content{
 				&mcp.TextContent{Text: "broken"}, &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "x:1", MIMEType: kind, Blob: document}},
 			}}
-			h := mask.New(&mask.Options{Successes: []string{"it"}})(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
+			h := middleware.Chain(mask.New(nil), mask.Successes("it"))(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
 			got, err := h(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}})
 			require.NoError(t, err)
 			blob := got.(*mcp.CallToolResult).Content[1].(*mcp.EmbeddedResource).Resource.Blob
@@ -237,11 +248,11 @@ func BenchmarkSuccesses(b *testing.B) {
 		} {
 			for _, on := range []bool{false, true} {
 				b.Run(fmt.Sprintf("%s/%dKiB/on=%t", name, kb, on), func(b *testing.B) {
-					options := &mask.Options{}
+					mw := mask.New(nil)
 					if on {
-						options.Successes = []string{"it"}
+						mw = middleware.Chain(mw, mask.Successes("it"))
 					}
-					h := mask.New(options)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
+					h := mw(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
 					req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}}
 					b.ReportAllocs()
 					for b.Loop() {

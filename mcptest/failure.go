@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/retry"
 )
 
 // Expect says what a failure is expected to tell. What is zero is not looked at.
@@ -25,8 +26,8 @@ type Expect struct {
 	Party  fault.Party
 	Effect fault.Effect
 
-	// Retry is [middleware.RetryYes] or [middleware.RetryNo].
-	Retry middleware.Retryable
+	// Retry is [retry.Yes] or [retry.No].
+	Retry retry.Retryable
 
 	// After is the wait before the next try.
 	After time.Duration
@@ -88,20 +89,20 @@ func (e Expect) missing(f *fault.Error, text string) []string {
 			lines = append(lines, fmt.Sprintf("%s: got %v, want %v", what, orNothing(got), orNothing(want)))
 		}
 	}
-	retry, said := f.Retry()
-	advice := middleware.RetryUnknown
+	told, said := f.Retry()
+	advice := retry.Unknown
 	switch {
-	case said && retry.ShouldRetry:
-		advice = middleware.RetryYes
+	case said && told.ShouldRetry:
+		advice = retry.Yes
 	case said:
-		advice = middleware.RetryNo
+		advice = retry.No
 	}
-	after := time.Duration(retry.RetryAfterSeconds * float64(time.Second))
+	after := time.Duration(told.RetryAfterSeconds * float64(time.Second))
 	compare("kind", f.Kind(), e.Kind, e.Kind == "" || f.Kind() == e.Kind)
 	compare("code", f.Code(), e.Code, e.Code == "" || f.Code() == e.Code)
 	compare("party", f.Party(), e.Party, e.Party == "" || f.Party() == e.Party)
-	compare("effect", retry.Effect, e.Effect, e.Effect == "" || retry.Effect == e.Effect)
-	compare("retry", advice, e.Retry, e.Retry == middleware.RetryUnknown || advice == e.Retry)
+	compare("effect", told.Effect, e.Effect, e.Effect == "" || told.Effect == e.Effect)
+	compare("retry", advice, e.Retry, e.Retry == retry.Unknown || advice == e.Retry)
 	compare("wait", after, e.After, e.After == 0 || after == e.After)
 	if e.Violations != nil {
 		got, same := violations(f), true

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/table"
 )
 
 // AddTool adds a typed tool to a server as [mcp.AddTool] does, with middlewares
@@ -90,17 +90,16 @@ func (c *toolChains) handle(ctx context.Context, method string, req mcp.Request)
 
 // servers finds the toolChains of a server. Both ends are weak: a server that is
 // made for one request, as stateless HTTP servers may do, leaves nothing behind.
-var servers = struct {
-	sync.Mutex
-	chains map[weak.Pointer[mcp.Server]]weak.Pointer[toolChains]
-}{chains: map[weak.Pointer[mcp.Server]]weak.Pointer[toolChains]{}}
+var servers struct {
+	sync.Mutex // two tools at once make one chain
+	table.Weak[mcp.Server, weak.Pointer[toolChains]]
+}
 
 func toolsOf(s *mcp.Server) *toolChains {
 	servers.Lock()
 	defer servers.Unlock()
-	key := weak.Make(s)
-	if c := servers.chains[key].Value(); c != nil {
-		return c
+	if known, _ := servers.Get(s); known.Value() != nil {
+		return known.Value()
 	}
 	c := &toolChains{}
 	c.byName.Store(&map[string]Handler{})
@@ -108,11 +107,6 @@ func toolsOf(s *mcp.Server) *toolChains {
 		c.next = next
 		return c.handle
 	})
-	servers.chains[key] = weak.Make(c)
-	runtime.AddCleanup(s, func(key weak.Pointer[mcp.Server]) {
-		servers.Lock()
-		defer servers.Unlock()
-		delete(servers.chains, key)
-	}, key)
+	servers.Set(s, weak.Make(c))
 	return c
 }

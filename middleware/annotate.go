@@ -37,15 +37,6 @@ func AddTo(ctx context.Context, res mcp.Result, err error, add func(*fault.Error
 	return true
 }
 
-// ID returns the correlation ID of the call that ctx belongs to, and makes it if nobody
-// asked before. It is "" outside of our middlewares.
-func ID(ctx context.Context) string {
-	if c := call.FromContext(ctx); c != nil {
-		return c.ID()
-	}
-	return ""
-}
-
 // IsLookup reports whether the call that ctx belongs to is one that mcpchain itself makes
 // through the server's middlewares, such as a tools/list to find the schema of a tool, or
 // one that a middleware of yours makes with [Lookup]. Those of mcpchain are made for
@@ -60,19 +51,6 @@ func IsLookup(ctx context.Context) bool {
 // what the server offers: what it passes to next with it is one of which [IsLookup]
 // reports true, under another method than that of the call.
 func Lookup(ctx context.Context) context.Context { return call.Lookup(ctx) }
-
-// An Outcome says in one word how a call ended.
-type Outcome = call.Outcome
-
-// OutcomeOf says in one word how the call ended that gave res and err. Outside of our
-// middlewares it knows what res and err tell.
-func OutcomeOf(ctx context.Context, res mcp.Result, err error) Outcome {
-	c := call.FromContext(ctx)
-	if c == nil {
-		c = &call.Call{Context: ctx}
-	}
-	return c.Outcome(res, err)
-}
 
 // Target returns what a call is about: the name of the tool or prompt, or the URI of the
 // resource; "" for other methods.

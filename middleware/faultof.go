@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
 // FaultOf reads the failure that a call ended with, given what the call returned.
@@ -20,14 +21,14 @@ import (
 //	}
 //
 // It reports false for a success. On a server, rules (see mask.Options) have no part
-// in it; in a middleware, [Call.Failure] knows them. The failures of servers that know nothing of
+// in it; in a middleware, [AddTo] knows them. The failures of servers that know nothing of
 // mcpchain are read as well as they allow: the kind from the JSON-RPC code, or
 // [fault.KindTool] with the tool's own text.
 func FaultOf(res mcp.Result, err error) (*fault.Error, bool) { return call.FaultOf(res, err) }
 
 // NextSteps returns a copy of a successful result that tells the model what to do
-// next: a text block "Next: 1. ..." at the end of the content, and the steps under
-// _meta[[StepsKey]]. A nil result is an empty one; without steps the result is
+// next: a text block "Next: 1. ..." at the end of the content, and the steps, an array of
+// fault.Step, under _meta["io.github.mcpchain/next_steps"]. A nil result is an empty one; without steps the result is
 // returned as it is.
 //
 // A result without content, or none, is that of a typed handler whose output the SDK
@@ -51,6 +52,6 @@ func NextSteps(res *mcp.CallToolResult, steps ...fault.Step) *mcp.CallToolResult
 	if out.Meta = maps.Clone(out.Meta); out.Meta == nil {
 		out.Meta = mcp.Meta{}
 	}
-	out.Meta[StepsKey] = listed
+	out.Meta[wire.StepsKey] = listed
 	return &out
 }

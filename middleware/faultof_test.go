@@ -272,7 +272,7 @@ func TestNextStepsOverTheWire(t *testing.T) {
 		}, masking(harness.NewLog(0)))
 		require.Nil(t, got.Fault())
 		require.Equal(t, "Next: 1. Read it back: call get {}.", got.Tool().Content[1].(*mcp.TextContent).Text)
-		require.Equal(t, []any{map[string]any{"step": 1.0, "action": "Read it back", "tool": "get"}}, got.Tool().Meta[middleware.StepsKey])
+		require.Equal(t, []any{map[string]any{"step": 1.0, "action": "Read it back", "tool": "get"}}, got.Tool().Meta["io.github.mcpchain/next_steps"])
 	})
 }
 

@@ -35,32 +35,28 @@ func Prompt(h mcp.PromptHandler, mw ...Middleware) mcp.PromptHandler {
 	return one("Prompt", MethodGetPrompt, h, mw)
 }
 
-// A HandlerFunc is a handler of one method: of mcp.ServerOptions.CompletionHandler, for
-// example.
-type HandlerFunc[Q mcp.Request, R mcp.Result] = func(context.Context, Q) (R, error)
-
 // Completion wraps the handler of mcp.ServerOptions.CompletionHandler as [Tool] wraps a
 // tool handler.
-func Completion(h HandlerFunc[*mcp.CompleteRequest, *mcp.CompleteResult], mw ...Middleware) HandlerFunc[*mcp.CompleteRequest, *mcp.CompleteResult] {
+func Completion(h func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error), mw ...Middleware) func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	return one("Completion", MethodComplete, h, mw)
 }
 
 // Elicitation wraps the handler of mcp.ClientOptions.ElicitationHandler as [Tool] wraps a
 // tool handler. For a server of protocol version 2026-07-28 the SDK calls this handler
 // outside of the client's receiving middlewares, where a panic ends the client.
-func Elicitation(h HandlerFunc[*mcp.ElicitRequest, *mcp.ElicitResult], mw ...Middleware) HandlerFunc[*mcp.ElicitRequest, *mcp.ElicitResult] {
+func Elicitation(h func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error), mw ...Middleware) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	return one("Elicitation", MethodElicit, h, mw)
 }
 
 // Sampling wraps the handler of mcp.ClientOptions.CreateMessageHandler as [Elicitation]
 // wraps its own.
-func Sampling(h HandlerFunc[*mcp.CreateMessageRequest, *mcp.CreateMessageResult], mw ...Middleware) HandlerFunc[*mcp.CreateMessageRequest, *mcp.CreateMessageResult] { //nolint:staticcheck // older servers sample
+func Sampling(h func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error), mw ...Middleware) func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) { //nolint:staticcheck // older servers sample
 	return one("Sampling", MethodCreateMessage, h, mw)
 }
 
 // SamplingWithTools wraps the handler of mcp.ClientOptions.CreateMessageWithToolsHandler
 // as [Elicitation] wraps its own.
-func SamplingWithTools(h HandlerFunc[*mcp.CreateMessageWithToolsRequest, *mcp.CreateMessageWithToolsResult], mw ...Middleware) HandlerFunc[*mcp.CreateMessageWithToolsRequest, *mcp.CreateMessageWithToolsResult] { //nolint:staticcheck // older servers sample
+func SamplingWithTools(h func(context.Context, *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error), mw ...Middleware) func(context.Context, *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error) { //nolint:staticcheck // older servers sample
 	return one("SamplingWithTools", MethodCreateMessage, h, mw)
 }
 
@@ -91,7 +87,7 @@ func Custom[P mcp.Params, R mcp.Result](method string, h func(context.Context, *
 }
 
 // one wraps a handler of one method.
-func one[Q mcp.Request, R mcp.Result](function, method string, h HandlerFunc[Q, R], mw []Middleware) HandlerFunc[Q, R] {
+func one[Q mcp.Request, R mcp.Result](function, method string, h func(context.Context, Q) (R, error), mw []Middleware) func(context.Context, Q) (R, error) {
 	if h == nil {
 		panic("middleware." + function + ": h is nil; give the handler that is wrapped")
 	}
@@ -194,10 +190,10 @@ func (c *typedCall[In]) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// HasOutput is read by [call.TypedOutput].
+// HasOutput is of [call.Typed].
 func (c *typedCall[In]) HasOutput() bool { return !c.own.Load() }
 
-// Input is read by [call.TypedInput].
+// Input is of [call.Typed].
 func (c *typedCall[In]) Input() any { return c.in }
 
 // withOutput puts the output where middlewares expect it.

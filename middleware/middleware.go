@@ -28,19 +28,18 @@
 // # What a failure means for a second try
 //
 // [HintOf] reads from an error whether, when and how safely the call may be made again.
-// [FromResponse] makes such an error of an HTTP answer. Package retry decides.
+// Package retry decides.
 //
 // # Writing a middleware of your own
 //
 // Any func(Handler) Handler will do. Pass on the context that you got. To refuse a call,
-// return a *fault.Error. [AddTo] adds to a failure on its way out, [OutcomeOf] says how a
-// call ended, [ID] is its reference, and [IsLookup] reports calls that mcpchain makes
-// itself.
+// return a *fault.Error. [AddTo] adds to a failure on its way out, and [IsLookup] reports calls
+// that mcpchain makes itself. OutcomeOf in package correlate says how a call ended, and ID there is
+// its reference.
 package middleware
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -62,42 +61,16 @@ type Middleware = mcp.Middleware
 // failure stands: the JSON of a fault.Error.
 const MetaKey = wire.ErrorKey
 
-// StepsKey is the key of a successful result's _meta under which [NextSteps]
-// puts its steps: a JSON array of fault.Step.
-const StepsKey = wire.StepsKey
+// Classify returns what a caller may know of err, nil for a nil error. Rules (see package mask) have
+// no part in it.
+func Classify(err error) *fault.Error { return classify.Classify(err) }
 
-// What a caller may know of errors, and what they mean for a second try.
-type (
-	// A Rule says what a caller may know of an error, see package mask.
-	Rule = classify.Rule
-	// A Hint is what an error says about a second try.
-	Hint = classify.Hint
-	// A HintRule says what an error of this program means for a second try.
-	HintRule = classify.HintRule
-	// Retryable says whether a second try can succeed.
-	Retryable = classify.Retryable
-	// A ResponseError is the answer of an HTTP service that did not do what it was asked for.
-	ResponseError = classify.ResponseError
-	// RenderOptions say how failures are written on the wire.
-	RenderOptions = call.RenderOptions
-)
+// HintOf returns what any error says about a second try, see Hint in package retry; the zero Hint
+// for nil.
+func HintOf(err error) classify.Hint { return classify.HintOf(err) }
 
-// The answers to the question whether a second try can succeed.
-const (
-	RetryUnknown = classify.RetryUnknown
-	RetryYes     = classify.RetryYes
-	RetryNo      = classify.RetryNo
-)
-
-// Classify returns what a caller may know of err, nil for a nil error.
-func Classify(err error, rules ...Rule) *fault.Error { return classify.Classify(err, rules...) }
-
-// HintOf returns what any error says about a second try; the zero Hint for nil.
-func HintOf(err error, rules ...HintRule) Hint { return classify.HintOf(err, rules...) }
-
-// FromResponse returns an error for the answer of an HTTP service whose status is
-// 400 or more, and nil for any other.
-func FromResponse(resp *http.Response) error { return classify.FromResponse(resp) }
+// RenderOptions say how failures are written on the wire.
+type RenderOptions = call.RenderOptions
 
 // Render returns a Middleware that says how the failures of the calls that pass
 // it are written on the wire.

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/words"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -75,7 +76,7 @@ func isNil(res mcp.Result) bool {
 // notification has none, a typed handler's is made by the SDK, and the answer of
 // subscriptions/listen is the SDK's own.
 func nilResult(ctx context.Context, c *call.Call, res mcp.Result) (mcp.Result, error) {
-	if c.Notification() || c.Method() == middleware.MethodListen || call.InsideTyped(ctx) {
+	if c.Notification() || c.Method() == middleware.MethodListen || call.TypedOf(ctx) != nil {
 		return res, nil
 	}
 	return nil, bug(ErrNilResult)
@@ -119,17 +120,19 @@ func (r *recovery) tooLarge(res mcp.Result) int {
 	switch res := res.(type) {
 	case *mcp.CallToolResult:
 		for _, c := range res.Content {
-			size += sizeOf(c)
+			b, _ := blockOf(c)
+			size += b.size
 		}
 		raw, _ := res.StructuredContent.(json.RawMessage)
 		size += len(raw)
 	case *mcp.ReadResourceResult:
 		for _, c := range res.Contents {
-			size += len(c.URI) + len(c.Text) + base64.StdEncoding.EncodedLen(len(c.Blob))
+			size += sizeOf(c)
 		}
 	case *mcp.GetPromptResult:
 		for _, m := range res.Messages {
-			size += sizeOf(m.Content)
+			b, _ := blockOf(m.Content)
+			size += b.size
 		}
 	}
 	if size <= r.maxResult {
@@ -138,26 +141,45 @@ func (r *recovery) tooLarge(res mcp.Result) int {
 	return size
 }
 
-// sizeOf returns how many bytes a block has.
-func sizeOf(c mcp.Content) int {
-	if safe.Nil(c) {
-		return 0
-	}
+// A block is what is looked at of content.
+type block struct {
+	meta, inner mcp.Meta // inner is that of a resource in it
+	annotations *mcp.Annotations
+	size        int // of its texts, and its data in base64
+}
+
+// blockOf reports false for nil and for what is of a type that only its maker knows. It is on the
+// success path, so it knows the types and needs no reflection.
+func blockOf(c mcp.Content) (_ block, known bool) {
 	switch c := c.(type) {
 	case *mcp.TextContent:
-		return len(c.Text)
+		if c != nil {
+			return block{c.Meta, nil, c.Annotations, len(c.Text)}, true
+		}
 	case *mcp.ImageContent:
-		return base64.StdEncoding.EncodedLen(len(c.Data))
+		if c != nil {
+			return block{c.Meta, nil, c.Annotations, base64.StdEncoding.EncodedLen(len(c.Data))}, true
+		}
 	case *mcp.AudioContent:
-		return base64.StdEncoding.EncodedLen(len(c.Data))
+		if c != nil {
+			return block{c.Meta, nil, c.Annotations, base64.StdEncoding.EncodedLen(len(c.Data))}, true
+		}
 	case *mcp.ResourceLink:
-		return len(c.URI) + len(c.Name) + len(c.Title) + len(c.Description)
+		if c != nil {
+			return block{c.Meta, nil, c.Annotations, len(c.URI) + len(c.Name) + len(c.Title) + len(c.Description)}, true
+		}
 	case *mcp.EmbeddedResource:
-		if c.Resource != nil {
-			return len(c.Resource.URI) + len(c.Resource.Text) + base64.StdEncoding.EncodedLen(len(c.Resource.Blob))
+		if c != nil && c.Resource != nil {
+			return block{c.Meta, c.Resource.Meta, c.Annotations, sizeOf(c.Resource)}, true
+		} else if c != nil {
+			return block{c.Meta, nil, c.Annotations, 0}, true
 		}
 	}
-	return 0
+	return block{}, false
+}
+
+func sizeOf(r *mcp.ResourceContents) int {
+	return len(r.URI) + len(r.Text) + base64.StdEncoding.EncodedLen(len(r.Blob))
 }
 
 // sendable returns res as it can be sent, or an error. Everything that cannot
@@ -229,7 +251,7 @@ func toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Result, error) 
 		}
 		return r, nil
 	}
-	if call.TypedOutput(ctx) {
+	if typed := call.TypedOf(ctx); typed != nil && typed.HasOutput() {
 		return r, nil // the SDK marshals it and tells the handler's caller
 	}
 	raw, err := marshal(r.StructuredContent)
@@ -245,46 +267,17 @@ func toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Result, error) 
 }
 
 func checkContent(c mcp.Content) error {
-	switch c := c.(type) {
-	case nil:
-		return &MarshalError{Where: "content", Err: errors.New("it is nil")}
-	case *mcp.TextContent:
-		if c != nil {
-			return checkParts(c.Meta, c.Annotations)
-		}
-	case *mcp.ImageContent:
-		if c != nil {
-			return checkParts(c.Meta, c.Annotations)
-		}
-	case *mcp.AudioContent:
-		if c != nil {
-			return checkParts(c.Meta, c.Annotations)
-		}
-	case *mcp.ResourceLink:
-		if c != nil {
-			return checkParts(c.Meta, c.Annotations)
-		}
-	case *mcp.EmbeddedResource:
-		if c != nil {
-			if c.Resource != nil {
-				if err := checkMeta(c.Resource.Meta); err != nil {
-					return err
-				}
-			}
-			return checkParts(c.Meta, c.Annotations)
-		}
-	}
-	if safe.Nil(c) { // json.Marshal writes null, but not where it stands in a list
-		return &MarshalError{Where: "content", Err: errors.New("it is nil")}
-	}
-	return checkValue("content", c)
-}
-
-func checkParts(meta mcp.Meta, a *mcp.Annotations) error {
-	if meta == nil && a == nil {
+	b, known := blockOf(c)
+	switch {
+	case known && b.meta == nil && b.inner == nil && b.annotations == nil:
 		return nil
+	case known:
+		return first(checkMeta(b.inner), checkMeta(b.meta), checkAnnotations(b.annotations))
+	case safe.Nil(c): // json.Marshal writes null, but not where it stands in a list
+		return &MarshalError{Where: "content", Err: errors.New("it is nil")}
+	default:
+		return checkValue("content", c)
 	}
-	return first(checkMeta(meta), checkAnnotations(a))
 }
 
 func checkAnnotations(a *mcp.Annotations) error {
@@ -368,4 +361,20 @@ func marshal(v any) (raw []byte, err error) {
 		}
 	}()
 	return json.Marshal(v)
+}
+
+// checkedTools remembers the tools that were marshalled once, because a tool must
+// not change after it was added (see [mcp.Server.AddTool]): without it every list of
+// tools would be marshalled twice. It is as large as the tools that there are.
+var checkedTools table.Weak[mcp.Tool, struct{}]
+
+func checkTool(t *mcp.Tool) error {
+	if _, checked := checkedTools.Get(t); checked {
+		return nil
+	}
+	err := checkValue("tool", t)
+	if err == nil {
+		checkedTools.Set(t, struct{}{})
+	}
+	return err
 }

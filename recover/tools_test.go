@@ -11,10 +11,7 @@ import (
 
 // TestCheckedToolsAreForgotten sees the table shrink when the tools are gone.
 func TestCheckedToolsAreForgotten(t *testing.T) {
-	size := func() (n int) {
-		checkedTools.Range(func(any, any) bool { n++; return true })
-		return n
-	}
+	size := checkedTools.Len
 	before := size()
 	tools := make([]*mcp.Tool, 1000)
 	for i := range tools {

@@ -240,7 +240,7 @@ func (c *cache) find(name string, version store.Version, args json.RawMessage) *
 
 // answer returns a copy that others may change.
 func (k *kept) answer(c *call.Call) mcp.Result {
-	res := c.NewResult()
+	res := call.NewResult(c.Request())
 	res.Meta = make(mcp.Meta, len(k.res.Meta)+2)
 	maps.Copy(res.Meta, k.res.Meta)
 	res.Meta[wire.ReplayedKey] = true

@@ -220,8 +220,8 @@ func TestTheMachineForm(t *testing.T) {
 func TestAWriteOfUnknownEffectIsNeverToBeRepeated(t *testing.T) {
 	yes := fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown, RetryAfterSeconds: 1}
 	errOwn := errors.New("own")
-	rules := []middleware.HintRule{func(err error) (middleware.Hint, bool) {
-		return middleware.Hint{Retry: middleware.RetryYes}, errors.Is(err, errOwn)
+	rules := []retry.HintRule{func(err error) (retry.Hint, bool) {
+		return retry.Hint{Retry: retry.Yes}, errors.Is(err, errOwn)
 	}}
 	for _, tc := range []struct {
 		name string
@@ -957,8 +957,8 @@ func TestNothingPrivateLeaves(t *testing.T) {
 
 func TestOptionsOfNew(t *testing.T) {
 	require.NotPanics(t, func() { retry.New(nil) })
-	rule := func(error) (middleware.Hint, bool) { return middleware.Hint{}, false }
-	o := retry.Options{Rules: []middleware.HintRule{rule}, InitialInterval: time.Minute}
+	rule := func(error) (retry.Hint, bool) { return retry.Hint{}, false }
+	o := retry.Options{Rules: []retry.HintRule{rule}, InitialInterval: time.Minute}
 	retry.New(&o)
 	require.Zero(t, o.MaxAttempts)
 	require.Zero(t, o.MaxInterval)
@@ -975,7 +975,7 @@ func TestOptionsOfNew(t *testing.T) {
 			EscalateAfter: 3, RefuseAfter: 2,
 		},
 		"retry.New: Options.RefuseFor is negative; leave it zero for the default": {RefuseFor: -1},
-		"retry.New: Options.Rules[1] is nil; remove it or give a rule":            {Rules: []middleware.HintRule{rule, nil}},
+		"retry.New: Options.Rules[1] is nil; remove it or give a rule":            {Rules: []retry.HintRule{rule, nil}},
 		"retry.New: Options.InitialInterval is longer than MaxInterval (2s > 1s); make it shorter, or leave one of them zero": {
 			InitialInterval: 2 * time.Second, MaxInterval: time.Second,
 		},

@@ -17,7 +17,6 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
-	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/validate"
 )
@@ -155,7 +154,7 @@ func TestServerAndLimit(t *testing.T) {
 		for i := 0; i < len(header); i += 2 {
 			h.Set(header[i], header[i+1])
 		}
-		return middleware.FromResponse(&http.Response{StatusCode: status, Header: h, Body: http.NoBody})
+		return retry.FromResponse(&http.Response{StatusCode: status, Header: h, Body: http.NoBody})
 	}
 	slow := func(ctx context.Context, err error) (mcp.Result, error) {
 		select {

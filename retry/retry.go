@@ -59,7 +59,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/store"
 )
 
@@ -86,8 +85,8 @@ type Options struct {
 	Jitter float64
 
 	// Rules say what errors of this program mean for a second try; see
-	// [middleware.HintRule].
-	Rules []middleware.HintRule
+	// [HintRule].
+	Rules []HintRule
 
 	// Cause leads from a result with IsError, that a tool made itself, to the error that
 	// it was made of, or to nil. Such a failure has the kind, the guidance, the level
@@ -203,13 +202,13 @@ func New(opts *Options) mcp.Middleware {
 			g.shared = &shared{store: o.Store}
 		}
 	}
-	return call.WrapLayer(g)
+	return call.WrapLayer(g, nil)
 }
 
 const longestRefusal = 100 * 365 * 24 * time.Hour // so that points in time do not overflow
 
 // rulesOf returns a copy of the rules, none of which may be nil.
-func rulesOf(of call.Options, rules []middleware.HintRule) []middleware.HintRule {
+func rulesOf(of call.Options, rules []HintRule) []HintRule {
 	for i, r := range rules {
 		if r == nil {
 			panic(fmt.Sprintf("%s.Rules[%d] is nil; remove it or give a rule", of, i))

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // ServerOptions configure [Server]. The zero value is the recommended default.
@@ -52,7 +51,7 @@ type ServerOptions struct {
 
 	// Rules say what errors of this program mean for a second try. They hold for all
 	// that stands outside of Server too.
-	Rules []middleware.HintRule
+	Rules []HintRule
 
 	// OnRetry is told of every attempt that failed and is to be followed by another,
 	// before the wait. It may be called concurrently. Nil means nobody is told.
@@ -64,7 +63,7 @@ type ServerOptions struct {
 // longer than what bounds it, or a rule is nil.
 //
 // What is tried again: a call of a tool, a resource, a prompt or a completion whose
-// failure says that a second try can succeed (see [middleware.Hint]), and of
+// failure says that a second try can succeed (see [Hint]), and of
 // which it is certain that a second try does no harm: it reads, or it is idempotent,
 // or somebody said that it had no effect. Wrong arguments, missing permission, panics
 // and cancelled calls are final, and so is a call for which a person was asked for

@@ -128,11 +128,11 @@ func TestServerDecides(t *testing.T) {
 		unlabeled *mcp.ToolAnnotations
 	)
 	errOwn := errors.New("the backend hiccuped")
-	rules := []middleware.HintRule{func(err error) (middleware.Hint, bool) {
-		return middleware.Hint{Retry: middleware.RetryYes, Effect: fault.EffectNone}, errors.Is(err, errOwn)
+	rules := []retry.HintRule{func(err error) (retry.Hint, bool) {
+		return retry.Hint{Retry: retry.Yes, Effect: fault.EffectNone}, errors.Is(err, errOwn)
 	}}
-	everything := []middleware.HintRule{func(error) (middleware.Hint, bool) {
-		return middleware.Hint{Retry: middleware.RetryYes, Effect: fault.EffectNone}, true
+	everything := []retry.HintRule{func(error) (retry.Hint, bool) {
+		return retry.Hint{Retry: retry.Yes, Effect: fault.EffectNone}, true
 	}}
 	guided := func(effect fault.Effect) harness.Handler { return said(fault.Retry{ShouldRetry: true, Effect: effect}) }
 	for name, c := range map[string]struct {
@@ -154,7 +154,7 @@ func TestServerDecides(t *testing.T) {
 		"a write that is limited":           {tool: writes, fails: limited(time.Second)},
 		"a write that is limited, trusted":  {tool: writes, fails: limited(time.Second), options: retry.ServerOptions{TrustRefusals: true}, again: true},
 		"unknown effect, refusals trusted":  {tool: writes, fails: guided(fault.EffectUnknown), options: retry.ServerOptions{TrustRefusals: true}},
-		"a rule that panics":                {tool: writes, fails: harness.Fail(errNobody), options: retry.ServerOptions{Rules: []middleware.HintRule{panicking}}},
+		"a rule that panics":                {tool: writes, fails: harness.Fail(errNobody), options: retry.ServerOptions{Rules: []retry.HintRule{panicking}}},
 		"a write that took effect":          {tool: writes, fails: guided(fault.EffectCommitted)},
 		"a read that took effect":           {tool: reads, fails: guided(fault.EffectCommitted)},
 		"a write that may be repeated":      {tool: writes, fails: down, options: retry.ServerOptions{Repeatable: always}, again: true},
@@ -217,7 +217,7 @@ func TestServerDecides(t *testing.T) {
 // errNobody is what a handler gets when nobody listens.
 var errNobody = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 
-func panicking(error) (middleware.Hint, bool) { panic("a rule of the program's") }
+func panicking(error) (retry.Hint, bool) { panic("a rule of the program's") }
 
 func triedUpstream() *mcp.CallToolResult {
 	res := &mcp.CallToolResult{Meta: mcp.Meta{retry.AttemptsKey: 3.0}}
@@ -489,8 +489,8 @@ func TestServerMergesItsMeta(t *testing.T) {
 	})
 	t.Run("failure of its own words", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			rules := []middleware.HintRule{func(err error) (middleware.Hint, bool) {
-				return middleware.Hint{Retry: middleware.RetryYes}, errors.Is(err, io.ErrNoProgress)
+			rules := []retry.HintRule{func(err error) (retry.Hint, bool) {
+				return retry.Hint{Retry: retry.Yes}, errors.Is(err, io.ErrNoProgress)
 			}}
 			var res mcp.CallToolResult
 			res.SetError(io.ErrNoProgress)
@@ -542,7 +542,7 @@ func TestServerLogsWhatIsLost(t *testing.T) {
 func TestServerClipsWhatIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := harness.NewLog(slog.LevelDebug)
-		rules := []middleware.HintRule{func(error) (middleware.Hint, bool) { return middleware.Hint{Retry: middleware.RetryYes}, true }}
+		rules := []retry.HintRule{func(error) (retry.Hint, bool) { return retry.Hint{Retry: retry.Yes}, true }}
 		s := play(harness.Fail(errors.New("x"+strings.Repeat("é", 5000))), succeed)
 		harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, s.handle,
 			mask.New(&mask.Options{Logger: log.Logger()}), retry.Server(&retry.ServerOptions{Repeatable: always, Rules: rules}))
@@ -672,7 +672,7 @@ func TestServerLeavesLongWaitsToTheCaller(t *testing.T) {
 // Options of a server are copied, and a mistake in them is told at once.
 func TestServerOptions(t *testing.T) {
 	require.NotPanics(t, func() { retry.Server(nil) })
-	rules := []middleware.HintRule{func(error) (middleware.Hint, bool) { return middleware.Hint{}, false }}
+	rules := []retry.HintRule{func(error) (retry.Hint, bool) { return retry.Hint{}, false }}
 	o := retry.ServerOptions{Rules: rules, InitialInterval: 3 * time.Second}
 	retry.Server(&o)
 	require.Zero(t, o.MaxAttempts)
@@ -682,7 +682,7 @@ func TestServerOptions(t *testing.T) {
 		"retry.Server: ServerOptions.Budget is negative; leave it zero for the default":                                          {Budget: -1},
 		"retry.Server: ServerOptions.InitialInterval is negative; leave it zero for the default":                                 {InitialInterval: -1},
 		"retry.Server: ServerOptions.MaxInterval is negative; leave it zero for the default":                                     {MaxInterval: -1},
-		"retry.Server: ServerOptions.Rules[1] is nil; remove it or give a rule":                                                  {Rules: []middleware.HintRule{rules[0], nil}},
+		"retry.Server: ServerOptions.Rules[1] is nil; remove it or give a rule":                                                  {Rules: []retry.HintRule{rules[0], nil}},
 		"retry.Server: ServerOptions.MaxInterval is longer than Budget (1m0s > 10s); make it shorter, or leave one of them zero": {MaxInterval: time.Minute},
 		"retry.Server: ServerOptions.InitialInterval is longer than MaxInterval (2s > 1s); make it shorter, or leave one of them zero": {
 			InitialInterval: 2 * time.Second, MaxInterval: time.Second,
@@ -695,8 +695,8 @@ func TestServerOptions(t *testing.T) {
 // The canary stands in errors, causes and panics of every attempt.
 func TestServerHidesTheSecret(t *testing.T) {
 	bubble(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		rules := []middleware.HintRule{func(err error) (middleware.Hint, bool) {
-			return middleware.Hint{Retry: middleware.RetryYes}, errors.Is(err, errCanary)
+		rules := []retry.HintRule{func(err error) (retry.Hint, bool) {
+			return retry.Hint{Retry: retry.Yes}, errors.Is(err, errCanary)
 		}}
 		var logged bytes.Buffer
 		s := play(harness.Fail(errCanary), harness.Fail(fmt.Errorf("again: %w", errCanary)), harness.Panic(harness.Canary))

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -51,7 +52,7 @@ func (v *validator) credentials(ctx context.Context, c *call.Call, req mcp.Reque
 	if policy == AllowCredentials {
 		return nil
 	}
-	raw, record := arguments(req), func(what string, more ...slog.Attr) {
+	raw, record := call.ArgumentsOf(req), func(what string, more ...slog.Attr) {
 		call.Warn(c, c.Logger(), "validate: the arguments of a call "+what,
 			append(more, slog.String("method", c.Method()), slog.String("name", call.Name(req)), slog.String("reference", c.ID()))...)
 	}
@@ -64,9 +65,9 @@ func (v *validator) credentials(ctx context.Context, c *call.Call, req mcp.Reque
 			Rule: "credential", Message: "The arguments have more than 1 MiB, and are not searched for credentials.", Suggestion: "Send less at a time.",
 		}}, 1, false, nil)
 	}
-	places := carried(raw, func(string) bool { return false })
+	places := carried(raw, func(string) bool { return false }, 1)
 	if len(places) > 0 { // only now it matters what is asked for
-		places = carried(raw, v.asks(ctx, c, req, next))
+		places = carried(raw, v.asks(ctx, c, req, next), maxCarried)
 	}
 	if len(places) == 0 {
 		return nil
@@ -92,11 +93,11 @@ func (v *validator) credentials(ctx context.Context, c *call.Call, req mcp.Reque
 	})
 }
 
-// carried returns the places of credentials in arguments.
-func carried(raw []byte, asked func(name string) bool) [][]string {
+// carried returns the places of credentials in arguments, at most so many.
+func carried(raw []byte, asked func(name string) bool, most int) [][]string {
 	switch {
 	case json.Valid(raw):
-		return scrub.CredentialsIn(raw, asked, maxCarried)
+		return scrub.CredentialsIn(raw, asked, most)
 	case scrub.Whole(string(raw)) != string(raw):
 		return [][]string{nil}
 	default:
@@ -110,7 +111,7 @@ func (v *validator) asks(ctx context.Context, c *call.Call, req mcp.Request, nex
 	if c.Method() == middleware.MethodGetPrompt {
 		prompt, err := callOf(ctx, c, req).Prompt(next)
 		if err != nil {
-			return (&call.Schema{Unsure: true}).Asks
+			return (&secrets.Schema{Unsure: true}).Asks
 		}
 		return func(name string) bool {
 			return scrub.SecretName(name) && slices.ContainsFunc(prompt.Arguments, func(a *mcp.PromptArgument) bool { return a != nil && a.Name == name })

@@ -61,7 +61,10 @@ func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []by
 		if !marked && len(fields) == 0 {
 			return nil
 		}
-		c := &checks{names: jsonNames(reflect.TypeOf(call.TypedInput(ctx))), hide: v.HideReceived}
+		c := &checks{hide: v.HideReceived}
+		if typed := call.TypedOf(ctx); typed != nil {
+			c.names = jsonNames(reflect.TypeOf(typed.Input()))
+		}
 		if c.schema, _ = schemaOf(); c.schema == nil { // there is no server to ask
 			c.schema = anyObject()
 		}

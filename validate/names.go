@@ -4,14 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/near"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -40,9 +39,9 @@ func (v *validator) suggest(ctx context.Context, c *call.Call, f *call.Failure) 
 		if len(matches) == 0 {
 			told = told.Suggest("Call one of the tools that this server lists.")
 		}
-		c.Explain(f, call.Explanation{Fault: told})
+		c.Explain(f, classify.Finding{Fault: told})
 	case len(matches) > 0:
-		c.Explain(f, call.Explanation{Wire: withData(wire, told)})
+		c.Explain(f, classify.Finding{Wire: withData(wire, told)})
 	}
 }
 
@@ -96,31 +95,7 @@ func (v *validator) names(ctx context.Context, c *call.Call) []string {
 		return v.Names(ctx, c.Method())
 	case !c.Outermost():
 		return nil
-	}
-	switch c.Method() {
-	case middleware.MethodCallTool:
-		return listed(c.Tools(), func(t *mcp.Tool) string { return t.Name })
-	case middleware.MethodGetPrompt:
-		return listed(c.Prompts(), func(p *mcp.Prompt) string { return p.Name })
 	default:
-		resources := listed(c.Resources(), func(r *mcp.Resource) string { return r.URI })
-		return append(resources, listed(c.ResourceTemplates(), func(t *mcp.ResourceTemplate) string { return t.URITemplate })...)
+		return c.Names()
 	}
-}
-
-// maxNames bounds the names that are looked at.
-const maxNames = 4096
-
-// listed collects the names of a list, none when it cannot be had whole.
-func listed[T any](items iter.Seq2[T, error], name func(T) string) []string {
-	var names []string
-	for item, err := range items {
-		if err != nil {
-			return nil
-		}
-		if names = append(names, name(item)); len(names) == maxNames {
-			break
-		}
-	}
-	return names
 }

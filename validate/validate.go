@@ -42,8 +42,10 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -148,7 +150,7 @@ type Options struct {
 // middlewares that hide or record, and outside of the innermost recovery.
 func New(opts *Options) mcp.Middleware {
 	v := newValidator("validate.New", opts)
-	return call.WrapLayer(v)
+	return call.WrapLayer(v, nil)
 }
 
 // A validator is what New makes of its options.
@@ -157,7 +159,7 @@ type validator struct {
 	explain explain.Options
 	schemas schemas
 
-	arguments call.Schemas
+	arguments secrets.Schemas
 
 	lookups sync.Map // the lookups that run now
 	warned  sync.Map // the tools that could not be checked
@@ -336,7 +338,7 @@ func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 
 // tell puts the fault in the place of what was known of a failure.
 func (v *validator) tell(c *call.Call, f *call.Failure, e *fault.Error) {
-	c.Explain(f, call.Explanation{Fault: e, Protocol: v.ProtocolError})
+	c.Explain(f, classify.Finding{Fault: e, Protocol: v.ProtocolError})
 }
 
 // toolName returns the name of the tool that is called, "" where a middleware outside has put

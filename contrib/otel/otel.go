@@ -62,6 +62,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -202,7 +203,7 @@ func (t *tracer) call(ctx context.Context, method string, req mcp.Request, next 
 // attempt of it.
 func (t *tracer) again(ctx context.Context, op *operation, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	ctx, span := t.spans.Start(ctx, op.name())
-	reference := middleware.ID(ctx)
+	reference := correlate.ID(ctx)
 	number, before := op.pass(reference, span.SpanContext())
 	if before.IsValid() {
 		span.AddLink(trace.Link{SpanContext: before})

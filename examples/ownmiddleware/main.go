@@ -23,6 +23,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -35,7 +36,7 @@ func audit(log *slog.Logger) mcp.Middleware {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			res, err := next(ctx, method, req)
 			if method == middleware.MethodCallTool {
-				log.InfoContext(ctx, "audit", "tool", middleware.Target(req), "outcome", middleware.OutcomeOf(ctx, res, err))
+				log.InfoContext(ctx, "audit", "tool", middleware.Target(req), "outcome", correlate.OutcomeOf(ctx, res, err))
 			}
 			middleware.AddTo(ctx, res, err, func(f *fault.Error) *fault.Error { return f.With("region", "eu-1") })
 			return res, err // as they came: the failure keeps its kind, its stack and its level

@@ -23,8 +23,8 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/retry"
 )
 
 // hotel limits the rate, restarts, and makes a booking but hangs up before it answers.
@@ -55,7 +55,7 @@ func ask(request func(url string) (*http.Response, error), url string) (string, 
 	if err != nil {
 		return "", err
 	}
-	if err := middleware.FromResponse(resp); err != nil { // for every status from 400 on
+	if err := retry.FromResponse(resp); err != nil { // for every status from 400 on
 		return "", err
 	}
 	defer resp.Body.Close()

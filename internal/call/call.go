@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/table"
 
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,7 +50,6 @@ type cold struct {
 	taken   bool                 // there is something in first
 	settled *Failure             // see Settle
 	panic   *classify.PanicError // the last one that was recovered
-	success Record               // valid while there is one to be written
 	parts   int                  // how many times Part was called
 
 	attempts int    // see Attempted
@@ -69,11 +70,8 @@ func (c *Call) lock() *cold {
 // What is to be done at the end of a Call.
 const (
 	recordAtEnd  = 1 << iota // see LogAtEnd
-	observeAtEnd             // see Watch
+	observeAtEnd             // see Begin
 )
-
-// pending reports whether there is a record to be written at the end.
-func (c *Call) pending() bool { return c.atEnd.Load()&recordAtEnd != 0 }
 
 type callKey struct{}
 
@@ -108,11 +106,9 @@ func Wrap(run Func) Middleware {
 }
 
 // WrapLayer is [Wrap] for a value with a method: one frame less for each call than a
-// method value, which is felt where several middlewares stand around a fast handler.
-func WrapLayer(layer Layer) Middleware { return wrap(nil, layer) }
-
-// WrapRecovery is [WrapLayer] for a recovery, which its Settings stand for in [Call.Guard].
-func WrapRecovery(s *Settings, layer Layer) Middleware { return wrap(s, layer) }
+// method value, which is felt where several middlewares stand around a fast handler. guard is nil
+// but for a recovery, which it stands for in [Call.Guard].
+func WrapLayer(layer Layer, guard *Settings) Middleware { return wrap(guard, layer) }
 
 // A Layer is what a middleware does with a call, see [Wrap].
 type Layer interface {
@@ -153,7 +149,8 @@ type opener struct {
 	self  Handler   // what handles calls
 	guard *Settings // of a recovery
 
-	looked atomic.Int64 // see mayLook
+	looked atomic.Int64        // see mayLook
+	pages  table.Names[string] // the cursors of the pages on which tools stand, see [Call.Tool]
 }
 
 // enter finds the Call that a request belongs to, or opens one.
@@ -294,9 +291,7 @@ func (c *Call) Parent() *Call {
 func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
 	if err == nil && !isError(res) {
 		if c.atEnd.Load() != 0 {
-			if c.pending() {
-				c.Log(nil, c.ending(res, nil))
-			}
+			c.logEnd(false, res, nil)
 			c.Observe(res, nil)
 		}
 		return c.withReference(withSteps(res)), nil
@@ -322,6 +317,31 @@ func withSteps(res mcp.Result) mcp.Result {
 	out.Content = append(slices.Clone(out.Content), &mcp.TextContent{Text: fault.StepsText(steps)})
 	out.Meta = withMeta(out.Meta, wire.StepsKey, []fault.Step(steps))
 	return &out
+}
+
+// Recovered returns the PanicError for a value that recover returned during this
+// Call: the one that there is already when a middleware recovered the same panic
+// and went on with it, and else a new one, as from [classify.NewPanicError].
+func (c *Call) Recovered(value any, skip int) *classify.PanicError {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	if cold.panic == nil || !samePanic(cold.panic.Value, value) {
+		cold.panic = classify.NewPanicError(value, skip+1)
+	}
+	return cold.panic
+}
+
+// samePanic reports whether b is a when it was raised again.
+func samePanic(a, b any) bool {
+	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
+	switch {
+	case va.Kind() == reflect.Func && vb.Kind() == reflect.Func: // here one closure is not two
+		return va.Pointer() == vb.Pointer()
+	case va.CanFloat() && vb.CanFloat() && math.IsNaN(va.Float()) && math.IsNaN(vb.Float()):
+		return true
+	default:
+		return safe.Same(a, b)
+	}
 }
 
 // Guard reports whether by is the outermost recovery of the call, which checks the

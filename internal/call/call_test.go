@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -199,7 +200,7 @@ func TestCallsBelow(t *testing.T) {
 		// What was noted for the end of a part is recorded at its end.
 		require.Empty(t, log.Records())
 		noted := c.Below(ctx, "4", item)
-		noted.LogAtEnd(call.Record{Result: good})
+		noted.LogAtEnd()
 		_, _ = noted.Finish(good, nil)
 		require.Len(t, log.Records(), 1)
 
@@ -252,7 +253,7 @@ func TestAMiddlewareThatCallsAgainAndAgain(t *testing.T) {
 	mask := establish(&call.Settings{
 		Logger: quiet,
 		Mask:   func(text string) string { masked++; return text },
-		Rules:  []middleware.Rule{func(error) *fault.Error { return fault.New("own", "m") }},
+		Rules:  []classify.Rule{func(error) *fault.Error { return fault.New("own", "m") }},
 	})
 	res, err := invoke(middleware.Chain(establish(&call.Settings{}), polls, mask, mask), returns(nil, errSecret))
 	require.NoError(t, err)
@@ -539,7 +540,7 @@ func TestToolsLeavesNoTrace(t *testing.T) {
 		if c.Method() == middleware.MethodListTools {
 			require.True(t, c.Quiet())
 			c.Log(nil, call.Record{Result: res, Err: err})
-			c.LogAtEnd(call.Record{Result: res, Err: err})
+			c.LogAtEnd()
 		}
 		return res, err
 	})
@@ -573,21 +574,11 @@ func TestListsOfAServer(t *testing.T) {
 				tool, err := c.Tool(next)
 				require.NoError(t, err)
 				got = append(got, "tool "+tool.Name)
-				for p, err := range c.Prompts() {
-					require.NoError(t, err)
-					got = append(got, "prompt "+p.Name)
-				}
-				for r, err := range c.Resources() {
-					require.NoError(t, err)
-					got = append(got, "resource "+r.URI)
-					break
-				}
-				for r, err := range c.ResourceTemplates() {
-					require.NoError(t, err)
-					got = append(got, "template "+r.URITemplate)
-				}
 				_, err = c.Prompt(nil)
 				require.ErrorIs(t, err, call.ErrNotListed)
+			}
+			if !c.Quiet() && call.Target(req) != "" {
+				got = append(got, c.Names()...)
 			}
 			return next(ctx, c.Method(), req)
 		})
@@ -610,10 +601,61 @@ func TestListsOfAServer(t *testing.T) {
 		require.NoError(t, err)
 		_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "b"})
 		require.NoError(t, err)
-		require.Equal(t, "tool b, prompt p, prompt q, resource memo://r, template memo://t/{id}", strings.Join(got, ", "))
+		_, _ = session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "none"})
+		_, _ = session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "memo://none"})
+		require.Equal(t, "tool b, a, b, p, q, memo://r, memo://s, memo://t/{id}", strings.Join(got, ", "))
 		require.NoError(t, session.Close())
 		require.NoError(t, ss.Wait())
 	}
+}
+
+// TestAToolIsLookedForWhereItStood counts the pages that a server of one tool a page is asked for.
+func TestAToolIsLookedForWhereItStood(t *testing.T) {
+	asked, found := 0, ""
+	look := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		switch c.Method() {
+		case middleware.MethodListTools:
+			asked++
+		case middleware.MethodCallTool:
+			asked, found = 0, ""
+			if tool, err := c.Tool(nil); err == nil {
+				found = tool.Description
+			}
+		}
+		return next(ctx, c.Method(), req)
+	})
+	server := mcp.NewServer(&mcp.Implementation{Name: "pages"}, &mcp.ServerOptions{PageSize: 1})
+	add := func(name, description string) {
+		server.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: map[string]any{"type": "object"}},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{}, nil
+			})
+	}
+	add("a", "1")
+	add("b", "1")
+	add("c", "1")
+	server.AddReceivingMiddleware(look)
+	ours, theirs := mcp.NewInMemoryTransports()
+	ss, err := server.Connect(t.Context(), ours, nil)
+	require.NoError(t, err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil).Connect(t.Context(), theirs, nil)
+	require.NoError(t, err)
+	is := func(what string, pages int, description string) {
+		t.Helper()
+		_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "c"})
+		require.NoError(t, err)
+		require.Equal(t, pages, asked, what)
+		require.Equal(t, description, found, what)
+	}
+	is("the first time", 3, "1")
+	is("where it stood", 1, "1")
+	add("c", "2")
+	is("as it is listed now", 1, "2")
+	server.RemoveTools("b")
+	add("bb", "1")
+	is("another tool before it has changed", 4, "2")
+	require.NoError(t, session.Close())
+	require.NoError(t, ss.Wait())
 }
 
 type contextKey struct{}

@@ -1,94 +1,44 @@
 package call
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/table"
 )
 
-func TestSchemaOf(t *testing.T) {
-	for schema, want := range map[string]string{
-		`{"properties":{"a":{},"b":{"format":"password"}}}`:                                                 "B",
-		`{"properties":{"a":{"properties":{"b":{"writeOnly":true}}}}}`:                                      "B",
-		`{"properties":{"a":{"items":{"x-secret":true}}}}`:                                                  "A",
-		`{"properties":{"a":{"prefixItems":[{},{"x-is-sensitive":true}]}}}`:                                 "A",
-		`{"properties":{"a":{"x-sensitive":false},"b":{"title":"The secret key"},"c":{"title":"Title"}}}`:   "B",
-		`{"properties":{"a":{"allOf":[{},{"oneOf":[{"format":"password"}]}]}}}`:                             "A",
-		`{"properties":{"a":{"if":{},"then":{"format":"password"}}}}`:                                       "A",
-		`{"properties":{"a":{"$ref":"#/$defs/x~1y"}},"$defs":{"x/y":{"format":"password"}}}`:                "A",
-		`{"properties":{"a":{"$ref":"#/$defs/l"}},"$defs":{"l":{"properties":{"n":{"$ref":"#/$defs/l"}}}}}`: "",
-		`{"properties":{"a":{"$ref":"#"},"b":{"format":"password"}}}`:                                       "B",
-		`{"allOf":[{"properties":{"a":{"format":"password"}}}]}`:                                            "A",
-		`{"properties":{"a":{"additionalProperties":{"format":"password"}}}}`:                               "A",
-		`{"properties":{"a":{"patternProperties":{"x":{"writeOnly":true}}}}}`:                               "A",
-		`{"properties":{"a":{}},"$defs":{"x":{"properties":{"b":{"writeOnly":true}}}}}`:                     "B",
-		`{"properties":{"c":{"$ref":"#/$defs/b"},"d":{"$ref":"#/$defs/a"}},"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"},{"format":"password"}]},"b":{"items":{"$ref":"#/$defs/a"}}}}`: "C D",
-		`{"properties":{"a":{"examples":[{"properties":{"b":{"writeOnly":true}}}]}}}`:                                                                                                "",
-		`{"properties":{"tokens":{"type":"integer"},"token":{"type":"integer"},"secret":{"type":"boolean"}}}`:                                                                        "TOKEN",
-		`{"properties":{"a":{"properties":{"b":{"$id":"https://example.com/s","$ref":"#/$defs/x"}}}}}`:                                                                               "unsure",
-		`{"properties":{"apiKey":{}}}`:                          "APIKEY",
-		`{"properties":{"a":true}}`:                             "",
-		`{"properties":{"a":{"$ref":"https://example.com/s"}}}`: "unsure",
-		`{"properties":{"a":{"$ref":"#anchor"}}}`:               "unsure",
-		`{"properties":{"a":{"$ref":"#/$defs/none"}}}`:          "unsure",
-		`{"additionalProperties":{"format":"password"}}`:        "unsure",
-		`{"patternProperties":{"x":{"writeOnly":true}}}`:        "unsure",
-		`{"format":"password"}`:                                 "unsure",
-		`7`:                                                     "unsure",
-		`{"properties":` + strings.Repeat(`{"a":{"properties":`, 100) + `{}` + strings.Repeat(`}}`, 100) + `}`: "unsure",
-	} {
-		var value any
-		require.NoError(t, json.Unmarshal([]byte(schema), &value), schema)
-		got := schemaOf(value)
-		if want == "unsure" {
-			require.True(t, got.Unsure, schema)
-			continue
-		}
-		require.False(t, got.Unsure, schema)
-		require.Equal(t, want, strings.Join(slices.Sorted(maps.Keys(got.secret)), " "), schema)
+// TestOutputsAreReadOnce, until the tool is another one, and for a bounded number of tools.
+func TestOutputsAreReadOnce(t *testing.T) {
+	var k Outputs
+	read := 0
+	of := func(tool *mcp.Tool) bool {
+		return k.made.Of(tool.Name, tool, func(tool *mcp.Tool) func([]byte) bool { read++; return outputOf(tool) })([]byte(`{"a":1}`))
 	}
-	require.True(t, schemaOf(func() {}).Unsure)
-	require.True(t, schemaOf(nil).Unsure)
-}
-
-// TestFolded proves that a name is hidden under every spelling that encoding/json takes.
-func TestFolded(t *testing.T) {
-	for _, name := range []string{"PIN", "pin", "pIn", "piN"} {
-		require.Equal(t, folded("pin"), folded(name))
+	tool := &mcp.Tool{Name: "it", OutputSchema: map[string]any{"required": []any{"a"}}}
+	require.True(t, of(tool))
+	require.True(t, of(tool))
+	require.Equal(t, 1, read)
+	require.False(t, of(&mcp.Tool{Name: "it", OutputSchema: map[string]any{"required": []any{"b"}}}))
+	require.Equal(t, 2, read)
+	for i := range 2 * table.MaxNames {
+		of(&mcp.Tool{Name: fmt.Sprint(i)})
 	}
-	require.Equal(t, folded("sk"), folded("ſK")) // the long s and the sign of Kelvin
-	require.NotEqual(t, folded("pin"), folded("pins"))
-}
-
-// TestSchemasTakeBoundedTime reads schemas that grow fast where each reference is
-// followed anew.
-func TestSchemasTakeBoundedTime(t *testing.T) {
-	var defs []string
-	for i := range 200 {
-		defs = append(defs, fmt.Sprintf(`"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]}`, i, i+1, i+1))
-	}
-	var schema any
-	require.NoError(t, json.Unmarshal([]byte(`{"properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{`+strings.Join(defs, ",")+`,"d200":{}}}`), &schema))
-	start := time.Now()
-	schemaOf(schema)
-	require.Less(t, time.Since(start), time.Second)
+	require.LessOrEqual(t, k.made.Len(), table.MaxNames)
 }
 
 func TestACatalogIsBounded(t *testing.T) {
 	var k catalog
-	for i := range 10 * maxNames {
-		k.add(fmt.Sprint(i), &entry{})
+	for i := range 10 * table.MaxNames {
+		k.add(fmt.Sprint(i), entry{})
 	}
-	require.EqualValues(t, maxNames, k.count.Load())
-	require.False(t, k.add("new", &entry{}))
-	require.True(t, k.add("1", &entry{}))
-	require.False(t, (&catalog{}).add(strings.Repeat("x", maxName+1), &entry{}))
+	require.Equal(t, table.MaxNames, k.entries.Len())
+	require.False(t, k.add("new", entry{}))
+	require.True(t, k.add("1", entry{}))
+	require.False(t, (&catalog{}).add(strings.Repeat("x", maxName+1), entry{}))
 }
 
 func TestValidID(t *testing.T) {

@@ -78,76 +78,59 @@ func (c *cleaner) content(content []mcp.Content) []mcp.Content {
 	return content
 }
 
+// edited returns a copy of what p points to if change changes it, and p itself if not.
+func edited[T any](p *T, change func(*T) bool) (_ *T, changed bool) {
+	if p == nil {
+		return p, false
+	}
+	cp := *p
+	if change(&cp) {
+		return &cp, true
+	}
+	return p, false
+}
+
 // block returns a block, a copy of it if something in it changes.
 func (c *cleaner) block(block mcp.Content) (_ mcp.Content, changed bool) {
 	switch b := block.(type) {
 	case *mcp.TextContent:
-		if b != nil {
-			cp := *b
-			if c.clean(&cp.Meta, &cp.Text) {
-				return &cp, true
-			}
-		}
-	case *mcp.EmbeddedResource:
-		if b != nil {
-			cp := *b
-			changed = c.clean(&cp.Meta)
-			resource, other := c.resource(b.Resource)
-			if cp.Resource = resource; other || changed {
-				return &cp, true
-			}
-		}
-	case *mcp.ResourceLink:
-		if b != nil {
-			cp := *b
-			cp.Icons, changed = each(b.Icons, c.icon)
-			if c.clean(&cp.Meta, &cp.URI, &cp.Name, &cp.Title, &cp.Description) || changed {
-				return &cp, true
-			}
-		}
+		return edited(b, func(b *mcp.TextContent) bool { return c.clean(&b.Meta, &b.Text) })
 	case *mcp.ImageContent:
-		if b != nil {
-			cp := *b
-			if c.clean(&cp.Meta) {
-				return &cp, true
-			}
-		}
+		return edited(b, func(b *mcp.ImageContent) bool { return c.clean(&b.Meta) })
 	case *mcp.AudioContent:
-		if b != nil {
-			cp := *b
-			if c.clean(&cp.Meta) {
-				return &cp, true
-			}
-		}
+		return edited(b, func(b *mcp.AudioContent) bool { return c.clean(&b.Meta) })
+	case *mcp.EmbeddedResource:
+		return edited(b, func(b *mcp.EmbeddedResource) (changed bool) {
+			b.Resource, changed = c.resource(b.Resource)
+			return c.clean(&b.Meta) || changed
+		})
+	case *mcp.ResourceLink:
+		return edited(b, func(b *mcp.ResourceLink) (changed bool) {
+			b.Icons, changed = each(b.Icons, c.icon)
+			return c.clean(&b.Meta, &b.URI, &b.Name, &b.Title, &b.Description) || changed
+		})
+	default:
+		return block, false
 	}
-	return block, false
 }
 
 // icon returns an icon. The address of one may hold a credential, an image that stands in it does not.
 func (c *cleaner) icon(i mcp.Icon) (_ mcp.Icon, changed bool) {
-	if !strings.HasPrefix(i.Source, "data:") {
-		source := c.text(i.Source)
-		i.Source, changed = source, source != i.Source
-	}
+	changed = !strings.HasPrefix(i.Source, "data:") && c.clean(nil, &i.Source)
 	return i, changed
 }
 
 // resource returns the contents of a resource, a copy of them if something changes.
 func (c *cleaner) resource(r *mcp.ResourceContents) (_ *mcp.ResourceContents, changed bool) {
-	if r == nil {
-		return nil, false
-	}
-	cp := *r
-	changed = c.clean(&cp.Meta, &cp.URI, &cp.Text)
-	if isText(r) {
-		if text := c.text(string(r.Blob)); text != string(r.Blob) {
-			cp.Blob, changed = []byte(text), true
+	return edited(r, func(r *mcp.ResourceContents) bool {
+		changed := c.clean(&r.Meta, &r.URI, &r.Text)
+		if isText(r) {
+			if blob := string(r.Blob); c.clean(nil, &blob) {
+				r.Blob, changed = []byte(blob), true
+			}
 		}
-	}
-	if changed {
-		return &cp, true
-	}
-	return r, false
+		return changed
+	})
 }
 
 // isText reports whether the bytes of a resource are a text, by what it says or by their look.
@@ -164,7 +147,7 @@ func isText(r *mcp.ResourceContents) bool {
 // clean cleans a block's _meta and texts, which are of a copy, and reports whether that changed something.
 func (c *cleaner) clean(meta *mcp.Meta, texts ...*string) bool {
 	changed := false
-	if len(*meta) > 0 {
+	if meta != nil && len(*meta) > 0 {
 		*meta, changed = c.meta(*meta)
 	}
 	for _, t := range texts {
@@ -197,17 +180,46 @@ var whole = &cleaner{wholeText, func(meta mcp.Meta) (mcp.Meta, bool) {
 	return clean, true
 }}
 
-// wholeText cleans a text, and one that is JSON as the structured content that says the same.
+// wholeText cleans a text. The objects and lists of JSON in it that begin a line, as in a
+// fence of Markdown, or that follow another one, are cleaned as structured content is.
 func wholeText(text string) string {
-	start := strings.TrimLeft(text, " \t\r\n")
-	if start == "" || start[0] != '{' && start[0] != '[' {
+	if raw := []byte(text); composite(strings.TrimLeft(text, " \t\r\n")) && json.Valid(raw) {
+		return string(scrub.WholeJSON(raw))
+	}
+	var out strings.Builder
+	done, left := 0, 4*len(text)+mostWasted
+	for at := 0; left > 0; {
+		line := strings.TrimLeft(text[at:], " \t\r\n")
+		at = len(text) - len(line)
+		if composite(line) {
+			rest := strings.NewReader(line)
+			var raw json.RawMessage
+			for values := json.NewDecoder(rest); values.Decode(&raw) == nil && composite(raw); {
+				end := len(text) - len(line) + int(values.InputOffset())
+				out.WriteString(scrub.Whole(text[done : end-len(raw)]))
+				out.Write(scrub.WholeJSON(raw))
+				at, done = end, end
+			}
+			left -= len(line) - rest.Len()
+		}
+		next := strings.IndexByte(text[at:], '\n')
+		if next < 0 {
+			break
+		}
+		at += next + 1
+	}
+	if done == 0 {
 		return scrub.Whole(text)
 	}
-	raw := []byte(text)
-	if !json.Valid(raw) {
-		return scrub.Whole(text)
-	}
-	return string(scrub.WholeJSON(raw))
+	out.WriteString(scrub.Whole(text[done:]))
+	return out.String()
+}
+
+// mostWasted is how much may be read of what begins as JSON and is none, besides a multiple of the text's length.
+const mostWasted = 64 << 10
+
+func composite[T string | json.RawMessage](value T) bool {
+	return len(value) > 0 && (value[0] == '{' || value[0] == '[')
 }
 
 // wholeValue returns the JSON of a value without what is hidden, and false if nothing is.
@@ -233,50 +245,39 @@ func Scrubbed(res mcp.Result) (_ mcp.Result, structured bool) {
 	if safe.Nil(res) {
 		return res, false
 	}
-	var changed, more bool
 	switch r := res.(type) {
 	case *mcp.CallToolResult:
-		out := *r
-		changed = whole.clean(&out.Meta)
-		out.Content, more = each(r.Content, whole.block)
-		if raw, hidden := wholeValue(r.StructuredContent); hidden {
-			out.StructuredContent, structured = raw, true
-		}
-		var steps []fault.Step
-		switch v := out.Meta[wire.StepsKey].(type) {
-		case PendingSteps:
-			steps = wholeSteps(v)
-			out.Meta = withMeta(out.Meta, wire.StepsKey, PendingSteps(steps))
-		case []fault.Step:
-			steps = wholeSteps(v)
-			out.Meta = withMeta(out.Meta, wire.StepsKey, steps)
-		}
-		if changed || more || structured || steps != nil {
-			return &out, structured
-		}
-	case *mcp.ReadResourceResult:
-		out := *r
-		changed = whole.clean(&out.Meta)
-		if out.Contents, more = each(r.Contents, whole.resource); changed || more {
-			return &out, false
-		}
-	case *mcp.GetPromptResult:
-		out := *r
-		changed = whole.clean(&out.Meta, &out.Description)
-		out.Messages, more = each(r.Messages, func(m *mcp.PromptMessage) (*mcp.PromptMessage, bool) {
-			if m == nil || m.Content == nil {
-				return m, false
+		res, _ = edited(r, func(r *mcp.CallToolResult) (changed bool) {
+			r.Content, changed = each(r.Content, whole.block)
+			changed = whole.clean(&r.Meta) || changed
+			if raw, hidden := wholeValue(r.StructuredContent); hidden {
+				r.StructuredContent, structured = raw, true
 			}
-			if block, other := whole.block(m.Content); other {
-				return &mcp.PromptMessage{Role: m.Role, Content: block}, true
+			switch v := r.Meta[wire.StepsKey].(type) {
+			case PendingSteps:
+				r.Meta, changed = withMeta(r.Meta, wire.StepsKey, PendingSteps(wholeSteps(v))), true
+			case []fault.Step:
+				r.Meta, changed = withMeta(r.Meta, wire.StepsKey, wholeSteps(v)), true
 			}
-			return m, false
+			return changed || structured
 		})
-		if changed || more {
-			return &out, false
-		}
+	case *mcp.ReadResourceResult:
+		res, _ = edited(r, func(r *mcp.ReadResourceResult) (changed bool) {
+			r.Contents, changed = each(r.Contents, whole.resource)
+			return whole.clean(&r.Meta) || changed
+		})
+	case *mcp.GetPromptResult:
+		res, _ = edited(r, func(r *mcp.GetPromptResult) (changed bool) {
+			r.Messages, changed = each(r.Messages, func(m *mcp.PromptMessage) (*mcp.PromptMessage, bool) {
+				return edited(m, func(m *mcp.PromptMessage) (changed bool) {
+					m.Content, changed = whole.block(m.Content)
+					return changed
+				})
+			})
+			return whole.clean(&r.Meta, &r.Description) || changed
+		})
 	}
-	return res, false
+	return res, structured
 }
 
 func wholeSteps(steps []fault.Step) []fault.Step {

@@ -16,6 +16,8 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/secrets"
+	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
@@ -42,19 +44,13 @@ type Detail struct {
 	tools, methods catalog
 }
 
-// Arguments says what a record holds of the arguments of a call.
+// Arguments says what a record holds of the arguments of a call, see package correlate.
 type Arguments uint8
 
 // What a record holds of the arguments.
 const (
-	// NoArguments records nothing of them.
 	NoArguments Arguments = iota
-	// ArgumentNames records the names on the top level, and the size of all.
 	ArgumentNames
-	// ArgumentValues records the values, too. Left out are those whose name says secret or
-	// which the tool's schema marks as one (format "password", writeOnly, a title that says
-	// so, x-sensitive or x-secret), those that the schema does not declare, and all where
-	// no schema can be read. Credentials that are recognised in a value are hidden.
 	ArgumentValues
 )
 
@@ -84,9 +80,6 @@ func identity(attrs []slog.Attr, req mcp.Request) []slog.Attr {
 
 // attrs returns what the program's own function adds to a record, bounded.
 func (d *Detail) attrs(c *Call) (attrs []slog.Attr) {
-	if d.Attrs == nil {
-		return nil
-	}
 	if !apart("a record has no attributes of the program's own", func() {
 		left := maxAttrs
 		attrs = bounded(d.Attrs(c, c.req), &left, maxAttrDepth)
@@ -153,136 +146,63 @@ func (d *Detail) arguments(attrs []slog.Attr, c *Call) []slog.Attr {
 	if d.Arguments == NoArguments {
 		return attrs
 	}
-	members, size := argumentsOf(c.req)
-	if size == 0 {
+	raw := ArgumentsOf(c.req)
+	if len(raw) == 0 {
 		return attrs
 	}
-	attrs = append(attrs, slog.Int("arguments_bytes", size))
-	if members == nil {
+	attrs = append(attrs, slog.Int("arguments_bytes", len(raw)))
+	var members map[string]json.RawMessage
+	if len(raw) > maxArguments || json.Unmarshal(raw, &members) != nil || members == nil {
 		return attrs
 	}
-	w := argumentWriter{left: d.MaxArguments}
-	may := may{everything: c.method != MethodCallTool}
+	var schema *secrets.Schema // nil if it is not known, and of a prompt, which has none
 	if d.Arguments == ArgumentValues && c.method == MethodCallTool {
-		if e := d.tools.find(c, true); e != nil && e.read != 0 && !e.schema.Unsure {
-			may.schema = e.schema
+		if e, _ := d.tools.find(c, true); e.read != 0 && !e.schema.Unsure {
+			schema = e.schema
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		var value []byte
-		if d.Arguments == ArgumentValues {
-			value = may.show(name, members[name])
+	shown := func(name string) bool {
+		return d.Arguments == ArgumentValues && !scrub.SecretName(name) &&
+			(c.method != MethodCallTool || schema != nil && schema.Declares(name) && !schema.Secret(name))
+	}
+	var b strings.Builder
+	left := d.MaxArguments
+	for i, name := range slices.Sorted(maps.Keys(members)) {
+		if i > 0 {
+			b.WriteByte(',')
 		}
-		if !w.add(name, value) {
+		value := json.RawMessage("null")
+		if shown(name) {
+			value = public(members[name], schema)
+		}
+		member := string(jsonOf(oneLine(scrub.Credentials(name)))) + ":" + string(value)
+		if left -= len(member); i == maxArgumentNames || left < 0 {
+			b.WriteString(`"...":null`)
 			break
 		}
+		b.WriteString(member)
 	}
-	return append(attrs, slog.String("arguments", w.String()))
+	return append(attrs, slog.String("arguments", "{"+words.JSON(b.String())+"}"))
 }
 
-// argumentsOf returns the members of the arguments, nil where they are no object or too
-// many to be looked at, and their size.
-func argumentsOf(req mcp.Request) (members map[string]json.RawMessage, size int) {
-	switch r := req.(type) {
-	case *mcp.CallToolRequest:
-		if r == nil || r.Params == nil {
-			return nil, 0
-		}
-		raw := r.Params.Arguments
-		if len(raw) <= maxArguments && json.Unmarshal(raw, &members) != nil {
-			members = nil
-		}
-		return members, len(raw)
-	case *mcp.GetPromptRequest:
-		if r == nil || r.Params == nil {
-			return nil, 0
-		}
-		members = make(map[string]json.RawMessage)
-		for name, value := range r.Params.Arguments {
-			if size += len(name) + len(value); size <= maxArguments {
-				members[name] = quoted(value)
-			}
-		}
-		return members, size
-	default:
-		return nil, 0
-	}
-}
-
-// may says which values may be recorded.
-type may struct {
-	schema     *Schema // nil if it is not known
-	everything bool    // there is no schema, as of prompts
-}
-
-// show returns a value as it may be recorded, nil for not at all.
-func (m may) show(name string, raw json.RawMessage) []byte {
-	if scrub.SecretName(name) || !m.everything && (m.schema == nil || !m.schema.Declares(name) || m.schema.Secret(name)) {
-		return nil
-	}
+// public returns the value of an argument as it may be recorded.
+func public(raw json.RawMessage, schema *secrets.Schema) json.RawMessage {
 	var value any
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	if dec.Decode(&value) != nil {
-		return nil
+		return json.RawMessage("null") // cannot be: it is a part of what was JSON
 	}
-	if m.schema != nil {
-		value = m.schema.Without(value)
+	if schema != nil {
+		value = schema.Without(value)
 	}
-	clean, err := json.Marshal(scrub.Cleaner{Text: scrub.Credentials, Copy: true}.Value(value))
-	if err != nil {
-		return nil
-	}
-	return clean
-}
-
-// An argumentWriter writes names, or names and values, as a JSON object of bounded size.
-// Where a value is not shown stands null.
-type argumentWriter struct {
-	strings.Builder
-	left  int
-	count int
-}
-
-// add writes one argument. It reports whether there is room for more.
-func (w *argumentWriter) add(name string, value []byte) bool {
-	if value == nil {
-		value = []byte("null")
-	}
-	member := append(append(quoted(oneLine(name)), ':'), value...)
-	if w.count++; w.count > maxArgumentNames || len(member) > w.left {
-		w.left = 0
-		w.put(`"...":null`)
-		return false
-	}
-	w.left -= len(member)
-	w.put(string(member))
-	return true
-}
-
-func (w *argumentWriter) put(member string) {
-	if w.Len() > 0 {
-		w.WriteByte(',')
-	}
-	w.WriteString(member)
-}
-
-// String returns the object.
-func (w *argumentWriter) String() string { return "{" + words.JSON(w.Builder.String()) + "}" }
-
-// quoted returns a text as JSON.
-func quoted(text string) []byte {
-	raw, err := json.Marshal(scrub.Credentials(text))
-	if err != nil {
-		return []byte(`""`) // cannot be: every text is JSON
-	}
-	return raw
+	return jsonOf(scrub.Cleaner{Text: scrub.Credentials, Copy: true}.Value(value))
 }
 
 // withReference returns a successful result with the ID of the call in its _meta, where
 // that is asked for.
 func (c *Call) withReference(res mcp.Result) mcp.Result {
-	if d := c.settings().detail(); d == nil || !d.Reference || c.part || c.quiet || c.Notification() {
+	if !c.settings().detail.Reference || c.part || c.quiet || c.Notification() {
 		return res
 	}
 	return WithMeta(res, wire.ReferenceKey, c.ID())
@@ -292,28 +212,83 @@ func (c *Call) withReference(res mcp.Result) mcp.Result {
 // with one more member in its _meta. What a handler may have shared is not written to.
 // Other results are returned as they are.
 func WithMeta(res mcp.Result, key string, value any) mcp.Result {
+	add := func(meta *mcp.Meta) bool {
+		*meta = withMeta(*meta, key, value)
+		return true
+	}
 	switch r := res.(type) {
 	case *mcp.CallToolResult:
-		return marked(r, key, value)
+		res, _ = edited(r, func(r *mcp.CallToolResult) bool { return add(&r.Meta) })
 	case *mcp.ReadResourceResult:
-		return marked(r, key, value)
+		res, _ = edited(r, func(r *mcp.ReadResourceResult) bool { return add(&r.Meta) })
 	case *mcp.GetPromptResult:
-		return marked(r, key, value)
+		res, _ = edited(r, func(r *mcp.GetPromptResult) bool { return add(&r.Meta) })
 	case *mcp.CompleteResult:
-		return marked(r, key, value)
-	default:
-		return res
+		res, _ = edited(r, func(r *mcp.CompleteResult) bool { return add(&r.Meta) })
 	}
+	return res
 }
 
-func marked[T any, R interface {
-	*T
-	mcp.Result
-}](res R, key string, value any) mcp.Result {
-	if res == nil {
-		return res
+const (
+	// lookEvery is how often names that are not known may have a server asked for its tools.
+	lookEvery = time.Second
+	// fresh is how long what was read of a schema holds.
+	fresh = time.Minute
+)
+
+// A catalog knows the tools of the servers whose calls pass one middleware, so that the
+// name that a caller sends can be told from one that it invented. It asks the server
+// seldom, and what it holds is bounded, whatever callers send.
+type catalog struct {
+	entries table.Names[entry]
+	schemas secrets.Schemas
+}
+
+// An entry is what is known of a tool.
+type entry struct {
+	read   time.Duration // when its schema was read, zero if it was not
+	schema *secrets.Schema
+}
+
+// add makes a name known, unless there is no room for it.
+func (k *catalog) add(name string, e entry) bool {
+	if _, have := k.entries.Get(name); have && e.read == 0 {
+		return true
 	}
-	cp := *res
-	R(&cp).SetMeta(withMeta(res.GetMeta(), key, value))
-	return R(&cp)
+	return len(name) <= maxName && k.entries.Add(name, e)
+}
+
+// find returns what is known of the tool that is called, and false if it is none of the
+// server's. schema asks for its schema, too. A server is asked by one call at a time, at
+// most once in lookEvery: until then a new name is not known.
+func (k *catalog) find(c *Call, schema bool) (entry, bool) {
+	name := Target(c.req)
+	now := time.Since(epoch)
+	have, known := k.entries.Get(name)
+	if known && (!schema || have.read != 0 && now-have.read < fresh) || !c.by.mayLook(now) {
+		return have, known
+	}
+	for tool, err := range c.Tools() {
+		if err != nil {
+			if _, one := safe.As[*OneHandlerError](err); one && !known { // the SDK found the handler by this name
+				k.add(name, entry{})
+			}
+			break
+		}
+		e := entry{}
+		if schema {
+			e = entry{now, k.schemas.Of(tool)}
+		}
+		k.add(tool.Name, e)
+	}
+	return k.entries.Get(name)
+}
+
+// mayLook reports whether the handlers behind the opener may be asked for their tools now.
+func (o *opener) mayLook(now time.Duration) bool {
+	if o == nil {
+		return false
+	}
+	last := o.looked.Load()
+	return (last == 0 || now-time.Duration(last) >= lookEvery) && o.looked.CompareAndSwap(last, int64(now))
 }

@@ -13,20 +13,13 @@ import (
 
 // A toolFailure is what SEP-3313 has under [wire.ToolFailureKey].
 type toolFailure struct {
-	Class          string `json:"class"`
+	Class          string `json:"class"` // capability: another approach is needed; reliability: it may pass; governance: somebody has to permit it
 	Code           string `json:"code"`
 	Retryable      bool   `json:"retryable,omitempty"`
 	RetryNotBefore int64  `json:"retryNotBefore,omitempty"` // Unix time in milliseconds
 	CorrelationID  string `json:"correlationId"`
 	AgentGuidance  string `json:"agentGuidance,omitempty"`
 }
-
-// The classes, which say how a client has to react.
-const (
-	classCapability  = "capability"  // another approach is needed
-	classReliability = "reliability" // it may pass
-	classGovernance  = "governance"  // somebody has to permit it
-)
 
 // draftCodes are the codes that the draft recommends, where they mean what a kind means.
 // Any other kind is its own code.
@@ -41,7 +34,7 @@ var draftCodes = map[fault.Kind]string{
 func (c *Call) toolFailure(e *fault.Error) toolFailure {
 	d := e.Data()
 	t := toolFailure{
-		Class: classCapability, Code: cmp.Or(draftCodes[d.Type], string(d.Type)),
+		Class: "capability", Code: cmp.Or(draftCodes[d.Type], string(d.Type)),
 		CorrelationID: d.ReferenceID, AgentGuidance: d.Suggestion,
 	}
 	retry := fault.Retry{}
@@ -50,9 +43,9 @@ func (c *Call) toolFailure(e *fault.Error) toolFailure {
 	}
 	switch {
 	case d.Type == fault.KindUnauthenticated || d.Type == fault.KindPermissionDenied:
-		t.Class = classGovernance
+		t.Class = "governance"
 	case retry.ShouldRetry, kinds.Of(string(d.Type)).Retry == kinds.Yes: // also one that this caller should not repeat
-		t.Class, t.Retryable = classReliability, retry.ShouldRetry
+		t.Class, t.Retryable = "reliability", retry.ShouldRetry
 		if after := retry.RetryAfterSeconds; t.Retryable && after > 0 {
 			t.RetryNotBefore = time.Now().UnixMilli() + int64(min(after, maxAfter)*1000)
 		}
@@ -115,13 +108,8 @@ func problemOf(e *fault.Error) *problem {
 
 // statusOf returns the HTTP status that says most of a failure.
 func statusOf(e *fault.Error) int64 {
-	switch e.Kind() {
-	case fault.KindNotFound:
-		return 404
-	case fault.KindUnauthenticated:
-		return 401
-	case fault.KindValidation, fault.KindClientError:
-		return 400
+	if status := kinds.Of(string(e.Kind())).Status; status != 0 {
+		return status
 	}
 	if status := code(e, false); status > 0 {
 		return status

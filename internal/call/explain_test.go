@@ -18,7 +18,7 @@ import (
 )
 
 // explaining returns a middleware that explains every failure.
-func explaining(x call.Explanation) mcp.Middleware {
+func explaining(x classify.Finding) mcp.Middleware {
 	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		res, err := next(ctx, c.Method(), req)
 		if f := c.Failure(res, err); f != nil {
@@ -41,13 +41,13 @@ func TestExplain(t *testing.T) {
 	}
 	harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
 		for name, c := range map[string]struct {
-			x        call.Explanation
+			x        classify.Finding
 			text     string
 			protocol bool
 		}{
-			"fault":    {call.Explanation{Fault: public}, public.Text(), !at.Shape.Tool()},
-			"protocol": {call.Explanation{Fault: public, Protocol: true}, public.Text(), true},
-			"wire":     {call.Explanation{Wire: wire}, "explained", true},
+			"fault":    {classify.Finding{Fault: public}, public.Text(), !at.Shape.Tool()},
+			"protocol": {classify.Finding{Fault: public, Protocol: true}, public.Text(), true},
+			"wire":     {classify.Finding{Wire: wire}, "explained", true},
 		} {
 			t.Run(name, func(t *testing.T) {
 				log := harness.NewLog(slog.LevelInfo)
@@ -103,7 +103,7 @@ func TestExplainable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ran := false
-			settings := &call.Settings{Rules: []middleware.Rule{func(err error) *fault.Error {
+			settings := &call.Settings{Rules: []classify.Rule{func(err error) *fault.Error {
 				if errors.Is(err, errRuled) {
 					return fault.New("ruled", "x")
 				}

@@ -43,19 +43,6 @@ type Failure struct {
 	public   *fault.Error // what Fault returns, nil when it has to be put together
 }
 
-// Guidance is what a caller is told about calling again after a failure.
-type Guidance struct {
-	// Retry is told in the place of what the failure itself says.
-	Retry fault.Retry
-
-	// Suggestion is told in the place of the failure's own; empty means none.
-	Suggestion string
-
-	// Insist puts the sentence about the retry into the text of a failure, too, that
-	// a tool told in its own words, which are left as they are otherwise.
-	Insist bool
-}
-
 // isError reports whether a result tells a failure. It is on the success path of
 // every middleware.
 func isError(res mcp.Result) bool {
@@ -74,13 +61,15 @@ func (c *Call) Failure(res mcp.Result, err error) *Failure {
 	if err == nil {
 		err = tool.GetError()
 	}
-	if wire, ok := err.(*jsonrpc.Error); ok && c.settings().mask != nil {
-		err = rendered.original(wire)
+	if wire, ok := err.(*jsonrpc.Error); ok && wire != nil && c.settings().Mask != nil {
+		if original, ours := rendered.Get(wire); ours {
+			err = original
+		}
 	}
-	if f := c.known(tool, err); f != nil {
+	f, known := c.known(tool, err)
+	if known {
 		return f
 	}
-	f := c.newFailure()
 	f.classify(c, tool, err) // without the lock, because an error may ask for the ID
 	cold := c.lock()
 	defer c.mu.Unlock()
@@ -91,18 +80,37 @@ func (c *Call) Failure(res mcp.Result, err error) *Failure {
 	return f
 }
 
-// known returns the Failure that there is, if it is about this one.
-func (c *Call) known(tool *mcp.CallToolResult, err error) *Failure {
+// Settle makes err the failure that the Call ends with, for a middleware that answers
+// before the handlers inside of it have returned: what those make known of their own
+// errors later, in another goroutine, does not replace what is known about this one.
+// It returns nil for a nil error. A middleware that waits for its handler needs none
+// of it.
+func (c *Call) Settle(err error) *Failure {
+	if err == nil {
+		return nil
+	}
+	f := c.Failure(nil, err)
+	cold := c.lock()
+	defer c.mu.Unlock()
+	cold.settled = f
+	return f
+}
+
+// known returns the Failure that there is, if it is about this one, and else an empty one: the
+// first stands in the Call itself.
+func (c *Call) known(tool *mcp.CallToolResult, err error) (_ *Failure, known bool) {
 	cold := c.lock()
 	defer c.mu.Unlock()
 	switch {
 	case cold.settled.isOf(tool, err):
-		return cold.settled
+		return cold.settled, true
 	case cold.failure.isOf(tool, err):
-		return cold.failure
-	default:
-		return nil
+		return cold.failure, true
+	case cold.taken:
+		return &Failure{}, false
 	}
+	cold.taken = true
+	return &cold.first, false
 }
 
 func (f *Failure) isOf(tool *mcp.CallToolResult, err error) bool {
@@ -112,56 +120,52 @@ func (f *Failure) isOf(tool *mcp.CallToolResult, err error) bool {
 	return f.traced && err == nil || safe.Same(f.err, err)
 }
 
-// newFailure returns an empty Failure: for the first one that in the Call itself.
-func (c *Call) newFailure() *Failure {
+// replace puts a Failure in the place of another one.
+func (c *Call) replace(f, by *Failure) *Failure {
+	by.logged.Store(f.logged.Load())
 	cold := c.lock()
 	defer c.mu.Unlock()
-	if cold.taken {
-		return &Failure{}
-	}
-	cold.taken = true
-	return &cold.first
+	cold.failure = by
+	return by
 }
 
 // classifying returns what the classifier has to know of this call.
 func (c *Call) classifying() classify.Options {
 	s := c.settings()
-	o := classify.Options{Request: c, CallerCredentials: s.callerCredentials}
+	o := classify.Options{Request: c, CallerCredentials: s.CallerCredentials}
 	if c.quiet {
 		return o // nobody reads what becomes of a look-up of ours
 	}
-	o.Rules = s.rules
-	if s.show != nil {
-		o.Show = func(err error, known *fault.Error) *fault.Error { return s.show(err, known, c.Sent()) }
+	o.Rules = s.Rules
+	if s.Show != nil {
+		o.Show = func(err error, known *fault.Error) *fault.Error { return s.Show(err, known, c.Sent()) }
 	}
 	return o
 }
 
 // classify finds out what the failure is.
 func (f *Failure) classify(c *Call, res *mcp.CallToolResult, err error) {
-	f.err, f.res, f.hints, f.ended = err, res, c.settings().hints, c.Err()
+	f.err, f.res, f.hints, f.ended = err, res, c.settings().Hints, c.Err()
 	if err != nil {
 		f.found = classify.Of(err, c.classifying())
 	}
 	// What was rendered by a Call inside (see renderedErrors) is made anew where there
 	// is a mask, and else stays: the mask may have been in there.
-	inside := res != nil && res.IsError && isFault(res.Meta[wire.ErrorKey])
-	if err == nil && !c.quiet && len(c.settings().rules) > 0 && res.Meta[wire.ErrorKey] == nil {
+	inside := false
+	if res != nil && res.IsError {
+		_, inside = res.Meta[wire.ErrorKey].(*fault.Error)
+	}
+	if err == nil && !c.quiet && len(c.settings().Rules) > 0 && res.Meta[wire.ErrorKey] == nil {
 		// A rule may know the words of a tool as it knows the text of an error.
-		if ruled := classify.Of(errors.New(firstText(res.Content)), classify.Options{Rules: c.settings().rules}); ruled.Origin == classify.Ruled {
+		if ruled := classify.Of(errors.New(firstText(res.Content)), classify.Options{Rules: c.settings().Rules}); ruled.Origin == classify.Ruled {
 			f.found = ruled
 			return
 		}
 	}
-	if err == nil || f.found.Wire == nil && (inside && c.settings().mask == nil || !inside && toldApart(res, err)) {
+	if err == nil || f.found.Wire == nil && (inside && c.settings().Mask == nil || !inside && toldApart(res, err)) {
 		f.told = true
 		f.found = f.found.Told(told(res, f.found))
 	}
-}
-
-func isFault(v any) bool {
-	_, ok := v.(*fault.Error)
-	return ok
 }
 
 // toldApart reports whether a result that holds an error tells the failure in
@@ -248,10 +252,6 @@ func (f *Failure) Hint() classify.Hint {
 	return f.hint
 }
 
-// CauseEffect returns the effect that the private cause proves, or an error without a
-// fault. It is "" if that proves nothing. The failure's own kind and rules do not count.
-func (f *Failure) CauseEffect() fault.Effect { return f.found.CauseEffect() }
-
 // Err returns the original error, which is private; nil when a tool told its
 // failure in a result of its own, without an error.
 func (f *Failure) Err() error { return f.err }
@@ -279,11 +279,15 @@ func (f *Failure) Fault() *fault.Error {
 		if e == nil {
 			e = classify.FromWire(f.found.Wire)
 		}
-		e = f.advised(e)
+		if f.guided {
+			e = e.Suggest(f.guidance.Suggestion).WithRetry(f.guidance.Retry)
+		}
 		for _, add := range f.added {
-			if more := guarded(add, e); more != nil {
-				e = more
-			}
+			safe.Call(func() { // one that panics changes nothing
+				if more := add(e); more != nil {
+					e = more
+				}
+			}, nil)
 		}
 		f.public = e
 	}
@@ -299,29 +303,10 @@ func (f *Failure) Add(change func(*fault.Error) *fault.Error) {
 	f.added, f.public = append(f.added, change), nil
 }
 
-// guarded survives a change that panics, which changes nothing.
-func guarded(change func(*fault.Error) *fault.Error, e *fault.Error) (changed *fault.Error) {
-	defer func() {
-		if recover() != nil {
-			changed = nil
-		}
-	}()
-	return change(e)
-}
-
-// advised returns e with what is said about calling again. It is called with the
-// lock.
-func (f *Failure) advised(e *fault.Error) *fault.Error {
-	if g := &f.guidance; f.guided {
-		return e.Suggest(g.Suggestion).WithRetry(g.Retry)
-	}
-	return e
-}
-
 // Hides reports whether the caller of c learns less than the error says, so that
 // the error must be recorded somewhere.
 func (c *Call) Hides(f *Failure) bool {
-	masked := c.settings().mask != nil
+	masked := c.settings().Mask != nil
 	switch f.found.Origin {
 	case classify.Worded, classify.Explained:
 		// A fault with a cause, or an error around it, says more than it shows.
@@ -345,29 +330,64 @@ func bare(err error) bool {
 	}
 }
 
-// Guide says what the caller is told about calling again. It has the last word:
-// over what the failure itself says, and over an earlier call of it.
-func (f *Failure) Guide(g Guidance) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.guidance, f.guided, f.public = g, true, nil
-}
-
-// Guided reports whether [Failure.Guide] was called.
-func (f *Failure) Guided() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.guided
-}
-
-// insisted returns the line that is put into a tool's own text, "" for none.
-func (f *Failure) insisted() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.guided || !f.guidance.Insist {
-		return ""
+// Explain replaces what the caller is told of a failure of this Call, for a middleware that knows
+// more about it than its error says: the Fault of x, which is a protocol error if x says so, or its
+// Wire in the place of the protocol error that there was. The original
+// error stays what it was, for the log and for the middlewares outside. What is told
+// is not masked: it is made of what the server lists to the caller anyway and of what
+// the caller sent, which who explains has scrubbed. Explain is for the middleware
+// that stands next to the handler: what others have added to f is not carried over.
+func (c *Call) Explain(f *Failure, x classify.Finding) {
+	x.Origin, x.Refused = classify.Explained, f.found.Refused
+	if x.Fault != nil {
+		x.Party = classify.PartyOf(x.Fault)
 	}
-	return f.guidance.Retry.String()
+	c.replace(f, &Failure{err: f.err, res: f.res, found: x})
+}
+
+// Explainable reports whether what the caller is told of the failure says no more
+// than its kind, so that a middleware that knows more may say it: nobody worded it,
+// no rule knows it, and it is no bug of the server's.
+func (f *Failure) Explainable() bool {
+	return f.err != nil && (f.found.Origin == classify.Unknown || f.found.Origin == classify.Classified)
+}
+
+// Refused reports whether the SDK refused the arguments of a typed tool, which it
+// tells by the text of the error alone: the handler was not called, unless it
+// imitates that text.
+func (f *Failure) Refused() bool { return f.found.Refused && f.res != nil && f.Explainable() }
+
+// ArgumentError marks an error as being about the arguments of the call.
+type ArgumentError struct{ Err error }
+
+func (e ArgumentError) Error() string { return e.Err.Error() }
+func (e ArgumentError) Unwrap() error { return e.Err }
+
+// PublicKind is what is told of the error where package validate does not explain it.
+func (e ArgumentError) PublicKind() string { return string(fault.KindValidation) }
+
+// OwnWords reports whether a tool told the failure in a result of its own and nothing
+// else is known of it.
+func (f *Failure) OwnWords() bool {
+	if !f.told || f.found.Fault == nil || f.found.Fault.Kind() != fault.KindTool {
+		return false
+	}
+	_, said := f.found.Fault.Retry()
+	return !said
+}
+
+// Because says what the cause of a failure was that a tool told in a result of its
+// own, whose words stay: the failure has the kind, the guidance, the level and the
+// record of its cause. It returns the failure as it is known from now on.
+func (c *Call) Because(f *Failure, cause error) *Failure {
+	known := &Failure{err: cause, res: f.res, told: true, traced: true, hints: f.hints, ended: f.ended}
+	found := classify.Of(cause, c.classifying())
+	words := told(f.res, found)
+	if public := found.Public(); found.Origin == classify.Worded || found.Origin == classify.Ruled {
+		words = public.WithMessage(words.Message())
+	}
+	known.found = found.Told(words)
+	return c.replace(f, known)
 }
 
 // Outcome is how a call ended, in one word for the log.
@@ -396,7 +416,7 @@ const (
 func (c *Call) Outcome(res mcp.Result, err error) Outcome {
 	f := c.Failure(res, err)
 	if f == nil {
-		if needsInput(res) {
+		if NeedsInput(res) {
 			return OutcomeInputRequired
 		}
 		return OutcomeOK
@@ -417,17 +437,4 @@ func (c *Call) Outcome(res mcp.Result, err error) Outcome {
 		return OutcomeToolError // a context of the handler's own; the client waits
 	}
 	return Outcome(kinds.Of(string(kind)).Outcome)
-}
-
-func needsInput(res mcp.Result) bool {
-	switch r := res.(type) {
-	case *mcp.CallToolResult:
-		return r != nil && r.InputRequests != nil
-	case *mcp.GetPromptResult:
-		return r != nil && r.InputRequests != nil
-	case *mcp.ReadResourceResult:
-		return r != nil && r.InputRequests != nil
-	default:
-		return false
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -160,7 +161,7 @@ func TestNoRuleIsAskedAboutALookup(t *testing.T) {
 		return next(ctx, c.Method(), req)
 	})
 	got := harness.Call(t, harness.Place{Shape: harness.WrapTool, Era: harness.Current}, harness.Fail(errSecret),
-		establish(&call.Settings{Rules: []middleware.Rule{rule}}), looking)
+		establish(&call.Settings{Rules: []classify.Rule{rule}}), looking)
 	require.NotNil(t, got.Fault())
 	require.Equal(t, 1, asked)
 }

@@ -1,7 +1,6 @@
 package call
 
 import (
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -15,15 +14,15 @@ import (
 // set that callers cannot enlarge, so that it can be a label.
 type Event struct {
 	// Method is a method of the protocol or one that the program serves itself, else
-	// [Other].
+	// "_other".
 	Method string
 
-	// Tool is the name of a tool that the server has, or [Other] for any other name. It is
+	// Tool is the name of a tool that the server has, or "_other" for any other name. It is
 	// "" for methods other than tools/call.
 	Tool string
 
 	// Outcome says how the call ended, Kind what kind of failure it was, and Party whose.
-	// Kind is "" for a success, and [Other] for a kind that is not one of package fault.
+	// Kind is "" for a success, and "_other" for a kind that is not one of package fault.
 	// Party is "" if it is not known.
 	Outcome Outcome
 	Kind    fault.Kind
@@ -59,20 +58,12 @@ type Stats struct {
 // Other stands in an [Event] for every text that a caller could have invented.
 const Other = "_other"
 
-// Watch counts the Call as one in flight, until [Call.Finish] or [Call.Observe]. It is for
-// the middleware that records the Call.
-func (c *Call) Watch() {
-	if c.atEnd.Or(observeAtEnd)&observeAtEnd == 0 {
-		c.settings().detail().Stats.InFlight.Add(1)
-	}
-}
-
 // Observe says that a Call that is watched has ended. It does nothing the second time.
 func (c *Call) Observe(res mcp.Result, err error) {
 	if c.atEnd.And(^uint32(observeAtEnd))&observeAtEnd == 0 {
 		return
 	}
-	d := c.settings().detail()
+	d := c.settings().detail
 	defer d.Stats.InFlight.Add(-1)
 	d.observe(c, c.Duration(), res, err)
 }
@@ -83,22 +74,22 @@ func (d *Detail) observe(c *Call, took time.Duration, res mcp.Result, err error)
 		return
 	}
 	e := Event{
-		Method: d.method(c), Outcome: c.Outcome(res, err), Part: c.part, Duration: took, Attempts: c.attempts(),
+		Method: d.method(c), Outcome: c.Outcome(res, err), Part: c.part, Duration: took,
 		InFlight: d.Stats.InFlight.Load(), Stuck: d.Stats.Stuck.Load(),
 	}
+	var refused string
+	e.Attempts, refused = c.noted()
 	f := c.Failure(res, err)
 	if f != nil {
+		e.Refused = refused
 		public := f.Fault()
 		e.Kind, e.Party, e.Err = public.Kind(), f.party(), f.Err()
-		if e.Kind == fault.KindRepeatedFailure {
+		if refused == "" && e.Kind == fault.KindRepeatedFailure {
 			e.Refused = "retry"
 		}
 		if !kinds.Known(string(e.Kind)) {
 			e.Kind = Other
 		}
-	}
-	if by := c.refusedBy(); f != nil && by != "" {
-		e.Refused = by
 	}
 	if c.method == MethodCallTool {
 		e.Tool = d.tool(c, f == nil)
@@ -117,7 +108,7 @@ func (f *Failure) party() fault.Party {
 // method returns the method of a Call as a label. The SDK passes on a method that is not
 // of the protocol only if the program serves it.
 func (d *Detail) method(c *Call) string {
-	if isOfProtocol(c.method) || isCustom(c.req) && d.methods.add(c.method, &entry{}) {
+	if _, known := methods[c.method]; known || isCustom(c.req) && d.methods.add(c.method, entry{}) {
 		return c.method
 	}
 	return Other
@@ -127,20 +118,15 @@ func (d *Detail) method(c *Call) string {
 // with a success is known from then on; for one that failed the server may be asked.
 func (d *Detail) tool(c *Call, answered bool) string {
 	name := Target(c.req)
-	switch {
-	case d.tools.known(name) != nil, answered && d.tools.add(name, &entry{}), d.tools.find(c, d.Arguments == ArgumentValues) != nil:
-		return name
-	default:
+	_, known := d.tools.entries.Get(name)
+	known = known || answered && d.tools.add(name, entry{})
+	if !known {
+		_, known = d.tools.find(c, d.Arguments == ArgumentValues)
+	}
+	if !known {
 		return Other
 	}
-}
-
-// A OneHandlerError is the error of a call that a wrapped handler cannot answer, because
-// it is of another method.
-type OneHandlerError struct{ Method, Called string }
-
-func (e *OneHandlerError) Error() string {
-	return fmt.Sprintf("middleware: a wrapped handler of %q cannot answer %q", e.Method, e.Called)
+	return name
 }
 
 // Refused says that the middleware of a package refuses the Call before its handler runs.
@@ -150,26 +136,6 @@ func (c *Call) Refused(by string) {
 	cold.refused = by
 }
 
-// refusedBy returns who said that it refuses the Call, or "".
-func (c *Call) refusedBy() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.cold == nil {
-		return ""
-	}
-	return c.cold.refused
-}
-
-// attempts returns how often the handler was run, at least 1.
-func (c *Call) attempts() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.cold == nil {
-		return 1
-	}
-	return max(1, c.cold.attempts)
-}
-
 // Attempted says that the handler is run for the nth time.
 func (c *Call) Attempted(n int) {
 	cold := c.lock()
@@ -177,10 +143,17 @@ func (c *Call) Attempted(n int) {
 	cold.attempts = n
 }
 
+// noted returns how often the handler was run, at least 1, and who said that it refuses the
+// Call, or "".
+func (c *Call) noted() (attempts int, refused string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cold == nil {
+		return 1, ""
+	}
+	return max(1, c.cold.attempts), c.cold.refused
+}
+
 // Stuck says that the handler of the Call was given up, with 1, or that it has returned
 // after all, with -1.
-func (c *Call) Stuck(change int64) {
-	if d := c.settings().detail(); d != nil {
-		d.Stats.Stuck.Add(change)
-	}
-}
+func (c *Call) Stuck(change int64) { c.settings().detail.Stats.Stuck.Add(change) }

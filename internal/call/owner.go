@@ -5,15 +5,14 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/table"
 )
 
 // Owners says who makes a call, for middlewares that remember or count something of
@@ -116,11 +115,11 @@ func SessionID(req mcp.Request) string {
 
 // connections are the names of connections. They are the process's, so that all
 // middlewares call a connection the same; without the table, a server over stdio
-// could not tell whose a key or a handle is. A connection that is gone leaves nothing.
-var connections = struct {
-	sync.Mutex
-	names map[weak.Pointer[mcp.ServerSession]]string
-}{names: map[weak.Pointer[mcp.ServerSession]]string{}}
+// could not tell whose a key or a handle is.
+var connections struct {
+	sync.Mutex // two calls at once make one name
+	table.Weak[mcp.ServerSession, string]
+}
 
 // Connection returns a random name for the connection of a request, which lasts as
 // long as it does, and "" over HTTP: there a server makes a session for each
@@ -132,18 +131,10 @@ func Connection(req mcp.Request) string {
 	}
 	connections.Lock()
 	defer connections.Unlock()
-	key := weak.Make(session)
-	name, ok := connections.names[key]
+	name, ok := connections.Get(session)
 	if !ok {
 		name = rand.Text()
-		connections.names[key] = name
-		runtime.AddCleanup(session, forgetConnection, key)
+		connections.Set(session, name)
 	}
 	return name
-}
-
-func forgetConnection(key weak.Pointer[mcp.ServerSession]) {
-	connections.Lock()
-	defer connections.Unlock()
-	delete(connections.names, key)
 }

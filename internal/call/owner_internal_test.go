@@ -49,11 +49,7 @@ func TestOwners(t *testing.T) {
 
 // TestConnectionsThatAreGoneLeaveNothing proves that the table of connections shrinks.
 func TestConnectionsThatAreGoneLeaveNothing(t *testing.T) {
-	count := func() int {
-		connections.Lock()
-		defer connections.Unlock()
-		return len(connections.names)
-	}
+	count := connections.Len
 	before := count()
 	for range 20 {
 		session, end := connected(t)

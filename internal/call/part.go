@@ -72,14 +72,3 @@ func (c *Call) isClean(res *mcp.CallToolResult) bool {
 	defer c.mu.Unlock()
 	return f != nil && f == cold.clean
 }
-
-// NewResult returns an empty result of a tool that is complete in the protocol version of
-// the request.
-func (c *Call) NewResult() *mcp.CallToolResult { return NewResult(c.req) }
-
-// NewResult is [Call.NewResult] for what has the request only.
-func NewResult(req mcp.Request) *mcp.CallToolResult {
-	res := resultFor(req)
-	res.IsError = false
-	return res
-}

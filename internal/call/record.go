@@ -15,7 +15,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
-	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -51,8 +50,14 @@ func LevelOf(outcome Outcome) slog.Level {
 // time.Now.
 var epoch = time.Now()
 
-// Begin notes the time, for the duration in the record of this call.
-func (c *Call) Begin() { c.began.Store(int64(time.Since(epoch))) }
+// Begin notes the time, for the duration in the record of this call. One that is watched counts
+// as in flight, until [Call.Finish] or [Call.Observe].
+func (c *Call) Begin(watched bool) {
+	c.began.Store(int64(time.Since(epoch)))
+	if watched && c.atEnd.Or(observeAtEnd)&observeAtEnd == 0 {
+		c.settings().detail.Stats.InFlight.Add(1)
+	}
+}
 
 // Duration returns how long ago Begin was called, zero if it was not.
 func (c *Call) Duration() time.Duration {
@@ -85,8 +90,8 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	if r.Duration == 0 {
 		r.Duration = c.Duration()
 	}
-	detail := s.detail()
-	if detail != nil && c.part {
+	detail := s.detail
+	if c.part {
 		detail.observe(c, r.Duration, r.Result, r.Err)
 	}
 	if logger == nil {
@@ -100,7 +105,7 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 			level = own
 		}
 	}
-	slow := detail != nil && detail.Slow > 0 && r.Duration > detail.Slow
+	slow := detail.Slow > 0 && r.Duration > detail.Slow
 	if slow {
 		level = max(level, slog.LevelWarn)
 	}
@@ -122,11 +127,11 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	if slow {
 		attrs = append(attrs, slog.Bool("slow", true))
 	}
-	if attempts := c.attempts(); attempts > 1 {
+	if attempts, _ := c.noted(); attempts > 1 {
 		attrs = append(attrs, slog.Int("attempts", attempts))
 	}
 	attrs = append(attrs, slog.String("reference", c.ID()))
-	if detail != nil && detail.CallerID != nil {
+	if detail.CallerID != nil {
 		if id := c.ask("a record has no ID of the caller's", detail.CallerID); id != "" {
 			attrs = append(attrs, slog.String("caller_id", id))
 		}
@@ -138,8 +143,9 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	if f != nil {
 		attrs = f.logAttrs(attrs)
 	}
-	if detail != nil {
-		attrs = append(detail.arguments(attrs, c), detail.attrs(c)...)
+	attrs = detail.arguments(attrs, c)
+	if detail.Attrs != nil {
+		attrs = append(attrs, detail.attrs(c)...)
 	}
 	message := "mcp call"
 	if c.part {
@@ -147,7 +153,7 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	}
 	record := slog.NewRecord(time.Now(), level, message, 0)
 	record.AddAttrs(attrs...)
-	s.sinkOf().write(context.WithoutCancel(c), logger.Handler(), record)
+	s.logs.sink.write(context.WithoutCancel(c), logger.Handler(), record)
 }
 
 // level is the default level of a record: that of its outcome, but a warning at least
@@ -221,24 +227,13 @@ func (f *Failure) logAttrs(attrs []slog.Attr) []slog.Attr {
 // the call, because the answer may yet turn out to be one that cannot be sent; then
 // the record tells that instead. The call is recorded to the logger that it was
 // set up with.
-func (c *Call) LogAtEnd(r Record) {
-	cold := c.lock()
-	defer c.mu.Unlock()
-	cold.success = r
-	c.atEnd.Or(recordAtEnd)
-}
+func (c *Call) LogAtEnd() { c.atEnd.Or(recordAtEnd) }
 
-// ending returns the record of how the call ends, in the place of a success that
-// was to be recorded.
-func (c *Call) ending(res mcp.Result, err error) Record {
-	r := Record{}
-	if c.atEnd.And(^uint32(recordAtEnd))&recordAtEnd != 0 {
-		cold := c.lock()
-		defer c.mu.Unlock()
-		r = cold.success
+// logEnd writes the record of how the call ends, if one is to be written now.
+func (c *Call) logEnd(hidden bool, res mcp.Result, err error) {
+	if c.atEnd.And(^uint32(recordAtEnd))&recordAtEnd != 0 || hidden {
+		c.Log(nil, Record{Result: res, Err: err})
 	}
-	r.Result, r.Err = res, err
-	return r
 }
 
 // apart runs a function of the program's own, which may panic or end its goroutine, and
@@ -264,87 +259,23 @@ func report(what string, p any, more ...slog.Attr) {
 
 // errorTypes names the types of an error and of what it wraps, because they say
 // more to an operator than the text alone: "*fmt.wrapError > *net.OpError".
-func errorTypes(err error) (types string) {
+func errorTypes(err error) string {
 	var b strings.Builder
-	defer func() {
-		if recover() != nil { // an untrusted Unwrap method
-			types = b.String()
-		}
-	}()
 	seen := 0
-	var write func(error)
-	write = func(err error) {
-		for err != nil && seen < maxLoggedTypes {
-			seen++ // here, because a joined error may hold itself
-			if h, ok := err.(*classify.Hidden); ok {
-				err = h.Unwrap() // a wrapping of ours
-			}
+	safe.Find(err, func(err error) bool {
+		if _, ours := err.(*classify.Hidden); !ours { // it only wraps
 			if b.Len() > 0 {
 				b.WriteString(" > ")
 			}
 			fmt.Fprintf(&b, "%T", err)
-			if safe.Nil(err) {
-				return
-			}
-			switch u := err.(type) {
-			case interface{ Unwrap() error }:
-				err = u.Unwrap()
-			case interface{ Unwrap() []error }:
-				for _, e := range u.Unwrap() {
-					write(e)
-				}
-				return
-			default:
-				return
-			}
+			seen++
 		}
-	}
-	write(err)
+		return seen == maxLoggedTypes || safe.Nil(err)
+	})
 	return b.String()
 }
 
 const maxLoggedTypes = 16
-
-// TargetKey returns the name of the attribute under which a record has what a call of
-// the method is for, see [Target]: "tool", "prompt" or "resource", and "" for none.
-func TargetKey(method string) string {
-	switch method {
-	case MethodCallTool:
-		return "tool"
-	case MethodGetPrompt:
-		return "prompt"
-	case MethodReadResource, MethodSubscribe, MethodUnsubscribe:
-		return "resource"
-	default:
-		return ""
-	}
-}
-
-func clientName(req mcp.Request) string {
-	if nilRequest(req) {
-		return ""
-	}
-	r, ok := req.(interface{ ClientInfo() *mcp.Implementation })
-	if !ok {
-		return ""
-	}
-	if info := r.ClientInfo(); info != nil {
-		return info.Name
-	}
-	return ""
-}
-
-// nilRequest reports whether there is nothing to ask a request for.
-func nilRequest(req mcp.Request) bool { return safe.Nil(req) }
-
-func nilParams(req mcp.Request) bool { return nilRequest(req) || safe.Nil(req.GetParams()) }
-
-// Name returns what a call is about, see [Target], as it may be recorded: without the
-// credentials in a URI, for example.
-func Name(req mcp.Request) string {
-	name := Target(req)
-	return oneLine(scrub.Credentials(strings.ToValidUTF8(name[:min(len(name), 4*maxName)], "")))
-}
 
 // maxName is how much of a name that a client sent is recorded.
 const maxName = 256

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/wire"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -80,9 +81,7 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 		c.Observe(res, err)
 	}()
 	f := c.Failure(res, err)
-	if c.Hides(f) || c.pending() {
-		c.Log(nil, c.ending(res, err))
-	}
+	c.logEnd(c.Hides(f), res, err)
 	if c.Notification() {
 		return nil, err
 	}
@@ -106,15 +105,13 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 // ours returns of a result that came with an error what mcpchain put there, nil for
 // nothing.
 func (c *Call) ours(tool *mcp.CallToolResult) *mcp.CallToolResult {
-	var res *mcp.CallToolResult
-	for key, value := range tool.Meta {
-		if strings.HasPrefix(key, wire.Prefix) {
-			if res == nil {
-				res = c.newResult()
-			}
-			res.Meta = withMeta(res.Meta, key, value)
-		}
+	meta := maps.Clone(tool.Meta)
+	maps.DeleteFunc(meta, func(key string, _ any) bool { return !strings.HasPrefix(key, wire.Prefix) })
+	if len(meta) == 0 {
+		return nil
 	}
+	res := NewResult(c.req)
+	res.Meta, res.IsError = meta, true
 	return res
 }
 
@@ -123,15 +120,10 @@ func (c *Call) giveUp(p any) (mcp.Result, error) {
 	report("an answer could not be rendered", p)
 	e := fault.Generic(fault.KindInternal)
 	if c.method != MethodCallTool {
-		raw, err := json.Marshal(e)
-		if err != nil {
-			raw = nil // cannot be: a fault holds only what JSON can hold
-		}
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: e.Error(), Data: raw}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: e.Error(), Data: jsonOf(e)}
 	}
-	res := c.newResult()
-	res.Meta = mcp.Meta{wire.ErrorKey: e}
-	res.Content = textOf(e.Error())
+	res := NewResult(c.req)
+	res.Meta, res.Content, res.IsError = mcp.Meta{wire.ErrorKey: e}, textOf(e.Error()), true
 	return res, nil
 }
 
@@ -144,14 +136,15 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 		cp := *have // with what the SDK keeps in it: the result type and the error
 		res = &cp
 	} else {
-		res = c.newResult()
+		res = NewResult(c.req)
+		res.IsError = true
 	}
-	mask := c.settings().mask
+	mask := c.settings().Mask
 	if len(res.Meta) > 0 && mask != nil {
 		masking(mask).clean(&res.Meta)
 	}
 	res.Meta = withMeta(res.Meta, wire.ErrorKey, e)
-	render := c.rendering()
+	render := c.settings().Render
 	if _, there := res.Meta[wire.ToolFailureKey]; render.ToolFailure && !there {
 		res.Meta[wire.ToolFailureKey] = c.toolFailure(e)
 	}
@@ -181,8 +174,10 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 		text = e.Text()
 	}
 	res.StructuredContent, res.InputRequests, res.RequestState = nil, nil, ""
-	if render.Structured && c.declaresNoOutput() {
-		res.StructuredContent = json.RawMessage(envelope(e))
+	if render.Structured {
+		if tool, err := c.Tool(nil); err == nil && tool.OutputSchema == nil {
+			res.StructuredContent = json.RawMessage(envelope(e))
+		}
 	}
 	res.Content = textOf(text)
 	res.IsError = true
@@ -202,13 +197,6 @@ func textOf(text string) []mcp.Content {
 	return one.list[:]
 }
 
-func (c *Call) rendering() RenderOptions {
-	if r := c.settings().render; r != nil {
-		return *r
-	}
-	return RenderOptions{}
-}
-
 // methodError writes any other failed method.
 func (c *Call) methodError(f *Failure) *jsonrpc.Error {
 	e, showReference := c.public(f)
@@ -220,18 +208,16 @@ func (c *Call) methodError(f *Failure) *jsonrpc.Error {
 	if c.method == MethodReadResource && e.Kind() == fault.KindNotFound {
 		data.URI = Target(c.req)
 	}
-	if c.rendering().Problem {
+	if c.settings().Render.Problem {
 		data.Problem = problemOf(e)
 	}
 	text := e.Text()
 	if showReference {
 		text = e.Error()
 	}
-	raw, err := json.Marshal(data)
-	if err != nil {
-		raw = nil // cannot be: a fault holds only what JSON can hold
-	}
-	return rendered.add(&jsonrpc.Error{Code: code(e, c.rendering().LegacyCodes), Message: text, Data: raw}, f.err)
+	wire := &jsonrpc.Error{Code: code(e, c.settings().Render.LegacyCodes), Message: text, Data: jsonOf(data)}
+	rendered.Set(wire, f.err)
+	return wire
 }
 
 // public returns the fault as the caller gets it, with its reference, and whether
@@ -243,30 +229,30 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 	switch f.found.Origin {
 	case classify.Unknown, classify.Classified: // the texts are ours, but for a public hint and the reason of a rule
 		switch {
-		case s.mask == nil:
+		case s.Mask == nil:
 			e = e.WithMessage(clip(safe.Error(f.err)))
-		case s.quote != nil && f.found.Origin == classify.Classified && f.found.Status != 0:
+		case s.Quote != nil && f.found.Origin == classify.Classified && f.found.Status != 0:
 			e = c.quoted(f, e)
 			fallthrough
 		case len(f.hints) > 0 || f.found.Fault != fault.Generic(f.found.Fault.Kind()):
-			e = e.ScrubbedBy(s.mask)
+			e = e.ScrubbedBy(s.Mask)
 		}
 	case classify.Bug:
-		if s.mask == nil && s.reveal {
+		if c.Reveals() {
 			e = e.WithMessage(clip(safe.Error(f.err)))
 		}
 	case classify.Ruled, classify.Worded:
-		if s.mask == nil {
+		if s.Mask == nil {
 			break
 		}
 		if f.told && e.Message() == contentText(f.res.Content) {
 			// Anew, because half of a secret would not be recognised.
-			e = e.WithMessage(contentText(masking(s.mask).content(f.res.Content)))
+			e = e.WithMessage(contentText(masking(s.Mask).content(f.res.Content)))
 		}
-		e = e.ScrubbedBy(s.mask)
+		e = e.ScrubbedBy(s.Mask)
 	case classify.Explained: // of what the caller may know
 	}
-	if ofClient(c.method) && e.Kind() == fault.KindInternal && !f.Worded() {
+	if methods[c.method].client && e.Kind() == fault.KindInternal && !f.Worded() {
 		e = e.WithMessage("the client failed unexpectedly")
 	}
 	if f.found.Status != 0 && f.found.Origin != classify.Worded {
@@ -291,7 +277,7 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 // quotation in one line.
 func (c *Call) quoted(f *Failure, e *fault.Error) *fault.Error {
 	said, host, errorType := f.found.Upstream()
-	if said = words.Line(scrub.TextBut(said, c.Sent())); said == "" || !c.settings().quote(host, errorType) {
+	if said = words.Line(scrub.TextBut(said, c.Sent())); said == "" || !c.settings().Quote(host, errorType) {
 		return e
 	}
 	return e.WithMessage(strings.TrimRight(e.Message(), ".") + ". The service says: " + words.Quote(said, maxTold))
@@ -305,7 +291,7 @@ func (c *Call) protocolError(f *Failure) error {
 	}
 	wire := f.found.Wire
 	message, data := wire.Message, wire.Data
-	if mask := c.settings().mask; mask != nil && f.found.Origin != classify.Explained {
+	if mask := c.settings().Mask; mask != nil && f.found.Origin != classify.Explained {
 		message = mask(message)
 	}
 	broken := len(data) > 0 && !json.Valid(data)
@@ -320,7 +306,7 @@ func (c *Call) protocolError(f *Failure) error {
 		}
 	}
 	message = words.Free(message, false)
-	if mask := c.settings().mask; mask != nil && len(data) > 0 && f.found.Origin != classify.Explained {
+	if mask := c.settings().Mask; mask != nil && len(data) > 0 && f.found.Origin != classify.Explained {
 		data = scrub.Cleaner{Text: mask}.JSON(data)
 	}
 	if message == wire.Message && bytes.Equal(data, wire.Data) {
@@ -328,6 +314,14 @@ func (c *Call) protocolError(f *Failure) error {
 	}
 	return &jsonrpc.Error{Code: wire.Code, Message: message, Data: data}
 }
+
+// rendered finds the original of a protocol error that a Call rendered. It is
+// for the case that a middleware of the user's does not pass on the context that it
+// got: then the middlewares inside of it open a Call of their own and render, and
+// those outside, with the mask, must not take the answer for a deliberate one. A
+// result of a tool carries its original itself, in GetError; a protocol error has no
+// place for it.
+var rendered table.Weak[jsonrpc.Error, error]
 
 // withLine returns the content with a line at the end of its first text, which is
 // all that some clients show; what a handler may have shared is not written to.
@@ -348,7 +342,7 @@ func withLine(content []mcp.Content, line string) []mcp.Content {
 // and later require, which only the SDK can set.
 var completeResult = func() mcp.CallToolResult {
 	var res mcp.CallToolResult
-	if err := json.Unmarshal([]byte(`{"content":[],"isError":true,"resultType":"complete"}`), &res); err != nil {
+	if err := json.Unmarshal([]byte(`{"content":[],"resultType":"complete"}`), &res); err != nil {
 		panic("middleware: the SDK does not read its own results: " + err.Error())
 	}
 	return res
@@ -356,34 +350,30 @@ var completeResult = func() mcp.CallToolResult {
 
 const version20260728 = "2026-07-28"
 
-// newResult returns a result of a failed call for the protocol version of the
-// request.
-func (c *Call) newResult() *mcp.CallToolResult { return resultFor(c.req) }
-
-func resultFor(req mcp.Request) *mcp.CallToolResult {
+// NewResult returns an empty result of a tool that is complete in the protocol version of
+// the request.
+func NewResult(req mcp.Request) *mcp.CallToolResult {
 	if r, ok := req.(interface{ ProtocolVersion() string }); ok && !safe.Nil(req) && r.ProtocolVersion() < version20260728 {
-		return &mcp.CallToolResult{IsError: true}
+		return &mcp.CallToolResult{}
 	}
 	res := completeResult
 	return &res
 }
 
-// declaresNoOutput reports whether the called tool is known to have no output
-// schema.
-func (c *Call) declaresNoOutput() bool {
-	tool, err := c.Tool(nil)
-	return err == nil && tool.OutputSchema == nil
-}
-
 func envelope(e *fault.Error) string {
-	b, err := json.Marshal(struct {
+	return string(jsonOf(struct {
 		Success bool         `json:"success"`
 		Error   *fault.Error `json:"error"`
-	}{Error: e})
+	}{Error: e}))
+}
+
+// jsonOf returns what cannot fail to be JSON: a fault and a text hold only what JSON can hold.
+func jsonOf(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
 	if err != nil {
-		return `{"success":false}` // cannot be: a fault holds only what JSON can hold
+		return nil
 	}
-	return string(b)
+	return raw
 }
 
 // withMeta returns meta with one more key; a map that a handler may have shared

@@ -713,22 +713,22 @@ func TestReferenceOnlyWhereThereIsARecord(t *testing.T) {
 // ours, the public hint of an error and the reason of a rule, passes the scrubber.
 func TestUntrustedWordsAreScrubbed(t *testing.T) {
 	scrub := func(text string) string { return strings.ReplaceAll(text, harness.Canary, "***") }
-	rule := func(error) (middleware.Hint, bool) {
-		return middleware.Hint{Retry: middleware.RetryNo, Reason: "It is " + harness.Canary}, true
+	rule := func(error) (classify.Hint, bool) {
+		return classify.Hint{Retry: classify.RetryNo, Reason: "It is " + harness.Canary}, true
 	}
 	for name, c := range map[string]struct {
 		err   error
-		rules []middleware.HintRule
+		rules []classify.HintRule
 		want  string
 	}{
 		"hint of an unknown error":   {public{hint: "Look at " + harness.Canary}, nil, "Suggestion: Look at ***."},
 		"hint of a known error":      {public{hint: "Look at " + harness.Canary, err: io.EOF}, nil, "Suggestion: Look at ***."},
 		"hint and kind":              {public{hint: "Look at " + harness.Canary, kind: "busy"}, nil, "Suggestion: Look at ***."},
-		"rule about a known error":   {io.EOF, []middleware.HintRule{rule}, "Retry: no. It is ***."},
-		"rule about an unknown one":  {errSecret, []middleware.HintRule{rule}, "Retry: no. It is ***."},
-		"rule about a worded one":    {fault.New("a", "b"), []middleware.HintRule{rule}, "Retry: no. It is ***."},
+		"rule about a known error":   {io.EOF, []classify.HintRule{rule}, "Retry: no. It is ***."},
+		"rule about an unknown one":  {errSecret, []classify.HintRule{rule}, "Retry: no. It is ***."},
+		"rule about a worded one":    {fault.New("a", "b"), []classify.HintRule{rule}, "Retry: no. It is ***."},
 		"nothing from outside":       {net.ErrClosed, nil, "Connection failed: "},
-		"rule, and one from outside": {public{hint: harness.Canary, err: io.EOF}, []middleware.HintRule{rule}, "Suggestion: ***."},
+		"rule, and one from outside": {public{hint: harness.Canary, err: io.EOF}, []classify.HintRule{rule}, "Suggestion: ***."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			guide := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {

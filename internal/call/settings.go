@@ -1,9 +1,11 @@
 package call
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
@@ -66,19 +68,12 @@ type Settings struct {
 
 // setup is what all middlewares of a Call have established. It is immutable.
 type setup struct {
-	parts    []*Settings
-	recorder *Settings    // the one that records every call, or nil
-	logger   *slog.Logger // of the recorder, or else of the first that has one
-	sink     *Sink        // of that one
-	mask     func(string) string
-	reveal   bool
-	rules    []classify.Rule
-	show     func(err error, known *fault.Error, sent func(string) bool) *fault.Error
-	quote    func(host, errorType string) bool
+	Settings // of all together, but for what is about records; Render is never nil
 
-	callerCredentials bool
-	hints             []classify.HintRule
-	render            *RenderOptions
+	parts    []*Settings
+	recorder *Settings // the one that records every call, or nil
+	logs     *Settings // that one, or else the first that has a Logger
+	detail   *Detail   // of the recorder, never nil
 }
 
 // established remembers what Settings made of a setup. Middlewares stand in the
@@ -87,7 +82,7 @@ type setup struct {
 type established struct{ from, to *setup }
 
 // noSetup is the setup of a Call for which nothing is established.
-var noSetup setup
+var noSetup = setup{Settings: Settings{Render: &RenderOptions{}}, logs: &Settings{}, detail: &Detail{Stats: &Stats{}}}
 
 // Establish adds settings to the Call. It reports whether s is the one that
 // records every call.
@@ -113,40 +108,41 @@ func (s *Settings) over(have *setup) *setup {
 	if have == nil {
 		have = &noSetup
 	}
-	to := *have
-	to.parts = append(slices.Clip(have.parts), s)
+	to := &setup{
+		Settings: Settings{
+			Mask: have.Mask, Show: have.Show, Quote: have.Quote, Render: have.Render, Reveal: have.Reveal || s.Reveal,
+			CallerCredentials: have.CallerCredentials || s.CallerCredentials,
+			Rules:             slices.Concat(s.Rules, have.Rules), Hints: slices.Concat(s.Hints, have.Hints),
+		},
+		parts: append(slices.Clip(have.parts), s), recorder: have.recorder, logs: have.logs, detail: have.detail,
+	}
 	switch {
 	case have.recorder != nil:
 	case s.Records:
-		to.recorder, to.logger, to.sink = s, s.Logger, &s.sink
-	case have.logger == nil:
-		to.logger, to.sink = s.Logger, &s.sink
+		to.recorder, to.logs = s, s
+		if s.Detail != nil {
+			to.detail = s.Detail
+		}
+	case have.logs.Logger == nil:
+		to.logs = s
 	}
 	if s.Quote != nil {
-		to.quote = s.Quote
+		to.Quote = s.Quote
 	}
-	to.callerCredentials = to.callerCredentials || s.CallerCredentials
 	if s.Show != nil {
-		to.show = s.Show // the innermost, as of the rules
+		to.Show = s.Show // the innermost, as of the rules
 	}
-	if to.render == nil {
-		to.render = s.Render
+	if have.Render == noSetup.Render && s.Render != nil {
+		to.Render = s.Render
 	}
-	to.reveal = to.reveal || s.Reveal
-	switch outer, inner := have.mask, s.Mask; {
+	switch outer, inner := have.Mask, s.Mask; {
 	case inner == nil:
 	case outer == nil:
-		to.mask = inner
+		to.Mask = inner
 	default:
-		to.mask = func(text string) string { return outer(inner(text)) }
+		to.Mask = func(text string) string { return outer(inner(text)) }
 	}
-	if len(s.Rules) > 0 {
-		to.rules = append(append(make([]classify.Rule, 0, len(s.Rules)+len(have.rules)), s.Rules...), have.rules...)
-	}
-	if len(s.Hints) > 0 {
-		to.hints = append(append(make([]classify.HintRule, 0, len(s.Hints)+len(have.hints)), s.Hints...), have.hints...)
-	}
-	return &to
+	return to
 }
 
 // settings returns what is established for the Call.
@@ -157,30 +153,38 @@ func (c *Call) settings() *setup {
 	return &noSetup
 }
 
+// Reveals reports whether callers see everything as it is.
+func (c *Call) Reveals() bool { return c.settings().Mask == nil && c.settings().Reveal }
+
 // Recorded reports whether a middleware records this Call.
 func (c *Call) Recorded() bool { return c.settings().recorder != nil }
-
-// detail returns what else the records hold, or nil.
-func (s *setup) detail() *Detail {
-	if s.recorder == nil {
-		return nil
-	}
-	return s.recorder.Detail
-}
 
 // Logger returns the logger to which this Call is recorded, or what is hidden of
 // it; [slog.Default] when none was named.
 func (c *Call) Logger() *slog.Logger {
-	if logger := c.settings().logger; logger != nil {
+	if logger := c.settings().logs.Logger; logger != nil {
 		return logger
 	}
 	return slog.Default()
 }
 
-// sinkOf returns the Sink of that logger.
-func (s *setup) sinkOf() *Sink {
-	if s.sink == nil {
-		return &defaultSink
+// Options names options in the panics that refuse one of them, such as
+// "retry.Server: ServerOptions".
+type Options string
+
+// Positive makes a zero value the default, and panics when it is negative.
+func Positive[N ~int | ~int64](of Options, field string, value *N, otherwise N) {
+	switch {
+	case *value < 0:
+		panic(fmt.Sprintf("%s.%s is negative; leave it zero for the default", of, field))
+	case *value == 0:
+		*value = otherwise
 	}
-	return s.sink
+}
+
+// AtMost panics when a span is longer than another one that bounds it.
+func (of Options) AtMost(field string, value time.Duration, bound string, limit time.Duration) {
+	if value > limit {
+		panic(fmt.Sprintf("%s.%s is longer than %s (%v > %v); make it shorter, or leave one of them zero", of, field, bound, value, limit))
+	}
 }

@@ -52,17 +52,10 @@ func (s *Sink) write(ctx context.Context, h slog.Handler, record slog.Record) {
 	fallback := slog.Default().Handler()
 	record = record.Clone()
 	record.AddAttrs(slog.String("log_failed", clip(safe.Error(err))))
-	if !same(fallback, h) && defaultSink.Try(ctx, fallback, record) == nil {
+	if !safe.Same(fallback, h) && defaultSink.Try(ctx, fallback, record) == nil {
 		return
 	}
 	_ = stderrSink.Try(ctx, slog.NewJSONHandler(os.Stderr, nil), record)
-}
-
-// same reports whether two handlers are one; of those that cannot be compared, that they
-// are not.
-func same(a, b slog.Handler) (yes bool) {
-	defer func() { _ = recover() }()
-	return a == b
 }
 
 // Try runs the handler in a goroutine of its own, because nothing else survives one that

@@ -3,12 +3,12 @@ package call
 import (
 	"encoding/json"
 	"log/slog"
-	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/table"
 )
 
 // executable returns e without the calls that this caller cannot make: of a tool that it
@@ -65,62 +65,81 @@ func eachCall(s *fault.Step, visit func(tool *string, parameters *map[string]any
 	}
 }
 
-// refused says why a call cannot be made, "" if it can.
+// refused says why a call cannot be made, "" if it can, and if nobody knows what the tool takes.
 func refused(tool *mcp.Tool, parameters map[string]any) string {
 	if tool == nil {
 		return "the caller cannot list this tool"
 	}
-	if err := fits(tool, parameters); err != nil {
-		return "the tool's schema refuses these arguments: " + err.Error()
+	if parameters == nil {
+		parameters = map[string]any{}
+	}
+	if schema := resolved(tool.InputSchema); schema != nil {
+		if err := schema.Validate(parameters); err != nil {
+			return "the tool's schema refuses these arguments: " + err.Error()
+		}
 	}
 	return ""
 }
 
-// fits reports why a tool's schema refuses arguments. A schema that cannot be read
-// refuses nothing.
-func fits(tool *mcp.Tool, parameters map[string]any) error {
-	raw, err := json.Marshal(tool.InputSchema)
+// Outputs keeps what was made of output schemas. The zero value is ready for use.
+type Outputs struct {
+	made table.Made[mcp.Tool, func(raw []byte) bool]
+}
+
+// Output returns what says whether the output schema of the tool that is called allows a
+// value, as next lists the tool. It is nil if the schema is not known.
+func (c *Call) Output(made *Outputs, next Handler) (valid func(raw []byte) bool) {
+	tool, err := c.Tool(next)
 	if err != nil {
-		return nil //nolint:nilerr // nobody knows what the tool takes
+		return nil
 	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(raw, &schema); err != nil {
-		return nil //nolint:nilerr // as above
+	return made.made.Of(tool.Name, tool, outputOf)
+}
+
+func outputOf(tool *mcp.Tool) (valid func(raw []byte) bool) {
+	if tool.OutputSchema == nil {
+		return func([]byte) bool { return true }
 	}
-	resolved, err := schema.Resolve(nil)
+	schema := resolved(tool.OutputSchema)
+	if schema == nil {
+		return nil
+	}
+	return func(raw []byte) bool {
+		var v any
+		return json.Unmarshal(raw, &v) == nil && schema.Validate(v) == nil
+	}
+}
+
+// resolved returns what checks values against a schema, nil for what is none.
+func resolved(schema any) *jsonschema.Resolved {
+	s := JSONSchema(schema)
+	if s == nil {
+		return nil
+	}
+	r, err := s.Resolve(nil)
 	if err != nil {
-		return nil //nolint:nilerr // as above
+		return nil
 	}
-	if parameters == nil {
-		parameters = map[string]any{}
+	return r
+}
+
+// JSONSchema reads a schema, which servers give as they like; nil for what is none.
+func JSONSchema(schema any) *jsonschema.Schema {
+	raw, err := json.Marshal(schema)
+	s := &jsonschema.Schema{}
+	if err != nil || json.Unmarshal(raw, s) != nil {
+		return nil
 	}
-	return resolved.Validate(parameters)
+	return s
 }
 
 // warned has the tools of steps about which the log was told, so that it is told once.
-// It is bounded by maxWarned; what does not fit is not told.
-var warned struct {
-	sync.Mutex
-	tools map[string]bool
-}
-
-const maxWarned = 256
+// What does not fit is not told.
+var warned table.Names[struct{}]
 
 func (c *Call) warnOfStep(tool, why string) {
-	warned.Lock()
-	known := warned.tools[tool] || len(warned.tools) >= maxWarned
-	if !known {
-		if warned.tools == nil {
-			warned.tools = map[string]bool{}
-		}
-		warned.tools[tool] = true
-	}
-	warned.Unlock()
-	if !known {
-		c.warn("a recovery step names a call that cannot be made; the caller reads its words only",
+	if _, known := warned.Get(tool); !known && warned.Add(tool, struct{}{}) {
+		Warn(c, c.Logger(), "a recovery step names a call that cannot be made; the caller reads its words only",
 			slog.String("step_tool", oneLine(tool)), slog.String("reason", clip(why)))
 	}
 }
-
-// warn writes a warning about the program itself into the log of the call.
-func (c *Call) warn(message string, attrs ...slog.Attr) { Warn(c, c.Logger(), message, attrs...) }

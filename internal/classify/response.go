@@ -38,7 +38,7 @@ const (
 //	if err != nil {
 //		return err
 //	}
-//	if err := middleware.FromResponse(resp); err != nil {
+//	if err := retry.FromResponse(resp); err != nil {
 //		return err
 //	}
 //	defer resp.Body.Close()
@@ -48,7 +48,7 @@ const (
 // [ResponseError.Body] has it. A nil response is an error too.
 func FromResponse(resp *http.Response) error {
 	if resp == nil {
-		return errors.New("middleware.FromResponse: resp is nil; look at the error of the request first")
+		return errors.New("retry.FromResponse: resp is nil; look at the error of the request first")
 	}
 	if resp.StatusCode < http.StatusBadRequest {
 		return nil

@@ -26,7 +26,6 @@ import (
 	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/limit"
-	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/validate"
 )
@@ -177,7 +176,7 @@ func fetch(ctx context.Context, in target) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	if err := middleware.FromResponse(resp); err != nil {
+	if err := retry.FromResponse(resp); err != nil {
 		return page{}, err
 	}
 	defer resp.Body.Close()

@@ -21,6 +21,7 @@ type Row struct {
 
 	Code   int64 // JSON-RPC: the 2026-07-28 specification closes -32768 to -32000 to new codes of applications
 	Legacy int64 // the code of the older table that some clients know
+	Status int64 // the HTTP status of problem details; zero is Code, or 500 where that is JSON-RPC's own
 
 	Outcome string // how the record in the log sums up the call
 
@@ -76,13 +77,13 @@ var table = map[string]Row{
 	"validation_error": {
 		Label: "Validation Error", Message: "the arguments of this call are not valid",
 		Suggestion: "Correct the arguments and call again.",
-		Code:       invalidParams, Legacy: -32004, Outcome: "validation",
+		Code:       invalidParams, Legacy: -32004, Status: 400, Outcome: "validation",
 		Retry: No, Final: true, Effect: "none", Party: "caller",
 	},
 	"not_found": {
 		Label: "Not found", Message: "the requested item does not exist",
 		Suggestion: "Check the name or identifier; if something lists what exists, ask it first.",
-		Code:       invalidParams, Legacy: -32000, Outcome: "not_found",
+		Code:       invalidParams, Legacy: -32000, Status: 404, Outcome: "not_found",
 		Retry: No, Final: true, Party: "caller",
 		Again: failsAgain,
 	},
@@ -96,7 +97,7 @@ var table = map[string]Row{
 	"unauthenticated": {
 		Label: "Not authenticated", Message: "this call needs valid credentials",
 		Suggestion: "Ask the user to sign in or to renew the credentials, then call again.",
-		Code:       403, Legacy: -32001, Outcome: "denied",
+		Code:       403, Legacy: -32001, Status: 401, Outcome: "denied",
 		Retry: No, Final: true, Effect: "none", Party: "caller",
 	},
 	"permission_denied": {
@@ -154,7 +155,7 @@ var table = map[string]Row{
 	"client_error": {
 		Label: "Client error", Message: "this call cannot succeed as it is",
 		Suggestion: "Change the arguments before you call again.",
-		Code:       invalidParams, Legacy: invalidParams, Outcome: "tool_error",
+		Code:       invalidParams, Legacy: invalidParams, Status: 400, Outcome: "tool_error",
 		Retry: No, Reason: "The same call will be refused again",
 	},
 	"conflict": {

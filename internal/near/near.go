@@ -104,7 +104,7 @@ func compare(a []rune, name string) (match, bool) {
 		}
 	}
 	const contained = 4
-	if len(shorter) >= contained && (m.prefix == len(shorter) || hasSuffix(longer, shorter)) {
+	if len(shorter) >= contained && (m.prefix == len(shorter) || slices.Equal(longer[len(longer)-len(shorter):], shorter)) {
 		// Behind every name that differs by edits only.
 		m.distance = maxRunes + len(longer) - len(shorter)
 		return m, true
@@ -196,8 +196,4 @@ func commonPrefix(a, b []rune) int {
 		n++
 	}
 	return n
-}
-
-func hasSuffix(s, suffix []rune) bool {
-	return len(s) >= len(suffix) && slices.Equal(s[len(s)-len(suffix):], suffix)
 }

@@ -115,11 +115,11 @@ func Nil(v any) bool {
 	}
 }
 
-// Same reports whether a and b are the same error. Unlike ==, it does not panic
+// Same reports whether a and b are the same value, most often an error. Unlike ==, it does not panic
 // on types that cannot be compared, such as a slice of field errors; those are
 // the same when they share their memory. Functions are the same only when both
 // are nil, because nothing tells two closures apart.
-func Same(a, b error) bool {
+func Same(a, b any) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
 	}

@@ -25,7 +25,6 @@ var (
 		str int integer number bool boolean object array list file flag option argument parameter value field bytes any type
 		default set provided given found length format example e.g only already exists does did do hidden masked omitted enabled disabled yes ok`)
 
-	operators = chars("=:?+|>")
 	delimiter = chars("\"'`,;&|)}]><\\")
 )
 
@@ -57,71 +56,70 @@ func assignment(t *text, i int) {
 	}
 }
 
-// separator returns where the value is that belongs to the name s[from:end], and what stands between, in one of the many
-// notations: an equals sign, a colon with or without a blank, the end of a tag, or a blank.
-func (t *text) separator(from, end int, name string) (value int, sep string) { //nolint:gocognit // a case for each notation
-	i := end
-	for t.at(i) == '\\' {
-		i++
-	}
-	quote := t.in(quotes, i)
-	if i++; !quote && (i != end+1 || t.at(end) != ']') {
-		i = end
-	}
-	if quote && t.at(i) == ']' {
-		i++
-	}
-	near := i
-	i = t.skip(blank, i)
-	if t.fold(i, "string") && i > end && t.at(t.skip(blank, i+6)) == '=' { // var token string = "..."
-		i = t.skip(blank, i+6)
-	}
-	if t.at(end) == '>' || t.at(end) == ' ' && t.at(from-1) == '<' {
-		if j := t.skip(inTag, end); t.at(from-1) == '<' && t.at(j) == '>' && t.at(j-1) != '/' { // <password type="x">...
-			return j + 1, ">"
-		}
-		return 0, ""
-	}
-	if j := t.skip(operators, i); j > i && j-i <= 3 {
-		op := t.s[i:j]
-		switch value = t.skip(blank, j); {
-		case op == ":" && t.has(j, "//"): // a scheme
+// betweens are what may stand between the name of a secret and its value: behind the name, its quote and blanks.
+var betweens = []struct {
+	sep  string
+	like *pattern
+}{
+	{"=", compile(`[:?+|>]{0,2}=` + lastSign + `[ \t]*`)}, // also := and ||=
+	{"", compile(`:(?P<is>//)`)},                          // a scheme
+	{"=", compile(`:[ \t]*(?i:str)\w*[ \t]*=[ \t]*`)},     // password: str = "..."
+	{": ", compile(`:` + lastSign + `[ \t]+`)},
+	{":", compile(`:` + lastSign)},
+	{"=", compile("(?P<after>[\\w.$-])\\([ \\t]*(?P<not>\"\"|''|``)(?P<is>[\"'`])")}, // setPassword("...")
+	{">", compile(`</key>\s*<string>`)},                                              // a property list
+	{"=", compile("(?P<after>[ \\t])(?i:to )(?P<is>[\"'`])")},
+}
+
+const lastSign = `[=:?+|>]{0,2}(?P<not>[=:?+|>])`
+
+var (
+	nameEnd     = compile("(?:\\\\*[\"'`]\\]?|\\])?[ \\t]*(?:(?P<after>[\"'`\\] \\t])(?i:string)[ \\t]*(?P<is>=))?") // var token string = "..."
+	tagEnd      = compile(`(?: (?:[^/<>\n]+|/(?P<not>>))*)?>`)                                                       // <password type="x">
+	passwordFor = compile(`(?P<after>[ \t])(?i:for )[^=\n]*=[ \t]*`)                                                 // SET PASSWORD FOR 'u'@'h' = '...'
+	nextText    = compile(",\\s*(?P<is>[\"'`])")                                                                     // header.Set("X-Api-Key", "...")
+	// nextMember is a member "value" next to one whose value is a secret's name: {"name":"TOKEN","value":"..."}.
+	nextMember = compile("[^vV}<>\\]]*(?:(?P<not>\\b(?i:value))[vV][^vV}<>\\]]*){0,3}\\b(?i:value)[\"'`]?[ \\t]*[:=][ \\t]*")
+	element    = compile(`(?:<!\[CDATA\[)?(?P<is>[\s\v]*[^\s\v<\]])(?P<hide>[^<\]]*)`)
+	odbcValue  = compile(`(?P<hide>\{(?:[^"}\n]+|"(?P<not>:))*[}\n])`)
+	yamlBlock  = compile(`[|>][+-]?\n(?P<is>[ \t])[\s\v]*(?P<hide>[^\n]+(?:\n[ \t][^\n]*)*)`)
+)
+
+// separator returns where the value is that belongs to the name s[from:end], and what stands between.
+func (t *text) separator(from, end int, name string) (value int, sep string) {
+	before, farther := t.at(from-1), t.at(from-2)
+	if before == '<' || t.at(end) == '>' {
+		if value = t.match(tagEnd, end); value >= 0 && before == '<' {
+			return value, ">"
+		} else if t.at(end) == '>' {
 			return 0, ""
-		case op == ":" && t.fold(value, "str") && t.at(t.skip(blank, t.skip(word, value))) == '=': // password: str = "..."
-			return t.skip(blank, t.skip(blank, t.skip(word, value))+1), "="
-		case strings.IndexByte(op, '=') >= 0:
-			return value, "="
-		case op[0] == ':' && value > j:
-			return value, ": "
-		case op[0] == ':':
-			return value, ":"
 		}
 	}
-	switch c := t.at(i); {
-	case c == '(' && i == end: // setPassword("...")
-		if j := t.skip(blank, i+1); t.in(quotes, j) && t.at(j+1) != t.at(j) {
-			return j, "="
+	i := t.match(nameEnd, end)
+	for _, n := range betweens {
+		if value = t.match(n.like, i); value >= 0 {
+			return value, n.sep
 		}
-	case c == ',' && quote && strings.IndexByte("({", t.at(from-2)) >= 0: // header.Set("X-Api-Key", "...")
-		if j := t.skip(space, i+1); t.in(quotes, j) {
-			return j, "="
-		}
-	case t.has(end, "</key>"): // a property list
-		if j := t.skip(space, end+len("</key>")); t.has(j, "<string>") {
-			return j + len("<string>"), ">"
-		}
-	case i == near:
-	case flag(t, from) && !quote, blankNames[name] && name != "password", name == "password" && strings.Contains(strings.ToLower(t.some(from-48, 48)), "login "): // .netrc
+	}
+	quote := t.in(quotes, t.skip(backslashes, end))
+	if i > end && t.in(blank, i-1) && (flag(t, from) && !quote || blankNames[name] && name != "password" ||
+		name == "password" && strings.Contains(strings.ToLower(t.some(from-48, 48)), "login ")) { // .netrc
 		return i, " "
-	case name == "password" && t.fold(i, "for "): // SET PASSWORD FOR 'u'@'h' = '...'
-		if j := t.skip(noEquals, i); j < i+120 && t.at(j) == '=' {
-			return t.skip(blank, j+1), "="
+	}
+	if name == "password" {
+		if value = t.match(passwordFor, i); value >= 0 {
+			return value, "="
 		}
-	case t.fold(i, "to ") && t.in(quotes, i+3):
-		return i + 3, "="
+	}
+	if quote && (farther == '(' || farther == '{') {
+		if value = t.match(nextText, i); value >= 0 {
+			return value, "="
+		}
 	}
 	if c := t.at(i); quote && (c == ',' || i > end+1) || c == '\n' || c == '\r' {
-		return t.valueMember(i)
+		if value = t.match(nextMember, i); value >= 0 && value < i+170 {
+			return value, "="
+		}
 	}
 	return 0, ""
 }
@@ -129,33 +127,9 @@ func (t *text) separator(from, end int, name string) (value int, sep string) { /
 func flag(t *text, from int) bool { return t.has(from-2, "--") }
 
 var (
-	noV      = chars("^vV}<>]")
-	inTag    = chars("^<>\n")
-	noBrace  = chars("^}\n")
 	noSquare = chars("^]\n")
 	noRound  = chars("^)\n")
-	noQuote  = chars("^\"\n")
-	noEquals = chars("^=\n")
 )
-
-// valueMember looks for a member "value" next to one whose value is a secret's name: {"name":"TOKEN","value":"..."}.
-func (t *text) valueMember(i int) (value int, sep string) {
-	j := t.skip(noV, i)
-	for n := 0; n < 3 && t.fold(j, "v") && (t.in(word, j-1) || !t.fold(j, "value")); n++ {
-		j = t.skip(noV, j+1)
-	}
-	if !t.fold(j, "value") || j >= i+160 {
-		return 0, ""
-	}
-	j += len("value")
-	if t.in(quotes, j) {
-		j++
-	}
-	if j = t.skip(blank, j); t.at(j) != ':' && t.at(j) != '=' {
-		return 0, ""
-	}
-	return t.skip(blank, j+1), "="
-}
 
 // value hides the value that starts at i, unless it says something about the secret rather than being it.
 func (t *text) value(name, sep string, start, i int) {
@@ -167,23 +141,13 @@ func (t *text) value(name, sep string, start, i int) {
 		strings.HasSuffix(before, "expected "), strings.HasSuffix(before, "illegal "): // a parser's token
 		return
 	case sep == ">":
-		if t.has(i, "<![CDATA[") {
-			i += len("<![CDATA[")
-		}
-		if end := t.skip(inElement, i); t.skip(space, i) < end {
-			t.hide(i, end)
-		}
+		t.hides(element, i)
 		return
 	case sep == "=" && t.at(i) == '{': // PWD={...} of ODBC; after a colon it is an object, with names of its own
-		if end := t.skip(noBrace, i); end < len(s) && !strings.Contains(s[i:min(end, i+256)], `":`) {
-			t.hide(i, end+1)
-		}
+		t.hides(odbcValue, i)
 		return
-	case colon && (t.at(i) == '|' || t.at(i) == '>'):
-		if from, to := t.block(i); from < to {
-			t.hide(from, to)
-			return
-		}
+	case colon && t.hides(yamlBlock, i):
+		return
 	}
 	from, to := t.valueAt(i)
 	if from == to || harmless(s[from:to], sep == "=") || numbered(name, s[from:to]) {
@@ -194,24 +158,6 @@ func (t *text) value(name, sep string, start, i int) {
 	}
 	t.hide(from, to)
 	t.done[t.rule] = from // "password= api_key: hunter2": what stands there may be another name
-}
-
-var inElement = chars("^<]")
-
-// block returns a block of YAML: the lines behind the sign at i that are indented.
-func (t *text) block(i int) (from, to int) {
-	if i++; t.at(i) == '-' || t.at(i) == '+' {
-		i++
-	}
-	if t.at(i) != '\n' || !t.in(blank, i+1) {
-		return 0, 0
-	}
-	from = t.skip(space, i)
-	to = t.line(from)
-	for t.in(blank, to+1) {
-		to = t.line(to + 1)
-	}
-	return from, to
 }
 
 // valueAt returns where the value is that starts at i: quoted, in brackets, or bare. The quotes stay.
@@ -332,88 +278,10 @@ func harmless(v string, assigned bool) bool {
 	return false
 }
 
-// spokenPassword hides what a sentence or a statement gives as a password.
-func spokenPassword(t *text, i int) {
-	j := t.skip(solid, i) + 1
-	if t.fold(j, "with ") {
-		j = t.skip(solid, j+len("with ")) + 1
-	}
-	if t.fold(j, "by ") {
-		j += len("by ")
-	}
-	if t.fold(j, "is ") || t.fold(j, "was ") {
-		if j = t.skip(solid, j) + 1; t.in(quotes, j) {
-			j++
-		}
-		to := t.trim(j, t.skip(spokenEnd, j), ".?!")
-		if v := t.s[j:min(to, j+256)]; strings.ContainsAny(v, "0123456789") && strings.ContainsAny(strings.ToLower(v), lowers) {
-			t.hide(j, to)
-		}
-	} else if c := t.at(j); c == '"' || c == '\'' {
-		if to := t.skip(unquoted, j+1); t.at(to) == c && to > j+1 {
-			t.hide(j, to+1)
-		}
-	}
-}
-
-var (
-	spokenEnd = chars("^ \t\n\r\f\v\"',;)")
-	userName  = chars("^ \t\n\r\f\v:\"'")
-)
-
-// userFlag hides the password of curl -u user:password.
-func userFlag(t *text, i int) {
-	j := i + len(" -u ")
-	if t.fold(i, "--user") {
-		if j = i + len("--user"); t.at(j) != ' ' && t.at(j) != '=' {
-			return
-		}
-		j++
-	}
-	if t.in(quotes, j) {
-		j++
-	}
-	if colon := t.skip(userName, j); colon > j && t.at(colon) == ':' {
-		t.hide(colon+1, t.skip(unquoted, colon+1))
-	}
-}
-
 // exported hides the value of a variable whatever its name.
 func exported(t *text, i int) {
 	j := i + len("export ")
 	if end := t.skip(capitals, j); t.starts(i) && end > j && isUpper(t.at(j)) && t.at(end) == '=' {
 		t.hide(t.valueAt(end + 1))
 	}
-}
-
-// environment hides three assignments to upper-case names in a row, with values in one word or to the end of a line.
-func environment(t *text, i int) {
-	from := t.back(capitals, i)
-	if i-from < 2 || !isUpper(t.at(from)) || !t.starts(from) {
-		return
-	}
-	first, to, pairs := from, i, 0
-	for {
-		name := t.skip(capitals, from)
-		if name-from < 2 || !isUpper(t.at(from)) || t.at(name) != '=' {
-			break
-		}
-		pairs++
-		to = t.skip(solid, name)
-		next := t.skip(space, to)
-		if n := t.skip(capitals, next); (t.at(n) != '=' || n-next < 2) && (from == 0 || t.s[from-1] == '\n') && to < len(t.s) {
-			line := t.line(to)
-			if n := t.skip(capitals, line+1); n-line > 2 && t.at(n) == '=' {
-				to, next = line, line+1
-			}
-		}
-		if next == to {
-			break
-		}
-		from = next
-	}
-	if pairs >= 3 {
-		t.hide(first, to)
-	}
-	t.decided(to)
 }

@@ -119,23 +119,18 @@ func vendorKey(t *text, i int) {
 	t.hide(i, to)
 }
 
-// jwt hides a token, also one that is encrypted with a shared key (its second part is empty) or wrapped in base64. A
-// cursor may begin like one, but has no dot.
-func jwt(t *text, i int) {
-	to := t.skip(dashed, i)
-	if t.has(i, "ZXlK") {
-		to = t.skip(base64s, to)
-		if s := decoded(t.some(i, 400)); strings.HasPrefix(s, "eyJ") && (strings.IndexByte(s, '.') > 0 || to-i > 90) {
+// wrapped hides base64 of which the beginning decodes to what is asked for.
+func wrapped(from int, asked func(decoded string, n int) bool) func(t *text, i int) {
+	return func(t *text, i int) {
+		to := t.skip(anyBase64, i)
+		if asked(decoded(t.some(i, from)), to-i) {
 			t.hide(i, to)
 		}
-	} else if end := t.skip(dotted, i); to-i >= 9 && end-to >= 8 && t.at(to) == '.' {
-		if t.at(end-1) == '.' {
-			end--
-		}
-		t.hide(i, end)
+		t.decided(to)
 	}
-	t.decided(to)
 }
+
+var anyBase64 = chars("A-Za-z0-9+/=_-") // for URLs too
 
 // decoded returns what the base64 at the beginning of s stands for.
 func decoded(s string) string {
@@ -147,78 +142,25 @@ func decoded(s string) string {
 	return string(raw)
 }
 
-// authScheme hides what follows Bearer or Basic and keeps "Bearer authentication" and "Basic English1": a token has more
-// than the letters of one word, and what Basic is followed by decodes to text with a colon.
-func authScheme(t *text, i int) {
-	from := i + len("basic")
-	if t.row == 0 {
-		from++
-	}
-	start := from
-	for t.in(space, from) || t.row == 0 && (t.at(from) == ':' || t.at(from) == '=') {
-		from++
-		t.work++
-	}
-	if from == start || !t.starts(i) {
-		return
-	}
+// basicAuth hides what follows Basic and decodes to text with a colon, or is long, and keeps "Basic English1".
+func basicAuth(t *text, i int) {
+	from := t.skip(space, i+len("basic"))
 	if t.in(quotes, from) {
 		from++
 	}
 	to := t.skip(tokens, from)
 	w := strings.TrimRight(t.s[from:min(to, from+256)], ".,-_/=")
-	switch {
-	case t.row == 1 && (len(w) < 6 || len(w) < 24 && w == t.s[from:to] && strings.IndexByte(decoded(w), ':') < 0):
-		return
-	case len(w) < 2 || len(w) < 24 && strings.Trim(w[1:], lowers) == "":
-		return
+	if t.starts(i) && len(w) >= 6 && (len(w) >= 24 || w != t.s[from:to] || strings.IndexByte(decoded(w), ':') >= 0) {
+		t.hide(from, to)
+		t.done[t.rule] = from // there may be another one in it
 	}
-	t.hide(from, to)
-	t.done[t.rule] = from // there may be another one in it
 }
 
 const lowers, uppers = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-var (
-	keyBody  = chars("A-Za-z0-9_+/= \t\n\r\\:,.()")
-	keyLines = chars("A-Za-z0-9+/=\n\r\\")
+const (
+	keyMark = `(?:[^\nP-]|P(?P<not>RIVATE[ +]KEY)|-(?P<not>----))*PRIVATE[ +]KEY(?:[^\n-]|-(?P<not>----))*-----`
+	keyBody = `[\w+/= \t\n\r\\:,.()]*`
 )
 
-// privateKey hides a key with its end, and one whose end or beginning is cut off.
-func privateKey(t *text, i int) {
-	if t.has(i, "LS0t") {
-		to := t.skip(base64s, i)
-		if strings.Contains(decoded(t.some(i, 80)), "PRIVATE KEY") {
-			t.hide(i, to)
-		}
-		t.decided(to)
-		return
-	}
-	end := t.keyMark(i)
-	switch {
-	case end == 0:
-	case t.has(i, "-----END"):
-		if from := t.back(keyLines, i); i-from >= 16 {
-			t.hide(from, end)
-		}
-	default:
-		to := t.skip(keyBody, end)
-		for t.at(to) == '-' && t.at(to+1) != '-' { // Proc-Type, AES-128-CBC
-			to = t.skip(keyBody, to+1)
-		}
-		if last := t.keyMark(to); t.has(to, "-----END") && last > 0 {
-			to = last
-		}
-		t.hide(i, to)
-		t.done[t.rule] = i // the dashes may be those of another beginning
-	}
-}
-
-// keyMark returns the end of the beginning or the end of a private key that stands at i, or 0.
-func (t *text) keyMark(i int) int {
-	s := t.some(i, 100)
-	if n := strings.Index(s[min(len(s), 5):], "-----"); n > 0 && (strings.Contains(s[5:5+n], "PRIVATE KEY") || strings.Contains(s[5:5+n], "PRIVATE+KEY")) && strings.IndexByte(s[:5+n], '\n') < 0 {
-		return i + 5 + n + 5
-	}
-	return 0
-}
+var keyLines = chars("A-Za-z0-9+/=\n\r\\")

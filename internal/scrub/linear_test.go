@@ -28,7 +28,8 @@ func allTriggers() []string {
 
 // work is how many bytes the rules look at.
 func work(look *text, unit string, size int) (int, bool) {
-	ok := look.look(strings.Repeat(unit, size/len(unit)+1)[:size], everything)
+	look.all = look.all[:0]
+	ok := look.look(view{s: strings.Repeat(unit, size/len(unit)+1)[:size]}, everything, size)
 	return look.work, ok
 }
 

@@ -34,7 +34,7 @@ const quietNames = `__is_ __has_ __max_ __min_ __num_ __total_ __use_ __no_ __re
 	_cost__ _prompt_tokens__ _completion_tokens__ _input_tokens__ _output_tokens__ _cached_tokens__ _reasoning_tokens__
 	_thinking_tokens__ _used_tokens__ _remaining_tokens__ _context_tokens__ _min_length__ _max_length__ token_id__ token_url_
 	token_uri_ _auth_url_ _auth_uri_ page_token_ progress_token_ cancellation_token_ cancel_token_ eos_token_ bos_token_
-	pad_token_ stop_token_`
+	pad_token_ stop_token_ next_token__ continuation_token__ pagination_token__ skip_token__ cursor_token__`
 
 var (
 	secretParts = makeParts(secretNames, true)
@@ -61,27 +61,17 @@ func nameTriggers() []string {
 }
 
 // parts are looked for by their first two bytes.
-type parts struct {
-	by    [1 << 10]uint8
-	lists [][]string
-}
+type parts [1 << 10][]string
 
 func pair(a, b byte) int { return int(a&31)<<5 | int(b&31) }
 
 func makeParts(names string, plural bool) *parts {
-	p := &parts{lists: make([][]string, 1)}
-	add := func(s string) {
-		n := &p.by[pair(s[0], s[1])]
-		if *n == 0 {
-			*n = uint8(len(p.lists)) //nolint:gosec // fewer than the names
-			p.lists = append(p.lists, nil)
-		}
-		p.lists[*n] = append(p.lists[*n], s)
-	}
+	p := new(parts)
 	for s := range strings.FieldsSeq(names) {
-		add(s)
+		at := &p[pair(s[0], s[1])]
+		*at = append(*at, s)
 		if one := strings.TrimRight(s, "_"); plural && one != s && !strings.HasSuffix(one, "s") {
-			add(one + "s" + s[len(one):])
+			*at = append(*at, one+"s"+s[len(one):])
 		}
 	}
 	return p
@@ -89,7 +79,7 @@ func makeParts(names string, plural bool) *parts {
 
 func (p *parts) in(words []byte) bool {
 	for i := range len(words) - 1 {
-		for _, s := range p.lists[p.by[pair(words[i], words[i+1])]] {
+		for _, s := range p[pair(words[i], words[i+1])] {
 			if len(words)-i >= len(s) && string(words[i:i+len(s)]) == s {
 				return true
 			}

@@ -14,47 +14,73 @@ type rule struct {
 
 var rules []rule
 
+const (
+	assigned = `[A-Z][A-Z0-9_]+=`
+	variable = `(?:` + assigned + `[^\s\v]*(?P<is>[\s\v]+` + assigned + `)|^` + assigned + `[^\n]*(?P<is>\n` + assigned + `)|` + assigned + `[^\s\v]*)`
+)
+
 // credentials are the bits of the rules that hide a credential.
 var credentials uint64
 
 func init() { //nolint:gochecknoinits // the rules refer to the table through text.hide
 	rules = []rule{
-		{"private key", on("-----BEGIN", "-----END", "LS0tLS1CRUdJTi"), privateKey, redacted},
+		// A private key with its end, and one whose end or beginning is cut off. Proc-Type has dashes in it.
+		{"private key", on("-----BEGIN"), like(`(?P<value>-----BEGIN` + keyMark + keyBody + `(?:-(?P<not>-)` + keyBody + `)*(?:-----END` + keyMark + `)?)`), redacted},
+		{"end of a private key", on("-----END"), behind(keyLines, `(?P<value>[A-Za-z0-9+/=\n\r\\]{16,}-----END`+keyMark+`)`), redacted},
+		{"private key in base64", on("LS0tLS1CRUdJTi"), wrapped(80, func(s string, _ int) bool { return strings.Contains(s, "PRIVATE KEY") }), redacted},
 		// In the URL of a database everything is private; in another one the user and the password.
 		{"url", on("://", "jdbc:"), credentialsURL, redacted},
 		// user:password@host:6379 and user:password@tcp(host:3306)/name have no scheme.
-		{"credentials", on("@"), hostCredentials, redacted},
-		// Lists of key=value that lead to a database: of ADO, ODBC, Azure and libpq.
-		{"connection string", on("server=", "source=", "host=", "driver=", "endpoint=", "protocol=", "accountname="), connectionString, redacted},
+		{"credentials", on("@"), ahead(`@[\w.-]+:\d`, behind(inSecret, withPort)), redacted},
+		{"driver's credentials", on("@"), ahead(`@[\w.-]+\(`, behind(inDSN, withNet)), redacted},
+		// Lists of key=value that lead to a database: of ADO, ODBC and Azure, and of libpq.
+		{"connection string", on("server=", "data source=", "source=", "host=", "driver=", "endpoint=", "protocol=", "accountname="), behind(alnum, semicolons), redacted},
+		{"connection words", on("host="), like(spaces), redacted},
 		// The path of a webhook is its password.
 		{"webhook", on("hooks.", "webhook", "/hook/", "pagerduty.com/integration/", "ifttt.com/trigger/"), webhook, redacted},
-		{"jwt", on("eyJ", "ZXlK"), jwt, redacted},
-		{"scheme", on("bearer", "basic "), authScheme, redacted}, // of HTTP, without its header
+		// A token; with a shared key its second part is empty. A cursor may begin like one, but has no dot.
+		{"jwt", on("eyJ"), like(`(?P<path>eyJ[\w-]{6,}\.[\w.-]{7,})`), redacted},
+		{"jwt in base64", on("ZXlK"), wrapped(400, func(s string, n int) bool {
+			return strings.HasPrefix(s, "eyJ") && (strings.IndexByte(s, '.') > 0 || n > 90)
+		}), redacted},
+		// Schemes of HTTP, without the header. "Bearer authentication" stays: a token has more than the letters of one word.
+		{"bearer", on("bearer"), like("\\b(?i:bearer)[\\s\\v:=]+[\"'`]?(?P<not>[^\\n][a-z]{0,22}[.,_/=-]*(?P<not>[\\w.~+/=$,-]))(?P<value>[\\w.~+/=$,-]+)"), redacted},
+		{"basic", on("basic "), basicAuth, redacted},
 		{"key", nil, vendorKey, redacted},
 		{"assignment", nil, assignment, redacted},
 		// A password that is quoted in a sentence or a statement, or has a letter and a digit, as no word of a sentence has.
-		{"spoken password", on("password ", "passwort ", "identified "), spokenPassword, redacted},
-		{"user flag", on(" -u ", "--user"), userFlag, redacted}, // of curl
-		{"export", on("export "), exported, redacted},           // meant for one program's environment
-		{"environment", on("="), environment, redacted},         // three assignments to upper-case names in a row
+		{"spoken password", on("password ", "passwort ", "identified "), like(`\S+\s(?:(?i:with) \S+\s)?(?:(?i:by) )?(?:` +
+			"(?i:is|was) [\"'`]?(?P<is>[^\\s\\v\"',;)\\d]*\\d)(?P<is>[^\\s\\v\"',;)A-Za-z]*[A-Za-z])(?P<word>[^\\s\\v\"',;)]+)" +
+			`|(?P<hide>"[^\s\v"']+"|'[^\s\v"']+'))`), redacted},
+		{"user flag", on(" -u ", "--user"), like("(?i: -u |--user[ =])[\"'`]?[^\\s\\v:\"']+:(?P<hide>[^\\s\\v\"']+)"), redacted}, // of curl
+		{"export", on("export "), exported, redacted}, // meant for one program's environment
+		// Three assignments to upper-case names in a row, with values in one word or to the end of a line.
+		{"environment", on("="), behind(capitals, `\b(?P<hide>`+variable+`(?:[\s\v]+`+variable+`){2,})`), redacted},
 
 		// Code. What a panic was given is as private as where it happened.
-		{"panic", on("panic: "), panicked, stack},
-		{"go stack", on("goroutine ", ".go:", ".s:", "[signal "), goStack, stack},
-		{"python stack", on("Traceback (most recent call last):", `File "`), pythonStack, stack},
-		{"stack", on("at "), frames, stack}, // of Java, JavaScript and .NET
+		{"panic", on("panic: "), like(`(?P<hide>(?P<once>panic: [^\n]*)(?:(?P<not>\ngoroutine )\n[^\n]*){0,5}\n)goroutine `), stack},
+		{"go stack", on("goroutine "), like(`(?P<hide>(?i:goroutine) \d[^\]\n]*\]:` + goFrames + `)`), stack},
+		{"go frames", on(".go:", ".s:"), framesAround, stack},
+		{"signal", on("[signal "), like(`(?P<hide>(?i:\[signal )[^\]\n]*\])`), stack},
+		{"python stack", on("Traceback (most recent call last):", `File "`), like(
+			`(?P<hide>(?:Traceback \(most recent call last\):|` + pythonFrame + `)(?:\n[ \t]*` + pythonFrame + `)*)`), stack},
+		{"stack", on("at "), like(`(?P<after>[\s\v])(?P<hide>` + frame + `(?:[\s\v]*` + frame + `)*)`), stack}, // of Java, JavaScript and .NET
 		{"sql", on("select ", "select\n", "insert ", "replace ", "merge ", "update ", "delete ", "create ", "alter ", "drop ", "truncate ", "with "), statement, sql},
 
 		// Places.
-		{"windows path", on(`:\`, ":/"), windowsPath, path}, // file:/ too
-		{"unc path", on(`\\`), uncPath, path},
-		{"home path", on("~"), homePath, path},
+		{"drive", on(`:\`, ":/"), behind(word, `(?P<path>[A-Za-z]:(?P<not>//)`+winTail+`)`), path},
+		{"file url", on("file:/", "unix:/", "sqlite:/", "sqlite3:/", "smb:/", "nfs:/"), like("\\b(?P<url>\\w+:[^\\s\\v\"<>`]*)"), path},
+		{"unc path", on(`\\`), behind(backslashes, `(?P<hide>\\{2,}(?:[\w.-]{2,}|\?)\\+[\w$.-]{2,}(?:\\+`+winSegment+`+)*)`), path},
+		{"home path", on("~"), like("(?:\\A|(?P<after>[\\s\\v\"'`([{=:,;|>]))(?P<path>~(?P<not>[A-Z\\d])[\\w-]*/(?P<segments>))"), path},
 		{"path", on("/"), unixPath, path},
 		{"inner url", on("://"), innerURL, address},
-		{"dialled", on(" tcp", " udp", "lookup ", "ENOTFOUND "), dialled, address}, // also where it is public
+		// What a program talked to, also where it is public.
+		{"dialled", on(" tcp", " udp"), behind(small, `(?:dial|listen|read|write) (?i:tcp|udp)[46]? (?P<hide>`+peer+`)(?:->(?P<hide>`+peer+`))?: `), address},
+		{"looked up", on("lookup "), like(`lookup (?P<hide>` + peer + `)(?: on (?P<hide>` + peer + `))?: (?:no such host|server misbehaving|i/o timeout|Temporary failure)`), address},
+		{"not found", on("ENOTFOUND "), like(`ENOTFOUND (?P<path>[\w-]+\.[\w-][\w.-]*(?::\d+)?)`), address},
 		{"inner address", on("10.", "127.", "192.168.", "172.", "169.254.", "100.", "localhost:", "0.0.0.0:", "::1", "fe80:", "fc", "fd"), innerAddress, address},
-		{"inner host", on(innerNames...), innerHost, address},
-		{"pointer", on("0x"), pointer, address},
+		{"inner host", on(".internal", ".local", ".svc", ".corp", ".lan", ".intranet", ".home.arpa"), behind(inRoute, `(?://)?(?P<hide>`+innerName+`)`), address},
+		{"pointer", on("0x"), like(`\b(?P<hide>0x[0-9a-f]{9,16})\b`), address},
 	}
 	classes()
 	for i := range rules {

@@ -16,9 +16,10 @@
 // alike (/users, "select a file from the list"), because its texts are read by a model that has to act on them.
 //
 // How it works: one pass over the bytes finds the triggers of the [rules], and each rule looks from its trigger as far
-// as it has to. Every byte that a rule looks at is counted, and what the rules may count is bounded by the length of
-// the text, so the time is linear by construction. A text that needs more was built for that, and is hidden whole.
-// What a client decodes is looked at too: the text without up to three layers of the escapes of JSON, URLs and HTML.
+// as it has to; most of them are a [pattern]. Every byte that a rule looks at is counted, and what the rules may count is
+// bounded by the length of the text, so the time is linear by construction. A text that needs more was built for that,
+// and is hidden whole. What a client decodes is looked at too: the text without up to three layers of the escapes of
+// JSON, URLs and HTML.
 package scrub
 
 import (
@@ -94,39 +95,29 @@ func pass(s string, of uint64, shown func(string) bool) string {
 	return shorten(t, maxLen-margin) + " " + cutMark // leaves room to grow in the next pass
 }
 
-// hide replaces what the rules find in s, as it stands and as a client decodes it.
-func hide(s string, of uint64, shown func(string) bool) string {
+// holds reports whether the rules find something in s.
+func holds(s string, of uint64) bool {
 	t := looks.Get().(*text) //nolint:forcetypeassert // nothing else is in the pool
 	defer looks.Put(t)
-	if !t.look(s, of) {
+	return !t.find(s, of, 1) || len(t.all) > 0
+}
+
+// hide replaces what the rules find in s.
+func hide(s string, of uint64, shown func(string) bool) string {
+	t := looks.Get().(*text) //nolint:forcetypeassert // as above
+	defer looks.Put(t)
+	if !t.find(s, of, len(s)) {
 		return redacted
 	}
-	all := t.all
-	v := view{text: s}
-	for layer := range maxLayers {
-		next, ok := v.decoded()
-		if !ok {
-			break
-		}
-		if layer == 0 {
-			all = slices.Clone(all) // t has room for one look
-		}
-		if v = next; !t.look(v.text, of) {
-			return redacted
-		}
-		for _, f := range t.all {
-			all = append(all, found{int(v.at[f.from]), int(v.at[f.to]), f.rule})
-		}
-	}
 	if shown != nil {
-		all = slices.DeleteFunc(all, func(f found) bool { return rules[f.rule].hide != redacted && shown(s[f.from:f.to]) })
+		t.all = slices.DeleteFunc(t.all, func(f found) bool { return rules[f.rule].hide != redacted && shown(s[f.from:f.to]) })
 	}
-	if len(all) == 0 {
+	if len(t.all) == 0 {
 		return s
 	}
 	var out strings.Builder
 	done := 0
-	for _, f := range merge(all) {
+	for _, f := range merge(t.all) {
 		out.WriteString(s[done:f.from])
 		out.WriteString(rules[f.rule].hide)
 		done = f.to
@@ -135,59 +126,67 @@ func hide(s string, of uint64, shown func(string) bool) string {
 	return out.String()
 }
 
+// find looks at s as it stands and as a client decodes it, until it found so much. It returns false if that is too much
+// work.
+func (t *text) find(s string, of uint64, enough int) bool {
+	t.all = t.all[:0]
+	v := view{s: s}
+	for layer, more := 0, true; more && layer <= maxLayers && len(t.all) < enough; layer++ {
+		if !t.look(v, of, enough) {
+			return false
+		}
+		v, more = v.decoded()
+	}
+	return true
+}
+
 // view is a text without some of its escapes. at has where each of its bytes stands in the original, and where that
 // ends; nil means that it is the original.
 type view struct {
-	text string
-	at   []int32
+	s  string
+	at []int32
 }
 
 // decoded returns v without one more layer of escapes, and false if there is none.
 func (v view) decoded() (view, bool) {
-	i := escape(v.text, 0)
-	if i < 0 {
+	i := escape(v.s, 0)
+	if i == len(v.s) {
 		return v, false
 	}
-	out := view{at: make([]int32, 0, len(v.text)+1)}
-	b := make([]byte, 0, len(v.text))
-	copied := 0
-	for ; i >= 0; i = escape(v.text, copied) {
-		c, n := unescape(v.text[i:])
-		b = append(b, v.text[copied:i]...)
-		for ; copied < i; copied++ {
-			out.at = append(out.at, v.origin(copied))
+	b, at := make([]byte, 0, len(v.s)), make([]int32, 0, len(v.s)+1)
+	for done := 0; ; i = escape(v.s, done) {
+		b = append(b, v.s[done:i]...)
+		for ; done < i; done++ {
+			at = append(at, v.origin(done))
 		}
-		b = utf8.AppendRune(b, c)
-		for len(out.at) < len(b) {
-			out.at = append(out.at, v.origin(i))
+		if at = append(at, v.origin(i)); i == len(v.s) {
+			return view{string(b), at}, true
 		}
-		copied = i + n
+		c, n := unescape(v.s[i:])
+		for b = utf8.AppendRune(b, c); len(at) < len(b); {
+			at = append(at, v.origin(i))
+		}
+		done = i + n
 	}
-	b = append(b, v.text[copied:]...)
-	for ; copied <= len(v.text); copied++ {
-		out.at = append(out.at, v.origin(copied))
-	}
-	out.text = string(b)
-	return out, true
 }
 
-func (v view) origin(i int) int32 {
-	if v.at == nil {
-		return int32(i) //nolint:gosec // a text has at most 68 KiB
-	}
-	return v.at[i]
-}
-
-// escape returns where the next escape stands from i on, or -1.
+// escape returns where the next escape stands from i on, or the end.
 func escape(s string, i int) int {
 	for ; i < len(s); i++ {
 		if c := s[i]; c == '\\' || c == '%' || c == '&' {
 			if _, n := unescape(s[i:]); n > 0 {
-				return i
+				break
 			}
 		}
 	}
-	return -1
+	return i
+}
+
+func (v view) origin(i int) int32 {
+	if v.at == nil {
+		return int32(i) //nolint:gosec // a text has at most 1 GiB
+	}
+	return v.at[i]
 }
 
 // unescape reads an escape of JSON and of most languages' strings, of a URL or of HTML.

@@ -163,7 +163,7 @@ func TestSecretName(t *testing.T) {
 		secret clientSecret client_secret SECRET_KEY_BASE secret_id my-secrets topSecret
 		token accessToken access_token refresh-token idToken GITHUB_TOKEN csrfToken authToken apitoken X-Auth-Token access_tokens tokens passwords secrets cookies jwts pins cvvs dsns auths
 		apiKey APIKey api_key API-KEY apikey x-api-key OPENAI_API_KEY accessKey access_key_id AWS_SECRET_ACCESS_KEY secretAccessKey
-		privateKey private_key PRIVATE-KEY ssh_key signingKey encryption_key AccountKey SharedAccessKey masterKey licenseKey
+		CURSOR_API_KEY next_token_secret privateKey private_key PRIVATE-KEY ssh_key signingKey encryption_key AccountKey SharedAccessKey masterKey licenseKey
 		credential credentials aws.credentials creds auth Auth http.auth authorization Authorization Proxy-Authorization
 		bearer jwt cookie Set-Cookie cookies pin pinCode user_pin ssn SSN social_security_number cvv cardNumber otp
 		dsn DATABASE_URL databaseUrl db_uri redis_url connectionString connection_string items[0].token`) {
@@ -174,6 +174,7 @@ func TestSecretName(t *testing.T) {
 		name id user username email city quantity key keys value code query url path
 		token_count tokenCount max_tokens maxTokens total_tokens prompt_tokens token_limit token_type tokenType tokenizer
 		page_token nextPageToken progressToken cancellationToken eos_token_id
+		next_token NextToken continuationToken nextContinuationToken pagination_token cursor next_cursor cursorToken $skipToken
 		author authors authority authored coauthor authentic auth_type authMethod auth_enabled oauth
 		keyboard primary_key foreignKey sort_key public_key cache_key idempotency_key partitionKey keyword monkey key_count
 		passenger passengers passage compass bypass boarding_pass_id passes passed password_length min_password_length passwordPolicy

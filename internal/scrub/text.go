@@ -11,25 +11,46 @@ import (
 // remember the long runs that they measured. What the rules may look at in all is bounded by the length of the string,
 // so the time is linear whatever the string and whatever the rules.
 type text struct {
-	s          string
-	rule, row  int // the rule that runs, and which of its triggers it was
-	work       int
-	done       [maxRules]int // by rule: what lies before it has been decided
-	fore, rear [maxSets]span // by set of characters: the last long run that was measured
-	lastBare   span          // the last value without quotes
-	from       span          // where the next FROM stands
-	url        int           // the end of the last URL or route
-	all        []found
+	state
+	marks      []mark       // what the pattern that is read hides
+	all        []found      // what is hidden, in the original
+	looks      uint32       // how many looks there were
+	fore, rear [maxSets]run // by set of characters: the last long run that was measured
+}
+
+// state is what a new look forgets.
+type state struct {
+	view
+	rule, row int // the rule that runs, and which of its triggers it was
+	work      int
+	done      [maxRules]int // by rule: what lies before it has been decided
+	tried     [maxRules]int // by rule: one more than where its pattern was tried last
+	lastBare  span          // the last value without quotes
+	from      span          // where the next FROM stands
+	url       int           // the end of the last URL or route
+	once      int           // the end of what a pattern reads once
+}
+
+// run is what was measured in a look.
+type run struct {
+	from, to int32
+	look     uint32
 }
 
 type span struct{ from, to int }
+
+// mark is what a group of a pattern hides, and the name of the group.
+type mark struct {
+	span
+	how string
+}
 
 // found is what a rule wants to be hidden: s[from:to].
 type found struct{ from, to, rule int }
 
 const (
-	maxRules = 32
-	maxSets  = 80
+	maxRules = 48
+	maxSets  = 200
 	// perByte is how often the rules may look at a byte of a text on average. Real texts need less than three.
 	perByte = 24
 	atLeast = 1 << 12
@@ -41,31 +62,40 @@ type charset struct {
 	id  int
 }
 
-var setsMade int
+var sets = make(map[[256]bool]*charset)
+
+// setOf returns the one set of these bytes.
+func setOf(has [256]bool) *charset {
+	set, known := sets[has]
+	if !known {
+		set = &charset{has, len(sets)}
+		if sets[has] = set; len(sets) > maxSets {
+			panic("scrub: maxSets is too small")
+		}
+	}
+	return set
+}
 
 // chars makes a set of bytes from a list in which a-z is a range and ^ at the beginning negates.
 func chars(list string) *charset {
 	list, not := strings.CutPrefix(list, "^")
-	set := &charset{id: setsMade}
-	if setsMade++; setsMade > maxSets {
-		panic("scrub: maxSets is too small")
-	}
+	var has [256]bool
 	for i := 0; i < len(list); i++ {
 		to := list[i]
 		if i+2 < len(list) && list[i+1] == '-' {
 			to = list[i+2]
 		}
 		for c := int(list[i]); c <= int(to); c++ {
-			set.has[c] = true
+			has[c] = true
 		}
 		if to != list[i] {
 			i += 2
 		}
 	}
-	for i := range set.has {
-		set.has[i] = set.has[i] != not
+	for i := range has {
+		has[i] = has[i] != not
 	}
-	return set
+	return setOf(has)
 }
 
 var (
@@ -87,21 +117,20 @@ var (
 	capitals = chars("A-Z0-9_")
 	quotes   = chars("\"'`")
 	inURL    = chars("^ \t\n\r\f\v\"<>`")
-	unquoted = chars("^ \t\n\r\f\v\"'")
 )
 
 // skip returns where the run of set that starts at i ends.
 func (t *text) skip(set *charset, i int) int {
 	m := &t.fore[set.id]
-	if m.from <= i && i < m.to {
-		return m.to
+	if m.look == t.looks && int(m.from) <= i && i < int(m.to) {
+		return int(m.to)
 	}
 	j := i
 	for j < len(t.s) && set.has[t.s[j]] {
 		j++
 	}
 	if t.work += j - i + 1; j-i > longRun {
-		*m = span{i, j}
+		*m = run{int32(i), int32(j), t.looks} //nolint:gosec // a text has at most 1 GiB
 	}
 	return j
 }
@@ -111,15 +140,15 @@ func (t *text) back(set *charset, i int) int {
 	m := &t.rear[set.id]
 	j := i
 	for j > 0 && set.has[t.s[j-1]] {
-		if m.from < j && j <= m.to {
-			j = m.from
+		if m.look == t.looks && int(m.from) < j && j <= int(m.to) {
+			j = int(m.from)
 			break
 		}
 		j--
 		t.work++
 	}
 	if t.work++; i-j > longRun {
-		*m = span{j, i}
+		*m = run{int32(j), int32(i), t.looks} //nolint:gosec // as above
 	}
 	return j
 }
@@ -178,7 +207,7 @@ func (t *text) hide(from, to int) {
 		}
 	}
 	if from < to && to > t.done[t.rule] && !slices.Contains(placeholders, t.s[from:to]) {
-		t.all = append(t.all, found{from, to, t.rule})
+		t.all = append(t.all, found{int(t.origin(from)), int(t.origin(to)), t.rule})
 	}
 	t.decided(to)
 }
@@ -186,21 +215,32 @@ func (t *text) hide(from, to int) {
 // decided says that the running rule need not be asked again before i.
 func (t *text) decided(i int) { t.done[t.rule] = max(t.done[t.rule], i) }
 
-// look runs the rules over s and returns what they found, and false if that was more work than any real text makes.
-func (t *text) look(s string, of uint64) bool {
-	*t = text{s: s, all: t.all[:0]}
+// look runs the rules over a view, and adds what they found, until that is enough. It returns false if it was more work
+// than any real text makes.
+func (t *text) look(v view, of uint64, enough int) bool {
+	s := v.s
+	t.state = state{view: v}
+	if t.looks++; t.looks == 0 { // once in four milliards
+		clear(t.fore[:])
+		clear(t.rear[:])
+	}
 	most, h := perByte*len(s)+atLeast, 0
 	for i := range len(s) {
 		c := class[s[i]]
 		h = (h<<5 | int(c&31)) & (1<<15 - 1)
-		if n := grams[h]; n != 0 {
-			t.wake(wakes[n], i-2, of)
+		n := grams[h]
+		if n == 0 && c&alone == 0 {
+			continue
 		}
+		t.wake(wakes[n], i-2, of)
 		if c&alone != 0 {
 			t.wake(wakes[solo[s[i]]], i, of)
 		}
 		if t.work > most {
 			return false
+		}
+		if len(t.all) >= enough {
+			break
 		}
 	}
 	return true

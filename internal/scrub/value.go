@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"reflect"
 	"strconv"
@@ -54,27 +56,28 @@ func (c Cleaner) Value(v any) any {
 	return out
 }
 
-// JSON is Value for a text that holds one JSON value: what a client decodes is cleaned, and raw itself returned when
-// nothing changes. What is not JSON becomes a string.
+// JSON is Value for a text that holds one JSON value: what a client decodes is cleaned, as by [WholeJSON], and raw itself
+// returned when nothing changes. What is not JSON becomes a string, and what is too large is left out.
 func (c Cleaner) JSON(raw []byte) []byte {
-	w := walk{Cleaner: c}
-	var out any
-	if json.Valid(raw) || len(raw) > maxBytes {
-		out = w.raw(raw)
-	} else {
-		w.changed = true
-		out = w.text(string(raw))
+	switch {
+	case len(raw) > maxBytes:
+		return quote(LeftOut)
+	case !json.Valid(raw):
+		return quote(c.text(string(raw)))
 	}
-	if !w.changed && (c.Text == nil || len(raw) > maxLen || c.Text(string(raw)) == string(raw)) { // a doubled name hides its first value from a decoder
-		return raw
+	r := rewriting{s: string(raw), clean: c.text}
+	return r.rewritten(raw)
+}
+
+// text returns a text as it may leave.
+func (c Cleaner) text(s string) string {
+	if c.Text != nil {
+		s = c.Text(s)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(out); err != nil {
-		return []byte(`"` + Unwritable + `"`)
+	if !utf8.ValidString(s) {
+		s = string([]rune(s))
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return s
 }
 
 type walk struct {
@@ -109,11 +112,6 @@ func (w *walk) value(v any) any {
 		return v
 	case string:
 		return w.text(v)
-	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return w.instead(Unwritable)
-		}
-		return v
 	case json.Number:
 		if v == "" {
 			return w.instead(0.0) // as encoding/json has it
@@ -122,38 +120,31 @@ func (w *walk) value(v any) any {
 			return w.instead(Unwritable)
 		}
 		return v
-	case []any:
-		if v == nil {
-			return nil
-		}
-		out := make([]any, 0, min(len(v), maxNodes))
-		for _, e := range v {
-			if out = append(out, w.value(e)); w.full() {
-				break
-			}
-		}
-		return out
-	case map[string]any:
-		if v == nil {
-			return nil
-		}
-		out := make(map[string]any, min(len(v), maxNodes))
-		for k, e := range v {
-			if w.member(out, k, e); w.full() {
-				break
-			}
-		}
-		return out
 	case json.RawMessage:
 		if v == nil {
 			return nil
 		}
 		return w.raw(v)
+	case map[string]any:
+		if v == nil {
+			return nil
+		}
+		return w.object(maps.All(v))
 	case error:
 		return w.err(v)
 	default:
 		return w.reflected(reflect.ValueOf(v))
 	}
+}
+
+func (w *walk) object(members iter.Seq2[string, any]) any {
+	out := make(map[string]any)
+	for name, v := range members {
+		if w.member(out, name, v); w.full() {
+			break
+		}
+	}
+	return out
 }
 
 // full reports that nothing more is taken, and that something was left out.
@@ -186,43 +177,31 @@ func (w *walk) member(out map[string]any, name string, v any) {
 // SecretMember reports whether a member is hidden for its name. A yes or no is not the secret itself, nor is a count of
 // tokens, nor what declares a member of that name in a schema.
 func SecretMember(name string, v any) bool {
-	switch v := v.(type) {
-	case nil, bool:
+	if v == nil || !SecretName(name) {
 		return false
-	case string:
-		return v != "" && SecretName(name)
-	case map[string]any:
-		_, referred := v["$ref"].(string)
-		return !schemaType(v["type"]) && !referred && SecretName(name)
 	}
-	if !SecretName(name) {
-		return false
+	if object, ok := v.(map[string]any); ok {
+		if _, referred := object["$ref"].(string); referred || schemaType(object["type"]) {
+			return false
+		}
 	}
 	switch rv := reflect.ValueOf(v); rv.Kind() {
-	case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice:
-		return !rv.IsNil()
 	case reflect.Bool:
 		return false
-	case reflect.Int, reflect.Int64, reflect.Float64, reflect.Int32, reflect.Uint64, reflect.Uint, reflect.String:
-		return !numbered(name, fmt.Sprint(v)) && !rv.IsZero()
-	default:
+	case reflect.Struct, reflect.Array:
 		return true
+	case reflect.String:
+		return rv.Len() > 0
+	default:
+		return !rv.IsZero() && !numbered(name, fmt.Sprint(v))
 	}
 }
 
 func (w *walk) text(s string) string {
 	w.size += len(s)
-	if w.Text != nil {
-		if t := w.Text(s); t != s {
-			w.changed = true
-			s = t
-		}
-	}
-	if !utf8.ValidString(s) {
-		w.changed = true
-		s = string([]rune(s))
-	}
-	return s
+	clean := w.Cleaner.text(s)
+	w.changed = w.changed || clean != s
+	return clean
 }
 
 func (w *walk) raw(raw []byte) any {
@@ -268,7 +247,7 @@ var (
 // reflected is value for types of the program.
 func (w *walk) reflected(rv reflect.Value) any {
 	t := rv.Type()
-	if (t.Kind() == reflect.Pointer || t.Kind() == reflect.Map || t.Kind() == reflect.Slice || t.Kind() == reflect.Interface) && rv.IsNil() {
+	if (t.Kind() == reflect.Pointer || t.Kind() == reflect.Map || t.Kind() == reflect.Slice) && rv.IsNil() {
 		return nil
 	}
 	if t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(errorType) { // a url.Error, whose pointer is the error
@@ -285,36 +264,38 @@ func (w *walk) reflected(rv reflect.Value) any {
 		}
 		return w.raw(raw)
 	}
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Interface:
+	switch {
+	case t.Kind() == reflect.Pointer:
 		return w.value(rv.Elem().Interface())
-	case reflect.Bool:
+	case t.Kind() == reflect.Bool:
 		return rv.Bool()
-	case reflect.String:
+	case t.Kind() == reflect.String:
 		return w.text(rv.String())
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+	case rv.CanInt():
 		return rv.Int()
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+	case rv.CanUint():
 		return rv.Uint()
-	case reflect.Float32: // as its own digits
-		f, _ := strconv.ParseFloat(strconv.FormatFloat(rv.Float(), 'g', -1, 32), 64)
-		return w.value(f)
-	case reflect.Float64:
-		return w.value(rv.Float())
-	case reflect.Struct:
+	case rv.CanFloat():
+		f, err := strconv.ParseFloat(strconv.FormatFloat(rv.Float(), 'g', -1, t.Bits()), 64) // a float32 has its own digits
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			return w.instead(Unwritable)
+		}
+		return f
+	case t.Kind() == reflect.Struct:
 		out := make(map[string]any)
 		w.fields(out, rv)
 		return out
-	case reflect.Map:
-		out := make(map[string]any, min(rv.Len(), maxNodes))
-		for it := rv.MapRange(); it.Next() && !w.full(); {
-			w.member(out, key(it.Key()), it.Value().Interface())
-		}
-		return out
-	case reflect.Slice, reflect.Array:
-		if t.Elem().Kind() == reflect.Uint8 && t.Kind() == reflect.Slice {
-			return w.binary(rv.Bytes())
-		}
+	case t.Kind() == reflect.Map:
+		return w.object(func(yield func(string, any) bool) {
+			for k, v := range rv.Seq2() {
+				if !yield(key(k), v.Interface()) {
+					return
+				}
+			}
+		})
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		return w.binary(rv.Bytes())
+	case t.Kind() == reflect.Slice || t.Kind() == reflect.Array:
 		out := make([]any, 0, min(rv.Len(), maxNodes))
 		for i := 0; i < rv.Len() && !w.full(); i++ {
 			out = append(out, w.value(rv.Index(i).Interface()))

@@ -14,11 +14,17 @@ import (
 // maxWhole is the length of a text that is not searched, but hidden: positions in a text have 31 bits.
 const maxWhole = 1 << 30
 
+// leastCredential is the length of "pin=1". Nothing shorter is searched.
+const leastCredential = 5
+
 // Whole is [Credentials] for a text of any length, such as the result of a call that succeeded: nothing is cut off. Its
 // time is linear, too.
 func Whole(s string) string {
 	if len(s) > maxWhole {
 		return redacted
+	}
+	if len(s) < leastCredential {
+		return s
 	}
 	for range maxPasses {
 		next := hide(s, credentials, nil)
@@ -34,84 +40,97 @@ func Whole(s string) string {
 // its type: a text under a name that says secret is [Redacted], wherever it stands below it, and a number is 0. All other
 // bytes stay, and raw itself is returned if nothing changes. It is for valid JSON; see [json.Valid].
 func WholeJSON(raw []byte) []byte {
-	r := rewriting{s: string(raw)}
-	r.value("")
-	if r.out == nil {
-		return raw
-	}
-	return append(r.out, r.s[r.done:]...)
+	r := rewriting{s: string(raw), clean: Whole}
+	return r.rewritten(raw)
 }
 
 // CredentialsIn returns where [WholeJSON] hides something in a JSON value: the names and indexes that lead there, at
 // most so many places. What stands under a name for which asked reports true is left out, and what stands under the name
 // of a secret is one place. It is for valid JSON.
 func CredentialsIn(raw []byte, asked func(name string) bool, most int) (places [][]string) {
-	r := rewriting{s: string(raw), search: &search{asked: asked, most: most}}
+	r := rewriting{s: string(raw), asked: asked, most: most}
+	r.clean = func(text string) string {
+		if r.quiet || len(r.places) == r.most {
+			return text
+		}
+		if len(text) >= leastCredential && holds(text, credentials) {
+			return redacted
+		}
+		return text
+	}
 	r.value("")
-	return r.search.places
+	return r.places
 }
 
-// A rewriting is one pass over valid JSON, which copies what it does not change.
+// A rewriting is one pass over valid JSON, which copies what it does not change. A search changes nothing, and notes the
+// places.
 type rewriting struct {
-	s    string
-	at   int
-	out  []byte // nil if nothing was changed
-	done int    // what of s is in out
+	s     string
+	at    int
+	clean func(text string) string // nil if it is only passed
+	out   []byte                   // nil if nothing was changed
+	done  int                      // what of s is in out
 
-	search *search // nil for what changes something
-}
-
-// A search is a rewriting that notes the places and changes nothing.
-type search struct {
-	asked  func(name string) bool
+	asked  func(name string) bool // nil if it is no search
+	quiet  bool                   // what is passed now is asked for
 	most   int
-	quiet  bool // what is passed now is asked for
-	at     []string
+	path   []step
 	places [][]string
 }
 
-func (s *search) note() {
-	if !s.quiet && len(s.places) < s.most {
-		s.places = append(s.places, slices.Clone(s.at))
-	}
+// step leads to a member of an object, or of a list.
+type step struct {
+	name  string
+	index int // -1 in an object
 }
 
-// below passes what stands under a step.
-func (s *search) below(step string, asked, secret bool, pass func()) {
-	before, quiet := len(s.places), s.quiet
-	s.at, s.quiet = append(s.at, step), quiet || asked
-	pass()
-	if secret && len(s.places) > before {
-		s.places = append(s.places[:before], slices.Clone(s.at))
+func (r *rewriting) rewritten(raw []byte) []byte {
+	if r.value(""); r.out == nil {
+		return raw
 	}
-	s.at, s.quiet = s.at[:len(s.at)-1], quiet
+	return append(r.out, r.s[r.done:]...)
+}
+
+func (r *rewriting) note() {
+	if r.quiet || len(r.places) == r.most {
+		return
+	}
+	at := make([]string, len(r.path))
+	for i, s := range r.path {
+		if at[i] = s.name; s.index >= 0 {
+			at[i] = strconv.Itoa(s.index)
+		}
+	}
+	r.places = append(r.places, at)
 }
 
 // value passes one value. secret is the name that says that what is in it is secret, "" for none.
 func (r *rewriting) value(secret string) {
 	r.space()
-	from := r.at
+	from, depth := r.at, len(r.path)
 	switch r.s[from] {
 	case '{':
-		r.members(secret)
-	case '[':
-		i := 0
-		for more := r.enter(']'); more; more = r.next() {
-			if r.search == nil {
-				r.value(secret)
-			} else {
-				r.search.below(strconv.Itoa(i), false, false, func() { r.value(secret) })
-			}
-			i++
+		for more, n := r.enter('}'), 1; more; more = r.next() {
+			n += r.member(secret, n)
+			r.path = r.path[:depth]
 		}
+	case '[':
+		for more, i := r.enter(']'), 0; more; more, i = r.next(), i+1 {
+			r.path = append(r.path[:depth], step{index: i})
+			r.value(secret)
+		}
+		r.path = r.path[:depth]
 	case '"':
 		text := r.text()
-		clean := Whole(text)
-		if secret != "" && text != "" || clean == text && hiddenInBase64(text) {
+		if r.clean == nil {
+			return
+		}
+		clean := r.clean(text)
+		if secret != "" && text != "" || clean == text && r.hiddenInBase64(text) {
 			clean = redacted
 		}
 		if clean != text {
-			r.replace(from, clean)
+			r.change(from, quote(clean))
 		}
 	default:
 		for r.at < len(r.s) && strings.IndexByte(",]} \t\r\n", r.s[r.at]) < 0 {
@@ -125,66 +144,69 @@ func (r *rewriting) value(secret string) {
 }
 
 // hiddenInBase64 reports whether a text is that of bytes that hold a credential, as encoding/json writes bytes.
-func hiddenInBase64(text string) bool {
+func (r *rewriting) hiddenInBase64(text string) bool {
 	const least = 12
 	if len(text) < least || len(text)%4 != 0 || strings.IndexByte(text, ' ') >= 0 {
 		return false
 	}
 	raw, err := base64.StdEncoding.DecodeString(text)
-	return err == nil && utf8.Valid(raw) && Whole(string(raw)) != string(raw)
+	return err == nil && utf8.Valid(raw) && r.clean(string(raw)) != string(raw)
 }
 
-// members passes an object.
-func (r *rewriting) members(secret string) {
-	hidden := 0
+// member passes a member of an object, and returns 1 if its name is hidden, for the n-th time.
+func (r *rewriting) member(secret string, n int) (hidden int) {
+	r.space()
+	from := r.at
+	name := r.text()
+	if r.clean == nil {
+		r.colon()
+		r.value("")
+		return 0
+	}
+	clean := r.clean(name)
+	places, quiet := len(r.places), r.quiet
+	if r.asked != nil {
+		r.path = append(r.path, step{name, -1})
+		r.quiet = quiet || r.asked(name)
+	}
+	if clean != name {
+		if hidden = 1; n > 1 { // so that no name is sent twice
+			clean = fmt.Sprintf("%s (%d)", clean, n)
+		}
+		r.change(from, quote(clean))
+	}
+	r.colon()
+	begins := secret == "" && SecretName(name) && !r.declares()
+	if begins {
+		secret = name
+	}
+	r.value(secret)
+	if (begins || hidden > 0) && len(r.places) > places {
+		r.places = r.places[:places]
+		r.note()
+	}
+	r.quiet = quiet
+	return hidden
+}
+
+// declares reports whether what stands next is the schema of a value: that of a secret is none. It passes nothing, for r
+// is a copy.
+func (r rewriting) declares() bool {
+	if r.s[r.at] != '{' {
+		return false
+	}
+	r.clean = nil
 	for more := r.enter('}'); more; more = r.next() {
 		r.space()
-		from := r.at
 		name := r.text()
-		clean := Whole(name)
-		if clean != name && r.search == nil {
-			if hidden++; hidden > 1 { // so that no name is sent twice
-				clean = fmt.Sprintf("%s (%d)", clean, hidden)
-			}
-			r.replace(from, clean)
+		r.colon()
+		from := r.at
+		r.value("")
+		if name == "$ref" && r.s[from] == '"' {
+			return true
 		}
-		r.space()
-		r.at++ // the colon
-		r.space()
-		as, begins := secret, secret == "" && SecretName(name) && !declares(r.s[r.at:])
-		if begins {
-			as = name
-		}
-		if r.search == nil {
-			r.value(as)
-			continue
-		}
-		r.search.below(name, r.search.asked(name), begins || clean != name, func() {
-			if clean != name {
-				r.search.note()
-			}
-			r.value(as)
-		})
-	}
-}
-
-// declares reports whether an object is the schema of a value: that of a secret is none. It is told by its beginning.
-func declares(object string) bool {
-	const enough = 512
-	if object[0] != '{' {
-		return false
-	}
-	dec := json.NewDecoder(strings.NewReader(object[:min(len(object), enough)]))
-	if _, err := dec.Token(); err != nil {
-		return false
-	}
-	for dec.More() {
 		var value any
-		name, err := dec.Token()
-		if err != nil || dec.Decode(&value) != nil {
-			return false
-		}
-		if _, referred := value.(string); name == "$ref" && referred || name == "type" && schemaType(value) {
+		if name == "type" && json.Unmarshal([]byte(r.s[from:r.at]), &value) == nil && schemaType(value) {
 			return true
 		}
 	}
@@ -222,6 +244,12 @@ func (r *rewriting) next() bool {
 	return r.s[r.at-1] == ','
 }
 
+func (r *rewriting) colon() {
+	r.space()
+	r.at++
+	r.space()
+}
+
 func (r *rewriting) space() {
 	for r.at < len(r.s) && strings.IndexByte(" \t\r\n", r.s[r.at]) >= 0 {
 		r.at++
@@ -248,18 +276,10 @@ func (r *rewriting) text() string {
 	return decoded
 }
 
-// replace puts a text in the place of what was passed since from.
-func (r *rewriting) replace(from int, text string) {
-	if r.search == nil {
-		r.change(from, quote(text))
-	} else {
-		r.search.note()
-	}
-}
-
+// change puts something in the place of what was passed since from.
 func (r *rewriting) change(from int, with []byte) {
-	if r.search != nil {
-		r.search.note()
+	if r.asked != nil {
+		r.note()
 		return
 	}
 	r.out = append(append(r.out, r.s[r.done:from]...), with...)

@@ -26,6 +26,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/retry"
 )
 
 // A Case is one failure of a service.
@@ -39,7 +40,7 @@ type Case struct {
 // Told is what becomes of an error.
 type Told struct {
 	Kind   fault.Kind
-	Retry  middleware.Retryable
+	Retry  retry.Retryable
 	After  time.Duration
 	Effect fault.Effect
 	Party  fault.Party
@@ -56,8 +57,8 @@ func (t Told) String() string {
 
 // Shorter names for the tables of the tests.
 const (
-	Yes      = middleware.RetryYes
-	No       = middleware.RetryNo
+	Yes      = retry.Yes
+	No       = retry.No
 	None     = fault.EffectNone
 	Unknown  = fault.EffectUnknown
 	Caller   = fault.PartyCaller

@@ -1,7 +1,7 @@
-package call_test
+package classify_test
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"net"
 	"syscall"
@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 )
 
@@ -24,20 +23,19 @@ func TestCauseEffect(t *testing.T) {
 		want fault.Effect
 	}{
 		{"a fault without a cause", fault.Timeout("it", time.Second), ""},
-		{"a cause that nobody knows", fault.Timeout("it", time.Second).Because(errSecret), ""},
+		{"a cause that nobody knows", fault.Timeout("it", time.Second).Because(errors.New("nobody knows it")), ""},
 		{"sent, no answer", fault.New(fault.KindConflict, "m").Because(reset).After(time.Second), fault.EffectUnknown},
 		{"the same, wrapped", fmt.Errorf("w: %w", fault.New(fault.KindConflict, "m").Because(fmt.Errorf("w: %w", reset))), fault.EffectUnknown},
 		{"a timeout below", fault.New(fault.KindConflict, "m").Because(fault.Timeout("it", time.Second)), fault.EffectUnknown},
 		{"never sent", fault.Timeout("it", time.Second).Because(refused), fault.EffectNone},
 		{"committed", fault.New(fault.KindConflict, "m").Because(fault.New("a", "b").WithRetry(fault.Retry{Effect: fault.EffectCommitted})), fault.EffectCommitted},
 		{"no fault at all", reset, fault.EffectUnknown},
-		{"unknown", errSecret, ""},
+		{"unknown", errors.New("nobody knows it"), ""},
 		{"panic", classify.NewPanicError("p", 0), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inCall(t, func(_ context.Context, this *call.Call) {
-				require.Equal(t, c.want, this.Failure(nil, c.err).CauseEffect())
-			})
+			found := classify.Of(c.err, classify.Options{})
+			require.Equal(t, c.want, found.CauseEffect())
 		})
 	}
 }

@@ -1,16 +1,17 @@
-package call
+// Package secrets tells which arguments of a tool are secrets, by its schema.
+package secrets
 
 import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/table"
 )
 
 // A Schema is what the schema of a tool's arguments says of names. It does not change.
@@ -73,16 +74,9 @@ func (s *Schema) hides(name string, member any) bool {
 	}
 }
 
-// Schemas keeps what was read of tools, by their names: one that was replaced is another
-// pointer. What it holds is bounded. The zero value is ready for use.
+// Schemas keeps what was read of the arguments' schemas. The zero value is ready for use.
 type Schemas struct {
-	mu    sync.Mutex
-	tools map[string]readSchema
-}
-
-type readSchema struct {
-	tool   *mcp.Tool
-	schema *Schema
+	read table.Made[mcp.Tool, *Schema]
 }
 
 // unknown is the Schema of a tool that nobody knows.
@@ -93,26 +87,7 @@ func (k *Schemas) Of(tool *mcp.Tool) *Schema {
 	if tool == nil {
 		return unknown
 	}
-	k.mu.Lock()
-	have := k.tools[tool.Name]
-	k.mu.Unlock()
-	if have.tool == tool {
-		return have.schema
-	}
-	read := readSchema{tool, schemaOf(tool.InputSchema)}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.tools == nil {
-		k.tools = map[string]readSchema{}
-	}
-	for name := range k.tools {
-		if len(k.tools) < maxNames {
-			break
-		}
-		delete(k.tools, name) // any one
-	}
-	k.tools[tool.Name] = read
-	return read.schema
+	return k.read.Of(tool.Name, tool, func(tool *mcp.Tool) *Schema { return schemaOf(tool.InputSchema) })
 }
 
 // The bounds of a schema that is read.

@@ -1,0 +1,280 @@
+// Package call is what mcpchain's middlewares share: the Call, in which those that
+// a call passes find what belongs to it, the failure that it ends with, its record
+// in the log, and the one renderer of answers.
+//
+// The first mcpchain middleware that a call meets opens a [Call], which is itself
+// the context of the call. On the way out each of them adds what it knows about a
+// failure and returns the result and the error as they came, so that a user's
+// middleware that stands between two of ours sees the SDK's own values. The one that
+// opened the Call renders the answer, once. So every middleware works alone, in any
+// combination, and twice.
+package call
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/scrub"
+)
+
+// Handler handles one call of a method. It is the SDK's own type.
+type Handler = mcp.MethodHandler
+
+// Middleware wraps a Handler. It is the SDK's own type.
+type Middleware = mcp.Middleware
+
+// The names of the methods that a server answers.
+const (
+	MethodInitialize            = "initialize"
+	MethodDiscover              = "server/discover"
+	MethodPing                  = "ping"
+	MethodCallTool              = "tools/call"
+	MethodListTools             = "tools/list"
+	MethodGetPrompt             = "prompts/get"
+	MethodListPrompts           = "prompts/list"
+	MethodReadResource          = "resources/read"
+	MethodListResources         = "resources/list"
+	MethodListResourceTemplates = "resources/templates/list"
+	MethodSubscribe             = "resources/subscribe"
+	MethodUnsubscribe           = "resources/unsubscribe"
+	MethodListen                = "subscriptions/listen"
+	MethodComplete              = "completion/complete"
+	MethodSetLevel              = "logging/setLevel"
+)
+
+// The names of the methods that a client answers.
+const (
+	MethodElicit        = "elicitation/create"
+	MethodCreateMessage = "sampling/createMessage"
+	MethodListRoots     = "roots/list"
+)
+
+// methods are those of the protocol, with what a repetition of them can do; a tool says that
+// itself, see [Call.Safety].
+var methods = map[string]struct {
+	safety classify.Safety
+	client bool   // a client answers it
+	target string // what a call of it is for, see TargetKey
+}{
+	MethodInitialize:            {safety: classify.Idempotent},
+	MethodDiscover:              {safety: classify.Reads},
+	MethodPing:                  {safety: classify.Reads},
+	MethodCallTool:              {target: "tool"},
+	MethodListTools:             {safety: classify.Reads},
+	MethodGetPrompt:             {safety: classify.Reads, target: "prompt"},
+	MethodListPrompts:           {safety: classify.Reads},
+	MethodReadResource:          {safety: classify.Reads, target: "resource"},
+	MethodListResources:         {safety: classify.Reads},
+	MethodListResourceTemplates: {safety: classify.Reads},
+	MethodSubscribe:             {safety: classify.Idempotent, target: "resource"},
+	MethodUnsubscribe:           {safety: classify.Idempotent, target: "resource"},
+	MethodListen:                {},
+	MethodComplete:              {safety: classify.Reads},
+	MethodSetLevel:              {safety: classify.Idempotent},
+	MethodElicit:                {client: true},
+	MethodCreateMessage:         {client: true},
+	MethodListRoots:             {client: true},
+}
+
+// KnownMethod reports whether the protocol has a method of this name, or whether the name
+// is none of the protocol's at all, such as "acme/search". It is false for one that only
+// looks like the protocol's, such as "tool/call".
+func KnownMethod(method string) bool {
+	if _, known := methods[method]; known {
+		return true
+	}
+	family, name, qualified := strings.Cut(method, "/")
+	for other := range methods {
+		known, _, _ := strings.Cut(other, "/")
+		if strings.TrimSuffix(known, "s") == strings.TrimSuffix(family, "s") {
+			return false
+		}
+	}
+	return qualified && name != ""
+}
+
+// TargetKey returns the name of the attribute under which a record has what a call of
+// the method is for, see [Target]: "tool", "prompt" or "resource", and "" for none.
+func TargetKey(method string) string { return methods[method].target }
+
+// Target returns what the call is about: the name of the tool or prompt, or the
+// URI of the resource; "" for other methods and for requests without parameters.
+func Target(req mcp.Request) string {
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		if r != nil && r.Params != nil {
+			return r.Params.Name
+		}
+	case *mcp.ReadResourceRequest:
+		if r != nil && r.Params != nil {
+			return r.Params.URI
+		}
+	case *mcp.GetPromptRequest:
+		if r != nil && r.Params != nil {
+			return r.Params.Name
+		}
+	case *mcp.SubscribeRequest:
+		if r != nil && r.Params != nil {
+			return r.Params.URI
+		}
+	case *mcp.UnsubscribeRequest:
+		if r != nil && r.Params != nil {
+			return r.Params.URI
+		}
+	}
+	return ""
+}
+
+// Name returns what a call is about, see [Target], as it may be recorded: without the
+// credentials in a URI, for example.
+func Name(req mcp.Request) string {
+	name := Target(req)
+	return oneLine(scrub.Credentials(strings.ToValidUTF8(name[:min(len(name), 4*maxName)], "")))
+}
+
+// ArgumentsOf returns the arguments of a call of a tool or a prompt as JSON, nil where there are
+// none.
+func ArgumentsOf(req mcp.Request) json.RawMessage {
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		if r != nil && r.Params != nil {
+			return r.Params.Arguments
+		}
+	case *mcp.GetPromptRequest:
+		if r != nil && r.Params != nil && len(r.Params.Arguments) > 0 {
+			raw, err := json.Marshal(r.Params.Arguments)
+			if err == nil { // a map of texts
+				return raw
+			}
+		}
+	}
+	return nil
+}
+
+// maxArguments is how much of the arguments of a call is searched for what the caller
+// sent.
+const maxArguments = 64 << 10
+
+// Sent returns a function that reports whether a text is part of what the caller of this
+// call sent: the name or URI, and every string in the arguments. Showing such a text back
+// tells the caller nothing new. The function is for one text and one goroutine; it answers
+// a bounded number of questions with yes. Nothing is read before it is asked.
+func (c *Call) Sent() func(fragment string) bool {
+	var sent func(string) bool
+	return func(fragment string) bool {
+		if sent == nil {
+			texts := []string{Target(c.req)}
+			if r, ok := c.req.(*mcp.CompleteRequest); ok && r != nil && r.Params != nil {
+				texts = append(texts, r.Params.Argument.Value)
+			}
+			sent = scrub.Sent(append(texts, jsonStrings(ArgumentsOf(c.req))...)...)
+		}
+		return sent(fragment)
+	}
+}
+
+// jsonStrings returns the strings in a JSON text, as far as it is one.
+func jsonStrings(raw []byte) (texts []string) {
+	dec := json.NewDecoder(bytes.NewReader(raw[:min(len(raw), maxArguments)]))
+	for {
+		t, err := dec.Token()
+		if err != nil {
+			return texts
+		}
+		if s, ok := t.(string); ok && strings.TrimSpace(s) != "" {
+			texts = append(texts, s)
+		}
+	}
+}
+
+// NeedsInput reports whether a result asks the client for input, so that the call
+// goes on.
+func NeedsInput(res mcp.Result) bool {
+	switch r := res.(type) {
+	case *mcp.CallToolResult:
+		return r != nil && r.InputRequests != nil
+	case *mcp.GetPromptResult:
+		return r != nil && r.InputRequests != nil
+	case *mcp.ReadResourceResult:
+		return r != nil && r.InputRequests != nil
+	default:
+		return false
+	}
+}
+
+// A OneHandlerError is the error of a call that a wrapped handler cannot answer, because
+// it is of another method.
+type OneHandlerError struct{ Method, Called string }
+
+func (e *OneHandlerError) Error() string {
+	return fmt.Sprintf("middleware: a wrapped handler of %q cannot answer %q", e.Method, e.Called)
+}
+
+func clientName(req mcp.Request) string {
+	if r, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok && !nilRequest(req) {
+		if info := r.ClientInfo(); info != nil {
+			return info.Name
+		}
+	}
+	return ""
+}
+
+// ProtocolMeta returns what a request says about its protocol and its client, and what it says
+// under more keys, for a request made on its behalf.
+func ProtocolMeta(req mcp.Request, more ...string) mcp.Meta {
+	if nilRequest(req) || safe.Nil(req.GetParams()) {
+		return nil
+	}
+	meta := maps.Clone(req.GetParams().GetMeta())
+	maps.DeleteFunc(meta, func(key string, _ any) bool {
+		return !strings.HasPrefix(key, "io.modelcontextprotocol/") && !slices.Contains(more, key)
+	})
+	return meta
+}
+
+func (c *Call) serverSession() *mcp.ServerSession {
+	if nilRequest(c.req) {
+		return nil
+	}
+	session, _ := c.req.GetSession().(*mcp.ServerSession)
+	return session
+}
+
+// nilRequest reports whether there is nothing to ask a request for.
+func nilRequest(req mcp.Request) bool { return safe.Nil(req) }
+
+// TypedKey finds the [Typed] that middleware.ToolFor puts into the context of a typed handler.
+type TypedKey struct{}
+
+// A Typed is a call inside the SDK's typed handler, where a nil result is right and the output is
+// not for the wire yet.
+type Typed interface {
+	// Input returns the decoded arguments.
+	Input() any
+	// HasOutput reports whether the structured content is the output of the handler, which the SDK
+	// has still to marshal, and not what the handler put into its result itself.
+	HasOutput() bool
+}
+
+// TypedOf returns what the handler that ctx belongs to is called with, nil unless it is wrapped by
+// middleware.ToolFor.
+func TypedOf(ctx context.Context) Typed {
+	t, _ := ctx.Value(TypedKey{}).(Typed)
+	return t
+}
+
+// Cleans reports whether what a failed tool call has as structured content is cleaned when it is rendered. Its own types
+// are needed until then: of an error or of bytes JSON does not tell what they were.
+func Cleans(ctx context.Context) bool {
+	c := FromContext(ctx)
+	return c != nil && c.settings().Mask != nil
+}
