@@ -156,29 +156,55 @@ type room struct {
 	omitted map[string]int // how many items did not fit, by the member that they would stand in
 }
 
+// A listing is one list of an answer.
+type listing[Out any] struct {
+	member  string
+	wanted  func(*Item[Out]) bool
+	measure func(*Item[Out]) (size int, keep func())
+}
+
 // take lists the items that are wanted as long as there is room. It leaves half of the room
-// to what comes behind, unless that is too few items for that. What comes when the room is
-// used up is only counted: it costs neither time nor memory.
-func (r *Result[Out]) take(room *room, member string, behind int, wanted func(*Item[Out]) bool, measure func(*Item[Out]) (size int, keep func())) {
-	const likely = 1 << 10 // bytes of an item
-	limit, may, seen := room.left, room.left-min(room.left/2, behind*likely), 0
+// to what comes behind, or as much as that needs. What comes when the room is used up is only
+// counted: it costs neither time nor memory.
+func (r *Result[Out]) take(room *room, l listing[Out], behind []listing[Out]) {
+	limit, reserve, seen := room.left, room.left/2, 0
 	for i := range r.Items {
-		if !wanted(&r.Items[i]) {
+		if !l.wanted(&r.Items[i]) {
 			continue
 		}
 		if seen <= limit {
-			size, keep := measure(&r.Items[i])
+			size, keep := l.measure(&r.Items[i])
 			if size <= limit {
 				seen += size
 			}
-			if size <= may {
-				may, room.left = may-size, room.left-size
+			if size > room.left-reserve && behind != nil {
+				reserve, behind = r.needed(behind, limit), nil
+			}
+			if size <= room.left-reserve {
+				room.left -= size
 				keep()
 				continue
 			}
 		}
-		room.omitted[member]++
+		room.omitted[l.member]++
 	}
+}
+
+// needed returns the size, in bytes, of what may fit of lists, or half of the limit if it is more.
+func (r *Result[Out]) needed(lists []listing[Out], limit int) (sum int) {
+	for _, l := range lists {
+		for i := range r.Items {
+			if sum >= limit/2 {
+				return limit / 2
+			}
+			if l.wanted(&r.Items[i]) {
+				if size, _ := l.measure(&r.Items[i]); size <= limit {
+					sum += size
+				}
+			}
+		}
+	}
+	return min(sum, limit/2)
 }
 
 // list puts what fits of the items into out, and returns it as text: what to send again and
@@ -194,24 +220,15 @@ func (r *Result[Out]) list(out *Output[Out], used int) string {
 			return len(text) + 1, func() { *items, *texts = append(*items, raw), append(*texts, text) }
 		}
 	}
-	errors, results := r.Failed, r.Total-r.Failed
-	if r.mode != ModeAll {
-		results = 0
-	}
-	if r.mode == ModeSummary {
-		errors = 0
-	}
 	var again, first, lines []string
 	var failed []*Item[Out]
-	r.take(room, "retry_items", r.unsure+errors+results, next(sendAgain), sent(&out.RetryItems, &again))
-	r.take(room, "check_items", errors+results, next(checkFirst), sent(&out.CheckItems, &first))
-	if errors > 0 {
-		r.take(room, "errors", results, func(i *Item[Out]) bool { return i.Status == Failed }, func(item *Item[Out]) (int, func()) {
+	lists := []listing[Out]{
+		{"retry_items", next(sendAgain), sent(&out.RetryItems, &again)},
+		{"check_items", next(checkFirst), sent(&out.CheckItems, &first)},
+		{"errors", func(i *Item[Out]) bool { return i.Status == Failed && r.mode != ModeSummary }, func(item *Item[Out]) (int, func()) {
 			return r.errorSize(item), func() { failed, out.Errors = append(failed, item), append(out.Errors, r.members(item)) }
-		})
-	}
-	if results > 0 {
-		r.take(room, "results", 0, func(i *Item[Out]) bool { return i.Status != Failed }, func(item *Item[Out]) (int, func()) {
+		}},
+		{"results", func(i *Item[Out]) bool { return i.Status != Failed && r.mode == ModeAll }, func(item *Item[Out]) (int, func()) {
 			shown, line, size := r.resultOf(item)
 			return size, func() {
 				out.Results = append(out.Results, shown)
@@ -219,7 +236,10 @@ func (r *Result[Out]) list(out *Output[Out], used int) string {
 					lines = append(lines, line)
 				}
 			}
-		})
+		}},
+	}
+	for i, l := range lists {
+		r.take(room, l, lists[i+1:])
 	}
 	text := section("Failed:", "\n", r.failureLines(failed), room.omitted["errors"]) +
 		section("Send again (retry_items):", " ", written(again), room.omitted["retry_items"]) +

@@ -455,3 +455,23 @@ func connect(t testing.TB, server *mcp.Server) *mcp.ClientSession {
 	t.Cleanup(func() { _ = session.Close() })
 	return session
 }
+
+// TestRoomThatNobodyNeeds has errors that take more than half of an answer, and results behind
+// them that need little: nothing is left out of what fits.
+func TestRoomThatNobodyNeeds(t *testing.T) {
+	items := make([]int, 24)
+	for i := range items {
+		items[i] = i
+	}
+	text := strings.Repeat("x", 80)
+	res := batch.Run(t.Context(), items, func(_ context.Context, i int) (string, error) {
+		if i >= 12 {
+			return "", nil
+		}
+		return "", fault.New(fault.KindNotFound, fmt.Sprintf("%d %s", i, text))
+	}, &batch.RunOptions[int]{Advanced: batch.Advanced[int]{MaxBytes: 5 << 10}})
+	_, out, _ := res.Output()
+	require.Len(t, out.Errors, 12)
+	require.Len(t, out.Results, 12)
+	require.Empty(t, out.Omitted)
+}

@@ -133,7 +133,8 @@ func (r *report) leaveOut(f finding) string {
 	if len(f.at) == 0 {
 		return ""
 	}
-	if nodes := r.at(f.parent()); !slices.Contains(known(nodes), last(f.at)) || slices.Contains(required(nodes), last(f.at)) {
+	_, inObject := ValueAt(r.args, f.parent()).(map[string]any) // an item of a list cannot be left out
+	if nodes := r.at(f.parent()); !inObject || !slices.Contains(known(nodes), last(f.at)) || slices.Contains(required(nodes), last(f.at)) {
 		return ""
 	}
 	return r.fix(f, left, "Leave it out instead of sending null.")

@@ -42,8 +42,8 @@ func (r *report) pair(found []finding) (names []finding) {
 		}
 		sent, _ := ValueAt(r.args, at).(map[string]any)
 		free := known(append(r.at(at), o.n))
-		for name := range sent {
-			if len(unknown) <= maxPairs && !slices.Contains(free, name) {
+		for name := range sent { // where nothing is missing, names that a pattern allows are not looked at
+			if len(unknown) <= maxPairs && !slices.Contains(free, name) && (len(missing) > 0 || slices.Contains(refused, name)) {
 				unknown = append(unknown, name)
 			}
 		}

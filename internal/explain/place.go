@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,18 +62,26 @@ func ValueAt(v any, at []string) any {
 // left stands for a value that is left out.
 var left any = new(struct{ _ int })
 
-// change puts another value at a place in v, or in the place of it.
+// change returns v with another value at a place, or v itself if there is no such place. What
+// lies around it is copied: a value that was put there before may be the schema's own.
 func change(v any, at []string, to any) any {
 	if len(at) == 0 {
 		return to
 	}
-	switch c := ValueAt(v, at[:len(at)-1]).(type) {
+	inner := change(member(v, at[0]), at[1:], to)
+	switch c := v.(type) {
 	case map[string]any:
-		if c[last(at)] = to; to == left {
-			delete(c, last(at))
+		c = maps.Clone(c)
+		if c[at[0]] = inner; inner == left {
+			delete(c, at[0])
 		}
+		return c
 	case []any:
-		c[index(last(at))] = to
+		if i := index(at[0]); i >= 0 && i < len(c) {
+			c = slices.Clone(c)
+			c[i] = inner
+			return c
+		}
 	}
 	return v
 }

@@ -8,9 +8,10 @@ import (
 	"net/url"
 	"regexp"
 	"regexp/syntax"
+	"runtime"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -28,8 +29,8 @@ const (
 // Schema is a compiled JSON Schema. What it says never changes, and it may be used
 // concurrently.
 type Schema struct {
-	mu       sync.Mutex
-	idle     []*check // that serve no call now
+	checks   []check // as many as can run at the same time
+	turn     atomic.Int64
 	root     *node
 	nodes    map[string]*node // by location
 	names    map[string]bool  // of all properties: they are public
@@ -104,7 +105,10 @@ func Compile(schema any) (_ *Schema, err error) {
 	case d.number != nil:
 		return nil, errors.New("a number in the schema is out of range")
 	}
-	s := &Schema{nodes: map[string]*node{}, names: map[string]bool{}, tree: d.value, anchors: d.anchors}
+	s := &Schema{
+		checks: make([]check, max(leastChecks, runtime.GOMAXPROCS(0))),
+		nodes:  map[string]*node{}, names: map[string]bool{}, tree: d.value, anchors: d.anchors,
+	}
 	_, s.defaults = filled(nil, s.tree)
 	if root, ok := d.value.(map[string]any); ok {
 		if draft, ok := root["$schema"].(string); ok && !strings.Contains(draft, "://json-schema.org/") {

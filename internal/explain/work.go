@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -18,14 +19,15 @@ const (
 	maxTold = 10_000
 	// draftUnits is what a draft's own schema costs for one value.
 	draftUnits = 50
-	// maxIdle is how many checks are kept for the calls that come.
-	maxIdle = 8
+	// leastChecks is how many calls at least are checked with a schema at the same time.
+	leastChecks = 8
 )
 
 // A check is the schema as the library applies it, made to count what the library does so
 // that it can be stopped in the middle. It serves one call at a time.
 type check struct {
-	schemas map[string]*jsonschema.Schema // by location
+	mu      sync.Mutex
+	schemas map[string]*jsonschema.Schema // by location; nil until there is a call to serve
 	formats bool                          // "format" is checked whatever the draft
 	left    int
 	deep    int // what one application costs, which a deep place makes dearer
@@ -34,49 +36,43 @@ type check struct {
 
 // validate checks a value by n within what is left of the work.
 func (r *report) validate(n *node, d *document, formats bool) (err error) {
-	c, err := r.schema.take()
-	if err != nil {
-		return errWork // cannot be: it was compiled before
-	}
+	c := r.schema.take()
 	c.left, c.deep, c.values, c.formats = r.work, 1+d.depth/64, d.values, formats
 	defer func() {
 		r.work = max(c.left, 0)
-		r.schema.leave(c)
+		c.mu.Unlock()
 		if p := recover(); p == any(errWork) {
 			err = errWork
 		} else if p != nil {
 			panic(p)
 		}
 	}()
+	if c.schemas == nil {
+		roots, err := r.schema.compile()
+		if err != nil {
+			return errWork // cannot be: it was compiled before
+		}
+		c.schemas = map[string]*jsonschema.Schema{}
+		for _, root := range roots {
+			c.count(root)
+		}
+	}
 	c.spend(1)
 	return cmp.Or(c.schemas[n.Location], n.Schema).Validate(d.value)
 }
 
-// take returns a check that serves no call now. No channel keeps them: one that was made
-// within a test of testing/synctest could not be used outside of it.
-func (s *Schema) take() (c *check, err error) {
-	s.mu.Lock()
-	if n := len(s.idle); n > 0 {
-		c, s.idle = s.idle[n-1], s.idle[:n-1]
+// take returns a check that serves no other call until it is unlocked. Where all serve one it
+// waits, because to make one more costs more than most calls. No channel keeps them: one that
+// was made within a test of testing/synctest could not be used outside of it.
+func (s *Schema) take() *check {
+	for i := range s.checks {
+		if c := &s.checks[i]; c.mu.TryLock() {
+			return c
+		}
 	}
-	s.mu.Unlock()
-	if c != nil {
-		return c, nil
-	}
-	roots, err := s.compile()
-	c = &check{schemas: map[string]*jsonschema.Schema{}}
-	for _, root := range roots {
-		c.count(root)
-	}
-	return c, err
-}
-
-func (s *Schema) leave(c *check) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.idle) < maxIdle {
-		s.idle = append(s.idle, c)
-	}
+	c := &s.checks[s.turn.Add(1)%int64(len(s.checks))]
+	c.mu.Lock()
+	return c
 }
 
 func (c *check) spend(units int) {

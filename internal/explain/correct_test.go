@@ -1,0 +1,51 @@
+package explain_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/explain"
+)
+
+// TestCorrectionsInsideEachOther corrects a value, and another one inside of what stood there:
+// the first is the schema's own, which must stay what it is, and may not have the second place.
+func TestCorrectionsInsideEachOther(t *testing.T) {
+	const both = `{"allOf":[{"properties":{"a":{"const":CONST}}},{"properties":{"a":{"properties":{"x":{"type":"integer"}},"items":{"type":"integer"}}}}]}`
+	for _, c := range []struct{ constant, args, corrected string }{
+		{`{"x":"2"}`, `{"a":{"x":"7"}}`, ""},
+		{`{"y":{"x":1}}`, `{"a":{"x":"7"}}`, ""},
+		{`[]`, `{"a":["5"]}`, `{"a":[]}`},
+		{`[1]`, `{"a":{"x":"5"}}`, `{"a":[1]}`},
+		{`3`, `{"a":{"x":"5"}}`, `{"a":3}`},
+	} {
+		s := mustCompile(t, strings.Replace(both, "CONST", c.constant, 1))
+		for range 2 {
+			report := s.Explain([]byte(c.args), explain.Options{})
+			require.Len(t, report.Violations, 2, c.constant)
+			require.Equal(t, c.corrected, string(report.Corrected), c.constant)
+		}
+	}
+}
+
+// TestItemIsNotLeftOut is about a list whose schema has names, too: an item cannot be left out.
+func TestItemIsNotLeftOut(t *testing.T) {
+	s := mustCompile(t, `{"properties":{"a":{"items":{"type":["string","object"]},"properties":{"0":{}}}}}`)
+	report := s.Explain([]byte(`{"a":[null]}`), explain.Options{})
+	require.Equal(t, "Argument 'a[0]' expected a string or an object, but received null.", report.Text())
+	require.Nil(t, report.Corrected)
+}
+
+// TestMisspelledAmongManyNames has more names that a pattern allows than are compared.
+func TestMisspelledAmongManyNames(t *testing.T) {
+	s := mustCompile(t, `{"properties":{"color":{"type":"string"}},"patternProperties":{"^x-":{}},"additionalProperties":false}`)
+	var args strings.Builder
+	for i := range 70 {
+		fmt.Fprintf(&args, `"x-%d":1,`, i)
+	}
+	report := s.Explain([]byte(`{`+args.String()+`"colour":"red"}`), explain.Options{})
+	require.Equal(t, "Argument 'colour' is unknown. Did you mean 'color'?", report.Text())
+	require.Contains(t, string(report.Corrected), `"color":"red"`)
+}
