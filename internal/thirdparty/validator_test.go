@@ -59,7 +59,7 @@ func TestPlaygroundValidator(t *testing.T) {
 				{`{"email":"a@b.example","user_id":"7abc","lines":[{"sku":"A-1","qty":1},{"sku":"B-1","qty":0}]}`,
 					"2 arguments are wrong.\n- Argument 'lines[1].sku' expected a text that starts with 'A-', but received 'B-1'.\n- Argument 'lines[1].qty' expected a number greater than 0, but received 0."},
 				{`{"email":"a@b.example","user_id":"7abc","lines":[{"sku":"A-1","qty":1},{"sku":"A-1","qty":1},{"sku":"A-1","qty":1}]}`,
-					"Argument 'lines' expected a list of at most 2 items."},
+					"Argument 'lines' expected a list of at most 2 items, but received a list with 3 items."},
 				{`{"email":"a@b.example","user_id":"7abc","labels":{"a b":"long"}}`, "Argument 'labels[\"a b\"]' expected a text of at most 3 characters, but received 'long'."},
 				{`{"email":"a@b.example","user_id":"7abc","password":"` + canary[:8] + `"}`, "Argument 'password' expected a text of at least 12 characters; the received value is not shown."},
 				{`{"email":"a@b.example","user_id":"7abc","day":"today"}`, "Argument 'day' expected a date such as 2026-01-31, but received 'today'."},
