@@ -55,13 +55,13 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 		if report != nil {
 			name := toolName(c, req)
 			e := v.fault(report, name)
-			err := &refused{error: e, schema: s, by: v, fault: e, args: arguments(req), tool: name}
+			err := &refused{error: e, schema: s, by: v, fault: e, args: call.ArgumentsOf(req), tool: name}
 			v.tell(c, c.Failure(nil, err), e)
 			return nil, err
 		}
 		res, err := next(ctx, c.Method(), checked)
 		if f := c.Failure(res, err); f != nil {
-			if e := v.handlerFault(ctx, f, arguments(checked), func() (*explain.Schema, error) { return s, nil }); e != nil {
+			if e := v.handlerFault(ctx, f, call.ArgumentsOf(checked), func() (*explain.Schema, error) { return s, nil }); e != nil {
 				err = &told{err}
 				v.tell(c, c.Failure(res, err), e)
 			}
@@ -73,7 +73,7 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 // check returns the request with the defaults filled in, or what is wrong with its
 // arguments.
 func (v *validator) check(s *explain.Schema, req mcp.Request) (mcp.Request, *explain.Report) {
-	args := orObject(arguments(req))
+	args := orObject(call.ArgumentsOf(req))
 	filled := args
 	if !v.NoDefaults {
 		filled = s.Defaults(args)

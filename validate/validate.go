@@ -30,7 +30,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"log/slog"
 	"maps"
 	"strconv"
@@ -222,7 +221,7 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 	case f.Wire() != nil:
 		v.suggest(ctx, c, f)
 	case c.Method() == middleware.MethodCallTool:
-		e = v.toolFault(ctx, c, checked, arguments(req), next, f)
+		e = v.toolFault(ctx, c, checked, call.ArgumentsOf(req), next, f)
 	case c.Method() == middleware.MethodGetPrompt && !v.StrictPrompts && f.Explainable():
 		e = v.promptFault(ctx, c, checked, next)
 	}
@@ -350,23 +349,6 @@ func toolName(c *call.Call, req mcp.Request) string {
 	return ""
 }
 
-// arguments returns the arguments of a tool as they came, or those of a prompt as JSON.
-func arguments(req mcp.Request) []byte {
-	switch r := req.(type) {
-	case *mcp.CallToolRequest:
-		if r != nil && r.Params != nil {
-			return r.Params.Arguments
-		}
-	case *mcp.GetPromptRequest:
-		if r != nil && r.Params != nil && len(r.Params.Arguments) > 0 {
-			if raw, err := json.Marshal(r.Params.Arguments); err == nil {
-				return raw
-			}
-		}
-	}
-	return nil
-}
-
 // withArguments returns the request with other arguments; the caller's is not
 // written to.
 func withArguments(req mcp.Request, args []byte) mcp.Request {
@@ -383,7 +365,7 @@ func withArguments(req mcp.Request, args []byte) mcp.Request {
 // withObject returns the request with an empty object in the place of null, which
 // go-sdk v1.8 cannot fill with the defaults of a schema: it panics.
 func withObject(req mcp.Request) mcp.Request {
-	if string(arguments(req)) == "null" {
+	if string(call.ArgumentsOf(req)) == "null" {
 		return withArguments(req, []byte("{}"))
 	}
 	return req
