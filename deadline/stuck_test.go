@@ -290,7 +290,7 @@ func TestLimitOfLists(t *testing.T) {
 		s := harness.Start(t, rawAt, harness.Setup{
 			Handlers: map[string]harness.Handler{"it": obeys()},
 			Middleware: []mcp.Middleware{
-				deadline.New(&deadline.Options{Limit: limit, Methods: map[string]time.Duration{middleware.MethodListTools: time.Second}}),
+				deadline.New(&deadline.Options{Limit: limit, Methods: map[string]time.Duration{call.MethodListTools: time.Second}}),
 				middleware.ForMethods(func(next mcp.MethodHandler) mcp.MethodHandler {
 					return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 						if _, limited := ctx.Deadline(); limited {
@@ -298,7 +298,7 @@ func TestLimitOfLists(t *testing.T) {
 						}
 						return next(ctx, method, req)
 					}
-				}, middleware.MethodListTools),
+				}, call.MethodListTools),
 			},
 		})
 		require.Equal(t, limit, took(func() { s.Call(t, "it") }), "the list was asked and came at once")
