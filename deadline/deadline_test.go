@@ -36,7 +36,7 @@ func TestFailurePasses(t *testing.T) {
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		harness.NoLeaks(t)
 		got := harness.Call(t, at, harness.Fail(fault.NotFound("tea", "oolong")), deadline.New(nil))
-		requireKind(t, fault.KindNotFound, at, got)
+		requireKind(t, fault.KindNotFound, got)
 	})
 }
 
@@ -50,7 +50,7 @@ func TestStuckHandlerIsAnswered(t *testing.T) {
 		var got harness.Answer
 		require.Equal(t, limit+grace, took(func() { got = s.Call(t, "it") }))
 		require.Contains(t, got.Text(), "did not finish within 30 s. It was told to stop, but is still running")
-		requireKind(t, fault.KindTimeout, at, got)
+		requireKind(t, fault.KindTimeout, got)
 		retry := got.Fault().Data().Retry
 		if at.Shape.Tool() {
 			require.Equal(t, fault.EffectUnknown, retry.Effect)
@@ -80,7 +80,7 @@ func TestHandlerThatStopsIsTold(t *testing.T) {
 		var got harness.Answer
 		require.Equal(t, limit, took(func() { got = harness.Call(t, at, obeys(), limited(log)) }))
 		require.Contains(t, got.Text(), "did not finish within 30 s. It was told to stop, and did.")
-		requireKind(t, fault.KindTimeout, at, got)
+		requireKind(t, fault.KindTimeout, got)
 		require.NotContains(t, log.String(), "stuck")
 		require.NotContains(t, log.String(), "late")
 	})
@@ -319,7 +319,7 @@ func TestPanicAndGoexit(t *testing.T) {
 	each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		log := harness.NewLog(0)
 		got := harness.Call(t, at, harness.Panic(harness.Canary), limited(log))
-		requireKind(t, fault.KindInternal, at, got)
+		requireKind(t, fault.KindInternal, got)
 		require.Contains(t, got.Text(), "Internal error: ")
 		record := log.Only(t)
 		require.Equal(t, "panic: "+harness.Canary, record["error"])
@@ -330,7 +330,7 @@ func TestPanicAndGoexit(t *testing.T) {
 			runtime.Goexit()
 			return nil, nil
 		}, limited(log))
-		requireKind(t, fault.KindInternal, at, got)
+		requireKind(t, fault.KindInternal, got)
 		require.Contains(t, log.Only(t)["error"], "runtime.Goexit")
 	})
 }

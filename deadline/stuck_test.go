@@ -41,11 +41,11 @@ func TestTooManyStuckHandlers(t *testing.T) {
 			Middleware: []mcp.Middleware{mw},
 		})
 		for range 2 {
-			requireKind(t, fault.KindTimeout, at, s.Call(t, "it"))
+			requireKind(t, fault.KindTimeout, s.Call(t, "it"))
 		}
 		var got harness.Answer
 		require.Zero(t, took(func() { got = s.Call(t, "it") }))
-		requireKind(t, fault.KindServiceUnavailable, at, got)
+		requireKind(t, fault.KindServiceUnavailable, got)
 		require.Contains(t, got.Text(), "Service unavailable: too many earlier calls have not come to an end, and no more are accepted until some do.\n"+
 			"Retry: yes, after 30 s. Nothing was changed by this call.")
 		if at.Shape.Method() != middleware.MethodComplete { // which has no name to tell handlers apart by
@@ -348,7 +348,7 @@ func TestPairs(t *testing.T) {
 						before := len(log.Records())
 						s := harness.Start(t, at, harness.Setup{Handlers: map[string]harness.Handler{"it": h.handler}, Middleware: mw})
 						got := s.Call(t, "it")
-						requireKind(t, h.kind, at, got)
+						requireKind(t, h.kind, got)
 						synctest.Wait()
 						calls := 0
 						for _, r := range log.Records()[before:] {
