@@ -52,7 +52,7 @@ func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []by
 		safe.Find(f.Err(), func(err error) bool {
 			if _, ok := err.(call.ArgumentError); ok {
 				marked = true
-			} else if found := fieldErrors(err); found != nil && (marked || !v.KeepHandlerErrors) {
+			} else if found := fieldErrors(err); found != nil {
 				fields = append(fields, found...)
 			} else if marked {
 				values = append(values, err)
@@ -92,7 +92,7 @@ func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []by
 		if len(violations) == 0 {
 			return fault.Generic(fault.KindValidation)
 		}
-		return v.violationsFault(violations, total, false, nil)
+		return faultOf(&explain.Report{Violations: violations, Total: total}, "")
 	})
 }
 

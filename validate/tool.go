@@ -54,8 +54,8 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 		checked, report := v.check(s, req)
 		if report != nil {
 			name := toolName(c, req)
-			e := v.fault(report, name)
-			err := &refused{error: e, schema: s, by: v, fault: e, args: call.ArgumentsOf(req), tool: name}
+			e := faultOf(report, name)
+			err := &refused{e, s, call.ArgumentsOf(req), name}
 			v.tell(c, c.Failure(nil, err), e)
 			return nil, err
 		}
@@ -111,18 +111,11 @@ func (e *told) Unwrap() error { return e.error }
 // refused is the error of arguments that Tool refused. It is a fault, which a middleware
 // of this package that stands outside makes anew where its own options say so.
 type refused struct {
-	error
+	fault  *fault.Error
 	schema *explain.Schema
-
-	by    *validator
-	fault *fault.Error
-	args  []byte // what it is about
-	tool  string
+	args   []byte // what it is about
+	tool   string
 }
 
-// holds reports whether another validator would say the same of a call.
-func (e *refused) holds(v *validator, args []byte, tool string) bool {
-	return v.Format == nil && v.explain == e.by.explain && v.MaxBytes == e.by.MaxBytes && tool == e.tool && bytes.Equal(args, e.args)
-}
-
-func (e *refused) Unwrap() error { return e.error }
+func (e *refused) Error() string { return e.fault.Error() }
+func (e *refused) Unwrap() error { return e.fault }

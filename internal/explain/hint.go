@@ -140,22 +140,6 @@ func (r *report) leaveOut(f finding) string {
 	return r.fix(f, left, "Leave it out instead of sending null.")
 }
 
-// fallback tells of the default of a property that may be left out.
-func (r *report) fallback(at []string) string {
-	if len(at) == 0 || slices.Contains(required(r.at(at[:len(at)-1])), last(at)) {
-		return ""
-	}
-	for _, n := range r.at(at) {
-		if n.Default == nil || *n.Default == nil || n.as.keyword != "properties" {
-			continue
-		}
-		if text := n.example(*n.Default); text != "" {
-			return "If left out, it is " + text + "."
-		}
-	}
-	return ""
-}
-
 // example writes the first of some values that is short and valid.
 func (n *node) example(values ...any) string {
 	for _, v := range values {

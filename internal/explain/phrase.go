@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"encoding/json"
 	"math/big"
 	"slices"
@@ -178,7 +179,7 @@ func (n *node) types() (types []string) {
 		return []string{"number"}
 	case n.MinItems != nil || n.MaxItems != nil || n.UniqueItems || n.Items2020 != nil || n.Items != nil || n.PrefixItems != nil || n.Contains != nil:
 		return []string{"array"}
-	case n.Properties != nil || n.MinProperties != nil || n.MaxProperties != nil || n.PatternProperties != nil || n.AdditionalProperties != nil:
+	case n.Properties != nil || n.Required != nil || n.MinProperties != nil || n.MaxProperties != nil || n.PatternProperties != nil || n.AdditionalProperties != nil:
 		return []string{"object"}
 	default:
 		return nil
@@ -313,6 +314,19 @@ func (n *node) list() string {
 	return "a list" + text
 }
 
+// contained says what contains asks for. It is no part of the phrase, which it may lead back to.
+func (n *node) contained() string {
+	least, verb := 1, " that are "
+	if n.MinContains != nil {
+		least = *n.MinContains
+	}
+	those := counts(&least, n.MaxContains, "item", "items")
+	if strings.HasSuffix(those, "item") {
+		verb = " that is "
+	}
+	return "a list with" + strings.TrimPrefix(those, " of") + verb + cmp.Or(n.part("contains").words(), "what is asked for")
+}
+
 func (n *node) object() string {
 	if n.MinProperties != nil || n.MaxProperties != nil {
 		return "an object with" + strings.TrimPrefix(counts(n.MinProperties, n.MaxProperties, "property", "properties"), " of")
@@ -323,7 +337,7 @@ func (n *node) object() string {
 	return "an object"
 }
 
-// formats are what a text of each format is. What stands behind suchAs is an example.
+// formats are what a text of each format is.
 var formats = map[string]string{
 	"date":                  "a date such as 2026-01-31",
 	"time":                  "a time with its zone, such as 13:45:00Z",
@@ -347,5 +361,3 @@ var formats = map[string]string{
 	"regex":                 "a regular expression",
 	"semver":                "a version such as 1.2.3",
 }
-
-const suchAs = " such as "

@@ -15,21 +15,11 @@ import (
 // lists that are not: [[],[]] and [[[]]]. A caller could make it compare each with each.
 type unique struct{ *check }
 
-// repeated are the items of a list that are alike.
-type repeated struct {
-	*kind.UniqueItems // the first pair
-	pairs             [][2]int
-}
-
-// maxRepeated is how many pairs are told.
-const maxRepeated = 3
-
 func (u unique) Validate(ctx *jsonschema.ValidatorContext, v any) {
 	list, _ := v.([]any)
 	if len(list) < 2 {
 		return
 	}
-	found := repeated{UniqueItems: &kind.UniqueItems{}}
 	seen := make(map[string]int, len(list))
 	var b strings.Builder
 	for i, item := range list {
@@ -37,27 +27,18 @@ func (u unique) Validate(ctx *jsonschema.ValidatorContext, v any) {
 		canonical(&b, item)
 		u.spend(1 + b.Len()/32)
 		if first, ok := seen[b.String()]; ok {
-			if found.pairs = append(found.pairs, [2]int{first, i}); len(found.pairs) > maxRepeated {
-				break
-			}
-			continue
+			ctx.AddError(&kind.UniqueItems{Duplicates: [2]int{first, i}})
+			return
 		}
 		seen[b.String()] = i
-	}
-	if found.pairs != nil {
-		found.Duplicates = found.pairs[0]
-		ctx.AddError(found)
 	}
 }
 
 // naming checks propertyNames in the place of the library, which does not copy the place
 // of such an error, so that it may have changed when it is read.
-type naming struct{ of *jsonschema.Schema }
-
-// misnamed are the names of an object that are not allowed, in order.
-type misnamed struct {
-	*kind.PropertyNames
-	names []string
+type naming struct {
+	*check
+	of *jsonschema.Schema
 }
 
 func (p naming) Validate(ctx *jsonschema.ValidatorContext, v any) {
@@ -65,11 +46,13 @@ func (p naming) Validate(ctx *jsonschema.ValidatorContext, v any) {
 	var names []string
 	for name := range object {
 		if p.of.Validate(name) != nil {
+			p.spend(1)
 			names = append(names, name)
 		}
 	}
-	if names != nil {
-		ctx.AddError(misnamed{&kind.PropertyNames{}, names})
+	slices.Sort(names)
+	for _, name := range names {
+		ctx.AddError(&kind.PropertyNames{Property: name})
 	}
 }
 
