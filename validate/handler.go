@@ -215,8 +215,6 @@ func timeWords(layout string) string {
 		return "a date and time with its zone, such as 2026-01-31T13:45:00Z"
 	case time.DateOnly:
 		return "a date such as " + example
-	case time.TimeOnly, time.Kitchen:
-		return "a time such as " + example
 	default:
 		return "a text such as '" + example + "'"
 	}

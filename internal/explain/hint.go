@@ -42,19 +42,15 @@ func (r *report) hint(f finding, value, shown any) string {
 	switch {
 	case hint != "" || !hinted[f.rule]:
 		return hint
-	case !isAny(value, types) && value == nil:
+	case value == nil:
 		return r.leaveOut(f)
-	case !isAny(value, types):
+	default:
 		hint = r.converted(f, value, shown, types)
 	}
 	if hint != "" || f.rule == "enum" || f.rule == "const" {
 		return hint
 	}
 	return advice(append(r.at(f.at), f.n), f.rule == "pattern" || f.rule == "format" || f.n.Pattern != nil || len(f.forms) > 1)
-}
-
-func isAny(value any, types []string) bool {
-	return slices.ContainsFunc(types, func(t string) bool { return isType(value, t) })
 }
 
 // meant looks for the allowed value that was meant: the only one, or a text that is close.
@@ -99,13 +95,14 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 			}
 		}
 		d, err := read([]byte(meant), maxSent)
-		_, isText := d.value.(string)
 		_, isList := d.value.([]any)
+		_, isObject := d.value.(map[string]any)
+		right := isList && slices.Contains(types, "array") || isObject && slices.Contains(types, "object") // but for what is in it
 		switch {
-		case err != nil || d.number != nil || d.notes != nil || isText || !isAny(d.value, types) && !r.fits(f.forms, d):
+		case err != nil || d.number != nil || d.notes != nil || slices.Contains(types, "string") || !right && !r.fits(f.forms, d):
 		case isList:
 			return r.fix(f, d.value, "Send the list itself, not a string.")
-		case isContainer(d.value):
+		case isObject:
 			return r.fix(f, d.value, "Send the object itself, not a string.")
 		case shown != value:
 			return "Send it without quotes."

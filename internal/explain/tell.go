@@ -107,7 +107,7 @@ func (r *report) word(f finding, v *fault.Violation) {
 		v.Message = subject + is + "not allowed" + when + "."
 	case len(f.both) > 1:
 		v.Expected = "a value of exactly one of " + strconv.Itoa(len(f.forms)) + " forms"
-		a, b := f.forms[f.both[0]].label(), f.forms[f.both[1]].label()
+		a, b := f.forms[f.both[0]].words(), f.forms[f.both[1]].words()
 		fits := "it fits several of them"
 		if a != "" && b != "" && a != b {
 			fits = "it is both " + a + " and " + b
@@ -145,14 +145,6 @@ func (r *report) missing(f finding, v *fault.Violation, sentence string) {
 		v.Message = sentence + ": expected " + v.Expected + "."
 	}
 	v.Suggestion = advice(nodes, true)
-}
-
-// label names a form of a choice.
-func (n *node) label() string {
-	if title := n.leaf().Title; title != "" {
-		return quoted(title)
-	}
-	return n.words()
 }
 
 // wrong says what is expected of a value, and returns what was received, in words.

@@ -11,11 +11,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// unique checks uniqueItems in the place of the library, whose hash is the same for many
-// lists that are not: [[],[]] and [[[]]]. A caller could make it compare each with each.
-type unique struct{ *check }
+// An extension is a check of ours in the place of one of the library's.
+type extension func(ctx *jsonschema.ValidatorContext, v any)
 
-func (u unique) Validate(ctx *jsonschema.ValidatorContext, v any) {
+func (e extension) Validate(ctx *jsonschema.ValidatorContext, v any) { e(ctx, v) }
+
+// unique checks uniqueItems. The library's hash is the same for many lists that are not: [[],[]]
+// and [[[]]]. A caller could make it compare each with each.
+func (c *check) unique(ctx *jsonschema.ValidatorContext, v any) {
 	list, _ := v.([]any)
 	if len(list) < 2 {
 		return
@@ -25,7 +28,7 @@ func (u unique) Validate(ctx *jsonschema.ValidatorContext, v any) {
 	for i, item := range list {
 		b.Reset()
 		canonical(&b, item)
-		u.spend(1 + b.Len()/32)
+		c.spend(1 + b.Len()/32)
 		if first, ok := seen[b.String()]; ok {
 			ctx.AddError(&kind.UniqueItems{Duplicates: [2]int{first, i}})
 			return
@@ -34,25 +37,22 @@ func (u unique) Validate(ctx *jsonschema.ValidatorContext, v any) {
 	}
 }
 
-// naming checks propertyNames in the place of the library, which does not copy the place
-// of such an error, so that it may have changed when it is read.
-type naming struct {
-	*check
-	of *jsonschema.Schema
-}
-
-func (p naming) Validate(ctx *jsonschema.ValidatorContext, v any) {
-	object, _ := v.(map[string]any)
-	var names []string
-	for name := range object {
-		if p.of.Validate(name) != nil {
-			p.spend(1)
-			names = append(names, name)
+// naming checks propertyNames. The library does not copy the place of such an error, so that it
+// may have changed when it is read.
+func (c *check) naming(of *jsonschema.Schema) extension {
+	return func(ctx *jsonschema.ValidatorContext, v any) {
+		object, _ := v.(map[string]any)
+		var names []string
+		for name := range object {
+			if of.Validate(name) != nil {
+				c.spend(1)
+				names = append(names, name)
+			}
 		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		ctx.AddError(&kind.PropertyNames{Property: name})
+		slices.Sort(names)
+		for _, name := range names {
+			ctx.AddError(&kind.PropertyNames{Property: name})
+		}
 	}
 }
 

@@ -109,10 +109,10 @@ func (c *check) count(n *jsonschema.Schema) {
 	}
 	if n.UniqueItems {
 		n.UniqueItems = false
-		n.Extensions = append(n.Extensions, unique{c})
+		n.Extensions = append(n.Extensions, extension(c.unique))
 	}
 	if n.PropertyNames != nil {
-		n.Extensions = append(n.Extensions, naming{c, n.PropertyNames})
+		n.Extensions = append(n.Extensions, c.naming(n.PropertyNames))
 		n.PropertyNames = nil
 	}
 	texts := len(n.PatternProperties) + boolInt(n.Pattern != nil) + boolInt(n.Format != nil) + len(n.Extensions)
