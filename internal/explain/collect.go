@@ -18,7 +18,7 @@ type finding struct {
 	when     []string // the conditions that it depends on
 	expected string   // in the place of what n says
 	got      string   // in the place of the value
-	count    int      // the place of a missing name among those that are required
+	count    int      // the place of a missing name among those that are required, or how many items are right
 	forms    []*node  // of a choice
 	both     []int    // the forms that fit both
 	rest     bool     // nothing that was valid has looked at it
@@ -106,11 +106,11 @@ func (r *report) collect(e *jsonschema.ValidationError, from finding) (found []f
 		switch n.as.keyword {
 		case "unevaluatedProperties", "additionalProperties":
 			one.rule, one.n = "additionalProperties", n.up
-		case "items":
-			one.rule, one.n, one.at = "items", n.up, one.parent()
+		case "items", "unevaluatedItems":
+			one.rule, one.n, one.at, one.count = "items", n.up, one.parent(), index(last(at))
 		}
 	case *kind.AdditionalItems:
-		one.rule = "items"
+		one.rule, one.count = "items", n.prefix
 	case *kind.Not:
 		one.rule = "not"
 	case *kind.UniqueItems:
@@ -295,6 +295,6 @@ func (r *report) looked(found []finding) []finding {
 		return found
 	}
 	return slices.DeleteFunc(found, func(f finding) bool {
-		return f.rest && (f.rule == "false" || slices.Contains(known(r.at(f.parent())), last(f.at)))
+		return f.rest && (f.rule == "items" || slices.Contains(known(r.at(f.parent())), last(f.at)))
 	})
 }

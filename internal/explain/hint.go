@@ -88,6 +88,9 @@ func (r *report) fits(forms []*node, d *document) bool {
 func (r *report) converted(f finding, value, shown any, types []string) string {
 	switch v := value.(type) {
 	case string:
+		if slices.Contains(types, "string") {
+			return ""
+		}
 		meant := strings.TrimSpace(v)
 		if !strings.HasPrefix(meant, "{") && !strings.HasPrefix(meant, "[") {
 			if meant = strings.ToLower(meant); len(meant) > maxName {
@@ -95,11 +98,12 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 			}
 		}
 		d, err := read([]byte(meant), maxSent)
+		_, isText := d.value.(string)
 		_, isList := d.value.([]any)
 		_, isObject := d.value.(map[string]any)
 		right := isList && slices.Contains(types, "array") || isObject && slices.Contains(types, "object") // but for what is in it
 		switch {
-		case err != nil || d.number != nil || d.notes != nil || slices.Contains(types, "string") || !right && !r.fits(f.forms, d):
+		case err != nil || d.number != nil || d.notes != nil || isText || !right && !r.fits(f.forms, d):
 		case isList:
 			return r.fix(f, d.value, "Send the list itself, not a string.")
 		case isObject:

@@ -160,6 +160,10 @@ func (r *report) wrong(f finding, v *fault.Violation) (received string) {
 		if text, ok := value.(string); ok && text != "" && v.Received != nil {
 			received += ", which has " + words.Plural(utf8.RuneCountInString(text), "character")
 		}
+	case "items":
+		if v.Expected = "a list" + counts(f.n.MinItems, &f.count, "item", "items"); f.count == 0 {
+			v.Expected = "an empty list"
+		}
 	case "minProperties":
 		v.Suggestion = knownNames(known(r.at(f.at)), nil)
 	case "uniqueItems":
