@@ -16,7 +16,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/safe"
-	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // Arguments marks an error as being about the arguments of the call, for a handler that
@@ -191,9 +190,6 @@ func (c *checks) violation(at []string, rule, expected string) fault.Violation {
 		one.Message += " expected " + expected
 	}
 	text, shown := explain.Received(value, false)
-	if list, ok := value.([]any); ok && len(list) > 0 {
-		text += " with " + words.Plural(len(list), "item") // what is wrong with a list is mostly its length
-	}
 	switch {
 	case value == nil:
 		one.Message += "."

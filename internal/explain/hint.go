@@ -141,22 +141,14 @@ func (r *report) leaveOut(f finding) string {
 	return r.fix(f, left, "Leave it out instead of sending null.")
 }
 
-// example writes the first of some values that is short and valid.
-func (n *node) example(values ...any) string {
-	for _, v := range values {
-		if text := literal(v); len(text) <= maxName && n.Validate(v) == nil {
-			return text
-		}
-	}
-	return ""
-}
-
-// advice repeats an example and the description of what is asked for.
+// advice repeats a short example that is valid, and the description of what is asked for.
 func advice(nodes []*node, describe bool) string {
 	example, description := "", ""
 	for _, n := range around(nodes...) {
-		if text := n.example(n.Examples...); example == "" && text != "" {
-			example = "For example: " + text + "."
+		for _, v := range n.Examples {
+			if text := literal(v); example == "" && len(text) <= maxName && n.Validate(v) == nil {
+				example = "For example: " + text + "."
+			}
 		}
 		if text := strings.TrimSpace(words.Cut(n.Description, maxAdvice)); description == "" && describe && text != "" {
 			description = "Its description: " + words.Ended(text)
@@ -183,32 +175,29 @@ func (r *report) suggestName(f finding) string {
 		return ""
 	}
 	r.told[key] = true
-	var patterns []string
-	for _, p := range f.n.parts {
-		if p.pattern != nil && len(patterns) < maxBranches {
-			patterns = append(patterns, "names that match "+words.Cut(p.pattern.String(), maxName))
-		}
+	if text := knownNames(names, f.n.parts); text != "" {
+		return text
 	}
-	if len(names)+len(patterns) == 0 {
-		return "Leave it out: no names are accepted here."
-	}
-	return knownNames(names, patterns)
+	return "Leave it out: no names are accepted here."
 }
 
 // knownNames lists the names that an object may have.
-func knownNames(names, patterns []string) string {
-	all := make([]string, 0, len(names)+len(patterns))
+func knownNames(names []string, parts []part) string {
+	var all []string
 	for _, name := range names {
 		all = append(all, quoted(name))
 	}
-	switch all = append(all, patterns...); {
-	case len(all) == 0:
+	for _, p := range parts {
+		if p.pattern != nil && len(all) < len(names)+maxBranches {
+			all = append(all, "names that match "+words.Cut(p.pattern.String(), maxName))
+		}
+	}
+	switch len(all) {
+	case 0:
 		return ""
-	case len(all) > 1:
-		return "Known here are " + listed(all, plain, "and") + "."
-	case len(names) == 0:
-		return "Only " + all[0] + " are known here."
+	case 1:
+		return "Only " + all[0] + " can be sent here."
 	default:
-		return "Only " + all[0] + " is known here."
+		return "Known here are " + listed(all, plain, "and") + "."
 	}
 }
