@@ -40,7 +40,7 @@ func Arguments(err error) error {
 // handlerFault makes a fault of an error with which a handler refuses its arguments. It
 // returns nil when the error does not say that it is about them: an error of strconv may
 // be about a secret of the server, and who sends guesses would learn it.
-func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []byte, schemaOf func() (*explain.Schema, error)) *fault.Error {
+func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []byte, schema func() *explain.Schema) *fault.Error {
 	if !f.Explainable() {
 		return nil
 	}
@@ -61,12 +61,9 @@ func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []by
 		if !marked && len(fields) == 0 {
 			return nil
 		}
-		c := &checks{hide: v.HideReceived}
+		c := &checks{hide: v.HideReceived, schema: schema()}
 		if typed := call.TypedOf(ctx); typed != nil {
 			c.names = jsonNames(reflect.TypeOf(typed.Input()))
-		}
-		if c.schema, _ = schemaOf(); c.schema == nil { // there is no server to ask
-			c.schema = anyObject()
 		}
 		if d := json.NewDecoder(bytes.NewReader(args)); len(args) <= maxSearched {
 			d.UseNumber()

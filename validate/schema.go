@@ -76,28 +76,29 @@ func callOf(ctx context.Context, c *call.Call, req mcp.Request) *call.Call {
 	return c.Below(ctx, "lookup", req)
 }
 
-// schemaOf returns the input schema of the tool that is called. The error says why it
-// cannot be had: a single wrapped handler has no server to ask, and gets nil.
+// schemaOf returns the input schema of the tool that is called. With an error it is one that every
+// tool has, because the schema cannot be had: a single wrapped handler has no server to ask.
 func (v *validator) schemaOf(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (*explain.Schema, error) {
 	found, err := callOf(ctx, c, req).Tool(next)
 	if err != nil {
-		return nil, err
+		return anyObject(), err
 	}
-	if s := guarded(func() compile { return v.schemas.get(found.InputSchema) }); s != nil {
-		schema, err := s()
-		if err != nil {
-			schema = hiding()
-		}
-		return schema, err
+	s := guarded(func() compile { return v.schemas.get(found.InputSchema) })
+	if s == nil {
+		return hiding(), errors.New("the input schema is no JSON")
 	}
-	return hiding(), errors.New("the input schema is no JSON")
+	schema, err := s()
+	if err != nil {
+		schema = hiding()
+	}
+	return schema, err
 }
 
 // anyObject is what every tool takes, and hiding stands for a schema of which nobody knows what
 // it hides.
 var (
 	anyObject = constant(`{"type":"object"}`)
-	hiding    = constant(`{"writeOnly":true}`)
+	hiding    = constant(`{"type":"object","writeOnly":true}`)
 )
 
 func constant(schema string) func() *explain.Schema {

@@ -50,18 +50,19 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 	if err != nil {
 		panic("validate.Tool: schema cannot be used: " + err.Error())
 	}
+	known := func() *explain.Schema { return s }
 	return middleware.Tool(h, call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		checked, report := v.check(s, req)
 		if report != nil {
 			name := toolName(c, req)
 			e := faultOf(report, name)
-			err := &refused{e, s, call.ArgumentsOf(req), name}
+			err := &refused{e, known, call.ArgumentsOf(req), name}
 			v.tell(c, c.Failure(nil, err), e)
 			return nil, err
 		}
 		res, err := next(ctx, c.Method(), checked)
 		if f := c.Failure(res, err); f != nil {
-			if e := v.handlerFault(ctx, f, call.ArgumentsOf(checked), func() (*explain.Schema, error) { return s, nil }); e != nil {
+			if e := v.handlerFault(ctx, f, call.ArgumentsOf(checked), known); e != nil {
 				err = &told{err}
 				v.tell(c, c.Failure(res, err), e)
 			}
@@ -112,7 +113,7 @@ func (e *told) Unwrap() error { return e.error }
 // of this package that stands outside makes anew where its own options say so.
 type refused struct {
 	fault  *fault.Error
-	schema *explain.Schema
+	schema func() *explain.Schema
 	args   []byte // what it is about
 	tool   string
 }

@@ -43,6 +43,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/internal/table"
+	"github.com/mcpchain/mcpchain/internal/words"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -223,7 +224,6 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 		return nil, ctx.Err() // the caller has given up: nothing need run unchecked
 	case err != nil:
 		v.warn(c, req, err)
-		schema = anyObject() // which every tool takes
 	}
 	checked, report := v.check(schema, req)
 	if report != nil {
@@ -235,35 +235,31 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 // toolFault says what can be said of a failed call of a tool, nil for nothing. The error
 // stays as it came, and what cannot be explained gets the generic text of its kind.
 func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *call.Failure) *fault.Error {
-	explained := func(s *explain.Schema, args []byte) *explain.Report {
-		return guarded(func() *explain.Report {
-			if s == nil { // it is asked for
-				var err error
-				if s, err = v.schemaOf(ctx, c, req, next); err != nil {
-					s = anyObject()
-				}
-			}
-			return s.Explain(args, v.explain)
-		})
+	schema := func() *explain.Schema {
+		s, _ := v.schemaOf(ctx, c, req, next)
+		return s
+	}
+	explained := func(schema func() *explain.Schema, args []byte) *explain.Report {
+		return guarded(func() *explain.Report { return schema().Explain(args, v.explain) })
 	}
 	name := toolName(c, req)
 	byTool, again := safe.As[*refused](f.Err())
 	switch {
 	case f.Refused():
-		return faultOf(explained(nil, args), name)
+		return faultOf(explained(schema, args), name)
 	case again && v.explain == explain.Options{} && name == byTool.tool && bytes.Equal(args, byTool.args):
 		return byTool.fault // which says the same
 	case again: // Tool has no options
 		return faultOf(explained(byTool.schema, args), name)
 	}
-	if e := v.handlerFault(ctx, f, args, func() (*explain.Schema, error) { return v.schemaOf(ctx, c, req, next) }); e != nil || f.Panic() != nil {
+	if e := v.handlerFault(ctx, f, args, schema); e != nil || f.Panic() != nil {
 		return e
 	}
 	var report *explain.Report
 	if v.AfterFailure {
-		report = explained(nil, orObject(args))
+		report = explained(schema, orObject(args))
 	} else if args = bytes.TrimSpace(args); f.Explainable() && len(args) > 0 && args[0] != '{' && string(args) != "null" {
-		report = explained(anyObject(), args) // which no tool takes
+		report = explained(anyObject, args) // which no tool takes
 	}
 	if report == nil {
 		return nil
@@ -282,10 +278,13 @@ func beside(f *call.Failure, report *explain.Report, tool string) *fault.Error {
 	own.Violations, own.CorrectedArguments, own.CorrectedTool = about.Violations, about.CorrectedArguments, about.CorrectedTool
 	own.Suggestion = strings.TrimSpace(own.Suggestion + " The arguments do not fit the tool's input schema, which may be why.")
 	for _, one := range report.Violations[:min(len(report.Violations), 3)] {
-		own.Suggestion += " " + one.Message
+		own.Suggestion += " " + words.Cut(one.Message, maxRepeated)
 	}
 	return fault.FromData(own)
 }
+
+// maxRepeated is how many characters of a sentence are told again in the text.
+const maxRepeated = 250
 
 // warn records once for each tool that its calls are not checked.
 func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
