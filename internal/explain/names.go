@@ -16,13 +16,15 @@ const (
 	maxCompared = 4000
 )
 
+// An object has names that are missing or refused; the finding is the first about one of them.
+type object struct {
+	finding
+	missing, refused []string
+}
+
 // pair finds for unknown names those that were probably meant: one that is missing rather than
 // one that may be left out. A name that is missing and the one that stands for it are one mistake.
 func (r *report) pair(found []finding) (names []finding) {
-	type object struct {
-		finding
-		missing, refused []string
-	}
 	byPlace, objects, left := map[string]*object{}, []*object{}, maxCompared
 	for _, f := range found {
 		if f.rule != "additionalProperties" && !f.missing() {
@@ -53,31 +55,35 @@ func (r *report) pair(found []finding) (names []finding) {
 			_, has := sent[name]
 			return has || slices.Contains(o.missing, name)
 		})
-		if left -= len(unknown) * (len(unknown) + len(free) + len(o.missing)); len(unknown) > maxPairs || left < 0 {
-			continue
+		if left -= len(unknown) * (len(unknown) + len(free) + len(o.missing)); len(unknown) <= maxPairs && left >= 0 {
+			names = append(names, r.match(o, unknown, free)...)
 		}
-		taken := map[string]bool{}
-		for _, pool := range [][]string{o.missing, free} {
-			for _, name := range unknown {
-				matches, refused := near.Matches(name, pool), slices.Contains(o.refused, name)
-				absent := len(matches) > 0 && slices.Contains(o.missing, matches[0])
-				if len(matches) == 0 || taken[name] || taken[matches[0]] || !absent && (len(matches) > 1 || !refused) {
-					continue
-				}
-				if back := near.Matches(matches[0], unknown); len(back) == 0 || back[0] != name {
-					continue
-				}
-				taken[matches[0]], taken[name] = true, true
-				f := finding{
-					rule: "required", at: append(slices.Clip(o.parent()), matches[0]), n: o.n, sent: name,
-					absent: absent, unsure: len(matches) > 1 || scrub.SecretName(name),
-				}
-				if refused {
-					f.rule = "additionalProperties"
-					f.field, f.pointer = r.place(append(slices.Clip(o.parent()), name))
-				}
-				names = append(names, f)
+	}
+	return names
+}
+
+func (r *report) match(o *object, unknown, free []string) (names []finding) {
+	taken := map[string]bool{}
+	for _, pool := range [][]string{o.missing, free} {
+		for _, name := range unknown {
+			matches, refused := near.Matches(name, pool), slices.Contains(o.refused, name)
+			absent := len(matches) > 0 && slices.Contains(o.missing, matches[0])
+			if len(matches) == 0 || taken[name] || taken[matches[0]] || !absent && (len(matches) > 1 || !refused) {
+				continue
 			}
+			if back := near.Matches(matches[0], unknown); len(back) == 0 || back[0] != name {
+				continue
+			}
+			taken[matches[0]], taken[name] = true, true
+			f := finding{
+				rule: "required", at: append(slices.Clip(o.parent()), matches[0]), n: o.n, sent: name,
+				absent: absent, unsure: len(matches) > 1 || scrub.SecretName(name),
+			}
+			if refused {
+				f.rule = "additionalProperties"
+				f.field, f.pointer = r.place(append(slices.Clip(o.parent()), name))
+			}
+			names = append(names, f)
 		}
 	}
 	return names
