@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -101,7 +102,7 @@ func (r *report) word(f finding, v *fault.Violation) {
 		v.Message = subject + " has a number that is too long to be checked."
 	case f.rule == "schema":
 		v.Message = "The arguments are not valid."
-	case f.rule == "not" && f.n.Not != nil && len(f.n.Not.Required) > 0:
+	case f.rule == "not" && f.n.part("not").onlyRequires():
 		v.Message = subject + " may not have " + listed(f.n.Not.Required, quoted, "together with") + when + "."
 	case f.rule == "false", f.rule == "not" && f.n.part("not").words() == "":
 		v.Message = subject + is + "not allowed" + when + "."
@@ -118,6 +119,9 @@ func (r *report) word(f finding, v *fault.Violation) {
 		v.Message = subject + verb + v.Expected + when + but + received + "."
 	}
 }
+
+// onlyRequires reports whether a schema says nothing but which names are required.
+func (n *node) onlyRequires() bool { return n != nil && len(n.Required) > 0 && len(n.parts) == 0 }
 
 func (r *report) misspelled(f finding, v *fault.Violation) {
 	meant := quoted(last(f.at))
@@ -155,7 +159,10 @@ func (r *report) wrong(f finding, v *fault.Violation) (received string) {
 	v.Expected = f.expected
 	switch f.rule {
 	case "not":
-		v.Expected = "anything but " + f.n.part("not").words()
+		v.Expected = "another value" // the words leave out what is asked of members and items
+		if not := f.n.part("not"); !slices.ContainsFunc(not.leaf().parts, func(p part) bool { return p.inside }) {
+			v.Expected = "anything but " + not.words()
+		}
 	case "minLength", "maxLength":
 		if text, ok := value.(string); ok && text != "" && v.Received != nil {
 			received += ", which has " + words.Plural(utf8.RuneCountInString(text), "character")
