@@ -153,7 +153,7 @@ func first[T any](list []T, more *bool, compare func(a, b T) int) []T {
 // conditions says in words when a schema applies that is written in a conditional one.
 func (n *node) conditions() (texts []string) {
 	for ; n.up != nil && len(texts) < maxBranches; n = n.up {
-		test, is, then := n.up.part("if"), " is ", n.as.keyword == "then"
+		is, then := " is ", n.as.keyword == "then"
 		switch {
 		case n.as.keyword == "dependentSchemas":
 			texts = append(texts, quoted(n.as.name)+" is sent")
@@ -163,7 +163,7 @@ func (n *node) conditions() (texts []string) {
 		case !then:
 			continue
 		}
-		switch {
+		switch test := n.up.part("if"); {
 		case test == nil:
 		case len(test.order) == 0 && len(test.Required) == 1:
 			texts = append(texts, quoted(test.Required[0])+is+"sent")
