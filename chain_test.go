@@ -109,7 +109,7 @@ func TestOrderOfStandard(t *testing.T) {
 
 // TestOrderOfEverything shows the order where everything is turned on. What a middleware does
 // is noted by a function of its options: "whose" by limit, "size" by budget, "limit" by
-// deadline, "begin" and "end" by audit, "again" by retry.Server, "owner" by retry, "explain" by validate. degrade has
+// deadline, "begin" and "end" by audit, "again" by retry.Server, "owner" by retry, "names" by validate. degrade has
 // none; what it adds to an answer is seen, or not yet, by those around it. Nor has drain:
 // of the calls that it refuses nothing inside of it is seen.
 func TestOrderOfEverything(t *testing.T) {
@@ -121,7 +121,7 @@ func TestOrderOfEverything(t *testing.T) {
 			options.Correlate = &correlate.Options{NewID: func(context.Context, mcp.Request) string { tr.Note("id"); return "the-id" }}
 			options.Mask = &mask.Options{Rules: []mask.Rule{func(error) *fault.Error { tr.Note("rule"); return nil }}}
 			options.Retry.Owner = func(context.Context, mcp.Request) string { tr.Note("owner"); return "me" }
-			options.Validate = &validate.Options{Format: func([]fault.Violation, int) string { tr.Note("explain"); return "" }}
+			options.Validate = &validate.Options{Names: func(context.Context, string) []string { tr.Note("names"); return nil }}
 			options.Deadline.Caller = func(context.Context, mcp.Request) time.Duration { tr.Note("limit"); return 0 }
 			options.Limit.Owner = func(context.Context, mcp.Request) string { tr.Note("whose"); return "me" }
 			options.Audit.Log = audit.NewLog(func(entries []audit.Entry) error {
@@ -161,7 +161,8 @@ func TestOrderOfEverything(t *testing.T) {
 				{"good", `{}`, "id begin whose >a >b limit h <b <a end"},
 				{"parts", `{}`, "id begin whose >a >b limit h <b degraded <a end"}, // the reason is masked as a failure of its own would be,
 				{"panic", `{}`, "id begin whose >a >b limit h recover owner <b <a end log"},
-				{"good", `{"word":7}`, "id begin whose >a >b limit rule explain owner <b <a end log"},
+				{"good", `{"word":7}`, "id begin whose >a >b limit rule owner <b <a end log"},
+				{"gone", `{}`, "id begin whose >a >b limit rule names owner <b <a end log"},
 				{"busy", `{}`, "id begin whose >a >b limit h again h again h owner <b <a end log"},
 				// What is large is counted before and after it is cut, when all others have seen it;
 				// what was left out costs no call.

@@ -61,9 +61,9 @@ func (v *validator) credentials(ctx context.Context, c *call.Call, req mcp.Reque
 			record("have more than 1 MiB, and are not searched for credentials")
 			return nil
 		}
-		return v.violationsFault([]fault.Violation{{
+		return faultOf(&explain.Report{Violations: []fault.Violation{{
 			Rule: "credential", Message: "The arguments have more than 1 MiB, and are not searched for credentials.", Suggestion: "Send less at a time.",
-		}}, 1, false, nil)
+		}}}, "")
 	}
 	places := carried(raw, func(string) bool { return false }, 1)
 	if len(places) > 0 { // only now it matters what is asked for
@@ -88,9 +88,8 @@ func (v *validator) credentials(ctx context.Context, c *call.Call, req mcp.Reque
 		record("carry a credential that it does not ask for", slog.String("arguments", strings.Join(names, ", ")))
 		return nil
 	}
-	return v.violationsFault(violations, len(violations), len(violations) == maxCarried, func(e *fault.Error) *fault.Error {
-		return e.Suggest("Send the call without it: the credentials that the server needs are in its own configuration.")
-	})
+	return faultOf(&explain.Report{Violations: violations, More: len(violations) == maxCarried}, "").
+		Suggest("Send the call without it: the credentials that the server needs are in its own configuration.")
 }
 
 // carried returns the places of credentials in arguments, at most so many.
@@ -117,7 +116,7 @@ func (v *validator) asks(ctx context.Context, c *call.Call, req mcp.Request, nex
 			return scrub.SecretName(name) && slices.ContainsFunc(prompt.Arguments, func(a *mcp.PromptArgument) bool { return a != nil && a.Name == name })
 		}
 	}
-	tool, err := v.lookup(ctx, c, req, next)
+	tool, err := callOf(ctx, c, req).Tool(next)
 	if err != nil {
 		tool, _ = callOf(ctx, c, req).Tool(nil) // around a single handler next has no list
 	}

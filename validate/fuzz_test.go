@@ -31,7 +31,6 @@ func FuzzChecks(f *testing.F) {
 	f.Add([]byte(`[[[["x"]]]]`), []byte(`true`), "0.0.0.0", "x", "...", "oneof", "'")
 	f.Add([]byte(`{"":""}`), []byte(`{`), "", "", "", "", "")
 	f.Fuzz(func(t *testing.T, args, schema []byte, field, text, namespace, tag, param string) {
-		v := newValidator("test", nil)
 		c := checks{schema: hiding()}
 		if compiled, err := explain.Compile(schema); err == nil {
 			c.schema = compiled
@@ -49,7 +48,7 @@ func FuzzChecks(f *testing.F) {
 			require.NotEmpty(t, rule)
 			violations = append(violations, c.violation(at, rule, expected))
 		}
-		e := v.violationsFault(violations, len(violations), false, nil)
+		e := faultOf(&explain.Report{Violations: violations}, "")
 		require.Equal(t, fault.KindValidation, e.Kind())
 		require.Less(t, len(e.Error()), 4096)
 		require.True(t, utf8.ValidString(e.Error()))

@@ -15,7 +15,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/safe"
-	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // Arguments marks an error as being about the arguments of the call, for a handler that
@@ -40,7 +39,7 @@ func Arguments(err error) error {
 // handlerFault makes a fault of an error with which a handler refuses its arguments. It
 // returns nil when the error does not say that it is about them: an error of strconv may
 // be about a secret of the server, and who sends guesses would learn it.
-func (v *validator) handlerFault(f *call.Failure, args []byte, schemaOf func() (*explain.Schema, error)) *fault.Error {
+func (v *validator) handlerFault(f *call.Failure, args []byte, schema func() *explain.Schema) *fault.Error {
 	if !f.Explainable() {
 		return nil
 	}
@@ -51,7 +50,7 @@ func (v *validator) handlerFault(f *call.Failure, args []byte, schemaOf func() (
 		safe.Find(f.Err(), func(err error) bool {
 			if _, ok := err.(call.ArgumentError); ok {
 				marked = true
-			} else if found := fieldErrors(err); found != nil && (marked || !v.KeepHandlerErrors) {
+			} else if found := fieldErrors(err); found != nil {
 				fields = append(fields, found...)
 			} else if marked {
 				values = append(values, err)
@@ -61,8 +60,8 @@ func (v *validator) handlerFault(f *call.Failure, args []byte, schemaOf func() (
 		if !marked && len(fields) == 0 {
 			return nil
 		}
-		c := &checks{hide: v.HideReceived}
-		if c.schema, _ = schemaOf(); c.schema == nil { // there is no server to ask
+		c := &checks{hide: v.HideReceived, schema: schema()}
+		if c.schema == nil { // there is no server to ask
 			c.schema = anyObject()
 		}
 		if d := json.NewDecoder(bytes.NewReader(args)); len(args) <= maxSearched {
@@ -88,7 +87,7 @@ func (v *validator) handlerFault(f *call.Failure, args []byte, schemaOf func() (
 		if len(violations) == 0 {
 			return fault.Generic(fault.KindValidation)
 		}
-		return v.violationsFault(violations, total, false, nil)
+		return faultOf(&explain.Report{Violations: violations, Total: total}, "")
 	})
 }
 
@@ -186,9 +185,6 @@ func (c *checks) violation(at []string, rule, expected string) fault.Violation {
 		one.Message += " expected " + expected
 	}
 	text, shown := explain.Received(value, false)
-	if list, ok := value.([]any); ok && len(list) > 0 {
-		text += " with " + words.Plural(len(list), "item") // what is wrong with a list is mostly its length
-	}
 	switch {
 	case value == nil:
 		one.Message += "."
@@ -210,8 +206,6 @@ func timeWords(layout string) string {
 		return "a date and time with its zone, such as 2026-01-31T13:45:00Z"
 	case time.DateOnly:
 		return "a date such as " + example
-	case time.TimeOnly, time.Kitchen:
-		return "a time such as " + example
 	default:
 		return "a text such as '" + example + "'"
 	}

@@ -197,40 +197,28 @@ func TestMarked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			quiet := mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)})
-			for _, v := range []mcp.Middleware{validate.New(nil), validate.New(&validate.Options{KeepHandlerErrors: true})} {
-				s := serve(t, harness.Current, checkers(validate.Arguments(c.err)), quiet, v)
-				for _, tool := range []string{"typed", "raw", "checked"} {
-					text, _, _ := strings.Cut(invoke(t, s, tool, checked).Text(), "\nReference")
-					require.Equal(t, c.want, text, tool)
-				}
-				require.NotContains(t, s.Sent(), harness.Canary)
+			s := serve(t, harness.Current, checkers(validate.Arguments(c.err)), quiet, validate.New(nil))
+			for _, tool := range []string{"typed", "raw", "checked"} {
+				text, _, _ := strings.Cut(invoke(t, s, tool, checked).Text(), "\nReference")
+				require.Equal(t, c.want, text, tool)
 			}
-			s := serve(t, harness.Current, checkers(validate.Arguments(errors.New(harness.Canary))), quiet)
+			require.NotContains(t, s.Sent(), harness.Canary)
+			s = serve(t, harness.Current, checkers(validate.Arguments(errors.New(harness.Canary))), quiet)
 			require.True(t, strings.HasPrefix(invoke(t, s, "raw", checked).Text(), generic), "without a middleware of this package")
 			require.NotContains(t, s.Sent(), harness.Canary)
 		})
 	}
 }
 
-func TestKeepHandlerErrors(t *testing.T) {
-	s := serve(t, harness.Current, checkers(fieldErrors{aField{"email", "", "Input.Email", "nobody"}}), standard(&mcpchain.Options{
-		Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{KeepHandlerErrors: true},
-	}))
-	require.Equal(t, fault.KindInternal, invoke(t, s, "typed", checked).Fault().Kind())
-}
-
 // TestToolTakesTheOptionsOutside: Tool has no options of its own, and what it says of
 // its handler's errors goes by those of the middleware outside.
 func TestToolTakesTheOptionsOutside(t *testing.T) {
-	own := func([]fault.Violation, int) string { return "In other words." }
 	for name, c := range map[string]struct {
 		opts *validate.Options
 		want string
 	}{
 		"default": {nil, "Validation Error: Argument 'email' expected an email address, but received 'nobody'."},
 		"hidden":  {&validate.Options{HideReceived: true}, "Validation Error: Argument 'email' expected an email address; the received value is not shown."},
-		"format":  {&validate.Options{Format: own}, "Validation Error: In other words."},
-		"kept":    {&validate.Options{KeepHandlerErrors: true}, fault.Generic(fault.KindInternal).Text()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := harness.NewLog(slog.LevelInfo)

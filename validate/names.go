@@ -25,7 +25,16 @@ func (v *validator) suggest(ctx context.Context, c *call.Call, f *call.Failure) 
 		return
 	}
 	name := call.Target(c.Request())
-	matches := near.Matches(name, guarded(func() []string { return v.names(ctx, c) }))
+	matches := near.Matches(name, guarded(func() []string {
+		switch { // what the caller may know, nothing when that is not sure
+		case v.Names != nil:
+			return v.Names(ctx, c.Method())
+		case c.Outermost():
+			return c.Names()
+		default:
+			return nil
+		}
+	}))
 	message := wire.Message
 	if runes := []rune(name); len(name) > maxShownName && len(runes) > maxShownName {
 		name = string(runes[:maxShownName]) + "..."
@@ -86,16 +95,4 @@ func withData(wire *jsonrpc.Error, told *fault.Error) *jsonrpc.Error {
 	}
 	text, label := told.Text(), told.Kind().Label()+": "
 	return &jsonrpc.Error{Code: wire.Code, Message: text[len(label):], Data: raw}
-}
-
-// names returns the names that the caller may know, none when that is not sure.
-func (v *validator) names(ctx context.Context, c *call.Call) []string {
-	switch {
-	case v.Names != nil:
-		return v.Names(ctx, c.Method())
-	case !c.Outermost():
-		return nil
-	default:
-		return c.Names()
-	}
 }

@@ -34,7 +34,7 @@ func (v *validator) promptFault(ctx context.Context, c *call.Call, req mcp.Reque
 			return nil //nolint:nilerr // as above
 		}
 		if report := schema.Explain(call.ArgumentsOf(req), v.explain); report != nil {
-			return v.fault(report, "")
+			return faultOf(report, "")
 		}
 		return nil
 	})

@@ -67,44 +67,6 @@ func (c *schemas) keep(key any, s compile) {
 	c.kept[key] = s
 }
 
-// A lookupKey is what a definition may depend on: who asks, and for what.
-type lookupKey struct {
-	session mcp.Session
-	tool    string
-}
-
-type lookup struct {
-	done chan struct{}
-	tool *mcp.Tool
-	err  error
-}
-
-// lookup returns the definition of the tool that is called. It is asked for once for all the
-// calls that fail at the same time in one session, each of which may give up waiting.
-func (v *validator) lookup(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (*mcp.Tool, error) {
-	c = callOf(ctx, c, req)
-	key, mine := lookupKey{req.GetSession(), call.Target(req)}, &lookup{done: make(chan struct{}), err: errors.New("validate: the lookup of a tool panicked")}
-	running, shared := v.lookups.LoadOrStore(key, mine)
-	if !shared {
-		defer func() {
-			v.lookups.Delete(key)
-			close(mine.done)
-		}()
-		mine.tool, mine.err = c.Tool(next)
-		return mine.tool, mine.err
-	}
-	other, _ := running.(*lookup)
-	select {
-	case <-other.done:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if other.err != nil {
-		return c.Tool(next) // who asked may have given up, or may not list what this call may
-	}
-	return other.tool, nil
-}
-
 // callOf returns the Call to ask for the definition of what a request names, which is
 // not what the caller named where a middleware outside has put another name.
 func callOf(ctx context.Context, c *call.Call, req mcp.Request) *call.Call {
@@ -114,28 +76,29 @@ func callOf(ctx context.Context, c *call.Call, req mcp.Request) *call.Call {
 	return c.Below(ctx, "lookup", req)
 }
 
-// schemaOf returns the input schema of the tool that is called. The error says why it
-// cannot be had: a single wrapped handler has no server to ask, and gets nil.
+// schemaOf returns the input schema of the tool that is called. With an error it is one that every
+// tool has, because the schema cannot be had: a single wrapped handler has no server to ask.
 func (v *validator) schemaOf(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (*explain.Schema, error) {
-	found, err := v.lookup(ctx, c, req, next)
+	found, err := callOf(ctx, c, req).Tool(next)
 	if err != nil {
-		return nil, err
+		return anyObject(), err
 	}
-	if s := guarded(func() compile { return v.schemas.get(found.InputSchema) }); s != nil {
-		schema, err := s()
-		if err != nil {
-			schema = hiding()
-		}
-		return schema, err
+	s := guarded(func() compile { return v.schemas.get(found.InputSchema) })
+	if s == nil {
+		return hiding(), errors.New("the input schema is no JSON")
 	}
-	return hiding(), errors.New("the input schema is no JSON")
+	schema, err := s()
+	if err != nil {
+		schema = hiding()
+	}
+	return schema, err
 }
 
 // anyObject is what every tool takes, and hiding stands for a schema of which nobody knows what
 // it hides.
 var (
 	anyObject = constant(`{"type":"object"}`)
-	hiding    = constant(`{"writeOnly":true}`)
+	hiding    = constant(`{"type":"object","writeOnly":true}`)
 )
 
 func constant(schema string) func() *explain.Schema {

@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
 )
 
@@ -64,154 +62,41 @@ func TestSchemasAreBounded(t *testing.T) {
 	require.Len(t, c.kept, 2*maxSchemas)
 }
 
-// TestFlood: of the calls that fail at the same time in one session, one asks for
-// the definition, and nothing of it is kept.
-func TestFlood(t *testing.T) {
-	const flood = 50
-	var refused, lists atomic.Int32
-	all := make(chan struct{}) // closed when every call has been refused
-	inner := func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			res, err := next(ctx, method, req)
-			switch method {
-			case "tools/call":
-				if refused.Add(1) == flood {
-					close(all)
-				}
-			case "tools/list":
-				lists.Add(1)
-				<-all
-			}
-			return res, err
-		}
-	}
+// TestGivenUpBeforeTheCheck: a call that nobody waits for does not pass unchecked because the
+// list failed.
+func TestGivenUpBeforeTheCheck(t *testing.T) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
-	mcp.AddTool(s, &mcp.Tool{Name: "it"}, func(context.Context, *mcp.CallToolRequest, struct{ N int }) (*mcp.CallToolResult, any, error) {
-		return nil, nil, nil
+	asked, ended := make(chan struct{}), make(chan struct{})
+	s.AddTool(&mcp.Tool{Name: "it", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		t.Error("the handler ran")
+		return &mcp.CallToolResult{}, nil
 	})
-	var r *validator
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		r = newValidator("test", nil)
-		return call.Wrap(r.Call)(inner(next))
-	})
-	here, there := mcp.NewInMemoryTransports()
-	_, err := s.Connect(t.Context(), here, nil)
-	require.NoError(t, err)
-	client, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), there, nil)
-	require.NoError(t, err)
-	defer client.Close()
-	var calls sync.WaitGroup
-	for range flood {
-		calls.Go(func() {
-			res, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "it", Arguments: map[string]any{"N": "x"}})
-			if err != nil || res.Content[0].(*mcp.TextContent).Text != "Validation Error: Argument 'N' expected an integer, but received 'x'." {
-				t.Errorf("%v %v", res, err)
-			}
-		})
-	}
-	calls.Wait()
-	// A call may have been refused, and not be waiting yet, when the first list was
-	// answered: it asks again.
-	require.Less(t, int(lists.Load()), flood/2)
-	r.lookups.Range(func(key, _ any) bool { t.Error("a lookup is kept", key); return true })
-	require.Len(t, r.schemas.kept, 2, "by its hash and by its pointer")
-}
-
-// TestWhoAskedGaveUp: a call does not fail because another one, whose lookup it
-// shares, was cancelled.
-func TestWhoAskedGaveUp(t *testing.T) {
-	var lists atomic.Int32
-	asked := make(chan struct{})
-	inner := func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == "tools/list" && lists.Add(1) == 1 {
-				close(asked)
-				<-ctx.Done()
-				return nil, ctx.Err()
+			if method == "tools/call" {
+				defer close(ended)
 			}
 			return next(ctx, method, req)
 		}
-	}
-	s := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
-	mcp.AddTool(s, &mcp.Tool{Name: "it"}, func(context.Context, *mcp.CallToolRequest, struct{ N int }) (*mcp.CallToolResult, any, error) {
-		return nil, nil, nil
-	})
-	s.AddReceivingMiddleware(New(nil), inner)
-	here, there := mcp.NewInMemoryTransports()
-	_, err := s.Connect(t.Context(), here, nil)
-	require.NoError(t, err)
-	client, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), there, nil)
-	require.NoError(t, err)
-	defer client.Close()
-	params := &mcp.CallToolParams{Name: "it", Arguments: map[string]any{"N": "x"}}
-	first, giveUp := context.WithCancel(t.Context())
-	var calls sync.WaitGroup
-	calls.Go(func() { _, _ = client.CallTool(first, params) })
-	<-asked
-	calls.Go(func() {
-		res, err := client.CallTool(t.Context(), params)
-		if err != nil || res.Content[0].(*mcp.TextContent).Text != "Validation Error: Argument 'N' expected an integer, but received 'x'." {
-			t.Errorf("%v %v", res, err)
-		}
-	})
-	giveUp()
-	calls.Wait()
-}
-
-// TestWhoAskedFailed: a lookup that failed for one call is not shared, so that no
-// call passes unchecked because of another one, and none does that was given up.
-func TestWhoAskedFailed(t *testing.T) {
-	var lists, ran atomic.Int32
-	asked, shared := make(chan struct{}), make(chan struct{})
-	inner := func(next mcp.MethodHandler) mcp.MethodHandler {
+	}, New(&Options{RawTools: true}), func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == "tools/list" && lists.Add(1) == 1 {
+			if method == "tools/list" {
 				close(asked)
 				<-ctx.Done()
-				<-shared
 				return nil, errors.New("the store of tools is closed") // not in the words of package context
 			}
 			return next(ctx, method, req)
 		}
-	}
-	s := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
-	s.AddTool(&mcp.Tool{Name: "it", InputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		ran.Add(1)
-		return &mcp.CallToolResult{}, nil
 	})
-	second := make(chan struct{})
-	arrive := func(next mcp.MethodHandler) mcp.MethodHandler {
-		var calls atomic.Int32
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == "tools/call" && calls.Add(1) == 2 {
-				close(second)
-			}
-			return next(ctx, method, req)
-		}
-	}
-	s.AddReceivingMiddleware(arrive, New(&Options{RawTools: true}), inner)
 	here, there := mcp.NewInMemoryTransports()
 	_, err := s.Connect(t.Context(), here, nil)
 	require.NoError(t, err)
 	client, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), there, nil)
 	require.NoError(t, err)
 	defer client.Close()
-	params := &mcp.CallToolParams{Name: "it", Arguments: map[string]any{"n": "x"}}
-	first, giveUp := context.WithCancel(t.Context())
-	var calls sync.WaitGroup
-	calls.Go(func() { _, _ = client.CallTool(first, params) })
-	<-asked
-	calls.Go(func() {
-		res, err := client.CallTool(t.Context(), params)
-		if err != nil || res.Content[0].(*mcp.TextContent).Text != "Validation Error: Argument 'n' expected an integer, but received 'x'." {
-			t.Errorf("%v %v", res, err)
-		}
-	})
-	<-second
-	giveUp()
-	close(shared)
-	calls.Wait()
-	_, err = client.ListTools(t.Context(), nil) // behind what the call that was given up does
-	require.NoError(t, err)
-	require.Zero(t, ran.Load())
+	ctx, giveUp := context.WithCancel(t.Context())
+	go func() { <-asked; giveUp() }()
+	_, err = client.CallTool(ctx, &mcp.CallToolParams{Name: "it"})
+	require.ErrorIs(t, err, context.Canceled)
+	<-ended
 }

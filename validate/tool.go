@@ -50,18 +50,19 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 	if err != nil {
 		panic("validate.Tool: schema cannot be used: " + err.Error())
 	}
+	known := func() *explain.Schema { return s }
 	return middleware.Tool(h, call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		checked, report := v.check(s, req)
 		if report != nil {
 			name := toolName(c, req)
-			e := v.fault(report, name)
-			err := &refused{error: e, schema: s, by: v, fault: e, args: call.ArgumentsOf(req), tool: name}
+			e := faultOf(report, name)
+			err := &refused{e, known, call.ArgumentsOf(req), name}
 			v.tell(c, c.Failure(nil, err), e)
 			return nil, err
 		}
 		res, err := next(ctx, c.Method(), checked)
 		if f := c.Failure(res, err); f != nil {
-			if e := v.handlerFault(f, call.ArgumentsOf(checked), func() (*explain.Schema, error) { return s, nil }); e != nil {
+			if e := v.handlerFault(f, call.ArgumentsOf(checked), known); e != nil {
 				err = &told{err}
 				v.tell(c, c.Failure(res, err), e)
 			}
@@ -111,18 +112,11 @@ func (e *told) Unwrap() error { return e.error }
 // refused is the error of arguments that Tool refused. It is a fault, which a middleware
 // of this package that stands outside makes anew where its own options say so.
 type refused struct {
-	error
-	schema *explain.Schema
-
-	by    *validator
-	fault *fault.Error
-	args  []byte // what it is about
-	tool  string
+	fault  *fault.Error
+	schema func() *explain.Schema
+	args   []byte // what it is about
+	tool   string
 }
 
-// holds reports whether another validator would say the same of a call.
-func (e *refused) holds(v *validator, args []byte, tool string) bool {
-	return v.Format == nil && v.explain == e.by.explain && v.MaxBytes == e.by.MaxBytes && tool == e.tool && bytes.Equal(args, e.args)
-}
-
-func (e *refused) Unwrap() error { return e.error }
+func (e *refused) Error() string { return e.fault.Error() }
+func (e *refused) Unwrap() error { return e.fault }

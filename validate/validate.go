@@ -28,14 +28,11 @@ package validate
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"log/slog"
 	"maps"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -45,6 +42,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/secrets"
+	"github.com/mcpchain/mcpchain/internal/table"
+	"github.com/mcpchain/mcpchain/internal/words"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -56,26 +55,10 @@ type Options struct {
 	// error.
 	ProtocolError bool
 
-	// Format words the message itself, behind the label and in the place of the
-	// default sentences. It gets the violations that are shown, each with the default
-	// sentence as its Message, and how many there are in all, of which no more than
-	// 1000 are counted. "" means the default message, and so does a panic. It may be
-	// called concurrently.
-	Format func(violations []fault.Violation, total int) string
-
 	// HideReceived keeps every received value out of the answer. The default shows
 	// those that are short and no object or list, scrubbed, except where the schema
 	// says writeOnly or "format": "password", or the name looks like a secret's.
 	HideReceived bool
-
-	// MaxViolations is how many violations are told; the others are counted. Zero
-	// means 10, which is also the most that the text shows.
-	MaxViolations int
-
-	// MaxBytes bounds the text together with the machine form, in bytes of JSON.
-	// Zero means 3584, so that a whole answer stays below 4 KB. Fewer violations are
-	// told where they would not fit, but at least one. Less than 512 is an error.
-	MaxBytes int
 
 	// AssertFormats checks "format" too, which is a remark and no rule to the SDK: in
 	// the tools that RawTools checks, and in what is told of a call that was refused
@@ -110,10 +93,6 @@ type Options struct {
 	// a word for the caller the required arguments that are missing are told. A prompt
 	// that declares no arguments is not checked.
 	StrictPrompts bool
-
-	// KeepHandlerErrors leaves errors of go-playground/validator alone, apart from those
-	// marked with [Arguments].
-	KeepHandlerErrors bool
 
 	// Credentials says what becomes of a call whose arguments carry a credential that the
 	// tool or the prompt does not ask for: one under a name that says secret and that the
@@ -160,9 +139,7 @@ type validator struct {
 
 	arguments secrets.Schemas
 
-	lookups sync.Map // the lookups that run now
-	warned  sync.Map // the tools that could not be checked
-	warns   atomic.Int32
+	warned table.Names[bool] // the tools that could not be checked
 }
 
 func newValidator(function string, opts *Options) *validator {
@@ -171,10 +148,6 @@ func newValidator(function string, opts *Options) *validator {
 		v.Options = *opts
 	}
 	switch {
-	case v.MaxViolations < 0:
-		panic(function + ": Options.MaxViolations is negative; use 0 for the default of 10")
-	case v.MaxBytes != 0 && v.MaxBytes < minBytes:
-		panic(function + ": Options.MaxBytes is less than 512; use 0 for the default of 3584")
 	case v.RawTools && v.AfterFailure:
 		panic(function + ": Options.RawTools and Options.AfterFailure exclude each other; choose one")
 	case v.NoDefaults && !v.RawTools:
@@ -192,16 +165,9 @@ func newValidator(function string, opts *Options) *validator {
 			panic(function + ": Options.ToolCredentials[" + strconv.Quote(name) + "] is none of AllowCredentials, RecordCredentials and RefuseCredentials; give one of them")
 		}
 	}
-	v.MaxViolations = cmp.Or(v.MaxViolations, 10)
-	v.MaxBytes = cmp.Or(v.MaxBytes, 3584)
-	v.explain = explain.Options{
-		HideReceived: v.HideReceived, MaxViolations: v.MaxViolations, AssertFormats: v.AssertFormats,
-		MaxBytes: v.MaxBytes / 3, // the text has it twice: as content and as the message of the machine form
-	}
+	v.explain = explain.Options{HideReceived: v.HideReceived, AssertFormats: v.AssertFormats}
 	return v
 }
-
-const minBytes = 512
 
 func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	checked, err := v.before(ctx, c, req, next)
@@ -258,11 +224,10 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 		return nil, ctx.Err() // the caller has given up: nothing need run unchecked
 	case err != nil:
 		v.warn(c, req, err)
-		schema = anyObject() // which every tool takes
 	}
 	checked, report := v.check(schema, req)
 	if report != nil {
-		return nil, v.fault(report, toolName(c, req))
+		return nil, faultOf(report, toolName(c, req))
 	}
 	return checked, nil
 }
@@ -270,45 +235,41 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 // toolFault says what can be said of a failed call of a tool, nil for nothing. The error
 // stays as it came, and what cannot be explained gets the generic text of its kind.
 func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *call.Failure) *fault.Error {
-	explained := func(s *explain.Schema, args []byte) *explain.Report {
-		return guarded(func() *explain.Report {
-			if s == nil { // it is asked for
-				var err error
-				if s, err = v.schemaOf(ctx, c, req, next); err != nil {
-					s = anyObject()
-				}
-			}
-			return s.Explain(args, v.explain)
-		})
+	schema := func() *explain.Schema {
+		s, _ := v.schemaOf(ctx, c, req, next)
+		return s
+	}
+	explained := func(schema func() *explain.Schema, args []byte) *explain.Report {
+		return guarded(func() *explain.Report { return schema().Explain(args, v.explain) })
 	}
 	name := toolName(c, req)
 	byTool, again := safe.As[*refused](f.Err())
 	switch {
 	case f.Refused():
-		return v.fault(explained(nil, args), name)
-	case again && byTool.holds(v, args, name):
-		return byTool.fault
+		return faultOf(explained(schema, args), name)
+	case again && v.explain == explain.Options{} && name == byTool.tool && bytes.Equal(args, byTool.args):
+		return byTool.fault // which says the same
 	case again: // Tool has no options
-		return v.fault(explained(byTool.schema, args), name)
+		return faultOf(explained(byTool.schema, args), name)
 	}
-	if e := v.handlerFault(f, args, func() (*explain.Schema, error) { return v.schemaOf(ctx, c, req, next) }); e != nil || f.Panic() != nil {
+	if e := v.handlerFault(f, args, schema); e != nil || f.Panic() != nil {
 		return e
 	}
 	var report *explain.Report
 	if v.AfterFailure {
-		report = explained(nil, orObject(args))
+		report = explained(schema, orObject(args))
 	} else if args = bytes.TrimSpace(args); f.Explainable() && len(args) > 0 && args[0] != '{' && string(args) != "null" {
-		report = explained(anyObject(), args) // which no tool takes
+		report = explained(anyObject, args) // which no tool takes
 	}
 	if report == nil {
 		return nil
 	}
-	return v.beside(f, report, name)
+	return beside(f, report, name)
 }
 
 // beside makes a fault of a report, in addition to what somebody worded for the caller.
-func (v *validator) beside(f *call.Failure, report *explain.Report, tool string) *fault.Error {
-	e := v.fault(report, tool)
+func beside(f *call.Failure, report *explain.Report, tool string) *fault.Error {
+	e := faultOf(report, tool)
 	if f.Explainable() {
 		return e
 	}
@@ -317,19 +278,18 @@ func (v *validator) beside(f *call.Failure, report *explain.Report, tool string)
 	own.Violations, own.CorrectedArguments, own.CorrectedTool = about.Violations, about.CorrectedArguments, about.CorrectedTool
 	own.Suggestion = strings.TrimSpace(own.Suggestion + " The arguments do not fit the tool's input schema, which may be why.")
 	for _, one := range report.Violations[:min(len(report.Violations), 3)] {
-		own.Suggestion += " " + one.Message
+		own.Suggestion += " " + words.Cut(one.Message, maxRepeated)
 	}
 	return fault.FromData(own)
 }
 
+// maxRepeated is how many characters of a sentence are told again in the text.
+const maxRepeated = 250
+
 // warn records once for each tool that its calls are not checked.
 func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 	name := call.Name(req) // bounded, as a caller sent it
-	if _, before := v.warned.LoadOrStore(name, true); before {
-		return
-	}
-	if v.warns.Add(1) > maxSchemas {
-		v.warned.Delete(name)
+	if _, before := v.warned.Get(name); before || !v.warned.Add(name, true) {
 		return
 	}
 	call.Warn(c, c.Logger(), "validate: Options.RawTools cannot check the arguments of this tool", slog.String("tool", name), slog.String("reason", safe.Error(err)))

@@ -459,7 +459,6 @@ func argumentFailures() []scenario {
 	none := invalid("", missing, fault.Violation{
 		Field: "name", Pointer: "/name", Rule: "required", Expected: "a string", Message: "Argument 'name' is required: expected a string.",
 	})
-	none.public = none.public.Suggest(`Valid arguments look like this: {"quantity":1,"name":"text"}`)
 	all = append(all, scenario{name: "arguments-none.typed", want: none, mount: typed(handler, nil)})
 
 	// Names and URIs that the server does not know. The SDK says so, and its words

@@ -167,7 +167,6 @@ Retry: only with corrected arguments.`, "place_order", wrong)
 	v.says(t, `Validation Error: 2 arguments are wrong.
 - Argument 'customer' is required: expected a string.
 - Argument 'items' is required: expected a list of objects or null.
-Suggestion: Valid arguments look like this: {"customer":"<string>","items":[]}.
 Retry: only with corrected arguments.`, "place_order", map[string]any{"password": secret})
 	v.says(t, `Validation Error: 2 arguments are wrong.
 - Argument 'customer' expected a string, but received 7. Send it in quotes: "7".
@@ -215,7 +214,6 @@ Retry: only with corrected arguments.`)
 	require.Equal(t, fault.KindValidation, said.Type)
 	_, err = v.cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet"})
 	fails(t, err, -32602, `Validation Error: Argument 'person' is required: expected a string.
-Suggestion: Valid arguments look like this: {"person":"<string>"}.
 Retry: only with corrected arguments.`)
 	require.Zero(t, v.runs(t, "greet"))
 	_, err = v.cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"person": "x"}})

@@ -8,8 +8,6 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-
-	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // A finding is one thing that is wrong.
@@ -20,13 +18,12 @@ type finding struct {
 	when     []string // the conditions that it depends on
 	expected string   // in the place of what n says
 	got      string   // in the place of the value
-	count    int
-	forms    []*node // of a choice
-	both     []int   // the forms that fit both
-	sets     bool    // the forms differ in the names that they require
-	rest     bool    // nothing that was valid has looked at it
-	unsure   bool    // another form may have been meant
-	order    []byte  // by which findings are sorted
+	count    int      // the place of a missing name among those that are required, or how many items are right
+	forms    []*node  // of a choice
+	both     []int    // the forms that fit both
+	rest     bool     // nothing that was valid has looked at it
+	unsure   bool     // another form may have been meant
+	order    []byte   // by which findings are sorted
 
 	sent    string // a name that was sent for the last one of at
 	field   string // that name, if it is refused, and its pointer
@@ -58,18 +55,22 @@ func (r *report) collect(e *jsonschema.ValidationError, from finding) (found []f
 	if n == nil {
 		n = unheardOf
 	}
-	own, moot := r.conditions(n, from.n, at)
-	if moot || r.spend(1+len(at)/16) {
-		return nil // that what it depends on is missing is told
+	if r.spend(1 + len(at)/16) {
+		return nil
 	}
-	one := finding{at: at, n: n, when: slices.Concat(from.when, own), rule: strings.Join(e.ErrorKind.KeywordPath(), "/")}
-	named := func(rule string, names []string, when ...string) []finding {
+	one := finding{at: at, n: n, when: slices.Clip(from.when), rule: strings.Join(e.ErrorKind.KeywordPath(), "/")}
+	for _, text := range n.when { // of which some are those around it
+		if !slices.Contains(one.when, text) {
+			one.when = append(one.when, text)
+		}
+	}
+	named := func(names []string, when ...string) []finding {
 		for i, name := range names {
 			if r.spend(1 + len(at)/16) {
 				break
 			}
 			f := one
-			f.rule, f.at, f.when, f.count = rule, append(slices.Clip(at), name), slices.Concat(when, one.when), i
+			f.at, f.when, f.count = append(slices.Clip(at), name), slices.Concat(when, one.when), i
 			found = append(found, f)
 		}
 		return found
@@ -86,18 +87,20 @@ func (r *report) collect(e *jsonschema.ValidationError, from finding) (found []f
 		if len(k.Subschemas) < 2 {
 			return r.nearest(e, one, n.oneOf)
 		}
-		one.forms, one.both, one.sets = n.oneOf.forms, k.Subschemas, n.oneOf.sets
+		one.forms, one.both = n.oneOf.forms, k.Subschemas
 	case *kind.Required:
-		return named("required", k.Missing)
+		return named(k.Missing)
 	case *kind.DependentRequired:
-		return named("dependentRequired", k.Missing, quoted(k.Prop)+" is sent")
+		one.rule = "dependentRequired"
+		return named(k.Missing, quoted(k.Prop)+" is sent")
 	case *kind.Dependency:
-		return named("dependencies", k.Missing, quoted(k.Prop)+" is sent")
+		one.rule = "dependencies"
+		return named(k.Missing, quoted(k.Prop)+" is sent")
 	case *kind.AdditionalProperties:
-		return named("additionalProperties", first(k.Properties, &r.More, byLength))
-	case misnamed:
-		one.n = n.part("propertyNames")
-		return named("propertyNames", first(k.names, &r.More, byLength))
+		return named(first(k.Properties, &r.More, byLength))
+	case *kind.PropertyNames:
+		one.rule, one.n = "propertyNames", n.part("propertyNames")
+		return named([]string{k.Property})
 	case *kind.FalseSchema:
 		one.rule, one.rest = "false", strings.HasPrefix(n.as.keyword, "unevaluated")
 		switch n.as.keyword {
@@ -110,18 +113,12 @@ func (r *report) collect(e *jsonschema.ValidationError, from finding) (found []f
 		one.rule, one.count = "items", n.prefix
 	case *kind.Not:
 		one.rule = "not"
-	case repeated:
-		one.expected, one.got = "a list without repeated items", "one with "+r.alike(at, k.pairs)
-	case *kind.Contains:
-		one.contained(0, "at least ", 1)
-	case *kind.MinContains:
-		one.contained(len(k.Got), "at least ", k.Want)
-	case *kind.MaxContains:
-		one.contained(len(k.Got), "at most ", k.Want)
-	case *kind.MinLength:
-		one.count = k.Got
-	case *kind.MaxLength:
-		one.count = k.Got
+	case *kind.UniqueItems:
+		a, _ := r.place(append(slices.Clip(at), strconv.Itoa(k.Duplicates[0])))
+		b, _ := r.place(append(slices.Clip(at), strconv.Itoa(k.Duplicates[1])))
+		one.expected, one.got = "a list without repeated items", "one with "+a+" and "+b+" alike"
+	case *kind.Contains, *kind.MinContains, *kind.MaxContains:
+		one.expected = n.contained()
 	case *kind.RefCycle, *kind.InvalidJsonValue:
 		one.rule = "schema"
 	}
@@ -147,92 +144,52 @@ func (r *report) inOrder(errors []*jsonschema.ValidationError, common int) []*js
 // more: the library goes through objects in any order.
 func first[T any](list []T, more *bool, compare func(a, b T) int) []T {
 	if !slices.IsSortedFunc(list, compare) {
-		slices.SortFunc(list, compare)
+		slices.SortStableFunc(list, compare)
 	}
 	*more = *more || len(list) > MaxCounted
 	return list[:min(len(list), MaxCounted)]
 }
 
-// alike names the items of a list that are the same.
-func (r *report) alike(at []string, pairs [][2]int) string {
-	var texts []string
-	for _, pair := range pairs[:min(len(pairs), maxRepeated)] {
-		i, j := strconv.Itoa(pair[0]), strconv.Itoa(pair[1])
-		texts = append(texts, words.List(r.names(at, "", i, j), "and")+" alike")
-	}
-	if len(pairs) > maxRepeated {
-		texts = append(texts, "more")
-	}
-	return words.List(texts, "and")
-}
-
-// contained words how many items of a kind a list must have.
-func (f *finding) contained(got int, limit string, n int) {
-	verb := "are "
-	if n == 1 {
-		verb = "is "
-	}
-	f.expected = "a list with " + limit + words.Plural(n, "item") + " that " + verb + cmp.Or(f.n.part("contains").words(), "what is asked for")
-	if f.got = "one with " + strconv.Itoa(got) + " of them"; got == 0 {
-		f.got = "one without any"
-	}
-}
-
 // conditions says in words when a schema applies that is written in a conditional one.
-// It is moot when what the condition asks for is required, and missing. The conditions of the
-// schema around it are told already.
-func (r *report) conditions(n, around *node, at []string) (texts []string, moot bool) {
-	for depth := len(at); n.up != nil && n != around && depth >= 0; n = n.up {
-		r.left -= boolInt(depth&15 == 0)
-		text, is := "", " is "
-		switch n.as.keyword {
-		case "else":
+func (n *node) conditions() (texts []string) {
+	for ; n.up != nil && len(texts) < maxBranches; n = n.up {
+		is, then := " is ", n.as.keyword == "then"
+		switch {
+		case n.as.keyword == "dependentSchemas":
+			texts = append(texts, quoted(n.as.name)+" is sent")
+			continue
+		case n.as.keyword == "else":
 			is = " is not "
-			fallthrough
-		case "then":
-			if text, moot = r.condition(n.up.part("if"), at[:depth], is); moot {
-				return nil, true
-			}
-		case "dependentSchemas":
-			text = quoted(n.as.name) + " is sent"
+		case !then:
+			continue
 		}
-		if text != "" {
+		switch test := n.up.part("if"); {
+		case test == nil:
+		case len(test.order) == 0 && len(test.Required) == 1:
+			texts = append(texts, quoted(test.Required[0])+is+"sent")
+		case len(test.order) == 1 && test.members[test.order[0]].words() != "":
+			name := test.order[0]
+			text := quoted(name) + is + test.members[name].words()
+			if then && !slices.Contains(required([]*node{test, n.up}), name) {
+				text += " or is not sent"
+			}
 			texts = append(texts, text)
 		}
-		depth -= boolInt(n.as.inside)
 	}
 	slices.Reverse(texts)
-	return texts, false
-}
-
-func (r *report) condition(test *node, at []string, is string) (text string, moot bool) {
-	object, isObject := ValueAt(r.args, at).(map[string]any)
-	switch {
-	case len(test.order) == 1:
-		name := test.order[0]
-		if _, sent := object[name]; !sent && isObject {
-			return quoted(name) + " is not sent", slices.Contains(required(r.at(at)), name)
-		}
-		if words := test.members[name].words(); words != "" {
-			return quoted(name) + is + words, false
-		}
-	case len(test.order) == 0 && len(test.Required) == 1:
-		return quoted(test.Required[0]) + is + "sent", false
-	}
-	return "", false
+	return texts
 }
 
 // A fork is an anyOf or a oneOf.
 type fork struct {
 	forms []*node
 	knows []map[string]bool // the names that each form knows
-	sets  bool              // the forms say nothing but which names are required
 	tag   string            // the property by whose value the forms differ, "" if there is none
 	tags  []*node           // what it is in each form
 }
 
 func newFork(n *node, keyword string) *fork {
-	f := &fork{sets: true}
+	f := &fork{}
 	for _, p := range n.parts {
 		if p.keyword == keyword {
 			knows := map[string]bool{}
@@ -240,7 +197,6 @@ func newFork(n *node, keyword string) *fork {
 				knows[name] = true
 			}
 			f.forms, f.knows = append(f.forms, p.node), append(f.knows, knows)
-			f.sets = f.sets && p.onlyRequires()
 		}
 	}
 	if len(f.forms) < 2 {
@@ -261,9 +217,6 @@ func newFork(n *node, keyword string) *fork {
 	}
 	return f
 }
-
-// onlyRequires reports whether a schema says nothing but which names are required.
-func (n *node) onlyRequires() bool { return len(n.Required) > 0 && len(n.parts) == 0 }
 
 // misfit is the cost of a value that is not of the kind that a form is for.
 const misfit = 1 << 20
@@ -287,9 +240,8 @@ func (f *finding) cost(at []string) int {
 // be told, otherwise by all that would have been right.
 func (r *report) nearest(e *jsonschema.ValidationError, all finding, f *fork) []finding {
 	at, value := e.InstanceLocation, ValueAt(r.args, e.InstanceLocation)
-	object, isObject := value.(map[string]any)
-	all.forms, all.sets = f.forms, isObject && f.sets
-	if r.spend(len(f.forms)*(1+len(object)/16)) || all.sets {
+	object, _ := value.(map[string]any)
+	if all.forms = f.forms; r.spend(len(f.forms) * (1 + len(object)/16)) {
 		return []finding{all}
 	}
 	var best []finding
@@ -324,14 +276,10 @@ func (r *report) nearest(e *jsonschema.ValidationError, all finding, f *fork) []
 		}
 		return []finding{all}
 	}
-	whole := !slices.ContainsFunc(best, func(f finding) bool { return len(f.at) != len(at) }) // about the value itself
-	switch {
-	case best == nil:
-		return []finding{all}
-	case whole && choice(f.forms) != "" && (ties > 0 || open > 1 && !isContainer(value)):
-		if len(best) == 1 && best[0].count > 0 && facets[best[0].rule] {
-			all.rule, all.count = best[0].rule, best[0].count
-		}
+	whole := !slices.ContainsFunc(best, func(f finding) bool { // about the value itself, or what it has not
+		return len(f.at) != len(at) && (len(f.at) != len(at)+1 || !f.missing())
+	})
+	if best == nil || whole && choice(f.forms) != "" && (ties > 0 || open > 1 && !isContainer(value)) {
 		return []finding{all}
 	}
 	for i := range best {
@@ -340,28 +288,13 @@ func (r *report) nearest(e *jsonschema.ValidationError, all finding, f *fork) []
 	return best
 }
 
-// looked drops what the schema does look at: what it finds wrong there is told, and the
-// library takes it for not looked at.
+// looked drops what the schema does look at: something is wrong in it, or around it, which is
+// told, and so the library takes it for not looked at.
 func (r *report) looked(found []finding) []finding {
-	if !slices.ContainsFunc(found, func(f finding) bool { return f.rest }) {
+	if !slices.ContainsFunc(found, func(f finding) bool { return !f.rest }) {
 		return found
 	}
-	wrong := map[string]bool{} // the places at which, or in which, something else is wrong
-	for _, f := range found {
-		for i := range min(len(f.at), maxSteps+1) {
-			if !f.rest {
-				wrong[strings.Join(f.at[:i], "\x00")] = true
-			}
-		}
-	}
 	return slices.DeleteFunc(found, func(f finding) bool {
-		switch {
-		case !f.rest:
-			return false
-		case f.rule == "items":
-			return wrong[strings.Join(f.at, "\x00")] && slices.ContainsFunc(around(r.at(f.at)...), func(n *node) bool { return f.count < n.prefix })
-		default:
-			return wrong[strings.Join(f.parent(), "\x00")] && slices.Contains(known(r.at(f.parent())), last(f.at))
-		}
+		return f.rest && (f.rule == "items" || slices.Contains(known(r.at(f.parent())), last(f.at)))
 	})
 }

@@ -12,7 +12,7 @@
 // The steps of a report, a file each: read the arguments (read.go), let the library check
 // them within a bound (work.go), flatten its errors (collect.go), pair unknown names with
 // those that were meant (names.go), write a sentence for each (tell.go) with advice
-// (hint.go), and offer the corrected arguments or an example (correct.go). What is known
+// (hint.go), and offer the corrected arguments (correct.go). What is known
 // of a schema stands in schema.go, and its words in phrase.go.
 //
 // The schema is trusted and the arguments are not. Of the arguments only short scalar
@@ -41,30 +41,24 @@ import (
 type Options struct {
 	// HideReceived keeps every received value out of the report.
 	HideReceived bool
-	// MaxViolations bounds the violations of a report; 0 means 10. The total is
-	// counted on, up to MaxCounted.
-	MaxViolations int
-	// MaxBytes bounds the sentences and suggestions of all violations together, each in a
-	// line and with a count around them; 0 means 4096. Less than 256 is taken as 256.
-	MaxBytes int
 	// AssertFormats checks "format" also where the schema's draft only takes it
 	// for a remark, as draft 2020-12 does.
 	AssertFormats bool
 }
 
 const (
-	defaultViolations = 10
-	defaultBytes      = 4096
-	leastBytes        = 256
-	headBytes         = 64 // what the count, and what is said of the rest, take
-)
+	// MaxShown is how many violations a report has at most.
+	MaxShown = 10
+	// MaxCounted is how many violations are counted: there may be more.
+	MaxCounted = 1000
 
-// MaxCounted is how many violations are counted: there may be more.
-const MaxCounted = 1000
+	maxSentence = 800  // bytes of one
+	maxBytes    = 4000 // of all sentences and suggestions
+)
 
 // A Report says all that is wrong with the arguments of one call.
 type Report struct {
-	// Violations are in a stable order, at most Options.MaxViolations. All their texts are fit
+	// Violations are in a stable order, at most MaxShown. All their texts are fit
 	// for one line, and hold nothing of what must not be shown. The Message is the whole
 	// sentence, the Rule is a keyword of JSON Schema, or "json", "duplicate", "utf8", "depth" or
 	// "budget", and what was Received is a string, a bool or a json.Number of at most 64
@@ -75,9 +69,6 @@ type Report struct {
 	Total int
 	// More reports that there may be more than Total.
 	More bool
-	// Example is a minimal valid call, one line of JSON. It is nil unless the call
-	// was badly wrong and an example could be built; it is valid by the schema.
-	Example json.RawMessage
 	// Corrected are the whole arguments as they were meant, one line of JSON, valid by
 	// the schema. It is nil unless every correction is certain and nothing in the
 	// arguments must be hidden.
@@ -94,7 +85,7 @@ type report struct {
 	left   int // and for telling
 	trail  [][]*node
 	steps  []string // that the trail is for
-	size   int      // bytes that are left for sentences
+	size   int      // bytes of sentences and suggestions
 	told   map[string]bool
 	fixes  []fix
 	unsure bool // something has no correction that is certain
@@ -106,11 +97,7 @@ type report struct {
 func (s *Schema) Explain(args []byte, opts Options) *Report { return s.report(opts).explain(args) }
 
 func (s *Schema) report(opts Options) *report {
-	r := &report{schema: s, opts: opts, told: map[string]bool{}, work: maxWork, left: maxTold, size: defaultBytes - headBytes}
-	if opts.MaxBytes > 0 {
-		r.size = max(opts.MaxBytes, leastBytes) - headBytes
-	}
-	return r
+	return &report{schema: s, opts: opts, told: map[string]bool{}, work: maxWork, left: maxTold}
 }
 
 func (r *report) explain(args []byte) *Report {
@@ -125,7 +112,6 @@ func (r *report) explain(args []byte) *Report {
 		r.add(fault.Violation{Rule: refused.rule, Expected: refused.expected, Message: "The arguments " + refused.sentence})
 		return &r.Report
 	case err != nil:
-		r.Example = r.example()
 		r.add(fault.Violation{Rule: "json", Expected: "valid JSON", Message: "The arguments are not valid JSON: they " + whereBroken(err, args) + "."})
 		return &r.Report
 	case d.number != nil:
@@ -144,12 +130,8 @@ func (r *report) explain(args []byte) *Report {
 	for _, f := range slices.Concat(d.notes, found) {
 		r.tell(f)
 	}
-	bad := r.badlyWrong(found)
-	if len(d.notes) == 0 && len(args) <= 4*maxExample {
+	if len(d.notes) == 0 && len(args) <= 4*maxCorrected {
 		r.Corrected = r.corrected()
-	}
-	if r.Corrected == nil && bad {
-		r.Example = r.example()
 	}
 	return &r.Report
 }

@@ -65,7 +65,6 @@ func TestMachineForm(t *testing.T) {
 		},
 	}, report.Violations)
 	require.Equal(t, 3, report.Total)
-	require.Nil(t, report.Example)
 
 	require.Empty(t, (*explain.Report)(nil).Text())
 	require.Nil(t, s.Explain([]byte(`{}`), explain.Options{}))
@@ -90,8 +89,6 @@ func TestHideReceived(t *testing.T) {
 		require.NotContains(t, string(all), secret)
 	}
 	require.Contains(t, report.Text(), "Argument 'n' expected an integer, but received a string that is not shown. Send it without quotes.")
-	report = s.Explain([]byte(`{"n":77123}`), explain.Options{HideReceived: true})
-	require.JSONEq(t, `{"n":1,"q":"<string>","r":"<string>"}`, string(report.Example))
 }
 
 // TestSecretsAreNotShown looks for a secret in everything that is told, wherever
@@ -156,14 +153,14 @@ func TestStable(t *testing.T) {
 	const schema = `{"type":"object","properties":{"color":{"enum":["red"]},"b":{"type":"integer"},"a":{"type":"string"},"deep":{"properties":{"p":{"type":"integer"},"q":{"type":"string"}}}},
 		"patternProperties":{"^x":{"type":"boolean"},"1$":{"type":"null"},"2$":{"uniqueItems":true}},"dependentRequired":{"a":["k1","k2"],"b":["k3"]},"dependencies":{"zz":["k4"]},
 		"required":["color","w","v"],"additionalProperties":false,"propertyNames":{"maxLength":6}}`
-	want := mustCompile(t, schema).Explain([]byte(args), explain.Options{MaxViolations: 100})
+	want := mustCompile(t, schema).Explain([]byte(args), explain.Options{})
 	require.Greater(t, want.Total, 12)
 	s := mustCompile(t, schema)
 	for i := range 200 {
 		if i%50 == 0 {
 			s = mustCompile(t, schema)
 		}
-		require.Equal(t, want, s.Explain([]byte(args), explain.Options{MaxViolations: 100}))
+		require.Equal(t, want, s.Explain([]byte(args), explain.Options{}))
 	}
 }
 

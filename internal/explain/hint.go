@@ -42,19 +42,15 @@ func (r *report) hint(f finding, value, shown any) string {
 	switch {
 	case hint != "" || !hinted[f.rule]:
 		return hint
-	case !isAny(value, types) && value == nil:
+	case value == nil:
 		return r.leaveOut(f)
-	case !isAny(value, types):
+	default:
 		hint = r.converted(f, value, shown, types)
 	}
 	if hint != "" || f.rule == "enum" || f.rule == "const" {
 		return hint
 	}
 	return advice(append(r.at(f.at), f.n), f.rule == "pattern" || f.rule == "format" || f.n.Pattern != nil || len(f.forms) > 1)
-}
-
-func isAny(value any, types []string) bool {
-	return slices.ContainsFunc(types, func(t string) bool { return isType(value, t) })
 }
 
 // meant looks for the allowed value that was meant: the only one, or a text that is close.
@@ -92,6 +88,9 @@ func (r *report) fits(forms []*node, d *document) bool {
 func (r *report) converted(f finding, value, shown any, types []string) string {
 	switch v := value.(type) {
 	case string:
+		if slices.Contains(types, "string") {
+			return ""
+		}
 		meant := strings.TrimSpace(v)
 		if !strings.HasPrefix(meant, "{") && !strings.HasPrefix(meant, "[") {
 			if meant = strings.ToLower(meant); len(meant) > maxName {
@@ -101,11 +100,13 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 		d, err := read([]byte(meant), maxSent)
 		_, isText := d.value.(string)
 		_, isList := d.value.([]any)
+		_, isObject := d.value.(map[string]any)
+		right := isList && slices.Contains(types, "array") || isObject && slices.Contains(types, "object") // but for what is in it
 		switch {
-		case err != nil || d.number != nil || d.notes != nil || isText || !isAny(d.value, types) && !r.fits(f.forms, d):
+		case err != nil || d.number != nil || d.notes != nil || isText || !right && !r.fits(f.forms, d):
 		case isList:
 			return r.fix(f, d.value, "Send the list itself, not a string.")
-		case isContainer(d.value):
+		case isObject:
 			return r.fix(f, d.value, "Send the object itself, not a string.")
 		case shown != value:
 			return "Send it without quotes."
@@ -140,38 +141,14 @@ func (r *report) leaveOut(f finding) string {
 	return r.fix(f, left, "Leave it out instead of sending null.")
 }
 
-// fallback tells of the default of a property that may be left out.
-func (r *report) fallback(at []string) string {
-	if len(at) == 0 || slices.Contains(required(r.at(at[:len(at)-1])), last(at)) {
-		return ""
-	}
-	for _, n := range r.at(at) {
-		if n.Default == nil || *n.Default == nil || n.as.keyword != "properties" {
-			continue
-		}
-		if text := n.example(*n.Default); text != "" {
-			return "If left out, it is " + text + "."
-		}
-	}
-	return ""
-}
-
-// example writes the first of some values that is short and valid.
-func (n *node) example(values ...any) string {
-	for _, v := range values {
-		if text := literal(v); len(text) <= maxName && n.Validate(v) == nil {
-			return text
-		}
-	}
-	return ""
-}
-
-// advice repeats an example and the description of what is asked for.
+// advice repeats a short example that is valid, and the description of what is asked for.
 func advice(nodes []*node, describe bool) string {
 	example, description := "", ""
 	for _, n := range around(nodes...) {
-		if text := n.example(n.Examples...); example == "" && text != "" {
-			example = "For example: " + text + "."
+		for _, v := range n.Examples {
+			if text := literal(v); example == "" && len(text) <= maxName && n.Validate(v) == nil {
+				example = "For example: " + text + "."
+			}
 		}
 		if text := strings.TrimSpace(words.Cut(n.Description, maxAdvice)); description == "" && describe && text != "" {
 			description = "Its description: " + words.Ended(text)
@@ -198,32 +175,29 @@ func (r *report) suggestName(f finding) string {
 		return ""
 	}
 	r.told[key] = true
-	var patterns []string
-	for _, p := range f.n.parts {
-		if p.pattern != nil && len(patterns) < maxBranches {
-			patterns = append(patterns, "names that match "+words.Cut(p.pattern.String(), maxName))
-		}
+	if text := knownNames(names, f.n.parts); text != "" {
+		return text
 	}
-	if len(names)+len(patterns) == 0 {
-		return "Leave it out: no names are accepted here."
-	}
-	return knownNames(names, patterns)
+	return "Leave it out: no names are accepted here."
 }
 
 // knownNames lists the names that an object may have.
-func knownNames(names, patterns []string) string {
-	all := make([]string, 0, len(names)+len(patterns))
+func knownNames(names []string, parts []part) string {
+	var all []string
 	for _, name := range names {
 		all = append(all, quoted(name))
 	}
-	switch all = append(all, patterns...); {
-	case len(all) == 0:
+	for _, p := range parts {
+		if p.pattern != nil && len(all) < len(names)+maxBranches {
+			all = append(all, "names that match "+words.Cut(p.pattern.String(), maxName))
+		}
+	}
+	switch len(all) {
+	case 0:
 		return ""
-	case len(all) > 1:
-		return "Known here are " + listed(all, plain, "and") + "."
-	case len(names) == 0:
-		return "Only " + all[0] + " are known here."
+	case 1:
+		return "Only " + all[0] + " can be sent here."
 	default:
-		return "Only " + all[0] + " is known here."
+		return "Known here are " + listed(all, plain, "and") + "."
 	}
 }

@@ -16,57 +16,58 @@ const (
 	maxCompared = 4000
 )
 
-// pair finds for unknown names those that were probably meant. A name that is missing and
-// the one that stands for it are one mistake.
+// An object has names that are missing or refused; the finding is the first about one of them.
+type object struct {
+	finding
+	missing, refused []string
+}
+
+// pair finds for unknown names those that were probably meant: one that is missing rather than
+// one that may be left out. A name that is missing and the one that stands for it are one mistake.
 func (r *report) pair(found []finding) (names []finding) {
-	about := func(f finding) bool { return f.rule == "additionalProperties" || f.missing() }
-	objects, left := map[string]bool{}, maxCompared
-	for _, o := range found {
-		if !about(o) || len(objects) > maxPairs {
+	byPlace, objects, left := map[string]*object{}, []*object{}, maxCompared
+	for _, f := range found {
+		if f.rule != "additionalProperties" && !f.missing() {
 			continue
 		}
-		at, key := o.parent(), strings.Join(o.parent(), "\x00")
-		if objects[key] {
-			continue
+		key := strings.Join(f.parent(), "\x00")
+		o := byPlace[key]
+		if o == nil {
+			o = &object{finding: f}
+			byPlace[key], objects = o, append(objects, o)
 		}
-		objects[key] = true
-		var missing, refused, unknown []string
-		for _, f := range found {
-			if about(f) && slices.Equal(f.parent(), at) {
-				if f.missing() {
-					missing = append(missing, last(f.at))
-				} else {
-					refused = append(refused, last(f.at))
-				}
-			}
+		if f.missing() {
+			o.missing = append(o.missing, last(f.at))
+		} else {
+			o.refused = append(o.refused, last(f.at))
 		}
-		sent, _ := ValueAt(r.args, at).(map[string]any)
-		free := known(append(r.at(at), o.n))
+	}
+	for _, o := range objects[:min(len(objects), maxPairs)] {
+		sent, _ := ValueAt(r.args, o.parent()).(map[string]any)
+		free, unknown := known(append(r.at(o.parent()), o.n)), []string(nil)
 		for name := range sent { // where nothing is missing, names that a pattern allows are not looked at
-			if len(unknown) <= maxPairs && !slices.Contains(free, name) && (len(missing) > 0 || slices.Contains(refused, name)) {
+			if len(unknown) <= maxPairs && !slices.Contains(free, name) && (len(o.missing) > 0 || slices.Contains(o.refused, name)) {
 				unknown = append(unknown, name)
 			}
 		}
 		slices.Sort(unknown)
 		free = slices.DeleteFunc(free, func(name string) bool {
 			_, has := sent[name]
-			return has || slices.Contains(missing, name)
+			return has || slices.Contains(o.missing, name)
 		})
-		if left -= len(unknown) * (len(unknown) + len(free) + len(missing)); len(unknown) <= maxPairs && left >= 0 {
-			names = append(names, r.match(o, missing, refused, unknown, free)...)
+		if left -= len(unknown) * (len(unknown) + len(free) + len(o.missing)); len(unknown) <= maxPairs && left >= 0 {
+			names = append(names, r.match(o, unknown, free)...)
 		}
 	}
 	return names
 }
 
-// match gives unknown names of the object around o the names that were meant: one that is
-// missing rather than one that may be left out.
-func (r *report) match(o finding, missing, refused, unknown, free []string) (names []finding) {
+func (r *report) match(o *object, unknown, free []string) (names []finding) {
 	taken := map[string]bool{}
-	for _, pool := range [][]string{missing, free} {
+	for _, pool := range [][]string{o.missing, free} {
 		for _, name := range unknown {
-			matches, refused := near.Matches(name, pool), slices.Contains(refused, name)
-			absent := len(matches) > 0 && slices.Contains(missing, matches[0])
+			matches, refused := near.Matches(name, pool), slices.Contains(o.refused, name)
+			absent := len(matches) > 0 && slices.Contains(o.missing, matches[0])
 			if len(matches) == 0 || taken[name] || taken[matches[0]] || !absent && (len(matches) > 1 || !refused) {
 				continue
 			}

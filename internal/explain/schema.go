@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/url"
 	"regexp"
-	"regexp/syntax"
 	"runtime"
 	"slices"
 	"strings"
@@ -52,8 +51,9 @@ type node struct {
 	reach   []*node // the schemas that apply with it, itself first; at most maxKnown
 	anyOf   *fork
 	oneOf   *fork
-	hidden  bool // what it applies to must not be shown
-	state   int  // whether it leads back to itself for the same value
+	when    []string // the conditions under which it applies
+	hidden  bool     // what it applies to must not be shown
+	state   int      // whether it leads back to itself for the same value
 	phrase  *string
 }
 
@@ -132,7 +132,7 @@ func (s *Schema) compile() (roots []*jsonschema.Schema, err error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
-	for _, name := range []string{"password", "idn-email", "idn-hostname"} { // so that their names are kept
+	for _, name := range []string{"password", "idn-email", "idn-hostname", "regex"} { // not checked: other engines read what regexp cannot
 		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
 	}
 	c.UseLoader(refuse{})
@@ -180,25 +180,6 @@ type pattern struct {
 
 func (p *pattern) String() string            { return p.text }
 func (p *pattern) MatchString(s string) bool { return p.re == nil || p.re.MatchString(s) }
-
-// maxRegexp bounds the patterns of a caller that are read.
-const maxRegexp = 4096
-
-// checkPattern is the format "regex". It lets pass what another engine may understand.
-func checkPattern(v any) error {
-	text, _ := v.(string)
-	if len(text) > maxRegexp {
-		return nil
-	}
-	_, err := syntax.Parse(text, syntax.Perl)
-	if e := (*syntax.Error)(nil); errors.As(err, &e) && slices.Contains(broken, e.Code) {
-		return err
-	}
-	return nil
-}
-
-// broken is what no engine understands.
-var broken = []syntax.ErrorCode{syntax.ErrMissingParen, syntax.ErrUnexpectedParen, syntax.ErrMissingBracket, syntax.ErrMissingRepeatArgument, syntax.ErrTrailingBackslash}
 
 // index finds all schemas by their locations, which errors refer to.
 func (s *Schema) index(n *jsonschema.Schema, declared map[string][]string) *node {
@@ -290,7 +271,7 @@ func (s *Schema) finish() error {
 	}
 	for _, n := range s.nodes {
 		n.words()
-		n.anyOf, n.oneOf = newFork(n, "anyOf"), newFork(n, "oneOf")
+		n.anyOf, n.oneOf, n.when = newFork(n, "anyOf"), newFork(n, "oneOf"), n.conditions()
 	}
 	return nil
 }

@@ -13,26 +13,15 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-func (r *report) full() bool {
-	return len(r.Violations) >= cmp.Or(max(r.opts.MaxViolations, 0), defaultViolations) || r.size < 0
-}
+func (r *report) full() bool { return len(r.Violations) == MaxShown || r.size > maxBytes }
 
-// add adds a violation as long as there is room for its sentence. The first one is shortened.
+// add adds a violation if there is room for it.
 func (r *report) add(v fault.Violation) {
-	const around = 4 // "\n- " and a space
 	r.Total++
-	if len(v.Message)+len(v.Suggestion)+around > r.size {
-		v.Suggestion = ""
+	v.Message, v.Expected = cut(v.Message, maxSentence), cut(v.Expected, maxSentence)
+	if r.size += len(v.Message) + len(v.Suggestion) + len("\n-  "); r.size <= maxBytes || r.Violations == nil {
+		r.Violations = append(r.Violations, v)
 	}
-	if len(v.Message)+around > r.size {
-		if len(r.Violations) > 0 {
-			r.size = -1
-			return
-		}
-		v.Message, v.Expected = cut(v.Message, r.size-around), cut(v.Expected, r.size)
-	}
-	r.size -= len(v.Message) + len(v.Suggestion) + around
-	r.Violations = append(r.Violations, v)
 }
 
 // cut shortens a text to at most limit bytes.
@@ -87,9 +76,9 @@ func (r *report) tell(f finding) {
 
 // word writes the sentence of a violation.
 func (r *report) word(f finding, v *fault.Violation) {
-	subject, is := "Argument '"+v.Field+"'", " is "
+	subject, is, verb, but := "Argument '"+v.Field+"'", " is ", " expected ", ", but received "
 	if len(f.at) == 0 {
-		subject, is = "The arguments", " are "
+		subject, is, verb, but = "The arguments", " are ", " must be ", ", but were "
 	}
 	when := ""
 	if len(f.when) > 0 {
@@ -114,28 +103,25 @@ func (r *report) word(f finding, v *fault.Violation) {
 	case f.rule == "schema":
 		v.Message = "The arguments are not valid."
 	case f.rule == "not" && f.n.part("not").onlyRequires():
-		r.tooMany(f, v, when)
+		v.Message = subject + " may not have " + listed(f.n.Not.Required, quoted, "together with") + when + "."
 	case f.rule == "false", f.rule == "not" && f.n.part("not").words() == "":
 		v.Message = subject + is + "not allowed" + when + "."
-	case f.sets:
-		r.sets(f, v, when)
 	case len(f.both) > 1:
 		v.Expected = "a value of exactly one of " + strconv.Itoa(len(f.forms)) + " forms"
-		a, b := f.forms[f.both[0]].label(), f.forms[f.both[1]].label()
+		a, b := f.forms[f.both[0]].words(), f.forms[f.both[1]].words()
 		fits := "it fits several of them"
 		if a != "" && b != "" && a != b {
 			fits = "it is both " + a + " and " + b
 		}
-		v.Message = subject + " expected " + v.Expected + when + ", but " + fits + "."
+		v.Message = subject + verb + v.Expected + when + ", but " + fits + "."
 	default:
 		received := r.wrong(f, v)
-		verb, but := " expected ", ", but received "
-		if len(f.at) == 0 {
-			verb, but = " must be ", ", but were "
-		}
 		v.Message = subject + verb + v.Expected + when + but + received + "."
 	}
 }
+
+// onlyRequires reports whether a schema says nothing but which names are required.
+func (n *node) onlyRequires() bool { return n != nil && len(n.Required) > 0 && len(n.parts) == 0 }
 
 func (r *report) misspelled(f finding, v *fault.Violation) {
 	meant := quoted(last(f.at))
@@ -165,79 +151,21 @@ func (r *report) missing(f finding, v *fault.Violation, sentence string) {
 	v.Suggestion = advice(nodes, true)
 }
 
-// tooMany is about names that must not be there together.
-func (r *report) tooMany(f finding, v *fault.Violation, when string) {
-	names := r.names(f.at, "'", f.n.Not.Required...)
-	v.Message = "Argument " + names[0] + " is not allowed" + when + "."
-	if len(names) > 1 {
-		v.Message = "Arguments " + listed(names, plain, "and") + " cannot be sent together" + when + "."
-		v.Suggestion = "Leave one of them out."
-	}
-}
-
-// names writes the places of members of the value at a place, each between quotes.
-func (r *report) names(at []string, quote string, names ...string) []string {
-	texts := make([]string, len(names))
-	for i, name := range names {
-		field, _ := r.place(append(slices.Clip(at), name))
-		texts[i] = quote + field + quote
-	}
-	return texts
-}
-
-// sets is about forms that differ in the names that they require.
-func (r *report) sets(f finding, v *fault.Violation, when string) {
-	forms := f.forms[:min(len(f.forms), maxListed)]
-	texts := make([]string, 0, len(forms))
-	word := "or"
-	for _, n := range forms {
-		if len(n.Required) > 1 {
-			word = "or else"
-		}
-		texts = append(texts, words.List(r.names(f.at, "'", n.Required...), "and"))
-	}
-	what := words.List(texts, word)
-	v.Expected = "at least one of " + what
-	if f.rule == "oneOf" {
-		v.Expected = "exactly one of " + what
-	}
-	subject := words.Capital(v.Expected)
-	if len(texts) == 1 {
-		v.Expected, subject = what, "Argument "+what
-	}
-	if len(f.both) < 2 {
-		v.Message = subject + " is required" + when + "."
-		return
-	}
-	were := "both were"
-	if i, j := f.both[0], f.both[1]; len(texts) > 2 && max(i, j) < len(texts) {
-		were = texts[i] + " and " + texts[j] + " were"
-	}
-	v.Message = "Only one of " + what + " may be sent" + when + ", but " + were + "."
-	v.Suggestion = "Leave one of them out."
-}
-
-// label names a form of a choice.
-func (n *node) label() string {
-	if title := n.leaf().Title; title != "" {
-		return quoted(title)
-	}
-	return n.words()
-}
-
 // wrong says what is expected of a value, and returns what was received, in words.
 func (r *report) wrong(f finding, v *fault.Violation) (received string) {
 	value := ValueAt(r.args, f.at)
 	received, v.Received = Received(value, r.opts.HideReceived || r.secret(f.at))
+	received = cmp.Or(f.got, received)
 	v.Expected = f.expected
-	list, _ := value.([]any)
-	object, _ := value.(map[string]any)
 	switch f.rule {
 	case "not":
-		v.Expected = "anything but " + f.n.part("not").words()
+		v.Expected = "another value" // the words leave out what is asked of members and items
+		if not := f.n.part("not"); !slices.ContainsFunc(not.leaf().parts, func(p part) bool { return p.inside }) {
+			v.Expected = "anything but " + not.words()
+		}
 	case "minLength", "maxLength":
-		if text, ok := v.Received.(string); ok && text != "" && f.count > 0 {
-			received += ", which has " + words.Plural(f.count, "character")
+		if text, ok := value.(string); ok && text != "" && v.Received != nil {
+			received += ", which has " + words.Plural(utf8.RuneCountInString(text), "character")
 		}
 	case "items":
 		if v.Expected = "a list" + counts(f.n.MinItems, &f.count, "item", "items"); f.count == 0 {
@@ -248,24 +176,11 @@ func (r *report) wrong(f finding, v *fault.Violation) (received string) {
 	case "uniqueItems":
 		v.Suggestion = "Send each item once."
 	}
-	switch {
-	case f.got != "":
-		received = f.got
-	case len(list) > 0 && (f.rule == "minItems" || f.rule == "maxItems" || f.rule == "items"):
-		received = "a list with " + words.Plural(len(list), "item")
-	case len(object) > 0 && (f.rule == "minProperties" || f.rule == "maxProperties"):
-		received = "an object with " + words.Plural(len(object), "property", "properties")
-	}
 	if v.Expected == "" && f.forms != nil {
 		v.Expected = cmp.Or(choice(f.forms), "one of the forms that its description allows")
 	}
 	v.Expected = cmp.Or(v.Expected, f.n.words(), "another value")
-	if v.Suggestion == "" {
-		v.Suggestion = r.hint(f, value, v.Received)
-	}
-	if v.Suggestion == "" {
-		v.Suggestion = r.fallback(f.at)
-	}
+	v.Suggestion = cmp.Or(v.Suggestion, r.hint(f, value, v.Received))
 	return received
 }
 
@@ -298,12 +213,12 @@ func Received(value any, hidden bool) (text string, shown any) {
 		if len(v) == 0 {
 			return "an empty list", nil
 		}
-		return "a list", nil
-	default:
-		if object, ok := v.(map[string]any); ok && len(object) == 0 {
+		return "a list with " + words.Plural(len(v), "item"), nil
+	case map[string]any:
+		if len(v) == 0 {
 			return "an empty object", nil
 		}
-		return "an object", nil
+		return "an object with " + words.Plural(len(v), "property", "properties"), nil
 	}
 	switch {
 	case length > maxName:

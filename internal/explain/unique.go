@@ -11,65 +11,48 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// unique checks uniqueItems in the place of the library, whose hash is the same for many
-// lists that are not: [[],[]] and [[[]]]. A caller could make it compare each with each.
-type unique struct{ *check }
+// An extension is a check of ours in the place of one of the library's.
+type extension func(ctx *jsonschema.ValidatorContext, v any)
 
-// repeated are the items of a list that are alike.
-type repeated struct {
-	*kind.UniqueItems // the first pair
-	pairs             [][2]int
-}
+func (e extension) Validate(ctx *jsonschema.ValidatorContext, v any) { e(ctx, v) }
 
-// maxRepeated is how many pairs are told.
-const maxRepeated = 3
-
-func (u unique) Validate(ctx *jsonschema.ValidatorContext, v any) {
+// unique checks uniqueItems. The library's hash is the same for many lists that are not: [[],[]]
+// and [[[]]]. A caller could make it compare each with each.
+func (c *check) unique(ctx *jsonschema.ValidatorContext, v any) {
 	list, _ := v.([]any)
 	if len(list) < 2 {
 		return
 	}
-	found := repeated{UniqueItems: &kind.UniqueItems{}}
 	seen := make(map[string]int, len(list))
 	var b strings.Builder
 	for i, item := range list {
 		b.Reset()
 		canonical(&b, item)
-		u.spend(1 + b.Len()/32)
+		c.spend(1 + b.Len()/32)
 		if first, ok := seen[b.String()]; ok {
-			if found.pairs = append(found.pairs, [2]int{first, i}); len(found.pairs) > maxRepeated {
-				break
-			}
-			continue
+			ctx.AddError(&kind.UniqueItems{Duplicates: [2]int{first, i}})
+			return
 		}
 		seen[b.String()] = i
 	}
-	if found.pairs != nil {
-		found.Duplicates = found.pairs[0]
-		ctx.AddError(found)
-	}
 }
 
-// naming checks propertyNames in the place of the library, which does not copy the place
-// of such an error, so that it may have changed when it is read.
-type naming struct{ of *jsonschema.Schema }
-
-// misnamed are the names of an object that are not allowed, in order.
-type misnamed struct {
-	*kind.PropertyNames
-	names []string
-}
-
-func (p naming) Validate(ctx *jsonschema.ValidatorContext, v any) {
-	object, _ := v.(map[string]any)
-	var names []string
-	for name := range object {
-		if p.of.Validate(name) != nil {
-			names = append(names, name)
+// naming checks propertyNames. The library does not copy the place of such an error, so that it
+// may have changed when it is read.
+func (c *check) naming(of *jsonschema.Schema) extension {
+	return func(ctx *jsonschema.ValidatorContext, v any) {
+		object, _ := v.(map[string]any)
+		var names []string
+		for name := range object {
+			if of.Validate(name) != nil {
+				c.spend(1)
+				names = append(names, name)
+			}
 		}
-	}
-	if names != nil {
-		ctx.AddError(misnamed{&kind.PropertyNames{}, names})
+		slices.Sort(names)
+		for _, name := range names {
+			ctx.AddError(&kind.PropertyNames{Property: name})
+		}
 	}
 }
 

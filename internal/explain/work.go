@@ -109,10 +109,10 @@ func (c *check) count(n *jsonschema.Schema) {
 	}
 	if n.UniqueItems {
 		n.UniqueItems = false
-		n.Extensions = append(n.Extensions, unique{c})
+		n.Extensions = append(n.Extensions, extension(c.unique))
 	}
 	if n.PropertyNames != nil {
-		n.Extensions = append(n.Extensions, naming{n.PropertyNames})
+		n.Extensions = append(n.Extensions, c.naming(n.PropertyNames))
 		n.PropertyNames = nil
 	}
 	texts := len(n.PatternProperties) + boolInt(n.Pattern != nil) + boolInt(n.Format != nil) + len(n.Extensions)
@@ -120,8 +120,6 @@ func (c *check) count(n *jsonschema.Schema) {
 	format := n.Format
 	if format == nil {
 		format = &jsonschema.Format{Validate: func(any) error { return nil }}
-	} else if format.Name == "regex" {
-		format = &jsonschema.Format{Name: "regex", Validate: checkPattern}
 	}
 	n.Format = &jsonschema.Format{Name: format.Name, Validate: func(v any) error {
 		units := same + drafts*draftUnits*c.values
