@@ -477,13 +477,11 @@ func TestNoLimitMeansNothingAtAll(t *testing.T) {
 func TestBadOptions(t *testing.T) {
 	type limits = map[string]time.Duration
 	for text, o := range map[string]deadline.Options{
-		"deadline.New: Options.Tools has an empty name; give that of a tool":                                            {Tools: limits{"": 1}},
-		`deadline.New: Options.Methods["subscriptions/listen"] cannot have a limit; remove it`:                          {Methods: limits{middleware.MethodListen: 1}},
-		`deadline.New: Options.Methods["notifications/progress"] cannot have a limit; remove it`:                        {Methods: limits{"notifications/progress": 1}},
-		"deadline.New: Options.Methods has an empty name; give that of a method, such as middleware.MethodReadResource": {Methods: limits{"": 1}},
-		"deadline.New: Options.Limit is 1ns, which no handler can keep; give at least 1ms":                              {Limit: 1},
-		`deadline.New: Options.Tools["a"] is 5µs, which no handler can keep; give at least 1ms`:                         {Tools: limits{"a": 5 * time.Microsecond}},
-		`deadline.New: Options.Methods["acme/it"] is 1ns, which no handler can keep; give at least 1ms`:                 {Methods: limits{"acme/it": 1}},
+		"deadline.New: Options.Tools has an empty name; give that of a tool":                                                                                                {Tools: limits{"": 1}},
+		`deadline.New: Options.Methods["subscriptions/listen"] is no method whose calls can have a limit; give one, such as middleware.MethodReadResource, or a custom one`: {Methods: limits{middleware.MethodListen: 1}},
+		"deadline.New: Options.Limit is 1ns, which no handler can keep; give at least 1ms":                                                                                  {Limit: 1},
+		`deadline.New: Options.Tools["a"] is 5µs, which no handler can keep; give at least 1ms`:                                                                             {Tools: limits{"a": 5 * time.Microsecond}},
+		`deadline.New: Options.Methods["acme/it"] is 1ns, which no handler can keep; give at least 1ms`:                                                                     {Methods: limits{"acme/it": 1}},
 		"deadline.New: Options.Limit is negative, and neither Tools nor Methods has a limit, so nothing is limited; give one, or leave the middleware out": {
 			Limit: -1, Tools: limits{"a": -1}, Methods: limits{"acme/it": 0},
 		},
@@ -492,11 +490,11 @@ func TestBadOptions(t *testing.T) {
 	} {
 		require.PanicsWithValue(t, text, func() { deadline.New(&o) })
 	}
-	for _, method := range []string{"tools/cal", "tool", "completion/", "sampling/createMessage"} {
+	for _, method := range []string{"", "notifications/progress", "tools/cal", "tool", "completion/", "sampling/createMessage"} {
 		require.Panics(t, func() { deadline.New(&deadline.Options{Methods: limits{method: time.Second}}) }, method)
 	}
 	require.NotPanics(t, func() {
-		deadline.New(&deadline.Options{Grace: -1, MaxPause: -1, MaxStuck: -1, MaxStuckTotal: -1, Burst: -1})
+		deadline.New(&deadline.Options{Grace: -1, MaxStuck: -1, MaxStuckTotal: -1})
 		deadline.New(&deadline.Options{MaxStuckTotal: 5})
 		deadline.New(&deadline.Options{MaxStuck: 50})
 		deadline.New(&deadline.Options{Limit: -1, Tools: limits{"a": time.Second}})
