@@ -135,6 +135,15 @@ func TestCauseOfTheClientIsKept(t *testing.T) {
 	})
 }
 
+// TestCauseIsNoAnswer: a handler that returns the cause of its context did as it was told.
+func TestCauseIsNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := do(t.Context(), func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }, deadline.New(nil))
+		f, _ := middleware.FaultOf(nil, err)
+		require.Equal(t, "the tool did not finish within 50 s. It was told to stop, and did.", f.Message())
+	})
+}
+
 func TestLimitOfTheCaller(t *testing.T) {
 	for name, c := range map[string]struct {
 		within time.Duration // the deadline of the context

@@ -225,6 +225,41 @@ func TestSlowListDoesNotDelay(t *testing.T) {
 	})
 }
 
+// TestCancelledWhileTheListIsAsked: a handler that has stopped is not waited for once more.
+func TestCancelledWhileTheListIsAsked(t *testing.T) {
+	for _, h := range []harness.Handler{obeys(), ignores(limit, harness.Fail(errCanary))} {
+		for range 20 { // whether the timer fires before the handler returns is chance
+			synctest.Test(t, func(t *testing.T) {
+				var told *fault.Error
+				start, answered := time.Now(), time.Duration(0)
+				s := harness.Start(t, rawAt, harness.Setup{
+					Handlers: map[string]harness.Handler{"it": h},
+					Middleware: []mcp.Middleware{
+						harness.Look(func(_ context.Context, res mcp.Result, err error) {
+							answered = time.Since(start)
+							told, _ = middleware.FaultOf(res, err)
+						}),
+						limited(harness.NewLog(0)),
+						middleware.ForMethods(func(next mcp.MethodHandler) mcp.MethodHandler {
+							return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+								time.Sleep(time.Hour)
+								return next(ctx, method, req)
+							}
+						}, middleware.MethodListTools),
+					},
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), limit+grace/2)
+				defer cancel()
+				s.CallContext(ctx, "it")
+				time.Sleep(time.Second)
+				require.Equal(t, limit+grace, answered)
+				require.Equal(t, fault.KindTimeout, told.Kind())
+				time.Sleep(2 * time.Hour)
+			})
+		}
+	}
+}
+
 func TestResultThatIsThereWins(t *testing.T) {
 	harness.NoLeaks(t)
 	for name, after := range map[string]time.Duration{"at the limit": limit, "within the grace": limit + grace/2} {

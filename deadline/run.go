@@ -114,15 +114,9 @@ func (w *run) timeUp() {
 }
 
 // expire ends the context if its time is up, unless it has ended before. A timer that fired
-// just before a pause is set anew.
+// just before a pause has been set anew by that.
 func (w *run) expire() bool {
-	w.mu.Lock()
-	left := time.Until(w.deadline)
-	if left > 0 && w.ended == nil {
-		w.timer.Reset(left)
-	}
-	w.mu.Unlock()
-	if left > 0 {
+	if at, _ := w.Deadline(); time.Until(at) > 0 {
 		return false
 	}
 	over, end := context.WithDeadlineCause(context.Background(), time.Time{}, w.over())
@@ -226,7 +220,7 @@ func (w *run) overdue(limit *LimitError, have *outcome) (mcp.Result, error) {
 			return w.abandon()
 		case <-grace.C:
 			looked = nil
-			if have == nil && w.giveUp(stuck) {
+			if w.giveUp(stuck) {
 				limit.Running = true
 				w.stranded()
 				return w.fail(exceeded(w.c.Method(), limit, known))

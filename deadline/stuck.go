@@ -79,24 +79,24 @@ func (w *run) stranded() {
 
 // late records the outcome of a handler that nobody waits for any longer.
 func (w *run) late(o outcome, stuck bool) {
-	late := time.Since(w.answered)
-	level, outcome, attrs := slog.LevelDebug, string(call.OutcomeOK), []slog.Attr(nil) // it was told to stop, and did
-	if stuck {
+	outcome, attrs, level := w.c.Outcome(o.res, o.err), []slog.Attr(nil), slog.LevelDebug // it was told to stop, and did
+	switch {
+	case outcome == call.OutcomePanic:
+		level = slog.LevelError
+	case stuck:
 		level = slog.LevelWarn
+	case outcome == call.OutcomeOK: // its caller does not know that it was done
+		level = slog.LevelInfo
 	}
 	if failure := w.c.Failure(o.res, o.err); failure != nil {
-		outcome = string(failure.Fault().Kind())
 		if err := failure.Err(); err != nil {
 			attrs = append(attrs, slog.String("error", words.Clip(safe.Error(err), maxText)))
 		}
 		if p := failure.Panic(); p != nil {
-			level, outcome = slog.LevelError, string(call.OutcomePanic)
 			attrs = append(attrs, slog.String("stack", p.Stack()))
 		}
-	} else {
-		level = max(level, slog.LevelInfo) // its caller does not know that it was done
 	}
-	w.record(level, "mcp handler ended late", append(attrs, slog.String("outcome", outcome), slog.Float64("late_ms", milliseconds(late)))...)
+	w.record(level, "mcp handler ended late", append(attrs, slog.String("outcome", string(outcome)), slog.Float64("late_ms", milliseconds(time.Since(w.answered))))...)
 }
 
 // record writes a record. A log that cannot be written must not end the process.
