@@ -142,6 +142,7 @@ type budget struct {
 	owners  call.Owners
 	kept    keeper
 	outputs call.Outputs
+	taken   atomic.Bool // a page of the list has a tool with the name ReadMore
 
 	mu   sync.Mutex
 	told map[string]bool // tools of which something was said

@@ -277,6 +277,7 @@ func (b *budget) list(ctx context.Context, have *mcp.ListToolsResult) *mcp.ListT
 			continue
 		}
 		if tool.Name == b.ReadMore {
+			b.taken.Store(true)
 			if tool.Description != description && b.first(tool.Name) { // not that of another middleware of this package further in
 				call.Warn(ctx, b.Logger, "budget: the server has a tool of this name; what is left out cannot be fetched; set budget.Options.ReadMore", slog.String("tool", b.ReadMore))
 			}
@@ -284,7 +285,7 @@ func (b *budget) list(ctx context.Context, have *mcp.ListToolsResult) *mcp.ListT
 		}
 		b.check(ctx, tool)
 	}
-	if len(have.Tools) == 0 || have.NextCursor != "" {
+	if len(have.Tools) == 0 || have.NextCursor != "" || b.taken.Load() {
 		return have // a server without tools has nothing to leave out
 	}
 	res := *have
