@@ -252,6 +252,7 @@ func TestCancelledWhileTheListIsAsked(t *testing.T) {
 				defer cancel()
 				s.CallContext(ctx, "it")
 				time.Sleep(time.Second)
+				synctest.Wait()
 				require.Equal(t, limit+grace, answered)
 				require.Equal(t, fault.KindTimeout, told.Kind())
 				time.Sleep(2 * time.Hour)
