@@ -122,7 +122,7 @@ func TestOrderOfEverything(t *testing.T) {
 			options.Mask = &mask.Options{Rules: []mask.Rule{func(error) *fault.Error { tr.Note("rule"); return nil }}}
 			options.Retry.Owner = func(context.Context, mcp.Request) string { tr.Note("owner"); return "me" }
 			options.Validate = &validate.Options{Names: func(context.Context, string) []string { tr.Note("names"); return nil }}
-			options.Deadline.Caller = func(context.Context, mcp.Request) time.Duration { tr.Note("limit"); return 0 }
+			options.Deadline.Owner = func(context.Context, mcp.Request) string { tr.Note("limit"); return "me" }
 			options.Limit.Owner = func(context.Context, mcp.Request) string { tr.Note("whose"); return "me" }
 			options.Audit.Log = audit.NewLog(func(entries []audit.Entry) error {
 				for _, e := range entries {

@@ -37,13 +37,16 @@ const (
 	Omitted
 )
 
+// maxArguments is how many bytes of arguments are recorded.
+const maxArguments = 16 << 10
+
 func (a *auditor) addArguments(rec *Record, req mcp.Request, tool *mcp.Tool) {
 	raw := call.ArgumentsOf(req)
 	switch {
 	case len(raw) == 0 || a.Arguments == Omitted:
 	case a.Arguments == Hashed:
 		rec.ArgumentsHash = a.Log.HashArguments(raw)
-	case len(raw) > a.MaxArguments:
+	case len(raw) > maxArguments:
 		rec.ArgumentsBytes = len(raw)
 	default:
 		args, err := decode(raw)
@@ -55,7 +58,7 @@ func (a *auditor) addArguments(rec *Record, req mcp.Request, tool *mcp.Tool) {
 			args = a.schemas.Of(tool).Without(args)
 		}
 		clean := scrub.Cleaner{Text: scrub.Credentials, Copy: true}.Value(args)
-		if rec.Arguments, err = json.Marshal(clean); err != nil || len(rec.Arguments) > 2*a.MaxArguments {
+		if rec.Arguments, err = json.Marshal(clean); err != nil || len(rec.Arguments) > 2*maxArguments {
 			rec.Arguments, rec.ArgumentsBytes = nil, len(raw)
 			return
 		}

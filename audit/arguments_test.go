@@ -123,13 +123,13 @@ func TestArgumentsAreRedacted(t *testing.T) {
 // TestArgumentsAreBounded, and what stands in them looks like no record and hides nothing.
 func TestArgumentsAreBounded(t *testing.T) {
 	const schema = `{"type":"object"}`
-	got := recorded(t, audit.Options{}, schema, `{"a":"`+strings.Repeat("x", 5000)+`"}`)
+	got := recorded(t, audit.Options{}, schema, `{"a":"`+strings.Repeat("x", 20_000)+`"}`)
 	require.Nil(t, got.Arguments)
-	require.Equal(t, 5008, got.ArgumentsBytes)
-	require.NotNil(t, recorded(t, audit.Options{MaxArguments: 6000}, schema, `{"a":"`+strings.Repeat("x", 5000)+`"}`).Arguments)
+	require.Equal(t, 20_008, got.ArgumentsBytes)
+	require.NotNil(t, recorded(t, audit.Options{}, schema, `{"a":"`+strings.Repeat("x", 5000)+`"}`).Arguments)
 	require.Nil(t, recorded(t, audit.Options{Arguments: audit.Omitted}, schema, `{"a":1}`).Arguments)
 
-	got = recorded(t, audit.Options{MaxArguments: 1 << 17}, schema, `{"a":"`+strings.Repeat("\u00ad", 65_000)+`"}`)
+	got = recorded(t, audit.Options{}, schema, `{"a":"`+strings.Repeat("\u00ad", 8_000)+`"}`)
 	require.NotNil(t, got.Arguments, "the longest line is one that Verify reads")
 
 	got = recorded(t, audit.Options{}, schema, `{"a":"x\n{\"seq\":9}\u2028\u202e\ud83e\uddfe"}`)

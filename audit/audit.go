@@ -37,8 +37,8 @@
 //
 // # When a record cannot be kept
 //
-// By default a call that may change something is refused, with the words that nothing was
-// changed; a call that only reads goes on. See [Policy]. How many records are missing is
+// A call that may change something is refused, with the words that nothing was changed; a
+// call that only reads goes on. See [Options.GoOn]. How many records are missing is
 // a record of its own, of the event "lost", as soon as there can be one. The Logger is
 // told when it begins and when it is over.
 package audit
@@ -67,18 +67,14 @@ type Options struct {
 	// servers of a process may share it.
 	Log *Log
 
-	// OnFailure says what becomes of calls that cannot be recorded. The zero value is
-	// [RefuseWrites].
-	OnFailure Policy
+	// GoOn lets calls that may change something go on if they cannot be recorded. Without it
+	// they are refused, because a change that nobody can account for is what an audit is
+	// there to prevent, while a disk that is full should not take every look-up with it.
+	GoOn bool
 
 	// Arguments says what is recorded of the arguments of a call. The zero value is
-	// [Redacted].
+	// [Redacted]. Of more than 16 KiB the record has the size only, unless they are [Hashed].
 	Arguments Arguments
-
-	// MaxArguments is how many bytes of arguments are recorded; of larger ones the record
-	// has the size only. Zero means 4096, and 131072 is the most. It does not matter for
-	// [Hashed].
-	MaxArguments int
 
 	// Principal says who makes a call; "" means that it does not know. It may be called
 	// concurrently. Nil means the authenticated user as "user:" and a name, or else a
@@ -91,28 +87,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// A Policy says what becomes of calls that cannot be recorded.
-type Policy uint8
-
-const (
-	// RefuseWrites refuses calls that may change something; those that only read go on.
-	// It is the default, because a change that nobody can account for is what an audit is
-	// there to prevent, while a disk that is full should not take every look-up with it.
-	RefuseWrites Policy = iota
-
-	// RefuseAll also withholds what a call has read if the call could not be recorded.
-	RefuseAll
-
-	// GoOn refuses nothing. Where records are missing, and how many, is recorded.
-	GoOn
-)
-
-// DefaultMaxArguments is the default of [Options.MaxArguments].
-const DefaultMaxArguments = 4096
-
-// mostArguments leaves room in a line of maxLine for escapes.
-const mostArguments = maxLine / 8
-
 // New returns a middleware that records calls. It panics without a Log, and when options
 // exclude each other.
 func New(opts *Options) mcp.Middleware {
@@ -123,18 +97,10 @@ func New(opts *Options) mcp.Middleware {
 	switch {
 	case o.Log == nil:
 		panic("audit.New: Options.Log is nil; give what audit.Open or audit.NewLog returns")
-	case o.OnFailure > GoOn:
-		panic("audit.New: Options.OnFailure is none of RefuseWrites, RefuseAll and GoOn; give one of them")
 	case o.Arguments > Omitted:
 		panic("audit.New: Options.Arguments is none of Redacted, Hashed and Omitted; give one of them")
 	case o.Arguments == Hashed && o.Log.key == nil:
 		panic("audit.New: Options.Arguments is Hashed, but the Log has no Key; give it one, because what is guessed can be found by its hash")
-	case o.MaxArguments < 0:
-		panic("audit.New: Options.MaxArguments is negative; give a size, or zero for the default")
-	case o.MaxArguments > mostArguments:
-		panic("audit.New: Options.MaxArguments is above 131072, and Verify would not read such a line; give less, or record the arguments as Hashed")
-	case o.MaxArguments == 0:
-		o.MaxArguments = DefaultMaxArguments
 	}
 	a := &auditor{Options: o, owners: call.Owners{Func: o.Principal}}
 	return call.Wrap(a.run)
@@ -165,15 +131,8 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	a.addArguments(&rec, req, tool)
 	if safety != classify.Reads {
 		rec.Event = EventBegin
-		var late *Record
-		if a.OnFailure != GoOn {
-			late = &Record{
-				Time: began.UTC(), Event: EventEnd, Method: rec.Method, Target: rec.Target, Principal: rec.Principal, Reference: rec.Reference,
-				Outcome: string(call.OutcomeRefused), Effect: fault.EffectNone,
-			}
-		}
-		seq, err := a.keep(c, rec, late)
-		if err != nil && late != nil {
+		seq, err := a.keep(c, rec)
+		if err != nil && !a.GoOn {
 			return nil, errNotMade.Because(err)
 		}
 		rec.Event, rec.Begin = EventEnd, seq
@@ -184,7 +143,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 		if !returned { // a panic passes, or a runtime.Goexit
 			rec.Outcome, rec.Effect = string(call.OutcomePanic), effectOf(nil, tool, safety)
 			rec.DurationMS = millis(time.Since(began))
-			_, _ = a.keep(c, rec, nil)
+			_, _ = a.keep(c, rec)
 		}
 	}()
 	res, err := next(ctx, method, req)
@@ -201,9 +160,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	default:
 		rec.Effect = fault.EffectCommitted
 	}
-	if _, lost := a.keep(c, rec, nil); lost != nil && a.OnFailure == RefuseAll && safety == classify.Reads {
-		return nil, errWithheld.Because(lost)
-	}
+	_, _ = a.keep(c, rec)
 	return res, err
 }
 
@@ -254,29 +211,25 @@ func effectOf(f *call.Failure, tool *mcp.Tool, safety classify.Safety) fault.Eff
 }
 
 // keep keeps a record, and tells the Logger when that begins or ends to fail.
-func (a *auditor) keep(c *call.Call, rec Record, late *Record) (seq uint64, err error) {
+func (a *auditor) keep(c *call.Call, rec Record) (seq uint64, err error) {
 	rec.Time = time.Now().UTC()
-	seq, err = a.Log.append(rec, late)
+	seq, err = a.Log.append(rec)
 	logger := a.Logger
 	if logger == nil {
 		logger = c.Logger()
 	}
 	switch {
 	case err != nil && a.failing.CompareAndSwap(false, true):
-		call.Notice(c, logger, slog.LevelError, "audit records cannot be kept", slog.Any("error", err), slog.Bool("writes_refused", a.OnFailure != GoOn))
+		call.Notice(c, logger, slog.LevelError, "audit records cannot be kept", slog.Any("error", err), slog.Bool("writes_refused", !a.GoOn))
 	case err == nil && a.failing.CompareAndSwap(true, false):
 		call.Warn(c, logger, "audit records can be kept again")
 	}
 	return seq, err
 }
 
-var (
-	errNotMade = fault.New(fault.KindServiceUnavailable, "this call was not made, because the server cannot record it now").
-			Suggest("Only calls that change nothing are possible now.").
-			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 10, Effect: fault.EffectNone})
-	errWithheld = fault.New(fault.KindServiceUnavailable, "what this call has read is withheld, because the server cannot record the call now").
-			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 10, Effect: fault.EffectNone})
-)
+var errNotMade = fault.New(fault.KindServiceUnavailable, "this call was not made, because the server cannot record it now").
+	Suggest("Only calls that change nothing are possible now.").
+	WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 10, Effect: fault.EffectNone})
 
 const ownPrefix, sessionPrefix = "own:", "session:"
 

@@ -166,24 +166,23 @@ func twoTools(t testing.TB, calls *int, options audit.Options, outside ...mcp.Mi
 // TestPolicies: what becomes of calls that cannot be recorded.
 func TestPolicies(t *testing.T) {
 	for _, c := range []struct {
-		policy      audit.Policy
-		read, write string
-		ran         int
+		goOn         bool
+		write        string
+		ran, missing int
 	}{
-		{audit.RefuseWrites, "fine", "this call was not made, because the server cannot record it now", 1},
-		{audit.RefuseAll, "what this call has read is withheld", "this call was not made", 1},
-		{audit.GoOn, "fine", "fine", 2},
+		{false, "this call was not made, because the server cannot record it now", 1, 6},
+		{true, "fine", 2, 9},
 	} {
 		k, calls, log := newKept(), 0, harness.NewLog(slog.LevelInfo)
-		s := twoTools(t, &calls, audit.Options{Log: k.Log, OnFailure: c.policy, Logger: log.Logger()})
+		s := twoTools(t, &calls, audit.Options{Log: k.Log, GoOn: c.goOn, Logger: log.Logger()})
 		k.set(errDisk, "")
 		for range 3 {
 			calls = 0
 			read, write := s.CallTool(t.Context(), "read", nil), s.CallTool(t.Context(), "write", nil)
-			require.Contains(t, read.Text(), c.read)
+			require.Contains(t, read.Text(), "fine")
 			require.Contains(t, write.Text(), c.write)
 			require.Equal(t, c.ran, calls)
-			if c.policy != audit.GoOn {
+			if !c.goOn {
 				require.Contains(t, write.Text(), "Retry: yes, after 10 s. Nothing was changed by this call.")
 			}
 		}
@@ -195,7 +194,7 @@ func TestPolicies(t *testing.T) {
 		require.Len(t, log.Records(), 2, "and when it is over")
 		records := k.records(t)
 		require.Equal(t, audit.EventLost, records[0].Event)
-		require.EqualValues(t, map[audit.Policy]int{audit.RefuseWrites: 6, audit.RefuseAll: 6, audit.GoOn: 9}[c.policy], records[0].Lost)
+		require.EqualValues(t, c.missing, records[0].Lost)
 		require.Len(t, records, 3)
 	}
 }
@@ -204,7 +203,7 @@ func TestPolicies(t *testing.T) {
 // alone.
 func TestAnEndThatCannotBeKept(t *testing.T) {
 	k, calls := newKept(), 0
-	s := twoTools(t, &calls, audit.Options{Log: k.Log, OnFailure: audit.RefuseAll, Logger: quiet()})
+	s := twoTools(t, &calls, audit.Options{Log: k.Log, Logger: quiet()})
 	k.set(errDisk, audit.EventEnd)
 	require.Equal(t, "fine", s.CallTool(t.Context(), "write", nil).Text())
 	k.set(nil, "")
@@ -347,12 +346,9 @@ func TestOptions(t *testing.T) {
 	log := newKept().Log
 	plain := audit.NewLog(func([]audit.Entry) error { return nil }, nil)
 	for want, o := range map[string]*audit.Options{
-		"audit.New: Options.Log is nil; give what audit.Open or audit.NewLog returns":                                                          nil,
-		"audit.New: Options.OnFailure is none of RefuseWrites, RefuseAll and GoOn; give one of them":                                           {Log: log, OnFailure: 3},
-		"audit.New: Options.Arguments is none of Redacted, Hashed and Omitted; give one of them":                                               {Log: log, Arguments: 3},
-		"audit.New: Options.MaxArguments is above 131072, and Verify would not read such a line; give less, or record the arguments as Hashed": {Log: log, MaxArguments: 1<<17 + 1},
-		"audit.New: Options.MaxArguments is negative; give a size, or zero for the default":                                                    {Log: log, MaxArguments: -1},
-		"audit.New: Options.Arguments is Hashed, but the Log has no Key; give it one, because what is guessed can be found by its hash":        {Log: plain, Arguments: audit.Hashed},
+		"audit.New: Options.Log is nil; give what audit.Open or audit.NewLog returns":                                                   nil,
+		"audit.New: Options.Arguments is none of Redacted, Hashed and Omitted; give one of them":                                        {Log: log, Arguments: 3},
+		"audit.New: Options.Arguments is Hashed, but the Log has no Key; give it one, because what is guessed can be found by its hash": {Log: plain, Arguments: audit.Hashed},
 	} {
 		require.PanicsWithValue(t, want, func() { audit.New(o) })
 	}

@@ -22,9 +22,6 @@ type FileOptions struct {
 	// MaxBytes is the size above which a new file is begun; the chain goes on in it. Zero
 	// means 64 MiB.
 	MaxBytes int64
-
-	// Timeout is as in [LogOptions].
-	Timeout time.Duration
 }
 
 const defaultMaxBytes = 64 << 20
@@ -54,8 +51,6 @@ func Open(dir string, opts *FileOptions) (*Log, error) {
 		return nil, errors.New("audit: FileOptions.MaxBytes is negative; give a size, or zero for the default")
 	case o.Key != nil && len(o.Key) < minKey:
 		return nil, errors.New("audit: FileOptions.Key is shorter than 16 bytes; give a random one, or nil")
-	case o.Timeout < 0:
-		return nil, errors.New("audit: FileOptions.Timeout is negative; give a time, or zero for the default")
 	case o.MaxBytes == 0:
 		o.MaxBytes = defaultMaxBytes
 	}
@@ -72,9 +67,9 @@ func Open(dir string, opts *FileOptions) (*Log, error) {
 		unlock()
 		return nil, err
 	}
-	l := NewLog(s.write, &LogOptions{Key: o.Key, After: head, Timeout: o.Timeout})
+	l := NewLog(s.write, &LogOptions{Key: o.Key, After: head})
 	l.end = s.close
-	if _, err := l.append(Record{Time: time.Now().UTC(), Event: EventOpen, DroppedBytes: dropped}, nil); err != nil {
+	if _, err := l.append(Record{Time: time.Now().UTC(), Event: EventOpen, DroppedBytes: dropped}); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
@@ -130,16 +125,16 @@ func (s *files) resume(key []byte) (head Head, dropped int64, err error) {
 	}
 	for i, name := range slices.Backward(names) { // the last may have no record yet
 		head, size, torn, err := lastOf(key, name)
-		if err == nil && torn > 0 && i < len(names)-1 {
+		if err == nil && len(torn) > 0 && i < len(names)-1 {
 			err = ErrTorn
 		}
 		if err != nil {
 			return Head{}, 0, fmt.Errorf("audit: %s cannot be continued; verify it with the right key, and move the directory away: %w", name, err)
 		}
 		if s.name == "" {
-			s.name, s.size, dropped = name, size, torn
-			if torn > 0 {
-				err = s.setAside()
+			s.name, s.size, dropped = name, size, int64(len(torn))
+			if len(torn) > 0 {
+				err = s.setAside(torn)
 			}
 		}
 		if err != nil || head.Seq > 0 {
@@ -150,56 +145,35 @@ func (s *files) resume(key []byte) (head Head, dropped int64, err error) {
 }
 
 // lastOf reads a file and returns its last record, the zero Head if it has none, where
-// that ends, and how many bytes without an end of a line stand behind it.
-func lastOf(key []byte, name string) (head Head, size, torn int64, err error) {
+// that ends, and what stands behind it without an end of a line.
+func lastOf(key []byte, name string) (head Head, size int64, torn []byte, err error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return Head{}, 0, 0, err
+		return Head{}, 0, nil, err
 	}
 	defer func() { _ = f.Close() }()
 	first, _ := firstSeq(filepath.Base(name))
-	for line, err := range (Verifier{Key: key, first: first}).lines([]io.Reader{f}) {
-		if err != nil {
-			torn, ends, readErr := rest(f, size)
-			if readErr != nil || ends {
-				return Head{}, 0, 0, errors.Join(err, readErr)
+	for line, broken := range (Verifier{Key: key, first: first}).lines([]io.Reader{f}) {
+		if broken != nil {
+			torn, err = io.ReadAll(io.NewSectionReader(f, size, math.MaxInt64-size))
+			if err != nil || bytes.IndexByte(torn, '\n') >= 0 {
+				return Head{}, 0, nil, errors.Join(broken, err)
 			}
-			return head, size, torn, nil
+			break
 		}
 		head, size = line.head, size+int64(len(line.text))+1
 	}
-	return head, size, 0, nil
-}
-
-// rest returns how many bytes follow, and whether there is an end of a line among them.
-func rest(f io.ReaderAt, from int64) (n int64, ends bool, err error) {
-	r := io.NewSectionReader(f, from, math.MaxInt64-from)
-	buf := make([]byte, 64<<10)
-	for {
-		k, err := r.Read(buf)
-		n, ends = n+int64(k), ends || bytes.IndexByte(buf[:k], '\n') >= 0
-		if errors.Is(err, io.EOF) {
-			return n, ends, nil
-		}
-		if err != nil {
-			return n, ends, err
-		}
-	}
+	return head, size, torn, nil
 }
 
 // setAside copies what a crash left behind to a file beside the log. It is cut off by the
 // first write.
-func (s *files) setAside() error {
-	from, err := os.Open(s.name)
-	if err != nil {
-		return fmt.Errorf("audit: %w", err)
-	}
-	defer func() { _ = from.Close() }()
+func (s *files) setAside(torn []byte) error {
 	to, err := os.CreateTemp(s.dir, "torn-*")
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
-	_, err = io.Copy(to, io.NewSectionReader(from, s.size, math.MaxInt64-s.size))
+	_, err = to.Write(torn)
 	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}

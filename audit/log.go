@@ -15,9 +15,9 @@ import (
 
 // Why a record could not be kept.
 var (
-	ErrClosed  = errors.New("audit: the log is closed")
-	ErrStuck   = errors.New("audit: the sink does not return")
-	ErrBehind  = errors.New("audit: too many records wait for the sink")
+	errClosed  = errors.New("audit: the log is closed")
+	errStuck   = errors.New("audit: the sink does not return")
+	errBehind  = errors.New("audit: too many records wait for the sink")
 	errTooLate = errors.New("audit: the sink did not return in time")
 	errExited  = errors.New("audit: the sink ended its goroutine with runtime.Goexit")
 )
@@ -45,20 +45,16 @@ type LogOptions struct {
 	// After is where the chain goes on: the last [Log.Head] of this log. The zero Head is a
 	// new log.
 	After Head
-
-	// Timeout is how long a call waits for its record to be kept. Zero means 5 s.
-	Timeout time.Duration
 }
 
 // A Log is a chain of records and the Sink that keeps them. Records that come at the same
 // time are kept together: while the sink works for some, the next ones gather. Methods may
 // be called concurrently.
 type Log struct {
-	key     []byte
-	chain   chain // of the one goroutine that runs write
-	sink    Sink
-	end     func() error // closes the sink
-	timeout time.Duration
+	key   []byte
+	chain chain // of the one goroutine that runs write
+	sink  Sink
+	end   func() error // closes the sink
 
 	mu      sync.Mutex
 	queue   []*waiting
@@ -73,16 +69,14 @@ type Log struct {
 type waiting struct {
 	rec  Record
 	body []byte // the JSON of rec
-	late *Record
 	seq  uint64
-	left bool // nobody waits for it any more
 	done chan error
 }
 
 const (
-	defaultTimeout = 5 * time.Second
-	minKey         = 16
-	maxWaiting     = 4096
+	timeout    = 5 * time.Second // how long a call waits for its record to be kept
+	minKey     = 16
+	maxWaiting = 4096
 )
 
 // NewLog returns a log whose records a function keeps, such as [ToSlog]. It panics when
@@ -97,15 +91,11 @@ func NewLog(sink Sink, opts *LogOptions) *Log {
 		panic("audit.NewLog: sink is nil; give the function that keeps records")
 	case o.Key != nil && len(o.Key) < minKey:
 		panic("audit.NewLog: LogOptions.Key is shorter than 16 bytes; give a random one, or nil")
-	case o.Timeout < 0:
-		panic("audit.NewLog: LogOptions.Timeout is negative; give a time, or zero for the default")
 	case o.After.Seq > 0 && len(o.After.Hash) != hashLen:
 		panic("audit.NewLog: LogOptions.After.Hash is no hash of a record; give what Log.Head or Verify returned")
-	case o.Timeout == 0:
-		o.Timeout = defaultTimeout
 	}
 	key := slices.Clone(o.Key)
-	return &Log{key: key, chain: newChain(key), sink: sink, head: o.After, timeout: o.Timeout}
+	return &Log{key: key, chain: newChain(key), sink: sink, head: o.After}
 }
 
 // Head returns the last record that was kept. Keep it from time to time where who writes
@@ -117,20 +107,20 @@ func (l *Log) Head() Head {
 }
 
 // Close ends the log. Calls after it cannot be recorded. A log that is closed already
-// returns [ErrClosed].
+// returns an error.
 func (l *Log) Close() error {
 	var last *waiting
 	var err error
 	if l.end != nil {
-		last, err = newWaiting(Record{Time: time.Now().UTC(), Event: EventClose}, nil)
+		last, err = newWaiting(Record{Time: time.Now().UTC(), Event: EventClose})
 	}
 	l.mu.Lock()
 	switch {
 	case l.closed:
 		l.mu.Unlock()
-		return ErrClosed
+		return errClosed
 	case l.stuck: // who is stuck may still write
-		err = ErrStuck
+		err = errStuck
 	case last != nil:
 		l.add(last)
 	}
@@ -145,18 +135,17 @@ func (l *Log) Close() error {
 	return errors.Join(err, l.end())
 }
 
-func newWaiting(r Record, late *Record) (*waiting, error) {
+func newWaiting(r Record) (*waiting, error) {
 	body, err := json.Marshal(&r)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
-	return &waiting{rec: r, late: late, body: body, done: make(chan error, 1)}, nil
+	return &waiting{rec: r, body: body, done: make(chan error, 1)}, nil
 }
 
-// append waits until a record is kept, and returns its number. If it is kept only after
-// nobody waits any more, the record late follows.
-func (l *Log) append(r Record, late *Record) (seq uint64, err error) {
-	w, err := newWaiting(r, late)
+// append waits until a record is kept, and returns its number.
+func (l *Log) append(r Record) (seq uint64, err error) {
+	w, err := newWaiting(r)
 	if err == nil {
 		err = l.enqueue(w)
 	}
@@ -170,7 +159,7 @@ func (l *Log) append(r Record, late *Record) (seq uint64, err error) {
 }
 
 func (l *Log) wait(w *waiting) error {
-	timer := time.NewTimer(l.timeout)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case err := <-w.done:
@@ -184,7 +173,7 @@ func (l *Log) wait(w *waiting) error {
 		return err
 	default:
 	}
-	l.stuck, w.left = true, true
+	l.stuck = true
 	if i := slices.Index(l.queue, w); i >= 0 {
 		l.queue = slices.Delete(l.queue, i, i+1)
 		l.lost++
@@ -197,13 +186,13 @@ func (l *Log) enqueue(w *waiting) error {
 	defer l.mu.Unlock()
 	switch {
 	case l.closed:
-		return ErrClosed
+		return errClosed
 	case l.stuck:
 		l.lost++
-		return ErrStuck
+		return errStuck
 	case len(l.queue) >= maxWaiting:
 		l.lost++
-		return ErrBehind
+		return errBehind
 	}
 	l.add(w)
 	return nil
@@ -234,7 +223,7 @@ func (l *Log) writeSome() bool {
 	}
 	l.mu.Unlock()
 	if lost > 0 {
-		if about, err := newWaiting(Record{Time: time.Now().UTC(), Event: EventLost, Lost: lost}, nil); err == nil {
+		if about, err := newWaiting(Record{Time: time.Now().UTC(), Event: EventLost, Lost: lost}); err == nil {
 			batch = slices.Insert(batch, 0, about)
 		}
 	}
@@ -287,12 +276,6 @@ func (l *Log) written(batch []*waiting, kept int, err error) {
 		l.head = Head{Seq: w.seq, Hash: w.rec.Hash}
 		l.lost -= w.rec.Lost
 		w.done <- nil
-		if w.left && w.late != nil {
-			w.late.Begin = w.seq
-			if follows, err := newWaiting(*w.late, nil); err == nil {
-				l.queue = append(l.queue, follows)
-			}
-		}
 	}
 }
 

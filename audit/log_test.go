@@ -78,7 +78,7 @@ func (k *keeper) events(t testing.TB) string {
 	return strings.Join(events, " ")
 }
 
-func add(l *Log) error { _, err := l.append(recordOf(1), nil); return err }
+func add(l *Log) error { _, err := l.append(recordOf(1)); return err }
 
 func TestLogGathersRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestLogGathersRecords(t *testing.T) {
 		var calls sync.WaitGroup
 		seqs := make([]uint64, n)
 		for i := range n {
-			calls.Go(func() { seqs[i], _ = l.append(recordOf(i), nil) })
+			calls.Go(func() { seqs[i], _ = l.append(recordOf(i)) })
 		}
 		calls.Wait()
 		require.LessOrEqual(t, k.calls, 3, "one for the first, and one for those that came in the meantime")
@@ -111,8 +111,8 @@ func TestLogGoesOn(t *testing.T) {
 	require.NoError(t, add(l))
 	require.Len(t, k.records(t, Verifier{Key: testKey}), 2)
 	require.NoError(t, l.Close())
-	require.ErrorIs(t, l.Close(), ErrClosed)
-	require.ErrorIs(t, add(l), ErrClosed)
+	require.ErrorIs(t, l.Close(), errClosed)
+	require.ErrorIs(t, add(l), errClosed)
 }
 
 // TestFailuresOfASink: what fails leaves no gap in the chain, and how much is missing is
@@ -125,7 +125,7 @@ func TestFailuresOfASink(t *testing.T) {
 	require.ErrorIs(t, add(l), errDisk)
 	k.set(func() error { panic("the sink is broken") })
 	require.ErrorContains(t, add(l), "audit: the sink panicked: the sink is broken")
-	_, err := l.append(Record{Arguments: json.RawMessage("{")}, nil)
+	_, err := l.append(Record{Arguments: json.RawMessage("{")})
 	require.Error(t, err)
 	k.set(nil)
 	require.NoError(t, add(l))
@@ -140,7 +140,7 @@ func TestStuckSink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		k := &keeper{do: func() error { <-release; return nil }}
-		l := NewLog(k.keep, &LogOptions{Timeout: time.Second})
+		l := NewLog(k.keep, nil)
 		began := time.Now()
 		var calls sync.WaitGroup
 		for range 3 {
@@ -148,31 +148,18 @@ func TestStuckSink(t *testing.T) {
 			synctest.Wait() // the first one has the sink, the others wait for it
 		}
 		calls.Wait()
-		require.Equal(t, time.Second, time.Since(began))
+		require.Equal(t, timeout, time.Since(began))
 		for range 10 {
-			require.ErrorIs(t, add(l), ErrStuck)
+			require.ErrorIs(t, add(l), errStuck)
 		}
-		require.ErrorIs(t, l.Close(), ErrStuck)
-		require.Equal(t, time.Second, time.Since(began))
+		require.ErrorIs(t, l.Close(), errStuck)
+		require.Equal(t, timeout, time.Since(began))
 		l.closed = false
 		close(release)
 		synctest.Wait()
 		require.NoError(t, add(l))
 		require.Equal(t, "call lost call", k.events(t), "the first was kept in the end")
 		require.EqualValues(t, 12, k.entries[1].Record.Lost)
-	})
-}
-
-func TestWhatComesTooLateIsExplained(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := &keeper{do: func() error { time.Sleep(2 * time.Second); return nil }}
-		l := NewLog(k.keep, &LogOptions{Timeout: time.Second})
-		_, err := l.append(Record{Event: EventBegin}, &Record{Event: EventEnd, Outcome: "refused"})
-		require.ErrorIs(t, err, errTooLate)
-		time.Sleep(time.Minute)
-		records := k.records(t, Verifier{})
-		require.Equal(t, "begin end", k.events(t))
-		require.EqualValues(t, 1, records[1].Begin)
 	})
 }
 
@@ -186,7 +173,7 @@ func TestWaitingRecordsAreBounded(t *testing.T) {
 			calls.Go(func() { require.NoError(t, add(l)) })
 			synctest.Wait()
 		}
-		require.ErrorIs(t, add(l), ErrBehind)
+		require.ErrorIs(t, add(l), errBehind)
 		close(release)
 		calls.Wait()
 		require.Len(t, k.records(t, Verifier{}), maxWaiting+2)
@@ -223,14 +210,13 @@ func TestOptionsOfLogs(t *testing.T) {
 	for want, build := range map[string]func(){
 		"audit.NewLog: sink is nil; give the function that keeps records":                                   func() { NewLog(nil, nil) },
 		"audit.NewLog: LogOptions.Key is shorter than 16 bytes; give a random one, or nil":                  func() { NewLog(sink, &LogOptions{Key: []byte{}}) },
-		"audit.NewLog: LogOptions.Timeout is negative; give a time, or zero for the default":                func() { NewLog(sink, &LogOptions{Timeout: -1}) },
 		"audit.NewLog: LogOptions.After.Hash is no hash of a record; give what Log.Head or Verify returned": func() { NewLog(sink, &LogOptions{After: Head{Seq: 1}}) },
 		"audit.ToSlog: logger is nil; give the logger that keeps records":                                   func() { ToSlog(nil) },
 	} {
 		require.PanicsWithValue(t, want, build)
 	}
 	for want, o := range map[string]FileOptions{
-		"FileOptions.MaxBytes is negative": {MaxBytes: -1}, "FileOptions.Key is shorter": {Key: []byte("short")}, "FileOptions.Timeout is negative": {Timeout: -1},
+		"FileOptions.MaxBytes is negative": {MaxBytes: -1}, "FileOptions.Key is shorter": {Key: []byte("short")},
 	} {
 		_, err := Open(t.TempDir(), &o)
 		require.ErrorContains(t, err, want)

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"hash"
 	"strconv"
 	"strings"
@@ -181,12 +180,4 @@ func (c chain) open(head Head, line []byte) (_ Head, valid bool, reason string) 
 	default:
 		return follows, true, notInOrder
 	}
-}
-
-// parse reads the line of a record.
-func parse(line []byte) (r Record, err error) {
-	if err := json.Unmarshal(line, &r); err != nil {
-		return Record{}, fmt.Errorf("audit: %w", err)
-	}
-	return r, nil
 }

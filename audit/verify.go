@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -117,7 +118,7 @@ func (v Verifier) Records(logs ...io.Reader) iter.Seq2[Record, error] {
 		for line, err := range v.lines(logs) {
 			var r Record
 			if err == nil {
-				r, err = parse(line.text)
+				err = json.Unmarshal(line.text, &r)
 			}
 			if !yield(r, err) || err != nil {
 				return

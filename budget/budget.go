@@ -42,21 +42,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/middleware"
-)
-
-// The defaults of [Options].
-const (
-	DefaultSize      = 10_000
-	DefaultErrorSize = 1_000
-	DefaultKeep      = 10 * time.Minute
-	DefaultMaxKept   = 64 << 20
 )
 
 // MetaKey is the key of a result's _meta under which a list of [LeftOut] says what was
@@ -66,7 +57,7 @@ const MetaKey = wire.Prefix + "left_out"
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
 	// Size is how many tokens the answer of a tool or a resource may have, and ErrorSize
-	// the text of a failed call. Zero means [DefaultSize] and [DefaultErrorSize].
+	// the text of a failed call. Zero means 10,000 and 1,000.
 	Size      int
 	ErrorSize int
 
@@ -89,10 +80,8 @@ type Options struct {
 	// cannot be guessed, is enough.
 	Owner func(ctx context.Context, req mcp.Request) string
 
-	// Keep is for how long what was left out can be fetched, and MaxKept how many bytes
-	// of it are kept: the oldest are forgotten first. Zero means [DefaultKeep] and
-	// [DefaultMaxKept].
-	Keep    time.Duration
+	// MaxKept is how many bytes of what was left out are kept, each for ten minutes: the
+	// oldest are forgotten first. Zero means 64 MiB.
 	MaxKept int
 
 	// Stats, if not nil, is kept up to date, for metrics.
@@ -121,10 +110,9 @@ func New(opts *Options) mcp.Middleware {
 		o = *opts
 	}
 	const of call.Options = "budget.New: Options"
-	call.Positive(of, "Size", &o.Size, DefaultSize)
-	call.Positive(of, "ErrorSize", &o.ErrorSize, DefaultErrorSize)
-	call.Positive(of, "MaxKept", &o.MaxKept, DefaultMaxKept)
-	call.Positive(of, "Keep", &o.Keep, DefaultKeep)
+	call.Positive(of, "Size", &o.Size, 10_000)
+	call.Positive(of, "ErrorSize", &o.ErrorSize, 1_000)
+	call.Positive(of, "MaxKept", &o.MaxKept, 64<<20)
 	o.ReadMore = cmp.Or(o.ReadMore, "read_more")
 	o.Stats = cmp.Or(o.Stats, new(Stats))
 	o.Tools = maps.Clone(o.Tools)
@@ -141,7 +129,7 @@ func New(opts *Options) mcp.Middleware {
 	}
 	b := &budget{
 		Options: o, owners: call.Owners{Func: o.Owner, Option: "budget.Options.Owner", Logger: o.Logger},
-		kept: keeper{keep: o.Keep, most: o.MaxKept, stats: o.Stats, entries: map[string]*entry{}}, told: map[string]bool{},
+		kept: keeper{most: o.MaxKept, stats: o.Stats, entries: map[string]*entry{}}, told: map[string]bool{},
 	}
 	return call.Wrap(b.run)
 }
@@ -154,10 +142,10 @@ type budget struct {
 	owners  call.Owners
 	kept    keeper
 	outputs call.Outputs
-	taken   atomic.Bool // the server has a tool of its own with the name ReadMore
+	taken   atomic.Bool // a page of the list has a tool with the name ReadMore
 
 	mu   sync.Mutex
-	told map[string]bool // tools of which was said that they cannot be bounded
+	told map[string]bool // tools of which something was said
 }
 
 func (b *budget) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
@@ -169,7 +157,7 @@ func (b *budget) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 		if r == nil || r.Params == nil {
 			break
 		}
-		if r.Params.Name == b.ReadMore && !b.taken.Load() {
+		if r.Params.Name == b.ReadMore {
 			return b.readMore(ctx, c, r, next)
 		}
 		res, err := next(ctx, c.Method(), req)

@@ -52,9 +52,11 @@ func (e *entry) weigh() int {
 	return n
 }
 
+// keepFor is for how long an entry can be fetched.
+const keepFor = 10 * time.Minute
+
 // A keeper keeps entries for a time, within a bound.
 type keeper struct {
-	keep  time.Duration
 	most  int
 	stats *Stats
 
@@ -82,7 +84,7 @@ func (k *keeper) put(e *entry) bool {
 	defer k.mu.Unlock()
 	k.entries[e.handle] = e
 	e.place = k.oldest.PushBack(e)
-	e.timer = time.AfterFunc(k.keep, func() {
+	e.timer = time.AfterFunc(keepFor, func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.remove(e)
@@ -124,11 +126,8 @@ func (k *keeper) get(handle, owner string) *entry {
 func (b *budget) readMore(ctx context.Context, c *call.Call, req *mcp.CallToolRequest, next mcp.MethodHandler) (mcp.Result, error) {
 	res, err := b.read(ctx, req)
 	if err != nil {
-		switch tool, missing := c.Tool(next); {
-		case missing == nil:
-			b.isTaken(ctx, tool)
-			return next(ctx, c.Method(), req)
-		case !errors.Is(missing, call.ErrNotListed): // it is not a server that is wrapped
+		// It is no server that is wrapped, or one that has a tool of this name.
+		if _, missing := c.Tool(next); !errors.Is(missing, call.ErrNotListed) {
 			return next(ctx, c.Method(), req)
 		}
 	}
@@ -143,21 +142,13 @@ func (b *budget) offers(c *call.Call) bool {
 			return false
 		}
 		if tool.Name == b.ReadMore {
-			return !b.taken.Load() || tool.Description == description
+			return tool.Description == description
 		}
 	}
 	return false
 }
 
 const description = "Shows what an answer of another tool left out. Call it with the cursor that the answer gave."
-
-// isTaken says that the server has a tool of this name, unless it is that of another
-// middleware of this package further in.
-func (b *budget) isTaken(ctx context.Context, tool *mcp.Tool) {
-	if b.taken.CompareAndSwap(false, true) && tool.Description != description {
-		call.Warn(ctx, b.Logger, "budget: the server has a tool of this name; what is left out cannot be fetched; set budget.Options.ReadMore", slog.String("tool", b.ReadMore))
-	}
-}
 
 // read returns the page that a cursor names: the handle of an entry and, after the first
 // page, which item or block of it comes next, and from which byte on.
@@ -286,7 +277,10 @@ func (b *budget) list(ctx context.Context, have *mcp.ListToolsResult) *mcp.ListT
 			continue
 		}
 		if tool.Name == b.ReadMore {
-			b.isTaken(ctx, tool)
+			b.taken.Store(true)
+			if tool.Description != description && b.first(tool.Name) { // not that of another middleware of this package further in
+				call.Warn(ctx, b.Logger, "budget: the server has a tool of this name; what is left out cannot be fetched; set budget.Options.ReadMore", slog.String("tool", b.ReadMore))
+			}
 			return have
 		}
 		b.check(ctx, tool)

@@ -59,21 +59,23 @@ func argument(names []string) string {
 	return "arguments " + quoted
 }
 
-// maxTold bounds the memory of tools of which was said that they cannot be bounded.
+// maxTold bounds the memory of tools of which something was said.
 const maxTold = 10_000
+
+// first reports whether nothing was said of a tool before.
+func (b *budget) first(tool string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.told[tool] || len(b.told) >= maxTold {
+		return false
+	}
+	b.told[tool] = true
+	return true
+}
 
 // check says once of a tool that its answers may be large and have no list.
 func (b *budget) check(ctx context.Context, tool *mcp.Tool) {
-	if tool.OutputSchema == nil || b.Tools[tool.Name] < 0 {
-		return
-	}
-	b.mu.Lock()
-	seen := b.told[tool.Name] || len(b.told) >= maxTold
-	if !seen {
-		b.told[tool.Name] = true
-	}
-	b.mu.Unlock()
-	if seen {
+	if tool.OutputSchema == nil || b.Tools[tool.Name] < 0 || !b.first(tool.Name) {
 		return
 	}
 	s := survey{root: call.JSONSchema(tool.OutputSchema)}

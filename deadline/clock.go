@@ -12,10 +12,9 @@ import (
 )
 
 // A clock is the context of a handler whose time is limited. It differs from one of
-// [context.WithDeadlineCause] in that its deadline moves while the call is paused;
-// contexts made from it end as those of the standard library do, with the error and
-// the cause of the clock. It ends when stop is called, and by nothing else: the run
-// that it belongs to passes on the end of the parent.
+// [context.WithDeadlineCause] in that its deadline moves while the call is paused. It ends
+// when stop is called, and by nothing else: the run that it belongs to passes on the end of
+// the parent.
 type clock struct {
 	parent context.Context //nolint:containedctx // a context is made of another one
 	outer  *clock          // of a middleware or a call further out; nil if there is none
@@ -23,16 +22,17 @@ type clock struct {
 	grace  time.Duration // how long the handler may take to return once it was told to stop
 
 	mu       sync.Mutex
-	timer    *time.Timer // fires when the time is up; nil before the start and once the clock has stopped
+	timer    *time.Timer // fires when the time is up; nil before the start
 	deadline time.Time
-	latest   time.Time     // which pauses do not move; zero if there is no such time
-	slack    time.Duration // by how much pauses may still move the deadline
-	paused   int           // pauses that have begun and not ended
-	since    time.Time     // when the first of them began
-	done     chan struct{} // made when first asked for
-	err      error
-	cause    context.Context //nolint:containedctx // ended, to hold the cause where context.Cause looks for it
-	after    map[*func()]struct{}
+	slack    time.Duration   // by how much pauses may still move the deadline
+	paused   int             // pauses that have begun and not ended
+	since    time.Time       // when the first of them began
+	ended    context.Context //nolint:containedctx // what ended the clock: its error and its cause are the clock's
+
+	// waits is what contexts and functions wait for that are made from this one. Most handlers
+	// make none, so that it is made when it is first needed.
+	waits context.Context //nolint:containedctx // see above
+	end   context.CancelFunc
 }
 
 type clockKey struct{}
@@ -47,35 +47,36 @@ func clockOf(ctx context.Context) *clock {
 func (c *clock) Deadline() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ends(), true
-}
-
-// ends returns when the time is over. The mutex is held.
-func (c *clock) ends() time.Time {
-	if !c.latest.IsZero() && c.latest.Before(c.deadline) {
-		return c.latest
-	}
-	return c.deadline
+	return c.deadline, true
 }
 
 // Done returns a channel that is closed when the clock stops.
-func (c *clock) Done() <-chan struct{} {
+func (c *clock) Done() <-chan struct{} { return c.waiting().Done() }
+
+// AfterFunc arranges to call f when the clock stops. Package context asks for it, so
+// that a context made from this one costs no goroutine.
+func (c *clock) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(c.waiting(), f) }
+
+func (c *clock) waiting() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.done == nil {
-		c.done = make(chan struct{})
-		if c.err != nil {
-			close(c.done)
+	if c.waits == nil {
+		c.waits, c.end = context.WithCancel(context.Background())
+		if c.ended != nil {
+			c.end()
 		}
 	}
-	return c.done
+	return c.waits
 }
 
 // Err returns nil until the clock stops, and then why.
 func (c *clock) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.err
+	if c.ended == nil {
+		return nil
+	}
+	return c.ended.Err()
 }
 
 // Value finds the clock itself and the cause of its end, and asks the parent for
@@ -85,68 +86,29 @@ func (c *clock) Value(key any) any {
 		return c
 	}
 	c.mu.Lock()
-	cause := c.cause
+	ended := c.ended
 	c.mu.Unlock()
-	if cause != nil {
-		if v := cause.Value(key); v != nil {
+	if ended != nil {
+		if v := ended.Value(key); v != nil {
 			return v
 		}
 	}
 	return c.parent.Value(key)
 }
 
-// AfterFunc arranges to call f when the clock stops. Package context asks for it, so
-// that a context made from this one costs no goroutine.
-func (c *clock) AfterFunc(f func()) (stop func() bool) {
+// stop ends the context as another one ended. It reports false if it has ended before.
+func (c *clock) stop(as context.Context) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err != nil {
-		go f() // not here: the caller holds a lock
-		return func() bool { return false }
+	if c.ended != nil {
+		return false
 	}
-	if c.after == nil {
-		c.after = map[*func()]struct{}{}
+	c.ended = as
+	c.timer.Stop()
+	if c.end != nil {
+		c.end()
 	}
-	key := &f
-	c.after[key] = struct{}{}
-	return func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		_, waits := c.after[key]
-		delete(c.after, key)
-		return waits
-	}
-}
-
-// stop ends the context, once, with an error and, unless it is nil, another cause.
-func (c *clock) stop(err, cause error) {
-	for f := range c.end(err, cause) {
-		(*f)()
-	}
-}
-
-// end is stop without what is to be called, which it returns.
-func (c *clock) end(err, cause error) (after map[*func()]struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		return nil
-	}
-	if cause != nil {
-		holder, end := context.WithCancelCause(context.Background())
-		end(cause)
-		c.cause = holder
-	}
-	c.err = err
-	if c.timer != nil {
-		c.timer.Stop()
-		c.timer = nil
-	}
-	if c.done != nil {
-		close(c.done)
-	}
-	after, c.after = c.after, nil
-	return after
+	return true
 }
 
 // start sets the timer that calls f when the time is up.
@@ -156,55 +118,31 @@ func (c *clock) start(limit time.Duration, f func()) {
 	c.timer = time.AfterFunc(limit, f)
 }
 
-// expire ends the context with the cause if its time is up.
-func (c *clock) expire(cause error) bool {
-	if !c.over() {
-		return false
-	}
-	c.stop(context.DeadlineExceeded, cause)
-	return true
-}
-
-// over reports whether the time is up. A handler that looks at the deadline of its
-// context may return before the timer fires; and one that fired just before a pause is
-// set anew.
-func (c *clock) over() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	left := time.Until(c.ends())
-	if left > 0 {
-		c.timer.Reset(left)
-	}
-	return left <= 0
-}
-
 // pause stops counting the time until resume is called as often. The deadline moves
 // by as much as a pause may take, and back again by what was not used of it.
 func (c *clock) pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.paused++; c.paused > 1 {
-		return
+	if c.paused++; c.paused == 1 {
+		c.since = time.Now()
+		c.move(c.slack)
 	}
-	c.since = time.Now()
-	c.move(c.slack)
 }
 
 func (c *clock) resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.paused--; c.paused > 0 {
-		return
+	if c.paused--; c.paused == 0 {
+		unused := max(0, c.slack-time.Since(c.since))
+		c.move(-unused)
+		c.slack = unused
 	}
-	unused := max(0, c.slack-time.Since(c.since))
-	c.move(-unused)
-	c.slack = unused
 }
 
 func (c *clock) move(by time.Duration) {
 	c.deadline = c.deadline.Add(by)
-	if c.timer != nil {
-		c.timer.Reset(time.Until(c.ends()))
+	if c.ended == nil {
+		c.timer.Reset(time.Until(c.deadline))
 	}
 }
 
@@ -215,9 +153,8 @@ func (c *clock) move(by time.Duration) {
 //	answer, err := ask(ctx)
 //	resume()
 //
-// Limits further out stand too. Altogether the clock of a call stands for
-// Options.MaxPause at most, and never beyond the time at which the caller is known to
-// give up. Pauses may overlap; resume may be called more than once. Where no limit
+// Limits further out stand too. Altogether the clock of a call stands for ten minutes at
+// most, and never beyond the time at which the caller is known to give up. Pauses may overlap; resume may be called more than once. Where no limit
 // applies, and after the call, Pause does nothing. Neither is ever nil.
 func Pause(ctx context.Context) (resume func()) {
 	inner := clockOf(ctx)

@@ -84,11 +84,9 @@ func TestContextOfTheHandler(t *testing.T) {
 		require.Equal(t, context.DeadlineExceeded, later.Err())
 		require.NoError(t, context.WithoutCancel(handler).Err())
 
-		var limitErr *deadline.LimitError
-		require.ErrorAs(t, err, &limitErr)
-		require.Equal(t, deadline.LimitError{Limit: limit, Effect: fault.EffectUnknown, Err: context.DeadlineExceeded}, *limitErr)
+		requireLimit(t, deadline.LimitError{Limit: limit, Err: context.DeadlineExceeded}, err)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.EqualError(t, limitErr, "deadline: the limit of 30s was reached; the handler stopped: context deadline exceeded")
+		require.ErrorContains(t, err, "deadline: the limit of 30s was reached; the handler stopped: context deadline exceeded")
 	})
 }
 
@@ -103,6 +101,7 @@ func TestContextEndsWithTheCall(t *testing.T) {
 			return nil
 		}, deadline.New(nil)))
 		require.Equal(t, context.Canceled, handler.Err())
+		synctest.Wait()
 		require.Equal(t, context.Canceled, child.Err())
 		<-handler.Done()
 		done := make(chan struct{})
@@ -136,24 +135,26 @@ func TestCauseOfTheClientIsKept(t *testing.T) {
 	})
 }
 
+// TestCauseIsNoAnswer: a handler that returns the cause of its context did as it was told.
+func TestCauseIsNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := do(t.Context(), func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }, deadline.New(nil))
+		f, _ := middleware.FaultOf(nil, err)
+		require.Equal(t, "the tool did not finish within 50 s. It was told to stop, and did.", f.Message())
+	})
+}
+
 func TestLimitOfTheCaller(t *testing.T) {
-	caller := func(wait time.Duration) *deadline.Options {
-		return &deadline.Options{Limit: limit, Caller: func(context.Context, mcp.Request) time.Duration { return wait }}
-	}
 	for name, c := range map[string]struct {
-		opts   *deadline.Options
 		within time.Duration // the deadline of the context
 		want   time.Duration
 		caller bool
 	}{
-		"not known":                   {caller(0), 0, limit, false},
-		"by the context":              {&deadline.Options{Limit: limit}, 20 * time.Second, 19 * time.Second, true},
-		"by the option":               {caller(10 * time.Second), 0, 9 * time.Second, true},
-		"the shorter of both":         {caller(10 * time.Second), 5 * time.Second, 4 * time.Second, true},
-		"a quarter at most":           {caller(time.Second), 0, 750 * time.Millisecond, true},
-		"a panic is not known":        {&deadline.Options{Limit: limit, Caller: func(context.Context, mcp.Request) time.Duration { panic("no header") }}, 0, limit, false},
-		"longer than the limit":       {caller(time.Hour), 0, limit, false},
-		"the margin makes it shorter": {caller(limit + time.Millisecond), 0, limit + time.Millisecond - time.Second, true},
+		"not known":                   {0, limit, false},
+		"by the context":              {20 * time.Second, 19 * time.Second, true},
+		"a quarter at most":           {time.Second, 750 * time.Millisecond, true},
+		"longer than the limit":       {time.Hour, limit, false},
+		"the margin makes it shorter": {limit + time.Millisecond, limit + time.Millisecond - time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -165,16 +166,14 @@ func TestLimitOfTheCaller(t *testing.T) {
 				}
 				var err error
 				spent := took(func() {
-					err = do(ctx, func(context.Context) error { time.Sleep(time.Hour); return nil }, deadline.New(c.opts))
+					err = do(ctx, func(context.Context) error { time.Sleep(time.Hour); return nil }, deadline.New(&deadline.Options{Limit: limit}))
 				})
 				require.GreaterOrEqual(t, spent, c.want)
 				require.LessOrEqual(t, spent, c.want+grace)
 				if c.caller {
 					require.Less(t, spent, c.want*4/3, "before the caller gives up")
 				}
-				var limitErr *deadline.LimitError
-				require.ErrorAs(t, err, &limitErr)
-				require.Equal(t, deadline.LimitError{Limit: c.want, Caller: c.caller, Running: true, Effect: fault.EffectUnknown}, *limitErr)
+				requireLimit(t, deadline.LimitError{Limit: c.want, Caller: c.caller, Running: true}, err)
 				f, _ := middleware.FaultOf(nil, err)
 				require.Equal(t, fault.KindTimeout, f.Kind())
 				if c.caller {
@@ -208,9 +207,7 @@ func TestDeadlineThatNobodyTold(t *testing.T) {
 		require.Equal(t, time.Second+grace, took(func() {
 			err = do(hidden{ctx}, func(context.Context) error { time.Sleep(time.Hour); return nil }, deadline.New(nil))
 		}))
-		var limitErr *deadline.LimitError
-		require.ErrorAs(t, err, &limitErr)
-		require.Equal(t, deadline.LimitError{Limit: time.Second, Caller: true, Running: true, Effect: fault.EffectUnknown}, *limitErr)
+		requireLimit(t, deadline.LimitError{Limit: time.Second, Caller: true, Running: true}, err)
 		time.Sleep(time.Hour)
 	})
 }
@@ -321,9 +318,7 @@ func TestOuterLimitOfABatch(t *testing.T) {
 		err := do(t.Context(), func(context.Context) error { time.Sleep(time.Hour); return nil },
 			deadline.New(&deadline.Options{Limit: time.Second}), batch, deadline.New(&deadline.Options{Limit: time.Minute}))
 		for _, err := range []error{item, err} {
-			var limitErr *deadline.LimitError
-			require.ErrorAs(t, err, &limitErr)
-			require.Equal(t, deadline.LimitError{Limit: time.Second, Running: true, Effect: fault.EffectUnknown}, *limitErr)
+			requireLimit(t, deadline.LimitError{Limit: time.Second, Running: true}, err)
 		}
 		time.Sleep(time.Hour)
 	})
@@ -332,24 +327,30 @@ func TestOuterLimitOfABatch(t *testing.T) {
 func TestPause(t *testing.T) {
 	const thinking = 5 * time.Minute
 	for name, c := range map[string]struct {
-		opts *deadline.Options
-		want time.Duration
+		limit, within time.Duration
+		thinking      time.Duration
+		want          time.Duration
 	}{
-		"does not count":         {&deadline.Options{Limit: limit}, limit + thinking},
-		"for so long only":       {&deadline.Options{Limit: limit, MaxPause: time.Minute}, limit + time.Minute},
-		"never":                  {&deadline.Options{Limit: limit, MaxPause: -1}, limit},
-		"the caller gives up":    {&deadline.Options{Limit: limit, Caller: func(context.Context, mcp.Request) time.Duration { return 2 * time.Minute }}, 2*time.Minute - time.Second},
-		"and the margin is kept": {&deadline.Options{Limit: time.Hour, Caller: func(context.Context, mcp.Request) time.Duration { return 2 * time.Minute }}, 2*time.Minute - time.Second},
+		"does not count":         {limit, 0, thinking, limit + thinking},
+		"for so long only":       {limit, 0, time.Hour, limit + 10*time.Minute},
+		"the caller gives up":    {limit, 2 * time.Minute, thinking, 2*time.Minute - time.Second},
+		"and the margin is kept": {time.Hour, 2 * time.Minute, thinking, 2*time.Minute - time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				ctx := t.Context()
+				if c.within > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, c.within)
+					defer cancel()
+				}
 				require.Equal(t, c.want, took(func() {
-					err := do(t.Context(), func(ctx context.Context) error {
+					err := do(ctx, func(ctx context.Context) error {
 						time.Sleep(10 * time.Second)
 						resume := deadline.Pause(ctx)
 						inner := deadline.Pause(ctx) // they overlap
 						select {
-						case <-time.After(thinking):
+						case <-time.After(c.thinking):
 						case <-ctx.Done():
 						}
 						inner()
@@ -357,7 +358,7 @@ func TestPause(t *testing.T) {
 						resume() // more than once
 						<-ctx.Done()
 						return ctx.Err()
-					}, deadline.New(c.opts), deadline.New(&deadline.Options{Limit: 24 * time.Hour}))
+					}, deadline.New(&deadline.Options{Limit: c.limit}), deadline.New(&deadline.Options{Limit: 24 * time.Hour}))
 					var limitErr *deadline.LimitError
 					require.ErrorAs(t, err, &limitErr)
 				}))

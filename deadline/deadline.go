@@ -18,8 +18,8 @@
 //	Retry: no. It may still take effect: check that before you try another way.
 //
 // A call that its client cancels is answered at once as cancelled. A panic of the
-// handler becomes a PanicError with its stack, as package recover has it, and
-// [runtime.Goexit] becomes [ErrGoexit].
+// handler becomes a PanicError with its stack, as package recover has it, and so does
+// [runtime.Goexit].
 //
 // # Handlers that do not return
 //
@@ -29,9 +29,10 @@
 // when it ends, with what it returned and how late; that is never sent.
 //
 // Stuck handlers are counted for each owner and each of the owner's tools, for the owner,
-// and for all, and so are running ones: see Options.MaxStuck and Options.Burst. Calls
-// beyond a bound are refused before they start. An owner is who is authenticated; all
-// callers without an identity are one owner. No owner can use up the bound of all.
+// and for all, and so are running ones, of which there may be 20 times as many: see
+// Options.MaxStuck. Calls beyond a bound are refused before they start. An owner is who is
+// authenticated; all callers without an identity are one owner. No owner can use up the
+// bound of all. The hook of package correlate has how many are stuck.
 //
 // What a stuck handler sends to its client with the context of the call, such as
 // progress, is refused by the transport. It may still read its request.
@@ -40,10 +41,14 @@
 //
 // With a client of protocol version 2025-11-25 an elicitation or a sampling request
 // runs inside the handler, and a person may think for minutes. [Sending] stops the
-// clock meanwhile, for the whole server; [Pause] does it by hand. Options.MaxPause
-// bounds it.
+// clock meanwhile, for the whole server; [Pause] does it by hand.
 //
 // # Several limits
+//
+// A context that has a deadline of its own is that of a caller who does not wait for longer:
+// the call is answered a second before it, or when three quarters of a shorter time are over.
+// MCP has no field for it. A middleware of yours outside of this one can read it from _meta
+// or from an HTTP header, and call next with [context.WithTimeout].
 //
 // Where two of these middlewares limit one call, the limit that is reached first counts.
 // If the inner one cannot be reached first it does nothing and costs no goroutine. An
@@ -58,12 +63,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // Options configure [New]. The zero value is the recommended default. In each field that
 // is a time or a number, zero means the default and a negative value means none: no
-// limit, no grace, no pause, no bound.
+// limit, no grace, no bound.
 type Options struct {
 	// Limit is how long a call of a tool, the reading of a resource, the getting of a
 	// prompt and a completion may take. Zero means 50 s, because clients that are built on the TypeScript
@@ -92,37 +96,14 @@ type Options struct {
 
 	// MaxStuck is how many handlers of one tool, prompt or resource may be stuck for one
 	// owner before further calls are refused (10), and MaxStuckTotal how many of all (100).
-	// Of one owner a quarter of these may be, or MaxStuck if that is more.
+	// Of one owner a quarter of these may be, or MaxStuck if that is more. Under each of the
+	// three bounds 20 times as many handlers may run at the same time.
 	MaxStuck, MaxStuckTotal int
-
-	// Burst is how many times as many handlers may run at the same time as may be
-	// stuck, under each of the three bounds (20): what is there before the first one is
-	// stuck. With 1 there are never more stuck handlers than the bounds say.
-	Burst int
-
-	// OnStuck is called when a handler is given up and again when it ends, for
-	// metrics. It must return soon, because the caller waits for its answer. It may
-	// be called concurrently; a panic of it is survived and ignored. The context has
-	// the values of the call's and does not end. Nil means nothing is called.
-	OnStuck func(ctx context.Context, s Stuck)
 
 	// Grace is how long a handler that was told to stop may take to return before
 	// the caller is answered without it (100 ms). Inside of another limit it is at most
 	// half as long as there.
 	Grace time.Duration
-
-	// Caller returns how long the caller is going to wait for this call, from now
-	// on, and zero or less when it does not know. MCP has no such field; a client of
-	// your own may send it in _meta or in an HTTP header (req.GetExtra().Header).
-	// It may be called concurrently, and one that panics does not know. The deadline
-	// of the context, where there is one, is known without it; the shortest counts. The
-	// call is answered a second before, or when three quarters of a shorter time are over.
-	// Nil means that nothing else is known.
-	Caller func(ctx context.Context, req mcp.Request) time.Duration
-
-	// MaxPause is for how long altogether the clock of one call may stand, see
-	// [Pause] (10 min).
-	MaxPause time.Duration
 }
 
 // New returns a middleware that limits the time of calls. opts may be nil. Calls
@@ -178,12 +159,12 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	}
 	w := &run{limiter: l, req: req, next: next, began: began, limit: limit}
 	w.parent, w.outer, w.c, w.grace = ctx, outer, c, l.Grace
-	w.deadline, w.slack = began.Add(limit), l.MaxPause
+	w.deadline, w.slack = began.Add(limit), maxPause
 	if outer != nil {
 		w.grace = min(w.grace, outer.grace/2) // it must be told before it is given up itself
 	}
-	if outer == nil || outer.c != c { // the margin is for those who wait for the call
-		w.callerWaits()
+	if at, ok := ctx.Deadline(); ok && (outer == nil || outer.c != c) { // the margin is for those who wait for the call
+		w.callerWaits(at.Sub(began))
 	}
 	if err := ctx.Err(); err != nil {
 		return w.fail(w.notStarted(err))
@@ -202,25 +183,14 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	return w.wait()
 }
 
-// callerWaits shortens the limit to what the caller's own leaves, if that is known.
-func (w *run) callerWaits() {
-	left, known := time.Duration(0), false
-	if at, ok := w.parent.Deadline(); ok {
-		left, known = at.Sub(w.began), true
-	}
-	if w.Caller != nil {
-		var wait time.Duration
-		safe.Call(func() { wait = w.Caller(w.parent, w.req) }, nil)
-		if wait > 0 && (!known || wait < left) {
-			left, known = wait, true
-		}
-	}
-	if !known {
-		return
-	}
+// callerWaits shortens the limit, and what pauses may add to it, to what the caller's own
+// leaves.
+func (w *run) callerWaits(left time.Duration) {
 	margin := max(0, min(maxMargin, left/4))
-	w.latest = w.began.Add(left - margin)
-	if left-margin < w.limit {
-		w.limit, w.caller, w.grace = left-margin, true, min(w.grace, margin/2)
+	left -= margin
+	if left < w.limit {
+		w.limit, w.caller, w.grace = left, true, min(w.grace, margin/2)
+		w.deadline = w.began.Add(left)
 	}
+	w.slack = min(w.slack, left-w.limit)
 }

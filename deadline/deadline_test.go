@@ -223,6 +223,42 @@ func TestSlowListDoesNotDelay(t *testing.T) {
 	})
 }
 
+// TestCancelledWhileTheListIsAsked: a handler that has stopped is not waited for once more.
+func TestCancelledWhileTheListIsAsked(t *testing.T) {
+	for _, h := range []harness.Handler{obeys(), ignores(limit, harness.Fail(errCanary))} {
+		for range 20 { // whether the timer fires before the handler returns is chance
+			synctest.Test(t, func(t *testing.T) {
+				var told *fault.Error
+				start, answered := time.Now(), time.Duration(0)
+				s := harness.Start(t, rawAt, harness.Setup{
+					Handlers: map[string]harness.Handler{"it": h},
+					Middleware: []mcp.Middleware{
+						harness.Look(func(_ context.Context, res mcp.Result, err error) {
+							answered = time.Since(start)
+							told, _ = middleware.FaultOf(res, err)
+						}),
+						limited(harness.NewLog(0)),
+						middleware.ForMethods(func(next mcp.MethodHandler) mcp.MethodHandler {
+							return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+								time.Sleep(time.Hour)
+								return next(ctx, method, req)
+							}
+						}, call.MethodListTools),
+					},
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), limit+grace/2)
+				defer cancel()
+				s.CallContext(ctx, "it")
+				time.Sleep(time.Second)
+				synctest.Wait()
+				require.Equal(t, limit+grace, answered)
+				require.Equal(t, fault.KindTimeout, told.Kind())
+				time.Sleep(2 * time.Hour)
+			})
+		}
+	}
+}
+
 func TestResultThatIsThereWins(t *testing.T) {
 	harness.NoLeaks(t)
 	for name, after := range map[string]time.Duration{"at the limit": limit, "within the grace": limit + grace/2} {
@@ -475,13 +511,11 @@ func TestNoLimitMeansNothingAtAll(t *testing.T) {
 func TestBadOptions(t *testing.T) {
 	type limits = map[string]time.Duration
 	for text, o := range map[string]deadline.Options{
-		"deadline.New: Options.Tools has an empty name; give that of a tool":                                            {Tools: limits{"": 1}},
-		`deadline.New: Options.Methods["subscriptions/listen"] cannot have a limit; remove it`:                          {Methods: limits{call.MethodListen: 1}},
-		`deadline.New: Options.Methods["notifications/progress"] cannot have a limit; remove it`:                        {Methods: limits{"notifications/progress": 1}},
-		"deadline.New: Options.Methods has an empty name; give that of a method, such as middleware.MethodReadResource": {Methods: limits{"": 1}},
-		"deadline.New: Options.Limit is 1ns, which no handler can keep; give at least 1ms":                              {Limit: 1},
-		`deadline.New: Options.Tools["a"] is 5µs, which no handler can keep; give at least 1ms`:                         {Tools: limits{"a": 5 * time.Microsecond}},
-		`deadline.New: Options.Methods["acme/it"] is 1ns, which no handler can keep; give at least 1ms`:                 {Methods: limits{"acme/it": 1}},
+		"deadline.New: Options.Tools has an empty name; give that of a tool":                                                                                                {Tools: limits{"": 1}},
+		`deadline.New: Options.Methods["subscriptions/listen"] is no method whose calls can have a limit; give one, such as middleware.MethodReadResource, or a custom one`: {Methods: limits{call.MethodListen: 1}},
+		"deadline.New: Options.Limit is 1ns, which no handler can keep; give at least 1ms":                                                                                  {Limit: 1},
+		`deadline.New: Options.Tools["a"] is 5µs, which no handler can keep; give at least 1ms`:                                                                             {Tools: limits{"a": 5 * time.Microsecond}},
+		`deadline.New: Options.Methods["acme/it"] is 1ns, which no handler can keep; give at least 1ms`:                                                                     {Methods: limits{"acme/it": 1}},
 		"deadline.New: Options.Limit is negative, and neither Tools nor Methods has a limit, so nothing is limited; give one, or leave the middleware out": {
 			Limit: -1, Tools: limits{"a": -1}, Methods: limits{"acme/it": 0},
 		},
@@ -490,11 +524,11 @@ func TestBadOptions(t *testing.T) {
 	} {
 		require.PanicsWithValue(t, text, func() { deadline.New(&o) })
 	}
-	for _, method := range []string{"tools/cal", "tool", "completion/", "sampling/createMessage"} {
+	for _, method := range []string{"", "notifications/progress", "tools/cal", "tool", "completion/", "sampling/createMessage"} {
 		require.Panics(t, func() { deadline.New(&deadline.Options{Methods: limits{method: time.Second}}) }, method)
 	}
 	require.NotPanics(t, func() {
-		deadline.New(&deadline.Options{Grace: -1, MaxPause: -1, MaxStuck: -1, MaxStuckTotal: -1, Burst: -1})
+		deadline.New(&deadline.Options{Grace: -1, MaxStuck: -1, MaxStuckTotal: -1})
 		deadline.New(&deadline.Options{MaxStuckTotal: 5})
 		deadline.New(&deadline.Options{MaxStuck: 50})
 		deadline.New(&deadline.Options{Limit: -1, Tools: limits{"a": time.Second}})

@@ -16,13 +16,8 @@ import (
 )
 
 var (
-	// ErrGoexit is the error of a handler that ended its goroutine instead of
-	// returning.
-	ErrGoexit = errors.New("deadline: the handler ended its goroutine with runtime.Goexit")
-
-	// ErrTooManyStuck is the error of a call that was refused because too many
-	// handlers have not returned, or run at the same time.
-	ErrTooManyStuck = errors.New("deadline: too many handlers are stuck")
+	errGoexit  = errors.New("the handler ended its goroutine with runtime.Goexit")
+	errTooMany = errors.New("deadline: too many handlers are stuck, or run at the same time")
 )
 
 // A LimitError says that a call took longer than it may. From that moment on it is
@@ -36,11 +31,10 @@ type LimitError struct {
 	// Running reports whether the handler had not returned when the call was
 	// answered. In the cause of a context it is false.
 	Running bool
-	// Effect is what is certain about the effect of the call. In the cause of a
-	// context it is "".
-	Effect fault.Effect
 	// Err is the error of a handler that stopped when it was told to, else nil.
 	Err error
+
+	answer bool // the call failed with it: it is not the cause of a context
 }
 
 // Error returns the limit and what the handler did. It is for the log.
@@ -69,13 +63,6 @@ func (e *LimitError) Is(target error) bool { return target == context.DeadlineEx
 
 // Timeout returns true.
 func (e *LimitError) Timeout() bool { return true }
-
-// final reports whether err is no reaction to the end of the context, but how a limit
-// further in answered the call, or what this package made of the handler's end.
-func final(err error) bool {
-	limit, _ := safe.As[*LimitError](err)
-	return limit != nil && limit.Effect != "" || safe.Find(err, func(err error) bool { return safe.Same(err, ErrGoexit) })
-}
 
 func isDeadline(err error) bool { return safe.Same(err, context.DeadlineExceeded) }
 
@@ -119,7 +106,7 @@ func subject(method string) string {
 
 // exceeded returns the error of a call whose limit was reached.
 func exceeded(method string, e *LimitError, known classify.Safety) error {
-	e.Effect = effectOf(known)
+	e.answer = true
 	public := fault.Timeout(subject(method), e.Limit)
 	message := public.Message()
 	if e.Caller {
@@ -149,7 +136,7 @@ func cancelled(what string, err, cause error, known classify.Safety) error {
 // notStarted returns the error of a call that was over before it began.
 func (w *run) notStarted(err error) error {
 	if safe.Find(err, isDeadline) {
-		return classify.HideError(&LimitError{Caller: true, Effect: fault.EffectNone},
+		return classify.HideError(&LimitError{Caller: true, answer: true},
 			fault.New(fault.KindTimeout, "no time was left to start this call").
 				WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}))
 	}
@@ -171,7 +158,7 @@ func (w *run) refused(why string) error {
 	if why == stuckRefusal {
 		after = max(after, min(w.limit, maxRefusal).Truncate(time.Second))
 	}
-	return classify.HideError(ErrTooManyStuck, fault.New(fault.KindServiceUnavailable, why).
+	return classify.HideError(errTooMany, fault.New(fault.KindServiceUnavailable, why).
 		WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: after.Seconds(), Effect: fault.EffectNone}))
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/middleware"
 )
 
 func TestMain(m *testing.M) {
@@ -73,4 +74,15 @@ func requireKind(t *testing.T, kind fault.Kind, got harness.Answer) {
 	t.Helper()
 	require.NotNil(t, got.Fault())
 	require.Equal(t, kind, got.Fault().Kind())
+}
+
+// requireLimit requires that a call failed with this error, and that its caller is told that
+// the effect is not known.
+func requireLimit(t *testing.T, want deadline.LimitError, err error) {
+	t.Helper()
+	var got *deadline.LimitError
+	require.ErrorAs(t, err, &got)
+	require.Equal(t, want, deadline.LimitError{Limit: got.Limit, Caller: got.Caller, Running: got.Running, Err: got.Err})
+	f, _ := middleware.FaultOf(nil, err)
+	require.Equal(t, fault.EffectUnknown, f.Data().Retry.Effect)
 }

@@ -15,11 +15,16 @@ import (
 const (
 	defaultLimit         = 50 * time.Second
 	defaultGrace         = 100 * time.Millisecond
-	defaultMaxPause      = 10 * time.Minute
 	defaultMaxStuck      = 10
 	defaultMaxStuckTotal = 100
-	defaultBurst         = 20
 )
+
+// burst is how many times as many handlers may run at the same time as may be stuck: what is
+// there before the first one is.
+const burst = 20
+
+// maxPause is for how long altogether the clock of one call may stand.
+const maxPause = 10 * time.Minute
 
 // maxMargin is by how much earlier than its caller gives up a call is answered at most.
 const maxMargin = time.Second
@@ -28,18 +33,19 @@ const maxMargin = time.Second
 // one to start.
 const minLimit = time.Millisecond
 
-// ordinary are the methods that Options.Limit is for. Others may have limits too, but
-// neither those of unlimited nor those that servers send to clients.
+// ordinary are the methods that Options.Limit is for, and others those that cannot have a
+// limit.
 var (
-	ordinary  = []string{call.MethodCallTool, call.MethodReadResource, call.MethodGetPrompt, call.MethodComplete}
-	unlimited = []string{call.MethodInitialize, call.MethodPing, call.MethodListen}
-	sent      = []string{call.MethodElicit, call.MethodCreateMessage, call.MethodListRoots}
+	ordinary = []string{call.MethodCallTool, call.MethodReadResource, call.MethodGetPrompt, call.MethodComplete}
+	others   = []string{
+		call.MethodInitialize, call.MethodPing, call.MethodListen,
+		call.MethodElicit, call.MethodCreateMessage, call.MethodListRoots, // a client answers them
+	}
 )
 
 func newLimiter(o Options) *limiter {
 	o.Limit = cmp.Or(o.Limit, defaultLimit)
 	o.Grace = max(0, cmp.Or(o.Grace, defaultGrace))
-	o.MaxPause = max(0, cmp.Or(o.MaxPause, defaultMaxPause))
 	o.MaxStuckTotal = cmp.Or(o.MaxStuckTotal, defaultMaxStuckTotal)
 	if o.MaxStuck == 0 {
 		if o.MaxStuck = defaultMaxStuck; o.MaxStuckTotal > 0 {
@@ -55,7 +61,7 @@ func newLimiter(o Options) *limiter {
 	l := &limiter{
 		Options: o, methods: map[string]time.Duration{}, looking: make(chan struct{}, maxLookups),
 		owners:   call.Owners{Func: o.Owner, Option: "deadline.Options.Owner", Logger: o.Logger},
-		handlers: counter{bounds: [...]int{o.MaxStuck, ofOwner, o.MaxStuckTotal}, burst: cmp.Or(o.Burst, defaultBurst), by: map[slot]count{}},
+		handlers: counter{bounds: [...]int{o.MaxStuck, ofOwner, o.MaxStuckTotal}, by: map[slot]count{}},
 		settings: &call.Settings{Logger: o.Logger},
 	}
 	for _, method := range ordinary {
@@ -98,12 +104,7 @@ func (o *Options) check() {
 
 // checkMethod panics for a name that is no method's which may have a limit.
 func checkMethod(method string) {
-	switch {
-	case method == "":
-		panic("deadline.New: Options.Methods has an empty name; give that of a method, such as middleware.MethodReadResource")
-	case strings.HasPrefix(method, "notifications/"), slices.Contains(unlimited, method):
-		panic(fmt.Sprintf("deadline.New: Options.Methods[%q] cannot have a limit; remove it", method))
-	case !call.KnownMethod(method), slices.Contains(sent, method):
-		panic(fmt.Sprintf("deadline.New: Options.Methods[%q] is no method that a server answers; give one, such as middleware.MethodReadResource, or a custom one", method))
+	if !call.KnownMethod(method) || slices.Contains(others, method) || strings.HasPrefix(method, "notifications/") {
+		panic(fmt.Sprintf("deadline.New: Options.Methods[%q] is no method whose calls can have a limit; give one, such as middleware.MethodReadResource, or a custom one", method))
 	}
 }

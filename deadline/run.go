@@ -3,12 +3,10 @@ package deadline
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
@@ -27,11 +25,10 @@ type run struct {
 	limit  time.Duration
 	caller bool // the limit is what the caller's own left
 
-	// outcomes gets the outcome of a handler that ended before it was given up, and
-	// before it the word that the time is up, if told: one channel, and no timer with
-	// a channel, because a goroutine that waits for several is slow to wake.
+	// outcomes gets the outcome of a handler that ended before it was given up, and the
+	// word that the time is up: one channel, and no timer with a channel, because a
+	// goroutine that waits for several is slow to wake.
 	outcomes chan outcome
-	told     atomic.Bool
 
 	life     sync.Mutex
 	state    state
@@ -42,7 +39,7 @@ type run struct {
 type outcome struct {
 	res    mcp.Result
 	err    error
-	timeUp bool // it has not ended, but the time may be up
+	timeUp bool // it is none: the time is up
 }
 
 // state says how a run and its handler stand to each other.
@@ -63,7 +60,7 @@ func (w *run) handle() {
 		if p := recover(); p != nil {
 			o = outcome{err: w.c.Recovered(p, 1)}
 		} else if !returned {
-			o = outcome{err: classify.HideError(ErrGoexit, fault.Generic(fault.KindInternal))}
+			o = outcome{err: w.c.Recovered(errGoexit, 1)}
 		}
 		w.end(o)
 	}()
@@ -76,12 +73,12 @@ func (w *run) end(o outcome) {
 	w.life.Lock()
 	before := w.state
 	w.state = ended
-	counted := 0
+	stranded := 0
 	if before == stuck {
-		counted = 1
+		stranded = 1
 		w.c.Stuck(-1)
 	}
-	w.handlers.add(w.slot, -1, -counted)
+	w.handlers.add(w.slot, -1, -stranded)
 	if before == running {
 		w.outcomes <- o // there is room
 	}
@@ -111,65 +108,69 @@ func (w *run) giveUp(to state) bool {
 
 // timeUp is what the timer calls. Pauses may make it fire more than once.
 func (w *run) timeUp() {
-	if w.told.CompareAndSwap(false, true) {
-		w.outcomes <- outcome{timeUp: true} // there is room for one
+	if w.expire() {
+		w.outcomes <- outcome{timeUp: true} // there is room
 	}
 }
+
+// expire ends the context if its time is up, unless it has ended before. A timer that fired
+// just before a pause has been set anew by that.
+func (w *run) expire() bool {
+	if at, _ := w.Deadline(); time.Until(at) > 0 {
+		return false
+	}
+	over, end := context.WithDeadlineCause(context.Background(), time.Time{}, w.over())
+	defer end()
+	return w.stop(over)
+}
+
+// over returns the error of a call whose time is over.
+func (w *run) over() *LimitError { return &LimitError{Limit: w.limit, Caller: w.caller} }
 
 // wait waits for the handler for as long as it may take.
 func (w *run) wait() (mcp.Result, error) {
-	for {
-		select {
-		case o := <-w.outcomes:
-			if !o.timeUp {
-				return w.returned(o)
-			}
-			w.told.Store(false)
-			if limit := (&LimitError{Limit: w.limit, Caller: w.caller}); w.expire(limit) {
-				return w.overdue(*limit, nil, w.parent.Done())
-			}
-		case <-w.parent.Done():
-			return w.parentEnded()
+	select {
+	case o := <-w.outcomes:
+		if o.timeUp {
+			return w.overdue(w.over(), nil)
 		}
-	}
-}
-
-// take returns the outcome of a handler that has ended.
-func (w *run) take() outcome {
-	for {
-		if o := <-w.outcomes; !o.timeUp {
-			return o
-		}
+		return w.returned(o)
+	case <-w.parent.Done():
+		return w.parentEnded()
 	}
 }
 
 // returned answers with the outcome of a handler that returned by itself.
 func (w *run) returned(o outcome) (mcp.Result, error) {
 	failed := w.c.Failure(o.res, o.err) != nil
-	if failed && w.over() && !w.stands(o) { // it looked at the deadline itself, before the timer fired
-		limit := &LimitError{Limit: w.limit, Caller: w.caller}
-		w.stop(context.DeadlineExceeded, limit)
-		return w.overdue(*limit, &o, nil)
+	if failed && (w.expire() || w.Err() != nil) && !w.stands(o) { // it looked at the deadline itself, before the timer fired
+		return w.overdue(w.over(), &o)
 	}
-	w.stop(context.Canceled, nil)
+	w.stop(finished)
 	if failed {
 		w.c.Establish(w.settings)
 	}
 	return o.res, o.err
 }
 
+// finished is the end of every call that is answered in time.
+var finished = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
 // parentEnded tells a caller that gave up from one whose own limit was reached.
 func (w *run) parentEnded() (mcp.Result, error) {
-	err := w.parent.Err()
-	w.stop(err, nil)
-	if !safe.Find(err, isDeadline) {
+	w.stop(w.parent)
+	if !safe.Find(w.parent.Err(), isDeadline) {
 		return w.abandon()
 	}
-	limit := LimitError{Limit: time.Since(w.began), Caller: true}
+	limit := &LimitError{Limit: time.Since(w.began), Caller: true}
 	if outer, _ := safe.As[*LimitError](context.Cause(w.parent)); outer != nil {
 		limit.Limit, limit.Caller = outer.Limit, outer.Caller
 	}
-	return w.overdue(limit, nil, nil)
+	return w.overdue(limit, nil)
 }
 
 // windDown is how long the handler of a cancelled call may take to clean up before it
@@ -179,26 +180,31 @@ const windDown = 5 * time.Second
 // abandon answers a call that its caller gave up.
 func (w *run) abandon() (mcp.Result, error) {
 	if !w.giveUp(leaving) {
-		o := w.take()
-		return o.res, o.err
+		for { // its outcome is there, or about to be
+			if o := <-w.outcomes; !o.timeUp {
+				return o.res, o.err
+			}
+		}
 	}
 	time.AfterFunc(max(w.grace, windDown), func() {
 		if w.giveUp(stuck) {
 			w.stranded()
 		}
 	})
-	known, _ := w.known()
-	return w.fail(cancelled("the call was cancelled while its handler ran", w.parent.Err(), context.Cause(w.parent), known))
+	return w.fail(cancelled("the call was cancelled while its handler ran", w.parent.Err(), context.Cause(w.parent), w.known()))
 }
 
-// overdue answers a call whose time is over and whose context has ended. have is the
-// outcome where the handler has returned, and gone is closed when the caller gives
-// up; both may be nil.
-func (w *run) overdue(limit LimitError, have *outcome, gone <-chan struct{}) (mcp.Result, error) {
-	known, looked := w.look()
+// overdue answers a call whose time is over and whose context has ended. have is the outcome
+// if the handler has returned, else nil.
+func (w *run) overdue(limit *LimitError, have *outcome) (mcp.Result, error) {
+	known, looked := w.known(), w.look()
+	gone := w.parent.Done()
+	if have != nil || w.parent.Err() != nil {
+		gone = nil
+	}
 	grace := time.NewTimer(w.grace)
 	defer grace.Stop()
-	for waited := false; !waited && (have == nil || looked != nil); {
+	for have == nil || looked != nil {
 		select {
 		case o := <-w.outcomes:
 			switch {
@@ -213,22 +219,16 @@ func (w *run) overdue(limit LimitError, have *outcome, gone <-chan struct{}) (mc
 		case <-gone:
 			return w.abandon()
 		case <-grace.C:
-			waited = true
+			looked = nil
+			if w.giveUp(stuck) {
+				limit.Running = true
+				w.stranded()
+				return w.fail(exceeded(w.c.Method(), limit, known))
+			}
 		}
-	}
-	if have == nil {
-		if limit.Running = w.giveUp(stuck); limit.Running {
-			w.stranded()
-			return w.fail(exceeded(w.c.Method(), &limit, known))
-		}
-		o := w.take() // it ended at the last moment
-		if w.stands(o) {
-			return o.res, o.err
-		}
-		have = &o
 	}
 	limit.Err = w.c.Failure(have.res, have.err).Err()
-	return w.fail(exceeded(w.c.Method(), &limit, known))
+	return w.fail(exceeded(w.c.Method(), limit, known))
 }
 
 // stands reports whether an outcome is the answer though the time was over when it
@@ -236,39 +236,41 @@ func (w *run) overdue(limit LimitError, have *outcome, gone <-chan struct{}) (mc
 // what became of being told to stop.
 func (w *run) stands(o outcome) bool {
 	failure := w.c.Failure(o.res, o.err)
-	return failure == nil || failure.Worded() || failure.Panic() != nil || final(failure.Err())
+	if failure == nil || failure.Worded() || failure.Panic() != nil {
+		return true
+	}
+	limit, _ := safe.As[*LimitError](failure.Err()) // of a limit further in
+	return limit != nil && limit.answer
 }
 
 // maxLookups is how many definitions of tools may be looked up at the same time.
 const maxLookups = 16
 
-// look finds out what a repetition of the call can do. The server's list may be as slow
-// as its tools, so it is asked aside: what is known at once comes first, and what the
-// list says, if it has to be asked, through the channel.
-func (w *run) look() (classify.Safety, <-chan classify.Safety) {
-	known, asks := w.known()
-	if !asks {
-		return known, nil
+// look finds out what a repetition of the call of a tool can do. The server's list may be as
+// slow as its tools, so it is asked aside.
+func (w *run) look() <-chan classify.Safety {
+	if w.c.Method() != call.MethodCallTool {
+		return nil
 	}
 	select {
 	case w.looking <- struct{}{}:
 	default:
-		return known, nil
+		return nil
 	}
 	looked := make(chan classify.Safety, 1)
 	go func() {
 		defer func() { <-w.looking }()
+		known := classify.Writes
 		safe.Call(func() { known = w.c.Safety(w.next) }, nil) // a middleware of the user's, on the way to the list
 		looked <- known
 	}()
-	return classify.Writes, looked
+	return looked
 }
 
-// known returns what is known of the call without asking for the server's list, and
-// whether that could tell more.
-func (w *run) known() (known classify.Safety, asks bool) {
+// known returns what is known of the call without asking for the server's list.
+func (w *run) known() classify.Safety {
 	if w.c.Method() == call.MethodCallTool {
-		return classify.Writes, true
+		return classify.Writes
 	}
-	return w.c.Safety(nil), false
+	return w.c.Safety(nil)
 }

@@ -11,26 +11,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// Stuck tells of a handler that did not return when it was told to, or of one that
-// did so after all.
-type Stuck struct {
-	Method string
-	// Target is the name of the tool or prompt, or the URI of the resource; "" for
-	// other methods.
-	Target string
-	// Owner is who made the call; "" for callers without an identity.
-	Owner string
-	// Limit is how long the handler was given.
-	Limit time.Duration
-	// Running is how long it has run.
-	Running time.Duration
-	// Ended reports whether the handler has ended now.
-	Ended bool
-	// Count is how many handlers of this target are stuck now for this owner, and Total
-	// how many of all.
-	Count, Total int
-}
-
 // slot is what handlers are counted by.
 type slot struct{ owner, method, target string }
 
@@ -38,7 +18,6 @@ type slot struct{ owner, method, target string }
 // tool, of an owner, and of all. It holds nothing of those that have ended.
 type counter struct {
 	bounds [3]int // of stuck handlers; negative for none
-	burst  int    // how many times as many may run; negative for no bound
 
 	mu sync.Mutex
 	by map[slot]count
@@ -58,7 +37,7 @@ func (c *counter) admit(s slot) (refused string) {
 		case bound < 0:
 		case n.stuck >= bound:
 			return stuckRefusal
-		case c.burst >= 0 && n.running >= bound*c.burst:
+		case n.running >= bound*burst:
 			return burstRefusal
 		}
 	}
@@ -78,62 +57,50 @@ func (c *counter) count(s slot, running, stuck int) {
 	}
 }
 
-// add is count, for those who do not hold the mutex. It returns how many are stuck.
-func (c *counter) add(s slot, running, stuck int) (of, total int) {
+// add is count, for those who do not hold the mutex.
+func (c *counter) add(s slot, running, stuck int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.count(s, running, stuck)
+}
+
+// left returns how many handlers of a slot are stuck, and how many of all.
+func (c *counter) left(s slot) (of, total int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return c.by[s].stuck, c.by[slot{}].stuck
 }
 
-// stranded tells that the handler was given up.
+// stranded records that the handler was given up.
 func (w *run) stranded() {
 	w.c.Establish(w.settings)
-	s := w.tell(false)
-	w.record(slog.LevelWarn, "mcp handler is stuck", s, slog.Float64("limit_ms", milliseconds(w.limit)))
+	w.record(slog.LevelWarn, "mcp handler is stuck", slog.Float64("limit_ms", milliseconds(w.limit)))
 }
 
 // late records the outcome of a handler that nobody waits for any longer.
-func (w *run) late(o outcome, counted bool) {
-	late := time.Since(w.answered)
-	level := slog.LevelDebug // it was told to stop, and did
-	s := Stuck{Method: w.slot.method, Target: w.slot.target}
-	if counted {
+func (w *run) late(o outcome, stuck bool) {
+	outcome, attrs, level := w.c.Outcome(o.res, o.err), []slog.Attr(nil), slog.LevelDebug // it was told to stop, and did
+	switch {
+	case outcome == call.OutcomePanic:
+		level = slog.LevelError
+	case stuck:
 		level = slog.LevelWarn
-		s = w.tell(true)
+	case outcome == call.OutcomeOK: // its caller does not know that it was done
+		level = slog.LevelInfo
 	}
-	outcome, attrs := string(call.OutcomeOK), []slog.Attr(nil)
 	if failure := w.c.Failure(o.res, o.err); failure != nil {
-		outcome = string(failure.Fault().Kind())
 		if err := failure.Err(); err != nil {
 			attrs = append(attrs, slog.String("error", words.Clip(safe.Error(err), maxText)))
 		}
 		if p := failure.Panic(); p != nil {
-			level, outcome = slog.LevelError, string(call.OutcomePanic)
 			attrs = append(attrs, slog.String("stack", p.Stack()))
 		}
-	} else {
-		level = max(level, slog.LevelInfo) // its caller does not know that it was done
 	}
-	w.record(level, "mcp handler ended late", s, append(attrs, slog.String("outcome", outcome), slog.Float64("late_ms", milliseconds(late)))...)
-}
-
-// tell calls the hook and returns what it was told.
-func (w *run) tell(ended bool) Stuck {
-	s := Stuck{
-		Method: w.slot.method, Target: w.slot.target, Owner: w.slot.owner,
-		Limit: w.limit, Running: time.Since(w.began), Ended: ended,
-	}
-	s.Count, s.Total = w.handlers.add(w.slot, 0, 0)
-	if w.OnStuck != nil {
-		defer func() { _ = recover() }()
-		w.OnStuck(context.WithoutCancel(w.c), s)
-	}
-	return s
+	w.record(level, "mcp handler ended late", append(attrs, slog.String("outcome", string(outcome)), slog.Float64("late_ms", milliseconds(time.Since(w.answered))))...)
 }
 
 // record writes a record. A log that cannot be written must not end the process.
-func (w *run) record(level slog.Level, message string, s Stuck, more ...slog.Attr) {
+func (w *run) record(level slog.Level, message string, more ...slog.Attr) {
 	defer func() { _ = recover() }()
 	logger := w.Logger
 	if logger == nil {
@@ -143,11 +110,12 @@ func (w *run) record(level slog.Level, message string, s Stuck, more ...slog.Att
 	if !logger.Enabled(ctx, level) {
 		return
 	}
-	attrs := []slog.Attr{slog.String("method", s.Method)}
-	if key := call.TargetKey(s.Method); key != "" && s.Target != "" {
-		attrs = append(attrs, slog.String(key, words.Cut(s.Target, maxName)))
+	attrs := []slog.Attr{slog.String("method", w.slot.method)}
+	if key := call.TargetKey(w.slot.method); key != "" && w.slot.target != "" {
+		attrs = append(attrs, slog.String(key, words.Cut(w.slot.target, maxName)))
 	}
-	attrs = append(attrs, slog.String("reference", w.c.ID()), slog.Int("stuck", s.Count), slog.Int("stuck_total", s.Total))
+	of, total := w.handlers.left(w.slot)
+	attrs = append(attrs, slog.String("reference", w.c.ID()), slog.Int("stuck", of), slog.Int("stuck_total", total))
 	logger.LogAttrs(ctx, level, message, append(attrs, more...)...) //nolint:sloglint // the message is one of two
 }
 

@@ -144,10 +144,10 @@ func TestNoOwnerUsesUpTheBoundOfAll(t *testing.T) {
 // TestBurst bounds how many handlers are stuck though all calls came before the first of
 // them was.
 func TestBurst(t *testing.T) {
-	for burst, want := range map[int]int{0: 200, 1: 10, 3: 30, -1: 1000} {
+	for bound, want := range map[int]int{0: 200, 1: 20, 3: 60, -1: 1000} {
 		synctest.Test(t, func(t *testing.T) {
 			g := gate{make(chan struct{})}
-			h := deadline.New(&deadline.Options{Limit: time.Second, Burst: burst, Logger: slog.New(slog.DiscardHandler)})(
+			h := deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: bound, MaxStuckTotal: min(0, bound), Logger: slog.New(slog.DiscardHandler)})(
 				func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) { return g.handler(ctx, req) })
 			var kinds [1000]fault.Kind
 			var calls sync.WaitGroup
@@ -163,7 +163,7 @@ func TestBurst(t *testing.T) {
 					require.Equal(t, fault.KindServiceUnavailable, kind)
 				}
 			}
-			require.Equal(t, want, stuck, "burst %d", burst)
+			require.Equal(t, want, stuck, "bound %d", bound)
 			close(g.open)
 			synctest.Wait()
 			require.Empty(t, kindOf(t.Context(), h, asked("mallory", "it")))
@@ -215,27 +215,6 @@ func TestNoBound(t *testing.T) {
 		calls.Wait()
 		require.Equal(t, fault.KindTimeout, s.Call(t, "it").Fault().Kind())
 		close(g.open)
-	})
-}
-
-func TestOnStuck(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var told []deadline.Stuck
-		var references []string
-		g := gate{make(chan struct{})}
-		got := harness.Call(t, rawAt, g.handler, deadline.New(&deadline.Options{Limit: limit, OnStuck: func(ctx context.Context, s deadline.Stuck) {
-			told = append(told, s)
-			references = append(references, call.FromContext(ctx).ID())
-			panic("the hook panics")
-		}}))
-		time.Sleep(time.Minute)
-		close(g.open)
-		synctest.Wait()
-		require.Equal(t, []deadline.Stuck{
-			{Method: "tools/call", Target: "it", Limit: limit, Running: limit + grace, Count: 1, Total: 1},
-			{Method: "tools/call", Target: "it", Limit: limit, Running: limit + grace + time.Minute, Ended: true},
-		}, told)
-		require.Equal(t, []string{got.Reference(), got.Reference()}, references)
 	})
 }
 

@@ -125,7 +125,7 @@ func check(parts []Part) []*plan {
 	plans := make([]*plan, len(parts))
 	for i, part := range parts {
 		if part == nil {
-			panic(fmt.Sprintf("degrade.Run: part %d is nil; remove it, or skip it with When", i))
+			panic(fmt.Sprintf("degrade.Run: part %d is nil; remove it", i))
 		}
 		plans[i] = part.self()
 		for _, other := range plans[:i] {

@@ -132,11 +132,6 @@ func TestOptionalPart(t *testing.T) {
 			want:   degrade.Warning{Type: fault.KindInternal, Reason: "Internal error: the server failed unexpectedly.", Impact: "This answer comes without it."},
 			logged: "Goexit",
 		},
-		"is not asked for": {
-			fetch:  func(context.Context) (string, error) { panic("asked") },
-			change: func(p part) { p.When(false, "no address was given").Else("cache", give("cached")) },
-			want:   degrade.Warning{Type: "skipped", Reason: "Skipped: no address was given.", Impact: "This answer comes without it."},
-		},
 		"skips itself": {
 			fetch:  fail[string](degrade.Skip("at night there is none")),
 			change: func(p part) { p.Else("cache", give("cached")) },
@@ -150,15 +145,6 @@ func TestOptionalPart(t *testing.T) {
 				Impact: "it comes from another source, paper.", Fallback: "source", Source: "paper",
 			},
 			value: "on paper", logged: harness.Canary,
-		},
-		"has nothing but a word for it": {
-			fetch:  fail[string](errSecret),
-			change: func(p part) { p.Unavailable("unknown") },
-			want: degrade.Warning{
-				Type: fault.KindInternal, Reason: "Internal error: the server failed unexpectedly.",
-				Impact: "This answer comes without it.", Fallback: "unavailable",
-			},
-			value: "unknown", logged: harness.Canary,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +184,7 @@ func TestOptionalPart(t *testing.T) {
 				c.want.Component = "it"
 				require.EqualExportedValues(t, c.want, withoutReference(got))
 				returned := []string{"more"}
-				if c.value != "" && c.want.Fallback != "unavailable" {
+				if c.value != "" {
 					returned = []string{"it", "more"}
 				}
 				require.Equal(t, returned, status.Metadata.ComponentsReturned)
@@ -281,7 +267,7 @@ func TestRequiredPartEndsTheOthers(t *testing.T) {
 }
 
 func TestRequiredPartSkipped(t *testing.T) {
-	_, err := degrade.Run(t.Context(), degrade.Required("a", new(string), give("a")).When(false, "there is no key"))
+	_, err := degrade.Run(t.Context(), degrade.Required("a", new(string), fail[string](degrade.Skip("there is no key"))))
 	require.ErrorIs(t, err, fault.KindPreconditionFailed)
 	require.Contains(t, err.Error(), "there is no key")
 }
@@ -318,10 +304,10 @@ func TestCancelledCall(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		var a string
-		status, err := degrade.Run(ctx, degrade.Required("a", &a, give("a")), degrade.Optional("b", new(string), heed).Else("cache", cached).Unavailable("none"))
+		status, err := degrade.Run(ctx, degrade.Required("a", &a, give("a")), degrade.Optional("b", new(string), heed).Else("cache", cached))
 		require.NoError(t, err)
 		require.Zero(t, asked.Load(), "asked when nobody waits any longer")
-		require.Equal(t, "unavailable", status.Warnings[0].Fallback)
+		require.Empty(t, status.Warnings[0].Fallback)
 		require.Equal(t, fault.KindCancelled, status.Warnings[0].Type)
 		_, err = degrade.Run(ctx, degrade.Required("a", &a, heed))
 		require.ErrorIs(t, err, context.Canceled)
@@ -405,7 +391,7 @@ func TestTextOfAWarning(t *testing.T) {
 	}
 	const head = "Partial answer: it has 0 of 1 components.\n"
 	for wait, want := range map[time.Duration]string{
-		20 * time.Second: "Try again after 20 s.", 1100 * time.Millisecond: "Try again after 2 s.", 90 * time.Minute: "It may work again in 1 h 30 min.",
+		20 * time.Second: "Try again after 20 s.", 1100 * time.Millisecond: "Try again after 2 s.", 90 * time.Minute: "Try again after 1 h 30 min.",
 	} {
 		require.Equal(t, head+"- it: MISSING. Nothing. Rate limited: the map accepts no more calls now. "+want,
 			text(degrade.Optional("it", nil, fail[int](fault.RateLimited("the map", wait))).Impact("Nothing")))
@@ -414,8 +400,8 @@ func TestTextOfAWarning(t *testing.T) {
 	require.Equal(t, head+"- x Reference: 1 - other: MISSING.: MISSING. x Reference: 1 - other: MISSING. Skipped: x Reference: 1 - other: MISSING.",
 		text(degrade.Optional(hostile, nil, fail[int](degrade.Skip(hostile))).Impact(hostile)))
 	long := strings.Repeat("One sentence. ", 100)
-	require.Contains(t, text(degrade.Optional("it", nil, give(1)).When(false, long)), "One sentence. One sentence.")
-	require.Less(t, len(text(degrade.Optional("it", nil, give(1)).When(false, long))), 700)
+	require.Contains(t, text(degrade.Optional("it", nil, fail[int](degrade.Skip(long)))), "One sentence. One sentence.")
+	require.Less(t, len(text(degrade.Optional("it", nil, fail[int](degrade.Skip(long))))), 700)
 	made := degrade.Status{Degraded: true, Warnings: []degrade.Warning{{Component: "a", Impact: hostile}}}
 	require.Equal(t, 1, strings.Count(made.Text(), "\n"))
 }
@@ -467,7 +453,7 @@ func TestNothingWanted(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	ok := give(1)
 	for message, mistake := range map[string]func(){
-		`degrade.Run: part 0 is nil; remove it, or skip it with When`: func() { _, _ = degrade.Run(t.Context(), nil) },
+		`degrade.Run: part 0 is nil; remove it`: func() { _, _ = degrade.Run(t.Context(), nil) },
 		`degrade.Run: two parts have the name "a"; give each one of its own`: func() {
 			_, _ = degrade.Run(t.Context(), degrade.Optional("a", nil, ok), degrade.Required("a", nil, ok))
 		},
@@ -477,13 +463,12 @@ func TestMistakes(t *testing.T) {
 		`degrade.Component.Stale: maxAge is not positive; say how old a copy may be`: func() {
 			degrade.Optional("a", nil, ok).Stale("b", 0, func(context.Context) (int, time.Time, error) { return 0, time.Time{}, nil })
 		},
-		`degrade.Component.Unavailable: part "a" is required; make it optional, or give it another source with Else`: func() { degrade.Required("a", nil, ok).Unavailable(0) },
-		`degrade: the limit of part "a" is 1ns, which no source can keep; give at least 1ms`:                         func() { degrade.Required("a", nil, ok).Write().Within(1) },
+		`degrade: the limit of part "a" is 1ns, which no source can keep; give at least 1ms`: func() { degrade.Required("a", nil, ok).Write().Within(1) },
 		`degrade: part "a" is a Write and has a fallback, but nothing stands in for a change that was not made; leave one of them out`: func() {
 			degrade.Optional("a", nil, ok).Write().Else("b", ok)
 		},
 		`degrade: part "c" is a Write and has a fallback, but nothing stands in for a change that was not made; leave one of them out`: func() {
-			degrade.Optional("c", nil, ok).Unavailable(1).Write()
+			degrade.Optional("c", nil, ok).Else("b", ok).Write()
 		},
 		`degrade.New: Options.Limit is 1ns, which no source can keep; give at least 1ms`: func() { degrade.New(&degrade.Options{Limit: 1}) },
 	} {
@@ -551,7 +536,7 @@ func TestSkippedIsScrubbed(t *testing.T) {
 	const reason = "postgres://u:" + harness.Canary + "@10.1.2.3/db is off"
 	status, err := degrade.Run(t.Context(),
 		degrade.Optional("itself", nil, fail[int](fmt.Errorf("wrapped: %w", degrade.Skip(reason)))),
-		degrade.Optional("not asked", nil, give(1)).When(false, reason))
+		degrade.Optional("bare", nil, fail[int](degrade.Skip(reason))))
 	require.NoError(t, err)
 	require.Len(t, status.Warnings, 2)
 	for _, w := range status.Warnings {

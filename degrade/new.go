@@ -32,11 +32,10 @@ type Options struct {
 //
 //   - appends a text block, [Status.Text], to the content;
 //   - puts the Status under _meta[[MetaKey]];
-//   - puts the Status into the structured content: where an embedded Status was left
-//     empty, and else where the tool declares no output schema that it would break.
+//   - fills in an embedded Status that was left empty.
 //
-// Of an answer that is complete it only fills in an embedded Status that was left
-// empty. Failures and answers that ask for input pass untouched.
+// Of an answer that is complete it only does the last. Failures and answers that ask for
+// input pass untouched.
 //
 // It belongs inside of middlewares that keep or repeat answers. opts may be nil.
 func New(opts *Options) mcp.Middleware {
@@ -59,7 +58,7 @@ func New(opts *Options) mcp.Middleware {
 		if !found || err != nil || !ok || tool == nil || tool.IsError || tool.InputRequests != nil {
 			return res, err
 		}
-		return annotate(c, next, tool, status), nil
+		return annotate(tool, status), nil
 	})
 }
 
@@ -107,7 +106,7 @@ func (n *notes) take() (status Status, found bool) {
 }
 
 // annotate returns a copy of a result that tells the status.
-func annotate(c *call.Call, next mcp.MethodHandler, have *mcp.CallToolResult, status Status) *mcp.CallToolResult {
+func annotate(have *mcp.CallToolResult, status Status) *mcp.CallToolResult {
 	res := *have
 	if status.Degraded {
 		res.Meta = maps.Clone(res.Meta)
@@ -116,14 +115,14 @@ func annotate(c *call.Call, next mcp.MethodHandler, have *mcp.CallToolResult, st
 		}
 		res.Meta[MetaKey] = status
 	}
-	if raw, ok := structured(c, next, have, status); ok {
+	if raw, ok := filled(have.StructuredContent, status); ok {
 		res.Content = slices.Clone(res.Content)
 		was, _ := have.StructuredContent.(json.RawMessage)
 		for i, c := range res.Content { // the SDK's copy of the output, for clients that read text
 			if t, ok := c.(*mcp.TextContent); ok && t != nil && was != nil && t.Text == string(was) {
-				cp := *t
-				cp.Text = string(raw)
-				res.Content[i] = &cp
+				told := *t
+				told.Text = string(raw)
+				res.Content[i] = &told
 			}
 		}
 		res.StructuredContent = raw
@@ -134,22 +133,19 @@ func annotate(c *call.Call, next mcp.MethodHandler, have *mcp.CallToolResult, st
 	return &res
 }
 
-// structured returns the structured content with the status in it, and whether that
-// is allowed and changes something.
-func structured(c *call.Call, next mcp.MethodHandler, have *mcp.CallToolResult, status Status) (json.RawMessage, bool) {
-	raw, err := safe.JSON(have.StructuredContent)
+// filled returns the output with the status in it, if the handler embedded one and left it
+// empty. To any other output nothing may be added that a strict schema does not know.
+func filled(output any, status Status) (json.RawMessage, bool) {
+	raw, err := safe.JSON(output)
 	var members map[string]json.RawMessage
-	if err != nil || json.Unmarshal(raw, &members) != nil || members == nil {
+	if err != nil || json.Unmarshal(raw, &members) != nil {
 		return nil, false // no object, or one that cannot be sent, as package recover says
 	}
 	_, degraded := members["degraded"]
-	if _, metadata := members["metadata"]; degraded && metadata { // an embedded Status writes both
-		var own Status
-		if json.Unmarshal(raw, &own) != nil || own.Degraded || len(own.Metadata.ComponentsRequested) > 0 {
-			return nil, false // the handler filled it in itself, or it is something else
-		}
-	} else if !status.Degraded || !free(c, next, members) {
-		return nil, false
+	_, metadata := members["metadata"]
+	var own Status
+	if !degraded || !metadata || json.Unmarshal(raw, &own) != nil || own.Degraded || len(own.Metadata.ComponentsRequested) > 0 {
+		return nil, false // the handler filled it in itself, or it is something else
 	}
 	ours, err := json.Marshal(status)
 	if err != nil || json.Unmarshal(ours, &members) != nil { // which keeps the other members
@@ -157,16 +153,4 @@ func structured(c *call.Call, next mcp.MethodHandler, have *mcp.CallToolResult, 
 	}
 	raw, err = json.Marshal(members)
 	return raw, err == nil
-}
-
-// free reports whether the status may be added to the output of the tool: a strict
-// schema forbids members that it does not know, and clients check it.
-func free(c *call.Call, next mcp.MethodHandler, members map[string]json.RawMessage) bool {
-	for _, name := range []string{"degraded", "warnings", "metadata"} {
-		if _, taken := members[name]; taken {
-			return false
-		}
-	}
-	tool, err := c.Tool(next)
-	return err == nil && tool.OutputSchema == nil
 }

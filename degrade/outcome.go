@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
@@ -18,13 +17,13 @@ import (
 // outcome is how a part ended.
 type outcome struct {
 	plan    *plan
-	err     error   // the own source's failure, nil when it gave the part
-	skipped bool    // nobody was asked
+	err     error // the own source's failure, nil when it gave the part
+	skipped bool
 	served  *source // what gave the part, nil when nothing did
 	age     time.Duration
 	asOf    time.Time
 	commit  func()
-	below   *call.Call // nil when nobody was asked
+	below   *call.Call
 	took    time.Duration
 	others  []error      // the failures of the fallbacks
 	told    *fault.Error // what the caller may know of err
@@ -37,50 +36,34 @@ func (o *outcome) fatal() bool { return o.err != nil && o.served == nil && o.pla
 
 // part asks the sources of a part, one after the other.
 func (r *run) part(ctx context.Context, p *plan) (o outcome) {
-	o = outcome{plan: p}
-	if p.skip != "" {
-		return o.skip(p.skip)
-	}
+	o = outcome{plan: p, below: r.c.Below(ctx, p.name, r.c.Request())}
 	start := time.Now()
 	defer func() { o.took = time.Since(start) }()
-	o.below = r.c.Below(ctx, p.name, r.c.Request())
 	for i := range p.sources {
-		s := &p.sources[i]
-		if s.commit != nil {
-			o.served, o.commit = s, s.commit
-			break
-		}
 		if i > 0 && ctx.Err() != nil {
-			continue // it could not be asked any more
+			return o // it could not be asked any more
 		}
+		s := &p.sources[i]
 		got, err := r.ask(o.below, p, i)
 		if err == nil {
 			err = o.serve(s, got)
 		}
 		if err == nil {
-			break
+			return o
 		}
-		if skip, _ := safe.As[*skipped](err); i == 0 && skip != nil {
-			return o.skip(skip.reason)
-		}
-		if i == 0 {
-			o.err = err
+		if i > 0 {
+			o.others = append(o.others, fmt.Errorf("degrade: %q as a fallback: %w", s.name, err))
 			continue
 		}
-		o.others = append(o.others, fmt.Errorf("degrade: %q as a fallback: %w", s.name, err))
-	}
-	return o
-}
-
-// skip is the outcome of a part that nobody was asked for.
-func (o outcome) skip(reason string) outcome {
-	o.skipped, o.told = true, fault.New(kindSkipped, reason)
-	if o.plan.required {
-		o.told = fault.New(fault.KindPreconditionFailed, reason)
-		o.err = o.told
-	}
-	if s := &o.plan.sources[len(o.plan.sources)-1]; s.commit != nil {
-		o.served, o.commit = s, s.commit
+		o.err = err
+		if skip, _ := safe.As[*skipped](err); skip != nil {
+			o.skipped, o.err, o.told = true, nil, fault.New(kindSkipped, skip.reason)
+			if p.required {
+				o.told = fault.New(fault.KindPreconditionFailed, skip.reason)
+				o.err = o.told
+			}
+			return o
+		}
 	}
 	return o
 }
@@ -109,7 +92,7 @@ func (r *run) tell(o *outcome) {
 		public, _ := r.c.Below(r.c, o.plan.name, r.c.Request()).Told(nil, o.told)
 		o.told = fault.New(kindSkipped, public.Message())
 	}
-	if o.err == nil || o.below == nil {
+	if o.err == nil {
 		return
 	}
 	if o.plan.write {
@@ -166,20 +149,19 @@ func (r *run) ask(below *call.Call, p *plan, i int) (found, error) {
 		ctx, cancel = context.WithTimeout(below, limit)
 	}
 	defer cancel()
-	var over atomic.Bool // whoever sets it says how this ended
-	replies := make(chan reply, 1)
+	replies, left := make(chan reply), make(chan struct{})
 	go func() {
 		got := reply{err: errGoexit}
 		defer func() {
 			if v := recover(); v != nil {
 				got = reply{err: classify.NewPanicError(v, 1)}
 			}
-			if over.CompareAndSwap(false, true) {
-				replies <- got
-				return
-			}
-			if _, panicked := safe.As[*classify.PanicError](got.err); panicked {
-				below.Log(nil, call.Record{Err: fmt.Errorf("degrade: part %q, after its time: %w", p.name, got.err)})
+			select {
+			case replies <- got:
+			case <-left:
+				if _, panicked := safe.As[*classify.PanicError](got.err); panicked {
+					below.Log(nil, call.Record{Err: fmt.Errorf("degrade: part %q, after its time: %w", p.name, got.err)})
+				}
 			}
 		}()
 		got.found, got.err = p.sources[i].fetch(ctx)
@@ -193,10 +175,8 @@ func (r *run) ask(below *call.Call, p *plan, i int) (found, error) {
 		select {
 		case got = <-replies:
 		case <-timer.C:
-			if over.CompareAndSwap(false, true) {
-				return found{}, late(below, p, limit, errLeft)
-			}
-			got = <-replies
+			close(left)
+			return found{}, late(below, p, limit, errLeft)
 		}
 	}
 	if got.err != nil && ctx.Err() != nil && safe.Is(got.err, ctx.Err()) {

@@ -1,7 +1,6 @@
 package degrade
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -21,7 +20,6 @@ type plan struct {
 	required bool
 	write    bool
 	limit    time.Duration // of each source; zero for the default, negative for none
-	skip     string        // why the part is skipped
 	sources  []source      // in the order in which they are asked
 }
 
@@ -29,9 +27,8 @@ func (p *plan) self() *plan { return p }
 
 // What is served instead of a part, as a [Warning] says it.
 const (
-	fromSource  = "source"
-	fromStale   = "stale"
-	unavailable = "unavailable"
+	fromSource = "source"
+	fromStale  = "stale"
 )
 
 // source is one place that a part may come from.
@@ -40,7 +37,6 @@ type source struct {
 	form   string // "" for the part's own, or what is served instead
 	maxAge time.Duration
 	fetch  func(context.Context) (found, error)
-	commit func() // instead of fetch, for a value that there is already
 }
 
 // found is what a source gave, in a place of its own until Run takes it.
@@ -114,16 +110,6 @@ func (c *Component[T]) Within(limit time.Duration) *Component[T] {
 	return c
 }
 
-// When skips the part unless ok is true; the reason is public. A required part that
-// is skipped fails the whole.
-func (c *Component[T]) When(ok bool, reason string) *Component[T] {
-	c.skip = ""
-	if !ok {
-		c.skip = cmp.Or(reason, "it was not asked for")
-	}
-	return c
-}
-
 // Else names another source, asked when those before it have failed. What it gives
 // is marked with the name, which is public.
 func (c *Component[T]) Else(name string, fetch func(context.Context) (T, error)) *Component[T] {
@@ -147,18 +133,9 @@ func (c *Component[T]) Stale(name string, maxAge time.Duration, fetch func(conte
 	}})
 }
 
-// Unavailable is the value that stands for the part when all its sources have failed,
-// such as a struct that says so. The part counts as missing. Unavailable panics for a
-// required part, which cannot be missing.
-func (c *Component[T]) Unavailable(value T) *Component[T] {
-	if c.required {
-		panic(fmt.Sprintf("degrade.Component.Unavailable: part %q is required; make it optional, or give it another source with Else", c.name))
-	}
-	return c.add(source{form: unavailable, commit: put(c.into, value)})
-}
-
 // Skip returns the error of a fetch that has nothing to do: the part is skipped, for
-// this public reason, and its other sources are not asked. Nothing is logged.
+// this public reason, and its other sources are not asked. Nothing is logged. A required
+// part that is skipped fails the whole.
 func Skip(reason string) error { return &skipped{reason} }
 
 type skipped struct{ reason string }

@@ -1,8 +1,8 @@
 package degrade
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,11 +29,10 @@ type Warning struct {
 	// Type is the kind of the failure, or "skipped".
 	Type fault.Kind `json:"type,omitempty"`
 
-	// Fallback says what is served instead, "" when nothing is: "source" (another one),
-	// "stale" (a copy from before) or "unavailable" (a value that says that there is nothing).
-	// Source names where that is from. AgeSeconds and AsOf, in RFC 3339, are there for stale
-	// copies.
-	Fallback   string  `json:"fallback,omitempty" jsonschema:"what is served instead: source, stale or unavailable"`
+	// Fallback says what is served instead, "" when nothing is: "source" (another one) or
+	// "stale" (a copy from before). Source names where that is from. AgeSeconds and AsOf, in
+	// RFC 3339, are there for stale copies.
+	Fallback   string  `json:"fallback,omitempty" jsonschema:"what is served instead: source or stale"`
 	Source     string  `json:"source,omitempty"`
 	AgeSeconds float64 `json:"age_seconds,omitempty"`
 	AsOf       string  `json:"as_of,omitempty"`
@@ -52,7 +51,7 @@ const kindSkipped fault.Kind = "skipped" //nolint:errname // a kind, named as th
 
 // Metadata says which components were asked for and which the answer has. One that
 // another source or a stale copy stands in for is among those that it has, with a
-// [Warning]; one for which there is only an "unavailable" is not.
+// [Warning].
 type Metadata struct {
 	ComponentsRequested []string `json:"components_requested"`
 	ComponentsReturned  []string `json:"components_returned"`
@@ -66,7 +65,7 @@ func statusOf(outcomes []outcome) Status {
 	for i := range outcomes {
 		o := &outcomes[i]
 		s.Metadata.ComponentsRequested = append(s.Metadata.ComponentsRequested, o.plan.name)
-		if o.returned() {
+		if o.served != nil {
 			s.Metadata.ComponentsReturned = append(s.Metadata.ComponentsReturned, o.plan.name)
 		}
 		if o.err != nil || o.skipped {
@@ -83,10 +82,6 @@ func (s *Status) complete() {
 	if n := len(s.Metadata.ComponentsRequested); n > 0 {
 		s.Metadata.Completeness = float64(len(s.Metadata.ComponentsReturned)*1000/n) / 1000
 	}
-}
-
-func (o *outcome) returned() bool {
-	return o.served != nil && o.served.form != unavailable
 }
 
 func (o *outcome) warning() Warning {
@@ -136,14 +131,10 @@ func (s Status) Text() string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("Partial answer: it has ")
-	b.WriteString(strconv.Itoa(len(s.Metadata.ComponentsReturned)))
-	b.WriteString(" of ")
-	b.WriteString(strconv.Itoa(len(s.Metadata.ComponentsRequested)))
-	b.WriteString(" components.")
+	fmt.Fprintf(&b, "Partial answer: it has %d of %d components.", len(s.Metadata.ComponentsReturned), len(s.Metadata.ComponentsRequested))
 	for i, w := range s.Warnings {
 		if i == maxLines {
-			b.WriteString("\n- and " + strconv.Itoa(len(s.Warnings)-i) + " more.")
+			fmt.Fprintf(&b, "\n- and %d more.", len(s.Warnings)-i)
 			break
 		}
 		parts := slices.DeleteFunc([]string{w.Component + ": " + w.state(), w.Impact, w.Reason, w.again()}, func(s string) bool { return s == "" })
@@ -180,11 +171,7 @@ func (w *Warning) again() string {
 	case !r.ShouldRetry || r.RetryAfterSeconds <= 0:
 		return ""
 	default:
-		wait := words.Seconds(r.RetryAfterSeconds)
-		if r.RetryAfterSeconds > 120 { // nobody waits for it in a chat
-			return "It may work again in " + wait + "."
-		}
-		return "Try again after " + wait + "."
+		return "Try again after " + words.Seconds(r.RetryAfterSeconds) + "."
 	}
 }
 

@@ -59,14 +59,6 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// The defaults of [Options].
-const (
-	DefaultWait       = 2 * time.Second
-	DefaultQueue      = 16
-	DefaultMaxQueue   = 1024
-	DefaultMaxBuckets = 1 << 20
-)
-
 // A Scope says which calls a [Limit] counts together.
 type Scope uint8
 
@@ -123,18 +115,16 @@ type Options struct {
 	// that panics does not know, which is logged once. Nil means the authenticated user.
 	Owner func(ctx context.Context, req mcp.Request) string
 
-	// Wait is how long a call may wait for its turn before it is refused. Zero means
-	// [DefaultWait]; with a negative one no call waits.
+	// Wait is how long a call may wait for its turn before it is refused. Zero means 2 s;
+	// with a negative one no call waits.
 	Wait time.Duration
 
-	// Queue is how many calls of one owner may wait, and MaxQueue how many of all. Zero
-	// means [DefaultQueue] and [DefaultMaxQueue].
-	Queue    int
-	MaxQueue int
+	// Queue is how many calls of one owner may wait. Zero means 16. Of all, 1024 may.
+	Queue int
 
 	// MaxBuckets is how many buckets are kept, one for each owner and limit, of at
 	// most 130 bytes each. Those that were not used for longest are forgotten. Zero
-	// means [DefaultMaxBuckets].
+	// means 1,048,576.
 	MaxBuckets int
 
 	// Shared counts calls for several servers; the store of contrib/redis can. While it
@@ -218,7 +208,10 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	return next(ctx, a.method, req)
 }
 
-const maxLimits = 8
+const (
+	maxLimits = 8
+	maxQueue  = 1024 // calls that wait
+)
 
 // newLimiter checks the options and fills in the defaults.
 func newLimiter(o Options) *limiter {
@@ -229,10 +222,9 @@ func newLimiter(o Options) *limiter {
 		panic(fmt.Sprintf("limit.New: Options.Limits has %d limits; give %d at most", len(o.Limits), maxLimits))
 	}
 	const of call.Options = "limit.New: Options"
-	call.Positive(of, "Queue", &o.Queue, DefaultQueue)
-	call.Positive(of, "MaxQueue", &o.MaxQueue, DefaultMaxQueue)
-	call.Positive(of, "MaxBuckets", &o.MaxBuckets, DefaultMaxBuckets)
-	o.Wait = cmp.Or(o.Wait, DefaultWait)
+	call.Positive(of, "Queue", &o.Queue, 16)
+	call.Positive(of, "MaxBuckets", &o.MaxBuckets, 1<<20)
+	o.Wait = cmp.Or(o.Wait, 2*time.Second)
 	o.Stats = cmp.Or(o.Stats, new(Stats))
 	o.Costs = maps.Clone(o.Costs)
 	for name, cost := range o.Costs {

@@ -169,13 +169,13 @@ func TestWaitingEnds(t *testing.T) {
 
 		start := time.Now()
 		require.Equal(t, fault.KindRateLimited, ask(h, "ada", "a").Kind())
-		require.Equal(t, limit.DefaultWait, time.Since(start))
+		require.Equal(t, 2*time.Second, time.Since(start))
 
 		gone, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		f, _ := middleware.FaultOf(h(gone, middleware.MethodCallTool, request("ada", "a")))
 		require.Equal(t, fault.KindTimeout, f.Kind())
-		require.Equal(t, limit.DefaultWait+time.Second, time.Since(start))
+		require.Equal(t, 3*time.Second, time.Since(start))
 
 		stop()
 		calls.Wait()
@@ -289,7 +289,6 @@ func TestLimitsThatMakeNoSense(t *testing.T) {
 		`can never pass a call of "big", which costs 3`:               {Limits: []limit.Limit{{Running: 2}}, Costs: map[string]int{"big": 3}},
 		`Options.Costs["big"] is 0`:                                   {Costs: map[string]int{"big": 0}},
 		"Options.Queue is negative":                                   {Queue: -1},
-		"Options.MaxQueue is negative":                                {MaxQueue: -1},
 		"Options.MaxBuckets is negative":                              {MaxBuckets: -1},
 		"Options.Limits has 9 limits; give 8 at most":                 {Limits: make([]limit.Limit, 9)},
 	} {

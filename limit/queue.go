@@ -220,7 +220,7 @@ func (l *limiter) enqueue(a *ask, now time.Duration) (*waiter, error) {
 		f = &flow{owner: a.owner}
 	}
 	why := l.blocking(a, now)
-	full := l.queued >= l.MaxQueue || len(f.waiters) >= l.Queue
+	full := l.queued >= maxQueue || len(f.waiters) >= l.Queue
 	if why.why != others && (why.why == never || full || why.wait > max(l.Wait, 0)) {
 		return nil, l.refuse(why)
 	}
@@ -235,7 +235,7 @@ func (l *limiter) enqueue(a *ask, now time.Duration) (*waiter, error) {
 		*a = w.ask
 		return nil, nil //nolint:nilnil // there is nothing to wait for
 	}
-	if l.Wait < 0 || l.queued > l.MaxQueue || len(f.waiters) > l.Queue {
+	if l.Wait < 0 || l.queued > maxQueue || len(f.waiters) > l.Queue {
 		return nil, l.giveUp(w)
 	}
 	return w, nil
@@ -245,7 +245,7 @@ func (l *limiter) enqueue(a *ask, now time.Duration) (*waiter, error) {
 func (l *limiter) queue(w *waiter, by int32) {
 	for _, b := range w.buckets[:w.n] {
 		b.waiters += by
-		b.tokens += by * int32(w.cost) //nolint:gosec // at most MaxQueue times a cost
+		b.tokens += by * int32(w.cost) //nolint:gosec // at most maxQueue times a cost
 	}
 	l.queued += int(by)
 	l.Stats.Queued.Add(int64(by))

@@ -2,8 +2,6 @@ package limit
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"log/slog"
 	"math/bits"
 	"time"
@@ -51,6 +49,5 @@ func sharedKey(r *rule, a *ask, owner string) string {
 	if r.Scope == PerOwner || r.Scope == ForAll {
 		method, tool = "", ""
 	}
-	sum := sha256.Sum256([]byte(r.Name + "\x00" + owner + "\x00" + method + "\x00" + tool))
-	return "limit:" + base64.RawURLEncoding.EncodeToString(sum[:])
+	return call.StoreName("limit:", r.Name, owner, method, tool)
 }

@@ -2,9 +2,6 @@ package replay
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +14,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/store"
 )
@@ -93,7 +89,7 @@ func checked(where string, v any) (string, error) {
 	if !ok {
 		return "", fault.Invalid(where, v, expected)
 	}
-	if len(key) == 0 || len(key) > MaxKey {
+	if len(key) == 0 || len(key) > maxKey {
 		return "", fault.Invalid(where, fmt.Sprintf("%d characters", len(key)), expected)
 	}
 	for i := range len(key) {
@@ -104,38 +100,8 @@ func checked(where string, v any) (string, error) {
 	return key, nil
 }
 
-// nameOf returns the name of a record: a hash, so that nobody makes one for somebody
-// else's key, and nobody who reads names learns a key.
-func nameOf(owner, tool, key string) string {
-	var space [512]byte
-	b := space[:0]
-	for _, part := range []string{owner, tool, key} {
-		b = binary.BigEndian.AppendUint64(b, uint64(len(part)))
-		b = append(b, part...)
-	}
-	sum := sha256.Sum256(b)
-	var name [7 + 43]byte
-	copy(name[:], "replay/")
-	base64.RawURLEncoding.Encode(name[7:], sum[:])
-	return string(name[:])
-}
-
-// A hash stands in JSON as text.
-type hash [sha256.Size]byte
-
-// MarshalText is for encoding/json.
-func (h hash) MarshalText() ([]byte, error) {
-	return base64.RawURLEncoding.AppendEncode(nil, h[:]), nil
-}
-
-// UnmarshalText is for encoding/json.
-func (h *hash) UnmarshalText(text []byte) error {
-	n, err := base64.RawURLEncoding.Decode(h[:], text)
-	if err == nil && n != len(h) {
-		err = errors.New("replay: a hash is too short")
-	}
-	return err
-}
+// nameOf returns the name of a record.
+func nameOf(owner, tool, key string) string { return call.StoreName("replay/", owner, tool, key) }
 
 // What a caller is told. Nothing was run.
 var (
@@ -170,16 +136,7 @@ var (
 
 // unavailable makes of an error of the store what the caller may know.
 func unavailable(err error) error {
-	var f *fault.Error
-	if !safe.Find(err, func(err error) bool { e, ok := err.(*fault.Error); f = e; return ok && e != nil }) { //nolint:errorlint // Find unwraps
-		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-			return err
-		}
-		f = fault.Unavailable("the store of idempotency keys").After(time.Second).Because(err)
-	}
-	retry, _ := f.Retry()
-	retry.Effect = fault.EffectNone
-	return f.WithRetry(retry)
+	return call.StoreFailed(err, "the store of idempotency keys", fault.EffectNone)
 }
 
 // replayed answers with what is kept of the first call.

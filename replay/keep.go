@@ -79,8 +79,8 @@ func (a *attempt) rerunnable() (ok bool) {
 
 // A record is what stands in the store under the name of a call.
 type record struct {
-	Holder string `json:"h"` // who wrote it, so that each record differs from all others
-	Args   hash   `json:"a"`
+	Holder string `json:"h"`           // who wrote it, so that each record differs from all others
+	Args   string `json:"a"`           // a hash
 	Done   bool   `json:"d,omitempty"` // of a record that is not, the handler runs or its server died
 	// Withdrawn says that nothing was run: it is as if there were no record.
 	Withdrawn bool `json:"w,omitempty"`

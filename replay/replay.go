@@ -41,9 +41,11 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"log/slog"
 	"strings"
 	"sync"
@@ -128,8 +130,8 @@ type Cipher interface {
 	Open(name string, sealed []byte) ([]byte, error)
 }
 
-// MaxKey is the length of the longest idempotency key, in bytes.
-const MaxKey = 255
+// maxKey is the length of the longest idempotency key, in bytes.
+const maxKey = 255
 
 // New returns the middleware. opts may be nil. It panics when an option makes no
 // sense.
@@ -153,7 +155,7 @@ func New(opts *Options) mcp.Middleware {
 
 // Key returns the idempotency key of the call that ctx belongs to, "" if it has none.
 // Pass it on to services that know such keys. It is as long as the caller made it, at
-// most [MaxKey] bytes, and unique for its owner and tool only.
+// most 255 bytes, and unique for its owner and tool only.
 func Key(ctx context.Context) string { return call.KeyOf(ctx) }
 
 // A keeper is the middleware, and the tool that tells what became of a key.
@@ -177,32 +179,13 @@ func newKeeper(who string, opts *Options) *keeper {
 	if opts != nil {
 		o = *opts
 	}
-	if o.Keep < 0 {
-		panic(who + ": Options.Keep is negative; give a time, or zero for the default")
-	}
-	if o.Lease < 0 {
-		panic(who + ": Options.Lease is negative; give a time, or zero for the default")
-	}
-	if o.Limits.AnswerBytes < 0 {
-		panic(who + ": Limits.AnswerBytes is negative; give a limit, or zero for the default")
-	}
-	for _, d := range []struct {
-		value    *time.Duration
-		standard time.Duration
-	}{{&o.Keep, 24 * time.Hour}, {&o.Limit, 10 * time.Minute}, {&o.Wait, 30 * time.Second}, {&o.Lease, 15 * time.Second}} {
-		if *d.value == 0 {
-			*d.value = d.standard
-		}
-	}
-	if o.Lease > o.Keep {
-		panic(who + ": Options.Lease is longer than Keep; make it shorter")
-	}
-	if o.Limits.AnswerBytes == 0 {
-		o.Limits.AnswerBytes = 256 << 10
-	}
-	if o.Limits.KeysPerOwner == 0 {
-		o.Limits.KeysPerOwner = 10_000
-	}
+	of := call.Options(who + ": Options")
+	call.Positive(of, "Keep", &o.Keep, 24*time.Hour)
+	call.Positive(of, "Lease", &o.Lease, 15*time.Second)
+	call.Positive(of, "Limits.AnswerBytes", &o.Limits.AnswerBytes, 256<<10)
+	of.AtMost("Lease", o.Lease, "Keep", o.Keep)
+	o.Limit, o.Wait = cmp.Or(o.Limit, 10*time.Minute), cmp.Or(o.Wait, 30*time.Second)
+	o.Limits.KeysPerOwner = cmp.Or(o.Limits.KeysPerOwner, 10_000)
 	if o.Store == nil {
 		o.Store = store.NewMemory(nil)
 	}
@@ -225,7 +208,7 @@ type attempt struct {
 	key   string
 	owner string
 	name  string // of the record in the store: a hash of owner, tool and key
-	args  [sha256.Size]byte
+	args  string // a hash of the arguments
 	log   *slog.Logger
 }
 
@@ -265,7 +248,8 @@ func (k *keeper) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	if err != nil {
 		args = tool.Params.Arguments // what has no canonical form is compared as it is
 	}
-	a.args = sha256.Sum256(args)
+	sum := sha256.Sum256(args)
+	a.args = base64.RawURLEncoding.EncodeToString(sum[:])
 	return a.resolve(ctx, item)
 }
 

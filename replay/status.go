@@ -8,18 +8,12 @@ import (
 	"github.com/mcpchain/mcpchain/store"
 )
 
-// StatusTool is the name of the tool that [AddStatusTool] adds.
-const StatusTool = "call_status"
-
-// StatusIn are the arguments of the tool that [AddStatusTool] adds.
-type StatusIn struct {
+type statusIn struct {
 	Tool string `json:"tool" jsonschema:"the name of the tool that was called"`
 	Key  string `json:"key" jsonschema:"the idempotency key of the call"`
 }
 
-// StatusOut is what the tool returns that [AddStatusTool] adds.
-type StatusOut struct {
-	// Status is "done", "running", "unknown_end" or "not_found".
+type statusOut struct {
 	Status string `json:"status" jsonschema:"done, running, unknown_end or not_found"`
 	Advice string `json:"advice" jsonschema:"what to do now"`
 }
@@ -31,8 +25,8 @@ var advice = map[string]string{
 	"not_found":   "Nothing is kept under this key: the call did not arrive, changed nothing, or was too long ago.",
 }
 
-// AddStatusTool adds a tool that tells what became of the call with a key of its
-// caller's. opts are those of the middleware; Options.Store is required. It panics
+// AddStatusTool adds the tool call_status, which tells what became of the call with a key of
+// its caller's: "done", "running", "unknown_end" or "not_found", and what to do now. opts are those of the middleware; Options.Store is required. It panics
 // when an option makes no sense.
 func AddStatusTool(server *mcp.Server, opts *Options) {
 	if opts == nil || opts.Store == nil {
@@ -40,16 +34,16 @@ func AddStatusTool(server *mcp.Server, opts *Options) {
 	}
 	k := newKeeper("replay.AddStatusTool", opts)
 	mcp.AddTool(server, &mcp.Tool{
-		Name:        StatusTool,
+		Name:        "call_status",
 		Description: "Tells what became of an earlier call that was made with an idempotency key.",
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
-	}, func(ctx context.Context, req *mcp.CallToolRequest, in StatusIn) (*mcp.CallToolResult, StatusOut, error) {
+	}, func(ctx context.Context, req *mcp.CallToolRequest, in statusIn) (*mcp.CallToolResult, statusOut, error) {
 		status, err := k.status(ctx, req, in)
-		return nil, StatusOut{status, advice[status]}, err
+		return nil, statusOut{status, advice[status]}, err
 	})
 }
 
-func (k *keeper) status(ctx context.Context, req *mcp.CallToolRequest, in StatusIn) (string, error) {
+func (k *keeper) status(ctx context.Context, req *mcp.CallToolRequest, in statusIn) (string, error) {
 	if _, err := checked("key", in.Key); err != nil {
 		return "", err
 	}

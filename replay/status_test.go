@@ -41,12 +41,12 @@ func TestStatusTool(t *testing.T) {
 		}
 		status := func(s *harness.Session, tool, key string) string {
 			t.Helper()
-			res := s.CallTool(t.Context(), replay.StatusTool, replay.StatusIn{Tool: tool, Key: key}).Tool()
+			res := s.CallTool(t.Context(), "call_status", map[string]any{"tool": tool, "key": key}).Tool()
 			require.NotNil(t, res)
 			require.False(t, res.IsError, "%v", res.Content)
 			raw, err := json.Marshal(res.StructuredContent)
 			require.NoError(t, err)
-			var out replay.StatusOut
+			var out struct{ Status, Advice string }
 			require.NoError(t, json.Unmarshal(raw, &out))
 			require.NotEmpty(t, out.Advice)
 			return out.Status
@@ -69,6 +69,6 @@ func TestStatusTool(t *testing.T) {
 			t.Fatal("the call does not end")
 		}
 		require.Equal(t, "done", status(s, "slow", "k"))
-		require.True(t, s.CallTool(t.Context(), replay.StatusTool, replay.StatusIn{Tool: "pay", Key: "\n"}).Tool().IsError)
+		require.True(t, s.CallTool(t.Context(), "call_status", map[string]any{"tool": "pay", "key": "\n"}).Tool().IsError)
 	}
 }

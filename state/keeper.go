@@ -2,11 +2,10 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base32"
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -21,7 +20,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/store"
 )
 
@@ -37,24 +35,11 @@ func newKeeper(who string, opts *Options) *keeper {
 	if opts != nil {
 		o = *opts
 	}
-	if o.Expiry < 0 {
-		panic(who + ": Options.Expiry is negative; give a time, or zero for the default")
-	}
-	if o.Limits.ValueBytes < 0 {
-		panic(who + ": Limits.ValueBytes is negative; give a limit, or zero for the default")
-	}
-	if o.Argument == "" {
-		o.Argument = "handle"
-	}
-	if o.Expiry == 0 {
-		o.Expiry = time.Hour
-	}
-	if o.Limits.ValueBytes == 0 {
-		o.Limits.ValueBytes = 64 << 10
-	}
-	if o.Limits.PerOwner == 0 {
-		o.Limits.PerOwner = 100
-	}
+	of := call.Options(who + ": Options")
+	call.Positive(of, "Expiry", &o.Expiry, time.Hour)
+	call.Positive(of, "Limits.ValueBytes", &o.Limits.ValueBytes, 64<<10)
+	o.Limits.PerOwner = cmp.Or(o.Limits.PerOwner, 100)
+	o.Argument = cmp.Or(o.Argument, "handle")
 	if o.Store == nil {
 		o.Store = store.NewMemory(nil)
 	}
@@ -121,28 +106,12 @@ func (s *session) place(ctx context.Context) (place, error) {
 
 // given returns the handle that the caller sent.
 func (s *session) given() (handle string, given bool, err error) {
-	switch r := s.req.(type) {
-	case *mcp.CallToolRequest:
-		if r == nil || r.Params == nil {
-			return "", false, nil
-		}
-		var args map[string]json.RawMessage
-		_ = json.Unmarshal(r.Params.Arguments, &args) // what is no object has no handle
-		if args[s.Argument] == nil {
-			return "", false, nil
-		}
-		if json.Unmarshal(args[s.Argument], &handle) != nil {
-			return "", false, fault.Invalid(s.Argument, nil, "the handle of a conversation, a text")
-		}
-		return handle, handle != "", nil
-	case *mcp.GetPromptRequest:
-		if r == nil || r.Params == nil {
-			return "", false, nil
-		}
-		return r.Params.Arguments[s.Argument], r.Params.Arguments[s.Argument] != "", nil
-	default:
-		return "", false, nil
+	var args map[string]json.RawMessage
+	_ = json.Unmarshal(call.ArgumentsOf(s.req), &args) // what is no object has no handle
+	if sent := args[s.Argument]; sent != nil && json.Unmarshal(sent, &handle) != nil {
+		return "", false, fault.Invalid(s.Argument, nil, "the handle of a conversation, a text")
 	}
+	return handle, handle != "", nil
 }
 
 // placeOf returns where the value with a handle is kept. The name is a hash of the
@@ -153,15 +122,7 @@ func placeOf(owner string, handle Handle) place {
 	return place{owner: owner, name: nameOf("handle", owner, string(handle))}
 }
 
-func nameOf(parts ...string) string {
-	var b []byte
-	for _, part := range parts {
-		b = binary.BigEndian.AppendUint64(b, uint64(len(part)))
-		b = append(b, part...)
-	}
-	sum := sha256.Sum256(b)
-	return "state/" + base64.RawURLEncoding.EncodeToString(sum[:])
-}
+func nameOf(parts ...string) string { return call.StoreName("state/", parts...) }
 
 func newHandle() Handle {
 	var b [16]byte
@@ -244,13 +205,25 @@ func (k *keeper) read(ctx context.Context, p place, pointer any) (content, error
 		return content{}, err
 	}
 	if c.version == 0 {
-		c.data, err = k.Codec.Marshal(pointer)
+		c.data, err = k.encode(pointer)
 		return c, err
 	}
-	if err := k.Codec.Unmarshal(c.data, pointer); err != nil {
-		return content{}, fmt.Errorf("state: a value cannot be read: %w", err)
+	return c, k.decode(c.data, pointer)
+}
+
+func (k *keeper) encode(value any) ([]byte, error) {
+	data, err := k.Codec.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("state: a value cannot be written: %w", err)
 	}
-	return c, nil
+	return data, nil
+}
+
+func (k *keeper) decode(data []byte, pointer any) error {
+	if err := k.Codec.Unmarshal(data, pointer); err != nil {
+		return fmt.Errorf("state: a value cannot be read: %w", err)
+	}
+	return nil
 }
 
 // taken is a value that a handler has for the whole call.
@@ -262,12 +235,9 @@ type taken struct {
 
 // save writes the value if it was changed.
 func (v *taken) save(ctx context.Context, k *keeper) error {
-	data, err := k.Codec.Marshal(v.pointer)
-	if err != nil {
-		return fmt.Errorf("state: a value cannot be written: %w", err)
-	}
-	if bytes.Equal(data, v.before.data) {
-		return nil
+	data, err := k.encode(v.pointer)
+	if err != nil || bytes.Equal(data, v.before.data) {
+		return err
 	}
 	now, ok, err := k.put(ctx, v.place, v.before, data)
 	switch {
@@ -294,16 +264,16 @@ func update[T any](ctx context.Context, k *keeper, p place, change func(*T) erro
 			return none, err
 		}
 		if c.version != 0 {
-			if err := k.Codec.Unmarshal(c.data, &value); err != nil {
-				return none, fmt.Errorf("state: a value cannot be read: %w", err)
+			if err := k.decode(c.data, &value); err != nil {
+				return none, err
 			}
 		}
 		if err := change(&value); err != nil {
 			return none, err
 		}
-		data, err := k.Codec.Marshal(&value)
+		data, err := k.encode(&value)
 		if err != nil {
-			return none, fmt.Errorf("state: a value cannot be written: %w", err)
+			return none, err
 		}
 		now, ok, err := k.put(ctx, p, c, data)
 		switch {
@@ -339,9 +309,9 @@ func pause(ctx context.Context, try int) bool {
 }
 
 func create[T any](ctx context.Context, k *keeper, owner string, value T) (Handle, error) {
-	data, err := k.Codec.Marshal(&value)
+	data, err := k.encode(&value)
 	if err != nil {
-		return "", fmt.Errorf("state: a value cannot be written: %w", err)
+		return "", err
 	}
 	if len(data) > k.Limits.ValueBytes {
 		return "", errTooLarge
@@ -461,10 +431,6 @@ var (
 	errTaken = errors.New("state.Update: the value was taken with state.From in this call; change it there")
 )
 
-func errType(who string, have any) error {
-	return fmt.Errorf("%s: the value was taken as a %T in this call", who, have)
-}
-
 // unknown is the error for a handle that names nothing.
 func (k *keeper) unknown() error { return k.begin(errUnknown) }
 
@@ -478,14 +444,5 @@ func (k *keeper) begin(f *fault.Error) error {
 
 // unavailable makes of an error of the store what the caller may know.
 func unavailable(err error, effect fault.Effect) error {
-	var f *fault.Error
-	if !safe.Find(err, func(err error) bool { e, ok := err.(*fault.Error); f = e; return ok && e != nil }) { //nolint:errorlint // Find unwraps
-		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-			return err
-		}
-		f = fault.Unavailable("the store of conversations").After(time.Second).Because(err)
-	}
-	retry, _ := f.Retry()
-	retry.Effect = effect
-	return f.WithRetry(retry)
+	return call.StoreFailed(err, "the store of conversations", effect)
 }

@@ -20,19 +20,15 @@ type ShareOptions struct {
 	// Timeout limits each try to open the resource. Zero means 30 s.
 	Timeout time.Duration
 
-	// Backoff is how long to wait after the first failure before another try; the
-	// wait doubles, up to MaxBackoff. Zero means 1 s, and a minute.
-	Backoff    time.Duration
-	MaxBackoff time.Duration
-
 	// Logger gets a record of each failure to open. Nil means [slog.Default] at the
 	// time of the record.
 	Logger *slog.Logger
 }
 
 // A Shared is a resource that all calls of a server share, such as a pool of
-// connections: opened before the first call, closed at the end. All methods may be
-// called concurrently.
+// connections: opened before the first call, closed at the end. If it cannot be opened, it
+// is tried again after a second, and then after twice the time, up to a minute. All methods
+// may be called concurrently.
 //
 //	db := state.Share(nil, openPool, closePool)
 //	defer db.Close()
@@ -68,20 +64,7 @@ func Share[T any](opts *ShareOptions, open func(context.Context) (T, error), clo
 	if opts != nil {
 		o = *opts
 	}
-	for name, d := range map[string]*time.Duration{"Timeout": &o.Timeout, "Backoff": &o.Backoff, "MaxBackoff": &o.MaxBackoff} {
-		if *d < 0 {
-			panic("state.Share: ShareOptions." + name + " is negative; give a time, or zero for the default")
-		}
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 30 * time.Second
-	}
-	if o.Backoff == 0 {
-		o.Backoff = time.Second
-	}
-	if o.MaxBackoff == 0 {
-		o.MaxBackoff = max(time.Minute, o.Backoff)
-	}
+	call.Positive("state.Share: ShareOptions", "Timeout", &o.Timeout, 30*time.Second)
 	return &Shared[T]{opts: o, open: open, closing: closing}
 }
 
@@ -176,7 +159,7 @@ func (s *Shared[T]) ended(value T, err error) {
 		s.failure, s.failures = nil, 0
 		return
 	}
-	wait := min(s.opts.MaxBackoff, s.opts.Backoff<<min(s.failures, 20))
+	wait := min(time.Minute, time.Second<<min(s.failures, 20))
 	s.failures++
 	s.failure, s.again = err, time.Now().Add(wait)
 	s.logger().Error("mcp shared resource cannot be opened", slog.Any("error", err), slog.Int("failures", s.failures), slog.Duration("next_try_in", wait))

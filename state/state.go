@@ -28,6 +28,7 @@ package state
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -142,7 +143,7 @@ func From[T any](ctx context.Context) (*T, error) {
 	if s.value != nil {
 		value, ok := s.value.pointer.(*T)
 		if !ok {
-			return nil, errType("state.From", s.value.pointer)
+			return nil, fmt.Errorf("state.From: the value was taken as a %T in this call", s.value.pointer)
 		}
 		return value, nil
 	}

@@ -414,11 +414,11 @@ func TestTyped(t *testing.T) {
 
 func TestProgrammersErrors(t *testing.T) {
 	for want, wrong := range map[string]func(){
-		"state.New: Options.Expiry is negative; give a time, or zero for the default":     func() { state.New(&state.Options{Expiry: -1}) },
-		"state.New: Limits.ValueBytes is negative; give a limit, or zero for the default": func() { state.New(&state.Options{Limits: state.Limits{ValueBytes: -1}}) },
+		"state.New: Options.Expiry is negative; leave it zero for the default":            func() { state.New(&state.Options{Expiry: -1}) },
+		"state.New: Options.Limits.ValueBytes is negative; leave it zero for the default": func() { state.New(&state.Options{Limits: state.Limits{ValueBytes: -1}}) },
 		"state.For: Options.Store is nil; give the store that the middleware has":         func() { state.For[cart](nil) },
 		"state.Share: open is nil; give the function that opens the resource":             func() { state.Share[int](nil, nil, nil) },
-		"state.Share: ShareOptions.Timeout is negative; give a time, or zero for the default": func() {
+		"state.Share: ShareOptions.Timeout is negative; leave it zero for the default": func() {
 			state.Share(&state.ShareOptions{Timeout: -1}, func(context.Context) (int, error) { return 0, nil }, nil)
 		},
 	} {

@@ -23,6 +23,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/deadline"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
@@ -58,7 +59,8 @@ func main() {
 	mcp.AddTool(server, &mcp.Tool{Name: "report", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, report)
 	mcp.AddTool(server, &mcp.Tool{Name: "transfer"}, new(bank).transfer)
 
-	stuck := expvar.NewInt("stuck")                         // for metrics
+	stats := new(correlate.Stats)
+	expvar.Publish("stuck", expvar.Func(func() any { return stats.Stuck.Load() }))
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil)) // it also gets what stuck handlers return too late
 	limits := deadline.New(&deadline.Options{
 		Limit:    300 * time.Millisecond,                                       // of a call that has none of its own
@@ -66,9 +68,8 @@ func main() {
 		Grace:    time.Second,                                                  // for a handler to return when it is told to
 		MaxStuck: 1,                                                            // handlers of one tool
 		Logger:   logger,
-		OnStuck:  func(_ context.Context, s deadline.Stuck) { stuck.Set(int64(s.Total)) },
 	})
-	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger}, limits))
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger, Correlate: &correlate.Options{Stats: stats}}, limits))
 	server.AddSendingMiddleware(deadline.Sending()) // a person who is asked something may think for longer
 
 	if err := serve(server, *address); err != nil {

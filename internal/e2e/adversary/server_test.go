@@ -60,7 +60,7 @@ func chains(logger *slog.Logger) map[string]mcp.Middleware {
 			}
 		}
 		return nil
-	}, nil), OnFailure: audit.RefuseAll, Logger: logger}
+	}, nil), Logger: logger}
 	return map[string]mcp.Middleware{
 		everything: mcpchain.Standard(&mcpchain.Options{
 			Logger:      logger,
