@@ -141,13 +141,12 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	recovery := deref(o.Recover)
 	correlation := deref(o.Correlate)
 	masking := deref(o.Mask)
-	lists := deref(o.Batch)
 	sizes := deref(o.Budget)
 	rates := deref(o.Limit)
 	replays := deref(o.Replay)
 	audits := deref(o.Audit)
 	for _, logger := range []**slog.Logger{
-		&recovery.Logger, &correlation.Logger, &masking.Logger, &lists.Logger, &sizes.Logger, &rates.Logger, &replays.Logger, &audits.Logger,
+		&recovery.Logger, &correlation.Logger, &masking.Logger, &sizes.Logger, &rates.Logger, &replays.Logger, &audits.Logger,
 	} {
 		if *logger == nil {
 			*logger = o.Logger
@@ -163,7 +162,7 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 		when(o.Drain != nil, func() mcp.Middleware { return drain.New(o.Drain) }),
 		when(o.Budget != nil, func() mcp.Middleware { return budget.New(&sizes) }),
 		limited,
-		when(o.Batch != nil, func() mcp.Middleware { return batch.New(&lists) }),
+		when(o.Batch != nil, func() mcp.Middleware { return batch.New(o.Batch) }),
 		when(o.Batch != nil, func() mcp.Middleware { return limited }),
 		when(o.Replay != nil, func() mcp.Middleware { return replay.New(&replays) }),
 		when(o.State != nil, func() mcp.Middleware { return state.New(o.State) }),
