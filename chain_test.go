@@ -109,7 +109,7 @@ func TestOrderOfStandard(t *testing.T) {
 
 // TestOrderOfEverything shows the order where everything is turned on. What a middleware does
 // is noted by a function of its options: "whose" by limit, "size" by budget, "limit" by
-// deadline, "begin" and "end" by audit, "again" by retry.Server, "owner" by retry, "explain" by validate. degrade has
+// deadline, "begin" and "end" by audit, "owner" by retry, "explain" by validate. degrade has
 // none; what it adds to an answer is seen, or not yet, by those around it. Nor has drain:
 // of the calls that it refuses nothing inside of it is seen.
 func TestOrderOfEverything(t *testing.T) {
@@ -132,7 +132,6 @@ func TestOrderOfEverything(t *testing.T) {
 			}, nil)
 			options.Budget.Size = 300
 			options.Budget.Count = func(text string) int { tr.Note("size"); return len(text) }
-			options.RetryServer.OnRetry = func(context.Context, retry.Attempt) { tr.Note("again") }
 			options.RetryServer.Repeatable = func(string) bool { return true }
 			options.Batch = &batch.Options{Lists: []batch.List{
 				{Tool: "busy", Item: "word", As: "many", Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1}},
@@ -162,15 +161,15 @@ func TestOrderOfEverything(t *testing.T) {
 				{"parts", `{}`, "id begin whose >a >b limit h <b degraded <a end"}, // the reason is masked as a failure of its own would be,
 				{"panic", `{}`, "id begin whose >a >b limit h recover owner <b <a end log"},
 				{"good", `{"word":7}`, "id begin whose >a >b limit rule explain owner <b <a end log"},
-				{"busy", `{}`, "id begin whose >a >b limit h again h again h owner <b <a end log"},
+				{"busy", `{}`, "id begin whose >a >b limit h h h owner <b <a end log"},
 				// What is large is counted before and after it is cut, when all others have seen it;
 				// what was left out costs no call.
 				{"large", `{}`, "id begin whose >a >b limit h <b <a size size end"},
 				{"read_more", `{"cursor":"x"}`, "id call log"},
 				// Each item, and then the call of which all items failed. That an item has failed
 				// before is looked up before the next one runs.
-				{"many", `{"words":["one","two"]}`, "id begin whose whose >a >b limit h again h again h owner <b <a log" +
-					" whose >a >b owner limit h again h again h <b <a log end log"},
+				{"many", `{"words":["one","two"]}`, "id begin whose whose >a >b limit h h h owner <b <a log" +
+					" whose >a >b owner limit h h h <b <a log end log"},
 			} {
 				s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: era}, harness.Setup{
 					Middleware: []mcp.Middleware{mcpchain.Standard(options, tr.Middleware("a"), seen, tr.Middleware("b"))}, Handlers: handlers,
