@@ -316,10 +316,13 @@ func (r *Result[Out]) failureLines(failed []*Item[Out]) (lines []string) {
 		items[g] = append(items[g], item)
 	}
 	for _, g := range groups {
-		items := items[g]
+		items, label := items[g], " Reference: "
+		if len(items) > 1 {
+			label = " References: "
+		}
 		line := "- " + r.keyed(items[0], several(items, r.name)) + ": " + g.text
 		if g.quote {
-			line += " Reference: " + several(items, func(item *Item[Out]) string { return item.Err.Reference() })
+			line += label + several(items, func(item *Item[Out]) string { return item.Err.Reference() })
 		}
 		lines = append(lines, line)
 	}
