@@ -132,7 +132,7 @@ type entry struct {
 
 // list puts what fits of the items into out, and returns it as text: what to send again and
 // what to check first, then errors, then results. If not all fits, a list leaves half of the
-// room to those behind it.
+// room to those behind it, or as much as they need.
 func (r *Result[Out]) list(out *Output[Out], used int) string {
 	const headings = 512 // bytes of them, and of what is said about what is left out
 	var again, first, lines []string
@@ -169,17 +169,16 @@ func (r *Result[Out]) list(out *Output[Out], used int) string {
 	}
 	omitted := map[string]int{}
 	room := max(0, r.maxBytes-max(len(encode(out)), used)-headings)
-	left := room
-	for _, list := range lists {
-		for _, e := range list {
-			left -= min(e.size, left+1)
-		}
-	}
 	for i, member := range members {
-		share := room
-		if behind := slices.ContainsFunc(members[i+1:], func(m string) bool { return lists[m] != nil }); left < 0 && behind {
-			share /= 2
+		behind := 0 // bytes of what may fit of the lists behind it
+		for _, m := range members[i+1:] {
+			for _, e := range lists[m] {
+				if e.size <= room-behind {
+					behind += e.size
+				}
+			}
 		}
+		share := room - min(behind, room/2)
 		for _, e := range lists[member] {
 			if e.size > share {
 				omitted[member]++
