@@ -1,11 +1,9 @@
 package retry
 
 import (
-	"cmp"
 	"container/list"
 	"hash/maphash"
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,9 +28,13 @@ func (k *known) add(name string) *count {
 	c := k.Counts[name]
 	if c == nil {
 		if len(k.Counts) >= maxCalls {
-			delete(k.Counts, slices.MinFunc(slices.Collect(maps.Keys(k.Counts)), func(a, b string) int {
-				return cmp.Compare(k.Counts[a].Expires, k.Counts[b].Expires)
-			}))
+			oldest := ""
+			for name, other := range k.Counts {
+				if oldest == "" || other.Expires < k.Counts[oldest].Expires {
+					oldest = name
+				}
+			}
+			delete(k.Counts, oldest)
 		}
 		if k.Counts == nil {
 			k.Counts = map[string]*count{}
@@ -199,7 +201,7 @@ type memory struct {
 	ticks atomic.Uint64 // grows with each look at the counts
 }
 
-// remembered is how many counts a part has: 16384 in all, which take up to 8 MB.
+// remembered is how many counts a part has: 16384 in all, which take about 10 MB.
 const remembered = 1024
 
 // part is a map, and a list in the order in which its places failed last.
@@ -246,10 +248,12 @@ func (m *memory) ask(what *identity, f func(k *known, at moment) (changed bool))
 		m.drop(p, e)
 	}
 	e := p.places[what.place]
-	if e == nil {
-		e = &list.Element{Value: &place{name: what.place, group: what.group}}
+	var here *place
+	if e != nil {
+		here = placeOf(e)
+	} else {
+		here = &place{name: what.place, group: what.group}
 	}
-	here := placeOf(e)
 	before := len(here.Counts)
 	here.clean(at.now)
 	changed := f(&here.known, at)
