@@ -116,7 +116,7 @@ func TestNoCanaryLeavesInASuccess(t *testing.T) {
 		}
 		options := everything(slog.New(slog.DiscardHandler))
 		options.Budget = &budget.Options{Size: 2000}
-		options.Batch = &batch.Options{Lists: []batch.List{{Tool: "content", Item: "word", As: "many"}}, Logger: slog.New(slog.DiscardHandler)}
+		options.Batch = &batch.Options{Lists: []batch.List{{Tool: "content", Item: "word", As: "many"}}}
 		options.Replay = &replay.Options{Store: store.NewMemory(nil), Logger: slog.New(slog.DiscardHandler)}
 		inner := func(next mcp.MethodHandler) mcp.MethodHandler { // a middleware of the program's, which adds something
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

@@ -141,13 +141,12 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	recovery := deref(o.Recover)
 	correlation := deref(o.Correlate)
 	masking := deref(o.Mask)
-	lists := deref(o.Batch)
 	sizes := deref(o.Budget)
 	rates := deref(o.Limit)
 	replays := deref(o.Replay)
 	audits := deref(o.Audit)
 	for _, logger := range []**slog.Logger{
-		&recovery.Logger, &correlation.Logger, &masking.Logger, &lists.Logger, &sizes.Logger, &rates.Logger, &replays.Logger, &audits.Logger,
+		&recovery.Logger, &correlation.Logger, &masking.Logger, &sizes.Logger, &rates.Logger, &replays.Logger, &audits.Logger,
 	} {
 		if *logger == nil {
 			*logger = o.Logger
@@ -163,7 +162,7 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 		when(o.Drain != nil, drain.New, o.Drain),
 		when(o.Budget != nil, budget.New, &sizes),
 		limited,
-		when(o.Batch != nil, func(b *batch.Options) mcp.Middleware { return Chain(batch.New(b), limited) }, &lists),
+		when(o.Batch != nil, func(b *batch.Options) mcp.Middleware { return Chain(batch.New(b), limited) }, o.Batch),
 		when(o.Replay != nil, replay.New, &replays),
 		when(o.State != nil, state.New, o.State),
 		Chain(inner...),

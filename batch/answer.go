@@ -23,61 +23,38 @@ import (
 //
 //	return batch.Run(ctx, in.Files, read, nil).Output()
 //
-// The error is always nil, because a failure is told in the result.
+// The text is complete in itself. The result is an error, with the machine form of a failure
+// in its _meta, only when nothing succeeded. The error is always nil.
 func (r *Result[Out]) Output() (*mcp.CallToolResult, Output[Out], error) {
-	out, text, failure := r.answer()
-	res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
-	if failure != nil {
-		res.IsError = true
-		res.Meta = mcp.Meta{wire.ErrorKey: failure}
-	}
-	return res, out, nil
-}
-
-// ToolResult returns the answer of a raw tool: one text block that is complete in
-// itself, and the same as structured content, because clients drop one or the other.
-// It is an error, with the machine form of a failure in its _meta, when nothing
-// succeeded, or as the options say.
-func (r *Result[Out]) ToolResult() *mcp.CallToolResult {
-	res, out, _ := r.Output()
-	res.StructuredContent = encode(out)
-	return res
-}
-
-// Err returns the failure that the answer is, a *fault.Error; nil when it is none.
-func (r *Result[Out]) Err() error {
-	if _, _, failure := r.answer(); failure != nil {
-		return failure
-	}
-	return nil
-}
-
-// answer makes the answer in both forms. The failure is nil when it is no error. It does not
-// change r: a value that cannot be written as JSON fails its item in the answer only.
-func (r *Result[Out]) answer() (out Output[Out], text string, failure *fault.Error) {
 	r = r.written()
-	done := r.Succeeded + r.Skipped
-	out = Output[Out]{
-		Success: r.Total == 0 || done > 0, Total: r.Total, Succeeded: r.Succeeded, Failed: r.Failed, Skipped: r.Skipped, NotRun: r.NotRun,
-		SuccessRate: 1, Stopped: r.Stopped, Message: r.message(),
-	}
+	out := Output[Out]{Counts: r.Counts, Success: r.Total == 0 || r.Succeeded > 0, SuccessRate: 1, Message: r.message()}
 	if r.Total > 0 {
-		out.SuccessRate = float64(done) / float64(r.Total)
+		out.SuccessRate = float64(r.Succeeded) / float64(r.Total)
 	}
-	text = out.Message
+	res, text := &mcp.CallToolResult{}, out.Message
 	if r.Failed+r.NotRun > 0 {
 		out.ErrorSummary = &ErrorSummary{ByType: map[fault.Kind]int{}, RecoverableCount: r.recoverable, Suggestion: r.suggestion()}
 		maps.Copy(out.ErrorSummary.ByType, r.byType)
 		if out.ErrorSummary.Suggestion != "" {
 			text += "\nSuggestion: " + out.ErrorSummary.Suggestion
 		}
-		if !out.Success || r.strict {
-			failure = r.fault()
-			text = failure.Text()
-			r.failer.c.Clean(failure) // the failures are masked, and the rest is the caller's own
-		}
 	}
-	return out, text + r.list(&out, len(text)), failure
+	if !out.Success {
+		failure := r.fault()
+		text = failure.Text()
+		r.failer.c.Clean(failure) // the failures are masked, and the rest is the caller's own
+		res.IsError, res.Meta = true, mcp.Meta{wire.ErrorKey: failure}
+	}
+	res.Content = []mcp.Content{&mcp.TextContent{Text: text + r.list(&out, len(text))}}
+	return res, out, nil
+}
+
+// ToolResult returns the answer of a raw tool: that of [Result.Output], with the same as
+// structured content, because clients drop one or the other.
+func (r *Result[Out]) ToolResult() *mcp.CallToolResult {
+	res, out, _ := r.Output()
+	res.StructuredContent = encode(out)
+	return res
 }
 
 // fault returns the failure that the answer is: of the kind of its items, where all
@@ -86,9 +63,7 @@ func (r *Result[Out]) fault() *fault.Error {
 	kind := fault.KindTool
 	switch len(r.byType) {
 	case 0:
-		if r.Stopped != "" {
-			kind = stops[r.Stopped].kind
-		}
+		kind = stops[r.Stopped].kind
 	case 1:
 		for k := range r.byType {
 			kind = k
@@ -96,7 +71,7 @@ func (r *Result[Out]) fault() *fault.Error {
 	}
 	message := r.message()
 	f := fault.New(kind, strings.ToLower(message[:1])+message[1:]).Suggest(r.suggestion())
-	if r.Succeeded+r.Skipped == 0 && r.Total > 0 && r.recoverable == r.Failed {
+	if r.recoverable == r.Failed {
 		f = f.After(time.Duration(min(r.wait, 1<<30) * float64(time.Second))) // the call can be repeated as it was
 	}
 	return f
@@ -108,9 +83,6 @@ type tooLong struct{}
 // written returns a copy of r in which the values are JSON, and the items are failures of
 // which the value cannot be written.
 func (r *Result[Out]) written() *Result[Out] {
-	if r.mode != ModeAll {
-		return r
-	}
 	cp := *r
 	cp.Items = slices.Clone(r.Items)
 	for i := range cp.Items {
@@ -152,103 +124,77 @@ func encode(v any) json.RawMessage {
 	return raw
 }
 
-// A room is what is left of the size of an answer, in bytes.
-type room struct {
-	left    int
-	omitted map[string]int // how many items did not fit, by the member that they would stand in
-}
-
-// A listing is one list of an answer.
-type listing[Out any] struct {
-	member  string
-	wanted  func(*Item[Out]) bool
-	measure func(*Item[Out]) (size int, keep func())
-}
-
-// take lists the items that are wanted as long as there is room. It leaves half of the room
-// to what comes behind, or as much as that needs. What comes when the room is used up is only
-// counted: it costs neither time nor memory.
-func (r *Result[Out]) take(room *room, l listing[Out], behind []listing[Out]) {
-	limit, reserve, seen := room.left, room.left/2, 0
-	for i := range r.Items {
-		if !l.wanted(&r.Items[i]) {
-			continue
-		}
-		if seen <= limit {
-			size, keep := l.measure(&r.Items[i])
-			if size <= limit {
-				seen += size
-			}
-			if size > room.left-reserve && behind != nil {
-				reserve, behind = r.needed(behind, limit), nil
-			}
-			if size <= room.left-reserve {
-				room.left -= size
-				keep()
-				continue
-			}
-		}
-		room.omitted[l.member]++
-	}
-}
-
-// needed returns the size, in bytes, of what may fit of lists, or half of the limit if it is more.
-func (r *Result[Out]) needed(lists []listing[Out], limit int) (sum int) {
-	for _, l := range lists {
-		for i := range r.Items {
-			if sum >= limit/2 {
-				return limit / 2
-			}
-			if l.wanted(&r.Items[i]) {
-				if size, _ := l.measure(&r.Items[i]); size <= limit {
-					sum += size
-				}
-			}
-		}
-	}
-	return min(sum, limit/2)
+// An entry is an item in one list of an answer.
+type entry struct {
+	size int    // bytes, in the longer of the two forms of the answer
+	add  func() // puts it there
 }
 
 // list puts what fits of the items into out, and returns it as text: what to send again and
-// what to check first, then errors, then results.
+// what to check first, then errors, then results. If not all fits, a list leaves half of the
+// room to those behind it, or as much as they need.
 func (r *Result[Out]) list(out *Output[Out], used int) string {
 	const headings = 512 // bytes of them, and of what is said about what is left out
-	room := &room{max(0, r.maxBytes-max(len(encode(out)), used)-headings), map[string]int{}}
-	next := func(next step) func(*Item[Out]) bool { return func(i *Item[Out]) bool { return i.next() == next } }
-	sent := func(items *[]any, texts *[]string) func(*Item[Out]) (int, func()) {
-		return func(item *Item[Out]) (int, func()) {
-			raw := r.sendable(item)
-			text := words.JSON(string(raw))
-			return len(text) + 1, func() { *items, *texts = append(*items, raw), append(*texts, text) }
-		}
-	}
 	var again, first, lines []string
 	var failed []*Item[Out]
-	lists := []listing[Out]{
-		{"retry_items", next(sendAgain), sent(&out.RetryItems, &again)},
-		{"check_items", next(checkFirst), sent(&out.CheckItems, &first)},
-		{"errors", func(i *Item[Out]) bool { return i.Status == Failed && r.mode != ModeSummary }, func(item *Item[Out]) (int, func()) {
-			return r.errorSize(item), func() { failed, out.Errors = append(failed, item), append(out.Errors, r.members(item)) }
-		}},
-		{"results", func(i *Item[Out]) bool { return i.Status != Failed && r.mode == ModeAll }, func(item *Item[Out]) (int, func()) {
-			shown, line, size := r.resultOf(item)
-			return size, func() {
-				out.Results = append(out.Results, shown)
-				if line != "" {
-					lines = append(lines, line)
+	sent := func(item *Item[Out], items *[]any, texts *[]string) entry {
+		raw := r.sendable(item)
+		text := words.JSON(string(raw))
+		return entry{len(text) + 1, func() { *items, *texts = append(*items, raw), append(*texts, text) }}
+	}
+	members := []string{"retry_items", "check_items", "errors", "results"}
+	lists := map[string][]entry{}
+	for i := range r.Items {
+		item := &r.Items[i]
+		switch item.next() {
+		case sendAgain:
+			lists["retry_items"] = append(lists["retry_items"], sent(item, &out.RetryItems, &again))
+		case checkFirst:
+			lists["check_items"] = append(lists["check_items"], sent(item, &out.CheckItems, &first))
+		case nothing:
+		}
+		if item.Status == Failed {
+			lists["errors"] = append(lists["errors"], entry{r.errorSize(item), func() {
+				failed, out.Errors = append(failed, item), append(out.Errors, r.members(item))
+			}})
+			continue
+		}
+		result, line, size := r.resultOf(item)
+		lists["results"] = append(lists["results"], entry{size, func() {
+			out.Results = append(out.Results, result)
+			if line != "" {
+				lines = append(lines, line)
+			}
+		}})
+	}
+	omitted := map[string]int{}
+	room := max(0, r.maxBytes-max(len(encode(out)), used)-headings)
+	for i, member := range members {
+		behind := 0 // bytes of what may fit of the lists behind it
+		for _, m := range members[i+1:] {
+			for _, e := range lists[m] {
+				if e.size <= room-behind {
+					behind += e.size
 				}
 			}
-		}},
+		}
+		share := room - min(behind, room/2)
+		for _, e := range lists[member] {
+			if e.size > share {
+				omitted[member]++
+				continue
+			}
+			share -= e.size
+			room -= e.size
+			e.add()
+		}
 	}
-	for i, l := range lists {
-		r.take(room, l, lists[i+1:])
-	}
-	text := section("Failed:", "\n", r.failureLines(failed), room.omitted["errors"]) +
-		section("Send again (retry_items):", " ", written(again), room.omitted["retry_items"]) +
-		section("Check first (check_items):", " ", written(first), room.omitted["check_items"]) +
-		section("Results:", "\n", lines, room.omitted["results"])
-	if len(room.omitted) > 0 {
-		out.Omitted = room.omitted
+	text := section("Failed:", "\n", r.failureLines(failed), omitted["errors"]) +
+		section("Send again (retry_items):", " ", written(again), omitted["retry_items"]) +
+		section("Check first (check_items):", " ", written(first), omitted["check_items"]) +
+		section("Results:", "\n", lines, omitted["results"])
+	if len(omitted) > 0 {
+		out.Omitted = omitted
 		out.Omitted["max_bytes"] = r.maxBytes
 	}
 	return text
@@ -268,24 +214,18 @@ func (r *Result[Out]) sendable(item *Item[Out]) json.RawMessage {
 
 // resultOf returns an item that did not fail as it is shown, its line, and its size in bytes
 // in the longer of the two forms of the answer.
-func (r *Result[Out]) resultOf(item *Item[Out]) (shown Item[Out], line string, size int) {
-	shown, text := *item, ""
-	shown.Key = scrub.Credentials(item.Key)
-	switch item.Status {
-	case Succeeded:
-		text = words.JSON(string(item.raw))
-	case Skipped:
-		text = "had been done before"
-	case NotRun, Failed: // stand in other lists
-	}
+func (r *Result[Out]) resultOf(item *Item[Out]) (result Item[Out], line string, size int) {
+	result = *item
+	result.Key = shown(item.Key)
+	text := words.JSON(string(item.raw))
 	if text != "" {
 		line = "- " + r.keyed(item, r.name(item)) + ": " + text
 	}
-	size = len(encode(shown.Key)) + len(text) + len(r.keyName) + len(r.listName) + 64
+	size = len(encode(result.Key)) + len(text) + len(r.keyName) + len(r.listName) + 64
 	if _, long := any(item.Value).(tooLong); long {
 		size = math.MaxInt
 	}
-	return shown, line, size
+	return result, line, size
 }
 
 // errorSize is the size of a failed item. Its text is made of all of them, see failureLines.
@@ -376,42 +316,27 @@ func (r *Result[Out]) failureLines(failed []*Item[Out]) (lines []string) {
 	}
 	for _, g := range groups {
 		items, label := items[g], " Reference: "
-		line := "- " + r.keyed(items[0], spans(items, r.name))
 		if len(items) > 1 {
 			label = " References: "
 		}
-		if len(items) > 2 {
-			line += fmt.Sprintf(" (%d items)", len(items))
-		}
-		if line += ": " + g.text; g.quote {
-			line += label + spans(items, func(item *Item[Out]) string { return item.Err.Reference() })
+		line := "- " + r.keyed(items[0], several(items, r.name)) + ": " + g.text
+		if g.quote {
+			line += label + several(items, func(item *Item[Out]) string { return item.Err.Reference() })
 		}
 		lines = append(lines, line)
 	}
 	return lines
 }
 
-// spans lists what is said of items, three or more in a row by the first and the last.
-func spans[Out any](items []*Item[Out], text func(*Item[Out]) string) string {
+// several lists what is said of items, of which one line names ten.
+func several[Out any](items []*Item[Out], text func(*Item[Out]) string) string {
 	const most = 10
 	var all []string
-	for len(items) > 0 {
-		if len(all) == most {
-			all = append(all, "...")
-			break
-		}
-		n := 1
-		for n < len(items) && items[n].Index == items[0].Index+n {
-			n++
-		}
-		if n == 2 {
-			n = 1
-		}
-		span := text(items[0])
-		if n > 1 {
-			span += " to " + text(items[n-1])
-		}
-		all, items = append(all, span), items[n:]
+	for _, item := range items[:min(most, len(items))] {
+		all = append(all, text(item))
+	}
+	if len(items) > most {
+		all = append(all, fmt.Sprintf("... (%d items)", len(items)))
 	}
 	return strings.Join(all, ", ")
 }

@@ -96,7 +96,7 @@ func TestFailuresAreLikeThoseOfCalls(t *testing.T) {
 		require.Equal(t, "ERROR", records["ref.1"]["level"])
 		require.Equal(t, "conflict", records["ref.3"]["outcome"])
 		require.Contains(t, log.String(), "runtime.Goexit")
-		require.Contains(t, text(t, got.Tool()), "- items[1], items[2], items[6] (3 items): Internal error: the server failed unexpectedly. References: ref.1, ref.2, ref.6\n")
+		require.Contains(t, text(t, got.Tool()), "- items[1], items[2], items[6]: Internal error: the server failed unexpectedly. References: ref.1, ref.2, ref.6\n")
 		require.Contains(t, text(t, got.Tool()), "- items[3]: Conflict: password=[redacted] is wrong. Reference: ref.3\n", "the log knows its cause")
 		require.Contains(t, text(t, got.Tool()), "Service unavailable: the table is busy.")
 		require.Equal(t, []any{5.0}, v["retry_items"], "a dial that was refused proves that nothing was done")

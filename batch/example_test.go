@@ -35,13 +35,14 @@ func ExampleRun() {
 			fmt.Println(item.Index, item.Key, item.Value)
 		}
 	}
-	fmt.Println("again:", res.RetryItems())
+	_, out, _ := res.Output()
+	fmt.Printf("again: %s\n", out.RetryItems)
 	// Output:
 	// 0 u1 Ada
 	// 1 u9 not_found
 	// 2 u2 Grace
 	// 3 remote-7 rate_limited
-	// again: [remote-7]
+	// again: ["remote-7"]
 }
 
 // A typed tool answers with all that its caller needs, in one line.

@@ -13,12 +13,25 @@ func RunTelling[In, Out any](
 ) *Result[Out] {
 	o := resolved("", opts)
 	b := newBatch(ctx, items, func(ctx context.Context, i int) (Out, error) { return fn(ctx, items[i]) }, &o)
-	b.notify = &notifier{send: send}
+	b.notify = func(_ context.Context, done, total int, message string) error { return send(done, total, message) }
 	return b.run(ctx)
 }
 
+// RetryItems and CheckItems return what a caller sends again, and what it checks first.
+func (r *Result[Out]) RetryItems() []any { return r.sent(sendAgain) }
+func (r *Result[Out]) CheckItems() []any { return r.sent(checkFirst) }
+
+func (r *Result[Out]) sent(next step) (items []any) {
+	for i := range r.Items {
+		if r.Items[i].next() == next {
+			items = append(items, r.send(i))
+		}
+	}
+	return items
+}
+
 // Notifies reports whether the caller of a request gets notifications.
-func Notifies(req mcp.Request) bool { return newNotifier(context.Background(), req) != nil }
+func Notifies(req mcp.Request) bool { return notifying(req) != nil }
 
 // ElementOptions returns what New makes of the Run options of a List.
 func ElementOptions(list List) any { return *elementOptions(list) }

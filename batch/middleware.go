@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -20,10 +21,6 @@ import (
 type Options struct {
 	// Lists are the list forms, each of one tool.
 	Lists []List
-
-	// Logger gets one record for each list form that cannot be offered. Nil means
-	// [slog.Default] at the time of the record.
-	Logger *slog.Logger
 }
 
 // A List gives a tool that takes one item a sibling that takes a list of them.
@@ -44,7 +41,6 @@ type List struct {
 	// Run says how the items are run, for items that are the JSON of a list's elements;
 	// nil means the defaults of [RunOptions]. Items that are strings or numbers are
 	// their own keys, and the KeyName is Item, unless Run says something else.
-	// RetryItem must be nil, because what to send again are the elements.
 	Run *RunOptions[json.RawMessage]
 
 	// RunDuplicates runs an item that is in a list more than once as often as it is
@@ -69,8 +65,8 @@ const defaultMaxItems = 100
 // answers are put together as [Result.ToolResult] does. Progress is told as [Run] does.
 //
 // The value of an item is the structured content of its answer, else its text, else
-// its content. A value that is longer than the whole answer may be is not kept. What package degrade says of an answer is put into the value, if it is
-// not there already. An item that asks for input has failed: its error says which tool
+// its content. A value that is longer than the whole answer may be is not kept. What
+// package degrade says of an answer is put into the value, if it is not there already. An item that asks for input has failed: its error says which tool
 // to call for it alone, and holds what it asks for.
 //
 // A tool that a caller may not list has no list form for that caller. That holds for
@@ -84,7 +80,6 @@ const defaultMaxItems = 100
 func New(opts *Options) mcp.Middleware {
 	l := &lister{byName: map[string]*form{}, byTool: map[string][]*form{}}
 	if opts != nil {
-		l.logger = opts.Logger
 		for i, list := range opts.Lists {
 			l.add(i, list)
 		}
@@ -115,7 +110,6 @@ func New(opts *Options) mcp.Middleware {
 
 // lister is the middleware.
 type lister struct {
-	logger *slog.Logger
 	byName map[string]*form   // by the name of the sibling
 	byTool map[string][]*form // by the name of the tool
 }
@@ -123,20 +117,13 @@ type lister struct {
 // add takes a List. A mistake panics.
 func (l *lister) add(i int, list List) {
 	at := fmt.Sprintf("batch.New: Options.Lists[%d]", i)
-	check(
-		at,
-		mistake{list.Tool == "", "Tool", "is empty; name the tool that takes one item"},
-		mistake{list.Item == "", "Item", "is empty; name the argument of " + list.Tool + " that is the item"},
-		mistake{list.As == "", "As", "is empty; give the list form of " + list.Tool + " a name"},
-		mistake{list.As == list.Tool, "As", "is the name of the tool itself; give the list form another one"},
-		mistake{l.byName[list.As] != nil, "As", "is " + list.As + ", as that of another list; give each one of its own"},
-		mistake{list.Items == list.Item, "Items", "is the name of the item itself; give the list another one"},
-		mistake{list.MaxItems < 0, "MaxItems", "is negative; give how many items a call may have, or 0 for the default"},
-		mistake{
-			list.Run != nil && list.Run.Advanced.RetryItem != nil,
-			"Run.Advanced.RetryItem", "is set, but what to send again are the elements of the list; leave it out",
-		},
-	)
+	refuse(list.Tool == "", at, "Tool is empty; name the tool that takes one item")
+	refuse(list.Item == "", at, "Item is empty; name the argument of "+list.Tool+" that is the item")
+	refuse(list.As == "", at, "As is empty; give the list form of "+list.Tool+" a name")
+	refuse(list.As == list.Tool, at, "As is the name of the tool itself; give the list form another one")
+	refuse(l.byName[list.As] != nil, at, "As is "+list.As+", as that of another list; give each one of its own")
+	refuse(list.Items == list.Item, at, "Items is the name of the item itself; give the list another one")
+	refuse(list.MaxItems < 0, at, "MaxItems is negative; give how many items a call may have, or 0 for the default")
 	list.Items = cmp.Or(list.Items, list.Item+"s")
 	list.MaxItems = cmp.Or(list.MaxItems, defaultMaxItems)
 	f := &form{List: list, run: resolved(at+".Run", elementOptions(list))}
@@ -174,7 +161,8 @@ func (l *lister) list(ctx context.Context, c *call.Call, req mcp.Request, next m
 			continue
 		}
 		for _, f := range l.byTool[tool.Name] {
-			sibling, err := f.sibling(tool)
+			sibling := f.sibling(tool)
+			err := sibling.err
 			taken := listed[f.As]
 			if !whole && !taken { // it may be on another page
 				_, missing := lookUp(ctx, c, next, req, f.As)
@@ -183,14 +171,14 @@ func (l *lister) list(ctx context.Context, c *call.Call, req mcp.Request, next m
 			if taken {
 				err = errTaken
 			}
-			if !l.refused(f, err) {
-				res.Tools = append(res.Tools, sibling)
+			if !f.refused(ctx, c, err) {
+				res.Tools = append(res.Tools, sibling.tool)
 			}
 		}
 	}
 	for _, f := range l.byName {
 		if whole && !listed[f.Tool] {
-			l.refused(f, errNoTool)
+			f.refused(ctx, c, errNoTool)
 		}
 	}
 	return &res
@@ -204,9 +192,9 @@ func lookUp(ctx context.Context, c *call.Call, next mcp.MethodHandler, req mcp.R
 
 // refused reports whether there is a reason not to offer a list form, and says it in the
 // log, once.
-func (l *lister) refused(f *form, why error) bool {
+func (f *form) refused(ctx context.Context, c *call.Call, why error) bool {
 	if why != nil && f.warned.CompareAndSwap(false, true) {
-		call.Warn(context.Background(), l.logger, "batch: a list form is not offered",
+		call.Warn(ctx, c.Logger(), "batch: a list form is not offered",
 			slog.String("tool", f.Tool), slog.String("as", f.As), slog.String("error", why.Error()))
 	}
 	return why != nil
@@ -226,6 +214,6 @@ var (
 type form struct {
 	List
 	run    RunOptions[json.RawMessage]
-	made   atomic.Pointer[made]
+	made   table.Made[mcp.Tool, sibling] // of the tool: one definition of it stays the same
 	warned atomic.Bool
 }

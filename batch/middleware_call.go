@@ -21,19 +21,19 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	// The server may have a tool of the sibling's name, and may not have the tool, or
 	// not for this caller. Where nobody can list the tools, they are taken to be there.
 	if _, err := lookUp(ctx, c, next, req, f.As); err == nil {
-		l.refused(f, errTaken)
+		f.refused(ctx, c, errTaken)
 		return next(ctx, c.Method(), req)
 	}
 	tool, err := lookUp(ctx, c, next, req, f.Tool)
 	switch {
 	case err == nil:
-		_, err = f.sibling(tool)
+		err = f.sibling(tool).err
 	case errors.Is(err, call.ErrNotListed):
 		err = errNoTool
 	default:
 		err = nil
 	}
-	if l.refused(f, err) {
+	if f.refused(ctx, c, err) {
 		return nil, unknown(f.As)
 	}
 	elements, head, err := f.read(req.Params.Arguments)
@@ -98,7 +98,7 @@ func (f *form) value(res mcp.Result, item json.RawMessage) (any, error) {
 	switch {
 	case err != nil:
 		return nil, notJSON("the answer of an item", err)
-	case len(value) > f.run.Advanced.MaxBytes:
+	case len(value) > f.run.MaxBytes:
 		return tooLong{}, nil
 	case tool.StructuredContent != nil:
 		value = marked(value, tool.Meta[degradedKey])

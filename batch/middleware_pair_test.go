@@ -40,7 +40,7 @@ func TestPairs(t *testing.T) {
 					case 'm':
 						mw = append(mw, mask.New(&mask.Options{Logger: log.Logger()}))
 					case 'b':
-						mw = append(mw, batch.New(&batch.Options{Lists: []batch.List{userList}, Logger: log.Logger()}))
+						mw = append(mw, batch.New(&batch.Options{Lists: []batch.List{userList}}))
 					}
 				}
 				s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{

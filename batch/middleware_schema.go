@@ -12,23 +12,17 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// made is the sibling of one definition of a tool, which must not change after it was
-// added to a server.
-type made struct {
-	of      *mcp.Tool
-	sibling *mcp.Tool
-	err     error
+// A sibling is the definition of the list form of a tool, or why there is none.
+type sibling struct {
+	tool *mcp.Tool
+	err  error
 }
 
-// sibling returns the definition of the list form of a tool.
-func (f *form) sibling(tool *mcp.Tool) (*mcp.Tool, error) {
-	if m := f.made.Load(); m != nil && m.of == tool {
-		return m.sibling, m.err
-	}
-	m := &made{of: tool}
-	m.sibling, m.err = f.define(tool)
-	f.made.Store(m)
-	return m.sibling, m.err
+func (f *form) sibling(tool *mcp.Tool) sibling {
+	return f.made.Of(tool.Name, tool, func(tool *mcp.Tool) (s sibling) {
+		s.tool, s.err = f.define(tool)
+		return s
+	})
 }
 
 func (f *form) define(tool *mcp.Tool) (*mcp.Tool, error) {

@@ -395,7 +395,7 @@ func TestTaken(t *testing.T) {
 		log := harness.NewLog(slog.LevelInfo)
 		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
 			Server:     &mcp.ServerOptions{PageSize: pageSize},
-			Middleware: []mcp.Middleware{batch.New(&batch.Options{Lists: []batch.List{userList}, Logger: log.Logger()})},
+			Middleware: []mcp.Middleware{mask.New(&mask.Options{Logger: log.Logger()}), batch.New(&batch.Options{Lists: []batch.List{userList}})},
 			Handlers:   map[string]harness.Handler{"get_users": harness.Succeed()},
 			More:       func(s *mcp.Server) { mcp.AddTool(s, &mcp.Tool{Name: "get_user"}, getUser) },
 		})
@@ -446,7 +446,7 @@ func TestNotOffered(t *testing.T) {
 	} {
 		log := harness.NewLog(slog.LevelInfo)
 		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
-			Middleware: []mcp.Middleware{batch.New(&batch.Options{Lists: []batch.List{list}, Logger: log.Logger()})},
+			Middleware: []mcp.Middleware{mask.New(&mask.Options{Logger: log.Logger()}), batch.New(&batch.Options{Lists: []batch.List{list}})},
 			Handlers:   map[string]harness.Handler{"no_schema": harness.Succeed()},
 			More:       func(s *mcp.Server) { mcp.AddTool(s, &mcp.Tool{Name: "get_user"}, getUser) },
 		})

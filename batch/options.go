@@ -3,7 +3,6 @@ package batch
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -52,64 +51,17 @@ type RunOptions[In any] struct {
 	// KeyName is what a key is called in the answer, such as "file". Empty means "key".
 	KeyName string
 
-	// Advanced is what most batches leave as it is.
-	Advanced Advanced[In]
-}
-
-// Advanced are the options of [Run] that few batches need. The zero value is the
-// recommended default.
-type Advanced[In any] struct {
-	// Budget limits the whole batch. When it is used up the contexts of the items that
-	// run end, and the rest is not run. Zero means no limit of its own: the batch ends
-	// before the deadline of its context, if there is one, by a tenth of the time that
-	// is left, at most a second, so that there is time for the answer.
-	Budget time.Duration
-
-	// Skip reports whether an item is done already and need not be run. An item for
-	// which it panics has failed. Nil skips none.
-	Skip func(In) bool
-
-	// RetryItem returns what a caller has to send for an item, which is what the answer
-	// lists to be sent again. Nil means the item itself, as JSON. Set it when items are
-	// not what the caller sent.
-	RetryItem func(In) any
-
-	// Mode says which items the answer lists. Empty means [ModeAll].
-	Mode Mode
-
 	// MaxBytes bounds the text and the structured value of the answer, each. What does not
-	// fit is left out: results first, then errors, then what to send again; the answer says
-	// how many. Zero means 64 KiB, and 1 KiB is the least.
+	// fit is left out, and the answer says how much of what. Zero means 64 KiB, and 1 KiB
+	// is the least.
 	MaxBytes int
-
-	// ErrorWhenAnyFailed makes the answer an error when an item failed or was not run, and
-	// not only when nothing succeeded.
-	ErrorWhenAnyFailed bool
 }
 
-// A Mode says which items an answer lists.
-type Mode string
-
-// The modes. The counts, the summary of the errors and what to send again are in each.
-const (
-	ModeAll          Mode = "all"           // what became of every item; the default
-	ModeFailuresOnly Mode = "failures_only" // the errors
-	ModeSummary      Mode = "summary"       // nothing
-)
-
-// A mistake is one of a programmer in a field of options, with its fix.
-type mistake struct {
-	made       bool
-	field, fix string
-}
-
-// check panics with the first mistake that was made; at is the package, the function and
-// the field that the options came in.
-func check(at string, mistakes ...mistake) {
-	for _, m := range mistakes {
-		if m.made {
-			panic(at + "." + m.field + " " + m.fix)
-		}
+// refuse panics with a mistake of a programmer's, if it was made; at is the package, the
+// function and the field that the options came in.
+func refuse(made bool, at, mistake string) {
+	if made {
+		panic(at + "." + mistake)
 	}
 }
 
@@ -122,29 +74,18 @@ func resolved[In any](at string, opts *RunOptions[In]) RunOptions[In] {
 	if o.Key == nil {
 		o.Key, _ = any(func(in string) string { return in }).(func(In) string)
 	}
-	more := &o.Advanced
-	check(
-		at,
-		mistake{o.Concurrency < 0, "Concurrency", "is negative; give how many items may run at a time, or 0 for the default"},
-		mistake{o.Timeout < 0, "Timeout", "is negative; give the limit of one item, or 0 for none"},
-		mistake{o.Timeout > 0 && o.Timeout < minTimeout, "Timeout", tooShort(o.Timeout)},
-		mistake{more.Budget < 0, "Advanced.Budget", "is negative; give the limit of the batch, or 0 for none"},
-		mistake{more.Budget > 0 && more.Budget < minTimeout, "Advanced.Budget", tooShort(more.Budget)},
-		mistake{more.Budget > 0 && o.Timeout > more.Budget, "Timeout", "is longer than Advanced.Budget, which ends every item before; give a shorter one, or 0 for none"},
-		mistake{o.MaxFailures < 0, "MaxFailures", "is negative; give after how many failures to stop, or 0 for never"},
-		mistake{o.KeyName != "" && o.Key == nil, "KeyName", fmt.Sprintf("is %q, but items of type %T have no keys; set Key too, or leave KeyName out", o.KeyName, *new(In))},
-		mistake{reserved[o.KeyName], "KeyName", fmt.Sprintf("is %q, which the answer uses itself; choose another name", o.KeyName)},
-		mistake{!slices.Contains([]Mode{"", ModeAll, ModeFailuresOnly, ModeSummary}, more.Mode), "Advanced.Mode", fmt.Sprintf("is %q; give one of all, failures_only, summary", more.Mode)},
-		mistake{more.MaxBytes != 0 && more.MaxBytes < leastMaxBytes, "Advanced.MaxBytes", fmt.Sprintf("is %d; give at least %d, or 0 for the default", more.MaxBytes, leastMaxBytes)},
-	)
+	refuse(o.Concurrency < 0, at, "Concurrency is negative; give how many items may run at a time, or 0 for the default")
+	refuse(o.Timeout < 0, at, "Timeout is negative; give the limit of one item, or 0 for none")
+	refuse(o.Timeout > 0 && o.Timeout < minTimeout, at, "Timeout is "+o.Timeout.String()+", in which nothing finishes; give at least 1ms, or 0 for no limit")
+	refuse(o.MaxFailures < 0, at, "MaxFailures is negative; give after how many failures to stop, or 0 for never")
+	refuse(o.KeyName != "" && o.Key == nil, at,
+		fmt.Sprintf("KeyName is %q, but items of type %T have no keys; set Key too, or leave KeyName out", o.KeyName, *new(In)))
+	refuse(reserved[o.KeyName], at, fmt.Sprintf("KeyName is %q, which the answer uses itself; choose another name", o.KeyName))
+	refuse(o.MaxBytes != 0 && o.MaxBytes < leastMaxBytes, at,
+		fmt.Sprintf("MaxBytes is %d; give at least %d, or 0 for the default", o.MaxBytes, leastMaxBytes))
 	o.Concurrency = min(cmp.Or(o.Concurrency, defaultConcurrency), maxConcurrency)
 	o.Timeout = min(o.Timeout, maxTimeout)
 	o.KeyName = cmp.Or(o.KeyName, defaultKeyName)
-	more.Mode = cmp.Or(more.Mode, ModeAll)
-	more.MaxBytes = cmp.Or(more.MaxBytes, defaultMaxBytes)
+	o.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
 	return o
-}
-
-func tooShort(limit time.Duration) string {
-	return "is " + limit.String() + ", in which nothing finishes; give at least 1ms, or 0 for no limit"
 }

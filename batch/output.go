@@ -14,22 +14,29 @@ import (
 // Output is the structured value of an answer, and the output of a typed tool that
 // answers with a batch: the SDK infers its schema.
 type Output[Out any] struct {
-	Success     bool    `json:"success" jsonschema:"whether anything succeeded"`
-	Message     string  `json:"message" jsonschema:"how the batch ended, in one sentence"`
-	Total       int     `json:"total"`
-	Succeeded   int     `json:"succeeded"`
-	Failed      int     `json:"failed"`
-	Skipped     int     `json:"skipped,omitempty" jsonschema:"items that were done already"`
-	NotRun      int     `json:"not_run" jsonschema:"items that were not begun before the batch was stopped"`
+	Success bool   `json:"success" jsonschema:"whether anything succeeded"`
+	Message string `json:"message" jsonschema:"how the batch ended, in one sentence"`
+	Counts
 	SuccessRate float64 `json:"success_rate" jsonschema:"from 0 to 1"`
-	Stopped     string  `json:"stopped,omitempty" jsonschema:"why the batch did not run to its end"`
 
-	Results      []Item[Out]    `json:"results,omitempty" jsonschema:"what became of the items that did not fail, in the order of the input"`
+	Results      []Item[Out]    `json:"results,omitempty" jsonschema:"what became of the items that succeeded, in the order of the input"`
 	Errors       []OutputError  `json:"errors,omitempty" jsonschema:"the items that failed, in the order of the input"`
 	ErrorSummary *ErrorSummary  `json:"error_summary,omitempty"`
 	RetryItems   []any          `json:"retry_items,omitempty" jsonschema:"exactly what to send again"`
 	CheckItems   []any          `json:"check_items,omitempty" jsonschema:"what may have taken effect although it failed: to be checked before it is sent again"`
 	Omitted      map[string]int `json:"omitted,omitempty" jsonschema:"what was left out of this answer because it would be too long"`
+}
+
+// Counts say what became of the items of a batch, and why it did not run to its end.
+type Counts struct {
+	Total     int `json:"total"` // the sum of the other three
+	Succeeded int `json:"succeeded"`
+	Failed    int `json:"failed"`
+	NotRun    int `json:"not_run" jsonschema:"items that were not begun before the batch was stopped"`
+
+	// Stopped is "failures" (MaxFailures), "deadline" or "cancelled" (of the context), or
+	// "stuck" (too many items did not return in time). It is "" if the batch ran to its end.
+	Stopped string `json:"stopped,omitempty" jsonschema:"why the batch did not run to its end"`
 }
 
 // ErrorSummary is what the failures of a batch have in common.

@@ -115,13 +115,13 @@ func TestNotificationRate(t *testing.T) {
 		start := time.Now()
 		var sent []string
 		_ = batch.RunTelling(t.Context(), make([]int, 10), func(context.Context, int) (int, error) {
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(110 * time.Millisecond)
 			return 0, nil
 		}, &batch.RunOptions[int]{Concurrency: 1}, func(_, _ int, message string) error {
 			sent = append(sent, fmt.Sprint(time.Since(start), ": ", message))
 			return nil
 		})
-		require.Equal(t, []string{"100ms: 1 of 10 items", "400ms: 4 of 10 items", "700ms: 7 of 10 items", "1s: 10 of 10 items"}, sent)
+		require.Equal(t, []string{"250ms: 2 of 10 items", "500ms: 4 of 10 items", "750ms: 6 of 10 items", "1s: 9 of 10 items", "1.1s: 10 of 10 items"}, sent)
 	})
 }
 

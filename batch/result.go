@@ -20,7 +20,6 @@ const (
 	NotRun    Status = "not_run"   // the batch was stopped before
 	Succeeded Status = "succeeded" // the function returned a value
 	Failed    Status = "failed"    // it returned an error, panicked, or was left behind
-	Skipped   Status = "skipped"   // it was done already
 )
 
 // An Item is the outcome of one item. In an answer it is one that did not fail.
@@ -31,7 +30,7 @@ type Item[Out any] struct {
 	// Key is the item's own key, "" if it has none. See [RunOptions].
 	Key string `json:"key,omitempty"`
 
-	Status Status `json:"status" jsonschema:"succeeded, skipped or not_run"`
+	Status Status `json:"status" jsonschema:"succeeded or not_run"`
 
 	// Value is what the function returned, also when it returned an error too.
 	Value Out `json:"value,omitempty"`
@@ -58,12 +57,8 @@ func (i Item[Out]) MarshalJSON() ([]byte, error) {
 	if string(raw) == "null" {
 		raw = nil
 	}
-	return json.Marshal(struct {
-		Index  int             `json:"index"`
-		Key    string          `json:"key,omitempty"`
-		Status Status          `json:"status"`
-		Value  json.RawMessage `json:"value,omitempty"`
-	}{i.Index, i.Key, i.Status, raw})
+	type plain Item[json.RawMessage] // without this method
+	return json.Marshal(plain{Index: i.Index, Key: i.Key, Status: i.Status, Value: raw})
 }
 
 // A step is what a caller does next with an item.
@@ -89,7 +84,6 @@ func (i *Item[Out]) next() step {
 // Why a batch did not run to its end, as it stands in an answer.
 const (
 	byFailures = "failures"
-	byBudget   = "budget"
 	byDeadline = "deadline"
 	byCancel   = "cancelled"
 	byStuck    = "stuck"
@@ -102,7 +96,6 @@ var stops = map[string]struct {
 	kind fault.Kind
 }{
 	byFailures: {"too many items failed", fault.KindTool},
-	byBudget:   {"the time for it was over", fault.KindTimeout},
 	byDeadline: {"the time for it was over", fault.KindTimeout},
 	byCancel:   {"it was cancelled", fault.KindCancelled},
 	byStuck:    {"too many items did not finish in time", fault.KindTool},
@@ -110,20 +103,10 @@ var stops = map[string]struct {
 
 // A Result is what became of a batch. It is not changed once Run has returned it.
 type Result[Out any] struct {
-	// Total is the number of items. It is the sum of the other four.
-	Total     int
-	Succeeded int
-	Failed    int
-	Skipped   int // done already
-	NotRun    int // not begun before the batch was stopped
+	Counts
 
 	// Items are the outcomes in the order of the input.
 	Items []Item[Out]
-
-	// Stopped says why the batch did not run to its end: "failures" (MaxFailures),
-	// "budget", "deadline" (of the context), "cancelled" (the context), or "stuck" (too many
-	// items did not return in time). It is "" if the batch did.
-	Stopped string
 
 	byType      map[fault.Kind]int
 	recoverable int
@@ -134,9 +117,7 @@ type Result[Out any] struct {
 	failer   *failer
 	listName string // of the list, for items without a key
 	keyName  string
-	mode     Mode
 	maxBytes int
-	strict   bool // ErrorWhenAnyFailed
 }
 
 // maxKinds bounds the kinds that are told apart: a program may make up its own.
@@ -144,14 +125,12 @@ const maxKinds = 64
 
 // count counts the outcomes anew.
 func (r *Result[Out]) count() {
-	r.Total, r.Succeeded, r.Failed, r.Skipped, r.NotRun = len(r.Items), 0, 0, 0, 0
+	r.Counts = Counts{Total: len(r.Items), Stopped: r.Stopped}
 	r.byType, r.recoverable, r.unsure, r.wait = nil, 0, 0, 0
 	for i := range r.Items {
 		switch item := &r.Items[i]; item.Status {
 		case Succeeded:
 			r.Succeeded++
-		case Skipped:
-			r.Skipped++
 		case NotRun:
 			r.NotRun++
 		case Failed:
@@ -179,25 +158,6 @@ func (r *Result[Out]) countFailed(item *Item[Out]) {
 		r.unsure++
 	case nothing:
 	}
-}
-
-// RetryItems returns what is to be sent again, in the order of the input: the items
-// that were not run, and those that failed in a way that may be over, without any of
-// which it is not known whether they took effect.
-func (r *Result[Out]) RetryItems() []any { return r.sent(sendAgain) }
-
-// CheckItems returns the items that failed, but may have taken effect nevertheless, such
-// as a write that did not finish in time: what is to be checked before it is sent
-// again.
-func (r *Result[Out]) CheckItems() []any { return r.sent(checkFirst) }
-
-func (r *Result[Out]) sent(next step) (items []any) {
-	for i := range r.Items {
-		if r.Items[i].next() == next {
-			items = append(items, r.send(i))
-		}
-	}
-	return items
 }
 
 // causes joins the kinds that ask for the same thing.
@@ -279,17 +239,13 @@ func (r *Result[Out]) message() string {
 		text = "None of " + items + " was run"
 	case r.Succeeded:
 		text = all + " succeeded"
-	case r.Skipped:
-		text = all + " had been done before"
 	default:
 		text = fmt.Sprintf("%d of %s succeeded", r.Succeeded, items)
-	}
-	for _, part := range []struct {
-		count int
-		text  string
-	}{{r.Failed, "failed"}, {r.Skipped, "had been done before"}, {r.NotRun, "not run"}} {
-		if part.count > 0 && part.count < r.Total {
-			text += fmt.Sprintf(", %d %s", part.count, part.text)
+		if r.Failed > 0 {
+			text += fmt.Sprintf(", %d failed", r.Failed)
+		}
+		if r.NotRun > 0 {
+			text += fmt.Sprintf(", %d not run", r.NotRun)
 		}
 	}
 	if r.Stopped != "" {

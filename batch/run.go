@@ -21,9 +21,10 @@ const (
 )
 
 // Run runs fn for every item, several at a time, and returns when all are done or
-// the batch was stopped: by an option, or because ctx ended. What was done until
-// then is in the result, and the items that were not begun are there as [NotRun].
-// The items of the result are in the order of the input.
+// the batch was stopped: by MaxFailures, or because ctx ended. It ends before the deadline
+// of ctx by a tenth of the time that is left, at most a second, so that there is time for
+// the answer. What was done until then is in the result, and the items that were not begun
+// are there as [NotRun]. The items of the result are in the order of the input.
 //
 // Inside a call that passes mcpchain's middlewares and has a progress token, its caller is
 // told how many items have finished, of how many, and how many failed: four times a second
@@ -42,61 +43,50 @@ func Run[In, Out any](ctx context.Context, items []In, fn func(context.Context, 
 }
 
 // newBatch returns a batch of a function that gets the index of the item.
-func newBatch[In, Out any](ctx context.Context, items []In, fn func(context.Context, int) (Out, error), o *RunOptions[In]) *batch[In, Out] {
-	b := &batch[In, Out]{
-		failer: newFailer(ctx), o: o, items: items, fn: fn, idle: make(chan struct{}),
-		outcomes: make([]Item[Out], len(items)), states: make([]state, len(items)),
+func newBatch[In, Out any](ctx context.Context, items []In, fn func(context.Context, int) (Out, error), o *RunOptions[In]) *batch[Out] {
+	b := &batch[Out]{
+		fn: fn, concurrency: o.Concurrency, timeout: o.Timeout, maxFailures: o.MaxFailures,
+		idle: make(chan struct{}), states: make([]state, len(items)),
+		result: Result[Out]{
+			Items: make([]Item[Out], len(items)), failer: newFailer(ctx), send: func(i int) any { return items[i] },
+			listName: "items", keyName: o.KeyName, maxBytes: o.MaxBytes,
+		},
 	}
 	for i := range items {
-		b.outcomes[i].Index, b.outcomes[i].Status = i, NotRun
+		item := &b.result.Items[i]
+		item.Index, item.Status = i, NotRun
 		if o.Key != nil {
-			b.outcomes[i].Key = safe.Text(func() string { return o.Key(items[i]) })
+			item.Key = safe.Text(func() string { return o.Key(items[i]) })
 		}
 	}
-	if b.part == 0 { // what a client is told must increase, so only one batch can tell
-		b.notify = newNotifier(ctx, b.c.Request())
+	if b.result.failer.part == 0 { // what a client is told must increase, so only one batch can tell
+		b.notify = notifying(b.result.failer.c.Request())
 	}
 	return b
 }
 
-func (b *batch[In, Out]) run(ctx context.Context) *Result[Out] {
-	b.limit(ctx)
-	defer b.cancel()
-	workers := min(b.o.Concurrency, len(b.items))
-	b.workers = workers + 1
-	for range workers {
-		go b.work()
-	}
-	b.wait()
-	return b.result()
-}
-
 // A batch is what runs the items of one Run: some workers, which are goroutines, and
 // the goroutine that called Run, which waits for them.
-type batch[In, Out any] struct {
-	*failer
-	o     *RunOptions[In]
-	items []In
-	fn    func(context.Context, int) (Out, error)
+type batch[Out any] struct {
+	fn          func(context.Context, int) (Out, error)
+	concurrency int
+	timeout     time.Duration
+	maxFailures int
+	notify      notify // nil if nobody asked
 
-	ctx    context.Context //nolint:containedctx // for the function: ends with the batch
-	cancel context.CancelFunc
-	why    string        // why ctx ends when it does so by itself
-	grace  time.Duration // for what runs when ctx ends
-	idle   chan struct{} // closed when no worker is left
+	ctx   context.Context //nolint:containedctx // for the function: ends with the batch
+	grace time.Duration   // for what runs when ctx ends
+	idle  chan struct{}   // closed when no worker is left
 
 	mu          sync.Mutex // never held while code of the user's runs
-	outcomes    []Item[Out]
+	result      Result[Out]
 	states      []state
 	workers     int // that were not left behind, and one for whoever starts them
 	begun       int
 	finished    int
 	failures    int
-	stuck       int // functions that were left behind and have not returned
-	stopped     string
+	stuck       int  // functions that were left behind and have not returned
 	interrupted bool // an item ran when ctx ended
-
-	notify *notifier // nil if nobody asked
 }
 
 // A state says who decides what becomes of an item: its worker while it runs, and then
@@ -105,40 +95,60 @@ type state uint8
 
 const (
 	waiting state = iota
-	running       // with the functions of the user's, which may not return
-	ended         // they returned
-	left          // they did not: what they return is dropped, and their worker is one too many
+	running       // with the function of the user's, which may not return
+	ended         // it returned
+	left          // it did not: what it returns is dropped, and its worker is one too many
 )
 
-// An ending is what the functions of the user's made of an item.
-type ending[Out any] struct {
-	status Status
-	value  Out
-	err    error
-	late   *fault.Error // what is said of an err that came with the end of the context, unless somebody worded it
-}
-
-// limit makes the context of the batch, which ends a little before that of the caller.
-func (b *batch[In, Out]) limit(ctx context.Context) {
-	left, limited := b.o.Advanced.Budget, b.o.Advanced.Budget > 0
-	b.grace, b.why = grace, byBudget
+func (b *batch[Out]) run(ctx context.Context) *Result[Out] {
+	end := func() {}
+	if b.notify != nil {
+		end = progress(ctx, b.notify, func() (done, failed, total int) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.finished, b.failures, len(b.states)
+		})
+	}
+	var cancel context.CancelFunc
+	b.grace = grace
 	if deadline, ok := ctx.Deadline(); ok {
 		until := time.Until(deadline)
 		reserve := min(until/10, maxReserve)
 		b.grace = max(time.Millisecond, min(grace, reserve/2))
-		if until -= reserve; !limited || until < left {
-			left, limited, b.why = until, true, byDeadline
-		}
-	}
-	if limited {
-		b.ctx, b.cancel = context.WithTimeout(ctx, left) //nolint:gosec // run calls it
+		b.ctx, cancel = context.WithTimeout(ctx, until-reserve)
 	} else {
-		b.ctx, b.cancel = context.WithCancel(ctx) //nolint:gosec // run calls it
+		b.ctx, cancel = context.WithCancel(ctx)
 	}
+	defer cancel()
+	workers := min(b.concurrency, len(b.states))
+	b.workers = workers + 1
+	for range workers {
+		go b.work()
+	}
+	b.wait()
+	over := b.ctx.Err()
+	cancel()
+	end()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.result
+	r.count()
+	switch {
+	case r.NotRun == 0 && !b.interrupted:
+		r.Stopped = ""
+	case r.Stopped != "":
+	case safe.Is(over, context.DeadlineExceeded):
+		r.Stopped = byDeadline
+	case over != nil:
+		r.Stopped = byCancel
+	default:
+		r.Stopped = byStuck
+	}
+	return &r
 }
 
 // wait returns when no worker is left.
-func (b *batch[In, Out]) wait() {
+func (b *batch[Out]) wait() {
 	b.mu.Lock()
 	b.leave()
 	b.mu.Unlock()
@@ -150,7 +160,7 @@ func (b *batch[In, Out]) wait() {
 	select {
 	case <-b.idle:
 	case <-time.After(b.grace):
-		for i := range b.items {
+		for i := range b.states {
 			b.giveUp(i, b.over())
 		}
 		<-b.idle
@@ -158,32 +168,29 @@ func (b *batch[In, Out]) wait() {
 }
 
 // work is a worker: it runs one item after the other.
-func (b *batch[In, Out]) work() {
+func (b *batch[Out]) work() {
 	i, more := 0, true
-	// If more is still set, the function or a log handler called runtime.Goexit. A second
-	// one does not keep deferred calls from being run.
-	defer func() {
+	defer func() { // if more is still set, the function called runtime.Goexit
 		if more {
-			go b.work()
-		}
-	}()
-	defer func() {
-		if more {
-			more = b.end(i, ending[Out]{status: Failed, err: errGoexit})
+			var none Out
+			if b.end(i, none, nil, errGoexit) {
+				go b.work()
+			}
 		}
 	}()
 	for i, more = b.next(); more; i, more = b.next() {
-		if more = b.end(i, b.call(i)); !more {
+		value, late, err := b.call(i)
+		if more = b.end(i, value, late, err); !more {
 			return
 		}
 	}
 }
 
 // next begins an item. It reports false, and the worker has left, when there is none.
-func (b *batch[In, Out]) next() (i int, more bool) {
+func (b *batch[Out]) next() (i int, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.begun == len(b.items) || b.stopped != "" || b.ctx.Err() != nil {
+	if b.begun == len(b.states) || b.result.Stopped != "" || b.ctx.Err() != nil {
 		b.leave()
 		return 0, false
 	}
@@ -194,49 +201,42 @@ func (b *batch[In, Out]) next() (i int, more bool) {
 }
 
 // leave takes a worker off. It is called with the mutex.
-func (b *batch[In, Out]) leave() {
+func (b *batch[Out]) leave() {
 	if b.workers--; b.workers == 0 {
 		close(b.idle)
 	}
 }
 
-// call runs the functions of the user's for an item.
-func (b *batch[In, Out]) call(i int) (e ending[Out]) {
-	e.status = Failed
+// call runs the function of the user's for an item. late is what is said of an error that
+// came with the end of the item's time, unless somebody worded it.
+func (b *batch[Out]) call(i int) (value Out, late *fault.Error, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			e.err = classify.NewPanicError(p, 1)
+			err = classify.NewPanicError(p, 1)
 		}
 	}()
-	ctx, limit := b.ctx, b.o.Timeout
+	ctx, limit := b.ctx, b.timeout
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
-		late := time.AfterFunc(limit+grace, func() { b.giveUp(i, fault.Timeout(theItem, limit)) })
-		defer late.Stop()
+		overdue := time.AfterFunc(limit+grace, func() { b.giveUp(i, fault.Timeout(theItem, limit)) })
+		defer overdue.Stop()
 	}
-	if skip := b.o.Advanced.Skip; skip != nil && skip(b.items[i]) {
-		e.status = Skipped
-		return e
+	if value, err = b.fn(ctx, i); err != nil && limit > 0 && ctx.Err() != nil && safe.Is(err, context.DeadlineExceeded) {
+		late = fault.Timeout(theItem, limit)
 	}
-	switch e.value, e.err = b.fn(ctx, i); {
-	case e.err == nil:
-		e.status = Succeeded
-	case limit > 0 && ctx.Err() != nil && safe.Is(e.err, context.DeadlineExceeded):
-		e.late = fault.Timeout(theItem, limit)
-	}
-	return e
+	return value, late, err
 }
 
 // end keeps how an item ended. It reports false when the item was left behind meanwhile.
-func (b *batch[In, Out]) end(i int, e ending[Out]) bool {
+func (b *batch[Out]) end(i int, value Out, late *fault.Error, err error) bool {
 	interrupted := false
-	if over := b.ctx.Err(); e.status == Failed && over != nil && safe.Is(e.err, over) {
-		interrupted, e.late = true, b.over()
+	if over := b.ctx.Err(); err != nil && over != nil && safe.Is(err, over) {
+		interrupted, late = true, b.over()
 	}
 	b.mu.Lock()
-	if was := b.states[i]; was != running { // left, or ended, and then a log handler or the progress ended the goroutine
+	if was := b.states[i]; was != running { // left, or ended, and then something ended the goroutine
 		if was == left {
 			b.stuck--
 		}
@@ -244,34 +244,34 @@ func (b *batch[In, Out]) end(i int, e ending[Out]) bool {
 		return was == ended
 	}
 	b.states[i] = ended
-	b.outcomes[i].Value = e.value
+	b.result.Items[i].Value = value
 	b.interrupted = b.interrupted || interrupted
-	if e.status != Failed {
-		b.outcomes[i].Status = e.status
+	if err == nil {
+		b.result.Items[i].Status = Succeeded
 		b.finished++
 	}
 	b.mu.Unlock()
-	if e.status == Failed {
-		b.fail(i, e.err, e.late)
+	if err != nil {
+		b.fail(i, err, late)
 	}
-	b.tell(false)
 	return true
 }
 
 // fail makes a failed item of one that the caller has taken.
-func (b *batch[In, Out]) fail(i int, err error, late *fault.Error) {
+func (b *batch[Out]) fail(i int, err error, late *fault.Error) {
 	public, quote := fault.Generic(fault.KindInternal), false
-	defer func() { // also when a log handler calls runtime.Goexit
+	defer func() { // also when what is asked about the failure ends the goroutine
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.outcomes[i].Status, b.outcomes[i].Err, b.outcomes[i].quote = Failed, public, quote
+		item := &b.result.Items[i]
+		item.Status, item.Err, item.quote = Failed, public, quote
 		b.finished++
 		b.failures++
-		if limit := b.o.MaxFailures; limit > 0 && b.failures >= limit && b.stopped == "" {
-			b.stopped = byFailures
+		if b.maxFailures > 0 && b.failures >= b.maxFailures {
+			b.result.Stopped = byFailures
 		}
 	}()
-	public, quote = b.failed(i, err, late)
+	public, quote = b.result.failer.failed(i, err, late)
 }
 
 // theItem is what failures of ours call the item; its key stands beside it.
@@ -284,7 +284,7 @@ var (
 
 // giveUp leaves an item behind that still runs, and puts another worker in the place of
 // its own unless too many were left behind.
-func (b *batch[In, Out]) giveUp(i int, why *fault.Error) {
+func (b *batch[Out]) giveUp(i int, why *fault.Error) {
 	b.mu.Lock()
 	if b.states[i] != running {
 		b.mu.Unlock()
@@ -297,66 +297,20 @@ func (b *batch[In, Out]) giveUp(i int, why *fault.Error) {
 	defer func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if b.stuck <= b.o.Concurrency {
+		if b.stuck <= b.concurrency {
 			go b.work()
 		} else {
 			b.leave()
 		}
 	}()
-	defer b.tell(false)
 	b.fail(i, why.Because(errStuck), nil)
 }
 
 // over is the failure of an item that ran when the context of the batch ended.
-func (b *batch[In, Out]) over() *fault.Error {
+func (b *batch[Out]) over() *fault.Error {
 	if errors.Is(b.ctx.Err(), context.DeadlineExceeded) {
 		return fault.New(fault.KindTimeout, theItem+" had not finished when the time for the batch was over")
 	}
 	return fault.New(fault.KindCancelled, theItem+" had not finished when the batch was stopped").
 		WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}) // unlike a call that was given up
-}
-
-// tell tells how far the batch is, unless somebody is about to.
-func (b *batch[In, Out]) tell(end bool) {
-	if b.notify == nil {
-		return
-	}
-	b.notify.tell(end, func() (done, failed, total int) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		return b.finished, b.failures, len(b.items)
-	})
-}
-
-// result ends the batch.
-func (b *batch[In, Out]) result() *Result[Out] {
-	over := b.ctx.Err()
-	b.cancel()
-	b.tell(true)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	items, more := b.items, &b.o.Advanced
-	r := &Result[Out]{
-		Items: b.outcomes, failer: b.failer, listName: "items", keyName: b.o.KeyName,
-		mode: more.Mode, maxBytes: more.MaxBytes, strict: more.ErrorWhenAnyFailed,
-	}
-	r.send = func(i int) any {
-		if more.RetryItem != nil {
-			return more.RetryItem(items[i])
-		}
-		return items[i]
-	}
-	r.count()
-	switch {
-	case r.NotRun == 0 && !b.interrupted:
-	case b.stopped != "":
-		r.Stopped = b.stopped
-	case safe.Is(over, context.DeadlineExceeded):
-		r.Stopped = b.why
-	case over != nil:
-		r.Stopped = byCancel
-	default:
-		r.Stopped = byStuck
-	}
-	return r
 }

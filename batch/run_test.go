@@ -19,6 +19,7 @@ import (
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/middleware"
 )
 
 var errBroken = errors.New("the disk at /srv/secret is broken")
@@ -28,7 +29,7 @@ func statuses[Out any](items []batch.Item[Out]) string {
 	letters := make([]byte, len(items))
 	for i, item := range items {
 		letters[i] = map[batch.Status]byte{
-			batch.Succeeded: '+', batch.Failed: '-', batch.Skipped: 's', batch.NotRun: '.',
+			batch.Succeeded: '+', batch.Failed: '-', batch.NotRun: '.',
 		}[item.Status]
 	}
 	return string(letters)
@@ -64,7 +65,7 @@ func indexOf(e batch.OutputError) int {
 func consistent[Out any](t testing.TB, r *batch.Result[Out], n int) {
 	t.Helper()
 	require.Equal(t, n, r.Total)
-	require.Equal(t, n, r.Succeeded+r.Failed+r.Skipped+r.NotRun)
+	require.Equal(t, n, r.Succeeded+r.Failed+r.NotRun)
 	require.Len(t, r.Items, n)
 	counts := map[batch.Status]int{}
 	for i, item := range r.Items {
@@ -74,7 +75,6 @@ func consistent[Out any](t testing.TB, r *batch.Result[Out], n int) {
 	}
 	require.Equal(t, r.Succeeded, counts[batch.Succeeded])
 	require.Equal(t, r.Failed, counts[batch.Failed])
-	require.Equal(t, r.Skipped, counts[batch.Skipped])
 	require.Equal(t, r.NotRun, counts[batch.NotRun])
 }
 
@@ -159,7 +159,7 @@ func TestEmpty(t *testing.T) {
 		require.True(t, answered(r).Success)
 		require.InDelta(t, 1, answered(r).SuccessRate, 0)
 		require.Empty(t, r.Stopped)
-		require.NoError(t, r.Err())
+		require.False(t, r.ToolResult().IsError)
 	})
 }
 
@@ -169,19 +169,15 @@ func TestProgrammersMistakes(t *testing.T) {
 		return func() { batch.Run(t.Context(), nil, fn, &o) }
 	}
 	for message, f := range map[string]func(){
-		"batch.Run: fn is nil; give the function that is run for every item":                                                            func() { batch.Run[int, int](t.Context(), nil, nil, nil) },
-		"batch.Run: RunOptions.Concurrency is negative; give how many items may run at a time, or 0 for the default":                    run(batch.RunOptions[int]{Concurrency: -1}),
-		"batch.Run: RunOptions.Timeout is negative; give the limit of one item, or 0 for none":                                          run(batch.RunOptions[int]{Timeout: -1}),
-		"batch.Run: RunOptions.Advanced.Budget is negative; give the limit of the batch, or 0 for none":                                 run(batch.RunOptions[int]{Advanced: batch.Advanced[int]{Budget: -1}}),
-		"batch.Run: RunOptions.MaxFailures is negative; give after how many failures to stop, or 0 for never":                           run(batch.RunOptions[int]{MaxFailures: -1}),
-		"batch.Run: RunOptions.KeyName is \"type\", which the answer uses itself; choose another name":                                  run(batch.RunOptions[int]{KeyName: "type", Key: strconv.Itoa}),
-		"batch.Run: RunOptions.Advanced.Mode is \"loud\"; give one of all, failures_only, summary":                                      run(batch.RunOptions[int]{Advanced: batch.Advanced[int]{Mode: "loud"}}),
-		"batch.Run: RunOptions.Advanced.MaxBytes is -1; give at least 1024, or 0 for the default":                                       run(batch.RunOptions[int]{Advanced: batch.Advanced[int]{MaxBytes: -1}}),
-		"batch.Run: RunOptions.Advanced.MaxBytes is 1023; give at least 1024, or 0 for the default":                                     run(batch.RunOptions[int]{Advanced: batch.Advanced[int]{MaxBytes: 1023}}),
-		"batch.Run: RunOptions.Timeout is 1ns, in which nothing finishes; give at least 1ms, or 0 for no limit":                         run(batch.RunOptions[int]{Timeout: 1}),
-		"batch.Run: RunOptions.Advanced.Budget is 2ns, in which nothing finishes; give at least 1ms, or 0 for no limit":                 run(batch.RunOptions[int]{Advanced: batch.Advanced[int]{Budget: 2}}),
-		"batch.Run: RunOptions.Timeout is longer than Advanced.Budget, which ends every item before; give a shorter one, or 0 for none": run(batch.RunOptions[int]{Timeout: time.Minute, Advanced: batch.Advanced[int]{Budget: time.Second}}),
-		"batch.Run: RunOptions.KeyName is \"file\", but items of type int have no keys; set Key too, or leave KeyName out":              run(batch.RunOptions[int]{KeyName: "file"}),
+		"batch.Run: fn is nil; give the function that is run for every item":                                               func() { batch.Run[int, int](t.Context(), nil, nil, nil) },
+		"batch.Run: RunOptions.Concurrency is negative; give how many items may run at a time, or 0 for the default":       run(batch.RunOptions[int]{Concurrency: -1}),
+		"batch.Run: RunOptions.Timeout is negative; give the limit of one item, or 0 for none":                             run(batch.RunOptions[int]{Timeout: -1}),
+		"batch.Run: RunOptions.MaxFailures is negative; give after how many failures to stop, or 0 for never":              run(batch.RunOptions[int]{MaxFailures: -1}),
+		"batch.Run: RunOptions.KeyName is \"type\", which the answer uses itself; choose another name":                     run(batch.RunOptions[int]{KeyName: "type", Key: strconv.Itoa}),
+		"batch.Run: RunOptions.MaxBytes is -1; give at least 1024, or 0 for the default":                                   run(batch.RunOptions[int]{MaxBytes: -1}),
+		"batch.Run: RunOptions.MaxBytes is 1023; give at least 1024, or 0 for the default":                                 run(batch.RunOptions[int]{MaxBytes: 1023}),
+		"batch.Run: RunOptions.Timeout is 1ns, in which nothing finishes; give at least 1ms, or 0 for no limit":            run(batch.RunOptions[int]{Timeout: 1}),
+		"batch.Run: RunOptions.KeyName is \"file\", but items of type int have no keys; set Key too, or leave KeyName out": run(batch.RunOptions[int]{KeyName: "file"}),
 	} {
 		require.PanicsWithValue(t, message, f)
 	}
@@ -343,7 +339,8 @@ func TestCancelledBefore(t *testing.T) {
 		consistent(t, r, 3)
 		require.Equal(t, "...", statuses(r.Items))
 		require.Equal(t, []any{0, 1, 2}, r.RetryItems())
-		require.ErrorIs(t, r.Err(), fault.KindCancelled)
+		f, _ := middleware.FaultOf(r.ToolResult(), nil)
+		require.ErrorIs(t, f, fault.KindCancelled)
 	})
 }
 
@@ -416,18 +413,21 @@ func TestWhatIsLeftBehindHarmsNobody(t *testing.T) {
 	}
 }
 
-func TestBudget(t *testing.T) {
+// TestTimeIsOver looks at functions that ignore their context when the time of the batch is over.
+func TestTimeIsOver(t *testing.T) {
 	inTime(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+		defer cancel()
 		began := time.Now()
-		r := batch.Run(t.Context(), numbers(100), func(_ context.Context, i int) (int, error) {
+		r := batch.Run(ctx, numbers(100), func(_ context.Context, i int) (int, error) {
 			time.Sleep(2 * time.Second) // ignores its context
 			return i, nil
-		}, &batch.RunOptions[int]{Concurrency: 2, Advanced: batch.Advanced[int]{Budget: 5 * time.Second}})
+		}, &batch.RunOptions[int]{Concurrency: 2})
 		require.Equal(t, 4, r.Succeeded)
 		require.Equal(t, 2, r.Failed)
-		require.Equal(t, "budget", r.Stopped)
+		require.Equal(t, "deadline", r.Stopped)
 		require.Equal(t, "the item had not finished when the time for the batch was over", r.Items[4].Err.Message())
-		require.Equal(t, 5*time.Second+100*time.Millisecond, time.Since(began))
+		require.Equal(t, 5400*time.Millisecond+100*time.Millisecond, time.Since(began))
 	})
 }
 
@@ -463,22 +463,6 @@ func TestStopLetsRunningItemsFinish(t *testing.T) {
 		}, &batch.RunOptions[int]{Concurrency: 4, MaxFailures: 1})
 		require.Equal(t, "-+++......", statuses(r.Items))
 		require.Equal(t, []any{4, 5, 6, 7, 8, 9}, r.RetryItems())
-	})
-}
-
-func TestSkip(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		r := batch.Run(t.Context(), numbers(6), func(_ context.Context, i int) (int, error) {
-			return i, nil
-		}, &batch.RunOptions[int]{Advanced: batch.Advanced[int]{Skip: func(i int) bool {
-			if i == 4 {
-				panic("the database of what is done is away")
-			}
-			return i%3 == 0
-		}}})
-		consistent(t, r, 6)
-		require.Equal(t, "s++s-+", statuses(r.Items))
-		require.InDelta(t, 5.0/6, answered(r).SuccessRate, 1e-9)
 	})
 }
 
@@ -518,13 +502,13 @@ func TestProgressOfWhatIsLeftBehind(t *testing.T) {
 			if i == 0 {
 				time.Sleep(time.Hour)
 			}
-			time.Sleep(5 * time.Second)
+			time.Sleep(5100 * time.Millisecond)
 			return i, nil
 		}, &batch.RunOptions[int]{Timeout: 10 * time.Second, Concurrency: 2}, func(_, _ int, message string) error {
 			seen = append(seen, fmt.Sprint(time.Since(began), " ", message))
 			return nil
 		})
-		require.Equal(t, []string{"5s 1 of 2 items", "10.1s 2 of 2 items, 1 failed"}, seen)
+		require.Equal(t, []string{"5.25s 1 of 2 items", "10.1s 2 of 2 items, 1 failed"}, seen)
 	})
 }
 
@@ -550,38 +534,25 @@ func TestHugeOptions(t *testing.T) {
 				return 0, fault.RateLimited("it", 0)
 			}
 			return i, nil
-		}, &batch.RunOptions[int]{
-			Concurrency: math.MaxInt, Timeout: math.MaxInt64, MaxFailures: math.MaxInt,
-			Advanced: batch.Advanced[int]{Budget: math.MaxInt64},
-		})
+		}, &batch.RunOptions[int]{Concurrency: math.MaxInt, Timeout: math.MaxInt64, MaxFailures: math.MaxInt})
 		require.Equal(t, "+-+", statuses(r.Items))
 		require.Empty(t, r.Stopped)
 	})
 }
 
-// TestWhichLimitEndsTheBatch: the earlier one of the budget and the deadline, of which at
-// most a second is kept for the answer.
-func TestWhichLimitEndsTheBatch(t *testing.T) {
-	for _, c := range []struct {
-		budget, ends time.Duration
-		why          string
-	}{
-		{0, time.Hour - time.Second, "deadline"},
-		{2 * time.Hour, time.Hour - time.Second, "deadline"},
-		{time.Minute, time.Minute, "budget"},
-	} {
-		inTime(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			defer cancel()
-			began := time.Now()
-			r := batch.Run(ctx, numbers(1), func(ctx context.Context, _ int) (int, error) {
-				<-ctx.Done()
-				return 0, ctx.Err()
-			}, &batch.RunOptions[int]{Advanced: batch.Advanced[int]{Budget: c.budget}})
-			require.Equal(t, c.ends, time.Since(began))
-			require.Equal(t, c.why, r.Stopped)
-		})
-	}
+// TestReserve: at most a second of the deadline is kept for the answer.
+func TestReserve(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		began := time.Now()
+		r := batch.Run(ctx, numbers(1), func(ctx context.Context, _ int) (int, error) {
+			<-ctx.Done()
+			return 0, ctx.Err()
+		}, nil)
+		require.Equal(t, time.Hour-time.Second, time.Since(began))
+		require.Equal(t, "deadline", r.Stopped)
+	})
 }
 
 // TestDeadlineOfAnother: a function whose own deadline passed did not use up its item's limit.

@@ -163,7 +163,7 @@ func everything(logger *slog.Logger) *mcpchain.Options {
 	return &mcpchain.Options{
 		Logger:      logger,
 		Audit:       &audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil), Logger: unwritten()},
-		Batch:       &batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "id", As: "get_users", Items: "ids"}}, Logger: unwritten()},
+		Batch:       &batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "id", As: "get_users", Items: "ids"}}},
 		Degrade:     &degrade.Options{},
 		Deadline:    &deadline.Options{},
 		RetryServer: &retry.ServerOptions{InitialInterval: time.Nanosecond, MaxInterval: time.Nanosecond},

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -214,7 +213,7 @@ func TestAListFinishes(t *testing.T) {
 			Handlers: map[string]harness.Handler{"it": works(time.Second, &causes)},
 			Middleware: []mcp.Middleware{drain.New(&drain.Options{Drain: d}), batch.New(&batch.Options{Lists: []batch.List{
 				{Tool: "it", Item: "word", As: "many", Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1}},
-			}, Logger: slog.New(slog.DiscardHandler)}), drain.New(&drain.Options{Drain: d})},
+			}}), drain.New(&drain.Options{Drain: d})},
 		})
 		answered := make(chan harness.Answer, 1)
 		go func() { answered <- s.CallTool(t.Context(), "many", map[string]any{"words": []string{"a", "b", "c"}}) }()

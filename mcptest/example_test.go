@@ -221,7 +221,8 @@ func ExampleSurvey() {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
 		})
 		opts := quiet()
-		opts.Retry = &retry.Options{Remember: -1} // else the loop breaker speaks in the place of the tool
+		nobody := func(context.Context, mcp.Request) string { return "" }
+		opts.Retry = &retry.Options{Owner: nobody} // else the loop breaker speaks in the place of the tool
 		server.AddReceivingMiddleware(mcpchain.Standard(opts))
 		fmt.Print(mcptest.Survey(t, mcptest.Start(t, server, nil)))
 	})

@@ -39,8 +39,8 @@ const (
 //
 // Survey requires that every call is answered, that no answer shows a stack or a place in
 // the program, and that all are [Legal]. Tools are called in earnest: survey a server on
-// test data. What refuses a caller who fails often hides what comes after it: set
-// retry.Options.Remember to -1, and no limits.
+// test data. What refuses a caller who fails often hides what comes after it: give
+// retry.Options.Owner a function that returns "", and set no limits.
 func Survey(t testing.TB, s *Session) string {
 	t.Helper()
 	tools, err := s.tools()

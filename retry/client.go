@@ -3,7 +3,6 @@ package retry
 import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/retry/client"
 )
@@ -18,7 +17,7 @@ const AttemptKey = wire.AttemptKey
 const AttemptsKey = wire.AttemptsKey
 
 // An Attempt is one that failed and is to be followed by another.
-type Attempt = attempt.Attempt
+type Attempt = client.Attempt
 
 // ClientOptions configure [Client], see [client.Options].
 type ClientOptions = client.Options

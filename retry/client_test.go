@@ -67,11 +67,24 @@ func (p *peer) handle(_ context.Context, method string, req mcp.Request) (mcp.Re
 
 func (p *peer) call(t *testing.T, o retry.ClientOptions) (mcp.Result, error) {
 	t.Helper()
-	return retry.Client(&o)(p.handle)(t.Context(), middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
+	handler := retry.Client(&o)(p.handle)
+	if !p.mute {
+		list(t, handler)
+	}
+	return handler(t.Context(), middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
+}
+
+var session = new(mcp.ClientSession)
+
+// list asks for the tools, as a client does before it calls one.
+func list(t *testing.T, handler mcp.MethodHandler) {
+	t.Helper()
+	_, err := handler(t.Context(), "tools/list", &mcp.ClientRequest[mcp.Params]{Session: session, Params: &mcp.ListToolsParams{}})
+	require.NoError(t, err)
 }
 
 func toolRequest(params *mcp.CallToolParams) mcp.Request {
-	return &mcp.ClientRequest[mcp.Params]{Params: params}
+	return &mcp.ClientRequest[mcp.Params]{Session: session, Params: params}
 }
 
 func fine() (mcp.Result, error) {
@@ -357,27 +370,6 @@ func TestClientKeepsTheDeadline(t *testing.T) {
 	}
 }
 
-// A list that is asked for takes its time off the deadline.
-func TestClientKeepsTheDeadlineAfterALookUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		p := &peer{replies: []reply{protocol(429, `{"retryAfter":3}`), fine}, tool: &mcp.ToolAnnotations{ReadOnlyHint: true}}
-		handler := retry.Client(nil)(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == "tools/list" {
-				time.Sleep(2 * time.Second)
-			}
-			return p.handle(ctx, method, req)
-		})
-		began := time.Now()
-		_, err := handler(ctx, middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
-		require.Error(t, err)
-		require.NoError(t, ctx.Err())
-		require.Equal(t, 2*time.Second, time.Since(began))
-		require.Equal(t, 1, p.calls)
-	})
-}
-
 // A caller that gives up gets the last failure at once.
 func TestClientStopsWithTheCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -478,124 +470,28 @@ func TestClientTellsOfEveryRetry(t *testing.T) {
 	})
 }
 
-// What tools are is learned from the lists that pass, and asked for at most once a minute.
+// What tools are is learned from the lists that pass, for an hour.
 func TestClientLearnsWhatToolsAre(t *testing.T) {
-	busy := protocol(429, `{"retryAfter":1}`)
-	t.Run("from a list that passes", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			p := &peer{replies: []reply{busy, fine}, tool: &mcp.ToolAnnotations{ReadOnlyHint: true}}
-			handler := retry.Client(nil)(p.handle)
-			_, err := handler(t.Context(), "tools/list", &mcp.ClientRequest[mcp.Params]{Params: &mcp.ListToolsParams{}})
-			require.NoError(t, err)
-			p.mute = true
-			_, err = handler(t.Context(), middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
-			require.NoError(t, err)
-			require.Equal(t, 2, p.calls)
-			require.Equal(t, 1, p.lists, "the server that is failing was not asked")
-		})
-	})
-	t.Run("by asking, and again when it is old", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			p := &peer{replies: []reply{busy}, tool: &mcp.ToolAnnotations{ReadOnlyHint: true}}
-			handler := retry.Client(nil)(p.handle)
-			call := func() {
-				_, err := handler(t.Context(), middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
-				require.Error(t, err)
-			}
-			call()
-			call()
-			require.Equal(t, 6, p.calls)
-			require.Equal(t, 1, p.lists)
-			time.Sleep(2 * time.Hour)
-			p.tool = nil // it was replaced by one that writes
-			call()
-			require.Equal(t, 7, p.calls)
-			require.Equal(t, 2, p.lists)
-		})
-	})
-	t.Run("not too often", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			p := &peer{replies: []reply{busy}, mute: true}
-			handler := retry.Client(nil)(p.handle)
-			for range 100 {
-				_, err := handler(t.Context(), middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
-				require.Error(t, err)
-			}
-			require.Equal(t, 100, p.calls)
-			require.Equal(t, 1, p.lists)
-			time.Sleep(time.Minute)
-			_, err := handler(t.Context(), middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{replies: []reply{protocol(429, `{"retryAfter":1}`)}, tool: &mcp.ToolAnnotations{ReadOnlyHint: true}}
+		handler := retry.Client(nil)(p.handle)
+		calls := func(req mcp.Request) int {
+			before := p.calls
+			_, err := handler(t.Context(), middleware.MethodCallTool, req)
 			require.Error(t, err)
-			require.Equal(t, 2, p.lists)
-		})
-	})
-	t.Run("once for all that wait", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			var lists, calls atomic.Int32
-			handler := retry.Client(nil)(func(_ context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				if method == "tools/list" {
-					lists.Add(1)
-					time.Sleep(4 * time.Second)
-					return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "it", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}}}, nil
-				}
-				calls.Add(1)
-				if req.GetParams().GetMeta()[retry.AttemptKey] == 2 {
-					return fine()
-				}
-				return busy()
-			})
-			impatient, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-			defer cancel()
-			session := &mcp.ClientSession{}
-			done := make(chan error)
-			for i := range 10 {
-				ctx := t.Context()
-				if i == 9 {
-					synctest.Wait() // the others have begun
-					ctx = impatient
-				}
-				go func() {
-					_, err := handler(ctx, middleware.MethodCallTool, &mcp.ClientRequest[mcp.Params]{
-						Session: session, Params: &mcp.CallToolParams{Name: "it"},
-					})
-					done <- err
-				}()
-			}
-			failed := 0
-			for range 10 {
-				if <-done != nil {
-					failed++
-				}
-			}
-			require.Equal(t, 1, failed)
-			require.EqualValues(t, 1, lists.Load())
-			require.EqualValues(t, 19, calls.Load())
-		})
-	})
-	t.Run("from several pages", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			calls := 0
-			handler := retry.Client(nil)(func(_ context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				if method != "tools/list" {
-					if calls++; calls == 1 {
-						return busy()
-					}
-					return fine()
-				}
-				require.Equal(t, map[string]any{"io.modelcontextprotocol/protocolVersion": "2026-07-28"}, req.GetParams().GetMeta())
-				switch req.GetParams().(*mcp.ListToolsParams).Cursor {
-				case "":
-					return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "a"}}, NextCursor: "2"}, nil
-				default:
-					return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "it", Annotations: &mcp.ToolAnnotations{IdempotentHint: true}}}, NextCursor: "2"}, nil
-				}
-			})
-			_, err := handler(t.Context(), middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{
-				Name: "it", Meta: mcp.Meta{"io.modelcontextprotocol/protocolVersion": "2026-07-28", "mine": 1},
-			}))
-			require.NoError(t, err)
-			require.Equal(t, 2, calls)
-		})
+			return p.calls - before
+		}
+		it := toolRequest(&mcp.CallToolParams{Name: "it"})
+		require.Equal(t, 1, calls(it), "it is not known")
+		list(t, handler)
+		require.Equal(t, 3, calls(it))
+		require.Equal(t, 1, calls(&mcp.ClientRequest[mcp.Params]{Session: new(mcp.ClientSession), Params: &mcp.CallToolParams{Name: "it"}}), "of another server")
+		require.Equal(t, 1, p.lists, "the server that is failing was not asked")
+		time.Sleep(2 * time.Hour)
+		require.Equal(t, 1, calls(it), "it may be another one by now")
+		p.tool = nil // it was replaced by one that writes
+		list(t, handler)
+		require.Equal(t, 1, calls(it))
 	})
 }
 
@@ -699,6 +595,8 @@ func TestClientOverHTTP(t *testing.T) {
 				require.NoError(t, err)
 				defer func() { _ = session.Close() }()
 
+				_, err = session.ListTools(t.Context(), nil)
+				require.NoError(t, err)
 				_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "read"})
 				if !again {
 					require.Error(t, err)
@@ -927,7 +825,12 @@ func TestClientConcurrently(t *testing.T) {
 		for i := range sessions {
 			sessions[i] = &mcp.ClientSession{}
 			go func() {
-				_, err := handler(t.Context(), middleware.MethodCallTool,
+				_, err := handler(t.Context(), "tools/list", &mcp.ClientRequest[mcp.Params]{Session: sessions[i], Params: &mcp.ListToolsParams{}})
+				if err != nil {
+					done <- false
+					return
+				}
+				_, err = handler(t.Context(), middleware.MethodCallTool,
 					&mcp.ClientRequest[mcp.Params]{Session: sessions[i], Params: &mcp.CallToolParams{Name: "it"}})
 				done <- err == nil
 			}()

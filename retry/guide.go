@@ -25,8 +25,8 @@ type guide struct {
 
 	owners   call.Owners
 	settings *call.Settings // nil without rules
-	seen     *memory        // nil when nothing is counted
-	shared   *shared        // nil when this server counts for itself
+	seen     *memory
+	shared   *shared // nil when this server counts for itself
 }
 
 func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
@@ -37,7 +37,7 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	if g.settings != nil {
 		c.Establish(g.settings)
 	}
-	began := g.seen.tick()
+	began := g.seen.ticks.Load()
 	var what identity
 	if g.shared != nil || g.seen.busyWith(req) {
 		what = g.identify(ctx, c, req)
@@ -74,14 +74,16 @@ func (g *guide) causeOf(ctx context.Context, c *call.Call, req mcp.Request, res 
 	if !failure.OwnWords() {
 		return failure
 	}
-	if tool, ok := res.(*mcp.CallToolResult); ok && g.Cause != nil {
-		var cause error
-		safe.Call(func() { cause = g.Cause(ctx, req, tool) }, nil)
-		if cause != nil {
-			failure = c.Because(failure, cause)
-		}
+	tool, ok := res.(*mcp.CallToolResult)
+	if !ok || g.Cause == nil {
+		return nil
 	}
-	if failure.OwnWords() && !g.OwnResults {
+	var cause error
+	safe.Call(func() { cause = g.Cause(ctx, req, tool) }, nil)
+	if cause != nil {
+		failure = c.Because(failure, cause)
+	}
+	if failure.OwnWords() {
 		return nil
 	}
 	return failure
@@ -94,8 +96,8 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 		return nil
 	}
 	var pause pause
-	g.ask(ctx, what, func(in counts, at moment) (probe bool) {
-		pause, probe = closed(in, what, at) // of several servers one probes
+	g.ask(ctx, what, func(k *known, at moment) (probe bool) {
+		pause, probe = k.closed(what, at) // of several servers one probes
 		return probe
 	})
 	if pause.rest <= 0 {
@@ -109,7 +111,7 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 
 // ask shows f what the store knows of a caller, or else what this process does. From a
 // store that does not answer on, the call counts here.
-func (g *guide) ask(ctx context.Context, what *identity, f func(in counts, at moment) (changed bool)) {
+func (g *guide) ask(ctx context.Context, what *identity, f func(k *known, at moment) (changed bool)) {
 	if what.shared = what.shared && g.shared.ask(ctx, what, f); !what.shared {
 		g.seen.ask(what, f)
 	}
@@ -117,10 +119,10 @@ func (g *guide) ask(ctx context.Context, what *identity, f func(in counts, at mo
 
 // forget drops what is known of a call that succeeded.
 func (g *guide) forget(ctx context.Context, what *identity) {
-	known := func(in counts, _ moment) bool { return forget(in, what) }
-	g.seen.ask(what, known)
+	forget := func(k *known, _ moment) bool { return k.forget(what) }
+	g.seen.ask(what, forget)
 	if what.shared && what.read > 0 { // there was something when the call began
-		g.shared.ask(ctx, what, known)
+		g.shared.ask(ctx, what, forget)
 	}
 }
 
@@ -152,7 +154,7 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 	}
 	insist := false
 	switch {
-	case reached(history.same, g.EscalateAfter, limit-g.MaxAttempts):
+	case reached(history.same, g.warnAfter(), limit-g.MaxAttempts):
 		insist = true
 		retry.ShouldRetry = false
 		retry.Reason = words.Capital(exactly(history.same)) + " with the same error. " + instead(e, retry.Effect)
@@ -205,14 +207,14 @@ func (g *guide) count(ctx context.Context, what *identity, e *fault.Error, retry
 	}
 	f := failing{
 		error: sign(e), text: headline(e), broken: !retry.ShouldRetry && broken(e.Kind()),
-		keep: forgetAfter + min(wait, maxKeep), refuseFor: g.RefuseFor,
+		keep: forgetAfter + min(wait, maxKeep),
 	}
 	if g.RefuseAfter > 0 {
 		f.refuseAfter = g.RefuseAfter + max(0, more)
 		f.refuseTool = 2 * g.StreakAfter
 	}
-	g.ask(ctx, what, func(in counts, at moment) bool {
-		h = failed(in, what, at, f)
+	g.ask(ctx, what, func(k *known, at moment) bool {
+		h = k.failed(what, at, f)
 		return true
 	})
 	return h
@@ -224,6 +226,9 @@ func broken(kind fault.Kind) bool {
 	party := kinds.Of(string(kind)).Party
 	return party == "server" || party == "upstream" || kind == fault.KindTimeout
 }
+
+// warnAfter is after how many failures a caller is told not to repeat a call.
+func (g *guide) warnAfter() int { return min(g.RefuseAfter, max(g.RefuseAfter-2, g.MaxAttempts+1)) }
 
 // reached reports whether failures are as many as a limit of the Options says.
 func reached(failures, limit, more int) bool { return limit > 0 && failures-max(0, more) >= limit }

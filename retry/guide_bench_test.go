@@ -68,7 +68,7 @@ func BenchmarkGuidance(b *testing.B) {
 	run("failure/with", with, request("bad", 1))
 	_, uncounted := benched(badFails, nil)
 	run("failure/uncounted", uncounted, request("bad", 1))
-	_, refusing := benched(badFails, &retry.Options{Owner: ann, EscalateAfter: 1, RefuseAfter: 1, RefuseFor: time.Hour})
+	_, refusing := benched(badFails, &retry.Options{Owner: ann, RefuseAfter: 1})
 	_, _ = refusing(b.Context(), middleware.MethodCallTool, request("bad", 1))
 	run("refusal", refusing, request("bad", 1))
 	b.Run("failure/distinct", func(b *testing.B) {

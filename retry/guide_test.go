@@ -344,8 +344,8 @@ func TestTwoOfThemCountOnce(t *testing.T) {
 		s := harness.Start(t, rawAt, harness.Setup{
 			Handlers: map[string]harness.Handler{"it": harness.Fail(fault.NotFound("project", "zebra"))},
 			Middleware: []mcp.Middleware{
-				retry.New(&retry.Options{EscalateAfter: 1, RefuseAfter: 2}),
-				retry.New(&retry.Options{EscalateAfter: 1, RefuseAfter: 1}),
+				retry.New(&retry.Options{RefuseAfter: 2}),
+				retry.New(&retry.Options{RefuseAfter: 1}),
 			},
 		})
 		s.Call(t, "it")
@@ -363,7 +363,7 @@ func TestTwoOfThemCountOnce(t *testing.T) {
 }
 
 func TestWaitsGrow(t *testing.T) {
-	opts := &retry.Options{InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxAttempts: 1000, EscalateAfter: -1, RefuseAfter: -1}
+	opts := &retry.Options{InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxAttempts: 1000, RefuseAfter: -1}
 	s := annotated(t, nil, opts, harness.Fail(errRefused))
 	for _, want := range []struct{ from, to float64 }{{1, 2}, {1, 3}, {2, 5}, {3, 5}, {3, 5}, {3, 5}} {
 		said, _ := s.Call(t, "it").Fault().Retry()
@@ -378,7 +378,7 @@ func TestWaitsGrow(t *testing.T) {
 	}
 	require.True(t, different, "there is no jitter")
 
-	endless := &retry.Options{InitialInterval: math.MaxInt64, MaxInterval: math.MaxInt64, MaxAttempts: 1000, EscalateAfter: -1, RefuseAfter: -1}
+	endless := &retry.Options{InitialInterval: math.MaxInt64, MaxInterval: math.MaxInt64, MaxAttempts: 1000, RefuseAfter: -1}
 	s = annotated(t, nil, endless, harness.Fail(errRefused))
 	for range 70 {
 		said, _ := s.Call(t, "it").Fault().Retry()
@@ -647,16 +647,21 @@ func TestTheBreakerCanBeSet(t *testing.T) {
 			return texts, h.runs
 		}
 		gone := fault.NotFound("project", "zebra")
-		texts, runs := run(retry.Options{EscalateAfter: -1, RefuseAfter: -1, StreakAfter: -1}, gone, 50)
+		texts, runs := run(retry.Options{RefuseAfter: -1, StreakAfter: -1}, gone, 50)
 		require.Equal(t, 50, runs)
 		require.Contains(t, texts[49], "Retry: no. The same call will fail again.")
 
-		texts, runs = run(retry.Options{EscalateAfter: 1, RefuseAfter: 2, RefuseFor: time.Hour}, gone, 3)
-		require.Equal(t, 2, runs)
+		texts, runs = run(retry.Options{RefuseAfter: 1}, gone, 2)
+		require.Equal(t, 1, runs)
 		require.Contains(t, texts[0], "This exact call has failed once with the same error.")
-		require.Contains(t, texts[2], "so for the next 3600 s")
+		require.Contains(t, texts[1], "so for the next 30 s")
 
-		texts, runs = run(retry.Options{Remember: -1}, gone, 50)
+		texts, runs = run(retry.Options{MaxAttempts: 1, RefuseAfter: 5}, gone, 6)
+		require.Equal(t, 5, runs)
+		require.NotContains(t, texts[1], "This exact call")
+		require.Contains(t, texts[2], "This exact call has failed 3 times with the same error.")
+
+		texts, runs = run(retry.Options{Owner: func(context.Context, mcp.Request) string { return "" }}, gone, 50)
 		require.Equal(t, 50, runs)
 		require.Contains(t, texts[49], "Retry: no. The same call will fail again.")
 
@@ -675,7 +680,7 @@ func TestTheBreakerCanBeSet(t *testing.T) {
 	})
 }
 
-// Of a tool's own words we say nothing and count nothing, unless we are asked to.
+// Of a tool's own words we say nothing and count nothing.
 func TestAToolsOwnWords(t *testing.T) {
 	s := annotated(t, nil, nil, harness.Tell())
 	for range 30 {
@@ -683,16 +688,6 @@ func TestAToolsOwnWords(t *testing.T) {
 		require.Equal(t, harness.ToldText, got.Text())
 		require.NotContains(t, got.Machine(), "retry")
 	}
-	s = annotated(t, nil, &retry.Options{OwnResults: true}, harness.Tell())
-	for range 3 {
-		got := s.Call(t, "it")
-		require.Equal(t, harness.ToldText, got.Text())
-		require.Equal(t, map[string]any{"should_retry": false, "reason": "The same call will fail again unless something changes"}, got.Machine()["retry"])
-	}
-	require.Equal(t, harness.ToldText+"\nRetry: no. This exact call has failed 4 times with the same error. "+
-		"Try another way, or tell the user what does not work.", s.Call(t, "it").Text())
-	require.Equal(t, "This exact call has failed 5 times with the same error. Try another way, or tell the user what does not work.",
-		s.Call(t, "it").Machine()["retry"].(map[string]any)["reason"])
 }
 
 // A hook leads from what a tool said to its cause: the words stay, and all the rest is
@@ -960,20 +955,15 @@ func TestOptionsOfNew(t *testing.T) {
 	retry.New(&o)
 	require.Zero(t, o.MaxAttempts)
 	require.Zero(t, o.MaxInterval)
-	require.Zero(t, o.Remember)
+	require.Zero(t, o.RefuseAfter)
 	for text, bad := range map[string]retry.Options{
-		"retry.New: Options.MaxAttempts is negative; leave it zero for the default":                                                 {MaxAttempts: -1},
-		"retry.New: Options.InitialInterval is negative; leave it zero for the default":                                             {InitialInterval: -1},
-		"retry.New: Options.MaxInterval is negative; leave it zero for the default":                                                 {MaxInterval: -1},
-		"retry.New: Options.Jitter is 1.5; give a part from 0 to 1, such as 0.5, or -1 for exact waits":                             {Jitter: 1.5},
-		"retry.New: Options.Jitter is -Inf; give a part from 0 to 1, such as 0.5, or -1 for exact waits":                            {Jitter: math.Inf(-1)},
-		"retry.New: Options.Jitter is NaN; give a part from 0 to 1, such as 0.5, or -1 for exact waits":                             {Jitter: math.NaN()},
-		"retry.New: Options.Remember is 1, too few for several callers; give 64 or more, 0 for the default, or -1 to count nothing": {Remember: 1},
-		"retry.New: Options.RefuseAfter is less than EscalateAfter (2 < 3), so a caller would be refused without a warning; make it at least as many": {
-			EscalateAfter: 3, RefuseAfter: 2,
-		},
-		"retry.New: Options.RefuseFor is negative; leave it zero for the default": {RefuseFor: -1},
-		"retry.New: Options.Rules[1] is nil; remove it or give a rule":            {Rules: []retry.HintRule{rule, nil}},
+		"retry.New: Options.MaxAttempts is negative; leave it zero for the default":                      {MaxAttempts: -1},
+		"retry.New: Options.InitialInterval is negative; leave it zero for the default":                  {InitialInterval: -1},
+		"retry.New: Options.MaxInterval is negative; leave it zero for the default":                      {MaxInterval: -1},
+		"retry.New: Options.Jitter is 1.5; give a part from 0 to 1, such as 0.5, or -1 for exact waits":  {Jitter: 1.5},
+		"retry.New: Options.Jitter is -Inf; give a part from 0 to 1, such as 0.5, or -1 for exact waits": {Jitter: math.Inf(-1)},
+		"retry.New: Options.Jitter is NaN; give a part from 0 to 1, such as 0.5, or -1 for exact waits":  {Jitter: math.NaN()},
+		"retry.New: Options.Rules[1] is nil; remove it or give a rule":                                   {Rules: []retry.HintRule{rule, nil}},
 		"retry.New: Options.InitialInterval is longer than MaxInterval (2s > 1s); make it shorter, or leave one of them zero": {
 			InitialInterval: 2 * time.Second, MaxInterval: time.Second,
 		},
@@ -984,7 +974,7 @@ func TestOptionsOfNew(t *testing.T) {
 
 func TestGuidanceConcurrently(t *testing.T) {
 	harness.NoLeaks(t)
-	s := annotated(t, nil, &retry.Options{Remember: 64}, func(_ context.Context, req mcp.Request) (mcp.Result, error) {
+	s := annotated(t, nil, nil, func(_ context.Context, req mcp.Request) (mcp.Result, error) {
 		if strings.Contains(string(req.(*mcp.CallToolRequest).Params.Arguments), "fail") {
 			return nil, fault.NotFound("project", "zebra")
 		}

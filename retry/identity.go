@@ -28,7 +28,7 @@ type identity struct {
 	place string // of the owner and the target
 	call  string // of these, the arguments and the answers of a person
 	tool  string // the place, where a streak is counted; else empty
-	group uint64 // of the target, for memory.known
+	group uint64 // of the target, for memory.groups
 	began uint64 // what memory.ticks was when the call began
 
 	shared bool   // the store is asked about it
@@ -42,7 +42,7 @@ func (what *identity) names() [2]string { return [...]string{what.call, what.too
 // identify says which call a request is, and whose. It is not known for requests
 // that are not counted: lists, pings and the like, and those of nobody knows whom.
 func (g *guide) identify(ctx context.Context, c *call.Call, req mcp.Request) (what identity) {
-	if g.seen == nil || safe.Nil(req) || safe.Nil(req.GetParams()) {
+	if safe.Nil(req) || safe.Nil(req.GetParams()) {
 		return identity{}
 	}
 	var (

@@ -3,6 +3,7 @@ package retry
 import (
 	"container/list"
 	"hash/maphash"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,12 +13,49 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// counts are what is known of a caller's calls and tools, by name: in this process, or
-// under one key of a store.
-type counts interface {
-	get(name string) *count // nil when nothing is known
-	add(name string) *count // the same, or a new one
-	drop(name string)
+// known is what is known of an owner's calls of one target, and of the target. In a store it
+// stands as JSON.
+type known struct {
+	Ticks  uint64            `json:"t"` // how many failures were counted; in a store only
+	Counts map[string]*count `json:"c"` // by name
+}
+
+// maxCalls is how many counts there are of one owner and target.
+const maxCalls = 64
+
+// add returns the count of a name, which may be a new one. The one that expires first makes room.
+func (k *known) add(name string) *count {
+	c := k.Counts[name]
+	if c == nil {
+		if len(k.Counts) >= maxCalls {
+			oldest := ""
+			for name, other := range k.Counts {
+				if oldest == "" || other.Expires < k.Counts[oldest].Expires {
+					oldest = name
+				}
+			}
+			delete(k.Counts, oldest)
+		}
+		if k.Counts == nil {
+			k.Counts = map[string]*count{}
+		}
+		c = &count{}
+		k.Counts[name] = c
+	}
+	return c
+}
+
+// clean forgets what is old.
+func (k *known) clean(now time.Duration) {
+	maps.DeleteFunc(k.Counts, func(_ string, c *count) bool { return c == nil || c.Expires <= now })
+}
+
+// expires returns when nothing is left.
+func (k *known) expires() (last time.Duration) {
+	for _, c := range k.Counts {
+		last = max(last, c.Expires)
+	}
+	return last
 }
 
 // count is what is known of a call or a tool. Points in time are counted from the
@@ -41,9 +79,8 @@ type failing struct {
 	keep   time.Duration // for how long it is remembered
 
 	// After how many failures with the same error the call, and after how many in a
-	// row the tool, is refused for how long. Zero or less means never.
+	// row the tool, is refused. Zero or less means never.
 	refuseAfter, refuseTool int
-	refuseFor               time.Duration
 }
 
 // moment is when counts are looked at. A tick is a point in time that is after all
@@ -69,15 +106,19 @@ type pause struct {
 	last     string // what went wrong
 }
 
-// probeEvery is how often a call that is refused is run nevertheless, so that it is
-// found out when it works again.
-const probeEvery = 2 * time.Second
+const (
+	// refuseFor is how long a call is refused.
+	refuseFor = 30 * time.Second
+	// probeEvery is how often a call that is refused is run nevertheless, so that it is
+	// found out when it works again.
+	probeEvery = 2 * time.Second
+)
 
 // closed returns for how long a call is refused. One for which it returns zero is run;
 // probe says that it is run to find out.
-func closed(in counts, what *identity, at moment) (p pause, probe bool) {
+func (k *known) closed(what *identity, at moment) (p pause, probe bool) {
 	for _, name := range what.names() {
-		c := in.get(name)
+		c := k.Counts[name]
 		switch {
 		case c == nil || c.Closed <= at.now:
 			continue
@@ -95,8 +136,8 @@ func closed(in counts, what *identity, at moment) (p pause, probe bool) {
 
 // failed counts a failure. Of calls that ran at the same time, none of which could
 // know of the failure of another, all together count as one.
-func failed(in counts, what *identity, at moment, f failing) (h history) {
-	c := in.add(what.call)
+func (k *known) failed(what *identity, at moment, f failing) (h history) {
+	c := k.add(what.call)
 	again := c.grow(at, f)
 	switch {
 	case c.Error != f.error:
@@ -107,7 +148,7 @@ func failed(in counts, what *identity, at moment, f failing) (h history) {
 	c.close(c.Same, f.refuseAfter, at, f)
 	h.failures, h.same = c.Failures, c.Same
 	if f.broken && what.tool != "" {
-		c := in.add(what.tool)
+		c := k.add(what.tool)
 		c.grow(at, f)
 		c.close(c.Failures, f.refuseTool, at, f)
 		h.streak = c.Failures
@@ -117,14 +158,11 @@ func failed(in counts, what *identity, at moment, f failing) (h history) {
 
 // forget drops what is known of a call that succeeded, and of its tool. It reports
 // whether there was something.
-func forget(in counts, what *identity) (known bool) {
-	for _, name := range what.names() {
-		if in.get(name) != nil {
-			in.drop(name)
-			known = true
-		}
-	}
-	return known
+func (k *known) forget(what *identity) bool {
+	before := len(k.Counts)
+	delete(k.Counts, what.call)
+	delete(k.Counts, what.tool)
+	return len(k.Counts) < before
 }
 
 // grow counts a failure, unless another one was counted since the call began. It reports
@@ -140,54 +178,52 @@ func (c *count) grow(at moment, f failing) bool {
 
 func (c *count) close(failures, limit int, at moment, f failing) {
 	if limit > 0 && failures >= limit {
-		c.Closed, c.Probed, c.Last = at.now+f.refuseFor, at.now, f.text
+		c.Closed, c.Probed, c.Last = at.now+refuseFor, at.now, f.text
 		c.Expires = max(c.Expires, c.Closed+time.Second)
 	}
 }
 
 // memory is what this process knows of calls that failed. It holds a fixed number of
-// records at most. An owner's are all in one part of it, so that a caller who makes a
+// counts at most. An owner's are all in one part of it, so that a caller who makes a
 // great many failing calls pushes out what is known of few others.
 type memory struct {
 	seed  maphash.Seed
 	epoch time.Time // makes time.Since read the monotonic clock only
-	parts []part
+	limit int       // counts of a part
+	parts [16]part
 
 	// How much is known of the tools, prompts and resources whose names have the same
 	// low bits in their hash. A call of one of which nothing is known, as most calls
 	// are, needs no look at the rest.
-	known [groups]atomic.Int32
-	total atomic.Int32
+	groups [256]atomic.Int32
+	total  atomic.Int32
 
-	ticks atomic.Uint64 // grows with each look at the records
+	ticks atomic.Uint64 // grows with each look at the counts
 }
 
-const (
-	groups   = 256
-	maxParts = 16
-	minPart  = 64 // records, or there are fewer parts
-)
+// remembered is how many counts a part has: 16384 in all, which take about 10 MB.
+const remembered = 1024
 
-// part is a map, and a list in the order in which they failed last.
+// part is a map, and a list in the order in which its places failed last.
 type part struct {
-	mu      sync.Mutex
-	limit   int
-	records map[string]*list.Element
-	order   list.List // of *record, the newest first
+	mu     sync.Mutex
+	counts int
+	places map[string]*list.Element
+	order  list.List // of *place, the newest first
 }
 
-type record struct {
-	count
+// place is what is known of one owner and target.
+type place struct {
+	known
 
 	name  string
 	group uint64
 }
 
 func newMemory(limit int) *memory {
-	n := min(maxParts, max(1, limit/minPart))
-	m := &memory{seed: maphash.MakeSeed(), epoch: time.Now(), parts: make([]part, n)}
+	m := &memory{seed: maphash.MakeSeed(), epoch: time.Now(), limit: limit}
 	for i := range m.parts {
-		m.parts[i].limit, m.parts[i].records = max(1, limit/n), map[string]*list.Element{}
+		m.parts[i].places = map[string]*list.Element{}
 	}
 	return m
 }
@@ -195,75 +231,58 @@ func newMemory(limit int) *memory {
 // busyWith reports whether anything may be known of a call. It is all that a call
 // pays that does not fail, and where nothing fails that is one load.
 func (m *memory) busyWith(req mcp.Request) bool {
-	return m != nil && m.total.Load() > 0 && m.known[m.group(call.Target(req))].Load() > 0
+	return m.total.Load() > 0 && m.groups[m.group(call.Target(req))].Load() > 0
 }
 
-func (m *memory) group(target string) uint64 { return maphash.String(m.seed, target) % groups }
-
-// tick returns the tick at which a call begins.
-func (m *memory) tick() uint64 {
-	if m == nil {
-		return 0
-	}
-	return m.ticks.Load()
+func (m *memory) group(target string) uint64 {
+	return maphash.String(m.seed, target) % uint64(len(m.groups))
 }
 
-// ask shows f what is known of an owner, without what is old.
-func (m *memory) ask(what *identity, f func(in counts, at moment) bool) {
+// ask shows f what is known, without what is old, and keeps what f makes of it.
+func (m *memory) ask(what *identity, f func(k *known, at moment) (changed bool)) {
 	p := &m.parts[maphash.String(m.seed, what.owner)%uint64(len(m.parts))]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := moment{now: time.Since(m.epoch), began: what.began, tick: m.ticks.Add(1)}
-	for e := p.order.Back(); e != nil && recordOf(e).Expires <= at.now; e = p.order.Back() {
+	for e := p.order.Back(); e != nil && placeOf(e).expires() <= at.now; e = p.order.Back() {
 		m.drop(p, e)
 	}
-	f(view{m, p, what.group, at.now}, at)
+	e := p.places[what.place]
+	var here *place
+	if e != nil {
+		here = placeOf(e)
+	} else {
+		here = &place{name: what.place, group: what.group}
+	}
+	before := len(here.Counts)
+	here.clean(at.now)
+	changed := f(&here.known, at)
+	p.counts += len(here.Counts) - before
+	switch {
+	case len(here.Counts) == 0 && before > 0:
+		m.drop(p, e)
+	case len(here.Counts) > 0 && before == 0:
+		p.places[here.name] = p.order.PushFront(here)
+		m.count(here, 1)
+	case changed && before > 0:
+		p.order.MoveToFront(e)
+	}
+	for p.counts > m.limit {
+		m.drop(p, p.order.Back())
+	}
 }
 
-func recordOf(e *list.Element) *record { return e.Value.(*record) } //nolint:forcetypeassert // nothing else is in there
+func placeOf(e *list.Element) *place { return e.Value.(*place) } //nolint:forcetypeassert // nothing else is in there
 
 func (m *memory) drop(p *part, e *list.Element) {
-	r := recordOf(e)
+	here := placeOf(e)
 	p.order.Remove(e)
-	delete(p.records, r.name)
-	m.known[r.group].Add(-1)
-	m.total.Add(-1)
+	p.counts -= len(here.Counts)
+	delete(p.places, here.name)
+	m.count(here, -1)
 }
 
-// view are the counts in a part that is locked.
-type view struct {
-	m     *memory
-	p     *part
-	group uint64
-	now   time.Duration
-}
-
-func (v view) get(name string) *count {
-	e := v.p.records[name]
-	if e == nil || recordOf(e).Expires <= v.now { // too old, but not the oldest
-		return nil
-	}
-	return &recordOf(e).count
-}
-
-// add makes the record the newest.
-func (v view) add(name string) *count {
-	if v.get(name) == nil {
-		v.drop(name)
-		if len(v.p.records) >= v.p.limit {
-			v.m.drop(v.p, v.p.order.Back())
-		}
-		v.p.records[name] = v.p.order.PushFront(&record{name: name, group: v.group})
-		v.m.known[v.group].Add(1)
-		v.m.total.Add(1)
-	}
-	e := v.p.records[name]
-	v.p.order.MoveToFront(e)
-	return &recordOf(e).count
-}
-
-func (v view) drop(name string) {
-	if e := v.p.records[name]; e != nil {
-		v.m.drop(v.p, e)
-	}
+func (m *memory) count(here *place, n int32) {
+	m.groups[here.group].Add(n)
+	m.total.Add(n)
 }

@@ -22,43 +22,51 @@ import (
 // lists disagree.
 func size(t testing.TB, m *memory) int {
 	t.Helper()
-	n, known := 0, int32(0)
+	n, places, known := 0, 0, int32(0)
 	for i := range m.parts {
 		p := &m.parts[i]
 		p.mu.Lock()
+		counts := 0
 		for e := p.order.Front(); e != nil; e = e.Next() {
-			require.Same(t, e, p.records[recordOf(e).name])
+			require.Same(t, e, p.places[placeOf(e).name])
+			require.NotEmpty(t, placeOf(e).Counts)
+			require.LessOrEqual(t, len(placeOf(e).Counts), maxCalls)
+			counts += len(placeOf(e).Counts)
 		}
-		require.Len(t, p.records, p.order.Len())
-		require.LessOrEqual(t, len(p.records), p.limit)
-		n += len(p.records)
+		require.Len(t, p.places, p.order.Len())
+		require.Equal(t, counts, p.counts)
+		require.LessOrEqual(t, p.counts, m.limit)
+		n, places = n+counts, places+len(p.places)
 		p.mu.Unlock()
 	}
-	for i := range m.known {
-		known += m.known[i].Load()
+	for i := range m.groups {
+		known += m.groups[i].Load()
 	}
-	require.EqualValues(t, n, known)
-	require.EqualValues(t, n, m.total.Load())
+	require.EqualValues(t, places, known)
+	require.EqualValues(t, places, m.total.Load())
 	return n
 }
 
 var tenMinutes = failing{keep: 10 * time.Minute}
 
 func (m *memory) call(owner string, c int) *identity {
-	return &identity{known: true, owner: owner, call: fmt.Sprint(owner, c), group: uint64(c) % groups, began: m.tick()}
+	return &identity{
+		known: true, owner: owner, place: fmt.Sprint(owner, c/2), call: fmt.Sprint(owner, c),
+		group: uint64(c/2) % uint64(len(m.groups)), began: m.ticks.Load(),
+	}
 }
 
 func (m *memory) failed(what *identity, f failing) (h history) {
-	m.ask(what, func(in counts, at moment) bool {
-		h = failed(in, what, at, f)
+	m.ask(what, func(k *known, at moment) bool {
+		h = k.failed(what, at, f)
 		return true
 	})
 	return h
 }
 
 func (m *memory) closed(what *identity) (p pause) {
-	m.ask(what, func(in counts, at moment) bool {
-		p, _ = closed(in, what, at)
+	m.ask(what, func(k *known, at moment) bool {
+		p, _ = k.closed(what, at)
 		return true
 	})
 	return p
@@ -70,7 +78,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		calls = 50_000
 	}
 	const limit = 2048
-	m := newMemory(limit)
+	m := newMemory(limit / 16)
 	var before, after runtime.MemStats
 	measure := func(into *runtime.MemStats) {
 		runtime.GC()
@@ -90,7 +98,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(1<<20), "it grows")
 	for i := range calls {
 		what := m.call(fmt.Sprint(i%1000), i)
-		m.ask(what, func(in counts, _ moment) bool { return forget(in, what) })
+		m.ask(what, func(k *known, _ moment) bool { return k.forget(what) })
 	}
 	require.Zero(t, size(t, m))
 }
@@ -103,10 +111,10 @@ func TestFailingCallsLeaveMemoryBounded(t *testing.T) {
 	}
 	g := &guide{
 		Options: Options{
-			MaxAttempts: 3, InitialInterval: time.Second, MaxInterval: time.Second, EscalateAfter: 4, RefuseAfter: 6,
+			MaxAttempts: 3, InitialInterval: time.Second, MaxInterval: time.Second, RefuseAfter: 6,
 		},
 		owners: call.Owners{Func: func(_ context.Context, req mcp.Request) string { return req.GetExtra().Header.Get("X-Key") }},
-		seen:   newMemory(512),
+		seen:   newMemory(32),
 	}
 	handler := call.Wrap(g.Call)(func(context.Context, string, mcp.Request) (mcp.Result, error) {
 		return nil, fault.NotFound("project", "zebra")
@@ -127,7 +135,7 @@ func TestFailingCallsLeaveMemoryBounded(t *testing.T) {
 
 // One who makes a great many failing calls pushes out few of the others'.
 func TestMemoryIsShared(t *testing.T) {
-	m := newMemory(1 << 14)
+	m := newMemory(remembered)
 	for i := range 256 {
 		m.failed(m.call(fmt.Sprint("caller ", i), 1), tenMinutes)
 	}
@@ -147,22 +155,38 @@ func TestMemoryIsShared(t *testing.T) {
 // What failed last is remembered, what has not failed for long makes room.
 func TestTheOldestMakesRoom(t *testing.T) {
 	m := newMemory(3)
-	for _, c := range []int{1, 2, 3, 1, 4} {
+	for _, c := range []int{2, 4, 6, 2, 8} {
 		m.failed(m.call("ann", c), tenMinutes)
 	}
 	size(t, m)
-	for _, tc := range []struct{ c, failures int }{{1, 3}, {3, 2}, {4, 2}, {2, 1}} {
+	for _, tc := range []struct{ c, failures int }{{2, 3}, {6, 2}, {8, 2}, {4, 1}} {
 		require.Equal(t, tc.failures, m.failed(m.call("ann", tc.c), tenMinutes).failures, tc.c)
 	}
 }
 
+// Of one owner and target a few calls are remembered: those that failed last.
+func TestPlacesAreBounded(t *testing.T) {
+	m := newMemory(remembered)
+	call := func(c int) *identity {
+		what := m.call("ann", c)
+		what.place, what.group = "it", 7
+		return what
+	}
+	for c := range 10 * maxCalls {
+		m.failed(call(c), failing{keep: 10*time.Minute + time.Duration(c)})
+	}
+	require.Equal(t, maxCalls, size(t, m))
+	require.Equal(t, 2, m.failed(call(10*maxCalls-1), tenMinutes).failures)
+	require.Equal(t, 1, m.failed(call(0), tenMinutes).failures)
+}
+
 func TestSmallMemories(t *testing.T) {
-	for limit := 1; limit < 300; limit++ {
+	for limit := 1; limit < 30; limit++ {
 		m := newMemory(limit)
 		for i := range 2000 {
 			m.failed(m.call(fmt.Sprint(i), i), tenMinutes)
 		}
-		require.LessOrEqual(t, size(t, m), limit)
+		require.LessOrEqual(t, size(t, m), 16*limit)
 	}
 }
 
@@ -178,7 +202,7 @@ func TestMemoryForgetsWithTime(t *testing.T) {
 		// The second is too old, though the first, which is older, is not.
 		require.Equal(t, 1, m.failed(m.call("ann", 2), failing{keep: time.Minute}).failures)
 		require.Equal(t, 2, m.failed(m.call("ann", 1), failing{keep: time.Minute}).failures)
-		require.Equal(t, 3, size(t, m))
+		require.Equal(t, 2, size(t, m))
 		time.Sleep(2 * time.Hour)
 		require.Zero(t, m.closed(m.call("ann", 1)).rest)
 		require.Zero(t, size(t, m), "whoever looks drops what is old")
@@ -189,7 +213,7 @@ func TestMemoryForgetsWithTime(t *testing.T) {
 func TestOneProbeAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(64)
-		f := failing{keep: time.Hour, refuseAfter: 1, refuseFor: 30 * time.Second}
+		f := failing{keep: time.Hour, refuseAfter: 1}
 		m.failed(m.call("ann", 1), f)
 		require.Equal(t, 30*time.Second, m.closed(m.call("ann", 1)).rest)
 		time.Sleep(probeEvery)
@@ -341,7 +365,7 @@ func TestWhatIsTheSameError(t *testing.T) {
 func BenchmarkMemory(b *testing.B) {
 	b.Run("distinct failures", func(b *testing.B) {
 		b.ReportAllocs()
-		m := newMemory(16384)
+		m := newMemory(remembered)
 		i := 0
 		for b.Loop() {
 			i++

@@ -143,7 +143,7 @@ func TestOptionsWithoutEnd(t *testing.T) {
 		}
 	})
 	t.Run("before it is escalated", func(t *testing.T) {
-		s := annotated(t, readOnly, &retry.Options{EscalateAfter: math.MaxInt}, said(fault.Retry{ShouldRetry: true, MaxAttempts: 60}))
+		s := annotated(t, readOnly, &retry.Options{RefuseAfter: math.MaxInt}, said(fault.Retry{ShouldRetry: true, MaxAttempts: 60}))
 		for range 9 {
 			require.Contains(t, s.Call(t, "it").Text(), "Retry: yes, after ")
 		}
@@ -152,19 +152,6 @@ func TestOptionsWithoutEnd(t *testing.T) {
 		s := annotated(t, readOnly, nil, said(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1e308, NextAttempt: -4}))
 		require.Contains(t, s.Call(t, "it").Text(), "Retry: not now: possible again in 720 h; tell the user.")
 	})
-	for name, opts := range map[string]*retry.Options{
-		"to refuse": {RefuseFor: math.MaxInt64},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := annotated(t, readOnly, opts, limited(time.Second))
-			require.Contains(t, s.Call(t, "it").Text(), secondOf3)
-			require.Contains(t, s.Call(t, "it").Text(), thirdOf3)
-			for range 4 {
-				s.Call(t, "it")
-			}
-			require.Contains(t, s.Call(t, "it").Text(), "so for the next")
-		})
-	}
 }
 
 // What the handler says about the time stands when its cause says nothing of an

@@ -93,11 +93,6 @@ type Options struct {
 	// and the record of its cause, and keeps the tool's own words.
 	Cause func(ctx context.Context, req mcp.Request, res *mcp.CallToolResult) error
 
-	// OwnResults gives guidance of results with IsError, too, that a tool made itself
-	// and of which nothing else is known, and counts them. When it is not set, nothing
-	// is said about a second try beside the tool's own words.
-	OwnResults bool
-
 	// Repeatable says which tools may be called twice with the same arguments without
 	// harm, because they only read or are idempotent. Nil means those whose annotations
 	// say so, as the server itself lists them. Set it where there is no list, around a
@@ -105,23 +100,19 @@ type Options struct {
 	Repeatable func(tool string) bool
 
 	// Owner names the caller of a request; calls of one caller are counted together,
-	// and those of "" are not counted. Nil means as the package says. Set it where
+	// and those of "" are not counted, so that a function that returns "" turns the
+	// counting off. Nil means as the package says. Set it where
 	// callers are told apart by something else, such as an API key in a header; it
 	// must be something that one caller cannot learn and use of another.
 	Owner func(ctx context.Context, req mcp.Request) string
 
-	// EscalateAfter is after how many failures with the same error a caller is told
-	// not to repeat this exact call, and what to do instead. Zero means 4, but more
-	// than MaxAttempts; negative means never.
-	EscalateAfter int
-
 	// RefuseAfter is after how many failures with the same error the identical call is
-	// refused for the time RefuseFor: it is answered without running its handler, but
-	// for a probe every two seconds. Such an answer is of kind repeated_failure with the
-	// code REPEATED_FAILURE, and recorded like any other. Zero means EscalateAfter and 2
-	// more, and 30 s; negative means never.
+	// refused for 30 s: it is answered without running its handler, but for a probe every
+	// two seconds. Such an answer is of kind repeated_failure with the code
+	// REPEATED_FAILURE, and recorded like any other. Two failures earlier, but not while
+	// attempts are left, the caller is told not to repeat this exact call, and what to do
+	// instead. Zero means 6, but 3 more than MaxAttempts; negative means neither.
 	RefuseAfter int
-	RefuseFor   time.Duration
 
 	// StreakAfter is after how many failures in a row that show that a tool, or what it
 	// needs, is broken (internal errors, timeouts, failed connections and services that
@@ -129,13 +120,6 @@ type Options struct {
 	// after twice as many, its calls of this tool are refused as RefuseAfter says. The
 	// items of a batch do not count. Zero means 10; negative means never.
 	StreakAfter int
-
-	// Remember is how many failed calls are remembered at most, of all callers; of one
-	// caller up to a sixteenth of them. The oldest make room, and a call is forgotten ten
-	// minutes after its last failure and the wait that was told with it. Zero means 16384,
-	// which takes up to 8 MB; negative means that nothing is counted at all. Less than 64 is
-	// refused.
-	Remember int
 
 	// Store keeps what is known of failed calls for several servers, so that a caller
 	// who fails on one is known on the next. Before each call that is counted the store
@@ -173,39 +157,24 @@ func New(opts *Options) mcp.Middleware {
 	call.Positive(of, "MaxAttempts", &o.MaxAttempts, 3)
 	call.Positive(of, "InitialInterval", &o.InitialInterval, time.Second)
 	call.Positive(of, "MaxInterval", &o.MaxInterval, max(30*time.Second, o.InitialInterval))
-	call.Positive(of, "RefuseFor", &o.RefuseFor, 30*time.Second)
 	of.AtMost("InitialInterval", o.InitialInterval, "MaxInterval", o.MaxInterval)
-	o.MaxAttempts = min(o.MaxAttempts, 1_000_000) // so that what is counted from it does not overflow
-	o.RefuseFor = min(o.RefuseFor, longestRefusal)
+	o.MaxAttempts = min(o.MaxAttempts, 1_000_000)                             // so that what is counted from it does not overflow
 	if o.Jitter = cmp.Or(o.Jitter, 0.5); !(o.Jitter >= -1 && o.Jitter <= 1) { // also when it is no number
 		panic(fmt.Sprintf("retry.New: Options.Jitter is %v; give a part from 0 to 1, such as 0.5, or -1 for exact waits", o.Jitter))
 	}
 	o.Jitter = max(0, o.Jitter)
-	if o.Remember > 0 && o.Remember < minPart {
-		panic(fmt.Sprintf("retry.New: Options.Remember is %d, too few for several callers; give %d or more, 0 for the default, or -1 to count nothing", o.Remember, minPart))
-	}
-	if o.RefuseAfter > 0 && o.RefuseAfter < o.EscalateAfter {
-		panic(fmt.Sprintf("retry.New: Options.RefuseAfter is less than EscalateAfter (%d < %d), so a caller would be refused without a warning; make it at least as many", o.RefuseAfter, o.EscalateAfter))
-	}
-	o.EscalateAfter = cmp.Or(o.EscalateAfter, max(4, o.MaxAttempts+1))
-	o.RefuseAfter = cmp.Or(o.RefuseAfter, max(o.EscalateAfter, o.MaxAttempts+1)+2)
+	o.RefuseAfter = min(cmp.Or(o.RefuseAfter, max(6, o.MaxAttempts+3)), 1_000_000_000)
 	o.StreakAfter = cmp.Or(o.StreakAfter, 10)
-	o.Remember = cmp.Or(o.Remember, 16384)
 	o.Rules = rulesOf(of, o.Rules)
-	g := &guide{Options: o, owners: call.Owners{Func: o.Owner, Option: "retry.Options.Owner"}}
+	g := &guide{Options: o, owners: call.Owners{Func: o.Owner, Option: "retry.Options.Owner"}, seen: newMemory(remembered)}
 	if len(o.Rules) > 0 {
 		g.settings = &call.Settings{Hints: o.Rules}
 	}
-	if o.Remember > 0 {
-		g.seen = newMemory(o.Remember)
-		if o.Store != nil {
-			g.shared = &shared{store: o.Store}
-		}
+	if o.Store != nil {
+		g.shared = &shared{store: o.Store}
 	}
 	return call.WrapLayer(g, nil)
 }
-
-const longestRefusal = 100 * 365 * 24 * time.Hour // so that points in time do not overflow
 
 // rulesOf returns a copy of the rules, none of which may be nil.
 func rulesOf(of call.Options, rules []HintRule) []HintRule {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"log/slog"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -57,14 +58,7 @@ func repeat[T any, P params[T]](ctx context.Context, s *server, c *call.Call, re
 		if !ok || !s.mayRepeat(c, next, last.failure) || !plan.Fits(ctx, wait) { // the look-up took its time
 			break
 		}
-		failed := Attempt{
-			Method: c.Method(), Target: call.Target(req), Number: n,
-			Fault: last.failure.Fault(), Err: last.failure.Err(), Wait: wait,
-		}
-		safe.Call(func() { logLost(ctx, c, last.failure, failed) }, nil) // a log that cannot be written must not fail the call
-		if s.OnRetry != nil {
-			safe.Call(func() { s.OnRetry(ctx, failed) }, nil)
-		}
+		safe.Call(func() { logLost(ctx, c, last.failure, n, wait) }, nil) // a log that cannot be written must not fail the call
 		if !attempt.Sleep(ctx, wait) {
 			break
 		}
@@ -144,23 +138,24 @@ func (s *server) saidNone(failure *call.Failure) (said bool) {
 }
 
 // logLost records an attempt whose failure the caller will not see.
-func logLost(ctx context.Context, c *call.Call, failure *call.Failure, failed Attempt) {
+func logLost(ctx context.Context, c *call.Call, failure *call.Failure, n int, wait time.Duration) {
 	logger := c.Logger()
 	if !logger.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("method", failed.Method), slog.Int("attempt", failed.Number),
-		slog.Float64("wait_ms", float64(failed.Wait.Microseconds())/1000), slog.String("reference", c.ID()),
+		slog.String("method", c.Method()), slog.Int("attempt", n),
+		slog.Float64("wait_ms", float64(wait.Microseconds())/1000), slog.String("reference", c.ID()),
 	}
-	if key := call.TargetKey(failed.Method); key != "" {
-		attrs = append(attrs, slog.String(key, words.Cut(failed.Target, maxLogged)))
+	if key := call.TargetKey(c.Method()); key != "" {
+		attrs = append(attrs, slog.String(key, words.Cut(call.Target(c.Request()), maxLogged)))
 	}
-	if failed.Err != nil {
-		attrs = append(attrs, slog.String("error", words.Clip(safe.Error(failed.Err), maxLogged)))
+	err := failure.Err()
+	if err != nil {
+		attrs = append(attrs, slog.String("error", words.Clip(safe.Error(err), maxLogged)))
 	}
-	if failed.Err == nil || failure.Worded() { // of which the text of the error is the public part only
-		attrs = append(attrs, slog.Any("fault", failed.Fault))
+	if err == nil || failure.Worded() { // of which the text of the error is the public part only
+		attrs = append(attrs, slog.Any("fault", failure.Fault()))
 	}
 	logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelDebug, "mcp call is tried again", attrs...)
 }

@@ -52,10 +52,6 @@ type ServerOptions struct {
 	// Rules say what errors of this program mean for a second try. They hold for all
 	// that stands outside of Server too.
 	Rules []HintRule
-
-	// OnRetry is told of every attempt that failed and is to be followed by another,
-	// before the wait. It may be called concurrently. Nil means nobody is told.
-	OnRetry func(ctx context.Context, failed Attempt)
 }
 
 // Server returns a middleware that runs a failed handler again before anybody is

@@ -567,28 +567,6 @@ type panicWriter struct{}
 
 func (panicWriter) Write([]byte) (int, error) { panic("the disk is full") }
 
-func TestServerTellsOfEveryRetry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cause := errors.New("dial tcp: refused")
-		failure := fault.Unavailable("it").After(2 * time.Second).Because(cause)
-		s := play(harness.Fail(failure), harness.Fail(failure), succeed)
-		var told []retry.Attempt
-		harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, s.handle, retry.Server(&retry.ServerOptions{
-			Repeatable: always,
-			OnRetry:    func(_ context.Context, failed retry.Attempt) { told = append(told, failed) },
-		}))
-		require.Len(t, told, 2)
-		for i, a := range told {
-			require.Equal(t, i+1, a.Number)
-			require.Equal(t, middleware.MethodCallTool, a.Method)
-			require.Equal(t, "it", a.Target)
-			require.Equal(t, 2*time.Second, a.Wait)
-			require.ErrorIs(t, a.Err, cause)
-			require.Equal(t, fault.KindServiceUnavailable, a.Fault.Kind())
-		}
-	})
-}
-
 // Each attempt passes what stands inside, once.
 func TestServerInsideAndOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,13 +1,10 @@
 package retry
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -30,39 +27,14 @@ const (
 	storeRest  = 5 * time.Second        // for which a store that failed is not asked
 	sayEvery   = time.Minute            // how often at most it is said
 	swapTries  = 8                      // of one change; who loses all of them met as many other changes
-	maxCalls   = 16                     // of one owner and target, with the tool; the one that expires first makes room
 	maxShared  = 64 << 10               // bytes; a longer value is none of ours
 	formatting = "retry/2/"             // opens each key
 )
 
-// known is the value under one key.
-type known struct {
-	Ticks  uint64            `json:"t"` // how many failures were counted
-	Counts map[string]*count `json:"c"` // by name
-}
-
-func (k *known) get(name string) *count { return k.Counts[name] }
-
-func (k *known) drop(name string) { delete(k.Counts, name) }
-
-func (k *known) add(name string) *count {
-	c := k.Counts[name]
-	if c == nil {
-		if len(k.Counts) >= maxCalls {
-			delete(k.Counts, slices.MinFunc(slices.Collect(maps.Keys(k.Counts)), func(a, b string) int {
-				return cmp.Compare(k.Counts[a].Expires, k.Counts[b].Expires)
-			}))
-		}
-		c = &count{}
-		k.Counts[name] = c
-	}
-	return c
-}
-
 // ask shows f what is known, and writes what f changes, if it reports that it did, until
 // nobody else wrote in between: f may be called more than once. It returns false if the
 // store does not answer; then what f found out does not count.
-func (s *shared) ask(ctx context.Context, what *identity, f func(in counts, at moment) (changed bool)) bool {
+func (s *shared) ask(ctx context.Context, what *identity, f func(k *known, at moment) (changed bool)) bool {
 	key := formatting + what.place
 	for range swapTries {
 		var item store.Item
@@ -95,10 +67,7 @@ func read(value []byte, now time.Duration) *known {
 	if len(value) > maxShared || json.Unmarshal(value, k) != nil {
 		k = &known{} // nothing, or nothing of ours
 	}
-	maps.DeleteFunc(k.Counts, func(_ string, c *count) bool { return c == nil || c.Expires <= now })
-	if k.Counts == nil {
-		k.Counts = map[string]*count{}
-	}
+	k.clean(now)
 	return k
 }
 
@@ -110,11 +79,7 @@ func (s *shared) write(ctx context.Context, key string, k *known, old store.Vers
 			ok, err = s.store.Delete(ctx, key, old)
 			return err
 		}
-		until := now
-		for _, c := range k.Counts {
-			until = max(until, c.Expires)
-		}
-		_, ok, err = s.store.Swap(ctx, key, old, value, until-now)
+		_, ok, err = s.store.Swap(ctx, key, old, value, k.expires()-now)
 		return err
 	}) && ok
 }

@@ -135,7 +135,7 @@ func newServer(cfg config, logger *slog.Logger) *mcp.Server {
 	if !cfg.Breaker {
 		// The same failing calls are made again and again here, which the breaker is there to
 		// prevent.
-		options.Retry = &retry.Options{Remember: -1}
+		options.Retry = &retry.Options{Owner: func(context.Context, mcp.Request) string { return "" }}
 	}
 	var conceal mcp.Middleware
 	if cfg.Chain == chainAll {

@@ -431,7 +431,7 @@ func (v *visit) listForm(t *testing.T) {
 Suggestion: 3 internal to the server: tell the user if it fails twice; 1 not found: check the name, or list what exists; 1 wrong input: correct it as the error says.
 Failed:
 - user_id 'nobody': Not found: user 'nobody' does not exist. Reference: REF
-- user_id 'panic', 'exit', 'unknown' (3 items): Internal error: the server failed unexpectedly. References: REF, REF, REF
+- user_id 'panic', 'exit', 'unknown': Internal error: the server failed unexpectedly. References: REF, REF, REF
 - user_id '7': Validation Error: Argument 'user_id' expected a string, but received 7. Send it in quotes: "7".
 Results:
 - user_id 'u1': {"name":"User u1"}

@@ -37,9 +37,8 @@ type Options struct {
 
 	// Repeatable says which tools may be called twice with the same arguments though
 	// nobody knows whether the first call took effect. Nil means those whose
-	// annotations call them read-only or idempotent, as the server lists them: the
-	// lists that the client asks for anyway are remembered, and one is asked for when
-	// a failure makes it necessary.
+	// annotations call them read-only or idempotent in the list of tools that the client
+	// asked for last, within the last hour.
 	Repeatable func(tool string) bool
 
 	// MaxAttempts is how often one call is sent, the first time included. Zero means
@@ -51,7 +50,7 @@ type Options struct {
 	MaxWait time.Duration
 
 	// Budget is the longest time from the first failure of a call to the start of its
-	// last attempt, look-ups included. Zero means one minute.
+	// last attempt. Zero means one minute.
 	Budget time.Duration
 
 	// InitialInterval is about how long to wait before the second attempt, where the
@@ -178,7 +177,7 @@ func (c *client) repeat(ctx context.Context, method string, req mcp.Request, nex
 			break
 		}
 		wait, ok := plan.Next(ctx, n, said.after)
-		if !ok || !c.mayRepeat(ctx, plan, method, target, said, keyed, req, next) || !plan.Fits(ctx, wait) { // the look-up took its time
+		if !ok || !c.mayRepeat(method, target, said, keyed, req) {
 			break
 		}
 		if c.options.OnRetry != nil {
@@ -212,9 +211,8 @@ func (r response) asError() error {
 	return r.failure.Because(r.err)
 }
 
-// mayRepeat reports whether the call may be made again. What the tool is, is asked
-// only where the answer depends on it.
-func (c *client) mayRepeat(ctx context.Context, plan *attempt.Schedule, method, tool string, said advice, keyed bool, req mcp.Request, next mcp.MethodHandler) bool {
+// mayRepeat reports whether the call may be made again.
+func (c *client) mayRepeat(method, tool string, said advice, keyed bool, req mcp.Request) bool {
 	switch {
 	case !said.again(classify.Reads):
 		return false
@@ -227,7 +225,7 @@ func (c *client) mayRepeat(ctx context.Context, plan *attempt.Schedule, method, 
 	case c.options.Repeatable != nil:
 		return attempt.Ask(c.options.Repeatable, tool)
 	default:
-		return c.known.repeatable(ctx, min(lookUpTime, plan.Left()), tool, req, next)
+		return c.known.safety(req, tool) >= classify.Idempotent
 	}
 }
 
@@ -236,7 +234,7 @@ func (c *client) mayRepeat(ctx context.Context, plan *attempt.Schedule, method, 
 // its own if the server's list says that keys count for the tool.
 func (c *client) keyed(method string, req mcp.Request) (mcp.Request, bool) {
 	params, ok := req.GetParams().(*mcp.CallToolParams)
-	if !ok || params == nil || method != call.MethodCallTool || c.options.MaxAttempts == 1 || !c.known.keeps(req, params.Name) {
+	if !ok || params == nil || method != call.MethodCallTool || c.options.MaxAttempts == 1 || c.known.safety(req, params.Name) != classify.Keyed {
 		return req, false
 	}
 	for _, name := range wire.KeyKeys {

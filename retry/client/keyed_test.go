@@ -58,13 +58,13 @@ func TestAWriteIsRepeatedUnderAKey(t *testing.T) {
 					}
 					return res, err
 				}
-				c := client.New(&client.Options{})(wire)
+				c, session := client.New(&client.Options{})(wire), new(mcp.ClientSession)
 				if tc.listed {
-					_, err := c(t.Context(), "tools/list", &mcp.ClientRequest[mcp.Params]{Params: &mcp.ListToolsParams{}})
+					_, err := c(t.Context(), "tools/list", &mcp.ClientRequest[mcp.Params]{Session: session, Params: &mcp.ListToolsParams{}})
 					require.NoError(t, err)
 				}
 				params := &mcp.CallToolParams{Name: "pay"}
-				res, err := c(t.Context(), middleware.MethodCallTool, &mcp.ClientRequest[mcp.Params]{Params: params})
+				res, err := c(t.Context(), middleware.MethodCallTool, &mcp.ClientRequest[mcp.Params]{Session: session, Params: params})
 				require.Equal(t, tc.calls, calls)
 				require.Equal(t, 1, effects)
 				require.Empty(t, params.Meta, "the caller's")

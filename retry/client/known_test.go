@@ -2,8 +2,10 @@ package client
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -18,25 +20,30 @@ func TestKnownToolsAreBounded(t *testing.T) {
 	for i := range 3 * maxTools {
 		page.Tools = append(page.Tools, &mcp.Tool{Name: fmt.Sprint(i), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}})
 	}
-	sessions := make([]*mcp.ClientSession, 2*maxSessions)
-	for i := range sessions {
-		sessions[i] = &mcp.ClientSession{}
-		for _, cursor := range []string{"", "2", "3"} {
-			known.learn(&mcp.ClientRequest[mcp.Params]{Session: sessions[i], Params: &mcp.ListToolsParams{Cursor: cursor}}, page)
-		}
+	session := new(mcp.ClientSession)
+	for _, cursor := range []string{"", "2", "3"} {
+		known.learn(&mcp.ClientRequest[mcp.Params]{Session: session, Params: &mcp.ListToolsParams{Cursor: cursor}}, page)
 	}
-	require.Len(t, known.sessions, maxSessions)
-	for _, s := range known.sessions {
-		require.Len(t, s.tools, maxTools)
+	require.Equal(t, map[string]classify.Safety{"7": classify.Reads, "2999": classify.Writes}, of(&known, session, "7", "2999"), "not called twice")
+	s, _ := known.sessions.Get(session)
+	require.Len(t, s.of, maxTools)
+}
+
+func of(known *knownTools, session *mcp.ClientSession, tools ...string) map[string]classify.Safety {
+	all := map[string]classify.Safety{}
+	for _, tool := range tools {
+		all[tool] = known.safety(&mcp.ClientRequest[mcp.Params]{Session: session}, tool)
 	}
-	last := sessions[len(sessions)-1]
-	yes, asking, _ := known.look(last, "7")
-	require.True(t, yes)
-	require.Nil(t, asking)
-	yes, asking, mine := known.look(last, fmt.Sprint(3*maxTools-1))
-	require.False(t, yes, "not called twice")
-	require.NotNil(t, asking)
-	require.True(t, mine)
+	return all
+}
+
+// What is remembered of a session that is gone is gone too.
+func TestKnownSessionsGo(t *testing.T) {
+	var known knownTools
+	for range 100 {
+		known.learn(&mcp.ClientRequest[mcp.Params]{Session: new(mcp.ClientSession), Params: &mcp.ListToolsParams{}}, &mcp.ListToolsResult{})
+	}
+	require.Eventually(t, func() bool { runtime.GC(); return known.sessions.Len() <= 1 }, 10*time.Second, time.Millisecond)
 }
 
 // A first page replaces what was known, so that a tool that is gone is forgotten.
@@ -50,9 +57,10 @@ func TestKnownToolsAreReplaced(t *testing.T) {
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
 	learn("", &mcp.Tool{Name: "a", Annotations: reads})
 	learn("2", &mcp.Tool{Name: "b", Annotations: reads})
-	require.Equal(t, map[string]classify.Safety{"a": classify.Reads, "b": classify.Reads}, known.of(session).tools)
+	require.Equal(t, map[string]classify.Safety{"a": classify.Reads, "b": classify.Reads}, of(&known, session, "a", "b"))
 	learn("", &mcp.Tool{Name: "a"})
-	require.Equal(t, map[string]classify.Safety{"a": classify.Writes}, known.of(session).tools)
+	require.Equal(t, map[string]classify.Safety{"a": classify.Writes, "b": classify.Writes}, of(&known, session, "a", "b"))
 	learn("2", &mcp.Tool{Name: strings.Repeat("x", maxName+1), Annotations: reads})
-	require.Len(t, known.of(session).tools, 1, "a name without end is not kept")
+	kept, _ := known.sessions.Get(session)
+	require.Len(t, kept.of, 1, "a name without end is not kept")
 }
