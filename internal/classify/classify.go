@@ -423,21 +423,18 @@ func (w *walker) visit(err error) bool {
 		w.clue.kind = cmp.Or(w.clue.kind, e)
 		return false
 	}
-	s := sortOf(err)
-	if s.wraps {
-		if w.session == "" && !w.opts.Received && reflect.TypeOf(err) == fmtWrapType {
-			w.session = answering(err)
-			w.network = w.network || w.session != "" // its EOF is the end of the process that answers
-		}
-		return false
+	t := reflect.TypeOf(err)
+	if t == fmtWrapType && w.session == "" && !w.opts.Received {
+		w.session = answering(err)
+		w.network = w.network || w.session != "" // its EOF is the end of the process that answers
 	}
+	s := sortOf(t)
 	if s.public && !w.searching {
 		w.listen(err)
 	}
 	w.network = w.network || s.network
-	w.note(w.standard(err))
-	if s.text {
-		w.note(ofText(err.Error()))
+	if s != wrapping {
+		w.note(w.standard(err))
 	}
 	if len(s.readers) > 0 {
 		w.read(err, s)

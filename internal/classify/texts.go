@@ -96,7 +96,8 @@ var sentinels = table[string]{
 }
 
 // ofText returns what an error means that has nothing but a text.
-func ofText(text string) clue {
+func ofText(err error) clue {
+	text := err.Error()
 	switch c := sentinels.of(text); {
 	case c != clue{}:
 		return c
