@@ -227,10 +227,7 @@ func PartyOf(public *fault.Error) fault.Party {
 // rule returns what the first rule says that knows the error.
 func (w *walker) rule(err error) (public *fault.Error) {
 	for _, rule := range w.opts.Rules {
-		if rule == nil {
-			continue
-		}
-		if _, panicked := safe.Call(func() { public = rule(err) }, nil); !panicked && public != nil {
+		if safe.Call(func() { public = rule(err) }, nil); public != nil {
 			return public
 		}
 	}
@@ -292,7 +289,7 @@ func (w *walker) shown(err error, found Finding) Finding {
 		known = fault.Generic(fault.KindTool)
 	}
 	var public *fault.Error
-	if _, panicked := safe.Call(func() { public = w.opts.Show(err, known) }, nil); !panicked && public != nil {
+	if safe.Call(func() { public = w.opts.Show(err, known) }, nil); public != nil {
 		found.Fault, found.shown = public, true
 	}
 	return found
