@@ -67,6 +67,9 @@ func fieldsOf(t reflect.Type) *fields {
 	return f
 }
 
+// usual returns a name without case and underscores.
+func usual(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
+
 func (f *fields) scan(t reflect.Type, at []int) {
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -75,7 +78,7 @@ func (f *fields) scan(t reflect.Type, at []int) {
 			continue
 		}
 		index := append(slices.Clone(at), i)
-		name := strings.ToLower(strings.ReplaceAll(field.Name, "_", ""))
+		name := usual(field.Name)
 		switch typ := field.Type.String(); {
 		case slices.Contains(fieldNames[:2], typ) && target.PkgPath() == "net/http":
 			f.named[typ] = append(f.named[typ], index)

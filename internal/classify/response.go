@@ -158,20 +158,18 @@ func wordsOf(body []byte) string {
 		return ""
 	}
 	for range maxDepth {
-		inner := map[string]any(nil)
-		for key, value := range object {
-			if value, ok := value.(map[string]any); ok && (strings.EqualFold(key, "error") || strings.EqualFold(key, "fault")) {
-				inner = value
-			}
+		members := map[string]any{}
+		for name, value := range object {
+			members[usual(name)] = value
 		}
 		for _, name := range messageNames {
-			for key, value := range object {
-				if text, ok := value.(string); ok && strings.EqualFold(strings.ReplaceAll(key, "_", ""), name) {
-					return text
-				}
+			if text, ok := members[usual(name)].(string); ok {
+				return text
 			}
 		}
-		object = inner
+		if object, _ = members["error"].(map[string]any); object == nil {
+			object, _ = members["fault"].(map[string]any)
+		}
 	}
 	return ""
 }

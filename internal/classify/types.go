@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
@@ -31,14 +30,8 @@ type sort struct {
 type reader func(error) clue
 
 // sorts remembers by type. Without it each failure would look its types up by
-// reflection again, which takes microseconds. A program has a bounded number of types,
-// unless it makes them as it goes; those are looked at each time.
-var (
-	sorts     sync.Map // reflect.Type to *sort
-	sortCount atomic.Int32
-)
-
-const maxTypes = 4096
+// reflection again, which takes microseconds. A program has a bounded number of types.
+var sorts sync.Map // reflect.Type to *sort
 
 // What the types are that only wrap, and say nothing themselves, or only have a text.
 var (
@@ -59,16 +52,11 @@ func sortOf(t reflect.Type) *sort {
 	case textType, fmtTextType:
 		return plain
 	}
-	if known, ok := sorts.Load(t); ok {
-		return known.(*sort) //nolint:forcetypeassert // nothing else is in there
+	known, ok := sorts.Load(t)
+	if !ok {
+		known, _ = sorts.LoadOrStore(t, lookAt(t))
 	}
-	found := lookAt(t)
-	if sortCount.Load() < maxTypes {
-		if _, loaded := sorts.LoadOrStore(t, found); !loaded {
-			sortCount.Add(1)
-		}
-	}
-	return found
+	return known.(*sort) //nolint:forcetypeassert // nothing else is in there
 }
 
 // lookAt finds out what a type can be asked. No library is imported for it: types that
