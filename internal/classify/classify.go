@@ -227,10 +227,7 @@ func PartyOf(public *fault.Error) fault.Party {
 // rule returns what the first rule says that knows the error.
 func (w *walker) rule(err error) (public *fault.Error) {
 	for _, rule := range w.opts.Rules {
-		if rule == nil {
-			continue
-		}
-		if _, panicked := safe.Call(func() { public = rule(err) }, nil); !panicked && public != nil {
+		if safe.Call(func() { public = rule(err) }, nil); public != nil {
 			return public
 		}
 	}
@@ -292,7 +289,7 @@ func (w *walker) shown(err error, found Finding) Finding {
 		known = fault.Generic(fault.KindTool)
 	}
 	var public *fault.Error
-	if _, panicked := safe.Call(func() { public = w.opts.Show(err, known) }, nil); !panicked && public != nil {
+	if safe.Call(func() { public = w.opts.Show(err, known) }, nil); public != nil {
 		found.Fault, found.shown = public, true
 	}
 	return found
@@ -418,21 +415,18 @@ func (w *walker) visit(err error) bool {
 		w.clue.kind = cmp.Or(w.clue.kind, e)
 		return false
 	}
-	s := sortOf(err)
-	if s.wraps {
-		if w.session == "" && !w.opts.Received && reflect.TypeOf(err) == fmtWrapType {
-			w.session = answering(err)
-			w.network = w.network || w.session != "" // its EOF is the end of the process that answers
-		}
-		return false
+	t := reflect.TypeOf(err)
+	if t == fmtWrapType && w.session == "" && !w.opts.Received {
+		w.session = answering(err)
+		w.network = w.network || w.session != "" // its EOF is the end of the process that answers
 	}
+	s := sortOf(t)
 	if s.public && !w.searching {
 		w.listen(err)
 	}
 	w.network = w.network || s.network
-	w.note(w.standard(err))
-	if s.text {
-		w.note(ofText(err.Error()))
+	if s != wrapping {
+		w.note(w.standard(err))
 	}
 	if len(s.readers) > 0 {
 		w.read(err, s)

@@ -12,16 +12,15 @@ import (
 // A clue is what one error, or one branch of a tree of errors, says about itself
 // and about a second try. Of a chain the outermost word counts.
 type clue struct {
-	kind      fault.Kind
-	party     fault.Party
-	retry     Retryable // said on purpose, or as good as that
-	temporary bool      // by an old habit of the net package, which says less
-	reason    *reason   // of retry
-	after     time.Duration
-	effect    fault.Effect
-	status    int
-	public    *fault.Error // words of ours that fit better than those of the kind
-	terse     bool         // public says no more than the words of a program around the error
+	kind   fault.Kind
+	party  fault.Party
+	retry  Retryable // said on purpose, or as good as that
+	reason *reason   // of retry
+	after  time.Duration
+	effect fault.Effect
+	status int          // of HTTP, which says what retry leaves open
+	public *fault.Error // words of ours that fit better than those of the kind
+	terse  bool         // public says no more than the words of a program around the error
 }
 
 // fill takes what is open in c from what stands further inside.
@@ -34,14 +33,13 @@ func (c *clue) fill(inner *clue) {
 	}
 	c.party = cmp.Or(c.party, inner.party)
 	c.effect = cmp.Or(c.effect, inner.effect)
-	c.temporary = c.temporary || inner.temporary
 	c.after = cmp.Or(c.after, inner.after)
 	c.status = cmp.Or(c.status, inner.status)
 }
 
 // resolved returns the clue of a whole branch, as it stands beside others.
 func (c clue) resolved() clue {
-	if c.kind == "" && c.retry == RetryUnknown && c.status == 0 && !c.temporary {
+	if c.kind == "" && c.retry == RetryUnknown {
 		return c // nothing is known, which is not the same as an internal error
 	}
 	h := c.hint(c.kind, false)
@@ -92,8 +90,6 @@ func (c *clue) hint(kind fault.Kind, meant bool) Hint {
 		h.Retry = c.retry
 	case status.retry != RetryUnknown:
 		h.Retry, why = status.retry, status.reason
-	case c.temporary:
-		h.Retry = RetryYes
 	case meant && own.Retry == kinds.Yes:
 		h.Retry, h.Reason = RetryYes, own.Reason
 	case inner.Retry != kinds.Unknown && c.kind != fault.KindInternal:

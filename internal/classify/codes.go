@@ -104,6 +104,16 @@ func (t table[T]) of(code T) clue {
 	return clue{}
 }
 
+// by returns what the first code means that matches.
+func (t table[T]) by(matches func(code T) bool) clue {
+	for _, m := range t {
+		if slices.ContainsFunc(m.codes, matches) {
+			return m.clue
+		}
+	}
+	return clue{}
+}
+
 func isFailure(status int) bool { return 400 <= status && status <= 599 }
 
 // httpStatuses are those of HTTP that mean more than their class. The credentials that a
@@ -144,9 +154,8 @@ func ofStatus(status int) clue {
 	return c
 }
 
-// withStatus returns the clue of an error that has a status. Whether to retry is
-// left open in it: an error further inside may know better, as that of a service
-// that answers 400 when it is asked too often.
+// withStatus leaves open whether to retry, for [clue.hint]: an error further inside may know
+// better, as that of a service that answers 400 when it is asked too often.
 func withStatus(status int) clue {
 	c := ofStatus(status)
 	c.retry, c.reason = RetryUnknown, nil

@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -41,46 +42,6 @@ func (w *walker) sentStatement() bool {
 // statements are words that stand in statements, and hardly in anything else.
 var statements = []string{
 	"select ", "* from ", "insert into ", "delete from ", "create table ", "drop table ", "alter table ", "create index ", "drop index ", "pragma ",
-}
-
-// numbered are the types of errors that hold a number of their service's own, by a part
-// of the path of their package, their name, and the fields; an error without one is the
-// number itself.
-var numbered = []struct {
-	path, name string
-	fields     []string
-	of         func(int64) clue
-}{
-	{"go-sql-driver/mysql", "MySQLError", []string{"Number"}, mysql.of},
-	{"go-mssqldb", "Error", []string{"Number"}, sqlServer.of},
-	{"ClickHouse", "Exception", []string{"Code"}, clickHouse.of},
-	{"franz-go/pkg/kerr", "Error", []string{"Code"}, kafka.of},
-	{"segmentio/kafka-go", "Error", nil, kafka.of},
-	{"sarama", "KError", nil, kafka.of},
-	{"rabbitmq/amqp091-go", "Error", []string{"Code"}, amqp.of},
-	{"mattn/go-sqlite3", "Error", []string{"ExtendedCode", "Code"}, ofSQLite},
-}
-
-// byNumber is the convention of these types. What a number does not tell, an SQLSTATE may.
-func byNumber(_ reflect.Type, path, name string) reader {
-	for _, n := range numbered {
-		if n.name != name || !strings.Contains(path, n.path) {
-			continue
-		}
-		return func(err error) clue {
-			v := reflect.Indirect(reflect.ValueOf(err))
-			for _, field := range n.fields {
-				if c := n.of(int64(numberOf(v.FieldByName(field)))); c != (clue{}) {
-					return c
-				}
-			}
-			if v.Kind() != reflect.Struct {
-				return n.of(int64(numberOf(v)))
-			}
-			return ofSQLState(stateOf(v.FieldByName("SQLState")))
-		}
-	}
-	return nil
 }
 
 var mysql = table[int64]{
@@ -200,65 +161,42 @@ var sqlite = table[int64]{
 
 // ofSQLite returns what a result code of SQLite means, primary or extended. SQLite
 // rolls back a statement that fails.
-func ofSQLite(code int64) clue {
-	if c := sqlite.of(code); c != (clue{}) {
-		return c
-	}
-	return sqlite.of(code & 0xff)
-}
-
-// mongoError is what the errors of the MongoDB driver have in common.
-type mongoError interface {
-	HasErrorCode(code int) bool
-	HasErrorLabel(label string) bool
-}
-
-// beginning is how an answer begins, or a label that it has.
-type beginning struct {
-	text string
-	clue clue
-}
+func ofSQLite(code int64) clue { return cmp.Or(sqlite.of(code), sqlite.of(code&0xff)) }
 
 // mongoLabels say what the server knows of a failure, where its number is not known.
-var mongoLabels = []beginning{
-	{"NetworkError", disconnected},
-	{"UnknownTransactionCommitResult", shutDown},
-	{"TransientTransactionError", rolledBack},
-	{"RetryableWriteError", shutDown},
+var mongoLabels = table[string]{
+	{disconnected, []string{"NetworkError"}},
+	{shutDown, []string{"UnknownTransactionCommitResult"}},
+	{rolledBack, []string{"TransientTransactionError"}},
+	{shutDown, []string{"RetryableWriteError"}},
 }
 
-// ofMongo asks in the order of the table, because an error may have several numbers.
-func ofMongo(e mongoError) clue {
-	for _, m := range mongo {
-		if slices.ContainsFunc(m.codes, func(code int64) bool { return e.HasErrorCode(int(code)) }) {
-			return m.clue
-		}
-	}
-	for _, l := range mongoLabels {
-		if e.HasErrorLabel(l.text) {
-			return l.clue
-		}
-	}
-	return clue{}
+// ofMongo asks in the order of the tables, because an error may have several numbers.
+func ofMongo(e interface {
+	HasErrorCode(code int) bool
+	HasErrorLabel(label string) bool
+},
+) clue {
+	return cmp.Or(mongo.by(func(code int64) bool { return e.HasErrorCode(int(code)) }), mongoLabels.by(e.HasErrorLabel))
 }
 
-var redis = []beginning{
-	{"LOADING ", overloaded}, {"BUSY ", overloaded}, {"TRYAGAIN ", overloaded}, {"CLUSTERDOWN ", overloaded}, {"MASTERDOWN ", overloaded},
-	{"NOREPLICAS ", overloaded}, {"ERR max number of clients", overloaded}, {"OOM ", noStorage},
-	{"READONLY ", badState}, {"MISCONF ", badState},
-	{"NOAUTH ", noCredentials}, {"WRONGPASS ", noCredentials}, {"NOPERM ", noCredentials}, {"ERR invalid password", noCredentials},
-	{"WRONGTYPE ", wrongState}, {"BUSYGROUP ", duplicate}, {"BUSYKEY ", duplicate}, {"NOGROUP ", missing}, {"ERR no such key", missing},
-	{"ERR value is not", wrongData}, {"ERR increment or decrement", wrongData}, {"ERR index out of range", wrongData},
-	{"ERR unknown command", wrongStatement}, {"ERR wrong number of arguments", wrongStatement}, {"ERR syntax error", wrongStatement},
+// redis are how its answers begin.
+var redis = table[string]{
+	{overloaded, []string{
+		"LOADING ", "BUSY ", "TRYAGAIN ", "CLUSTERDOWN ", "MASTERDOWN ", "NOREPLICAS ", "ERR max number of clients",
+	}},
+	{noStorage, []string{"OOM "}},
+	{badState, []string{"READONLY ", "MISCONF "}},
+	{noCredentials, []string{"NOAUTH ", "WRONGPASS ", "NOPERM ", "ERR invalid password"}},
+	{wrongState, []string{"WRONGTYPE "}},
+	{duplicate, []string{"BUSYGROUP ", "BUSYKEY "}},
+	{missing, []string{"NOGROUP ", "ERR no such key"}},
+	{wrongData, []string{"ERR value is not", "ERR increment or decrement", "ERR index out of range"}},
+	{wrongStatement, []string{"ERR unknown command", "ERR wrong number of arguments", "ERR syntax error"}},
 }
 
 func ofRedis(text string) clue {
-	for _, r := range redis {
-		if strings.HasPrefix(text, r.text) {
-			return r.clue
-		}
-	}
-	return clue{}
+	return redis.by(func(begin string) bool { return strings.HasPrefix(text, begin) })
 }
 
 // sqlStates are what an SQLSTATE means, or its first two characters, which are its class.
@@ -286,22 +224,13 @@ func ofSQLState(state string) clue {
 	if len(state) != 5 {
 		return clue{}
 	}
-	if c := sqlStates.of(state); c != (clue{}) {
-		return c
-	}
-	return sqlStates.of(state[:2])
+	return cmp.Or(sqlStates.of(state), sqlStates.of(state[:2]))
 }
 
 // stateOf returns the SQLSTATE in a text or in five bytes.
 func stateOf(v reflect.Value) string {
-	switch {
-	case !v.IsValid():
-	case v.Kind() == reflect.String:
-		return v.String()
-	case v.Kind() == reflect.Array && v.Len() == 5 && v.Type().Elem().Kind() == reflect.Uint8:
-		var b [5]byte
-		reflect.Copy(reflect.ValueOf(b[:]), v)
-		return string(b[:])
+	if state, ok := reflect.TypeAssert[[5]byte](v); ok {
+		return string(state[:])
 	}
-	return ""
+	return v.String()
 }

@@ -12,17 +12,21 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// The names of fields that follow a convention, in lower case and without underscores.
+// The names of fields that follow a convention, in lower case and without underscores, or
+// their types where any name will do.
 var (
+	responseNames = []string{"*http.Response"}
+	headerNames   = []string{"http.Header"}
 	// They hold an HTTP status, where they hold a number from 400 to 599, the surest first.
 	statusNames = []string{"statuscode", "httpstatuscode", "httpstatus", "httpcode", "status", "code"}
 	wordNames   = []string{"status", "code", "errorcode", "type", "err"} // they hold a code in words
-	waitNames   = []string{"retryafter", "retryafterseconds", "retryaftersecs", "retryaftersec"}
-	resetNames  = []string{"reset", "resetat", "resettime", "ratelimitreset"} // when a limit ends
+	waitNames   = []string{                                              // the last of them when a limit ends
+		"retryafter", "retryafterseconds", "retryaftersecs", "retryaftersec", "reset", "resetat", "resettime", "ratelimitreset",
+	}
 	stateNames  = []string{"sqlstate"}
 	reasonNames = []string{"errors"} // a list of structures with a Reason, as Google has it
 
-	fieldNames = slices.Concat(statusNames, wordNames, waitNames, resetNames, stateNames, reasonNames)
+	fieldNames = slices.Concat(responseNames, headerNames, statusNames, wordNames, waitNames, stateNames, reasonNames)
 
 	// They hold a structure with more such fields.
 	holderNames = []string{
@@ -31,42 +35,25 @@ var (
 	}
 )
 
-// The types of fields that need no name.
-var (
-	timeType     = reflect.TypeFor[time.Time]()
-	responseType = reflect.TypeFor[*http.Response]()
-	headerType   = reflect.TypeFor[http.Header]()
-)
-
 // fields are the places of the fields of a type that follow a convention.
 type fields struct {
-	named     map[string][][]int
-	responses [][]int
-	headers   [][]int
-	limited   bool // the type's name says that a limit was reached
+	named   map[string][][]int
+	limited bool // the type's name says that a limit was reached
 }
 
 // maxDepth bounds how far structures in structures are looked at.
 const maxDepth = 3
 
-// byFields is the convention of fields. Those of an error with a number of its service's
-// own are no HTTP client's.
-func byFields(t reflect.Type, path, name string) reader {
-	if byNumber(t, path, name) != nil {
-		return nil
+// byFields is the convention of fields.
+func byFields(t reflect.Type) reader {
+	if f := fieldsOf(t); f != nil {
+		return f.read
 	}
-	f := fieldsOf(t)
-	if f == nil {
-		return nil
-	}
-	return f.read
+	return nil
 }
 
 func fieldsOf(t reflect.Type) *fields {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct || t.PkgPath() == "net/textproto" { // which has the codes of mail
+	if t = named(t); t.Kind() != reflect.Struct || t.PkgPath() == "net/textproto" { // which has the codes of mail
 		return nil
 	}
 	f := &fields{named: map[string][][]int{}}
@@ -74,30 +61,28 @@ func fieldsOf(t reflect.Type) *fields {
 		return strings.Contains(t.Name(), word)
 	})
 	f.scan(t, nil)
-	if !f.limited && len(f.named)+len(f.responses)+len(f.headers) == 0 {
+	if !f.limited && len(f.named) == 0 {
 		return nil
 	}
 	return f
 }
 
+// usual returns a name without case and underscores.
+func usual(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
+
 func (f *fields) scan(t reflect.Type, at []int) {
 	for i := range t.NumField() {
 		field := t.Field(i)
-		target := field.Type
-		if target.Kind() == reflect.Pointer {
-			target = target.Elem()
-		}
-		inner := target.Kind() == reflect.Struct && target != timeType
+		target := named(field.Type)
 		if !field.IsExported() && !(field.Anonymous && field.Type.Kind() == reflect.Struct) {
 			continue
 		}
 		index := append(slices.Clone(at), i)
-		switch name := strings.ToLower(strings.ReplaceAll(field.Name, "_", "")); {
-		case field.Type == responseType:
-			f.responses = append(f.responses, index)
-		case field.Type == headerType:
-			f.headers = append(f.headers, index)
-		case inner && (field.Anonymous || slices.Contains(holderNames, name)):
+		name := usual(field.Name)
+		switch typ := field.Type.String(); {
+		case slices.Contains(fieldNames[:2], typ) && target.PkgPath() == "net/http":
+			f.named[typ] = append(f.named[typ], index)
+		case target.Kind() == reflect.Struct && target != reflect.TypeFor[time.Time]() && (field.Anonymous || slices.Contains(holderNames, name)):
 			if len(at) < maxDepth {
 				f.scan(target, index)
 			}
@@ -124,20 +109,11 @@ func (f *fields) of(v reflect.Value) clue {
 	if v = reflect.Indirect(v); !v.IsValid() {
 		return clue{}
 	}
-	now := time.Now()
 	status, header := f.answer(v)
-	wait := f.wait(v, now)
-	switch limit := wait > 0 || f.limited || f.overQuota(v); {
+	wait := f.wait(v)
+	switch {
 	case isFailure(status):
-		c := ofResponse(status, header, now)
-		if limit && (status == http.StatusForbidden || status == http.StatusTooManyRequests) {
-			after := c.after
-			c = limited
-			c.status, c.after = status, after
-		}
-		if c.retry == RetryYes && c.after == 0 {
-			c.after = wait
-		}
+		c := ofResponse(status, header, f.limited || f.overQuota(v), wait)
 		if status == http.StatusBadRequest {
 			c.retry, c.reason = RetryUnknown, nil // see withStatus
 		}
@@ -185,9 +161,9 @@ func (f *fields) answer(v reflect.Value) (status int, header http.Header) {
 	if resp := f.response(v); resp != nil && isFailure(resp.StatusCode) { //nolint:bodyclose // it is its owner's
 		return resp.StatusCode, resp.Header
 	}
-	for _, index := range f.headers {
-		if found, err := v.FieldByIndexErr(index); err == nil && len(header) == 0 {
-			header, _ = reflect.TypeAssert[http.Header](found)
+	for field := range f.all(v, headerNames) {
+		if len(header) == 0 {
+			header, _ = reflect.TypeAssert[http.Header](field)
 		}
 	}
 	for field := range f.all(v, statusNames) {
@@ -199,14 +175,12 @@ func (f *fields) answer(v reflect.Value) (status int, header http.Header) {
 }
 
 // response returns the first answer that is there.
-func (f *fields) response(v reflect.Value) *http.Response {
-	for _, index := range f.responses {
-		if found, err := v.FieldByIndexErr(index); err == nil && !found.IsNil() {
-			resp, _ := reflect.TypeAssert[*http.Response](found)
-			return resp
-		}
+func (f *fields) response(v reflect.Value) (resp *http.Response) {
+	for field := range f.all(v, responseNames) {
+		resp, _ = reflect.TypeAssert[*http.Response](field.Addr()) //nolint:bodyclose // it is its owner's
+		break
 	}
-	return nil
+	return resp
 }
 
 // numberOf returns a number, of a text the three digits that it begins with.
@@ -220,48 +194,38 @@ func numberOf(v reflect.Value) float64 {
 	case v.CanFloat():
 		return v.Float()
 	case v.Kind() == reflect.String:
-		if text := v.String(); len(text) == 3 || len(text) > 3 && text[3] == ' ' {
-			n, _ := strconv.Atoi(text[:3])
+		if text, _, _ := strings.Cut(v.String(), " "); len(text) == 3 {
+			n, _ := strconv.Atoi(text)
 			return float64(n)
 		}
 	}
 	return 0
 }
 
-func (f *fields) wait(v reflect.Value, now time.Time) time.Duration {
+// wait returns the first wait that is not over.
+func (f *fields) wait(v reflect.Value) time.Duration {
 	for field := range f.all(v, waitNames) {
-		if d, ok := durationOf(field, now); ok {
+		if d := durationOf(field, time.Now()); d > 0 {
 			return d
-		}
-		if d := seconds(numberOf(field)); d > 0 {
-			return d
-		}
-	}
-	for field := range f.all(v, resetNames) {
-		if d, ok := durationOf(field, now); ok {
-			return d
-		}
-		if n := numberOf(field); n > 0 {
-			return resetValue(strconv.FormatInt(int64(n), 10), now)
 		}
 	}
 	return 0
 }
 
-// durationOf reads a duration, or a point in time or a structure around one. It reports
-// false for one that is over, and for anything else.
-func durationOf(v reflect.Value, now time.Time) (time.Duration, bool) {
+// durationOf reads a duration, a number of seconds, or a point in time or a structure around
+// one. It returns zero for one that is over, and for anything else.
+func durationOf(v reflect.Value, now time.Time) time.Duration {
 	if d, ok := reflect.TypeAssert[time.Duration](v); ok {
-		return bounded(d), d > 0
+		return bounded(d)
 	}
-	if v.Kind() == reflect.Struct && v.Type() != timeType && v.NumField() > 0 {
-		v = v.Field(0)
+	inner := v
+	if v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[time.Time]() && v.NumField() > 0 {
+		inner = v.Field(0)
 	}
-	if at, ok := reflect.TypeAssert[time.Time](v); ok && !at.IsZero() {
-		d := bounded(at.Sub(now))
-		return d, d > 0
+	if at, ok := reflect.TypeAssert[time.Time](inner); ok && !at.IsZero() {
+		return bounded(at.Sub(now))
 	}
-	return 0, false
+	return until(numberOf(v), now)
 }
 
 // overQuota reports whether the reasons that came with the status tell of a limit, as

@@ -126,10 +126,7 @@ func guidance(public *fault.Error) (Hint, bool) {
 
 // asked returns h with what a rule says about err, as far as a hint can say it.
 func (h Hint) asked(rule HintRule, err error) (said Hint, ok bool) {
-	if rule == nil {
-		return Hint{}, false
-	}
-	if _, panicked := safe.Call(func() { said, ok = rule(err) }, nil); panicked || !ok {
+	if safe.Call(func() { said, ok = rule(err) }, nil); !ok {
 		return Hint{}, false
 	}
 	if said.Retry > RetryNo {

@@ -466,7 +466,7 @@ func theSystem(t *testing.T, add adder) {
 	add("no memory", os.NewSyscallError("mmap", syscall.ENOMEM), fault.KindServiceUnavailable, scarce)
 	add("no buffers", &net.OpError{Op: "write", Err: os.NewSyscallError("sendto", syscall.ENOBUFS)}, fault.KindConnectionFailed, classify.Hint{Retry: yes, Effect: unsure})
 	add("not now", syscall.EAGAIN, fault.KindTimeout, classify.Hint{Retry: yes, Effect: unsure})
-	add("interrupted", syscall.EINTR, fault.KindInternal, classify.Hint{Retry: yes, Effect: unsure})
+	add("interrupted", syscall.EINTR, fault.KindInternal, unknown)
 	add("no such program", exec.Command("no-such-program-"+harness.Canary).Run(), fault.KindInternal, unknown)
 	add("program that fails", exec.Command("false").Run(), fault.KindInternal, unknown)
 	add("bad number", second(strconv.Atoi(harness.Canary)), fault.KindInternal, unknown)

@@ -81,13 +81,12 @@ func TestHintBelowAFault(t *testing.T) {
 
 // saying is an error that says of itself what its fields hold.
 type saying struct {
-	status     int
-	after      time.Duration
-	effect     fault.Effect
-	state      string
-	wrapped    error
-	panicking  string
-	isTemporal bool
+	status    int
+	after     time.Duration
+	effect    fault.Effect
+	state     string
+	wrapped   error
+	panicking string
 }
 
 func (s *saying) check(method string) {
@@ -101,7 +100,6 @@ func (s *saying) StatusCode() int           { s.check("StatusCode"); return s.st
 func (s *saying) RetryAfter() time.Duration { s.check("RetryAfter"); return s.after }
 func (s *saying) Effect() fault.Effect      { s.check("Effect"); return s.effect }
 func (s *saying) SQLState() string          { s.check("SQLState"); return s.state }
-func (s *saying) Temporary() bool           { s.check("Temporary"); return s.isTemporal }
 
 type retryable struct {
 	yes bool
@@ -152,8 +150,6 @@ func TestHintByMethods(t *testing.T) {
 		{"wait of a status", &saying{status: 503, after: minute}, fault.KindServiceUnavailable, classify.Hint{Retry: yes, After: minute, Effect: unsure, Status: 503}},
 		{"negative wait", &saying{after: -minute}, fault.KindInternal, unknown},
 		{"endless wait", &saying{after: math.MaxInt64}, fault.KindServiceUnavailable, classify.Hint{Retry: yes, After: 30 * 24 * time.Hour}},
-		{"temporary", &saying{isTemporal: true}, fault.KindInternal, classify.Hint{Retry: yes, Effect: unsure}},
-		{"temporary, with a status that is not", &saying{isTemporal: true, status: 400}, fault.KindClientError, classify.Hint{Retry: no, Effect: none, Status: 400, Reason: fmt.Sprintf(client, 400)}},
 		{"effect", &saying{status: 500, effect: none}, fault.KindServerError, classify.Hint{Retry: yes, Effect: none, Status: 500}},
 		{"effect without sense", &saying{status: 500, effect: harness.Canary}, fault.KindServerError, classify.Hint{Retry: yes, Effect: unsure, Status: 500}},
 		{"state", &saying{state: "40001"}, fault.KindConflict, classify.Hint{Retry: yes, Effect: none}},
@@ -324,7 +320,7 @@ func TestHintRules(t *testing.T) {
 
 func TestHintSurvivesEvilErrors(t *testing.T) {
 	is := func(err error) (classify.Hint, bool) { return classify.Hint{Retry: yes}, errors.Is(err, errSecret) }
-	for _, method := range []string{"StatusCode", "RetryAfter", "Effect", "SQLState", "Temporary"} {
+	for _, method := range []string{"StatusCode", "RetryAfter", "Effect", "SQLState"} {
 		t.Run(method, func(t *testing.T) {
 			evil := &saying{panicking: method, wrapped: net.ErrClosed}
 			require.NotPanics(t, func() {

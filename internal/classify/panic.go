@@ -1,8 +1,8 @@
 package classify
 
 import (
+	"fmt"
 	"runtime"
-	"strconv"
 	"strings"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
@@ -50,31 +50,18 @@ func (e *PanicError) Stack() string {
 	// panicked comes after the first runtime.gopanic, and after the frames of the
 	// runtime itself when it was the runtime that panicked (a nil map, an index).
 	var b strings.Builder
-	const (
-		before = iota
-		raising
-		inside
-	)
-	where := before
+	raised := false
 	for frames := runtime.CallersFrames(e.callers); ; {
 		f, more := frames.Next()
-		switch {
-		case where == before && f.Function == "runtime.gopanic":
-			where = raising
+		switch inside := raised && b.Len() > 0; {
+		case !raised && f.Function == "runtime.gopanic":
+			raised = true
 			b.Reset()
-		case where == raising && strings.HasPrefix(f.Function, "runtime."):
-		case where == inside && strings.HasPrefix(f.Function, recovery):
+		case raised && !inside && strings.HasPrefix(f.Function, "runtime."):
+		case inside && strings.HasPrefix(f.Function, recovery):
 			return b.String() // outside of it nothing had a part in the panic
 		default:
-			if where == raising {
-				where = inside
-			}
-			b.WriteString(f.Function)
-			b.WriteString("(...)\n\t")
-			b.WriteString(f.File)
-			b.WriteByte(':')
-			b.WriteString(strconv.Itoa(f.Line))
-			b.WriteByte('\n')
+			fmt.Fprintf(&b, "%s(...)\n\t%s:%d\n", f.Function, f.File, f.Line)
 		}
 		if !more {
 			return b.String()

@@ -53,7 +53,7 @@ func FromResponse(resp *http.Response) error {
 	if resp.StatusCode < http.StatusBadRequest {
 		return nil
 	}
-	e := &ResponseError{status: resp.StatusCode, said: ofResponse(resp.StatusCode, resp.Header, time.Now())}
+	e := &ResponseError{status: resp.StatusCode, said: ofResponse(resp.StatusCode, resp.Header, false, 0)}
 	if r := resp.Request; r != nil {
 		e.request = r.Method + " "
 		if r.URL != nil {
@@ -93,7 +93,7 @@ func (e *ResponseError) StatusCode() int { return e.status }
 
 // RetryAfter returns how long the service asked to wait, by Retry-After or the
 // headers of a rate limit; zero when it did not say, or when waiting does not help.
-func (e *ResponseError) RetryAfter() time.Duration { return e.said.after }
+func (e *ResponseError) RetryAfter() time.Duration { return e.said.hint(e.said.kind, false).After }
 
 // Body returns a copy of what the service wrote, 64 KiB at most. It is private: log
 // it, or read from it what you know, but pass nothing of it on as it is.
@@ -138,13 +138,10 @@ func fieldWords(v reflect.Value) string {
 	if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
 		return ""
 	}
+	bytes := reflect.TypeFor[[]byte]()
 	for _, name := range messageNames {
-		switch field := reflect.Indirect(v.FieldByName(name)); {
-		case !field.IsValid() || !field.CanInterface() || field.IsZero():
-		case field.Kind() == reflect.String:
-			return wordsOf([]byte(field.String()))
-		case field.Kind() == reflect.Slice && field.Type().Elem().Kind() == reflect.Uint8:
-			return wordsOf(field.Bytes())
+		if field := reflect.Indirect(v.FieldByName(name)); field.IsValid() && field.CanInterface() && !field.IsZero() && field.CanConvert(bytes) {
+			return wordsOf(field.Convert(bytes).Bytes())
 		}
 	}
 	return ""
@@ -161,20 +158,18 @@ func wordsOf(body []byte) string {
 		return ""
 	}
 	for range maxDepth {
-		inner := map[string]any(nil)
-		for key, value := range object {
-			if value, ok := value.(map[string]any); ok && (strings.EqualFold(key, "error") || strings.EqualFold(key, "fault")) {
-				inner = value
-			}
+		members := map[string]any{}
+		for name, value := range object {
+			members[usual(name)] = value
 		}
 		for _, name := range messageNames {
-			for key, value := range object {
-				if text, ok := value.(string); ok && strings.EqualFold(strings.ReplaceAll(key, "_", ""), name) {
-					return text
-				}
+			if text, ok := members[usual(name)].(string); ok {
+				return text
 			}
 		}
-		object = inner
+		if object, _ = members["error"].(map[string]any); object == nil {
+			object, _ = members["fault"].(map[string]any)
+		}
 	}
 	return ""
 }

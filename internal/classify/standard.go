@@ -30,22 +30,16 @@ func (w *walker) standard(err error) clue {
 	case err == net.ErrClosed:
 		return cut
 	}
+	c := clue{}
 	switch e := err.(type) {
 	case *fs.PathError:
-		if c := w.ofPath(e.Op, e.Path, e.Err); c != (clue{}) {
-			return c
-		}
+		c = w.ofPath(e.Op, e.Path, e.Err)
 	case *os.LinkError:
 		path := e.Old
 		if safe.Is(e.Err, fs.ErrExist) {
 			path = e.New
 		}
-		if c := w.ofPath(e.Op, path, e.Err); c != (clue{}) {
-			return c
-		}
-	}
-	c := clue{}
-	switch e := err.(type) {
+		c = w.ofPath(e.Op, path, e.Err)
 	case *net.OpError:
 		c = ofOperation(e)
 	case *net.DNSError:
@@ -63,10 +57,10 @@ func (w *walker) standard(err error) clue {
 		x509.CertificateInvalidError, x509.HostnameError, x509.UnknownAuthorityError, x509.SystemRootsError:
 		c = insecure
 	case textproto.ProtocolError: // an answer that is none
-		c = clue{kind: fault.KindServerError, effect: fault.EffectUnknown}
+		c = badAnswer
 	case *json.SyntaxError, *json.UnmarshalTypeError:
 		if w.network { // the answer of a service, and no text of the caller's or of the server's own
-			c = clue{kind: fault.KindServerError, effect: fault.EffectUnknown}
+			c = badAnswer
 		}
 	}
 	if t, ok := err.(interface{ Timeout() bool }); ok && t.Timeout() {
@@ -81,6 +75,8 @@ func (w *walker) standard(err error) clue {
 	}
 	return c
 }
+
+var badAnswer = clue{kind: fault.KindServerError, effect: fault.EffectUnknown}
 
 // ofPath tells what a path that is missing, forbidden or no good means. It is the
 // caller's only where the caller named it: any other is a file of the server's own.

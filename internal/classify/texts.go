@@ -96,7 +96,8 @@ var sentinels = table[string]{
 }
 
 // ofText returns what an error means that has nothing but a text.
-func ofText(text string) clue {
+func ofText(err error) clue {
+	text := err.Error()
 	switch c := sentinels.of(text); {
 	case c != clue{}:
 		return c
@@ -140,23 +141,22 @@ var marksOfStatus = []string{
 // as "404 Not Found", or by the name alone at the end, as go-sdk v1.8 has it:
 // `sending "tools/call": Too Many Requests`.
 func statusIn(text string) int {
-	for _, mark := range marksOfStatus {
-		for _, rest, found := strings.Cut(text, mark); found; _, rest, found = strings.Cut(rest, mark) {
-			if status := threeDigits(rest); isFailure(status) {
-				return status
-			}
-		}
-	}
+	named := 0
 	for i := range text {
-		if c := text[i]; (c == '4' || c == '5') && (i == 0 || !isDigit(text[i-1])) {
-			status := threeDigits(text[i:])
-			if name := http.StatusText(status); isFailure(status) && name != "" && strings.HasPrefix(text[i+3:], " "+name) {
-				return status
-			}
+		status := threeDigits(text[i:])
+		if !isFailure(status) || i > 0 && isDigit(text[i-1]) {
+			continue
+		}
+		if slices.ContainsFunc(marksOfStatus, func(mark string) bool { return strings.HasSuffix(text[:i], mark) }) {
+			return status
+		}
+		name := http.StatusText(status)
+		if after, spaced := strings.CutPrefix(text[i+3:], " "); named == 0 && name != "" && spaced && strings.HasPrefix(after, name) {
+			named = status
 		}
 	}
-	if !slices.ContainsFunc(transports, func(word string) bool { return strings.Contains(text, word) }) {
-		return 0
+	if named != 0 || !slices.ContainsFunc(transports, func(word string) bool { return strings.Contains(text, word) }) {
+		return named
 	}
 	end := text[strings.LastIndex(text, ": ")+1:]
 	if end == " session not found" {
@@ -175,9 +175,9 @@ var transports = []string{`sending "`, "failed to connect: ", "SSE request faile
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// threeDigits returns the number of three digits that a text begins with, or zero.
+// threeDigits returns the status that a text begins with, or zero.
 func threeDigits(text string) int {
-	if len(text) < 3 || len(text) > 3 && isDigit(text[3]) {
+	if len(text) < 3 || text[0] != '4' && text[0] != '5' || len(text) > 3 && isDigit(text[3]) {
 		return 0
 	}
 	n, _ := strconv.Atoi(text[:3])

@@ -1,15 +1,16 @@
 package classify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
@@ -21,8 +22,6 @@ import (
 // than all the rest.
 type sort struct {
 	readers []reader // in the order of their weight
-	wraps   bool     // a wrapping of fmt or errors, which says nothing itself
-	text    bool     // it has nothing but a text
 	public  bool     // it has a method for what a caller may know
 	network bool     // io.EOF below it is the end of a connection
 }
@@ -31,16 +30,10 @@ type sort struct {
 type reader func(error) clue
 
 // sorts remembers by type. Without it each failure would look its types up by
-// reflection again, which takes microseconds. A program has a bounded number of types,
-// unless it makes them as it goes; those are looked at each time.
-var (
-	sorts     sync.Map // reflect.Type to *sort
-	sortCount atomic.Int32
-)
+// reflection again, which takes microseconds. A program has a bounded number of types.
+var sorts sync.Map // reflect.Type to *sort
 
-const maxTypes = 4096
-
-// What the types are that only wrap or only have a text.
+// What the types are that only wrap, and say nothing themselves, or only have a text.
 var (
 	textType    = reflect.TypeOf(errors.New(""))
 	fmtTextType = reflect.TypeOf(fmt.Errorf("%d", 1))
@@ -48,104 +41,101 @@ var (
 	fmtWrapType = reflect.TypeOf(fmt.Errorf("%w", context.Canceled))
 	fmtJoinType = reflect.TypeOf(fmt.Errorf("%w%w", context.Canceled, context.Canceled))
 
-	wrapping = &sort{wraps: true}
-	plain    = &sort{text: true}
+	wrapping = &sort{}
+	plain    = &sort{readers: []reader{ofText}}
 )
 
-func sortOf(err error) *sort {
-	t := reflect.TypeOf(err)
+func sortOf(t reflect.Type) *sort {
 	switch t {
 	case fmtWrapType, fmtJoinType, joinType:
 		return wrapping
 	case textType, fmtTextType:
 		return plain
 	}
-	if known, ok := sorts.Load(t); ok {
-		return known.(*sort) //nolint:forcetypeassert // nothing else is in there
+	known, ok := sorts.Load(t)
+	if !ok {
+		known, _ = sorts.LoadOrStore(t, lookAt(t))
 	}
-	found := lookAt(t)
-	if sortCount.Load() < maxTypes {
-		if _, loaded := sorts.LoadOrStore(t, found); !loaded {
-			sortCount.Add(1)
-		}
-	}
-	return found
+	return known.(*sort) //nolint:forcetypeassert // nothing else is in there
 }
 
 // lookAt finds out what a type can be asked. No library is imported for it: types that
 // have neither a method nor a field of a usual name are known by their own names.
 func lookAt(t reflect.Type) *sort {
-	path, name := nameOf(t)
+	path, name := named(t).PkgPath(), named(t).Name()
 	s := &sort{
-		text:   t.Kind() == reflect.String || name == "errorString" && t.NumMethod() == 1,
 		public: has[PublicMessager](t) || has[PublicHinter](t) || has[PublicKinder](t),
 		network: t == reflect.TypeFor[*net.OpError]() || path == "net/url" && name == "Error" || strings.Contains(path, "mongo-driver") ||
 			has[interface{ SafeToRetry() bool }](t),
 	}
-	for _, follows := range conventions {
-		if read := follows(t, path, name); read != nil {
+	for _, f := range families {
+		if f.name == name && strings.Contains(path, f.path) {
+			s.readers = []reader{f.read}
+			return s
+		}
+	}
+	if t.Kind() == reflect.String || name == "errorString" && t.NumMethod() == 1 {
+		s.readers = append(s.readers, ofText)
+	}
+	for _, follows := range slices.Concat(conventions, markers) {
+		if read := follows(t); read != nil {
 			s.readers = append(s.readers, read)
 		}
 	}
 	return s
 }
 
-func nameOf(t reflect.Type) (path, name string) {
+// named returns the type that has the name.
+func named(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
+		return t.Elem()
 	}
-	return t.PkgPath(), t.Name()
+	return t
 }
 
-// has reports whether t is the type T or has its methods.
-func has[T any](t reflect.Type) bool { return t.AssignableTo(reflect.TypeFor[T]()) }
+// families are the types that are known by their name in a package with this in its path.
+// A type that stands here is asked for nothing else.
+var families = []struct {
+	path, name string
+	read       reader
+}{
+	// It holds the last error only, and one before may have been sent.
+	{"github.com/failsafe-go/failsafe-go/retrypolicy", "ExceededError", is(clue{effect: fault.EffectUnknown})},
+	{"github.com/cenkalti/backoff", "PermanentError", is(permanent)},
+	{"github.com/avast/retry-go", "unrecoverableError", is(permanent)},
+	{"github.com/cenkalti/backoff", "RetryAfterError", func(err error) clue {
+		d, _ := reflect.TypeAssert[time.Duration](reflect.Indirect(reflect.ValueOf(err)).FieldByName("Duration"))
+		return ofWait(d)
+	}},
+	{"github.com/gomodule/redigo/redis", "Error", func(err error) clue { return ofRedis(err.Error()) }},
+	{"connectrpc.com/connect", "Error", ofConnect},
+	{"docker/docker/client", "httpError", ofMarker},
+	{"moby/moby/client", "httpError", ofMarker},
+	{"docker/docker/client", "errConnectionFailed", is(unreachable)},
+	{"moby/moby/client", "errConnectionFailed", is(unreachable)},
+	{"go-sql-driver/mysql", "MySQLError", number(mysql.of, "Number")},
+	{"go-mssqldb", "Error", number(sqlServer.of, "Number")},
+	{"go-mssqldb", "ServerError", is(shutDown)},
+	{"ClickHouse", "Exception", number(clickHouse.of, "Code")},
+	{"franz-go/pkg/kerr", "Error", number(kafka.of, "Code")},
+	{"segmentio/kafka-go", "Error", number(kafka.of)},
+	{"sarama", "KError", number(kafka.of)},
+	{"rabbitmq/amqp091-go", "Error", number(amqp.of, "Code")},
+	{"mattn/go-sqlite3", "Error", number(ofSQLite, "ExtendedCode", "Code")},
+}
 
 // A convention is something that types of errors are known by. It returns the reader for a
 // type that follows it, and nil for any other.
-type convention func(t reflect.Type, path, name string) reader
-
-// by is the convention of a method, or of a type.
-func by[T any](read func(T) clue) convention {
-	return func(t reflect.Type, _, _ string) reader {
-		if !has[T](t) {
-			return nil
-		}
-		return func(err error) clue {
-			e, _ := err.(T)
-			return read(e)
-		}
-	}
-}
-
-// marks is the convention of a method whose presence says it all.
-func marks[T any](c clue) convention { return by(func(T) clue { return c }) }
-
-// called is the convention of a type's own name in a package with this in its path.
-func called(path, name string, read reader) convention {
-	return func(_ reflect.Type, itsPath, itsName string) reader {
-		if itsName != name || !strings.Contains(itsPath, path) {
-			return nil
-		}
-		return read
-	}
-}
+type convention func(t reflect.Type) reader
 
 // conventions are in the order of their weight: what a type says on purpose comes before
 // what a status or a number of it means, and an answer with a header before a status alone.
-var conventions = append([]convention{
+var conventions = []convention{
 	by(func(e *ResponseError) clue { return e.said }),
 	by(func(e interface{ Effect() fault.Effect }) clue { return clue{effect: effect(e.Effect())} }),
-	// It holds the last error only, and one before may have been sent.
-	called("github.com/failsafe-go/failsafe-go/retrypolicy", "ExceededError", func(error) clue { return clue{effect: fault.EffectUnknown} }),
-	called("github.com/cenkalti/backoff", "PermanentError", func(error) clue { return ofBool(false) }),
-	called("github.com/avast/retry-go", "unrecoverableError", func(error) clue { return ofBool(false) }),
 	by(func(e interface{ Retryable() bool }) clue { return ofBool(e.Retryable()) }),
 	by(func(e interface{ RetryableError() bool }) clue { return ofBool(e.RetryableError()) }), // the AWS SDK
 	by(func(e interface{ RetryAfter() time.Duration }) clue { return ofWait(e.RetryAfter()) }),
-	called("github.com/cenkalti/backoff", "RetryAfterError", func(err error) clue {
-		d, _ := reflect.TypeAssert[time.Duration](reflect.Indirect(reflect.ValueOf(err)).FieldByName("Duration"))
-		return ofWait(d)
-	}),
 	// Only the half of it is believed: pgx v5.12 says so too of a query that was sent
 	// and whose connection broke before the answer.
 	by(func(e interface{ SafeToRetry() bool }) clue {
@@ -154,7 +144,6 @@ var conventions = append([]convention{
 		}
 		return clue{}
 	}),
-	called("go-mssqldb", "ServerError", func(error) clue { return shutDown }),
 	by(func(e interface{ SQLState() string }) clue { return ofSQLState(e.SQLState()) }),
 	by(ofMongo),
 	by(func(e interface {
@@ -163,27 +152,19 @@ var conventions = append([]convention{
 	}) clue {
 		return ofRedis(e.Error())
 	}),
-	called("github.com/gomodule/redigo/redis", "Error", func(err error) clue { return ofRedis(err.Error()) }),
 	by(func(e interface{ Response() *http.Response }) clue {
 		if resp := e.Response(); resp != nil {
-			return ofResponse(resp.StatusCode, resp.Header, time.Now())
+			return ofResponse(resp.StatusCode, resp.Header, false, 0)
 		}
 		return clue{}
 	}),
-	byNumber, byCode, byGRPCStatus, byStatus, byFields,
+	byCode, byStatus, byFields,
 	by(func(e interface{ StatusCode() int }) clue { return withStatus(e.StatusCode()) }),
 	by(func(e interface{ HTTPStatusCode() int }) clue { return withStatus(e.HTTPStatusCode()) }),
 	by(func(e interface{ HTTPStatus() int }) clue { return withStatus(e.HTTPStatus()) }),
 	by(func(e interface{ HTTPCode() int }) clue { return withStatus(e.HTTPCode()) }),
-	by(func(e interface{ Temporary() bool }) clue { return clue{temporary: e.Temporary()} }),
 	by(func(e interface{ ErrorCode() string }) clue { return ofWord(e.ErrorCode()) }),
-	// The clients of Docker keep a marker in a field that is not exported, and tell a
-	// refused connection by a type of its own.
-	called("github.com/docker/docker/client", "httpError", ofMarker),
-	called("github.com/moby/moby/client", "httpError", ofMarker),
-	called("github.com/docker/docker/client", "errConnectionFailed", func(error) clue { return unreachable }),
-	called("github.com/moby/moby/client", "errConnectionFailed", func(error) clue { return unreachable }),
-}, markers...)
+}
 
 // markers are the methods of containerd and moby.
 var markers = []convention{
@@ -202,31 +183,35 @@ var markers = []convention{
 	marks[interface{ DataLoss() }](broken),
 }
 
-func ofMarker(err error) clue {
-	v := reflect.Indirect(reflect.ValueOf(err))
-	if v.Kind() != reflect.Struct {
-		return clue{}
-	}
-	marker := v.FieldByName("errdef")
-	if !marker.IsValid() || marker.Kind() != reflect.Interface || marker.IsNil() {
-		return clue{}
-	}
-	for _, follows := range markers {
-		if read := follows(marker.Elem().Type(), "", ""); read != nil {
-			return read(err)
+// has reports whether t is the type T or has its methods.
+func has[T any](t reflect.Type) bool { return t.AssignableTo(reflect.TypeFor[T]()) }
+
+// by is the convention of a method, or of a type.
+func by[T any](read func(T) clue) convention {
+	return func(t reflect.Type) reader {
+		if !has[T](t) {
+			return nil
+		}
+		return func(err error) clue {
+			e, _ := err.(T)
+			return read(e)
 		}
 	}
-	if unexpected := reflect.Indirect(marker.Elem()); unexpected.Kind() == reflect.Struct {
-		return withStatus(int(numberOf(unexpected.FieldByName("Status"))))
-	}
-	return clue{}
 }
+
+// marks is the convention of a method whose presence says it all.
+func marks[T any](c clue) convention { return by(func(T) clue { return c }) }
+
+// is reads what a type says by its presence.
+func is(c clue) reader { return func(error) clue { return c } }
+
+var permanent = clue{retry: RetryNo, reason: reasonPermanent}
 
 func ofBool(yes bool) clue {
 	if yes {
 		return clue{retry: RetryYes}
 	}
-	return clue{retry: RetryNo, reason: reasonPermanent}
+	return permanent
 }
 
 func ofWait(d time.Duration) clue {
@@ -234,6 +219,43 @@ func ofWait(d time.Duration) clue {
 		return clue{}
 	}
 	return clue{retry: RetryYes, after: bounded(d)}
+}
+
+// number reads a number of a service's own: the first of the fields that has a meaning, or
+// without fields the error itself. What no number tells, an SQLSTATE may.
+func number(of func(int64) clue, fields ...string) reader {
+	return func(err error) clue {
+		v := reflect.Indirect(reflect.ValueOf(err))
+		if len(fields) == 0 {
+			return of(int64(numberOf(v)))
+		}
+		for _, field := range fields {
+			if c := of(int64(numberOf(v.FieldByName(field)))); c != (clue{}) {
+				return c
+			}
+		}
+		if state := v.FieldByName("SQLState"); state.IsValid() {
+			return ofSQLState(stateOf(state))
+		}
+		return clue{}
+	}
+}
+
+// ofMarker reads the clients of Docker, which keep a marker in a field that is not exported.
+func ofMarker(err error) clue {
+	marker := reflect.Indirect(reflect.ValueOf(err)).FieldByName("errdef")
+	if !marker.IsValid() || marker.Kind() != reflect.Interface || marker.IsNil() {
+		return clue{}
+	}
+	for _, follows := range markers {
+		if read := follows(marker.Elem().Type()); read != nil {
+			return read(err)
+		}
+	}
+	if unexpected := reflect.Indirect(marker.Elem()); unexpected.Kind() == reflect.Struct {
+		return withStatus(int(numberOf(unexpected.FieldByName("Status"))))
+	}
+	return clue{}
 }
 
 // getter returns the type of what a method returns that takes nothing and returns one
@@ -247,48 +269,32 @@ func getter(m reflect.Method, ok bool) (reflect.Type, func(error) reflect.Value)
 }
 
 // byCode is the convention of a method Code whose number has a meaning that its type tells.
-func byCode(t reflect.Type, path, _ string) reader {
-	out, get := getter(t.MethodByName("Code"))
+func byCode(t reflect.Type) reader {
+	out, code := getter(t.MethodByName("Code"))
 	if out == nil || out.Kind() < reflect.Int || out.Kind() > reflect.Uint64 {
 		return nil
 	}
-	code := func(err error) int64 { return int64(numberOf(get(err))) }
-	switch {
-	case path == "connectrpc.com/connect":
-		return func(err error) clue {
-			if safe.Find(err, func(err error) bool { _, ok := err.(*net.OpError); return ok }) {
-				return clue{} // the code is the client's own for a connection, which tells more itself
-			}
-			c := grpcCodes.of(code(err))
-			if e, ok := err.(interface{ Meta() http.Header }); ok && c.retry == RetryYes {
-				c.after = waitOf(e.Meta(), time.Now(), false)
-			}
-			return c
-		}
+	var of func(int64) clue
+	switch path := named(t).PkgPath(); {
 	case out.PkgPath() == "google.golang.org/grpc/codes":
-		return func(err error) clue { return grpcCodes.of(code(err)) }
+		of = grpcCodes.of
 	case strings.Contains(path, "sqlite"):
-		return func(err error) clue { return ofSQLite(code(err)) }
+		of = ofSQLite
 	case strings.Contains(path, "gocql"):
-		return func(err error) clue { return cassandra.of(code(err)) }
+		of = cassandra.of
 	default:
 		return nil
 	}
+	return func(err error) clue { return of(int64(numberOf(code(err)))) }
 }
 
-// byGRPCStatus is the convention of gRPC.
-func byGRPCStatus(t reflect.Type, _, _ string) reader {
+// byStatus is the convention of the methods GRPCStatus, and Status, whose result is that of
+// gRPC (Temporal), has fields (Kubernetes), or is a number.
+func byStatus(t reflect.Type) reader {
 	out, status := getter(t.MethodByName("GRPCStatus"))
-	if !isGRPC(out) {
-		return nil
+	if out == nil {
+		out, status = getter(t.MethodByName("Status"))
 	}
-	return func(err error) clue { return ofGRPCStatus(status(err)) }
-}
-
-// byStatus is the convention of a method Status, whose result is that of gRPC (Temporal),
-// has fields (Kubernetes), or is a number.
-func byStatus(t reflect.Type, _, _ string) reader {
-	out, status := getter(t.MethodByName("Status"))
 	switch {
 	case out == nil:
 	case isGRPC(out):
@@ -304,9 +310,6 @@ func byStatus(t reflect.Type, _, _ string) reader {
 }
 
 func isGRPC(t reflect.Type) bool {
-	if t == nil {
-		return false
-	}
 	m, ok := t.MethodByName("Code")
 	return ok && m.Type.NumOut() == 1 && m.Type.Out(0).Kind() == reflect.Uint32
 }
@@ -332,14 +335,10 @@ func ofGRPCStatus(status reflect.Value) clue {
 			return unreachable // it was not sent
 		}
 	}
-	detailed, ok := reflect.TypeAssert[interface{ Details() []any }](status)
-	if !ok || c.retry != RetryYes {
-		return c
-	}
-	details := detailed.Details()
-	for _, d := range details[:min(len(details), maxDetails)] {
-		if c.after = retryDelay(d); c.after > 0 {
-			break
+	if d, ok := reflect.TypeAssert[interface{ Details() []any }](status); ok && c.retry == RetryYes {
+		details := d.Details()
+		for _, detail := range details[:min(len(details), maxDetails)] {
+			c.after = cmp.Or(c.after, retryDelay(detail))
 		}
 	}
 	return c
@@ -359,4 +358,16 @@ func retryDelay(detail any) time.Duration {
 		return bounded(d.AsDuration())
 	}
 	return 0
+}
+
+// ofConnect reads an error of Connect.
+func ofConnect(err error) clue {
+	if safe.Find(err, func(err error) bool { _, ok := err.(*net.OpError); return ok }) {
+		return clue{} // the code is the client's own for a connection, which tells more itself
+	}
+	c := grpcCodes.of(int64(numberOf(reflect.ValueOf(err).MethodByName("Code").Call(nil)[0])))
+	if e, ok := err.(interface{ Meta() http.Header }); ok && c.retry == RetryYes {
+		c.after = waitOf(e.Meta(), time.Now(), false)
+	}
+	return c
 }

@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"cmp"
 	"math"
 	"net/http"
 	"strconv"
@@ -23,17 +24,18 @@ func seconds(s float64) time.Duration {
 	return bounded(time.Duration(math.Ceil(min(s, maxAfter.Seconds()) * float64(time.Second))))
 }
 
-// ofResponse returns what the status and the header of an answer say.
-func ofResponse(status int, h http.Header, now time.Time) clue {
+// ofResponse returns what the status and the header of an answer say, and what else is
+// known of it: that a limit was reached, and how long to wait.
+func ofResponse(status int, h http.Header, limit bool, wait time.Duration) clue {
 	c := ofStatus(status)
 	switch {
-	case status == http.StatusForbidden && (remaining(h) == "0" || h.Get("Retry-After") != ""): // as GitHub has it
-		c = later(fault.KindRateLimited)
-		c.status = status
-	case c.retry != RetryYes:
+	case c.status == 0:
 		return c
+	case status == http.StatusForbidden && (limit || wait > 0 || remaining(h) == "0" || h.Get("Retry-After") != ""): // as GitHub has it
+		c = limited
+		c.status = status
 	}
-	c.after = waitOf(h, now, c.kind == fault.KindRateLimited)
+	c.after = cmp.Or(waitOf(h, time.Now(), c.kind == fault.KindRateLimited), wait)
 	if status == http.StatusServiceUnavailable && c.after > 0 {
 		c.effect = fault.EffectNone // refused on purpose, and not by an intermediary that lost the answer
 	}
@@ -42,62 +44,50 @@ func ofResponse(status int, h http.Header, now time.Time) clue {
 
 // remaining returns how many requests a header says are left, "" when it does not.
 func remaining(h http.Header) string {
-	for _, key := range []string{"X-Ratelimit-Remaining", "Ratelimit-Remaining"} {
-		if left := strings.TrimSpace(h.Get(key)); left != "" {
-			return left
-		}
-	}
-	return ""
+	return strings.TrimSpace(cmp.Or(h.Get("X-Ratelimit-Remaining"), h.Get("Ratelimit-Remaining")))
 }
+
+// waitHeaders give a wait: Retry-After (RFC 9110), its forms in milliseconds, RateLimit and
+// RateLimit-Reset (the IETF's drafts), and X-RateLimit-Reset. The first of them, asked in
+// number, ask for it. Services send the others with every answer, so they say nothing about
+// a limit that has requests left.
+var waitHeaders = []string{
+	"Retry-After", "Retry-After-Ms", "X-Ms-Retry-After-Ms",
+	"Ratelimit", "Ratelimit-Reset", "X-Ratelimit-Reset-After", "X-Ratelimit-Reset",
+}
+
+const asked = 3
 
 // waitOf returns how long a header asks to wait, zero when it does not say or cannot
 // be understood. A point in time is taken by the clock of the server that gave it,
-// where the header has its date, and by now where it has none. In this order:
-// Retry-After (RFC 9110) and its form in milliseconds that some services have, and,
-// if the answer is that a limit was reached, RateLimit and RateLimit-Reset (the
-// IETF's drafts) and X-RateLimit-Reset, which may be seconds or, from the year 2001
-// on, a point in time in seconds or milliseconds. Services send these with every
-// answer, so they say nothing about a limit that has requests left.
+// where the header has its date, and by now where it has none.
 func waitOf(h http.Header, now time.Time, limited bool) time.Duration {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = date
 	}
-	sources := waits[:]
+	keys := waitHeaders
 	if left := remaining(h); !limited || left != "" && left != "0" {
-		sources = waits[:asked]
+		keys = keys[:asked]
 	}
-	for _, w := range sources {
-		if values := h.Values(w.key); len(values) > 0 {
-			if wait := w.parse(strings.TrimSpace(values[0]), now); wait > 0 {
-				return wait
-			}
+	for _, key := range keys {
+		text := strings.TrimSpace(h.Get(key))
+		n, isNumber := decimal(text)
+		wait := until(n, now)
+		switch {
+		case strings.HasSuffix(key, "-Ms"):
+			wait = seconds(n / 1000)
+		case !isNumber:
+			wait = untilText(text, now)
+		}
+		if wait > 0 {
+			return wait
 		}
 	}
 	return 0
 }
 
-// waits are the headers that give a wait; the first of them, asked in number, ask
-// for it.
-var waits = [...]struct {
-	key   string
-	parse func(string, time.Time) time.Duration
-}{
-	{"Retry-After", retryAfterValue},
-	{"Retry-After-Ms", milliseconds},
-	{"X-Ms-Retry-After-Ms", milliseconds},
-	{"Ratelimit", rateLimitValue},
-	{"Ratelimit-Reset", resetValue},
-	{"X-Ratelimit-Reset-After", resetValue},
-	{"X-Ratelimit-Reset", resetValue},
-}
-
-const asked = 3
-
-// maxValue bounds what is looked at of a header's value.
-const maxValue = 1024
-
-// number reads a decimal number that is not negative.
-func number(text string) (float64, bool) {
+// decimal reads a decimal number that is not negative.
+func decimal(text string) (float64, bool) {
 	if len(text) == 0 || len(text) > 32 || strings.Trim(text, "0123456789.") != "" {
 		return 0, false // no sign, exponent, hexadecimal number, infinity
 	}
@@ -105,59 +95,36 @@ func number(text string) (float64, bool) {
 	return n, err == nil
 }
 
-func retryAfterValue(text string, now time.Time) time.Duration {
-	if n, ok := number(text); ok {
-		return seconds(n)
-	}
-	if len(text) > maxValue {
-		return 0
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return bounded(at.Sub(now))
-	}
-	return 0
-}
-
-func milliseconds(text string, _ time.Time) time.Duration {
-	n, _ := number(text)
-	return seconds(n / 1000)
-}
-
-// A reset that is larger than this is no number of seconds to wait but a point in
-// time, in seconds or in milliseconds since 1970.
-const (
-	sinceEpoch      = 1e9
-	sinceEpochMilli = 1e12
-)
-
-func resetValue(text string, now time.Time) time.Duration {
-	n, ok := number(text)
-	switch {
-	case !ok:
-		if len(text) > maxValue {
-			return 0
-		}
-		if at, err := time.Parse(time.RFC3339, text); err == nil {
-			return bounded(at.Sub(now))
-		}
-		return retryAfterValue(text, now)
-	case n >= sinceEpochMilli:
+// until reads seconds to wait, or from the year 2001 on a point in time, in seconds or in
+// milliseconds since 1970.
+func until(n float64, now time.Time) time.Duration {
+	const sinceEpoch = 1e9
+	if n >= sinceEpoch*1000 {
 		n /= 1000
-		fallthrough
-	case n >= sinceEpoch:
-		return seconds(n - float64(now.UnixMilli())/1000)
-	default:
-		return seconds(n)
 	}
+	if n >= sinceEpoch {
+		n -= float64(now.UnixMilli()) / 1000
+	}
+	return seconds(n)
 }
 
-// rateLimitValue reads both forms that the header has had: "limit=10, remaining=0,
-// reset=30", and one or more policies with the requests that remain and the seconds
-// until there are more: "burst";r=0;t=30, "day";r=120;t=40000. The longest wait of
-// those that are used up counts, or else of all.
-func rateLimitValue(text string, _ time.Time) time.Duration {
+// maxValue bounds what is looked at of a header's value.
+const maxValue = 1024
+
+// untilText reads a point in time, or the longest wait of both forms that RateLimit has had:
+// "limit=10, remaining=0, reset=30", and one or more policies with the requests that remain
+// and the seconds until there are more: "burst";r=0;t=30, "day";r=120;t=40000. The policies
+// that are used up count, or else all.
+func untilText(text string, now time.Time) time.Duration {
 	if len(text) > maxValue {
 		return 0
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		at, err = time.Parse(time.RFC3339, text)
+	}
+	if err == nil {
+		return bounded(at.Sub(now))
 	}
 	var used, all time.Duration
 	for policy := range strings.SplitSeq(text, ",") {
@@ -165,7 +132,7 @@ func rateLimitValue(text string, _ time.Time) time.Duration {
 		left := true
 		for parameter := range strings.SplitSeq(policy, ";") {
 			key, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
-			switch n, ok := number(strings.TrimSpace(value)); {
+			switch n, ok := decimal(strings.TrimSpace(value)); {
 			case !ok:
 			case key == "t", key == "reset":
 				wait = seconds(n)
@@ -177,8 +144,5 @@ func rateLimitValue(text string, _ time.Time) time.Duration {
 			used = max(used, wait)
 		}
 	}
-	if used > 0 {
-		return used
-	}
-	return all
+	return cmp.Or(used, all)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
@@ -19,23 +20,9 @@ func FromMeta(meta mcp.Meta) (*fault.Error, bool) {
 		return nil, false
 	case *fault.Error:
 		return v, v != nil
-	case *fault.Data:
-		if v == nil {
-			return nil, false
-		}
-		return fault.FromData(*v), true
-	case fault.Data:
-		return fault.FromData(v), true
-	case json.RawMessage:
-		return FromJSON(v)
-	case map[string]any:
-		raw, err := json.Marshal(v)
-		if err != nil {
-			return nil, false
-		}
-		return FromJSON(raw)
 	default:
-		return nil, false
+		raw, _ := safe.JSON(v)
+		return FromJSON(raw)
 	}
 }
 
@@ -106,17 +93,17 @@ func ofWire(e *jsonrpc.Error) clue {
 	}
 	switch code := e.Code; {
 	case code == jsonrpc.CodeInvalidParams && !notFound(e):
-		return refused(fault.KindClientError, reasonRefused)
+		return wrongRequest
 	case code == jsonrpc.CodeMethodNotFound, code == jsonrpc.CodeInvalidRequest, code == jsonrpc.CodeParseError:
-		return refused(fault.KindServerError, reasonUnimplemented)
+		return unimplemented
 	case code == 499:
 		return stopped
 	case isFailure(int(code)):
 		return statusClue(int(code))
 	case code == jsonrpc.CodeInvalidParams, wireKinds[code] == fault.KindNotFound:
-		return refused(fault.KindNotFound, reasonRefused)
+		return missing
 	default:
-		return clue{kind: fault.KindServerError, retry: RetryNo, reason: reasonUpstream, effect: fault.EffectUnknown}
+		return failed
 	}
 }
 

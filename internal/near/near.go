@@ -43,44 +43,32 @@ func Matches(want string, pool []string) []string {
 	if !ok || n == 0 {
 		return nil
 	}
-	var best [MaxMatches]match
-	found := 0
-	for i, name := range pool {
-		if i == maxPool {
-			break
-		}
+	var few [16]match // on the stack
+	found := few[:0]
+	for _, name := range pool[:min(len(pool), maxPool)] {
 		if name == want {
 			continue
 		}
-		m, ok := compare(a[:n], name)
-		if !ok || slices.ContainsFunc(best[:found], func(b match) bool { return b.name == name }) {
-			continue
+		if m, ok := compare(a[:n], name); ok {
+			found = append(found, m)
 		}
-		// A stable insertion into a list of five: no pool is ever sorted.
-		at, _ := slices.BinarySearchFunc(best[:found], m, func(have, m match) int {
-			if c := cmp.Or(cmp.Compare(have.distance, m.distance), cmp.Compare(m.prefix, have.prefix)); c != 0 {
-				return c
-			}
-			return -1
-		})
-		if at == MaxMatches {
-			continue
-		}
-		found = min(found+1, MaxMatches)
-		copy(best[at+1:found], best[at:found-1])
-		best[at] = m
 	}
-	if found == 0 {
+	slices.SortStableFunc(found, func(a, b match) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.prefix, a.prefix))
+	})
+	if len(found) == 0 {
 		return nil
 	}
-	names := make([]string, found)
-	for i := range names {
-		names[i] = best[i].name
+	names := make([]string, 0, MaxMatches)
+	for _, m := range found {
+		if len(names) < MaxMatches && !slices.Contains(names, m.name) {
+			names = append(names, m.name)
+		}
 	}
 	return names
 }
 
-// compare measures name against the folded a.
+// compare measures name against the folded a, and reports whether it is close.
 func compare(a []rune, name string) (match, bool) {
 	var buf [maxRunes]rune
 	n, ok := fold(name, &buf)
@@ -88,50 +76,29 @@ func compare(a []rune, name string) (match, bool) {
 		return match{}, false
 	}
 	b := buf[:n]
-	if differInDigits(a, b) {
-		return match{}, false
-	}
 	shorter, longer := a, b
 	if len(a) > len(b) {
 		shorter, longer = b, a
 	}
 	m := match{name: name, prefix: commonPrefix(a, b)}
 	limit := len(shorter) / 3
+	m.distance = limit + 1
 	if len(longer)-len(shorter) <= limit {
-		if d := distance(shorter, longer, limit); d <= limit {
-			m.distance = d
-			return m, true
-		}
+		m.distance = distance(shorter, longer, limit)
 	}
-	const contained = 4
-	if len(shorter) >= contained && (m.prefix == len(shorter) || slices.Equal(longer[len(longer)-len(shorter):], shorter)) {
+	if m.distance > limit {
+		const contained = 4
+		if len(shorter) < contained || m.prefix < len(shorter) && !slices.Equal(longer[len(longer)-len(shorter):], shorter) {
+			return m, false
+		}
 		// Behind every name that differs by edits only.
 		m.distance = maxRunes + len(longer) - len(shorter)
-		return m, true
 	}
-	return match{}, false
+	var x, y [maxRunes]rune
+	return m, slices.Equal(a, b) || !slices.Equal(withoutDigits(append(x[:0], a...)), withoutDigits(append(y[:0], b...)))
 }
 
-// differInDigits reports whether a and b are different, and the same without their digits.
-func differInDigits(a, b []rune) bool {
-	i, j := 0, 0
-	for same := true; ; i, j = i+1, j+1 {
-		begin, other := i, j
-		for i < len(a) && unicode.IsDigit(a[i]) {
-			i++
-		}
-		for j < len(b) && unicode.IsDigit(b[j]) {
-			j++
-		}
-		same = same && slices.Equal(a[begin:i], b[other:j])
-		switch {
-		case i == len(a) || j == len(b):
-			return i == len(a) && j == len(b) && !same
-		case a[i] != b[j]:
-			return false
-		}
-	}
-}
+func withoutDigits(a []rune) []rune { return slices.DeleteFunc(a, unicode.IsDigit) }
 
 // fold writes the comparable form of s into buf and reports its length, or
 // false when s is too long.

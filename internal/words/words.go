@@ -84,11 +84,10 @@ func JSON(text string) string {
 		switch {
 		case r < ' ': // between values, where JSON may have it
 			b.WriteByte(' ')
-		case r < 0x10000 && Invisible(r):
-			fmt.Fprintf(&b, `\u%04x`, r)
 		case Invisible(r):
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+			for _, unit := range utf16.AppendRune(nil, r) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
 		default:
 			b.WriteRune(r)
 		}
@@ -149,40 +148,29 @@ func broken(r rune) bool {
 // maxEscape bounds a sequence that controls a terminal; a longer one is none.
 const maxEscape = 64
 
-// escape returns the length of the sequence for a terminal that text begins with.
+// escape returns the length of the sequence for a terminal that text begins with: the
+// control character r of n bytes, what it begins, and the end of that, if it has one.
 func escape(text string, r rune, n int) int {
-	kind := byte('[')
-	i := n
-	switch r {
-	case 0x9d:
+	at, kind := n, byte('[')
+	switch {
+	case r == 0x9d:
 		kind = ']'
-	case '\x1b':
-		if i == len(text) {
-			return n
-		}
-		kind = text[i]
-		i++
+	case r == '\x1b' && at < len(text):
+		kind = text[at]
+		at++
 	}
-	end := min(len(text), maxEscape)
+	rest := text[at:min(len(text), maxEscape)]
 	switch kind {
 	case '[':
-		for ; i < end; i++ {
-			if c := text[i]; '@' <= c && c <= '~' {
-				return i + 1
-			} else if c < ' ' || c > '?' {
-				return n
-			}
+		if i := strings.IndexFunc(rest, func(r rune) bool { return r < ' ' || r > '?' }); i >= 0 && '@' <= rest[i] && rest[i] <= '~' {
+			return at + i + 1
 		}
 	case ']', 'P', '^', '_', 'X':
-		for ; i < end; i++ {
-			switch c := text[i]; {
-			case c == '\a':
-				return i + 1
-			case c == '\x1b' && i+1 < len(text) && text[i+1] == '\\':
-				return i + 2
-			case c == '\n' || c == '\x1b':
-				return n
-			}
+		switch i := strings.IndexAny(rest, "\a\n\x1b"); {
+		case i >= 0 && rest[i] == '\a':
+			return at + i + 1
+		case i >= 0 && strings.HasPrefix(rest[i:], "\x1b\\"):
+			return at + i + 2
 		}
 	}
 	return n
