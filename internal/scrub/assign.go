@@ -25,7 +25,7 @@ var (
 		str int integer number bool boolean object array list file flag option argument parameter value field bytes any type
 		default set provided given found length format example e.g only already exists does did do hidden masked omitted enabled disabled yes ok`)
 
-	delimiter = chars("\"'`,;&|)}]><\\")
+	delimiter = chars("\"'`,;&|)}\\]><\\\\")
 )
 
 // assignment looks at a name and hides the value behind it, if the name is a secret's and the value is not an ordinary word.
@@ -59,7 +59,7 @@ func assignment(t *text, i int) {
 // betweens are what may stand between the name of a secret and its value: behind the name, its quote and blanks.
 var betweens = []struct {
 	sep  string
-	like *pattern
+	like pattern
 }{
 	{"=", compile(`[:?+|>]{0,2}=` + lastSign + `[ \t]*`)}, // also := and ||=
 	{"", compile(`:(?P<is>//)`)},                          // a scheme
@@ -89,15 +89,15 @@ var (
 func (t *text) separator(from, end int, name string) (value int, sep string) {
 	before, farther := t.at(from-1), t.at(from-2)
 	if before == '<' || t.at(end) == '>' {
-		if value = t.match(tagEnd, end); value >= 0 && before == '<' {
+		if value = tagEnd(t, end); value >= 0 && before == '<' {
 			return value, ">"
 		} else if t.at(end) == '>' {
 			return 0, ""
 		}
 	}
-	i := t.match(nameEnd, end)
+	i := nameEnd(t, end)
 	for _, n := range betweens {
-		if value = t.match(n.like, i); value >= 0 {
+		if value = n.like(t, i); value >= 0 {
 			return value, n.sep
 		}
 	}
@@ -107,17 +107,17 @@ func (t *text) separator(from, end int, name string) (value int, sep string) {
 		return i, " "
 	}
 	if name == "password" {
-		if value = t.match(passwordFor, i); value >= 0 {
+		if value = passwordFor(t, i); value >= 0 {
 			return value, "="
 		}
 	}
 	if quote && (farther == '(' || farther == '{') {
-		if value = t.match(nextText, i); value >= 0 {
+		if value = nextText(t, i); value >= 0 {
 			return value, "="
 		}
 	}
 	if c := t.at(i); quote && (c == ',' || i > end+1) || c == '\n' || c == '\r' {
-		if value = t.match(nextMember, i); value >= 0 && value < i+170 {
+		if value = nextMember(t, i); value >= 0 && value < i+170 {
 			return value, "="
 		}
 	}
@@ -127,8 +127,8 @@ func (t *text) separator(from, end int, name string) (value int, sep string) {
 func flag(t *text, from int) bool { return t.has(from-2, "--") }
 
 var (
-	noSquare = chars("^]\n")
-	noRound  = chars("^)\n")
+	noSquare = chars(`^\]\n`)
+	noRound  = chars(`^)\n`)
 )
 
 // value hides the value that starts at i, unless it says something about the secret rather than being it.

@@ -164,4 +164,4 @@ const (
 	keyBody = `[\w+/= \t\n\r\\:,.()]*`
 )
 
-var keyLines = chars("A-Za-z0-9+/=\n\r\\")
+var keyLines = chars(`A-Za-z0-9+/=\n\r\\`)

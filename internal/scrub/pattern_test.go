@@ -35,7 +35,7 @@ func TestPattern(t *testing.T) {
 	} {
 		var look text
 		look.s = tt.text
-		require.Equal(t, tt.end, look.match(compile(tt.expr), 0), tt.expr)
+		require.Equal(t, tt.end, compile(tt.expr)(&look, 0), tt.expr)
 		look.hides(compile(tt.expr), 0)
 		var hidden []string
 		for _, f := range look.all {
@@ -43,6 +43,6 @@ func TestPattern(t *testing.T) {
 		}
 		require.Equal(t, tt.hidden, hidden, tt.expr)
 	}
-	require.Panics(t, func() { compile(`a$`) }, "what match does not know")
+	require.Panics(t, func() { compile(`a$`) }, "what no pattern has")
 	require.Panics(t, func() { compile(`a(`) })
 }

@@ -13,15 +13,15 @@ const (
 )
 
 var (
-	inSegment  = chars("^ \t\n\r\f\v\"'`<>|,;:(){}[]\\*?=&/")
-	beforePath = chars(" \t\n\r\f\v\"'`([{=:,;|")
+	inSegment  = chars("^\\s\v\"'`<>|,;:(){}\\[\\]\\\\*?=&/")
+	beforePath = chars("\\s\v\"'`(\\[{=:,;|")
 	notRoot    = chars("A-Za-z0-9_./~%:-")
 	rootNames  = set(`etc var usr tmp proc opt mnt srv sys dev home root run bin sbin lib lib64 boot media nix snap app Users Library
 	Applications System Volumes private workspace workspaces build builds`)
 	aloneRoots  = set("etc var usr tmp proc opt mnt srv")
 	slashes     = chars("/")
-	beforeWord  = chars(" \\")
-	backslashes = chars("\\")
+	beforeWord  = chars(` \\`)
+	backslashes = chars(`\\`)
 	small       = chars("a-z")
 	methods     = set("GET HEAD POST PUT PATCH DELETE OPTIONS")
 )
@@ -185,7 +185,7 @@ func innerURL(t *text, i int) {
 		}
 	}
 	if end == 0 {
-		end = t.match(hostWithin, from)
+		end = hostWithin(t, from)
 	}
 	if end > 0 && (t.at(end) == '/' || t.at(end) == '?') {
 		end = max(end+1, t.urlEnd(max(end, from)))

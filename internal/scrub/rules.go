@@ -66,7 +66,8 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"python stack", on("Traceback (most recent call last):", `File "`), like(
 			`(?P<hide>(?:Traceback \(most recent call last\):|` + pythonFrame + `)(?:\n[ \t]*` + pythonFrame + `)*)`), stack},
 		{"stack", on("at "), like(`(?P<after>[\s\v])(?P<hide>` + frame + `(?:[\s\v]*` + frame + `)*)`), stack}, // of Java, JavaScript and .NET
-		{"sql", on("select ", "select\n", "insert ", "replace ", "merge ", "update ", "delete ", "create ", "alter ", "drop ", "truncate ", "with "), statement, sql},
+		{"sql", on("select ", "select\n", "insert ", "replace ", "merge ", "update ", "delete ", "create ", "alter ", "drop ", "truncate ", "with "), ahead(sqlPattern(), statement), sql},
+		{"select", on("SELECT"), ahead(selectFrom, statement), sql},
 
 		// Places.
 		{"drive", on(`:\`, ":/"), behind(word, `(?P<path>[A-Za-z]:(?P<not>//)`+winTail+`)`), path},
