@@ -1,9 +1,6 @@
 package scrub
 
-import (
-	"net/netip"
-	"strings"
-)
+import "strings"
 
 const (
 	segment    = "[^\\s\\v\"'`<>|,;:(){}\\[\\]\\\\*?=&/]"
@@ -97,102 +94,26 @@ func number(s string) bool {
 	return s == "0" || len(s) > 0 && len(s) <= 3 && s[0] != '0' && strings.Trim(s, "0123456789") == ""
 }
 
-// private reports addresses of RFC 1918 and of sites, links (the cloud's metadata) and carrier-grade NAT, and of the machine.
-func private(a netip.Addr) bool {
-	return a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsLoopback() || a.IsUnspecified() || carrier.Contains(a)
-}
+// An address of the inner network or of the machine, with its port and, in a URL, with what stands behind it. A loopback
+// without a port says nothing.
+const (
+	innerIPv4 = `(?:10\.\d+|192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01])|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\.\d+\.\d+(?P<not>\w|\.\d)`
+	innerIPv6 = `(?:::1(?P<not>\w)|(?i:fe80|f[cd][0-9a-f]{2}):(?P<is>[0-9a-fA-F]*:)[0-9a-fA-F:]*(?:%\w+)?)`
+	machine   = `(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0):\d+`
+	port      = `(?::\d+)?`
+	inURLTail = "(?:[/?][^\\s\v\"<>`]*)?"
 
-var (
-	carrier = netip.MustParsePrefix("100.64.0.0/10")
-	inIPv4  = chars("0-9.")
-	inIPv6  = chars("0-9a-fA-F:")
+	innerAddress = `(?:(?P<hide>\[` + innerIPv6 + `\]` + port + `)(?P<url>` + inURLTail + `)|` +
+		`\[*(?:\A|(?P<after>[^\w.]))(?P<url>(?:` + innerIPv6 + `|(?:` + innerIPv4 + port + `|` + machine + `)` + inURLTail + `)))`
 )
 
-// inner returns where an address of the inner network ends that starts at i, with its port; 0 for none. A loopback
-// without a port says nothing.
-func (t *text) inner(i int) int {
-	local := t.fold(i, "localhost")
-	end := i + len("localhost")
-	if !local {
-		if end = t.skip(inIPv4, i); end == i || t.in(inIPv6, end) && t.at(end) != ':' || t.skip(anyHex, i) == i+4 {
-			end = t.skip(inIPv6, i)
-		}
-		end = t.trim(i, end, ".:")
-		if end-i > 45 || t.in(word, end) {
-			return 0
-		}
-		a, err := netip.ParseAddr(t.s[i:end])
-		if err != nil || !private(a) {
-			return 0
-		}
-		if a.Is6() {
-			if t.at(end) == '%' {
-				end = t.skip(word, end+1)
-			}
-			return end
-		}
-		local = a.IsLoopback() || a.IsUnspecified()
-	}
-	if port := t.port(end); port > end || !local {
-		return port
-	}
-	return 0
-}
-
-func (t *text) port(i int) int {
-	if end := t.skip(digits, i+1); t.at(i) == ':' && end > i+1 {
-		return end
-	}
-	return i
-}
-
-func innerAddress(t *text, i int) {
-	if t.in(word, i-1) || t.at(i-1) == '.' || t.at(i-1) == ':' && t.at(i) == ':' {
-		return
-	}
-	end := t.inner(i)
-	if end == 0 {
-		return
-	}
-	if t.at(i-1) == '[' && t.at(end) == ']' {
-		i--
-		end = t.port(end + 1)
-	}
-	t.hide(i, end)
-}
-
-// innerName is a host with an end that no public one has, and its port.
+// innerName is a host with an end that no public one has, with what an address has behind it.
 const (
 	innerEnd  = `\.(?:internal|local|svc|corp|lan|intranet|home\.arpa)(?P<not>\w|[.-]+\w)`
-	innerName = `[A-Za-z0-9](?:[\w-]+|(?P<not>` + innerEnd + `)\.)*` + innerEnd + `(?::\d+)?`
+	innerName = `(?://)?(?P<url>[A-Za-z0-9](?:[\w-]+|(?P<not>` + innerEnd + `)\.)*` + innerEnd + port + inURLTail + `)`
 )
 
 var (
-	hostWithin = compile(innerName)
-	inRoute    = chars("A-Za-z0-9_./-")
+	inRoute = chars("A-Za-z0-9_./-")
+	opening = chars(`\[`)
 )
-
-// innerURL hides a host of the inner network with its path, and keeps the scheme.
-func innerURL(t *text, i int) {
-	if scheme, _ := t.scheme(i); !webSchemes[scheme] {
-		return
-	}
-	from := i + len("://")
-	end := t.inner(from)
-	if t.at(from) == '[' {
-		if end = t.inner(from + 1); end > 0 {
-			end = t.port(end + 1)
-		}
-	}
-	if end == 0 {
-		end = hostWithin(t, from)
-	}
-	if end > 0 && (t.at(end) == '/' || t.at(end) == '?') {
-		end = max(end+1, t.urlEnd(max(end, from)))
-	}
-	if end > 0 {
-		t.hide(from, end)
-	}
-}
-
-var webSchemes = set("http https ws wss grpc grpcs tcp udp ftp sftp ssh git")

@@ -75,13 +75,12 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"unc path", on(`\\`), behind(backslashes, `(?P<hide>\\{2,}(?:[\w.-]{2,}|\?)\\+[\w$.-]{2,}(?:\\+`+winSegment+`+)*)`), path},
 		{"home path", on("~"), like("(?:\\A|(?P<after>[\\s\\v\"'`([{=:,;|>]))(?P<path>~(?P<not>[A-Z\\d])[\\w-]*/(?P<segments>))"), path},
 		{"path", on("/"), unixPath, path},
-		{"inner url", on("://"), innerURL, address},
 		// What a program talked to, also where it is public.
 		{"dialled", on(" tcp", " udp"), behind(small, `(?:dial|listen|read|write) (?i:tcp|udp)[46]? (?P<hide>`+peer+`)(?:->(?P<hide>`+peer+`))?: `), address},
 		{"looked up", on("lookup "), like(`lookup (?P<hide>` + peer + `)(?: on (?P<hide>` + peer + `))?: (?:no such host|server misbehaving|i/o timeout|Temporary failure)`), address},
 		{"not found", on("ENOTFOUND "), like(`ENOTFOUND (?P<path>[\w-]+\.[\w-][\w.-]*(?::\d+)?)`), address},
-		{"inner address", on("10.", "127.", "192.168.", "172.", "169.254.", "100.", "localhost:", "0.0.0.0:", "::1", "fe80:", "fc", "fd"), innerAddress, address},
-		{"inner host", on(".internal", ".local", ".svc", ".corp", ".lan", ".intranet", ".home.arpa"), behind(inRoute, `(?://)?(?P<hide>`+innerName+`)`), address},
+		{"inner address", on("10.", "127.", "192.168.", "172.", "169.254.", "100.", "localhost:", "0.0.0.0:", "::1", "fe80:", "fc", "fd"), behind(opening, innerAddress), address},
+		{"inner host", on(".internal", ".local", ".svc", ".corp", ".lan", ".intranet", ".home.arpa"), behind(inRoute, innerName), address},
 		{"pointer", on("0x"), like(`\b(?P<hide>0x[0-9a-f]{9,16})\b`), address},
 	}
 	classes()
