@@ -27,7 +27,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		// A private key with its end, and one whose end or beginning is cut off. Proc-Type has dashes in it.
 		{"private key", on("-----BEGIN"), like(`(?P<value>-----BEGIN` + keyMark + keyBody + `(?:-(?P<not>-)` + keyBody + `)*(?:-----END` + keyMark + `)?)`), redacted},
 		{"end of a private key", on("-----END"), behind(keyLines, `(?P<value>[A-Za-z0-9+/=\n\r\\]{16,}-----END`+keyMark+`)`), redacted},
-		{"private key in base64", on("LS0tLS1CRUdJTi"), wrapped(80, func(s string, _ int) bool { return strings.Contains(s, "PRIVATE KEY") }), redacted},
+		{"private key in base64", on("LS0tLS1CRUdJTi"), like(`(?P<hide>LS0tLS1CRUdJTi(?P<not>BD|BQV)[\w+/=-]*)`), redacted}, // and no certificate
 		// In the URL of a database everything is private; in another one the user and the password.
 		{"url", on("://", "jdbc:"), credentialsURL, redacted},
 		// user:password@host:6379 and user:password@tcp(host:3306)/name have no scheme.
@@ -41,13 +41,12 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"webhook", on("hooks.", "webhook", "/hook/", "pagerduty.com/integration/", "ifttt.com/trigger/"), webhook, redacted},
 		// A token; with a shared key its second part is empty. A cursor may begin like one, but has no dot.
 		{"jwt", on("eyJ"), like(`(?P<path>eyJ[\w-]{6,}\.[\w.-]{7,})`), redacted},
-		{"jwt in base64", on("ZXlK"), wrapped(400, func(s string, n int) bool {
-			return strings.HasPrefix(s, "eyJ") && (strings.IndexByte(s, '.') > 0 || n > 90)
-		}), redacted},
+		{"jwt in base64", on("ZXlK"), like(`(?P<hide>ZXlK[\w+/=-]{20,})`), redacted},
 		// Schemes of HTTP, without the header. "Bearer authentication" stays: a token has more than the letters of one word.
 		{"bearer", on("bearer"), like("\\b(?i:bearer)[\\s\\v:=]+[\"'`]?(?P<not>[^\\n][a-z]{0,22}[.,_/=-]*(?P<not>[\\w.~+/=$,-]))(?P<value>[\\w.~+/=$,-]+)"), redacted},
 		{"basic", on("basic "), basicAuth, redacted},
 		{"key", nil, vendorKey, redacted},
+		{"key with a sign", on(":AA", "Q~", ".atlasv1."), behind(dashed, `(?P<hide>[\w-]{3,}(?::AA|~|\.atlasv1\.)[\w-]{30,})`), redacted}, // in its middle
 		{"assignment", nil, assignment, redacted},
 		// A password that is quoted in a sentence or a statement, or has a letter and a digit, as no word of a sentence has.
 		{"spoken password", on("password ", "passwort ", "identified "), like(`\S+\s(?:(?i:with) \S+\s)?(?:(?i:by) )?(?:` +
