@@ -69,19 +69,18 @@ var betweens = []struct {
 	{"=", compile("(?P<after>[\\w.$-])\\([ \\t]*(?P<not>\"\"|''|``)(?P<is>[\"'`])")}, // setPassword("...")
 	{">", compile(`</key>\s*<string>`)},                                              // a property list
 	{"=", compile("(?P<after>[ \\t])(?i:to )(?P<is>[\"'`])")},
+	{"=", compile(`(?P<after>[ \t])(?i:for )[^=\n]{0,120}=[ \t]*`)}, // SET PASSWORD FOR 'u'@'h' = '...'
 }
 
 const lastSign = `[=:?+|>]{0,2}(?P<not>[=:?+|>])`
 
 var (
-	nameEnd     = compile("(?:\\\\*[\"'`]\\]?|\\])?[ \\t]*(?:(?P<after>[\"'`\\] \\t])(?i:string)[ \\t]*(?P<is>=))?") // var token string = "..."
-	tagEnd      = compile(`(?: (?:[^/<>\n]+|/(?P<not>>))*)?>`)                                                       // <password type="x">
-	passwordFor = compile(`(?P<after>[ \t])(?i:for )[^=\n]{0,120}=[ \t]*`)                                           // SET PASSWORD FOR 'u'@'h' = '...'
-	nextText    = compile(",\\s*(?P<is>[\"'`])")                                                                     // header.Set("X-Api-Key", "...")
+	nameEnd  = compile("(?:\\\\*[\"'`]\\]?|\\])?[ \\t]*(?:(?P<after>[\"'`\\] \\t])(?i:string)[ \\t]*(?P<is>=))?") // var token string = "..."
+	tagEnd   = compile(`(?: (?:[^/<>\n]+|/(?P<not>>))*)?>`)                                                       // <password type="x">
+	nextText = compile(",\\s*(?P<is>[\"'`])")                                                                     // header.Set("X-Api-Key", "...")
 	// nextMember is a member "value" next to one whose value is a secret's name: {"name":"TOKEN","value":"..."}.
 	nextMember = compile("[^vV}<>\\]]*(?:(?P<not>\\b(?i:value))[vV][^vV}<>\\]]*){0,3}\\b(?i:value)[\"'`]?[ \\t]*[:=][ \\t]*")
 	element    = compile(`(?:<!\[CDATA\[)?(?P<is>[\s\v]*[^\s\v<\]])(?P<hide>[^<\]]*)`)
-	odbcValue  = compile(`(?P<hide>\{(?:[^"}\n]+|"(?P<not>:))*[}\n])`)
 	yamlBlock  = compile(`[|>][+-]?\n(?P<is>[ \t])[\s\v]*(?P<hide>[^\n]+(?:\n[ \t][^\n]*)*)`)
 )
 
@@ -106,11 +105,6 @@ func (t *text) separator(from, end int, name string) (value int, sep string) {
 		name == "password" && strings.Contains(strings.ToLower(t.some(from-48, 48)), "login ")) { // .netrc
 		return i, " "
 	}
-	if name == "password" {
-		if value = passwordFor(t, i); value >= 0 {
-			return value, "="
-		}
-	}
 	if quote && (farther == '(' || farther == '{') {
 		if value = nextText(t, i); value >= 0 {
 			return value, "="
@@ -126,10 +120,8 @@ func (t *text) separator(from, end int, name string) (value int, sep string) {
 
 func flag(t *text, from int) bool { return t.has(from-2, "--") }
 
-var (
-	noSquare = chars(`^\]\n`)
-	noRound  = chars(`^)\n`)
-)
+// brackets have what stands in them. PWD={...} is of ODBC.
+var brackets = map[byte]*charset{'[': chars(`^\]\n`), '(': chars(`^)\n`), '{': chars(`^"}\n`)}
 
 // value hides the value that starts at i, unless it says something about the secret rather than being it.
 func (t *text) value(name, sep string, start, i int) {
@@ -143,10 +135,7 @@ func (t *text) value(name, sep string, start, i int) {
 	case sep == ">":
 		t.hides(element, i)
 		return
-	case sep == "=" && t.at(i) == '{': // PWD={...} of ODBC; after a colon it is an object, with names of its own
-		t.hides(odbcValue, i)
-		return
-	case colon && t.hides(yamlBlock, i):
+	case colon && (t.at(i) == '{' || t.hides(yamlBlock, i)): // an object has names of its own
 		return
 	}
 	from, to := t.valueAt(i)
@@ -166,7 +155,7 @@ func (t *text) valueAt(i int) (from, to int) {
 		i++
 	}
 	switch c := t.at(i); {
-	case i >= len(t.s), strings.IndexByte("\r\n,;&{", c) >= 0:
+	case i >= len(t.s), strings.IndexByte("\r\n,;&", c) >= 0:
 		return i, i
 	case t.has(i, `\"`): // JSON inside a JSON string
 		end := t.line(i)
@@ -179,10 +168,8 @@ func (t *text) valueAt(i int) (from, to int) {
 		return i + 3, t.quoted(i+3, c, false)
 	case t.in(quotes, i):
 		return i + 1, t.quoted(i+1, c, true)
-	case c == '[':
-		return i, max(t.bare(i), min(len(t.s), t.skip(noSquare, i)+1))
-	case c == '(':
-		return i, max(t.bare(i), min(len(t.s), t.skip(noRound, i)+1))
+	case brackets[c] != nil:
+		return i, max(t.bare(i), min(len(t.s), t.skip(brackets[c], i)+1))
 	}
 	return i, t.bare(i)
 }
@@ -276,12 +263,4 @@ func harmless(v string, assigned bool) bool {
 		return len(v) < 40 && strings.Trim(v, "${}%_"+uppers) == ""
 	}
 	return false
-}
-
-// exported hides the value of a variable whatever its name.
-func exported(t *text, i int) {
-	j := i + len("export ")
-	if end := t.skip(capitals, j); t.starts(i) && end > j && isUpper(t.at(j)) && t.at(end) == '=' {
-		t.hide(t.valueAt(end + 1))
-	}
 }
