@@ -45,9 +45,9 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		// Schemes of HTTP, without the header. "Bearer authentication" stays: a token has more than the letters of one word.
 		{"bearer", on("bearer"), like("\\b(?i:bearer)[\\s\\v:=]+[\"'`]?(?P<not>[^\\n][a-z]{0,22}[.,_/=-]*(?P<not>[\\w.~+/=$,-]))(?P<value>[\\w.~+/=$,-]+)"), redacted},
 		{"basic", on("basic "), basicAuth, redacted},
-		{"key", nil, vendorKey, redacted},
+		{"key", prefixes(), vendorKey, redacted},
 		{"key with a sign", on(":AA", "Q~", ".atlasv1."), behind(dashed, `(?P<hide>[\w-]{3,}(?::AA|~|\.atlasv1\.)[\w-]{30,})`), redacted}, // in its middle
-		{"assignment", nil, assignment, redacted},
+		{"assignment", strings.Fields(nameTriggers), assignment, redacted},
 		// A password that is quoted in a sentence or a statement, or has a letter and a digit, as no word of a sentence has.
 		{"spoken password", on("password ", "passwort ", "identified "), like(`\S+\s(?:(?i:with) \S+\s)?(?:(?i:by) )?(?:` +
 			"(?i:is|was) [\"'`]?(?P<is>[^\\s\\v\"',;)\\d]*\\d)(?P<is>[^\\s\\v\"',;)A-Za-z]*[A-Za-z])(?P<word>[^\\s\\v\"',;)]+)" +
@@ -85,12 +85,6 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 	}
 	classes()
 	for i := range rules {
-		switch rules[i].name {
-		case "key":
-			rules[i].on = prefixes()
-		case "assignment":
-			rules[i].on = nameTriggers()
-		}
 		if rules[i].hide == redacted {
 			credentials |= 1 << i
 		}
