@@ -15,7 +15,6 @@ import (
 //	is, not     looks ahead: something fits there, or does not
 //	after       looks back: one of these characters stands in front
 //	once        if the rest does not fit, the rule is not asked again before the end of this
-//	segments    the rest of a path
 type pattern func(t *text, i int) (end int)
 
 // cuts says what is no part of what a group hides at its end.
@@ -180,8 +179,6 @@ func group(name string, sub pattern) pattern {
 			t.once = sub(t, i)
 			return t.once
 		}
-	case "segments":
-		return (*text).path
 	default:
 		return func(t *text, i int) int {
 			end := sub(t, i)

@@ -3,44 +3,38 @@ package scrub
 import "strings"
 
 const (
-	segment    = "[^\\s\\v\"'`<>|,;:(){}\\[\\]\\\\*?=&/]"
+	noSegment  = "\\s\v\"'`<>|,;:(){}\\[\\]\\\\*?=&/"
+	segment    = "[^" + noSegment + "]"
 	winSegment = `[^\s\v\\/:*?"<>|]`
 	peer       = `(?:[^\s\v:>-]+|:(?P<not>[\s\v])|-(?P<not>>)|>)+` // of a connection, up to the last colon or an arrow
 	winTail    = `[\\/]*(?:` + winSegment + `*(?: ` + winSegment + `+){0,3}[\\/]+)*` + segment + `*`
+
+	// The segments of a path go on over blanks before a capital, as in "Application Support", if a slash follows.
+	blanks   = `(?:(?: (?P<is>[A-Z])|\\ (?P<is>[\w.-]))[\w.-]*){1,8}`
+	segments = `(?:` + segment + `+(?:(?P<is>` + blanks + `/)` + blanks + `)?(?P<is>/)/*)*` + segment + `*`
+
+	// A route stands in a URL's place: /v1/items, /api/users, /users/42, /orders/{id}, /orders/:id, and the JSON pointers of
+	// a schema's violations, /items/0/name. A number is one as an index or an ID has it: no year, and no leading zero as in
+	// the names of files.
+	index     = `(?:(?:0|[1-9]\d{0,2})(?P<not>[.!]*[^.!` + noSegment + `])|\{|:[a-z])`
+	routeRoot = `(?:api|rest|graphql|oauth2?|rpc|mcp|properties|definitions|\$defs|items|paths|components)(?P<not>` + segment + `)`
+	route     = `/(?:` + routeRoot + `|v\d{1,3}(?P<not>` + segment + `)|` + segment + `+(?:/(?P<not>` + index + `)` + segment + `*)*/` + index + `)`
 )
 
 var (
-	inSegment  = chars("^\\s\v\"'`<>|,;:(){}\\[\\]\\\\*?=&/")
+	pathEnd    = compile(segments)
+	routes     = compile(route)
+	inSegment  = chars("^" + noSegment)
 	beforePath = chars("\\s\v\"'`(\\[{=:,;|")
 	notRoot    = chars("A-Za-z0-9_./~%:-")
 	rootNames  = set(`etc var usr tmp proc opt mnt srv sys dev home root run bin sbin lib lib64 boot media nix snap app Users Library
 	Applications System Volumes private workspace workspaces build builds`)
 	aloneRoots  = set("etc var usr tmp proc opt mnt srv")
 	slashes     = chars("/")
-	beforeWord  = chars(` \\`)
 	backslashes = chars(`\\`)
 	small       = chars("a-z")
 	methods     = set("GET HEAD POST PUT PATCH DELETE OPTIONS")
 )
-
-// routeRoots begin a route or a JSON pointer, and no path.
-var routeRoots = set("api rest graphql oauth oauth2 rpc mcp properties definitions $defs items paths components")
-
-// path returns where a path ends of which a segment starts at i, without the end of a sentence. It goes on over blanks
-// before a capital, as in "Application Support", if a slash follows.
-func (t *text) path(i int) int {
-	for {
-		j := t.skip(inSegment, i)
-		k := j
-		for n := 0; n < 8 && (t.at(k) == ' ' && isUpper(t.at(k+1)) || t.has(k, `\ `) && t.in(dotted, k+2)); n++ {
-			k = t.skip(dotted, t.skip(beforeWord, k))
-		}
-		if j == i || t.at(k) != '/' {
-			return t.trim(i, j, ".!")
-		}
-		i = t.skip(slashes, k)
-	}
-}
 
 // trim returns to, or where the characters begin that end s[from:to].
 func (t *text) trim(from, to int, cut string) int {
@@ -62,36 +56,17 @@ func unixPath(t *text, i int) {
 	switch {
 	case first == i+1 || !free && !start:
 	case free && (t.at(first) == '/' && rootNames[name] || first-i < 8 && aloneRoots[name]):
-		t.hide(i, t.path(i+1))
+		t.hide(i, t.trim(i, pathEnd(t, i+1), ".!"))
 	case !start || i < t.url:
 	case t.in(space, i-1) && methods[t.s[t.back(capitals, t.back(space, i)):t.back(space, i)]]:
 		t.url = t.skip(solid, i)
 	case t.at(first) == '/':
-		if end := t.path(i + 1); route(t.s[i+1:end], t.some(end, 2)) {
-			t.decided(end)
-		} else {
+		if end := t.trim(i, pathEnd(t, i+1), ".!"); routes(t, i) < 0 {
 			t.hide(i, end)
+		} else {
+			t.decided(end)
 		}
 	}
-}
-
-// route reports what stands in a URL's place: /v1/items, /api/users, /users/42, and the JSON pointers of a schema's
-// violations, /items/0/name.
-func route(p, rest string) bool {
-	if len(rest) > 1 && (rest[0] == '{' || rest[0] == ':' && isLower(rest[1])) { // /orders/{id}, /orders/:id
-		return true
-	}
-	for n, seg := range strings.Split(p[:min(len(p), 256)], "/") {
-		if n == 0 && (routeRoots[seg] || len(seg) > 1 && seg[0] == 'v' && number(seg[1:])) || n > 0 && number(seg) {
-			return true
-		}
-	}
-	return false
-}
-
-// number reports a number as an index or an ID has it: no year, and no leading zero as in the names of files.
-func number(s string) bool {
-	return s == "0" || len(s) > 0 && len(s) <= 3 && s[0] != '0' && strings.Trim(s, "0123456789") == ""
 }
 
 // An address of the inner network or of the machine, with its port and, in a URL, with what stands behind it. A loopback

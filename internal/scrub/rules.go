@@ -73,7 +73,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"drive", on(`:\`, ":/"), behind(word, `(?P<path>[A-Za-z]:(?P<not>//)`+winTail+`)`), path},
 		{"file url", on("file:/", "unix:/", "sqlite:/", "sqlite3:/", "smb:/", "nfs:/"), like("\\b(?P<url>\\w+:[^\\s\\v\"<>`]*)"), path},
 		{"unc path", on(`\\`), behind(backslashes, `(?P<hide>\\{2,}(?:[\w.-]{2,}|\?)\\+[\w$.-]{2,}(?:\\+`+winSegment+`+)*)`), path},
-		{"home path", on("~"), like("(?:\\A|(?P<after>[\\s\\v\"'`([{=:,;|>]))(?P<path>~(?P<not>[A-Z\\d])[\\w-]*/(?P<segments>))"), path},
+		{"home path", on("~"), like("(?:\\A|(?P<after>[\\s\\v\"'`([{=:,;|>]))(?P<path>~(?P<not>[A-Z\\d])[\\w-]*/" + segments + ")"), path},
 		{"path", on("/"), unixPath, path},
 		// What a program talked to, also where it is public.
 		{"dialled", on(" tcp", " udp"), behind(small, `(?:dial|listen|read|write) (?i:tcp|udp)[46]? (?P<hide>`+peer+`)(?:->(?P<hide>`+peer+`))?: `), address},
