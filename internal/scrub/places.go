@@ -76,7 +76,7 @@ const (
 	innerIPv6 = `(?:::1(?P<not>\w)|(?i:fe80|f[cd][0-9a-f]{2}):(?P<is>[0-9a-fA-F]*:)[0-9a-fA-F:]*(?:%\w+)?)`
 	machine   = `(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0):\d+`
 	port      = `(?::\d+)?`
-	inURLTail = "(?:[/?][^\\s\v\"<>`]*)?"
+	inURLTail = "(?:[/?]" + inURLs + "*)?"
 
 	innerAddress = `(?:(?P<hide>\[` + innerIPv6 + `\]` + port + `)(?P<url>` + inURLTail + `)|` +
 		`\[*(?:\A|(?P<after>[^\w.]))(?P<url>(?:` + innerIPv6 + `|(?:` + innerIPv4 + port + `|` + machine + `)` + inURLTail + `)))`

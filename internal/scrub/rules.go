@@ -28,8 +28,8 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"private key", on("-----BEGIN"), like(`(?P<value>-----BEGIN` + keyMark + keyBody + `(?:-(?P<not>-)` + keyBody + `)*(?:-----END` + keyMark + `)?)`), redacted},
 		{"end of a private key", on("-----END"), behind(keyLines, `(?P<value>[A-Za-z0-9+/=\n\r\\]{16,}-----END`+keyMark+`)`), redacted},
 		{"private key in base64", on("LS0tLS1CRUdJTi"), like(`(?P<hide>LS0tLS1CRUdJTi(?P<not>BD|BQV)[\w+/=-]*)`), redacted}, // and no certificate
-		// In the URL of a database everything is private; in another one the user and the password.
-		{"url", on("://", "jdbc:"), credentialsURL, redacted},
+		{"url", on("://"), credentialsURL, redacted},
+		{"jdbc", on("jdbc:"), like(`(?i:jdbc:)(?P<url>` + inURLs + `+)`), redacted},
 		// user:password@host:6379 and user:password@tcp(host:3306)/name have no scheme.
 		{"credentials", on("@"), ahead(`@[\w.-]+:\d`, behind(inSecret, withPort)), redacted},
 		{"driver's credentials", on("@"), ahead(`@[\w.-]+\(`, behind(inDSN, withNet)), redacted},
