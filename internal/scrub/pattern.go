@@ -76,9 +76,9 @@ func parse(expr string) *syntax.Regexp {
 func compile(expr string) pattern { return compiled(parse(expr)) }
 
 func compiled(re *syntax.Regexp) pattern {
-	var subs []pattern
-	for _, sub := range re.Sub {
-		subs = append(subs, compiled(sub))
+	subs := make([]pattern, len(re.Sub))
+	for i, sub := range re.Sub {
+		subs[i] = compiled(sub)
 	}
 	switch re.Op {
 	case syntax.OpLiteral:
