@@ -120,8 +120,21 @@ func (t *text) separator(from, end int, name string) (value int, sep string) {
 
 func flag(t *text, from int) bool { return t.has(from-2, "--") }
 
-// brackets have what stands in them. PWD={...} is of ODBC.
-var brackets = map[byte]*charset{'[': chars(`^\]\n`), '(': chars(`^)\n`), '{': chars(`^"}\n`)}
+// A value stands in quotes, which stay, in brackets, or bare. \" is JSON inside a JSON string, b'...' of Python, and
+// {...} of ODBC. A header goes on behind its first word: to the token after the scheme, and over all parameters.
+var (
+	secretValue = compile(`(?:[bruf@](?P<is>["']))?(?:\\"(?P<hide>(?:[^\\\n]+|\\(?P<not>"))*)|` +
+		inQuotes(`"""`, "") + "|" + inQuotes("'''", "") + "|" + inQuotes(`"`, `\n`) + "|" + inQuotes("'", `\n`) + "|" + inQuotes("`", `\n`) +
+		`|(?P<not>[\r\n,;&])(?P<hide>(?:\[(?:[^\]]*\]|[^\]\n]*)|\((?:[^)]*\)|[^)\n]*)|\{[^"}\n]*\}?)?(?P<bare>)?))`)
+	scheme     = compile(` ` + parameter)
+	parameters = compile(`(?:[,;] ` + parameter + `)*`)
+)
+
+const parameter = `(?P<bare>)(?:(?P<after>=)"[^"\n]*"?)?`
+
+func inQuotes(quote, end string) string {
+	return quote + `(?P<hide>(?:[^\\` + quote[:1] + end + `]+|\\[^\x00]?)*)`
+}
 
 // value hides the value that starts at i, unless it says something about the secret rather than being it.
 func (t *text) value(name, sep string, start, i int) {
@@ -138,40 +151,21 @@ func (t *text) value(name, sep string, start, i int) {
 	case colon && (t.at(i) == '{' || t.hides(yamlBlock, i)): // an object has names of its own
 		return
 	}
-	from, to := t.valueAt(i)
+	if t.marks = t.marks[:0]; secretValue(t, i) < 0 {
+		return
+	}
+	from, to := t.marks[0].from, t.marks[0].to
 	if from == to || harmless(s[from:to], sep == "=") || numbered(name, s[from:to]) {
 		return
 	}
 	if colon && s[from] != '[' && (strings.HasSuffix(name, "authorization") || strings.HasSuffix(name, "cookie")) {
-		to = t.headerValue(from, to)
+		if end := scheme(t, to); end >= 0 && strings.IndexByte(s[from:to], '=') < 0 {
+			to = end
+		}
+		to = parameters(t, to)
 	}
 	t.hide(from, to)
 	t.done[t.rule] = from // "password= api_key: hunter2": what stands there may be another name
-}
-
-// valueAt returns where the value is that starts at i: quoted, in brackets, or bare. The quotes stay.
-func (t *text) valueAt(i int) (from, to int) {
-	for strings.IndexByte("bruf@", t.at(i)) >= 0 && (t.at(i+1) == '"' || t.at(i+1) == '\'') { // b'...' of Python
-		i++
-	}
-	switch c := t.at(i); {
-	case i >= len(t.s), strings.IndexByte("\r\n,;&", c) >= 0:
-		return i, i
-	case t.has(i, `\"`): // JSON inside a JSON string
-		end := t.line(i)
-		if n := strings.Index(t.s[i+2:end], `\"`); n >= 0 {
-			end = i + 2 + n
-		}
-		t.work += (end - i) / 4
-		return i + 2, end
-	case t.has(i, `"""`), t.has(i, `'''`):
-		return i + 3, t.quoted(i+3, c, false)
-	case t.in(quotes, i):
-		return i + 1, t.quoted(i+1, c, true)
-	case brackets[c] != nil:
-		return i, max(t.bare(i), min(len(t.s), t.skip(brackets[c], i)+1))
-	}
-	return i, t.bare(i)
 }
 
 // quoted returns where ends what has been quoted from i on; without an end it goes on to the end of the line, or the text.
@@ -207,30 +201,6 @@ func (t *text) bare(start int) int {
 		t.lastBare = span{start, i}
 	}
 	return t.trim(start, i, ".,;:?") // the sentence's, not the secret's
-}
-
-// headerValue goes on behind the first word of a header: to the token after its scheme, and over all parameters.
-func (t *text) headerValue(from, to int) int {
-	s := t.s
-	scheme := strings.IndexByte(s[from:to], '=') < 0
-	for to+1 < len(s) {
-		next := to + 1
-		switch {
-		case s[to] == ' ' && scheme:
-		case s[to+1] == ' ' && (s[to] == ',' || s[to] == ';'):
-			next++
-		default:
-			return to
-		}
-		end := t.bare(next)
-		if end == next {
-			return to
-		}
-		if to, scheme = end, false; strings.HasPrefix(s[to:], `"`) && s[to-1] == '=' { // a parameter in quotes
-			to = min(len(s), t.quoted(to+1, '"', true)+1)
-		}
-	}
-	return to
 }
 
 // numbered reports a count under the plural of a secret's name: 512 tokens are no secret.

@@ -14,6 +14,7 @@ import (
 //	            and in a value another one may begin
 //	is, not     looks ahead: something fits there, or does not
 //	after       looks back: one of these characters stands in front
+//	bare        a value without quotes
 //	once        if the rest does not fit, the rule is not asked again before the end of this
 type pattern func(t *text, i int) (end int)
 
@@ -178,6 +179,11 @@ func group(name string, sub pattern) pattern {
 		return func(t *text, i int) int {
 			t.once = sub(t, i)
 			return t.once
+		}
+	case "bare":
+		return func(t *text, i int) int {
+			end := t.bare(i)
+			return only(end, end > i)
 		}
 	default:
 		return func(t *text, i int) int {

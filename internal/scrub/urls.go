@@ -16,7 +16,7 @@ const (
 var keyInURL = behind(chars(`\w+.-`), withKey)
 
 func credentialsURL(t *text, i int) {
-	if t.url < i && t.in(alnum, i-1) {
+	if t.url < i && t.in(dotted, i-1) {
 		t.url = t.skip(inURL, i)
 	}
 	keyInURL(t, i)
