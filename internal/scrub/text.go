@@ -186,9 +186,6 @@ func (t *text) some(i, n int) string {
 	return s
 }
 
-// line returns the end of the line that i is in.
-func (t *text) line(i int) int { return t.skip(inLine, i) }
-
 // hide marks what the running rule has found.
 func (t *text) hide(from, to int) {
 	if to < len(t.s) && from < to && t.s[to] == ']' { // of a placeholder, and not the end of a parenthesis
