@@ -118,11 +118,13 @@ func Nil(v any) bool {
 // Same reports whether a and b are the same value, most often an error. Unlike ==, it does not panic
 // on types that cannot be compared, such as a slice of field errors; those are the same when what is
 // in them is. Functions are the same only when both are nil, because nothing tells two closures apart.
-func Same(a, b any) bool {
-	if reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() {
-		return a == b
-	}
-	return reflect.DeepEqual(a, b)
+func Same(a, b any) (same bool) {
+	defer func() {
+		if recover() != nil {
+			same = reflect.DeepEqual(a, b)
+		}
+	}()
+	return a == b
 }
 
 func unprintable(v any, method string) string {

@@ -5,6 +5,8 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"reflect"
 	"strings"
@@ -122,6 +124,10 @@ func (w *walk) value(v any) any {
 		}
 	case error:
 		return w.err(v)
+	case map[string]any:
+		if v != nil {
+			return w.object(maps.All(v))
+		}
 	}
 	rv := reflect.ValueOf(v)
 	switch kind := rv.Kind(); {
@@ -132,13 +138,10 @@ func (w *walk) value(v any) any {
 	case kind == reflect.Pointer:
 		return w.value(rv.Elem().Interface())
 	case kind == reflect.Map && rv.Type().Key().Kind() == reflect.String:
-		out := make(map[string]any)
-		for name, member := range rv.Seq2() {
-			if w.member(out, name.String(), member.Interface()); w.full() {
-				break
+		return w.object(func(yield func(string, any) bool) {
+			for it := rv.MapRange(); it.Next() && yield(it.Key().String(), it.Value().Interface()); {
 			}
-		}
-		return out
+		})
 	case kind == reflect.Slice && rv.Type().Elem().Kind() != reflect.Uint8 || kind == reflect.Array:
 		out := make([]any, 0, min(rv.Len(), maxNodes))
 		for i := 0; i < rv.Len() && !w.full(); i++ {
@@ -155,6 +158,16 @@ func (w *walk) value(v any) any {
 		}
 		return w.written(v)
 	}
+}
+
+func (w *walk) object(members iter.Seq2[string, any]) any {
+	out := make(map[string]any)
+	for name, member := range members {
+		if w.member(out, name, member); w.full() {
+			break
+		}
+	}
+	return out
 }
 
 // written is value for what encoding/json writes of v.
