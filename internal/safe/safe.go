@@ -116,15 +116,49 @@ func Nil(v any) bool {
 }
 
 // Same reports whether a and b are the same value, most often an error. Unlike ==, it does not panic
-// on types that cannot be compared, such as a slice of field errors; those are the same when what is
-// in them is. Functions are the same only when both are nil, because nothing tells two closures apart.
-func Same(a, b any) (same bool) {
-	defer func() {
-		if recover() != nil {
-			same = reflect.DeepEqual(a, b)
+// on types that cannot be compared, such as a slice of field errors; those are
+// the same when they share their memory. Functions are the same only when both
+// are nil, because nothing tells two closures apart.
+func Same(a, b any) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return same(reflect.ValueOf(a), reflect.ValueOf(b))
+}
+
+func same(a, b reflect.Value) bool {
+	if a.Type() != b.Type() {
+		return false
+	}
+	switch a.Kind() {
+	case reflect.Slice:
+		return a.Len() == b.Len() && a.Pointer() == b.Pointer()
+	case reflect.Map:
+		return a.Pointer() == b.Pointer()
+	case reflect.Func:
+		return a.IsNil() && b.IsNil()
+	case reflect.Interface:
+		if a.IsNil() || b.IsNil() {
+			return a.IsNil() && b.IsNil()
 		}
-	}()
-	return a == b
+		return same(a.Elem(), b.Elem())
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if !same(a.Field(i), b.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Array:
+		for i := range a.Len() {
+			if !same(a.Index(i), b.Index(i)) {
+				return false
+			}
+		}
+		return true
+	default:
+		return a.Equal(b)
+	}
 }
 
 func unprintable(v any, method string) string {

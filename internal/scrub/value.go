@@ -139,7 +139,10 @@ func (w *walk) value(v any) any {
 		return w.value(rv.Elem().Interface())
 	case kind == reflect.Map && rv.Type().Key().Kind() == reflect.String:
 		return w.object(func(yield func(string, any) bool) {
-			for it := rv.MapRange(); it.Next() && yield(it.Key().String(), it.Value().Interface()); {
+			for name, member := range rv.Seq2() {
+				if !yield(name.String(), member.Interface()) {
+					return
+				}
 			}
 		})
 	case kind == reflect.Slice && rv.Type().Elem().Kind() != reflect.Uint8 || kind == reflect.Array:
