@@ -153,36 +153,35 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 			*logger = o.Logger
 		}
 	}
-	limited := when(o.Limit != nil, func() mcp.Middleware { return limit.New(&rates) })
+	limited := when(o.Limit != nil, limit.New, &rates)
 	return Chain(
 		mcprecover.New(&recovery),
-		when(o.Render != nil, func() mcp.Middleware { return middleware.Render(o.Render) }),
+		when(o.Render != nil, middleware.Render, o.Render),
 		correlate.New(&correlation),
-		when(o.Audit != nil, func() mcp.Middleware { return audit.New(&audits) }),
+		when(o.Audit != nil, audit.New, &audits),
 		mask.New(&masking),
-		when(o.Drain != nil, func() mcp.Middleware { return drain.New(o.Drain) }),
-		when(o.Budget != nil, func() mcp.Middleware { return budget.New(&sizes) }),
+		when(o.Drain != nil, drain.New, o.Drain),
+		when(o.Budget != nil, budget.New, &sizes),
 		limited,
-		when(o.Batch != nil, func() mcp.Middleware { return batch.New(&lists) }),
-		when(o.Batch != nil, func() mcp.Middleware { return limited }),
-		when(o.Replay != nil, func() mcp.Middleware { return replay.New(&replays) }),
-		when(o.State != nil, func() mcp.Middleware { return state.New(o.State) }),
+		when(o.Batch != nil, func(b *batch.Options) mcp.Middleware { return Chain(batch.New(b), limited) }, &lists),
+		when(o.Replay != nil, replay.New, &replays),
+		when(o.State != nil, state.New, o.State),
 		Chain(inner...),
 		retry.New(o.Retry),
 		validate.New(o.Validate),
-		when(o.Degrade != nil, func() mcp.Middleware { return degrade.New(o.Degrade) }),
-		when(o.Deadline != nil, func() mcp.Middleware { return deadline.New(o.Deadline) }),
-		when(o.RetryServer != nil, func() mcp.Middleware { return retry.Server(o.RetryServer) }),
+		when(o.Degrade != nil, degrade.New, o.Degrade),
+		when(o.Deadline != nil, deadline.New, o.Deadline),
+		when(o.RetryServer != nil, retry.Server, o.RetryServer),
 		mcprecover.New(&recovery),
 	)
 }
 
-// when returns what is made, or nil where it is not asked for.
-func when(asked bool, build func() mcp.Middleware) mcp.Middleware {
+// when returns what build makes of the options, or nil where it is not asked for.
+func when[T any](asked bool, build func(*T) mcp.Middleware, opts *T) mcp.Middleware {
 	if !asked {
 		return nil
 	}
-	return build()
+	return build(opts)
 }
 
 // deref returns a copy of what p points to, or the zero value.

@@ -777,7 +777,7 @@ func pair(t *testing.T, at harness.Place, chain string) map[string]string {
 			first, _, _ := strings.Cut(text, "\n")
 			require.Regexp(t, firstLine, first, about)
 		}
-		if at.Shape != harness.WrapToolFor && !f.byCode {
+		if !f.byCode {
 			require.NotNil(t, got.Machine(), about)
 			require.Equal(t, 1, strings.Count(string(got.Wire), `"type":"`+string(got.Fault().Kind())+`"`), about)
 			reference = got.Reference()
@@ -786,9 +786,6 @@ func pair(t *testing.T, at harness.Place, chain string) map[string]string {
 			} else {
 				require.Empty(t, reference, about)
 			}
-		}
-		if want == 1 && at.Shape == harness.WrapToolFor {
-			reference = records[0]["reference"].(string)
 		}
 
 		// Nothing leaves that is not meant for the caller.
@@ -806,7 +803,7 @@ func pair(t *testing.T, at harness.Place, chain string) map[string]string {
 // TestServerAndHandler proves that a chain around the server and another around the
 // one handler act as one.
 func TestServerAndHandler(t *testing.T) {
-	shapes := []harness.Shape{harness.WrapAddTool, harness.WrapToolFor, harness.WrapTool, harness.WrapResource, harness.WrapPrompt}
+	shapes := []harness.Shape{harness.WrapAddTool, harness.WrapTool, harness.WrapResource, harness.WrapPrompt}
 	harness.Each(t, shapes, func(t *testing.T, at harness.Place) {
 		for _, inner := range []string{"standard", "recover", "correlate", "mask"} {
 			log := harness.NewLog(slog.LevelInfo)

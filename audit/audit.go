@@ -210,8 +210,8 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 // recorded reports whether calls of a method are recorded.
 func recorded(method string) bool {
 	switch method {
-	case middleware.MethodInitialize, middleware.MethodDiscover, middleware.MethodPing, middleware.MethodListTools, middleware.MethodListPrompts,
-		middleware.MethodListResources, middleware.MethodListResourceTemplates, middleware.MethodComplete, middleware.MethodSetLevel, middleware.MethodListen:
+	case call.MethodInitialize, call.MethodDiscover, call.MethodPing, call.MethodListTools, call.MethodListPrompts,
+		call.MethodListResources, call.MethodListResourceTemplates, middleware.MethodComplete, call.MethodSetLevel, call.MethodListen:
 		return false
 	default:
 		return true
@@ -222,7 +222,7 @@ func recorded(method string) bool {
 func (a *auditor) about(c *call.Call, next mcp.MethodHandler) (*mcp.Tool, classify.Safety) {
 	switch c.Method() {
 	case middleware.MethodCallTool:
-	case middleware.MethodSubscribe, middleware.MethodUnsubscribe: // they change what the server sends, and nothing else
+	case call.MethodSubscribe, call.MethodUnsubscribe: // they change what the server sends, and nothing else
 		return nil, classify.Reads
 	default:
 		return nil, c.Safety(next)

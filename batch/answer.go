@@ -46,8 +46,10 @@ func (r *Result[Out]) ToolResult() *mcp.CallToolResult {
 
 // Err returns the failure that the answer is, a *fault.Error; nil when it is none.
 func (r *Result[Out]) Err() error {
-	_, _, failure := r.answer()
-	return failure.Err()
+	if _, _, failure := r.answer(); failure != nil {
+		return failure
+	}
+	return nil
 }
 
 // answer makes the answer in both forms. The failure is nil when it is no error. It does not

@@ -103,7 +103,7 @@ func New(opts *Options) mcp.Middleware {
 				if _, ok := l.byName[call.Target(req)]; ok {
 					return ours(ctx, method, req)
 				}
-			case middleware.MethodListTools:
+			case call.MethodListTools:
 				if len(l.byTool) > 0 {
 					return ours(ctx, method, req)
 				}

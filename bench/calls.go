@@ -178,7 +178,7 @@ func everything(logger *slog.Logger) *mcpchain.Options {
 func sdkCall(mw mcp.Middleware, job int) func() {
 	end := ending[mcp.Request, mcp.Result](job, &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "22 degrees"}}})
 	handler := mw(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if method == middleware.MethodListTools {
+		if method == "tools/list" {
 			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "weather", InputSchema: map[string]any{"type": "object"}}}}, nil
 		}
 		return end(ctx, req)

@@ -161,7 +161,7 @@ type budget struct {
 }
 
 func (b *budget) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	if c.Quiet() && c.Method() != middleware.MethodListTools || c.Parent() != nil && !c.Quiet() {
+	if c.Quiet() && c.Method() != call.MethodListTools || c.Parent() != nil && !c.Quiet() {
 		return next(ctx, c.Method(), req) // the answer that it becomes a part of is bounded
 	}
 	switch r := req.(type) {

@@ -33,7 +33,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/wire"
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // An Outcome says in one word how a call ended.
@@ -178,7 +177,7 @@ type recorder struct {
 
 func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
 	method := c.Method()
-	if c.Quiet() || !c.Establish(r.settings) || c.Notification() || method == middleware.MethodListen {
+	if c.Quiet() || !c.Establish(r.settings) || c.Notification() || method == call.MethodListen {
 		return next(ctx, method, req)
 	}
 	c.Begin(r.watched) // the time must be read before it is known whether the call fails

@@ -46,7 +46,7 @@ func ofCalls(log *harness.Log) []harness.Record {
 	var records []harness.Record
 	for _, r := range log.Records() {
 		switch r["method"] {
-		case middleware.MethodInitialize, middleware.MethodDiscover:
+		case call.MethodInitialize, call.MethodDiscover:
 		default:
 			records = append(records, r)
 		}
@@ -448,7 +448,7 @@ func TestTheOutermostRecords(t *testing.T) {
 func TestWhatIsNotRecorded(t *testing.T) {
 	log := harness.NewLog(slog.LevelDebug - 100)
 	mw := correlate.New(&correlate.Options{Logger: log.Logger()})
-	for _, method := range []string{"notifications/progress", "notifications/initialized", middleware.MethodListen} {
+	for _, method := range []string{"notifications/progress", "notifications/initialized", call.MethodListen} {
 		for _, err := range []error{nil, errSecret} {
 			_, got := mw(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, err })(t.Context(), method, nil)
 			require.Equal(t, err == nil, got == nil)

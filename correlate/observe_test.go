@@ -42,7 +42,7 @@ type observer struct {
 func (o *observer) observe(ctx context.Context, e correlate.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if e.Method != middleware.MethodInitialize && e.Method != middleware.MethodDiscover {
+	if e.Method != call.MethodInitialize && e.Method != call.MethodDiscover {
 		o.events = append(o.events, e)
 		o.ids = append(o.ids, correlate.ID(ctx))
 	}
@@ -58,9 +58,6 @@ func (o *observer) take() []correlate.Event {
 
 func TestEvents(t *testing.T) {
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		if at.Shape == harness.WrapToolFor {
-			return // the SDK makes the answer
-		}
 		var seen observer
 		s := harness.Start(t, at, harness.Setup{
 			Handlers: map[string]harness.Handler{
@@ -114,7 +111,7 @@ func TestNoLabelOfACallers(t *testing.T) {
 			limit.New(&limit.Options{Limits: []limit.Limit{{Scope: limit.ForAll, Calls: 20, Burst: 20}}, Wait: -1}),
 			func(next mcp.MethodHandler) mcp.MethodHandler {
 				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-					if method == middleware.MethodListTools {
+					if method == call.MethodListTools {
 						lists++
 					}
 					return next(ctx, method, req)

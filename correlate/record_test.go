@@ -283,7 +283,7 @@ func TestNamesHaveNoCredentials(t *testing.T) {
 	} {
 		_, err := h(t.Context(), middleware.MethodReadResource, &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: uri}})
 		require.NoError(t, err)
-		_, err = h(t.Context(), middleware.MethodSubscribe, &mcp.SubscribeRequest{Params: &mcp.SubscribeParams{URI: uri}})
+		_, err = h(t.Context(), "resources/subscribe", &mcp.SubscribeRequest{Params: &mcp.SubscribeParams{URI: uri}})
 		require.NoError(t, err)
 	}
 	require.Len(t, log.Records(), 8)

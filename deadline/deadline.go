@@ -76,7 +76,7 @@ type Options struct {
 	Tools map[string]time.Duration
 
 	// Methods gives methods limits of their own, such as [middleware.MethodReadResource],
-	// [middleware.MethodListTools] or a custom one. Zero means Limit, if that is for the
+	// "tools/list" or a custom one. Zero means Limit, if that is for the
 	// method. Notifications, initialize, ping and subscriptions/listen cannot have a limit.
 	Methods map[string]time.Duration
 

@@ -36,7 +36,7 @@ func TestFailurePasses(t *testing.T) {
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		harness.NoLeaks(t)
 		got := harness.Call(t, at, harness.Fail(fault.NotFound("tea", "oolong")), deadline.New(nil))
-		requireKind(t, fault.KindNotFound, at, got)
+		requireKind(t, fault.KindNotFound, got)
 	})
 }
 
@@ -50,18 +50,16 @@ func TestStuckHandlerIsAnswered(t *testing.T) {
 		var got harness.Answer
 		require.Equal(t, limit+grace, took(func() { got = s.Call(t, "it") }))
 		require.Contains(t, got.Text(), "did not finish within 30 s. It was told to stop, but is still running")
-		requireKind(t, fault.KindTimeout, at, got)
-		if at.Shape != harness.WrapToolFor {
-			retry := got.Fault().Data().Retry
-			if at.Shape.Tool() {
-				require.Equal(t, fault.EffectUnknown, retry.Effect)
-				require.False(t, retry.ShouldRetry)
-				require.Contains(t, got.Text(), "Retry: no. It may still take effect: check that before you try another way.")
-			} else {
-				require.Equal(t, fault.EffectNone, retry.Effect)
-				require.True(t, retry.ShouldRetry)
-				require.EqualValues(t, 504, got.Protocol().Code)
-			}
+		requireKind(t, fault.KindTimeout, got)
+		retry := got.Fault().Data().Retry
+		if at.Shape.Tool() {
+			require.Equal(t, fault.EffectUnknown, retry.Effect)
+			require.False(t, retry.ShouldRetry)
+			require.Contains(t, got.Text(), "Retry: no. It may still take effect: check that before you try another way.")
+		} else {
+			require.Equal(t, fault.EffectNone, retry.Effect)
+			require.True(t, retry.ShouldRetry)
+			require.EqualValues(t, 504, got.Protocol().Code)
 		}
 		require.Contains(t, log.String(), `"msg":"mcp handler is stuck"`)
 		require.NotContains(t, log.String(), "ended late")
@@ -82,7 +80,7 @@ func TestHandlerThatStopsIsTold(t *testing.T) {
 		var got harness.Answer
 		require.Equal(t, limit, took(func() { got = harness.Call(t, at, obeys(), limited(log)) }))
 		require.Contains(t, got.Text(), "did not finish within 30 s. It was told to stop, and did.")
-		requireKind(t, fault.KindTimeout, at, got)
+		requireKind(t, fault.KindTimeout, got)
 		require.NotContains(t, log.String(), "stuck")
 		require.NotContains(t, log.String(), "late")
 	})
@@ -190,7 +188,7 @@ func TestManySlowLists(t *testing.T) {
 				time.Sleep(time.Hour)
 				panic("the list fails in the end")
 			}
-		}, middleware.MethodListTools)
+		}, call.MethodListTools)
 		s := harness.Start(t, rawAt, harness.Setup{
 			Handlers:   map[string]harness.Handler{"it": obeys()},
 			Middleware: []mcp.Middleware{deadline.New(&deadline.Options{Limit: limit}), slow},
@@ -214,7 +212,7 @@ func TestSlowListDoesNotDelay(t *testing.T) {
 				time.Sleep(time.Hour)
 				return next(ctx, method, req)
 			}
-		}, middleware.MethodListTools)
+		}, call.MethodListTools)
 		for _, h := range []harness.Handler{obeys(), ignores(time.Hour, obeys())} {
 			require.Equal(t, limit+grace, took(func() {
 				got := harness.Call(t, rawAt, h, deadline.New(&deadline.Options{Limit: limit}), slow)
@@ -321,7 +319,7 @@ func TestPanicAndGoexit(t *testing.T) {
 	each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		log := harness.NewLog(0)
 		got := harness.Call(t, at, harness.Panic(harness.Canary), limited(log))
-		requireKind(t, fault.KindInternal, at, got)
+		requireKind(t, fault.KindInternal, got)
 		require.Contains(t, got.Text(), "Internal error: ")
 		record := log.Only(t)
 		require.Equal(t, "panic: "+harness.Canary, record["error"])
@@ -332,7 +330,7 @@ func TestPanicAndGoexit(t *testing.T) {
 			runtime.Goexit()
 			return nil, nil
 		}, limited(log))
-		requireKind(t, fault.KindInternal, at, got)
+		requireKind(t, fault.KindInternal, got)
 		require.Contains(t, log.Only(t)["error"], "runtime.Goexit")
 	})
 }
@@ -461,8 +459,8 @@ func TestNoLimitMeansNothingAtAll(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, ctx, at)
 	for _, method := range []string{
-		middleware.MethodListen, middleware.MethodInitialize, middleware.MethodPing, middleware.MethodListTools,
-		"notifications/progress", middleware.MethodSetLevel, "acme/custom",
+		call.MethodListen, call.MethodInitialize, call.MethodPing, call.MethodListTools,
+		"notifications/progress", call.MethodSetLevel, "acme/custom",
 	} {
 		_, err := deadline.New(nil)(next)(ctx, method, &mcp.ListToolsRequest{})
 		require.NoError(t, err)
@@ -478,7 +476,7 @@ func TestBadOptions(t *testing.T) {
 	type limits = map[string]time.Duration
 	for text, o := range map[string]deadline.Options{
 		"deadline.New: Options.Tools has an empty name; give that of a tool":                                            {Tools: limits{"": 1}},
-		`deadline.New: Options.Methods["subscriptions/listen"] cannot have a limit; remove it`:                          {Methods: limits{middleware.MethodListen: 1}},
+		`deadline.New: Options.Methods["subscriptions/listen"] cannot have a limit; remove it`:                          {Methods: limits{call.MethodListen: 1}},
 		`deadline.New: Options.Methods["notifications/progress"] cannot have a limit; remove it`:                        {Methods: limits{"notifications/progress": 1}},
 		"deadline.New: Options.Methods has an empty name; give that of a method, such as middleware.MethodReadResource": {Methods: limits{"": 1}},
 		"deadline.New: Options.Limit is 1ns, which no handler can keep; give at least 1ms":                              {Limit: 1},

@@ -68,14 +68,9 @@ func took(f func()) time.Duration {
 	return time.Since(start)
 }
 
-// requireKind requires that a call failed in this way. Of a handler that is wrapped
-// by ToolFor the SDK keeps the text only.
-func requireKind(t *testing.T, kind fault.Kind, at harness.Place, got harness.Answer) {
+// requireKind requires that a call failed in this way.
+func requireKind(t *testing.T, kind fault.Kind, got harness.Answer) {
 	t.Helper()
 	require.NotNil(t, got.Fault())
-	if at.Shape == harness.WrapToolFor {
-		require.Contains(t, got.Text(), kind.Label()+": ")
-		return
-	}
 	require.Equal(t, kind, got.Fault().Kind())
 }

@@ -41,11 +41,11 @@ func TestTooManyStuckHandlers(t *testing.T) {
 			Middleware: []mcp.Middleware{mw},
 		})
 		for range 2 {
-			requireKind(t, fault.KindTimeout, at, s.Call(t, "it"))
+			requireKind(t, fault.KindTimeout, s.Call(t, "it"))
 		}
 		var got harness.Answer
 		require.Zero(t, took(func() { got = s.Call(t, "it") }))
-		requireKind(t, fault.KindServiceUnavailable, at, got)
+		requireKind(t, fault.KindServiceUnavailable, got)
 		require.Contains(t, got.Text(), "Service unavailable: too many earlier calls have not come to an end, and no more are accepted until some do.\n"+
 			"Retry: yes, after 30 s. Nothing was changed by this call.")
 		if at.Shape.Method() != middleware.MethodComplete { // which has no name to tell handlers apart by
@@ -290,7 +290,7 @@ func TestLimitOfLists(t *testing.T) {
 		s := harness.Start(t, rawAt, harness.Setup{
 			Handlers: map[string]harness.Handler{"it": obeys()},
 			Middleware: []mcp.Middleware{
-				deadline.New(&deadline.Options{Limit: limit, Methods: map[string]time.Duration{middleware.MethodListTools: time.Second}}),
+				deadline.New(&deadline.Options{Limit: limit, Methods: map[string]time.Duration{call.MethodListTools: time.Second}}),
 				middleware.ForMethods(func(next mcp.MethodHandler) mcp.MethodHandler {
 					return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 						if _, limited := ctx.Deadline(); limited {
@@ -298,7 +298,7 @@ func TestLimitOfLists(t *testing.T) {
 						}
 						return next(ctx, method, req)
 					}
-				}, middleware.MethodListTools),
+				}, call.MethodListTools),
 			},
 		})
 		require.Equal(t, limit, took(func() { s.Call(t, "it") }), "the list was asked and came at once")
@@ -348,7 +348,7 @@ func TestPairs(t *testing.T) {
 						before := len(log.Records())
 						s := harness.Start(t, at, harness.Setup{Handlers: map[string]harness.Handler{"it": h.handler}, Middleware: mw})
 						got := s.Call(t, "it")
-						requireKind(t, h.kind, at, got)
+						requireKind(t, h.kind, got)
 						synctest.Wait()
 						calls := 0
 						for _, r := range log.Records()[before:] {

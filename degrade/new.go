@@ -36,9 +36,7 @@ type Options struct {
 //     empty, and else where the tool declares no output schema that it would break.
 //
 // Of an answer that is complete it only fills in an embedded Status that was left
-// empty. Failures and answers that ask for input pass untouched, and so does what a
-// handler wrapped with middleware.ToolFor returns, apart from the _meta; use
-// middleware.AddTool instead.
+// empty. Failures and answers that ask for input pass untouched.
 //
 // It belongs inside of middlewares that keep or repeat answers. opts may be nil.
 func New(opts *Options) mcp.Middleware {
@@ -61,7 +59,7 @@ func New(opts *Options) mcp.Middleware {
 		if !found || err != nil || !ok || tool == nil || tool.IsError || tool.InputRequests != nil {
 			return res, err
 		}
-		return annotate(ctx, c, next, tool, status), nil
+		return annotate(c, next, tool, status), nil
 	})
 }
 
@@ -109,7 +107,7 @@ func (n *notes) take() (status Status, found bool) {
 }
 
 // annotate returns a copy of a result that tells the status.
-func annotate(ctx context.Context, c *call.Call, next mcp.MethodHandler, have *mcp.CallToolResult, status Status) *mcp.CallToolResult {
+func annotate(c *call.Call, next mcp.MethodHandler, have *mcp.CallToolResult, status Status) *mcp.CallToolResult {
 	res := *have
 	if status.Degraded {
 		res.Meta = maps.Clone(res.Meta)
@@ -117,9 +115,6 @@ func annotate(ctx context.Context, c *call.Call, next mcp.MethodHandler, have *m
 			res.Meta = mcp.Meta{}
 		}
 		res.Meta[MetaKey] = status
-	}
-	if call.TypedOf(ctx) != nil {
-		return &res // the SDK has still to make the content of the output
 	}
 	if raw, ok := structured(c, next, have, status); ok {
 		res.Content = slices.Clone(res.Content)

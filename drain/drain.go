@@ -143,7 +143,7 @@ func (d *Drain) Ready() http.Handler {
 // run runs a call unless the server is shutting down.
 func (d *Drain) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	method := c.Method()
-	if c.Quiet() || c.Notification() || method == middleware.MethodPing {
+	if c.Quiet() || c.Notification() || method == call.MethodPing {
 		return next(ctx, method, req)
 	}
 	r := &run{c: c}
@@ -167,7 +167,7 @@ func (d *Drain) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp
 // enter lets a call in. It reports whether the call is in already, itself or with the
 // batch that it is an item of.
 func (d *Drain) enter(r *run) (outer bool, err error) {
-	listens := r.c.Method() == middleware.MethodListen
+	listens := r.c.Method() == call.MethodListen
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for c := r.c; c != nil; c = c.Parent() {

@@ -176,7 +176,7 @@ func TestWhatIsNotACall(t *testing.T) {
 		d := &drain.Drain{}
 		mw := drain.New(&drain.Options{Drain: d})
 		h := mw(mw(func(ctx context.Context, method string, _ mcp.Request) (mcp.Result, error) {
-			if method == middleware.MethodListen {
+			if method == "subscriptions/listen" {
 				<-ctx.Done()
 				return nil, context.Cause(ctx)
 			}
@@ -184,7 +184,7 @@ func TestWhatIsNotACall(t *testing.T) {
 		}))
 		ended := make(chan error, 1)
 		go func() {
-			_, err := h(t.Context(), middleware.MethodListen, &mcp.CallToolRequest{})
+			_, err := h(t.Context(), "subscriptions/listen", &mcp.CallToolRequest{})
 			ended <- err
 		}()
 		synctest.Wait()
@@ -196,8 +196,8 @@ func TestWhatIsNotACall(t *testing.T) {
 		require.Zero(t, time.Since(start))
 		require.Error(t, <-ended)
 		for method, refused := range map[string]bool{
-			middleware.MethodPing: false, "notifications/initialized": false,
-			middleware.MethodCallTool: true, middleware.MethodListTools: true, middleware.MethodInitialize: true, middleware.MethodListen: true,
+			"ping": false, "notifications/initialized": false,
+			middleware.MethodCallTool: true, "tools/list": true, "initialize": true, "subscriptions/listen": true,
 		} {
 			_, failed := middleware.FaultOf(h(t.Context(), method, &mcp.ServerRequest[*mcp.PingParams]{}))
 			require.Equal(t, refused, failed, method)

@@ -46,7 +46,7 @@ func (e *Error) LogValue() slog.Value {
 		attrs = append(attrs, slog.Any("violations", d.Violations[:min(len(d.Violations), maxLoggedViolations)]))
 	}
 	if d.Retry != nil {
-		attrs = append(attrs, slog.Any("retry", *d.Retry))
+		attrs = append(attrs, d.Retry.attr())
 	}
 	if len(d.Details) > 0 {
 		if text := compact(d.Details); len(text) > maxLogged {

@@ -77,12 +77,10 @@ const (
 
 // known returns p if it is one of the parties, and "" if it is not.
 func (p Party) known() Party {
-	switch p {
-	case PartyCaller, PartyServer, PartyUpstream:
+	if p == PartyCaller || p == PartyServer || p == PartyUpstream {
 		return p
-	default:
-		return ""
 	}
+	return ""
 }
 
 // Retry says whether, when and how often a failed call may be repeated.
@@ -95,10 +93,9 @@ type Retry struct {
 	Effect            Effect  `json:"effect,omitempty"`
 }
 
-// LogValue gives the log the members that say something, by their names on the
-// wire.
-func (r Retry) LogValue() slog.Value {
-	return slog.GroupValue(append([]slog.Attr{slog.Bool("should_retry", r.ShouldRetry)}, saying(
+// attr gives the log the members that say something, by their names on the wire.
+func (r Retry) attr() slog.Attr {
+	return slog.GroupAttrs("retry", append([]slog.Attr{slog.Bool("should_retry", r.ShouldRetry)}, saying(
 		slog.Float64("retry_after_seconds", r.RetryAfterSeconds), slog.Int("next_attempt", r.NextAttempt),
 		slog.Int("max_attempts", r.MaxAttempts), slog.String("reason", r.Reason), slog.String("effect", string(r.Effect)),
 	)...)...)
@@ -156,7 +153,7 @@ func (e *Error) Data() Data {
 	if e == nil {
 		return Data{}
 	}
-	return e.data.mapped(valid, func(v any) any { return mapValue(v, valid) })
+	return e.data.mapped(valid, func(_ string, v any) any { return mapValue(v, valid) })
 }
 
 // FromData returns the fault whose public parts are d, without a cause. Values
@@ -175,15 +172,10 @@ func FromData(d Data) *Error {
 		}
 		return v
 	})
-	d.Details = plainMap(d.Details)
-	d.RecoverySteps = mapSlice(d.RecoverySteps, func(s Step) Step {
-		s.Parameters = plainMap(s.Parameters)
-		return s
-	})
-	return fromData(d, plain)
+	return fromData(d, plainMember)
 }
 
-func fromData(d Data, value func(any) any) *Error {
+func fromData(d Data, value func(name string, v any) any) *Error {
 	d = d.mapped(valid, value)
 	if d.Retry != nil {
 		*d.Retry = d.Retry.plain()
@@ -221,15 +213,15 @@ func (e *Error) UnmarshalJSON(b []byte) error {
 	if d.Type == "" {
 		return errors.New("fault: type is missing")
 	}
-	*e = *fromData(d, decoded)
+	*e = *fromData(d, func(_ string, v any) any { return decoded(v) })
 	return nil
 }
 
 // mapped returns a copy of d that shares nothing with it, in which every text has
-// passed through text and every value through value. What is empty becomes nil,
+// passed through text and every value, with its name, through value. What is empty becomes nil,
 // as it would on the wire. Kind, effect and reference, which are not texts for a
 // reader but words that somebody compares, are made valid only.
-func (d Data) mapped(text func(string) string, value func(any) any) Data {
+func (d Data) mapped(text func(string) string, value func(name string, v any) any) Data {
 	d.Type, d.ReferenceID, d.Party = Kind(valid(string(d.Type))), valid(d.ReferenceID), d.Party.known()
 	for _, s := range []*string{
 		&d.Message, &d.Suggestion, &d.Code, &d.Field, &d.Expected, &d.ResourceType, &d.Identifier,
@@ -237,13 +229,13 @@ func (d Data) mapped(text func(string) string, value func(any) any) Data {
 	} {
 		*s = text(*s)
 	}
-	d.Received = value(d.Received)
+	d.Received = value("", d.Received)
 	d.Examples = mapSlice(d.Examples, text)
 	d.SimilarMatches = mapSlice(d.SimilarMatches, text)
 	d.Violations = mapSlice(d.Violations, func(v Violation) Violation {
 		return Violation{
 			Field: text(v.Field), Pointer: text(v.Pointer), Rule: text(v.Rule), Expected: text(v.Expected),
-			Received: value(v.Received), Suggestion: text(v.Suggestion), Message: text(v.Message),
+			Received: value("", v.Received), Suggestion: text(v.Suggestion), Message: text(v.Message),
 		}
 	})
 	if d.Retry != nil {
@@ -253,11 +245,11 @@ func (d Data) mapped(text func(string) string, value func(any) any) Data {
 	}
 	d.RecoverySteps = mapSlice(d.RecoverySteps, func(s Step) Step { return s.mapped(text, value) })
 	d.Details = mapOrNil(d.Details, text, value)
-	d.CorrectedArguments = mapOrNil(d.CorrectedArguments, text, value)
+	d.CorrectedArguments = mapOrNil(d.CorrectedArguments, text, func(_ string, v any) any { return value("", v) })
 	return d
 }
 
-func (s Step) mapped(text func(string) string, value func(any) any) Step {
+func (s Step) mapped(text func(string) string, value func(name string, v any) any) Step {
 	return Step{
 		Number: s.Number, Action: text(s.Action), Tool: text(s.Tool),
 		Parameters:  mapOrNil(s.Parameters, text, value),
@@ -286,7 +278,7 @@ func mapSlice[T any](list []T, f func(T) T) []T {
 	return out
 }
 
-func mapOrNil(m map[string]any, text func(string) string, value func(any) any) map[string]any {
+func mapOrNil(m map[string]any, text func(string) string, value func(name string, v any) any) map[string]any {
 	if len(m) == 0 {
 		return nil
 	}

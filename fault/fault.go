@@ -73,15 +73,6 @@ func (e *Error) Text() string {
 	return e.data.text(false)
 }
 
-// Err returns e as an error that is nil when e is, for a function that returns an
-// error: return fault.Join(faults...).Err().
-func (e *Error) Err() error {
-	if e == nil {
-		return nil
-	}
-	return e
-}
-
 // Unwrap returns the private cause, or nil.
 func (e *Error) Unwrap() error {
 	if e == nil {
@@ -236,9 +227,7 @@ func (e *Error) WithSteps(steps ...Step) *Error {
 	return e.change(func(c *Error) {
 		all := slices.Clip(c.data.RecoverySteps)
 		for _, s := range steps {
-			parameters := plainMap(s.Parameters)
-			s = s.mapped(valid, plain)
-			s.Parameters = parameters
+			s = s.mapped(valid, plainMember)
 			s.Number = len(all) + 1
 			all = append(all, s)
 		}
@@ -267,7 +256,7 @@ func (e *Error) ScrubbedBy(scrubber func(string) string) *Error {
 		changed = changed || t != s
 		return valid(t)
 	}
-	data := e.data.mapped(text, func(v any) any { return mapValue(v, text) })
+	data := e.data.mapped(text, func(_ string, v any) any { return mapValue(v, text) })
 	if !changed {
 		return e
 	}

@@ -13,8 +13,8 @@ import (
 // the last, of steps that read the same the first), their causes are joined, and
 // the call may be repeated only if none of them says no. It has the kind of the
 // first one, and the code if all have the same kind and code. Nil faults are left
-// out; Join returns nil when nothing is left, and a single fault as it is. As an
-// error, return it by way of [Error.Err]: a nil *Error in an error is not nil.
+// out; Join returns nil when nothing is left, and a single fault as it is. Check that before
+// you return it as an error: a nil *Error in an error is not nil.
 func Join(faults ...*Error) *Error {
 	faults = slices.DeleteFunc(slices.Clone(faults), func(e *Error) bool { return e == nil })
 	switch len(faults) {

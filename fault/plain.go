@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,20 +64,6 @@ func plainMember(name string, v any) any {
 	return plain(v)
 }
 
-// plainMap is plain for details and parameters.
-func plainMap(m map[string]any) map[string]any {
-	if len(m) == 0 {
-		return nil
-	}
-	out := mapMap(m, valid, plain)
-	for k, v := range m {
-		if scrub.SecretMember(k, v) {
-			out[valid(k)] = scrub.Redacted
-		}
-	}
-	return out
-}
-
 // decoded is plain for a value that a decoder made which keeps numbers as they
 // were written. It reuses the value.
 func decoded(v any) any {
@@ -94,24 +81,12 @@ func numbers(v any, depth int) (_ any, ok bool) {
 	switch v := v.(type) {
 	case json.Number:
 		return number(v), true
-	case int:
-		return integer(int64(v)), true
-	case int64:
-		return integer(v), true
-	case int32:
-		return float64(v), true
-	case uint32:
-		return float64(v), true
-	case uint64:
-		if v >= exactInt {
-			return json.Number(strconv.FormatUint(v, 10)), true
+	case int, int32, int64, uint32, uint64, float64:
+		if f := reflect.ValueOf(v).Convert(reflect.TypeFor[float64]()).Float(); math.Abs(f) < exactInt {
+			return f, true
 		}
-		return float64(v), true
-	case float64:
-		if math.Abs(v) >= exactInt {
-			raw, err := json.Marshal(v)
-			return json.Number(raw), err == nil
-		}
+		raw, err := json.Marshal(v)
+		return json.Number(raw), err == nil
 	case []any:
 		for i := range v {
 			if v[i], ok = numbers(v[i], depth+1); !ok {
@@ -126,14 +101,6 @@ func numbers(v any, depth int) (_ any, ok bool) {
 		}
 	}
 	return v, true
-}
-
-// integer returns n as a float64 where that holds it.
-func integer(n int64) any {
-	if -exactInt < n && n < exactInt {
-		return float64(n)
-	}
-	return json.Number(strconv.FormatInt(n, 10))
 }
 
 // number returns n as a float64, or as it is when that could lose digits of an
@@ -164,7 +131,7 @@ func mapValue(v any, text func(string) string) any {
 		}
 		return list
 	case map[string]any:
-		return mapMap(v, text, func(v any) any { return mapValue(v, text) })
+		return mapMap(v, text, func(_ string, v any) any { return mapValue(v, text) })
 	default:
 		return v
 	}
@@ -173,12 +140,12 @@ func mapValue(v any, text func(string) string) any {
 // mapMap returns m with its keys passed through text and its values through
 // value. Keys that become the same are numbered, in a fixed order, so that
 // nothing is lost and the same map gives the same result.
-func mapMap(m map[string]any, text func(string) string, value func(any) any) map[string]any {
+func mapMap(m map[string]any, text func(string) string, value func(name string, v any) any) map[string]any {
 	out := make(map[string]any, len(m))
 	var renamed []string
 	for k, v := range m {
 		if text(k) == k {
-			out[k] = value(v)
+			out[k] = value(k, v)
 		} else {
 			renamed = append(renamed, k)
 		}
@@ -192,7 +159,7 @@ func mapMap(m map[string]any, text func(string) string, value func(any) any) map
 			}
 			name = fmt.Sprintf("%s (%d)", text(k), n)
 		}
-		out[name] = value(m[k])
+		out[name] = value(k, m[k])
 	}
 	return out
 }
@@ -209,7 +176,7 @@ func valid(s string) string {
 func compact(m map[string]any) string {
 	text, err := encode(m)
 	if err != nil { // not made by plain: what a user hands to StepsText
-		text, _ = encode(plainMap(m))
+		text, _ = encode(mapMap(m, valid, plainMember))
 	}
 	return text
 }

@@ -213,3 +213,15 @@ func TestScrubbedByOfSomebodyElse(t *testing.T) {
 	roundTrip(t, e)
 	require.Panics(t, func() { full().ScrubbedBy(func(string) string { panic(canary) }) }, "who calls it guards it")
 }
+
+// TestParametersOfOptionsAreHiddenByTheirNames hides what stands under the name of a secret in
+// a call that a step offers, as in one that a step is.
+func TestParametersOfOptionsAreHiddenByTheirNames(t *testing.T) {
+	step := fault.Step{Action: "Choose", Options: []fault.Option{{Action: "a", Tool: "login", Parameters: map[string]any{"password": canary}}}}
+	for _, e := range []*fault.Error{
+		fault.New("busy", "x").WithSteps(step), fault.FromData(fault.Data{Type: "busy", RecoverySteps: []fault.Step{step}}),
+	} {
+		require.NotContains(t, e.Error()+string(mustJSON(t, e)), canary)
+		require.Contains(t, e.Error(), `call login {"password":"[redacted]"}`)
+	}
+}

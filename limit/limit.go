@@ -88,7 +88,7 @@ type Limit struct {
 	Scope Scope
 
 	// Tools are the names of the tools that the limit is for, and Methods the methods,
-	// such as [middleware.MethodListTools]. If both are empty, the limit is for tools,
+	// such as [call.MethodListTools]. If both are empty, the limit is for tools,
 	// resources, prompts and completions.
 	Tools   []string
 	Methods []string
@@ -290,7 +290,7 @@ func (l *limiter) rule(i int, limit Limit) rule {
 	}
 	for _, method := range limit.Methods {
 		switch method {
-		case "", middleware.MethodInitialize, middleware.MethodDiscover, middleware.MethodListen:
+		case "", call.MethodInitialize, call.MethodDiscover, call.MethodListen:
 			wrong(".Methods names %q, which cannot have a limit; remove it", method)
 		}
 	}

@@ -52,10 +52,8 @@ func TestRefusalIsToldInEveryShape(t *testing.T) {
 		require.Contains(t, got.Text(), "Rate limited: at most 2 calls in 3600 s are allowed for each caller.")
 		require.Contains(t, got.Text(), "Nothing was changed by this call.")
 		require.Equal(t, 2, ran, "the handler ran")
-		if at.Shape != harness.WrapToolFor {
-			require.Equal(t, fault.KindRateLimited, got.Fault().Kind())
-			require.Equal(t, "owner", got.Machine()["details"].(map[string]any)["limit"])
-		}
+		require.Equal(t, fault.KindRateLimited, got.Fault().Kind())
+		require.Equal(t, "owner", got.Machine()["details"].(map[string]any)["limit"])
 		require.Contains(t, log.Only(t)["msg"], "no identity")
 	})
 }
@@ -104,9 +102,9 @@ func TestScopes(t *testing.T) {
 			require.Equal(t, c.no, ask(h, "cyd", "c") != nil)
 		})
 	}
-	h := one(limit.Limit{Methods: []string{middleware.MethodListTools}})
+	h := one(limit.Limit{Methods: []string{"tools/list"}})
 	list := func() *fault.Error {
-		f, _ := middleware.FaultOf(h(t.Context(), middleware.MethodListTools, &mcp.ListToolsRequest{}))
+		f, _ := middleware.FaultOf(h(t.Context(), "tools/list", &mcp.ListToolsRequest{}))
 		return f
 	}
 	require.Nil(t, list())
@@ -115,7 +113,7 @@ func TestScopes(t *testing.T) {
 	h = one(limit.Limit{})
 	for range 3 {
 		require.Nil(t, list(), "a list is free")
-		_, err := h(t.Context(), middleware.MethodPing, &mcp.ServerRequest[*mcp.PingParams]{})
+		_, err := h(t.Context(), "ping", &mcp.ServerRequest[*mcp.PingParams]{})
 		require.NoError(t, err)
 	}
 }

@@ -266,7 +266,7 @@ func TestNextSteps(t *testing.T) {
 }
 
 func TestNextStepsOverTheWire(t *testing.T) {
-	harness.Each(t, append(harness.Tools(), harness.WrapToolFor), func(t *testing.T, at harness.Place) {
+	harness.Each(t, harness.Tools(), func(t *testing.T, at harness.Place) {
 		got := harness.Call(t, at, func(_ context.Context, req mcp.Request) (mcp.Result, error) {
 			return middleware.NextSteps(harness.Success(req).(*mcp.CallToolResult), fault.Step{Action: "Read it back", Tool: "get"}), nil
 		}, masking(harness.NewLog(0)))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -24,7 +22,6 @@ func TestWrappingNoHandlerPanics(t *testing.T) {
 		"middleware.Tool: h is nil; give the handler that is wrapped":     func() { middleware.Tool(nil) },
 		"middleware.Resource: h is nil; give the handler that is wrapped": func() { middleware.Resource(nil) },
 		"middleware.Prompt: h is nil; give the handler that is wrapped":   func() { middleware.Prompt(nil) },
-		"middleware.ToolFor: h is nil; give the tool's handler":           func() { middleware.ToolFor[any, any](nil) },
 	} {
 		require.PanicsWithValue(t, want, misuse)
 	}
@@ -136,10 +133,6 @@ func TestMiddlewareThatAnswersWithAnotherType(t *testing.T) {
 	require.Nil(t, got)
 	require.EqualError(t, err, "middleware: a middleware answered with a *mcp.CallToolResult in the place of a *mcp.GetPromptResult")
 
-	typed, _, err := middleware.ToolFor(double, wrong(&mcp.GetPromptResult{}, nil))(t.Context(), toolRequest("t"), count{})
-	require.Nil(t, typed)
-	require.EqualError(t, err, "middleware: a middleware answered with a *mcp.GetPromptResult in the place of a *mcp.CallToolResult")
-
 	// With an error, the error is what counts.
 	res, err = middleware.Tool(unreachable, wrong(&mcp.GetPromptResult{}, errSecret))(t.Context(), toolRequest("t"))
 	require.Nil(t, res)
@@ -152,10 +145,8 @@ func TestMiddlewareThatCallsAnotherMethod(t *testing.T) {
 			return func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) { return next(ctx, method, req) }
 		}
 	}
-	list := calls(middleware.MethodListTools, &mcp.ListToolsRequest{})
+	list := calls(call.MethodListTools, &mcp.ListToolsRequest{})
 	_, err := middleware.Tool(unreachable, list)(t.Context(), toolRequest("t"))
-	require.EqualError(t, err, `middleware: a wrapped handler of "tools/call" cannot answer "tools/list"`)
-	_, _, err = middleware.ToolFor(double, list)(t.Context(), toolRequest("t"), count{})
 	require.EqualError(t, err, `middleware: a wrapped handler of "tools/call" cannot answer "tools/list"`)
 	_, err = middleware.Resource(func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) { panic("called") }, list)(t.Context(), resourceRequest("r"))
 	require.EqualError(t, err, `middleware: a wrapped handler of "resources/read" cannot answer "tools/list"`)
@@ -180,7 +171,6 @@ func replace(with func(context.Context) context.Context) middleware.Middleware {
 
 func TestMiddlewareThatReplacesTheContext(t *testing.T) {
 	value := replace(func(ctx context.Context) context.Context { return context.WithValue(ctx, contextKey{}, "value") })
-	background := replace(func(context.Context) context.Context { return context.Background() })
 	ours := layer(&call.Settings{})
 
 	var got any
@@ -194,19 +184,6 @@ func TestMiddlewareThatReplacesTheContext(t *testing.T) {
 	_, err = middleware.Tool(tool, ours, value)(t.Context(), toolRequest("t"))
 	require.NoError(t, err)
 	require.Equal(t, "value", got)
-
-	typed := func(ctx context.Context, _ *mcp.CallToolRequest, in count) (*mcp.CallToolResult, count, error) {
-		got = ctx.Value(contextKey{})
-		return nil, in, nil
-	}
-	got = nil
-	_, out, err := middleware.ToolFor(typed, ours, value)(t.Context(), toolRequest("t"), count{7})
-	require.NoError(t, err)
-	require.Equal(t, count{7}, out)
-	require.Equal(t, "value", got)
-
-	_, _, err = middleware.ToolFor(typed, background)(t.Context(), toolRequest("t"), count{7})
-	require.EqualError(t, err, "middleware: a middleware replaced the context of a typed tool by one that was not made from it")
 }
 
 // TestLostContextDoesNotUnmask proves that a middleware that loses the context
@@ -218,17 +195,15 @@ func TestLostContextDoesNotUnmask(t *testing.T) {
 		outer := layer(&call.Settings{Records: true, Logger: log.Logger()})
 		got := harness.Call(t, at, harness.Fail(errSecret), outer, background, masking(log))
 		require.NotContains(t, string(got.Wire), harness.Canary)
-		if at.Shape != harness.WrapToolFor { // which says that its context was replaced
-			require.Contains(t, got.Text(), "Internal error: ")
-			require.Contains(t, log.String(), harness.Canary)
-			require.Contains(t, log.String(), got.Reference())
-		}
+		require.Contains(t, got.Text(), "Internal error: ")
+		require.Contains(t, log.String(), harness.Canary)
+		require.Contains(t, log.String(), got.Reference())
 	})
 }
 
-// TestToolForChangesNothing compares, byte for byte, the answers of typed tools
-// with and without ToolFor.
-func TestToolForChangesNothing(t *testing.T) {
+// TestAddToolChangesNothing compares, byte for byte, the answers of typed tools
+// that the SDK's AddTool and ours added.
+func TestAddToolChangesNothing(t *testing.T) {
 	type out struct {
 		Word string `json:"word"`
 		N    int    `json:"n,omitempty"`
@@ -326,7 +301,7 @@ func same[Out any](t *testing.T, name string, h func() (*mcp.CallToolResult, Out
 						if i == 0 {
 							mcp.AddTool(server, &mcp.Tool{Name: "it"}, handler)
 						} else {
-							mcp.AddTool(server, &mcp.Tool{Name: "it"}, middleware.ToolFor(handler, mw...))
+							middleware.AddTool(server, &mcp.Tool{Name: "it"}, handler, mw...)
 						}
 					},
 					Client: &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -338,158 +313,6 @@ func same[Out any](t *testing.T, name string, h func() (*mcp.CallToolResult, Out
 			}
 			require.Equal(t, wire[0], wire[1])
 			require.Equal(t, wire[0], wire[2])
-		})
-	}
-}
-
-func TestToolForShowsTheOutputToItsMiddlewares(t *testing.T) {
-	var seen any
-	look := harness.Look(func(_ context.Context, res mcp.Result, _ error) { seen = res.(*mcp.CallToolResult).StructuredContent })
-	res, out, err := middleware.ToolFor(double, look)(t.Context(), toolRequest("t"), count{2})
-	require.NoError(t, err)
-	require.Nil(t, res, "a nil result stays nil")
-	require.Equal(t, count{4}, out)
-	require.Equal(t, count{4}, seen)
-}
-
-func TestToolForLetsMiddlewaresChangeTheAnswer(t *testing.T) {
-	change := func(f func(*mcp.CallToolResult)) middleware.Middleware {
-		return func(next middleware.Handler) middleware.Handler {
-			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				res, err := next(ctx, method, req)
-				f(res.(*mcp.CallToolResult))
-				return res, err
-			}
-		}
-	}
-	t.Run("output", func(t *testing.T) {
-		res, out, err := middleware.ToolFor(double, change(func(r *mcp.CallToolResult) { r.StructuredContent = count{9} }))(t.Context(), toolRequest("t"), count{})
-		require.NoError(t, err)
-		require.Nil(t, res)
-		require.Equal(t, count{9}, out)
-	})
-	t.Run("output of another type", func(t *testing.T) {
-		_, out, err := middleware.ToolFor(double, change(func(r *mcp.CallToolResult) { r.StructuredContent = "nine" }))(t.Context(), toolRequest("t"), count{})
-		require.EqualError(t, err, "middleware: a middleware put a string in the place of the typed output")
-		require.Zero(t, out)
-	})
-	t.Run("content", func(t *testing.T) {
-		res, out, err := middleware.ToolFor(double, change(func(r *mcp.CallToolResult) {
-			r.Content = []mcp.Content{&mcp.TextContent{Text: "four"}}
-		}))(t.Context(), toolRequest("t"), count{2})
-		require.NoError(t, err)
-		require.Equal(t, "four", text(res))
-		require.Empty(t, res.Meta)
-		require.Equal(t, count{4}, out)
-	})
-	t.Run("meta", func(t *testing.T) {
-		res, _, err := middleware.ToolFor(double, change(func(r *mcp.CallToolResult) { r.Meta["k"] = "v" }))(t.Context(), toolRequest("t"), count{2})
-		require.NoError(t, err)
-		require.Equal(t, mcp.Meta{"k": "v"}, res.Meta)
-	})
-	t.Run("the handler's own result is not written to", func(t *testing.T) {
-		own := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "own"}}}
-		h := func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, count, error) {
-			return own, count{1}, nil
-		}
-		_, _, err := middleware.ToolFor(h, change(func(r *mcp.CallToolResult) { r.Content = nil }))(t.Context(), toolRequest("t"), nil)
-		require.NoError(t, err)
-		require.Len(t, own.Content, 1)
-		require.Nil(t, own.StructuredContent)
-	})
-	t.Run("result of its own", func(t *testing.T) {
-		mw := func(middleware.Handler) middleware.Handler {
-			return returns(&mcp.CallToolResult{StructuredContent: count{3}}, nil)
-		}
-		res, out, err := middleware.ToolFor(double, mw)(t.Context(), toolRequest("t"), count{2})
-		require.NoError(t, err)
-		require.NotNil(t, res)
-		require.Equal(t, count{3}, out)
-	})
-	t.Run("no result", func(t *testing.T) {
-		mw := func(middleware.Handler) middleware.Handler { return returns(nil, nil) }
-		res, out, err := middleware.ToolFor(double, mw)(t.Context(), toolRequest("t"), count{2})
-		require.NoError(t, err)
-		require.Nil(t, res)
-		require.Zero(t, out)
-	})
-}
-
-// TestToolForSendsTheWholeText proves that the text that a model gets is not cut.
-func TestToolForSendsTheWholeText(t *testing.T) {
-	long := fault.New(fault.KindConflict, strings.Repeat("the invoice is locked by another user, ", 30)+"END").
-		Suggest("Read it first.").Step("See who holds the lock", "get_lock", map[string]any{"invoice": 7})
-	got := harness.Call(t, harness.Place{Shape: harness.WrapToolFor, Era: harness.Current}, harness.Fail(long), masking(harness.NewLog(0)))
-	require.Equal(t, long.Error(), got.Text())
-	require.True(t, got.Tool().IsError)
-}
-
-// TestToolForKeepsTheFaultForMiddlewaresOutside proves that an outer middleware of
-// the user's finds the same fault as inside, and the original error.
-func TestToolForKeepsTheFaultForMiddlewaresOutside(t *testing.T) {
-	sentinel := errors.New("sentinel")
-	deliberate := fault.NotFound("file", "a.txt", "b.txt").Because(sentinel)
-	for _, c := range []struct {
-		name string
-		err  error
-		want fault.Data
-	}{
-		{"fault", deliberate, deliberate.Data()},
-		{"wrapped fault", fmt.Errorf("%w", deliberate), deliberate.Data()},
-		{"unknown", sentinel, fault.Generic(fault.KindInternal).Data()},
-		{"panic", &classify.PanicError{Value: sentinel}, fault.Generic(fault.KindInternal).Data()},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			var f *fault.Error
-			var err error
-			s := harness.Start(t, rawAt, harness.Setup{
-				More: func(server *mcp.Server) {
-					h := func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
-						return nil, nil, c.err
-					}
-					mcp.AddTool(server, &mcp.Tool{Name: "it"}, middleware.ToolFor(h, masking(harness.NewLog(0))))
-				},
-				Middleware: []mcp.Middleware{harness.Look(func(_ context.Context, res mcp.Result, e error) {
-					f, _ = middleware.FaultOf(res, e)
-					err = res.(*mcp.CallToolResult).GetError()
-				})},
-			})
-			got := s.CallTool(t.Context(), "it", nil)
-			require.Equal(t, c.want, data(f))
-			require.ErrorIs(t, err, sentinel)
-			require.Equal(t, 1, strings.Count(got.Text(), ": "+f.Message()), got.Text())
-		})
-	}
-}
-
-// TestToolForBelowAServer proves that a middleware around the server and one around the
-// handler act as one.
-func TestToolForBelowAServer(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		h    harness.Handler
-	}{
-		{"unknown", harness.Fail(errSecret)},
-		{"fault", harness.Fail(fault.NotFound("file", "a"))},
-		{"told", harness.Tell()},
-		{"set error", harness.Return(func() *mcp.CallToolResult {
-			var res mcp.CallToolResult
-			res.SetError(errSecret)
-			return &res
-		})},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			log := harness.NewLog(0)
-			inside := harness.Call(t, harness.Place{Shape: harness.ServerTyped, Era: harness.Current}, c.h, masking(log))
-			both := harness.Start(t, harness.Place{Shape: harness.WrapToolFor, Era: harness.Current}, harness.Setup{
-				Handlers: map[string]harness.Handler{"it": c.h}, Middleware: []mcp.Middleware{masking(log)},
-			})
-			both.Server.AddReceivingMiddleware(masking(log))
-			got := both.Call(t, "it")
-			a, b := inside.Fault(), got.Fault()
-			require.Equal(t, data(a), data(b))
-			require.Equal(t, strings.ReplaceAll(inside.Text(), a.Reference(), "-"), strings.ReplaceAll(got.Text(), b.Reference(), "-"))
-			require.Zero(t, len(log.Records())%2, log.String())
 		})
 	}
 }

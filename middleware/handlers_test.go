@@ -20,17 +20,17 @@ func TestWrappersOfEveryKind(t *testing.T) {
 	mw := []middleware.Middleware{mcprecover.New(nil), mask.New(nil)}
 	panics := func() { panic(harness.Canary) }
 	server := mcp.NewServer(&mcp.Implementation{Name: "s"}, &mcp.ServerOptions{
-		CompletionHandler: middleware.Completion(func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+		CompletionHandler: middleware.Wrap(func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 			panics()
 			return nil, nil
 		}, mw...),
-		SubscribeHandler: middleware.Subscription(func(_ context.Context, req *mcp.SubscribeRequest) error {
+		SubscribeHandler: middleware.Wrap(func(_ context.Context, req *mcp.SubscribeRequest) error {
 			if req.Params.URI == "ok:///x" {
 				return nil
 			}
 			panic(harness.Canary)
 		}, mw...),
-		UnsubscribeHandler: middleware.Unsubscription(func(context.Context, *mcp.UnsubscribeRequest) error { panic(harness.Canary) }, mw...),
+		UnsubscribeHandler: middleware.Wrap(func(context.Context, *mcp.UnsubscribeRequest) error { panic(harness.Canary) }, mw...),
 	})
 	for _, uri := range []string{"ok:///x", "bad:///x"} {
 		server.AddResource(&mcp.Resource{Name: uri, URI: uri}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
@@ -50,10 +50,10 @@ func TestWrappersOfEveryKind(t *testing.T) {
 	_, err := server.Connect(t.Context(), b, nil)
 	require.NoError(t, err)
 	client := mcp.NewClient(&mcp.Implementation{Name: "c"}, &mcp.ClientOptions{
-		ElicitationHandler: middleware.Elicitation(func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		ElicitationHandler: middleware.Wrap(func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			panic(harness.Canary)
 		}, mw...),
-		CreateMessageHandler: middleware.Sampling(func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+		CreateMessageHandler: middleware.Wrap(func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 			panic(harness.Canary)
 		}, mw...),
 	})
@@ -82,7 +82,7 @@ func TestWrappersOfEveryKind(t *testing.T) {
 // The handlers that have only an error to return are called as they are by older clients.
 func TestWrappersOfSubscriptions(t *testing.T) {
 	mw := []middleware.Middleware{mcprecover.New(nil), mask.New(nil)}
-	subscribe := middleware.Subscription(func(_ context.Context, req *mcp.SubscribeRequest) error {
+	subscribe := middleware.Wrap(func(_ context.Context, req *mcp.SubscribeRequest) error {
 		if req.Params.URI == "ok:///x" {
 			return nil
 		}
@@ -93,12 +93,14 @@ func TestWrappersOfSubscriptions(t *testing.T) {
 	require.ErrorContains(t, err, "Internal error")
 	require.NotContains(t, err.Error(), harness.Canary)
 
-	sample := middleware.Sampling(func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+	sample := middleware.Wrap(func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 		panic(harness.Canary)
 	}, mw...)
 	_, err = sample(t.Context(), &mcp.CreateMessageRequest{Params: &mcp.CreateMessageParams{}})
 	require.ErrorContains(t, err, "the client failed unexpectedly", "said of the side that failed")
 
 	require.PanicsWithValue(t, "middleware.Tool: h is nil; give the handler that is wrapped", func() { middleware.Tool(nil) })
-	require.PanicsWithValue(t, "middleware.Subscription: h is nil; give the handler that is wrapped", func() { middleware.Subscription(nil) })
+	require.PanicsWithValue(t, "middleware.Wrap: h is nil; give the handler that is wrapped", func() {
+		middleware.Wrap[func(context.Context, *mcp.SubscribeRequest) error](nil)
+	})
 }

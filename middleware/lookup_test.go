@@ -27,7 +27,7 @@ func TestLookup(t *testing.T) {
 	asks := func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if method == middleware.MethodCallTool {
-				_, err := next(middleware.Lookup(ctx), middleware.MethodListTools, &mcp.ListToolsRequest{Params: &mcp.ListToolsParams{}})
+				_, err := next(middleware.Lookup(ctx), "tools/list", &mcp.ListToolsRequest{Params: &mcp.ListToolsParams{}})
 				require.NoError(t, err)
 				require.False(t, middleware.IsLookup(ctx))
 			}

@@ -76,29 +76,12 @@ type RenderOptions = call.RenderOptions
 // it are written on the wire.
 func Render(opts *RenderOptions) Middleware { return call.Render(opts) }
 
-// The names of the methods that a server answers.
+// The methods behind which a handler of yours stands.
 const (
-	MethodInitialize            = call.MethodInitialize
-	MethodDiscover              = call.MethodDiscover
-	MethodPing                  = call.MethodPing
-	MethodCallTool              = call.MethodCallTool
-	MethodListTools             = call.MethodListTools
-	MethodGetPrompt             = call.MethodGetPrompt
-	MethodListPrompts           = call.MethodListPrompts
-	MethodReadResource          = call.MethodReadResource
-	MethodListResources         = call.MethodListResources
-	MethodListResourceTemplates = call.MethodListResourceTemplates
-	MethodSubscribe             = call.MethodSubscribe
-	MethodUnsubscribe           = call.MethodUnsubscribe
-	MethodListen                = call.MethodListen
-	MethodComplete              = call.MethodComplete
-	MethodSetLevel              = call.MethodSetLevel
-)
-
-// The names of the methods that a client answers.
-const (
-	MethodElicit        = call.MethodElicit
-	MethodCreateMessage = call.MethodCreateMessage
+	MethodCallTool     = call.MethodCallTool
+	MethodReadResource = call.MethodReadResource
+	MethodGetPrompt    = call.MethodGetPrompt
+	MethodComplete     = call.MethodComplete
 )
 
 // Chain makes one Middleware of several. The first is the outermost: it sees a

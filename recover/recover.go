@@ -117,7 +117,7 @@ func (r *recovery) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 	switch {
 	case err != nil:
 	case isNil(res):
-		res, err = nilResult(ctx, c, res)
+		res, err = nilResult(c, res)
 	case outermost:
 		if res, err = sendable(ctx, c.Method(), res); err != nil {
 			err = unsendable(c, err, fault.Generic(fault.KindInternal))

@@ -162,18 +162,18 @@ func TestPanicsOfOtherMethods(t *testing.T) {
 		})
 		c, ctx := s.Client, t.Context()
 		calls := map[string]func() error{
-			middleware.MethodListTools:             func() error { return second(c.ListTools(ctx, nil)) },
-			middleware.MethodListPrompts:           func() error { return second(c.ListPrompts(ctx, nil)) },
-			middleware.MethodListResources:         func() error { return second(c.ListResources(ctx, nil)) },
-			middleware.MethodListResourceTemplates: func() error { return second(c.ListResourceTemplates(ctx, nil)) },
+			call.MethodListTools:             func() error { return second(c.ListTools(ctx, nil)) },
+			call.MethodListPrompts:           func() error { return second(c.ListPrompts(ctx, nil)) },
+			call.MethodListResources:         func() error { return second(c.ListResources(ctx, nil)) },
+			call.MethodListResourceTemplates: func() error { return second(c.ListResourceTemplates(ctx, nil)) },
 			middleware.MethodComplete: func() error {
 				return second(c.Complete(ctx, &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "x"}, Argument: mcp.CompleteParamsArgument{Name: "it"}}))
 			},
 		}
 		if era == harness.Older {
-			calls[middleware.MethodPing] = func() error { return c.Ping(ctx, nil) }
-			calls[middleware.MethodSetLevel] = func() error { return c.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: "info"}) }
-			calls[middleware.MethodSubscribe] = func() error { return c.Subscribe(ctx, &mcp.SubscribeParams{URI: "x:///y"}) }
+			calls[call.MethodPing] = func() error { return c.Ping(ctx, nil) }
+			calls[call.MethodSetLevel] = func() error { return c.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: "info"}) }
+			calls[call.MethodSubscribe] = func() error { return c.Subscribe(ctx, &mcp.SubscribeParams{URI: "x:///y"}) }
 		}
 		for name, c := range calls {
 			before := len(log.Records())

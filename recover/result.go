@@ -73,10 +73,9 @@ func isNil(res mcp.Result) bool {
 }
 
 // nilResult turns a nil result into an error, except where it is right: a
-// notification has none, a typed handler's is made by the SDK, and the answer of
-// subscriptions/listen is the SDK's own.
-func nilResult(ctx context.Context, c *call.Call, res mcp.Result) (mcp.Result, error) {
-	if c.Notification() || c.Method() == middleware.MethodListen || call.TypedOf(ctx) != nil {
+// notification has none, and the answer of subscriptions/listen is the SDK's own.
+func nilResult(c *call.Call, res mcp.Result) (mcp.Result, error) {
+	if c.Notification() || c.Method() == call.MethodListen {
 		return res, nil
 	}
 	return nil, bug(ErrNilResult)
@@ -217,7 +216,7 @@ func sendable(ctx context.Context, method string, res mcp.Result) (mcp.Result, e
 		// The rest is rare (the start of a session) or of a type that only its
 		// maker knows (a custom method).
 		switch method {
-		case middleware.MethodPing, middleware.MethodSetLevel, middleware.MethodSubscribe, middleware.MethodUnsubscribe, middleware.MethodListen:
+		case call.MethodPing, call.MethodSetLevel, call.MethodSubscribe, call.MethodUnsubscribe, call.MethodListen:
 			return res, nil
 		}
 		err = checkValue("result", res)
@@ -250,9 +249,6 @@ func toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Result, error) 
 			return nil, &MarshalError{Where: "structuredContent", Err: errors.New("it is raw JSON that is not valid")}
 		}
 		return r, nil
-	}
-	if typed := call.TypedOf(ctx); typed != nil && typed.HasOutput() {
-		return r, nil // the SDK marshals it and tells the handler's caller
 	}
 	raw, err := marshal(r.StructuredContent)
 	if err != nil {

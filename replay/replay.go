@@ -141,7 +141,7 @@ func New(opts *Options) mcp.Middleware {
 			switch {
 			case method == middleware.MethodCallTool && k.mayHaveKey(req):
 				return keyed(ctx, method, req)
-			case method == middleware.MethodListTools:
+			case method == call.MethodListTools:
 				res, err := next(ctx, method, req)
 				return k.marked(ctx, req, res), err
 			default:

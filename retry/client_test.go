@@ -49,7 +49,7 @@ type peer struct {
 }
 
 func (p *peer) handle(_ context.Context, method string, req mcp.Request) (mcp.Result, error) {
-	if method == middleware.MethodListTools {
+	if method == "tools/list" {
 		p.lists++
 		if p.mute {
 			return nil, &jsonrpc.Error{Code: 503, Message: "busy"}
@@ -247,19 +247,19 @@ func TestClientMethods(t *testing.T) {
 		again  bool
 		number any // the attempt
 	}{
-		middleware.MethodReadResource:          {&mcp.ReadResourceParams{URI: "x:y"}, true, 2},
-		middleware.MethodGetPrompt:             {&mcp.GetPromptParams{Name: "it"}, true, 2},
-		middleware.MethodComplete:              {&mcp.CompleteParams{}, true, 2},
-		middleware.MethodListPrompts:           {&mcp.ListPromptsParams{}, true, nil},
-		middleware.MethodListResources:         {&mcp.ListResourcesParams{}, true, nil},
-		middleware.MethodListResourceTemplates: {nil, true, nil},
-		middleware.MethodPing:                  {&mcp.PingParams{}, false, nil},
-		middleware.MethodInitialize:            {&mcp.InitializeParams{}, false, nil},
-		middleware.MethodSetLevel:              {&mcp.SetLoggingLevelParams{}, false, nil},
-		middleware.MethodSubscribe:             {&mcp.SubscribeParams{}, false, nil},
-		middleware.MethodListen:                {&mcp.SubscriptionsListenParams{}, false, nil},
-		"notifications/progress":               {&mcp.ProgressNotificationParams{}, false, nil},
-		"acme/custom":                          {nil, false, nil},
+		middleware.MethodReadResource: {&mcp.ReadResourceParams{URI: "x:y"}, true, 2},
+		middleware.MethodGetPrompt:    {&mcp.GetPromptParams{Name: "it"}, true, 2},
+		middleware.MethodComplete:     {&mcp.CompleteParams{}, true, 2},
+		"prompts/list":                {&mcp.ListPromptsParams{}, true, nil},
+		"resources/list":              {&mcp.ListResourcesParams{}, true, nil},
+		"resources/templates/list":    {nil, true, nil},
+		"ping":                        {&mcp.PingParams{}, false, nil},
+		"initialize":                  {&mcp.InitializeParams{}, false, nil},
+		"logging/setLevel":            {&mcp.SetLoggingLevelParams{}, false, nil},
+		"resources/subscribe":         {&mcp.SubscribeParams{}, false, nil},
+		"subscriptions/listen":        {&mcp.SubscriptionsListenParams{}, false, nil},
+		"notifications/progress":      {&mcp.ProgressNotificationParams{}, false, nil},
+		"acme/custom":                 {nil, false, nil},
 	} {
 		t.Run(method, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -364,7 +364,7 @@ func TestClientKeepsTheDeadlineAfterALookUp(t *testing.T) {
 		defer cancel()
 		p := &peer{replies: []reply{protocol(429, `{"retryAfter":3}`), fine}, tool: &mcp.ToolAnnotations{ReadOnlyHint: true}}
 		handler := retry.Client(nil)(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == middleware.MethodListTools {
+			if method == "tools/list" {
 				time.Sleep(2 * time.Second)
 			}
 			return p.handle(ctx, method, req)
@@ -485,7 +485,7 @@ func TestClientLearnsWhatToolsAre(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := &peer{replies: []reply{busy, fine}, tool: &mcp.ToolAnnotations{ReadOnlyHint: true}}
 			handler := retry.Client(nil)(p.handle)
-			_, err := handler(t.Context(), middleware.MethodListTools, &mcp.ClientRequest[mcp.Params]{Params: &mcp.ListToolsParams{}})
+			_, err := handler(t.Context(), "tools/list", &mcp.ClientRequest[mcp.Params]{Params: &mcp.ListToolsParams{}})
 			require.NoError(t, err)
 			p.mute = true
 			_, err = handler(t.Context(), middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
@@ -533,7 +533,7 @@ func TestClientLearnsWhatToolsAre(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var lists, calls atomic.Int32
 			handler := retry.Client(nil)(func(_ context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				if method == middleware.MethodListTools {
+				if method == "tools/list" {
 					lists.Add(1)
 					time.Sleep(4 * time.Second)
 					return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "it", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}}}, nil
@@ -576,7 +576,7 @@ func TestClientLearnsWhatToolsAre(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			calls := 0
 			handler := retry.Client(nil)(func(_ context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				if method != middleware.MethodListTools {
+				if method != "tools/list" {
 					if calls++; calls == 1 {
 						return busy()
 					}
@@ -798,7 +798,7 @@ func FuzzClient(f *testing.F) {
 				MaxAttempts: int(attempts) + 1, Budget: time.Duration(budget)*time.Second + time.Second,
 				MaxWait: min(3*time.Second, time.Duration(budget)*time.Second+time.Second),
 			})(func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
-				if method == middleware.MethodListTools {
+				if method == "tools/list" {
 					return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "it", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: repeatable}}}}, nil
 				}
 				require.LessOrEqual(t, time.Since(began), limit)
@@ -914,7 +914,7 @@ func FuzzRetryAfter(f *testing.F) {
 func TestClientConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handler := retry.Client(nil)(func(_ context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == middleware.MethodListTools {
+			if method == "tools/list" {
 				return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "it", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}}}, nil
 			}
 			if req.GetParams().GetMeta()[retry.AttemptKey] == 3 {

@@ -301,9 +301,7 @@ func TestGuidanceInEveryShape(t *testing.T) {
 		} else {
 			require.Contains(t, stuck.Text(), "Retry: yes, after ")
 		}
-		if at.Shape != harness.WrapToolFor { // of which the SDK keeps the text only
-			require.Equal(t, !at.Shape.Tool(), stuck.Machine()["retry"].(map[string]any)["should_retry"])
-		}
+		require.Equal(t, !at.Shape.Tool(), stuck.Machine()["retry"].(map[string]any)["should_retry"])
 		fine := s.Call(t, "fine")
 		require.NoError(t, fine.Err)
 		require.NotContains(t, string(fine.Wire), "etry")
@@ -800,7 +798,7 @@ func TestWhatIsNotCounted(t *testing.T) {
 	broken := func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			switch method {
-			case middleware.MethodListTools, middleware.MethodPing:
+			case call.MethodListTools, call.MethodPing:
 				return nil, context.DeadlineExceeded
 			}
 			return next(ctx, method, req)
@@ -839,7 +837,7 @@ func TestALookupOfOurs(t *testing.T) {
 	})
 	broken := func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == middleware.MethodListTools {
+			if method == call.MethodListTools {
 				return nil, context.DeadlineExceeded
 			}
 			return next(ctx, method, req)
@@ -910,7 +908,7 @@ func TestWhatPasses(t *testing.T) {
 		req    mcp.Request
 	}{
 		"notification":        {"notifications/initialized", &mcp.InitializedRequest{}},
-		"listen":              {middleware.MethodListen, &mcp.CallToolRequest{}},
+		"listen":              {call.MethodListen, &mcp.CallToolRequest{}},
 		"no request":          {middleware.MethodCallTool, nil},
 		"nil request":         {middleware.MethodCallTool, (*mcp.CallToolRequest)(nil)},
 		"nil resource":        {middleware.MethodReadResource, (*mcp.ReadResourceRequest)(nil)},
@@ -930,7 +928,7 @@ func TestWhatPasses(t *testing.T) {
 				func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, err })
 			_, _ = h(t.Context(), tc.method, tc.req)
 			_, said := seen.Retry()
-			require.Equal(t, !strings.HasPrefix(tc.method, "notifications/") && tc.method != middleware.MethodListen, said)
+			require.Equal(t, !strings.HasPrefix(tc.method, "notifications/") && tc.method != call.MethodListen, said)
 		})
 	}
 }

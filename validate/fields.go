@@ -62,26 +62,21 @@ func namespace(text string) (names []string) {
 	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(".[]", r) })
 }
 
-// resolve returns the place for names of a Go struct: by the tags of the input type where
-// it is known, and else compared with the members of the arguments and with the properties
-// of the schema. It is known if all of them are found.
+// resolve returns the place for names of a Go struct, compared with the members of the
+// arguments and with the properties of the schema. It is known if all of them are found.
 func (c *checks) resolve(names []string) (at []string, known bool) {
-	value, path := c.args, ""
+	value := c.args
 	known = len(names) > 0
 	for _, name := range names {
 		if list, ok := value.([]any); ok {
 			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(list) {
 				at, value = append(at, name), list[i]
-				path += "[]"
 				continue
 			}
 		}
-		path += "." + name
 		object, _ := value.(map[string]any)
-		actual, has := c.names[path]
-		if _, sent := object[name]; !has && sent {
-			actual, has = name, true
-		}
+		actual := name
+		_, has := object[name]
 		if !has && len(object) <= maxMembers {
 			actual, has = sameName(name, maps.Keys(object))
 		}
@@ -109,40 +104,6 @@ func sameName(name string, of iter.Seq[string]) (found string, ok bool) {
 }
 
 var folder = strings.NewReplacer("_", "", "-", "", " ", "")
-
-// jsonNames returns the JSON names of the fields of a struct type, by their paths:
-// ".Items[].SKU" is "sku".
-func jsonNames(t reflect.Type) map[string]string {
-	names := map[string]string{}
-	var walk func(t reflect.Type, path string, depth int)
-	walk = func(t reflect.Type, path string, depth int) {
-		for t != nil && depth > 0 {
-			switch t.Kind() {
-			case reflect.Slice, reflect.Array:
-				path += "[]"
-				fallthrough
-			case reflect.Pointer:
-				t = t.Elem()
-				continue
-			case reflect.Struct:
-				for _, f := range reflect.VisibleFields(t) {
-					tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-					if f.IsExported() && tag != "-" && len(names) < maxMembers {
-						if tag == "" {
-							tag = f.Name
-						}
-						names[path+"."+f.Name] = tag
-						names[path+"."+tag] = tag // where the validator was told about tags
-						walk(f.Type, path+"."+f.Name, depth-1)
-					}
-				}
-			}
-			return
-		}
-	}
-	walk(t, "", 6)
-	return names
-}
 
 // words says in words for a caller what a tag wants, "" for one that is not known, such as
 // a rule of the program's own.

@@ -2,7 +2,6 @@ package validate
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,7 +40,7 @@ func Arguments(err error) error {
 // handlerFault makes a fault of an error with which a handler refuses its arguments. It
 // returns nil when the error does not say that it is about them: an error of strconv may
 // be about a secret of the server, and who sends guesses would learn it.
-func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []byte, schemaOf func() (*explain.Schema, error)) *fault.Error {
+func (v *validator) handlerFault(f *call.Failure, args []byte, schemaOf func() (*explain.Schema, error)) *fault.Error {
 	if !f.Explainable() {
 		return nil
 	}
@@ -63,9 +62,6 @@ func (v *validator) handlerFault(ctx context.Context, f *call.Failure, args []by
 			return nil
 		}
 		c := &checks{hide: v.HideReceived}
-		if typed := call.TypedOf(ctx); typed != nil {
-			c.names = jsonNames(reflect.TypeOf(typed.Input()))
-		}
 		if c.schema, _ = schemaOf(); c.schema == nil { // there is no server to ask
 			c.schema = anyObject()
 		}
@@ -110,7 +106,6 @@ type checks struct {
 	hide   bool
 	schema *explain.Schema
 	places map[string][]string // of the scalar values, by their texts
-	names  map[string]string   // the names of the input type's fields, as JSON has them
 }
 
 // value says what a marked error of the standard library tells, and about which place.

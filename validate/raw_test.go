@@ -133,24 +133,6 @@ func TestNoOracle(t *testing.T) {
 	require.Equal(t, wrong.Fault().WithReference("").Text(), right.Fault().WithReference("").Text())
 }
 
-// TestJSONTags: inside ToolFor the names of field errors follow the tags of the input type.
-func TestJSONTags(t *testing.T) {
-	type address struct {
-		Zip string `json:"postal_code"`
-	}
-	type input struct {
-		Mail      string    `json:"contact"`
-		Addresses []address `json:"places"`
-	}
-	handler := middleware.ToolFor(func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
-		return nil, nil, fieldErrors{aField{"email", "", "input.Mail", "nobody"}, aField{"min", "5", "input.Addresses[1].Zip", "12"}}
-	}, validate.New(nil))
-	s := serve(t, harness.Current, func(s *mcp.Server) { mcp.AddTool(s, &mcp.Tool{Name: "it"}, handler) })
-	got := invoke(t, s, "it", `{"contact":"nobody","places":[{"postal_code":"12345"},{"postal_code":"12"}]}`).Text()
-	require.Contains(t, got, "- Argument 'contact' expected an email address, but received 'nobody'.")
-	require.Contains(t, got, "- Argument 'places[1].postal_code' expected a text of at least 5 characters, but received '12'.")
-}
-
 // TestCorrected: the machine form has the whole corrected arguments, or none.
 func TestCorrected(t *testing.T) {
 	s := serve(t, harness.Current, orders, validate.New(nil))

@@ -61,7 +61,7 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 		}
 		res, err := next(ctx, c.Method(), checked)
 		if f := c.Failure(res, err); f != nil {
-			if e := v.handlerFault(ctx, f, call.ArgumentsOf(checked), func() (*explain.Schema, error) { return s, nil }); e != nil {
+			if e := v.handlerFault(f, call.ArgumentsOf(checked), func() (*explain.Schema, error) { return s, nil }); e != nil {
 				err = &told{err}
 				v.tell(c, c.Failure(res, err), e)
 			}

@@ -291,7 +291,7 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 	case again: // Tool has no options
 		return v.fault(explained(byTool.schema, args), name)
 	}
-	if e := v.handlerFault(ctx, f, args, func() (*explain.Schema, error) { return v.schemaOf(ctx, c, req, next) }); e != nil || f.Panic() != nil {
+	if e := v.handlerFault(f, args, func() (*explain.Schema, error) { return v.schemaOf(ctx, c, req, next) }); e != nil || f.Panic() != nil {
 		return e
 	}
 	var report *explain.Report

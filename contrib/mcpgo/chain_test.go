@@ -153,7 +153,7 @@ func TestChangedRequests(t *testing.T) {
 		}),
 		"mcpgo: this call has no server to ask": func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
-				return next(ctx, middleware.MethodListTools, &mcp.ListToolsRequest{})
+				return next(ctx, "tools/list", &mcp.ListToolsRequest{})
 			}
 		},
 	} {
@@ -201,7 +201,7 @@ func TestLists(t *testing.T) {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			cursor := ""
 			for page := 0; page == 0 || cursor != ""; page++ {
-				res, err := next(ctx, middleware.MethodListTools, &mcp.ListToolsRequest{Params: &mcp.ListToolsParams{Cursor: cursor}})
+				res, err := next(ctx, "tools/list", &mcp.ListToolsRequest{Params: &mcp.ListToolsParams{Cursor: cursor}})
 				if err != nil {
 					return nil, err
 				}
@@ -211,25 +211,25 @@ func TestLists(t *testing.T) {
 				}
 				cursor = tools.NextCursor
 			}
-			prompts, err := next(ctx, middleware.MethodListPrompts, &mcp.ListPromptsRequest{Params: &mcp.ListPromptsParams{}})
+			prompts, err := next(ctx, "prompts/list", &mcp.ListPromptsRequest{Params: &mcp.ListPromptsParams{}})
 			if err != nil {
 				return nil, err
 			}
 			names = append(names, prompts.(*mcp.ListPromptsResult).Prompts[0].Name)
-			resources, err := next(ctx, middleware.MethodListResources, &mcp.ListResourcesRequest{Params: &mcp.ListResourcesParams{}})
+			resources, err := next(ctx, "resources/list", &mcp.ListResourcesRequest{Params: &mcp.ListResourcesParams{}})
 			if err != nil {
 				return nil, err
 			}
 			names = append(names, resources.(*mcp.ListResourcesResult).Resources[0].URI)
-			templates, err := next(ctx, middleware.MethodListResourceTemplates, &mcp.ListResourceTemplatesRequest{Params: &mcp.ListResourceTemplatesParams{}})
+			templates, err := next(ctx, "resources/templates/list", &mcp.ListResourceTemplatesRequest{Params: &mcp.ListResourceTemplatesParams{}})
 			if err != nil {
 				return nil, err
 			}
 			names = append(names, templates.(*mcp.ListResourceTemplatesResult).ResourceTemplates[0].URITemplate)
-			if _, err := next(ctx, middleware.MethodPing, &mcp.ListToolsRequest{}); err == nil {
+			if _, err := next(ctx, "ping", &mcp.ListToolsRequest{}); err == nil {
 				return nil, errors.New("there was an answer to a ping")
 			}
-			_, err = next(ctx, middleware.MethodListTools, &mcp.ListToolsRequest{Params: &mcp.ListToolsParams{Cursor: "no cursor"}})
+			_, err = next(ctx, "tools/list", &mcp.ListToolsRequest{Params: &mcp.ListToolsParams{Cursor: "no cursor"}})
 			if err == nil {
 				return nil, errors.New("there was an answer to a broken cursor")
 			}

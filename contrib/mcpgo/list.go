@@ -12,8 +12,6 @@ import (
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 var (
@@ -30,7 +28,7 @@ func list(ctx context.Context, method string, req mcp.Request) (mcp.Result, erro
 		return nil, errors.New("mcpgo: this call has no server to ask")
 	}
 	switch method {
-	case middleware.MethodListTools, middleware.MethodListPrompts, middleware.MethodListResources, middleware.MethodListResourceTemplates:
+	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
 	default:
 		return nil, fmt.Errorf("mcpgo: a wrapped handler cannot answer %q", method)
 	}
@@ -60,11 +58,11 @@ func list(ctx context.Context, method string, req mcp.Request) (mcp.Result, erro
 	}
 	var res mcp.Result
 	switch method {
-	case middleware.MethodListPrompts:
+	case "prompts/list":
 		res = &mcp.ListPromptsResult{}
-	case middleware.MethodListResources:
+	case "resources/list":
 		res = &mcp.ListResourcesResult{}
-	case middleware.MethodListResourceTemplates:
+	case "resources/templates/list":
 		res = &mcp.ListResourceTemplatesResult{}
 	default:
 		return nil, fmt.Errorf("mcpgo: the server answered %s with a %T", method, answer.Result)

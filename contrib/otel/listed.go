@@ -118,9 +118,9 @@ func (t *tracer) ask(ctx context.Context, method string, session *mcp.ServerSess
 	cursor := ""
 	for range maxPages {
 		var list mcp.Request
-		name := middleware.MethodListTools
+		name := "tools/list"
 		if method == middleware.MethodGetPrompt {
-			name = middleware.MethodListPrompts
+			name = "prompts/list"
 			list = &mcp.ListPromptsRequest{Session: session, Params: &mcp.ListPromptsParams{Meta: meta, Cursor: cursor}, Extra: req.GetExtra()}
 		} else {
 			list = &mcp.ListToolsRequest{Session: session, Params: &mcp.ListToolsParams{Meta: meta, Cursor: cursor}, Extra: req.GetExtra()}

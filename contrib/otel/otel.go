@@ -157,7 +157,7 @@ func newTracer(opts *Options, kind trace.SpanKind, name, description string) *tr
 
 func (t *tracer) wrap(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if method == middleware.MethodListen || middleware.IsLookup(ctx) {
+		if method == "subscriptions/listen" || middleware.IsLookup(ctx) {
 			return next(ctx, method, req)
 		}
 		if outer := outerOperation(ctx, method, req); outer != nil {

@@ -5,8 +5,6 @@ import (
 	"reflect"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // Requests that somebody made by hand may lack any of their parts.
@@ -102,15 +100,15 @@ func protocolVersion(req mcp.Request) string {
 func copyOf(params mcp.Params, method string) mcp.Params {
 	if params == nil {
 		switch method {
-		case middleware.MethodListTools:
+		case "tools/list":
 			return &mcp.ListToolsParams{}
-		case middleware.MethodListPrompts:
+		case "prompts/list":
 			return &mcp.ListPromptsParams{}
-		case middleware.MethodListResources:
+		case "resources/list":
 			return &mcp.ListResourcesParams{}
-		case middleware.MethodListResourceTemplates:
+		case "resources/templates/list":
 			return &mcp.ListResourceTemplatesParams{}
-		case middleware.MethodPing:
+		case "ping":
 			return &mcp.PingParams{}
 		default:
 			return nil

@@ -88,7 +88,7 @@ func TestNoCallOutside(t *testing.T) {
 
 func TestCallKnowsNotifications(t *testing.T) {
 	for method, want := range map[string]bool{
-		middleware.MethodCallTool: false, middleware.MethodListen: false,
+		middleware.MethodCallTool: false, call.MethodListen: false,
 		"notifications/progress": true, "notifications/anything": true,
 	} {
 		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
@@ -296,7 +296,7 @@ func TestNestedCallOfAnotherMethod(t *testing.T) {
 	log := harness.NewLog(0)
 	lists := func(next middleware.Handler) middleware.Handler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			_, err := next(ctx, middleware.MethodListTools, &mcp.ListToolsRequest{})
+			_, err := next(ctx, call.MethodListTools, &mcp.ListToolsRequest{})
 			// The failure of the nested call was rendered for it, and is not ours.
 			require.Contains(t, err.Error(), "Internal error: ")
 			require.NotContains(t, err.Error(), harness.Canary)
@@ -304,14 +304,14 @@ func TestNestedCallOfAnotherMethod(t *testing.T) {
 		}
 	}
 	res, err := invoke(middleware.Chain(masking(log), lists, masking(log), look), func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
-		if method == middleware.MethodListTools {
+		if method == call.MethodListTools {
 			return nil, errSecret
 		}
 		return &mcp.CallToolResult{}, nil
 	})
 	require.NoError(t, err)
 	require.NotNil(t, res)
-	require.Equal(t, []string{middleware.MethodListTools, middleware.MethodCallTool}, methods)
+	require.Equal(t, []string{call.MethodListTools, middleware.MethodCallTool}, methods)
 	require.NotEqual(t, ids[0], ids[1])
 	require.Equal(t, ids[0], log.Only(t)["reference"])
 }
@@ -329,7 +329,7 @@ func TestFanOut(t *testing.T) {
 			return next(ctx, method, req)
 		}
 	}
-	harness.Each(t, []harness.Shape{harness.ServerTyped, harness.ServerRaw, harness.WrapToolFor, harness.WrapTool, harness.ServerPrompt}, func(t *testing.T, at harness.Place) {
+	harness.Each(t, []harness.Shape{harness.ServerTyped, harness.ServerRaw, harness.WrapTool, harness.ServerPrompt}, func(t *testing.T, at harness.Place) {
 		log := harness.NewLog(0)
 		settings := &call.Settings{Records: true, Logger: log.Logger()}
 		mw := []middleware.Middleware{establish(settings), masking(log), middleware.ForMethods(fanOut, at.Shape.Method()), masking(log), establish(&call.Settings{})}
@@ -470,11 +470,9 @@ func TestToolsForOneTool(t *testing.T) {
 func TestToolsFailsWhereThereIsNoServer(t *testing.T) {
 	var err error
 	list := lister(func(_ []string, e error) { err = e })
-	for _, shape := range []harness.Shape{harness.WrapTool, harness.WrapToolFor} {
-		got := harness.Call(t, harness.Place{Shape: shape, Era: harness.Current}, harness.Succeed(), list)
-		require.Equal(t, "fine", got.Text())
-		require.EqualError(t, err, `middleware: a wrapped handler of "tools/call" cannot answer "tools/list"`)
-	}
+	got := harness.Call(t, harness.Place{Shape: harness.WrapTool, Era: harness.Current}, harness.Succeed(), list)
+	require.Equal(t, "fine", got.Text())
+	require.EqualError(t, err, `middleware: a wrapped handler of "tools/call" cannot answer "tools/list"`)
 	for _, req := range []mcp.Request{nil, (*mcp.CallToolRequest)(nil), &mcp.CallToolRequest{}, toolRequest("t")} {
 		_, _ = list(returns(nil, nil))(t.Context(), middleware.MethodCallTool, req)
 		require.EqualError(t, err, "middleware: this call has no server to ask")
@@ -488,7 +486,7 @@ func TestToolsSurvivesStrangeServers(t *testing.T) {
 	strange := func(res func() (mcp.Result, error)) middleware.Middleware {
 		return func(next middleware.Handler) middleware.Handler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				if method == middleware.MethodListTools {
+				if method == call.MethodListTools {
 					pages.Add(1)
 					return res()
 				}
@@ -537,7 +535,7 @@ func TestToolsLeavesNoTrace(t *testing.T) {
 	recorder := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
 		c.Establish(&call.Settings{Records: true, Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string { made.Add(1); return "id" }})
 		res, err := next(ctx, c.Method(), req)
-		if c.Method() == middleware.MethodListTools {
+		if c.Method() == call.MethodListTools {
 			require.True(t, c.Quiet())
 			c.Log(nil, call.Record{Result: res, Err: err})
 			c.LogAtEnd()
@@ -546,7 +544,7 @@ func TestToolsLeavesNoTrace(t *testing.T) {
 	})
 	fails := func(next middleware.Handler) middleware.Handler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == middleware.MethodListTools {
+			if method == call.MethodListTools {
 				return nil, errSecret
 			}
 			return next(ctx, method, req)
@@ -614,7 +612,7 @@ func TestAToolIsLookedForWhereItStood(t *testing.T) {
 	asked, found := 0, ""
 	look := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
 		switch c.Method() {
-		case middleware.MethodListTools:
+		case call.MethodListTools:
 			asked++
 		case middleware.MethodCallTool:
 			asked, found = 0, ""

@@ -232,16 +232,14 @@ func TestLegacyCodesOverTheWire(t *testing.T) {
 func TestRenderJSON(t *testing.T) {
 	mw := middleware.Render(&middleware.RenderOptions{JSON: true})
 	deliberate := fault.Invalid("n", "five", "an integer")
-	harness.Each(t, append(harness.Tools(), harness.WrapToolFor), func(t *testing.T, at harness.Place) {
+	harness.Each(t, harness.Tools(), func(t *testing.T, at harness.Place) {
 		got := harness.Call(t, at, harness.Fail(deliberate), mw, establish(fixed(harness.NewLog(0))))
 		require.True(t, got.Tool().IsError)
 		require.Len(t, got.Tool().Content, 1)
 		want := `{"success":false,"error":` + string(mustMarshal(t, deliberate.WithParty(fault.PartyCaller).WithReference("the-id"))) + `}`
 		require.JSONEq(t, want, got.Text())
 		require.Nil(t, got.Tool().StructuredContent)
-		if at.Shape != harness.WrapToolFor {
-			require.Equal(t, deliberate.WithParty(fault.PartyCaller).Data(), data(got.Fault()))
-		}
+		require.Equal(t, deliberate.WithParty(fault.PartyCaller).Data(), data(got.Fault()))
 	})
 	harness.Each(t, harness.Others(), func(t *testing.T, at harness.Place) {
 		got := harness.Call(t, at, harness.Fail(deliberate), mw)
@@ -324,7 +322,7 @@ func TestResultType(t *testing.T) {
 			return &res
 		}),
 	}
-	harness.Each(t, append(harness.Tools(), harness.WrapToolFor), func(t *testing.T, at harness.Place) {
+	harness.Each(t, harness.Tools(), func(t *testing.T, at harness.Place) {
 		want := ""
 		if at.Era == harness.Current {
 			want = "complete"
@@ -372,7 +370,7 @@ func TestMetaIsMerged(t *testing.T) {
 // TestGetErrorKeepsWorking proves that a middleware of the user's that stands
 // outside still finds the original error, and sees the rendered answer.
 func TestGetErrorKeepsWorking(t *testing.T) {
-	harness.Each(t, append(harness.Tools(), harness.WrapToolFor), func(t *testing.T, at harness.Place) {
+	harness.Each(t, harness.Tools(), func(t *testing.T, at harness.Place) {
 		for name, original := range map[string]error{
 			"unknown": errSecret, "fault": fault.NotFound("file", "a").Because(errSecret), "wrapped": fmt.Errorf("outer: %w", errSecret),
 		} {

@@ -412,11 +412,6 @@ func (w *walker) visit(err error) bool {
 		return w.settle(Finding{Origin: Worded, Wire: e}, nil)
 	case *PanicError:
 		return w.settle(Finding{Origin: Bug, Fault: fault.Generic(fault.KindInternal), Panic: e}, nil)
-	case *RenderedError:
-		if public, ok := FromMeta(e.Result.Meta); ok {
-			return w.settle(Finding{Origin: Worded, Fault: public, own: true}, e.Result.GetError())
-		}
-		return false
 	case *Hidden:
 		return w.settle(Finding{Origin: Bug, Fault: e.public}, nil)
 	case fault.Kind:

@@ -122,21 +122,3 @@ func ofWire(e *jsonrpc.Error) clue {
 
 // codeRejected is the code of what go-sdk v1.8 wraps the errors of a transport with.
 const codeRejected = -32005
-
-// A RenderedError carries a rendered failure through the SDK, which takes its text.
-// Middlewares outside still find the fault and the original error.
-type RenderedError struct {
-	Text   string
-	Result *mcp.CallToolResult
-}
-
-// Error returns the rendered text.
-func (e *RenderedError) Error() string { return e.Text }
-
-// Unwrap returns the fault, if there is one, and the original error.
-func (e *RenderedError) Unwrap() []error {
-	if f, ok := FromMeta(e.Result.Meta); ok {
-		return []error{f, e.Result.GetError()}
-	}
-	return []error{e.Result.GetError()}
-}

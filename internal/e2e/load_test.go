@@ -53,7 +53,7 @@ func loadSize(again bool) int {
 var mixed = sync.OnceValue(func() []scenario {
 	names := []string{
 		"error-plain.raw", "error-plain.typed", "error-plain.resource", "error-plain.prompt", "error-plain.completion", "error-plain.custom",
-		"error-bearer.toolfor", "error-typed-nil.addtool", "error-wrapped.template",
+		"error-bearer.addtool", "error-typed-nil.addtool", "error-wrapped.template",
 		"panic-string.raw", "panic-string.typed", "panic-nil-pointer.resource", "panic-stringer.prompt", "panic-abort.custom", "panic-nil.completion",
 		"panic-string.inner-before", "panic-string.inner-after", "panic-in-a-goroutine.raw",
 		"fault-steps.raw", "fault-near-names.typed", "fault-missing-permission.resource", "fault-joined.prompt", "fault-violations.tool",

@@ -24,7 +24,7 @@ type mount struct {
 // handlers is where in the chain "handlers" the chain stands around this mount.
 func (m mount) handlers() bool {
 	switch m.kind {
-	case "tool", "toolfor", "addtool", "resource", "template", "prompt":
+	case "tool", "addtool", "resource", "template", "prompt":
 		return true
 	}
 	return false
@@ -86,16 +86,6 @@ func wrapped(h mcp.ToolHandler) mount {
 func typed[In, Out any](h mcp.ToolHandlerFor[In, Out], args any) mount {
 	return mount{kind: "typed", method: middleware.MethodCallTool, target: toolTarget, call: callTool(args),
 		install: func(b *build, name string) { mcp.AddTool(b.server, &mcp.Tool{Name: name}, h) }}
-}
-
-// typedWrapped is a typed handler in middleware.ToolFor.
-func typedWrapped[In, Out any](h mcp.ToolHandlerFor[In, Out], args any) mount {
-	m := typed(h, args)
-	m.kind = "toolfor"
-	m.install = func(b *build, name string) {
-		mcp.AddTool(b.server, &mcp.Tool{Name: name}, middleware.ToolFor(h, b.standard))
-	}
-	return m
 }
 
 // typedAdded is a typed handler given to middleware.AddTool.
@@ -196,7 +186,7 @@ func customNotification(h func(name string) (*customResult, error)) mount {
 // and since then a part of subscriptions/listen, to which no client of the SDK
 // waits for the answer.
 func subscription(h func(context.Context) error) mount {
-	return mount{kind: "subscription", method: middleware.MethodSubscribe, target: uriTarget(subscribeURI),
+	return mount{kind: "subscription", method: "resources/subscribe", target: uriTarget(subscribeURI),
 		install: func(b *build, name string) {
 			b.subscriptions[name] = func(ctx context.Context, _ *mcp.SubscribeRequest) error { return h(ctx) }
 		},
@@ -204,7 +194,7 @@ func subscription(h func(context.Context) error) mount {
 			if p.version < version2026 {
 				return nil, p.cs.Subscribe(ctx, &mcp.SubscribeParams{URI: subscribeURI + name})
 			}
-			_, err := p.raw(ctx, middleware.MethodListen, map[string]any{
+			_, err := p.raw(ctx, "subscriptions/listen", map[string]any{
 				"notifications": map[string]any{"resourceSubscriptions": []string{subscribeURI + name}},
 			})
 			return nil, err
@@ -227,7 +217,6 @@ func everywhere(fail func(ctx context.Context) error) []mount {
 		raw(tool),
 		wrapped(tool),
 		typed(typedTool, nil),
-		typedWrapped(typedTool, nil),
 		typedAdded(typedTool, nil),
 		resource(read),
 		template(read),

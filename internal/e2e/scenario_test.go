@@ -235,9 +235,6 @@ func unmarshalableResults() []scenario {
 	typedTool("panicking-added", panicked(canary("unsendable-typed-panicking-added")), lives, typedAdded(func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, anyOutput, error) {
 		return nil, anyOutput{panickyJSON{canary("unsendable-typed-panicking-added")}}, nil
 	}, nil))
-	typedTool("panicking-toolfor", panicked(canary("unsendable-typed-panicking-toolfor")), dies, typedWrapped(func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, anyOutput, error) {
-		return nil, anyOutput{panickyJSON{canary("unsendable-typed-panicking-toolfor")}}, nil
-	}, nil))
 	typedTool("meta", mistake("_meta[x]", "NaN"), hangs, typed(func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, output, error) {
 		return &mcp.CallToolResult{Meta: mcp.Meta{"x": nan}}, output{true}, nil
 	}, nil))
@@ -345,9 +342,6 @@ func ownResults() []scenario {
 			scenario{name: name + ".addtool", want: w, mount: typedAdded(func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
 				return handler(), nil, nil
 			}, nil)},
-			scenario{name: name + ".toolfor", want: w, mount: typedWrapped(func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
-				return handler(), nil, nil
-			}, nil)},
 		)
 	}
 	failed := func(texts ...string) *mcp.CallToolResult {
@@ -436,7 +430,6 @@ func argumentFailures() []scenario {
 	arguments := func(name string, args map[string]any, w want) {
 		all = append(all,
 			scenario{name: "arguments-" + name + ".typed", want: w, mount: typed(handler, args)},
-			scenario{name: "arguments-" + name + ".toolfor", want: w, mount: typedWrapped(handler, args)},
 			scenario{name: "arguments-" + name + ".addtool", want: w, mount: typedAdded(handler, args)},
 		)
 	}

@@ -194,22 +194,17 @@ func (b *build) installSuccesses() {
 	}
 }
 
-// successTyped adds a typed tool that succeeds: once as it is, or, in the chain
-// "handlers", in middleware.ToolFor, and once with middleware.AddTool.
+// successTyped adds a typed tool that succeeds, with mcp.AddTool and, in the chain
+// "handlers", with middleware.AddTool.
 func successTyped[Out any](b *build, name string, answer func() (*mcp.CallToolResult, Out)) {
 	h := func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, Out, error) {
 		res, out := answer()
 		return res, out, nil
 	}
-	direct := mcp.ToolHandlerFor[none, Out](h)
 	if mw := b.wrap(); mw != nil {
-		direct = middleware.ToolFor(h, mw...)
-	}
-	mcp.AddTool(b.server, &mcp.Tool{Name: "ok_typed_" + name}, direct)
-	if mw := b.wrap(); mw != nil {
-		middleware.AddTool(b.server, &mcp.Tool{Name: "ok_added_" + name}, h, mw...)
+		middleware.AddTool(b.server, &mcp.Tool{Name: "ok_typed_" + name}, h, mw...)
 	} else {
-		mcp.AddTool(b.server, &mcp.Tool{Name: "ok_added_" + name}, h)
+		mcp.AddTool(b.server, &mcp.Tool{Name: "ok_typed_" + name}, h)
 	}
 }
 
@@ -241,10 +236,10 @@ func successes(version string) []request {
 		names = append(names, "structured_"+name)
 	}
 	for _, name := range []string{"value", "nil", "list", "text", "number", "any", "any-value", "both", "result"} {
-		names = append(names, "typed_"+name, "added_"+name)
+		names = append(names, "typed_"+name)
 	}
 	if version >= version2026 {
-		names = append(names, "typed_asks", "added_asks") // an older client is told that the server is busy
+		names = append(names, "typed_asks") // an older client is told that the server is busy
 	}
 	for _, name := range names {
 		all = append(all, request{"tools/call", map[string]any{"name": "ok_" + name, "_progress": "token"}})

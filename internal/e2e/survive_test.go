@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -79,13 +78,8 @@ func TestAroundSingleHandlers(t *testing.T) {
 // outside reports whether a failure happens outside of a wrapped handler, where
 // only a chain around the server sees it.
 func outside(s *scenario) bool {
-	switch s.kind {
-	case "toolfor": // what the SDK does with arguments and output
-		return strings.HasPrefix(s.name, "arguments-") || strings.HasPrefix(s.name, "unsendable-")
-	case "resource", "template": // what it does with contents
-		return s.name == "nil-contents" || s.name == "unsendable-resource-nil"
-	}
-	return false
+	return (s.kind == "resource" || s.kind == "template") && // what it does with contents
+		(s.name == "nil-contents" || s.name == "unsendable-resource-nil")
 }
 
 // runAll runs the scenarios that are wanted, one after another, while a hundred

@@ -48,7 +48,6 @@ const (
 	ServerPrompt     Shape = "server/prompt"
 	ServerCompletion Shape = "server/completion"
 	WrapAddTool      Shape = "wrap/AddTool"
-	WrapToolFor      Shape = "wrap/ToolFor"
 	WrapTool         Shape = "wrap/Tool"
 	WrapResource     Shape = "wrap/Resource"
 	WrapPrompt       Shape = "wrap/Prompt"
@@ -58,12 +57,11 @@ const (
 func Shapes() []Shape {
 	return []Shape{
 		ServerTyped, ServerRaw, ServerResource, ServerPrompt, ServerCompletion,
-		WrapAddTool, WrapToolFor, WrapTool, WrapResource, WrapPrompt,
+		WrapAddTool, WrapTool, WrapResource, WrapPrompt,
 	}
 }
 
-// Tools returns the shapes that call a tool and whose middlewares make the answer
-// that goes out, which is all of them but [WrapToolFor], where the SDK makes it.
+// Tools returns the shapes that call a tool.
 func Tools() []Shape { return []Shape{ServerTyped, ServerRaw, WrapAddTool, WrapTool} }
 
 // Others returns the shapes that call something else than a tool.
@@ -89,7 +87,7 @@ func (s Shape) Method() string {
 func (s Shape) Tool() bool { return s.Method() == middleware.MethodCallTool }
 
 // Typed reports whether the handler is a typed one, which may return no result.
-func (s Shape) Typed() bool { return s == ServerTyped || s == WrapAddTool || s == WrapToolFor }
+func (s Shape) Typed() bool { return s == ServerTyped || s == WrapAddTool }
 
 // A Place is a shape and an era.
 type Place struct {

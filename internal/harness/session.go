@@ -126,8 +126,6 @@ func add(server *mcp.Server, shape Shape, name string, h Handler, mw []mcp.Middl
 	case ServerCompletion: // the server has only one, which knows the handlers
 	case WrapAddTool:
 		middleware.AddTool(server, tool(), typed, mw...)
-	case WrapToolFor:
-		mcp.AddTool(server, tool(), middleware.ToolFor(typed, mw...))
 	case WrapTool:
 		server.AddTool(raw(), middleware.Tool(call, mw...))
 	case WrapResource:

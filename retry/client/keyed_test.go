@@ -36,7 +36,7 @@ func TestAWriteIsRepeatedUnderAKey(t *testing.T) {
 				var keys []any
 				tool := &mcp.Tool{Name: "pay"}
 				server := func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
-					if method == middleware.MethodListTools {
+					if method == "tools/list" {
 						return &mcp.ListToolsResult{Tools: []*mcp.Tool{tool}}, nil
 					}
 					effects++
@@ -46,7 +46,7 @@ func TestAWriteIsRepeatedUnderAKey(t *testing.T) {
 					server = replay.New(tc.options)(server)
 				}
 				wire := func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-					if method == middleware.MethodListTools {
+					if method == "tools/list" {
 						return server(ctx, method, &mcp.ListToolsRequest{Params: req.GetParams().(*mcp.ListToolsParams)})
 					}
 					calls++
@@ -60,7 +60,7 @@ func TestAWriteIsRepeatedUnderAKey(t *testing.T) {
 				}
 				c := client.New(&client.Options{})(wire)
 				if tc.listed {
-					_, err := c(t.Context(), middleware.MethodListTools, &mcp.ClientRequest[mcp.Params]{Params: &mcp.ListToolsParams{}})
+					_, err := c(t.Context(), "tools/list", &mcp.ClientRequest[mcp.Params]{Params: &mcp.ListToolsParams{}})
 					require.NoError(t, err)
 				}
 				params := &mcp.CallToolParams{Name: "pay"}

@@ -61,16 +61,16 @@ const strict = `{"type":"object","required":["color"],"additionalProperties":fal
 func lists(method string) mcp.Result {
 	object := json.RawMessage(`{"type":"object"}`)
 	switch method {
-	case middleware.MethodListTools:
+	case "tools/list":
 		return &mcp.ListToolsResult{Tools: []*mcp.Tool{
 			{Name: "act", InputSchema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)},
 			{Name: "strict", InputSchema: json.RawMessage(strict)}, {Name: "parts", InputSchema: object},
 		}}
-	case middleware.MethodListPrompts:
+	case "prompts/list":
 		return &mcp.ListPromptsResult{Prompts: []*mcp.Prompt{{Name: "act"}}}
-	case middleware.MethodListResources:
+	case "resources/list":
 		return &mcp.ListResourcesResult{Resources: []*mcp.Resource{{Name: "act", URI: "note://act"}}}
-	case middleware.MethodListResourceTemplates:
+	case "resources/templates/list":
 		return &mcp.ListResourceTemplatesResult{}
 	}
 	return nil
