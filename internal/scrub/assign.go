@@ -25,7 +25,7 @@ var (
 		str int integer number bool boolean object array list file flag option argument parameter value field bytes any type
 		default set provided given found length format example e.g only already exists does did do hidden masked omitted enabled disabled yes ok`)
 
-	delimiter = chars("\"'`,;&|)}]><\\")
+	delimiter = chars("\"'`,;&|)}\\]><\\\\")
 )
 
 // assignment looks at a name and hides the value behind it, if the name is a secret's and the value is not an ordinary word.
@@ -59,7 +59,7 @@ func assignment(t *text, i int) {
 // betweens are what may stand between the name of a secret and its value: behind the name, its quote and blanks.
 var betweens = []struct {
 	sep  string
-	like *pattern
+	like pattern
 }{
 	{"=", compile(`[:?+|>]{0,2}=` + lastSign + `[ \t]*`)}, // also := and ||=
 	{"", compile(`:(?P<is>//)`)},                          // a scheme
@@ -69,19 +69,18 @@ var betweens = []struct {
 	{"=", compile("(?P<after>[\\w.$-])\\([ \\t]*(?P<not>\"\"|''|``)(?P<is>[\"'`])")}, // setPassword("...")
 	{">", compile(`</key>\s*<string>`)},                                              // a property list
 	{"=", compile("(?P<after>[ \\t])(?i:to )(?P<is>[\"'`])")},
+	{"=", compile(`(?P<after>[ \t])(?i:for )[^=\n]{0,120}=[ \t]*`)}, // SET PASSWORD FOR 'u'@'h' = '...'
 }
 
 const lastSign = `[=:?+|>]{0,2}(?P<not>[=:?+|>])`
 
 var (
-	nameEnd     = compile("(?:\\\\*[\"'`]\\]?|\\])?[ \\t]*(?:(?P<after>[\"'`\\] \\t])(?i:string)[ \\t]*(?P<is>=))?") // var token string = "..."
-	tagEnd      = compile(`(?: (?:[^/<>\n]+|/(?P<not>>))*)?>`)                                                       // <password type="x">
-	passwordFor = compile(`(?P<after>[ \t])(?i:for )[^=\n]{0,120}=[ \t]*`)                                           // SET PASSWORD FOR 'u'@'h' = '...'
-	nextText    = compile(",\\s*(?P<is>[\"'`])")                                                                     // header.Set("X-Api-Key", "...")
+	nameEnd  = compile("(?:\\\\*[\"'`]\\]?|\\])?[ \\t]*(?:(?P<after>[\"'`\\] \\t])(?i:string)[ \\t]*(?P<is>=))?") // var token string = "..."
+	tagEnd   = compile(`(?: (?:[^/<>\n]+|/(?P<not>>))*)?>`)                                                       // <password type="x">
+	nextText = compile(",\\s*(?P<is>[\"'`])")                                                                     // header.Set("X-Api-Key", "...")
 	// nextMember is a member "value" next to one whose value is a secret's name: {"name":"TOKEN","value":"..."}.
 	nextMember = compile("[^vV}<>\\]]*(?:(?P<not>\\b(?i:value))[vV][^vV}<>\\]]*){0,3}\\b(?i:value)[\"'`]?[ \\t]*[:=][ \\t]*")
 	element    = compile(`(?:<!\[CDATA\[)?(?P<is>[\s\v]*[^\s\v<\]])(?P<hide>[^<\]]*)`)
-	odbcValue  = compile(`(?P<hide>\{(?:[^"}\n]+|"(?P<not>:))*[}\n])`)
 	yamlBlock  = compile(`[|>][+-]?\n(?P<is>[ \t])[\s\v]*(?P<hide>[^\n]+(?:\n[ \t][^\n]*)*)`)
 )
 
@@ -89,15 +88,15 @@ var (
 func (t *text) separator(from, end int, name string) (value int, sep string) {
 	before, farther := t.at(from-1), t.at(from-2)
 	if before == '<' || t.at(end) == '>' {
-		if value = t.match(tagEnd, end); value >= 0 && before == '<' {
+		if value = tagEnd(t, end); value >= 0 && before == '<' {
 			return value, ">"
 		} else if t.at(end) == '>' {
 			return 0, ""
 		}
 	}
-	i := t.match(nameEnd, end)
+	i := nameEnd(t, end)
 	for _, n := range betweens {
-		if value = t.match(n.like, i); value >= 0 {
+		if value = n.like(t, i); value >= 0 {
 			return value, n.sep
 		}
 	}
@@ -106,18 +105,13 @@ func (t *text) separator(from, end int, name string) (value int, sep string) {
 		name == "password" && strings.Contains(strings.ToLower(t.some(from-48, 48)), "login ")) { // .netrc
 		return i, " "
 	}
-	if name == "password" {
-		if value = t.match(passwordFor, i); value >= 0 {
-			return value, "="
-		}
-	}
 	if quote && (farther == '(' || farther == '{') {
-		if value = t.match(nextText, i); value >= 0 {
+		if value = nextText(t, i); value >= 0 {
 			return value, "="
 		}
 	}
 	if c := t.at(i); quote && (c == ',' || i > end+1) || c == '\n' || c == '\r' {
-		if value = t.match(nextMember, i); value >= 0 && value < i+170 {
+		if value = nextMember(t, i); value >= 0 && value < i+170 {
 			return value, "="
 		}
 	}
@@ -126,10 +120,21 @@ func (t *text) separator(from, end int, name string) (value int, sep string) {
 
 func flag(t *text, from int) bool { return t.has(from-2, "--") }
 
+// A value stands in quotes, which stay, in brackets, or bare. \" is JSON inside a JSON string, b'...' of Python, and
+// {...} of ODBC. A header goes on behind its first word: to the token after the scheme, and over all parameters.
 var (
-	noSquare = chars("^]\n")
-	noRound  = chars("^)\n")
+	secretValue = compile(`(?:[bruf@](?P<is>["']))?(?:\\"(?P<hide>(?:[^\\\n]+|\\(?P<not>"))*)|` +
+		inQuotes(`"""`, "") + "|" + inQuotes("'''", "") + "|" + inQuotes(`"`, `\n`) + "|" + inQuotes("'", `\n`) + "|" + inQuotes("`", `\n`) +
+		`|(?P<not>[\r\n,;&])(?P<hide>(?:\[(?:[^\]]*\]|[^\]\n]*)|\((?:[^)]*\)|[^)\n]*)|\{[^"}\n]*\}?)?(?P<bare>)?))`)
+	scheme     = compile(` ` + parameter)
+	parameters = compile(`(?:[,;] ` + parameter + `)*`)
 )
+
+const parameter = `(?P<bare>)(?:(?P<after>=)"[^"\n]*"?)?`
+
+func inQuotes(quote, end string) string {
+	return quote + `(?P<hide>(?:[^\\` + quote[:1] + end + `]+|\\[^\x00]?)*)`
+}
 
 // value hides the value that starts at i, unless it says something about the secret rather than being it.
 func (t *text) value(name, sep string, start, i int) {
@@ -143,48 +148,24 @@ func (t *text) value(name, sep string, start, i int) {
 	case sep == ">":
 		t.hides(element, i)
 		return
-	case sep == "=" && t.at(i) == '{': // PWD={...} of ODBC; after a colon it is an object, with names of its own
-		t.hides(odbcValue, i)
-		return
-	case colon && t.hides(yamlBlock, i):
+	case colon && (t.at(i) == '{' || t.hides(yamlBlock, i)): // an object has names of its own
 		return
 	}
-	from, to := t.valueAt(i)
+	if t.marks = t.marks[:0]; secretValue(t, i) < 0 {
+		return
+	}
+	from, to := t.marks[0].from, t.marks[0].to
 	if from == to || harmless(s[from:to], sep == "=") || numbered(name, s[from:to]) {
 		return
 	}
 	if colon && s[from] != '[' && (strings.HasSuffix(name, "authorization") || strings.HasSuffix(name, "cookie")) {
-		to = t.headerValue(from, to)
+		if end := scheme(t, to); end >= 0 && strings.IndexByte(s[from:to], '=') < 0 {
+			to = end
+		}
+		to = parameters(t, to)
 	}
 	t.hide(from, to)
 	t.done[t.rule] = from // "password= api_key: hunter2": what stands there may be another name
-}
-
-// valueAt returns where the value is that starts at i: quoted, in brackets, or bare. The quotes stay.
-func (t *text) valueAt(i int) (from, to int) {
-	for strings.IndexByte("bruf@", t.at(i)) >= 0 && (t.at(i+1) == '"' || t.at(i+1) == '\'') { // b'...' of Python
-		i++
-	}
-	switch c := t.at(i); {
-	case i >= len(t.s), strings.IndexByte("\r\n,;&{", c) >= 0:
-		return i, i
-	case t.has(i, `\"`): // JSON inside a JSON string
-		end := t.line(i)
-		if n := strings.Index(t.s[i+2:end], `\"`); n >= 0 {
-			end = i + 2 + n
-		}
-		t.work += (end - i) / 4
-		return i + 2, end
-	case t.has(i, `"""`), t.has(i, `'''`):
-		return i + 3, t.quoted(i+3, c, false)
-	case t.in(quotes, i):
-		return i + 1, t.quoted(i+1, c, true)
-	case c == '[':
-		return i, max(t.bare(i), min(len(t.s), t.skip(noSquare, i)+1))
-	case c == '(':
-		return i, max(t.bare(i), min(len(t.s), t.skip(noRound, i)+1))
-	}
-	return i, t.bare(i)
 }
 
 // quoted returns where ends what has been quoted from i on; without an end it goes on to the end of the line, or the text.
@@ -222,30 +203,6 @@ func (t *text) bare(start int) int {
 	return t.trim(start, i, ".,;:?") // the sentence's, not the secret's
 }
 
-// headerValue goes on behind the first word of a header: to the token after its scheme, and over all parameters.
-func (t *text) headerValue(from, to int) int {
-	s := t.s
-	scheme := strings.IndexByte(s[from:to], '=') < 0
-	for to+1 < len(s) {
-		next := to + 1
-		switch {
-		case s[to] == ' ' && scheme:
-		case s[to+1] == ' ' && (s[to] == ',' || s[to] == ';'):
-			next++
-		default:
-			return to
-		}
-		end := t.bare(next)
-		if end == next {
-			return to
-		}
-		if to, scheme = end, false; strings.HasPrefix(s[to:], `"`) && s[to-1] == '=' { // a parameter in quotes
-			to = min(len(s), t.quoted(to+1, '"', true)+1)
-		}
-	}
-	return to
-}
-
 // numbered reports a count under the plural of a secret's name: 512 tokens are no secret.
 func numbered(name, value string) bool {
 	return len(value) <= 9 && strings.HasSuffix(strings.ToLower(name), "tokens") && strings.Trim(value, "0123456789._") == ""
@@ -276,12 +233,4 @@ func harmless(v string, assigned bool) bool {
 		return len(v) < 40 && strings.Trim(v, "${}%_"+uppers) == ""
 	}
 	return false
-}
-
-// exported hides the value of a variable whatever its name.
-func exported(t *text, i int) {
-	j := i + len("export ")
-	if end := t.skip(capitals, j); t.starts(i) && end > j && isUpper(t.at(j)) && t.at(end) == '=' {
-		t.hide(t.valueAt(end + 1))
-	}
 }

@@ -43,22 +43,9 @@ var (
 	queryNames = set("key sig signature code sid session x-amz-signature x-goog-signature key-pair-id")
 )
 
-// nameTriggers are the words that the name of a secret ends with.
-func nameTriggers() []string {
-	all := on("key", "token", "pass", "auth", "url", "uri", "sig=", "sid=", "session=", "signature=")
-	for part := range strings.FieldsSeq(secretNames) {
-		last := strings.Trim(part, "_")
-		last = last[strings.LastIndexByte(last, '_')+1:]
-		known := last == "ur"
-		for _, w := range all {
-			known = known || strings.Contains(last, w)
-		}
-		if !known {
-			all = append(all, last)
-		}
-	}
-	return all
-}
+// nameTriggers stand in the words that the name of a secret ends with.
+const nameTriggers = `key token pass auth url uri sig= sid= session= signature= kennwort pwd pswd secret credential cred bearer jwt cookie
+	mnemonic phrase code pin number ssn cvv cvc otp dsn string str`
 
 // parts are looked for by their first two bytes.
 type parts [1 << 10][]string

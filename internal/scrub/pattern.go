@@ -5,26 +5,18 @@ import (
 	"strings"
 )
 
-// A pattern says what a rule hides, in the syntax of package regexp, but is read without a way back: a repetition takes
-// what it can and gives nothing of it back, and of alternatives the first that fits is taken for good. So nothing is
-// looked at again, and long runs are remembered by [text]. A group with a name means more:
+// A pattern returns where ends what fits it at i, -1 for nothing. It is written in the syntax of package regexp, but is
+// read without a way back: a repetition takes what it can and gives nothing of it back, and of alternatives the first that
+// fits is taken for good. So nothing is looked at again, and long runs are remembered by [text]. A group with a name means
+// more:
 //
 //	hide        what it stands for is hidden; path, url and word are the same without the end of a sentence,
 //	            and in a value another one may begin
 //	is, not     looks ahead: something fits there, or does not
 //	after       looks back: one of these characters stands in front
+//	bare        a value without quotes
 //	once        if the rest does not fit, the rule is not asked again before the end of this
-//	selects     a FROM stands there that belongs to a SELECT
-//	segments    the rest of a path
-type pattern struct {
-	op       syntax.Op
-	name     string // of a group, or what stands there
-	fold     bool   // in any case
-	set      *charset
-	run      bool // of the set, of any length
-	min, max int  // max is -1 for any number
-	sub      []*pattern
-}
+type pattern func(t *text, i int) (end int)
 
 // cuts says what is no part of what a group hides at its end.
 var cuts = map[string]string{"hide": "", "value": "", "path": ".!", "url": ".,:;!?)]}'", "word": ".?!"}
@@ -50,63 +42,18 @@ func behind(set *charset, expr string) func(t *text, i int) {
 func ahead(expr string, find func(t *text, i int)) func(t *text, i int) {
 	p := compile(expr)
 	return func(t *text, i int) {
-		if t.match(p, i) >= 0 {
+		if t.once = 0; p(t, i) >= 0 {
 			find(t, i)
+		} else {
+			t.decided(t.once)
 		}
 	}
-}
-
-func compile(expr string) *pattern {
-	re, err := syntax.Parse(expr, syntax.ClassNL|syntax.PerlX)
-	if err != nil {
-		panic("scrub: " + err.Error())
-	}
-	return compiled(re)
-}
-
-func compiled(re *syntax.Regexp) *pattern {
-	p := &pattern{op: re.Op, name: re.Name, fold: re.Flags&syntax.FoldCase != 0, min: re.Min, max: re.Max}
-	for _, sub := range re.Sub {
-		p.sub = append(p.sub, compiled(sub))
-	}
-	switch re.Op {
-	case syntax.OpLiteral:
-		if p.name = string(re.Rune); p.fold {
-			p.name = strings.ToLower(p.name)
-		}
-	case syntax.OpCharClass:
-		var has [256]bool
-		for i := 0; i < len(re.Rune); i += 2 {
-			for c := re.Rune[i]; c <= min(re.Rune[i+1], 127); c++ {
-				has[c] = true
-			}
-		}
-		for c := 128; c < len(has); c++ {
-			has[c] = re.Rune[len(re.Rune)-1] > 0xffff // all others, or none of them
-		}
-		p.set = setOf(has)
-	case syntax.OpStar:
-		p.op, p.max = syntax.OpRepeat, -1
-	case syntax.OpPlus:
-		p.op, p.min, p.max = syntax.OpRepeat, 1, -1
-	case syntax.OpQuest:
-		p.op, p.max = syntax.OpRepeat, 1
-	case syntax.OpRepeat, syntax.OpConcat, syntax.OpAlternate, syntax.OpCapture, syntax.OpEmptyMatch, syntax.OpBeginLine,
-		syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary:
-	default:
-		panic("scrub: no pattern has " + re.String())
-	}
-	if p.op == syntax.OpRepeat && p.max < 0 {
-		p.set = p.sub[0].set
-		p.run = p.set != nil
-	}
-	return p
 }
 
 // hides reports whether a pattern fits at i, and marks what it hides.
-func (t *text) hides(p *pattern, i int) bool {
+func (t *text) hides(p pattern, i int) bool {
 	t.marks, t.once = t.marks[:0], 0
-	if t.match(p, i) < 0 {
+	if p(t, i) < 0 {
 		t.decided(t.once)
 		return false
 	}
@@ -119,54 +66,74 @@ func (t *text) hides(p *pattern, i int) bool {
 	return true
 }
 
-// match returns where ends what fits p at i, -1 for nothing.
-func (t *text) match(p *pattern, i int) int {
-	if p.run {
-		end := t.skip(p.set, i)
-		return only(end, end-i >= p.min)
+func parse(expr string) *syntax.Regexp {
+	re, err := syntax.Parse(expr, syntax.ClassNL|syntax.PerlX)
+	if err != nil {
+		panic("scrub: " + err.Error())
 	}
-	t.work++
-	switch p.op {
+	return re
+}
+
+func compile(expr string) pattern { return compiled(parse(expr)) }
+
+func compiled(re *syntax.Regexp) pattern {
+	subs := make([]pattern, len(re.Sub))
+	for i, sub := range re.Sub {
+		subs[i] = compiled(sub)
+	}
+	switch re.Op {
 	case syntax.OpLiteral:
-		if !p.fold && t.has(i, p.name) || p.fold && t.fold(i, p.name) {
-			return i + len(p.name)
+		has, literal := (*text).has, string(re.Rune)
+		if re.Flags&syntax.FoldCase != 0 {
+			has, literal = (*text).fold, strings.ToLower(literal)
 		}
-		return -1
+		return func(t *text, i int) int {
+			t.work++
+			return only(i+len(literal), has(t, i, literal))
+		}
 	case syntax.OpCharClass:
-		if t.in(p.set, i) {
-			return i + 1
+		set := setOf(re.Rune)
+		return func(t *text, i int) int {
+			t.work++
+			return only(i+1, t.in(set, i))
 		}
-		return -1
 	case syntax.OpConcat:
-		for _, sub := range p.sub {
-			if i = t.match(sub, i); i < 0 {
-				return -1
+		return func(t *text, i int) int {
+			for _, sub := range subs {
+				if i = sub(t, i); i < 0 {
+					break
+				}
 			}
+			return i
 		}
-		return i
 	case syntax.OpAlternate:
-		marks := len(t.marks)
-		for _, sub := range p.sub {
-			if end := t.match(sub, i); end >= 0 {
-				return end
+		return func(t *text, i int) int {
+			marks := len(t.marks)
+			for _, sub := range subs {
+				if end := sub(t, i); end >= 0 {
+					return end
+				}
+				t.marks = t.marks[:marks]
 			}
-			t.marks = t.marks[:marks]
+			return -1
 		}
-		return -1
-	case syntax.OpRepeat:
-		return t.repeat(p, i)
+	case syntax.OpStar, syntax.OpPlus, syntax.OpQuest, syntax.OpRepeat:
+		times := map[syntax.Op][2]int{syntax.OpStar: {0, -1}, syntax.OpPlus: {1, -1}, syntax.OpQuest: {0, 1}, syntax.OpRepeat: {re.Min, re.Max}}[re.Op]
+		return repeated(re.Sub[0], subs[0], times[0], times[1])
 	case syntax.OpCapture:
-		return t.group(p, i)
+		return group(re.Name, subs[0])
+	case syntax.OpEmptyMatch:
+		return func(_ *text, i int) int { return i }
 	case syntax.OpBeginLine:
-		return only(i, i == 0 || t.s[i-1] == '\n')
+		return func(t *text, i int) int { return only(i, i == 0 || t.s[i-1] == '\n') }
 	case syntax.OpBeginText:
-		return only(i, i == 0)
+		return func(_ *text, i int) int { return only(i, i == 0) }
 	case syntax.OpEndText:
-		return only(i, i == len(t.s))
+		return func(t *text, i int) int { return only(i, i == len(t.s)) }
 	case syntax.OpWordBoundary:
-		return only(i, t.in(word, i-1) != t.in(word, i))
-	default: // an empty match
-		return i
+		return func(t *text, i int) int { return only(i, t.in(word, i-1) != t.in(word, i)) }
+	default:
+		panic("scrub: no pattern has " + re.String())
 	}
 }
 
@@ -177,37 +144,54 @@ func only(i int, ok bool) int {
 	return i
 }
 
-func (t *text) repeat(p *pattern, i int) int {
-	for n := 0; n != p.max; n++ {
-		marks := len(t.marks)
-		end := t.match(p.sub[0], i)
-		if end <= i {
-			t.marks = t.marks[:marks]
-			return only(i, n >= p.min || end == i)
+// repeated takes sub at least and at most so many times; a most of -1 is any number.
+func repeated(re *syntax.Regexp, sub pattern, least, most int) pattern {
+	if re.Op == syntax.OpCharClass && most < 0 {
+		set := setOf(re.Rune)
+		return func(t *text, i int) int {
+			end := t.skip(set, i)
+			return only(end, end-i >= least)
 		}
-		i = end
 	}
-	return i
+	return func(t *text, i int) int {
+		for n := 0; n != most; n++ {
+			marks := len(t.marks)
+			end := sub(t, i)
+			if end <= i {
+				t.marks = t.marks[:marks]
+				return only(i, n >= least || end == i)
+			}
+			i = end
+		}
+		return i
+	}
 }
 
-func (t *text) group(p *pattern, i int) int {
-	switch p.name {
+func group(name string, sub pattern) pattern {
+	switch name {
 	case "is":
-		return only(i, t.match(p.sub[0], i) >= 0)
+		return func(t *text, i int) int { return only(i, sub(t, i) >= 0) }
 	case "not":
-		return only(i, t.match(p.sub[0], i) < 0)
+		return func(t *text, i int) int { return only(i, sub(t, i) < 0) }
 	case "after":
-		return only(i, i > 0 && t.match(p.sub[0], i-1) == i)
-	case "selects":
-		return only(i, t.selects(i))
-	case "segments":
-		return t.path(i)
+		return func(t *text, i int) int { return only(i, i > 0 && sub(t, i-1) == i) }
+	case "once":
+		return func(t *text, i int) int {
+			t.once = sub(t, i)
+			return t.once
+		}
+	case "bare":
+		return func(t *text, i int) int {
+			end := t.bare(i)
+			return only(end, end > i)
+		}
+	default:
+		return func(t *text, i int) int {
+			end := sub(t, i)
+			if end >= 0 {
+				t.marks = append(t.marks, mark{span{i, end}, name})
+			}
+			return end
+		}
 	}
-	end := t.match(p.sub[0], i)
-	if p.name == "once" {
-		t.once = end
-	} else if p.name != "" && end >= 0 {
-		t.marks = append(t.marks, mark{span{i, end}, p.name})
-	}
-	return end
 }

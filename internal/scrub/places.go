@@ -1,49 +1,40 @@
 package scrub
 
-import (
-	"net/netip"
-	"strings"
-)
+import "strings"
 
 const (
-	segment    = "[^\\s\\v\"'`<>|,;:(){}\\[\\]\\\\*?=&/]"
+	noSegment  = "\\s\v\"'`<>|,;:(){}\\[\\]\\\\*?=&/"
+	segment    = "[^" + noSegment + "]"
 	winSegment = `[^\s\v\\/:*?"<>|]`
 	peer       = `(?:[^\s\v:>-]+|:(?P<not>[\s\v])|-(?P<not>>)|>)+` // of a connection, up to the last colon or an arrow
 	winTail    = `[\\/]*(?:` + winSegment + `*(?: ` + winSegment + `+){0,3}[\\/]+)*` + segment + `*`
+
+	// The segments of a path go on over blanks before a capital, as in "Application Support", if a slash follows.
+	blanks   = `(?:(?: (?P<is>[A-Z])|\\ (?P<is>[\w.-]))[\w.-]*){1,8}`
+	segments = `(?:` + segment + `+(?:(?P<is>` + blanks + `/)` + blanks + `)?(?P<is>/)/*)*` + segment + `*`
+
+	// A route stands in a URL's place: /v1/items, /api/users, /users/42, /orders/{id}, /orders/:id, and the JSON pointers of
+	// a schema's violations, /items/0/name. A number is one as an index or an ID has it: no year, and no leading zero as in
+	// the names of files.
+	index     = `(?:(?:0|[1-9]\d{0,2})(?P<not>[.!]*[^.!` + noSegment + `])|\{|:[a-z])`
+	routeRoot = `(?:api|rest|graphql|oauth2?|rpc|mcp|properties|definitions|\$defs|items|paths|components)(?P<not>` + segment + `)`
+	route     = `/(?:` + routeRoot + `|v\d{1,3}(?P<not>` + segment + `)|` + segment + `+(?:/(?P<not>` + index + `)` + segment + `*)*/` + index + `)`
 )
 
 var (
-	inSegment  = chars("^ \t\n\r\f\v\"'`<>|,;:(){}[]\\*?=&/")
-	beforePath = chars(" \t\n\r\f\v\"'`([{=:,;|")
+	pathEnd    = compile(segments)
+	routes     = compile(route)
+	inSegment  = chars("^" + noSegment)
+	beforePath = chars("\\s\v\"'`(\\[{=:,;|")
 	notRoot    = chars("A-Za-z0-9_./~%:-")
 	rootNames  = set(`etc var usr tmp proc opt mnt srv sys dev home root run bin sbin lib lib64 boot media nix snap app Users Library
 	Applications System Volumes private workspace workspaces build builds`)
 	aloneRoots  = set("etc var usr tmp proc opt mnt srv")
 	slashes     = chars("/")
-	beforeWord  = chars(" \\")
-	backslashes = chars("\\")
+	backslashes = chars(`\\`)
 	small       = chars("a-z")
 	methods     = set("GET HEAD POST PUT PATCH DELETE OPTIONS")
 )
-
-// routeRoots begin a route or a JSON pointer, and no path.
-var routeRoots = set("api rest graphql oauth oauth2 rpc mcp properties definitions $defs items paths components")
-
-// path returns where a path ends of which a segment starts at i, without the end of a sentence. It goes on over blanks
-// before a capital, as in "Application Support", if a slash follows.
-func (t *text) path(i int) int {
-	for {
-		j := t.skip(inSegment, i)
-		k := j
-		for n := 0; n < 8 && (t.at(k) == ' ' && isUpper(t.at(k+1)) || t.has(k, `\ `) && t.in(dotted, k+2)); n++ {
-			k = t.skip(dotted, t.skip(beforeWord, k))
-		}
-		if j == i || t.at(k) != '/' {
-			return t.trim(i, j, ".!")
-		}
-		i = t.skip(slashes, k)
-	}
-}
 
 // trim returns to, or where the characters begin that end s[from:to].
 func (t *text) trim(from, to int, cut string) int {
@@ -65,134 +56,39 @@ func unixPath(t *text, i int) {
 	switch {
 	case first == i+1 || !free && !start:
 	case free && (t.at(first) == '/' && rootNames[name] || first-i < 8 && aloneRoots[name]):
-		t.hide(i, t.path(i+1))
+		t.hide(i, t.trim(i, pathEnd(t, i+1), ".!"))
 	case !start || i < t.url:
 	case t.in(space, i-1) && methods[t.s[t.back(capitals, t.back(space, i)):t.back(space, i)]]:
 		t.url = t.skip(solid, i)
 	case t.at(first) == '/':
-		if end := t.path(i + 1); route(t.s[i+1:end], t.some(end, 2)) {
-			t.decided(end)
-		} else {
+		if end := t.trim(i, pathEnd(t, i+1), ".!"); routes(t, i) < 0 {
 			t.hide(i, end)
+		} else {
+			t.decided(end)
 		}
 	}
 }
 
-// route reports what stands in a URL's place: /v1/items, /api/users, /users/42, and the JSON pointers of a schema's
-// violations, /items/0/name.
-func route(p, rest string) bool {
-	if len(rest) > 1 && (rest[0] == '{' || rest[0] == ':' && isLower(rest[1])) { // /orders/{id}, /orders/:id
-		return true
-	}
-	for n, seg := range strings.Split(p[:min(len(p), 256)], "/") {
-		if n == 0 && (routeRoots[seg] || len(seg) > 1 && seg[0] == 'v' && number(seg[1:])) || n > 0 && number(seg) {
-			return true
-		}
-	}
-	return false
-}
+// An address of the inner network or of the machine, with its port and, in a URL, with what stands behind it. A loopback
+// without a port says nothing.
+const (
+	innerIPv4 = `(?:10\.\d+|192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01])|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\.\d+\.\d+(?P<not>\w|\.\d)`
+	innerIPv6 = `(?:::1(?P<not>\w)|(?i:fe80|f[cd][0-9a-f]{2}):(?P<is>[0-9a-fA-F]*:)[0-9a-fA-F:]*(?:%\w+)?)`
+	machine   = `(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0):\d+`
+	port      = `(?::\d+)?`
+	inURLTail = "(?:[/?]" + inURLs + "*)?"
 
-// number reports a number as an index or an ID has it: no year, and no leading zero as in the names of files.
-func number(s string) bool {
-	return s == "0" || len(s) > 0 && len(s) <= 3 && s[0] != '0' && strings.Trim(s, "0123456789") == ""
-}
-
-// private reports addresses of RFC 1918 and of sites, links (the cloud's metadata) and carrier-grade NAT, and of the machine.
-func private(a netip.Addr) bool {
-	return a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsLoopback() || a.IsUnspecified() || carrier.Contains(a)
-}
-
-var (
-	carrier = netip.MustParsePrefix("100.64.0.0/10")
-	inIPv4  = chars("0-9.")
-	inIPv6  = chars("0-9a-fA-F:")
+	innerAddress = `(?:(?P<hide>\[` + innerIPv6 + `\]` + port + `)(?P<url>` + inURLTail + `)|` +
+		`\[*(?:\A|(?P<after>[^\w.]))(?P<url>(?:` + innerIPv6 + `|(?:` + innerIPv4 + port + `|` + machine + `)` + inURLTail + `)))`
 )
 
-// inner returns where an address of the inner network ends that starts at i, with its port; 0 for none. A loopback
-// without a port says nothing.
-func (t *text) inner(i int) int {
-	local := t.fold(i, "localhost")
-	end := i + len("localhost")
-	if !local {
-		if end = t.skip(inIPv4, i); end == i || t.in(inIPv6, end) && t.at(end) != ':' || t.skip(anyHex, i) == i+4 {
-			end = t.skip(inIPv6, i)
-		}
-		end = t.trim(i, end, ".:")
-		if end-i > 45 || t.in(word, end) {
-			return 0
-		}
-		a, err := netip.ParseAddr(t.s[i:end])
-		if err != nil || !private(a) {
-			return 0
-		}
-		if a.Is6() {
-			if t.at(end) == '%' {
-				end = t.skip(word, end+1)
-			}
-			return end
-		}
-		local = a.IsLoopback() || a.IsUnspecified()
-	}
-	if port := t.port(end); port > end || !local {
-		return port
-	}
-	return 0
-}
-
-func (t *text) port(i int) int {
-	if end := t.skip(digits, i+1); t.at(i) == ':' && end > i+1 {
-		return end
-	}
-	return i
-}
-
-func innerAddress(t *text, i int) {
-	if t.in(word, i-1) || t.at(i-1) == '.' || t.at(i-1) == ':' && t.at(i) == ':' {
-		return
-	}
-	end := t.inner(i)
-	if end == 0 {
-		return
-	}
-	if t.at(i-1) == '[' && t.at(end) == ']' {
-		i--
-		end = t.port(end + 1)
-	}
-	t.hide(i, end)
-}
-
-// innerName is a host with an end that no public one has, and its port.
+// innerName is a host with an end that no public one has, with what an address has behind it.
 const (
 	innerEnd  = `\.(?:internal|local|svc|corp|lan|intranet|home\.arpa)(?P<not>\w|[.-]+\w)`
-	innerName = `[A-Za-z0-9](?:[\w-]+|(?P<not>` + innerEnd + `)\.)*` + innerEnd + `(?::\d+)?`
+	innerName = `(?://)?(?P<url>[A-Za-z0-9](?:[\w-]+|(?P<not>` + innerEnd + `)\.)*` + innerEnd + port + inURLTail + `)`
 )
 
 var (
-	hostWithin = compile(innerName)
-	inRoute    = chars("A-Za-z0-9_./-")
+	inRoute = chars("A-Za-z0-9_./-")
+	opening = chars(`\[`)
 )
-
-// innerURL hides a host of the inner network with its path, and keeps the scheme.
-func innerURL(t *text, i int) {
-	if scheme, _ := t.scheme(i); !webSchemes[scheme] {
-		return
-	}
-	from := i + len("://")
-	end := t.inner(from)
-	if t.at(from) == '[' {
-		if end = t.inner(from + 1); end > 0 {
-			end = t.port(end + 1)
-		}
-	}
-	if end == 0 {
-		end = t.match(hostWithin, from)
-	}
-	if end > 0 && (t.at(end) == '/' || t.at(end) == '?') {
-		end = max(end+1, t.urlEnd(max(end, from)))
-	}
-	if end > 0 {
-		t.hide(from, end)
-	}
-}
-
-var webSchemes = set("http https ws wss grpc grpcs tcp udp ftp sftp ssh git")

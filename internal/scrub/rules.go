@@ -27,9 +27,9 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		// A private key with its end, and one whose end or beginning is cut off. Proc-Type has dashes in it.
 		{"private key", on("-----BEGIN"), like(`(?P<value>-----BEGIN` + keyMark + keyBody + `(?:-(?P<not>-)` + keyBody + `)*(?:-----END` + keyMark + `)?)`), redacted},
 		{"end of a private key", on("-----END"), behind(keyLines, `(?P<value>[A-Za-z0-9+/=\n\r\\]{16,}-----END`+keyMark+`)`), redacted},
-		{"private key in base64", on("LS0tLS1CRUdJTi"), wrapped(80, func(s string, _ int) bool { return strings.Contains(s, "PRIVATE KEY") }), redacted},
-		// In the URL of a database everything is private; in another one the user and the password.
-		{"url", on("://", "jdbc:"), credentialsURL, redacted},
+		{"private key in base64", on("LS0tLS1CRUdJTi"), like(`(?P<hide>LS0tLS1CRUdJTi(?P<not>BD|BQV)[\w+/=-]*)`), redacted}, // and no certificate
+		{"url", on("://"), credentialsURL, redacted},
+		{"jdbc", on("jdbc:"), like(`(?i:jdbc:)(?P<url>` + inURLs + `+)`), redacted},
 		// user:password@host:6379 and user:password@tcp(host:3306)/name have no scheme.
 		{"credentials", on("@"), ahead(`@[\w.-]+:\d`, behind(inSecret, withPort)), redacted},
 		{"driver's credentials", on("@"), ahead(`@[\w.-]+\(`, behind(inDSN, withNet)), redacted},
@@ -41,20 +41,20 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"webhook", on("hooks.", "webhook", "/hook/", "pagerduty.com/integration/", "ifttt.com/trigger/"), webhook, redacted},
 		// A token; with a shared key its second part is empty. A cursor may begin like one, but has no dot.
 		{"jwt", on("eyJ"), like(`(?P<path>eyJ[\w-]{6,}\.[\w.-]{7,})`), redacted},
-		{"jwt in base64", on("ZXlK"), wrapped(400, func(s string, n int) bool {
-			return strings.HasPrefix(s, "eyJ") && (strings.IndexByte(s, '.') > 0 || n > 90)
-		}), redacted},
+		{"jwt in base64", on("ZXlK"), like(`(?P<hide>ZXlK[\w+/=-]{20,})`), redacted},
 		// Schemes of HTTP, without the header. "Bearer authentication" stays: a token has more than the letters of one word.
 		{"bearer", on("bearer"), like("\\b(?i:bearer)[\\s\\v:=]+[\"'`]?(?P<not>[^\\n][a-z]{0,22}[.,_/=-]*(?P<not>[\\w.~+/=$,-]))(?P<value>[\\w.~+/=$,-]+)"), redacted},
 		{"basic", on("basic "), basicAuth, redacted},
-		{"key", nil, vendorKey, redacted},
-		{"assignment", nil, assignment, redacted},
+		{"key", prefixes(), vendorKey, redacted},
+		{"key with a sign", on(":AA", "Q~", ".atlasv1."), behind(dashed, `(?P<hide>[\w-]{3,}(?::AA|~|\.atlasv1\.)[\w-]{30,})`), redacted}, // in its middle
+		{"assignment", strings.Fields(nameTriggers), assignment, redacted},
 		// A password that is quoted in a sentence or a statement, or has a letter and a digit, as no word of a sentence has.
 		{"spoken password", on("password ", "passwort ", "identified "), like(`\S+\s(?:(?i:with) \S+\s)?(?:(?i:by) )?(?:` +
 			"(?i:is|was) [\"'`]?(?P<is>[^\\s\\v\"',;)\\d]*\\d)(?P<is>[^\\s\\v\"',;)A-Za-z]*[A-Za-z])(?P<word>[^\\s\\v\"',;)]+)" +
 			`|(?P<hide>"[^\s\v"']+"|'[^\s\v"']+'))`), redacted},
 		{"user flag", on(" -u ", "--user"), like("(?i: -u |--user[ =])[\"'`]?[^\\s\\v:\"']+:(?P<hide>[^\\s\\v\"']+)"), redacted}, // of curl
-		{"export", on("export "), exported, redacted}, // meant for one program's environment
+		// A variable that is meant for one program's environment, whatever its name.
+		{"export", on("export "), like("\\bexport [A-Z][A-Z0-9_]*=(?:\"(?P<hide>(?:[^\"\\\\\n]+|\\\\[^\n])*)|'(?P<hide>[^'\n]*)|(?P<url>[^\\s\v]+))"), redacted},
 		// Three assignments to upper-case names in a row, with values in one word or to the end of a line.
 		{"environment", on("="), behind(capitals, `\b(?P<hide>`+variable+`(?:[\s\v]+`+variable+`){2,})`), redacted},
 
@@ -66,31 +66,25 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"python stack", on("Traceback (most recent call last):", `File "`), like(
 			`(?P<hide>(?:Traceback \(most recent call last\):|` + pythonFrame + `)(?:\n[ \t]*` + pythonFrame + `)*)`), stack},
 		{"stack", on("at "), like(`(?P<after>[\s\v])(?P<hide>` + frame + `(?:[\s\v]*` + frame + `)*)`), stack}, // of Java, JavaScript and .NET
-		{"sql", on("select ", "select\n", "insert ", "replace ", "merge ", "update ", "delete ", "create ", "alter ", "drop ", "truncate ", "with "), statement, sql},
+		{"sql", on("select ", "select\n", "insert ", "replace ", "merge ", "update ", "delete ", "create ", "alter ", "drop ", "truncate ", "with "), ahead(sqlPattern(), statement), sql},
+		{"select", on("SELECT"), ahead(selectFrom, statement), sql},
 
 		// Places.
 		{"drive", on(`:\`, ":/"), behind(word, `(?P<path>[A-Za-z]:(?P<not>//)`+winTail+`)`), path},
 		{"file url", on("file:/", "unix:/", "sqlite:/", "sqlite3:/", "smb:/", "nfs:/"), like("\\b(?P<url>\\w+:[^\\s\\v\"<>`]*)"), path},
 		{"unc path", on(`\\`), behind(backslashes, `(?P<hide>\\{2,}(?:[\w.-]{2,}|\?)\\+[\w$.-]{2,}(?:\\+`+winSegment+`+)*)`), path},
-		{"home path", on("~"), like("(?:\\A|(?P<after>[\\s\\v\"'`([{=:,;|>]))(?P<path>~(?P<not>[A-Z\\d])[\\w-]*/(?P<segments>))"), path},
+		{"home path", on("~"), like("(?:\\A|(?P<after>[\\s\\v\"'`([{=:,;|>]))(?P<path>~(?P<not>[A-Z\\d])[\\w-]*/" + segments + ")"), path},
 		{"path", on("/"), unixPath, path},
-		{"inner url", on("://"), innerURL, address},
 		// What a program talked to, also where it is public.
 		{"dialled", on(" tcp", " udp"), behind(small, `(?:dial|listen|read|write) (?i:tcp|udp)[46]? (?P<hide>`+peer+`)(?:->(?P<hide>`+peer+`))?: `), address},
 		{"looked up", on("lookup "), like(`lookup (?P<hide>` + peer + `)(?: on (?P<hide>` + peer + `))?: (?:no such host|server misbehaving|i/o timeout|Temporary failure)`), address},
 		{"not found", on("ENOTFOUND "), like(`ENOTFOUND (?P<path>[\w-]+\.[\w-][\w.-]*(?::\d+)?)`), address},
-		{"inner address", on("10.", "127.", "192.168.", "172.", "169.254.", "100.", "localhost:", "0.0.0.0:", "::1", "fe80:", "fc", "fd"), innerAddress, address},
-		{"inner host", on(".internal", ".local", ".svc", ".corp", ".lan", ".intranet", ".home.arpa"), behind(inRoute, `(?://)?(?P<hide>`+innerName+`)`), address},
+		{"inner address", on("10.", "127.", "192.168.", "172.", "169.254.", "100.", "localhost:", "0.0.0.0:", "::1", "fe80:", "fc", "fd"), behind(opening, innerAddress), address},
+		{"inner host", on(".internal", ".local", ".svc", ".corp", ".lan", ".intranet", ".home.arpa"), behind(inRoute, innerName), address},
 		{"pointer", on("0x"), like(`\b(?P<hide>0x[0-9a-f]{9,16})\b`), address},
 	}
 	classes()
 	for i := range rules {
-		switch rules[i].name {
-		case "key":
-			rules[i].on = prefixes()
-		case "assignment":
-			rules[i].on = nameTriggers()
-		}
 		if rules[i].hide == redacted {
 			credentials |= 1 << i
 		}

@@ -82,14 +82,13 @@ func fixed(s string, of uint64, shown func(string) bool) string {
 	return redacted // built to defeat the rules; nobody will miss it
 }
 
-// pass hides what it finds in s, and cuts it when it is too long.
+// pass hides what it finds in s, and cuts it when it is too long. What the end of the look may have left in half is dropped.
 func pass(s string, of uint64, shown func(string) bool) string {
 	if len(s) <= maxLen {
 		return hide(s, of, shown)
 	}
-	seen := s[:min(len(s), maxLen+margin)]
-	t := hide(seen, of, shown)
-	if len(seen) < len(s) && !endsHidden(t) {
+	t := hide(s[:min(len(s), maxLen+margin)], of, shown)
+	if len(s) > maxLen+margin {
 		t = shorten(t, len(t)-margin)
 	}
 	return shorten(t, maxLen-margin) + " " + cutMark // leaves room to grow in the next pass
@@ -236,11 +235,6 @@ func hexadecimal(s string, from, n int) (rune, int) {
 	return c, from + n
 }
 
-// endsHidden reports that what lies across the end of the text that was looked at has been recognised.
-func endsHidden(s string) bool {
-	return slices.ContainsFunc(placeholders, func(p string) bool { return strings.HasSuffix(s, p) })
-}
-
 // shorten returns at most n bytes of s, and cuts neither a rune nor a placeholder in two.
 func shorten(s string, n int) string {
 	n = max(n, 0)
@@ -266,17 +260,10 @@ const (
 // 256 of them, 64 KiB in all, and answers the first 64 questions; what comes after stays hidden. It is made for one text
 // and not safe for concurrent use.
 func Sent(values ...string) func(fragment string) bool {
-	var kept []string
-	size := 0
-	for _, v := range values[:min(len(values), maxSent)] {
-		if size += len(v); size > maxSentLen {
-			break
-		}
-		kept = append(kept, v)
-	}
-	asked := 0
+	sent, asked := strings.Join(values[:min(len(values), maxSent)], "\n"), 0
+	sent = sent[:min(len(sent), maxSentLen)]
 	return func(fragment string) bool {
 		asked++
-		return asked <= maxAskedFor && slices.ContainsFunc(kept, func(v string) bool { return strings.Contains(v, fragment) })
+		return asked <= maxAskedFor && strings.Contains(sent, fragment)
 	}
 }

@@ -26,7 +26,6 @@ type state struct {
 	done      [maxRules]int // by rule: what lies before it has been decided
 	tried     [maxRules]int // by rule: one more than where its pattern was tried last
 	lastBare  span          // the last value without quotes
-	from      span          // where the next FROM stands
 	url       int           // the end of the last URL or route
 	once      int           // the end of what a pattern reads once
 }
@@ -64,8 +63,17 @@ type charset struct {
 
 var sets = make(map[[256]bool]*charset)
 
-// setOf returns the one set of these bytes.
-func setOf(has [256]bool) *charset {
+// setOf returns the one set of these ranges of characters.
+func setOf(ranges []rune) *charset {
+	var has [256]bool
+	for i := 0; i < len(ranges); i += 2 {
+		for c := ranges[i]; c <= min(ranges[i+1], 127); c++ {
+			has[c] = true
+		}
+	}
+	for c := 128; c < len(has); c++ {
+		has[c] = ranges[len(ranges)-1] > 0xffff // all others, or none of them
+	}
 	set, known := sets[has]
 	if !known {
 		set = &charset{has, len(sets)}
@@ -76,26 +84,13 @@ func setOf(has [256]bool) *charset {
 	return set
 }
 
-// chars makes a set of bytes from a list in which a-z is a range and ^ at the beginning negates.
-func chars(list string) *charset {
-	list, not := strings.CutPrefix(list, "^")
-	var has [256]bool
-	for i := 0; i < len(list); i++ {
-		to := list[i]
-		if i+2 < len(list) && list[i+1] == '-' {
-			to = list[i+2]
-		}
-		for c := int(list[i]); c <= int(to); c++ {
-			has[c] = true
-		}
-		if to != list[i] {
-			i += 2
-		}
+// chars returns a set as a pattern has it between brackets.
+func chars(class string) *charset {
+	ranges := parse("[" + class + "]*").Sub[0].Rune // of a list, even "^\n" is a class
+	if len(ranges) == 1 {
+		ranges = append(ranges, ranges[0])
 	}
-	for i := range has {
-		has[i] = has[i] != not
-	}
-	return setOf(has)
+	return setOf(ranges)
 }
 
 var (
@@ -103,9 +98,7 @@ var (
 	blank    = chars(" \t")
 	solid    = chars("^ \t\n\r\f\v")
 	inLine   = chars("^\n")
-	digits   = chars("0-9")
 	noDigit  = chars("^0-9")
-	hexDigit = chars("0-9a-f")
 	anyHex   = chars("0-9a-fA-F")
 	alnum    = chars("A-Za-z0-9")
 	word     = chars("A-Za-z0-9_")
@@ -192,9 +185,6 @@ func (t *text) some(i, n int) string {
 	t.work += len(s) / 8
 	return s
 }
-
-// line returns the end of the line that i is in.
-func (t *text) line(i int) int { return t.skip(inLine, i) }
 
 // hide marks what the running rule has found.
 func (t *text) hide(from, to int) {

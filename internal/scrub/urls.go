@@ -2,51 +2,24 @@ package scrub
 
 import "strings"
 
-// privateSchemes are the ones of databases, queues and directories.
-var privateSchemes = set(`postgres postgresql mysql mysqlx mariadb mongodb redis rediss valkey valkeys amqp amqps jdbc sqlserver mssql oracle
-	clickhouse cockroachdb cassandra neo4j bolt nats kafka ldap ldaps smtp smtps memcached couchbase snowflake`)
-
-var (
-	inScheme  = chars("A-Za-z0-9_+.-")
-	authority = chars("^ \t\n\r\f\v/?#\"<>")
+// In the URL of a database, a queue or a directory everything is private; in another one what stands before the last @ of
+// the authority, but for a user of a few small letters alone, as in ssh://git@host.
+const (
+	private = `(?i:postgresql|postgres|mysqlx?|mariadb|mongodb|rediss?|valkeys?|amqps?|jdbc|sqlserver|mssql|oracle|clickhouse|cockroachdb` +
+		`|cassandra|neo4j|bolt|nats|kafka|ldaps?|smtps?|memcached|couchbase|snowflake)(?:\+[\w+.-]*)?`
+	inUser  = `[^\s\v/?#"<>@]`
+	withKey = `[\d_+.-]*(?:` + private + `://(?P<url>` + inURLs + `+)|[\w+.-]+://(?P<not>[a-z_-]{1,15}@(?P<not>` + inUser + `*@))(?P<hide>(?:` +
+		inUser + `+|@(?P<is>` + inUser + `*@))+)@)`
+	inURLs = "[^\\s\v\"<>`]"
 )
 
-// scheme returns the scheme whose colon stands at i, and where it begins.
-func (t *text) scheme(i int) (string, int) {
-	from := t.back(inScheme, i)
-	for from < i && !isLetter(t.s[from]) {
-		from++
-	}
-	return strings.ToLower(t.s[max(from, i-32):i]), from
-}
+var keyInURL = behind(chars(`\w+.-`), withKey)
 
-// credentialsURL keeps ssh://git@host, where a user alone says nothing, and the host of a public service.
 func credentialsURL(t *text, i int) {
-	if t.row == 1 {
-		t.hide(i+len("jdbc:"), t.urlEnd(i))
-		return
-	}
-	scheme, begin := t.scheme(i)
-	if begin == i {
-		return
-	}
-	if t.url < i {
+	if t.url < i && t.in(dotted, i-1) {
 		t.url = t.skip(inURL, i)
 	}
-	from := i + len("://")
-	scheme, _, _ = strings.Cut(scheme, "+") // postgresql+psycopg2
-	if privateSchemes[scheme] {
-		t.hide(from, t.urlEnd(from))
-		return
-	}
-	to := t.skip(authority, from)
-	at := t.back(noAt, to) - 1
-	if at <= from {
-		return
-	}
-	if user := t.s[from:at]; len(user) >= 16 || strings.Trim(user, lowers+"-_") != "" {
-		t.hide(from, at)
-	}
+	keyInURL(t, i)
 }
 
 // urlEnd goes up to white space, without the punctuation of the sentence.
@@ -78,7 +51,6 @@ const (
 )
 
 var (
-	noAt     = chars("^@")
 	inSecret = chars("^ \t\n\r\f\v@\"'")
 	inDSN    = chars("^ \t\n\r\f\v\"")
 )

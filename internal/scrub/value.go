@@ -3,14 +3,12 @@ package scrub
 import (
 	"bytes"
 	"encoding"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
 	"math"
 	"reflect"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -110,41 +108,136 @@ func (w *walk) value(v any) any {
 	switch v := v.(type) {
 	case nil, bool, int, int64, int32, uint64, uint32:
 		return v
+	case float64:
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return v
+		}
 	case string:
 		return w.text(v)
 	case json.Number:
-		if v == "" {
-			return w.instead(0.0) // as encoding/json has it
+		if json.Valid([]byte(v)) {
+			return v
 		}
-		if !json.Valid([]byte(v)) {
-			return w.instead(Unwritable)
-		}
-		return v
 	case json.RawMessage:
-		if v == nil {
-			return nil
+		if len(v) > maxBytes {
+			return w.instead(LeftOut)
 		}
-		return w.raw(v)
-	case map[string]any:
-		if v == nil {
-			return nil
-		}
-		return w.object(maps.All(v))
 	case error:
 		return w.err(v)
+	case map[string]any:
+		if v != nil {
+			return w.object(maps.All(v))
+		}
+	}
+	rv := reflect.ValueOf(v)
+	switch kind := rv.Kind(); {
+	case (kind == reflect.Pointer || kind == reflect.Map || kind == reflect.Slice) && rv.IsNil():
+		return nil
+	case writesItself(rv):
+		return w.written(v)
+	case kind == reflect.Pointer:
+		return w.value(rv.Elem().Interface())
+	case kind == reflect.Map && rv.Type().Key().Kind() == reflect.String:
+		return w.object(func(yield func(string, any) bool) {
+			for name, member := range rv.Seq2() {
+				if !yield(name.String(), member.Interface()) {
+					return
+				}
+			}
+		})
+	case kind == reflect.Slice && rv.Type().Elem().Kind() != reflect.Uint8 || kind == reflect.Array:
+		out := make([]any, 0, min(rv.Len(), maxNodes))
+		for i := 0; i < rv.Len() && !w.full(); i++ {
+			out = append(out, w.value(rv.Index(i).Interface()))
+		}
+		return out
 	default:
-		return w.reflected(reflect.ValueOf(v))
+		left := maxBytes
+		switch err := errorIn(rv, maxDepth, &left); {
+		case left < 0:
+			return w.instead(LeftOut)
+		case err != nil:
+			return w.err(err)
+		}
+		return w.written(v)
 	}
 }
 
 func (w *walk) object(members iter.Seq2[string, any]) any {
 	out := make(map[string]any)
-	for name, v := range members {
-		if w.member(out, name, v); w.full() {
+	for name, member := range members {
+		if w.member(out, name, member); w.full() {
 			break
 		}
 	}
 	return out
+}
+
+// written is value for what encoding/json writes of v.
+func (w *walk) written(v any) any {
+	raw, err := safe.JSON(v)
+	if len(raw) > maxBytes {
+		return w.instead(LeftOut)
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var plain any
+	if err != nil || dec.Decode(&plain) != nil {
+		return w.instead(Unwritable)
+	}
+	return w.value(plain)
+}
+
+var errorType, marshaler, textMarshaler = reflect.TypeFor[error](), reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()
+
+func writesItself(rv reflect.Value) bool {
+	return rv.Type().Implements(marshaler) || rv.Type().Implements(textMarshaler)
+}
+
+// errorIn returns an error that stands in what encoding/json writes of a value, whose fields would be written. It takes
+// from left what it looks at, and makes it negative if that, or how deep it is, is more than may leave.
+func errorIn(rv reflect.Value, depth int, left *int) (found error) {
+	if *left--; *left < 0 || depth < 0 {
+		*left = -1
+		return nil
+	}
+	each := func(v reflect.Value) {
+		if found == nil {
+			found = errorIn(v, depth-1, left)
+		}
+	}
+	switch kind := rv.Kind(); {
+	case kind == reflect.Invalid:
+	case rv.CanInterface() && reflect.PointerTo(rv.Type()).Implements(errorType) && kind != reflect.Interface: // also a url.Error, whose pointer is the error
+		if !rv.Type().Implements(errorType) {
+			p := reflect.New(rv.Type())
+			p.Elem().Set(rv)
+			rv = p
+		}
+		found, _ = reflect.TypeAssert[error](rv)
+	case writesItself(rv):
+	case kind == reflect.Pointer || kind == reflect.Interface:
+		each(rv.Elem())
+	case kind == reflect.String:
+		*left -= rv.Len()
+	case kind == reflect.Struct:
+		for i := range rv.NumField() {
+			if f := rv.Type().Field(i); (f.IsExported() || f.Anonymous) && f.Tag.Get("json") != "-" {
+				each(rv.Field(i))
+			}
+		}
+	case kind == reflect.Slice && rv.Type().Elem().Kind() == reflect.Uint8:
+		*left -= rv.Len()
+	case kind == reflect.Slice || kind == reflect.Array:
+		for i := 0; i < rv.Len() && *left >= 0; i++ {
+			each(rv.Index(i))
+		}
+	case kind == reflect.Map:
+		for it := rv.MapRange(); *left >= 0 && it.Next(); {
+			each(it.Value())
+		}
+	}
+	return found
 }
 
 // full reports that nothing more is taken, and that something was left out.
@@ -180,41 +273,39 @@ func SecretMember(name string, v any) bool {
 	if v == nil || !SecretName(name) {
 		return false
 	}
-	if object, ok := v.(map[string]any); ok {
-		if _, referred := object["$ref"].(string); referred || schemaType(object["type"]) {
-			return false
-		}
-	}
-	switch rv := reflect.ValueOf(v); rv.Kind() {
-	case reflect.Bool:
+	if object, ok := v.(map[string]any); ok && declares(object) {
 		return false
-	case reflect.Struct, reflect.Array:
-		return true
-	case reflect.String:
+	}
+	rv := reflect.ValueOf(v)
+	switch _, number := v.(json.Number); {
+	case number || rv.CanInt() || rv.CanUint() || rv.CanFloat():
+		return secretNumber(name, fmt.Sprint(v))
+	case rv.Kind() == reflect.String:
 		return rv.Len() > 0
+	case rv.Kind() == reflect.Struct || rv.Kind() == reflect.Array:
+		return true
 	default:
-		return !rv.IsZero() && !numbered(name, fmt.Sprint(v))
+		return rv.Kind() != reflect.Bool && !rv.IsZero()
 	}
 }
 
+// secretNumber reports whether a number is hidden for the name of a secret: 0 and 512 tokens are none.
+func secretNumber(name, number string) bool {
+	return strings.ContainsAny(number, "123456789") && !numbered(name, number)
+}
+
+// text returns a text as it may leave, also if it is the base64 of one: that is how bytes are written.
 func (w *walk) text(s string) string {
 	w.size += len(s)
-	clean := w.Cleaner.text(s)
+	clean, hide := w.Cleaner.text(s), w.Text
+	if hide == nil {
+		hide = Credentials
+	}
+	if raw := unwrapped(s); clean == s && hide(raw) != raw {
+		clean = redacted
+	}
 	w.changed = w.changed || clean != s
 	return clean
-}
-
-func (w *walk) raw(raw []byte) any {
-	if len(raw) > maxBytes {
-		return w.instead(LeftOut)
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil || dec.More() {
-		return w.instead(Unwritable)
-	}
-	return w.value(v)
 }
 
 // err returns what may be known of an error.
@@ -236,146 +327,4 @@ func (w *walk) err(err error) any {
 		}
 	}
 	return Unshown
-}
-
-var (
-	errorType    = reflect.TypeFor[error]()
-	marshaler    = reflect.TypeFor[json.Marshaler]()
-	textMarshals = reflect.TypeFor[encoding.TextMarshaler]()
-)
-
-// reflected is value for types of the program.
-func (w *walk) reflected(rv reflect.Value) any {
-	t := rv.Type()
-	if (t.Kind() == reflect.Pointer || t.Kind() == reflect.Map || t.Kind() == reflect.Slice) && rv.IsNil() {
-		return nil
-	}
-	if t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(errorType) { // a url.Error, whose pointer is the error
-		p := reflect.New(t)
-		p.Elem().Set(rv)
-		if err, ok := reflect.TypeAssert[error](p); ok {
-			return w.err(err)
-		}
-	}
-	if t.Implements(marshaler) || t.Implements(textMarshals) || rv.CanAddr() && reflect.PointerTo(t).Implements(marshaler) {
-		raw, err := safe.JSON(rv.Interface())
-		if err != nil {
-			return w.instead(Unwritable)
-		}
-		return w.raw(raw)
-	}
-	switch {
-	case t.Kind() == reflect.Pointer:
-		return w.value(rv.Elem().Interface())
-	case t.Kind() == reflect.Bool:
-		return rv.Bool()
-	case t.Kind() == reflect.String:
-		return w.text(rv.String())
-	case rv.CanInt():
-		return rv.Int()
-	case rv.CanUint():
-		return rv.Uint()
-	case rv.CanFloat():
-		f, err := strconv.ParseFloat(strconv.FormatFloat(rv.Float(), 'g', -1, t.Bits()), 64) // a float32 has its own digits
-		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-			return w.instead(Unwritable)
-		}
-		return f
-	case t.Kind() == reflect.Struct:
-		out := make(map[string]any)
-		w.fields(out, rv)
-		return out
-	case t.Kind() == reflect.Map:
-		return w.object(func(yield func(string, any) bool) {
-			for k, v := range rv.Seq2() {
-				if !yield(key(k), v.Interface()) {
-					return
-				}
-			}
-		})
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		return w.binary(rv.Bytes())
-	case t.Kind() == reflect.Slice || t.Kind() == reflect.Array:
-		out := make([]any, 0, min(rv.Len(), maxNodes))
-		for i := 0; i < rv.Len() && !w.full(); i++ {
-			out = append(out, w.value(rv.Index(i).Interface()))
-		}
-		return out
-	default:
-		return w.instead(Unwritable)
-	}
-}
-
-// key writes the key of a map as encoding/json does.
-func key(k reflect.Value) string {
-	if k.Kind() == reflect.String {
-		return k.String()
-	}
-	if m, ok := reflect.TypeAssert[encoding.TextMarshaler](k); ok {
-		if text, err := m.MarshalText(); err == nil {
-			return string(text)
-		}
-	}
-	return fmt.Sprint(k.Interface())
-}
-
-// binary looks into bytes before they become base64, which nobody else can.
-func (w *walk) binary(b []byte) any {
-	if w.size += len(b); w.size > maxBytes {
-		return w.instead(LeftOut)
-	}
-	clean := w.Text
-	if clean == nil {
-		clean = Credentials
-	}
-	if clean(string(b)) != string(b) {
-		return w.instead(redacted)
-	}
-	return base64.StdEncoding.EncodeToString(b)
-}
-
-// fields sets the members that encoding/json would write of a struct.
-func (w *walk) fields(out map[string]any, rv reflect.Value) {
-	t := rv.Type()
-	for i := 0; i < t.NumField() && !w.full(); i++ {
-		f, v := t.Field(i), rv.Field(i)
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous && name == "" {
-			if v.Kind() == reflect.Pointer && !v.IsNil() && f.IsExported() {
-				v = v.Elem()
-			}
-			if v.Kind() == reflect.Struct && !v.Type().Implements(errorType) && !reflect.PointerTo(v.Type()).Implements(errorType) {
-				w.fields(out, v)
-				continue
-			}
-		}
-		if !f.IsExported() || f.Tag.Get("json") == "-" {
-			continue
-		}
-		if name == "" {
-			name = f.Name
-		}
-		if strings.Contains(options, "omitempty") && empty(v) || strings.Contains(options, "omitzero") && v.IsZero() {
-			continue
-		}
-		if v.Kind() == reflect.Interface && v.IsNil() {
-			out[name] = nil
-			continue
-		}
-		if _, taken := out[name]; !taken || !f.Anonymous {
-			delete(out, name)
-			w.member(out, name, v.Interface())
-		}
-	}
-}
-
-func empty(v reflect.Value) bool {
-	switch v.Kind() {
-	case reflect.Array, reflect.Map, reflect.Slice, reflect.String:
-		return v.Len() == 0
-	case reflect.Struct:
-		return false
-	default:
-		return v.IsZero()
-	}
 }

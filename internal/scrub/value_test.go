@@ -30,7 +30,6 @@ type inner struct {
 
 type outer struct {
 	inner
-	Err    error
 	Hidden string `json:"-"`
 	Raw    []byte
 	Count  int `json:"count"`
@@ -47,8 +46,12 @@ func TestValue(t *testing.T) {
 		"a nil error":              {map[string]any{"err": (*url.Error)(nil)}, map[string]any{"err": nil}},
 		"names": {map[string]any{"password": "canary", "user": map[string]any{"apiKeys": []any{"canary"}, "tokens": 12, "pin": 1234, "has_password": true, "token": nil}},
 			map[string]any{"password": redacted, "user": map[string]any{"apiKeys": redacted, "tokens": 12, "pin": redacted, "has_password": true, "token": nil}}},
-		"names of a map":         {map[string]string{"secret": "canary", "a": "b"}, map[string]any{"secret": redacted, "a": "b"}},
-		"a struct":               {outer{inner: inner{APIKey: "canary"}, Err: errors.New("canary"), Hidden: "canary", Raw: []byte("password=canary"), Count: 3, inside: "canary"}, map[string]any{"api_key": redacted, "Err": Unshown, "Raw": redacted, "count": 3}},
+		"names of a map": {map[string]string{"secret": "canary", "a": "b"}, map[string]any{"secret": redacted, "a": "b"}},
+		"a struct":       {outer{inner: inner{APIKey: "canary"}, Hidden: "canary", Raw: []byte("password=canary"), Count: 3, inside: "canary"}, map[string]any{"api_key": redacted, "Raw": redacted, "count": json.Number("3")}},
+		"a struct with an error": {[]any{struct {
+			A   string
+			Err error
+		}{"canary", errors.New("canary")}, struct{ A *publicError }{&publicError{"canary"}}, struct{ Err error }{}}, []any{Unshown, "the disk is full", map[string]any{"Err": nil}}},
 		"bytes under a name":     {map[string]any{"token": []byte("canary")}, map[string]any{"token": redacted}},
 		"bytes of a secret":      {[]byte(`{"password":"canary"}`), redacted},
 		"raw":                    {json.RawMessage(`{"a":"https:\/\/u:canary7@h.example.com\/x","\u0070assword":"canary"}`), map[string]any{"a": "https://[redacted]@h.example.com/x", "password": redacted}},

@@ -67,22 +67,16 @@ func CredentialsIn(raw []byte, asked func(name string) bool, most int) (places [
 type rewriting struct {
 	s     string
 	at    int
-	clean func(text string) string // nil if it is only passed
-	out   []byte                   // nil if nothing was changed
-	done  int                      // what of s is in out
-	ahead int                      // how much was looked at before it is passed
+	clean func(text string) string
+	out   []byte // nil if nothing was changed
+	done  int    // what of s is in out
+	ahead int    // how much was decoded before it is passed
 
 	asked  func(name string) bool // nil if it is no search
 	quiet  bool                   // what is passed now is asked for
 	most   int
-	path   []step
+	path   []string
 	places [][]string
-}
-
-// step leads to a member of an object, or of a list.
-type step struct {
-	name  string
-	index int // -1 in an object
 }
 
 func (r *rewriting) rewritten(raw []byte) []byte {
@@ -93,16 +87,9 @@ func (r *rewriting) rewritten(raw []byte) []byte {
 }
 
 func (r *rewriting) note() {
-	if r.quiet || len(r.places) == r.most {
-		return
+	if !r.quiet && len(r.places) < r.most {
+		r.places = append(r.places, slices.Clone(r.path))
 	}
-	at := make([]string, len(r.path))
-	for i, s := range r.path {
-		if at[i] = s.name; s.index >= 0 {
-			at[i] = strconv.Itoa(s.index)
-		}
-	}
-	r.places = append(r.places, at)
 }
 
 // value passes one value. secret is the name that says that what is in it is secret, "" for none.
@@ -111,23 +98,22 @@ func (r *rewriting) value(secret string) {
 	from, depth := r.at, len(r.path)
 	switch r.s[from] {
 	case '{':
-		for more, n := r.enter('}'), 1; more; more = r.next() {
-			n += r.member(secret, n)
+		for more, n := r.enter('}'), 1; more; more, n = r.next(), n+1 {
+			r.member(secret, n)
 			r.path = r.path[:depth]
 		}
 	case '[':
 		for more, i := r.enter(']'), 0; more; more, i = r.next(), i+1 {
-			r.path = append(r.path[:depth], step{index: i})
+			if r.asked != nil {
+				r.path = append(r.path[:depth], strconv.Itoa(i))
+			}
 			r.value(secret)
 		}
 		r.path = r.path[:depth]
 	case '"':
 		text := r.text()
-		if r.clean == nil {
-			return
-		}
-		clean := r.clean(text)
-		if secret != "" && text != "" || clean == text && r.hiddenInBase64(text) {
+		clean, raw := r.clean(text), unwrapped(text)
+		if secret != "" && text != "" || clean == text && utf8.ValidString(raw) && r.clean(raw) != raw {
 			clean = redacted
 		}
 		if clean != text {
@@ -137,82 +123,75 @@ func (r *rewriting) value(secret string) {
 		for r.at < len(r.s) && strings.IndexByte(",]} \t\r\n", r.s[r.at]) < 0 {
 			r.at++
 		}
-		number := r.s[from:r.at]
-		if secret != "" && strings.IndexByte("tfn", number[0]) < 0 && strings.ContainsAny(number, "123456789") && !numbered(secret, number) {
+		if secret != "" && secretNumber(secret, r.s[from:r.at]) {
 			r.change(from, []byte("0"))
 		}
 	}
 }
 
-// hiddenInBase64 reports whether a text is that of bytes that hold a credential, as encoding/json writes bytes.
-func (r *rewriting) hiddenInBase64(text string) bool {
+// unwrapped returns what a text is the base64 of, as encoding/json writes bytes, and "" if it is none.
+func unwrapped(text string) string {
 	const least = 12
 	if len(text) < least || len(text)%4 != 0 || strings.IndexByte(text, ' ') >= 0 {
-		return false
+		return ""
 	}
 	raw, err := base64.StdEncoding.DecodeString(text)
-	return err == nil && utf8.Valid(raw) && r.clean(string(raw)) != string(raw)
+	if err != nil {
+		return ""
+	}
+	return string(raw)
 }
 
-// member passes a member of an object, and returns 1 if its name is hidden, for the n-th time.
-func (r *rewriting) member(secret string, n int) (hidden int) {
+// member passes the n-th member of an object.
+func (r *rewriting) member(secret string, n int) {
 	r.space()
 	from := r.at
 	name := r.text()
-	if r.clean == nil {
-		r.colon()
-		r.value("")
-		return 0
-	}
 	clean := r.clean(name)
 	places, quiet := len(r.places), r.quiet
 	if r.asked != nil {
-		r.path = append(r.path, step{name, -1})
+		r.path = append(r.path, name)
 		r.quiet = quiet || r.asked(name)
 	}
 	if clean != name {
-		if hidden = 1; n > 1 { // so that no name is sent twice
+		if n > 1 { // so that no name is sent twice
 			clean = fmt.Sprintf("%s (%d)", clean, n)
 		}
 		r.change(from, quote(clean))
 	}
-	r.colon()
+	r.space()
+	r.at++ // the colon
+	r.space()
 	begins := secret == "" && SecretName(name) && !r.declares()
 	if begins {
 		secret = name
 	}
 	r.value(secret)
-	if (begins || hidden > 0) && len(r.places) > places {
+	if (begins || clean != name) && len(r.places) > places {
 		r.places = r.places[:places]
 		r.note()
 	}
 	r.quiet = quiet
-	return hidden
 }
 
 // declares reports whether what stands next is the schema of a value: that of a secret is none. It passes nothing. A
 // text whose objects are so deep that this looks at each byte many times has no more schemas: it was built for that.
 func (r *rewriting) declares() bool {
-	if r.s[r.at] != '{' || r.ahead > perByte*len(r.s) {
+	const mostAhead = 4
+	if r.s[r.at] != '{' || r.ahead > mostAhead*len(r.s) {
 		return false
 	}
-	ahead := rewriting{s: r.s, at: r.at}
-	defer func() { r.ahead += ahead.at - r.at }()
-	for more := ahead.enter('}'); more; more = ahead.next() {
-		ahead.space()
-		name := ahead.text()
-		ahead.colon()
-		from := ahead.at
-		ahead.value("")
-		if name == "$ref" && r.s[from] == '"' {
-			return true
-		}
-		var value any
-		if name == "type" && r.s[from] != '{' && json.Unmarshal([]byte(r.s[from:ahead.at]), &value) == nil && schemaType(value) {
-			return true
-		}
-	}
-	return false
+	dec := json.NewDecoder(strings.NewReader(r.s[r.at:]))
+	var object map[string]any
+	err := dec.Decode(&object)
+	r.ahead += int(dec.InputOffset())
+	return err == nil && declares(object)
+}
+
+// declares reports whether an object is the schema of a value.
+func declares(object map[string]any) bool {
+	_, referred := object["$ref"].(string)
+	return referred || schemaType(object["type"])
 }
 
 // schemaType reports whether a value is what a schema may have as its type.
@@ -244,12 +223,6 @@ func (r *rewriting) next() bool {
 	r.space()
 	r.at++
 	return r.s[r.at-1] == ','
-}
-
-func (r *rewriting) colon() {
-	r.space()
-	r.at++
-	r.space()
 }
 
 func (r *rewriting) space() {

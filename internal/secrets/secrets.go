@@ -3,7 +3,6 @@ package secrets
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -155,31 +154,21 @@ func (r *schemaReader) read(schema any, depth int) (secret bool) {
 					r.secret[folded(name)] = true
 				}
 			}
-		case "additionalProperties", "unevaluatedProperties", "items", "additionalItems", "unevaluatedItems", "contains", "not", "if", "then", "else":
-			secret = r.readAll(v, depth+1) || secret
-		case "prefixItems", "allOf", "anyOf", "oneOf":
-			list, _ := v.([]any)
-			for _, e := range list {
-				secret = r.read(e, depth+1) || secret
-			}
-		case "patternProperties", "dependentSchemas":
-			members, _ := v.(map[string]any)
-			for _, e := range members {
-				secret = r.read(e, depth+1) || secret
-			}
 		case "$ref", "$dynamicRef", "$recursiveRef":
 			secret = r.follow(v, depth) || secret
 		case "$id":
 			r.Unsure = r.Unsure || depth > 0 // references below it are not from the root
 		case "const", "default", "enum", "examples", "required": // values, and no schemas
-		default: // such as $defs: the names in it count, wherever it is used
+		case "$defs", "definitions": // the names in it count, wherever it is used
 			r.readAll(v, depth+1)
+		default: // "items", "anyOf", "patternProperties", and what nobody knows
+			secret = r.readAll(v, depth+1) || secret
 		}
 	}
 	return secret
 }
 
-// readAll reads a schema or a list of them.
+// readAll reads a schema, schemas by name, or a list of them.
 func (r *schemaReader) readAll(v any, depth int) (secret bool) {
 	list, ok := v.([]any)
 	if !ok {
@@ -233,9 +222,7 @@ func saysSecret(s map[string]any) bool {
 		return true
 	}
 	for keyword, v := range s {
-		if v == true && strings.HasPrefix(keyword, "x-") && slices.ContainsFunc([]string{"secret", "sensitive"}, func(word string) bool {
-			return strings.Contains(keyword, word)
-		}) {
+		if v == true && strings.HasPrefix(keyword, "x-") && (strings.Contains(keyword, "secret") || strings.Contains(keyword, "sensitive")) {
 			return true
 		}
 	}
