@@ -119,9 +119,10 @@ func (r *recovery) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 	case isNil(res):
 		res, err = nilResult(ctx, c, res)
 	case outermost:
-		if res, err = sendable(ctx, c.Method(), res); err != nil {
+		var size int
+		if res, size, err = sendable(ctx, res); err != nil {
 			err = unsendable(c, err, fault.Generic(fault.KindInternal))
-		} else if size := r.tooLarge(res); size > 0 {
+		} else if r.maxResult > 0 && size > r.maxResult && call.TargetKey(c.Method()) != "" { // lists are the server's own
 			res, err = nil, unsendable(c, fmt.Errorf("%w: %d bytes", ErrTooLarge, size), tooLarge(c.Method(), r.maxResult))
 		}
 	}
