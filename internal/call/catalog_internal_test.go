@@ -32,21 +32,21 @@ func TestOutputsAreReadOnce(t *testing.T) {
 	require.LessOrEqual(t, k.made.Len(), table.MaxNames)
 }
 
-func TestACatalogIsBounded(t *testing.T) {
-	var k catalog
+func TestNamesOfLabelsAreBounded(t *testing.T) {
+	var how Recording
 	for i := range 10 * table.MaxNames {
-		k.add(fmt.Sprint(i), entry{})
+		how.knows(fmt.Sprint(i), true)
 	}
-	require.Equal(t, table.MaxNames, k.entries.Len())
-	require.False(t, k.add("new", entry{}))
-	require.True(t, k.add("1", entry{}))
-	require.False(t, (&catalog{}).add(strings.Repeat("x", maxName+1), entry{}))
+	require.Equal(t, table.MaxNames, how.names.Len())
+	require.False(t, how.knows("new", true))
+	require.True(t, how.knows("1", false))
+	require.False(t, (&Recording{}).knows(strings.Repeat("x", maxName+1), true))
 }
 
 // TestWarnedStepsAreBounded: the table lasts as long as the process, and the names may be anybody's.
 func TestWarnedStepsAreBounded(t *testing.T) {
 	log := &bytes.Buffer{}
-	s := &Settings{Records: true, Logger: slog.New(slog.NewJSONHandler(log, nil))}
+	s := &Settings{Recording: noRecording, Logger: slog.New(slog.NewJSONHandler(log, nil))}
 	c := &Call{Context: t.Context()}
 	c.Establish(s)
 	long := strings.Repeat("x", 1<<20)
