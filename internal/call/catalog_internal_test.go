@@ -1,9 +1,7 @@
 package call
 
 import (
-	"bytes"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -41,22 +39,6 @@ func TestNamesOfLabelsAreBounded(t *testing.T) {
 	require.False(t, how.knows("new", true))
 	require.True(t, how.knows("1", false))
 	require.False(t, (&Recording{}).knows(strings.Repeat("x", maxName+1), true))
-}
-
-// TestWarnedStepsAreBounded: the table lasts as long as the process, and the names may be anybody's.
-func TestWarnedStepsAreBounded(t *testing.T) {
-	log := &bytes.Buffer{}
-	s := &Settings{Recording: noRecording, Logger: slog.New(slog.NewJSONHandler(log, nil))}
-	c := &Call{Context: t.Context()}
-	c.Establish(s)
-	long := strings.Repeat("x", 1<<20)
-	c.warnOfStep(long, "why")
-	c.warnOfStep(long, "why")
-	_, whole := warned.Get(long)
-	require.False(t, whole)
-	_, short := warned.Get(oneLine(long))
-	require.True(t, short)
-	require.Equal(t, 1, strings.Count(log.String(), "step_tool"))
 }
 
 func TestValidID(t *testing.T) {

@@ -29,28 +29,30 @@ type Owners struct {
 	// Logger gets the records. Nil means that of the call.
 	Logger *slog.Logger
 
-	panicked, exited, unknown atomic.Bool // was recorded
+	panicked, unknown atomic.Bool // was recorded
 }
 
 // Principal returns who makes a call, "" when nobody knows: what the user's function
 // says, or else the authenticated user. A function that panics does not know.
 func (o *Owners) Principal(ctx context.Context, req mcp.Request) (name string) {
 	if o.Func == nil {
-		if nilRequest(req) {
-			return ""
-		}
-		if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
-			name = extra.TokenInfo.UserID
-		}
-		return name
+		return userOf(req)
 	}
-	p, panicked := safe.Call(func() { name = o.Func(ctx, req) }, func() {
-		o.once(ctx, &o.exited, slog.LevelError, o.option()+" ended its goroutine; the call cannot be answered")
-	})
-	if panicked {
+	if p, panicked := safe.Call(func() { name = o.Func(ctx, req) }, nil); panicked {
 		o.once(ctx, &o.panicked, slog.LevelError, o.option()+" panicked; the caller has no identity", slog.String("panic", safe.Value(p)))
 	}
 	return name
+}
+
+// userOf returns the authenticated user, "" for none.
+func userOf(req mcp.Request) string {
+	if nilRequest(req) {
+		return ""
+	}
+	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
+		return extra.TokenInfo.UserID
+	}
+	return ""
 }
 
 // Of returns a name for the caller that no other caller has, "" when nobody knows

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"time"
 
@@ -181,12 +180,7 @@ func (c *Call) level(f *Failure, outcome Outcome) slog.Level {
 const maxText = 64 << 10
 
 // clip bounds a text and says how much of it is missing.
-func clip(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxText], "") + " ... (" + strconv.Itoa(len(text)-maxText) + " bytes more)"
-}
+func clip(text string) string { return words.Clip(text, maxText) }
 
 // errorText is the error's text, but for the SDK's of arguments that it refused: that
 // repeats a value whole, be it a password, where the violations say all that it says.
@@ -282,8 +276,5 @@ const maxName = 256
 // oneLine bounds a name that came from outside, and escapes in it what could look like
 // another line or cannot be seen: not every handler quotes as slog's own do.
 func oneLine(name string) string {
-	if len(name) > maxName {
-		name = strings.ToValidUTF8(name[:maxName], "") + "..."
-	}
-	return words.JSON(name)
+	return words.JSON(shortened(name, maxName))
 }

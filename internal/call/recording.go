@@ -70,8 +70,8 @@ func identity(attrs []slog.Attr, req mcp.Request) []slog.Attr {
 	if nilRequest(req) {
 		return attrs
 	}
-	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil && extra.TokenInfo.UserID != "" {
-		attrs = append(attrs, slog.String("user", oneLine(extra.TokenInfo.UserID)))
+	if user := userOf(req); user != "" {
+		attrs = append(attrs, slog.String("user", oneLine(user)))
 	}
 	if id := SessionID(req); id != "" {
 		sum := sha256.Sum256([]byte(id))
@@ -158,7 +158,10 @@ func (how *Recording) arguments(attrs []slog.Attr, c *Call) []slog.Attr {
 	}
 	var schema *secrets.Schema // of a prompt there is none
 	if values && c.method == MethodCallTool {
-		tool, _ := c.Tool(nil)
+		var tool *mcp.Tool
+		if how.tool(c, false) != Other { // the server is not asked again and again for a name that a caller invents
+			tool, _ = c.Tool(nil)
+		}
 		schema = how.schemas.Of(tool)
 		values = !schema.Unsure
 	}

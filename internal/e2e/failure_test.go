@@ -41,9 +41,6 @@ type want struct {
 	// handler might have said nothing.
 	before string
 
-	// How the message of a warning about the program begins, which is written beside.
-	warned string
-
 	// The error as a whole, where the log must have exactly its text.
 	err error
 
@@ -380,9 +377,6 @@ func faultFailures() []failure {
 		f.adjust = func(chain, kind string, w *want) {
 			if chain == chainHandlers && kind != "addtool" {
 				return // nobody there knows the tools
-			}
-			if kind == "raw" || chain == chainHandlers { // the first, because the log is told once
-				w.warned = "mcpchain: a recovery step names a call that cannot be made"
 			}
 			d := public.Data()
 			d.RecoverySteps[0].Tool, d.RecoverySteps[0].Parameters = "", nil
