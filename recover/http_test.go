@@ -25,7 +25,7 @@ func post(t *testing.T, log *harness.Log, jsonResponse bool, version, method, bo
 		return nil, in, nil
 	})
 	s := httptest.NewServer(mcprecover.HTTP(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: jsonResponse}), &mcprecover.HTTPOptions{Logger: log.Logger()}))
+		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: jsonResponse}), log.Logger()))
 	defer s.Close()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.URL, strings.NewReader(body))
 	require.NoError(t, err)
