@@ -137,10 +137,14 @@ func (how *Recording) tool(c *Call, answered bool) string {
 	return Other
 }
 
-// knows reports whether a name is known, or can be from now on.
+// knows reports whether a name is known, or is from now on, because the server serves it.
 func (how *Recording) knows(name string, serves bool) bool {
 	_, known := how.names.Get(name)
-	return known || serves && len(name) <= maxName && how.names.Add(name, struct{}{})
+	if !known && serves && len(name) <= maxName {
+		how.names.Put(name, struct{}{})
+		return true
+	}
+	return known
 }
 
 // lookEvery is how often names that are not known may have a server asked for its tools.

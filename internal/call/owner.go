@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -118,10 +117,7 @@ func SessionID(req mcp.Request) string {
 // connections are the names of connections. They are the process's, so that all
 // middlewares call a connection the same; without the table, a server over stdio
 // could not tell whose a key or a handle is.
-var connections struct {
-	sync.Mutex // two calls at once make one name
-	table.Weak[mcp.ServerSession, string]
-}
+var connections table.Weak[mcp.ServerSession, string]
 
 // Connection returns a random name for the connection of a request, which lasts as
 // long as it does, and "" over HTTP: there a server makes a session for each
@@ -131,12 +127,5 @@ func Connection(req mcp.Request) string {
 	if extra := req.GetExtra(); session == nil || (extra != nil && (extra.Header != nil || extra.TokenInfo != nil)) {
 		return ""
 	}
-	connections.Lock()
-	defer connections.Unlock()
-	name, ok := connections.Get(session)
-	if !ok {
-		name = rand.Text()
-		connections.Set(session, name)
-	}
-	return name
+	return connections.Of(session, func(*mcp.ServerSession) string { return rand.Text() })
 }

@@ -77,9 +77,7 @@ func accepts(tool *mcp.Tool, parameters map[string]any) bool {
 }
 
 // Outputs keeps what was made of output schemas. The zero value is ready for use.
-type Outputs struct {
-	made table.Made[mcp.Tool, func(raw []byte) bool]
-}
+type Outputs = table.Weak[mcp.Tool, func(raw []byte) bool]
 
 // Output returns what says whether the output schema of the tool that is called allows a
 // value, as next lists the tool. It is nil if the schema is not known.
@@ -88,7 +86,7 @@ func (c *Call) Output(made *Outputs, next Handler) (valid func(raw []byte) bool)
 	if err != nil {
 		return nil
 	}
-	return made.made.Of(tool.Name, tool, outputOf)
+	return made.Of(tool, outputOf)
 }
 
 func outputOf(tool *mcp.Tool) (valid func(raw []byte) bool) {
