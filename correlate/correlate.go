@@ -135,7 +135,7 @@ func New(opts *Options) mcp.Middleware {
 	}
 	a := o.Advanced
 	r := &recorder{
-		logger: o.Logger, slow: o.Slow, watched: o.Observe != nil || o.Stats != nil,
+		slow: o.Slow, watched: o.Observe != nil || o.Stats != nil,
 		settings: &call.Settings{Logger: o.Logger, Recording: &call.Recording{
 			NewID: o.NewID, CallerID: a.CallerID, Level: o.Level, Attrs: o.Attrs, Slow: o.Slow,
 			ArgumentNames: a.ArgumentNames, ArgumentValues: a.ArgumentValues, Reference: a.ReferenceInSuccess,
@@ -151,8 +151,7 @@ func New(opts *Options) mcp.Middleware {
 }
 
 type recorder struct {
-	logger   *slog.Logger // nil for the default one
-	success  slog.Level   // the lowest at which a success is recorded
+	success  slog.Level // the lowest at which a success is recorded
 	slow     time.Duration
 	watched  bool
 	settings *call.Settings
@@ -176,7 +175,7 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 		if p != nil {
 			record.Err = c.Recovered(p, 1)
 		}
-		c.Log(r.logger, record)
+		c.Log(nil, record)
 		c.Observe(nil, record.Err)
 		if p != nil {
 			panic(p)
@@ -186,20 +185,11 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 	returned = true
 	switch failure := c.Failure(res, err); {
 	case failure != nil && failure.Err() != nil:
-		c.Log(r.logger, call.Record{Result: res, Err: err})
-	case failure != nil, r.slow > 0 && c.Duration() > r.slow, r.records(ctx): // the result may yet turn out to be one that cannot be sent
+		c.Log(nil, call.Record{Result: res, Err: err})
+	case failure != nil, r.slow > 0 && c.Duration() > r.slow, c.Logger().Enabled(ctx, r.success): // the result may yet turn out to be one that cannot be sent
 		c.LogAtEnd()
 	}
 	return res, err
-}
-
-// records reports whether successes are recorded.
-func (r *recorder) records(ctx context.Context) bool {
-	logger := r.logger
-	if logger == nil {
-		logger = slog.Default()
-	}
-	return logger.Enabled(ctx, r.success)
 }
 
 // ID returns the ID of the call that ctx belongs to, and makes it if nobody asked

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -157,12 +158,7 @@ func encode(v any) json.RawMessage {
 // record writes what stood in the answer, and returns the reference to it.
 func (w *maskedWriter) record(status int, text string) (reference string) {
 	reference = uuid.Must(uuid.NewV7()).String()
-	defer func() { _ = recover() }() // the handler of the log is untrusted
-	logger := w.logger
-	if logger == nil {
-		logger = slog.Default()
-	}
-	logger.LogAttrs(w.req.Context(), slog.LevelInfo, "mcp request was not read", slog.Int("status", status),
+	call.Notice(w.req.Context(), w.logger, slog.LevelInfo, "a request was not read", slog.Int("status", status),
 		slog.String("reference", reference), slog.String("error", words.Clip(words.Line(text), 4<<10)))
 	return reference
 }

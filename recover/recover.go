@@ -176,12 +176,11 @@ func Go(ctx context.Context, fn func(context.Context) error) <-chan error {
 
 // record writes the record of a panic that Go recovered.
 func record(ctx context.Context, p *PanicError) {
-	defer func() { _ = recover() }() // the handler of the log is untrusted
-	logger := slog.Default()
+	var logger *slog.Logger
 	attrs := []slog.Attr{slog.String("error", p.Error()), slog.String("stack", p.Stack())}
 	if c := call.FromContext(ctx); c != nil {
 		logger = c.Logger()
 		attrs = append(attrs, slog.String("reference", c.ID()))
 	}
-	logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "mcp goroutine panicked", attrs...)
+	call.Notice(ctx, logger, slog.LevelError, "a goroutine panicked", attrs...)
 }

@@ -141,15 +141,17 @@ func (l *look) toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Resul
 			return nil, below("inputRequests", err)
 		}
 	}
-	raw, isRaw := r.StructuredContent.(json.RawMessage)
-	if typed := call.TypedOf(ctx); r.StructuredContent == nil || !isRaw && typed != nil && typed.HasOutput() {
-		return r, nil // the SDK marshals an output and tells the handler's caller
+	if r.StructuredContent == nil {
+		return r, nil
 	}
+	raw, isRaw := r.StructuredContent.(json.RawMessage)
 	var err error
-	switch {
-	case !isRaw:
+	if !isRaw {
+		if typed := call.TypedOf(ctx); typed != nil && typed.HasOutput() {
+			return r, nil // the SDK marshals it and tells the handler's caller
+		}
 		raw, err = marshal(r.StructuredContent)
-	case raw != nil && !json.Valid(raw): // nil is null
+	} else if raw != nil && !json.Valid(raw) { // nil is null
 		err = errors.New("it is raw JSON that is not valid")
 	}
 	if err != nil {

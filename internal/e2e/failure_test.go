@@ -202,7 +202,7 @@ func panicFailures() []failure {
 			fail: func(ctx context.Context, c string) error {
 				return <-mcprecover.Go(ctx, func(context.Context) error { panic("elsewhere " + c) })
 			},
-			want: want{public: internal(), outcome: "panic", stack: true, before: "mcp goroutine panicked"},
+			want: want{public: internal(), outcome: "panic", stack: true, before: "mcpchain: a goroutine panicked"},
 			bare: leaks, // it has become an error
 		},
 	}
