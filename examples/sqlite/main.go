@@ -1,6 +1,6 @@
 // Sqlite is a server for a SQLite database (shop.db) whose errors are told by rules: a broken
 // constraint by what it means, a wrong statement in the words of SQLite, because the caller
-// wrote it. It is for trusted callers: their statements can ATTACH other databases and read them.
+// wrote it. A caller's statements read this database and no other.
 //
 //	go run . -story               # in this directory: what a client gets from it
 //	go run .                      # over stdio
@@ -73,7 +73,15 @@ func (s *shop) add(ctx context.Context, _ *mcp.CallToolRequest, in customer) (*m
 func (s *shop) query(ctx context.Context, _ *mcp.CallToolRequest, in query) (*mcp.CallToolResult, any, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // a caller's statement may have no end
 	defer cancel()
-	found, err := s.readOnly.QueryContext(ctx, in.SQL)
+	conn, err := s.readOnly.Conn(ctx)
+	if err == nil {
+		defer conn.Close()
+		_, err = sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_ATTACHED, 0) // no ATTACH, which reads other files
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := conn.QueryContext(ctx, in.SQL)
 	if err != nil {
 		return nil, nil, err
 	}

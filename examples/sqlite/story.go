@@ -18,6 +18,7 @@ func play(ctx context.Context, session *mcp.ClientSession) {
 	ask("SELECT * FROM customers")
 	ask("SELECT * FROM costumers")
 	ask("DELETE FROM customers")
+	ask("ATTACH 'other.db' AS other")
 
 	// Another program has the database for itself.
 	db, err := sql.Open("sqlite", "file:shop.db")
