@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"time"
 
@@ -180,7 +181,12 @@ func (c *Call) level(f *Failure, outcome Outcome) slog.Level {
 const maxText = 64 << 10
 
 // clip bounds a text and says how much of it is missing.
-func clip(text string) string { return words.Clip(text, maxText) }
+func clip(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + " ... (" + strconv.Itoa(len(text)-maxText) + " bytes more)"
+}
 
 // errorText is the error's text, but for the SDK's of arguments that it refused: that
 // repeats a value whole, be it a password, where the violations say all that it says.
