@@ -154,7 +154,7 @@ func TestNoCanaryInArguments(t *testing.T) {
 			log, records := harness.NewLog(slog.LevelDebug), ""
 			options := everything(log.Logger())
 			options.Validate = &validate.Options{Credentials: policy}
-			options.Correlate = &correlate.Options{Advanced: correlate.Advanced{Arguments: correlate.ArgumentValues}}
+			options.Correlate = &correlate.Options{Advanced: correlate.Advanced{ArgumentValues: 1024}}
 			options.Audit.Log = audit.NewLog(func(entries []audit.Entry) error {
 				for _, e := range entries {
 					records += string(e.Line)

@@ -359,7 +359,7 @@ func readmeLog(ctx context.Context) {
 }
 
 func readmeOperate(server *mcp.Server, tenantOf func(context.Context) string) *correlate.Options {
-	caller := correlate.FirstOf(correlate.TraceParent, correlate.RequestID, correlate.MetaID("com.example/request"))
+	caller := correlate.FromRequest("traceparent", "X-Request-ID", "com.example/request")
 	options := &correlate.Options{
 		NewID: correlate.Extend(caller), // the reference begins with the caller's ID and ends with random digits
 		Slow:  2 * time.Second,
@@ -368,7 +368,7 @@ func readmeOperate(server *mcp.Server, tenantOf func(context.Context) string) *c
 		},
 		Advanced: correlate.Advanced{
 			CallerID:           caller,
-			Arguments:          correlate.ArgumentValues,
+			ArgumentValues:     1024,
 			ReferenceInSuccess: true, // under correlate.ReferenceKey in _meta
 		},
 	}

@@ -186,9 +186,6 @@ func (a *auditor) about(c *call.Call, next mcp.MethodHandler) (*mcp.Tool, classi
 	}
 	tool, err := c.Tool(next)
 	if err != nil {
-		tool, err = c.Tool(nil) // around a single handler next has no list
-	}
-	if err != nil {
 		return nil, classify.Writes
 	}
 	return tool, classify.SafetyOf(tool.Annotations)

@@ -214,6 +214,6 @@ var (
 type form struct {
 	List
 	run    RunOptions[json.RawMessage]
-	made   table.Made[mcp.Tool, sibling] // of the tool: one definition of it stays the same
+	made   table.Weak[mcp.Tool, sibling] // of the tool: one definition of it stays the same
 	warned atomic.Bool
 }

@@ -19,7 +19,7 @@ type sibling struct {
 }
 
 func (f *form) sibling(tool *mcp.Tool) sibling {
-	return f.made.Of(tool.Name, tool, func(tool *mcp.Tool) (s sibling) {
+	return f.made.Of(tool, func(tool *mcp.Tool) (s sibling) {
 		s.tool, s.err = f.define(tool)
 		return s
 	})

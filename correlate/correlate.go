@@ -18,7 +18,7 @@
 // ID, which is itself a credential. An item of a batch or a part of an answer that fails
 // has a record of its own, "mcp part of a call".
 //
-// Arguments and results of calls are not logged, unless Advanced.Arguments is set. Errors are logged as they came, with
+// Arguments and results of calls are not logged, unless Advanced asks for arguments. Errors are logged as they came, with
 // one exception: the SDK's error about wrong arguments holds the wrong value. If package
 // validate explains it, the record has the violations instead.
 package correlate
@@ -98,33 +98,21 @@ type Advanced struct {
 	// "caller_id", beside the reference. Nil means that none is read.
 	CallerID Source
 
-	// Arguments says what is recorded of the arguments of tools and prompts. The zero value
-	// is [NoArguments].
-	Arguments Arguments
+	// ArgumentNames records the names of the arguments of tools and prompts on the top level,
+	// as the members of the JSON object "arguments", and the size of all.
+	ArgumentNames bool
 
-	// MaxArguments is how many bytes are recorded of the arguments. Zero means 1024.
-	MaxArguments int
+	// ArgumentValues records the values, too, if it is not zero, in so many bytes, such as
+	// 1024. Null stands for one whose name says secret, which the tool's schema marks as one
+	// (format "password", writeOnly, a title that says so, x-sensitive or x-secret), or which
+	// the schema does not declare, and for all where no schema can be read. Credentials that
+	// are recognised in a value are hidden.
+	ArgumentValues int
 
 	// ReferenceInSuccess puts the ID of a call into the _meta of its success, under
 	// [ReferenceKey]. A failure has it in any case.
 	ReferenceInSuccess bool
 }
-
-// Arguments says what a record holds of the arguments of a call.
-type Arguments = call.Arguments
-
-// What a record holds of the arguments, as the JSON object "arguments".
-const (
-	// NoArguments records nothing of them.
-	NoArguments = call.NoArguments
-	// ArgumentNames records the names on the top level, and the size of all.
-	ArgumentNames = call.ArgumentNames
-	// ArgumentValues records the values, too. Null stands for one whose name says secret,
-	// which the tool's schema marks as one (format "password", writeOnly, a title that says
-	// so, x-sensitive or x-secret), or which the schema does not declare, and for all where
-	// no schema can be read. Credentials that are recognised in a value are hidden.
-	ArgumentValues = call.ArgumentValues
-)
 
 // ReferenceKey is the key in _meta of the reference in a success.
 const ReferenceKey = wire.ReferenceKey
@@ -141,21 +129,17 @@ func New(opts *Options) mcp.Middleware {
 	switch {
 	case o.Slow < 0:
 		panic("correlate.New: Options.Slow is negative; give a time, or zero if no call is slow")
-	case o.Advanced.Arguments > ArgumentValues:
-		panic("correlate.New: Options.Advanced.Arguments is none of NoArguments, ArgumentNames and ArgumentValues; give one of them")
-	case o.Advanced.MaxArguments < 0:
-		panic("correlate.New: Options.Advanced.MaxArguments is negative; give a number of bytes, or zero for the default")
-	case o.Advanced.MaxArguments > 0 && o.Advanced.Arguments == NoArguments:
-		panic("correlate.New: Options.Advanced.MaxArguments is set, but Options.Advanced.Arguments records nothing; set Arguments, or leave MaxArguments at zero")
+	case o.Advanced.ArgumentValues < 0:
+		panic("correlate.New: Options.Advanced.ArgumentValues is negative; give a number of bytes, such as 1024, or zero for none")
 	}
 	a := o.Advanced
-	detail := &call.Detail{
-		CallerID: a.CallerID, Attrs: o.Attrs, Slow: o.Slow, Observe: o.Observe, Stats: cmp.Or(o.Stats, new(Stats)),
-		Arguments: a.Arguments, MaxArguments: cmp.Or(a.MaxArguments, defaultMaxArguments), Reference: a.ReferenceInSuccess,
-	}
 	r := &recorder{
-		logger: o.Logger, slow: o.Slow, watched: o.Observe != nil || o.Stats != nil,
-		settings: &call.Settings{Records: true, Logger: o.Logger, NewID: o.NewID, Level: o.Level, Detail: detail},
+		slow: o.Slow, watched: o.Observe != nil || o.Stats != nil,
+		settings: &call.Settings{Logger: o.Logger, Recording: &call.Recording{
+			NewID: o.NewID, CallerID: a.CallerID, Level: o.Level, Attrs: o.Attrs, Slow: o.Slow,
+			ArgumentNames: a.ArgumentNames, ArgumentValues: a.ArgumentValues, Reference: a.ReferenceInSuccess,
+			Observe: o.Observe, Stats: cmp.Or(o.Stats, new(Stats)),
+		}},
 	}
 	level := o.Level
 	if level == nil {
@@ -165,11 +149,8 @@ func New(opts *Options) mcp.Middleware {
 	return call.WrapLayer(r, nil)
 }
 
-const defaultMaxArguments = 1024
-
 type recorder struct {
-	logger   *slog.Logger // nil for the default one
-	success  slog.Level   // the lowest at which a success is recorded
+	success  slog.Level // the lowest at which a success is recorded
 	slow     time.Duration
 	watched  bool
 	settings *call.Settings
@@ -193,7 +174,7 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 		if p != nil {
 			record.Err = c.Recovered(p, 1)
 		}
-		c.Log(r.logger, record)
+		c.Log(nil, record)
 		c.Observe(nil, record.Err)
 		if p != nil {
 			panic(p)
@@ -203,20 +184,11 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 	returned = true
 	switch failure := c.Failure(res, err); {
 	case failure != nil && failure.Err() != nil:
-		c.Log(r.logger, call.Record{Result: res, Err: err})
-	case failure != nil, r.slow > 0 && c.Duration() > r.slow, r.records(ctx): // the result may yet turn out to be one that cannot be sent
+		c.Log(nil, call.Record{Result: res, Err: err})
+	case failure != nil, r.slow > 0 && c.Duration() > r.slow, c.Logger().Enabled(ctx, r.success): // the result may yet turn out to be one that cannot be sent
 		c.LogAtEnd()
 	}
 	return res, err
-}
-
-// records reports whether successes are recorded.
-func (r *recorder) records(ctx context.Context) bool {
-	logger := r.logger
-	if logger == nil {
-		logger = slog.Default()
-	}
-	return logger.Enabled(ctx, r.success)
 }
 
 // ID returns the ID of the call that ctx belongs to, and makes it if nobody asked

@@ -4,7 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,13 +20,43 @@ import (
 // and -_.:/+=@, is ignored.
 type Source = func(ctx context.Context, req mcp.Request) string
 
-// TraceParent is a [Source]: the trace ID of a W3C traceparent, which stands in the
-// request's _meta (SEP-414) or in its HTTP header.
-func TraceParent(_ context.Context, req mcp.Request) string {
-	if id := traceID(fromMeta(req, "traceparent")); id != "" {
-		return id
+// FromRequest returns a [Source] that looks for each name, in order, in the request's _meta
+// and then in its HTTP headers, and returns the first ID that it finds. Under "traceparent"
+// (W3C; SEP-414 has it in _meta) that is the trace ID.
+//
+//	correlate.FromRequest("traceparent", "X-Request-ID", "com.example/request")
+//
+// It panics if there is no name, or one is empty.
+func FromRequest(names ...string) Source {
+	if len(names) == 0 || slices.Contains(names, "") {
+		panic("correlate.FromRequest: a name is missing or empty; give those under which IDs stand, such as \"traceparent\"")
 	}
-	return traceID(fromHeader(req, "Traceparent"))
+	names = slices.Clone(names)
+	return func(_ context.Context, req mcp.Request) string {
+		if safe.Nil(req) {
+			return ""
+		}
+		var meta map[string]any
+		if params := req.GetParams(); !safe.Nil(params) {
+			meta = params.GetMeta()
+		}
+		var header http.Header
+		if extra := req.GetExtra(); extra != nil {
+			header = extra.Header
+		}
+		for _, name := range names {
+			text, _ := meta[name].(string)
+			for _, id := range []string{text, header.Get(name)} {
+				if strings.EqualFold(name, "traceparent") {
+					id = traceID(id)
+				}
+				if call.ValidID(id) {
+					return id
+				}
+			}
+		}
+		return ""
+	}
 }
 
 // traceID returns the second field of a traceparent: "00-<32 hex>-<16 hex>-<2 hex>". A
@@ -49,84 +80,23 @@ func traceID(parent string) string {
 	return fields[1]
 }
 
-// RequestID is a [Source]: the HTTP header X-Request-ID.
-func RequestID(_ context.Context, req mcp.Request) string {
-	return valid(fromHeader(req, "X-Request-Id"))
-}
-
-// MetaID returns a [Source] that reads a text under a key of the request's _meta. It
-// panics if the key is empty.
-func MetaID(key string) Source {
-	if key == "" {
-		panic("correlate.MetaID: key is empty; give the key in _meta that has the ID")
-	}
-	return func(_ context.Context, req mcp.Request) string { return valid(fromMeta(req, key)) }
-}
-
-// FirstOf returns a [Source] that asks several, in order, and returns the first ID. It
-// panics if there is none to ask, or if one is nil.
-func FirstOf(sources ...Source) Source {
-	if len(sources) == 0 {
-		panic("correlate.FirstOf: there is no source; give one or more, such as correlate.TraceParent")
-	}
-	for i, source := range sources {
-		if source == nil {
-			panic(fmt.Sprintf("correlate.FirstOf: sources[%d] is nil; remove it", i))
-		}
-	}
-	sources = append([]Source(nil), sources...)
-	return func(ctx context.Context, req mcp.Request) string {
-		for _, source := range sources {
-			if id := valid(source(ctx, req)); id != "" {
-				return id
-			}
-		}
-		return ""
-	}
-}
-
 // Extend returns a [Source] for Options.NewID: an ID that begins with the caller's and
 // ends with 12 random digits, so that no caller can make the reference of another call
 // its own. Without an ID of the caller's it is a UUID, as always. It panics if the source
 // is nil.
 //
-//	NewID: correlate.Extend(correlate.TraceParent) // reference=4bf92f3577b34da6a3ce929d0e0e4736-9f86d081884c
+//	NewID: correlate.Extend(correlate.FromRequest("traceparent")) // reference=4bf92f3577b34da6a3ce929d0e0e4736-9f86d081884c
 func Extend(source Source) Source {
 	if source == nil {
-		panic("correlate.Extend: source is nil; give one, such as correlate.TraceParent")
+		panic("correlate.Extend: source is nil; give one, such as correlate.FromRequest(\"traceparent\")")
 	}
 	return func(ctx context.Context, req mcp.Request) string {
-		id := valid(source(ctx, req))
-		if id == "" {
+		id := source(ctx, req)
+		if !call.ValidID(id) {
 			return ""
 		}
 		var own [6]byte
 		_, _ = rand.Read(own[:]) // never fails
 		return id[:min(len(id), 100)] + "-" + hex.EncodeToString(own[:])
 	}
-}
-
-func valid(id string) string {
-	if !call.ValidID(id) {
-		return ""
-	}
-	return id
-}
-
-func fromMeta(req mcp.Request, key string) string {
-	if safe.Nil(req) || safe.Nil(req.GetParams()) {
-		return ""
-	}
-	text, _ := req.GetParams().GetMeta()[key].(string)
-	return text
-}
-
-func fromHeader(req mcp.Request, key string) string {
-	if safe.Nil(req) {
-		return ""
-	}
-	if extra := req.GetExtra(); extra != nil {
-		return extra.Header.Get(key)
-	}
-	return ""
 }

@@ -22,6 +22,8 @@ const (
 	parent  = "00-" + traceID + "-00f067aa0ba902b7-01"
 )
 
+var trace, requestID = correlate.FromRequest("traceparent"), correlate.FromRequest("X-Request-ID")
+
 // request is one that came with a header and a _meta.
 func request(header http.Header, meta mcp.Meta) *mcp.CallToolRequest {
 	return &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "t", Meta: meta}, Extra: &mcp.RequestExtra{Header: header}}
@@ -38,51 +40,52 @@ func TestSources(t *testing.T) {
 		req    mcp.Request
 		want   string
 	}{
-		{"traceparent in _meta", correlate.TraceParent, meta("traceparent", parent), traceID},
-		{"traceparent in the header", correlate.TraceParent, header("traceparent", parent), traceID},
-		{"_meta before the header", correlate.TraceParent, request(http.Header{"Traceparent": {parent}}, mcp.Meta{"traceparent": strings.ReplaceAll(parent, "4bf9", "1234")}), "1234" + traceID[4:]},
-		{"a later version", correlate.TraceParent, meta("traceparent", "cc"+parent[2:]+"-what-comes-later"), traceID},
-		{"more fields than the version has", correlate.TraceParent, meta("traceparent", parent+"-x"), ""},
-		{"the version that is none", correlate.TraceParent, meta("traceparent", "ff"+parent[2:]), ""},
-		{"upper case", correlate.TraceParent, meta("traceparent", strings.ToUpper(parent)), ""},
-		{"no trace", correlate.TraceParent, meta("traceparent", "00-"+strings.Repeat("0", 32)+"-00f067aa0ba902b7-01"), ""},
-		{"no span", correlate.TraceParent, meta("traceparent", "00-"+traceID+"-0000000000000000-01"), ""},
-		{"too short", correlate.TraceParent, meta("traceparent", parent[:54]), ""},
-		{"too long", correlate.TraceParent, meta("traceparent", "01"+parent[2:]+"-"+strings.Repeat("x", 1<<20)), ""},
-		{"not hex", correlate.TraceParent, meta("traceparent", strings.Replace(parent, "4b", "zz", 1)), ""},
-		{"not a text", correlate.TraceParent, meta("traceparent", 7), ""},
-		{"request ID", correlate.RequestID, header("X-Request-ID", "r-1/2:3_4.5=6+7@8"), "r-1/2:3_4.5=6+7@8"},
-		{"a line in it", correlate.RequestID, header("X-Request-ID", "r-1\nlevel=ERROR"), ""},
-		{"a blank", correlate.RequestID, header("X-Request-ID", "r 1"), ""},
-		{"a quote", correlate.RequestID, header("X-Request-ID", `r"1`), ""},
-		{"a letter beyond ASCII", correlate.RequestID, header("X-Request-ID", "rä1"), ""},
-		{"as long as it may be", correlate.RequestID, header("X-Request-ID", strings.Repeat("a", 128)), strings.Repeat("a", 128)},
-		{"longer", correlate.RequestID, header("X-Request-ID", strings.Repeat("a", 129)), ""},
-		{"a key in _meta", correlate.MetaID("com.example/id"), meta("com.example/id", "m-1"), "m-1"},
-		{"another key", correlate.MetaID("com.example/id"), meta("com.example/ID", "m-1"), ""},
-		{"a number", correlate.MetaID("com.example/id"), meta("com.example/id", 1.0), ""},
-		{"the first that has one", correlate.FirstOf(correlate.TraceParent, correlate.RequestID), header("X-Request-ID", "r-1"), "r-1"},
-		{"the first of two", correlate.FirstOf(correlate.RequestID, correlate.TraceParent), request(http.Header{"X-Request-Id": {"r-1"}}, mcp.Meta{"traceparent": parent}), "r-1"},
-		{"one that is not valid is passed over", correlate.FirstOf(func(context.Context, mcp.Request) string { return "a b" }, correlate.RequestID), header("X-Request-ID", "r-1"), "r-1"},
-		{"no request", correlate.FirstOf(correlate.TraceParent, correlate.RequestID, correlate.MetaID("k")), (*mcp.CallToolRequest)(nil), ""},
-		{"no parameters", correlate.FirstOf(correlate.TraceParent, correlate.RequestID, correlate.MetaID("k")), &mcp.CallToolRequest{}, ""},
+		{"traceparent in _meta", trace, meta("traceparent", parent), traceID},
+		{"traceparent in the header", trace, header("traceparent", parent), traceID},
+		{"_meta before the header", trace, request(http.Header{"Traceparent": {parent}}, mcp.Meta{"traceparent": strings.ReplaceAll(parent, "4bf9", "1234")}), "1234" + traceID[4:]},
+		{"a later version", trace, meta("traceparent", "cc"+parent[2:]+"-what-comes-later"), traceID},
+		{"more fields than the version has", trace, meta("traceparent", parent+"-x"), ""},
+		{"the version that is none", trace, meta("traceparent", "ff"+parent[2:]), ""},
+		{"upper case", trace, meta("traceparent", strings.ToUpper(parent)), ""},
+		{"no trace", trace, meta("traceparent", "00-"+strings.Repeat("0", 32)+"-00f067aa0ba902b7-01"), ""},
+		{"no span", trace, meta("traceparent", "00-"+traceID+"-0000000000000000-01"), ""},
+		{"too short", trace, meta("traceparent", parent[:54]), ""},
+		{"too long", trace, meta("traceparent", "01"+parent[2:]+"-"+strings.Repeat("x", 1<<20)), ""},
+		{"not hex", trace, meta("traceparent", strings.Replace(parent, "4b", "zz", 1)), ""},
+		{"not a text", trace, meta("traceparent", 7), ""},
+		{"request ID", requestID, header("X-Request-ID", "r-1/2:3_4.5=6+7@8"), "r-1/2:3_4.5=6+7@8"},
+		{"a line in it", requestID, header("X-Request-ID", "r-1\nlevel=ERROR"), ""},
+		{"a blank", requestID, header("X-Request-ID", "r 1"), ""},
+		{"a quote", requestID, header("X-Request-ID", `r"1`), ""},
+		{"a letter beyond ASCII", requestID, header("X-Request-ID", "rä1"), ""},
+		{"as long as it may be", requestID, header("X-Request-ID", strings.Repeat("a", 128)), strings.Repeat("a", 128)},
+		{"longer", requestID, header("X-Request-ID", strings.Repeat("a", 129)), ""},
+		{"a key in _meta", correlate.FromRequest("com.example/id"), meta("com.example/id", "m-1"), "m-1"},
+		{"another key", correlate.FromRequest("com.example/id"), meta("com.example/ID", "m-1"), ""},
+		{"a number", correlate.FromRequest("com.example/id"), meta("com.example/id", 1.0), ""},
+		{"the first that has one", correlate.FromRequest("traceparent", "X-Request-ID"), header("X-Request-ID", "r-1"), "r-1"},
+		{"the first of two", correlate.FromRequest("X-Request-ID", "traceparent"), request(http.Header{"X-Request-Id": {"r-1"}}, mcp.Meta{"traceparent": parent}), "r-1"},
+		{"one that is not valid is passed over", correlate.FromRequest("k", "X-Request-ID"), request(http.Header{"X-Request-Id": {"r-1"}}, mcp.Meta{"k": "a b"}), "r-1"},
+		{"a header after a _meta that is not valid", correlate.FromRequest("traceparent"), request(http.Header{"Traceparent": {parent}}, mcp.Meta{"traceparent": "x"}), traceID},
+		{"no request", correlate.FromRequest("traceparent", "X-Request-ID", "k"), (*mcp.CallToolRequest)(nil), ""},
+		{"no parameters", correlate.FromRequest("traceparent", "X-Request-ID", "k"), &mcp.CallToolRequest{}, ""},
 	} {
 		require.Equal(t, c.want, c.source(t.Context(), c.req), c.name)
 	}
 }
 
 func TestSourcesThatMakeNoSense(t *testing.T) {
-	require.PanicsWithValue(t, "correlate.MetaID: key is empty; give the key in _meta that has the ID", func() { correlate.MetaID("") })
-	require.PanicsWithValue(t, "correlate.FirstOf: there is no source; give one or more, such as correlate.TraceParent", func() { correlate.FirstOf() })
-	require.PanicsWithValue(t, "correlate.FirstOf: sources[1] is nil; remove it", func() { correlate.FirstOf(correlate.RequestID, nil) })
-	require.PanicsWithValue(t, "correlate.Extend: source is nil; give one, such as correlate.TraceParent", func() { correlate.Extend(nil) })
+	for _, names := range [][]string{nil, {"a", ""}} {
+		require.PanicsWithValue(t, `correlate.FromRequest: a name is missing or empty; give those under which IDs stand, such as "traceparent"`, func() { correlate.FromRequest(names...) })
+	}
+	require.PanicsWithValue(t, `correlate.Extend: source is nil; give one, such as correlate.FromRequest("traceparent")`, func() { correlate.Extend(nil) })
 }
 
 // TestNobodyForgesAReference proves that a caller that sends the ID of somebody else's call
 // gets a reference of its own, and that what is no ID never stands in the log.
 func TestNobodyForgesAReference(t *testing.T) {
 	log := harness.NewLog(slog.LevelInfo)
-	options := &correlate.Options{Logger: log.Logger(), NewID: correlate.Extend(correlate.RequestID), Advanced: correlate.Advanced{CallerID: correlate.RequestID}}
+	options := &correlate.Options{Logger: log.Logger(), NewID: correlate.Extend(requestID), Advanced: correlate.Advanced{CallerID: requestID}}
 	fail := func(id string) harness.Record {
 		before := len(log.Records())
 		_, _ = correlate.New(options)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, errSecret })(
@@ -129,7 +132,7 @@ func FuzzTraceParent(f *testing.F) {
 	f.Add(parent)
 	f.Add("01" + parent[2:] + "-x")
 	f.Fuzz(func(t *testing.T, text string) {
-		id := correlate.TraceParent(t.Context(), request(nil, mcp.Meta{"traceparent": text}))
+		id := trace(t.Context(), request(nil, mcp.Meta{"traceparent": text}))
 		if id != "" {
 			require.Regexp(t, `^[0-9a-f]{32}$`, id)
 			require.Contains(t, text, "-"+id+"-")

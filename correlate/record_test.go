@@ -36,7 +36,7 @@ func TestWhoCalled(t *testing.T) {
 	server.AddTool(&mcp.Tool{Name: "bad", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return nil, errSecret
 	})
-	server.AddReceivingMiddleware(correlate.New(&correlate.Options{Logger: log.Logger(), NewID: correlate.Extend(correlate.RequestID), Advanced: correlate.Advanced{CallerID: correlate.RequestID}}))
+	server.AddReceivingMiddleware(correlate.New(&correlate.Options{Logger: log.Logger(), NewID: correlate.Extend(requestID), Advanced: correlate.Advanced{CallerID: requestID}}))
 	verify := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
 		return &auth.TokenInfo{UserID: "ada", Expiration: time.Now().Add(time.Hour)}, nil
 	}
@@ -180,14 +180,14 @@ const secretTool = `{"type":"object","properties":{
 // the whole log for it.
 func TestArguments(t *testing.T) {
 	for _, shape := range []harness.Shape{harness.ServerRaw, harness.WrapTool} {
-		for mode, want := range map[correlate.Arguments]string{
-			correlate.NoArguments:   "",
-			correlate.ArgumentNames: `{"chosen":null,"city":null,"deep":null,"list":null,"marked":null,"note":null,"once":null,"password":null,"pin_of_card":null,"referred":null,"titled":null,"undeclared":null}`,
-			correlate.ArgumentValues: `{"chosen":null,"city":"Bern","deep":{"INNER":"[redacted]","api_key":"[redacted]","inner":"[redacted]","plain":"yes","self":{"inner":"[redacted]"}},` +
-				`"list":null,"marked":null,"note":"token=[redacted]","once":null,"password":null,"pin_of_card":null,"referred":null,"titled":null,"undeclared":null}`,
+		for want, mode := range map[string]correlate.Advanced{
+			"": {},
+			`{"chosen":null,"city":null,"deep":null,"list":null,"marked":null,"note":null,"once":null,"password":null,"pin_of_card":null,"referred":null,"titled":null,"undeclared":null}`: {ArgumentNames: true},
+			`{"chosen":null,"city":"Bern","deep":{"INNER":"[redacted]","api_key":"[redacted]","inner":"[redacted]","plain":"yes","self":{"inner":"[redacted]"}},` +
+				`"list":null,"marked":null,"note":"token=[redacted]","once":null,"password":null,"pin_of_card":null,"referred":null,"titled":null,"undeclared":null}`: {ArgumentValues: 1024},
 		} {
 			log := harness.NewLog(slog.LevelInfo)
-			mw := correlate.New(&correlate.Options{Logger: log.Logger(), Advanced: correlate.Advanced{Arguments: mode}})
+			mw := correlate.New(&correlate.Options{Logger: log.Logger(), Advanced: mode})
 			fail := func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				return nil, errors.New("it broke")
 			}
@@ -207,10 +207,10 @@ func TestArguments(t *testing.T) {
 			r := log.Only(t)
 			require.NotContains(t, log.String(), c)
 			switch {
-			case mode == correlate.NoArguments:
+			case want == "":
 				require.NotContains(t, r, "arguments")
 				require.NotContains(t, r, "arguments_bytes")
-			case shape == harness.WrapTool && mode == correlate.ArgumentValues:
+			case shape == harness.WrapTool && mode.ArgumentValues > 0:
 				require.NotContains(t, r["arguments"], "Bern", "nobody knows the schema")
 			default:
 				require.Equal(t, want, r["arguments"])
@@ -235,7 +235,7 @@ func TestHostileArguments(t *testing.T) {
 		log := harness.NewLog(slog.LevelInfo)
 		s := harness.Start(t, rawAt, harness.Setup{
 			Handlers:   map[string]harness.Handler{"bad": harness.Fail(errors.New("it broke"))},
-			Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger(), Advanced: correlate.Advanced{Arguments: correlate.ArgumentValues}})},
+			Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger(), Advanced: correlate.Advanced{ArgumentValues: 1024}})},
 		})
 		s.CallTool(t.Context(), "bad", args)
 		r := log.Only(t)
@@ -259,7 +259,7 @@ func TestForgedNames(t *testing.T) {
 	})
 	const evil = "x\nlevel=ERROR\u2028msg=\u202eforged\u200b\x1b[2K"
 	h := correlate.New(&correlate.Options{Logger: slog.New(log), Advanced: correlate.Advanced{
-		Arguments: correlate.ArgumentValues, CallerID: correlate.FirstOf(correlate.RequestID, correlate.MetaID("id")),
+		ArgumentValues: 1024, CallerID: correlate.FromRequest("X-Request-ID", "id"),
 	}})(func(context.Context, string, mcp.Request) (mcp.Result, error) { return &mcp.CallToolResult{}, nil })
 	_, err := h(t.Context(), middleware.MethodGetPrompt, &mcp.GetPromptRequest{
 		Params: &mcp.GetPromptParams{Name: evil, Meta: mcp.Meta{"id": evil}, Arguments: map[string]string{evil: evil}},
@@ -356,10 +356,8 @@ func TestNoTextTwice(t *testing.T) {
 
 func TestOptionsThatMakeNoSense(t *testing.T) {
 	for want, o := range map[string]correlate.Options{
-		"correlate.New: Options.Slow is negative; give a time, or zero if no call is slow":                                                                  {Slow: -1},
-		"correlate.New: Options.Advanced.Arguments is none of NoArguments, ArgumentNames and ArgumentValues; give one of them":                              {Advanced: correlate.Advanced{Arguments: 9}},
-		"correlate.New: Options.Advanced.MaxArguments is negative; give a number of bytes, or zero for the default":                                         {Advanced: correlate.Advanced{MaxArguments: -1}},
-		"correlate.New: Options.Advanced.MaxArguments is set, but Options.Advanced.Arguments records nothing; set Arguments, or leave MaxArguments at zero": {Advanced: correlate.Advanced{MaxArguments: 1}},
+		"correlate.New: Options.Slow is negative; give a time, or zero if no call is slow":                                   {Slow: -1},
+		"correlate.New: Options.Advanced.ArgumentValues is negative; give a number of bytes, such as 1024, or zero for none": {Advanced: correlate.Advanced{ArgumentValues: -1}},
 	} {
 		require.PanicsWithValue(t, want, func() { correlate.New(&o) })
 	}

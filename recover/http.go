@@ -13,15 +13,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
-
-// HTTPOptions configure [HTTP]. The zero value is the recommended default.
-type HTTPOptions struct {
-	// Logger gets one record at level Info for each answer that is replaced. Nil means
-	// [slog.Default] at the time of the record.
-	Logger *slog.Logger
-}
 
 // HTTP returns a handler that hides what the SDK's own HTTP handler says of requests that
 // it cannot read. No middleware sees those, and the answer repeats raw parameters and
@@ -37,17 +31,14 @@ type HTTPOptions struct {
 // error that tells how decoding failed, in a body of JSON or in an event, becomes an
 // "Invalid message". Each gets a reference, under which the log has what stood there. The
 // SDK writes each message at once; an error that is written in several parts, or is
-// above 64 KiB, passes. opts may be nil, next must not be.
-func HTTP(next http.Handler, opts *HTTPOptions) http.Handler {
+// above 64 KiB, passes. The record is one at level Info for each answer that is replaced;
+// logger may be nil for [slog.Default] at that time, next must not be nil.
+func HTTP(next http.Handler, logger *slog.Logger) http.Handler {
 	if next == nil {
 		panic("mcprecover.HTTP: next is nil; give the handler that serves MCP")
 	}
-	var o HTTPOptions
-	if opts != nil {
-		o = *opts
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		m := &maskedWriter{ResponseWriter: w, logger: o.Logger, req: req}
+		m := &maskedWriter{ResponseWriter: w, logger: logger, req: req}
 		next.ServeHTTP(m, req)
 		m.end()
 	})
@@ -145,36 +136,29 @@ func (w *maskedWriter) masked(p []byte) []byte {
 	if failed.Data.Reference != "" || !decoding.MatchString(failed.Message) {
 		return p
 	}
-	reference := w.record(http.StatusOK, failed.Message)
 	code := failed.Code
 	if code != jsonrpc.CodeParseError && code != jsonrpc.CodeInvalidRequest {
 		code = jsonrpc.CodeInvalidParams
 	}
-	told := fault.New(fault.KindValidation, "the message could not be read: its parameters are not what the method takes").WithReference(reference)
-	data, err := json.Marshal(told)
+	told := fault.New(fault.KindValidation, "the message could not be read: its parameters are not what the method takes").
+		WithReference(w.record(http.StatusOK, failed.Message))
+	message["error"] = encode(&jsonrpc.Error{Code: code, Message: told.Error(), Data: encode(told)})
+	return slices.Concat(p[:start], encode(message), p[end+1:])
+}
+
+// encode returns what cannot fail to be JSON as JSON.
+func encode(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
 	if err != nil {
-		return nil // cannot be: a fault holds only what JSON can hold
+		return nil
 	}
-	message["error"], err = json.Marshal(&jsonrpc.Error{Code: code, Message: told.Error(), Data: data})
-	if err != nil {
-		return nil // as above
-	}
-	out, err := json.Marshal(message)
-	if err != nil {
-		return nil // as above
-	}
-	return slices.Concat(p[:start], out, p[end+1:])
+	return raw
 }
 
 // record writes what stood in the answer, and returns the reference to it.
 func (w *maskedWriter) record(status int, text string) (reference string) {
 	reference = uuid.Must(uuid.NewV7()).String()
-	defer func() { _ = recover() }() // the handler of the log is untrusted
-	logger := w.logger
-	if logger == nil {
-		logger = slog.Default()
-	}
-	logger.LogAttrs(w.req.Context(), slog.LevelInfo, "mcp request was not read", slog.Int("status", status),
+	call.Notice(w.req.Context(), w.logger, slog.LevelInfo, "a request was not read", slog.Int("status", status),
 		slog.String("reference", reference), slog.String("error", words.Clip(words.Line(text), 4<<10)))
 	return reference
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -25,7 +26,7 @@ func post(t *testing.T, log *harness.Log, jsonResponse bool, version, method, bo
 		return nil, in, nil
 	})
 	s := httptest.NewServer(mcprecover.HTTP(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: jsonResponse}), &mcprecover.HTTPOptions{Logger: log.Logger()}))
+		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: jsonResponse}), log.Logger()))
 	defer s.Close()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.URL, strings.NewReader(body))
 	require.NoError(t, err)
@@ -79,6 +80,19 @@ func TestHTTPLeavesTheRest(t *testing.T) {
 	require.Contains(t, answer, "Unsupported protocol version")
 	require.Empty(t, log.String())
 	require.PanicsWithValue(t, "mcprecover.HTTP: next is nil; give the handler that serves MCP", func() { mcprecover.HTTP(nil, nil) })
+}
+
+type panicking struct{ slog.Handler }
+
+func (panicking) Handle(context.Context, slog.Record) error { panic("no log") }
+
+// TestHTTPOutlivesItsLog answers although nothing can be recorded.
+func TestHTTPOutlivesItsLog(t *testing.T) {
+	recorder := httptest.NewRecorder()
+	mcprecover.HTTP(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "json: "+harness.Canary, http.StatusBadRequest)
+	}), slog.New(panicking{slog.NewTextHandler(io.Discard, nil)})).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/", nil))
+	require.Regexp(t, "^Bad Request\nReference: ", recorder.Body.String())
 }
 
 // TestHTTPKeepsTheMessageWhole requires that what is sent in the place of an event is one.

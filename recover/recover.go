@@ -119,9 +119,10 @@ func (r *recovery) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 	case isNil(res):
 		res, err = nilResult(c, res)
 	case outermost:
-		if res, err = sendable(ctx, c.Method(), res); err != nil {
+		var size int
+		if res, size, err = sendable(ctx, res); err != nil {
 			err = unsendable(c, err, fault.Generic(fault.KindInternal))
-		} else if size := r.tooLarge(res); size > 0 {
+		} else if r.maxResult > 0 && size > r.maxResult && call.TargetKey(c.Method()) != "" { // lists are the server's own
 			res, err = nil, unsendable(c, fmt.Errorf("%w: %d bytes", ErrTooLarge, size), tooLarge(c.Method(), r.maxResult))
 		}
 	}
@@ -175,12 +176,11 @@ func Go(ctx context.Context, fn func(context.Context) error) <-chan error {
 
 // record writes the record of a panic that Go recovered.
 func record(ctx context.Context, p *PanicError) {
-	defer func() { _ = recover() }() // the handler of the log is untrusted
-	logger := slog.Default()
+	var logger *slog.Logger
 	attrs := []slog.Attr{slog.String("error", p.Error()), slog.String("stack", p.Stack())}
 	if c := call.FromContext(ctx); c != nil {
 		logger = c.Logger()
 		attrs = append(attrs, slog.String("reference", c.ID()))
 	}
-	logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "mcp goroutine panicked", attrs...)
+	call.Notice(ctx, logger, slog.LevelError, "a goroutine panicked", attrs...)
 }

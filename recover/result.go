@@ -1,11 +1,14 @@
 package recover
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -51,25 +54,12 @@ func (e *MarshalError) Error() string {
 // Unwrap returns Err.
 func (e *MarshalError) Unwrap() error { return e.Err }
 
-// isNil reports whether there is no result. It is on the success path, so it
-// knows the common types and asks reflection for the rest.
+// isNil reports whether there is no result. It is on the success path of tools.
 func isNil(res mcp.Result) bool {
-	switch r := res.(type) {
-	case nil:
-		return true
-	case *mcp.CallToolResult:
-		return r == nil
-	case *mcp.ReadResourceResult:
-		return r == nil
-	case *mcp.GetPromptResult:
-		return r == nil
-	case *mcp.CompleteResult:
-		return r == nil
-	case *mcp.ListToolsResult:
-		return r == nil
-	default:
-		return safe.Nil(res)
+	if tool, ok := res.(*mcp.CallToolResult); ok {
+		return tool == nil
 	}
+	return safe.Nil(res)
 }
 
 // nilResult turns a nil result into an error, except where it is right: a
@@ -109,242 +99,168 @@ func tooLarge(method string, limit int) *fault.Error {
 		Suggest(suggestion).Never("The same call has the same result")
 }
 
-// tooLarge returns the size of a result that is above the bound, else 0. It counts and
-// marshals nothing.
-func (r *recovery) tooLarge(res mcp.Result) int {
-	if r.maxResult == 0 {
-		return 0
-	}
-	size := 0
-	switch res := res.(type) {
-	case *mcp.CallToolResult:
-		for _, c := range res.Content {
-			b, _ := blockOf(c)
-			size += b.size
-		}
-		raw, _ := res.StructuredContent.(json.RawMessage)
-		size += len(raw)
-	case *mcp.ReadResourceResult:
-		for _, c := range res.Contents {
-			size += sizeOf(c)
-		}
-	case *mcp.GetPromptResult:
-		for _, m := range res.Messages {
-			b, _ := blockOf(m.Content)
-			size += b.size
-		}
-	}
-	if size <= r.maxResult {
-		return 0
-	}
-	return size
-}
-
-// A block is what is looked at of content.
-type block struct {
-	meta, inner mcp.Meta // inner is that of a resource in it
-	annotations *mcp.Annotations
-	size        int // of its texts, and its data in base64
-}
-
-// blockOf reports false for nil and for what is of a type that only its maker knows. It is on the
-// success path, so it knows the types and needs no reflection.
-func blockOf(c mcp.Content) (_ block, known bool) {
-	switch c := c.(type) {
-	case *mcp.TextContent:
-		if c != nil {
-			return block{c.Meta, nil, c.Annotations, len(c.Text)}, true
-		}
-	case *mcp.ImageContent:
-		if c != nil {
-			return block{c.Meta, nil, c.Annotations, base64.StdEncoding.EncodedLen(len(c.Data))}, true
-		}
-	case *mcp.AudioContent:
-		if c != nil {
-			return block{c.Meta, nil, c.Annotations, base64.StdEncoding.EncodedLen(len(c.Data))}, true
-		}
-	case *mcp.ResourceLink:
-		if c != nil {
-			return block{c.Meta, nil, c.Annotations, len(c.URI) + len(c.Name) + len(c.Title) + len(c.Description)}, true
-		}
-	case *mcp.EmbeddedResource:
-		if c != nil && c.Resource != nil {
-			return block{c.Meta, c.Resource.Meta, c.Annotations, sizeOf(c.Resource)}, true
-		} else if c != nil {
-			return block{c.Meta, nil, c.Annotations, 0}, true
-		}
-	}
-	return block{}, false
-}
-
-func sizeOf(r *mcp.ResourceContents) int {
-	return len(r.URI) + len(r.Text) + base64.StdEncoding.EncodedLen(len(r.Blob))
-}
-
-// sendable returns res as it can be sent, or an error. Everything that cannot
-// fail to be marshalled is told by its type, without JSON or reflection.
-func sendable(ctx context.Context, method string, res mcp.Result) (mcp.Result, error) {
-	var err error
+// sendable returns res as it can be sent, with the bytes of its texts and data, or an error.
+func sendable(ctx context.Context, res mcp.Result) (_ mcp.Result, size int, err error) {
+	var l look
+	var wrong *MarshalError
 	switch r := res.(type) {
 	case *mcp.CallToolResult:
-		return toolResult(ctx, r)
-	case *mcp.ReadResourceResult:
-		err = first(checkMeta(r.Meta), checkInput(r.InputRequests), each("contents", r.Contents, func(c *mcp.ResourceContents) error {
-			return checkMeta(c.Meta)
-		}))
-	case *mcp.GetPromptResult:
-		err = first(checkMeta(r.Meta), checkInput(r.InputRequests), each("messages", r.Messages, func(m *mcp.PromptMessage) error {
-			return checkContent(m.Content)
-		}))
-	case *mcp.CompleteResult:
-		err = checkMeta(r.Meta)
-	case *mcp.ListToolsResult:
-		err = first(checkMeta(r.Meta), each("tools", r.Tools, checkTool))
-	case *mcp.ListPromptsResult:
-		err = first(checkMeta(r.Meta), each("prompts", r.Prompts, func(p *mcp.Prompt) error {
-			return first(checkMeta(p.Meta), each("arguments", p.Arguments, func(*mcp.PromptArgument) error { return nil }))
-		}))
-	case *mcp.ListResourcesResult:
-		err = first(checkMeta(r.Meta), each("resources", r.Resources, func(r *mcp.Resource) error {
-			return first(checkMeta(r.Meta), checkAnnotations(r.Annotations))
-		}))
-	case *mcp.ListResourceTemplatesResult:
-		err = first(checkMeta(r.Meta), each("resourceTemplates", r.ResourceTemplates, func(t *mcp.ResourceTemplate) error {
-			return first(checkMeta(t.Meta), checkAnnotations(t.Annotations))
-		}))
-	default:
-		// The rest is rare (the start of a session) or of a type that only its
-		// maker knows (a custom method).
-		switch method {
-		case call.MethodPing, call.MethodSetLevel, call.MethodSubscribe, call.MethodUnsubscribe, call.MethodListen:
-			return res, nil
-		}
-		err = checkValue("result", res)
+		res, wrong = l.toolResult(ctx, r)
+	case *mcp.ReadResourceResult, *mcp.GetPromptResult, *mcp.CompleteResult,
+		*mcp.ListToolsResult, *mcp.ListPromptsResult, *mcp.ListResourcesResult, *mcp.ListResourceTemplatesResult:
+		wrong = l.at(reflect.ValueOf(r))
+	default: // rare, such as the start of a session, or of a type that only its maker knows
+		wrong = below("result", marshals(r))
 	}
-	if err != nil {
-		return nil, err
+	if wrong != nil {
+		wrong.Where = strings.TrimPrefix(wrong.Where, ".")
+		return nil, 0, wrong
 	}
-	return res, nil
+	return res, l.size, nil
 }
 
-func toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Result, error) {
-	if len(r.Meta) > 0 {
-		if err := checkMeta(r.Meta); err != nil {
-			return nil, err
-		}
-	}
+// A look at a result finds what encoding/json could not write, and adds up the bytes of texts and
+// data, in base64. It walks through the SDK's types, which costs less than JSON, and has the
+// values of other types marshalled.
+type look struct{ size int }
+
+func (l *look) toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Result, *MarshalError) {
 	for i, c := range r.Content {
-		if err := checkContent(c); err != nil {
-			return nil, at("content", i, err)
+		if t, ok := c.(*mcp.TextContent); ok && t != nil && t.Meta == nil && t.Annotations == nil {
+			l.size += len(t.Text) // most content, without reflection
+		} else if err := l.at(reflect.ValueOf(r.Content).Index(i)); err != nil {
+			return nil, below(fmt.Sprintf("content[%d]", i), err)
 		}
 	}
-	if err := checkInput(r.InputRequests); err != nil {
-		return nil, err
+	if err := meta(r.Meta); err != nil {
+		return nil, below("_meta", err)
 	}
-	switch s := r.StructuredContent.(type) {
-	case nil:
-		return r, nil
-	case json.RawMessage:
-		if s != nil && !json.Valid(s) { // nil is null
-			return nil, &MarshalError{Where: "structuredContent", Err: errors.New("it is raw JSON that is not valid")}
+	if r.InputRequests != nil {
+		if err := marshals(r.InputRequests); err != nil {
+			return nil, below("inputRequests", err)
 		}
+	}
+	if r.StructuredContent == nil {
 		return r, nil
 	}
-	raw, err := marshal(r.StructuredContent)
+	raw, isRaw := r.StructuredContent.(json.RawMessage)
+	var err error
+	if !isRaw {
+		raw, err = marshal(r.StructuredContent)
+	} else if raw != nil && !json.Valid(raw) { // nil is null
+		err = errors.New("it is raw JSON that is not valid")
+	}
 	if err != nil {
 		return nil, &MarshalError{Where: "structuredContent", Err: err}
 	}
-	if r.IsError && call.Cleans(ctx) {
+	l.size += len(raw)
+	if isRaw || r.IsError && call.Cleans(ctx) {
 		return r, nil
 	}
 	cp := *r
-	cp.StructuredContent = json.RawMessage(raw)
+	cp.StructuredContent = raw
 	return &cp, nil
 }
 
-func checkContent(c mcp.Content) error {
-	b, known := blockOf(c)
-	switch {
-	case known && b.meta == nil && b.inner == nil && b.annotations == nil:
+var sdkPath = reflect.TypeFor[mcp.Tool]().PkgPath()
+
+// at looks at a value. Where it finds something, it says where below the value that is.
+func (l *look) at(v reflect.Value) *MarshalError {
+	switch t := v.Type(); v.Kind() {
+	case reflect.String:
+		l.size += v.Len()
+	case reflect.Float64:
+		return value(v.Float())
+	case reflect.Interface:
+		switch {
+		case t.NumMethod() == 0:
+			return value(v.Interface())
+		case safe.Nil(v.Interface()): // the method that writes it would panic
+			return errNil
+		}
+		return l.at(v.Elem())
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		if tool, ok := reflect.TypeAssert[*mcp.Tool](v); ok {
+			return checkTool(tool)
+		}
+		if of := t.Elem().PkgPath(); of != "" && of != sdkPath {
+			return marshals(v.Interface())
+		}
+		return l.at(v.Elem())
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			l.size += base64.StdEncoding.EncodedLen(v.Len())
+			return nil
+		}
+		for i := range v.Len() {
+			e := v.Index(i)
+			err := l.at(e)
+			if e.Kind() == reflect.Pointer && e.IsNil() { // JSON has null for it
+				err = errNil
+			}
+			if err != nil {
+				return below(fmt.Sprintf("[%d]", i), err)
+			}
+		}
+	case reflect.Map:
+		if m, ok := reflect.TypeAssert[mcp.Meta](v); ok {
+			return meta(m)
+		}
+		return marshals(v.Interface())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Field(i); f.CanInterface() {
+				if err := l.at(f); err != nil {
+					name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+					return below("."+cmp.Or(name, t.Field(i).Name), err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+var errNil = &MarshalError{Err: errors.New("it is nil")}
+
+func meta(meta mcp.Meta) *MarshalError {
+	for key, v := range meta {
+		if err := value(v); err != nil {
+			return below("["+key+"]", err)
+		}
+	}
+	return nil
+}
+
+// value looks at a value of any type, which may have methods of its own.
+func value(v any) *MarshalError {
+	switch v := v.(type) {
+	case nil, string, bool, int, int64:
 		return nil
-	case known:
-		return first(checkMeta(b.inner), checkMeta(b.meta), checkAnnotations(b.annotations))
-	case safe.Nil(c): // json.Marshal writes null, but not where it stands in a list
-		return &MarshalError{Where: "content", Err: errors.New("it is nil")}
+	case float64:
+		if v-v == 0 { // neither NaN nor infinite
+			return nil
+		}
+		return &MarshalError{Err: fmt.Errorf("it is %v", v)}
 	default:
-		return checkValue("content", c)
+		return marshals(v)
 	}
 }
 
-func checkAnnotations(a *mcp.Annotations) error {
-	if a == nil || a.Priority-a.Priority == 0 { // neither NaN nor infinite
+// below says in which part of a value an error is.
+func below(part string, err *MarshalError) *MarshalError {
+	if err == nil {
 		return nil
 	}
-	return &MarshalError{Where: "annotations", Err: fmt.Errorf("the priority is %v", a.Priority)}
+	return &MarshalError{Where: part + err.Where, Err: err.Err}
 }
 
-func checkMeta(meta mcp.Meta) error {
-	for key, value := range meta {
-		switch v := value.(type) {
-		case nil, string, bool, int, int64:
-		case float64:
-			if v-v != 0 {
-				return &MarshalError{Where: "_meta[" + key + "]", Err: fmt.Errorf("it is %v", v)}
-			}
-		default:
-			if err := checkValue("_meta["+key+"]", v); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func checkInput(requests mcp.InputRequestMap) error {
-	if requests == nil {
-		return nil
-	}
-	return checkValue("inputRequests", requests)
-}
-
-// each checks the items of a list, in which a nil pointer is an error.
-func each[T any](name string, items []*T, check func(*T) error) error {
-	for i, item := range items {
-		if item == nil {
-			return at(name, i, &MarshalError{Err: errors.New("it is nil")})
-		}
-		if err := check(item); err != nil {
-			return at(name, i, err)
-		}
-	}
-	return nil
-}
-
-// at says of an error in which item of a list it is.
-func at(name string, i int, err error) error {
-	where := fmt.Sprintf("%s[%d]", name, i)
-	if e := (*MarshalError)(nil); errors.As(err, &e) {
-		if e.Where != "" && e.Where != "content" {
-			where += "." + e.Where
-		}
-		return &MarshalError{Where: where, Err: e.Err}
-	}
-	return &MarshalError{Where: where, Err: err}
-}
-
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkValue marshals a value to see whether it can be.
-func checkValue(where string, v any) error {
+// marshals says why a value cannot be marshalled.
+func marshals(v any) *MarshalError {
 	if _, err := marshal(v); err != nil {
-		return &MarshalError{Where: where, Err: err}
+		return &MarshalError{Err: err}
 	}
 	return nil
 }
@@ -364,11 +280,11 @@ func marshal(v any) (raw []byte, err error) {
 // tools would be marshalled twice. It is as large as the tools that there are.
 var checkedTools table.Weak[mcp.Tool, struct{}]
 
-func checkTool(t *mcp.Tool) error {
+func checkTool(t *mcp.Tool) *MarshalError {
 	if _, checked := checkedTools.Get(t); checked {
 		return nil
 	}
-	err := checkValue("tool", t)
+	err := marshals(t)
 	if err == nil {
 		checkedTools.Set(t, struct{}{})
 	}

@@ -16,8 +16,8 @@ func TestCheckedToolsAreForgotten(t *testing.T) {
 	tools := make([]*mcp.Tool, 1000)
 	for i := range tools {
 		tools[i] = &mcp.Tool{Name: "t"}
-		require.NoError(t, checkTool(tools[i]))
-		require.NoError(t, checkTool(tools[i]))
+		require.Nil(t, checkTool(tools[i]))
+		require.Nil(t, checkTool(tools[i]))
 	}
 	require.GreaterOrEqual(t, size(), 1000)
 	runtime.KeepAlive(tools)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/call"
 )
 
 // Transport returns a transport of lines that a broken one does not end. nil stands for
@@ -90,7 +92,7 @@ func (r *goodLines) Read(p []byte) (int, error) {
 			}
 			continue
 		}
-		slog.Default().Warn("mcp line is no message", slog.Int("bytes", size), slog.String("reason", reason))
+		call.Warn(context.Background(), nil, "a line is no message", slog.Int("bytes", size), slog.String("reason", reason))
 		if err := r.answer(code, reason); err != nil {
 			return 0, err
 		}

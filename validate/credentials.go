@@ -116,9 +116,6 @@ func (v *validator) asks(ctx context.Context, c *call.Call, req mcp.Request, nex
 			return scrub.SecretName(name) && slices.ContainsFunc(prompt.Arguments, func(a *mcp.PromptArgument) bool { return a != nil && a.Name == name })
 		}
 	}
-	tool, err := callOf(ctx, c, req).Tool(next)
-	if err != nil {
-		tool, _ = callOf(ctx, c, req).Tool(nil) // around a single handler next has no list
-	}
+	tool, _ := callOf(ctx, c, req).Tool(next)
 	return v.arguments.Of(tool).Asks
 }

@@ -68,7 +68,7 @@ func TestCredentialsAreRefused(t *testing.T) {
 		s := serve(t, era, withCredentials(&reached), mcpchain.Standard(&mcpchain.Options{
 			Logger:    log.Logger(),
 			Validate:  &validate.Options{Credentials: validate.RefuseCredentials, ToolCredentials: map[string]validate.Credentials{"code": validate.AllowCredentials}},
-			Correlate: &correlate.Options{Advanced: correlate.Advanced{Arguments: correlate.ArgumentValues}},
+			Correlate: &correlate.Options{Advanced: correlate.Advanced{ArgumentValues: 1024}},
 			Batch:     &batch.Options{Lists: []batch.List{{Tool: "search", Item: "query", As: "search_many"}}},
 			Audit: &audit.Options{Log: audit.NewLog(func(entries []audit.Entry) error {
 				for _, e := range entries {

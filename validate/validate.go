@@ -289,9 +289,10 @@ const maxRepeated = 250
 // warn records once for each tool that its calls are not checked.
 func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 	name := call.Name(req) // bounded, as a caller sent it
-	if _, before := v.warned.Get(name); before || !v.warned.Add(name, true) {
+	if _, before := v.warned.Get(name); before || v.warned.Len() >= table.MaxNames { // of names that callers invent
 		return
 	}
+	v.warned.Put(name, true)
 	call.Warn(c, c.Logger(), "validate: Options.RawTools cannot check the arguments of this tool", slog.String("tool", name), slog.String("reason", safe.Error(err)))
 }
 

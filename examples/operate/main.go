@@ -57,7 +57,7 @@ func main() {
 
 	// The ID that callers have: from a gateway, or from a trace. It is never the reference
 	// itself, because a caller could choose that of somebody else's call.
-	caller := correlate.FirstOf(correlate.MetaID("com.example/request"), correlate.TraceParent, correlate.RequestID)
+	caller := correlate.FromRequest("com.example/request", "traceparent", "X-Request-ID")
 
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "pay"}, pay)
@@ -71,7 +71,7 @@ func main() {
 			},
 			Observe:  calls.Observe,
 			Stats:    &calls.Stats,
-			Advanced: correlate.Advanced{CallerID: caller, Arguments: correlate.ArgumentValues},
+			Advanced: correlate.Advanced{CallerID: caller, ArgumentValues: 1024},
 		},
 	}))
 

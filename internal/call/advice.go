@@ -58,9 +58,6 @@ func (c *Call) Safety(next Handler) classify.Safety {
 		return methods[c.method].safety // that of the program's own methods is Writes
 	}
 	tool, err := c.Tool(next)
-	if err != nil && next != nil {
-		tool, err = c.Tool(nil) // around a single handler next has no list: the opener may stand around the server
-	}
 	if err != nil {
 		return classify.Writes
 	}

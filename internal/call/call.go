@@ -223,8 +223,8 @@ func (c *Call) makeID(cold *cold) string {
 	if cold.parent != nil {
 		return cold.parent.ID() + cold.suffix
 	}
-	if s := c.settings().recorder; s != nil && s.NewID != nil {
-		if id := c.ask("a call got a UUID for its ID", s.NewID); id != "" {
+	if source := c.recording().NewID; source != nil {
+		if id := c.ask("a call got a UUID for its ID", source); id != "" {
 			return id
 		}
 	}

@@ -1,11 +1,11 @@
 package call
 
 import (
-	"bytes"
 	"fmt"
-	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -13,12 +13,12 @@ import (
 	"github.com/mcpchain/mcpchain/internal/table"
 )
 
-// TestOutputsAreReadOnce, until the tool is another one, and for a bounded number of tools.
+// TestOutputsAreReadOnce, until the tool is another one, and for the tools that there are.
 func TestOutputsAreReadOnce(t *testing.T) {
 	var k Outputs
 	read := 0
 	of := func(tool *mcp.Tool) bool {
-		return k.made.Of(tool.Name, tool, func(tool *mcp.Tool) func([]byte) bool { read++; return outputOf(tool) })([]byte(`{"a":1}`))
+		return k.Of(tool, func(tool *mcp.Tool) func([]byte) bool { read++; return outputOf(tool) })([]byte(`{"a":1}`))
 	}
 	tool := &mcp.Tool{Name: "it", OutputSchema: map[string]any{"required": []any{"a"}}}
 	require.True(t, of(tool))
@@ -26,37 +26,23 @@ func TestOutputsAreReadOnce(t *testing.T) {
 	require.Equal(t, 1, read)
 	require.False(t, of(&mcp.Tool{Name: "it", OutputSchema: map[string]any{"required": []any{"b"}}}))
 	require.Equal(t, 2, read)
-	for i := range 2 * table.MaxNames {
+	for i := range 100 {
 		of(&mcp.Tool{Name: fmt.Sprint(i)})
 	}
-	require.LessOrEqual(t, k.made.Len(), table.MaxNames)
+	require.Eventually(t, func() bool { runtime.GC(); return k.Len() <= 1 }, 10*time.Second, time.Millisecond, "tools that are gone leave nothing")
+	runtime.KeepAlive(tool)
 }
 
-func TestACatalogIsBounded(t *testing.T) {
-	var k catalog
+func TestNamesOfLabelsAreBounded(t *testing.T) {
+	var how Recording
 	for i := range 10 * table.MaxNames {
-		k.add(fmt.Sprint(i), entry{})
+		how.knows(fmt.Sprint(i), true)
 	}
-	require.Equal(t, table.MaxNames, k.entries.Len())
-	require.False(t, k.add("new", entry{}))
-	require.True(t, k.add("1", entry{}))
-	require.False(t, (&catalog{}).add(strings.Repeat("x", maxName+1), entry{}))
-}
-
-// TestWarnedStepsAreBounded: the table lasts as long as the process, and the names may be anybody's.
-func TestWarnedStepsAreBounded(t *testing.T) {
-	log := &bytes.Buffer{}
-	s := &Settings{Records: true, Logger: slog.New(slog.NewJSONHandler(log, nil))}
-	c := &Call{Context: t.Context()}
-	c.Establish(s)
-	long := strings.Repeat("x", 1<<20)
-	c.warnOfStep(long, "why")
-	c.warnOfStep(long, "why")
-	_, whole := warned.Get(long)
-	require.False(t, whole)
-	_, short := warned.Get(oneLine(long))
-	require.True(t, short)
-	require.Equal(t, 1, strings.Count(log.String(), "step_tool"))
+	require.Equal(t, table.MaxNames, how.names.Len())
+	require.False(t, how.knows("new", false))
+	require.True(t, how.knows("new", true))
+	require.True(t, how.knows("new", false))
+	require.False(t, (&Recording{}).knows(strings.Repeat("x", maxName+1), true))
 }
 
 func TestValidID(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/table"
 )
 
@@ -38,7 +39,8 @@ func (c *Call) Names() []string {
 }
 
 // Tool returns the definition of the tool that is called, by asking next for its
-// tools, or the opener's own handler when next is nil. It is for what the caller
+// tools, or the opener's own handler when next is nil or a single handler, which has
+// no list: the opener may stand around the server. It is for what the caller
 // is told about the tool that it has called already, not for other names. The
 // error is [ErrNotListed] when the tool is not among those that are listed.
 //
@@ -46,6 +48,14 @@ func (c *Call) Names() []string {
 // thousands of tools is asked for one page and not for all. What it returns is what the server
 // lists now.
 func (c *Call) Tool(next Handler) (*mcp.Tool, error) {
+	tool, err := c.tool(next)
+	if _, one := safe.As[*OneHandlerError](err); one && next != nil {
+		return c.tool(nil)
+	}
+	return tool, err
+}
+
+func (c *Call) tool(next Handler) (*mcp.Tool, error) {
 	name := Target(c.req)
 	if c.by != nil {
 		if page, ok := c.by.pages.Get(name); ok {

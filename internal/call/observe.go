@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/kinds"
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // An Event says how a call ended, for metrics. Every text in it, but for Err, is one of a
@@ -63,19 +65,19 @@ func (c *Call) Observe(res mcp.Result, err error) {
 	if c.atEnd.And(^uint32(observeAtEnd))&observeAtEnd == 0 {
 		return
 	}
-	d := c.settings().detail
-	defer d.Stats.InFlight.Add(-1)
-	d.observe(c, c.Duration(), res, err)
+	how := c.recording()
+	defer how.Stats.InFlight.Add(-1)
+	how.observe(c, c.Duration(), res, err)
 }
 
 // observe calls the hook.
-func (d *Detail) observe(c *Call, took time.Duration, res mcp.Result, err error) {
-	if d.Observe == nil {
+func (how *Recording) observe(c *Call, took time.Duration, res mcp.Result, err error) {
+	if how.Observe == nil {
 		return
 	}
 	e := Event{
-		Method: d.method(c), Outcome: c.Outcome(res, err), Part: c.part, Duration: took,
-		InFlight: d.Stats.InFlight.Load(), Stuck: d.Stats.Stuck.Load(),
+		Method: how.method(c), Outcome: c.Outcome(res, err), Part: c.part, Duration: took,
+		InFlight: how.Stats.InFlight.Load(), Stuck: how.Stats.Stuck.Load(),
 	}
 	var refused string
 	e.Attempts, refused = c.noted()
@@ -92,9 +94,9 @@ func (d *Detail) observe(c *Call, took time.Duration, res mcp.Result, err error)
 		}
 	}
 	if c.method == MethodCallTool {
-		e.Tool = d.tool(c, f == nil)
+		e.Tool = how.tool(c, f == nil)
 	}
-	apart("a call was not observed", func() { d.Observe(c, e) })
+	apart("a call was not observed", func() { how.Observe(c, e) })
 }
 
 // party returns whose fault the failure is.
@@ -107,26 +109,54 @@ func (f *Failure) party() fault.Party {
 
 // method returns the method of a Call as a label. The SDK passes on a method that is not
 // of the protocol only if the program serves it.
-func (d *Detail) method(c *Call) string {
-	if _, known := methods[c.method]; known || isCustom(c.req) && d.methods.add(c.method, entry{}) {
+func (how *Recording) method(c *Call) string {
+	if _, known := methods[c.method]; known || isCustom(c.req) && how.knows(c.method, true) {
 		return c.method
 	}
 	return Other
 }
 
 // tool returns the name of the tool that is called, as a label. A name that was answered
-// with a success is known from then on; for one that failed the server may be asked.
-func (d *Detail) tool(c *Call, answered bool) string {
+// with a success is known from then on; for one that failed the server may be asked, by one
+// call at a time and seldom: until then a new name is not known.
+func (how *Recording) tool(c *Call, answered bool) string {
 	name := Target(c.req)
-	_, known := d.tools.entries.Get(name)
-	known = known || answered && d.tools.add(name, entry{})
-	if !known {
-		_, known = d.tools.find(c, d.Arguments == ArgumentValues)
+	if how.knows(name, answered) {
+		return name
 	}
-	if !known {
-		return Other
+	if c.by.mayLook() {
+		for tool, err := range c.Tools() {
+			if _, one := safe.As[*OneHandlerError](err); err == nil || one { // the SDK found the one handler by this name
+				how.knows(cmp.Or(tool, &mcp.Tool{Name: name}).Name, true)
+			}
+		}
 	}
-	return name
+	if how.knows(name, false) {
+		return name
+	}
+	return Other
+}
+
+// knows reports whether a name is known, or is from now on, because the server serves it.
+func (how *Recording) knows(name string, serves bool) bool {
+	_, known := how.names.Get(name)
+	if !known && serves && len(name) <= maxName {
+		how.names.Put(name, struct{}{})
+		return true
+	}
+	return known
+}
+
+// lookEvery is how often names that are not known may have a server asked for its tools.
+const lookEvery = time.Second
+
+// mayLook reports whether the handlers behind the opener may be asked for their tools now.
+func (o *opener) mayLook() bool {
+	if o == nil {
+		return false
+	}
+	last, now := o.looked.Load(), time.Since(epoch)
+	return (last == 0 || now-time.Duration(last) >= lookEvery) && o.looked.CompareAndSwap(last, int64(now))
 }
 
 // Refused says that the middleware of a package refuses the Call before its handler runs.
@@ -156,4 +186,4 @@ func (c *Call) noted() (attempts int, refused string) {
 
 // Stuck says that the handler of the Call was given up, with 1, or that it has returned
 // after all, with -1.
-func (c *Call) Stuck(change int64) { c.settings().detail.Stats.Stuck.Add(change) }
+func (c *Call) Stuck(change int64) { c.recording().Stats.Stuck.Add(change) }

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,28 +28,30 @@ type Owners struct {
 	// Logger gets the records. Nil means that of the call.
 	Logger *slog.Logger
 
-	panicked, exited, unknown atomic.Bool // was recorded
+	panicked, unknown atomic.Bool // was recorded
 }
 
 // Principal returns who makes a call, "" when nobody knows: what the user's function
 // says, or else the authenticated user. A function that panics does not know.
 func (o *Owners) Principal(ctx context.Context, req mcp.Request) (name string) {
 	if o.Func == nil {
-		if nilRequest(req) {
-			return ""
-		}
-		if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
-			name = extra.TokenInfo.UserID
-		}
-		return name
+		return userOf(req)
 	}
-	p, panicked := safe.Call(func() { name = o.Func(ctx, req) }, func() {
-		o.once(ctx, &o.exited, slog.LevelError, o.option()+" ended its goroutine; the call cannot be answered")
-	})
-	if panicked {
+	if p, panicked := safe.Call(func() { name = o.Func(ctx, req) }, nil); panicked {
 		o.once(ctx, &o.panicked, slog.LevelError, o.option()+" panicked; the caller has no identity", slog.String("panic", safe.Value(p)))
 	}
 	return name
+}
+
+// userOf returns the authenticated user, "" for none.
+func userOf(req mcp.Request) string {
+	if nilRequest(req) {
+		return ""
+	}
+	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
+		return extra.TokenInfo.UserID
+	}
+	return ""
 }
 
 // Of returns a name for the caller that no other caller has, "" when nobody knows
@@ -116,10 +117,7 @@ func SessionID(req mcp.Request) string {
 // connections are the names of connections. They are the process's, so that all
 // middlewares call a connection the same; without the table, a server over stdio
 // could not tell whose a key or a handle is.
-var connections struct {
-	sync.Mutex // two calls at once make one name
-	table.Weak[mcp.ServerSession, string]
-}
+var connections table.Weak[mcp.ServerSession, string]
 
 // Connection returns a random name for the connection of a request, which lasts as
 // long as it does, and "" over HTTP: there a server makes a session for each
@@ -129,12 +127,5 @@ func Connection(req mcp.Request) string {
 	if extra := req.GetExtra(); session == nil || (extra != nil && (extra.Header != nil || extra.TokenInfo != nil)) {
 		return ""
 	}
-	connections.Lock()
-	defer connections.Unlock()
-	name, ok := connections.Get(session)
-	if !ok {
-		name = rand.Text()
-		connections.Set(session, name)
-	}
-	return name
+	return connections.Of(session, func(*mcp.ServerSession) string { return rand.Text() })
 }

@@ -55,7 +55,7 @@ var epoch = time.Now()
 func (c *Call) Begin(watched bool) {
 	c.began.Store(int64(time.Since(epoch)))
 	if watched && c.atEnd.Or(observeAtEnd)&observeAtEnd == 0 {
-		c.settings().detail.Stats.InFlight.Add(1)
+		c.recording().Stats.InFlight.Add(1)
 	}
 }
 
@@ -70,8 +70,8 @@ func (c *Call) Duration() time.Duration {
 
 // Log writes the one record of how the call ended: the method, the tool, prompt or
 // resource, the outcome, the duration, the reference, who called, and for a failure its
-// kind, the whole error with its types, and the stack of a panic; and what [Detail] asks
-// for. It does nothing for an internal look-up and for a failure that was logged before.
+// kind, the whole error with its types, and the stack of a panic; and what the [Recording]
+// asks for. It does nothing for an internal look-up and for a failure that was logged before.
 //
 // A nil logger means the one that the call was set up with, or else
 // [slog.Default]. A panic of the logger's handler is survived.
@@ -86,26 +86,25 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	if c.quiet || f != nil && !f.logged.CompareAndSwap(false, true) {
 		return
 	}
-	s := c.settings()
 	if r.Duration == 0 {
 		r.Duration = c.Duration()
 	}
-	detail := s.detail
+	how := c.recording()
 	if c.part {
-		detail.observe(c, r.Duration, r.Result, r.Err)
+		how.observe(c, r.Duration, r.Result, r.Err)
 	}
 	if logger == nil {
 		logger = c.Logger()
 	}
 	outcome := c.Outcome(r.Result, r.Err)
 	level := c.level(f, outcome)
-	if s.recorder != nil && s.recorder.Level != nil {
+	if how.Level != nil {
 		own := level
-		if apart("a record has its default level", func() { own = s.recorder.Level(outcome) }) {
+		if apart("a record has its default level", func() { own = how.Level(outcome) }) {
 			level = own
 		}
 	}
-	slow := detail.Slow > 0 && r.Duration > detail.Slow
+	slow := how.Slow > 0 && r.Duration > how.Slow
 	if slow {
 		level = max(level, slog.LevelWarn)
 	}
@@ -131,8 +130,8 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 		attrs = append(attrs, slog.Int("attempts", attempts))
 	}
 	attrs = append(attrs, slog.String("reference", c.ID()))
-	if detail.CallerID != nil {
-		if id := c.ask("a record has no ID of the caller's", detail.CallerID); id != "" {
+	if how.CallerID != nil {
+		if id := c.ask("a record has no ID of the caller's", how.CallerID); id != "" {
 			attrs = append(attrs, slog.String("caller_id", id))
 		}
 	}
@@ -143,9 +142,9 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	if f != nil {
 		attrs = f.logAttrs(attrs)
 	}
-	attrs = detail.arguments(attrs, c)
-	if detail.Attrs != nil {
-		attrs = append(attrs, detail.attrs(c)...)
+	attrs = how.arguments(attrs, c)
+	if how.Attrs != nil {
+		attrs = append(attrs, how.attrs(c)...)
 	}
 	message := "mcp call"
 	if c.part {
@@ -153,7 +152,7 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	}
 	record := slog.NewRecord(time.Now(), level, message, 0)
 	record.AddAttrs(attrs...)
-	s.logs.sink.write(context.WithoutCancel(c), logger.Handler(), record)
+	c.settings().logs.sink.write(context.WithoutCancel(c), logger.Handler(), record)
 }
 
 // level is the default level of a record: that of its outcome, but a warning at least
@@ -283,8 +282,5 @@ const maxName = 256
 // oneLine bounds a name that came from outside, and escapes in it what could look like
 // another line or cannot be seen: not every handler quotes as slog's own do.
 func oneLine(name string) string {
-	if len(name) > maxName {
-		name = strings.ToValidUTF8(name[:maxName], "") + "..."
-	}
-	return words.JSON(name)
+	return words.JSON(shortened(name, maxName))
 }

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -15,18 +16,9 @@ import (
 // way in, with [Call.Establish]. Make them once and do not change them. A zero
 // field establishes nothing.
 type Settings struct {
-	// Records says that the middleware records every call, to Logger; the outermost
-	// one that says so does. NewID makes the IDs of these calls; nil, or an empty
-	// ID, means a UUIDv7.
-	Records bool
-	NewID   Source
-
-	// Detail says what else the records of such a middleware hold; nil means nothing.
-	Detail *Detail
-
-	// Level gives the level of the records of a middleware that records every call;
-	// nil means [LevelOf].
-	Level func(Outcome) slog.Level
+	// Recording says that the middleware records every call, to Logger, and how; the
+	// outermost one that says so does.
+	Recording *Recording
 
 	// Logger is where the middleware records calls. If no middleware records every
 	// call, the outermost Logger receives masked failures. Nil means [slog.Default] at
@@ -68,12 +60,10 @@ type Settings struct {
 
 // setup is what all middlewares of a Call have established. It is immutable.
 type setup struct {
-	Settings // of all together, but for what is about records; Render is never nil
+	Settings // of all together; Render is never nil
 
-	parts    []*Settings
-	recorder *Settings // the one that records every call, or nil
-	logs     *Settings // that one, or else the first that has a Logger
-	detail   *Detail   // of the recorder, never nil
+	parts []*Settings
+	logs  *Settings // those of the recorder, or else the first that have a Logger
 }
 
 // established remembers what Settings made of a setup. Middlewares stand in the
@@ -82,7 +72,7 @@ type setup struct {
 type established struct{ from, to *setup }
 
 // noSetup is the setup of a Call for which nothing is established.
-var noSetup = setup{Settings: Settings{Render: &RenderOptions{}}, logs: &Settings{}, detail: &Detail{Stats: &Stats{}}}
+var noSetup = setup{Settings: Settings{Render: &RenderOptions{}}, logs: &Settings{}}
 
 // Establish adds settings to the Call. It reports whether s is the one that
 // records every call.
@@ -98,7 +88,7 @@ func (c *Call) Establish(s *Settings) (records bool) {
 			s.last.Store(e)
 		}
 		if c.setup.CompareAndSwap(have, e.to) {
-			return s.Records && (have == nil || have.recorder == nil)
+			return s.Recording != nil && (have == nil || have.Recording == nil)
 		}
 	}
 }
@@ -110,20 +100,14 @@ func (s *Settings) over(have *setup) *setup {
 	}
 	to := &setup{
 		Settings: Settings{
-			Mask: have.Mask, Show: have.Show, Quote: have.Quote, Render: have.Render, Reveal: have.Reveal || s.Reveal,
+			Recording: cmp.Or(have.Recording, s.Recording), Render: have.Render,
+			Mask: have.Mask, Show: have.Show, Quote: have.Quote, Reveal: have.Reveal || s.Reveal,
 			CallerCredentials: have.CallerCredentials || s.CallerCredentials,
 			Rules:             slices.Concat(s.Rules, have.Rules), Hints: slices.Concat(s.Hints, have.Hints),
 		},
-		parts: append(slices.Clip(have.parts), s), recorder: have.recorder, logs: have.logs, detail: have.detail,
+		parts: append(slices.Clip(have.parts), s), logs: have.logs,
 	}
-	switch {
-	case have.recorder != nil:
-	case s.Records:
-		to.recorder, to.logs = s, s
-		if s.Detail != nil {
-			to.detail = s.Detail
-		}
-	case have.logs.Logger == nil:
+	if have.Recording == nil && (s.Recording != nil || have.logs.Logger == nil) {
 		to.logs = s
 	}
 	if s.Quote != nil {
@@ -157,7 +141,7 @@ func (c *Call) settings() *setup {
 func (c *Call) Reveals() bool { return c.settings().Mask == nil && c.settings().Reveal }
 
 // Recorded reports whether a middleware records this Call.
-func (c *Call) Recorded() bool { return c.settings().recorder != nil }
+func (c *Call) Recorded() bool { return c.settings().Recording != nil }
 
 // Logger returns the logger to which this Call is recorded, or what is hidden of
 // it; [slog.Default] when none was named.

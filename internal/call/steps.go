@@ -2,7 +2,6 @@ package call
 
 import (
 	"encoding/json"
-	"log/slog"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,8 +38,7 @@ func (c *Call) executable(e *fault.Error) *fault.Error {
 	changed := false
 	for i := range steps {
 		eachCall(&steps[i], func(tool *string, parameters *map[string]any) {
-			if why := refused(tools[*tool], *parameters); why != "" {
-				c.warnOfStep(*tool, why)
+			if !accepts(tools[*tool], *parameters) {
 				*tool, *parameters, changed = "", nil, true
 			}
 		})
@@ -65,26 +63,21 @@ func eachCall(s *fault.Step, visit func(tool *string, parameters *map[string]any
 	}
 }
 
-// refused says why a call cannot be made, "" if it can, and if nobody knows what the tool takes.
-func refused(tool *mcp.Tool, parameters map[string]any) string {
+// accepts reports whether a call can be made: of a tool that is listed, and with arguments that
+// its schema does not refuse, as far as that can be read.
+func accepts(tool *mcp.Tool, parameters map[string]any) bool {
 	if tool == nil {
-		return "the caller cannot list this tool"
+		return false
 	}
 	if parameters == nil {
 		parameters = map[string]any{}
 	}
-	if schema := resolved(tool.InputSchema); schema != nil {
-		if err := schema.Validate(parameters); err != nil {
-			return "the tool's schema refuses these arguments: " + err.Error()
-		}
-	}
-	return ""
+	schema := resolved(tool.InputSchema)
+	return schema == nil || schema.Validate(parameters) == nil
 }
 
 // Outputs keeps what was made of output schemas. The zero value is ready for use.
-type Outputs struct {
-	made table.Made[mcp.Tool, func(raw []byte) bool]
-}
+type Outputs = table.Weak[mcp.Tool, func(raw []byte) bool]
 
 // Output returns what says whether the output schema of the tool that is called allows a
 // value, as next lists the tool. It is nil if the schema is not known.
@@ -93,7 +86,7 @@ func (c *Call) Output(made *Outputs, next Handler) (valid func(raw []byte) bool)
 	if err != nil {
 		return nil
 	}
-	return made.made.Of(tool.Name, tool, outputOf)
+	return made.Of(tool, outputOf)
 }
 
 func outputOf(tool *mcp.Tool) (valid func(raw []byte) bool) {
@@ -131,16 +124,4 @@ func JSONSchema(schema any) *jsonschema.Schema {
 		return nil
 	}
 	return s
-}
-
-// warned has the tools of steps about which the log was told, so that it is told once.
-// What does not fit is not told.
-var warned table.Names[struct{}]
-
-func (c *Call) warnOfStep(tool, why string) {
-	tool = oneLine(tool) // the program may have got it from elsewhere: it is kept for as long as the process lasts
-	if _, known := warned.Get(tool); !known && warned.Add(tool, struct{}{}) {
-		Warn(c, c.Logger(), "a recovery step names a call that cannot be made; the caller reads its words only",
-			slog.String("step_tool", tool), slog.String("reason", clip(why)))
-	}
 }

@@ -281,13 +281,6 @@ func (s *scenario) checkRecord(t require.TestingT, p *peer, records []child.Reco
 		records = records[1:]
 		require.Equal(t, records[0].Text("reference"), first.Text("reference"))
 	}
-	if s.want.warned != "" {
-		warning := func(r child.Record) bool { return strings.HasPrefix(r.Text("msg"), s.want.warned) }
-		i := slices.IndexFunc(records, warning)
-		require.GreaterOrEqual(t, i, 0, "no warning")
-		require.Equal(t, "WARN", records[i].Text("level"))
-		records = slices.Delete(slices.Clone(records), i, i+1)
-	}
 	require.Len(t, records, 1, "records of one call")
 	r := records[0]
 	require.Equal(t, "mcp call", r.Text("msg"))

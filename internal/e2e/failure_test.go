@@ -41,9 +41,6 @@ type want struct {
 	// handler might have said nothing.
 	before string
 
-	// How the message of a warning about the program begins, which is written beside.
-	warned string
-
 	// The error as a whole, where the log must have exactly its text.
 	err error
 
@@ -205,7 +202,7 @@ func panicFailures() []failure {
 			fail: func(ctx context.Context, c string) error {
 				return <-mcprecover.Go(ctx, func(context.Context) error { panic("elsewhere " + c) })
 			},
-			want: want{public: internal(), outcome: "panic", stack: true, before: "mcp goroutine panicked"},
+			want: want{public: internal(), outcome: "panic", stack: true, before: "mcpchain: a goroutine panicked"},
 			bare: leaks, // it has become an error
 		},
 	}
@@ -374,9 +371,6 @@ func faultFailures() []failure {
 		f.adjust = func(chain, kind string, w *want) {
 			if chain == chainHandlers && kind != "addtool" {
 				return // nobody there knows the tools
-			}
-			if kind == "raw" || chain == chainHandlers { // the first, because the log is told once
-				w.warned = "mcpchain: a recovery step names a call that cannot be made"
 			}
 			d := public.Data()
 			d.RecoverySteps[0].Tool, d.RecoverySteps[0].Parameters = "", nil

@@ -199,17 +199,17 @@ func unmarshalableResults() []scenario {
 	contents("nil-link", dies, func(string) mcp.Content { return (*mcp.ResourceLink)(nil) }, "content[1]")
 	contents("annotation-nan", hangs, func(string) mcp.Content {
 		return &mcp.TextContent{Text: "x", Annotations: &mcp.Annotations{Priority: nan}}
-	}, "annotations", "NaN")
+	}, "Annotations.priority", "NaN")
 	contents("image-annotation", hangs, func(string) mcp.Content {
 		return &mcp.ImageContent{MIMEType: "image/png", Annotations: &mcp.Annotations{Priority: math.Inf(1)}}
-	}, "annotations", "Inf")
+	}, "Annotations.priority", "Inf")
 	contents("meta-function", hangs, func(string) mcp.Content {
 		return &mcp.TextContent{Text: "x", Meta: mcp.Meta{"f": func() {}}}
-	}, "_meta[f]", "func()")
+	}, "Meta[f]", "func()")
 	contents("embedded-meta", hangs, func(c string) mcp.Content {
 		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "a:b", Text: "x", Meta: mcp.Meta{"f": failingJSON{c}}}}
 	}, canary("unsendable-content-embedded-meta"))
-	contents("audio-meta", hangs, func(string) mcp.Content { return &mcp.AudioContent{Meta: mcp.Meta{"f": nan}} }, "_meta[f]")
+	contents("audio-meta", hangs, func(string) mcp.Content { return &mcp.AudioContent{Meta: mcp.Meta{"f": nan}} }, "Meta[f]")
 	contents("nested-result", hangs, func(string) mcp.Content {
 		return &mcp.ToolResultContent{ToolUseID: "1", StructuredContent: map[string]any{"x": nan}, Content: []mcp.Content{}}
 	}, "NaN")

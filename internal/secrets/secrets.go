@@ -75,7 +75,7 @@ func (s *Schema) hides(name string, member any) bool {
 
 // Schemas keeps what was read of the arguments' schemas. The zero value is ready for use.
 type Schemas struct {
-	read table.Made[mcp.Tool, *Schema]
+	read table.Weak[mcp.Tool, *Schema]
 }
 
 // unknown is the Schema of a tool that nobody knows.
@@ -86,7 +86,7 @@ func (k *Schemas) Of(tool *mcp.Tool) *Schema {
 	if tool == nil {
 		return unknown
 	}
-	return k.read.Of(tool.Name, tool, func(tool *mcp.Tool) *Schema { return schemaOf(tool.InputSchema) })
+	return k.read.Of(tool, func(tool *mcp.Tool) *Schema { return schemaOf(tool.InputSchema) })
 }
 
 // The bounds of a schema that is read.

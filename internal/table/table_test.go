@@ -16,10 +16,10 @@ func TestNames(t *testing.T) {
 	_, ok := n.Get("0")
 	require.False(t, ok)
 	for i := range table.MaxNames {
-		require.True(t, n.Add(strconv.Itoa(i), i))
+		n.Put(strconv.Itoa(i), i)
 	}
-	require.False(t, n.Add("new", 1))
-	require.True(t, n.Add("0", 7), "it has its place already")
+	n.Put("0", 7)
+	require.Equal(t, table.MaxNames, n.Len(), "it has its place already")
 	v, ok := n.Get("0")
 	require.True(t, ok)
 	require.Equal(t, 7, v)
@@ -37,13 +37,20 @@ func TestWeak(t *testing.T) {
 		w.Set(keys[i], i)
 		w.Set(keys[i], -i)
 	}
-	v, ok := w.Get(keys[7])
+	require.Equal(t, -7, w.Of(keys[7], func(*[64]byte) int { panic("it is known") }))
+	own := new([64]byte)
+	require.Equal(t, 1, w.Of(own, func(*[64]byte) int { return 1 }))
+	v, ok := w.Get(own)
+	require.True(t, ok)
+	require.Equal(t, 1, v)
+	v, ok = w.Get(keys[7])
 	require.True(t, ok)
 	require.Equal(t, -7, v)
 	_, ok = w.Get(new([64]byte))
 	require.False(t, ok)
-	require.Equal(t, len(keys), w.Len())
+	require.Equal(t, len(keys)+1, w.Len())
+	runtime.KeepAlive(own)
 	runtime.KeepAlive(keys)
 	keys = nil //nolint:ineffassign,wastedassign // lets them go
-	require.Eventually(t, func() bool { runtime.GC(); return w.Len() <= 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { runtime.GC(); return w.Len() <= 2 }, 10*time.Second, time.Millisecond)
 }

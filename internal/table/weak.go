@@ -23,18 +23,33 @@ func (w *Weak[K, V]) Get(p *K) (V, bool) {
 	return v, ok
 }
 
+// Of returns the value of a pointer, which is read at first. All callers get the same.
+func (w *Weak[K, V]) Of(p *K, read func(*K) V) V {
+	if v, ok := w.Get(p); ok {
+		return v
+	}
+	return w.put(p, read(p), false)
+}
+
 // Set gives a pointer a value.
-func (w *Weak[K, V]) Set(p *K, v V) {
+func (w *Weak[K, V]) Set(p *K, v V) { w.put(p, v, true) }
+
+func (w *Weak[K, V]) put(p *K, v V, replace bool) V {
 	key := weak.Make(p)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.of == nil {
 		w.of = map[weak.Pointer[K]]V{}
 	}
-	if _, have := w.of[key]; !have {
+	have, ok := w.of[key]
+	switch {
+	case !ok:
 		runtime.AddCleanup(p, w.forget, key)
+	case !replace:
+		return have
 	}
 	w.of[key] = v
+	return v
 }
 
 func (w *Weak[K, V]) forget(key weak.Pointer[K]) {

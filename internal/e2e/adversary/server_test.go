@@ -133,7 +133,7 @@ func handler(server *mcp.Server, transport string, logger *slog.Logger) http.Han
 	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless: transport == "stateless", SessionTimeout: 10 * time.Second, PropagateRequestCancellation: true,
 	})
-	return mcprecover.HTTP(auth.RequireBearerToken(verify, nil)(streamable), &mcprecover.HTTPOptions{Logger: logger})
+	return mcprecover.HTTP(auth.RequireBearerToken(verify, nil)(streamable), logger)
 }
 
 // echoIn is what most tools take.

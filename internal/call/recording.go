@@ -2,6 +2,7 @@ package call
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,18 +23,23 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// Detail says what the records of calls hold besides how they ended, and who else is told
-// of the end. Stats is not nil. Make it once, and do not change it.
-type Detail struct {
+// Recording says how a middleware records calls: what the records hold besides how the calls
+// ended, and who else is told of the end. Stats is not nil. Make it once, and do not change it.
+type Recording struct {
+	// NewID makes the IDs of the calls; nil, or an empty ID, means a UUIDv7.
+	NewID Source
 	// CallerID reads the ID that the caller has for its call.
 	CallerID Source
+	// Level gives the level of a record; nil means [LevelOf].
+	Level func(Outcome) slog.Level
 	// Attrs makes attributes of the program's own.
 	Attrs func(ctx context.Context, req mcp.Request) []slog.Attr
 	// Slow is how long a call may take before it is recorded at Warn; zero means for ever.
 	Slow time.Duration
-	// Arguments says what is recorded of the arguments, and MaxArguments how many bytes.
-	Arguments    Arguments
-	MaxArguments int
+	// ArgumentNames asks for the names of arguments, and ArgumentValues for so many bytes of
+	// them with their values.
+	ArgumentNames  bool
+	ArgumentValues int
 	// Reference puts the ID of a call into the _meta of its success.
 	Reference bool
 	// Observe is told how calls end.
@@ -41,18 +47,14 @@ type Detail struct {
 	// Stats is kept up to date.
 	Stats *Stats
 
-	tools, methods catalog
+	names   table.Names[struct{}] // of tools and methods that are there, and that callers did not invent
+	schemas secrets.Schemas
 }
 
-// Arguments says what a record holds of the arguments of a call, see package correlate.
-type Arguments uint8
+var noRecording = &Recording{Stats: &Stats{}}
 
-// What a record holds of the arguments.
-const (
-	NoArguments Arguments = iota
-	ArgumentNames
-	ArgumentValues
-)
+// recording returns how the Call is recorded.
+func (c *Call) recording() *Recording { return cmp.Or(c.settings().Recording, noRecording) }
 
 // The bounds of what is recorded of a request.
 const (
@@ -68,8 +70,8 @@ func identity(attrs []slog.Attr, req mcp.Request) []slog.Attr {
 	if nilRequest(req) {
 		return attrs
 	}
-	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil && extra.TokenInfo.UserID != "" {
-		attrs = append(attrs, slog.String("user", oneLine(extra.TokenInfo.UserID)))
+	if user := userOf(req); user != "" {
+		attrs = append(attrs, slog.String("user", oneLine(user)))
 	}
 	if id := SessionID(req); id != "" {
 		sum := sha256.Sum256([]byte(id))
@@ -79,10 +81,10 @@ func identity(attrs []slog.Attr, req mcp.Request) []slog.Attr {
 }
 
 // attrs returns what the program's own function adds to a record, bounded.
-func (d *Detail) attrs(c *Call) (attrs []slog.Attr) {
+func (how *Recording) attrs(c *Call) (attrs []slog.Attr) {
 	if !apart("a record has no attributes of the program's own", func() {
 		left := maxAttrs
-		attrs = bounded(d.Attrs(c, c.req), &left, maxAttrDepth)
+		attrs = bounded(how.Attrs(c, c.req), &left, maxAttrDepth)
 	}) {
 		return nil
 	}
@@ -142,40 +144,41 @@ func shortened(text string, most int) string {
 
 // arguments returns what is recorded of the arguments, as one JSON text, so that neither a
 // name nor a value of the caller's can look like an attribute.
-func (d *Detail) arguments(attrs []slog.Attr, c *Call) []slog.Attr {
-	if d.Arguments == NoArguments {
-		return attrs
-	}
-	raw := ArgumentsOf(c.req)
-	if len(raw) == 0 {
+func (how *Recording) arguments(attrs []slog.Attr, c *Call) []slog.Attr {
+	raw, values, left := ArgumentsOf(c.req), how.ArgumentValues > 0, cmp.Or(how.ArgumentValues, maxAttr)
+	if len(raw) == 0 || !values && !how.ArgumentNames {
 		return attrs
 	}
 	attrs = append(attrs, slog.Int("arguments_bytes", len(raw)))
-	var members map[string]json.RawMessage
-	if len(raw) > maxArguments || json.Unmarshal(raw, &members) != nil || members == nil {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var members map[string]any
+	if len(raw) > maxArguments || dec.Decode(&members) != nil || members == nil {
 		return attrs
 	}
-	var schema *secrets.Schema // nil if it is not known, and of a prompt, which has none
-	if d.Arguments == ArgumentValues && c.method == MethodCallTool {
-		if e, _ := d.tools.find(c, true); e.read != 0 && !e.schema.Unsure {
-			schema = e.schema
+	var schema *secrets.Schema // of a prompt there is none
+	if values && c.method == MethodCallTool {
+		var tool *mcp.Tool
+		if how.tool(c, false) != Other { // the server is not asked again and again for a name that a caller invents
+			tool, _ = c.Tool(nil)
 		}
-	}
-	shown := func(name string) bool {
-		return d.Arguments == ArgumentValues && !scrub.SecretName(name) &&
-			(c.method != MethodCallTool || schema != nil && schema.Declares(name) && !schema.Secret(name))
+		schema = how.schemas.Of(tool)
+		values = !schema.Unsure
 	}
 	var b strings.Builder
-	left := d.MaxArguments
 	for i, name := range slices.Sorted(maps.Keys(members)) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		value := json.RawMessage("null")
-		if shown(name) {
-			value = public(members[name], schema)
+		var value any
+		if values && !scrub.SecretName(name) && (schema == nil || schema.Declares(name) && !schema.Secret(name)) {
+			value = members[name]
+			if schema != nil {
+				value = schema.Without(value)
+			}
+			value = scrub.Cleaner{Text: scrub.Credentials, Copy: true}.Value(value)
 		}
-		member := string(jsonOf(oneLine(scrub.Credentials(name)))) + ":" + string(value)
+		member := string(jsonOf(oneLine(scrub.Credentials(name)))) + ":" + string(jsonOf(value))
 		if left -= len(member); i == maxArgumentNames || left < 0 {
 			b.WriteString(`"...":null`)
 			break
@@ -185,24 +188,10 @@ func (d *Detail) arguments(attrs []slog.Attr, c *Call) []slog.Attr {
 	return append(attrs, slog.String("arguments", "{"+words.JSON(b.String())+"}"))
 }
 
-// public returns the value of an argument as it may be recorded.
-func public(raw json.RawMessage, schema *secrets.Schema) json.RawMessage {
-	var value any
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	if dec.Decode(&value) != nil {
-		return json.RawMessage("null") // cannot be: it is a part of what was JSON
-	}
-	if schema != nil {
-		value = schema.Without(value)
-	}
-	return jsonOf(scrub.Cleaner{Text: scrub.Credentials, Copy: true}.Value(value))
-}
-
 // withReference returns a successful result with the ID of the call in its _meta, where
 // that is asked for.
 func (c *Call) withReference(res mcp.Result) mcp.Result {
-	if !c.settings().detail.Reference || c.part || c.quiet || c.Notification() {
+	if !c.recording().Reference || c.part || c.quiet || c.Notification() {
 		return res
 	}
 	return WithMeta(res, wire.ReferenceKey, c.ID())
@@ -227,68 +216,4 @@ func WithMeta(res mcp.Result, key string, value any) mcp.Result {
 		res, _ = edited(r, func(r *mcp.CompleteResult) bool { return add(&r.Meta) })
 	}
 	return res
-}
-
-const (
-	// lookEvery is how often names that are not known may have a server asked for its tools.
-	lookEvery = time.Second
-	// fresh is how long what was read of a schema holds.
-	fresh = time.Minute
-)
-
-// A catalog knows the tools of the servers whose calls pass one middleware, so that the
-// name that a caller sends can be told from one that it invented. It asks the server
-// seldom, and what it holds is bounded, whatever callers send.
-type catalog struct {
-	entries table.Names[entry]
-	schemas secrets.Schemas
-}
-
-// An entry is what is known of a tool.
-type entry struct {
-	read   time.Duration // when its schema was read, zero if it was not
-	schema *secrets.Schema
-}
-
-// add makes a name known, unless there is no room for it.
-func (k *catalog) add(name string, e entry) bool {
-	if _, have := k.entries.Get(name); have && e.read == 0 {
-		return true
-	}
-	return len(name) <= maxName && k.entries.Add(name, e)
-}
-
-// find returns what is known of the tool that is called, and false if it is none of the
-// server's. schema asks for its schema, too. A server is asked by one call at a time, at
-// most once in lookEvery: until then a new name is not known.
-func (k *catalog) find(c *Call, schema bool) (entry, bool) {
-	name := Target(c.req)
-	now := time.Since(epoch)
-	have, known := k.entries.Get(name)
-	if known && (!schema || have.read != 0 && now-have.read < fresh) || !c.by.mayLook(now) {
-		return have, known
-	}
-	for tool, err := range c.Tools() {
-		if err != nil {
-			if _, one := safe.As[*OneHandlerError](err); one && !known { // the SDK found the handler by this name
-				k.add(name, entry{})
-			}
-			break
-		}
-		e := entry{}
-		if schema {
-			e = entry{now, k.schemas.Of(tool)}
-		}
-		k.add(tool.Name, e)
-	}
-	return k.entries.Get(name)
-}
-
-// mayLook reports whether the handlers behind the opener may be asked for their tools now.
-func (o *opener) mayLook(now time.Duration) bool {
-	if o == nil {
-		return false
-	}
-	last := o.looked.Load()
-	return (last == 0 || now-time.Duration(last) >= lookEvery) && o.looked.CompareAndSwap(last, int64(now))
 }
