@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -306,6 +307,18 @@ func TestSchemasAcceptEveryValue(t *testing.T) {
 	check(maps, err, run(map[string]int(nil)))
 	lists, err := jsonschema.For[batch.Output[[]string]](nil)
 	check(lists, err, run([]string(nil)))
+}
+
+func TestResultsHaveWhatWasNotRun(t *testing.T) {
+	_, out, _ := batch.Run(t.Context(), []int{1, 2}, func(context.Context, int) (int, error) {
+		return 0, errors.New("no")
+	}, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 1}).Output()
+	require.Len(t, out.Results, 1)
+	require.Equal(t, batch.NotRun, out.Results[0].Status)
+
+	schema, err := jsonschema.For[batch.Output[int]](nil)
+	require.NoError(t, err)
+	require.Contains(t, schema.Properties["results"].Description, "the items that did not fail", "and not only those that succeeded")
 }
 
 // awkward is a value whose marshalling panics.

@@ -19,7 +19,7 @@ type Output[Out any] struct {
 	Counts
 	SuccessRate float64 `json:"success_rate" jsonschema:"from 0 to 1"`
 
-	Results      []Item[Out]    `json:"results,omitempty" jsonschema:"what became of the items that succeeded, in the order of the input"`
+	Results      []Item[Out]    `json:"results,omitempty" jsonschema:"what became of the items that did not fail, in the order of the input"`
 	Errors       []OutputError  `json:"errors,omitempty" jsonschema:"the items that failed, in the order of the input"`
 	ErrorSummary *ErrorSummary  `json:"error_summary,omitempty"`
 	RetryItems   []any          `json:"retry_items,omitempty" jsonschema:"exactly what to send again"`
