@@ -11,24 +11,8 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
-
-// An Attempt is one that failed and is to be followed by another.
-type Attempt struct {
-	Method string // "tools/call"
-	Target string // the name of the tool or prompt, or the URI of the resource; else ""
-	Number int    // from 1
-
-	// Fault is what is public about the failure, and Err the error, which is private;
-	// it is nil when the failure was told in a result.
-	Fault *fault.Error
-	Err   error
-
-	// Wait is how long it takes from now until the next attempt begins.
-	Wait time.Duration
-}
 
 // Policy is what options say about number and time. It is immutable.
 type Policy struct {

@@ -72,7 +72,19 @@ type Options struct {
 }
 
 // An Attempt is one that failed and is to be followed by another.
-type Attempt = attempt.Attempt
+type Attempt struct {
+	Method string // "tools/call"
+	Target string // the name of the tool or prompt, or the URI of the resource; else ""
+	Number int    // from 1
+
+	// Fault is what is public about the failure, and Err the error, which is private;
+	// it is nil when the failure was told in a result.
+	Fault *fault.Error
+	Err   error
+
+	// Wait is how long it takes from now until the next attempt begins.
+	Wait time.Duration
+}
 
 // A ResultError is the cause of the error that [Options].FailuresAsErrors makes of a
 // tool's result.
