@@ -77,6 +77,23 @@ func readmeHandlers(
 	server.AddPrompt(prompt, middleware.Prompt(get, guard))        // a prompt
 }
 
+// readmeWrap makes handlers that stand in options fail.
+func readmeWrap(
+	complete func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error),
+	ask func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error),
+) (*mcp.ServerOptions, *mcp.ClientOptions) {
+	guard := middleware.Chain(mcprecover.New(nil), mask.New(nil))
+
+	ofServer := &mcp.ServerOptions{
+		CompletionHandler: middleware.Wrap(complete, guard),
+	}
+	ofClient := &mcp.ClientOptions{
+		ElicitationHandler: middleware.Wrap(ask, guard), // a panic would end the client
+	}
+
+	return ofServer, ofClient
+}
+
 func readmeHTTP(server *mcp.Server) {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	guarded := auth.RequireBearerToken(verify, nil)(handler)
@@ -659,6 +676,13 @@ func TestReadmeCode(t *testing.T) {
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil }, failing,
 		func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) { return nil, nil },
 		func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { return nil, nil })
+	ofServer, ofClient := readmeWrap(
+		func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) { panic("hunter2") },
+		func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) { panic("hunter2") })
+	_, err := ofServer.CompletionHandler(t.Context(), &mcp.CompleteRequest{Params: &mcp.CompleteParams{}})
+	require.ErrorContains(t, err, "the server failed unexpectedly")
+	_, err = ofClient.ElicitationHandler(t.Context(), &mcp.ElicitRequest{Params: &mcp.ElicitParams{}})
+	require.ErrorContains(t, err, "the client failed unexpectedly")
 	readmeSome(server)
 	readmeOptions(server, slog.New(slog.DiscardHandler), nil)
 	readmeDeadline(server)

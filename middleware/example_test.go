@@ -160,3 +160,26 @@ func ExampleNextSteps() {
 	// Deployment 7 was started.
 	// Next: 1. Wait until it is done: call get_deployment {"id":7}.
 }
+
+// A handler that stands in the options of a server or of a client.
+func ExampleWrap() {
+	complete := func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+		panic("the index is not loaded")
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	guard := middleware.Chain(mcprecover.New(&mcprecover.Options{Logger: quiet}), mask.New(nil))
+
+	session := open(mcp.NewServer(&mcp.Implementation{Name: "example"}, &mcp.ServerOptions{
+		CompletionHandler: middleware.Wrap(complete, guard),
+	}))
+	defer session.Close()
+	_, err := session.Complete(context.Background(), &mcp.CompleteParams{
+		Ref:      &mcp.CompleteReference{Type: "ref/prompt", Name: "report"},
+		Argument: mcp.CompleteParamsArgument{Name: "city", Value: "B"},
+	})
+	f, _ := middleware.FaultOf(nil, err)
+	fmt.Println(f.Kind(), "-", f.Message())
+
+	// Output:
+	// internal_error - the server failed unexpectedly
+}

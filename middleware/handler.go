@@ -30,10 +30,16 @@ func Prompt(h mcp.PromptHandler, mw ...Middleware) mcp.PromptHandler {
 	return one("Prompt", MethodGetPrompt, h, mw)
 }
 
-// Wrap wraps a handler of any other kind as [Tool] wraps a tool handler: of mcp.ServerOptions the CompletionHandler, the
-// SubscribeHandler and the UnsubscribeHandler, and of mcp.ClientOptions the ElicitationHandler, the CreateMessageHandler
-// and the CreateMessageWithToolsHandler. For a server of protocol version 2026-07-28 the SDK calls those of a client
-// outside of the client's receiving middlewares, where a panic ends the client.
+// Wrap wraps a handler of any other kind as [Tool] wraps a tool handler. It takes these:
+//
+//   - of [mcp.ServerOptions] the CompletionHandler, the SubscribeHandler and the
+//     UnsubscribeHandler;
+//   - of [mcp.ClientOptions] the ElicitationHandler, the CreateMessageHandler and the
+//     CreateMessageWithToolsHandler.
+//
+// If the server speaks protocol version 2026-07-28, the SDK calls the handlers of a client
+// outside of the client's receiving middlewares. A panic there ends the client, unless the
+// handler is wrapped. Wrap panics when h is nil.
 func Wrap[H single](h H, mw ...Middleware) H {
 	var wrapped any
 	switch h := any(h).(type) {
