@@ -21,10 +21,10 @@ import (
 type Arguments uint8
 
 const (
-	// Redacted records the arguments without secrets. A value is hidden if the tool's
-	// schema marks it (format "password", writeOnly, a title that says so, x-sensitive or
-	// x-secret), if its name says secret, or if it looks like a credential. Of a tool whose schema is not known, only
-	// the names of arguments are recorded.
+	// Redacted records the arguments without secrets. A value is hidden if the tool's schema
+	// marks it (format "password", writeOnly, a title that says so, x-sensitive or x-secret),
+	// if its name says secret, or if it looks like a credential. Of a tool whose schema is not
+	// known, only the names of arguments are recorded.
 	Redacted Arguments = iota
 
 	// Hashed records the HMAC-SHA-256 of the arguments, which [Log.HashArguments]

@@ -64,10 +64,11 @@ const defaultMaxItems = 100
 // so that filters, limits, validation, masking and retries apply to each item. The
 // answers are put together as [Result.ToolResult] does. Progress is told as [Run] does.
 //
-// The value of an item is the structured content of its answer, else its text, else
-// its content. A value that is longer than the whole answer may be is not kept. What
-// package degrade says of an answer is put into the value, if it is not there already. An item that asks for input has failed: its error says which tool
-// to call for it alone, and holds what it asks for.
+// The value of an item is the structured content of its answer, else its text, else its
+// content. A value that is longer than the whole answer may be is not kept. What package
+// degrade says of an answer is put into the value, if it is not there already. An item that
+// asks for input has failed: its error says which tool to call for it alone, and holds what it
+// asks for.
 //
 // A tool that a caller may not list has no list form for that caller. That holds for
 // filters that stand inside; one that stands outside has to know the sibling's name.

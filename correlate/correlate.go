@@ -18,9 +18,9 @@
 // ID, which is itself a credential. An item of a batch or a part of an answer that fails
 // has a record of its own, "mcp part of a call".
 //
-// Arguments and results of calls are not logged, unless Advanced asks for arguments. Errors are logged as they came, with
-// one exception: the SDK's error about wrong arguments holds the wrong value. If package
-// validate explains it, the record has the violations instead.
+// Arguments and results of calls are not logged, unless Advanced asks for arguments. Errors are
+// logged as they came, with one exception: the SDK's error about wrong arguments holds the
+// wrong value. If package validate explains it, the record has the violations instead.
 package correlate
 
 import (
@@ -120,7 +120,7 @@ const ReferenceKey = wire.ReferenceKey
 // New returns a middleware that records calls. opts may be nil. Notifications,
 // subscriptions/listen, which lasts as long as its caller, and lookups that
 // mcpchain itself makes are not recorded. When several stand in a chain, the
-// outermost records.
+// outermost records. New panics when an option is negative.
 func New(opts *Options) mcp.Middleware {
 	var o Options
 	if opts != nil {

@@ -153,9 +153,10 @@ func (c *clock) move(by time.Duration) {
 //	answer, err := ask(ctx)
 //	resume()
 //
-// Limits further out stand too. Altogether the clock of a call stands for ten minutes at
-// most, and never beyond the time at which the caller is known to give up. Pauses may overlap; resume may be called more than once. Where no limit
-// applies, and after the call, Pause does nothing. Neither is ever nil.
+// Limits further out stand too. Altogether the clock of a call stands for ten minutes at most,
+// and never beyond the time at which the caller is known to give up. Pauses may overlap; resume
+// may be called more than once. Where no limit applies, and after the call, Pause does nothing.
+// Neither is ever nil.
 func Pause(ctx context.Context) (resume func()) {
 	inner := clockOf(ctx)
 	if inner == nil {

@@ -28,11 +28,11 @@
 // when it has had five seconds to wind down. It is recorded at level Warn then, and again
 // when it ends, with what it returned and how late; that is never sent.
 //
-// Stuck handlers are counted for each owner and each of the owner's tools, for the owner,
-// and for all, and so are running ones, of which there may be 20 times as many: see
+// Stuck handlers are counted for each owner and each of the owner's tools, for the owner, and
+// for all, and so are running ones, of which there may be 20 times as many: see
 // Options.MaxStuck. Calls beyond a bound are refused before they start. An owner is who is
-// authenticated; all callers without an identity are one owner. No owner can use up the
-// bound of all. The hook of package correlate has how many are stuck.
+// authenticated; all callers without an identity are one owner. No owner can use up the bound
+// of all. Stats and Observe of package correlate have how many are stuck.
 //
 // What a stuck handler sends to its client with the context of the call, such as
 // progress, is refused by the transport. It may still read its request.
@@ -80,8 +80,8 @@ type Options struct {
 	Tools map[string]time.Duration
 
 	// Methods gives methods limits of their own, such as [middleware.MethodReadResource],
-	// "tools/list" or a custom one. Zero means Limit, if that is for the
-	// method. Notifications, initialize, ping and subscriptions/listen cannot have a limit.
+	// "tools/list" or a custom one. Zero means Limit, if that is for the method. Notifications,
+	// initialize, ping and subscriptions/listen cannot have a limit.
 	Methods map[string]time.Duration
 
 	// Logger gets the records of stuck handlers, and, when neither package correlate

@@ -26,10 +26,10 @@ import (
 // [fault.KindTool] with the tool's own text.
 func FaultOf(res mcp.Result, err error) (*fault.Error, bool) { return call.FaultOf(res, err) }
 
-// NextSteps returns a copy of a successful result that tells the model what to do
-// next: a text block "Next: 1. ..." at the end of the content, and the steps, an array of
-// fault.Step, under _meta["io.github.mcpchain/next_steps"]. A nil result is an empty one; without steps the result is
-// returned as it is.
+// NextSteps returns a copy of a successful result that tells the model what to do next: a text
+// block "Next: 1. ..." at the end of the content, and the steps, an array of fault.Step, under
+// _meta["io.github.mcpchain/next_steps"]. A nil result is an empty one; without steps the
+// result is returned as it is.
 //
 // A result without content, or none, is that of a typed handler whose output the SDK
 // writes as text: then the text of the steps is added behind it by our middlewares, and

@@ -31,8 +31,10 @@ import (
 // error that tells how decoding failed, in a body of JSON or in an event, becomes an
 // "Invalid message". Each gets a reference, under which the log has what stood there. The
 // SDK writes each message at once; an error that is written in several parts, or is
-// above 64 KiB, passes. The record is one at level Info for each answer that is replaced;
-// logger may be nil for [slog.Default] at that time, next must not be nil.
+// above 64 KiB, passes.
+//
+// The logger gets one record at level Info for each answer that is replaced. Nil means
+// [slog.Default] at the time of the record. HTTP panics when next is nil.
 func HTTP(next http.Handler, logger *slog.Logger) http.Handler {
 	if next == nil {
 		panic("mcprecover.HTTP: next is nil; give the handler that serves MCP")

@@ -26,8 +26,8 @@ var advice = map[string]string{
 }
 
 // AddStatusTool adds the tool call_status, which tells what became of the call with a key of
-// its caller's: "done", "running", "unknown_end" or "not_found", and what to do now. opts are those of the middleware; Options.Store is required. It panics
-// when an option makes no sense.
+// its caller's: "done", "running", "unknown_end" or "not_found", and what to do now. opts are
+// those of the middleware, and its Store is required. It panics when an option makes no sense.
 func AddStatusTool(server *mcp.Server, opts *Options) {
 	if opts == nil || opts.Store == nil {
 		panic("replay.AddStatusTool: Options.Store is nil; give the store that the middleware has")

@@ -99,11 +99,10 @@ type Options struct {
 	// handler of a server that has no other middleware of mcpchain.
 	Repeatable func(tool string) bool
 
-	// Owner names the caller of a request; calls of one caller are counted together,
-	// and those of "" are not counted, so that a function that returns "" turns the
-	// counting off. Nil means as the package says. Set it where
-	// callers are told apart by something else, such as an API key in a header; it
-	// must be something that one caller cannot learn and use of another.
+	// Owner names the caller of a request. Calls of one caller are counted together. Those
+	// of "" are not counted, so a function that returns "" turns the counting off. Nil means
+	// as the package says. Set it where callers are told apart by something else, such as an
+	// API key in a header. One caller must not be able to learn and use the name of another.
 	Owner func(ctx context.Context, req mcp.Request) string
 
 	// RefuseAfter is after how many failures with the same error the identical call is
@@ -111,7 +110,8 @@ type Options struct {
 	// two seconds. Such an answer is of kind repeated_failure with the code
 	// REPEATED_FAILURE, and recorded like any other. Two failures earlier, but not while
 	// attempts are left, the caller is told not to repeat this exact call, and what to do
-	// instead. Zero means 6, but 3 more than MaxAttempts; negative means neither.
+	// instead. Zero means 6, or 3 more than MaxAttempts if that is more. With a negative number
+	// nothing is refused, and nobody is told.
 	RefuseAfter int
 
 	// StreakAfter is after how many failures in a row that show that a tool, or what it

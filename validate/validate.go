@@ -124,7 +124,7 @@ type Options struct {
 }
 
 // New returns a middleware that explains wrong arguments. opts may be nil. It panics when
-// a number is out of range or options exclude each other. Let it stand inside of the
+// an option makes no sense or options exclude each other. Let it stand inside of the
 // middlewares that hide or record, and outside of the innermost recovery.
 func New(opts *Options) mcp.Middleware {
 	v := newValidator("validate.New", opts)
@@ -288,7 +288,7 @@ const maxRepeated = 250
 
 // warn records once for each tool that its calls are not checked.
 func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
-	name := call.Name(req) // bounded, as a caller sent it
+	name := call.Name(req)                                                           // bounded, as a caller sent it
 	if _, before := v.warned.Get(name); before || v.warned.Len() >= table.MaxNames { // of names that callers invent
 		return
 	}
