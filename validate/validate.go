@@ -288,7 +288,7 @@ const maxRepeated = 250
 
 // warn records once for each tool that its calls are not checked.
 func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
-	name := call.Name(req) // bounded, as a caller sent it
+	name := call.Name(req)                                                           // bounded, as a caller sent it
 	if _, before := v.warned.Get(name); before || v.warned.Len() >= table.MaxNames { // of names that callers invent
 		return
 	}
