@@ -56,8 +56,7 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// DefaultGrace is the default of [Drain.Grace].
-const DefaultGrace = 2 * time.Second
+const defaultGrace = 2 * time.Second
 
 // ErrShutdown is the cause of the end of the context of a call that [Drain.Shutdown]
 // could not wait for: context.Cause(ctx) returns it.
@@ -87,7 +86,7 @@ type Drain struct {
 	Lag time.Duration
 
 	// Grace is how long handlers may take to return after their contexts have ended.
-	// Zero means [DefaultGrace]; a negative one means not at all.
+	// Zero means 2 s; a negative one means not at all.
 	Grace time.Duration
 
 	mu      sync.Mutex
@@ -258,7 +257,7 @@ func (d *Drain) Shutdown(ctx context.Context) error {
 	over := make(chan struct{})
 	grace := d.Grace
 	if grace == 0 {
-		grace = DefaultGrace
+		grace = defaultGrace
 	}
 	timer := time.AfterFunc(max(0, grace), func() { close(over) })
 	defer timer.Stop()
