@@ -80,7 +80,7 @@ type Limit struct {
 	Scope Scope
 
 	// Tools are the names of the tools that the limit is for, and Methods the methods,
-	// such as [call.MethodListTools]. If both are empty, the limit is for tools,
+	// such as "tools/list". If both are empty, the limit is for tools,
 	// resources, prompts and completions.
 	Tools   []string
 	Methods []string
