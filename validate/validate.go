@@ -289,8 +289,8 @@ const maxRepeated = 250
 
 // warn records once for each tool that its calls are not checked.
 func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
-	name := call.Name(req)                                                           // bounded, as a caller sent it
-	if _, before := v.warned.Get(name); before || v.warned.Len() >= table.MaxNames { // of names that callers invent
+	name := call.Name(req) // bounded in length, as a caller sent it, and here in number
+	if _, before := v.warned.Get(name); before || v.warned.Len() >= table.MaxNames {
 		return
 	}
 	v.warned.Put(name, true)

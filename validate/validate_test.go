@@ -393,7 +393,7 @@ func TestManyViolations(t *testing.T) {
 
 // TestHugeArguments: what comes in does not go out again.
 func TestHugeArguments(t *testing.T) {
-	const megabytes = 5 << 20
+	const megabytes = 2 << 20
 	long := strings.Repeat(harness.Canary, megabytes/len(harness.Canary))
 	s := serve(t, harness.Current, func(s *mcp.Server) {
 		orders(s)

@@ -78,7 +78,7 @@ func goexits() []scenario {
 	})
 	scenarios := make([]scenario, len(all))
 	for i, m := range all {
-		scenarios[i] = scenario{name: "goexit." + m.kind, mount: m, want: mistake("runtime.Goexit"), skip: func(p *peer) string {
+		scenarios[i] = scenario{name: "goexit." + m.kind, mount: m, want: panicked("runtime.Goexit"), skip: func(p *peer) string {
 			if p.cfg.Chain != chainAll {
 				return "nobody could answer it"
 			}
