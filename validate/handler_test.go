@@ -127,6 +127,7 @@ func handlerCases() map[string]struct {
 				"- Argument 'small' must be greater than 'count', but received 300.",
 		},
 		"one field":           {aField{"gt", "1", "Input.small", 300}, "Argument 'small' expected a number greater than 1, but received 300."},
+		"a form":              {aField{"e164", "", "Input.Email", "nobody"}, "Argument 'email' expected a telephone number such as '+14155550100', but received 'nobody'."},
 		"a secret field":      {aField{"min", "20", "Input.Password", harness.Canary}, "Argument 'password' expected a text of at least 20 characters; the received value is not shown."},
 		"fields of another":   {fieldErrors{aField{"required", "", "Config." + harness.Canary, ""}}, ""},
 		"fields, one unknown": {fieldErrors{aField{"email", "", "Input.Email", "nobody"}, aField{"required", "", "Input.DSN", ""}}, ""},

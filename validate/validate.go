@@ -63,7 +63,8 @@ type Options struct {
 	// AssertFormats checks "format" too, which is a remark and no rule to the SDK: in
 	// the tools that RawTools checks, and in what is told of a call that was refused
 	// for another reason. In a schema whose "$schema" names draft 7 or an older one it
-	// is a rule by that draft, and is checked always.
+	// is a rule by that draft, and is checked always. "regex" is not checked: other engines
+	// read what package regexp cannot.
 	AssertFormats bool
 
 	// RawTools checks the arguments of every tool against its listed schema, and fills

@@ -131,6 +131,7 @@ func httpAnswers(t *testing.T, add adder) {
 		{429, header{"X-RateLimit-Reset": serverTime.Add(time.Minute).Format(time.RFC3339)}, fault.KindRateLimited, classify.Hint{Retry: yes, After: time.Minute, Effect: none}},
 		{429, header{"X-RateLimit-Reset-After": "1.25"}, fault.KindRateLimited, classify.Hint{Retry: yes, After: 1250 * time.Millisecond, Effect: none}},
 		{429, header{"RateLimit-Reset": "12"}, fault.KindRateLimited, classify.Hint{Retry: yes, After: 12 * time.Second, Effect: none}},
+		{429, header{"RateLimit": "100"}, fault.KindRateLimited, classify.Hint{Retry: yes, Effect: none}},
 		{429, header{"RateLimit": "limit=10, remaining=0, reset=14"}, fault.KindRateLimited, classify.Hint{Retry: yes, After: 14 * time.Second, Effect: none}},
 		{429, header{"RateLimit": `"burst";r=0;t=9, "day";r=120;t=40000`}, fault.KindRateLimited, classify.Hint{Retry: yes, After: 9 * time.Second, Effect: none}},
 		{429, header{"Retry-After-Ms": "250"}, fault.KindRateLimited, classify.Hint{Retry: yes, After: 250 * time.Millisecond, Effect: none}},

@@ -101,6 +101,14 @@ func (s *saying) RetryAfter() time.Duration { s.check("RetryAfter"); return s.af
 func (s *saying) Effect() fault.Effect      { s.check("Effect"); return s.effect }
 func (s *saying) SQLState() string          { s.check("SQLState"); return s.state }
 
+// resetting tells when a limit ends, as services do with every answer.
+type resetting struct {
+	Status int
+	Reset  time.Duration
+}
+
+func (resetting) Error() string { return harness.Canary }
+
 type retryable struct {
 	yes bool
 	err error
@@ -148,6 +156,7 @@ func TestHintByMethods(t *testing.T) {
 		{"not retryable, with a wait", retryable{err: &saying{after: minute}}, fault.KindServiceUnavailable, classify.Hint{Retry: no, Reason: permanent}},
 		{"wait", &saying{after: minute}, fault.KindServiceUnavailable, classify.Hint{Retry: yes, After: minute}},
 		{"wait of a status", &saying{status: 503, after: minute}, fault.KindServiceUnavailable, classify.Hint{Retry: yes, After: minute, Effect: unsure, Status: 503}},
+		{"wait in a field beside a status", resetting{503, minute}, fault.KindServiceUnavailable, classify.Hint{Retry: yes, After: minute, Effect: unsure, Status: 503}},
 		{"negative wait", &saying{after: -minute}, fault.KindInternal, unknown},
 		{"endless wait", &saying{after: math.MaxInt64}, fault.KindServiceUnavailable, classify.Hint{Retry: yes, After: 30 * 24 * time.Hour}},
 		{"effect", &saying{status: 500, effect: none}, fault.KindServerError, classify.Hint{Retry: yes, Effect: none, Status: 500}},

@@ -35,8 +35,9 @@ func ofResponse(status int, h http.Header, limit bool, wait time.Duration) clue 
 		c = limited
 		c.status = status
 	}
-	c.after = cmp.Or(waitOf(h, time.Now(), c.kind == fault.KindRateLimited), wait)
-	if status == http.StatusServiceUnavailable && c.after > 0 {
+	said := waitOf(h, time.Now(), c.kind == fault.KindRateLimited)
+	c.after = cmp.Or(said, wait)
+	if status == http.StatusServiceUnavailable && said > 0 {
 		c.effect = fault.EffectNone // refused on purpose, and not by an intermediary that lost the answer
 	}
 	return c
@@ -76,7 +77,7 @@ func waitOf(h http.Header, now time.Time, limited bool) time.Duration {
 		switch {
 		case strings.HasSuffix(key, "-Ms"):
 			wait = seconds(n / 1000)
-		case !isNumber:
+		case !isNumber || key == "Ratelimit": // a number alone is how many requests there are
 			wait = untilText(text, now)
 		}
 		if wait > 0 {

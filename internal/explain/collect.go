@@ -117,8 +117,12 @@ func (r *report) collect(e *jsonschema.ValidationError, from finding) (found []f
 		a, _ := r.place(append(slices.Clip(at), strconv.Itoa(k.Duplicates[0])))
 		b, _ := r.place(append(slices.Clip(at), strconv.Itoa(k.Duplicates[1])))
 		one.expected, one.got = "a list without repeated items", "one with "+a+" and "+b+" alike"
-	case *kind.Contains, *kind.MinContains, *kind.MaxContains:
-		one.expected = n.contained()
+	case *kind.Contains:
+		one.contained(0)
+	case *kind.MinContains:
+		one.contained(len(k.Got))
+	case *kind.MaxContains:
+		one.contained(len(k.Got))
 	case *kind.RefCycle, *kind.InvalidJsonValue:
 		one.rule = "schema"
 	}
@@ -148,6 +152,14 @@ func first[T any](list []T, more *bool, compare func(a, b T) int) []T {
 	}
 	*more = *more || len(list) > MaxCounted
 	return list[:min(len(list), MaxCounted)]
+}
+
+// contained words how many items of a kind a list must have, of which it has some.
+func (f *finding) contained(some int) {
+	f.expected, f.got = f.n.contained(), "one with "+strconv.Itoa(some)+" of them"
+	if some == 0 {
+		f.got = "one without any"
+	}
 }
 
 // conditions says in words when a schema applies that is written in a conditional one.

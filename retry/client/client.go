@@ -38,7 +38,8 @@ type Options struct {
 	// Repeatable says which tools may be called twice with the same arguments though
 	// nobody knows whether the first call took effect. Nil means those whose
 	// annotations call them read-only or idempotent in the list of tools that the client
-	// asked for last, within the last hour.
+	// asked for last in the session, however long ago: ask again when the server notifies
+	// that its list has changed.
 	Repeatable func(tool string) bool
 
 	// MaxAttempts is how often one call is sent, the first time included. Zero means

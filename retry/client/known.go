@@ -3,7 +3,6 @@ package client
 import (
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -13,23 +12,21 @@ import (
 )
 
 // knownTools remembers what a second call of a tool does, from the lists that a client asks
-// for. It asks for none itself: a server that is just failing is not the one to ask. Its
-// zero value is empty. It is safe for concurrent use.
+// for. It asks for none itself: a server that is just failing is not the one to ask. A list
+// holds until the client asks for another, because its model, too, calls by the last one, and
+// most clients ask once. Its zero value is empty. It is safe for concurrent use.
 type knownTools struct {
 	mu       sync.Mutex // of all that is remembered
-	sessions table.Weak[mcp.ClientSession, *sessionTools]
+	sessions table.Weak[mcp.ClientSession, sessionTools]
 }
 
-type sessionTools struct {
-	of      map[string]classify.Safety // Keyed where the tool writes and the server keeps idempotency keys
-	learned time.Time                  // when the list began
-}
+// sessionTools are by name: Keyed where a tool writes and the server keeps idempotency keys.
+type sessionTools map[string]classify.Safety
 
 // The bounds of what is remembered. A tool that is not known is not called twice.
 const (
 	maxTools = 1000 // of one session
 	maxName  = 256  // bytes of the name of a tool
-	maxAge   = time.Hour
 )
 
 // safety returns what is known of a tool.
@@ -37,10 +34,8 @@ func (k *knownTools) safety(req mcp.Request, tool string) classify.Safety {
 	session, _ := req.GetSession().(*mcp.ClientSession)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if s, known := k.sessions.Get(session); known && time.Since(s.learned) < maxAge {
-		return s.of[tool]
-	}
-	return classify.Writes
+	s, _ := k.sessions.Get(session)
+	return s[tool]
 }
 
 // learn takes in one page of a list; the first one replaces what was known.
@@ -54,17 +49,17 @@ func (k *knownTools) learn(req mcp.Request, page *mcp.ListToolsResult) {
 	defer k.mu.Unlock()
 	s, known := k.sessions.Get(session)
 	if !known || params == nil || params.Cursor == "" {
-		s = &sessionTools{map[string]classify.Safety{}, time.Now()}
+		s = sessionTools{}
 		k.sessions.Set(session, s)
 	}
 	for _, t := range page.Tools {
-		if t == nil || len(t.Name) > maxName || len(s.of) >= maxTools {
+		if t == nil || len(t.Name) > maxName || len(s) >= maxTools {
 			continue
 		}
 		safety := classify.SafetyOf(t.Annotations)
 		if kept, _ := t.Meta[wire.KeyKey].(bool); kept {
 			safety = max(safety, classify.Keyed)
 		}
-		s.of[strings.Clone(t.Name)] = safety
+		s[strings.Clone(t.Name)] = safety
 	}
 }

@@ -26,7 +26,7 @@ func TestKnownToolsAreBounded(t *testing.T) {
 	}
 	require.Equal(t, map[string]classify.Safety{"7": classify.Reads, "2999": classify.Writes}, of(&known, session, "7", "2999"), "not called twice")
 	s, _ := known.sessions.Get(session)
-	require.Len(t, s.of, maxTools)
+	require.Len(t, s, maxTools)
 }
 
 func of(known *knownTools, session *mcp.ClientSession, tools ...string) map[string]classify.Safety {
@@ -62,5 +62,5 @@ func TestKnownToolsAreReplaced(t *testing.T) {
 	require.Equal(t, map[string]classify.Safety{"a": classify.Writes, "b": classify.Writes}, of(&known, session, "a", "b"))
 	learn("2", &mcp.Tool{Name: strings.Repeat("x", maxName+1), Annotations: reads})
 	kept, _ := known.sessions.Get(session)
-	require.Len(t, kept.of, 1, "a name without end is not kept")
+	require.Len(t, kept, 1, "a name without end is not kept")
 }
