@@ -166,7 +166,15 @@ var sdkPath = reflect.TypeFor[mcp.Tool]().PkgPath()
 
 // at looks at a value. Where it finds something, it says where below the value that is.
 func (l *look) at(v reflect.Value) *MarshalError {
-	switch t := v.Type(); v.Kind() {
+	t := v.Type()
+	of := t.PkgPath()
+	if v.Kind() == reflect.Pointer {
+		of = t.Elem().PkgPath()
+	}
+	if of != "" && of != sdkPath { // it may have methods of its own, also as content that is no pointer
+		return marshals(v.Interface())
+	}
+	switch v.Kind() {
 	case reflect.String:
 		l.size += v.Len()
 	case reflect.Float64:
@@ -185,9 +193,6 @@ func (l *look) at(v reflect.Value) *MarshalError {
 		}
 		if tool, ok := reflect.TypeAssert[*mcp.Tool](v); ok {
 			return checkTool(tool)
-		}
-		if of := t.Elem().PkgPath(); of != "" && of != sdkPath {
-			return marshals(v.Interface())
 		}
 		return l.at(v.Elem())
 	case reflect.Slice:

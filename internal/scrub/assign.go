@@ -125,7 +125,7 @@ func flag(t *text, from int) bool { return t.has(from-2, "--") }
 var (
 	secretValue = compile(`(?:[bruf@](?P<is>["']))?(?:\\"(?P<hide>(?:[^\\\n]+|\\(?P<not>"))*)|` +
 		inQuotes(`"""`, "") + "|" + inQuotes("'''", "") + "|" + inQuotes(`"`, `\n`) + "|" + inQuotes("'", `\n`) + "|" + inQuotes("`", `\n`) +
-		`|(?P<not>[\r\n,;&])(?P<hide>(?:\[(?:[^\]]*\]|[^\]\n]*)|\((?:[^)]*\)|[^)\n]*)|\{[^"}\n]*\}?)?(?P<bare>)?))`)
+		`|(?P<not>[\r\n,;&])(?P<hide>(?:\[(?:[^\]]*\]|[^\]\n]*)|\((?:[^)]*\)|[^)\n]*)|\{(?:(?:[^"}\n]+|"(?P<not>:))*[}\n]|[^"}\n]*))?(?P<bare>)?))`)
 	scheme     = compile(` ` + parameter)
 	parameters = compile(`(?:[,;] ` + parameter + `)*`)
 )

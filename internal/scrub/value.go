@@ -155,7 +155,7 @@ func (w *walk) value(v any) any {
 		left := maxBytes
 		switch err := errorIn(rv, maxDepth, &left); {
 		case left < 0:
-			return w.instead(LeftOut)
+			return w.tooLarge()
 		case err != nil:
 			return w.err(err)
 		}
@@ -177,7 +177,7 @@ func (w *walk) object(members iter.Seq2[string, any]) any {
 func (w *walk) written(v any) any {
 	raw, err := safe.JSON(v)
 	if len(raw) > maxBytes {
-		return w.instead(LeftOut)
+		return w.tooLarge()
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -238,6 +238,13 @@ func errorIn(rv reflect.Value, depth int, left *int) (found error) {
 		}
 	}
 	return found
+}
+
+// tooLarge leaves a value out that had to be looked at to see it. A list of thousands of them would take minutes.
+func (w *walk) tooLarge() any {
+	const most = 8
+	w.size += maxBytes / most
+	return w.instead(LeftOut)
 }
 
 // full reports that nothing more is taken, and that something was left out.
@@ -301,7 +308,7 @@ func (w *walk) text(s string) string {
 	if hide == nil {
 		hide = Credentials
 	}
-	if raw := unwrapped(s); clean == s && hide(raw) != raw {
+	if raw := unwrapped(s); hide(raw) != raw { // also if base64 was cut, whose beginning is left
 		clean = redacted
 	}
 	w.changed = w.changed || clean != s

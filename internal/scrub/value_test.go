@@ -1,6 +1,7 @@
 package scrub
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,6 +55,7 @@ func TestValue(t *testing.T) {
 		}{"canary", errors.New("canary")}, struct{ A *publicError }{&publicError{"canary"}}, struct{ Err error }{}}, []any{Unshown, "the disk is full", map[string]any{"Err": nil}}},
 		"bytes under a name":     {map[string]any{"token": []byte("canary")}, map[string]any{"token": redacted}},
 		"bytes of a secret":      {[]byte(`{"password":"canary"}`), redacted},
+		"bytes that are cut":     {[]byte("password=canary" + strings.Repeat(" of an order", 10_000)), redacted},
 		"raw":                    {json.RawMessage(`{"a":"https:\/\/u:canary7@h.example.com\/x","\u0070assword":"canary"}`), map[string]any{"a": "https://[redacted]@h.example.com/x", "password": redacted}},
 		"JSON in JSON in JSON":   {map[string]any{"body": `{"b":"{\"password\":\"canary\"}"}`}, map[string]any{"body": `{"b":"{\"password\":\"[redacted]\"}"}`}},
 		"a key":                  {map[string]any{"/etc/canary/x": 1}, map[string]any{"[path]": 1}},
@@ -119,9 +121,29 @@ func TestValueIsBounded(t *testing.T) {
 	}
 }
 
+// TestLargeValuesAreLookedAtSeldom: each of them has to be written to see how large it is.
+func TestLargeValuesAreLookedAtSeldom(t *testing.T) {
+	large := &counted{}
+	list := make([]any, 5000)
+	for i := range list {
+		list[i] = large
+	}
+	Cleaner{Text: Text}.Value(list)
+	require.Less(t, large.written, 20)
+}
+
+type counted struct{ written int }
+
+func (c *counted) MarshalJSON() ([]byte, error) {
+	c.written++
+	return []byte(`"` + strings.Repeat("x", maxBytes) + `"`), nil
+}
+
 func TestJSON(t *testing.T) {
 	c := Cleaner{Text: Credentials}
 	require.JSONEq(t, `{"a":"b"}`, string(c.JSON([]byte(`{"a":"password=canary7","a":"b"}`))), "a doubled name")
+	bytes := quote(base64.StdEncoding.EncodeToString([]byte("password=canary" + strings.Repeat(" of an order", 10_000))))
+	require.JSONEq(t, `"[redacted]"`, string(c.JSON(bytes)), "a text that is cut")
 	require.JSONEq(t, `"password=[redacted]"`, string(c.JSON([]byte(`password=canary7`))))
 	require.Equal(t, `{"a":12345678901234567890,"p":"/etc/x"}`, string(c.JSON([]byte(`{"a":12345678901234567890,"p":"/etc/x"}`))))
 }

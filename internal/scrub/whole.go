@@ -113,7 +113,7 @@ func (r *rewriting) value(secret string) {
 	case '"':
 		text := r.text()
 		clean, raw := r.clean(text), unwrapped(text)
-		if secret != "" && text != "" || clean == text && utf8.ValidString(raw) && r.clean(raw) != raw {
+		if secret != "" && text != "" || utf8.ValidString(raw) && r.clean(raw) != raw {
 			clean = redacted
 		}
 		if clean != text {
