@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,7 +16,8 @@ const (
 	// progressEvery is the time between two notifications.
 	progressEvery = 250 * time.Millisecond
 
-	// progressWait is how long the answer waits for the last notification.
+	// progressWait is how long a notification may take, and how long the answer waits for the
+	// last one.
 	progressWait = time.Second
 )
 
@@ -42,13 +44,14 @@ func notifying(req mcp.Request) notify {
 // progress tells a caller how many items have finished, of how many, and how many failed, as
 // long as that grows, and once more when end is called, which waits for that. It runs in a
 // goroutine of its own, because a write to a client that does not read may take for ever. A
-// notification that fails, or the last one if it takes too long, ends it. ctx is that of the
-// handler, in which the SDK finds where to send notifications.
+// notification that fails or takes too long ends it. ctx is that of the handler, in which the
+// SDK finds where to send notifications.
 func progress(ctx context.Context, send notify, counts func() (done, failed, total int)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	over, gone := make(chan struct{}), make(chan struct{})
+	stop := sync.OnceFunc(func() { close(gone) })
 	go func() {
-		defer close(gone)
+		defer stop()
 		ticker := time.NewTicker(progressEvery)
 		defer ticker.Stop()
 		for sent, last := 0, false; !last; {
@@ -69,9 +72,9 @@ func progress(ctx context.Context, send notify, counts func() (done, failed, tot
 			if failed > 0 {
 				message += fmt.Sprintf(", %d failed", failed)
 			}
-			err := context.Canceled
+			err, late := context.Canceled, time.AfterFunc(progressWait, stop)
 			safe.Call(func() { err = send(ctx, done, total, message) }, nil) // a transport is untrusted code
-			if err != nil {
+			if !late.Stop() || err != nil {
 				return
 			}
 		}

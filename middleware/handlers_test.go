@@ -13,9 +13,8 @@ import (
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
-// TestWrappersOfEveryKind panics in a handler of each kind that the SDK has, on a server
-// and on a client, in both protocol eras. Nothing but the failure of the one call may
-// be seen of it.
+// TestWrappersOfEveryKind panics in handlers that a client of the current era calls. Nothing
+// but the failure of the one call may be seen of it.
 func TestWrappersOfEveryKind(t *testing.T) {
 	mw := []middleware.Middleware{mcprecover.New(nil), mask.New(nil)}
 	panics := func() { panic(harness.Canary) }

@@ -186,7 +186,10 @@ func (l *look) at(v reflect.Value) *MarshalError {
 		case safe.Nil(v.Interface()): // the method that writes it would panic
 			return errNil
 		}
-		return l.at(v.Elem())
+		if e := v.Elem(); e.Kind() == reflect.Pointer && e.Type().Elem().PkgPath() == sdkPath {
+			return l.at(e)
+		}
+		return marshals(v.Interface()) // of a type around one of the SDK's, which may write itself
 	case reflect.Pointer:
 		if v.IsNil() {
 			return nil

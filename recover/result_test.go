@@ -199,8 +199,11 @@ func TestUnwritableResults(t *testing.T) {
 		{middleware.MethodCallTool, content(&mcp.EmbeddedResource{Annotations: strange}), "content[1].Annotations.priority"},
 		{middleware.MethodCallTool, content(&mcp.ToolResultContent{Content: []mcp.Content{nil}}), "content[1].Content[0]"},
 		{middleware.MethodCallTool, content(&mcp.ToolUseContent{Input: map[string]any{"f": func() {}}}), "content[1].Input"},
-		{middleware.MethodCallTool, content(ownContent{}), "content[1]"},
+		{middleware.MethodCallTool, content(ownContent{&mcp.TextContent{}}), "content[1]"},
+		{middleware.MethodCallTool, content(&ownContent{&mcp.TextContent{}}), "content[1]"},
+		{middleware.MethodCallTool, content(&struct{ ownContent }{ownContent{&mcp.TextContent{}}}), "content[1]"},
 		{middleware.MethodCallTool, content(&mcp.ToolResultContent{Content: []mcp.Content{ownContent{}}}), "content[1].Content[0]"},
+		{middleware.MethodGetPrompt, message(&mcp.PromptMessage{Content: ownContent{&mcp.TextContent{}}}), "messages[1].content"},
 		{middleware.MethodCallTool, tool(mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"a": nil}}), "inputRequests"},
 		{middleware.MethodGetPrompt, message(nil), "messages[1]"},
 		{middleware.MethodGetPrompt, message(&mcp.PromptMessage{}), "messages[1].content"},
@@ -278,6 +281,11 @@ func TestUnwritableResults(t *testing.T) {
 	_, err = inside(middleware.MethodCallTool, nil, returns(tool(mcp.CallToolResult{StructuredContent: failing{}})))
 	require.ErrorIs(t, err, errSecret)
 }
+
+// ownContent is content of a type of the program's.
+type ownContent struct{ mcp.Content }
+
+func (ownContent) MarshalJSON() ([]byte, error) { panic(harness.Canary) }
 
 // TestUnwritableResultsAreAnswered sends some of them, of which without a recovery
 // the client hears nothing.
@@ -541,6 +549,3 @@ func TestWhatWasDoneIsNotRepeated(t *testing.T) {
 		require.Contains(t, s.CallTool(t.Context(), "look", nil).Text(), "Retry: no. Tell the user.\n")
 	}
 }
-
-// ownContent is content of the program's that is no pointer. The method that writes it is that of the nil in it.
-type ownContent struct{ *mcp.TextContent }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -182,6 +184,21 @@ func TestPlacesAreBounded(t *testing.T) {
 	require.Equal(t, maxCalls, size(t, m))
 	require.Equal(t, 2, m.failed(call(10*maxCalls-1), tenMinutes).failures)
 	require.Equal(t, 1, m.failed(call(0), tenMinutes).failures)
+}
+
+// TestLongestRecordIsRead writes as many calls as there may be of one place, whose words take as
+// many bytes in JSON as they may.
+func TestLongestRecordIsRead(t *testing.T) {
+	k, long := &known{Ticks: math.MaxUint64}, time.Duration(math.MaxInt64)
+	for i := range maxCalls {
+		*k.add(fmt.Sprintf("%043d", i)) = count{
+			Failures: math.MaxInt, Same: math.MaxInt, Error: math.MaxUint64, Counted: math.MaxUint64, Expires: long, Closed: long, Probed: long,
+			Last: headline(fault.New(fault.KindServiceUnavailable, strings.Repeat("<", 2*maxHeadline))),
+		}
+	}
+	value, err := json.Marshal(k)
+	require.NoError(t, err)
+	require.Equal(t, k, read(value, 0))
 }
 
 func TestSmallMemories(t *testing.T) {

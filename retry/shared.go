@@ -27,7 +27,7 @@ const (
 	storeRest  = 5 * time.Second        // for which a store that failed is not asked
 	sayEvery   = time.Minute            // how often at most it is said
 	swapTries  = 8                      // of one change; who loses all of them met as many other changes
-	maxShared  = 64 << 10               // bytes; a longer value is none of ours
+	maxShared  = 128 << 10              // bytes, more than maxCalls take; a longer value is none of ours
 	formatting = "retry/2/"             // opens each key
 )
 
