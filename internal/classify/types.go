@@ -367,7 +367,7 @@ func ofConnect(err error) clue {
 	}
 	c := grpcCodes.of(int64(numberOf(reflect.ValueOf(err).MethodByName("Code").Call(nil)[0])))
 	if e, ok := err.(interface{ Meta() http.Header }); ok && c.retry == RetryYes {
-		c.after = waitOf(e.Meta(), time.Now(), false)
+		c.after = WaitOf(e.Meta(), time.Now(), false)
 	}
 	return c
 }

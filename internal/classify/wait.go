@@ -35,7 +35,7 @@ func ofResponse(status int, h http.Header, limit bool, wait time.Duration) clue 
 		c = limited
 		c.status = status
 	}
-	said := waitOf(h, time.Now(), c.kind == fault.KindRateLimited)
+	said := WaitOf(h, time.Now(), c.kind == fault.KindRateLimited)
 	c.after = cmp.Or(said, wait)
 	if status == http.StatusServiceUnavailable && said > 0 {
 		c.effect = fault.EffectNone // refused on purpose, and not by an intermediary that lost the answer
@@ -59,10 +59,10 @@ var waitHeaders = []string{
 
 const asked = 3
 
-// waitOf returns how long a header asks to wait, zero when it does not say or cannot
+// WaitOf returns how long a header asks to wait, zero when it does not say or cannot
 // be understood. A point in time is taken by the clock of the server that gave it,
 // where the header has its date, and by now where it has none.
-func waitOf(h http.Header, now time.Time, limited bool) time.Duration {
+func WaitOf(h http.Header, now time.Time, limited bool) time.Duration {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = date
 	}
