@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,7 @@ type config struct {
 	Resume    bool   // HTTP streams can be resumed
 	Propagate bool   // a request that is given up cancels its handler (stateless)
 	Breaker   bool   // a call that fails again and again is refused, as is the default
+	MaxStuck  int    // of the handlers of one tool; zero means as many as the load leaves behind
 	Soak      bool   // the server lives until its input ends, forgets sessions that nobody uses, and has every bound
 }
 
@@ -140,6 +142,7 @@ func newServer(cfg config, logger *slog.Logger) *mcp.Server {
 	var conceal mcp.Middleware
 	if cfg.Chain == chainAll {
 		everything(options)
+		options.Deadline.MaxStuck = cmp.Or(cfg.MaxStuck, loadCallers/5)
 		conceal = concealing
 		if cfg.Soak {
 			bounds(options)

@@ -36,7 +36,7 @@ func TestMiddlewares(t *testing.T) {
 			}
 			t.Parallel()
 			v := &visit{}
-			v.peer = connect(t, start(t, config{Transport: shape.transport, Chain: chainAll, JSON: shape.json, Breaker: true}), shape.asks,
+			v.peer = connect(t, start(t, config{Transport: shape.transport, Chain: chainAll, JSON: shape.json, Breaker: true, MaxStuck: 2}), shape.asks,
 				retry.Client(&retry.ClientOptions{
 					Tools:           func(tool string) bool { return strings.HasSuffix(tool, "_again") },
 					InitialInterval: time.Millisecond,
