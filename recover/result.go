@@ -171,7 +171,7 @@ func (l *look) at(v reflect.Value) *MarshalError {
 	if v.Kind() == reflect.Pointer {
 		of = t.Elem().PkgPath()
 	}
-	if of != "" && of != sdkPath { // it may have methods of its own, also as content that is no pointer
+	if of != "" && of != sdkPath { // it may have methods of its own
 		return marshals(v.Interface())
 	}
 	switch v.Kind() {

@@ -61,9 +61,6 @@ func (v *validator) handlerFault(f *call.Failure, args []byte, schema func() *ex
 			return nil
 		}
 		c := &checks{hide: v.HideReceived, schema: schema()}
-		if c.schema == nil { // there is no server to ask
-			c.schema = anyObject()
-		}
 		if d := json.NewDecoder(bytes.NewReader(args)); len(args) <= maxSearched {
 			d.UseNumber()
 			if d.Decode(&c.args) != nil {

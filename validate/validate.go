@@ -237,7 +237,10 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 // stays as it came, and what cannot be explained gets the generic text of its kind.
 func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *call.Failure) *fault.Error {
 	schema := func() *explain.Schema {
-		s, _ := v.schemaOf(ctx, c, req, next)
+		s, err := v.schemaOf(ctx, c, req, next)
+		if err != nil || s == nil { // nobody knows what the tool takes
+			return anyObject()
+		}
 		return s
 	}
 	explained := func(schema func() *explain.Schema, args []byte) *explain.Report {

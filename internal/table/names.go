@@ -5,8 +5,8 @@ import "sync"
 // MaxNames is how many names a table of [Names] has at most.
 const MaxNames = 4096
 
-// Names is a table by names, such as those of tools, of which there may be any number: it is bounded. The zero
-// value is ready for use, and must not be copied.
+// Names is a table by names, such as those of tools. Callers may invent any number of them, so it
+// is bounded. The zero value is ready for use, and must not be copied.
 type Names[V any] struct {
 	mu sync.RWMutex
 	of map[string]V
