@@ -19,11 +19,15 @@
 // # What a failure becomes
 //
 // A failed tool call becomes a result with IsError, one text block that is complete in
-// itself, and the machine form under _meta[[MetaKey]]. Any other failed method becomes a
-// [jsonrpc.Error] with the same text as its message and the same object as its data. A
-// *jsonrpc.Error that a handler or the SDK made on purpose keeps its code and data.
-// Without package mask in the chain, the text of an error is sent behind the label of its
-// kind.
+// itself, and the machine form under _meta[[MetaKey]]. It has no structured content, unless
+// RenderOptions.Structured asks for it. Any other failed method becomes a [jsonrpc.Error]
+// with the same text as its message and the same object as its data. A *jsonrpc.Error that a
+// handler or the SDK made on purpose keeps its code and data. Without package mask in the
+// chain, the text of an error is sent behind the label of its kind.
+//
+// A recovery step keeps its call only if the caller can make it: the server lists the tool to
+// this caller, and the tool's schema accepts the parameters. Otherwise the caller reads the
+// action of the step without the call.
 //
 // # What a failure means for a second try
 //
@@ -65,15 +69,21 @@ const MetaKey = wire.ErrorKey
 // no part in it.
 func Classify(err error) *fault.Error { return classify.Classify(err) }
 
-// HintOf returns what any error says about a second try, see Hint in package retry; the zero Hint
-// for nil.
+// HintOf returns what any error says about a second try, as a retry.Hint; the zero Hint for nil.
 func HintOf(err error) classify.Hint { return classify.HintOf(err) }
 
-// RenderOptions say how failures are written on the wire.
+// RenderOptions say how failures are written on the wire. Its fields are of type bool:
+//
+//   - JSON makes the text of a failed tool call {"success":false,"error":{...}}.
+//   - Structured adds that object as structured content, if the tool has no output schema.
+//   - LegacyCodes takes the codes of failed methods from an older table.
+//   - ToolFailure adds to _meta what a draft of the specification asks for (SEP-3313).
+//   - Problem adds problem details (RFC 9457).
 type RenderOptions = call.RenderOptions
 
 // Render returns a Middleware that says how the failures of the calls that pass
-// it are written on the wire.
+// it are written on the wire. It may stand anywhere in the chain. If several do, the
+// outermost counts.
 func Render(opts *RenderOptions) Middleware { return call.Render(opts) }
 
 // The methods behind which a handler of yours stands.
