@@ -20,7 +20,7 @@
 //
 // A failed tool call becomes a result with IsError, one text block that is complete in
 // itself, and the machine form under _meta[[MetaKey]]. It has no structured content, unless
-// RenderOptions.Structured asks for it. Any other failed method becomes a [jsonrpc.Error]
+// RenderOptions.Structured asks for it. Any other failed method becomes a *jsonrpc.Error
 // with the same text as its message and the same object as its data. A *jsonrpc.Error that a
 // handler or the SDK made on purpose keeps its code and data. Without package mask in the
 // chain, the text of an error is sent behind the label of its kind.
