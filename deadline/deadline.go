@@ -25,8 +25,9 @@
 //
 // Nothing can end a goroutine from outside, so a handler that ignores its context
 // goes on. It counts as stuck as soon as its call is answered. If its client cancelled the
-// call, it has five seconds more to end. A stuck handler is recorded at level Warn, and
-// again when it ends, with what it returned and how late. What it returned is never sent.
+// call, it counts as stuck after five seconds. A stuck handler is recorded at level Warn,
+// and again when it ends, with what it returned and how late. What it returned is never
+// sent.
 //
 // There are three bounds for stuck handlers: for one tool of one owner, for one owner, and
 // for all. Calls beyond a bound are refused before they start. Of running handlers there may
