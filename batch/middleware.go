@@ -44,9 +44,9 @@ type List struct {
 	// their own keys, and the KeyName is Item, unless Run says something else.
 	Run *RunOptions[json.RawMessage]
 
-	// RunDuplicates runs an item as often as the list has it. By default it is run once,
-	// and its outcome stands in each of its places. Two items are the same if their JSON is,
-	// apart from white space.
+	// RunDuplicates runs an item that is in a list more than once as often as it is
+	// there. Else it is run once, and has its outcome in each place. Two items are the
+	// same when their JSON is, apart from white space.
 	RunDuplicates bool
 }
 
@@ -66,10 +66,10 @@ const defaultMaxItems = 100
 // answers are put together as [Result.ToolResult] does. Progress is told as [Run] does.
 //
 // The value of an item is the structured content of its answer, else its text, else its
-// content. A value is not kept if it is longer than the whole answer may be. What package
+// content. A value that is longer than the whole answer may be is not kept. What package
 // degrade says of an answer is put into the value, if it is not there already. An item that
-// asks for input has failed. Its error says which tool to call for that item alone, and what
-// the item asks for.
+// asks for input has failed: its error says which tool to call for it alone, and holds what it
+// asks for.
 //
 // A tool that a caller may not list has no list form for that caller. That holds for
 // filters that stand inside. A filter that stands outside has to know the sibling's name.

@@ -35,20 +35,13 @@ import (
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
-// An Outcome says in one word how a call ended: "ok", "input_required", "validation",
-// "not_found", "denied", "conflict", "rate_limited", "refused", "cancelled", "timeout",
-// "unavailable", "tool_error", "protocol_error", "internal_error" or "panic".
+// An Outcome says in one word how a call ended.
 type Outcome = call.Outcome
 
-// An Event says how a call ended, for metrics, see Options.Observe. Its fields are Method,
-// Tool, Outcome, Kind, Party, Refused (the package that refused the call, or ""), Part (it
-// is an item or a part of a call), Duration, Attempts, InFlight, Stuck and Err, the
-// original error, which is private.
+// An Event says how a call ended, for metrics, see Options.Observe.
 type Event = call.Event
 
-// Stats are gauges of the calls that pass one middleware, see Options.Stats. InFlight
-// counts calls that have no answer yet, and Stuck handlers that were given up and have not
-// returned. Both are of type atomic.Int64.
+// Stats are gauges of the calls that pass one middleware, see Options.Stats.
 type Stats = call.Stats
 
 // Options configure [New]. The zero value is the recommended default.

@@ -97,10 +97,9 @@ type Options struct {
 	Owner func(ctx context.Context, req mcp.Request) string
 
 	// MaxStuck is how many handlers of one tool, prompt or resource may be stuck for one
-	// owner before further calls are refused. Zero means 10. MaxStuckTotal is the same for
-	// all handlers of all owners together. Zero means 100. All handlers of one owner together
-	// may be a quarter of MaxStuckTotal, or MaxStuck if that is more. Each of the three
-	// bounds lets 20 times as many handlers run at the same time.
+	// owner before further calls are refused (10), and MaxStuckTotal how many of all (100).
+	// Of one owner a quarter of these may be, or MaxStuck if that is more. Under each of the
+	// three bounds 20 times as many handlers may run at the same time.
 	MaxStuck, MaxStuckTotal int
 
 	// Grace is how long a handler that was told to stop may take to return before

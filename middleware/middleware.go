@@ -69,21 +69,15 @@ const MetaKey = wire.ErrorKey
 // no part in it.
 func Classify(err error) *fault.Error { return classify.Classify(err) }
 
-// HintOf returns what any error says about a second try, as a retry.Hint; the zero Hint for nil.
+// HintOf returns what any error says about a second try, see Hint in package retry; the zero Hint
+// for nil.
 func HintOf(err error) classify.Hint { return classify.HintOf(err) }
 
-// RenderOptions say how failures are written on the wire. Its fields are of type bool:
-//
-//   - JSON makes the text of a failed tool call {"success":false,"error":{...}}.
-//   - Structured adds that object as structured content, if the tool has no output schema.
-//   - LegacyCodes takes the codes of failed methods from an older table.
-//   - ToolFailure adds to _meta what a draft of the specification asks for (SEP-3313).
-//   - Problem adds problem details (RFC 9457).
+// RenderOptions say how failures are written on the wire.
 type RenderOptions = call.RenderOptions
 
 // Render returns a Middleware that says how the failures of the calls that pass
-// it are written on the wire. It may stand anywhere in the chain. If several do, the
-// outermost counts.
+// it are written on the wire.
 func Render(opts *RenderOptions) Middleware { return call.Render(opts) }
 
 // The methods behind which a handler of yours stands.

@@ -7,10 +7,10 @@
 //
 //	server.AddReceivingMiddleware(mcprecover.New(nil))
 //
-// Without it, one panic ends the process and every session in it. A raw handler of a
-// tool, prompt or completion that returns neither a result nor an error does the same,
-// if the client speaks protocol version 2026-07-28. A call whose result cannot be
-// written as JSON is never answered. New guards against all of these:
+// Without it, one panic ends the process and every session in it. For a client of
+// protocol version 2026-07-28, so does a raw handler of a tool, prompt or completion
+// that returns neither a result nor an error. A result that cannot be written as JSON
+// is never answered. New guards against all of these:
 //
 //   - a panic of any kind, nil and http.ErrAbortHandler included, becomes a
 //     [*PanicError];
@@ -59,8 +59,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 )
 
-// PanicError is the error that a panic becomes. Its field Value, of type any, is what
-// was given to panic. Its method Stack returns the stack as text.
+// PanicError is the error that a panic becomes. Its Value is what was given to
+// panic; its Stack method gives the stack as text.
 type PanicError = classify.PanicError
 
 // Options configure [New]. The zero value is the recommended default.

@@ -8,18 +8,13 @@ import (
 
 // What errors mean for a second try. middleware.HintOf reads it from any error.
 type (
-	// A Hint is what an error says about a second try. Its fields are Retry, of type
-	// [Retryable], After (a time.Duration), Effect (a fault.Effect), Status (an HTTP
-	// status) and Reason (a public sentence).
+	// A Hint is what an error says about a second try.
 	Hint = classify.Hint
-	// A HintRule is a func(error) (Hint, bool). It says what an error of this program means
-	// for a second try, and reports false for an error that it does not know. The table of
-	// known errors fills in what its Hint leaves open.
+	// A HintRule says what an error of this program means for a second try.
 	HintRule = classify.HintRule
-	// Retryable says whether a second try can succeed: [Unknown], [Yes] or [No].
+	// Retryable says whether a second try can succeed.
 	Retryable = classify.Retryable
 	// A ResponseError is the answer of an HTTP service that did not do what it was asked for.
-	// Its method Body returns what the service wrote.
 	ResponseError = classify.ResponseError
 )
 
@@ -36,8 +31,4 @@ const (
 //	if err := retry.FromResponse(resp); err != nil {
 //		return nil, err
 //	}
-//
-// If it returns an error, it has closed the body. Otherwise the body is left to the caller.
-// What the service wrote is not part of the error's text and reaches no caller. A nil
-// response is an error too.
 func FromResponse(resp *http.Response) error { return classify.FromResponse(resp) }

@@ -110,16 +110,15 @@ type Options struct {
 	// two seconds. Such an answer is of kind repeated_failure with the code
 	// REPEATED_FAILURE, and recorded like any other. Two failures earlier, but not while
 	// attempts are left, the caller is told not to repeat this exact call, and what to do
-	// instead. Zero means 6, or 3 more than MaxAttempts if that is more. With a negative
-	// number nothing is refused, and nobody is told.
+	// instead. Zero means 6, or 3 more than MaxAttempts if that is more. With a negative number
+	// nothing is refused, and nobody is told.
 	RefuseAfter int
 
-	// StreakAfter is after how many failures of a tool in a row a caller is told to try
-	// another way. After twice as many, its calls of this tool are refused as RefuseAfter
-	// says. Only failures count that show that the tool, or what it needs, is broken:
-	// internal errors, timeouts, failed connections and services that are down, if the
-	// caller was told not to call again. The items of a batch do not count. Zero means 10;
-	// negative means never.
+	// StreakAfter is after how many failures in a row that show that a tool, or what it
+	// needs, is broken (internal errors, timeouts, failed connections and services that
+	// are down, after which the answer was no) a caller is told to try another way;
+	// after twice as many, its calls of this tool are refused as RefuseAfter says. The
+	// items of a batch do not count. Zero means 10; negative means never.
 	StreakAfter int
 
 	// Store keeps what is known of failed calls for several servers, so that a caller
@@ -145,10 +144,10 @@ const codeRefused = "REPEATED_FAILURE"
 // innermost decides. Results and errors pass it as they came: the caller is told when
 // the answer is written.
 //
-// A *jsonrpc.Error keeps its words. So does a result in which a tool tells its failure
-// itself, with one exception: if the cause of the failure is known and the caller repeats
-// the call without end, a line of the text says so. Successful calls, notifications,
-// subscriptions and results that ask for input are not touched.
+// The words of a tool that tells its failure in a result of its own are left as
+// they are, as is a *jsonrpc.Error; only a caller that repeats such a call without
+// end, whose cause is known, is told so in the text of the result, too. Successful
+// calls, notifications, subscriptions and results that ask for input are not touched.
 func New(opts *Options) mcp.Middleware {
 	var o Options
 	if opts != nil {

@@ -75,13 +75,10 @@ type ServerOptions struct {
 //	... > retry.New > validate > deadline > retry.Server > recover > handler
 //
 // Every attempt gets the request as it came. A handler that wrote into the arguments
-// in place is not run again. Server does not notice that a handler wrote into maps of
-// the _meta.
-//
-// If a handler asks a person by its result, and the client is older than protocol version
-// 2026-07-28, the SDK asks and runs the handler again. A middleware of the server does not
-// see that. Leave such tools out with ServerOptions.Tools, or put Server around the handler
-// itself with middleware.Tool.
+// in place is not run again; one that writes into maps of the _meta is not noticed.
+// With clients before 2026-07-28 the SDK asks a person on behalf of the handler,
+// inside of what a server's middleware sees: leave tools that do so out by means of
+// ServerOptions.Tools, or wrap their handlers with [middleware.Tool].
 //
 // The failures of attempts that are followed by another are written to the log of
 // the call at level Debug, with its reference.

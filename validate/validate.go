@@ -60,11 +60,11 @@ type Options struct {
 	// says writeOnly or "format": "password", or the name looks like a secret's.
 	HideReceived bool
 
-	// AssertFormats checks "format" too, which the SDK does not check. It applies to the
-	// tools that RawTools checks, and to what is told of a call that was refused for another
-	// reason. If "$schema" names draft 7 or an older one, "format" is checked always,
-	// because that draft demands it. The format "regex" is never checked: other engines read
-	// what package regexp cannot.
+	// AssertFormats checks "format" too, which is a remark and no rule to the SDK: in
+	// the tools that RawTools checks, and in what is told of a call that was refused
+	// for another reason. In a schema whose "$schema" names draft 7 or an older one it
+	// is a rule by that draft, and is checked always. "regex" is not checked: other engines
+	// read what package regexp cannot.
 	AssertFormats bool
 
 	// RawTools checks the arguments of every tool against its listed schema, and fills
