@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -101,13 +102,10 @@ func (f *form) value(res mcp.Result, item json.RawMessage) (any, error) {
 	case len(value) > f.run.MaxBytes:
 		return tooLong{}, nil
 	case tool.StructuredContent != nil:
-		value = marked(value, tool.Meta[degradedKey])
+		value = marked(value, tool.Meta[wire.DegradedKey])
 	}
 	return value, nil
 }
-
-// degradedKey is the MetaKey of package degrade, whose middleware stands inside.
-const degradedKey = "io.github.mcpchain/degraded"
 
 // marked returns the value of an item with what package degrade says of its answer, so
 // that nothing old is taken for fresh: that stands in the _meta and in a text behind the
