@@ -149,8 +149,10 @@ func TestOptionalPart(t *testing.T) {
 			want:   degrade.Warning{Type: "skipped", Reason: "Skipped: at night there is none.", Impact: "This answer comes without it."},
 		},
 		"has another source": {
-			fetch:  fail[string](fault.Unavailable("the map").Because(errSecret)),
-			change: func(p part) part { return p.Impact("Nothing.").Else("paper", give("on paper")).Else("memory", give("by heart")) },
+			fetch: fail[string](fault.Unavailable("the map").Because(errSecret)),
+			change: func(p part) part {
+				return p.Impact("Nothing.").Else("paper", give("on paper")).Else("memory", give("by heart"))
+			},
 			want: degrade.Warning{
 				Type: fault.KindServiceUnavailable, Reason: "Service unavailable: the map is not available now.",
 				Impact: "it comes from another source, paper.", Fallback: "source", Source: "paper",
