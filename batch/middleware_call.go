@@ -102,10 +102,13 @@ func (f *form) value(res mcp.Result, item json.RawMessage) (any, error) {
 	case len(value) > f.run.MaxBytes:
 		return tooLong{}, nil
 	case tool.StructuredContent != nil:
-		value = marked(value, tool.Meta[wire.DegradedKey])
+		value = marked(value, tool.Meta[degradedKey])
 	}
 	return value, nil
 }
+
+// degradedKey is the MetaKey of package degrade, whose middleware stands inside.
+const degradedKey = wire.DegradedKey
 
 // marked returns the value of an item with what package degrade says of its answer, so
 // that nothing old is taken for fresh: that stands in the _meta and in a text behind the

@@ -31,8 +31,7 @@ type RenderOptions struct {
 	// Structured adds the same object as structuredContent to a failed tool call,
 	// but only where the tool declares no output schema, because some clients
 	// check it against that schema and drop the tool's own text when it does not
-	// match (https://github.com/modelcontextprotocol/typescript-sdk/issues/2748). The
-	// tool is looked up for every failure.
+	// match. The tool is looked up for every failure.
 	Structured bool
 
 	// LegacyCodes replaces the codes of failed methods other than tools/call by an

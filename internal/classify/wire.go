@@ -107,6 +107,5 @@ func ofWire(e *jsonrpc.Error) clue {
 	}
 }
 
-// codeRejected is the code of what go-sdk v1.8 wraps the errors of a transport with. It
-// does not export it, see https://github.com/modelcontextprotocol/go-sdk/pull/723.
+// codeRejected is the code of what go-sdk v1.8 wraps the errors of a transport with.
 const codeRejected = -32005
