@@ -37,8 +37,8 @@ import (
 // Options configure [Standard]. The zero value is the recommended default. A
 // field that is nil stands for the defaults of its package.
 type Options struct {
-	// Logger is the logger of every part that is not given one of its own. Nil
-	// means [slog.Default] at the time of the record.
+	// Logger is that of Correlate, if that has none of its own. Every part that has none
+	// writes its records to it. Nil means [slog.Default] at the time of the record.
 	Logger *slog.Logger
 
 	// Recover configures both recoveries, the outermost and the innermost.
@@ -138,32 +138,25 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	recovery := deref(o.Recover)
-	correlation := deref(o.Correlate)
-	masking := deref(o.Mask)
-	sizes := deref(o.Budget)
-	rates := deref(o.Limit)
-	replays := deref(o.Replay)
-	audits := deref(o.Audit)
-	for _, logger := range []**slog.Logger{
-		&recovery.Logger, &correlation.Logger, &masking.Logger, &sizes.Logger, &rates.Logger, &replays.Logger, &audits.Logger,
-	} {
-		if *logger == nil {
-			*logger = o.Logger
-		}
+	var correlation correlate.Options
+	if o.Correlate != nil {
+		correlation = *o.Correlate
 	}
-	limited := when(o.Limit != nil, limit.New, &rates)
+	if correlation.Logger == nil {
+		correlation.Logger = o.Logger // that of the calls, in which all others write, too
+	}
+	limited := when(o.Limit != nil, limit.New, o.Limit)
 	return Chain(
-		mcprecover.New(&recovery),
+		mcprecover.New(o.Recover),
 		when(o.Render != nil, middleware.Render, o.Render),
 		correlate.New(&correlation),
-		when(o.Audit != nil, audit.New, &audits),
-		mask.New(&masking),
+		when(o.Audit != nil, audit.New, o.Audit),
+		mask.New(o.Mask),
 		when(o.Drain != nil, drain.New, o.Drain),
-		when(o.Budget != nil, budget.New, &sizes),
+		when(o.Budget != nil, budget.New, o.Budget),
 		limited,
 		when(o.Batch != nil, func(b *batch.Options) mcp.Middleware { return Chain(batch.New(b), limited) }, o.Batch),
-		when(o.Replay != nil, replay.New, &replays),
+		when(o.Replay != nil, replay.New, o.Replay),
 		when(o.State != nil, state.New, o.State),
 		Chain(inner...),
 		retry.New(o.Retry),
@@ -171,7 +164,7 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 		when(o.Degrade != nil, degrade.New, o.Degrade),
 		when(o.Deadline != nil, deadline.New, o.Deadline),
 		when(o.RetryServer != nil, retry.Server, o.RetryServer),
-		mcprecover.New(&recovery),
+		mcprecover.New(o.Recover),
 	)
 }
 
@@ -181,13 +174,4 @@ func when[T any](asked bool, build func(*T) mcp.Middleware, opts *T) mcp.Middlew
 		return nil
 	}
 	return build(opts)
-}
-
-// deref returns a copy of what p points to, or the zero value.
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
 }

@@ -40,6 +40,7 @@ import (
 	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/state"
+	"github.com/mcpchain/mcpchain/store"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -436,6 +437,26 @@ func TestOptionsOfStandard(t *testing.T) {
 		harness.Call(t, at, harness.Fail(errCanary), mcpchain.Standard(&mcpchain.Options{Logger: log.Logger(), Correlate: &correlate.Options{Logger: own.Logger()}}))
 		require.Empty(t, log.Records())
 		own.Only(t)
+	})
+	t.Run("logger of notices", func(t *testing.T) {
+		log, other := harness.NewLog(slog.LevelInfo), harness.NewLog(slog.LevelInfo)
+		before := slog.Default()
+		slog.SetDefault(other.Logger())
+		defer slog.SetDefault(before)
+		nobody := func(context.Context, mcp.Request) string { panic("no users") }
+		s := harness.Start(t, at, harness.Setup{
+			Handlers: map[string]harness.Handler{"read_more": harness.Succeed()},
+			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
+				Logger: log.Logger(), Budget: &budget.Options{}, Limit: &limit.Options{Owner: nobody}, Replay: &replay.Options{Owner: nobody, Store: store.NewMemory(nil)},
+			})},
+		})
+		_, err := s.Client.ListTools(t.Context(), nil)
+		require.NoError(t, err)
+		s.Call(t, "read_more")
+		require.Empty(t, other.Records())
+		said := log.String()
+		require.Contains(t, said, "budget: the server has a tool of this name")
+		require.Contains(t, said, "limit.Options.Owner")
 	})
 	t.Run("parts", func(t *testing.T) {
 		panics := 0

@@ -1,22 +1,31 @@
 package mcpchain_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
 const module = "github.com/mcpchain/mcpchain"
 
-// TestLayering proves from the import graph that the house stands as designed:
-// the root imports middlewares, a middleware imports only the floors below, and the lowest
-// floor does not know the SDK.
+// TestLayering proves from the import graph that a package imports only the floors below
+// its own, and that fault and what stands below it do not know the SDK.
 func TestLayering(t *testing.T) {
 	packages := list(t, "./...")
 	require.NotEmpty(t, packages)
@@ -32,6 +41,56 @@ func TestLayering(t *testing.T) {
 			if floor <= 6 || p.ImportPath == module+"/mcptest" {
 				require.NotContainsf(t, dep, "stretchr/testify", "%s imports testify outside of tests", p.ImportPath)
 			}
+		}
+	}
+}
+
+// TestMap keeps the map of CONTRIBUTING.md true: each package of the library stands on it, on
+// the floor that TestLayering proves.
+func TestMap(t *testing.T) {
+	text, err := os.ReadFile("CONTRIBUTING.md")
+	require.NoError(t, err)
+	_, drawing, _ := strings.Cut(string(text), "## The map")
+	_, drawing, _ = strings.Cut(drawing, "```\n")
+	drawing, _, _ = strings.Cut(drawing, "\n tests only:")
+	drawn := map[string]int{}
+	floor := regexp.MustCompile(`^ ?(-?\d)  (\S+)`)
+	name := regexp.MustCompile(`^ {4,6}([a-z][a-z/]*) {2,}`)
+	at := 0
+	for line := range strings.Lines(drawing) {
+		if m := floor.FindStringSubmatch(line); m != nil {
+			at, err = strconv.Atoi(m[1])
+			require.NoError(t, err)
+			drawn[m[2]] = at
+		} else if m := name.FindStringSubmatch(line); m != nil {
+			drawn[m[1]] = at
+		}
+	}
+	stand := map[string]int{"THE": 5} // MIDDLEWARES
+	for _, p := range list(t, "./...") {
+		if f := floorOf(p.ImportPath); f <= 6 {
+			stand[cmp.Or(strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/"), "chain.go")] = f
+		}
+	}
+	require.Equal(t, stand, drawn)
+}
+
+// TestKeysStandInOnePlace proves that no package writes down a key that goes on the wire:
+// all of them stand in internal/wire.
+func TestKeysStandInOnePlace(t *testing.T) {
+	for _, p := range list(t, "./...") {
+		if floorOf(p.ImportPath) > 6 || p.ImportPath == module+"/internal/wire" {
+			continue
+		}
+		for _, file := range p.GoFiles {
+			parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, file), nil, parser.SkipObjectResolution)
+			require.NoError(t, err)
+			ast.Inspect(parsed, func(n ast.Node) bool {
+				if text, ok := n.(*ast.BasicLit); ok {
+					require.NotContainsf(t, text.Value, wire.Prefix, "%s/%s", p.ImportPath, file)
+				}
+				return true
+			})
 		}
 	}
 }
@@ -117,13 +176,13 @@ func layers(t *testing.T) []string {
 }
 
 type listed struct {
-	ImportPath string
-	Deps       []string
+	ImportPath, Dir string
+	GoFiles, Deps   []string
 }
 
 func list(t *testing.T, pattern string) []listed {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps=false", "-json=ImportPath,Deps", pattern)
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps=false", "-json=ImportPath,Dir,GoFiles,Deps", pattern)
 	out, err := cmd.Output()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		require.NoError(t, err, string(exit.Stderr))

@@ -402,7 +402,7 @@ func readmeSinks(file, network, spool, pager, summary slog.Handler) *slog.Logger
 	service := slogmulti.Failover()(correlate.Guard(network), correlate.Guard(spool))
 	logger := slog.New(slogmulti.Fanout(
 		correlate.Guard(file),
-		slogmulti.Pipe(mask.SlogMiddleware(nil)).Handler(service), // scrubbed: it leaves the house
+		slogmulti.Pipe(mask.SlogMiddleware(nil)).Handler(service), // scrubbed, because it leaves the company
 		slogmulti.Router().Add(correlate.Guard(pager), slogmulti.AttrValueIs("outcome", "panic")).Handler(),
 		correlate.Sample(summary, time.Minute), // each failure once a minute, with "repeated"
 	))

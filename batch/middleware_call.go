@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -107,7 +108,7 @@ func (f *form) value(res mcp.Result, item json.RawMessage) (any, error) {
 }
 
 // degradedKey is the MetaKey of package degrade, whose middleware stands inside.
-const degradedKey = "io.github.mcpchain/degraded"
+const degradedKey = wire.DegradedKey
 
 // marked returns the value of an item with what package degrade says of its answer, so
 // that nothing old is taken for fresh: that stands in the _meta and in a text behind the

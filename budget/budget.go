@@ -52,7 +52,7 @@ import (
 
 // MetaKey is the key of a result's _meta under which a list of [LeftOut] says what was
 // left out.
-const MetaKey = wire.Prefix + "left_out"
+const MetaKey = wire.LeftOutKey
 
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {

@@ -260,6 +260,29 @@ func TestSampleOfAHandlerThatHangs(t *testing.T) {
 	})
 }
 
+// TestSampleOfAHandlerThatPanics: what comes at the end of a period is written in a goroutine
+// of its own, which nothing else recovers.
+func TestSampleOfAHandlerThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var repeated atomic.Int64
+		panics := slogmulti.NewHandleInlineHandler(func(_ context.Context, _ []string, _ []slog.Attr, r slog.Record) error {
+			if r.NumAttrs() > 2 {
+				repeated.Add(1)
+				panic("the log is broken")
+			}
+			return nil
+		})
+		sampled := slog.New(correlate.Sample(panics, time.Minute))
+		for range 5 {
+			sampled.Info("mcp call", "kind", "not_found", "tool", "a")
+			sampled.Info("mcp call", "kind", "not_found", "tool", "a")
+			time.Sleep(90 * time.Second)
+		}
+		time.Sleep(3 * time.Minute)
+		require.Positive(t, repeated.Load())
+	})
+}
+
 func TestSampleOptions(t *testing.T) {
 	require.PanicsWithValue(t, "correlate.Sample: next is nil; give the handler that writes the records", func() { correlate.Sample(nil, time.Second) })
 	require.PanicsWithValue(t, "correlate.Sample: every is not positive; give a period, such as time.Minute", func() { correlate.Sample(slog.DiscardHandler, 0) })

@@ -64,12 +64,23 @@ func TestCompleteAnswer(t *testing.T) {
 	require.InDelta(t, 1, status.Metadata.Completeness, 0)
 }
 
+// TestAComponentDoesNotChange makes two parts of one.
+func TestAComponentDoesNotChange(t *testing.T) {
+	base := degrade.Optional("it", nil, fail[string](errSecret)).Else("first", fail[string](errSecret))
+	cached, served := base.Else("cache", give("cached")).Impact("Old."), base.Else("paper", give("on paper"))
+	for part, source := range map[degrade.Part]string{base: "", cached: "cache", served: "paper"} {
+		status, err := degrade.Run(t.Context(), part)
+		require.NoError(t, err)
+		require.Equal(t, source, status.Warnings[0].Source)
+	}
+}
+
 // TestOptionalPart looks at what an optional part leaves, whatever happens to it.
 func TestOptionalPart(t *testing.T) {
 	type part = *degrade.Component[string]
 	for name, c := range map[string]struct {
 		fetch  func(context.Context) (string, error)
-		change func(part)
+		change func(part) part
 		want   degrade.Warning
 		value  string
 		logged string // in the only record; "" for none
@@ -83,7 +94,7 @@ func TestOptionalPart(t *testing.T) {
 		},
 		"fails with words": {
 			fetch:  fail[string](fault.NotFound("city", "Oz").Because(errSecret)),
-			change: func(p part) { p.Impact("You stay here.") },
+			change: func(p part) part { return p.Impact("You stay here.") },
 			want:   degrade.Warning{Type: fault.KindNotFound, Reason: "Not found: city 'Oz' does not exist.", Impact: "You stay here."},
 			logged: harness.Canary,
 		},
@@ -97,7 +108,7 @@ func TestOptionalPart(t *testing.T) {
 		},
 		"takes too long": {
 			fetch:  heed,
-			change: func(p part) { p.Within(2 * time.Second) },
+			change: func(p part) part { return p.Within(2 * time.Second) },
 			want:   degrade.Warning{Type: fault.KindTimeout, Reason: "Timeout: it did not finish within 2 s.", Impact: "This answer comes without it."},
 			logged: "context deadline exceeded", took: 2 * time.Second,
 		},
@@ -111,7 +122,7 @@ func TestOptionalPart(t *testing.T) {
 				time.Sleep(time.Hour)
 				return "long after", nil
 			},
-			change: func(p part) { p.Within(2 * time.Second) },
+			change: func(p part) part { return p.Within(2 * time.Second) },
 			want:   degrade.Warning{Type: fault.KindTimeout, Reason: "Timeout: it did not finish within 2 s.", Impact: "This answer comes without it."},
 			logged: "left behind", took: 2*time.Second + 20*time.Millisecond,
 		},
@@ -134,12 +145,14 @@ func TestOptionalPart(t *testing.T) {
 		},
 		"skips itself": {
 			fetch:  fail[string](degrade.Skip("at night there is none")),
-			change: func(p part) { p.Else("cache", give("cached")) },
+			change: func(p part) part { return p.Else("cache", give("cached")) },
 			want:   degrade.Warning{Type: "skipped", Reason: "Skipped: at night there is none.", Impact: "This answer comes without it."},
 		},
 		"has another source": {
-			fetch:  fail[string](fault.Unavailable("the map").Because(errSecret)),
-			change: func(p part) { p.Impact("Nothing.").Else("paper", give("on paper")).Else("memory", give("by heart")) },
+			fetch: fail[string](fault.Unavailable("the map").Because(errSecret)),
+			change: func(p part) part {
+				return p.Impact("Nothing.").Else("paper", give("on paper")).Else("memory", give("by heart"))
+			},
 			want: degrade.Warning{
 				Type: fault.KindServiceUnavailable, Reason: "Service unavailable: the map is not available now.",
 				Impact: "it comes from another source, paper.", Fallback: "source", Source: "paper",
@@ -153,7 +166,7 @@ func TestOptionalPart(t *testing.T) {
 				var it string
 				p := degrade.Optional("it", &it, c.fetch)
 				if c.change != nil {
-					c.change(p)
+					p = c.change(p)
 				}
 				start := time.Now()
 				status, err := degrade.Run(t.Context(), p, degrade.Required("more", new(string), give("more")))

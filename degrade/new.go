@@ -12,12 +12,13 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // MetaKey is the key of a result's _meta under which [New] puts the [Status] of an
 // answer that is degraded.
-const MetaKey = "io.github.mcpchain/degraded"
+const MetaKey = wire.DegradedKey
 
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {

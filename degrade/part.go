@@ -3,6 +3,7 @@ package degrade
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,8 +46,7 @@ type found struct {
 	asOf   time.Time
 }
 
-// A Component is a part of an answer. Its methods change it and return it, so that
-// they can be written in one expression.
+// A Component is a part of an answer. It does not change: its methods return a changed copy.
 type Component[T any] struct {
 	plan
 
@@ -74,31 +74,31 @@ func component[T any](function, name string, into *T, fetch func(context.Context
 }
 
 func (c *Component[T]) add(s source) *Component[T] {
-	c.sources = append(c.sources, s)
-	return c.checked()
+	return c.with(func(p *plan) { p.sources = append(slices.Clip(p.sources), s) })
 }
 
-// checked panics for a change with fallbacks: nothing stands in for one that was not made.
-func (c *Component[T]) checked() *Component[T] {
-	if c.write && len(c.sources) > 1 {
+// with returns a changed copy. It panics for a change with fallbacks: nothing stands in for
+// one that was not made.
+func (c *Component[T]) with(change func(*plan)) *Component[T] {
+	cp := *c
+	change(&cp.plan)
+	if cp.write && len(cp.sources) > 1 {
 		panic(fmt.Sprintf("degrade: part %q is a Write and has a fallback, but nothing stands in for a change that was not made; leave one of them out", c.name))
 	}
-	return c
+	return &cp
 }
 
 // Write says that the part changes something: it is run once, not stopped because another
 // part failed, and when it is not known whether it took effect the caller is told so. It has
 // no fallbacks. Write panics if there is one.
 func (c *Component[T]) Write() *Component[T] {
-	c.write = true
-	return c.checked()
+	return c.with(func(p *plan) { p.write = true })
 }
 
 // Impact says, for the caller, what it means that the part is missing: "No
 // forecast in this answer." It is public. Without it a general sentence is used.
 func (c *Component[T]) Impact(text string) *Component[T] {
-	c.impact = sentence(text)
-	return c
+	return c.with(func(p *plan) { p.impact = sentence(text) })
 }
 
 // Within limits how long each source of the part may take. Zero means the default: for
@@ -106,8 +106,7 @@ func (c *Component[T]) Impact(text string) *Component[T] {
 // negative limit means none. One below a millisecond panics.
 func (c *Component[T]) Within(limit time.Duration) *Component[T] {
 	checkLimit(fmt.Sprintf("degrade: the limit of part %q", c.name), limit)
-	c.limit = limit
-	return c
+	return c.with(func(p *plan) { p.limit = limit })
 }
 
 // Else names another source, asked when those before it have failed. What it gives

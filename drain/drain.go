@@ -1,5 +1,5 @@
-// Package drain lets a server end without losing a call: new calls are refused so that
-// their callers go elsewhere, running ones finish.
+// Package drain lets a server end without losing a call. New calls are refused, so that
+// their callers go to another server. Running calls finish.
 //
 //	d := &drain.Drain{Lag: 2 * time.Second}
 //	server.AddReceivingMiddleware(drain.New(&drain.Options{Drain: d}))
@@ -22,7 +22,7 @@
 //     running goes on until the context of Shutdown ends.
 //  3. The contexts of what still runs end, with [ErrShutdown] as their cause, and
 //     handlers have Drain.Grace to return.
-//  4. What is left then is returned as a [*LeftError].
+//  4. Calls that still run are returned as a [*LeftError].
 //
 // A refused caller reads:
 //
@@ -32,8 +32,8 @@
 // # Transports
 //
 // Over streamable HTTP, end the listener after Shutdown, as above: answers are still
-// written until then. A client of 2025-11-25 with a session finds its next server by a
-// new session, unless the handler is stateless. Over stdio the client ends the server
+// written until then. A client of 2025-11-25 that has a session needs a new one with its
+// next server, unless the handler is stateless. Over stdio the client ends the server
 // by closing its input. The SDK then ends what is running; Shutdown, called after
 // Server.Run has returned, waits until the handlers have returned.
 package drain
@@ -64,8 +64,8 @@ var ErrShutdown = errors.New("drain: the server is shutting down")
 
 // Options configure [New].
 type Options struct {
-	// Drain counts the calls and ends them. It is required: without one, nobody could
-	// shut down.
+	// Drain counts the calls and ends them. It is required, because only its method
+	// Shutdown ends the server.
 	Drain *Drain
 }
 
@@ -124,8 +124,8 @@ func (d *Drain) Live() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 }
 
-// Ready returns a handler for a health check of whoever distributes calls: it says 200,
-// and 503 from the beginning of [Drain.Shutdown] on.
+// Ready returns a handler for the health check of a load balancer. It answers 200, and 503
+// after [Drain.Shutdown] has begun.
 func (d *Drain) Ready() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		d.mu.Lock()
@@ -210,7 +210,7 @@ func (d *Drain) leave(r *run) {
 var errReplaced = fault.New(fault.KindServiceUnavailable, "this server is being replaced: call again now, another one will answer").
 	WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1, Effect: fault.EffectNone})
 
-// cut is what the caller of a call is told whose context Shutdown has ended.
+// cut is the failure of a call whose context Shutdown has ended.
 func cut(c *call.Call, next mcp.MethodHandler, cause error) error {
 	f := fault.New(fault.KindServiceUnavailable, "this server was replaced before the call had finished").Because(cause)
 	if c.Method() == middleware.MethodCallTool {
@@ -222,10 +222,10 @@ func cut(c *call.Call, next mcp.MethodHandler, cause error) error {
 	return f.WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1, Effect: fault.EffectNone})
 }
 
-// Shutdown ends the calls, as the package describes it, and returns when none is left:
-// at the latest when Lag is over, ctx has ended and Grace is over as well. It returns
-// nil if every call has ended, and else a [*LeftError]. From its second step on, calls
-// are refused for good. It may be called again, and waits again.
+// Shutdown ends the calls, as the doc of the package describes. It returns when no call is
+// left, or when Lag is over, ctx has ended and Grace is over as well. It returns nil if
+// every call has ended, and else a [*LeftError]. From its second step on, all calls are
+// refused. A second Shutdown waits like the first.
 func (d *Drain) Shutdown(ctx context.Context) error {
 	d.mu.Lock()
 	again := d.unready

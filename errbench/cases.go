@@ -34,7 +34,7 @@ type Case struct {
 	Start       func(w *World) []*tool
 }
 
-// What stands in the errors of services, and should not be seen.
+// Secrets in the errors of services, which no caller should see.
 const (
 	secretKey  = "sk_live_9fQ2" //nolint:gosec // invented
 	secretPass = "hunter2"

@@ -111,8 +111,8 @@ type Options struct {
 	Costs map[string]int
 
 	// Owner names the caller of a request, "" if it is not known. It is called for
-	// every call, concurrently; for an item of a list with the request of the list. One
-	// that panics does not know, which is logged once. Nil means the authenticated user.
+	// every call, concurrently; for an item of a list with the request of the list. A panic
+	// counts as "", and is logged once. Nil means the authenticated user.
 	Owner func(ctx context.Context, req mcp.Request) string
 
 	// Wait is how long a call may wait for its turn before it is refused. Zero means 2 s;

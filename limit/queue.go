@@ -164,7 +164,7 @@ func (l *limiter) release(a *ask) {
 	l.end(a)
 }
 
-// end is release for who holds the mutex.
+// end is release. It is called with the mutex.
 func (l *limiter) end(a *ask) {
 	if a.call != nil {
 		held := l.held[a.call]
@@ -319,8 +319,8 @@ func (l *limiter) serve() {
 	}
 }
 
-// next returns the first call that can run. If none can, it says when the next token
-// comes that one waits for, zero if it is not for tokens that they wait.
+// next returns the first call that can run. If none can, it returns when the next token
+// comes that a call waits for, and zero if no call waits for tokens.
 func (l *limiter) next(now time.Duration) (first *waiter, soonest time.Duration) {
 	l.pass++
 	for _, f := range l.turns {

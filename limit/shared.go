@@ -10,7 +10,7 @@ import (
 )
 
 // takeShared takes the tokens of a call from the shared store, the narrowest limit
-// first, so that who is refused there takes nothing of what is for all.
+// first, so that a caller who is refused there takes no tokens of all.
 func (l *limiter) takeShared(a *ask, owner string) error {
 	for _, scope := range []Scope{PerOwnerAndTool, PerOwner, PerTool, ForAll} {
 		for set := a.limits; set != 0; set &= set - 1 {

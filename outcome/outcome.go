@@ -31,16 +31,16 @@
 //
 // # An outcome or a fault
 //
-// Return an outcome if the tool did what it is there for, and the answer is no: a program
-// will branch on it, the tool's output schema should say so, and nobody has to look into
-// it. It is a success for everything around the tool: it is not recorded as a failure,
+// Return an outcome if the tool worked and its answer is no. A program will branch on the
+// answer, the output schema of the tool declares it, and no operator has to look into it.
+// All middlewares take it for a success: it is not recorded as a failure,
 // not counted by the loop breaker of package retry, not tried again, and not masked.
 //
 // Return a fault, as an error, if the call failed: wrong arguments, no permission, a
 // service that is down, a bug. Then isError is set, the text says whether to call again,
 // and the failure is recorded.
 //
-// Of the fault in an outcome the public part is sent, never its cause.
+// Only the public part of the fault in an outcome is sent, never its cause.
 package outcome
 
 import (
@@ -59,7 +59,7 @@ import (
 // Of is the output of a typed tool: data, or an error that was expected. Make one with
 // [Success] or [Failure]; the zero value cannot be written as JSON.
 //
-// The SDK infers an output schema from it that both forms fit; that of [Schema] says more.
+// The SDK infers an output schema from it. Both forms fit that schema; [Schema] is stricter.
 type Of[T any] struct {
 	Success bool   `json:"success" jsonschema:"whether there is data; if not, there is an error"`
 	Data    *T     `json:"data,omitempty"`

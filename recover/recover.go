@@ -7,7 +7,8 @@
 //
 //	server.AddReceivingMiddleware(mcprecover.New(nil))
 //
-// Without it, one panic ends the process and every session in it. For a client of
+// Without it, one panic ends the process and every session in it: the SDK leaves
+// recovering to its users (https://github.com/modelcontextprotocol/go-sdk/issues/958). For a client of
 // protocol version 2026-07-28, so does a raw handler of a tool, prompt or completion
 // that returns neither a result nor an error. A result that cannot be written as JSON
 // is never answered. New guards against all of these:

@@ -797,3 +797,20 @@ func BenchmarkReplay(b *testing.B) {
 		}
 	})
 }
+
+// TestRerunThatPanics: a function of the program's that panics does not have the handler run again.
+func TestRerunThatPanics(t *testing.T) {
+	for _, panics := range []bool{false, true} {
+		b := bank{answer: func(context.Context) (*mcp.CallToolResult, error) { return nil, errors.New("secret") }}
+		server := b.server(owned(replay.Options{Rerun: func(string) bool {
+			if panics {
+				panic("no tools yet")
+			}
+			return true
+		}}))
+		for range 2 {
+			require.True(t, call(t, server, request("k", `{}`)).IsError)
+		}
+		require.Equal(t, map[bool]int64{false: 2, true: 1}[panics], b.paid.Load())
+	}
+}

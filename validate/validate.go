@@ -328,7 +328,8 @@ func withArguments(req mcp.Request, args []byte) mcp.Request {
 }
 
 // withObject returns the request with an empty object in the place of null, which
-// go-sdk v1.8 cannot fill with the defaults of a schema: it panics.
+// go-sdk v1.8 cannot fill with the defaults of a schema: it panics, as it does in
+// https://github.com/modelcontextprotocol/go-sdk/issues/1062.
 func withObject(req mcp.Request) mcp.Request {
 	if string(call.ArgumentsOf(req)) == "null" {
 		return withArguments(req, []byte("{}"))

@@ -17,7 +17,7 @@
 // The errors of mcp-go's argument helpers (RequireString and the others, BindArguments,
 // NewTypedToolHandler) are told as wrong arguments, whether a handler returns them as an
 // error or as the text of a result. What NewStructuredToolHandler makes of a handler's error
-// is an error of which nobody knows who worded it, and is hidden like one.
+// is hidden, because it is not known who worded it.
 //
 // Set validate.Options.RawTools to have arguments checked against the tool's schema, in the
 // place of mcp-go's WithInputSchemaValidation, which answers before any middleware.
@@ -164,8 +164,8 @@ func (k *kind[Q, R]) wrap(chain mcp.MethodHandler, next func(context.Context, Q)
 
 type callKey struct{}
 
-// A call is one call of a handler. It is the context that the middlewares get, by which the
-// handler is found, and what it returned is found again.
+// A call is one call of a handler. It is the context that the middlewares get. It holds the
+// handler, and later what the handler returned.
 type call[Q, R any] struct {
 	context.Context
 	kind    *kind[Q, R]

@@ -64,7 +64,7 @@ func (op *operation) pass(reference string, span trace.SpanContext) (number int,
 	return p.number + 1, p.last
 }
 
-// name is the name of the span: the target belongs to it only where its values are few.
+// name is the name of the span. It has the target only if targets have few values.
 func (op *operation) name() string {
 	method := clean(op.method, maxName)
 	if op.known {
@@ -144,7 +144,7 @@ func (t *tracer) measured(op *operation, req mcp.Request, end ending) attribute.
 	return attribute.NewSet(append(attrs, end.measured()...)...)
 }
 
-// network tells a request over HTTP. Of others the SDK does not say what they came over.
+// network describes a request over HTTP. The SDK does not tell the transport of any other.
 func network(req mcp.Request) []attribute.KeyValue {
 	if headerOf(req) == nil {
 		return nil

@@ -77,8 +77,8 @@ func callersCode(code int64) bool {
 	}
 }
 
-// servers reports whether a failure is one of the server's or of what it needs. Where the
-// failure does not say whose it is, what was too slow and what a tool says in its own words is.
+// servers reports whether the server, or a service that it needs, is to blame for a failure.
+// If the failure does not say who is, a timeout and a tool's own words count as the server's.
 func servers(f *fault.Error) bool {
 	switch f.Party() {
 	case fault.PartyCaller:
@@ -118,7 +118,8 @@ func boundedCode(code int64, other string) string {
 	return other
 }
 
-// kinds are those that metrics tell apart: programs, and services that they call, make more.
+// kinds are the values of the attribute in metrics. There are more kinds, because programs
+// and services make their own.
 var kinds = []fault.Kind{
 	fault.KindValidation, fault.KindNotFound, fault.KindAlreadyExists, fault.KindUnauthenticated, fault.KindPermissionDenied,
 	fault.KindRateLimited, fault.KindRepeatedFailure, fault.KindTimeout, fault.KindCancelled, fault.KindConnectionFailed,

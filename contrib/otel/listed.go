@@ -41,7 +41,7 @@ func (l *listed) has(method, name string) bool {
 	return ok
 }
 
-// due reports whether a list is to be asked for, once for all who ask.
+// due reports whether a list is to be asked for. It is true for one of all callers at a time.
 func (l *listed) due(method string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

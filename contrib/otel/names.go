@@ -39,6 +39,6 @@ const (
 	other = "_other" // the value of an attribute of a metric that stands for any other
 )
 
-// protocolVersions are those that metrics tell apart: before 2026-07-28 a client sends any
+// protocolVersions are the values of the attribute in metrics: before 2026-07-28 a client sends any
 // text as its version.
 var protocolVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}

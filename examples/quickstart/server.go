@@ -51,7 +51,7 @@ func serve(transport string, wrap bool) error {
 		ended := make(chan error, 2)
 		go func() { ended <- http.Serve(listener, handler) }()
 		go func() {
-			// Whoever started this process holds the other end: nothing is left behind.
+			// The process that started this one holds the other end, so nothing is left behind.
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			ended <- nil
 		}()

@@ -32,8 +32,8 @@ type Schedule struct {
 	own   backoff.ExponentialBackOff
 }
 
-// Start begins the schedule of a call whose first attempt has just failed. That the
-// clock is not read before that is why success costs nothing.
+// Start begins the schedule of a call whose first attempt has just failed. The clock is not
+// read before that, so a success costs nothing.
 func (p Policy) Start() *Schedule {
 	return &Schedule{
 		Policy: p,
@@ -109,8 +109,8 @@ func Number(v any) int {
 	return 0
 }
 
-// AnswersInput reports whether a call brings the input that was asked for: a person
-// was asked, and the state that the server gave with the question may hold once.
+// AnswersInput reports whether a call brings the input that was asked for. Such a call is not
+// repeated: a person was asked, and the state that came with the question may be valid once.
 func AnswersInput(p mcp.Params) bool {
 	switch p := p.(type) {
 	case *mcp.CallToolParamsRaw:

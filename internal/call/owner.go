@@ -85,11 +85,7 @@ func (o *Owners) once(ctx context.Context, said *atomic.Bool, level slog.Level, 
 	if said.Load() || said.Swap(true) {
 		return
 	}
-	logger := o.Logger
-	if c := FromContext(ctx); logger == nil && c != nil {
-		logger = c.Logger()
-	}
-	Notice(ctx, logger, level, message, attrs...)
+	Notice(ctx, o.Logger, level, message, attrs...)
 }
 
 const connectionPrefix = "connection:"

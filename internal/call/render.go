@@ -115,7 +115,7 @@ func (c *Call) ours(tool *mcp.CallToolResult) *mcp.CallToolResult {
 	return res
 }
 
-// giveUp answers when a stranger's code panicked while the answer was rendered.
+// giveUp answers when untrusted code panicked while the answer was rendered.
 func (c *Call) giveUp(p any) (mcp.Result, error) {
 	report("an answer could not be rendered", p)
 	e := fault.Generic(fault.KindInternal)

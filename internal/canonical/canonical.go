@@ -107,9 +107,9 @@ func unit(r rune) rune {
 	return r
 }
 
-// appendNumber writes a number as ECMAScript does, and so does package json. One
-// that a float64 does not hold exactly stays as it was written, so that two of them are
-// not taken for the same; RFC 8785 leaves those out.
+// appendNumber writes a number as ECMAScript does, which package json does too. A number
+// that a float64 does not hold exactly stays as it was written, so that two of those do not
+// become the same. RFC 8785 does not allow such numbers.
 func appendNumber(to []byte, n json.Number) []byte {
 	f, err := n.Float64()
 	if err != nil {

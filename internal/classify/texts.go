@@ -46,7 +46,8 @@ func incapable(what string) clue {
 var sentinels = table[string]{
 	{stopped, []string{context.Canceled.Error()}},
 	// A driver is to return ErrBadConn only where the database has done nothing, but lib/pq
-	// returns it when the answer to a statement does not come, too.
+	// returns it when the answer to a statement does not come, too:
+	// https://github.com/lib/pq/issues/939.
 	{cut, []string{io.ErrClosedPipe.Error(), mcp.ErrConnectionClosed.Error(), driver.ErrBadConn.Error()}},
 	{clue{kind: fault.KindNotFound}, []string{sql.ErrNoRows.Error()}},
 	{clue{kind: fault.KindConnectionFailed}, []string{sql.ErrConnDone.Error()}},

@@ -329,7 +329,7 @@ func ofGRPCStatus(status reflect.Value) clue {
 		switch text := m.Message(); {
 		case c.kind == fault.KindRateLimited && strings.Contains(text, "larger than max"):
 			// gRPC has one code for a limit of the service and for an answer that this side
-			// refused to read, of a call that was carried out.
+			// refused to read, of a call that was carried out: https://github.com/grpc/grpc/pull/10612.
 			return failed
 		case c.kind == fault.KindServiceUnavailable && strings.HasPrefix(text, "connection error: desc = \"transport: Error while dialing"):
 			return unreachable // it was not sent

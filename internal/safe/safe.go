@@ -29,10 +29,9 @@ func Error(err error) (text string) {
 
 // Value returns a text for any value, for the log: strings, errors and
 // fmt.Stringers as they are, everything else as fmt prints it. It never panics.
-// A value whose method panics, its own or that of something in it, is named by
-// its type only, because fmt would print the text of that second panic; so is a
-// value that is very large or refers to itself, which fmt would print until the
-// stack overflows.
+// It names a value by its type only in two cases: one of its methods panics, because
+// fmt would print the text of that panic; or the value is very large or refers to
+// itself, because fmt would print it until the stack overflows.
 func Value(v any) (text string) {
 	switch v := v.(type) {
 	case nil:

@@ -30,15 +30,15 @@ func (s *Schema) Declares(name string) bool { return s.declared[name] }
 // spelling of it, anywhere: it errs towards hiding, and needs no validator.
 func (s *Schema) Secret(name string) bool { return s.secret[folded(name)] }
 
-// Asks reports whether the tool asks for a secret under the name. Where the schema is not
-// known it may, under a name that says so.
+// Asks reports whether the tool asks for a secret under the name. If the schema is not
+// known, a name that says secret counts as asked for.
 func (s *Schema) Asks(name string) bool {
 	return s.all || s.Secret(name) || s.Unsure && scrub.SecretName(name)
 }
 
 // Without hides the secrets in a value that JSON was decoded into, which it may change:
 // the members that the schema declares as secrets, and lists and objects under a name that
-// says so. Of a value whose schema is not known only names are left.
+// says so. If the schema is not known, only the names in the value are left.
 func (s *Schema) Without(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -111,7 +111,7 @@ func schemaOf(schema any) *Schema {
 			r.declared[name] = true
 		}
 	}
-	// A reference that leads back to where it stands is taken as it was found the last time, until nothing changes.
+	// A reference may lead back to itself. Each round takes what the round before found there, until nothing changes.
 	for range maxSchemaRounds {
 		r.found, r.nodes, r.begun = false, 0, map[string]bool{}
 		if r.read(root, 0) {
@@ -180,8 +180,8 @@ func (r *schemaReader) readAll(v any, depth int) (secret bool) {
 	return secret
 }
 
-// follow reads what a reference leads to, once in a round. Where that is not known, nobody
-// knows what is secret.
+// follow reads the schema that a reference leads to, once in a round. If there is none, it
+// is not known what is secret.
 func (r *schemaReader) follow(ref any, depth int) (secret bool) {
 	pointer, _ := ref.(string)
 	if r.begun[pointer] {
@@ -205,8 +205,8 @@ func (r *schemaReader) follow(ref any, depth int) (secret bool) {
 	return r.led[pointer]
 }
 
-// counts reports whether a schema is for a yes or no, or for a number of tokens: that is
-// no secret, whatever its name.
+// counts reports whether a schema is for a boolean or for a number of tokens. Neither is a
+// secret, whatever its name is.
 func counts(name string, schema any) bool {
 	s, _ := schema.(map[string]any)
 	return s["type"] == "boolean" || (s["type"] == "integer" || s["type"] == "number") && strings.HasSuffix(strings.ToLower(name), "tokens")
@@ -229,8 +229,8 @@ func saysSecret(s map[string]any) bool {
 	return false
 }
 
-// folded returns the form of a name that all have that encoding/json takes for it,
-// whatever their case.
+// folded returns one form for all names that encoding/json takes for the same name: it
+// ignores their case.
 func folded(name string) string {
 	return strings.Map(func(r rune) rune {
 		least := r

@@ -8,8 +8,9 @@ import (
 	"weak"
 )
 
-// A Weak is a table by pointers that keeps none of them alive: what is gone leaves nothing. The
-// values must not hold the pointers. The zero value is ready, and must not be copied.
+// A Weak is a table by pointers that keeps none of them alive: the entry of a pointer goes when
+// its value is collected. The values of the table must not hold the pointers. The zero value is
+// ready for use, and must not be copied.
 type Weak[K, V any] struct {
 	mu sync.RWMutex
 	of map[weak.Pointer[K]]V
@@ -23,7 +24,7 @@ func (w *Weak[K, V]) Get(p *K) (V, bool) {
 	return v, ok
 }
 
-// Of returns the value of a pointer, which is read at first. All callers get the same.
+// Of returns the value of a pointer. The first caller makes it with read. All get the same.
 func (w *Weak[K, V]) Of(p *K, read func(*K) V) V {
 	if v, ok := w.Get(p); ok {
 		return v

@@ -14,6 +14,8 @@ const (
 	KeyKey       = Prefix + "idempotency_key" // of a request: the key under which it is made, see package replay; of a listed tool: true where keys are kept
 	ReferenceKey = Prefix + "reference"       // of a successful answer: the ID of the call
 	ReplayedKey  = Prefix + "replayed"        // of an answer: it is that of an earlier call
+	DegradedKey  = Prefix + "degraded"        // of an answer: which of its parts are missing or old, see package degrade
+	LeftOutKey   = Prefix + "left_out"        // of an answer: what was too large for it, see package budget
 	ProblemKey   = Prefix + "problem"         // the problem details of a failure, where they are asked for
 
 	ToolFailureKey = "io.modelcontextprotocol/toolFailure" // of a draft of the specification, where it is asked for

@@ -89,7 +89,8 @@ func askedToWait(r response) (time.Duration, bool) {
 }
 
 // codeRejected is the code of go-sdk v1.8's own error for a message that its
-// transport could not deliver; that error is not exported.
+// transport could not deliver; that error is not exported, see
+// https://github.com/modelcontextprotocol/go-sdk/pull/723.
 const codeRejected = -32005
 
 // undelivered reports whether what kept the client's transport from delivering a
