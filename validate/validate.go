@@ -33,6 +33,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -137,6 +138,7 @@ type validator struct {
 	Options
 	explain explain.Options
 	schemas schemas
+	flights sync.Map // of look-ups, see lookup
 
 	arguments secrets.Schemas
 
