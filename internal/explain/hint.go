@@ -9,20 +9,15 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// A fix is what a value is to be replaced with.
-type fix struct {
-	at []string
-	to any
-}
-
 // hinted are the rules whose sentence leaves something to say.
 var hinted = map[string]bool{
 	"type": true, "const": true, "enum": true, "anyOf": true, "oneOf": true, "minLength": true, "maxLength": true, "pattern": true, "format": true,
 }
 
-// fix notes a correction that is certain, and returns what is said of it.
+// fix makes a correction that is certain, and returns what is said of it.
 func (r *report) fix(f finding, to any, hint string) string {
-	r.fixes = append(r.fixes, fix{f.at, to})
+	r.fixes++
+	r.mended = change(r.mended, f.at, to)
 	return hint
 }
 
@@ -55,7 +50,7 @@ func (r *report) hint(f finding, value, shown any) string {
 
 // meant looks for the allowed value that was meant: the only one, or a text that is close.
 func (r *report) meant(f finding, value, shown any, allowed []any) string {
-	if len(allowed) == 1 {
+	if len(allowed) == 1 && len(f.forms) == 1 {
 		return r.fix(f, allowed[0], "")
 	}
 	text, isText := value.(string)

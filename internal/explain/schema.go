@@ -46,7 +46,6 @@ type node struct {
 	as      part     // what it is to that one
 	order   []string // the names of its properties, as they were declared
 	members map[string]*node
-	rank    int     // of a property, among the names that were declared
 	prefix  int     // how many items have a schema of their own
 	reach   []*node // the schemas that apply with it, itself first; at most maxKnown
 	anyOf   *fork
@@ -199,10 +198,9 @@ func (s *Schema) index(n *jsonschema.Schema, declared map[string][]string) *node
 		}
 	}
 	made.members = make(map[string]*node, len(made.order))
-	for i, name := range made.order {
+	for _, name := range made.order {
 		s.names[name] = true
 		made.members[name] = s.nodes[n.Properties[name].Location]
-		made.members[name].rank = i
 	}
 	return made
 }
@@ -445,17 +443,4 @@ func required(from []*node) (names []string) {
 		}
 	}
 	return names
-}
-
-// rank says where the schemas declare a name. Those that they do not declare are last, and
-// indexes stand in their order.
-func rank(nodes []*node, name string) int {
-	before := 0
-	for _, n := range around(nodes...) {
-		if p, ok := n.members[name]; ok {
-			return before + p.rank
-		}
-		before += len(n.order)
-	}
-	return 1<<20 + max(index(name), 0)
 }
