@@ -63,9 +63,9 @@ type Options struct {
 
 	// RawTools checks the arguments of every tool against its listed schema, and fills
 	// in defaults, before the handler runs. It is meant for servers with many raw tools,
-	// whose arguments the SDK does not check. Every call of a tool asks the server for
-	// its list of tools then; [Tool] does not. Typed tools are checked too, by the
-	// stricter rules that Tool has.
+	// whose arguments the SDK does not check. The server is asked for its list of
+	// tools at every call of a tool then, once for calls at the same time in one session;
+	// [Tool] does not ask. Typed tools are checked too, by the stricter rules that Tool has.
 	//
 	// A tool whose definition cannot be had is not checked: because a filter inside hides
 	// it from the caller, because the list fails or has more than 100 pages, or because

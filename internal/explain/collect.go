@@ -32,9 +32,10 @@ func (f *finding) missing() bool {
 
 func (f *finding) parent() []string { return f.at[:len(f.at)-1] }
 
-// byPlace orders findings by the alphabet of names, and what is around before what is inside.
+// byPlace orders findings by the alphabet of names, what is around before what is inside, and what
+// depends on a condition behind what does not.
 func byPlace(a, b finding) int {
-	return cmp.Or(slices.CompareFunc(a.at, b.at, byStep), cmp.Compare(a.rule, b.rule), cmp.Compare(a.location(), b.location()))
+	return cmp.Or(slices.CompareFunc(a.at, b.at, byStep), cmp.Compare(len(a.when), len(b.when)), cmp.Compare(a.rule, b.rule), cmp.Compare(a.location(), b.location()))
 }
 
 func (f *finding) location() string {
@@ -101,7 +102,7 @@ func (r *report) collect(e *jsonschema.ValidationError, from finding) (found []f
 		one.rule = "dependencies"
 		return named(k.Missing, quoted(k.Prop)+" is sent")
 	case *kind.AdditionalProperties:
-		return named(first(k.Properties, &r.More, byStep))
+		return named(first(k.Properties, &r.More, strings.Compare))
 	case *kind.PropertyNames:
 		one.rule, one.n = "propertyNames", n.part("propertyNames")
 		return named([]string{k.Property})
@@ -299,7 +300,14 @@ func (r *report) looked(found []finding) []finding {
 	if !slices.ContainsFunc(found, func(f finding) bool { return !f.rest }) {
 		return found
 	}
+	var parent, names []string // of the finding before: mostly the same
 	return slices.DeleteFunc(found, func(f finding) bool {
-		return f.rest && (f.rule == "items" || slices.Contains(known(r.at(f.parent())), last(f.at)))
+		if !f.rest || f.rule == "items" {
+			return f.rest
+		}
+		if names == nil || !slices.Equal(parent, f.parent()) {
+			parent, names = f.parent(), known(r.schema.at(f.parent()))
+		}
+		return slices.Contains(names, last(f.at))
 	})
 }

@@ -49,8 +49,8 @@ func (r *report) shows(v any, at []string) bool {
 		}
 		return true
 	case string:
-		return len(v) <= maxCorrected && words.Cut(scrub.Credentials(v), maxCorrected) == v && !r.secret(at)
+		return len(v) <= maxCorrected && words.Cut(scrub.Credentials(v), maxCorrected) == v && !r.schema.Hides(at)
 	default:
-		return !r.secret(at)
+		return !r.schema.Hides(at)
 	}
 }

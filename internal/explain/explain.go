@@ -74,9 +74,7 @@ type report struct {
 	mended any  // with all corrections
 	work   int  // that is left for the library
 	left   int  // and for telling
-	trail  [][]*node
-	steps  []string // that the trail is for
-	size   int      // bytes of sentences and suggestions
+	size   int  // bytes of sentences and suggestions
 	told   map[string]bool
 	fixes  int
 	unsure bool // something has no correction that is certain

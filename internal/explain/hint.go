@@ -45,7 +45,7 @@ func (r *report) hint(f finding, value, shown any) string {
 	if hint != "" || f.rule == "enum" || f.rule == "const" {
 		return hint
 	}
-	return advice(append(r.at(f.at), f.n), f.rule == "pattern" || f.rule == "format" || f.n.Pattern != nil || len(f.forms) > 1)
+	return advice(append(r.schema.at(f.at), f.n), f.rule == "pattern" || f.rule == "format" || f.n.Pattern != nil || len(f.forms) > 1)
 }
 
 // meant looks for the allowed value that was meant: the only one, or a text that is close.
@@ -130,7 +130,7 @@ func (r *report) leaveOut(f finding) string {
 		return ""
 	}
 	_, inObject := ValueAt(r.args, f.parent()).(map[string]any) // an item of a list cannot be left out
-	if nodes := r.at(f.parent()); !inObject || !slices.Contains(known(nodes), last(f.at)) || slices.Contains(required(nodes), last(f.at)) {
+	if nodes := r.schema.at(f.parent()); !inObject || !slices.Contains(known(nodes), last(f.at)) || slices.Contains(required(nodes), last(f.at)) {
 		return ""
 	}
 	return r.fix(f, left, "Leave it out instead of sending null.")
@@ -154,9 +154,9 @@ func advice(nodes []*node, describe bool) string {
 
 // suggestName says what an unknown name may have been meant for.
 func (r *report) suggestName(f finding) string {
-	names := known(append(r.at(f.parent()), f.n))
-	if f.unsure || slices.Contains(names, last(f.at)) { // of the form that is told only
-		names = known([]*node{f.n})
+	names := known([]*node{f.n})
+	if !f.rest { // additionalProperties looks at the names beside it only
+		names = slices.DeleteFunc(names, func(name string) bool { return f.n.members[name] == nil })
 	}
 	if m := near.Matches(last(f.at), names); len(m) > 0 {
 		object, _ := ValueAt(r.args, f.parent()).(map[string]any)

@@ -70,7 +70,7 @@ func (r *report) correctNames(found []finding) bool {
 		sent, _ := ValueAt(r.args, o.at).(map[string]any)
 		isSent := func(name string) bool { _, has := sent[name]; return has }
 		asked := slices.DeleteFunc(o.asked, isSent)
-		free, unknown := known(append(r.at(o.at), o.n)), []string(nil)
+		free, unknown := known(append(r.schema.at(o.at), o.n)), []string(nil)
 		for name := range sent { // where nothing is asked for, names that a pattern allows are not looked at
 			if len(unknown) <= maxPairs && !slices.Contains(free, name) && (len(o.missing)+len(asked) > 0 || slices.Contains(o.refused, name)) {
 				unknown = append(unknown, name)
@@ -133,6 +133,7 @@ func (r *report) misspelled(p pair) {
 		v.Message = "Argument '" + v.Field + "' is required."
 	default:
 		v = r.worded(p.choice)
+		r.told[p.choice.key()] = true // also if it fits no form after that
 	}
 	if !refused {
 		v.Suggestion = "You sent " + quoted(r.schema.shownName(p.sent)) + ": did you mean " + meant + "?"

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net/url"
 	"regexp"
@@ -342,26 +343,24 @@ func (n *node) leaf() *node {
 // maxSteps is how deep what is told of a value takes the schema into account.
 const maxSteps = 64
 
-// at returns the schemas that properties and items lead to at a place in the arguments. It
-// remembers those on the way, because most places that are asked for lie close together.
-func (r *report) at(steps []string) []*node {
-	if len(steps) > maxSteps {
-		return nil
-	}
-	if r.trail == nil {
-		r.trail = [][]*node{{r.schema.root}}
-	}
-	i := 0
-	for i < min(len(steps), len(r.steps)) && steps[i] == r.steps[i] {
-		i++
-	}
-	if i < len(steps) {
-		r.steps, r.trail = append(r.steps[:i], steps[i:]...), r.trail[:i+1]
-		for _, step := range steps[i:] {
-			r.trail = append(r.trail, inside(last(r.trail), step))
+// along yields the schemas that apply at each place on the way to one in the arguments, as
+// properties and items lead there.
+func (s *Schema) along(steps []string) iter.Seq[[]*node] {
+	return func(yield func([]*node) bool) {
+		here := []*node{s.root}
+		for i := 0; yield(here) && i < len(steps); i++ {
+			here = inside(here, steps[i])
 		}
 	}
-	return slices.Clip(r.trail[len(steps)])
+}
+
+// at returns the schemas that apply at a place.
+func (s *Schema) at(steps []string) (here []*node) {
+	if len(steps) <= maxSteps {
+		for here = range s.along(steps) { //nolint:revive // the last
+		}
+	}
+	return here
 }
 
 // inside returns the schemas for a member of what others are for.

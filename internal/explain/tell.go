@@ -35,22 +35,17 @@ func cut(text string, limit int) string {
 	return strings.ToValidUTF8(text[:max(0, limit-3)], "") + "..."
 }
 
-// facets are the rules of which all that one schema has stand in what is expected.
-var facets = map[string]bool{
-	"minLength": true, "maxLength": true, "pattern": true, "format": true, "multipleOf": true,
-	"minimum": true, "maximum": true, "exclusiveMinimum": true, "exclusiveMaximum": true,
-}
-
-// key is the same for findings that say the same.
+// key is the same for findings that say the same: what is expected has all that one schema asks of
+// a value.
 func (f *finding) key() string {
-	rule := f.rule
+	rule, expected := f.rule, f.expected+f.n.words()
 	switch {
 	case f.missing():
-		return strings.Join(f.at, "\x00") + "\x00required" + f.expected
-	case facets[rule]:
-		rule = "facet"
+		rule, expected = "required", f.expected
+	case f.n != nil && f.forms == nil && rule != "not" && rule != "propertyNames":
+		rule = ""
 	}
-	return strings.Join(f.at, "\x00") + "\x00" + rule + f.expected + f.n.words()
+	return strings.Join(f.at, "\x00") + "\x00" + rule + "\x00" + expected
 }
 
 // tell writes one finding, unless the same was told already.
@@ -131,7 +126,7 @@ func (r *report) word(f finding, v *fault.Violation) {
 func (n *node) onlyRequires() bool { return n != nil && len(n.Required) > 0 && len(n.parts) == 0 }
 
 func (r *report) missing(f finding, v *fault.Violation, sentence string) {
-	nodes := r.at(f.at)
+	nodes := r.schema.at(f.at)
 	v.Expected = f.expected
 	for _, n := range nodes {
 		v.Expected = cmp.Or(v.Expected, n.words())
@@ -145,7 +140,7 @@ func (r *report) missing(f finding, v *fault.Violation, sentence string) {
 // wrong says what is expected of a value, and returns what was received, in words.
 func (r *report) wrong(f finding, v *fault.Violation) (received string) {
 	value := ValueAt(r.args, f.at)
-	received, v.Received = Received(value, r.hide || r.secret(f.at))
+	received, v.Received = Received(value, r.hide || r.schema.Hides(f.at))
 	received = cmp.Or(f.got, received)
 	v.Expected = f.expected
 	switch f.rule {
@@ -163,7 +158,7 @@ func (r *report) wrong(f finding, v *fault.Violation) (received string) {
 			v.Expected = "an empty list"
 		}
 	case "minProperties":
-		v.Suggestion = knownNames(known(r.at(f.at)), nil)
+		v.Suggestion = knownNames(known(r.schema.at(f.at)), nil)
 	case "uniqueItems":
 		v.Suggestion = "Send each item once."
 	}
