@@ -9,11 +9,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// hinted are the rules whose sentence leaves something to say.
-var hinted = map[string]bool{
-	"type": true, "const": true, "enum": true, "anyOf": true, "oneOf": true, "minLength": true, "maxLength": true, "pattern": true, "format": true,
-}
-
 // fix makes a correction that is certain, and returns what is said of it.
 func (r *report) fix(f finding, to any, hint string) string {
 	r.fixes++
@@ -35,7 +30,7 @@ func (r *report) hint(f finding, value, shown any) string {
 	}
 	hint := r.meant(f, value, shown, allowed)
 	switch {
-	case hint != "" || !hinted[f.rule]:
+	case hint != "" || f.rule == "not":
 		return hint
 	case value == nil:
 		return r.leaveOut(f)
