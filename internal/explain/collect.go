@@ -35,14 +35,7 @@ func (f *finding) parent() []string { return f.at[:len(f.at)-1] }
 // byPlace orders findings by the alphabet of names, what is around before what is inside, and what
 // depends on a condition behind what does not.
 func byPlace(a, b finding) int {
-	return cmp.Or(slices.CompareFunc(a.at, b.at, byStep), cmp.Compare(len(a.when), len(b.when)), cmp.Compare(a.rule, b.rule), cmp.Compare(a.location(), b.location()))
-}
-
-func (f *finding) location() string {
-	if f.n == nil {
-		return ""
-	}
-	return f.n.Location
+	return cmp.Or(slices.CompareFunc(a.at, b.at, byStep), cmp.Compare(len(a.when), len(b.when)), cmp.Compare(a.rule, b.rule), cmp.Compare(a.n.Location, b.n.Location))
 }
 
 // byStep orders indexes as numbers, before names.

@@ -17,15 +17,13 @@ const (
 	maxCompared = 4000
 )
 
-// An object has names that are missing or refused, or fits none of several forms that ask for
-// names.
+// An object has names that are missing or refused, or fits none of several forms.
 type object struct {
 	at      []string
 	n       *node
 	missing []string
 	refused []string
-	choice  finding  // that none of the forms fits
-	asked   []string // the names that they ask for
+	choice  finding // that none of the forms fits
 }
 
 // A pair are a name that was sent and the one that was meant by it.
@@ -58,28 +56,28 @@ func (r *report) correctNames(found []finding) bool {
 			o := of(f.parent(), f.n)
 			o.refused = append(o.refused, last(f.at))
 		case f.forms != nil && f.both == nil && isContainer(ValueAt(r.args, f.at)):
-			o := of(f.at, f.n)
-			o.choice = f
-			for _, form := range f.forms {
-				o.asked = append(o.asked, required([]*node{form})...)
-			}
+			of(f.at, f.n).choice = f
 		}
 	}
 	var pairs []pair
 	for _, o := range objects[:min(len(objects), maxPairs)] {
 		sent, _ := ValueAt(r.args, o.at).(map[string]any)
 		isSent := func(name string) bool { _, has := sent[name]; return has }
-		asked := slices.DeleteFunc(o.asked, isSent)
+		wanted := slices.Clone(o.missing)
+		for _, form := range o.choice.forms {
+			wanted = append(wanted, required([]*node{form})...)
+		}
+		wanted = slices.DeleteFunc(wanted, isSent)
 		free, unknown := known(append(r.schema.at(o.at), o.n)), []string(nil)
-		for name := range sent { // where nothing is asked for, names that a pattern allows are not looked at
-			if len(unknown) <= maxPairs && !slices.Contains(free, name) && (len(o.missing)+len(asked) > 0 || slices.Contains(o.refused, name)) {
+		for name := range sent { // where nothing is wanted, names that a pattern allows are not looked at
+			if len(unknown) <= maxPairs && !slices.Contains(free, name) && (len(wanted) > 0 || slices.Contains(o.refused, name)) {
 				unknown = append(unknown, name)
 			}
 		}
 		slices.Sort(unknown)
 		free = slices.DeleteFunc(free, isSent)
-		if left -= len(unknown) * (len(unknown) + len(free) + len(o.missing) + len(asked)); len(unknown) <= maxPairs && left >= 0 {
-			pairs = append(pairs, o.pairs(unknown, o.missing, asked, free)...)
+		if left -= len(unknown) * (len(unknown) + len(free) + len(wanted)); len(unknown) <= maxPairs && left >= 0 {
+			pairs = append(pairs, o.pairs(unknown, wanted, free)...)
 		}
 	}
 	for _, p := range pairs {
@@ -96,14 +94,14 @@ func (r *report) correctNames(found []finding) bool {
 	return len(pairs) > 0
 }
 
-// pairs compares unknown names with those of several pools, in this order. One of the last pool,
-// the names that may be left out, is taken only for a name that is refused and near to no other.
-func (o *object) pairs(unknown []string, pools ...[]string) (pairs []pair) {
+// pairs compares unknown names with those that are wanted, and then with those that may be left out:
+// one of these was meant by a name that is refused and near to no other.
+func (o *object) pairs(unknown, wanted, free []string) (pairs []pair) {
 	taken := map[string]bool{}
-	for i, pool := range pools {
+	for i, pool := range [][]string{wanted, free} {
 		for _, name := range unknown {
 			matches := near.Matches(name, pool)
-			if len(matches) == 0 || taken[name] || taken[matches[0]] || i == len(pools)-1 && (len(matches) > 1 || !slices.Contains(o.refused, name)) {
+			if len(matches) == 0 || taken[name] || taken[matches[0]] || i == 1 && (len(matches) > 1 || !slices.Contains(o.refused, name)) {
 				continue
 			}
 			if back := near.Matches(matches[0], unknown); len(back) == 0 || back[0] != name {
