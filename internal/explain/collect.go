@@ -249,7 +249,7 @@ func (r *report) nearest(e *jsonschema.ValidationError, all finding, f *fork) []
 	var best []finding
 	least, ties, picked, open, tag := 1<<20, 0, 0, 0, append(slices.Clip(at), f.tag)
 	for i, cause := range e.Causes[:min(len(e.Causes), len(f.forms))] {
-		open += boolInt(!slices.Equal(f.forms[i].leaf().types, []string{"null"}))
+		open += boolInt(!slices.Equal(f.forms[i].leaf().types(), []string{"null"}))
 		found := r.collect(cause, all)
 		if j := slices.IndexFunc(found, func(g finding) bool { return f.tag != "" && slices.Equal(g.at, tag) }); j >= 0 {
 			all.rule = found[j].rule // the tag is not that of this form

@@ -24,7 +24,7 @@ func (r *report) hint(f finding, value, shown any) string {
 	var types []string
 	var allowed []any
 	for _, form := range f.forms {
-		types = append(types, form.leaf().types...)
+		types = append(types, form.leaf().types()...)
 		values := form.leaf().literals()
 		allowed = append(allowed, values[:min(len(values), maxKnown)]...)
 	}
@@ -40,7 +40,7 @@ func (r *report) hint(f finding, value, shown any) string {
 	if hint != "" || f.rule == "enum" || f.rule == "const" {
 		return hint
 	}
-	return r.advice(append(r.schema.at(f.at), f.n), f.rule == "pattern" || f.rule == "format" || f.n.Pattern != nil || len(f.forms) > 1)
+	return advice(append(r.schema.at(f.at), f.n), f.rule == "pattern" || f.rule == "format" || f.n.Pattern != nil || len(f.forms) > 1)
 }
 
 // meant looks for the allowed value that was meant: the only one, or a text that is close.
@@ -132,11 +132,11 @@ func (r *report) leaveOut(f finding) string {
 }
 
 // advice repeats a short example that is valid, and the description of what is asked for.
-func (r *report) advice(nodes []*node, describe bool) string {
+func advice(nodes []*node, describe bool) string {
 	example, description := "", ""
 	for _, n := range around(nodes...) {
 		for _, v := range n.Examples {
-			if text := literal(v); example == "" && len(text) <= maxName && r.validate(n, &document{value: v}, false) == nil {
+			if text := literal(v); example == "" && len(text) <= maxName && n.Validate(v) == nil {
 				example = "For example: " + text + "."
 			}
 		}

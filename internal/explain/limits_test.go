@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -243,4 +244,30 @@ func TestCompileTakes(t *testing.T) {
 		require.NoError(t, err)
 		require.Nil(t, s.Explain([]byte(`{}`), false))
 	}
+}
+
+// TestManyCallsAtTheSameTime bounds how many times a schema is made ready for calls: once for
+// each that can run, and not for each that waits.
+func TestManyCallsAtTheSameTime(t *testing.T) {
+	allocated := func(f func()) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f()
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	const calls = 100
+	var s *explain.Schema
+	once := allocated(func() { s = mustCompile(t, `{"type":"object","properties":{`+wide(500)+`}}`) })
+	most := once * uint64(max(8, runtime.GOMAXPROCS(0)))
+	if most > once*calls/2 {
+		t.Skip("so many can run")
+	}
+	require.Less(t, allocated(func() {
+		var all sync.WaitGroup
+		for range calls {
+			all.Go(func() { s.Explain([]byte(`{"x":1}`), false) })
+		}
+		all.Wait()
+	}), most)
 }

@@ -41,7 +41,7 @@ func (n *node) say() string {
 	if values := n.literals(); values != nil {
 		return listed(values, literal, "or")
 	}
-	if types := n.types; len(types) > 0 {
+	if types := n.types(); len(types) > 0 {
 		texts := make([]string, len(types))
 		for i, t := range types {
 			texts[i] = n.typed(t, len(types) == 1)
@@ -70,7 +70,7 @@ func choice(forms []*node) string {
 		switch n = n.leaf(); {
 		case n.literals() != nil:
 			values = append(values, n.literals()...)
-		case slices.Equal(n.types, []string{"null"}):
+		case slices.Equal(n.types(), []string{"null"}):
 			null = true
 		case len(texts) > maxBranches:
 		case n.words() == "":
@@ -161,8 +161,8 @@ var exponents = strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-")
 
 var kinds = []string{"string", "integer", "number", "boolean", "array", "object", "null"}
 
-// typesOf returns the types that a schema names, or those that its keywords are for.
-func typesOf(n *jsonschema.Schema) (types []string) {
+// types returns the types that a schema names, or those that its keywords are for.
+func (n *node) types() (types []string) {
 	if n.Types != nil {
 		have := n.Types.ToStrings()
 		for _, t := range kinds {
@@ -278,8 +278,8 @@ func (n *node) list() string {
 	item := "item"
 	items := n.part("items")
 	if items != nil && n.prefix == 0 {
-		if leaf := items.leaf(); leaf.Types != nil && leaf.literals() == nil && len(leaf.types) == 1 {
-			item = strings.Replace(leaf.types[0], "array", "list", 1)
+		if leaf := items.leaf(); leaf.Types != nil && leaf.literals() == nil && len(leaf.types()) == 1 {
+			item = strings.Replace(leaf.types()[0], "array", "list", 1)
 		}
 	}
 	most := n.MaxItems

@@ -8,9 +8,10 @@ import (
 	"maps"
 	"net/url"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -28,9 +29,8 @@ const (
 // Schema is a compiled JSON Schema. What it says never changes, and it may be used
 // concurrently.
 type Schema struct {
-	mu   sync.Mutex
-	work // guarded by mu
-
+	checks   []check // as many as can run at the same time
+	turn     atomic.Int64
 	root     *node
 	nodes    map[string]*node // by location
 	names    map[string]bool  // of all properties: they are public
@@ -43,7 +43,6 @@ type Schema struct {
 type node struct {
 	*jsonschema.Schema
 	parts   []part   // the schemas that it is made of
-	types   []string // of what it takes
 	up      *node    // the schema that it is written in, nil for the root
 	as      part     // what it is to that one
 	order   []string // the names of its properties, as they were declared
@@ -107,7 +106,8 @@ func Compile(schema any) (_ *Schema, err error) {
 		return nil, errors.New("a number in the schema is out of range")
 	}
 	s := &Schema{
-		nodes: map[string]*node{}, names: map[string]bool{}, tree: d.value, anchors: d.anchors,
+		checks: make([]check, max(leastChecks, runtime.GOMAXPROCS(0))),
+		nodes:  map[string]*node{}, names: map[string]bool{}, tree: d.value, anchors: d.anchors,
 	}
 	_, s.defaults = filled(nil, s.tree)
 	if root, ok := d.value.(map[string]any); ok {
@@ -186,7 +186,7 @@ func (s *Schema) index(n *jsonschema.Schema, declared map[string][]string) *node
 	if known := s.nodes[n.Location]; known != nil {
 		return known
 	}
-	made := &node{Schema: n, types: typesOf(n), order: declared[n.Location], prefix: len(n.PrefixItems) + len(asSchemas(n.Items))}
+	made := &node{Schema: n, order: declared[n.Location], prefix: len(n.PrefixItems) + len(asSchemas(n.Items))}
 	if len(made.order) != len(n.Properties) {
 		made.order = slices.Sorted(maps.Keys(n.Properties))
 	}
@@ -271,9 +271,6 @@ func (s *Schema) finish() error {
 	for _, n := range s.nodes {
 		n.words()
 		n.anyOf, n.oneOf, n.when = newFork(n, "anyOf"), newFork(n, "oneOf"), n.conditions()
-	}
-	for _, n := range s.nodes { // the last: it changes them
-		s.count(n)
 	}
 	return nil
 }

@@ -134,7 +134,7 @@ func (r *report) missing(f finding, v *fault.Violation, sentence string) {
 	if v.Message = sentence + "."; v.Expected != "" {
 		v.Message = sentence + ": expected " + v.Expected + "."
 	}
-	v.Suggestion = r.advice(nodes, true)
+	v.Suggestion = advice(nodes, true)
 }
 
 // wrong says what is expected of a value, and returns what was received, in words.

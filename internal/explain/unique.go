@@ -18,7 +18,7 @@ func (e extension) Validate(ctx *jsonschema.ValidatorContext, v any) { e(ctx, v)
 
 // unique checks uniqueItems. The library's hash is the same for many lists that are not: [[],[]]
 // and [[[]]]. A caller could make it compare each with each.
-func (w *work) unique(ctx *jsonschema.ValidatorContext, v any) {
+func (c *check) unique(ctx *jsonschema.ValidatorContext, v any) {
 	list, _ := v.([]any)
 	if len(list) < 2 {
 		return
@@ -28,7 +28,7 @@ func (w *work) unique(ctx *jsonschema.ValidatorContext, v any) {
 	for i, item := range list {
 		b.Reset()
 		canonical(&b, item)
-		w.spend(1 + b.Len()/32)
+		c.spend(1 + b.Len()/32)
 		if first, ok := seen[b.String()]; ok {
 			ctx.AddError(&kind.UniqueItems{Duplicates: [2]int{first, i}})
 			return
@@ -39,13 +39,13 @@ func (w *work) unique(ctx *jsonschema.ValidatorContext, v any) {
 
 // naming checks propertyNames. The library does not copy the place of such an error, so that it
 // may have changed when it is read.
-func (w *work) naming(of *jsonschema.Schema) extension {
+func (c *check) naming(of *jsonschema.Schema) extension {
 	return func(ctx *jsonschema.ValidatorContext, v any) {
 		object, _ := v.(map[string]any)
 		var names []string
 		for name := range object {
 			if of.Validate(name) != nil {
-				w.spend(1)
+				c.spend(1)
 				names = append(names, name)
 			}
 		}
