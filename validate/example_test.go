@@ -102,7 +102,7 @@ func ExampleTool() {
 	// Output:
 	// Validation Error: Argument 'width' expected an integer from 1 to 4096, but received 9999.
 	// Validation Error: 2 arguments are wrong.
-	// - Argument 'width' expected an integer from 1 to 4096, but received '100'. Send 100 without quotes.
 	// - Argument 'format' expected 'png' or 'webp', but received 'jpg'.
+	// - Argument 'width' expected an integer from 1 to 4096, but received '100'. Send 100 without quotes.
 	// {"format":"png","width":100}
 }

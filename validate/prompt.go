@@ -33,7 +33,7 @@ func (v *validator) promptFault(ctx context.Context, c *call.Call, req mcp.Reque
 		if err != nil {
 			return nil //nolint:nilerr // as above
 		}
-		if report := schema.Explain(call.ArgumentsOf(req), v.explain); report != nil {
+		if report := schema.Explain(call.ArgumentsOf(req), v.HideReceived); report != nil {
 			return faultOf(report, "")
 		}
 		return nil

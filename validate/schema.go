@@ -76,10 +76,43 @@ func callOf(ctx context.Context, c *call.Call, req mcp.Request) *call.Call {
 	return c.Below(ctx, "lookup", req)
 }
 
+// A flight is a look-up that is under way.
+type flight struct {
+	landed chan struct{}
+	tool   *mcp.Tool
+}
+
+// lookup returns the definition of the tool that is called. Calls of one session that fail at the
+// same time share a look-up: behind a slow proxy each of them would ask for the list.
+func (v *validator) lookup(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (*mcp.Tool, error) {
+	c = callOf(ctx, c, req)
+	key := [2]any{req.GetSession(), call.Target(req)} // what a definition may depend on
+	mine := &flight{landed: make(chan struct{})}
+	if other, under := v.flights.LoadOrStore(key, mine); under {
+		other, _ := other.(*flight)
+		select {
+		case <-other.landed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if other.tool != nil {
+			return other.tool, nil
+		}
+		return c.Tool(next) // who asked may have given up
+	}
+	defer func() {
+		v.flights.Delete(key)
+		close(mine.landed)
+	}()
+	tool, err := c.Tool(next)
+	mine.tool = tool
+	return tool, err
+}
+
 // schemaOf returns the input schema of the tool that is called. With an error it is one that every
 // tool has, because the schema cannot be had: a single wrapped handler has no server to ask.
 func (v *validator) schemaOf(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (*explain.Schema, error) {
-	found, err := callOf(ctx, c, req).Tool(next)
+	found, err := v.lookup(ctx, c, req, next)
 	if err != nil {
 		return anyObject(), err
 	}

@@ -79,12 +79,12 @@ func (v *validator) check(s *explain.Schema, req mcp.Request) (mcp.Request, *exp
 	if !v.NoDefaults {
 		filled = s.Defaults(args)
 	}
-	report := s.Explain(filled, v.explain)
+	report := s.Explain(filled, v.HideReceived)
 	if report == nil {
 		return withArguments(req, filled), nil
 	}
 	if len(args) <= maxTwice && !bytes.Equal(args, filled) {
-		if own := s.Explain(args, v.explain); own != nil {
+		if own := s.Explain(args, v.HideReceived); own != nil {
 			report = own // about the arguments as they came
 		}
 	}

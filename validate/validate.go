@@ -33,6 +33,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -60,18 +61,11 @@ type Options struct {
 	// says writeOnly or "format": "password", or the name looks like a secret's.
 	HideReceived bool
 
-	// AssertFormats checks "format" too, which is a remark and no rule to the SDK: in
-	// the tools that RawTools checks, and in what is told of a call that was refused
-	// for another reason. In a schema whose "$schema" names draft 7 or an older one it
-	// is a rule by that draft, and is checked always. "regex" is not checked: other engines
-	// read what package regexp cannot.
-	AssertFormats bool
-
 	// RawTools checks the arguments of every tool against its listed schema, and fills
 	// in defaults, before the handler runs. It is meant for servers with many raw tools,
-	// whose arguments the SDK does not check. Every call of a tool asks the server for
-	// its list of tools then; [Tool] does not. Typed tools are checked too, by the
-	// stricter rules that Tool has.
+	// whose arguments the SDK does not check. The server is asked for its list of
+	// tools at every call of a tool then, once for calls at the same time in one session;
+	// [Tool] does not ask. Typed tools are checked too, by the stricter rules that Tool has.
 	//
 	// A tool is not checked if a filter inside hides it from the caller, if the list fails
 	// or has more than 100 pages, or if its schema cannot be compiled. That is recorded as a
@@ -135,8 +129,8 @@ func New(opts *Options) mcp.Middleware {
 // A validator is what New makes of its options.
 type validator struct {
 	Options
-	explain explain.Options
 	schemas schemas
+	flights sync.Map // of look-ups, see lookup
 
 	arguments secrets.Schemas
 
@@ -166,7 +160,6 @@ func newValidator(function string, opts *Options) *validator {
 			panic(function + ": Options.ToolCredentials[" + strconv.Quote(name) + "] is none of AllowCredentials, RecordCredentials and RefuseCredentials; give one of them")
 		}
 	}
-	v.explain = explain.Options{HideReceived: v.HideReceived, AssertFormats: v.AssertFormats}
 	return v
 }
 
@@ -244,14 +237,14 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 		return s
 	}
 	explained := func(schema func() *explain.Schema, args []byte) *explain.Report {
-		return guarded(func() *explain.Report { return schema().Explain(args, v.explain) })
+		return guarded(func() *explain.Report { return schema().Explain(args, v.HideReceived) })
 	}
 	name := toolName(c, req)
 	byTool, again := safe.As[*refused](f.Err())
 	switch {
 	case f.Refused():
 		return faultOf(explained(schema, args), name)
-	case again && v.explain == explain.Options{} && name == byTool.tool && bytes.Equal(args, byTool.args):
+	case again && !v.HideReceived && name == byTool.tool && bytes.Equal(args, byTool.args):
 		return byTool.fault // which says the same
 	case again: // Tool has no options
 		return faultOf(explained(byTool.schema, args), name)

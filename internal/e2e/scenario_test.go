@@ -456,9 +456,9 @@ func argumentFailures() []scenario {
 	known := invalid("", tooLarge)
 	known.log = []string{"cannot unmarshal number"}
 	all[len(all)-1].want = known
-	none := invalid("", missing, fault.Violation{
+	none := invalid("", fault.Violation{
 		Field: "name", Pointer: "/name", Rule: "required", Expected: "a string", Message: "Argument 'name' is required: expected a string.",
-	})
+	}, missing)
 	all = append(all, scenario{name: "arguments-none.typed", want: none, mount: typed(handler, nil)})
 
 	// Names and URIs that the server does not know. The SDK says so, and its words

@@ -43,10 +43,10 @@ func BenchmarkExplainEight(b *testing.B) {
 	s, err := explain.Compile(json.RawMessage(order))
 	require.NoError(b, err)
 	args := []byte(badOrder)
-	require.GreaterOrEqual(b, s.Explain(args, explain.Options{}).Total, 8)
+	require.GreaterOrEqual(b, s.Explain(args, false).Total, 8)
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Explain(args, explain.Options{})
+		s.Explain(args, false)
 	}
 }
 
@@ -54,9 +54,9 @@ func BenchmarkExplainValid(b *testing.B) {
 	s, err := explain.Compile(json.RawMessage(order))
 	require.NoError(b, err)
 	args := []byte(goodOrder)
-	require.Nil(b, s.Explain(args, explain.Options{}))
+	require.Nil(b, s.Explain(args, false))
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Explain(args, explain.Options{})
+		s.Explain(args, false)
 	}
 }

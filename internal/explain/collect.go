@@ -18,33 +18,31 @@ type finding struct {
 	when     []string // the conditions that it depends on
 	expected string   // in the place of what n says
 	got      string   // in the place of the value
-	count    int      // the place of a missing name among those that are required, or how many items are right
+	count    int      // how many items are right
 	forms    []*node  // of a choice
 	both     []int    // the forms that fit both
 	rest     bool     // nothing that was valid has looked at it
 	unsure   bool     // another form may have been meant
-	order    []byte   // by which findings are sorted
-
-	sent    string // a name that was sent for the last one of at
-	field   string // that name, if it is refused, and its pointer
-	pointer string
-	absent  bool // what was meant is required
 }
 
-// missing reports whether the finding is about a name that was not sent, by any spelling.
+// missing reports whether the finding is about a name that was not sent.
 func (f *finding) missing() bool {
-	switch f.rule {
-	case "required", "dependentRequired", "dependencies":
-		return f.sent == ""
-	default:
-		return false
-	}
+	return f.rule == "required" || f.rule == "dependentRequired" || f.rule == "dependencies"
 }
 
 func (f *finding) parent() []string { return f.at[:len(f.at)-1] }
 
-// byLength orders indexes as numbers.
-func byLength(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) }
+// byPlace orders findings by the alphabet of names, what is around before what is inside, and what
+// depends on a condition behind what does not.
+func byPlace(a, b finding) int {
+	return cmp.Or(slices.CompareFunc(a.at, b.at, byStep), cmp.Compare(len(a.when), len(b.when)), cmp.Compare(a.rule, b.rule), cmp.Compare(a.n.Location, b.n.Location))
+}
+
+// byStep orders indexes as numbers, before names.
+func byStep(a, b string) int {
+	i, j := index(a), index(b)
+	return cmp.Or(boolInt(i < 0)-boolInt(j < 0), cmp.Compare(i, j), strings.Compare(a, b))
+}
 
 var unheardOf = &node{Schema: &jsonschema.Schema{}, anyOf: &fork{}, oneOf: &fork{}, phrase: new(string)}
 
@@ -65,12 +63,12 @@ func (r *report) collect(e *jsonschema.ValidationError, from finding) (found []f
 		}
 	}
 	named := func(names []string, when ...string) []finding {
-		for i, name := range names {
+		for _, name := range names {
 			if r.spend(1 + len(at)/16) {
 				break
 			}
 			f := one
-			f.at, f.when, f.count = append(slices.Clip(at), name), slices.Concat(when, one.when), i
+			f.at, f.when = append(slices.Clip(at), name), slices.Concat(when, one.when)
 			found = append(found, f)
 		}
 		return found
@@ -97,7 +95,7 @@ func (r *report) collect(e *jsonschema.ValidationError, from finding) (found []f
 		one.rule = "dependencies"
 		return named(k.Missing, quoted(k.Prop)+" is sent")
 	case *kind.AdditionalProperties:
-		return named(first(k.Properties, &r.More, byLength))
+		return named(first(k.Properties, &r.More, strings.Compare))
 	case *kind.PropertyNames:
 		one.rule, one.n = "propertyNames", n.part("propertyNames")
 		return named([]string{k.Property})
@@ -140,7 +138,7 @@ func (r *report) spend(units int) bool {
 func (r *report) inOrder(errors []*jsonschema.ValidationError, common int) []*jsonschema.ValidationError {
 	return first(errors, &r.More, func(a, b *jsonschema.ValidationError) int {
 		x, y := a.InstanceLocation[common:], b.InstanceLocation[common:]
-		return slices.CompareFunc(x, y, byLength)
+		return slices.CompareFunc(x, y, byStep)
 	})
 }
 
@@ -230,21 +228,13 @@ func newFork(n *node, keyword string) *fork {
 	return f
 }
 
-// misfit is the cost of a value that is not of the kind that a form is for.
-const misfit = 1 << 20
-
-// cost says how far a finding speaks against the form of a choice at a place.
-func (f *finding) cost(at []string) int {
+// misfits reports whether the value at a place is not of the kind that a form is for.
+func (f *finding) misfits(at []string) bool {
 	switch f.rule {
 	case "type", "const", "enum", "format", "false":
-		if len(f.at) == len(at) {
-			return misfit
-		}
-		return 3
-	case "required", "additionalProperties":
-		return 2
+		return len(f.at) == len(at)
 	default:
-		return 1
+		return false
 	}
 }
 
@@ -257,22 +247,19 @@ func (r *report) nearest(e *jsonschema.ValidationError, all finding, f *fork) []
 		return []finding{all}
 	}
 	var best []finding
-	least, ties, picked, open, tag := misfit, 0, 0, 0, append(slices.Clip(at), f.tag)
+	least, ties, picked, open, tag := 1<<20, 0, 0, 0, append(slices.Clip(at), f.tag)
 	for i, cause := range e.Causes[:min(len(e.Causes), len(f.forms))] {
 		open += boolInt(!slices.Equal(f.forms[i].leaf().types(), []string{"null"}))
-		found, cost := r.collect(cause, all), 0
+		found := r.collect(cause, all)
 		if j := slices.IndexFunc(found, func(g finding) bool { return f.tag != "" && slices.Equal(g.at, tag) }); j >= 0 {
 			all.rule = found[j].rule // the tag is not that of this form
 			continue
 		}
 		picked++
-		for j := range found {
-			cost = min(cost+found[j].cost(at), misfit)
-		}
-		if cost == 0 || cost == misfit {
+		if len(found) == 0 || slices.ContainsFunc(found, func(f finding) bool { return f.misfits(at) }) {
 			continue
 		}
-		cost *= 2
+		cost := 2 * len(found)
 		for name := range object {
 			cost += boolInt(!f.knows[i][name])
 		}
@@ -306,7 +293,14 @@ func (r *report) looked(found []finding) []finding {
 	if !slices.ContainsFunc(found, func(f finding) bool { return !f.rest }) {
 		return found
 	}
+	var parent, names []string // of the finding before: mostly the same
 	return slices.DeleteFunc(found, func(f finding) bool {
-		return f.rest && (f.rule == "items" || slices.Contains(known(r.at(f.parent())), last(f.at)))
+		if !f.rest || f.rule == "items" {
+			return f.rest
+		}
+		if names == nil || !slices.Equal(parent, f.parent()) {
+			parent, names = f.parent(), known(r.schema.at(f.parent()))
+		}
+		return slices.Contains(names, last(f.at))
 	})
 }

@@ -14,16 +14,13 @@ const maxCorrected = 1000 // bytes
 // corrected returns the arguments with all corrections, nil unless these are certain, the
 // arguments are valid then, and they may be repeated.
 func (r *report) corrected() json.RawMessage {
-	if r.unsure || r.opts.HideReceived {
+	if r.unsure || r.hide {
 		return nil
 	}
-	for _, f := range r.fixes {
-		r.args = change(r.args, f.at, f.to)
-	}
-	if _, ok := r.args.(map[string]any); !ok || !r.shows(r.args, nil) {
+	if _, ok := r.mended.(map[string]any); !ok || !r.shows(r.mended, nil) {
 		return nil
 	}
-	raw, err := encode(r.args)
+	raw, err := encode(r.mended)
 	if err != nil || len(raw) > maxCorrected {
 		return nil
 	}
@@ -52,8 +49,8 @@ func (r *report) shows(v any, at []string) bool {
 		}
 		return true
 	case string:
-		return len(v) <= maxCorrected && words.Cut(scrub.Credentials(v), maxCorrected) == v && !r.secret(at)
+		return len(v) <= maxCorrected && words.Cut(scrub.Credentials(v), maxCorrected) == v && !r.schema.Hides(at)
 	default:
-		return !r.secret(at)
+		return !r.schema.Hides(at)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mcpchain/mcpchain/internal/explain"
 )
 
 // TestCorrectionsInsideEachOther corrects a value, and another one inside of what stood there:
@@ -23,7 +21,7 @@ func TestCorrectionsInsideEachOther(t *testing.T) {
 	} {
 		s := mustCompile(t, strings.Replace(both, "CONST", c.constant, 1))
 		for range 2 {
-			report := s.Explain([]byte(c.args), explain.Options{})
+			report := s.Explain([]byte(c.args), false)
 			require.Len(t, report.Violations, 2, c.constant)
 			require.Equal(t, c.corrected, string(report.Corrected), c.constant)
 		}
@@ -33,7 +31,7 @@ func TestCorrectionsInsideEachOther(t *testing.T) {
 // TestItemIsNotLeftOut is about a list whose schema has names, too: an item cannot be left out.
 func TestItemIsNotLeftOut(t *testing.T) {
 	s := mustCompile(t, `{"properties":{"a":{"items":{"type":["string","object"]},"properties":{"0":{}}}}}`)
-	report := s.Explain([]byte(`{"a":[null]}`), explain.Options{})
+	report := s.Explain([]byte(`{"a":[null]}`), false)
 	require.Equal(t, "Argument 'a[0]' expected a string or an object, but received null.", report.Text())
 	require.Nil(t, report.Corrected)
 }
@@ -45,7 +43,7 @@ func TestMisspelledAmongManyNames(t *testing.T) {
 	for i := range 70 {
 		fmt.Fprintf(&args, `"x-%d":1,`, i)
 	}
-	report := s.Explain([]byte(`{`+args.String()+`"colour":"red"}`), explain.Options{})
+	report := s.Explain([]byte(`{`+args.String()+`"colour":"red"}`), false)
 	require.Equal(t, "Argument 'colour' is unknown. Did you mean 'color'?", report.Text())
 	require.Contains(t, string(report.Corrected), `"color":"red"`)
 }

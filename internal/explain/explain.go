@@ -2,7 +2,7 @@
 // once, in sentences that a model can act on.
 //
 //	schema, err := explain.Compile(tool.InputSchema)
-//	report := schema.Explain(req.Params.Arguments, explain.Options{})
+//	report := schema.Explain(req.Params.Arguments, false)
 //	report.Violations[0].Message // Argument 'quantity' expected an integer, but received 'five'.
 //
 // github.com/santhosh-tekuri/jsonschema finds what is wrong; this package words its tree
@@ -23,7 +23,6 @@ package explain
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -36,15 +35,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 )
-
-// Options say how much a report tells. The zero value is the recommended default.
-type Options struct {
-	// HideReceived keeps every received value out of the report.
-	HideReceived bool
-	// AssertFormats checks "format" also where the schema's draft only takes it
-	// for a remark, as draft 2020-12 does.
-	AssertFormats bool
-}
 
 const (
 	// MaxShown is how many violations a report has at most.
@@ -79,25 +69,25 @@ type Report struct {
 type report struct {
 	Report
 	schema *Schema
-	opts   Options
-	args   any // after rename with the names that were meant
-	work   int // that is left for the library
-	left   int // and for telling
-	trail  [][]*node
-	steps  []string // that the trail is for
-	size   int      // bytes of sentences and suggestions
+	hide   bool // every received value
+	args   any  // with the names that were meant, as soon as these are known
+	mended any  // with all corrections
+	work   int  // that is left for the library
+	left   int  // and for telling
+	size   int  // bytes of sentences and suggestions
 	told   map[string]bool
-	fixes  []fix
+	fixes  int
 	unsure bool // something has no correction that is certain
 }
 
 // Explain checks the arguments of a call, as JSON, and reports what is wrong. It returns
 // nil when nothing is. Arguments that are absent are checked as {}; null is a value like
-// any other. It takes at most about 50 ms for 1 MiB of arguments.
-func (s *Schema) Explain(args []byte, opts Options) *Report { return s.report(opts).explain(args) }
+// any other. With hide no received value is told. It takes at most about 50 ms for 1 MiB of
+// arguments.
+func (s *Schema) Explain(args []byte, hide bool) *Report { return s.report(hide).explain(args) }
 
-func (s *Schema) report(opts Options) *report {
-	return &report{schema: s, opts: opts, told: map[string]bool{}, work: maxWork, left: maxTold}
+func (s *Schema) report(hide bool) *report {
+	return &report{schema: s, hide: hide, told: map[string]bool{}, work: maxWork, left: maxTold}
 }
 
 func (r *report) explain(args []byte) *Report {
@@ -120,13 +110,13 @@ func (r *report) explain(args []byte) *Report {
 	case len(found) == 0 && len(d.notes) == 0:
 		return nil
 	}
-	if names := r.pair(found); len(names) > 0 {
-		r.rename(names)
-		if again, err := r.check(d); err == nil {
-			found = slices.Concat(names, again)
+	if r.correctNames(found) {
+		if found, err = r.check(d); err != nil {
+			r.More = true
 		}
 	}
-	r.sort(found)
+	r.mended = r.args
+	slices.SortStableFunc(found, byPlace)
 	for _, f := range slices.Concat(d.notes, found) {
 		r.tell(f)
 	}
@@ -166,7 +156,7 @@ func whereBroken(err error, args []byte) string {
 // check returns what the library finds wrong, the first MaxCounted of it at most. The error
 // says that the arguments are too complex.
 func (r *report) check(d *document) ([]finding, error) {
-	err := r.validate(r.schema.root, d, r.opts.AssertFormats)
+	err := r.validate(r.schema.root, d, false)
 	failed := (*jsonschema.ValidationError)(nil)
 	if !errors.As(err, &failed) {
 		return nil, err
@@ -176,36 +166,6 @@ func (r *report) check(d *document) ([]finding, error) {
 		return found, nil
 	}
 	return []finding{{rule: "schema"}}, nil
-}
-
-// sort orders findings as the schema declares what they are about: around comes before
-// inside, and of one object the names that are missing come first, in the order in which
-// they are required.
-func (r *report) sort(found []finding) {
-	for i := range found {
-		f, key := &found[i], make([]byte, 0, 128)
-		write := func(sign byte, n int) {
-			key = binary.BigEndian.AppendUint32(append(key, sign), uint32(n)) //nolint:gosec // of nine digits at most
-		}
-		if r.left < -maxTold {
-			f.order = []byte{0xff} // of very many the last
-			continue
-		}
-		r.left -= len(f.at)
-		for i, name := range f.at {
-			if f.missing() && i == len(f.at)-1 {
-				write(1, boolInt(f.rule != "required")<<20+f.count)
-			}
-			write(2, rank(r.at(f.at[:i]), name))
-			key = append(key, name...)
-		}
-		write(0, boolInt(f.sent == ""))
-		if key = append(key, f.rule...); f.n != nil {
-			key = append(key, f.n.Location...)
-		}
-		f.order = key
-	}
-	slices.SortStableFunc(found, func(a, b finding) int { return bytes.Compare(a.order, b.order) })
 }
 
 // Defaults returns args with the defaults of the schema filled in, as the SDK does it for

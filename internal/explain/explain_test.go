@@ -36,25 +36,21 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	report := schema.Explain([]byte(`{"sku": "abc", "quantiy": "3", "color": "grean"}`), explain.Options{})
+	report := schema.Explain([]byte(`{"sku": "abc", "quantiy": "3", "color": "grean"}`), false)
 	fmt.Println(report.Text())
 	// Output:
 	// 4 things are wrong.
-	// - Argument 'sku' expected a string that matches the pattern ^[A-Z]{3}-[0-9]+$, but received 'abc'. For example: 'ABC-1'.
 	// - Argument 'quantiy' is unknown, and 'quantity' is missing. Did you mean 'quantity'?
-	// - Argument 'quantity' expected an integer from 1 to 10, but received '3'. Send 3 without quotes.
 	// - Argument 'color' expected 'red', 'green' or 'blue', but received 'grean'. Did you mean 'green'?
+	// - Argument 'quantity' expected an integer from 1 to 10, but received '3'. Send 3 without quotes.
+	// - Argument 'sku' expected a string that matches the pattern ^[A-Z]{3}-[0-9]+$, but received 'abc'. For example: 'ABC-1'.
 }
 
 func TestMachineForm(t *testing.T) {
 	s := mustCompile(t, `{"type":"object","properties":{"items":{"type":"array","items":{"type":"object","properties":{
 		"sku":{"type":"string"},"a/b~c":{"type":"integer","maximum":5},"n":{"type":"number"}},"required":["sku"]}}}}`)
-	report := s.Explain([]byte(`{"items":[{"sku":"a"},{"a/b~c":7.0,"n":"x"}]}`), explain.Options{})
+	report := s.Explain([]byte(`{"items":[{"sku":"a"},{"a/b~c":7.0,"n":"x"}]}`), false)
 	require.Equal(t, []fault.Violation{
-		{
-			Field: "items[1].sku", Pointer: "/items/1/sku", Rule: "required", Expected: "a string",
-			Message: "Argument 'items[1].sku' is required: expected a string.",
-		},
 		{
 			Field: `items[1]["a/b~c"]`, Pointer: "/items/1/a~1b~0c", Rule: "maximum", Expected: "an integer of at most 5", Received: json.Number("7.0"),
 			Message: `Argument 'items[1]["a/b~c"]' expected an integer of at most 5, but received 7.0.`,
@@ -63,26 +59,30 @@ func TestMachineForm(t *testing.T) {
 			Field: "items[1].n", Pointer: "/items/1/n", Rule: "type", Expected: "a number", Received: "x",
 			Message: "Argument 'items[1].n' expected a number, but received 'x'.",
 		},
+		{
+			Field: "items[1].sku", Pointer: "/items/1/sku", Rule: "required", Expected: "a string",
+			Message: "Argument 'items[1].sku' is required: expected a string.",
+		},
 	}, report.Violations)
 	require.Equal(t, 3, report.Total)
 
 	require.Empty(t, (*explain.Report)(nil).Text())
-	require.Nil(t, s.Explain([]byte(`{}`), explain.Options{}))
-	require.Nil(t, s.Explain(nil, explain.Options{}))
+	require.Nil(t, s.Explain([]byte(`{}`), false))
+	require.Nil(t, s.Explain(nil, false))
 }
 
-func TestAssertFormats(t *testing.T) {
+func TestFormats(t *testing.T) {
 	for draft, asserted := range map[string]bool{"https://json-schema.org/draft/2020-12/schema": false, "http://json-schema.org/draft-07/schema#": true} {
 		s := mustCompile(t, `{"$schema":"`+draft+`","type":"object","properties":{"day":{"format":"date"}}}`)
 		args := []byte(`{"day":"today"}`)
-		require.Equal(t, asserted, s.Explain(args, explain.Options{}) != nil)
-		require.Equal(t, "Argument 'day' expected a date such as 2026-01-31, but received 'today'.", s.Explain(args, explain.Options{AssertFormats: true}).Text())
+		require.Equal(t, asserted, s.Explain(args, false) != nil)
+		require.False(t, s.Valid(args))
 	}
 }
 
 func TestHideReceived(t *testing.T) {
 	s := mustCompile(t, `{"type":"object","properties":{"n":{"type":"integer"},"e":{"enum":["aa","ab"]},"s":{"type":"string","maxLength":1},"b":{"type":"null"}},"required":["n","q","r"]}`)
-	report := s.Explain([]byte(`{"n":"77123","e":"aaa","s":"`+canary+`","b":true}`), explain.Options{HideReceived: true})
+	report := s.Explain([]byte(`{"n":"77123","e":"aaa","s":"`+canary+`","b":true}`), true)
 	all, err := json.Marshal(report)
 	require.NoError(t, err)
 	for _, secret := range []string{"77123", "'aaa'", canary, "true"} {
@@ -125,7 +125,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 		"{\"password\":\"" + canary + "\xff\"}",
 		`{"password=` + canary + `":1,"o":{"password=` + canary + `":2}}`,
 	} {
-		report := s.Explain([]byte(args), explain.Options{})
+		report := s.Explain([]byte(args), false)
 		require.NotNil(t, report, args)
 		all, err := json.Marshal(report)
 		require.NoError(t, err)
@@ -137,7 +137,7 @@ func TestHostileNames(t *testing.T) {
 	s := mustCompile(t, `{"type":"object","properties":{"a":{}},"additionalProperties":false}`)
 	long := strings.Repeat("é", 1<<20)
 	for _, name := range []string{"x\\ny", "\\u202egnol", "\\u0000", long, "", "'", "a]b", "[0]", "\\\\", "\U000e0041"} {
-		report := s.Explain([]byte(`{"`+name+`":{"`+name+`":1}}`), explain.Options{})
+		report := s.Explain([]byte(`{"`+name+`":{"`+name+`":1}}`), false)
 		require.Len(t, report.Violations, 1)
 		text := report.Text()
 		require.Less(t, len(text), 400)
@@ -153,29 +153,29 @@ func TestStable(t *testing.T) {
 	const schema = `{"type":"object","properties":{"color":{"enum":["red"]},"b":{"type":"integer"},"a":{"type":"string"},"deep":{"properties":{"p":{"type":"integer"},"q":{"type":"string"}}}},
 		"patternProperties":{"^x":{"type":"boolean"},"1$":{"type":"null"},"2$":{"uniqueItems":true}},"dependentRequired":{"a":["k1","k2"],"b":["k3"]},"dependencies":{"zz":["k4"]},
 		"required":["color","w","v"],"additionalProperties":false,"propertyNames":{"maxLength":6}}`
-	want := mustCompile(t, schema).Explain([]byte(args), explain.Options{})
+	want := mustCompile(t, schema).Explain([]byte(args), false)
 	require.Greater(t, want.Total, 12)
 	s := mustCompile(t, schema)
 	for i := range 200 {
 		if i%50 == 0 {
 			s = mustCompile(t, schema)
 		}
-		require.Equal(t, want, s.Explain([]byte(args), explain.Options{}))
+		require.Equal(t, want, s.Explain([]byte(args), false))
 	}
 }
 
-// TestDeclaredOrder: violations come in the order in which the schema declares
-// its names, also when the schema is a struct that keeps it.
-func TestDeclaredOrder(t *testing.T) {
+// TestOrder: violations come by the alphabet of their places, items by their indexes, and known
+// names in the order in which the schema declares them, also when it is a struct that keeps it.
+func TestOrder(t *testing.T) {
 	fields := func(r *explain.Report) (names []string) {
 		for _, v := range r.Violations {
 			names = append(names, v.Field)
 		}
 		return names
 	}
-	args := []byte(`{"b":1,"a":1,"c":1}`)
-	s := mustCompile(t, `{"properties":{"c":{"type":"null"},"a":{"type":"null"},"b":{"type":"null"}},"required":["z","y"]}`)
-	require.Equal(t, []string{"z", "y", "c", "a", "b"}, fields(s.Explain(args, explain.Options{})))
+	s := mustCompile(t, `{"properties":{"c":{"type":"null"},"a":{"items":{"type":"null"}},"b":{"properties":{"9":{"type":"null"},"10":{"type":"null"},"5x":{"type":"null"}},"maxProperties":1}},"required":["z","y"]}`)
+	require.Equal(t, []string{"a[2]", "a[10]", "b", "b.9", "b.10", "b.5x", "c", "y", "z"},
+		fields(s.Explain([]byte(`{"b":{"10":1,"9":1,"5x":1},"a":[null,null,1,null,null,null,null,null,null,null,1],"c":1}`), false)))
 
 	type in struct {
 		C string `json:"c"`
@@ -186,20 +186,20 @@ func TestDeclaredOrder(t *testing.T) {
 	require.NoError(t, err)
 	s, err = explain.Compile(inferred)
 	require.NoError(t, err)
-	require.Equal(t, []string{"c", "a", "b"}, fields(s.Explain(args, explain.Options{})))
+	require.Contains(t, s.Explain([]byte(`{"c":"","a":"","b":"","other":1}`), false).Text(), "Known here are 'c', 'a' and 'b'.")
 }
 
 func TestConcurrent(t *testing.T) {
 	s := mustCompile(t, order)
-	want := s.Explain([]byte(badOrder), explain.Options{})
+	want := s.Explain([]byte(badOrder), false)
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
 			for range 50 {
-				if have := s.Explain([]byte(badOrder), explain.Options{}); have.Text() != want.Text() {
+				if have := s.Explain([]byte(badOrder), false); have.Text() != want.Text() {
 					t.Error(have.Text())
 				}
-				if s.Explain([]byte(goodOrder), explain.Options{}) != nil {
+				if s.Explain([]byte(goodOrder), false) != nil {
 					t.Error("valid arguments are refused")
 				}
 			}

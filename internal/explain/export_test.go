@@ -10,9 +10,15 @@ const MaxUnits = maxWork + maxTold
 
 // Counted explains arguments and returns how much work that was.
 func (s *Schema) Counted(args []byte) (*Report, int) {
-	r := s.report(Options{})
+	r := s.report(false)
 	report := r.explain(args)
 	return report, maxWork - r.work + maxTold - r.left
+}
+
+// Valid reports whether arguments are valid, and have the formats that the schema names.
+func (s *Schema) Valid(args []byte) bool {
+	d, err := read(args, maxSent)
+	return err == nil && s.report(false).validate(s.root, d, true) == nil
 }
 
 // Text returns the sentences and suggestions of the report as a caller reads them: one line

@@ -188,7 +188,7 @@ func BenchmarkHostile(b *testing.B) {
 			b.Run(name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					s.Explain(args, explain.Options{})
+					s.Explain(args, false)
 				}
 				_, work := s.Counted(args)
 				b.ReportMetric(float64(work), "units")

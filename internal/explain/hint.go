@@ -9,20 +9,10 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// A fix is what a value is to be replaced with.
-type fix struct {
-	at []string
-	to any
-}
-
-// hinted are the rules whose sentence leaves something to say.
-var hinted = map[string]bool{
-	"type": true, "const": true, "enum": true, "anyOf": true, "oneOf": true, "minLength": true, "maxLength": true, "pattern": true, "format": true,
-}
-
-// fix notes a correction that is certain, and returns what is said of it.
+// fix makes a correction that is certain, and returns what is said of it.
 func (r *report) fix(f finding, to any, hint string) string {
-	r.fixes = append(r.fixes, fix{f.at, to})
+	r.fixes++
+	r.mended = change(r.mended, f.at, to)
 	return hint
 }
 
@@ -40,7 +30,7 @@ func (r *report) hint(f finding, value, shown any) string {
 	}
 	hint := r.meant(f, value, shown, allowed)
 	switch {
-	case hint != "" || !hinted[f.rule]:
+	case hint != "" || f.rule == "not":
 		return hint
 	case value == nil:
 		return r.leaveOut(f)
@@ -50,12 +40,12 @@ func (r *report) hint(f finding, value, shown any) string {
 	if hint != "" || f.rule == "enum" || f.rule == "const" {
 		return hint
 	}
-	return advice(append(r.at(f.at), f.n), f.rule == "pattern" || f.rule == "format" || f.n.Pattern != nil || len(f.forms) > 1)
+	return advice(append(r.schema.at(f.at), f.n), f.rule == "pattern" || f.rule == "format" || f.n.Pattern != nil || len(f.forms) > 1)
 }
 
 // meant looks for the allowed value that was meant: the only one, or a text that is close.
 func (r *report) meant(f finding, value, shown any, allowed []any) string {
-	if len(allowed) == 1 {
+	if len(allowed) == 1 && len(f.forms) == 1 {
 		return r.fix(f, allowed[0], "")
 	}
 	text, isText := value.(string)
@@ -135,7 +125,7 @@ func (r *report) leaveOut(f finding) string {
 		return ""
 	}
 	_, inObject := ValueAt(r.args, f.parent()).(map[string]any) // an item of a list cannot be left out
-	if nodes := r.at(f.parent()); !inObject || !slices.Contains(known(nodes), last(f.at)) || slices.Contains(required(nodes), last(f.at)) {
+	if nodes := r.schema.at(f.parent()); !inObject || !slices.Contains(known(nodes), last(f.at)) || slices.Contains(required(nodes), last(f.at)) {
 		return ""
 	}
 	return r.fix(f, left, "Leave it out instead of sending null.")
@@ -159,9 +149,9 @@ func advice(nodes []*node, describe bool) string {
 
 // suggestName says what an unknown name may have been meant for.
 func (r *report) suggestName(f finding) string {
-	names := known(append(r.at(f.parent()), f.n))
-	if f.unsure || slices.Contains(names, last(f.at)) { // of the form that is told only
-		names = known([]*node{f.n})
+	names := known([]*node{f.n})
+	if !f.rest { // additionalProperties looks at the names beside it only
+		names = slices.DeleteFunc(names, func(name string) bool { return f.n.members[name] == nil })
 	}
 	if m := near.Matches(last(f.at), names); len(m) > 0 {
 		object, _ := ValueAt(r.args, f.parent()).(map[string]any)

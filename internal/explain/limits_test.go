@@ -17,11 +17,11 @@ import (
 
 func TestMaxViolations(t *testing.T) {
 	s := mustCompile(t, `{"items":{"type":"integer"}}`)
-	report := s.Explain([]byte(`["a"`+strings.Repeat(`,"a"`, 11)+`]`), explain.Options{})
+	report := s.Explain([]byte(`["a"`+strings.Repeat(`,"a"`, 11)+`]`), false)
 	require.Len(t, report.Violations, 10)
 	require.Equal(t, 12, report.Total)
 
-	report = s.Explain([]byte(`["a"`+strings.Repeat(`,"a"`, 15_000)+`]`), explain.Options{})
+	report = s.Explain([]byte(`["a"`+strings.Repeat(`,"a"`, 15_000)+`]`), false)
 	require.Equal(t, 1000, report.Total)
 	require.True(t, strings.HasPrefix(report.Text(), "At least 1000 things are wrong.\n"))
 	require.True(t, strings.HasSuffix(report.Text(), "\n- and 990 more."))
@@ -39,7 +39,7 @@ func TestMaxBytes(t *testing.T) {
 	require.NoError(t, err)
 	text, err := json.Marshal(args)
 	require.NoError(t, err)
-	report := s.Explain(text, explain.Options{})
+	report := s.Explain(text, false)
 	require.LessOrEqual(t, len(report.Text()), 4096)
 	require.GreaterOrEqual(t, len(report.Violations), 2)
 	require.Equal(t, 40, report.Total)
@@ -49,14 +49,14 @@ func TestMaxBytes(t *testing.T) {
 func TestLargeArguments(t *testing.T) {
 	s := mustCompile(t, `{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string","pattern":"^b*$","maxLength":100},"l":{"type":"array","items":{"type":"object","properties":{"a":{"type":"integer"}}}}},"additionalProperties":false}`)
 	large := strings.Repeat(canary, 20_000)
-	report := s.Explain([]byte(`{"n":"`+large+`","s":"`+large+`"}`), explain.Options{})
+	report := s.Explain([]byte(`{"n":"`+large+`","s":"`+large+`"}`), false)
 	require.Equal(t, "2 things are wrong.\n- Argument 'n' expected an integer, but received a string of 220000 characters.\n"+
 		"- Argument 's' expected a string of at most 100 characters that matches the pattern ^b*$, but received a string of 220000 characters.", report.Text())
 
-	report = s.Explain([]byte(`{"l":[`+strings.Repeat(`{"a":1},`, 10_000)+`{"a":"x"}]}`), explain.Options{})
+	report = s.Explain([]byte(`{"l":[`+strings.Repeat(`{"a":1},`, 10_000)+`{"a":"x"}]}`), false)
 	require.Equal(t, "Argument 'l[10000].a' expected an integer, but received 'x'.", report.Text())
 
-	report = s.Explain([]byte(`{"n":`+strings.Repeat("9", 1_000_000)+`.5}`), explain.Options{})
+	report = s.Explain([]byte(`{"n":`+strings.Repeat("9", 1_000_000)+`.5}`), false)
 	require.Equal(t, "Argument 'n' has a number that is too long to be checked.", report.Text())
 }
 
@@ -69,23 +69,23 @@ func TestLongListsAndWideObjects(t *testing.T) {
 		}
 		return b.String()
 	}
-	require.Nil(t, s.Explain([]byte(`{"l":[`+numbers(1000)+`"0",[0],{"0":0},-1,0.5]}`), explain.Options{}))
+	require.Nil(t, s.Explain([]byte(`{"l":[`+numbers(1000)+`"0",[0],{"0":0},-1,0.5]}`), false))
 	require.Equal(t, "Argument 'l' expected a list without repeated items, but received one with l[7] and l[1000] alike. Send each item once.",
-		s.Explain([]byte(`{"l":[`+numbers(1000)+`7.0]}`), explain.Options{}).Text())
+		s.Explain([]byte(`{"l":[`+numbers(1000)+`7.0]}`), false).Text())
 	require.Equal(t, "Argument 'l' expected a list without repeated items, but received one with l[0] and l[20] alike. Send each item once.",
-		s.Explain([]byte(`{"l":[`+numbers(20)+numbers(20)+`null]}`), explain.Options{}).Text())
+		s.Explain([]byte(`{"l":[`+numbers(20)+numbers(20)+`null]}`), false).Text())
 
 	wide := `{"m":[1],"l":12,"k":11,"j":10,"i":9,"h":8,"g":7.0,"f":6,"e":5,"d":4,"c":3,"b":2,"a":1}`
-	require.Nil(t, s.Explain([]byte(`{"c":`+wide+`}`), explain.Options{}))
-	require.NotNil(t, s.Explain([]byte(`{"c":`+strings.Replace(wide, `"a":1`, `"a":2`, 1)+`}`), explain.Options{}))
-	require.NotNil(t, s.Explain([]byte(`{"c":`+strings.Replace(wide, `"a":1`, `"z":1`, 1)+`}`), explain.Options{}))
-	require.Equal(t, "Argument 'c.a' was sent more than once. Send each name once.", s.Explain([]byte(`{"c":`+strings.Replace(wide, `"a":1`, `"a":2,"a":1`, 1)+`}`), explain.Options{}).Text())
+	require.Nil(t, s.Explain([]byte(`{"c":`+wide+`}`), false))
+	require.NotNil(t, s.Explain([]byte(`{"c":`+strings.Replace(wide, `"a":1`, `"a":2`, 1)+`}`), false))
+	require.NotNil(t, s.Explain([]byte(`{"c":`+strings.Replace(wide, `"a":1`, `"z":1`, 1)+`}`), false))
+	require.Equal(t, "Argument 'c.a' was sent more than once. Send each name once.", s.Explain([]byte(`{"c":`+strings.Replace(wide, `"a":1`, `"a":2,"a":1`, 1)+`}`), false).Text())
 }
 
 func TestTooManyArguments(t *testing.T) {
 	s := mustCompile(t, `{"type":"object","properties":{"a":{"default":1}}}`)
 	args := []byte(`{"l":[0` + strings.Repeat(",0", 1<<21) + `]}`)
-	report := s.Explain(args, explain.Options{})
+	report := s.Explain(args, false)
 	require.Equal(t, "The arguments are too large to be checked. Send less at once.", report.Text())
 	require.Equal(t, "budget", report.Violations[0].Rule)
 	require.Equal(t, args, s.Defaults(args))
@@ -94,13 +94,13 @@ func TestTooManyArguments(t *testing.T) {
 // TestWork: what is valid is let through as long as its real work is small.
 func TestWork(t *testing.T) {
 	s := mustCompile(t, `{"type":"object","properties":{"l":{"items":{"type":"integer"}}}}`)
-	require.Nil(t, s.Explain([]byte(`{"l":[`+strings.Repeat("1,", 19_000)+`1]}`), explain.Options{}))
-	require.Equal(t, "budget", s.Explain([]byte(`{"l":[`+strings.Repeat("1,", 25_000)+`1]}`), explain.Options{}).Violations[0].Rule)
+	require.Nil(t, s.Explain([]byte(`{"l":[`+strings.Repeat("1,", 19_000)+`1]}`), false))
+	require.Equal(t, "budget", s.Explain([]byte(`{"l":[`+strings.Repeat("1,", 25_000)+`1]}`), false).Violations[0].Rule)
 
 	// The first form fits, so that the others are not tried.
 	choice := mustCompile(t, `{"anyOf":[{"type":"object","properties":{"not":{"$ref":"#"}},"required":["not"]},{"type":"boolean"},{"type":"object","properties":{"not":{"$ref":"#"}}}]}`)
-	require.Nil(t, choice.Explain([]byte(strings.Repeat(`{"not":`, 400)+"true"+strings.Repeat("}", 400)), explain.Options{}))
-	report := choice.Explain([]byte(strings.Repeat(`{"not":`, 10)+"1"+strings.Repeat("}", 10)), explain.Options{})
+	require.Nil(t, choice.Explain([]byte(strings.Repeat(`{"not":`, 400)+"true"+strings.Repeat("}", 400)), false))
+	report := choice.Explain([]byte(strings.Repeat(`{"not":`, 10)+"1"+strings.Repeat("}", 10)), false)
 	require.Less(t, len(report.Text()), 600)
 	require.NotEqual(t, "budget", report.Violations[0].Rule)
 }
@@ -110,9 +110,9 @@ func TestSchemaOfABubble(t *testing.T) {
 	var s *explain.Schema
 	synctest.Test(t, func(t *testing.T) {
 		s = mustCompile(t, `{"type":"object"}`)
-		require.Nil(t, s.Explain([]byte(`{}`), explain.Options{}))
+		require.Nil(t, s.Explain([]byte(`{}`), false))
 	})
-	require.Nil(t, s.Explain([]byte(`{}`), explain.Options{}))
+	require.Nil(t, s.Explain([]byte(`{}`), false))
 }
 
 // TestWorkIsCountedForEachCall: calls at the same time do not count for each other.
@@ -123,7 +123,7 @@ func TestWorkIsCountedForEachCall(t *testing.T) {
 	for range 4 {
 		wait.Go(func() {
 			for range 5 {
-				if report := s.Explain(args, explain.Options{}); report != nil {
+				if report := s.Explain(args, false); report != nil {
 					t.Error(report.Text())
 				}
 			}
@@ -134,11 +134,11 @@ func TestWorkIsCountedForEachCall(t *testing.T) {
 
 func TestDeepArguments(t *testing.T) {
 	s := mustCompile(t, `{"items":{"$ref":"#"},"type":"array"}`)
-	require.Nil(t, s.Explain([]byte(strings.Repeat("[", 1000)+strings.Repeat("]", 1000)), explain.Options{}))
-	require.Equal(t, "The arguments are nested more than 1000 levels deep.", s.Explain([]byte(strings.Repeat("[", 1001)+strings.Repeat("]", 1001)), explain.Options{}).Text())
-	require.Equal(t, "The arguments are nested more than 1000 levels deep.", s.Explain([]byte(strings.Repeat("[", 5_000_000)), explain.Options{}).Text())
+	require.Nil(t, s.Explain([]byte(strings.Repeat("[", 1000)+strings.Repeat("]", 1000)), false))
+	require.Equal(t, "The arguments are nested more than 1000 levels deep.", s.Explain([]byte(strings.Repeat("[", 1001)+strings.Repeat("]", 1001)), false).Text())
+	require.Equal(t, "The arguments are nested more than 1000 levels deep.", s.Explain([]byte(strings.Repeat("[", 5_000_000)), false).Text())
 
-	report := s.Explain([]byte(strings.Repeat("[", 999)+"7"+strings.Repeat("]", 999)), explain.Options{})
+	report := s.Explain([]byte(strings.Repeat("[", 999)+"7"+strings.Repeat("]", 999)), false)
 	require.Len(t, report.Violations, 1)
 	require.Less(t, len(report.Text()), 400)
 	require.Empty(t, report.Violations[0].Pointer, "a pointer that was cut would lead elsewhere")
@@ -152,11 +152,11 @@ func TestBrokenUTF8(t *testing.T) {
 		"{\"\xff\":1}":            "Argument '\ufffd' is not valid UTF-8.",
 		"{\"a\":\"\\n\xff\"}":     "Argument 'a' is not valid UTF-8.",
 	} {
-		report := s.Explain([]byte(args), explain.Options{})
+		report := s.Explain([]byte(args), false)
 		require.Equal(t, want, report.Text())
 		require.Equal(t, "utf8", report.Violations[0].Rule)
 	}
-	require.Nil(t, s.Explain([]byte(`{"a":"\ud83d\ude00 \ud800"}`), explain.Options{}))
+	require.Nil(t, s.Explain([]byte(`{"a":"\ud83d\ude00 \ud800"}`), false))
 }
 
 // TestSchemasThatMultiply would take longer than anybody waits, were the walk not
@@ -172,14 +172,14 @@ func TestSchemasThatMultiply(t *testing.T) {
 		`{"anyOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"}}],"unevaluatedItems":false,"minItems":1}`,
 		`{"$dynamicAnchor":"n","anyOf":[{"items":{"$dynamicRef":"#n"},"minItems":1},{"items":{"$dynamicRef":"#n"},"minItems":1}]}`,
 	} {
-		report := mustCompile(t, schema).Explain([]byte(nested), explain.Options{})
+		report := mustCompile(t, schema).Explain([]byte(nested), false)
 		require.NotNil(t, report, schema)
 		require.NotEmpty(t, report.Violations)
 		require.LessOrEqual(t, len(report.Text()), 4096)
 	}
 	// What could not be checked is refused, not let through.
 	s := mustCompile(t, `{"$dynamicAnchor":"n","allOf":[{"items":{"$dynamicRef":"#n"}},{"items":{"$dynamicRef":"#n"}}]}`)
-	require.Equal(t, "The arguments are too large and complex to be checked. Send less at once.", s.Explain([]byte(nested), explain.Options{}).Text())
+	require.Equal(t, "The arguments are too large and complex to be checked. Send less at once.", s.Explain([]byte(nested), false).Text())
 }
 
 func TestSchemasThatGoRoundInCircles(t *testing.T) {
@@ -242,7 +242,7 @@ func TestCompileTakes(t *testing.T) {
 	} {
 		s, err := explain.Compile(schema)
 		require.NoError(t, err)
-		require.Nil(t, s.Explain([]byte(`{}`), explain.Options{}))
+		require.Nil(t, s.Explain([]byte(`{}`), false))
 	}
 }
 
@@ -266,7 +266,7 @@ func TestManyCallsAtTheSameTime(t *testing.T) {
 	require.Less(t, allocated(func() {
 		var all sync.WaitGroup
 		for range calls {
-			all.Go(func() { s.Explain([]byte(`{"x":1}`), explain.Options{}) })
+			all.Go(func() { s.Explain([]byte(`{"x":1}`), false) })
 		}
 		all.Wait()
 	}), most)

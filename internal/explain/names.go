@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/near"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 )
@@ -16,89 +17,125 @@ const (
 	maxCompared = 4000
 )
 
-// An object has names that are missing or refused; the finding is the first about one of them.
+// An object has names that are missing or refused, or fits none of several forms.
 type object struct {
-	finding
-	missing, refused []string
+	at      []string
+	n       *node
+	missing []string
+	refused []string
+	choice  finding // that none of the forms fits
 }
 
-// pair finds for unknown names those that were probably meant: one that is missing rather than
-// one that may be left out. A name that is missing and the one that stands for it are one mistake.
-func (r *report) pair(found []finding) (names []finding) {
+// A pair are a name that was sent and the one that was meant by it.
+type pair struct {
+	*object
+	sent, meant string
+	unsure      bool // another one is near, too
+}
+
+// correctNames tells which unknown names were probably meant for which others, and gives the
+// arguments those. It reports whether there are any. A name that is missing, or that a form asks
+// for, was meant rather than one that may be left out; a name that is missing and the one that
+// stands for it are one mistake.
+func (r *report) correctNames(found []finding) bool {
 	byPlace, objects, left := map[string]*object{}, []*object{}, maxCompared
+	of := func(at []string, n *node) *object {
+		key := strings.Join(at, "\x00")
+		if byPlace[key] == nil {
+			byPlace[key] = &object{at: at, n: n}
+			objects = append(objects, byPlace[key])
+		}
+		return byPlace[key]
+	}
 	for _, f := range found {
-		if f.rule != "additionalProperties" && !f.missing() {
-			continue
-		}
-		key := strings.Join(f.parent(), "\x00")
-		o := byPlace[key]
-		if o == nil {
-			o = &object{finding: f}
-			byPlace[key], objects = o, append(objects, o)
-		}
-		if f.missing() {
+		switch {
+		case f.missing():
+			o := of(f.parent(), f.n)
 			o.missing = append(o.missing, last(f.at))
-		} else {
+		case f.rule == "additionalProperties":
+			o := of(f.parent(), f.n)
 			o.refused = append(o.refused, last(f.at))
+		case f.forms != nil && f.both == nil && isContainer(ValueAt(r.args, f.at)):
+			of(f.at, f.n).choice = f
 		}
 	}
+	var pairs []pair
 	for _, o := range objects[:min(len(objects), maxPairs)] {
-		sent, _ := ValueAt(r.args, o.parent()).(map[string]any)
-		free, unknown := known(append(r.at(o.parent()), o.n)), []string(nil)
-		for name := range sent { // where nothing is missing, names that a pattern allows are not looked at
-			if len(unknown) <= maxPairs && !slices.Contains(free, name) && (len(o.missing) > 0 || slices.Contains(o.refused, name)) {
+		sent, _ := ValueAt(r.args, o.at).(map[string]any)
+		isSent := func(name string) bool { _, has := sent[name]; return has }
+		wanted := slices.Clone(o.missing)
+		for _, form := range o.choice.forms {
+			wanted = append(wanted, required([]*node{form})...)
+		}
+		wanted = slices.DeleteFunc(wanted, isSent)
+		free, unknown := known(append(r.schema.at(o.at), o.n)), []string(nil)
+		for name := range sent { // where nothing is wanted, names that a pattern allows are not looked at
+			if len(unknown) <= maxPairs && !slices.Contains(free, name) && (len(wanted) > 0 || slices.Contains(o.refused, name)) {
 				unknown = append(unknown, name)
 			}
 		}
 		slices.Sort(unknown)
-		free = slices.DeleteFunc(free, func(name string) bool {
-			_, has := sent[name]
-			return has || slices.Contains(o.missing, name)
-		})
-		if left -= len(unknown) * (len(unknown) + len(free) + len(o.missing)); len(unknown) <= maxPairs && left >= 0 {
-			names = append(names, r.match(o, unknown, free)...)
+		free = slices.DeleteFunc(free, isSent)
+		if left -= len(unknown) * (len(unknown) + len(free) + len(wanted)); len(unknown) <= maxPairs && left >= 0 {
+			pairs = append(pairs, o.pairs(unknown, wanted, free)...)
 		}
 	}
-	return names
+	for _, p := range pairs {
+		r.misspelled(p)
+	}
+	// Inside first: the places are those of the names that were sent.
+	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(len(b.at), len(a.at)) })
+	for _, p := range pairs {
+		if object, ok := ValueAt(r.args, p.at).(map[string]any); ok {
+			object[p.meant] = object[p.sent]
+			delete(object, p.sent)
+		}
+	}
+	return len(pairs) > 0
 }
 
-func (r *report) match(o *object, unknown, free []string) (names []finding) {
+// pairs compares unknown names with those that are wanted, and then with those that may be left out:
+// one of these was meant by a name that is refused and near to no other.
+func (o *object) pairs(unknown, wanted, free []string) (pairs []pair) {
 	taken := map[string]bool{}
-	for _, pool := range [][]string{o.missing, free} {
+	for i, pool := range [][]string{wanted, free} {
 		for _, name := range unknown {
-			matches, refused := near.Matches(name, pool), slices.Contains(o.refused, name)
-			absent := len(matches) > 0 && slices.Contains(o.missing, matches[0])
-			if len(matches) == 0 || taken[name] || taken[matches[0]] || !absent && (len(matches) > 1 || !refused) {
+			matches := near.Matches(name, pool)
+			if len(matches) == 0 || taken[name] || taken[matches[0]] || i == 1 && (len(matches) > 1 || !slices.Contains(o.refused, name)) {
 				continue
 			}
 			if back := near.Matches(matches[0], unknown); len(back) == 0 || back[0] != name {
 				continue
 			}
 			taken[matches[0]], taken[name] = true, true
-			f := finding{
-				rule: "required", at: append(slices.Clip(o.parent()), matches[0]), n: o.n, sent: name,
-				absent: absent, unsure: len(matches) > 1 || scrub.SecretName(name),
-			}
-			if refused {
-				f.rule = "additionalProperties"
-				f.field, f.pointer = r.place(append(slices.Clip(o.parent()), name))
-			}
-			names = append(names, f)
+			pairs = append(pairs, pair{o, name, matches[0], len(matches) > 1})
 		}
 	}
-	return names
+	return pairs
 }
 
-// rename gives the arguments the names that were meant, inside first: the places are those
-// of the names that were sent.
-func (r *report) rename(names []finding) {
-	names = slices.Clone(names)
-	slices.SortStableFunc(names, func(a, b finding) int { return cmp.Compare(len(b.at), len(a.at)) })
-	for _, f := range names {
-		if object, ok := ValueAt(r.args, f.parent()).(map[string]any); ok {
-			value := object[f.sent]
-			delete(object, f.sent)
-			object[last(f.at)] = value
+// misspelled tells that a name was meant by another one.
+func (r *report) misspelled(p pair) {
+	missing, refused, meant := slices.Contains(p.missing, p.meant), slices.Contains(p.refused, p.sent), quoted(p.meant)
+	v := fault.Violation{Rule: "required"}
+	switch {
+	case refused:
+		v.Rule = "additionalProperties"
+		v.Field, v.Pointer = r.place(append(slices.Clip(p.at), p.sent))
+		v.Message, v.Suggestion = "Argument '"+v.Field+"' is unknown.", "Did you mean "+meant+"?"
+		if missing {
+			v.Message = "Argument '" + v.Field + "' is unknown, and " + meant + " is missing."
 		}
+	case missing:
+		v.Field, v.Pointer = r.place(append(slices.Clip(p.at), p.meant))
+		v.Message = "Argument '" + v.Field + "' is required."
+	default:
+		v = r.worded(p.choice)
+		r.told[p.choice.key()] = true // also if it fits no form after that
 	}
+	if !refused {
+		v.Suggestion = "You sent " + quoted(r.schema.shownName(p.sent)) + ": did you mean " + meant + "?"
+	}
+	r.unsure = r.unsure || p.unsure || scrub.SecretName(p.sent)
+	r.add(v)
 }

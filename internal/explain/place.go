@@ -140,21 +140,19 @@ func plainName(name string) bool {
 	}) < 0
 }
 
-// secret reports whether the value at a place, or one around it, must not be shown. What
-// lies too deep for that to be found out is hidden.
-func (r *report) secret(at []string) bool {
+// Hides reports whether the value at a place, or one around it, must not be shown, by the
+// schema or by its name. What lies too deep for that to be found out is hidden.
+func (s *Schema) Hides(at []string) bool {
 	if len(at) > maxSteps || slices.ContainsFunc(at, scrub.SecretName) {
 		return true
 	}
-	r.at(at)
-	return slices.ContainsFunc(r.trail[:len(at)+1], func(nodes []*node) bool {
-		return slices.ContainsFunc(nodes, func(n *node) bool { return n.hidden })
-	})
+	for nodes := range s.along(at) {
+		if slices.ContainsFunc(nodes, func(n *node) bool { return n.hidden }) {
+			return true
+		}
+	}
+	return false
 }
 
-// Hides reports whether the value at a place, or one around it, must not be shown, by the
-// schema or by its name.
-func (s *Schema) Hides(at []string) bool { return (&report{schema: s}).secret(at) }
-
 // Known returns the names that the schema declares for the object at a place.
-func (s *Schema) Known(at []string) []string { return known((&report{schema: s}).at(at)) }
+func (s *Schema) Known(at []string) []string { return known(s.at(at)) }

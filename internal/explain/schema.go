@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net/url"
 	"regexp"
@@ -46,7 +47,6 @@ type node struct {
 	as      part     // what it is to that one
 	order   []string // the names of its properties, as they were declared
 	members map[string]*node
-	rank    int     // of a property, among the names that were declared
 	prefix  int     // how many items have a schema of their own
 	reach   []*node // the schemas that apply with it, itself first; at most maxKnown
 	anyOf   *fork
@@ -199,10 +199,9 @@ func (s *Schema) index(n *jsonschema.Schema, declared map[string][]string) *node
 		}
 	}
 	made.members = make(map[string]*node, len(made.order))
-	for i, name := range made.order {
+	for _, name := range made.order {
 		s.names[name] = true
 		made.members[name] = s.nodes[n.Properties[name].Location]
-		made.members[name].rank = i
 	}
 	return made
 }
@@ -344,26 +343,24 @@ func (n *node) leaf() *node {
 // maxSteps is how deep what is told of a value takes the schema into account.
 const maxSteps = 64
 
-// at returns the schemas that properties and items lead to at a place in the arguments. It
-// remembers those on the way, because most places that are asked for lie close together.
-func (r *report) at(steps []string) []*node {
-	if len(steps) > maxSteps {
-		return nil
-	}
-	if r.trail == nil {
-		r.trail = [][]*node{{r.schema.root}}
-	}
-	i := 0
-	for i < min(len(steps), len(r.steps)) && steps[i] == r.steps[i] {
-		i++
-	}
-	if i < len(steps) {
-		r.steps, r.trail = append(r.steps[:i], steps[i:]...), r.trail[:i+1]
-		for _, step := range steps[i:] {
-			r.trail = append(r.trail, inside(last(r.trail), step))
+// along yields the schemas that apply at each place on the way to one in the arguments, as
+// properties and items lead there.
+func (s *Schema) along(steps []string) iter.Seq[[]*node] {
+	return func(yield func([]*node) bool) {
+		here := []*node{s.root}
+		for i := 0; yield(here) && i < len(steps); i++ {
+			here = inside(here, steps[i])
 		}
 	}
-	return slices.Clip(r.trail[len(steps)])
+}
+
+// at returns the schemas that apply at a place.
+func (s *Schema) at(steps []string) (here []*node) {
+	if len(steps) <= maxSteps {
+		for here = range s.along(steps) { //nolint:revive // the last
+		}
+	}
+	return here
 }
 
 // inside returns the schemas for a member of what others are for.
@@ -445,17 +442,4 @@ func required(from []*node) (names []string) {
 		}
 	}
 	return names
-}
-
-// rank says where the schemas declare a name. Those that they do not declare are last, and
-// indexes stand in their order.
-func rank(nodes []*node, name string) int {
-	before := 0
-	for _, n := range around(nodes...) {
-		if p, ok := n.members[name]; ok {
-			return before + p.rank
-		}
-		before += len(n.order)
-	}
-	return 1<<20 + max(index(name), 0)
 }

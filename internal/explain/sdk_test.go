@@ -42,7 +42,7 @@ func TestKnowsWhatTheSDKRefuses(t *testing.T) {
 			args := g.value(3, false)
 			var instance any
 			require.NoError(t, json.Unmarshal([]byte(args), &instance))
-			report := compiled.Explain([]byte(args), explain.Options{})
+			report := compiled.Explain([]byte(args), false)
 			if err := resolved.Validate(instance); err != nil {
 				refused++
 				require.NotNil(t, report, "seed %d\nschema %s\nargs %s\nthe SDK: %v", seed, text, args, err)

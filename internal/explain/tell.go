@@ -18,6 +18,9 @@ func (r *report) full() bool { return len(r.Violations) == MaxShown || r.size > 
 // add adds a violation if there is room for it.
 func (r *report) add(v fault.Violation) {
 	r.Total++
+	if r.full() {
+		return
+	}
 	v.Message, v.Expected = cut(v.Message, maxSentence), cut(v.Expected, maxSentence)
 	if r.size += len(v.Message) + len(v.Suggestion) + len("\n-  "); r.size <= maxBytes || r.Violations == nil {
 		r.Violations = append(r.Violations, v)
@@ -32,22 +35,17 @@ func cut(text string, limit int) string {
 	return strings.ToValidUTF8(text[:max(0, limit-3)], "") + "..."
 }
 
-// facets are the rules of which all that one schema has stand in what is expected.
-var facets = map[string]bool{
-	"minLength": true, "maxLength": true, "pattern": true, "format": true, "multipleOf": true,
-	"minimum": true, "maximum": true, "exclusiveMinimum": true, "exclusiveMaximum": true,
-}
-
-// key is the same for findings that say the same.
+// key is the same for findings that say the same: what is expected has all that one schema asks of
+// a value.
 func (f *finding) key() string {
-	rule := f.rule
+	rule, expected := f.rule, f.expected+f.n.words()
 	switch {
 	case f.missing():
-		return strings.Join(f.at, "\x00") + "\x00required" + f.expected
-	case facets[rule]:
-		rule = "facet"
+		rule, expected = "required", f.expected
+	case f.n != nil && f.forms == nil && rule != "not" && rule != "propertyNames":
+		rule = ""
 	}
-	return strings.Join(f.at, "\x00") + "\x00" + rule + f.expected + f.sent + f.n.words()
+	return strings.Join(f.at, "\x00") + "\x00" + rule + "\x00" + expected
 }
 
 // tell writes one finding, unless the same was told already.
@@ -66,12 +64,18 @@ func (r *report) tell(f finding) {
 		r.unsure = true
 		return
 	}
-	fixed := len(r.fixes)
+	fixes := r.fixes
+	v := r.worded(f)
+	r.unsure = r.unsure || f.unsure || r.fixes == fixes
+	r.add(v)
+}
+
+// worded writes the violation of a finding.
+func (r *report) worded(f finding) fault.Violation {
 	v := fault.Violation{Rule: f.rule}
 	v.Field, v.Pointer = r.place(f.at)
 	r.word(f, &v)
-	r.unsure = r.unsure || f.unsure || f.sent == "" && len(r.fixes) == fixed
-	r.add(v)
+	return v
 }
 
 // word writes the sentence of a violation.
@@ -85,8 +89,6 @@ func (r *report) word(f finding, v *fault.Violation) {
 		when = words.Cut(" when "+strings.Join(f.when, " and "), maxAdvice)
 	}
 	switch {
-	case f.sent != "":
-		r.misspelled(f, v)
 	case f.missing():
 		r.missing(f, v, subject+" is required"+when)
 	case f.rule == "additionalProperties":
@@ -123,24 +125,8 @@ func (r *report) word(f finding, v *fault.Violation) {
 // onlyRequires reports whether a schema says nothing but which names are required.
 func (n *node) onlyRequires() bool { return n != nil && len(n.Required) > 0 && len(n.parts) == 0 }
 
-func (r *report) misspelled(f finding, v *fault.Violation) {
-	meant := quoted(last(f.at))
-	if f.field == "" {
-		v.Message = "Argument '" + v.Field + "' is required."
-		v.Suggestion = "You sent " + quoted(r.schema.shownName(f.sent)) + ": did you mean " + meant + "?"
-		return
-	}
-	v.Field, v.Pointer = f.field, f.pointer
-	v.Message = "Argument '" + v.Field + "' is unknown"
-	if f.absent {
-		v.Message += ", and " + meant + " is missing"
-	}
-	v.Message += "."
-	v.Suggestion = "Did you mean " + meant + "?"
-}
-
 func (r *report) missing(f finding, v *fault.Violation, sentence string) {
-	nodes := r.at(f.at)
+	nodes := r.schema.at(f.at)
 	v.Expected = f.expected
 	for _, n := range nodes {
 		v.Expected = cmp.Or(v.Expected, n.words())
@@ -154,7 +140,7 @@ func (r *report) missing(f finding, v *fault.Violation, sentence string) {
 // wrong says what is expected of a value, and returns what was received, in words.
 func (r *report) wrong(f finding, v *fault.Violation) (received string) {
 	value := ValueAt(r.args, f.at)
-	received, v.Received = Received(value, r.opts.HideReceived || r.secret(f.at))
+	received, v.Received = Received(value, r.hide || r.schema.Hides(f.at))
 	received = cmp.Or(f.got, received)
 	v.Expected = f.expected
 	switch f.rule {
@@ -172,7 +158,7 @@ func (r *report) wrong(f finding, v *fault.Violation) (received string) {
 			v.Expected = "an empty list"
 		}
 	case "minProperties":
-		v.Suggestion = knownNames(known(r.at(f.at)), nil)
+		v.Suggestion = knownNames(known(r.schema.at(f.at)), nil)
 	case "uniqueItems":
 		v.Suggestion = "Send each item once."
 	}

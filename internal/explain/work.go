@@ -28,7 +28,7 @@ const (
 type check struct {
 	mu      sync.Mutex
 	schemas map[string]*jsonschema.Schema // by location; nil until there is a call to serve
-	formats bool                          // "format" is checked whatever the draft
+	formats bool                          // is checked also where it is a remark and no rule, as in draft 2020-12
 	left    int
 	deep    int // what one application costs, which a deep place makes dearer
 	values  int
