@@ -762,7 +762,7 @@ func TestProgrammersErrors(t *testing.T) {
 
 func BenchmarkReplay(b *testing.B) {
 	var bank bank
-	server := bank.server(owned(replay.Options{Limits: replay.Limits{KeysPerOwner: -1}, Store: store.NewMemory(&store.MemoryOptions{Evict: true})}))
+	server := bank.server(owned(replay.Options{Limits: replay.Limits{KeysPerOwner: -1}, Keep: time.Minute, Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 2 << 30})}))
 	args := `{"amount":10,"to":{"name":"x","iban":"DE1234"}}`
 	hit := request("hit", args)
 	says(b, server, "hit", args)
