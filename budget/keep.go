@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"container/list"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,21 +25,17 @@ const (
 	unitBlocks = "blocks"
 )
 
-// An entry is what was left out of one list or text.
+// An entry is what was left out of one list or text. Its cursor is that of its first page.
 type entry struct {
-	handle string
+	LeftOut
+
 	owner  string
-	size   int // tokens of a page
-	path   string
-	unit   string
-	first  int      // how many came before
-	total  int      // how many there are
+	size   int      // tokens of a page
 	items  [][]byte // JSON values, or else
 	blocks []mcp.Content
 
 	bytes int
-	place *list.Element
-	timer *time.Timer
+	made  time.Time
 }
 
 func (e *entry) weigh() int {
@@ -63,7 +58,7 @@ type keeper struct {
 	mu      sync.Mutex
 	bytes   int
 	entries map[string]*entry
-	oldest  list.List
+	queue   []*entry // the oldest first
 }
 
 // takes reports whether an entry is not too large to be kept: one caller should not
@@ -75,48 +70,32 @@ func (k *keeper) takes(e *entry) bool {
 	return e.bytes <= k.most/4
 }
 
-// put keeps an entry, and forgets the oldest ones for it.
+// put keeps an entry, and forgets the oldest ones for it, and those whose time is over.
 func (k *keeper) put(e *entry) bool {
 	if !k.takes(e) {
 		return false
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.entries[e.handle] = e
-	e.place = k.oldest.PushBack(e)
-	e.timer = time.AfterFunc(keepFor, func() {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.remove(e)
-	})
-	k.add(e.bytes)
-	for k.bytes > k.most {
-		oldest, _ := k.oldest.Front().Value.(*entry)
-		k.remove(oldest)
+	e.made = time.Now()
+	k.entries[e.Cursor] = e
+	k.queue = append(k.queue, e)
+	k.bytes += e.bytes
+	for oldest := k.queue[0]; k.bytes > k.most || time.Since(oldest.made) >= keepFor; oldest = k.queue[0] {
+		delete(k.entries, oldest.Cursor)
+		k.bytes -= oldest.bytes
+		k.queue[0] = nil // the array behind the slice would keep it
+		k.queue = k.queue[1:]
 	}
+	k.stats.Kept.Store(int64(k.bytes))
 	return true
 }
 
-func (k *keeper) add(bytes int) {
-	k.bytes += bytes
-	k.stats.Kept.Add(int64(bytes))
-}
-
-func (k *keeper) remove(e *entry) {
-	if k.entries[e.handle] == nil {
-		return
-	}
-	delete(k.entries, e.handle)
-	k.oldest.Remove(e.place)
-	e.timer.Stop()
-	k.add(-e.bytes)
-}
-
 // get returns an entry of an owner's. That of somebody else is none.
-func (k *keeper) get(handle, owner string) *entry {
+func (k *keeper) get(cursor, owner string) *entry {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if e := k.entries[handle]; e != nil && e.owner == owner {
+	if e := k.entries[cursor]; e != nil && e.owner == owner && time.Since(e.made) < keepFor {
 		return e
 	}
 	return nil
@@ -224,7 +203,7 @@ func (b *budget) page(e *entry, at, off, room int) []mcp.Content {
 		shown, at, off = e.blocksFrom(at, off, room)
 	}
 	if at < len(e.items)+len(e.blocks) {
-		note += b.howToGet(fmt.Sprintf("%s.%d.%d", e.handle, at, off))
+		note += b.howToGet(fmt.Sprintf("%s.%d.%d", e.Cursor, at, off))
 	} else {
 		note += " That is all."
 	}
@@ -234,11 +213,8 @@ func (b *budget) page(e *entry, at, off, room int) []mcp.Content {
 // itemsFrom returns a list of items, or a part of one that is too large for a page.
 func (e *entry) itemsFrom(at, off, room int) (text []byte, note string, nextAt, nextOff int) {
 	if item := e.items[at]; off > 0 || len(item) > room {
-		end := min(len(item), off+room)
-		for end < len(item) && end > off+1 && !utf8.RuneStart(item[end]) {
-			end--
-		}
-		note = fmt.Sprintf("Bytes %d to %d of %d of the JSON text of item %d of %d%s.", off+1, end, len(item), e.first+at+1, e.total, of(e.path))
+		end := characters(string(item), off, off+room)
+		note = fmt.Sprintf("Bytes %d to %d of %d of the JSON text of item %d of %d%s.", off+1, end, len(item), e.Shown+at+1, e.Total, of(e.Path))
 		if end == len(item) {
 			return item[off:], note, at + 1, 0
 		}
@@ -249,7 +225,7 @@ func (e *entry) itemsFrom(at, off, room int) (text []byte, note string, nextAt, 
 		text = append(append(text, ','), e.items[end]...)
 		end++
 	}
-	return append(text, ']'), fmt.Sprintf("Items %d to %d of %d%s.", e.first+at+1, e.first+end, e.total, of(e.path)), end, 0
+	return append(text, ']'), fmt.Sprintf("Items %d to %d of %d%s.", e.Shown+at+1, e.Shown+end, e.Total, of(e.Path)), end, 0
 }
 
 // blocksFrom returns the blocks that fit.
