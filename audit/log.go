@@ -110,7 +110,7 @@ func (l *Log) Head() Head {
 // returns an error.
 func (l *Log) Close() error {
 	if l.end != nil {
-		_, err := l.append(Record{Time: time.Now().UTC(), Event: EventClose})
+		_, err := l.append(Record{Time: time.Now().UTC(), Event: eventClose})
 		if errors.Is(err, errClosed) || errors.Is(err, errStuck) || errors.Is(err, errTooLate) {
 			return err // who is stuck may still write
 		}
@@ -163,7 +163,7 @@ func (l *Log) append(r Record) (seq uint64, err error) {
 func (l *Log) enqueue(w *waiting) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last := w.rec.Event == EventClose
+	last := w.rec.Event == eventClose
 	switch {
 	case l.closed:
 		return errClosed
@@ -219,7 +219,7 @@ func (l *Log) writeSome() bool {
 	}
 	l.mu.Unlock()
 	if lost > 0 {
-		if about, err := newWaiting(Record{Time: time.Now().UTC(), Event: EventLost, Lost: lost}); err == nil {
+		if about, err := newWaiting(Record{Time: time.Now().UTC(), Event: eventLost, Lost: lost}); err == nil {
 			batch = slices.Insert(batch, 0, about)
 		}
 	}
@@ -256,7 +256,7 @@ func (l *Log) written(batch []*waiting, kept int, err error) {
 	l.stuck = false
 	for i, w := range batch {
 		if i >= kept {
-			if w.rec.Event != EventLost {
+			if w.rec.Event != eventLost {
 				l.lost++
 			}
 			w.done <- err
@@ -291,7 +291,7 @@ func ToSlog(logger *slog.Logger) Sink {
 		}
 		for i, e := range entries {
 			r := slog.NewRecord(e.Record.Time, slog.LevelInfo, "mcp audit", 0)
-			r.AddAttrs(slog.Uint64("seq", e.Record.Seq), slog.String("event", string(e.Record.Event)), slog.String("record", string(e.Line)))
+			r.AddAttrs(slog.Uint64("seq", e.Record.Seq), slog.String("event", e.Record.Event), slog.String("record", string(e.Line)))
 			if err := handler.Handle(ctx, r); err != nil {
 				return &partError{i, err} // those before it stand in the log
 			}

@@ -254,7 +254,7 @@ func TestManyAtOnceWhileTheSinkFails(t *testing.T) {
 	require.NoError(t, add(l))
 	kept, lost := 0, 0
 	for _, r := range k.records(t, Verifier{}) {
-		if lost += int(r.Lost); r.Event == EventCall {
+		if lost += int(r.Lost); r.Event == eventCall {
 			kept++
 		}
 	}
