@@ -73,7 +73,7 @@ func (k *keeper) events(t testing.TB) string {
 	t.Helper()
 	var events []string
 	for _, r := range k.records(t, Verifier{}) {
-		events = append(events, string(r.Event))
+		events = append(events, r.Event)
 	}
 	return strings.Join(events, " ")
 }
