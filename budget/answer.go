@@ -124,7 +124,7 @@ func (x *answer) cutJSON(raw []byte, at, target int, valid func([]byte) bool) (*
 		case n.array && n.kept < len(n.kids):
 			e := x.entry(n.path, unitItems, n.kept, len(n.kids))
 			for _, kid := range n.kids[n.kept:] {
-				e.items = append(e.items, kid.raw)
+				e.blocks = append(e.blocks, &mcp.TextContent{Text: string(kid.raw)})
 			}
 			cuts = append(cuts, e)
 		case n.short != nil:

@@ -168,7 +168,7 @@ func sentence(text string, most int) int {
 	if most >= len(text) {
 		return len(text)
 	}
-	most = characters(text, -1, max(0, most))
+	most = characters(text, 0, max(0, most))
 	for _, end := range []string{"\n\n", ". ", ".\n", "\n", " "} {
 		if i := strings.LastIndex(text[:most], end); i >= most/2 && i > 0 {
 			return i + len(end)
