@@ -302,41 +302,44 @@ func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, err
 
 // claim runs the call if nobody did, now that the lease is held.
 func (a *attempt) claim(ctx context.Context) (mcp.Result, error) {
-	done := func(res mcp.Result, err error) (mcp.Result, error) {
-		a.release(context.WithoutCancel(ctx))
-		return res, err
+	release := func() { a.release(context.WithoutCancel(ctx)) }
+	many, err := a.tooManyKeys(ctx)
+	var mine []byte
+	if err == nil && !many {
+		mine, err = a.seal(record{Holder: a.holder, Args: a.args})
 	}
-	if many, err := a.tooManyKeys(ctx); err != nil {
-		return done(a.storeFailed(ctx, err))
-	} else if many {
-		return done(nil, errTooManyKeys)
-	}
-	mine, err := a.seal(record{Holder: a.holder, Args: a.args})
-	if err != nil {
-		return done(a.storeFailed(ctx, err))
+	switch {
+	case err != nil:
+		release()
+		return a.storeFailed(ctx, err)
+	case many:
+		release()
+		return nil, errTooManyKeys
 	}
 	for {
 		item, ok, err := a.Store.Swap(ctx, a.name, a.at, mine, a.Keep)
-		if a.at = item.Version; err != nil {
+		if err != nil {
 			a.later(func(ctx context.Context) bool { return a.withdraw(ctx) && a.release(ctx) }, func() {})
 			return a.storeFailed(ctx, err)
 		}
-		if ok {
+		if a.at = item.Version; ok {
 			return a.execute(ctx)
 		}
 		rec, err := a.open(item.Value)
+		if err == nil && (rec.Withdrawn || rec.Args == a.args && !rec.Done && a.rerunnable()) {
+			continue // nothing was run, or its holder is dead and a second run does no harm
+		}
+		release()
 		switch {
 		case err != nil:
-			return done(a.storeFailed(ctx, err))
-		case rec.Withdrawn:
+			return a.storeFailed(ctx, err)
 		case rec.Args != a.args:
-			return done(nil, errOtherArguments)
+			return nil, errOtherArguments
 		case rec.Done: // it ended between our look and our lease
-			return done(a.replayed(rec, item.Version))
-		case !a.rerunnable():
-			return done(nil, errUnknownEnd)
+			return a.replayed(rec, item.Version)
+		default:
+			return nil, errUnknownEnd
 		}
-		// Nothing was run, or its holder is dead and a second run does no harm.
 	}
 }
 
