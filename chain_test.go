@@ -126,7 +126,7 @@ func TestOrderOfEverything(t *testing.T) {
 			options.Limit.Owner = func(context.Context, mcp.Request) string { tr.Note("whose"); return "me" }
 			options.Audit.Log = audit.NewLog(func(entries []audit.Entry) error {
 				for _, e := range entries {
-					tr.Note(string(e.Record.Event))
+					tr.Note(e.Record.Event)
 				}
 				return nil
 			}, nil)
