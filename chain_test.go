@@ -127,7 +127,7 @@ func TestOrderOfEverything(t *testing.T) {
 			options.Limit.Owner = func(context.Context, mcp.Request) string { tr.Note("whose"); return "me" }
 			options.Audit.Log = audit.NewLog(func(entries []audit.Entry) error {
 				for _, e := range entries {
-					tr.Note(string(e.Record.Event))
+					tr.Note(e.Record.Event)
 				}
 				return nil
 			}, nil)
@@ -171,7 +171,7 @@ func TestOrderOfEverything(t *testing.T) {
 				// Each item, and then the call of which all items failed. That an item has failed
 				// before is looked up before the next one runs.
 				{"many", `{"words":["one","two"]}`, "id begin whose whose >a >b limit h h h owner <b <a log" +
-					" whose >a >b owner limit h h h <b <a log end log"},
+					" whose >a >b owner limit h h h <b <a log size size end log"},
 			} {
 				s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: era}, harness.Setup{
 					Middleware: []mcp.Middleware{mcpchain.Standard(options, tr.Middleware("a"), seen, tr.Middleware("b"))}, Handlers: handlers,

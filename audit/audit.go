@@ -126,16 +126,16 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	began := time.Now()
 	tool, safety := a.about(c, next)
 	rec := Record{
-		Event: EventCall, Method: clean(method), Target: clean(call.Target(req)), Principal: a.principal(ctx, req), Reference: c.ID(),
+		Event: eventCall, Method: clean(method), Target: clean(call.Target(req)), Principal: a.principal(ctx, req), Reference: c.ID(),
 	}
 	a.addArguments(&rec, req, tool)
 	if safety != classify.Reads {
-		rec.Event = EventBegin
+		rec.Event = eventBegin
 		seq, err := a.keep(c, rec)
 		if err != nil && !a.GoOn {
 			return nil, errNotMade.Because(err)
 		}
-		rec.Event, rec.Begin = EventEnd, seq
+		rec.Event, rec.Begin = eventEnd, seq
 		rec.Arguments, rec.ArgumentsHash, rec.ArgumentsBytes = nil, "", 0
 	}
 	returned := false

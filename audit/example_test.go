@@ -70,9 +70,9 @@ func Example() {
 			panic(err)
 		}
 		switch record.Event {
-		case audit.EventBegin:
+		case "begin":
 			fmt.Printf("%d: %s %s %s %s\n", record.Seq, record.Principal, record.Event, record.Target, record.Arguments)
-		case audit.EventEnd:
+		case "end":
 			fmt.Printf("%d: %s %s %s: %s, %s\n", record.Seq, record.Principal, record.Event, record.Target, record.Outcome, record.Effect)
 		default: // the log was opened and closed
 		}

@@ -69,7 +69,7 @@ func Open(dir string, opts *FileOptions) (*Log, error) {
 	}
 	l := NewLog(s.write, &LogOptions{Key: o.Key, After: head})
 	l.end = s.close
-	if _, err := l.append(Record{Time: time.Now().UTC(), Event: EventOpen, DroppedBytes: dropped}); err != nil {
+	if _, err := l.append(Record{Time: time.Now().UTC(), Event: eventOpen, DroppedBytes: dropped}); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil

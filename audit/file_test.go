@@ -69,7 +69,7 @@ func TestFilesAreRotated(t *testing.T) {
 	head, err := Verifier{Heads: heads}.Dir(dir)
 	require.NoError(t, err)
 	require.EqualValues(t, 36, head.Seq)
-	require.Equal(t, EventOpen, recordsIn(t, dir)[12].Event)
+	require.Equal(t, eventOpen, recordsIn(t, dir)[12].Event)
 
 	// The old files are taken away, and the rest is verified from their head on.
 	old, err := Verify(fileReaders(t, names[:3])...)
@@ -139,7 +139,7 @@ func TestCrashInAWrite(t *testing.T) {
 			require.NoError(t, err)
 			records := recordsIn(t, dir)
 			dropped := size - len(before) + len(garbage)
-			require.Equal(t, EventOpen, records[2].Event)
+			require.Equal(t, eventOpen, records[2].Event)
 			require.EqualValues(t, dropped, records[2].DroppedBytes)
 			asides, err := filepath.Glob(filepath.Join(dir, "torn-*"))
 			require.NoError(t, err)
@@ -306,7 +306,7 @@ func TestADiskThatFails(t *testing.T) {
 	require.Equal(t, l.Head(), head)
 	found, lost := 0, 0
 	for _, r := range recordsIn(t, dir) {
-		if lost += int(r.Lost); r.Event == EventCall {
+		if lost += int(r.Lost); r.Event == eventCall {
 			found++
 		}
 	}
@@ -344,7 +344,7 @@ func TestAKilledProcess(t *testing.T) {
 	opened := 0
 	for _, r := range recordsIn(t, dir) {
 		delete(acknowledged, r.Seq)
-		if r.Event == EventOpen {
+		if r.Event == eventOpen {
 			opened++
 		}
 	}

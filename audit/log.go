@@ -109,30 +109,24 @@ func (l *Log) Head() Head {
 // Close ends the log. Calls after it cannot be recorded. A log that is closed already
 // returns an error.
 func (l *Log) Close() error {
-	var last *waiting
-	var err error
 	if l.end != nil {
-		last, err = newWaiting(Record{Time: time.Now().UTC(), Event: EventClose})
+		_, err := l.append(Record{Time: time.Now().UTC(), Event: eventClose})
+		if errors.Is(err, errClosed) || errors.Is(err, errStuck) || errors.Is(err, errTooLate) {
+			return err // who is stuck may still write
+		}
+		return errors.Join(err, l.end())
 	}
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	switch {
 	case l.closed:
-		l.mu.Unlock()
 		return errClosed
-	case l.stuck: // who is stuck may still write
-		err = errStuck
-	case last != nil:
-		l.add(last)
+	case l.stuck:
+		l.closed = true
+		return errStuck
 	}
-	l.closed = true // so that it is the last one
-	l.mu.Unlock()
-	if last == nil || err != nil {
-		return err
-	}
-	if err = l.wait(last); errors.Is(err, errTooLate) {
-		return err
-	}
-	return errors.Join(err, l.end())
+	l.closed = true
+	return nil
 }
 
 func newWaiting(r Record) (*waiting, error) {
@@ -149,8 +143,15 @@ func (l *Log) append(r Record) (seq uint64, err error) {
 	if err == nil {
 		err = l.enqueue(w)
 	}
-	if err == nil {
-		err = l.wait(w)
+	if err != nil {
+		return 0, err
+	}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case err = <-w.done:
+	case <-timer.C:
+		err = l.giveUp(w)
 	}
 	if err != nil {
 		return 0, err
@@ -158,14 +159,34 @@ func (l *Log) append(r Record) (seq uint64, err error) {
 	return w.seq, nil
 }
 
-func (l *Log) wait(w *waiting) error {
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
-	select {
-	case err := <-w.done:
-		return err
-	case <-timer.C:
+// enqueue lets a record wait for the sink. That of the end is the last one.
+func (l *Log) enqueue(w *waiting) (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last := w.rec.Event == eventClose
+	switch {
+	case l.closed:
+		return errClosed
+	case l.stuck:
+		err = errStuck
+	case len(l.queue) >= maxWaiting && !last:
+		err = errBehind
 	}
+	l.closed = last
+	if err != nil {
+		l.lost++
+		return err
+	}
+	l.queue = append(l.queue, w)
+	if !l.writing {
+		l.writing = true
+		go l.write()
+	}
+	return nil
+}
+
+// giveUp is for who has waited in vain.
+func (l *Log) giveUp(w *waiting) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
@@ -179,31 +200,6 @@ func (l *Log) wait(w *waiting) error {
 		l.lost++
 	} // else the sink has it, and may keep it yet
 	return errTooLate
-}
-
-func (l *Log) enqueue(w *waiting) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.closed:
-		return errClosed
-	case l.stuck:
-		l.lost++
-		return errStuck
-	case len(l.queue) >= maxWaiting:
-		l.lost++
-		return errBehind
-	}
-	l.add(w)
-	return nil
-}
-
-func (l *Log) add(w *waiting) {
-	l.queue = append(l.queue, w)
-	if !l.writing {
-		l.writing = true
-		go l.write()
-	}
 }
 
 // write keeps what waits until nothing does.
@@ -223,7 +219,7 @@ func (l *Log) writeSome() bool {
 	}
 	l.mu.Unlock()
 	if lost > 0 {
-		if about, err := newWaiting(Record{Time: time.Now().UTC(), Event: EventLost, Lost: lost}); err == nil {
+		if about, err := newWaiting(Record{Time: time.Now().UTC(), Event: eventLost, Lost: lost}); err == nil {
 			batch = slices.Insert(batch, 0, about)
 		}
 	}
@@ -235,29 +231,22 @@ func (l *Log) writeSome() bool {
 		w.seq, w.rec.Seq, w.rec.Prev, w.rec.Hash = head.Seq, head.Seq, prev, head.Hash
 		entries[i] = Entry{Record: w.rec, Line: line}
 	}
-	kept, err := 0, error(nil)
-	p, panicked := safe.Call(func() { kept, err = l.keep(entries) }, func() {
+	kept, err := len(entries), error(nil)
+	p, panicked := safe.Call(func() { err = l.sink(entries) }, func() {
 		l.written(batch, 0, errExited)
 		go l.write() // this goroutine ends
 	})
 	if panicked {
 		err = errors.New("audit: the sink panicked: " + safe.Value(p))
 	}
+	if err != nil {
+		kept = 0
+		if some, ok := safe.As[*partError](err); ok {
+			kept = some.kept
+		}
+	}
 	l.written(batch, kept, err)
 	return true
-}
-
-// keep returns how many records are kept for good.
-func (l *Log) keep(entries []Entry) (int, error) {
-	err := l.sink(entries)
-	if err == nil {
-		return len(entries), nil
-	}
-	var some *partError
-	if errors.As(err, &some) {
-		return some.kept, err
-	}
-	return 0, err
 }
 
 // written tells those who wait what became of their records, of which the first ones are kept.
@@ -267,7 +256,7 @@ func (l *Log) written(batch []*waiting, kept int, err error) {
 	l.stuck = false
 	for i, w := range batch {
 		if i >= kept {
-			if w.rec.Event != EventLost {
+			if w.rec.Event != eventLost {
 				l.lost++
 			}
 			w.done <- err
@@ -302,7 +291,7 @@ func ToSlog(logger *slog.Logger) Sink {
 		}
 		for i, e := range entries {
 			r := slog.NewRecord(e.Record.Time, slog.LevelInfo, "mcp audit", 0)
-			r.AddAttrs(slog.Uint64("seq", e.Record.Seq), slog.String("event", string(e.Record.Event)), slog.String("record", string(e.Line)))
+			r.AddAttrs(slog.Uint64("seq", e.Record.Seq), slog.String("event", e.Record.Event), slog.String("record", string(e.Line)))
 			if err := handler.Handle(ctx, r); err != nil {
 				return &partError{i, err} // those before it stand in the log
 			}

@@ -73,7 +73,7 @@ func (k *keeper) events(t testing.TB) string {
 	t.Helper()
 	var events []string
 	for _, r := range k.records(t, Verifier{}) {
-		events = append(events, string(r.Event))
+		events = append(events, r.Event)
 	}
 	return strings.Join(events, " ")
 }
@@ -254,7 +254,7 @@ func TestManyAtOnceWhileTheSinkFails(t *testing.T) {
 	require.NoError(t, add(l))
 	kept, lost := 0, 0
 	for _, r := range k.records(t, Verifier{}) {
-		if lost += int(r.Lost); r.Event == EventCall {
+		if lost += int(r.Lost); r.Event == eventCall {
 			kept++
 		}
 	}

@@ -14,17 +14,14 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// An Event says what a record is about.
-type Event string
-
 // The events.
 const (
-	EventCall  Event = "call"  // a call that cannot change anything, with its end
-	EventBegin Event = "begin" // a call that may change something, before its handler runs
-	EventEnd   Event = "end"   // the end of such a call
-	EventLost  Event = "lost"  // records before this one could not be kept
-	EventOpen  Event = "open"  // a file log was opened
-	EventClose Event = "close" // it was closed; an open without it follows a crash
+	eventCall  = "call"
+	eventBegin = "begin"
+	eventEnd   = "end"
+	eventLost  = "lost"
+	eventOpen  = "open"
+	eventClose = "close"
 )
 
 // A Record is one record of a log. Zero values are absent in its JSON.
@@ -32,7 +29,11 @@ type Record struct {
 	Seq  uint64    `json:"seq,omitempty"` // from 1, without a gap
 	Time time.Time `json:"time"`          // when the event took place, UTC
 
-	Event Event `json:"event"`
+	// Event is "call" for a call that cannot change anything, with its end; "begin" for one
+	// that may, before its handler runs, and "end" for its end; "lost" where records before
+	// this one could not be kept; "open" and "close" of a log in files: an open without a
+	// close before it follows a crash.
+	Event string `json:"event"`
 
 	Method    string `json:"method,omitempty"`    // such as tools/call
 	Target    string `json:"target,omitempty"`    // the tool, the prompt or the URI of the resource

@@ -124,7 +124,7 @@ func (x *answer) cutJSON(raw []byte, at, target int, valid func([]byte) bool) (*
 		case n.array && n.kept < len(n.kids):
 			e := x.entry(n.path, unitItems, n.kept, len(n.kids))
 			for _, kid := range n.kids[n.kept:] {
-				e.items = append(e.items, kid.raw)
+				e.blocks = append(e.blocks, &mcp.TextContent{Text: string(kid.raw)})
 			}
 			cuts = append(cuts, e)
 		case n.short != nil:
@@ -169,7 +169,7 @@ func (x *answer) restOf(path string, all, rest []mcp.Content) *entry {
 }
 
 func (x *answer) entry(path, unit string, shown, total int) *entry {
-	return &entry{handle: rand.Text(), owner: x.owner, size: x.size, path: clean(path), unit: unit, first: shown, total: total}
+	return &entry{LeftOut: LeftOut{Path: clean(path), Unit: unit, Shown: shown, Total: total, Cursor: rand.Text()}, owner: x.owner, size: x.size}
 }
 
 // clean makes a path, which has names that a tool made, fit for a line.
@@ -191,9 +191,9 @@ func (x *answer) tell(out *mcp.CallToolResult, cuts []*entry) {
 	var text strings.Builder
 	var meta []LeftOut
 	for _, e := range cuts {
-		l := LeftOut{Path: e.path, Unit: e.unit, Shown: e.first, Total: e.total}
-		if x.more && x.kept.takes(e) {
-			l.Cursor = e.handle
+		l := e.LeftOut
+		if !x.more || !x.kept.takes(e) {
+			l.Cursor = ""
 		}
 		meta = append(meta, l)
 		if text.Len() > 0 {
@@ -246,7 +246,7 @@ func (x *answer) tooLarge(c *call.Call, next mcp.MethodHandler) error {
 	}
 	e := x.restOf("", all, all)
 	if x.more && x.kept.put(e) {
-		f = f.Step("Read the answer in parts", x.ReadMore, map[string]any{"cursor": e.handle})
+		f = f.Step("Read the answer in parts", x.ReadMore, map[string]any{"cursor": e.Cursor})
 	}
 	return f
 }

@@ -168,14 +168,23 @@ func sentence(text string, most int) int {
 	if most >= len(text) {
 		return len(text)
 	}
-	most = max(0, most)
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
+	most = characters(text, 0, max(0, most))
 	for _, end := range []string{"\n\n", ". ", ".\n", "\n", " "} {
 		if i := strings.LastIndex(text[:most], end); i >= most/2 && i > 0 {
 			return i + len(end)
 		}
 	}
 	return most
+}
+
+// characters returns the end of the whole characters in text[from:to], or one byte more than
+// from if it has none.
+func characters(text string, from, to int) int {
+	if to >= len(text) {
+		return len(text)
+	}
+	for to > from+1 && !utf8.RuneStart(text[to]) {
+		to--
+	}
+	return to
 }

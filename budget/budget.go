@@ -40,12 +40,12 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -56,10 +56,9 @@ const MetaKey = wire.LeftOutKey
 
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
-	// Size is how many tokens the answer of a tool or a resource may have, and ErrorSize
-	// the text of a failed call. Zero means 10,000 and 1,000.
-	Size      int
-	ErrorSize int
+	// Size is how many tokens the answer of a tool or a resource may have. Zero means
+	// 10,000. A failure that a tool tells itself may have a tenth of it, or 300.
+	Size int
 
 	// Tools gives single tools, by their names, a Size of their own. A negative one
 	// means no bound, and zero the one that other tools have.
@@ -99,7 +98,7 @@ func Bytes(text string) int { return len(text) }
 type Stats struct {
 	LeftOut atomic.Int64 // answers of which something was left out, so far
 	Refused atomic.Int64 // answers that could not be made to fit, so far
-	Kept    atomic.Int64 // bytes that can be fetched now
+	Kept    atomic.Int64 // bytes that are kept now
 }
 
 // New returns a middleware that bounds answers. opts may be nil. It panics when an
@@ -111,7 +110,6 @@ func New(opts *Options) mcp.Middleware {
 	}
 	const of call.Options = "budget.New: Options"
 	call.Positive(of, "Size", &o.Size, 10_000)
-	call.Positive(of, "ErrorSize", &o.ErrorSize, 1_000)
 	call.Positive(of, "MaxKept", &o.MaxKept, 64<<20)
 	o.ReadMore = cmp.Or(o.ReadMore, "read_more")
 	o.Stats = cmp.Or(o.Stats, new(Stats))
@@ -124,12 +122,12 @@ func New(opts *Options) mcp.Middleware {
 			panic(fmt.Sprintf("budget.New: Options.Tools[%q] is %d; give %d tokens or more", name, size, minSize))
 		}
 	}
-	if o.Size < minSize || o.ErrorSize < minSize {
-		panic(fmt.Sprintf("budget.New: Options.Size and Options.ErrorSize are at least %d tokens; give more", minSize))
+	if o.Size < minSize {
+		panic(fmt.Sprintf("budget.New: Options.Size is %d; give %d tokens or more", o.Size, minSize))
 	}
 	b := &budget{
 		Options: o, owners: call.Owners{Func: o.Owner, Option: "budget.Options.Owner", Logger: o.Logger},
-		kept: keeper{most: o.MaxKept, stats: o.Stats, entries: map[string]*entry{}}, told: map[string]bool{},
+		kept: keeper{most: o.MaxKept, stats: o.Stats, entries: map[string]*entry{}},
 	}
 	return call.Wrap(b.run)
 }
@@ -142,10 +140,8 @@ type budget struct {
 	owners  call.Owners
 	kept    keeper
 	outputs call.Outputs
-	taken   atomic.Bool // a page of the list has a tool with the name ReadMore
-
-	mu   sync.Mutex
-	told map[string]bool // tools of which something was said
+	taken   atomic.Bool       // a page of the list has a tool with the name ReadMore
+	told    table.Names[bool] // tools of which something was said
 }
 
 func (b *budget) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
@@ -202,21 +198,22 @@ func (b *budget) bound(ctx context.Context, c *call.Call, req *mcp.CallToolReque
 
 // boundError cuts the text of a failure that a tool told itself.
 func (b *budget) boundError(res *mcp.CallToolResult) *mcp.CallToolResult {
-	if res.GetError() != nil || b.fits(res, b.ErrorSize) {
+	size := max(minSize, b.Size/10)
+	if res.GetError() != nil || b.fits(res, size) {
 		return res
 	}
 	const mark = "[the rest is left out]"
 	out := *res
-	if len(jsonOf(out.StructuredContent)) > b.ErrorSize {
+	if len(jsonOf(out.StructuredContent)) > size {
 		out.StructuredContent = nil
 	}
-	shrinking(b.ErrorSize*bytesPerToken, func(bytes int) bool {
+	shrinking(size*bytesPerToken, func(bytes int) bool {
 		head, rest := split(res.Content, max(minShown, bytes-len(mark)))
 		out.Content = head
 		if len(rest) > 0 {
 			out.Content = append(slices.Clip(head), &mcp.TextContent{Text: mark})
 		}
-		return b.fits(&out, b.ErrorSize)
+		return b.fits(&out, size)
 	})
 	b.Stats.LeftOut.Add(1)
 	return &out

@@ -1,18 +1,17 @@
 package budget
 
 import (
-	"container/list"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -26,30 +25,21 @@ const (
 	unitBlocks = "blocks"
 )
 
-// An entry is what was left out of one list or text.
+// An entry is what was left out of one list or text. Its cursor is that of its first page.
 type entry struct {
-	handle string
+	LeftOut
+
 	owner  string
-	size   int // tokens of a page
-	path   string
-	unit   string
-	first  int      // how many came before
-	total  int      // how many there are
-	items  [][]byte // JSON values, or else
-	blocks []mcp.Content
+	size   int           // tokens of a page
+	blocks []mcp.Content // an item is a text, its JSON
 
 	bytes int
-	place *list.Element
-	timer *time.Timer
+	made  time.Time
 }
 
 func (e *entry) weigh() int {
 	const itself = 512
-	n := itself + blocksBytes(e.blocks)
-	for _, item := range e.items {
-		n += len(item) + 24
-	}
-	return n
+	return itself + 64*len(e.blocks) + blocksBytes(e.blocks)
 }
 
 // keepFor is for how long an entry can be fetched.
@@ -63,7 +53,7 @@ type keeper struct {
 	mu      sync.Mutex
 	bytes   int
 	entries map[string]*entry
-	oldest  list.List
+	queue   []*entry // the oldest first
 }
 
 // takes reports whether an entry is not too large to be kept: one caller should not
@@ -75,48 +65,32 @@ func (k *keeper) takes(e *entry) bool {
 	return e.bytes <= k.most/4
 }
 
-// put keeps an entry, and forgets the oldest ones for it.
+// put keeps an entry, and forgets the oldest ones for it, and those whose time is over.
 func (k *keeper) put(e *entry) bool {
 	if !k.takes(e) {
 		return false
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.entries[e.handle] = e
-	e.place = k.oldest.PushBack(e)
-	e.timer = time.AfterFunc(keepFor, func() {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.remove(e)
-	})
-	k.add(e.bytes)
-	for k.bytes > k.most {
-		oldest, _ := k.oldest.Front().Value.(*entry)
-		k.remove(oldest)
+	e.made = time.Now()
+	k.entries[e.Cursor] = e
+	k.queue = append(k.queue, e)
+	k.bytes += e.bytes
+	for oldest := k.queue[0]; k.bytes > k.most || time.Since(oldest.made) >= keepFor; oldest = k.queue[0] {
+		delete(k.entries, oldest.Cursor)
+		k.bytes -= oldest.bytes
+		k.queue[0] = nil // the array behind the slice would keep it
+		k.queue = k.queue[1:]
 	}
+	k.stats.Kept.Store(int64(k.bytes))
 	return true
 }
 
-func (k *keeper) add(bytes int) {
-	k.bytes += bytes
-	k.stats.Kept.Add(int64(bytes))
-}
-
-func (k *keeper) remove(e *entry) {
-	if k.entries[e.handle] == nil {
-		return
-	}
-	delete(k.entries, e.handle)
-	k.oldest.Remove(e.place)
-	e.timer.Stop()
-	k.add(-e.bytes)
-}
-
 // get returns an entry of an owner's. That of somebody else is none.
-func (k *keeper) get(handle, owner string) *entry {
+func (k *keeper) get(cursor, owner string) *entry {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if e := k.entries[handle]; e != nil && e.owner == owner {
+	if e := k.entries[cursor]; e != nil && e.owner == owner && time.Since(e.made) < keepFor {
 		return e
 	}
 	return nil
@@ -150,8 +124,11 @@ func (b *budget) offers(c *call.Call) bool {
 
 const description = "Shows what an answer of another tool left out. Call it with the cursor that the answer gave."
 
-// read returns the page that a cursor names: the handle of an entry and, after the first
-// page, which item or block of it comes next, and from which byte on.
+// cursors are those of an entry and, after the first page, which block of it comes next, and
+// from which byte on.
+var cursors = regexp.MustCompile(`^([A-Z2-7]{26})(?:\.([0-9]{1,9})\.([0-9]{1,9}))?$`)
+
+// read returns the page that a cursor names.
 func (b *budget) read(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
 	var args struct {
 		Cursor any `json:"cursor"`
@@ -164,13 +141,13 @@ func (b *budget) read(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result
 	if !ok || cursor == "" {
 		return nil, fault.Invalid("cursor", args.Cursor, "the cursor that an answer gave")
 	}
-	handle, place, later := strings.Cut(cursor, ".")
+	var e *entry
 	var at, off int
-	if later {
-		which, from, _ := strings.Cut(place, ".")
-		at, off = number(which), number(from)
+	if m := cursors.FindStringSubmatch(cursor); m != nil {
+		e = b.kept.get(m[1], b.owners.Principal(ctx, req))
+		at, _ = strconv.Atoi(m[2]) // at most nine digits, none for the first page
+		off, _ = strconv.Atoi(m[3])
 	}
-	e := b.kept.get(handle, b.owners.Principal(ctx, req))
 	if e == nil || !e.has(at, off) {
 		return nil, fault.New(fault.KindNotFound, "this cursor is unknown or has expired").
 			Suggest("Call the tool that gave it again, and ask for less at a time.").
@@ -188,85 +165,56 @@ func (b *budget) read(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result
 	return res, nil
 }
 
-// number reads a place in an entry, -1 for none.
-func number(text string) int {
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return -1
-	}
-	return n
-}
-
 // has reports whether a cursor points into an entry.
 func (e *entry) has(at, off int) bool {
-	switch {
-	case at < 0 || off < 0 || at >= len(e.items)+len(e.blocks):
-		return false
-	case e.items != nil:
-		return off < max(1, len(e.items[at]))
-	case off == 0:
-		return true
+	if at >= len(e.blocks) || off == 0 {
+		return at < len(e.blocks)
 	}
 	text, _ := textOf(e.blocks[at])
-	return off < len(text) && utf8.RuneStart(text[off])
+	return off < len(text)
 }
 
 // page returns what is shown of an entry from a place on, and a note that says where the
 // next page begins.
 func (b *budget) page(e *entry, at, off, room int) []mcp.Content {
-	var shown []mcp.Content
-	var note string
-	if e.items != nil {
-		var text []byte
-		text, note, at, off = e.itemsFrom(at, off, room)
-		shown = []mcp.Content{&mcp.TextContent{Text: string(text)}}
-	} else {
-		shown, at, off = e.blocksFrom(at, off, room)
+	blocks, note := slices.Clone(e.blocks[at:]), ""
+	if off > 0 {
+		text, with := textOf(blocks[0])
+		blocks[0] = with(text[off:])
 	}
-	if at < len(e.items)+len(e.blocks) {
-		note += b.howToGet(fmt.Sprintf("%s.%d.%d", e.handle, at, off))
+	shown, rest := split(blocks, room)
+	if e.Unit == unitItems {
+		shown, rest, note = e.items(blocks, at, off, room)
+	}
+	if at = len(e.blocks) - len(rest); len(rest) > 0 {
+		whole, _ := textOf(e.blocks[at])
+		left, _ := textOf(rest[0])
+		note += b.howToGet(fmt.Sprintf("%s.%d.%d", e.Cursor, at, len(whole)-len(left)))
 	} else {
 		note += " That is all."
 	}
 	return append(slices.Clip(shown), &mcp.TextContent{Text: strings.TrimSpace(note)})
 }
 
-// itemsFrom returns a list of items, or a part of one that is too large for a page.
-func (e *entry) itemsFrom(at, off, room int) (text []byte, note string, nextAt, nextOff int) {
-	if item := e.items[at]; off > 0 || len(item) > room {
-		end := min(len(item), off+room)
-		for end < len(item) && end > off+1 && !utf8.RuneStart(item[end]) {
-			end--
+// items returns a list of the items that fit, or a part of one that is too large for a page.
+func (e *entry) items(blocks []mcp.Content, at, off, room int) (shown, rest []mcp.Content, note string) {
+	list, n := []byte{'['}, 0
+	for ; off == 0 && n < len(blocks); n++ {
+		item, _ := textOf(blocks[n])
+		if len(list)+len(item)+1 > room {
+			break
 		}
-		note = fmt.Sprintf("Bytes %d to %d of %d of the JSON text of item %d of %d%s.", off+1, end, len(item), e.first+at+1, e.total, of(e.path))
-		if end == len(item) {
-			return item[off:], note, at + 1, 0
-		}
-		return item[off:end], note, at, end
+		list = append(append(list, item...), ',')
 	}
-	end, text := at+1, append([]byte{'['}, e.items[at]...)
-	for end < len(e.items) && len(text)+len(e.items[end])+1 <= room {
-		text = append(append(text, ','), e.items[end]...)
-		end++
+	if n > 0 {
+		list[len(list)-1] = ']' // where a comma stands
+		shown = []mcp.Content{&mcp.TextContent{Text: string(list)}}
+		return shown, blocks[n:], fmt.Sprintf("Items %d to %d of %d%s.", e.Shown+at+1, e.Shown+at+n, e.Total, of(e.Path))
 	}
-	return append(text, ']'), fmt.Sprintf("Items %d to %d of %d%s.", e.first+at+1, e.first+end, e.total, of(e.path)), end, 0
-}
-
-// blocksFrom returns the blocks that fit.
-func (e *entry) blocksFrom(at, off, room int) (shown []mcp.Content, nextAt, nextOff int) {
-	blocks := slices.Clone(e.blocks[at:])
-	if off > 0 {
-		text, with := textOf(blocks[0])
-		blocks[0] = with(text[off:])
-	}
-	shown, rest := split(blocks, room)
-	nextAt = len(e.blocks) - len(rest)
-	if len(rest) > 0 {
-		whole, _ := textOf(e.blocks[nextAt])
-		left, _ := textOf(rest[0])
-		nextOff = len(whole) - len(left)
-	}
-	return shown, nextAt, nextOff
+	shown, rest = split(blocks[:1], room)
+	item, _ := textOf(e.blocks[at])
+	return shown, append(rest, blocks[1:]...), fmt.Sprintf("Bytes %d to %d of %d of the JSON text of item %d of %d%s.",
+		off+1, off+blocksBytes(shown), len(item), e.Shown+at+1, e.Total, of(e.Path))
 }
 
 // list adds the tool to the last page of the tools, and says once of which tools the

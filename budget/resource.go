@@ -76,37 +76,31 @@ func (b *budget) fitsContents(contents []*mcp.ResourceContents, size int) bool {
 // window returns the contents from a byte on, of so many bytes as they are sent, and
 // where it ends.
 func window(contents []*mcp.ResourceContents, from, room int) (part []*mcp.ResourceContents, end int) {
-	at := 0 // of the contents that are looked at
 	end = from
+	at := 0 // where the contents that are looked at begin
 	for _, c := range contents {
-		n := length(c)
-		if begin := max(0, from-at); c != nil && begin < n && room > 0 {
-			one := *c
-			if c.Text != "" {
-				stop := begin + room
-				for begin < n && !utf8.RuneStart(c.Text[begin]) {
-					begin-- // the client asked for the middle of a character
-				}
-				if stop = min(stop, n); stop < n {
-					for stop > begin+1 && !utf8.RuneStart(c.Text[stop]) {
-						stop--
-					}
-				}
-				one.Text = c.Text[begin:stop]
-				room -= stop - begin
-				end = at + stop
-			} else {
-				stop := min(n, begin+max(3, room*3/4))
-				one.Blob = c.Blob[begin:stop]
-				room -= (stop - begin) * 4 / 3
-				end = at + stop
-			}
-			part = append(part, &one)
-			if end < at+n {
-				return part, end
-			}
+		n, begin := length(c), max(0, from-at)
+		if at += n; begin >= n || room <= 0 {
+			continue
 		}
-		at += n
+		one := *c
+		var stop int
+		if c.Text != "" {
+			for begin > 0 && !utf8.RuneStart(c.Text[begin]) {
+				begin-- // the client asked for the middle of a character
+			}
+			stop = characters(c.Text, begin, begin+room)
+			one.Text = c.Text[begin:stop]
+			room -= stop - begin
+		} else {
+			stop = min(n, begin+max(3, room*3/4))
+			one.Blob = c.Blob[begin:stop]
+			room -= (stop - begin) * 4 / 3
+		}
+		part, end = append(part, &one), at-n+stop
+		if stop < n {
+			break
+		}
 	}
 	return part, end
 }

@@ -2,12 +2,13 @@ package budget
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
-	"reflect"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
@@ -20,6 +21,9 @@ var words = []string{
 	"range", "from", "to", "since", "until", "before", "after", "start", "end", "line", "day", "hour", "period", "last",
 }
 
+// parts finds the words of a name such as pageSize or page_size.
+var parts = regexp.MustCompile(`[A-Z]?[^A-Z_.-]+`)
+
 // smaller returns the arguments of an input schema that make an answer smaller, six at
 // most.
 func smaller(schema any) (names []string) {
@@ -28,8 +32,8 @@ func smaller(schema any) (names []string) {
 		return nil
 	}
 	for name := range s.Properties {
-		parts := strings.FieldsFunc(strings.ToLower(snake(name)), func(r rune) bool { return r == '_' || r == '-' || r == '.' })
-		if slices.ContainsFunc(parts, func(part string) bool {
+		if slices.ContainsFunc(parts.FindAllString(name, -1), func(part string) bool {
+			part = strings.ToLower(part)
 			return slices.Contains(words, part) || slices.Contains(words, strings.TrimSuffix(part, "s"))
 		}) {
 			names = append(names, clean(name))
@@ -37,18 +41,6 @@ func smaller(schema any) (names []string) {
 	}
 	slices.Sort(names)
 	return names[:min(len(names), 6)]
-}
-
-// snake writes pageSize as page_Size.
-func snake(name string) string {
-	var b strings.Builder
-	for i, r := range name {
-		if i > 0 && r >= 'A' && r <= 'Z' {
-			b.WriteByte('_')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }
 
 func argument(names []string) string {
@@ -59,18 +51,11 @@ func argument(names []string) string {
 	return "arguments " + quoted
 }
 
-// maxTold bounds the memory of tools of which something was said.
-const maxTold = 10_000
-
 // first reports whether nothing was said of a tool before.
 func (b *budget) first(tool string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.told[tool] || len(b.told) >= maxTold {
-		return false
-	}
-	b.told[tool] = true
-	return true
+	_, told := b.told.Get(tool)
+	b.told.Put(tool, true)
+	return !told
 }
 
 // check says once of a tool that its answers may be large and have no list.
@@ -78,62 +63,34 @@ func (b *budget) check(ctx context.Context, tool *mcp.Tool) {
 	if tool.OutputSchema == nil || b.Tools[tool.Name] < 0 || !b.first(tool.Name) {
 		return
 	}
-	s := survey{root: call.JSONSchema(tool.OutputSchema)}
-	if s.look(s.root, maxDepth); !s.array && s.open {
+	var schema any
+	if raw, err := json.Marshal(tool.OutputSchema); err != nil || json.Unmarshal(raw, &schema) != nil {
+		return
+	}
+	if array, open := look(schema); open && !array {
 		call.Warn(ctx, b.Logger, "budget: the output schema of a tool has no array and no bound; an answer that is too large is refused, or loses the ends of its texts",
 			slog.String("tool", tool.Name))
 	}
 }
 
-// A survey is what a schema allows values to be.
-type survey struct {
-	root  *jsonschema.Schema
-	steps int
-	array bool // it has an array, of which items can be left out
-	open  bool // it has something that has no bound
-}
-
-// look looks at a schema and what is in it. What it does not know has no bound.
-func (s *survey) look(schema *jsonschema.Schema, depth int) {
-	const most = 10_000
-	if s.steps++; schema == nil || depth == 0 || s.steps > most {
-		s.open = true
-		return
-	}
-	if name, ok := strings.CutPrefix(schema.Ref, "#/$defs/"); ok {
-		s.look(s.root.Defs[name], depth-1)
-		return
-	}
-	choices := slices.Concat(schema.AllOf, schema.AnyOf, schema.OneOf)
-	for _, choice := range choices {
-		s.look(choice, depth-1)
-	}
-	types := schema.Types
-	if schema.Type != "" {
-		types = []string{schema.Type}
-	}
-	switch {
-	case schema.Enum != nil, schema.Const != nil, nothing(schema):
-		return
-	case len(types) == 0 && len(choices) == 0:
-		s.open = true
-	}
-	for _, t := range types {
-		switch t {
-		case "array":
-			s.array = true
-		case "string":
-			s.open = s.open || schema.MaxLength == nil
-		case "object":
-			for _, property := range schema.Properties {
-				s.look(property, depth-1)
-			}
-			s.open = s.open || schema.MaxProperties == nil && !nothing(schema.AdditionalProperties)
+// look reports whether anything in a schema is an array, of which items can be left out, and
+// whether anything is a string or an object without a bound.
+func look(schema any) (array, open bool) {
+	below, _ := schema.([]any)
+	if s, ok := schema.(map[string]any); ok {
+		is := func(kind string) bool {
+			kinds, _ := s["type"].([]any)
+			return s["type"] == kind || slices.Contains(kinds, any(kind))
 		}
+		has := func(keyword string) bool { _, ok := s[keyword]; return ok }
+		array = is("array")
+		open = is("string") && !has("maxLength") && !has("enum") && !has("const") ||
+			is("object") && !has("maxProperties") && s["additionalProperties"] != false
+		below = slices.Collect(maps.Values(s))
 	}
-}
-
-// nothing reports whether a schema is false, as the SDK writes it.
-func nothing(schema *jsonschema.Schema) bool {
-	return reflect.DeepEqual(schema, &jsonschema.Schema{Not: &jsonschema.Schema{}})
+	for _, one := range below {
+		a, o := look(one)
+		array, open = array || a, open || o
+	}
+	return array, open
 }

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/retry"
 )
@@ -216,27 +216,15 @@ func fits(schema, value any) error {
 	if schema == nil {
 		return nil
 	}
-	read, err := schemaOf(schema)
-	if err != nil {
-		return err
+	read := call.JSONSchema(schema)
+	if read == nil {
+		return errors.New("its schema cannot be read")
 	}
 	resolved, err := read.Resolve(nil)
 	if err != nil {
 		return fmt.Errorf("its schema cannot be used: %w", err)
 	}
 	return resolved.Validate(value)
-}
-
-func schemaOf(schema any) (*jsonschema.Schema, error) {
-	raw, err := json.Marshal(schema)
-	if err != nil {
-		return nil, fmt.Errorf("its schema cannot be read: %w", err)
-	}
-	var read jsonschema.Schema
-	if err := json.Unmarshal(raw, &read); err != nil {
-		return nil, fmt.Errorf("its schema cannot be read: %w", err)
-	}
-	return &read, nil
 }
 
 func compact(v any) string {

@@ -19,14 +19,13 @@ var update = flag.Bool("mcptest.update", false, "write the files of mcptest.Gold
 var reference = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
 
 // Golden requires that a text is the one in testdata/NAME.golden, but for references,
-// which stand there as REFERENCE. With the flag -mcptest.update, or -update if the tests
-// have such a flag, it writes the file. It is for what models read: [Text] of an answer,
-// or the report of [Survey].
+// which stand there as REFERENCE. With the flag -mcptest.update it writes the file. It is
+// for what models read: [Text] of an answer, or the report of [Survey].
 func Golden(t testing.TB, name, text string) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".golden")
 	got := strings.TrimRight(reference.ReplaceAllString(text, "REFERENCE"), "\n") + "\n"
-	if updating() {
+	if *update {
 		err := os.MkdirAll(filepath.Dir(path), 0o750)
 		if err == nil {
 			err = os.WriteFile(path, []byte(got), 0o600)
@@ -55,16 +54,4 @@ func Golden(t testing.TB, name, text string) {
 		n++
 	}
 	t.Errorf("mcptest.Golden: %s, line %d: got %q, want %q; %s:\n%s", path, n+1, gots[n], wants[n], how, indent(got))
-}
-
-func updating() bool {
-	if *update {
-		return true
-	}
-	f := flag.Lookup("update")
-	if f == nil {
-		return false
-	}
-	get, ok := f.Value.(flag.Getter)
-	return ok && get.Get() == true
 }

@@ -598,10 +598,6 @@ func TestGolden(t *testing.T) {
 	require.Contains(t, golden("one\nReference: REFERENCE\nmore"), `line 3: got "more", want "";`)
 	require.NoError(t, os.WriteFile(file, []byte("one\r\ntwo\r\n"), 0o600))
 	require.Empty(t, golden("one\ntwo"))
-	require.NoError(t, flag.Set("update", "true")) // the flag of these tests
-	require.Empty(t, golden("three"))
-	require.NoError(t, flag.Set("update", "false"))
-	require.Empty(t, golden("three"))
 	require.NotEmpty(t, golden("four"))
 }
 

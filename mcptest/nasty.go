@@ -1,6 +1,7 @@
 package mcptest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcpchain/mcpchain/internal/call"
 )
 
 // nastyValues are put into the place of each argument, as JSON.
@@ -31,10 +34,7 @@ const maxArguments = 16
 // is right. A schema is anything that [mcp.Tool.InputSchema] can be; nil means unknown.
 // The same schema gives the same arguments in the same order.
 func Nasty(schema any) []json.RawMessage {
-	var read jsonschema.Schema
-	if s, err := schemaOf(schema); err == nil {
-		read = *s
-	}
+	read := cmp.Or(call.JSONSchema(schema), &jsonschema.Schema{})
 	names := slices.Sorted(maps.Keys(read.Properties))
 	good := map[string]json.RawMessage{}
 	for _, name := range names {

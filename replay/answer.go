@@ -8,7 +8,6 @@ import (
 	"hash/maphash"
 	"maps"
 	"sync/atomic"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -211,39 +210,4 @@ func (k *kept) answer(c *call.Call) mcp.Result {
 		res.Content[i] = content
 	}
 	return res
-}
-
-// A waiter waits for the first call, first for short times and then for longer ones.
-type waiter struct {
-	ctx   context.Context //nolint:containedctx // it lives as long as one call
-	until *time.Timer
-	pause time.Duration
-}
-
-func newWaiter(ctx context.Context, wait time.Duration) *waiter {
-	return &waiter{ctx: ctx, until: time.NewTimer(max(0, wait)), pause: 10 * time.Millisecond}
-}
-
-func (w *waiter) stop() { w.until.Stop() }
-
-// next waits until it is worth while to look again, and reports false when it is time
-// to give up. landed is closed when the call ends that runs in this process; nil if
-// it runs elsewhere.
-func (w *waiter) next(landed <-chan struct{}) bool {
-	var look <-chan time.Time
-	if landed == nil {
-		timer := time.NewTimer(w.pause)
-		defer timer.Stop()
-		look, w.pause = timer.C, min(2*w.pause, 500*time.Millisecond)
-	}
-	select {
-	case <-landed:
-		return true
-	case <-look:
-		return true
-	case <-w.until.C:
-		return false
-	case <-w.ctx.Done():
-		return false
-	}
 }

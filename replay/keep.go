@@ -97,13 +97,13 @@ type answers struct {
 }
 
 // recordOf returns the record with the answer of a call.
-func (a *attempt) recordOf(end ending, holder string, res mcp.Result, err error) record {
-	rec := record{Holder: holder, Args: a.args, Done: true}
-	if end != final {
-		return rec
-	}
+func (a *attempt) recordOf(res mcp.Result, err error) record {
+	rec := record{Holder: a.holder, Args: a.args, Done: true}
 	tool, _ := res.(*mcp.CallToolResult)
 	failure := a.c.Failure(res, err)
+	if failure != nil {
+		rec.Call = a.c.ID()
+	}
 	switch {
 	case failure == nil || (err == nil && tool.GetError() == nil):
 		raw, err := json.Marshal(tool)
@@ -116,9 +116,6 @@ func (a *attempt) recordOf(end ending, holder string, res mcp.Result, err error)
 		rec.Answer = &answers{Wire: failure.Wire()}
 	default:
 		rec.Answer = &answers{Fault: failure.Fault()}
-	}
-	if failure != nil {
-		rec.Call = a.c.ID()
 	}
 	return rec
 }
@@ -159,28 +156,17 @@ func (k *keeper) openNamed(name string, sealed []byte) (rec record, err error) {
 
 func (a *attempt) open(sealed []byte) (record, error) { return a.openNamed(a.name, sealed) }
 
-// settled is how a handler ended, to be kept.
-type settled struct {
-	end    ending
-	record record
-	at     store.Version // of the record that says that the handler runs
-}
-
 // keep writes into the store how a call ended, and ends its lease. While the store
 // fails it goes on trying, and holds the lease, after the caller got the answer.
-func (a *attempt) keep(ctx context.Context, lease *store.Lease, beat func(), s settled) {
+func (a *attempt) keep(ctx context.Context, beat func(), end ending, res mcp.Result, err error) {
 	var sealed []byte
-	if s.end == final {
-		var err error
-		if sealed, err = a.seal(s.record); err != nil {
+	if end == final {
+		if sealed, err = a.seal(a.recordOf(res, err)); err != nil {
 			a.log.LogAttrs(ctx, slog.LevelError, "mcp answer cannot be kept for repetitions", slog.Any("error", err))
-			s.end = unknown
+			end = unknown
 		}
 	}
-	write := func(ctx context.Context) bool {
-		return a.write(ctx, s, sealed) && a.releases(ctx, lease)
-	}
-	ctx = context.WithoutCancel(ctx)
+	write := func(ctx context.Context) bool { return a.write(ctx, end, sealed) && a.release(ctx) }
 	if write(ctx) {
 		beat()
 		return
@@ -190,16 +176,16 @@ func (a *attempt) keep(ctx context.Context, lease *store.Lease, beat func(), s s
 }
 
 // write writes how a call ended, and reports false if that is to be tried again.
-func (a *attempt) write(ctx context.Context, s settled, sealed []byte) bool {
-	switch s.end {
+func (a *attempt) write(ctx context.Context, end ending, sealed []byte) bool {
+	switch end {
 	case final:
-		now, ok, err := a.Store.Swap(ctx, a.name, s.at, sealed, a.Keep)
+		now, ok, err := a.Store.Swap(ctx, a.name, a.at, sealed, a.Keep)
 		if err == nil && !ok && now.Version == 0 { // the store lost what it had acknowledged
 			_, _, err = a.Store.Swap(ctx, a.name, 0, sealed, a.Keep)
 		}
 		return err == nil || errors.Is(err, store.ErrTooLarge)
 	case forgotten:
-		_, err := a.Store.Delete(ctx, a.name, s.at)
+		_, err := a.Store.Delete(ctx, a.name, a.at)
 		return err == nil
 	default:
 		return true // the record stays that says that the handler runs
@@ -212,17 +198,17 @@ const lateness = time.Minute
 // withdraw makes harmless a record of which it is not known whether it was written, or
 // whether it is still on its way: it puts one in its place that says that nothing
 // was run.
-func (a *attempt) withdraw(ctx context.Context, holder string) bool {
+func (a *attempt) withdraw(ctx context.Context) bool {
 	item, err := a.Store.Get(ctx, a.name)
 	if err != nil {
 		return false
 	}
 	if item.Version != 0 {
-		if rec, err := a.open(item.Value); err != nil || rec.Holder != holder || rec.Withdrawn {
+		if rec, err := a.open(item.Value); err != nil || rec.Holder != a.holder || rec.Withdrawn {
 			return true
 		}
 	}
-	sealed, err := a.seal(record{Holder: holder, Args: a.args, Withdrawn: true})
+	sealed, err := a.seal(record{Holder: a.holder, Args: a.args, Withdrawn: true})
 	if err != nil {
 		return true
 	}
@@ -230,13 +216,12 @@ func (a *attempt) withdraw(ctx context.Context, holder string) bool {
 	return ok && err == nil // if somebody was faster, it looks again
 }
 
-func (a *attempt) releases(ctx context.Context, lease *store.Lease) bool {
-	_, err := lease.Release(ctx)
+func (a *attempt) release(ctx context.Context) bool {
+	_, err := a.lease.Release(ctx)
 	return err == nil
 }
 
-// later goes on trying for the time of a lease or a minute, whichever is longer,
-// unless too many others do, and calls done at the end.
+// later goes on trying for a minute, unless too many others do, and calls done at the end.
 func (k *keeper) later(try func(ctx context.Context) bool, done func()) {
 	select {
 	case k.late <- struct{}{}:
@@ -246,7 +231,7 @@ func (k *keeper) later(try func(ctx context.Context) bool, done func()) {
 	}
 	go func() {
 		defer func() { done(); <-k.late }()
-		ctx, cancel := context.WithTimeout(context.Background(), max(k.Lease, time.Minute))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 			select {

@@ -48,7 +48,6 @@ import (
 	"encoding/base64"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -88,9 +87,6 @@ type Options struct {
 	// Wait is how long a repetition waits for the first call while that runs. Zero
 	// means 30 s. With a negative one it is told at once to come back.
 	Wait time.Duration
-
-	// Lease is how long a server that died is believed to be running. Zero means 15 s.
-	Lease time.Duration
 
 	// Rerun says of which tools it does no harm to run the handler again after an
 	// attempt of which nobody knows how it ended. Nil means those that are annotated
@@ -162,17 +158,18 @@ func Key(ctx context.Context) string { return call.KeyOf(ctx) }
 type keeper struct {
 	Options
 
-	owners  call.Owners
-	process string // this process, in the IDs of holders
-	recent  cache
-
-	mu      sync.Mutex
-	flights map[string]chan struct{} // calls that run here, by name; closed when they end
-	late    chan struct{}            // bounds the goroutines that keep an answer later
+	owners call.Owners
+	recent cache
+	late   chan struct{} // bounds the goroutines that keep an answer later
 }
 
-// maxLate is how many answers may wait at the same time for the store to come back.
-const maxLate = 1000
+const (
+	// leaseFor is how long a server that died is believed to be running.
+	leaseFor = 15 * time.Second
+
+	// maxLate is how many answers may wait at the same time for the store to come back.
+	maxLate = 1000
+)
 
 func newKeeper(who string, opts *Options) *keeper {
 	var o Options
@@ -181,9 +178,7 @@ func newKeeper(who string, opts *Options) *keeper {
 	}
 	of := call.Options(who + ": Options")
 	call.Positive(of, "Keep", &o.Keep, 24*time.Hour)
-	call.Positive(of, "Lease", &o.Lease, 15*time.Second)
 	call.Positive(of, "Limits.AnswerBytes", &o.Limits.AnswerBytes, 256<<10)
-	of.AtMost("Lease", o.Lease, "Keep", o.Keep)
 	o.Limit, o.Wait = cmp.Or(o.Limit, 10*time.Minute), cmp.Or(o.Wait, 30*time.Second)
 	o.Limits.KeysPerOwner = cmp.Or(o.Limits.KeysPerOwner, 10_000)
 	if o.Store == nil {
@@ -192,8 +187,6 @@ func newKeeper(who string, opts *Options) *keeper {
 	return &keeper{
 		Options: o,
 		owners:  call.Owners{Func: o.Owner, Option: "replay.Options.Owner"},
-		process: rand.Text(),
-		flights: map[string]chan struct{}{},
 		late:    make(chan struct{}, maxLate),
 	}
 }
@@ -210,6 +203,10 @@ type attempt struct {
 	name  string // of the record in the store: a hash of owner, tool and key
 	args  string // a hash of the arguments
 	log   *slog.Logger
+
+	holder string // what the lease and the record say while this attempt has them
+	lease  *store.Lease
+	at     store.Version // of the record that says that the handler runs
 }
 
 // run handles one call of a tool that may have a key.
@@ -265,9 +262,8 @@ func (a *attempt) storeFailed(ctx context.Context, err error) (mcp.Result, error
 // resolve answers the call from what stands in the store, waits for who is at it, or
 // runs it.
 func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, error) {
-	wait := newWaiter(ctx, a.Wait)
-	defer wait.stop()
-	for {
+	until := time.Now().Add(a.Wait)
+	for pause := time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
 		if item.Version != 0 {
 			rec, err := a.open(item.Value)
 			if err != nil {
@@ -281,19 +277,22 @@ func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, err
 			}
 		}
 		// Nobody has an answer. Who holds the lease is at work on one.
-		holder := []byte(a.process + rand.Text())
-		lease, _, err := store.Acquire(ctx, a.Store, a.name+"/live", holder, a.Lease)
-		if err != nil {
+		a.holder = rand.Text()
+		var err error
+		if a.lease, _, err = store.Acquire(ctx, a.Store, a.name+"/live", []byte(a.holder), leaseFor); err != nil {
 			return a.storeFailed(ctx, err)
 		}
-		if lease != nil {
-			return a.claim(ctx, lease, string(holder))
+		if a.lease != nil {
+			return a.claim(ctx)
 		}
-		if !wait.next(a.flight()) {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
+		pause = min(pause, time.Until(until))
+		if pause <= 0 {
 			return nil, errRunning
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 		if item, err = a.Store.Get(ctx, a.name); err != nil {
 			return a.storeFailed(ctx, err)
@@ -301,55 +300,46 @@ func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, err
 	}
 }
 
-// flight returns a channel that is closed when the call ends that runs in this
-// process, nil if there is none.
-func (a *attempt) flight() <-chan struct{} {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.flights[a.name]
-}
-
 // claim runs the call if nobody did, now that the lease is held.
-func (a *attempt) claim(ctx context.Context, lease *store.Lease, holder string) (mcp.Result, error) {
-	release := func() { _, _ = lease.Release(context.WithoutCancel(ctx)) }
-	if many, err := a.tooManyKeys(ctx); err != nil {
+func (a *attempt) claim(ctx context.Context) (mcp.Result, error) {
+	release := func() { a.release(context.WithoutCancel(ctx)) }
+	many, err := a.tooManyKeys(ctx)
+	var mine []byte
+	if err == nil && !many {
+		mine, err = a.seal(record{Holder: a.holder, Args: a.args})
+	}
+	switch {
+	case err != nil:
 		release()
 		return a.storeFailed(ctx, err)
-	} else if many {
+	case many:
 		release()
 		return nil, errTooManyKeys
 	}
-	mine, err := a.seal(record{Holder: holder, Args: a.args})
-	if err != nil {
-		release()
-		return a.storeFailed(ctx, err)
-	}
-	for old := store.Version(0); ; {
-		item, ok, err := a.Store.Swap(ctx, a.name, old, mine, a.Keep)
-		switch {
-		case err != nil:
-			a.later(func(ctx context.Context) bool { return a.withdraw(ctx, holder) && a.releases(ctx, lease) }, func() {})
+	for {
+		item, ok, err := a.Store.Swap(ctx, a.name, a.at, mine, a.Keep)
+		if err != nil {
+			a.later(func(ctx context.Context) bool { return a.withdraw(ctx) && a.release(ctx) }, func() {})
 			return a.storeFailed(ctx, err)
-		case ok:
-			return a.execute(ctx, lease, holder, item.Version)
+		}
+		if a.at = item.Version; ok {
+			return a.execute(ctx)
 		}
 		rec, err := a.open(item.Value)
+		if err == nil && (rec.Withdrawn || rec.Args == a.args && !rec.Done && a.rerunnable()) {
+			continue // nothing was run, or its holder is dead and a second run does no harm
+		}
+		release()
 		switch {
 		case err != nil:
-			release()
 			return a.storeFailed(ctx, err)
-		case rec.Withdrawn:
 		case rec.Args != a.args:
-			release()
 			return nil, errOtherArguments
 		case rec.Done: // it ended between our look and our lease
-			release()
 			return a.replayed(rec, item.Version)
-		case !a.rerunnable():
-			release()
+		default:
 			return nil, errUnknownEnd
 		}
-		old = item.Version // nothing was run, or its holder is dead and a second run does no harm
 	}
 }
 
@@ -363,21 +353,13 @@ func (a *attempt) tooManyKeys(ctx context.Context) (bool, error) {
 }
 
 // execute runs the handler and keeps its answer.
-func (a *attempt) execute(ctx context.Context, lease *store.Lease, holder string, at store.Version) (res mcp.Result, err error) {
-	landed := make(chan struct{})
-	a.mu.Lock()
-	a.flights[a.name] = landed
-	a.mu.Unlock()
-	beat := a.keepAlive(lease)
+func (a *attempt) execute(ctx context.Context) (res mcp.Result, err error) {
+	beat := a.keepAlive()
 	detached, cancel := a.detach(ctx)
 	end := unknown
 	defer func() { // a panic and runtime.Goexit too
 		cancel()
-		a.keep(detached, lease, beat, settled{end: end, record: a.recordOf(end, holder, res, err), at: at})
-		a.mu.Lock()
-		delete(a.flights, a.name)
-		a.mu.Unlock()
-		close(landed)
+		a.keep(context.WithoutCancel(ctx), beat, end, res, err)
 	}()
 	res, err = a.next(call.WithKey(detached, a.key, a.rerunnable), a.c.Method(), a.req)
 	end = a.endOf(res, err)
@@ -391,47 +373,33 @@ func (a *attempt) detach(ctx context.Context) (context.Context, func()) {
 		return ctx, func() {}
 	}
 	detached, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	var mu sync.Mutex
-	var timer *time.Timer
 	stop := context.AfterFunc(ctx, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		timer = time.AfterFunc(a.Limit, func() { cancel(context.Cause(ctx)) })
+		select {
+		case <-time.After(a.Limit):
+			cancel(context.Cause(ctx))
+		case <-detached.Done():
+		}
 	})
 	return detached, func() {
 		stop()
-		mu.Lock()
-		defer mu.Unlock()
-		if timer != nil {
-			timer.Stop()
-		}
 		cancel(nil)
 	}
 }
 
-// keepAlive renews a lease until the returned function is called, which waits for a
-// renewal that is under way.
-func (k *keeper) keepAlive(lease *store.Lease) (stop func()) {
-	var mu sync.Mutex
-	var timer *time.Timer
-	stopped := false
-	mu.Lock()
-	defer mu.Unlock()
-	timer = time.AfterFunc(k.Lease/3, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if stopped {
-			return
+// keepAlive renews the lease until the returned function is called.
+func (a *attempt) keepAlive() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		for {
+			select {
+			case <-time.After(leaseFor / 3):
+			case <-ctx.Done():
+				return
+			}
+			one, cancel := context.WithTimeout(ctx, leaseFor/3)
+			_, _ = a.lease.Renew(one, leaseFor) // a lease that is lost shows when the answer is kept
+			cancel()
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), k.Lease/3)
-		defer cancel()
-		_, _ = lease.Renew(ctx, k.Lease) // a lease that is lost shows when the answer is kept
-		timer.Reset(k.Lease / 3)
-	})
-	return func() {
-		mu.Lock()
-		defer mu.Unlock()
-		stopped = true
-		timer.Stop()
-	}
+	}()
+	return cancel
 }

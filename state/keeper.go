@@ -5,13 +5,15 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"encoding/base32"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	mathrand "math/rand/v2"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -38,7 +40,9 @@ func newKeeper(who string, opts *Options) *keeper {
 	of := call.Options(who + ": Options")
 	call.Positive(of, "Expiry", &o.Expiry, time.Hour)
 	call.Positive(of, "Limits.ValueBytes", &o.Limits.ValueBytes, 64<<10)
-	o.Limits.PerOwner = cmp.Or(o.Limits.PerOwner, 100)
+	if o.Limits.PerOwner = cmp.Or(o.Limits.PerOwner, 100); o.Limits.PerOwner < 0 {
+		o.Limits.PerOwner = math.MaxInt / 2 // of which one is always free
+	}
 	o.Argument = cmp.Or(o.Argument, "handle")
 	if o.Store == nil {
 		o.Store = store.NewMemory(nil)
@@ -77,9 +81,8 @@ func (s *session) taken() *taken {
 
 // A place is where a value is kept.
 type place struct {
-	owner string // whose index the value stands in, if it has a handle
-	name  string // in the store
-	own   bool   // of a session or a connection: it needs no Create
+	name string // in the store
+	mark string // with which the value of a handle begins; empty for that of a session or a connection, which needs no Create
 }
 
 // place returns where the value of the call is kept.
@@ -96,10 +99,10 @@ func (s *session) place(ctx context.Context) (place, error) {
 		return placeOf(owner, Handle(handle)), nil
 	}
 	if id := call.SessionID(s.req); id != "" {
-		return place{name: nameOf("session", owner, id), own: true}, nil
+		return place{name: nameOf("session", owner, id)}, nil
 	}
 	if connection := call.Connection(s.req); connection != "" {
-		return place{name: nameOf("connection", owner, connection), own: true}, nil
+		return place{name: nameOf("connection", owner, connection)}, nil
 	}
 	return place{}, s.begin(fault.Invalid(s.Argument, nil, "the handle of a conversation"))
 }
@@ -114,28 +117,30 @@ func (s *session) given() (handle string, given bool, err error) {
 	return handle, handle != "", nil
 }
 
-// placeOf returns where the value with a handle is kept. The name is a hash of the
-// owner and the handle, so that a handle of somebody else names nothing, it takes as
-// long to find that out as for one that never existed, and who reads names learns
-// no handle.
+// placeOf returns where the value with a handle is kept. An owner has so many places as
+// handles are allowed, and a handle ends with the number of its own, so that the store bounds
+// them and nobody counts. The name and the mark are hashes of the owner too: a handle of
+// somebody else names nothing, it takes as long to find that out as for one that never
+// existed, and who reads the store learns no handle.
 func placeOf(owner string, handle Handle) place {
-	return place{owner: owner, name: nameOf("handle", owner, string(handle))}
+	number := string(handle[strings.LastIndexByte(string(handle), '-')+1:])
+	return place{name: nameOf("place", owner, number), mark: nameOf("handle", owner, string(handle))}
 }
 
 func nameOf(parts ...string) string { return call.StoreName("state/", parts...) }
 
-func newHandle() Handle {
+func newHandle(number int) Handle {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails
-	return Handle(strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])))
+	return Handle(strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])) + "-" + strconv.Itoa(number))
 }
 
-// A value stands in the store behind the time when it was made, if its expiry is
-// fixed, or else when it was written, in ms.
+// A value stands in the store behind the mark of its place and the time when it was made, if
+// its expiry is fixed, or else when it was written, in ms.
 const stampSize = 8
 
 type content struct {
-	version store.Version // zero: nothing is kept yet
+	version store.Version // zero: nothing is kept there, or what belongs to another handle
 	data    []byte
 	stamp   time.Time
 }
@@ -146,36 +151,40 @@ func (k *keeper) load(ctx context.Context, p place) (content, error) {
 	if err != nil {
 		return content{}, unavailable(err, fault.EffectNone)
 	}
-	c, err := parse(item)
+	c, err := p.parse(item)
 	switch {
 	case err != nil:
 		return content{}, err
-	case c.version == 0 && !p.own:
+	case c.version == 0 && p.mark != "":
 		return content{}, k.unknown()
 	case c.version != 0 && !k.Fixed && time.Since(c.stamp) > k.Expiry/10:
 		// Who is in the way has put it off too.
-		if now, ok, err := k.Store.Swap(ctx, p.name, c.version, stamped(time.Now(), c.data), k.Expiry); err == nil && ok {
+		if now, ok, err := k.Store.Swap(ctx, p.name, c.version, p.stamped(time.Now(), c.data), k.Expiry); err == nil && ok {
 			c.version = now.Version
 		}
 	}
 	return c, nil
 }
 
-func parse(item store.Item) (content, error) {
+func (p place) parse(item store.Item) (content, error) {
 	if item.Version == 0 {
 		return content{}, nil
 	}
-	if len(item.Value) < stampSize {
+	if len(item.Value) < len(p.mark)+stampSize {
 		return content{}, errors.New("state: a value in the store is not one of this package")
 	}
+	mark, rest := item.Value[:len(p.mark)], item.Value[len(p.mark):]
+	if subtle.ConstantTimeCompare(mark, []byte(p.mark)) == 0 {
+		return content{}, nil
+	}
 	return content{
-		version: item.Version, data: item.Value[stampSize:],
-		stamp: time.UnixMilli(int64(binary.BigEndian.Uint64(item.Value))), //nolint:gosec // it was one
+		version: item.Version, data: rest[stampSize:],
+		stamp: time.UnixMilli(int64(binary.BigEndian.Uint64(rest))), //nolint:gosec // it was one
 	}, nil
 }
 
-func stamped(at time.Time, data []byte) []byte {
-	return append(binary.BigEndian.AppendUint64(nil, uint64(at.UnixMilli())), data...)
+func (p place) stamped(at time.Time, data []byte) []byte {
+	return append(binary.BigEndian.AppendUint64([]byte(p.mark), uint64(at.UnixMilli())), data...)
 }
 
 // put writes data over what was seen, and returns what is there if somebody else was
@@ -189,11 +198,11 @@ func (k *keeper) put(ctx context.Context, p place, seen content, data []byte) (c
 		stamp = seen.stamp
 		ttl = max(time.Millisecond, time.Until(stamp.Add(k.Expiry)))
 	}
-	item, ok, err := k.Store.Swap(ctx, p.name, seen.version, stamped(stamp, data), ttl)
+	item, ok, err := k.Store.Swap(ctx, p.name, seen.version, p.stamped(stamp, data), ttl)
 	if err != nil {
 		return content{}, false, unavailable(err, fault.EffectUnknown)
 	}
-	now, err := parse(item)
+	now, err := p.parse(item)
 	return now, ok, err
 }
 
@@ -281,7 +290,7 @@ func update[T any](ctx context.Context, k *keeper, p place, change func(*T) erro
 			return none, err
 		case ok:
 			return value, nil
-		case now.version == 0 && !p.own:
+		case now.version == 0 && p.mark != "":
 			return none, k.unknown() // deleted meanwhile
 		}
 		c = now
@@ -313,73 +322,31 @@ func create[T any](ctx context.Context, k *keeper, owner string, value T) (Handl
 	if err != nil {
 		return "", err
 	}
-	if len(data) > k.Limits.ValueBytes {
-		return "", errTooLarge
+	first := mathrand.IntN(k.Limits.PerOwner)
+	for try := range k.Limits.PerOwner {
+		handle := newHandle((first + try) % k.Limits.PerOwner)
+		if _, ok, err := k.put(ctx, placeOf(owner, handle), content{}, data); err != nil {
+			return "", err
+		} else if ok {
+			return handle, nil
+		}
 	}
-	handle := newHandle()
-	p := placeOf(owner, handle)
-	if err := k.index(ctx, p); err != nil {
-		return "", err
-	}
-	if _, _, err := k.put(ctx, p, content{}, data); err != nil {
-		return "", err
-	}
-	return handle, nil
+	return "", errTooMany
 }
 
-// index notes a new place of an owner, unless the owner has too many.
-func (k *keeper) index(ctx context.Context, p place) error {
-	if k.Limits.PerOwner < 0 {
-		return nil
-	}
-	return k.changeIndex(ctx, p.owner, func(names []string) ([]string, error) {
-		if len(names) >= k.Limits.PerOwner {
-			var err error
-			if names, err = k.existing(ctx, names); err != nil {
-				return nil, err
-			}
-		}
-		if len(names) >= k.Limits.PerOwner {
-			return nil, errTooMany
-		}
-		return append(names, p.name), nil
-	})
-}
-
-// existing returns those of an owner's places that have not expired.
-func (k *keeper) existing(ctx context.Context, names []string) ([]string, error) {
-	var have []string
-	for _, name := range names {
-		item, err := k.Store.Get(ctx, name)
-		if err != nil {
-			return nil, unavailable(err, fault.EffectNone)
-		}
-		if item.Version != 0 {
-			have = append(have, name)
-		}
-	}
-	return have, nil
-}
-
-// changeIndex changes the list of an owner's places. It is kept for longer than what
-// it lists.
-func (k *keeper) changeIndex(ctx context.Context, owner string, change func([]string) ([]string, error)) error {
-	name := nameOf("index", owner)
-	item, err := k.Store.Get(ctx, name)
+func (k *keeper) remove(ctx context.Context, p place) error {
 	for try := range maxUpdates {
+		item, err := k.Store.Get(ctx, p.name)
 		if err != nil {
 			return unavailable(err, fault.EffectNone)
 		}
-		var names []string
-		if item.Version != 0 {
-			names = strings.Fields(string(item.Value))
-		}
-		if names, err = change(names); err != nil {
+		c, err := p.parse(item)
+		if err != nil || c.version == 0 {
 			return err
 		}
-		var ok bool
-		item, ok, err = k.Store.Swap(ctx, name, item.Version, []byte(strings.Join(names, "\n")), 24*time.Hour+10*k.Expiry)
-		if ok {
+		if ok, err := k.Store.Delete(ctx, p.name, c.version); err != nil {
+			return unavailable(err, fault.EffectUnknown)
+		} else if ok {
 			return nil
 		}
 		if !pause(ctx, try) {
@@ -387,18 +354,6 @@ func (k *keeper) changeIndex(ctx context.Context, owner string, change func([]st
 		}
 	}
 	return errBusy
-}
-
-func (k *keeper) remove(ctx context.Context, p place) error {
-	if _, err := k.Store.Delete(ctx, p.name, 0); err != nil {
-		return unavailable(err, fault.EffectUnknown)
-	}
-	if p.own || k.Limits.PerOwner < 0 {
-		return nil
-	}
-	return k.changeIndex(ctx, p.owner, func(names []string) ([]string, error) {
-		return slices.DeleteFunc(names, func(name string) bool { return name == p.name }), nil
-	})
 }
 
 // What a caller is told.

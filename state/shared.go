@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,14 +39,13 @@ type Shared[T any] struct {
 	open    func(context.Context) (T, error)
 	closing func(T) error
 
-	value atomic.Pointer[T]
-
-	mu       sync.Mutex
-	opening  chan struct{} // closed when the try that is under way has ended; nil if none is
-	failure  error
-	failures int
-	again    time.Time // when another try may be made
-	closed   bool
+	mu      sync.Mutex
+	value   *T            // nil while it is not open
+	opening chan struct{} // closed when the try that is under way has ended; nil if none is
+	failure error         // of the last try
+	wait    time.Duration // after it
+	again   time.Time     // when another try may be made
+	closed  bool
 }
 
 var errClosed = fault.Unavailable("a resource that this server needs").After(time.Second).
@@ -85,53 +83,45 @@ func (s *Shared[T]) Middleware() mcp.Middleware {
 
 // Get returns the resource, and opens it if nobody did. Several that ask at the same
 // time wait for one try.
-func (s *Shared[T]) Get(ctx context.Context) (T, error) {
+func (s *Shared[T]) Get(ctx context.Context) (value T, err error) {
 	for {
-		if v := s.value.Load(); v != nil {
-			return *v, nil
-		}
-		opening, err := s.start(ctx)
-		if err != nil {
-			var none T
-			return none, err
+		have, opening, err := s.start(ctx)
+		switch {
+		case err != nil:
+			return value, err
+		case have != nil:
+			return *have, nil
 		}
 		select {
 		case <-opening:
 		case <-ctx.Done():
-			var none T
-			return none, context.Cause(ctx)
+			return value, context.Cause(ctx)
 		}
 	}
 }
 
-// start begins a try to open the resource, unless one is under way or it is too early.
-func (s *Shared[T]) start(ctx context.Context) (opening <-chan struct{}, err error) {
+// start returns the resource, or else a channel that is closed when the try to open it has
+// ended. It begins one unless one is under way or it is too early.
+func (s *Shared[T]) start(ctx context.Context) (have *T, opening <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	wait := time.Until(s.again)
 	switch {
 	case s.closed:
-		return nil, errClosed
-	case s.opening != nil:
-		return s.opening, nil
-	case s.value.Load() != nil:
-		done := make(chan struct{})
-		close(done)
-		return done, nil
-	}
-	if wait := time.Until(s.again); s.failure != nil && wait > 0 {
-		return nil, fault.Unavailable("a resource that this server needs").
+		return nil, nil, errClosed
+	case s.value == nil && s.opening == nil && wait > 0:
+		return nil, nil, fault.Unavailable("a resource that this server needs").
 			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: wait.Seconds(), Effect: fault.EffectNone}).
 			Because(s.failure)
+	case s.value == nil && s.opening == nil:
+		s.opening = make(chan struct{})
+		go s.try(context.WithoutCancel(ctx)) // who asked first may go away
 	}
-	s.opening = make(chan struct{})
-	go s.try(context.WithoutCancel(ctx)) // who asked first may go away
-	return s.opening, nil
+	return s.value, s.opening, nil
 }
 
 // try opens the resource once.
 func (s *Shared[T]) try(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
-	defer cancel()
 	var value T
 	err := errors.New("state: open did not return")
 	defer func() {
@@ -140,6 +130,8 @@ func (s *Shared[T]) try(ctx context.Context) {
 		}
 		s.ended(value, err)
 	}()
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	defer cancel()
 	value, err = s.open(ctx)
 }
 
@@ -148,28 +140,22 @@ func (s *Shared[T]) ended(value T, err error) {
 	defer s.mu.Unlock()
 	close(s.opening)
 	s.opening = nil
-	if err == nil && s.closed {
-		if err = s.closeValue(value); err != nil {
-			s.logger().Error("mcp shared resource cannot be closed", slog.Any("error", err))
+	logger := s.opts.Logger
+	if logger == nil {
+		logger = slog.Default()
+	}
+	switch {
+	case err != nil:
+		s.wait = min(time.Minute, max(time.Second, 2*s.wait))
+		s.failure, s.again = err, time.Now().Add(s.wait)
+		logger.Error("mcp shared resource cannot be opened", slog.Any("error", err), slog.Duration("next_try_in", s.wait))
+	case s.closed:
+		if err := s.closeValue(value); err != nil {
+			logger.Error("mcp shared resource cannot be closed", slog.Any("error", err))
 		}
-		return
+	default:
+		s.value = &value
 	}
-	if err == nil {
-		s.value.Store(&value)
-		s.failure, s.failures = nil, 0
-		return
-	}
-	wait := min(time.Minute, time.Second<<min(s.failures, 20))
-	s.failures++
-	s.failure, s.again = err, time.Now().Add(wait)
-	s.logger().Error("mcp shared resource cannot be opened", slog.Any("error", err), slog.Int("failures", s.failures), slog.Duration("next_try_in", wait))
-}
-
-func (s *Shared[T]) logger() *slog.Logger {
-	if s.opts.Logger != nil {
-		return s.opts.Logger
-	}
-	return slog.Default()
 }
 
 // Close closes the resource if it is open, and lets nobody open it again. Call it
@@ -177,11 +163,12 @@ func (s *Shared[T]) logger() *slog.Logger {
 func (s *Shared[T]) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = true
-	if v := s.value.Swap(nil); v != nil {
-		return s.closeValue(*v)
+	have := s.value
+	s.closed, s.value = true, nil
+	if have == nil {
+		return nil
 	}
-	return nil
+	return s.closeValue(*have)
 }
 
 func (s *Shared[T]) closeValue(value T) error {

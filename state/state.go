@@ -11,7 +11,7 @@
 //
 // A value is kept under its owner and its handle. The owner is who is calling: the
 // authenticated user, unless Options.Owner says otherwise. The handle is 128 random
-// bits, minted by [Create]. A handle of somebody else is answered exactly like one that
+// bits and the number of a place of its owner's, minted by [Create]. A handle of somebody else is answered exactly like one that
 // never existed.
 //
 // Where a call has no handle, its value is that of the session, which HTTP clients
@@ -81,7 +81,7 @@ type Limits struct {
 	ValueBytes int
 
 	// PerOwner is how many handles one owner may have. Zero means 100; with a negative
-	// one there is no limit, and two questions less to the store.
+	// one there is no limit.
 	PerOwner int
 }
 

@@ -101,7 +101,7 @@ func TestAConversation(t *testing.T) {
 	shared := store.NewMemory(nil)
 	a, b := state.New(&state.Options{Store: shared}), state.New(&state.Options{Store: shared})
 	h := begin(t, a, "alice", cart{Items: []string{"tea"}})
-	require.Len(t, h, 26)
+	require.Regexp(t, "^[a-z2-7]{26}-[0-9]{1,2}$", h)
 	require.NoError(t, do(t, b, "alice", h, func(ctx context.Context) error {
 		v, err := state.From[cart](ctx)
 		require.NoError(t, err)
@@ -145,6 +145,32 @@ func TestAHandleOfSomebodyElse(t *testing.T) {
 		require.NotContains(t, text, h)
 	}
 	require.Equal(t, 1, mustLook(t, mw, "alice", h).Count)
+}
+
+// TestTheHandleBeforeInItsPlace proves that a handle, guessed or of a value that is gone, is
+// not that of the value which stands in the same place now.
+func TestTheHandleBeforeInItsPlace(t *testing.T) {
+	mw := state.New(&state.Options{Limits: state.Limits{PerOwner: 1}})
+	gone := begin(t, mw, "alice", cart{Count: 1})
+	require.Equal(t, fault.KindConflict, kindOf(do(t, mw, "alice", gone, func(ctx context.Context) error {
+		v, err := state.From[cart](ctx)
+		require.NoError(t, err)
+		v.Count++
+		require.NoError(t, do(t, mw, "alice", gone, state.Delete))
+		begin(t, mw, "alice", cart{Count: 7})
+		return nil
+	})))
+	require.NoError(t, do(t, mw, "alice", gone, state.Delete), "and removes nothing")
+	h := begin(t, mw, "bob", cart{Count: 7})
+	for _, handle := range []string{strings.Repeat("a", 26) + h[26:], h[26:], "0"} {
+		_, err := look(t, mw, "bob", handle)
+		require.Equal(t, fault.KindNotFound, kindOf(err))
+		require.Equal(t, fault.KindNotFound, kindOf(do(t, mw, "bob", handle, func(ctx context.Context) error {
+			return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
+		})))
+		require.NoError(t, do(t, mw, "bob", handle, state.Delete))
+	}
+	require.Equal(t, 7, mustLook(t, mw, "bob", h).Count)
 }
 
 func TestHandlesAreNotLogged(t *testing.T) {

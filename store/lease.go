@@ -8,11 +8,11 @@ import (
 )
 
 // A Lease is a key that one holder at a time stands behind. It ends when it is
-// released, replaced by what came of it, or not renewed in time, as when its holder
-// died. All methods may be called concurrently.
+// released or not renewed in time, as when its holder died. All methods may be called
+// concurrently.
 //
 // A holder that is too slow loses its lease without knowing, and nothing can stop
-// it; but Renew and Finish report it.
+// it; but Renew reports it.
 type Lease struct {
 	store Store
 	key   string
@@ -22,11 +22,10 @@ type Lease struct {
 	at     Version // zero when the lease is over
 }
 
-// Acquire takes the lease on key for ttl, unless something stands there: another's
-// lease, or what came of one. Then it returns a nil Lease and that Item. holder is
-// what others find meanwhile. It must differ from everything that anybody else
-// stores under the key, so it holds an ID of this holder: by it a write is known
-// whose answer was lost.
+// Acquire takes the lease on key for ttl, unless something stands there, such as
+// another's lease. Then it returns a nil Lease and that Item. holder is what others find
+// meanwhile. It must differ from everything that anybody else stores under the key, so it
+// holds an ID of this holder: by it a write is known whose answer was lost.
 //
 // After an error it is not known whether the lease was taken. If it was, it ends
 // after ttl, and Acquire with the same holder finds it.
@@ -45,19 +44,21 @@ func Acquire(ctx context.Context, s Store, key string, holder []byte, ttl time.D
 // lease is held: false means that it is lost for good. After an error it is not
 // known; try again.
 func (l *Lease) Renew(ctx context.Context, ttl time.Duration) (bool, error) {
-	return l.swap(ctx, l.holder, ttl)
-}
-
-// Finish ends the lease and leaves value under its key for ttl, in one step, and
-// reports whether it did: false means that the lease was lost before. value holds
-// the holder's ID, as Acquire says, so that Finish can be repeated after an error.
-// After true the lease is over, and every method reports false.
-func (l *Lease) Finish(ctx context.Context, value []byte, ttl time.Duration) (bool, error) {
-	ok, err := l.swap(ctx, value, ttl)
-	if ok {
-		l.end()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.at != 0 {
+		now, ok, err := l.store.Swap(ctx, l.key, l.at, l.holder, ttl)
+		if err != nil {
+			return false, err
+		}
+		if l.at = now.Version; ok {
+			return true, nil
+		}
+		if !bytes.Equal(now.Value, l.holder) { // else it was a renewal whose answer was lost
+			l.at = 0
+		}
 	}
-	return ok, err
+	return false, nil
 }
 
 // Release ends the lease and leaves nothing behind, if it is still held. It reports
@@ -75,32 +76,6 @@ func (l *Lease) Release(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		l.at = now.Version // a renewal whose answer was lost
-	}
-	return false, nil
-}
-
-func (l *Lease) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.at = 0
-}
-
-func (l *Lease) swap(ctx context.Context, value []byte, ttl time.Duration) (bool, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for l.at != 0 {
-		now, ok, err := l.store.Swap(ctx, l.key, l.at, value, ttl)
-		switch {
-		case err != nil:
-			return false, err
-		case ok:
-			l.at = now.Version
-			return true, nil
-		case bytes.Equal(now.Value, l.holder):
-			l.at = now.Version // a renewal whose answer was lost
-		default:
-			return now.Version != 0 && bytes.Equal(now.Value, value), nil // an end whose answer was lost, or another's
-		}
 	}
 	return false, nil
 }

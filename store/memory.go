@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"container/heap"
 	"context"
 	"strconv"
@@ -11,26 +12,15 @@ import (
 
 // MemoryOptions configure [NewMemory]. The zero value is the recommended default.
 type MemoryOptions struct {
-	// MaxEntries is how many values are kept. Zero means 100,000.
-	MaxEntries int
-
 	// MaxBytes is how many bytes the keys and values may take, with 160 more for each
-	// entry. Zero means 64 MiB.
+	// entry, and one value a quarter of it. Zero means 64 MiB.
 	MaxBytes int
-
-	// MaxValue is the size of the largest value, in bytes. Zero means 1 MiB.
-	MaxValue int
-
-	// Evict says what becomes of a new value when there is no room: false refuses it
-	// with ErrFull, true drops those that would expire first. A value that is dropped
-	// is one that was promised to be there, so it suits counts only.
-	Evict bool
 }
 
 // A Memory is a [Store] in the memory of this process. What it holds is lost when
 // the process ends, and other processes do not see it.
 type Memory struct {
-	opts MemoryOptions
+	most int // bytes
 
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -57,19 +47,10 @@ func NewMemory(opts *MemoryOptions) *Memory {
 	if opts != nil {
 		o = *opts
 	}
-	for _, limit := range []struct {
-		name     string
-		value    *int
-		standard int
-	}{{"MaxEntries", &o.MaxEntries, 100_000}, {"MaxBytes", &o.MaxBytes, 64 << 20}, {"MaxValue", &o.MaxValue, 1 << 20}} {
-		if *limit.value < 0 {
-			panic("store.NewMemory: MemoryOptions." + limit.name + " is negative; give a limit, or zero for the default")
-		}
-		if *limit.value == 0 {
-			*limit.value = limit.standard
-		}
+	if o.MaxBytes < 0 {
+		panic("store.NewMemory: MemoryOptions.MaxBytes is negative; give a limit, or zero for the default")
 	}
-	return &Memory{opts: o, entries: map[string]*entry{}}
+	return &Memory{most: cmp.Or(o.MaxBytes, 64<<20), entries: map[string]*entry{}}
 }
 
 // Len returns how many values are kept, those included that have expired and were
@@ -95,7 +76,7 @@ func (m *Memory) Swap(_ context.Context, key string, old Version, value []byte, 
 	if ttl <= 0 {
 		return Item{}, false, ErrTTL
 	}
-	if len(key) > MaxKey || len(value) > m.opts.MaxValue {
+	if len(key) > MaxKey || len(value) > m.most/4 {
 		return Item{}, false, ErrTooLarge
 	}
 	m.mu.Lock()
@@ -192,8 +173,8 @@ func (m *Memory) put(e *entry, key string, value []byte, now, ends time.Time) (I
 		have = e.size()
 	}
 	more := overhead + len(key) + len(value) - have
-	for more > 0 && (m.bytes+more > m.opts.MaxBytes || (e == nil && len(m.entries) >= m.opts.MaxEntries)) {
-		if !m.dropExpired(now) && !m.evict(e) {
+	for more > 0 && m.bytes+more > m.most {
+		if !m.dropExpired(now) {
 			return Item{}, ErrFull
 		}
 	}
@@ -217,26 +198,6 @@ func (m *Memory) dropExpired(now time.Time) bool {
 		return false
 	}
 	m.remove(m.expiry[0])
-	return true
-}
-
-// evict removes the entry that expires first, but keep.
-func (m *Memory) evict(keep *entry) bool {
-	if !m.opts.Evict || len(m.expiry) == 0 {
-		return false
-	}
-	first := m.expiry[0]
-	if first == keep {
-		switch {
-		case len(m.expiry) == 1:
-			return false
-		case len(m.expiry) > 2 && m.expiry.Less(2, 1):
-			first = m.expiry[2]
-		default:
-			first = m.expiry[1]
-		}
-	}
-	m.remove(first)
 	return true
 }
 

@@ -44,9 +44,6 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// DefaultMaxKeys is the default of Options.MaxKeys.
-const DefaultMaxKeys = 10_000
-
 // Options configure [New].
 type Options struct {
 	// Policies returns the policies for a key, the first outermost. It is required, is
@@ -59,7 +56,7 @@ type Options struct {
 	Key func(ctx context.Context, req mcp.Request) string
 
 	// MaxKeys is how many keys are remembered. The state of the one that was not used
-	// for longest is forgotten. Zero means [DefaultMaxKeys].
+	// for longest is forgotten. Zero means 10,000.
 	MaxKeys int
 }
 
@@ -97,7 +94,7 @@ func New(opts *Options) mcp.Middleware {
 	case g.MaxKeys < 0:
 		panic("failsafe.New: Options.MaxKeys is negative; give zero for the default")
 	case g.MaxKeys == 0:
-		g.MaxKeys = DefaultMaxKeys
+		g.MaxKeys = 10_000
 	}
 	guarding := func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

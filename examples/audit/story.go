@@ -46,9 +46,9 @@ func verify() {
 	for r, err := range auditor.Records(bytes.NewReader(text)) {
 		story.Must(err)
 		switch r.Event {
-		case audit.EventBegin:
+		case "begin":
 			fmt.Printf("%d: %s begins %s %s\n", r.Seq, r.Principal, r.Target, r.Arguments)
-		case audit.EventCall, audit.EventEnd:
+		case "call", "end":
 			fmt.Printf("%d: %s's %s ended: %s, changed: %s\n", r.Seq, r.Principal, r.Target, r.Outcome, r.Effect)
 		default:
 			fmt.Printf("%d: %s\n", r.Seq, r.Event) // of the log

@@ -6,7 +6,6 @@
 package storetest
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -468,18 +467,10 @@ func (s *suite) lease() {
 
 	b, _ = s.acquire("b", time.Hour)
 	equal(s, "renew what another has", false, s.must(a.Renew(s.Context(), time.Hour)))
-	equal(s, "finish what another has", false, s.must(a.Finish(s.Context(), []byte("a is done"), time.Hour)))
 	equal(s, "release what another has", false, s.must(a.Release(s.Context())))
-	equal(s, "finish", true, s.must(b.Finish(s.Context(), []byte("b is done"), time.Hour)))
-	equal(s, "finish again", false, s.must(b.Finish(s.Context(), []byte("b is done"), time.Hour)))
+	equal(s, "release, of its holder", true, s.must(b.Release(s.Context())))
 	equal(s, "release after the end", false, s.must(b.Release(s.Context())))
-	equal(s, "renew after the end", false, s.must(b.Renew(s.Context(), time.Hour)))
-	c, item := s.acquire("c", time.Hour)
-	equal(s, "after the end", nil, c)
-	equal(s, "what came of it", "b is done", string(item.Value))
-	if !bytes.Equal(item.Value, s.get("k").Value) {
-		s.Fatal("Acquire returned what is not there")
-	}
+	equal(s, "what it leaves", 0, s.get("k").Version)
 }
 
 func (s *suite) leaseExpiry() {
@@ -497,6 +488,6 @@ func (s *suite) leaseExpiry() {
 	if b == nil {
 		s.Fatal("the lease did not end")
 	}
-	equal(s, "finish when another has it", false, s.must(a.Finish(s.Context(), []byte("late"), time.Hour)))
+	equal(s, "release when another has it", false, s.must(a.Release(s.Context())))
 	equal(s, "whose it is", "b", string(s.get("k").Value))
 }

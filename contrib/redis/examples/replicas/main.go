@@ -79,7 +79,7 @@ func story(redis, prefix string) error {
 	if err != nil {
 		return err
 	}
-	say("client", "opened an account and got a handle of %d letters", len(account))
+	say("client", "opened an account and got a handle")
 
 	// The payment takes a while. Its connection is cut when it has begun.
 	payment := map[string]any{"account": account, "amount": 30, "to": "the baker"}
