@@ -96,8 +96,8 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 		return nil
 	}
 	var pause pause
-	g.ask(ctx, what, func(k *known, at moment) (probe bool) {
-		pause, probe = k.closed(what, at) // of several servers one probes
+	g.ask(ctx, what, func(k *known) (probe bool) {
+		pause, probe = k.closed(what) // of several servers one probes
 		return probe
 	})
 	if pause.rest <= 0 {
@@ -111,7 +111,7 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 
 // ask shows f what the store knows of a caller, or else what this process does. From a
 // store that does not answer on, the call counts here.
-func (g *guide) ask(ctx context.Context, what *identity, f func(k *known, at moment) (changed bool)) {
+func (g *guide) ask(ctx context.Context, what *identity, f func(k *known) (changed bool)) {
 	if what.shared = what.shared && g.shared.ask(ctx, what, f); !what.shared {
 		g.seen.ask(what, f)
 	}
@@ -119,7 +119,7 @@ func (g *guide) ask(ctx context.Context, what *identity, f func(k *known, at mom
 
 // forget drops what is known of a call that succeeded.
 func (g *guide) forget(ctx context.Context, what *identity) {
-	forget := func(k *known, _ moment) bool { return k.forget(what) }
+	forget := func(k *known) bool { return k.forget(what) }
 	g.seen.ask(what, forget)
 	if what.shared && what.read > 0 { // there was something when the call began
 		g.shared.ask(ctx, what, forget)
@@ -213,8 +213,8 @@ func (g *guide) count(ctx context.Context, what *identity, e *fault.Error, retry
 		f.refuseAfter = g.RefuseAfter + max(0, more)
 		f.refuseTool = 2 * g.StreakAfter
 	}
-	g.ask(ctx, what, func(k *known, at moment) bool {
-		h = k.failed(what, at, f)
+	g.ask(ctx, what, func(k *known) bool {
+		h = k.failed(what, f)
 		return true
 	})
 	return h
