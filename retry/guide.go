@@ -161,7 +161,7 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 	case retry.ShouldRetry && attempts >= limit:
 		retry.ShouldRetry = false
 		retry.Reason = "This call has failed " + times(attempts) + ". " + instead(e, retry.Effect)
-	case !retry.ShouldRetry && reached(history.streak, g.StreakAfter, 0):
+	case !retry.ShouldRetry && history.streak >= streakAfter:
 		insist = true
 		retry.Reason = words.Capital(inARow(history.streak)) + ". " + instead(e, retry.Effect)
 	}
@@ -192,6 +192,9 @@ func (g *guide) advise(ctx context.Context, c *call.Call, next mcp.MethodHandler
 }
 
 const (
+	// streakAfter is after how many failures of a broken tool in a row a caller is told so.
+	// After twice as many its calls of the tool are refused.
+	streakAfter = 10
 	// forgetAfter is how long a failed call is remembered after its last failure, and after
 	// the wait that was told with it.
 	forgetAfter = 10 * time.Minute
@@ -201,17 +204,14 @@ const (
 
 // count counts a failure. more is how many attempts more than others this call has.
 func (g *guide) count(ctx context.Context, what *identity, e *fault.Error, retry fault.Retry, more int) (h history) {
-	wait := g.MaxInterval
+	wait := g.longest()
 	if asked := retry.RetryAfterSeconds; asked > 0 {
 		wait = time.Duration(min(asked, maxKeep.Seconds()) * float64(time.Second))
 	}
-	f := failing{
-		error: sign(e), text: headline(e), broken: !retry.ShouldRetry && broken(e.Kind()),
-		keep: forgetAfter + min(wait, maxKeep),
-	}
+	f := failing{error: sign(e), text: headline(e), keep: forgetAfter + min(wait, maxKeep)}
 	if g.RefuseAfter > 0 {
 		f.refuseAfter = g.RefuseAfter + max(0, more)
-		f.refuseTool = 2 * g.StreakAfter
+		f.broken = !retry.ShouldRetry && broken(e.Kind())
 	}
 	g.ask(ctx, what, func(k *known) bool {
 		h = k.failed(what, f)
@@ -233,18 +233,17 @@ func (g *guide) warnAfter() int { return min(g.RefuseAfter, max(g.RefuseAfter-2,
 // reached reports whether failures are as many as a limit of the Options says.
 func reached(failures, limit, more int) bool { return limit > 0 && failures-max(0, more) >= limit }
 
+// longest returns the longest wait that nobody asked for.
+func (g *guide) longest() time.Duration {
+	return time.Duration(min(30*float64(g.InitialInterval), float64(maxWait)))
+}
+
+// maxWait can be added to, and multiplied by what a wait is made longer by.
+const maxWait = math.MaxInt64 / 4
+
 // wait returns how long to wait after this many failures, in whole seconds.
 func (g *guide) wait(failures int) time.Duration {
-	d, longest := float64(g.InitialInterval), float64(g.MaxInterval)
-	for i := 1; i < failures && d < longest; i++ {
-		d *= 2
-	}
-	wait := g.MaxInterval
-	if d = min(d, longest) * (1 + g.Jitter*(2*rand.Float64()-1)); d < longest {
-		wait = time.Duration(d)
-	}
-	if part := wait % time.Second; part > 0 && wait < math.MaxInt64-time.Second {
-		wait += time.Second - part
-	}
-	return wait
+	longest := float64(g.longest())
+	d := min(math.Ldexp(float64(g.InitialInterval), failures-1), longest) * (0.5 + rand.Float64())
+	return time.Duration(math.Ceil(min(d, longest)/float64(time.Second))) * time.Second
 }

@@ -31,9 +31,13 @@ type moment struct {
 	tick  uint64 // that of a failure that is counted now
 }
 
-// maxCalls is how many counts a store has of one caller and target. As many are looked at to
-// find one that makes room for another.
-const maxCalls = 64
+const (
+	// maxCalls is how many counts a store has of one caller and target.
+	maxCalls = 64
+
+	// looked is how many counts are looked at to find one that makes room for another.
+	looked = 8
+)
 
 // get returns the count of a name, and nil if there is none.
 func (k *known) get(name string) *count {
@@ -53,12 +57,12 @@ func (k *known) add(name string, group uint64) *count {
 		return c
 	}
 	if len(k.Counts) >= k.most {
-		oldest, looked := "", 0
+		oldest, n := "", 0
 		for name, other := range k.Counts {
 			if oldest == "" || other.Expires < k.Counts[oldest].Expires {
 				oldest = name
 			}
-			if looked++; looked == maxCalls {
+			if n++; n == looked {
 				break
 			}
 		}
@@ -114,9 +118,7 @@ type failing struct {
 	broken bool          // it shows that the tool or what it needs is broken
 	keep   time.Duration // for how long it is remembered
 
-	// After how many failures with the same error the call, and after how many in a
-	// row the tool, is refused. Zero or less means never.
-	refuseAfter, refuseTool int
+	refuseAfter int // with the same error, after which the call is refused; zero means never
 }
 
 // history is what a failure adds to.
@@ -178,7 +180,7 @@ func (k *known) failed(what *identity, f failing) (h history) {
 	if f.broken && what.tool != "" {
 		c := k.add(what.tool, what.group)
 		c.grow(k.moment, f)
-		c.close(c.Failures, f.refuseTool, k.moment, f)
+		c.close(c.Failures, 2*streakAfter, k.moment, f)
 		h.streak = c.Failures
 	}
 	return h

@@ -109,7 +109,7 @@ func TestFailingCallsLeaveMemoryBounded(t *testing.T) {
 	}
 	g := &guide{
 		Options: Options{
-			MaxAttempts: 3, InitialInterval: time.Second, MaxInterval: time.Second, RefuseAfter: 6,
+			MaxAttempts: 3, InitialInterval: time.Second, RefuseAfter: 6,
 		},
 		owners: call.Owners{Func: func(_ context.Context, req mcp.Request) string { return req.GetExtra().Header.Get("X-Key") }},
 		seen:   newMemory(32),

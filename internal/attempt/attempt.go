@@ -18,9 +18,7 @@ import (
 type Policy struct {
 	Attempts int           // at most, the first one included
 	Budget   time.Duration // from the first failure to the start of the last attempt
-	Initial  time.Duration // of the own waits
-	Longest  time.Duration // of the own waits
-	Asked    time.Duration // the longest wait that somebody may ask for
+	Initial  time.Duration // about the first of the own waits, which double up to ten times as long
 }
 
 // Schedule plans the attempts of one call. It is not safe for concurrent use: a
@@ -42,7 +40,7 @@ func (p Policy) Start() *Schedule {
 			InitialInterval:     p.Initial,
 			RandomizationFactor: backoff.DefaultRandomizationFactor,
 			Multiplier:          2,
-			MaxInterval:         p.Longest,
+			MaxInterval:         time.Duration(min(10*float64(p.Initial), float64(p.Budget))),
 		},
 	}
 }
@@ -52,12 +50,12 @@ func (p Policy) Start() *Schedule {
 // nobody did. It is never shortened: to come back too early is worse than to give
 // up.
 func (s *Schedule) Next(ctx context.Context, failed int, asked time.Duration) (time.Duration, bool) {
-	if failed >= s.Attempts || ctx.Err() != nil || asked > s.Asked {
+	if failed >= s.Attempts || ctx.Err() != nil {
 		return 0, false
 	}
 	wait := asked
 	if asked <= 0 {
-		wait = min(s.own.NextBackOff(), s.Longest) // it caps before it adds the jitter
+		wait = s.own.NextBackOff()
 	}
 	return wait, s.Fits(ctx, wait)
 }

@@ -51,7 +51,7 @@ func everything(o *mcpchain.Options) {
 			"get_stuck": stuckLimit, "write_stuck": stuckLimit, "wait_for_context": stuckLimit, "stuck_at_the_end": stuckLimit, "ask_slowly": askLimit,
 		},
 	}
-	o.RetryServer = &retry.ServerOptions{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond}
+	o.RetryServer = &retry.ServerOptions{InitialInterval: time.Millisecond}
 }
 
 // bounds turns on what counts and keeps, with bounds that no call meets.
