@@ -46,7 +46,7 @@ func everything(o *mcpchain.Options) {
 	o.Degrade = &degrade.Options{}
 	o.Deadline = &deadline.Options{
 		// Longer than the calls that the tests keep in flight, of which all are one owner's.
-		Limit: lifetime / 2, Grace: 20 * time.Millisecond, MaxStuckTotal: -1,
+		Limit: lifetime / 2, Grace: 20 * time.Millisecond,
 		Tools: map[string]time.Duration{
 			"get_stuck": stuckLimit, "write_stuck": stuckLimit, "wait_for_context": stuckLimit, "stuck_at_the_end": stuckLimit, "ask_slowly": askLimit,
 		},
