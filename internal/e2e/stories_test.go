@@ -475,7 +475,7 @@ Results:
 		}
 	}
 	require.Empty(t, references, "each item is recorded once")
-	v.progress(t, mark, 7) // one is there twice, and run once
+	v.progress(t, mark, 8) // one is there twice, and run twice
 }
 
 // progress requires the notifications of a batch: they increase, and the last one is
