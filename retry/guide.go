@@ -14,7 +14,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/kinds"
-	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -54,10 +53,10 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 		}
 		return res, err
 	}
-	if failure.Guided() || errors.Is(c.Err(), context.Canceled) { // a caller that has gone reads nothing
+	switch {
+	case failure.Guided(), errors.Is(c.Err(), context.Canceled): // a caller that has gone reads nothing
 		return res, err
-	}
-	if failure = g.causeOf(ctx, c, req, res, failure); failure == nil {
+	case failure.OwnWords(): // of which nobody knows the cause
 		return res, err
 	}
 	if !what.known {
@@ -66,27 +65,6 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	}
 	g.guide(ctx, c, req, next, failure, &what)
 	return res, err
-}
-
-// causeOf returns what is known of a failure, and nil for one of which nothing is to
-// be said: a tool told it in a result of its own, and nobody knows its cause.
-func (g *guide) causeOf(ctx context.Context, c *call.Call, req mcp.Request, res mcp.Result, failure *call.Failure) *call.Failure {
-	if !failure.OwnWords() {
-		return failure
-	}
-	tool, ok := res.(*mcp.CallToolResult)
-	if !ok || g.Cause == nil {
-		return nil
-	}
-	var cause error
-	safe.Call(func() { cause = g.Cause(ctx, req, tool) }, nil)
-	if cause != nil {
-		failure = c.Because(failure, cause)
-	}
-	if failure.OwnWords() {
-		return nil
-	}
-	return failure
 }
 
 // refuse returns the failure of a call that is not run, nil for one that is. That

@@ -84,11 +84,6 @@ type Options struct {
 	// [HintRule].
 	Rules []HintRule
 
-	// Cause leads from a result with IsError, that a tool made itself, to the error that
-	// it was made of, or to nil. Such a failure has the kind, the guidance, the level
-	// and the record of its cause, and keeps the tool's own words.
-	Cause func(ctx context.Context, req mcp.Request, res *mcp.CallToolResult) error
-
 	// Repeatable says which tools may be called twice with the same arguments without
 	// harm, because they only read or are idempotent. Nil means those whose annotations
 	// say so, as the server itself lists them. Set it where there is no list, around a
@@ -140,8 +135,9 @@ const codeRefused = "REPEATED_FAILURE"
 // the answer is written.
 //
 // The words of a tool that tells its failure in a result of its own are left as
-// they are, as is a *jsonrpc.Error; only a caller that repeats such a call without
-// end, whose cause is known, is told so in the text of the result, too. Successful
+// they are, as is a *jsonrpc.Error. Nothing is said of such a result unless its cause is known:
+// SetError of the SDK, called after the content was set, keeps the content. Then a caller that
+// repeats the call without end is told so in the text of the result, too. Successful
 // calls, notifications, subscriptions and results that ask for input are not touched.
 func New(opts *Options) mcp.Middleware {
 	var o Options
