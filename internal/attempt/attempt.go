@@ -60,13 +60,10 @@ func (s *Schedule) Next(ctx context.Context, failed int, asked time.Duration) (t
 	return wait, s.Fits(ctx, wait)
 }
 
-// Left returns how much of the budget is left.
-func (s *Schedule) Left() time.Duration { return s.Budget - time.Since(s.first) }
-
 // Fits reports whether a wait that begins now ends in time: after the context's
 // deadline nobody would be there for the answer.
 func (s *Schedule) Fits(ctx context.Context, wait time.Duration) bool {
-	if wait > s.Left() { // not added up: a wait may be as long as there is
+	if wait > s.Budget-time.Since(s.first) { // not added up: a wait may be as long as there is
 		return false
 	}
 	deadline, ok := ctx.Deadline()
