@@ -182,7 +182,7 @@ const (
 
 // count counts a failure. more is how many attempts more than others this call has.
 func (g *guide) count(ctx context.Context, what *identity, e *fault.Error, retry fault.Retry, more int) (h history) {
-	wait := g.longest()
+	wait := g.longest() + time.Second // as it is told, rounded up
 	if asked := retry.RetryAfterSeconds; asked > 0 {
 		wait = time.Duration(min(asked, maxKeep.Seconds()) * float64(time.Second))
 	}
