@@ -33,16 +33,9 @@ type Schedule struct {
 // Start begins the schedule of a call whose first attempt has just failed. That the
 // clock is not read before that is why success costs nothing.
 func (p Policy) Start() *Schedule {
-	return &Schedule{
-		Policy: p,
-		first:  time.Now(),
-		own: backoff.ExponentialBackOff{
-			InitialInterval:     p.Initial,
-			RandomizationFactor: backoff.DefaultRandomizationFactor,
-			Multiplier:          2,
-			MaxInterval:         time.Duration(min(10*float64(p.Initial), float64(p.Budget))),
-		},
-	}
+	return &Schedule{Policy: p, first: time.Now(), own: backoff.ExponentialBackOff{
+		InitialInterval: p.Initial, RandomizationFactor: backoff.DefaultRandomizationFactor, Multiplier: 2,
+	}}
 }
 
 // Next returns how long to wait after a failed attempt, numbered from 1, and false
@@ -55,6 +48,7 @@ func (s *Schedule) Next(ctx context.Context, failed int, asked time.Duration) (t
 	}
 	wait := asked
 	if asked <= 0 {
+		s.own.MaxInterval = 10 * min(s.Initial, math.MaxInt64/10)
 		wait = s.own.NextBackOff()
 	}
 	return wait, s.Fits(ctx, wait)
