@@ -638,7 +638,7 @@ func chainOf(chain string, log *slog.Logger) []mcp.Middleware {
 		case "state":
 			mw = append(mw, state.New(nil))
 		case "standard":
-			mw = append(mw, mcpchain.Standard(&mcpchain.Options{Logger: log, Retry: &retry.Options{Jitter: -1}}))
+			mw = append(mw, mcpchain.Standard(&mcpchain.Options{Logger: log, Retry: &retry.Options{InitialInterval: time.Millisecond}}))
 		case "everything":
 			mw = append(mw, mcpchain.Standard(all))
 		default:
@@ -660,11 +660,11 @@ func everything(log *slog.Logger) *mcpchain.Options {
 	return &mcpchain.Options{
 		Logger:      log,
 		Audit:       &audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil)},
-		Retry:       &retry.Options{Jitter: -1},
+		Retry:       &retry.Options{InitialInterval: time.Millisecond},
 		Batch:       &batch.Options{Lists: lists},
 		Degrade:     &degrade.Options{},
 		Deadline:    &deadline.Options{Logger: log},
-		RetryServer: &retry.ServerOptions{InitialInterval: time.Microsecond, MaxInterval: time.Microsecond},
+		RetryServer: &retry.ServerOptions{InitialInterval: time.Microsecond},
 		Drain:       &drain.Options{Drain: &drain.Drain{}},
 		Budget:      &budget.Options{},
 		Limit:       &limit.Options{Limits: []limit.Limit{{Calls: 1 << 30, Running: 1000}, {Scope: limit.ForAll, Running: 1000}}, Logger: slog.New(slog.DiscardHandler)}, // callers here have no identity

@@ -341,7 +341,7 @@ func readmeRetryServer(server *mcp.Server) {
 
 func readmeRetryClient(ctx context.Context, client *mcp.Client, session *mcp.ClientSession) error {
 	client.AddSendingMiddleware(retry.Client(&retry.ClientOptions{
-		MaxWait:          30 * time.Second, // a server that asks for more gets no second call
+		Budget:           30 * time.Second, // a server that asks for more gets no second call
 		FailuresAsErrors: true,             // a failed result becomes a *fault.Error
 	}))
 	_, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "get_invoice"})
@@ -853,7 +853,7 @@ func readmeAnswers(t *testing.T) []string {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		Logger:    logger,
 		Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34" }},
-		Retry:     &retry.Options{Jitter: -1}, // exact waits
+		Retry:     &retry.Options{InitialInterval: time.Millisecond}, // the same wait each time
 		Validate:  &validate.Options{Credentials: validate.RefuseCredentials},
 		Deadline:  &deadline.Options{Limit: 20 * time.Second},
 		Batch:     &batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"}}},

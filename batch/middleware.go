@@ -43,11 +43,6 @@ type List struct {
 	// nil means the defaults of [RunOptions]. Items that are strings or numbers are
 	// their own keys, and the KeyName is Item, unless Run says something else.
 	Run *RunOptions[json.RawMessage]
-
-	// RunDuplicates runs an item that is in a list more than once as often as it is
-	// there. Else it is run once, and has its outcome in each place. Two items are the
-	// same when their JSON is, apart from white space.
-	RunDuplicates bool
 }
 
 const defaultMaxItems = 100
@@ -60,14 +55,15 @@ const defaultMaxItems = 100
 //
 // Where get_user is listed, get_users is listed behind it, with the same arguments but
 // for a list in the place of the item. A call of get_users calls get_user, through
-// everything that stands inside of this middleware, once for each element: a call of
+// everything that stands inside of this middleware, once for each element, as often as it is in the list: a call of
 // its own, below the one that came, with the session and the identity of its caller,
 // so that filters, limits, validation, masking and retries apply to each item. The
 // answers are put together as [Result.ToolResult] does. Progress is told as [Run] does.
 //
 // The value of an item is the structured content of its answer, else its text, else its
-// content. A value that is longer than the whole answer may be is not kept. What package
-// degrade says of an answer is put into the value, if it is not there already. An item that
+// content. A value that is longer than the whole answer may be is not kept. If package
+// degrade says something of an answer that the value does not have, the value is an object
+// with that and the member "value". An item that
 // asks for input has failed: its error says which tool to call for it alone, and holds what it
 // asks for.
 //

@@ -76,7 +76,7 @@ func (f *form) read(raw json.RawMessage) (items []json.RawMessage, head []byte, 
 			"Argument '%s' expected %s, but received %d.", f.Items, expected, n)
 	}
 	for i, item := range items {
-		items[i] = encode(item) // without white space, which is how duplicates are told
+		items[i] = encode(item) // without white space
 	}
 	delete(args, f.Items)
 	if head = bytes.TrimSuffix(encode(args), []byte("}")); len(args) > 0 {
@@ -94,33 +94,4 @@ func with(head []byte, item json.RawMessage) json.RawMessage {
 func decoded(raw json.RawMessage) (v any) {
 	_ = json.Unmarshal(raw, &v)
 	return v
-}
-
-// distinct returns the items that are run, and for each of all items the place of the
-// one that stands for it.
-func (f *form) distinct(elements []json.RawMessage) (run []json.RawMessage, places []int) {
-	seen := make(map[string]int, len(elements))
-	for _, e := range elements {
-		place, again := seen[string(e)]
-		if !again || f.RunDuplicates {
-			place = len(run)
-			seen[string(e)] = place
-			run = append(run, e)
-		}
-		places = append(places, place)
-	}
-	return run, places
-}
-
-// spread gives each of all items the outcome of the one that stands for it.
-func spread(r *Result[any], places []int) *Result[any] {
-	all := *r
-	all.Items = make([]Item[any], len(places))
-	for i, place := range places {
-		all.Items[i] = r.Items[place]
-		all.Items[i].Index = i
-	}
-	all.send = func(i int) any { return r.send(places[i]) }
-	all.count()
-	return &all
 }

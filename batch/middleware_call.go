@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -37,18 +35,17 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	if f.refused(ctx, c, err) {
 		return nil, unknown(f.As)
 	}
-	elements, head, err := f.read(req.Params.Arguments)
+	items, head, err := f.read(req.Params.Arguments)
 	if err != nil {
 		return nil, err
 	}
-	distinct, places := f.distinct(elements)
 	one := func(ctx context.Context, i int) (any, error) {
-		item := itemRequest(req, f.Tool, with(head, distinct[i]))
+		item := itemRequest(req, f.Tool, with(head, items[i]))
 		below := c.Below(ctx, strconv.Itoa(i), item)
 		res, err := next(below, middleware.MethodCallTool, item)
 		var value any
 		if below.Failure(res, err) == nil {
-			if value, err = f.value(res, distinct[i]); err == nil {
+			if value, err = f.value(res, items[i]); err == nil {
 				_, err = below.Finish(res, nil)
 				return value, err
 			}
@@ -57,9 +54,9 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 		public, quote := tell(below, res, err)
 		return nil, &toldError{public, quote}
 	}
-	result := newBatch(ctx, distinct, one, &f.run).run(ctx)
+	result := newBatch(ctx, items, one, &f.run).run(ctx)
 	result.listName = f.Items
-	answer, complete := spread(result, places).ToolResult(), call.NewResult(c.Request())
+	answer, complete := result.ToolResult(), call.NewResult(c.Request())
 	complete.Meta, complete.Content, complete.StructuredContent, complete.IsError = answer.Meta, answer.Content, answer.StructuredContent, answer.IsError
 	return complete, nil
 }
@@ -110,7 +107,7 @@ func (f *form) value(res mcp.Result, item json.RawMessage) (any, error) {
 // degradedKey is the MetaKey of package degrade, whose middleware stands inside.
 const degradedKey = wire.DegradedKey
 
-// marked returns the value of an item with what package degrade says of its answer, so
+// marked returns the value of an item beside what package degrade says of its answer, so
 // that nothing old is taken for fresh: that stands in the _meta and in a text behind the
 // value where the tool's output schema has no place for it. The list form's has.
 func marked(value json.RawMessage, status any) json.RawMessage {
@@ -122,16 +119,11 @@ func marked(value json.RawMessage, status any) json.RawMessage {
 	if err != nil || json.Unmarshal(raw, &marks) != nil {
 		return value // not of package degrade
 	}
-	_ = json.Unmarshal(value, &members) // not every value is an object
-	if string(members["degraded"]) == "true" {
+	if json.Unmarshal(value, &members) == nil && string(members["degraded"]) == "true" {
 		return value // it says so itself
 	}
-	taken := func(name string) bool { return members[name] != nil }
-	if members == nil || slices.ContainsFunc(slices.Collect(maps.Keys(marks)), taken) {
-		members = schema{"value": value}
-	}
-	maps.Copy(members, marks)
-	return encode(members)
+	marks["value"] = value
+	return encode(marks)
 }
 
 // needsInput is the failure of an item that asks for input, which one answer for many

@@ -225,7 +225,7 @@ func TestPairWithDegrade(t *testing.T) {
 			},
 		})
 		for tool, want := range map[string]string{
-			"strict":   `{"celsius":20,"degraded":true`,
+			"strict":   `"value":{"celsius":20}`,
 			"own":      `"value":{"celsius":20,"metadata":"mine"}`,
 			"embedded": `{"celsius":20,"degraded":true`,
 			"number":   `"value":20,"warnings"`,

@@ -249,34 +249,26 @@ func TestWrongItems(t *testing.T) {
 	require.NotContains(t, out.Errors[2], "user_id")
 }
 
+// TestDuplicates has items that stand in a list more than once.
 func TestDuplicates(t *testing.T) {
-	for run, want := range map[bool]int64{false: 3, true: 5} {
-		t.Run(fmt.Sprint(run), func(t *testing.T) {
-			var calls atomic.Int64
-			count := middleware.ForTools(func(next mcp.MethodHandler) mcp.MethodHandler {
-				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-					calls.Add(1)
-					return next(ctx, method, req)
-				}
-			}, "get_user")
-			list := userList
-			list.RunDuplicates = run
-			s := serve(t, harness.Current, list)
-			s.Server.AddReceivingMiddleware() // nothing
-			s = harness.Start(t, s.Place, harness.Setup{
-				Middleware: []mcp.Middleware{mask.New(nil), batch.New(&batch.Options{Lists: []batch.List{list}}), count},
-				More:       func(s *mcp.Server) { mcp.AddTool(s, &mcp.Tool{Name: "get_user"}, getUser) },
-			})
-			out := outputOf(t, s.CallTool(t.Context(), "get_users", ids("ann", "busy", "ann", "busy", "bob")))
-			require.Equal(t, want, calls.Load())
-			require.Equal(t, 5, out.Total)
-			require.Equal(t, 3, out.Succeeded)
-			require.Len(t, out.Errors, 2)
-			require.Equal(t, 3, indexOf(out.Errors[1]))
-			require.Equal(t, []any{"busy", "busy"}, out.RetryItems)
-			require.Equal(t, 2, out.ErrorSummary.ByType[fault.KindRateLimited])
-		})
-	}
+	var calls atomic.Int64
+	count := middleware.ForTools(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			calls.Add(1)
+			return next(ctx, method, req)
+		}
+	}, "get_user")
+	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+		Middleware: []mcp.Middleware{mask.New(nil), batch.New(&batch.Options{Lists: []batch.List{userList}}), count},
+		More:       func(s *mcp.Server) { mcp.AddTool(s, &mcp.Tool{Name: "get_user"}, getUser) },
+	})
+	out := outputOf(t, s.CallTool(t.Context(), "get_users", ids("ann", "busy", "ann", "busy", "bob")))
+	require.EqualValues(t, 5, calls.Load())
+	require.Equal(t, 3, out.Succeeded)
+	require.Len(t, out.Errors, 2)
+	require.Equal(t, 3, indexOf(out.Errors[1]))
+	require.Equal(t, []any{"busy", "busy"}, out.RetryItems)
+	require.Equal(t, 2, out.ErrorSummary.ByType[fault.KindRateLimited])
 }
 
 // TestItemIsACallOfItsOwn looks at what stands inside the middleware.

@@ -166,7 +166,7 @@ func everything(logger *slog.Logger) *mcpchain.Options {
 		Batch:       &batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "id", As: "get_users", Items: "ids"}}},
 		Degrade:     &degrade.Options{},
 		Deadline:    &deadline.Options{},
-		RetryServer: &retry.ServerOptions{InitialInterval: time.Nanosecond, MaxInterval: time.Nanosecond},
+		RetryServer: &retry.ServerOptions{InitialInterval: time.Nanosecond},
 		Drain:       &drain.Options{Drain: &drain.Drain{}},
 		Budget:      &budget.Options{},
 		Limit: &limit.Options{

@@ -20,7 +20,7 @@ func wholeCalls() *table {
 		jobs: "success | wrong arguments | failure with its record | panic with its record",
 		note: "Times as ratios to a success of the bare SDK, some 150 to 300 µs, on one processor. Goroutines run beside, so that allocations are rounded.",
 	}
-	patient := &retry.Options{RefuseAfter: -1, StreakAfter: -1} // or the loop breaker would refuse the calls
+	patient := &retry.Options{RefuseAfter: -1} // or the loop breaker would refuse the calls
 	all := everything(written())
 	all.Retry = patient
 	for _, s := range []struct {

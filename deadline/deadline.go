@@ -97,10 +97,10 @@ type Options struct {
 	Owner func(ctx context.Context, req mcp.Request) string
 
 	// MaxStuck is how many handlers of one tool, prompt or resource may be stuck for one
-	// owner before further calls are refused (10), and MaxStuckTotal how many of all (100).
-	// Of one owner a quarter of these may be, or MaxStuck if that is more. Under each of the
+	// owner before further calls are refused (10). Of all its tools together two and a half
+	// times as many may be (25), of all owners ten times as many (100). Under each of the
 	// three bounds 20 times as many handlers may run at the same time.
-	MaxStuck, MaxStuckTotal int
+	MaxStuck int
 
 	// Grace is how long a handler that was told to stop may take to return before
 	// the caller is answered without it. Zero means 100 ms. Inside of another middleware of

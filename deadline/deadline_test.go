@@ -519,8 +519,6 @@ func TestBadOptions(t *testing.T) {
 		"deadline.New: Options.Limit is negative, and neither Tools nor Methods has a limit, so nothing is limited; give one, or leave the middleware out": {
 			Limit: -1, Tools: limits{"a": -1}, Methods: limits{"acme/it": 0},
 		},
-		"deadline.New: Options.MaxStuck is 200, which is above MaxStuckTotal, 100; raise MaxStuckTotal": {MaxStuck: 200},
-		"deadline.New: Options.MaxStuck is 9, which is above MaxStuckTotal, 8; raise MaxStuckTotal":     {MaxStuck: 9, MaxStuckTotal: 8},
 	} {
 		require.PanicsWithValue(t, text, func() { deadline.New(&o) })
 	}
@@ -528,8 +526,7 @@ func TestBadOptions(t *testing.T) {
 		require.Panics(t, func() { deadline.New(&deadline.Options{Methods: limits{method: time.Second}}) }, method)
 	}
 	require.NotPanics(t, func() {
-		deadline.New(&deadline.Options{Grace: -1, MaxStuck: -1, MaxStuckTotal: -1})
-		deadline.New(&deadline.Options{MaxStuckTotal: 5})
+		deadline.New(&deadline.Options{Grace: -1, MaxStuck: -1})
 		deadline.New(&deadline.Options{MaxStuck: 50})
 		deadline.New(&deadline.Options{Limit: -1, Tools: limits{"a": time.Second}})
 	})

@@ -13,10 +13,9 @@ import (
 
 // The defaults of [Options].
 const (
-	defaultLimit         = 50 * time.Second
-	defaultGrace         = 100 * time.Millisecond
-	defaultMaxStuck      = 10
-	defaultMaxStuckTotal = 100
+	defaultLimit    = 50 * time.Second
+	defaultGrace    = 100 * time.Millisecond
+	defaultMaxStuck = 10
 )
 
 // burst is how many times as many handlers may run at the same time as may be stuck: what is
@@ -46,22 +45,13 @@ var (
 func newLimiter(o Options) *limiter {
 	o.Limit = cmp.Or(o.Limit, defaultLimit)
 	o.Grace = max(0, cmp.Or(o.Grace, defaultGrace))
-	o.MaxStuckTotal = cmp.Or(o.MaxStuckTotal, defaultMaxStuckTotal)
-	if o.MaxStuck == 0 {
-		if o.MaxStuck = defaultMaxStuck; o.MaxStuckTotal > 0 {
-			o.MaxStuck = min(o.MaxStuck, o.MaxStuckTotal)
-		}
-	}
-	ofOwner := o.MaxStuckTotal // none, if that is negative
-	if ofOwner > 0 {
-		ofOwner = max(ofOwner/4, o.MaxStuck, 1)
-	}
+	stuck := min(cmp.Or(o.MaxStuck, defaultMaxStuck), 1_000_000) // so that what is counted from it does not overflow
 	o.check()
 	o.Tools = maps.Clone(o.Tools)
 	l := &limiter{
 		Options: o, methods: map[string]time.Duration{}, looking: make(chan struct{}, maxLookups),
 		owners:   call.Owners{Func: o.Owner, Option: "deadline.Options.Owner", Logger: o.Logger},
-		handlers: counter{bounds: [...]int{o.MaxStuck, ofOwner, o.MaxStuckTotal}, by: map[slot]count{}},
+		handlers: counter{bounds: [...]int{stuck, stuck * 5 / 2, stuck * 10}, by: map[slot]count{}},
 		settings: &call.Settings{Logger: o.Logger},
 	}
 	for _, method := range ordinary {
@@ -96,9 +86,6 @@ func (o *Options) check() {
 	}
 	if !limited {
 		panic("deadline.New: Options.Limit is negative, and neither Tools nor Methods has a limit, so nothing is limited; give one, or leave the middleware out")
-	}
-	if o.MaxStuckTotal > 0 && o.MaxStuck > o.MaxStuckTotal {
-		panic(fmt.Sprintf("deadline.New: Options.MaxStuck is %d, which is above MaxStuckTotal, %d; raise MaxStuckTotal", o.MaxStuck, o.MaxStuckTotal))
 	}
 }
 

@@ -58,12 +58,12 @@ func TestTooManyStuckHandlers(t *testing.T) {
 	})
 }
 
-func TestTooManyInAll(t *testing.T) {
+func TestTooManyOfOneOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate{make(chan struct{})}
 		s := harness.Start(t, rawAt, harness.Setup{
 			Handlers:   map[string]harness.Handler{"a": g.handler, "b": g.handler, "c": harness.Succeed()},
-			Middleware: []mcp.Middleware{deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: -1, MaxStuckTotal: 8})},
+			Middleware: []mcp.Middleware{deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: 1})},
 		})
 		s.Call(t, "a")
 		require.Equal(t, "fine", s.Call(t, "c").Text())
@@ -141,13 +141,28 @@ func TestNoOwnerUsesUpTheBoundOfAll(t *testing.T) {
 	}
 }
 
+func TestTooManyInAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gate{make(chan struct{})}
+		h := deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: 1, Logger: slog.New(slog.DiscardHandler)})(
+			func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) { return g.handler(ctx, req) })
+		for i := range 10 {
+			require.Equal(t, fault.KindTimeout, kindOf(t.Context(), h, asked(fmt.Sprint("user ", i), "it")))
+		}
+		require.Equal(t, fault.KindServiceUnavailable, kindOf(t.Context(), h, asked("another", "it")))
+		close(g.open)
+		synctest.Wait()
+		require.Empty(t, kindOf(t.Context(), h, asked("another", "it")))
+	})
+}
+
 // TestBurst bounds how many handlers are stuck though all calls came before the first of
 // them was.
 func TestBurst(t *testing.T) {
 	for bound, want := range map[int]int{0: 200, 1: 20, 3: 60, -1: 1000} {
 		synctest.Test(t, func(t *testing.T) {
 			g := gate{make(chan struct{})}
-			h := deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: bound, MaxStuckTotal: min(0, bound), Logger: slog.New(slog.DiscardHandler)})(
+			h := deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: bound, Logger: slog.New(slog.DiscardHandler)})(
 				func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) { return g.handler(ctx, req) })
 			var kinds [1000]fault.Kind
 			var calls sync.WaitGroup
@@ -200,7 +215,7 @@ func TestNoBound(t *testing.T) {
 		g := gate{make(chan struct{})}
 		s := harness.Start(t, rawAt, harness.Setup{
 			Handlers:   map[string]harness.Handler{"it": g.handler},
-			Middleware: []mcp.Middleware{deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: -1, MaxStuckTotal: -1})},
+			Middleware: []mcp.Middleware{deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: -1})},
 		})
 		var calls sync.WaitGroup
 		for range 300 {
@@ -386,7 +401,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	s := harness.Start(t, rawAt, harness.Setup{
 		Handlers: map[string]harness.Handler{"good": harness.Succeed(), "bad": harness.Fail(errCanary), "panic": harness.Panic(1), "stuck": g.handler},
 		Middleware: []mcp.Middleware{deadline.New(&deadline.Options{
-			Limit: time.Minute, Tools: map[string]time.Duration{"stuck": time.Millisecond}, Grace: time.Millisecond, MaxStuck: -1, MaxStuckTotal: -1,
+			Limit: time.Minute, Tools: map[string]time.Duration{"stuck": time.Millisecond}, Grace: time.Millisecond, MaxStuck: -1,
 		})},
 	})
 	var calls sync.WaitGroup

@@ -107,11 +107,11 @@ func byHand(t *testing.T, _ *Case, tools []*tool) (func(string, map[string]any) 
 	return serve(t, guarded, false, func(w *worded) error { return &publicError{w.words} })
 }
 
-// ours is mcpchain with its defaults, but that waits are exact and references are equal.
+// ours is mcpchain with its defaults, but that waits are equal and references are equal.
 func ours(t *testing.T, c *Case, tools []*tool) (func(string, map[string]any) Answer, func()) {
 	return serve(t, tools, true, func(w *worded) error { return w.fault }, mcpchain.Standard(&mcpchain.Options{
 		Logger:    slog.New(slog.DiscardHandler),
-		Retry:     &retry.Options{Jitter: -1},
+		Retry:     &retry.Options{InitialInterval: time.Millisecond},
 		Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34" }},
 	}))
 }

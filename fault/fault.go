@@ -41,9 +41,8 @@ import (
 // errors.Is(err, kind) reports whether err holds a fault of that [Kind], and
 // errors.Is(err, other) whether it holds a fault with other's kind and code.
 type Error struct {
-	data   Data
-	cause  error
-	listed *listed // what the message lists, nil if nobody knows
+	data  Data
+	cause error
 }
 
 // New returns a fault of the given kind. The message is public: one sentence

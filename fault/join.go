@@ -26,8 +26,7 @@ func Join(faults ...*Error) *Error {
 		return faults[0]
 	}
 	first := faults[0]
-	joined := New(first.data.Type, "")
-	joined.listAll(faults)
+	joined := New(first.data.Type, told(faults))
 	if !slices.ContainsFunc(faults, func(e *Error) bool { return !e.Is(first) }) {
 		joined.data.Code = first.data.Code
 	}
@@ -102,52 +101,19 @@ func joinRetry(a, b Retry) Retry {
 // nothing was changed only if nobody says anything else.
 var effects = []Effect{EffectNone, "", EffectUnknown, EffectCommitted}
 
-// listAll makes the message of a joined fault of the messages of several faults.
-func (e *Error) listAll(faults []*Error) {
-	var items []string
-	if slices.ContainsFunc(faults, func(f *Error) bool { return f.data.Type != KindValidation }) {
-		for _, f := range faults[:min(len(faults), maxListed)] {
-			items = append(items, f.data.item())
+// told is the message of a joined fault: one item for each fault.
+func told(faults []*Error) string {
+	what := "arguments are wrong"
+	items := make([]string, 0, maxListed)
+	for i, e := range faults {
+		if e.data.Type != KindValidation || len(e.data.Violations) > 1 {
+			what = "things failed"
 		}
-		e.data.Message = listing(len(faults), "things failed", items)
-		return
-	}
-	total := 0
-	for _, f := range faults {
-		switch l := f.listed; {
-		case l != nil && l.message == f.data.Message:
-			items = append(items, l.items...)
-			total += l.total
-		case l == nil && len(f.data.Violations) > 1: // made of Data, from the wire for example
-			for _, v := range f.data.Violations {
-				_, received := shown(v.Received)
-				if received == noValue {
-					received = "" // or one that was hidden
-				}
-				items = append(items, withSuggestion(words.Ended(v.sentence(received)), v.Suggestion))
-			}
-			total += len(f.data.Violations)
-		default:
-			items = append(items, f.data.item())
-			total++
+		if i < maxListed {
+			items = append(items, e.data.item())
 		}
 	}
-	e.list(total, items)
-}
-
-// A listed is what a message lists: the first of the wrong arguments, and how many there are
-// in all. [Join] lists them anew. It says nothing of any other message.
-type listed struct {
-	message string
-	items   []string
-	total   int
-}
-
-// list makes the message of wrong arguments.
-func (e *Error) list(total int, items []string) {
-	items = items[:min(len(items), maxListed)]
-	e.data.Message = listing(total, "arguments are wrong", items)
-	e.listed = &listed{e.data.Message, items, total}
+	return listing(len(faults), what, items)
 }
 
 // item writes d as one item of a listing; what takes more than one line is

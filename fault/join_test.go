@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,10 +17,6 @@ func TestJoin(t *testing.T) {
 		fault.Violation{Field: "a", Expected: "a text", Received: 1, Suggestion: "quote it"},
 		fault.Violation{Field: "b", Expected: "a text", Received: 2},
 	)
-	many := make([]fault.Violation, 12)
-	for i := range many {
-		many[i] = fault.Violation{Field: fmt.Sprint(i)}
-	}
 	dozen := make([]*fault.Error, 12)
 	for i := range dozen {
 		dozen[i] = fault.New("busy", fmt.Sprint("no. ", i))
@@ -44,22 +39,18 @@ func TestJoin(t *testing.T) {
 			lines("Validation Error: 2 arguments are wrong.", "- Argument 'a' expected a text, but received 1.", "- a and b exclude each other. leave one out."),
 		},
 		{
-			"violations are told one by one", []*fault.Error{ab, c},
-			lines("Validation Error: 3 arguments are wrong.", "- Argument 'a' expected a text, but received 1. quote it.",
-				"- Argument 'b' expected a text, but received 2.", "- Argument 'c' expected a text, but received 3."),
+			"violations stand in a list of their own", []*fault.Error{ab, c},
+			lines("Validation Error: 2 things failed.", "- 2 arguments are wrong.", "  - Argument 'a' expected a text, but received 1. quote it.",
+				"  - Argument 'b' expected a text, but received 2.", "- Argument 'c' expected a text, but received 3."),
 		},
 		{
 			"joined ones too", []*fault.Error{c, fault.Join(c, ab)},
-			lines("Validation Error: 4 arguments are wrong.", "- Argument 'c' expected a text, but received 3.", "- Argument 'c' expected a text, but received 3.",
-				"- Argument 'a' expected a text, but received 1. quote it.", "- Argument 'b' expected a text, but received 2."),
+			lines("Validation Error: 2 things failed.", "- Argument 'c' expected a text, but received 3.", "- 2 things failed.", "  - Argument 'c' expected a text, but received 3.",
+				"  - 2 arguments are wrong.", "    - Argument 'a' expected a text, but received 1. quote it.", "    - Argument 'b' expected a text, but received 2."),
 		},
 		{
 			"several violations in words of their own", []*fault.Error{ab.WithMessage("a and b are wrong"), c},
-			lines("Validation Error: 2 arguments are wrong.", "- a and b are wrong.", "- Argument 'c' expected a text, but received 3."),
-		},
-		{
-			"many violations", []*fault.Error{fault.Violations(many...), c},
-			"Validation Error: 13 arguments are wrong." + tenOf("Argument '%d' is not valid, but received no value.") + "\n- and 3 more.",
+			lines("Validation Error: 2 things failed.", "- a and b are wrong.", "- Argument 'c' expected a text, but received 3."),
 		},
 		{
 			"mixed", []*fault.Error{fault.NotFound("project", "alpah", "alpha"), a, fault.Denied("see", "it").Needs("read"), fault.New("busy", "")},
@@ -182,21 +173,4 @@ func TestJoinOfMany(t *testing.T) {
 	e := fault.Join(faults...) // with quadratic work it would outlast the test
 	require.Len(t, e.Data().Details, 2_000)
 	require.Len(t, e.Data().RecoverySteps, 2_000)
-}
-
-// TestJoinReadsNoMessage joins listings whose items look like a listing's own lines.
-func TestJoinReadsNoMessage(t *testing.T) {
-	two := fault.Violations(fault.Violation{Field: "a", Message: "x\n- and 70 more."}, fault.Violation{Field: "b", Message: "and 70 more."})
-	joined := fault.Join(two, fault.Invalid("c", nil, "a number"))
-	require.True(t, strings.HasPrefix(joined.Message(), "3 arguments are wrong.\n"), joined.Message())
-	own := fault.Join(two.WithMessage("Look at the form.\n- and 70 more."), fault.Invalid("c", nil, "a number"))
-	require.True(t, strings.HasPrefix(own.Message(), "2 arguments are wrong.\n- Look at the form.\n"), own.Message())
-}
-
-// TestJoinOfData joins faults that are made of data, which lists nothing.
-func TestJoinOfData(t *testing.T) {
-	two := fault.FromData(fault.Violations(fault.Violation{Field: "a", Expected: "a text"}, fault.Violation{Field: "b", Expected: "a text", Received: true}).Data())
-	joined := fault.Join(two, fault.Invalid("c", 7, "a text"))
-	require.Equal(t, "3 arguments are wrong.\n- Argument 'a' expected a text; the received value is not shown.\n- Argument 'b' expected a text, but received true.\n"+
-		"- Argument 'c' expected a text, but received 7.", joined.Message())
 }

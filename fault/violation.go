@@ -62,9 +62,8 @@ func FirstViolations(total int, violations ...Violation) *Error {
 			items = append(items, withSuggestion(sentence, v.Suggestion))
 		}
 	}
-	e := New(KindValidation, "")
+	e := New(KindValidation, listing(total, "arguments are wrong", items))
 	e.data.Violations = clean
-	e.list(total, items)
 	return e
 }
 
@@ -174,7 +173,6 @@ func withSuggestion(text, suggestion string) string {
 
 // listing writes a count and one line for each of the first items.
 func listing(count int, what string, items []string) string {
-	items = items[:min(len(items), maxListed)]
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %s.", count, what)
 	for _, item := range items {

@@ -200,6 +200,4 @@ func TestFirstViolations(t *testing.T) {
 	require.Equal(t, lines("Validation Error: 3 arguments are wrong.", "- "+sentence, "- and 2 more."), one.Error())
 	require.Empty(t, one.Data().Field)
 	require.Equal(t, lines("Validation Error: 1000 arguments are wrong.", "- "+sentence, "- "+sentence, "- and 998 more."), fault.FirstViolations(1000, v, v).Error())
-	joined := fault.Join(one, fault.Violations(v, v))
-	require.Equal(t, lines("Validation Error: 5 arguments are wrong.", "- "+sentence, "- "+sentence, "- "+sentence, "- and 2 more."), joined.Error())
 }

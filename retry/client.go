@@ -16,9 +16,6 @@ const AttemptKey = wire.AttemptKey
 // the handler was run for it: a number from 2. When once was enough it is absent.
 const AttemptsKey = wire.AttemptsKey
 
-// An Attempt is one that failed and is to be followed by another.
-type Attempt = client.Attempt
-
 // ClientOptions configure [Client], see [client.Options].
 type ClientOptions = client.Options
 

@@ -30,9 +30,6 @@ func ExampleClient() {
 	client := mcp.NewClient(&mcp.Implementation{Name: "example"}, nil)
 	client.AddSendingMiddleware(retry.Client(&retry.ClientOptions{
 		FailuresAsErrors: true,
-		OnRetry: func(_ context.Context, failed retry.Attempt) {
-			fmt.Printf("attempt %d of %s: %s, the next one after %s\n", failed.Number, failed.Target, failed.Fault.Kind(), failed.Wait)
-		},
 	}))
 
 	ctx := context.Background()
@@ -51,9 +48,8 @@ func ExampleClient() {
 	_, err = session.CallTool(ctx, &mcp.CallToolParams{Name: "search"})
 	var f *fault.Error
 	if errors.Is(err, fault.KindNotFound) && errors.As(err, &f) {
-		fmt.Println(f.Data().SimilarMatches)
+		fmt.Println(calls, "calls:", f.Data().SimilarMatches)
 	}
 	// Output:
-	// attempt 1 of search: rate_limited, the next one after 50ms
-	// [Bonn]
+	// 2 calls: [Bonn]
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/kinds"
-	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -54,10 +53,10 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 		}
 		return res, err
 	}
-	if failure.Guided() || errors.Is(c.Err(), context.Canceled) { // a caller that has gone reads nothing
+	switch {
+	case failure.Guided(), errors.Is(c.Err(), context.Canceled): // a caller that has gone reads nothing
 		return res, err
-	}
-	if failure = g.causeOf(ctx, c, req, res, failure); failure == nil {
+	case failure.OwnWords(): // of which nobody knows the cause
 		return res, err
 	}
 	if !what.known {
@@ -68,27 +67,6 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	return res, err
 }
 
-// causeOf returns what is known of a failure, and nil for one of which nothing is to
-// be said: a tool told it in a result of its own, and nobody knows its cause.
-func (g *guide) causeOf(ctx context.Context, c *call.Call, req mcp.Request, res mcp.Result, failure *call.Failure) *call.Failure {
-	if !failure.OwnWords() {
-		return failure
-	}
-	tool, ok := res.(*mcp.CallToolResult)
-	if !ok || g.Cause == nil {
-		return nil
-	}
-	var cause error
-	safe.Call(func() { cause = g.Cause(ctx, req, tool) }, nil)
-	if cause != nil {
-		failure = c.Because(failure, cause)
-	}
-	if failure.OwnWords() {
-		return nil
-	}
-	return failure
-}
-
 // refuse returns the failure of a call that is not run, nil for one that is. That
 // it is guided keeps others of our kind from counting it.
 func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error {
@@ -96,8 +74,8 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 		return nil
 	}
 	var pause pause
-	g.ask(ctx, what, func(k *known, at moment) (probe bool) {
-		pause, probe = k.closed(what, at) // of several servers one probes
+	g.ask(ctx, what, func(k *known) (probe bool) {
+		pause, probe = k.closed(what) // of several servers one probes
 		return probe
 	})
 	if pause.rest <= 0 {
@@ -111,7 +89,7 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 
 // ask shows f what the store knows of a caller, or else what this process does. From a
 // store that does not answer on, the call counts here.
-func (g *guide) ask(ctx context.Context, what *identity, f func(k *known, at moment) (changed bool)) {
+func (g *guide) ask(ctx context.Context, what *identity, f func(k *known) (changed bool)) {
 	if what.shared = what.shared && g.shared.ask(ctx, what, f); !what.shared {
 		g.seen.ask(what, f)
 	}
@@ -119,7 +97,7 @@ func (g *guide) ask(ctx context.Context, what *identity, f func(k *known, at mom
 
 // forget drops what is known of a call that succeeded.
 func (g *guide) forget(ctx context.Context, what *identity) {
-	forget := func(k *known, _ moment) bool { return k.forget(what) }
+	forget := func(k *known) bool { return k.forget(what) }
 	g.seen.ask(what, forget)
 	if what.shared && what.read > 0 { // there was something when the call began
 		g.shared.ask(ctx, what, forget)
@@ -161,7 +139,7 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 	case retry.ShouldRetry && attempts >= limit:
 		retry.ShouldRetry = false
 		retry.Reason = "This call has failed " + times(attempts) + ". " + instead(e, retry.Effect)
-	case !retry.ShouldRetry && reached(history.streak, g.StreakAfter, 0):
+	case !retry.ShouldRetry && history.streak >= streakAfter:
 		insist = true
 		retry.Reason = words.Capital(inARow(history.streak)) + ". " + instead(e, retry.Effect)
 	}
@@ -192,6 +170,9 @@ func (g *guide) advise(ctx context.Context, c *call.Call, next mcp.MethodHandler
 }
 
 const (
+	// streakAfter is after how many failures of a broken tool in a row a caller is told so.
+	// After twice as many its calls of the tool are refused.
+	streakAfter = 10
 	// forgetAfter is how long a failed call is remembered after its last failure, and after
 	// the wait that was told with it.
 	forgetAfter = 10 * time.Minute
@@ -201,20 +182,17 @@ const (
 
 // count counts a failure. more is how many attempts more than others this call has.
 func (g *guide) count(ctx context.Context, what *identity, e *fault.Error, retry fault.Retry, more int) (h history) {
-	wait := g.MaxInterval
+	wait := g.longest() + time.Second // as it is told, rounded up
 	if asked := retry.RetryAfterSeconds; asked > 0 {
 		wait = time.Duration(min(asked, maxKeep.Seconds()) * float64(time.Second))
 	}
-	f := failing{
-		error: sign(e), text: headline(e), broken: !retry.ShouldRetry && broken(e.Kind()),
-		keep: forgetAfter + min(wait, maxKeep),
-	}
+	f := failing{error: sign(e), text: headline(e), keep: forgetAfter + min(wait, maxKeep)}
 	if g.RefuseAfter > 0 {
 		f.refuseAfter = g.RefuseAfter + max(0, more)
-		f.refuseTool = 2 * g.StreakAfter
+		f.broken = !retry.ShouldRetry && broken(e.Kind())
 	}
-	g.ask(ctx, what, func(k *known, at moment) bool {
-		h = k.failed(what, at, f)
+	g.ask(ctx, what, func(k *known) bool {
+		h = k.failed(what, f)
 		return true
 	})
 	return h
@@ -233,18 +211,17 @@ func (g *guide) warnAfter() int { return min(g.RefuseAfter, max(g.RefuseAfter-2,
 // reached reports whether failures are as many as a limit of the Options says.
 func reached(failures, limit, more int) bool { return limit > 0 && failures-max(0, more) >= limit }
 
+// longest returns the longest wait that nobody asked for.
+func (g *guide) longest() time.Duration {
+	return time.Duration(min(30*float64(g.InitialInterval), float64(maxWait)))
+}
+
+// maxWait can be added to, and multiplied by what a wait is made longer by.
+const maxWait = math.MaxInt64 / 4
+
 // wait returns how long to wait after this many failures, in whole seconds.
 func (g *guide) wait(failures int) time.Duration {
-	d, longest := float64(g.InitialInterval), float64(g.MaxInterval)
-	for i := 1; i < failures && d < longest; i++ {
-		d *= 2
-	}
-	wait := g.MaxInterval
-	if d = min(d, longest) * (1 + g.Jitter*(2*rand.Float64()-1)); d < longest {
-		wait = time.Duration(d)
-	}
-	if part := wait % time.Second; part > 0 && wait < math.MaxInt64-time.Second {
-		wait += time.Second - part
-	}
-	return wait
+	longest := float64(g.longest())
+	d := min(math.Ldexp(float64(g.InitialInterval), failures-1), longest) * (0.5 + rand.Float64())
+	return time.Duration(math.Ceil(min(d, longest)/float64(time.Second))) * time.Second
 }

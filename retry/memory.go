@@ -1,9 +1,7 @@
 package retry
 
 import (
-	"container/list"
 	"hash/maphash"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,47 +11,87 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// known is what is known of an owner's calls of one target, and of the target. In a store it
-// stands as JSON.
+// known is what is known of calls and tools that failed, by their names: in this process of all
+// callers, in a store, where it stands as JSON, of one caller and target.
 type known struct {
 	Ticks  uint64            `json:"t"` // how many failures were counted; in a store only
-	Counts map[string]*count `json:"c"` // by name
+	Counts map[string]*count `json:"c"`
+
+	moment
+
+	most int   // counts
+	busy *busy // nil in a store
 }
 
-// maxCalls is how many counts there are of one owner and target.
-const maxCalls = 64
+// A moment is when somebody looks. A tick is a point in time that is after all failures that were
+// counted before.
+type moment struct {
+	now   time.Duration
+	began uint64 // the tick at which the call began
+	tick  uint64 // that of a failure that is counted now
+}
 
-// add returns the count of a name, which may be a new one. The one that expires first makes room.
-func (k *known) add(name string) *count {
+const (
+	// maxCalls is how many counts a store has of one caller and target.
+	maxCalls = 64
+
+	// looked is how many counts are looked at to find one that makes room for another.
+	looked = 8
+)
+
+// get returns the count of a name, and nil if there is none.
+func (k *known) get(name string) *count {
 	c := k.Counts[name]
-	if c == nil {
-		if len(k.Counts) >= maxCalls {
-			oldest := ""
-			for name, other := range k.Counts {
-				if oldest == "" || other.Expires < k.Counts[oldest].Expires {
-					oldest = name
-				}
-			}
-			delete(k.Counts, oldest)
-		}
-		if k.Counts == nil {
-			k.Counts = map[string]*count{}
-		}
-		c = &count{}
-		k.Counts[name] = c
+	if c != nil && c.Expires <= k.now {
+		k.drop(name)
+		return nil
 	}
 	return c
 }
 
-// clean forgets what is old.
-func (k *known) clean(now time.Duration) {
-	maps.DeleteFunc(k.Counts, func(_ string, c *count) bool { return c == nil || c.Expires <= now })
+// add returns the count of a name, which may be a new one. Of some, the one that expires first
+// makes room.
+func (k *known) add(name string, group uint64) *count {
+	c := k.get(name)
+	if c != nil {
+		return c
+	}
+	if len(k.Counts) >= k.most {
+		oldest, n := "", 0
+		for name, other := range k.Counts {
+			if oldest == "" || other.Expires < k.Counts[oldest].Expires {
+				oldest = name
+			}
+			if n++; n == looked {
+				break
+			}
+		}
+		k.drop(oldest)
+	}
+	if k.Counts == nil {
+		k.Counts = map[string]*count{}
+	}
+	c = &count{group: group}
+	k.Counts[name] = c
+	k.busy.add(group, 1)
+	return c
 }
 
-// expires returns when nothing is left.
-func (k *known) expires() (last time.Duration) {
-	for _, c := range k.Counts {
-		last = max(last, c.Expires)
+func (k *known) drop(name string) {
+	if c := k.Counts[name]; c != nil {
+		delete(k.Counts, name)
+		k.busy.add(c.group, -1)
+	}
+}
+
+// clean forgets what is old, and returns when nothing is left.
+func (k *known) clean() (last time.Duration) {
+	for name, c := range k.Counts {
+		if c.Expires <= k.now {
+			k.drop(name)
+		} else {
+			last = max(last, c.Expires)
+		}
 	}
 	return last
 }
@@ -69,6 +107,8 @@ type count struct {
 	Expires  time.Duration `json:"x"`
 	Closed   time.Duration `json:"c,omitempty"` // until when the handler is run for a probe only
 	Probed   time.Duration `json:"p,omitempty"` // when it was run last
+
+	group uint64 // of its target, for busy
 }
 
 // failing is one failure, and what follows from it.
@@ -78,17 +118,7 @@ type failing struct {
 	broken bool          // it shows that the tool or what it needs is broken
 	keep   time.Duration // for how long it is remembered
 
-	// After how many failures with the same error the call, and after how many in a
-	// row the tool, is refused. Zero or less means never.
-	refuseAfter, refuseTool int
-}
-
-// moment is when counts are looked at. A tick is a point in time that is after all
-// failures that were counted before.
-type moment struct {
-	now   time.Duration
-	began uint64 // the tick at which the call began
-	tick  uint64 // that of this failure
+	refuseAfter int // with the same error, after which the call is refused; zero means never
 }
 
 // history is what a failure adds to.
@@ -116,19 +146,19 @@ const (
 
 // closed returns for how long a call is refused. One for which it returns zero is run;
 // probe says that it is run to find out.
-func (k *known) closed(what *identity, at moment) (p pause, probe bool) {
+func (k *known) closed(what *identity) (p pause, probe bool) {
 	for _, name := range what.names() {
-		c := k.Counts[name]
+		c := k.get(name)
 		switch {
-		case c == nil || c.Closed <= at.now:
+		case c == nil || c.Closed <= k.now:
 			continue
-		case at.now-c.Probed >= probeEvery:
-			c.Probed = at.now
+		case k.now-c.Probed >= probeEvery:
+			c.Probed = k.now
 			return pause{}, true
 		case name == what.tool:
-			return pause{rest: c.Closed - at.now, failures: c.Failures, streak: true, last: c.Last}, false
+			return pause{rest: c.Closed - k.now, failures: c.Failures, streak: true, last: c.Last}, false
 		default:
-			return pause{rest: c.Closed - at.now, failures: c.Same, last: c.Last}, false
+			return pause{rest: c.Closed - k.now, failures: c.Same, last: c.Last}, false
 		}
 	}
 	return pause{}, false
@@ -136,21 +166,21 @@ func (k *known) closed(what *identity, at moment) (p pause, probe bool) {
 
 // failed counts a failure. Of calls that ran at the same time, none of which could
 // know of the failure of another, all together count as one.
-func (k *known) failed(what *identity, at moment, f failing) (h history) {
-	c := k.add(what.call)
-	again := c.grow(at, f)
+func (k *known) failed(what *identity, f failing) (h history) {
+	c := k.add(what.call, what.group)
+	again := c.grow(k.moment, f)
 	switch {
 	case c.Error != f.error:
 		c.Error, c.Same = f.error, 1
 	case again:
 		c.Same++
 	}
-	c.close(c.Same, f.refuseAfter, at, f)
+	c.close(c.Same, f.refuseAfter, k.moment, f)
 	h.failures, h.same = c.Failures, c.Same
 	if f.broken && what.tool != "" {
-		c := k.add(what.tool)
-		c.grow(at, f)
-		c.close(c.Failures, f.refuseTool, at, f)
+		c := k.add(what.tool, what.group)
+		c.grow(k.moment, f)
+		c.close(c.Failures, 2*streakAfter, k.moment, f)
 		h.streak = c.Failures
 	}
 	return h
@@ -160,8 +190,8 @@ func (k *known) failed(what *identity, at moment, f failing) (h history) {
 // whether there was something.
 func (k *known) forget(what *identity) bool {
 	before := len(k.Counts)
-	delete(k.Counts, what.call)
-	delete(k.Counts, what.tool)
+	k.drop(what.call)
+	k.drop(what.tool)
 	return len(k.Counts) < before
 }
 
@@ -183,47 +213,51 @@ func (c *count) close(failures, limit int, at moment, f failing) {
 	}
 }
 
+// busy counts what is known of the tools, prompts and resources whose names have the same low
+// bits in their hash. A call of one of which nothing is known, as most calls are, needs no look
+// at the rest.
+type busy struct {
+	groups [256]atomic.Int32
+	total  atomic.Int32
+}
+
+func (b *busy) add(group uint64, n int32) {
+	if b != nil {
+		b.groups[group].Add(n)
+		b.total.Add(n)
+	}
+}
+
 // memory is what this process knows of calls that failed. It holds a fixed number of
 // counts at most. An owner's are all in one part of it, so that a caller who makes a
 // great many failing calls pushes out what is known of few others.
 type memory struct {
+	busy
+
 	seed  maphash.Seed
 	epoch time.Time // makes time.Since read the monotonic clock only
-	limit int       // counts of a part
 	parts [16]part
-
-	// How much is known of the tools, prompts and resources whose names have the same
-	// low bits in their hash. A call of one of which nothing is known, as most calls
-	// are, needs no look at the rest.
-	groups [256]atomic.Int32
-	total  atomic.Int32
-
 	ticks atomic.Uint64 // grows with each look at the counts
 }
 
-// remembered is how many counts a part has: 16384 in all, which take about 10 MB.
-const remembered = 1024
+const (
+	// remembered is how many counts a part has: 16384 in all, which take about 10 MB.
+	remembered = 1024
 
-// part is a map, and a list in the order in which its places failed last.
+	// sweepEvery is how often what is old is looked for in a part.
+	sweepEvery = time.Minute
+)
+
 type part struct {
-	mu     sync.Mutex
-	counts int
-	places map[string]*list.Element
-	order  list.List // of *place, the newest first
-}
-
-// place is what is known of one owner and target.
-type place struct {
-	known
-
-	name  string
-	group uint64
+	mu    sync.Mutex
+	known known
+	sweep time.Duration // when what is old is looked for again
 }
 
 func newMemory(limit int) *memory {
-	m := &memory{seed: maphash.MakeSeed(), epoch: time.Now(), limit: limit}
+	m := &memory{seed: maphash.MakeSeed(), epoch: time.Now()}
 	for i := range m.parts {
-		m.parts[i].places = map[string]*list.Element{}
+		m.parts[i].known = known{most: limit, busy: &m.busy}
 	}
 	return m
 }
@@ -238,51 +272,15 @@ func (m *memory) group(target string) uint64 {
 	return maphash.String(m.seed, target) % uint64(len(m.groups))
 }
 
-// ask shows f what is known, without what is old, and keeps what f makes of it.
-func (m *memory) ask(what *identity, f func(k *known, at moment) (changed bool)) {
+// ask shows f what is known, for it to change.
+func (m *memory) ask(what *identity, f func(k *known) (changed bool)) {
 	p := &m.parts[maphash.String(m.seed, what.owner)%uint64(len(m.parts))]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at := moment{now: time.Since(m.epoch), began: what.began, tick: m.ticks.Add(1)}
-	for e := p.order.Back(); e != nil && placeOf(e).expires() <= at.now; e = p.order.Back() {
-		m.drop(p, e)
+	k := &p.known
+	if k.moment = (moment{time.Since(m.epoch), what.began, m.ticks.Add(1)}); k.now >= p.sweep {
+		k.clean()
+		p.sweep = k.now + sweepEvery
 	}
-	e := p.places[what.place]
-	var here *place
-	if e != nil {
-		here = placeOf(e)
-	} else {
-		here = &place{name: what.place, group: what.group}
-	}
-	before := len(here.Counts)
-	here.clean(at.now)
-	changed := f(&here.known, at)
-	p.counts += len(here.Counts) - before
-	switch {
-	case len(here.Counts) == 0 && before > 0:
-		m.drop(p, e)
-	case len(here.Counts) > 0 && before == 0:
-		p.places[here.name] = p.order.PushFront(here)
-		m.count(here, 1)
-	case changed && before > 0:
-		p.order.MoveToFront(e)
-	}
-	for p.counts > m.limit {
-		m.drop(p, p.order.Back())
-	}
-}
-
-func placeOf(e *list.Element) *place { return e.Value.(*place) } //nolint:forcetypeassert // nothing else is in there
-
-func (m *memory) drop(p *part, e *list.Element) {
-	here := placeOf(e)
-	p.order.Remove(e)
-	p.counts -= len(here.Counts)
-	delete(p.places, here.name)
-	m.count(here, -1)
-}
-
-func (m *memory) count(here *place, n int32) {
-	m.groups[here.group].Add(n)
-	m.total.Add(n)
+	f(k)
 }

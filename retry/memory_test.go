@@ -21,32 +21,24 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// size returns how much is remembered, and fails the test when the counters and the
-// lists disagree.
+// size returns how much is remembered, and fails the test when the counters disagree.
 func size(t testing.TB, m *memory) int {
 	t.Helper()
-	n, places, known := 0, 0, int32(0)
+	n, groups := 0, map[uint64]int{}
 	for i := range m.parts {
 		p := &m.parts[i]
 		p.mu.Lock()
-		counts := 0
-		for e := p.order.Front(); e != nil; e = e.Next() {
-			require.Same(t, e, p.places[placeOf(e).name])
-			require.NotEmpty(t, placeOf(e).Counts)
-			require.LessOrEqual(t, len(placeOf(e).Counts), maxCalls)
-			counts += len(placeOf(e).Counts)
+		require.LessOrEqual(t, len(p.known.Counts), p.known.most)
+		n += len(p.known.Counts)
+		for _, c := range p.known.Counts {
+			groups[c.group]++
 		}
-		require.Len(t, p.places, p.order.Len())
-		require.Equal(t, counts, p.counts)
-		require.LessOrEqual(t, p.counts, m.limit)
-		n, places = n+counts, places+len(p.places)
 		p.mu.Unlock()
 	}
 	for i := range m.groups {
-		known += m.groups[i].Load()
+		require.EqualValues(t, groups[uint64(i)], m.groups[i].Load())
 	}
-	require.EqualValues(t, places, known)
-	require.EqualValues(t, places, m.total.Load())
+	require.EqualValues(t, n, m.total.Load())
 	return n
 }
 
@@ -60,16 +52,16 @@ func (m *memory) call(owner string, c int) *identity {
 }
 
 func (m *memory) failed(what *identity, f failing) (h history) {
-	m.ask(what, func(k *known, at moment) bool {
-		h = k.failed(what, at, f)
+	m.ask(what, func(k *known) bool {
+		h = k.failed(what, f)
 		return true
 	})
 	return h
 }
 
 func (m *memory) closed(what *identity) (p pause) {
-	m.ask(what, func(k *known, at moment) bool {
-		p, _ = k.closed(what, at)
+	m.ask(what, func(k *known) bool {
+		p, _ = k.closed(what)
 		return true
 	})
 	return p
@@ -104,7 +96,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(1<<20), "it grows")
 	for i := range calls {
 		what := m.call(fmt.Sprint(i%1000), i)
-		m.ask(what, func(k *known, _ moment) bool { return k.forget(what) })
+		m.ask(what, func(k *known) bool { return k.forget(what) })
 	}
 	require.Zero(t, size(t, m))
 }
@@ -117,7 +109,7 @@ func TestFailingCallsLeaveMemoryBounded(t *testing.T) {
 	}
 	g := &guide{
 		Options: Options{
-			MaxAttempts: 3, InitialInterval: time.Second, MaxInterval: time.Second, RefuseAfter: 6,
+			MaxAttempts: 3, InitialInterval: time.Second, RefuseAfter: 6,
 		},
 		owners: call.Owners{Func: func(_ context.Context, req mcp.Request) string { return req.GetExtra().Header.Get("X-Key") }},
 		seen:   newMemory(32),
@@ -170,35 +162,34 @@ func TestTheOldestMakesRoom(t *testing.T) {
 	}
 }
 
-// Of one owner and target a few calls are remembered: those that failed last.
-func TestPlacesAreBounded(t *testing.T) {
-	m := newMemory(remembered)
-	call := func(c int) *identity {
-		what := m.call("ann", c)
-		what.place, what.group = "it", 7
-		return what
+// In a store a few calls of one owner and target are remembered: those that failed last.
+func TestValuesInAStoreAreBounded(t *testing.T) {
+	k := read(nil)
+	failed := func(c int) int {
+		return k.failed(&identity{call: fmt.Sprint(c)}, failing{keep: 10*time.Minute + time.Duration(c)}).failures
 	}
 	for c := range 10 * maxCalls {
-		m.failed(call(c), failing{keep: 10*time.Minute + time.Duration(c)})
+		failed(c)
 	}
-	require.Equal(t, maxCalls, size(t, m))
-	require.Equal(t, 2, m.failed(call(10*maxCalls-1), tenMinutes).failures)
-	require.Equal(t, 1, m.failed(call(0), tenMinutes).failures)
+	require.Len(t, k.Counts, maxCalls)
+	require.Equal(t, 2, failed(10*maxCalls-1))
+	require.Equal(t, 1, failed(0))
 }
 
 // TestLongestRecordIsRead writes as many calls as there may be of one place, whose words take as
 // many bytes in JSON as they may.
 func TestLongestRecordIsRead(t *testing.T) {
-	k, long := &known{Ticks: math.MaxUint64}, time.Duration(math.MaxInt64)
+	k, long := read(nil), time.Duration(math.MaxInt64)
+	k.Ticks = math.MaxUint64
 	for i := range maxCalls {
-		*k.add(fmt.Sprintf("%043d", i)) = count{
+		*k.add(fmt.Sprintf("%043d", i), 0) = count{
 			Failures: math.MaxInt, Same: math.MaxInt, Error: math.MaxUint64, Counted: math.MaxUint64, Expires: long, Closed: long, Probed: long,
 			Last: headline(fault.New(fault.KindServiceUnavailable, strings.Repeat("<", 2*maxHeadline))),
 		}
 	}
 	value, err := json.Marshal(k)
 	require.NoError(t, err)
-	require.Equal(t, k, read(value, 0))
+	require.Equal(t, k, read(value))
 }
 
 func TestSmallMemories(t *testing.T) {

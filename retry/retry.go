@@ -74,24 +74,15 @@ type Options struct {
 
 	// InitialInterval is about how long to wait before the second attempt, where
 	// neither the handler nor a service that it needs said how long; the waits after
-	// that double, up to MaxInterval. A wait that was asked for is told as it is.
-	// Zero means 1 s and 30 s.
+	// that double, up to 30 times as long. Each is made up to a half longer or shorter by
+	// chance, so that callers that failed together do not come back together, and rounded
+	// up to whole seconds: with a millisecond the first ones are all told as 1 s, which
+	// tests that compare texts want. A wait that was asked for is told as it is. Zero means 1 s.
 	InitialInterval time.Duration
-	MaxInterval     time.Duration
-
-	// Jitter is by which part such a wait is made longer or shorter by chance, so that
-	// callers that failed together do not come back together. Zero means 0.5; -1 means
-	// that the waits are exact, for tests that compare texts. Waits are whole seconds.
-	Jitter float64
 
 	// Rules say what errors of this program mean for a second try; see
 	// [HintRule].
 	Rules []HintRule
-
-	// Cause leads from a result with IsError, that a tool made itself, to the error that
-	// it was made of, or to nil. Such a failure has the kind, the guidance, the level
-	// and the record of its cause, and keeps the tool's own words.
-	Cause func(ctx context.Context, req mcp.Request, res *mcp.CallToolResult) error
 
 	// Repeatable says which tools may be called twice with the same arguments without
 	// harm, because they only read or are idempotent. Nil means those whose annotations
@@ -110,16 +101,15 @@ type Options struct {
 	// two seconds. Such an answer is of kind repeated_failure with the code
 	// REPEATED_FAILURE, and recorded like any other. Two failures earlier, but not while
 	// attempts are left, the caller is told not to repeat this exact call, and what to do
-	// instead. Zero means 6, or 3 more than MaxAttempts if that is more. With a negative number
-	// nothing is refused, and nobody is told.
+	// instead. Zero means 6, or 3 more than MaxAttempts if that is more.
+	//
+	// After 10 failures in a row that show that a tool, or what it needs, is broken
+	// (internal errors, timeouts, failed connections and services that are down, after
+	// which the answer was no) a caller is told to try another way; after 20, its calls of
+	// this tool are refused in the same way. The items of a batch do not count.
+	//
+	// With a negative number nothing is refused, and nobody is told.
 	RefuseAfter int
-
-	// StreakAfter is after how many failures in a row that show that a tool, or what it
-	// needs, is broken (internal errors, timeouts, failed connections and services that
-	// are down, after which the answer was no) a caller is told to try another way;
-	// after twice as many, its calls of this tool are refused as RefuseAfter says. The
-	// items of a batch do not count. Zero means 10; negative means never.
-	StreakAfter int
 
 	// Store keeps what is known of failed calls for several servers, so that a caller
 	// who fails on one is known on the next. Before each call that is counted the store
@@ -145,8 +135,9 @@ const codeRefused = "REPEATED_FAILURE"
 // the answer is written.
 //
 // The words of a tool that tells its failure in a result of its own are left as
-// they are, as is a *jsonrpc.Error; only a caller that repeats such a call without
-// end, whose cause is known, is told so in the text of the result, too. Successful
+// they are, as is a *jsonrpc.Error. Nothing is said of such a result unless its cause is known:
+// SetError of the SDK, called after the content was set, keeps the content. Then a caller that
+// repeats the call without end is told so in the text of the result, too. Successful
 // calls, notifications, subscriptions and results that ask for input are not touched.
 func New(opts *Options) mcp.Middleware {
 	var o Options
@@ -156,15 +147,8 @@ func New(opts *Options) mcp.Middleware {
 	const of call.Options = "retry.New: Options"
 	call.Positive(of, "MaxAttempts", &o.MaxAttempts, 3)
 	call.Positive(of, "InitialInterval", &o.InitialInterval, time.Second)
-	call.Positive(of, "MaxInterval", &o.MaxInterval, max(30*time.Second, o.InitialInterval))
-	of.AtMost("InitialInterval", o.InitialInterval, "MaxInterval", o.MaxInterval)
-	o.MaxAttempts = min(o.MaxAttempts, 1_000_000)                             // so that what is counted from it does not overflow
-	if o.Jitter = cmp.Or(o.Jitter, 0.5); !(o.Jitter >= -1 && o.Jitter <= 1) { // also when it is no number
-		panic(fmt.Sprintf("retry.New: Options.Jitter is %v; give a part from 0 to 1, such as 0.5, or -1 for exact waits", o.Jitter))
-	}
-	o.Jitter = max(0, o.Jitter)
+	o.MaxAttempts = min(o.MaxAttempts, 1_000_000) // so that what is counted from it does not overflow
 	o.RefuseAfter = min(cmp.Or(o.RefuseAfter, max(6, o.MaxAttempts+3)), 1_000_000_000)
-	o.StreakAfter = cmp.Or(o.StreakAfter, 10)
 	o.Rules = rulesOf(of, o.Rules)
 	g := &guide{Options: o, owners: call.Owners{Func: o.Owner, Option: "retry.Options.Owner"}, seen: newMemory(remembered)}
 	if len(o.Rules) > 0 {

@@ -102,19 +102,16 @@ func transient(last outcome, hint classify.Hint) bool {
 // mayRepeat reports whether it does no harm to run the handler again. The server's
 // tools are looked up for the few failures only that get here.
 func (s *server) mayRepeat(c *call.Call, next mcp.MethodHandler, failure *call.Failure) bool {
-	target := call.Target(c.Request())
 	switch {
 	case c.Method() != call.MethodCallTool:
 		return failure.Advise(classify.Reads).ShouldRetry
-	case s.Tools != nil && !attempt.Ask(s.Tools, target):
-		return false
-	case (s.TrustRefusals || s.saidNone(failure)) && failure.Advise(classify.Writes).ShouldRetry:
+	case s.saidNone(failure) && failure.Advise(classify.Writes).ShouldRetry:
 		return true
 	case s.Repeatable == nil:
 		safety := c.Safety(next)
 		return safety != classify.Writes && failure.Advise(safety).ShouldRetry
 	default:
-		return attempt.Ask(s.Repeatable, target) && failure.Advise(classify.Idempotent).ShouldRetry
+		return attempt.Ask(s.Repeatable, call.Target(c.Request())) && failure.Advise(classify.Idempotent).ShouldRetry
 	}
 }
 

@@ -12,11 +12,6 @@ import (
 
 // ServerOptions configure [Server]. The zero value is the recommended default.
 type ServerOptions struct {
-	// Tools says which tools are tried again at all. It may be called concurrently.
-	// Nil means all of them. Reading a resource, getting a prompt and completing an
-	// argument are not asked about.
-	Tools func(tool string) bool
-
 	// Repeatable says which tools may be run twice with the same arguments. Nil means
 	// those whose annotations call them read-only or idempotent, as the server itself
 	// lists them. A function that returns true for a tool that writes takes the
@@ -28,12 +23,6 @@ type ServerOptions struct {
 	// that it took effect is not.
 	Repeatable func(tool string) bool
 
-	// TrustRefusals runs a tool that writes again also when its error alone tells that
-	// what the handler called did nothing: a connection that was not made, HTTP status
-	// 429. Set it only where a handler changes one thing and returns the error of that:
-	// one that had changed something before would change it a second time.
-	TrustRefusals bool
-
 	// MaxAttempts is how often a handler is run for one call, the first time
 	// included. Zero means 3; with 1 nothing is tried again.
 	MaxAttempts int
@@ -43,20 +32,22 @@ type ServerOptions struct {
 	Budget time.Duration
 
 	// InitialInterval is about how long to wait before the second attempt, where
-	// nobody said how long; the waits after that double, up to MaxInterval. Each is
+	// nobody said how long; the waits after that double, up to ten times as long. Each is
 	// made up to a half longer or shorter by chance, so that calls that failed together
-	// do not come back together. Zero means 200 ms and 2 s.
+	// do not come back together. Zero means 200 ms, or Budget if that is less.
 	InitialInterval time.Duration
-	MaxInterval     time.Duration
 
 	// Rules say what errors of this program mean for a second try. They hold for all
-	// that stands outside of Server too.
+	// that stands outside of Server too. One that gives [fault.EffectNone] for a connection
+	// that was not made, or for HTTP status 429, has a tool that writes run again after
+	// it. Give one only where a handler changes one thing and returns the error of that:
+	// one that had changed something before would change it a second time.
 	Rules []HintRule
 }
 
 // Server returns a middleware that runs a failed handler again before anybody is
-// told of the failure. opts may be nil. It panics when an option is negative, a wait is
-// longer than what bounds it, or a rule is nil.
+// told of the failure. opts may be nil. It panics when an option is negative,
+// InitialInterval is longer than Budget, or a rule is nil.
 //
 // What is tried again: a call of a tool, a resource, a prompt or a completion whose
 // failure says that a second try can succeed (see [Hint]), and of
@@ -77,8 +68,8 @@ type ServerOptions struct {
 // Every attempt gets the request as it came. A handler that wrote into the arguments
 // in place is not run again; one that writes into maps of the _meta is not noticed.
 // With clients before 2026-07-28 the SDK asks a person on behalf of the handler,
-// inside of what a server's middleware sees: leave tools that do so out by means of
-// ServerOptions.Tools, or wrap their handlers with [middleware.Tool].
+// inside of what a server's middleware sees: leave tools that do so out with
+// [middleware.When], or wrap their handlers with [middleware.Tool].
 //
 // The failures of attempts that are followed by another are written to the log of
 // the call at level Debug, with its reference.
@@ -91,13 +82,9 @@ func Server(opts *ServerOptions) mcp.Middleware {
 	call.Positive(of, "MaxAttempts", &o.MaxAttempts, 3)
 	call.Positive(of, "Budget", &o.Budget, 10*time.Second)
 	call.Positive(of, "InitialInterval", &o.InitialInterval, min(200*time.Millisecond, o.Budget))
-	call.Positive(of, "MaxInterval", &o.MaxInterval, max(o.InitialInterval, min(2*time.Second, o.Budget)))
-	of.AtMost("InitialInterval", o.InitialInterval, "MaxInterval", o.MaxInterval)
-	of.AtMost("MaxInterval", o.MaxInterval, "Budget", o.Budget)
+	of.AtMost("InitialInterval", o.InitialInterval, "Budget", o.Budget)
 	o.Rules = rulesOf(of, o.Rules)
-	s := &server{ServerOptions: o, policy: attempt.Policy{
-		Attempts: o.MaxAttempts, Budget: o.Budget, Initial: o.InitialInterval, Longest: o.MaxInterval, Asked: o.Budget,
-	}}
+	s := &server{ServerOptions: o, policy: attempt.Policy{Attempts: o.MaxAttempts, Budget: o.Budget, Initial: o.InitialInterval}}
 	if len(o.Rules) > 0 {
 		s.settings = &call.Settings{Hints: o.Rules}
 	}

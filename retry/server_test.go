@@ -150,10 +150,10 @@ func TestServerDecides(t *testing.T) {
 		"an idempotent of unknown effect":   {tool: idem, fails: guided(fault.EffectUnknown), again: true},
 		"a read of unknown effect":          {tool: reads, fails: guided(fault.EffectUnknown), again: true},
 		"a write whose upstream refused":    {tool: writes, fails: harness.Fail(errNobody)},
-		"the same, trusted":                 {tool: writes, fails: harness.Fail(errNobody), options: retry.ServerOptions{TrustRefusals: true}, again: true},
+		"the same, trusted":                 {tool: writes, fails: harness.Fail(errNobody), options: retry.ServerOptions{Rules: []retry.HintRule{refusals}}, again: true},
 		"a write that is limited":           {tool: writes, fails: limited(time.Second)},
-		"a write that is limited, trusted":  {tool: writes, fails: limited(time.Second), options: retry.ServerOptions{TrustRefusals: true}, again: true},
-		"unknown effect, refusals trusted":  {tool: writes, fails: guided(fault.EffectUnknown), options: retry.ServerOptions{TrustRefusals: true}},
+		"a write that is limited, trusted":  {tool: writes, fails: limited(time.Second), options: retry.ServerOptions{Rules: []retry.HintRule{refusals}}, again: true},
+		"unknown effect, refusals trusted":  {tool: writes, fails: guided(fault.EffectUnknown), options: retry.ServerOptions{Rules: []retry.HintRule{refusals}}},
 		"a rule that panics":                {tool: writes, fails: harness.Fail(errNobody), options: retry.ServerOptions{Rules: []retry.HintRule{panicking}}},
 		"a write that took effect":          {tool: writes, fails: guided(fault.EffectCommitted)},
 		"a read that took effect":           {tool: reads, fails: guided(fault.EffectCommitted)},
@@ -161,7 +161,6 @@ func TestServerDecides(t *testing.T) {
 		"a write of unknown effect, same":   {tool: writes, fails: guided(fault.EffectUnknown), options: retry.ServerOptions{Repeatable: always}, again: true},
 		"a write that took effect, same":    {tool: writes, fails: guided(fault.EffectCommitted), options: retry.ServerOptions{Repeatable: always}},
 		"a read that may not be repeated":   {tool: reads, fails: down, options: retry.ServerOptions{Repeatable: never}},
-		"a read that is left out":           {tool: reads, fails: down, options: retry.ServerOptions{Tools: never}},
 		"a read, once":                      {tool: reads, fails: down, options: retry.ServerOptions{MaxAttempts: 1}},
 		"a read that was told never":        {tool: reads, fails: harness.Fail(fault.Unavailable("it").Never("it is gone for good"))},
 		"wrong arguments":                   {tool: reads, fails: harness.Fail(fault.Invalid("n", "five", "an integer"))},
@@ -219,6 +218,13 @@ var errNobody = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("co
 
 func panicking(error) (retry.Hint, bool) { panic("a rule of the program's") }
 
+// refusals is the rule of a program whose handlers change one thing each: when its error tells
+// that what they called did nothing, nothing was done.
+func refusals(err error) (retry.Hint, bool) {
+	hint := middleware.HintOf(err)
+	return hint, hint.Effect == fault.EffectNone
+}
+
 func triedUpstream() *mcp.CallToolResult {
 	res := &mcp.CallToolResult{Meta: mcp.Meta{retry.AttemptsKey: 3.0}}
 	res.SetError(fault.Unavailable("the upstream server").After(time.Second))
@@ -229,7 +235,7 @@ func triedUpstream() *mcp.CallToolResult {
 func TestServerRunsOtherReadsAgain(t *testing.T) {
 	bubble(t, harness.Others(), func(t *testing.T, at harness.Place) {
 		s := play(said(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), succeed)
-		got := harness.Call(t, at, s.handle, retry.Server(&retry.ServerOptions{Tools: never, Repeatable: never}))
+		got := harness.Call(t, at, s.handle, retry.Server(&retry.ServerOptions{Repeatable: never}))
 		require.Equal(t, "fine", got.Text())
 		require.Equal(t, 2, s.runs)
 	})
@@ -654,17 +660,12 @@ func TestServerOptions(t *testing.T) {
 	o := retry.ServerOptions{Rules: rules, InitialInterval: 3 * time.Second}
 	retry.Server(&o)
 	require.Zero(t, o.MaxAttempts)
-	require.Zero(t, o.MaxInterval)
 	for text, bad := range map[string]retry.ServerOptions{
-		"retry.Server: ServerOptions.MaxAttempts is negative; leave it zero for the default":                                     {MaxAttempts: -1},
-		"retry.Server: ServerOptions.Budget is negative; leave it zero for the default":                                          {Budget: -1},
-		"retry.Server: ServerOptions.InitialInterval is negative; leave it zero for the default":                                 {InitialInterval: -1},
-		"retry.Server: ServerOptions.MaxInterval is negative; leave it zero for the default":                                     {MaxInterval: -1},
-		"retry.Server: ServerOptions.Rules[1] is nil; remove it or give a rule":                                                  {Rules: []retry.HintRule{rules[0], nil}},
-		"retry.Server: ServerOptions.MaxInterval is longer than Budget (1m0s > 10s); make it shorter, or leave one of them zero": {MaxInterval: time.Minute},
-		"retry.Server: ServerOptions.InitialInterval is longer than MaxInterval (2s > 1s); make it shorter, or leave one of them zero": {
-			InitialInterval: 2 * time.Second, MaxInterval: time.Second,
-		},
+		"retry.Server: ServerOptions.MaxAttempts is negative; leave it zero for the default":                                         {MaxAttempts: -1},
+		"retry.Server: ServerOptions.Budget is negative; leave it zero for the default":                                              {Budget: -1},
+		"retry.Server: ServerOptions.InitialInterval is negative; leave it zero for the default":                                     {InitialInterval: -1},
+		"retry.Server: ServerOptions.Rules[1] is nil; remove it or give a rule":                                                      {Rules: []retry.HintRule{rules[0], nil}},
+		"retry.Server: ServerOptions.InitialInterval is longer than Budget (1m0s > 10s); make it shorter, or leave one of them zero": {InitialInterval: time.Minute},
 	} {
 		require.PanicsWithValue(t, text, func() { retry.Server(&bad) })
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -34,7 +35,7 @@ const (
 // ask shows f what is known, and writes what f changes, if it reports that it did, until
 // nobody else wrote in between: f may be called more than once. It returns false if the
 // store does not answer; then what f found out does not count.
-func (s *shared) ask(ctx context.Context, what *identity, f func(k *known, at moment) (changed bool)) bool {
+func (s *shared) ask(ctx context.Context, what *identity, f func(k *known) (changed bool)) bool {
 	key := formatting + what.place
 	for range swapTries {
 		var item store.Item
@@ -44,42 +45,41 @@ func (s *shared) ask(ctx context.Context, what *identity, f func(k *known, at mo
 		}) {
 			return false
 		}
-		now := time.Duration(time.Now().UnixNano())
-		k := read(item.Value, now)
-		ticks := max(k.Ticks, what.read) // after an expiry too
+		k := read(item.Value)
 		if !what.asked {
 			what.asked, what.read = true, k.Ticks
 		}
-		if !f(k, moment{now: now, began: what.read, tick: ticks + 1}) {
+		k.moment = moment{time.Duration(time.Now().UnixNano()), what.read, max(k.Ticks, what.read) + 1} // after an expiry too
+		if !f(k) {
 			return true
 		}
-		k.Ticks = ticks + 1
-		if s.write(ctx, key, k, item.Version, now) {
+		if k.Ticks = k.tick; s.write(ctx, key, k, item.Version) {
 			return true
 		}
 	}
 	return false
 }
 
-// read returns what a value says, without what is old.
-func read(value []byte, now time.Duration) *known {
-	k := &known{}
+// read returns what a value says, nothing for one that is none of ours.
+func read(value []byte) *known {
+	k := &known{most: maxCalls}
 	if len(value) > maxShared || json.Unmarshal(value, k) != nil {
-		k = &known{} // nothing, or nothing of ours
+		k = &known{most: maxCalls}
 	}
-	k.clean(now)
+	maps.DeleteFunc(k.Counts, func(_ string, c *count) bool { return c == nil })
 	return k
 }
 
-// write writes what is known if nobody wrote since it was read.
-func (s *shared) write(ctx context.Context, key string, k *known, old store.Version, now time.Duration) (ok bool) {
+// write writes what is known, without what is old, if nobody wrote since it was read.
+func (s *shared) write(ctx context.Context, key string, k *known, old store.Version) (ok bool) {
+	last := k.clean()
 	value, err := json.Marshal(k)
 	return err == nil && s.guard(ctx, func(ctx context.Context) (err error) {
 		if len(k.Counts) == 0 {
 			ok, err = s.store.Delete(ctx, key, old)
 			return err
 		}
-		_, ok, err = s.store.Swap(ctx, key, old, value, k.expires()-now)
+		_, ok, err = s.store.Swap(ctx, key, old, value, last-k.now)
 		return err
 	}) && ok
 }

@@ -59,7 +59,7 @@ type replica struct {
 
 func newReplica(s store.Store) *replica {
 	r := &replica{err: errors.New("broken")}
-	h := retry.New(&retry.Options{Store: s, Jitter: -1})(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+	h := retry.New(&retry.Options{Store: s, InitialInterval: time.Millisecond})(func(context.Context, string, mcp.Request) (mcp.Result, error) {
 		r.run++
 		if r.err == nil {
 			return &mcp.CallToolResult{}, nil

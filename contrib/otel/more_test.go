@@ -300,7 +300,7 @@ func TestClientAttempts(t *testing.T) {
 	server.AddReceivingMiddleware(mcpotel.New(served.opts), middleware.Render(nil))
 	client := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil)
 	tracing := mcpotel.Client(b.opts)
-	client.AddSendingMiddleware(tracing, retry.Client(&retry.ClientOptions{InitialInterval: time.Millisecond, MaxWait: 10 * time.Millisecond}), tracing)
+	client.AddSendingMiddleware(tracing, retry.Client(&retry.ClientOptions{InitialInterval: time.Millisecond}), tracing)
 	session := serve(t, server, eras[1], "memory", client, nil)
 	res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "flaky"})
 	require.NoError(t, err)

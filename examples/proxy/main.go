@@ -96,7 +96,7 @@ func main() {
 	noCustomer := fault.New(fault.KindNotFound, "there is no such customer").WithParty(fault.PartyCaller)
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Retry:  &retry.Options{Jitter: -1}, // exact waits; leave it out
+		Retry:  &retry.Options{InitialInterval: time.Millisecond}, // the same wait each time; leave it out
 		Mask:   &mask.Options{Rules: []mask.Rule{mask.Contains("no rows in result set", noCustomer)}},
 	}))
 	if err := serve(server, *address); err != nil {

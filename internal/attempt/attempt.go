@@ -18,9 +18,7 @@ import (
 type Policy struct {
 	Attempts int           // at most, the first one included
 	Budget   time.Duration // from the first failure to the start of the last attempt
-	Initial  time.Duration // of the own waits
-	Longest  time.Duration // of the own waits
-	Asked    time.Duration // the longest wait that somebody may ask for
+	Initial  time.Duration // about the first of the own waits, which double up to ten times as long
 }
 
 // Schedule plans the attempts of one call. It is not safe for concurrent use: a
@@ -35,16 +33,9 @@ type Schedule struct {
 // Start begins the schedule of a call whose first attempt has just failed. The clock is not
 // read before that, so a success costs nothing.
 func (p Policy) Start() *Schedule {
-	return &Schedule{
-		Policy: p,
-		first:  time.Now(),
-		own: backoff.ExponentialBackOff{
-			InitialInterval:     p.Initial,
-			RandomizationFactor: backoff.DefaultRandomizationFactor,
-			Multiplier:          2,
-			MaxInterval:         p.Longest,
-		},
-	}
+	return &Schedule{Policy: p, first: time.Now(), own: backoff.ExponentialBackOff{
+		InitialInterval: p.Initial, RandomizationFactor: backoff.DefaultRandomizationFactor, Multiplier: 2,
+	}}
 }
 
 // Next returns how long to wait after a failed attempt, numbered from 1, and false
@@ -52,23 +43,21 @@ func (p Policy) Start() *Schedule {
 // nobody did. It is never shortened: to come back too early is worse than to give
 // up.
 func (s *Schedule) Next(ctx context.Context, failed int, asked time.Duration) (time.Duration, bool) {
-	if failed >= s.Attempts || ctx.Err() != nil || asked > s.Asked {
+	if failed >= s.Attempts || ctx.Err() != nil {
 		return 0, false
 	}
 	wait := asked
 	if asked <= 0 {
-		wait = min(s.own.NextBackOff(), s.Longest) // it caps before it adds the jitter
+		s.own.MaxInterval = 10 * min(s.Initial, math.MaxInt64/10)
+		wait = s.own.NextBackOff()
 	}
 	return wait, s.Fits(ctx, wait)
 }
 
-// Left returns how much of the budget is left.
-func (s *Schedule) Left() time.Duration { return s.Budget - time.Since(s.first) }
-
 // Fits reports whether a wait that begins now ends in time: after the context's
 // deadline nobody would be there for the answer.
 func (s *Schedule) Fits(ctx context.Context, wait time.Duration) bool {
-	if wait > s.Left() { // not added up: a wait may be as long as there is
+	if wait > s.Budget-time.Since(s.first) { // not added up: a wait may be as long as there is
 		return false
 	}
 	deadline, ok := ctx.Deadline()

@@ -26,8 +26,6 @@ type Failure struct {
 	found classify.Finding
 	told  bool // the tool told it in a result of its own, whose content stays
 
-	traced bool // err is the cause of what a tool told without an error, see Because
-
 	hints []classify.HintRule
 	ended error // how the caller's context had ended when this was found
 
@@ -112,7 +110,7 @@ func (f *Failure) isOf(tool *mcp.CallToolResult, err error) bool {
 	if f == nil || err == nil && f.res != tool {
 		return false
 	}
-	return f.traced && err == nil || safe.Same(f.err, err)
+	return safe.Same(f.err, err)
 }
 
 // replace puts a Failure in the place of another one.
@@ -175,16 +173,21 @@ func toldApart(res *mcp.CallToolResult, err error) bool {
 }
 
 // told reads a failure that a tool told in a result of its own. The kind is that
-// of the error that the result holds, where that is known.
+// of the error that the result holds, where that is known; of an error that somebody
+// worded all is kept but the message.
 func told(res *mcp.CallToolResult, found classify.Finding) *fault.Error {
 	if e, ok := classify.FromMeta(res.Meta); ok {
 		return e
 	}
-	kind := fault.KindTool
-	if found.Fault != nil && found.Origin != classify.Unknown && found.Origin != classify.Bug {
-		kind = found.Fault.Kind()
+	words := contentText(res.Content)
+	switch {
+	case found.Fault == nil, found.Origin == classify.Unknown, found.Origin == classify.Bug:
+		return fault.New(fault.KindTool, words)
+	case found.Origin == classify.Classified:
+		return fault.New(found.Fault.Kind(), words)
+	default:
+		return found.Public().WithMessage(words)
 	}
-	return fault.New(kind, contentText(res.Content))
 }
 
 // FaultOf reads the failure that a call ended with, see middleware.FaultOf.
@@ -369,20 +372,6 @@ func (f *Failure) OwnWords() bool {
 	}
 	_, said := f.found.Fault.Retry()
 	return !said
-}
-
-// Because says what the cause of a failure was that a tool told in a result of its
-// own, whose words stay: the failure has the kind, the guidance, the level and the
-// record of its cause. It returns the failure as it is known from now on.
-func (c *Call) Because(f *Failure, cause error) *Failure {
-	known := &Failure{err: cause, res: f.res, told: true, traced: true, hints: f.hints, ended: f.ended}
-	found := classify.Of(cause, c.classifying())
-	words := told(f.res, found)
-	if public := found.Public(); found.Origin == classify.Worded || found.Origin == classify.Ruled {
-		words = public.WithMessage(words.Message())
-	}
-	known.found = found.Told(words)
-	return c.replace(f, known)
 }
 
 // Outcome is how a call ended, in one word for the log.

@@ -57,12 +57,7 @@ func (r Retryable) String() string {
 	}
 }
 
-// A HintRule says what an error of this program means for a second try; it reports
-// false for an error that it does not know. It is asked before the built-in table,
-// which fills in what the rule's Hint leaves open; only what a fault itself says
-// ([fault.Error.After], [fault.Error.Never], [fault.Error.WithRetry]) comes first. A
-// rule may be called concurrently; one that panics counts as one that reported
-// false.
+// A HintRule is a retry.HintRule: it reports false for an error that it does not know.
 type HintRule func(err error) (Hint, bool)
 
 // HintOf returns what any error says about a second try; the zero Hint for nil. It

@@ -31,21 +31,7 @@ const (
 	bodyTime = 2 * time.Second
 )
 
-// FromResponse returns an error for the answer of an HTTP service whose status is
-// 400 or more, and nil for any other, whose body is left to the caller.
-//
-//	resp, err := client.Do(req)
-//	if err != nil {
-//		return err
-//	}
-//	if err := retry.FromResponse(resp); err != nil {
-//		return err
-//	}
-//	defer resp.Body.Close()
-//
-// Of the body it keeps 64 KiB at most, waits for it 2 seconds at most, and closes
-// it. What the service wrote is not part of the error's text and reaches no caller;
-// [ResponseError.Body] has it. A nil response is an error too.
+// FromResponse is retry.FromResponse.
 func FromResponse(resp *http.Response) error {
 	if resp == nil {
 		return errors.New("retry.FromResponse: resp is nil; look at the error of the request first")

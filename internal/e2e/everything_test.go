@@ -46,12 +46,12 @@ func everything(o *mcpchain.Options) {
 	o.Degrade = &degrade.Options{}
 	o.Deadline = &deadline.Options{
 		// Longer than the calls that the tests keep in flight, of which all are one owner's.
-		Limit: lifetime / 2, Grace: 20 * time.Millisecond, MaxStuckTotal: -1,
+		Limit: lifetime / 2, Grace: 20 * time.Millisecond,
 		Tools: map[string]time.Duration{
 			"get_stuck": stuckLimit, "write_stuck": stuckLimit, "wait_for_context": stuckLimit, "stuck_at_the_end": stuckLimit, "ask_slowly": askLimit,
 		},
 	}
-	o.RetryServer = &retry.ServerOptions{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond}
+	o.RetryServer = &retry.ServerOptions{InitialInterval: time.Millisecond}
 }
 
 // bounds turns on what counts and keeps, with bounds that no call meets.

@@ -37,11 +37,10 @@ func TestMiddlewares(t *testing.T) {
 			t.Parallel()
 			v := &visit{}
 			v.peer = connect(t, start(t, config{Transport: shape.transport, Chain: chainAll, JSON: shape.json, Breaker: true, MaxStuck: 2}), shape.asks,
-				retry.Client(&retry.ClientOptions{
-					Tools:           func(tool string) bool { return strings.HasSuffix(tool, "_again") },
-					InitialInterval: time.Millisecond,
-					OnRetry:         func(context.Context, retry.Attempt) { v.again.Add(1) },
-				}))
+				middleware.When(retry.Client(&retry.ClientOptions{InitialInterval: time.Millisecond}), func(_ string, req mcp.Request) bool {
+					params, call := req.GetParams().(*mcp.CallToolParams)
+					return !call || strings.HasSuffix(params.Name, "_again")
+				}), v.counting)
 			v.json = shape.json
 			v.service = newService(t)
 			for _, story := range []struct {
@@ -341,6 +340,16 @@ Reference: REF`, "fetch", v.service.at("/404/9/gone"))
 	require.EqualValues(t, 3, res.Meta[retry.AttemptsKey])
 }
 
+// counting counts what the client sends again.
+func (v *visit) counting(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if params, ok := req.GetParams().(*mcp.CallToolParams); ok && params.Meta[retry.AttemptKey] != nil {
+			v.again.Add(1)
+		}
+		return next(ctx, method, req)
+	}
+}
+
 // clientThatObeys has a client that calls again as the server says.
 func (v *visit) clientThatObeys(t *testing.T) {
 	before := v.again.Load()
@@ -466,7 +475,7 @@ Results:
 		}
 	}
 	require.Empty(t, references, "each item is recorded once")
-	v.progress(t, mark, 7) // one is there twice, and run once
+	v.progress(t, mark, 8) // one is there twice, and run twice
 }
 
 // progress requires the notifications of a batch: they increase, and the last one is

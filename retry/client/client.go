@@ -32,9 +32,6 @@ import (
 // Options configure [New]. The zero value is the recommended default. Functions may be
 // called concurrently; one that panics counts as one that says no.
 type Options struct {
-	// Tools says which tools are called again at all. Nil means all of them.
-	Tools func(tool string) bool
-
 	// Repeatable says which tools may be called twice with the same arguments though
 	// nobody knows whether the first call took effect. Nil means those whose
 	// annotations call them read-only or idempotent in the list of tools that the client
@@ -46,18 +43,15 @@ type Options struct {
 	// 3; with 1 nothing is sent again. A server may set a lower limit.
 	MaxAttempts int
 
-	// MaxWait is the longest wait before one attempt. When the server asks for a longer
-	// one, the failure is returned at once. Zero means 30 s, or Budget if that is less.
-	MaxWait time.Duration
-
 	// Budget is the longest time from the first failure of a call to the start of its
-	// last attempt. Zero means one minute.
+	// last attempt. When the server asks for a longer wait, the failure is returned at
+	// once. Zero means one minute.
 	Budget time.Duration
 
 	// InitialInterval is about how long to wait before the second attempt, where the
-	// server does not say how long; the waits after that double, up to MaxWait. Each is
-	// made up to a half longer or shorter by chance. Zero means 500 ms, or MaxWait if
-	// that is less.
+	// server does not say how long; the waits after that double, up to ten times as long.
+	// Each is made up to a half longer or shorter by chance. Zero means 500 ms, or Budget
+	// if that is less.
 	InitialInterval time.Duration
 
 	// FailuresAsErrors makes an error of every failure: the result of a tool that
@@ -66,25 +60,6 @@ type Options struct {
 	// it came. So errors.Is(err, fault.KindNotFound) works for both. When it is not
 	// set, results and errors are returned as they came.
 	FailuresAsErrors bool
-
-	// OnRetry is told of every attempt that failed and is to be followed by another,
-	// before the wait. Nil means nobody is told.
-	OnRetry func(ctx context.Context, failed Attempt)
-}
-
-// An Attempt is one that failed and is to be followed by another.
-type Attempt struct {
-	Method string // "tools/call"
-	Target string // the name of the tool or prompt, or the URI of the resource; else ""
-	Number int    // from 1
-
-	// Fault is what is public about the failure, and Err the error, which is private;
-	// it is nil when the failure was told in a result.
-	Fault *fault.Error
-	Err   error
-
-	// Wait is how long it takes from now until the next attempt begins.
-	Wait time.Duration
 }
 
 // A ResultError is the cause of the error that [Options].FailuresAsErrors makes of a
@@ -98,7 +73,7 @@ type ResultError struct {
 func (*ResultError) Error() string { return "the tool answered with an error" }
 
 // New returns a middleware for [mcp.Client.AddSendingMiddleware]. opts may be nil. It
-// panics when an option is negative, or when a wait is longer than what bounds it. Only
+// panics when an option is negative, or InitialInterval longer than Budget. Only
 // calls of tools, reading resources, getting prompts, completing arguments and lists
 // are made again; anything else passes.
 //
@@ -115,8 +90,9 @@ func (*ResultError) Error() string { return "the tool answered with an error" }
 // Numbers may stand in a string. A call of which the connection is closed or the
 // session gone is not made again: that needs a new session.
 //
-// Never does a wait begin that would end after the context's deadline, the budget or
-// MaxWait: the failure is returned at once. Repetitions carry their number under
+// Never does a wait begin that would end after the context's deadline or the
+// budget: the failure is returned at once. A sending middleware of yours that stands inside sees
+// every attempt. Repetitions carry their number under
 // "io.github.mcpchain/attempt" in the _meta of a copy of the parameters; when the
 // caller put a number there itself, the repetitions count on from it.
 //
@@ -131,13 +107,9 @@ func New(opts *Options) mcp.Middleware {
 	const of call.Options = "client.New: Options"
 	call.Positive(of, "MaxAttempts", &o.MaxAttempts, 3)
 	call.Positive(of, "Budget", &o.Budget, time.Minute)
-	call.Positive(of, "MaxWait", &o.MaxWait, min(30*time.Second, o.Budget))
-	call.Positive(of, "InitialInterval", &o.InitialInterval, min(500*time.Millisecond, o.MaxWait))
-	of.AtMost("MaxWait", o.MaxWait, "Budget", o.Budget)
-	of.AtMost("InitialInterval", o.InitialInterval, "MaxWait", o.MaxWait)
-	c := &client{options: o, policy: attempt.Policy{
-		Attempts: o.MaxAttempts, Budget: o.Budget, Initial: o.InitialInterval, Longest: o.MaxWait, Asked: o.MaxWait,
-	}}
+	call.Positive(of, "InitialInterval", &o.InitialInterval, min(500*time.Millisecond, o.Budget))
+	of.AtMost("InitialInterval", o.InitialInterval, "Budget", o.Budget)
+	c := &client{options: o, policy: attempt.Policy{Attempts: o.MaxAttempts, Budget: o.Budget, Initial: o.InitialInterval}}
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			return c.call(ctx, method, req, next)
@@ -180,7 +152,7 @@ type response struct {
 func (c *client) repeat(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler, keyed bool, last response) (mcp.Result, error) {
 	plan := c.policy.Start()
 	params := paramsOf(req)
-	target, before := targetOf(params), 0 // attempts that its caller made, by its own account
+	before := 0 // attempts that its caller made, by its own account
 	if params != nil {
 		before = max(0, attempt.Number(params.GetMeta()[wire.AttemptKey])-1)
 	}
@@ -190,12 +162,8 @@ func (c *client) repeat(ctx context.Context, method string, req mcp.Request, nex
 			break
 		}
 		wait, ok := plan.Next(ctx, n, said.after)
-		if !ok || !c.mayRepeat(method, target, said, keyed, req) {
+		if !ok || !c.mayRepeat(method, req, said, keyed) {
 			break
-		}
-		if c.options.OnRetry != nil {
-			failed := Attempt{Method: method, Target: target, Number: before + n, Fault: last.failure, Err: last.err, Wait: wait}
-			safe.Call(func() { c.options.OnRetry(ctx, failed) }, nil)
 		}
 		if !attempt.Sleep(ctx, wait) {
 			break
@@ -225,20 +193,21 @@ func (r response) asError() error {
 }
 
 // mayRepeat reports whether the call may be made again.
-func (c *client) mayRepeat(method, tool string, said advice, keyed bool, req mcp.Request) bool {
+func (c *client) mayRepeat(method string, req mcp.Request, said advice, keyed bool) bool {
+	tool, _ := paramsOf(req).(*mcp.CallToolParams)
 	switch {
 	case !said.again(classify.Reads):
 		return false
 	case method != call.MethodCallTool:
 		return true
-	case c.options.Tools != nil && !attempt.Ask(c.options.Tools, tool):
-		return false
 	case said.again(classify.Writes), keyed && said.again(classify.Keyed):
 		return true
+	case tool == nil:
+		return false
 	case c.options.Repeatable != nil:
-		return attempt.Ask(c.options.Repeatable, tool)
+		return attempt.Ask(c.options.Repeatable, tool.Name)
 	default:
-		return c.known.safety(req, tool) >= classify.Idempotent
+		return c.known.safety(req, tool.Name) >= classify.Idempotent
 	}
 }
 
@@ -264,20 +233,6 @@ func paramsOf(req mcp.Request) mcp.Params {
 		return p
 	}
 	return nil
-}
-
-// targetOf returns what a request is about.
-func targetOf(p mcp.Params) string {
-	switch p := p.(type) {
-	case *mcp.CallToolParams:
-		return p.Name
-	case *mcp.ReadResourceParams:
-		return p.URI
-	case *mcp.GetPromptParams:
-		return p.Name
-	default:
-		return ""
-	}
 }
 
 // withMeta returns the request with a member in the _meta of a copy of its parameters:

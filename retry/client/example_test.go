@@ -17,13 +17,12 @@ func ExampleNew() {
 	server := func(context.Context, string, mcp.Request) (mcp.Result, error) {
 		if busy {
 			busy = false
+			fmt.Println("busy")
 			return nil, fault.RateLimited("the archive", time.Millisecond)
 		}
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{Text: "here it is"}}}, nil
 	}
-	read := client.New(&client.Options{OnRetry: func(_ context.Context, failed client.Attempt) {
-		fmt.Println(failed.Fault.Message(), failed.Wait)
-	}})(server)
+	read := client.New(nil)(server)
 
 	res, err := read(context.Background(), "resources/read", &mcp.ClientRequest[mcp.Params]{Params: &mcp.ReadResourceParams{URI: "docs://a"}})
 	if err != nil {
@@ -32,6 +31,6 @@ func ExampleNew() {
 	}
 	fmt.Println(res.(*mcp.ReadResourceResult).Contents[0].Text)
 	// Output:
-	// the archive accepts no more calls now. 1ms
+	// busy
 	// here it is
 }

@@ -36,8 +36,7 @@ func TestCallbacksThatPanic(t *testing.T) {
 		o     Options
 		calls int
 	}{
-		"Tools": {Options{Tools: boom}, 1}, "Repeatable": {Options{Repeatable: boom}, 1},
-		"OnRetry": {Options{OnRetry: func(context.Context, Attempt) { panic("own") }}, 3},
+		"Repeatable": {Options{Repeatable: boom}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

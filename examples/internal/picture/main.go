@@ -16,6 +16,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -63,7 +64,7 @@ func fail(ctx context.Context) (text, record string, err error) {
 		})
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		Logger: logger, Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return reference }},
-		Retry: &retry.Options{Jitter: -1}, // the same wait each time
+		Retry: &retry.Options{InitialInterval: time.Millisecond}, // the same wait each time
 	}))
 	ours, theirs := mcp.NewInMemoryTransports()
 	if _, err := server.Connect(ctx, theirs, nil); err != nil {
