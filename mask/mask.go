@@ -122,7 +122,7 @@ func New(opts *Options) mcp.Middleware {
 		}
 		res, err := next(ctx, c.Method(), req)
 		if failure := c.Failure(res, err); failure != nil && c.Hides(failure) && !c.Recorded() {
-			c.Log(nil, call.Record{Result: res, Err: err})
+			c.Log(res, err, 0)
 		}
 		return res, err
 	})

@@ -160,7 +160,7 @@ func TestDraftsHideWhatTheTextHides(t *testing.T) {
 }
 
 func masked(log *harness.Log) mcp.Middleware {
-	settings := &call.Settings{Mask: func(text string) string { return text }, Recording: &call.Recording{}, Logger: log.Logger()}
+	settings := &call.Settings{Mask: func(text string) string { return text }, Recorder: recorder(nil), Logger: log.Logger()}
 	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		c.Establish(settings)
 		return next(ctx, c.Method(), req)
