@@ -40,7 +40,7 @@ import (
 // A Rule returns the public fault for an error that it knows, and nil for any
 // other. Any function will do; [Is], [As] and [Contains] make common ones. The
 // error becomes the private cause; a rule need not attach it.
-type Rule = classify.Rule
+type Rule func(err error) *fault.Error
 
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
@@ -92,11 +92,12 @@ func New(opts *Options) mcp.Middleware {
 	if o.Scrub == nil {
 		o.Scrub = ScrubCredentials
 	}
-	rules := append([]Rule(nil), o.Rules...)
-	for i, r := range rules {
+	rules := make([]classify.Rule, len(o.Rules))
+	for i, r := range o.Rules {
 		if r == nil {
 			panic(fmt.Sprintf("mask.New: Options.Rules[%d] is nil; remove it or give a rule", i))
 		}
+		rules[i] = classify.Rule(r)
 	}
 	switch {
 	case o.Show != Nothing && o.Show != Worded:

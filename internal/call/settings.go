@@ -52,7 +52,7 @@ type Settings struct {
 	Hints []classify.HintRule
 
 	// Render says how failures are written; the outermost one holds.
-	Render *RenderOptions
+	Render *Rendering
 
 	last atomic.Pointer[established]
 	sink Sink // of Logger
@@ -72,7 +72,7 @@ type setup struct {
 type established struct{ from, to *setup }
 
 // noSetup is the setup of a Call for which nothing is established.
-var noSetup = setup{Settings: Settings{Render: &RenderOptions{}}, logs: &Settings{}}
+var noSetup = setup{Settings: Settings{Render: &Rendering{}}, logs: &Settings{}}
 
 // Establish adds settings to the Call. It reports whether s is the one that
 // records every call.
