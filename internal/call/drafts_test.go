@@ -18,9 +18,9 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
-	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/wire"
+	"github.com/mcpchain/mcpchain/middleware"
 )
 
 var update = flag.Bool("update", false, "write testdata/renderings.golden anew")
