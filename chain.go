@@ -117,13 +117,13 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 // the last look and the log.
 //
 // What stands in brackets is there when its field in the Options is set. audit records
-// what every other one did or refused, and refuses itself what it cannot record. A list of
-// batch is one call for it. drain, budget
-// and limit refuse before your middlewares run, in words of their own, which are
-// recorded as any failure is. What drain refuses is not counted by limit; budget serves
-// the rest of an answer without a new call. limit stands outside of batch and inside
-// again, so that each item of a list counts as a call. [mask.Successes] is an inner
-// middleware, the first: inside of what keeps answers, cuts them or puts them together.
+// what every other middleware did or refused, and refuses a call that it cannot record. It
+// records a list of batch as one call. drain, budget and limit refuse before your
+// middlewares run, in words of their own, which are recorded as any failure is. limit does
+// not count what drain refuses. budget serves the rest of an answer without a new call.
+// limit stands outside of batch and again inside of it, so that each item of a list counts
+// as a call. Give [mask.Successes] as the first inner middleware: there it stands inside of
+// what keeps answers, cuts them or puts them together.
 //
 // An inner middleware passes on the context that it got, or one made from it; for
 // work that must go on when the caller gives up, [context.WithoutCancel].

@@ -35,7 +35,8 @@ type List struct {
 	Description string
 
 	// MaxItems is how many items a call may have. Zero means 100. Its arguments may have
-	// 16 KiB for each, and 1 MiB at least; longer ones are refused before they are read.
+	// 16 KiB for each item of MaxItems, or 1 MiB if that is more. Longer arguments are
+	// refused before they are read.
 	MaxItems int
 
 	// Run says how the items are run, for items that are the JSON of a list's elements;
@@ -71,10 +72,10 @@ const defaultMaxItems = 100
 // asks for.
 //
 // A tool that a caller may not list has no list form for that caller. That holds for
-// filters that stand inside; one that stands outside has to know the sibling's name.
-// A sibling is not offered, and a call of its name goes on to the server, when the
-// server has a tool of that name itself. That, and a List whose tool nobody lists, is
-// recorded once as a warning, when tools are listed or the sibling is called.
+// filters that stand inside. A filter that stands outside has to know the sibling's name.
+// If the server has a tool of the sibling's name itself, the sibling is not offered, and
+// calls of the name go on to the server. That is recorded once as a warning, and so is a
+// List whose tool nobody lists: when tools are listed, or the sibling is called.
 //
 // Calls of other tools pass at the cost of one look into a map. opts may be nil. New
 // panics when a List lacks a name, or when two have the same As.

@@ -32,8 +32,8 @@ type RunOptions[In any] struct {
 
 	// Timeout limits one item. The context that the function gets ends then. A function
 	// that goes on nevertheless is left behind a tenth of a second later: its item has
-	// failed, what it returns later is dropped, and another goroutine takes its place.
-	// Once as many are left behind as may run, none takes the place of a further one.
+	// failed, what it returns later is dropped, and another goroutine takes its place. If
+	// more functions are left behind than Concurrency, the further ones are not replaced.
 	// Zero means no limit.
 	Timeout time.Duration
 

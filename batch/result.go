@@ -44,8 +44,8 @@ type Item[Out any] struct {
 	quote bool            // the text shows the reference of the failure
 }
 
-// MarshalJSON writes the value of an item that succeeded, whatever it is, and of others
-// none. A null is left out: schemas of maps do not allow it.
+// MarshalJSON writes the value only if the item succeeded, also a zero value. A null is
+// left out: schemas of maps do not allow it.
 func (i Item[Out]) MarshalJSON() ([]byte, error) {
 	raw := i.raw
 	if raw == nil && i.Status == Succeeded {

@@ -31,9 +31,9 @@ const (
 // at most, and at the end, before the answer. Only the first batch of a call tells.
 //
 // A function that does not return when its context ends is left behind a tenth of a
-// second later, and its item has failed; nothing else of Run outlives it. opts may
-// be nil. Run panics when fn is nil or an option is wrong. It keeps items, which
-// must not be changed as long as the result is used.
+// second later, and its item has failed. Apart from such functions, nothing of Run goes
+// on when it has returned. opts may be nil. Run panics when fn is nil or an option is
+// wrong. It keeps items, which must not be changed as long as the result is used.
 func Run[In, Out any](ctx context.Context, items []In, fn func(context.Context, In) (Out, error), opts *RunOptions[In]) *Result[Out] {
 	o := resolved("batch.Run: RunOptions", opts)
 	if fn == nil {

@@ -49,9 +49,9 @@ type Options struct {
 	Logger *slog.Logger
 
 	// NewID makes the ID of a call, its reference. It is called at most once a call, and
-	// only when somebody asks for the ID. Nil, and an ID that is not one, mean a UUIDv7
-	// (RFC 9562). An ID that callers choose lets them choose that of somebody else's call:
-	// see [Extend].
+	// only when somebody asks for the ID. Nil means a UUIDv7 (RFC 9562), and so does an
+	// answer that cannot be an ID, see [Source]. Do not let callers choose the whole ID:
+	// one could choose that of another caller's call. [Extend] prevents it.
 	NewID Source
 
 	// Level gives the level at which an outcome is recorded. Nil means the levels that
@@ -65,16 +65,16 @@ type Options struct {
 	Slow time.Duration
 
 	// Attrs adds attributes of the program's own to the record: a tenant, for example. It
-	// is called once for each record, from many goroutines at once, in one of its own. At
-	// most 32 are taken, those in groups included, and of each 1 KiB: of a value that is
-	// larger the beginning of its text. A panic or a runtime.Goexit of it is survived. Nil
-	// adds none.
+	// is called once for each record, each time in a goroutine of its own, so calls may
+	// overlap. At most 32 attributes are taken, those in groups included. Of a value above
+	// 1 KiB the beginning of its text is taken. A panic or a runtime.Goexit of Attrs is
+	// survived. Nil adds none.
 	Attrs func(ctx context.Context, req mcp.Request) []slog.Attr
 
 	// Observe is called with the end of every call, for metrics, before the answer is sent.
-	// The ID of the call is [ID] of ctx. It is called from many goroutines at once, in one of
-	// its own, and must return soon; a panic or a runtime.Goexit of it is survived. What is
-	// not recorded is not observed. Nil observes nothing.
+	// The ID of the call is [ID] of ctx. It is called each time in a goroutine of its own, so
+	// calls may overlap, and it must return soon. A panic or a runtime.Goexit of it is
+	// survived. What is not recorded is not observed. Nil observes nothing.
 	Observe func(ctx context.Context, e Event)
 
 	// Stats, if not nil, is kept up to date, for metrics.
@@ -91,15 +91,17 @@ type Advanced struct {
 	// "caller_id", beside the reference. Nil means that none is read.
 	CallerID Source
 
-	// ArgumentNames records the names of the arguments of tools and prompts on the top level,
-	// as the members of the JSON object "arguments", and the size of all.
+	// ArgumentNames records the names of the top-level arguments of tools and prompts, as the
+	// members of the JSON object "arguments". It also records the size of all arguments, as
+	// "arguments_bytes".
 	ArgumentNames bool
 
-	// ArgumentValues records the values, too, if it is not zero, in so many bytes, such as
-	// 1024. Null stands for one whose name says secret, which the tool's schema marks as one
-	// (format "password", writeOnly, a title that says so, x-sensitive or x-secret), or which
-	// the schema does not declare, and for all where no schema can be read. Credentials that
-	// are recognised in a value are hidden.
+	// ArgumentValues is how many bytes of names and values are recorded for one call, such as
+	// 1024. Zero records no values. Null is recorded for an argument whose name says secret,
+	// that the schema marks as one (format "password", writeOnly, a title that says so,
+	// x-sensitive or x-secret), or that the schema does not declare. If the schema of a tool
+	// cannot be read, null is recorded for all its arguments. Credentials that are recognised
+	// in a value are hidden.
 	ArgumentValues int
 
 	// ReferenceInSuccess puts the ID of a call into the _meta of its success, under
@@ -195,7 +197,7 @@ func ID(ctx context.Context) string {
 }
 
 // OutcomeOf says in one word how the call ended that gave res and err, for a middleware of your
-// own. Outside of our middlewares it knows what res and err tell.
+// own. Outside of our middlewares it knows only what res and err tell.
 func OutcomeOf(ctx context.Context, res mcp.Result, err error) Outcome {
 	c := call.FromContext(ctx)
 	if c == nil {

@@ -13,8 +13,8 @@ import (
 const maxSeries = 4096
 
 // Counters count calls, for a server without a library for metrics. They are an
-// expvar.Var, which the program publishes itself, under a name of its own; package
-// correlate does not import expvar, because that alone adds a handler to
+// expvar.Var. The program publishes it itself, under a name of its own: package correlate
+// does not import expvar, because the import alone adds a handler to
 // http.DefaultServeMux. The zero value is ready. It may be used concurrently.
 //
 //	var calls correlate.Counters
@@ -26,8 +26,9 @@ const maxSeries = 4096
 //	{"in_flight":2,"stuck":0,"calls":{"tools/call search ok":{"count":17,"seconds":1.7,"attempts":18}},
 //	 "parts":{}}
 //
-// The name of a series is method, tool, outcome, kind, party and who refused the call,
-// of those that there are. Past 4096 series further ones are counted as "_other".
+// The name of a series is made of method, tool, outcome, kind, party and the package that
+// refused the call. What does not apply is left out. After 4096 series, further ones are
+// counted as "_other".
 type Counters struct {
 	// Stats is for Options.Stats.
 	Stats Stats

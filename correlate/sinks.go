@@ -17,11 +17,10 @@ const (
 )
 
 // Guard returns a slog.Handler that passes records on to next and comes back whatever next
-// does. If next panics or has not written a record after 250 ms, Handle returns an error,
-// which [slogmulti.Failover] takes for its sign to ask the next handler, and
-// [slogmulti.Fanout] not as a reason to leave out the others. While next holds four such
-// records, it is not asked at all. A record that is late may still be written, so that it
-// stands in two places, not in none.
+// does. If next panics or has not written a record after 250 ms, Handle returns an error.
+// At an error, [slogmulti.Failover] asks its next handler, and [slogmulti.Fanout] goes on
+// with the others. While next holds four records that are late, it is not asked at all. A
+// late record may still be written: then it stands in two places, and not in none.
 //
 //	slogmulti.Fanout(correlate.Guard(file), correlate.Guard(network))
 //
@@ -66,15 +65,14 @@ const maxSampled = 256
 
 // Sample returns a slog.Handler that passes the first record of a failure on to next at
 // once and counts those that follow. Failures are the same if kind, tool (or prompt,
-// resource, method) and place of origin are: the function that panicked, or the types of
-// the error. At the end of each period the last one that was counted is passed on with
-// the attribute "repeated", which is how many were. Records without a "kind", as of
-// successes, pass at once.
+// resource, method) and place of origin are. The place of origin is the function that
+// panicked, or the types of the error. At the end of each period the last record that was
+// counted is passed on. Its attribute "repeated" says how many were counted. Records
+// without a "kind", as of successes, pass at once.
 //
-// Past 256 different failures in one period those of one kind and place of origin are counted
-// together, and past 512 all. What was counted
-// in the last period of a process is lost when it ends. It panics if next is nil or every
-// is not positive.
+// After 256 different failures in one period, those of one kind and place of origin are
+// counted together, and after 512 all. What was counted in the last period of a process is
+// lost when it ends. Sample panics if next is nil or every is not positive.
 func Sample(next slog.Handler, every time.Duration) slog.Handler {
 	switch {
 	case next == nil:

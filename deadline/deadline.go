@@ -24,15 +24,16 @@
 // # Handlers that do not return
 //
 // Nothing can end a goroutine from outside, so a handler that ignores its context
-// goes on. It counts as stuck from the answer on, or, if its client cancelled the call,
-// when it has had five seconds to wind down. It is recorded at level Warn then, and again
-// when it ends, with what it returned and how late; that is never sent.
+// goes on. It counts as stuck as soon as its call is answered. If its client cancelled the
+// call, it counts as stuck after five seconds. A stuck handler is recorded at level Warn,
+// and again when it ends, with what it returned and how late. What it returned is never
+// sent.
 //
-// Stuck handlers are counted for each owner and each of the owner's tools, for the owner, and
-// for all, and so are running ones, of which there may be 20 times as many: see
-// Options.MaxStuck. Calls beyond a bound are refused before they start. An owner is who is
+// There are three bounds for stuck handlers: for one tool of one owner, for one owner, and
+// for all. Calls beyond a bound are refused before they start. Of running handlers there may
+// be 20 times as many as of stuck ones; see Options.MaxStuck. An owner is who is
 // authenticated; all callers without an identity are one owner. No owner can use up the bound
-// of all. Stats and Observe of package correlate have how many are stuck.
+// of all. Stats and Observe of package correlate say how many are stuck.
 //
 // What a stuck handler sends to its client with the context of the call, such as
 // progress, is refused by the transport. It may still read its request.
@@ -45,10 +46,11 @@
 //
 // # Several limits
 //
-// A context that has a deadline of its own is that of a caller who does not wait for longer:
-// the call is answered a second before it, or when three quarters of a shorter time are over.
-// MCP has no field for it. A middleware of yours outside of this one can read it from _meta
-// or from an HTTP header, and call next with [context.WithTimeout].
+// If the context of a call has a deadline already, the caller waits no longer than that. The
+// call is answered one second before the deadline. If less than four seconds are left, it is
+// answered after three quarters of them. MCP has no field for such a deadline. A middleware
+// of yours outside of this one can read it from _meta or from an HTTP header, and call next
+// with [context.WithTimeout].
 //
 // Where two of these middlewares limit one call, the limit that is reached first counts.
 // If the inner one cannot be reached first it does nothing and costs no goroutine. An
@@ -70,9 +72,9 @@ import (
 // limit, no grace, no bound.
 type Options struct {
 	// Limit is how long a call of a tool, the reading of a resource, the getting of a
-	// prompt and a completion may take. Zero means 50 s, because clients that are built on the TypeScript
-	// SDK give up after 60 s where they are not told otherwise. With a negative one
-	// only what Tools and Methods name is limited. A limit is at least a millisecond.
+	// prompt and a completion may take. Zero means 50 s, because by default clients that
+	// are built on the TypeScript SDK give up after 60 s. With a negative one only what
+	// Tools and Methods name is limited. A limit is at least a millisecond.
 	Limit time.Duration
 
 	// Tools gives single tools, by their names, limits of their own. Zero means the
@@ -101,8 +103,8 @@ type Options struct {
 	MaxStuck, MaxStuckTotal int
 
 	// Grace is how long a handler that was told to stop may take to return before
-	// the caller is answered without it (100 ms). Inside of another limit it is at most
-	// half as long as there.
+	// the caller is answered without it. Zero means 100 ms. Inside of another middleware of
+	// this package it is at most half as long as there.
 	Grace time.Duration
 }
 

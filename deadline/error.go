@@ -26,7 +26,7 @@ var (
 type LimitError struct {
 	// Limit is how long the handler was given, without the time that the clock stood.
 	Limit time.Duration
-	// Caller reports whether the limit is what the caller's own one left.
+	// Caller reports whether the limit follows from a deadline of the caller.
 	Caller bool
 	// Running reports whether the handler had not returned when the call was
 	// answered. In the cause of a context it is false.

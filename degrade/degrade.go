@@ -59,11 +59,11 @@ const defaultLimit = 10 * time.Second
 // The Status says what is missing or comes from somewhere else; it is complete when
 // Status.Degraded is false. The error is that of the required part that failed
 // first, fit to be returned by a handler: it holds the cause for errors.Is and
-// errors.As, and names the part to the caller. Without a failed required part there
-// is no error, also when ctx is done: what there is, is returned.
+// errors.As, and names the part to the caller. If no required part has failed, there
+// is no error, even when ctx is done.
 //
-// Where ctx has a deadline, an optional part and a source that has others behind it
-// are ended a little before it, so that there is time left to answer.
+// If ctx has a deadline, Run ends optional parts a little before it, and sources that
+// have another one behind them. So there is time left to answer.
 //
 // Run panics when a part is nil or when two have the same name. The parts may be
 // used again, but not by two Runs at the same time.

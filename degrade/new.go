@@ -27,14 +27,14 @@ type Options struct {
 }
 
 // New returns a middleware that lets every answer say what [Run] found, so that a
-// handler of a tool need not: a typed handler cannot, because the SDK makes the text
-// of its answer of the output. Of an answer that is degraded it
+// handler of a tool need not. A typed handler cannot say it as text, because the SDK makes
+// the text of its answer from the output. To an answer that is degraded, New
 //
-//   - appends a text block, [Status.Text], to the content;
-//   - puts the Status under _meta[[MetaKey]];
-//   - fills in an embedded Status that was left empty.
+//   - appends a text block, [Status.Text];
+//   - adds the Status under _meta[[MetaKey]];
+//   - adds the Status where an embedded one was left empty.
 //
-// Of an answer that is complete it only does the last. Failures and answers that ask for
+// To an answer that is complete, it does the last only. Failures and answers that ask for
 // input pass untouched.
 //
 // It belongs inside of middlewares that keep or repeat answers. opts may be nil.

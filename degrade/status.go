@@ -49,9 +49,9 @@ type Warning struct {
 // kindSkipped is the type of the warning of a part that was skipped.
 const kindSkipped fault.Kind = "skipped" //nolint:errname // a kind, named as those of package fault are
 
-// Metadata says which components were asked for and which the answer has. One that
-// another source or a stale copy stands in for is among those that it has, with a
-// [Warning].
+// Metadata says which components were asked for and which the answer has. A component
+// that comes from another source, or is a stale copy, counts as one that the answer has.
+// It also has a [Warning].
 type Metadata struct {
 	ComponentsRequested []string `json:"components_requested"`
 	ComponentsReturned  []string `json:"components_returned"`

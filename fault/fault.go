@@ -216,7 +216,8 @@ func (e *Error) WithRetry(retry Retry) *Error {
 
 // Step returns a copy with one more recovery step: what to do, and, where it is
 // a call, the tool and its parameters. An empty tool means that the step is not
-// a call of this server.
+// a call of this server. A server leaves out the tool and the parameters if its caller
+// cannot make that call; see package middleware.
 func (e *Error) Step(action, tool string, parameters map[string]any) *Error {
 	return e.WithSteps(Step{Action: action, Tool: tool, Parameters: parameters})
 }
@@ -244,8 +245,8 @@ func (e *Error) WithReference(id string) *Error {
 // ScrubbedBy returns a fault whose public texts have passed through the scrubber, e itself
 // when that changes nothing: details, parameters and their keys, and the names that a
 // caller sent or has to send back. Kind, effect and reference are made by the server and
-// stay as they are. A recovery step keeps its tool and its parameters: what the scrubber
-// hides in them is replaced by itself.
+// stay as they are. A recovery step keeps its tool and its parameters: only the part of
+// them that the scrubber hides is replaced.
 func (e *Error) ScrubbedBy(scrubber func(string) string) *Error {
 	if e == nil {
 		return nil

@@ -8,13 +8,15 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// Join returns one fault that tells all of the given ones, in that order: their
-// violations, details and steps are put together (of details with the same key
-// the last, of steps that read the same the first), their causes are joined, and
-// the call may be repeated only if none of them says no. It has the kind of the
-// first one, and the code if all have the same kind and code. Nil faults are left
-// out; Join returns nil when nothing is left, and a single fault as it is. Check that before
-// you return it as an error: a nil *Error in an error is not nil.
+// Join returns one fault that tells all of the given ones, in that order. It has their
+// violations, details and steps; of details with the same key the last, and of steps that
+// read the same the first. Their causes are joined. The call may be repeated only if none
+// of them says no. The kind is that of the first one. The code is theirs if all have the
+// same kind and code.
+//
+// Nil faults are left out. Join returns a single fault as it is, and nil if there is none:
+// check for nil before you return it as an error, because a nil *Error in an error is not
+// nil.
 func Join(faults ...*Error) *Error {
 	faults = slices.DeleteFunc(slices.Clone(faults), func(e *Error) bool { return e == nil })
 	switch len(faults) {

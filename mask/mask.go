@@ -9,7 +9,8 @@
 //   - A *fault.Error, a *jsonrpc.Error, a result with IsError that a tool made itself,
 //     and an error with a public message are meant for the caller. They pass, without
 //     credentials.
-//   - An error that a [Rule] knows becomes the fault of the rule.
+//   - An error that a [Rule] knows becomes the fault of the rule. Rules come before all
+//     but a *fault.Error and a panic.
 //   - An error of a standard kind (a deadline, a missing row, a refused connection)
 //     becomes the public text of its kind.
 //   - Any other error, a panic too, becomes an internal error. With [Worded] the caller
@@ -46,7 +47,10 @@ type Rule func(err error) *fault.Error
 type Options struct {
 	// Rules say what a caller may know of the errors of this server. They are
 	// asked in order, and the first that knows an error wins. They are not asked
-	// for what was made for the caller on purpose.
+	// about a fault, a panic, or a protocol error that tells the client what to do
+	// next (-32042 and its like). They are asked about any other *jsonrpc.Error, and
+	// about an error with a public message. Of a result with IsError that a tool made
+	// itself they get the first text, as an error.
 	Rules []Rule
 
 	// Logger gets the record of what is hidden when package correlate does not
@@ -56,9 +60,10 @@ type Options struct {
 	// Scrub is applied to every text that leaves in a failure and was not written
 	// by mcpchain. It may be called concurrently. Nil means [ScrubCredentials]: such
 	// a text was worded for the caller, and a path, an address or a query stands in
-	// it on purpose. [Scrub] hides those too. In a recovery step, too, what is hidden
-	// is replaced by itself.
+	// it on purpose. [Scrub] hides those too. In a recovery step only the hidden part is
+	// replaced: the step keeps its tool and its parameters.
 	Scrub func(text string) string
+
 	// Show says what is seen of an error that nobody made for the caller and no rule
 	// knows. The zero value is [Nothing]; [Worded] suits a server whose errors were
 	// written to be read.
@@ -76,8 +81,8 @@ type Options struct {
 	// permission_denied. Else they are a failure of this server, whose key was refused.
 	CallerCredentials bool
 
-	// Reveal turns masking and scrubbing off, for development: callers see every
-	// error as it is, and what [Successes] stands around. Only the program can set it, never a request.
+	// Reveal turns masking and scrubbing off, for development: callers see every error as
+	// it is, and [Successes] hides nothing. Only the program can set it, never a request.
 	// New writes a warning into the log when it is set.
 	Reveal bool
 }
@@ -133,8 +138,8 @@ func New(opts *Options) mcp.Middleware {
 // process: credentials, connection strings, tokens, keys, absolute paths, private
 // addresses, stack frames, SQL statements, environment assignments. It leaves
 // ordinary prose alone, is idempotent, and takes time linear in the length of the
-// text, of which it shortens one that is very long. It is a second net, not a proof: what
-// does not look like a secret it cannot know.
+// text. It shortens a text of more than 64 KiB. It is a second net, not a proof: it does
+// not find a secret that does not look like one.
 func Scrub(text string) string { return scrub.Text(text) }
 
 // ScrubCredentials is [Scrub] for a text that somebody worded for the caller: it

@@ -26,9 +26,9 @@ import (
 // It looks at texts, structured content, links, the texts of resources, their bytes if
 // those are a text, and _meta. JSON in a text is treated as structured content is:
 // a text under a name that says secret, such as "api_key", becomes "[redacted]", a number
-// 0, and everything else stays as it is. So types stay what they were. If the output
-// schema of a tool allows the result no longer, because it has a pattern for the secret,
-// for example, the call fails, and the failure says that it was carried out.
+// 0, and everything else stays as it is. So types stay what they were. The output schema
+// of a tool may no longer allow the result, for example because it has a pattern for the
+// secret. Then the call fails, and the failure says that the call was carried out.
 //
 // What the handler returned is not written to. Nothing is cut off, and nothing bounds the
 // size of what is searched; recover.Options.MaxResult does. Images, sounds and bytes that

@@ -26,10 +26,11 @@ const (
 
 	// Worded shows the words of a plain Go error, as errors.New, fmt.Errorf and the
 	// error types of the program's own module make them, under the label of their
-	// kind, scrubbed by [Scrub] and cut at 1,000 bytes. One of which nothing else is known
-	// is a tool_error: its words may tell of a mistake of the caller's. Hidden as before are panics,
-	// and what the runtime, the standard library or a driver wrote without a word of
-	// the program's around it. It is for servers whose errors were written to be read.
+	// kind, scrubbed by [Scrub] and cut at 1,000 bytes. If nothing but its words is known of
+	// an error, its kind is tool_error, because the words may tell of a mistake of the
+	// caller. Panics stay hidden. So does what the runtime, the standard library or a driver
+	// wrote, unless the program put words of its own around it. It is for servers whose
+	// errors were written to be read.
 	Worded
 )
 

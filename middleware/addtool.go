@@ -20,12 +20,12 @@ import (
 // SDK does for typed tools, so they see wrong arguments and outputs that break
 // their schema too, and nothing of an answer is lost.
 //
-// The middlewares of all tools that are added to one server stand in one place in
-// its chain: where the first AddTool found it. Add tools before the server's own
-// middlewares, to have those outside: what stands outside of them is not masked or
-// recovered by them. A tool that is added again with AddTool gets the new
-// middlewares instead of the old ones; one that is removed, or added again with
-// mcp.AddTool, keeps them under its name. It panics when h is nil.
+// The middlewares of all tools of one server stand in one place in its chain: outside of
+// all that the server had at the first AddTool, and inside of all that it gets later. Add
+// tools before the server's own middlewares: then those stand outside, and mask and recover
+// also what these middlewares do. A tool that is added again with AddTool gets the new
+// middlewares instead of the old ones. A tool that is removed, or added again with
+// mcp.AddTool, keeps them under its name. AddTool panics when h is nil.
 //
 // Arguments that pass the tool's schema and do not fit into In, such as 300 for an int8,
 // are told as a validation error. A tool that is added with mcp.AddTool tells them as an

@@ -48,8 +48,8 @@ func IsLookup(ctx context.Context) bool {
 }
 
 // Lookup returns a context for calls that a middleware of yours makes itself, to find out
-// what the server offers: what it passes to next with it is one of which [IsLookup]
-// reports true, under another method than that of the call.
+// what the server offers. Pass it to next, with another method than that of the call, such
+// as tools/list. [IsLookup] then reports true for the call.
 func Lookup(ctx context.Context) context.Context { return call.Lookup(ctx) }
 
 // Target returns what a call is about: the name of the tool or prompt, or the URI of the

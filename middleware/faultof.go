@@ -31,9 +31,9 @@ func FaultOf(res mcp.Result, err error) (*fault.Error, bool) { return call.Fault
 // _meta["io.github.mcpchain/next_steps"]. A nil result is an empty one; without steps the
 // result is returned as it is.
 //
-// A result without content, or none, is that of a typed handler whose output the SDK
-// writes as text: then the text of the steps is added behind it by our middlewares, and
-// only the steps in _meta are there without them.
+// A typed handler may return a result without content, or none: then the SDK writes the
+// output as text after the handler. In that case the text block with the steps is added by
+// our middlewares. Without them, only _meta has the steps.
 func NextSteps(res *mcp.CallToolResult, steps ...fault.Step) *mcp.CallToolResult {
 	if len(steps) == 0 {
 		return res

@@ -19,11 +19,15 @@
 // # What a failure becomes
 //
 // A failed tool call becomes a result with IsError, one text block that is complete in
-// itself, and the machine form under _meta[[MetaKey]]. Any other failed method becomes a
-// [jsonrpc.Error] with the same text as its message and the same object as its data. A
-// *jsonrpc.Error that a handler or the SDK made on purpose keeps its code and data.
-// Without package mask in the chain, the text of an error is sent behind the label of its
-// kind.
+// itself, and the machine form under _meta[[MetaKey]]. It has no structured content, unless
+// RenderOptions.Structured asks for it. Any other failed method becomes a *jsonrpc.Error
+// with the same text as its message and the same object as its data. A *jsonrpc.Error that a
+// handler or the SDK made on purpose keeps its code and data. Without package mask in the
+// chain, the text of an error is sent behind the label of its kind.
+//
+// A recovery step keeps its call only if the caller can make it: the server lists the tool to
+// this caller, and the tool's schema accepts the parameters. Otherwise the caller reads the
+// action of the step without the call.
 //
 // # What a failure means for a second try
 //

@@ -23,15 +23,15 @@ import (
 //
 //	http.Handle("/mcp", mcprecover.HTTP(mcp.NewStreamableHTTPHandler(get, nil), nil))
 //
-// It stands outermost: auth.RequireBearerToken, too, sends the text of what its verifier
-// fails with.
+// Put it outermost, outside of auth.RequireBearerToken too: that sends the text of the
+// error that its verifier returns.
 //
 // Two kinds of answers are replaced. A plain text with a status of 400 or above becomes
-// the text of the status, unless it is one that the SDK says of every request. A JSON-RPC
-// error that tells how decoding failed, in a body of JSON or in an event, becomes an
-// "Invalid message". Each gets a reference, under which the log has what stood there. The
-// SDK writes each message at once; an error that is written in several parts, or is
-// above 64 KiB, passes.
+// the text of the status, unless it is a text of the SDK that has nothing of the request
+// in it. A JSON-RPC error that tells how decoding failed, in a body of JSON or in an
+// event, becomes an "Invalid message". Each gets a reference, under which the log has the
+// original. A JSON-RPC error above 64 KiB passes as it is, and so does one that is written
+// in several parts. The SDK writes each message at once.
 //
 // The logger gets one record at level Info for each answer that is replaced. Nil means
 // [slog.Default] at the time of the record. HTTP panics when next is nil.

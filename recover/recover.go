@@ -21,13 +21,14 @@
 //   - a result above Options.MaxResult, where that is set, becomes an error that is
 //     [ErrTooLarge].
 //
-// What the SDK answers before any middleware sees the request is out of its reach:
-// [Transport] keeps a broken line from ending a stdio server, and [HTTP] hides what the
-// SDK says of requests over HTTP that it cannot read.
+// Some requests the SDK answers before any middleware sees them. Two functions are for
+// these: with [Transport], a broken line does not end a stdio server; [HTTP] hides what
+// the SDK says of requests over HTTP that it cannot read.
 //
-// The caller reads that there was an internal error, and not its reason. The reason
-// goes to the log of package correlate or mask. If neither stands in the chain, it goes
-// to Options.Logger.
+// Of a panic, the caller reads that there was an internal error, and not its reason. The
+// reason goes to the log of package correlate or mask. If neither stands in the chain, it
+// goes to Options.Logger. The text of an error that a handler returns is sent: package
+// mask hides it.
 //
 // # Where it stands
 //
@@ -72,10 +73,10 @@ type PanicError = classify.PanicError
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
 	// OnPanic is called once for every panic that New recovers, in the goroutine
-	// that panicked, with the context of the call: to count it or to report it.
-	// Those that [Go] recovers are not among them. The record in
-	// the log is written all the same. A panic of OnPanic itself is survived and
-	// ignored. Nil means nothing is called.
+	// that panicked, with the context of the call: to count it or to report it. It is
+	// not called for a panic that [Go] recovers. The record in the log is written all
+	// the same. A panic of OnPanic itself is survived and ignored. Nil means nothing is
+	// called.
 	OnPanic func(ctx context.Context, p *PanicError)
 
 	// Logger gets the record of what the caller is not told when neither package
@@ -85,9 +86,11 @@ type Options struct {
 
 	// MaxResult is how many bytes of text, data (in base64) and structured content the
 	// result of a tool, a resource or a prompt may have. A larger one becomes an error
-	// that is [ErrTooLarge], and tells the caller to ask for less. JSON adds to these
-	// bytes what it escapes: a Go client ends its session over a message of 16 MiB, so
-	// 8 MiB are safe for it, and few models read more than 100 KiB. Zero means no bound.
+	// that is [ErrTooLarge], and tells the caller to ask for less. Zero means no bound.
+	//
+	// A message is larger than these bytes, because JSON escapes some of them. A Go client
+	// ends its session when a message has 16 MiB, so a bound of 8 MiB is safe. Few models
+	// read more than 100 KiB.
 	MaxResult int
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// Transport returns a transport of lines that a broken one does not end. nil stands for
-// the standard input and the standard output:
+// Transport returns a transport for a stdio server that goes on after a broken line. A
+// nil in is the standard input, and a nil out the standard output:
 //
 //	err := server.Run(ctx, mcprecover.Transport(nil, nil))
 //

@@ -37,11 +37,11 @@
 //
 // The server counts the failures of a call. Two calls are the same if their caller, tool
 // and arguments are, in any order and layout. The caller is the authenticated user, else
-// the session, else the connection, unless the server is reached by HTTP. If none is
+// the session, else, on a server that is not reached by HTTP, the connection. If none is
 // known, as on a stateless HTTP server without authentication, nothing is counted: one
 // caller must not hinder another. Calls that ran at the same time count as one. The memory
-// is bounded and forgets. It holds hashes of arguments and errors, and 200 bytes of public
-// words.
+// is bounded, and old calls are forgotten. It holds hashes of arguments and errors, and
+// 200 bytes of public words.
 //
 // A caller that repeats a hopeless call is told so. After more failures, the identical call
 // is refused for a while, except for a probe every two seconds; see [Options]. Failures

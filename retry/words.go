@@ -16,8 +16,8 @@ const kindNotReady fault.Kind = "not_ready" //nolint:errname // a kind is an err
 // NotReady returns the fault that says that what a caller polls for ("the export") is
 // not ready yet, and that it is to ask again after a time. It is for a tool that
 // reports the progress of something: such calls are not counted, so that a caller may
-// poll as often as it is told to. A tool that is polled by a result that succeeds needs
-// nothing of it.
+// poll as often as it is told to. A tool that answers "not ready" with a success does
+// not need it.
 func NotReady(what string, after time.Duration) *fault.Error {
 	return fault.New(kindNotReady, what+" is not ready yet").After(after)
 }

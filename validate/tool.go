@@ -21,9 +21,9 @@ import (
 //
 // The schema is anything that encodes to a JSON Schema, such as what stands in
 // [mcp.Tool]: a map, a json.RawMessage, a *jsonschema.Schema. The handler gets a
-// request of its own; without arguments it gets an empty object. What the options of a
-// middleware of this package say that stands outside holds for this tool too, for how
-// things are told and not for what is wrong.
+// request of its own; without arguments it gets an empty object. If a middleware of this
+// package stands outside, its options decide how mistakes are told for this tool too, but
+// not what counts as one.
 //
 // A handler that accepts more than its schema says is better left to a middleware with
 // [Options].AfterFailure.
@@ -32,9 +32,9 @@ import (
 // that is not UTF-8 are refused, and so is a value that breaks its "format" where
 // "$schema" names draft 7 or an older one.
 //
-// Arguments that are more than the check can look at in about 50 ms are refused: those with
-// more than 65,536 values, and by the schema some with less, such as a list of more than
-// 20,000 integers. RawTools has the same bound.
+// Arguments that would take more than about 50 ms to check are refused. Those are arguments
+// with more than 65,536 values. Depending on the schema, fewer are too many, such as a list
+// of more than 20,000 integers. RawTools has the same bound.
 //
 // Tool panics when the schema cannot be compiled or when h is nil.
 func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {

@@ -3,16 +3,16 @@
 //
 //	server.AddReceivingMiddleware(validate.New(nil))
 //
-// The SDK checks the arguments of typed tools and says of what is wrong the first
-// thing that it finds, in the words of its validator. This middleware says
+// The SDK checks the arguments of typed tools. It reports only the first mistake, in the
+// words of its validator. This middleware replaces them by
 //
 //	Validation Error: 2 arguments are wrong.
 //	- Argument 'items[1].quantity' expected an integer, but received 'five'.
 //	- Argument 'colour' is unknown. Did you mean 'color'?
 //
-// in their place, with every violation in the machine form. The call of a tool that
-// succeeds pays nothing: only when one was refused is the schema of its tool asked
-// for, from the server itself, and compiled, once.
+// and puts every violation into the machine form. The call of a tool that succeeds costs
+// nothing more. When a call was refused, the middleware asks the server for the schema of
+// the tool, and compiles it once.
 //
 // It does the same for what nobody else checks or words: the arguments of prompts,
 // misspelled names of tools, prompts and resources, and the checks that a handler makes
@@ -73,16 +73,15 @@ type Options struct {
 	// its list of tools then; [Tool] does not. Typed tools are checked too, by the
 	// stricter rules that Tool has.
 	//
-	// A tool whose definition cannot be had is not checked: because a filter inside hides
-	// it from the caller, because the list fails or has more than 100 pages, or because
-	// its schema cannot be compiled. That is recorded as a warning, once for each tool.
-	// Where nothing may run unchecked wrap the handler with Tool.
+	// A tool is not checked if a filter inside hides it from the caller, if the list fails
+	// or has more than 100 pages, or if its schema cannot be compiled. That is recorded as a
+	// warning, once for each tool. If nothing may run unchecked, wrap the handler with Tool.
 	RawTools bool
 
 	// NoDefaults keeps RawTools from filling in the defaults of the schema.
 	NoDefaults bool
 
-	// AfterFailure lets every handler run with what the caller sent. Only when it failed
+	// AfterFailure lets every handler run with what the caller sent. If the handler fails,
 	// the arguments are compared with the listed schema, and what is wrong with them is
 	// said beside the tool's own words. It is meant for servers whose handlers accept
 	// more than their schemas say, such as "12" for a number. It excludes RawTools.
@@ -90,37 +89,38 @@ type Options struct {
 
 	// StrictPrompts checks the arguments of a prompt before its handler runs, and refuses
 	// one that the prompt does not declare. Every prompts/get asks the server for its
-	// list of prompts then. By default the handler runs, and only when it failed without
-	// a word for the caller the required arguments that are missing are told. A prompt
-	// that declares no arguments is not checked.
+	// list of prompts then. By default the handler runs. If it fails without a word for the
+	// caller, the caller is told which required arguments are missing. A prompt that
+	// declares no arguments is not checked.
 	StrictPrompts bool
 
 	// Credentials says what becomes of a call whose arguments carry a credential that the
-	// tool or the prompt does not ask for: one under a name that says secret and that the
-	// schema does not have, or one that is recognised by its look, as mask.ScrubCredentials
-	// does. The schema asks for a secret where it declares an argument with such a name, or
-	// marks one ("format": "password", writeOnly, a title that says so, x-secret); what stands
-	// there passes. A refusal names the place of the argument, and neither it nor the log has
-	// the value. Arguments of more than 1 MiB are not searched, but refused or recorded. Zero
-	// looks for nothing.
+	// tool or the prompt does not ask for. There are two of these: a value under a name that
+	// says secret and that the schema does not have, and a value that mask.ScrubCredentials
+	// would hide. The schema asks for a secret if it declares an argument with such a name,
+	// or marks one ("format": "password", writeOnly, a title that says so, x-secret). Its
+	// value passes. A refusal names the place of the argument. Neither the refusal nor the
+	// log has the value. Arguments of more than 1 MiB are not searched, but refused or
+	// recorded. Zero looks for nothing.
 	Credentials Credentials
 
 	// ToolCredentials gives single tools, by their names, a policy of their own, such as
 	// [AllowCredentials] for one that writes files of source code.
 	ToolCredentials map[string]Credentials
 
-	// UnknownToolAsToolError makes a result with isError of the call of an unknown
-	// tool, so that the model reads of it. By default it stays the SDK's JSON-RPC
+	// UnknownToolAsToolError answers the call of an unknown tool with a result with
+	// isError, so that the model reads it. By default the answer is the SDK's JSON-RPC
 	// error.
 	UnknownToolAsToolError bool
 
 	// Names gives the names from which suggestions for an unknown one are taken, for
-	// the methods tools/call, prompts/get and resources/read; it must return only
-	// what the caller may know. A function that returns nothing turns suggestions off.
-	// It may be called concurrently. Nil means those that the caller may list: the list
-	// is asked for with the outermost mcpchain middleware, so that filters that stand
-	// inside of it apply, and nothing is suggested when another middleware stands outside
-	// of it, because that could be a filter too.
+	// the methods tools/call, prompts/get and resources/read. It must return only what
+	// the caller may know. A function that returns nothing turns suggestions off. It may
+	// be called concurrently.
+	//
+	// Nil means the names that the caller may list. The list is asked for at the outermost
+	// mcpchain middleware, so that filters inside of it apply. If another middleware stands
+	// outside of that one, it could be a filter too: then nothing is suggested.
 	Names func(ctx context.Context, method string) []string
 }
 

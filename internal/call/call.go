@@ -1,3 +1,13 @@
+// Package call is what mcpchain's middlewares share: the Call, in which those that
+// a call passes find what belongs to it, the failure that it ends with, its record
+// in the log, and the one renderer of answers.
+//
+// The first mcpchain middleware that a call meets opens a [Call], which is itself
+// the context of the call. On the way out each of them adds what it knows about a
+// failure and returns the result and the error as they came, so that a user's
+// middleware that stands between two of ours sees the SDK's own values. The one that
+// opened the Call renders the answer, once. So every middleware works alone, in any
+// combination, and twice.
 package call
 
 import (

@@ -38,9 +38,9 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 	if c.Notification() {
 		return nil, err
 	}
-	// The result may be another one than that which the failure was known from: a
-	// middleware of the user's copied it. One that came with an error is not sent, as
-	// the SDK does not send it, but for keys of ours.
+	// res need not be the result that the failure was made from: a middleware of the
+	// user's may have copied it. The SDK does not send a result that came with an error.
+	// Neither do we, but for our own keys in its _meta.
 	tool, _ := res.(*mcp.CallToolResult)
 	if err != nil && tool != nil {
 		tool = c.ours(tool)

@@ -4,7 +4,8 @@
 // It walks through the tree of wrapped and joined errors, the outermost first. Each type
 // of error is looked at once (types.go) for methods, fields and names that follow a
 // convention; what statuses, numbers and texts mean stands in one table for each family:
-// codes.go (HTTP, gRPC, words), database.go, standard.go, texts.go.
+// codes.go (HTTP, gRPC, words), database.go, standard.go, texts.go. advise.go decides
+// whether a call may be made again.
 package classify
 
 import (
@@ -61,9 +62,9 @@ type Options struct {
 	// to leave it at that.
 	Show func(err error, known *fault.Error) *fault.Error
 
-	// Request knows what the caller sent: its Sent returns a function for one error, which
-	// reports whether a text stands in the request, so that it is the caller's, a path for
-	// example. Nil means that nobody knows, and what depends on it is the server's own.
+	// Request knows what the caller sent. Its Sent returns a function for one error, which
+	// reports whether a text, such as a path, stands in the request. Such a text is the
+	// caller's. Nil means that nobody knows: then every text counts as the server's own.
 	Request interface{ Sent() func(text string) bool }
 
 	// CallerCredentials says that the credentials that services refuse are the caller's,

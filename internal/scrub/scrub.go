@@ -15,8 +15,8 @@
 // It errs towards hiding where a shape is plain (a key's prefix, /etc), and towards leaving where ordinary prose looks
 // alike (/users, "select a file from the list"), because its texts are read by a model that has to act on them.
 //
-// How it works: one pass over the bytes finds the triggers of the [rules], and each rule looks from its trigger as far
-// as it has to; most of them are a [pattern]. Every byte that a rule looks at is counted, and what the rules may count is
+// How it works: one pass over the bytes finds the triggers of the rules (rules.go), and each rule looks from its trigger
+// as far as it has to; most of them are a pattern (pattern.go). What they find, [Text] replaces. Every byte that a rule looks at is counted, and what the rules may count is
 // bounded by the length of the text, so the time is linear by construction. A text that needs more was built for that,
 // and is hidden whole. What a client decodes is looked at too: the text without up to three layers of the escapes of
 // JSON, URLs and HTML.
