@@ -34,18 +34,24 @@ func (r *recorder) NewID(c *call.Call) string {
 
 // ask asks a user's source of IDs. It gets the context outside of the Call, whose ID is
 // not known yet. What is not fit for a log and an answer counts as "".
-func ask(c *call.Call, otherwise string, source Source) (id string) {
-	if source == nil || !call.Apart(otherwise, func() { id = source(c.Context, c.Request()) }) || !validID(id) {
+func ask(c *call.Call, otherwise string, source Source) string {
+	if source == nil {
+		return ""
+	}
+	var id string // here, because it costs an allocation
+	if !call.Apart(otherwise, func() { id = source(c.Context, c.Request()) }) || !validID(id) {
 		return ""
 	}
 	return id
 }
 
 // Level returns the level of a record.
-func (r *recorder) Level(outcome string, took time.Duration, byDefault slog.Level) slog.Level {
-	level := byDefault
-	if own := r.options.Level; own != nil && !call.Apart("a record has its default level", func() { level = own(Outcome(outcome)) }) {
-		level = byDefault
+func (r *recorder) Level(outcome string, took time.Duration, level slog.Level) slog.Level {
+	if own := r.options.Level; own != nil {
+		var given slog.Level // here, because it costs an allocation
+		if call.Apart("a record has its default level", func() { given = own(Outcome(outcome)) }) {
+			level = given
+		}
 	}
 	if r.slow(took) {
 		level = max(level, slog.LevelWarn)
