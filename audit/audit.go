@@ -141,7 +141,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	returned := false
 	defer func() {
 		if !returned { // a panic passes, or a runtime.Goexit
-			rec.Outcome, rec.Effect = string(call.OutcomePanic), effectOf(nil, tool, safety)
+			rec.Outcome, rec.Effect = call.OutcomePanic, effectOf(nil, tool, safety)
 			rec.DurationMS = millis(time.Since(began))
 			_, _ = a.keep(c, rec)
 		}
@@ -149,7 +149,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	res, err := next(ctx, method, req)
 	returned = true
 	f := c.Failure(res, err)
-	rec.Outcome, rec.DurationMS = string(c.Outcome(res, err)), millis(time.Since(began))
+	rec.Outcome, rec.DurationMS = c.Outcome(res, err), millis(time.Since(began))
 	switch {
 	case f != nil:
 		rec.Kind, rec.Effect = clean(string(f.Fault().Kind())), effectOf(f, tool, safety)

@@ -78,7 +78,7 @@ func (f *failer) failed(index int, err error, late *fault.Error) (public *fault.
 // tell records the failure of an item and returns what a caller may know of it.
 func tell(below *call.Call, res mcp.Result, err error) (public *fault.Error, quote bool) {
 	if below.Recorded() || below.Hides(below.Failure(res, err)) {
-		below.Log(nil, call.Record{Result: res, Err: err})
+		below.Log(res, err, 0)
 	}
 	public, quote = below.Told(res, err)
 	if _, own := err.(*fault.Error); !own { //nolint:errorlint // a fault has its cause in itself

@@ -32,17 +32,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/secrets"
+	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
-
-// An Outcome says in one word how a call ended.
-type Outcome = call.Outcome
-
-// An Event says how a call ended, for metrics, see Options.Observe.
-type Event = call.Event
-
-// Stats are gauges of the calls that pass one middleware, see Options.Stats.
-type Stats = call.Stats
 
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
@@ -134,28 +127,23 @@ func New(opts *Options) mcp.Middleware {
 	case o.Advanced.ArgumentValues < 0:
 		panic("correlate.New: Options.Advanced.ArgumentValues is negative; give a number of bytes, such as 1024, or zero for none")
 	}
-	a := o.Advanced
-	r := &recorder{
-		slow: o.Slow, watched: o.Observe != nil || o.Stats != nil,
-		settings: &call.Settings{Logger: o.Logger, Recording: &call.Recording{
-			NewID: o.NewID, CallerID: a.CallerID, Level: o.Level, Attrs: o.Attrs, Slow: o.Slow,
-			ArgumentNames: a.ArgumentNames, ArgumentValues: a.ArgumentValues, Reference: a.ReferenceInSuccess,
-			Observe: o.Observe, Stats: cmp.Or(o.Stats, new(Stats)),
-		}},
+	r := &recorder{options: o, stats: cmp.Or(o.Stats, new(Stats)), success: slog.LevelDebug}
+	if o.Level != nil {
+		r.success = min(o.Level(call.OutcomeOK), o.Level(call.OutcomeInputRequired))
 	}
-	level := o.Level
-	if level == nil {
-		level = call.LevelOf
-	}
-	r.success = min(level(call.OutcomeOK), level(call.OutcomeInputRequired))
+	r.settings = &call.Settings{Logger: o.Logger, Recorder: r}
 	return call.WrapLayer(r, nil)
 }
 
+// A recorder is what New makes of its options. It is also the [call.Recorder].
 type recorder struct {
-	success  slog.Level // the lowest at which a success is recorded
-	slow     time.Duration
-	watched  bool
+	options  Options
 	settings *call.Settings
+	stats    *Stats
+	success  slog.Level // the lowest at which a success is recorded
+
+	names   table.Names[struct{}] // of tools that are there, and that callers did not invent
+	schemas secrets.Schemas
 }
 
 func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
@@ -163,7 +151,9 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 	if c.Quiet() || !c.Establish(r.settings) || c.Notification() || method == call.MethodListen {
 		return next(ctx, method, req)
 	}
-	c.Begin(r.watched) // the time must be read before it is known whether the call fails
+	if c.Begin(r.options.Observe != nil || r.options.Stats != nil) { // the time must be read before it is known whether the call fails
+		r.stats.InFlight.Add(1)
+	}
 	returned := false
 	defer func() {
 		p := recover()
@@ -172,23 +162,27 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 		}
 		// A panic passes, or a runtime.Goexit: record it and let it go on. The stack
 		// of a panic that is raised again here is still whole.
-		record := call.Record{Err: errGoexit}
+		cause := errGoexit
 		if p != nil {
-			record.Err = c.Recovered(p, 1)
+			cause = c.Recovered(p, 1)
 		}
-		c.Log(nil, record)
-		c.Observe(nil, record.Err)
+		c.Log(nil, cause, 0)
+		c.Observe(nil, cause)
 		if p != nil {
 			panic(p)
 		}
 	}()
 	res, err = next(ctx, method, req)
 	returned = true
-	switch failure := c.Failure(res, err); {
+	failure := c.Failure(res, err)
+	switch {
 	case failure != nil && failure.Err() != nil:
-		c.Log(nil, call.Record{Result: res, Err: err})
-	case failure != nil, r.slow > 0 && c.Duration() > r.slow, c.Logger().Enabled(ctx, r.success): // the result may yet turn out to be one that cannot be sent
+		c.Log(res, err, 0)
+	case failure != nil, r.options.Slow > 0 && r.slow(c.Duration()), c.Logger().Enabled(ctx, r.success): // the result may yet turn out to be one that cannot be sent
 		c.LogAtEnd()
+	}
+	if failure == nil && r.options.Advanced.ReferenceInSuccess {
+		res = call.WithMeta(res, ReferenceKey, c.ID())
 	}
 	return res, err
 }
@@ -209,7 +203,7 @@ func OutcomeOf(ctx context.Context, res mcp.Result, err error) Outcome {
 	if c == nil {
 		c = &call.Call{Context: ctx}
 	}
-	return c.Outcome(res, err)
+	return Outcome(c.Outcome(res, err))
 }
 
 // Logger returns the logger of the call that ctx belongs to, with the attribute

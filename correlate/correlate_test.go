@@ -197,9 +197,9 @@ func TestOwnLevels(t *testing.T) {
 	mw := correlate.New(&correlate.Options{Logger: log.Logger(), Level: func(o correlate.Outcome) slog.Level {
 		asked = append(asked, o)
 		switch o {
-		case call.OutcomeOK:
+		case "ok":
 			return slog.LevelInfo
-		case call.OutcomeInternal:
+		case "internal_error":
 			return slog.LevelDebug
 		default:
 			return slog.LevelWarn
@@ -220,7 +220,7 @@ func TestOwnLevels(t *testing.T) {
 	require.Equal(t, "ok", records[0]["outcome"])
 	require.Equal(t, "WARN", records[1]["level"])
 	require.Equal(t, "not_found", records[1]["outcome"])
-	require.Contains(t, asked, call.OutcomeInternal)
+	require.Contains(t, asked, correlate.Outcome("internal_error"))
 }
 
 // TestASuccessIsFree proves that a success that nobody records costs neither an ID

@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
@@ -19,6 +19,17 @@ import (
 // with. An ID that is longer than 128 bytes, or has other characters than letters, digits
 // and -_.:/+=@, is ignored.
 type Source = func(ctx context.Context, req mcp.Request) string
+
+// maxID is how long an ID from outside may be.
+const maxID = 128
+
+// validID reports whether an ID that came from outside may stand in a log and in an
+// answer.
+func validID(id string) bool {
+	return id != "" && len(id) <= maxID && !strings.ContainsFunc(id, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.:/+=@", r)
+	})
+}
 
 // FromRequest returns a [Source] that looks for each name, in order, in the request's _meta
 // and then in its HTTP headers, and returns the first ID that it finds. Under "traceparent"
@@ -50,7 +61,7 @@ func FromRequest(names ...string) Source {
 				if strings.EqualFold(name, "traceparent") {
 					id = traceID(id)
 				}
-				if call.ValidID(id) {
+				if validID(id) {
 					return id
 				}
 			}
@@ -92,7 +103,7 @@ func Extend(source Source) Source {
 	}
 	return func(ctx context.Context, req mcp.Request) string {
 		id := source(ctx, req)
-		if !call.ValidID(id) {
+		if !validID(id) {
 			return ""
 		}
 		var own [6]byte

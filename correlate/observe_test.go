@@ -84,11 +84,11 @@ func TestEvents(t *testing.T) {
 			require.False(t, e.Part)
 			require.Empty(t, e.Refused)
 			want := map[string]correlate.Event{
-				"good":   {Outcome: call.OutcomeOK},
-				"bad":    {Outcome: call.OutcomeInternal, Kind: fault.KindInternal, Party: fault.PartyServer},
-				"none":   {Outcome: call.OutcomeNotFound, Kind: fault.KindNotFound, Party: fault.PartyCaller},
-				"own":    {Outcome: call.OutcomeToolError, Kind: call.Other, Party: fault.PartyUpstream},
-				"panics": {Outcome: call.OutcomePanic, Kind: fault.KindInternal, Party: fault.PartyServer},
+				"good":   {Outcome: "ok"},
+				"bad":    {Outcome: "internal_error", Kind: fault.KindInternal, Party: fault.PartyServer},
+				"none":   {Outcome: "not_found", Kind: fault.KindNotFound, Party: fault.PartyCaller},
+				"own":    {Outcome: "tool_error", Kind: call.Other, Party: fault.PartyUpstream},
+				"panics": {Outcome: "panic", Kind: fault.KindInternal, Party: fault.PartyServer},
 			}[name]
 			require.Equal(t, want, correlate.Event{Outcome: e.Outcome, Kind: e.Kind, Party: e.Party}, name)
 			require.Equal(t, name == "good", e.Err == nil)
@@ -121,17 +121,18 @@ func TestNoLabelOfACallers(t *testing.T) {
 	})
 	seen.take()
 	labels := map[string]bool{}
+	began := time.Now()
 	for i := range 200 {
 		s.CallTool(t.Context(), fmt.Sprintf("evil-%d", i), nil)
 	}
 	s.CallTool(t.Context(), strings.Repeat("x", 1<<20), nil)
-	require.LessOrEqual(t, lists, 2)
+	require.LessOrEqual(t, lists, 2+int(time.Since(began)/time.Second))
 	refused := 0
 	for _, e := range seen.take() {
 		labels[e.Tool] = true
 		if e.Refused == "limit" {
 			refused++
-			require.Equal(t, call.OutcomeRateLimited, e.Outcome)
+			require.Equal(t, correlate.Outcome("rate_limited"), e.Outcome)
 		}
 	}
 	require.Equal(t, map[string]bool{call.Other: true}, labels)
@@ -159,7 +160,7 @@ func TestEventsOfThoseThatNeverReturn(t *testing.T) {
 		defer func() { _ = recover() }()
 		_, _ = handler(func(context.Context, string, mcp.Request) (mcp.Result, error) { panic("boom") }, mw)
 	}()
-	require.Equal(t, call.OutcomePanic, seen.take()[0].Outcome)
+	require.Equal(t, correlate.Outcome("panic"), seen.take()[0].Outcome)
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		_, _ = handler(func(context.Context, string, mcp.Request) (mcp.Result, error) {
@@ -168,7 +169,7 @@ func TestEventsOfThoseThatNeverReturn(t *testing.T) {
 		}, mcprecover.New(nil), mw)
 	})
 	wait.Wait()
-	require.Equal(t, call.OutcomeInternal, seen.take()[0].Outcome)
+	require.Equal(t, correlate.Outcome("internal_error"), seen.take()[0].Outcome)
 	require.Zero(t, stats.InFlight.Load())
 }
 
@@ -301,7 +302,7 @@ func TestParts(t *testing.T) {
 	events := seen.take()
 	require.Len(t, events, 2)
 	require.True(t, events[0].Part)
-	require.Equal(t, call.OutcomeInternal, events[0].Outcome)
+	require.Equal(t, correlate.Outcome("internal_error"), events[0].Outcome)
 	require.False(t, events[1].Part)
 	r := log.Only(t)
 	require.Equal(t, "mcp part of a call", r["msg"])

@@ -102,7 +102,7 @@ func (r *run) tell(o *outcome) {
 		return
 	}
 	if o != r.failed || !r.inCall {
-		o.below.Log(nil, call.Record{Err: o.err, Duration: o.took})
+		o.below.Log(nil, o.err, o.took)
 		o.told, o.shown = o.below.Told(nil, o.err)
 		if retry, _ := o.told.Retry(); o.plan.write && retry.Effect == "" {
 			retry.Effect, retry.ShouldRetry = o.effect, retry.ShouldRetry && o.effect == fault.EffectNone
@@ -110,7 +110,7 @@ func (r *run) tell(o *outcome) {
 		}
 	}
 	for _, err := range o.others {
-		o.below.Log(nil, call.Record{Err: err, Duration: o.took})
+		o.below.Log(nil, err, o.took)
 	}
 }
 
@@ -160,7 +160,7 @@ func (r *run) ask(below *call.Call, p *plan, i int) (found, error) {
 			case replies <- got:
 			case <-left:
 				if _, panicked := safe.As[*classify.PanicError](got.err); panicked {
-					below.Log(nil, call.Record{Err: fmt.Errorf("degrade: part %q, after its time: %w", p.name, got.err)})
+					below.Log(nil, fmt.Errorf("degrade: part %q, after its time: %w", p.name, got.err), 0)
 				}
 			}
 		}()
@@ -238,7 +238,7 @@ func (r *run) wholeError(o *outcome, all []outcome) error {
 	}
 	if done {
 		if failure.Panic() != nil {
-			o.below.Log(nil, call.Record{Err: o.err, Duration: o.took}) // with its stack, which is not in what goes out
+			o.below.Log(nil, o.err, o.took) // with its stack, which is not in what goes out
 		}
 		public = public.WithRetry(fault.Retry{Effect: fault.EffectCommitted, Reason: "a part of it that changes something was done"})
 	}

@@ -41,7 +41,7 @@ import (
 // A Rule returns the public fault for an error that it knows, and nil for any
 // other. Any function will do; [Is], [As] and [Contains] make common ones. The
 // error becomes the private cause; a rule need not attach it.
-type Rule = classify.Rule
+type Rule func(err error) *fault.Error
 
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
@@ -97,11 +97,12 @@ func New(opts *Options) mcp.Middleware {
 	if o.Scrub == nil {
 		o.Scrub = ScrubCredentials
 	}
-	rules := append([]Rule(nil), o.Rules...)
-	for i, r := range rules {
+	rules := make([]classify.Rule, len(o.Rules))
+	for i, r := range o.Rules {
 		if r == nil {
 			panic(fmt.Sprintf("mask.New: Options.Rules[%d] is nil; remove it or give a rule", i))
 		}
+		rules[i] = classify.Rule(r)
 	}
 	switch {
 	case o.Show != Nothing && o.Show != Worded:
@@ -127,7 +128,7 @@ func New(opts *Options) mcp.Middleware {
 		}
 		res, err := next(ctx, c.Method(), req)
 		if failure := c.Failure(res, err); failure != nil && c.Hides(failure) && !c.Recorded() {
-			c.Log(nil, call.Record{Result: res, Err: err})
+			c.Log(res, err, 0)
 		}
 		return res, err
 	})

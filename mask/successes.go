@@ -3,12 +3,15 @@ package mask
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // Successes returns a middleware that hides credentials in the results of calls that
@@ -36,6 +39,9 @@ import (
 // A tool that is named and that the server does not list is reported to the log once, as
 // a warning. An empty name panics.
 func Successes(tools ...string) mcp.Middleware {
+	if i := slices.Index(tools, ""); i >= 0 {
+		panic(fmt.Sprintf("mask.Successes: tools[%d] is empty; give a name", i))
+	}
 	var schemas call.Outputs
 	mw := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		res, err := next(ctx, c.Method(), req)
@@ -47,7 +53,7 @@ func Successes(tools ...string) mcp.Middleware {
 	if len(tools) == 0 {
 		return mw
 	}
-	return call.ForTools("mask.Successes", "tools", mw, tools...)
+	return middleware.ForTools(mw, tools...)
 }
 
 // scrubbed returns a result without credentials, or a fault if the tool's output schema does not allow that.

@@ -97,7 +97,7 @@ func TestSuccessesOfNamedTools(t *testing.T) {
 		require.NoError(t, err)
 	}
 	record := log.Only(t)
-	require.Contains(t, record["msg"], "mask.Successes: tools has tools")
+	require.Contains(t, record["msg"], "a middleware is for tools that the server does not list")
 	require.Equal(t, []any{"gone"}, record["tools"])
 	require.PanicsWithValue(t, "mask.Successes: tools[1] is empty; give a name", func() { mask.Successes("a", "") })
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
@@ -192,7 +193,7 @@ func TestLostContextDoesNotUnmask(t *testing.T) {
 	background := replace(func(context.Context) context.Context { return context.Background() })
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		log := harness.NewLog(0)
-		outer := layer(&call.Settings{Recording: &call.Recording{Stats: &call.Stats{}}, Logger: log.Logger()})
+		outer := correlate.New(&correlate.Options{Logger: log.Logger()})
 		got := harness.Call(t, at, harness.Fail(errSecret), outer, background, masking(log))
 		require.NotContains(t, string(got.Wire), harness.Canary)
 		require.Contains(t, got.Text(), "Internal error: ")

@@ -69,16 +69,14 @@ const MetaKey = wire.ErrorKey
 // no part in it.
 func Classify(err error) *fault.Error { return classify.Classify(err) }
 
-// HintOf returns what any error says about a second try, see Hint in package retry; the zero Hint
-// for nil.
+// HintOf returns what any error says about a second try, the zero Hint for nil. It is the Hint
+// of package retry, with the fields Retry, whose String is "yes", "no" or "unknown", After (how
+// long to wait), Effect, Status and Reason:
+//
+//	if hint := middleware.HintOf(err); hint.Retry == retry.Yes {
+//		time.Sleep(hint.After)
+//	}
 func HintOf(err error) classify.Hint { return classify.HintOf(err) }
-
-// RenderOptions say how failures are written on the wire.
-type RenderOptions = call.RenderOptions
-
-// Render returns a Middleware that says how the failures of the calls that pass
-// it are written on the wire.
-func Render(opts *RenderOptions) Middleware { return call.Render(opts) }
 
 // The methods behind which a handler of yours stands.
 const (

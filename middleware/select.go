@@ -1,6 +1,13 @@
 package middleware
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
@@ -11,17 +18,61 @@ import (
 // missing when the server's tools are listed for the first time is reported to the log
 // once, as a warning.
 func ForTools(mw Middleware, names ...string) Middleware {
-	return call.ForTools("middleware.ForTools", "names", mw, names...)
+	tools := set("ForTools: names", names)
+	selected := When(mw, func(method string, req mcp.Request) bool { return method == MethodCallTool && tools[call.Target(req)] })
+	return func(next Handler) Handler {
+		unlisted := &unlisted{missing: maps.Clone(tools)}
+		handle := selected(next)
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := handle(ctx, method, req)
+			if method == call.MethodListTools && err == nil {
+				unlisted.saw(ctx, req, res)
+			}
+			return res, err
+		}
+	}
+}
+
+// unlisted watches for tools that are named but not listed.
+type unlisted struct {
+	mu      sync.Mutex
+	missing map[string]bool // nil when it has been told
+	began   bool            // the first page was seen
+}
+
+// saw looks at a page of the server's tools. It speaks after the last one.
+func (u *unlisted) saw(ctx context.Context, req mcp.Request, res mcp.Result) {
+	list, ok := req.(*mcp.ListToolsRequest)
+	page, _ := res.(*mcp.ListToolsResult)
+	if !ok || list == nil || page == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.began = u.began || list.Params == nil || list.Params.Cursor == ""
+	for _, tool := range page.Tools {
+		if tool != nil {
+			delete(u.missing, tool.Name)
+		}
+	}
+	if !u.began || page.NextCursor != "" {
+		return
+	}
+	if len(u.missing) > 0 {
+		var logger *slog.Logger
+		if c := call.FromContext(ctx); c != nil {
+			logger = c.Logger()
+		}
+		call.Warn(ctx, logger, "a middleware is for tools that the server does not list", slog.Any("tools", slices.Sorted(maps.Keys(u.missing))))
+	}
+	u.missing = nil
 }
 
 // ForMethods returns a Middleware that applies mw to the named methods only, such
 // as [MethodReadResource]. ForMethods panics when no method is named.
 func ForMethods(mw Middleware, methods ...string) Middleware {
-	only := call.NameSet("middleware.ForMethods", "methods", methods)
-	return call.When(mw, func(method string, _ mcp.Request) bool {
-		_, ok := only[method]
-		return ok
-	})
+	only := set("ForMethods: methods", methods)
+	return When(mw, func(method string, _ mcp.Request) bool { return only[method] })
 }
 
 // When returns a Middleware that applies mw to the calls that match reports true
@@ -31,5 +82,31 @@ func When(mw Middleware, match func(method string, req mcp.Request) bool) Middle
 	if match == nil {
 		panic("middleware.When: match is nil; give a function that selects calls")
 	}
-	return call.When(mw, match)
+	if mw == nil {
+		return Chain()
+	}
+	return func(next Handler) Handler {
+		wrapped := Chain(mw)(next)
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if match(method, req) {
+				return wrapped(ctx, method, req)
+			}
+			return next(ctx, method, req)
+		}
+	}
+}
+
+// set returns names as a set. It panics when there are none, or one is empty.
+func set(parameter string, names []string) map[string]bool {
+	if len(names) == 0 {
+		panic("middleware." + parameter + " is empty; name at least one, or use the middleware as it is")
+	}
+	s := make(map[string]bool, len(names))
+	for i, n := range names {
+		if n == "" {
+			panic(fmt.Sprintf("middleware.%s[%d] is empty; give a name", parameter, i))
+		}
+		s[n] = true
+	}
+	return s
 }

@@ -121,10 +121,10 @@ func TestSelectionPanicsOnMisuse(t *testing.T) {
 	var tr harness.Trace
 	a := tr.Middleware("a")
 	for want, misuse := range map[string]func(){
-		"middleware.ForTools: names is empty; name at least one, or use the middleware without middleware.ForTools": func() {
+		"middleware.ForTools: names is empty; name at least one, or use the middleware as it is": func() {
 			middleware.ForTools(a)
 		},
-		"middleware.ForMethods: methods is empty; name at least one, or use the middleware without middleware.ForMethods": func() {
+		"middleware.ForMethods: methods is empty; name at least one, or use the middleware as it is": func() {
 			middleware.ForMethods(a)
 		},
 		"middleware.When: match is nil; give a function that selects calls": func() {
@@ -208,7 +208,7 @@ func TestForToolsWarnsOfToolsThatAreNotListed(t *testing.T) {
 
 			first, err := session.ListTools(t.Context(), nil)
 			require.NoError(t, err)
-			require.NotContains(t, out.String(), "ForTools", "a later page may have the rest")
+			require.NotContains(t, out.String(), "does not list", "a later page may have the rest")
 			require.NotEmpty(t, first.NextCursor)
 			for range 2 {
 				for _, err := range session.Tools(t.Context(), nil) {
@@ -216,10 +216,10 @@ func TestForToolsWarnsOfToolsThatAreNotListed(t *testing.T) {
 				}
 			}
 			if c.want == "" {
-				require.NotContains(t, out.String(), "ForTools")
+				require.NotContains(t, out.String(), "does not list")
 				return
 			}
-			require.Equal(t, 1, strings.Count(out.String(), "ForTools"), out.String())
+			require.Equal(t, 1, strings.Count(out.String(), "does not list"), out.String())
 			require.Contains(t, out.String(), c.want)
 		})
 	}

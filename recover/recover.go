@@ -60,8 +60,15 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 )
 
-// PanicError is the error that a panic becomes. Its Value is what was given to
-// panic; its Stack method gives the stack as text.
+// PanicError is the error that a panic becomes:
+//
+//	type PanicError struct {
+//		Value any // what was given to panic; a *runtime.PanicNilError for nil
+//	}
+//
+//	func (e *PanicError) Error() string // "panic: " and the value, for the log
+//	func (e *PanicError) Unwrap() error // the value if it is an error, else nil
+//	func (e *PanicError) Stack() string // from the code that panicked to the recovery
 type PanicError = classify.PanicError
 
 // Options configure [New]. The zero value is the recommended default.

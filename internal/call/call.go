@@ -159,7 +159,7 @@ type opener struct {
 	self  Handler   // what handles calls
 	guard *Settings // of a recovery
 
-	looked atomic.Int64        // see mayLook
+	looked atomic.Int64        // see MayLook
 	pages  table.Names[string] // the cursors of the pages on which tools stand, see [Call.Tool]
 }
 
@@ -218,7 +218,7 @@ func isCustom(req mcp.Request) bool {
 }
 
 // ID returns the correlation ID of the call. It is made when it is first asked
-// for: a UUIDv7 (RFC 9562), unless the [Settings] name another source. The
+// for: a UUIDv7 (RFC 9562), unless the [Recorder] makes another one. The
 // ID of a Call below another one is its parent's with a suffix.
 func (c *Call) ID() string {
 	cold := c.lock()
@@ -233,43 +233,12 @@ func (c *Call) makeID(cold *cold) string {
 	if cold.parent != nil {
 		return cold.parent.ID() + cold.suffix
 	}
-	if source := c.recording().NewID; source != nil {
-		if id := c.ask("a call got a UUID for its ID", source); id != "" {
+	if recorder := c.settings().Recorder; recorder != nil {
+		if id := recorder.NewID(c); id != "" {
 			return id
 		}
 	}
 	return uuid.Must(uuid.NewV7()).String()
-}
-
-// A Source reads an ID for a call, or makes one. It returns "" if it knows none.
-type Source = func(ctx context.Context, req mcp.Request) string
-
-// ask asks a user's source of IDs. It gets the context outside of the Call, whose ID is
-// not known yet. What is not fit for a log and an answer counts as "".
-func (c *Call) ask(otherwise string, source Source) (id string) {
-	if !apart(otherwise, func() { id = source(c.Context, c.req) }) || !ValidID(id) {
-		return ""
-	}
-	return id
-}
-
-// maxID is how long an ID from outside may be.
-const maxID = 128
-
-// ValidID reports whether an ID that came from outside may stand in a log and in an
-// answer: it is not too long and has only letters, digits and -_.:/+=@ in it.
-func ValidID(id string) bool {
-	if id == "" || len(id) > maxID {
-		return false
-	}
-	for i := range len(id) {
-		switch b := id[i]; {
-		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', strings.IndexByte("-_.:/+=@", b) >= 0:
-		default:
-			return false
-		}
-	}
-	return true
 }
 
 // Below returns a Call of its own below c, for one part of the work that c does,
@@ -304,7 +273,7 @@ func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
 			c.logEnd(false, res, nil)
 			c.Observe(res, nil)
 		}
-		return c.withReference(withSteps(res)), nil
+		return withSteps(res), nil
 	}
 	return c.finish(res, err)
 }

@@ -119,7 +119,7 @@ func inCall(t *testing.T, run func(ctx context.Context, c *call.Call), settings 
 
 func TestIDIsMadeOnceWhenAskedFor(t *testing.T) {
 	var made atomic.Int32
-	settings := &call.Settings{Recording: &call.Recording{NewID: func(context.Context, mcp.Request) string { return fmt.Sprintf("id-%d", made.Add(1)) }}}
+	settings := &call.Settings{Recorder: recorder(func(context.Context, mcp.Request) string { return fmt.Sprintf("id-%d", made.Add(1)) })}
 	inCall(t, func(context.Context, *call.Call) {}, settings)
 	require.Zero(t, made.Load(), "nobody asked")
 
@@ -145,9 +145,9 @@ func TestIDIsAUUIDv7UnlessToldOtherwise(t *testing.T) {
 		want     string // "" for a UUID
 	}{
 		{"nothing", nil, ""},
-		{"empty", []*call.Settings{{Recording: &call.Recording{NewID: empty}}}, ""},
-		{"mine", []*call.Settings{{Recording: &call.Recording{NewID: mine}}}, "mine"},
-		{"the outermost that records", []*call.Settings{{}, {Recording: &call.Recording{NewID: mine}}, {Recording: &call.Recording{NewID: other}}}, "mine"},
+		{"empty", []*call.Settings{{Recorder: recorder(empty)}}, ""},
+		{"mine", []*call.Settings{{Recorder: recorder(mine)}}, "mine"},
+		{"the outermost that records", []*call.Settings{{}, {Recorder: recorder(mine)}, {Recorder: recorder(other)}}, "mine"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inCall(t, func(_ context.Context, this *call.Call) {
@@ -168,7 +168,7 @@ func TestIDIsAUUIDv7UnlessToldOtherwise(t *testing.T) {
 func TestCallsBelow(t *testing.T) {
 	var made atomic.Int32
 	log := harness.NewLog(slog.LevelDebug)
-	settings := &call.Settings{Logger: log.Logger(), Recording: &call.Recording{NewID: func(context.Context, mcp.Request) string { return fmt.Sprintf("id-%d", made.Add(1)) }}}
+	settings := &call.Settings{Logger: log.Logger(), Recorder: recorder(func(context.Context, mcp.Request) string { return fmt.Sprintf("id-%d", made.Add(1)) })}
 	inCall(t, func(ctx context.Context, c *call.Call) {
 		item := toolRequest("item")
 		below := c.Below(ctx, "3", item)
@@ -330,7 +330,7 @@ func TestFanOut(t *testing.T) {
 	}
 	harness.Each(t, []harness.Shape{harness.ServerTyped, harness.ServerRaw, harness.WrapTool, harness.ServerPrompt}, func(t *testing.T, at harness.Place) {
 		log := harness.NewLog(0)
-		settings := &call.Settings{Recording: &call.Recording{}, Logger: log.Logger()}
+		settings := &call.Settings{Recorder: recorder(nil), Logger: log.Logger()}
 		mw := []middleware.Middleware{establish(settings), masking(log), middleware.ForMethods(fanOut, at.Shape.Method()), masking(log), establish(&call.Settings{})}
 		s := harness.Start(t, at, harness.Setup{Middleware: mw, Handlers: map[string]harness.Handler{
 			"good": harness.Succeed(),
@@ -532,11 +532,11 @@ func TestToolsLeavesNoTrace(t *testing.T) {
 	log := harness.NewLog(-100)
 	var made atomic.Int32
 	recorder := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
-		c.Establish(&call.Settings{Logger: log.Logger(), Recording: &call.Recording{NewID: func(context.Context, mcp.Request) string { made.Add(1); return "id" }}})
+		c.Establish(&call.Settings{Logger: log.Logger(), Recorder: recorder(func(context.Context, mcp.Request) string { made.Add(1); return "id" })})
 		res, err := next(ctx, c.Method(), req)
 		if c.Method() == call.MethodListTools {
 			require.True(t, c.Quiet())
-			c.Log(nil, call.Record{Result: res, Err: err})
+			c.Log(res, err, 0)
 			c.LogAtEnd()
 		}
 		return res, err

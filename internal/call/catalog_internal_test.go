@@ -3,14 +3,11 @@ package call
 import (
 	"fmt"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
-
-	"github.com/mcpchain/mcpchain/internal/table"
 )
 
 // TestOutputsAreReadOnce, until the tool is another one, and for the tools that there are.
@@ -31,23 +28,4 @@ func TestOutputsAreReadOnce(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { runtime.GC(); return k.Len() <= 1 }, 10*time.Second, time.Millisecond, "tools that are gone leave nothing")
 	runtime.KeepAlive(tool)
-}
-
-func TestNamesOfLabelsAreBounded(t *testing.T) {
-	var how Recording
-	for i := range 10 * table.MaxNames {
-		how.knows(fmt.Sprint(i), true)
-	}
-	require.Equal(t, table.MaxNames, how.names.Len())
-	require.False(t, how.knows("new", false))
-	require.True(t, how.knows("new", true))
-	require.True(t, how.knows("new", false))
-	require.False(t, (&Recording{}).knows(strings.Repeat("x", maxName+1), true))
-}
-
-func TestValidID(t *testing.T) {
-	require.True(t, ValidID("aZ09-_.:/+=@"))
-	for _, id := range []string{"", " ", "a b", "a\n", "ä", "a,b", `"`, "a\x00", strings.Repeat("a", maxID+1), "a;b", "{a}", "%0a", "<a>", "a\\b", "'"} {
-		require.False(t, ValidID(id), id)
-	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/wire"
+	"github.com/mcpchain/mcpchain/middleware"
 )
 
 var update = flag.Bool("update", false, "write testdata/renderings.golden anew")
@@ -52,7 +53,7 @@ func TestRenderings(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	options := []*call.RenderOptions{
+	options := []*middleware.RenderOptions{
 		nil, {JSON: true}, {LegacyCodes: true}, {ToolFailure: true}, {Problem: true}, {ToolFailure: true, Problem: true, JSON: true},
 	}
 	var b strings.Builder
@@ -62,7 +63,7 @@ func TestRenderings(t *testing.T) {
 			for _, shape := range []harness.Shape{harness.ServerRaw, harness.ServerPrompt} {
 				seen := map[string]bool{}
 				for _, o := range options {
-					got := harness.Call(t, harness.Place{Shape: shape, Era: harness.Current}, harness.Fail(faults[name]), call.Render(o))
+					got := harness.Call(t, harness.Place{Shape: shape, Era: harness.Current}, harness.Fail(faults[name]), middleware.Render(o))
 					for _, line := range renderedLines(t, got) {
 						if !seen[line] {
 							b.WriteString(line + "\n")
@@ -134,7 +135,7 @@ func TestToolFailureOfAnotherServer(t *testing.T) {
 			IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "no"}},
 			Meta: mcp.Meta{wire.ToolFailureKey: map[string]any{"class": "governance", "code": "policy_blocked", "correlationId": "theirs"}},
 		}
-	}), call.Render(&call.RenderOptions{ToolFailure: true, Problem: true}))
+	}), middleware.Render(&middleware.RenderOptions{ToolFailure: true, Problem: true}))
 	require.Equal(t, "theirs", got.Tool().Meta[wire.ToolFailureKey].(map[string]any)["correlationId"])
 	require.Equal(t, "no", got.Tool().Meta[wire.ProblemKey].(map[string]any)["detail"])
 }
@@ -145,7 +146,7 @@ func TestDraftsHideWhatTheTextHides(t *testing.T) {
 	log := harness.NewLog(0)
 	for _, shape := range append(harness.Tools(), harness.Others()...) {
 		got := harness.Call(t, harness.Place{Shape: shape, Era: harness.Older}, harness.Fail(fmt.Errorf("password=%s: %w", harness.Canary, errSecret)),
-			call.Render(&call.RenderOptions{ToolFailure: true, Problem: true}),
+			middleware.Render(&middleware.RenderOptions{ToolFailure: true, Problem: true}),
 			masked(log))
 		require.NotContains(t, string(got.Wire), harness.Canary)
 		reference := got.Reference()
@@ -160,7 +161,7 @@ func TestDraftsHideWhatTheTextHides(t *testing.T) {
 }
 
 func masked(log *harness.Log) mcp.Middleware {
-	settings := &call.Settings{Mask: func(text string) string { return text }, Recording: &call.Recording{}, Logger: log.Logger()}
+	settings := &call.Settings{Mask: func(text string) string { return text }, Recorder: recorder(nil), Logger: log.Logger()}
 	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		c.Establish(settings)
 		return next(ctx, c.Method(), req)

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -254,6 +255,9 @@ func (f *Failure) Hint() classify.Hint {
 // failure in a result of its own, without an error.
 func (f *Failure) Err() error { return f.err }
 
+// Party returns whose fault the failure is, "" where that is not known.
+func (f *Failure) Party() fault.Party { return cmp.Or(f.found.Party, f.Fault().Party()) }
+
 // Panic returns the panic that caused the failure, or nil.
 func (f *Failure) Panic() *classify.PanicError { return f.found.Panic }
 
@@ -374,30 +378,19 @@ func (f *Failure) OwnWords() bool {
 	return !said
 }
 
-// Outcome is how a call ended, in one word for the log.
-type Outcome string
-
-// The outcomes: a closed set.
+// The outcomes that do not follow from a kind alone, see [kinds.Row].
 const (
-	OutcomeOK            Outcome = "ok"
-	OutcomeInputRequired Outcome = "input_required" // the call goes on when the client has given more input
-	OutcomeValidation    Outcome = "validation"     // wrong arguments
-	OutcomeNotFound      Outcome = "not_found"
-	OutcomeDenied        Outcome = "denied"
-	OutcomeConflict      Outcome = "conflict"
-	OutcomeRateLimited   Outcome = "rate_limited"
-	OutcomeRefused       Outcome = "refused"   // it had failed too often, and was not made again
-	OutcomeCancelled     Outcome = "cancelled" // the client gave up
-	OutcomeTimeout       Outcome = "timeout"
-	OutcomeUnavailable   Outcome = "unavailable" // something that the tool needs is down or broken
-	OutcomeToolError     Outcome = "tool_error"  // any other failure that the tool told on purpose
-	OutcomeProtocolError Outcome = "protocol_error"
-	OutcomeInternal      Outcome = "internal_error"
-	OutcomePanic         Outcome = "panic"
+	OutcomeOK            = "ok"
+	OutcomeInputRequired = "input_required" // the call goes on when the client has given more input
+	OutcomePanic         = "panic"
+
+	outcomeCancelled     = "cancelled" // the client gave up
+	outcomeProtocolError = "protocol_error"
+	outcomeToolError     = "tool_error" // any other failure that the tool told on purpose
 )
 
 // Outcome says in one word how the call ended that gave res and err.
-func (c *Call) Outcome(res mcp.Result, err error) Outcome {
+func (c *Call) Outcome(res mcp.Result, err error) string {
 	f := c.Failure(res, err)
 	if f == nil {
 		if NeedsInput(res) {
@@ -410,15 +403,15 @@ func (c *Call) Outcome(res mcp.Result, err error) Outcome {
 		return OutcomePanic
 	// A call that was given up is cancelled, whoever worded its end.
 	case errors.Is(c.Err(), context.Canceled):
-		return OutcomeCancelled
+		return outcomeCancelled
 	case f.found.Wire != nil:
 		if _, ours := classify.FromJSON(f.found.Wire.Data); !ours {
-			return OutcomeProtocolError
+			return outcomeProtocolError
 		}
 	}
 	kind := f.Fault().Kind()
 	if kind == fault.KindCancelled && c.Err() == nil && !f.Worded() {
-		return OutcomeToolError // a context of the handler's own; the client waits
+		return outcomeToolError // a context of the handler's own; the client waits
 	}
-	return Outcome(kinds.Of(string(kind)).Outcome)
+	return kinds.Of(string(kind)).Outcome
 }

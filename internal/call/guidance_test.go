@@ -30,7 +30,7 @@ func guiding(g call.Guidance) middleware.Middleware {
 // recording returns a middleware that records every call, so that there are references.
 func recording() middleware.Middleware {
 	return establish(&call.Settings{
-		Logger: quiet, Recording: &call.Recording{NewID: func(context.Context, mcp.Request) string { return "r-1" }},
+		Logger: quiet, Recorder: recorder(func(context.Context, mcp.Request) string { return "r-1" }),
 		Mask: func(text string) string { return text },
 	})
 }

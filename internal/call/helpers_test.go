@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -63,3 +64,17 @@ func data(e *fault.Error) fault.Data {
 var quiet = slog.New(slog.DiscardHandler)
 
 var rawAt = harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
+
+// recorder is a [call.Recorder] that makes IDs, and UUIDs where it is nil.
+type recorder func(context.Context, mcp.Request) string
+
+func (r recorder) NewID(c *call.Call) string {
+	if r == nil {
+		return ""
+	}
+	return r(c, c.Request())
+}
+func (recorder) Level(_ string, _ time.Duration, level slog.Level) slog.Level { return level }
+func (recorder) Attrs(*call.Call, time.Duration) []slog.Attr                  { return nil }
+func (recorder) Ended(*call.Call, time.Duration, mcp.Result, error)           {}
+func (recorder) Stuck(int64)                                                  {}

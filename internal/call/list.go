@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -69,6 +70,19 @@ func (c *Call) tool(next Handler) (*mcp.Tool, error) {
 		c.by.pages.Put(name, page)
 	}
 	return tool, err
+}
+
+// lookEvery is how often names that are not known may have a server asked for its tools.
+const lookEvery = time.Second
+
+// MayLook reports whether the handlers behind the opener may be asked for their tools now, for
+// a label.
+func (c *Call) MayLook() bool {
+	if c.by == nil {
+		return false
+	}
+	last, now := c.by.looked.Load(), time.Since(epoch)
+	return (last == 0 || now-time.Duration(last) >= lookEvery) && c.by.looked.CompareAndSwap(last, int64(now))
 }
 
 // Prompt returns the definition of the prompt that is asked for, as [Call.Tool]

@@ -1,10 +1,12 @@
 package call
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,14 +20,18 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// A Record is what [Call.Log] writes about the end of a call.
-type Record struct {
-	Result mcp.Result
-	Err    error
-
-	// Duration is how long the call took. Zero means since [Call.Begin], or, where
-	// that was not called, that it is left out.
-	Duration time.Duration
+// A Recorder records every call: what it adds to a record, and what it is told.
+type Recorder interface {
+	// NewID makes the ID of a Call. An empty one means a UUIDv7.
+	NewID(c *Call) string
+	// Level returns the level of a record that has a level by default.
+	Level(outcome string, took time.Duration, byDefault slog.Level) slog.Level
+	// Attrs returns what stands in a record behind the reference.
+	Attrs(c *Call, took time.Duration) []slog.Attr
+	// Ended is told how a Call ended that is watched, see [Call.Begin], and how a part of one failed.
+	Ended(c *Call, took time.Duration, res mcp.Result, err error)
+	// Stuck is told how many more handlers are given up and have not returned: 1 or -1.
+	Stuck(change int64)
 }
 
 // LevelOf is the level at which an outcome is recorded by default: Debug for
@@ -33,13 +39,13 @@ type Record struct {
 // purpose, Warn when something that the server needs is down or slow, and Error
 // for bugs. An error that was only told apart by its standard kind, such as
 // a reset connection, is recorded at Warn at least, unless it is the caller's.
-func LevelOf(outcome Outcome) slog.Level {
+func LevelOf(outcome string) slog.Level {
 	switch outcome {
 	case OutcomeOK, OutcomeInputRequired:
 		return slog.LevelDebug
-	case OutcomeTimeout, OutcomeUnavailable:
+	case "timeout", "unavailable":
 		return slog.LevelWarn
-	case OutcomeInternal, OutcomePanic:
+	case "internal_error", OutcomePanic:
 		return slog.LevelError
 	default:
 		return slog.LevelInfo
@@ -50,13 +56,11 @@ func LevelOf(outcome Outcome) slog.Level {
 // time.Now.
 var epoch = time.Now()
 
-// Begin notes the time, for the duration in the record of this call. One that is watched counts
-// as in flight, until [Call.Finish] or [Call.Observe].
-func (c *Call) Begin(watched bool) {
+// Begin notes the time, for the duration in the record of this call. It reports whether the
+// Call is watched from now on, as is asked for the first time: then the [Recorder] is told of its end.
+func (c *Call) Begin(watch bool) (watched bool) {
 	c.began.Store(int64(time.Since(epoch)))
-	if watched && c.atEnd.Or(observeAtEnd)&observeAtEnd == 0 {
-		c.recording().Stats.InFlight.Add(1)
-	}
+	return watch && c.atEnd.Or(observeAtEnd)&observeAtEnd == 0
 }
 
 // Duration returns how long ago Begin was called, zero if it was not.
@@ -70,43 +74,29 @@ func (c *Call) Duration() time.Duration {
 
 // Log writes the one record of how the call ended: the method, the tool, prompt or
 // resource, the outcome, the duration, the reference, who called, and for a failure its
-// kind, the whole error with its types, and the stack of a panic; and what the [Recording]
-// asks for. It does nothing for an internal look-up and for a failure that was logged before.
-//
-// A nil logger means the one that the call was set up with, or else
-// [slog.Default]. A panic of the logger's handler is survived.
-func (c *Call) Log(logger *slog.Logger, r Record) {
+// kind, the whole error with its types, and the stack of a panic; and what the [Recorder]
+// adds. It does nothing for an internal look-up and for a failure that was logged before. The
+// call took as long as since [Call.Begin], unless it is said how long. It is recorded to the
+// logger that it was set up with. A panic of its handler is survived.
+func (c *Call) Log(res mcp.Result, err error, took time.Duration) {
 	defer func() {
 		if p := recover(); p != nil { // a log that cannot be written must not fail the call
 			report("the record of a call could not be written", p, slog.String("method", c.method), slog.String("reference", c.ID()),
-				slog.String("error", clip(safe.Error(r.Err))))
+				slog.String("error", clip(safe.Error(err))))
 		}
 	}()
-	f := c.Failure(r.Result, r.Err)
+	f := c.Failure(res, err)
 	if c.quiet || f != nil && !f.logged.CompareAndSwap(false, true) {
 		return
 	}
-	if r.Duration == 0 {
-		r.Duration = c.Duration()
-	}
-	how := c.recording()
-	if c.part {
-		how.observe(c, r.Duration, r.Result, r.Err)
-	}
-	if logger == nil {
-		logger = c.Logger()
-	}
-	outcome := c.Outcome(r.Result, r.Err)
-	level := c.level(f, outcome)
-	if how.Level != nil {
-		own := level
-		if apart("a record has its default level", func() { own = how.Level(outcome) }) {
-			level = own
+	took = cmp.Or(took, c.Duration())
+	outcome := c.Outcome(res, err)
+	logger, level, recorder := c.Logger(), c.level(f, outcome), c.settings().Recorder
+	if recorder != nil {
+		if c.part {
+			recorder.Ended(c, took, res, err)
 		}
-	}
-	slow := how.Slow > 0 && r.Duration > how.Slow
-	if slow {
-		level = max(level, slog.LevelWarn)
+		level = recorder.Level(outcome, took, level)
 	}
 	if !logger.Enabled(c, level) {
 		return
@@ -116,35 +106,23 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	if key := TargetKey(c.method); key != "" {
 		attrs = append(attrs, slog.String(key, Name(c.req)))
 	}
-	attrs = append(attrs, slog.String("outcome", string(outcome)))
+	attrs = append(attrs, slog.String("outcome", outcome))
 	if f != nil {
-		attrs = append(attrs, slog.String("kind", oneLine(string(f.Fault().Kind()))))
+		attrs = append(attrs, slog.String("kind", OneLine(string(f.Fault().Kind()))))
 	}
-	if r.Duration > 0 {
-		attrs = append(attrs, slog.Float64("duration_ms", float64(r.Duration.Microseconds())/1000))
+	if took > 0 {
+		attrs = append(attrs, slog.Float64("duration_ms", float64(took.Microseconds())/1000))
 	}
-	if slow {
-		attrs = append(attrs, slog.Bool("slow", true))
-	}
-	if attempts, _ := c.noted(); attempts > 1 {
+	if attempts, _ := c.Noted(); attempts > 1 {
 		attrs = append(attrs, slog.Int("attempts", attempts))
 	}
 	attrs = append(attrs, slog.String("reference", c.ID()))
-	if how.CallerID != nil {
-		if id := c.ask("a record has no ID of the caller's", how.CallerID); id != "" {
-			attrs = append(attrs, slog.String("caller_id", id))
-		}
-	}
-	if name := clientName(c.req); name != "" {
-		attrs = append(attrs, slog.String("client", oneLine(name)))
+	if recorder != nil {
+		attrs = append(attrs, recorder.Attrs(c, took)...)
 	}
 	attrs = identity(attrs, c.req)
 	if f != nil {
 		attrs = f.logAttrs(attrs)
-	}
-	attrs = how.arguments(attrs, c)
-	if how.Attrs != nil {
-		attrs = append(attrs, how.attrs(c)...)
 	}
 	message := "mcp call"
 	if c.part {
@@ -155,13 +133,32 @@ func (c *Call) Log(logger *slog.Logger, r Record) {
 	c.settings().logs.sink.write(context.WithoutCancel(c), logger.Handler(), record)
 }
 
+// identity adds who made the call: the client, the authenticated user, and the session by the
+// beginning of a hash, because who knows the ID of a session can take it over.
+func identity(attrs []slog.Attr, req mcp.Request) []slog.Attr {
+	if nilRequest(req) {
+		return attrs
+	}
+	if name := clientName(req); name != "" {
+		attrs = append(attrs, slog.String("client", OneLine(name)))
+	}
+	if user := userOf(req); user != "" {
+		attrs = append(attrs, slog.String("user", OneLine(user)))
+	}
+	if id := SessionID(req); id != "" {
+		sum := sha256.Sum256([]byte(id))
+		attrs = append(attrs, slog.String("session", hex.EncodeToString(sum[:6])))
+	}
+	return attrs
+}
+
 // level is the default level of a record: that of its outcome, but a warning at least
 // for what nobody worded and is not the caller's doing, such as the rate limit of a
 // service. A rule does not lower the level of the error that it words, unless its fault
 // says that the caller is to blame.
-func (c *Call) level(f *Failure, outcome Outcome) slog.Level {
+func (c *Call) level(f *Failure, outcome string) slog.Level {
 	level := LevelOf(outcome)
-	if f == nil || outcome == OutcomeCancelled {
+	if f == nil || outcome == outcomeCancelled {
 		return level
 	}
 	switch found := &f.found; {
@@ -171,7 +168,7 @@ func (c *Call) level(f *Failure, outcome Outcome) slog.Level {
 		unruled := c.classifying()
 		unruled.Rules, unruled.Show = nil, nil
 		bare := &Failure{err: f.err, found: classify.Of(f.err, unruled)}
-		return max(level, c.level(bare, Outcome(kinds.Of(string(bare.found.Public().Kind())).Outcome)))
+		return max(level, c.level(bare, kinds.Of(string(bare.found.Public().Kind())).Outcome))
 	}
 	return level
 }
@@ -180,13 +177,7 @@ func (c *Call) level(f *Failure, outcome Outcome) slog.Level {
 // client may end the session over a message that is too long.
 const maxText = 64 << 10
 
-// clip bounds a text and says how much of it is missing.
-func clip(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxText], "") + " ... (" + strconv.Itoa(len(text)-maxText) + " bytes more)"
-}
+func clip(text string) string { return words.Clip(text, maxText) }
 
 // errorText is the error's text, but for the SDK's of arguments that it refused: that
 // repeats a value whole, be it a password, where the violations say all that it says.
@@ -199,7 +190,7 @@ func (f *Failure) errorText() string {
 
 func (f *Failure) logAttrs(attrs []slog.Attr) []slog.Attr {
 	public := f.Fault()
-	if party := f.party(); party != "" {
+	if party := f.Party(); party != "" {
 		attrs = append(attrs, slog.String("party", string(party)))
 	}
 	if retry, ok := public.Retry(); ok && retry.Effect != "" {
@@ -231,13 +222,13 @@ func (c *Call) LogAtEnd() { c.atEnd.Or(recordAtEnd) }
 // logEnd writes the record of how the call ends, if one is to be written now.
 func (c *Call) logEnd(hidden bool, res mcp.Result, err error) {
 	if c.atEnd.And(^uint32(recordAtEnd))&recordAtEnd != 0 || hidden {
-		c.Log(nil, Record{Result: res, Err: err})
+		c.Log(res, err, 0)
 	}
 }
 
-// apart runs a function of the program's own, which may panic or end its goroutine, and
+// Apart runs a function of the program's own, which may panic or end its goroutine, and
 // reports whether it returned. Else the log says so, and what follows.
-func apart(consequence string, f func()) bool {
+func Apart(consequence string, f func()) bool {
 	p, panicked, exited := safe.Apart(f)
 	switch {
 	case exited:
@@ -276,11 +267,50 @@ func errorTypes(err error) string {
 
 const maxLoggedTypes = 16
 
-// maxName is how much of a name that a client sent is recorded.
-const maxName = 256
+// MaxName is how much of a name that a client sent is recorded.
+const MaxName = 256
 
-// oneLine bounds a name that came from outside, and escapes in it what could look like
+// OneLine bounds a name that came from outside, and escapes in it what could look like
 // another line or cannot be seen: not every handler quotes as slog's own do.
-func oneLine(name string) string {
-	return words.JSON(shortened(name, maxName))
+func OneLine(name string) string { return words.JSON(words.Clip(name, MaxName)) }
+
+// Observe tells the [Recorder] that a Call that is watched has ended. It does nothing the
+// second time.
+func (c *Call) Observe(res mcp.Result, err error) {
+	if c.atEnd.And(^uint32(observeAtEnd))&observeAtEnd != 0 {
+		c.settings().Recorder.Ended(c, c.Duration(), res, err)
+	}
+}
+
+// Refused says that the middleware of a package refuses the Call before its handler runs.
+func (c *Call) Refused(by string) {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	cold.refused = by
+}
+
+// Attempted says that the handler is run for the nth time.
+func (c *Call) Attempted(n int) {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	cold.attempts = n
+}
+
+// Noted returns how often the handler was run, at least 1, and who said that it refuses the
+// Call, or "".
+func (c *Call) Noted() (attempts int, refused string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cold == nil {
+		return 1, ""
+	}
+	return max(1, c.cold.attempts), c.cold.refused
+}
+
+// Stuck says that the handler of the Call was given up, with 1, or that it has returned
+// after all, with -1.
+func (c *Call) Stuck(change int64) {
+	if recorder := c.settings().Recorder; recorder != nil {
+		recorder.Stuck(change)
+	}
 }

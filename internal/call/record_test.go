@@ -29,32 +29,32 @@ func TestOutcome(t *testing.T) {
 		name string
 		res  mcp.Result
 		err  error
-		want call.Outcome
+		want string
 	}
 	rows := []row{
-		{"result", &mcp.CallToolResult{}, nil, call.OutcomeOK},
-		{"no result", nil, nil, call.OutcomeOK},
-		{"typed nil", (*mcp.CallToolResult)(nil), nil, call.OutcomeOK},
-		{"input of a tool", &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}}, nil, call.OutcomeInputRequired},
-		{"input of a prompt", &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{}}, nil, call.OutcomeInputRequired},
-		{"input of a resource", &mcp.ReadResourceResult{InputRequests: mcp.InputRequestMap{}}, nil, call.OutcomeInputRequired},
-		{"told", &mcp.CallToolResult{IsError: true}, nil, call.OutcomeToolError},
-		{"panic", nil, &classify.PanicError{Value: 1}, call.OutcomePanic},
-		{"unknown", nil, errSecret, call.OutcomeInternal},
-		{"missing file that nobody named", nil, fs.ErrNotExist, call.OutcomeInternal},
-		{"deadline", nil, context.DeadlineExceeded, call.OutcomeTimeout},
-		{"cancelled inside", nil, context.Canceled, call.OutcomeToolError},
-		{"protocol error", nil, &jsonrpc.Error{Code: -32602, Message: "m"}, call.OutcomeProtocolError},
-		{"wrapped protocol error", nil, fmt.Errorf("%w", &jsonrpc.Error{Code: 404, Message: "m"}), call.OutcomeProtocolError},
-		{"our protocol error", nil, &jsonrpc.Error{Code: 409, Data: mustMarshal(t, fault.New(fault.KindNotFound, "m"))}, call.OutcomeNotFound},
+		{"result", &mcp.CallToolResult{}, nil, "ok"},
+		{"no result", nil, nil, "ok"},
+		{"typed nil", (*mcp.CallToolResult)(nil), nil, "ok"},
+		{"input of a tool", &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}}, nil, "input_required"},
+		{"input of a prompt", &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{}}, nil, "input_required"},
+		{"input of a resource", &mcp.ReadResourceResult{InputRequests: mcp.InputRequestMap{}}, nil, "input_required"},
+		{"told", &mcp.CallToolResult{IsError: true}, nil, "tool_error"},
+		{"panic", nil, &classify.PanicError{Value: 1}, "panic"},
+		{"unknown", nil, errSecret, "internal_error"},
+		{"missing file that nobody named", nil, fs.ErrNotExist, "internal_error"},
+		{"deadline", nil, context.DeadlineExceeded, "timeout"},
+		{"cancelled inside", nil, context.Canceled, "tool_error"},
+		{"protocol error", nil, &jsonrpc.Error{Code: -32602, Message: "m"}, "protocol_error"},
+		{"wrapped protocol error", nil, fmt.Errorf("%w", &jsonrpc.Error{Code: 404, Message: "m"}), "protocol_error"},
+		{"our protocol error", nil, &jsonrpc.Error{Code: 409, Data: mustMarshal(t, fault.New(fault.KindNotFound, "m"))}, "not_found"},
 	}
-	for kind, want := range map[fault.Kind]call.Outcome{
-		fault.KindValidation: call.OutcomeValidation, fault.KindNotFound: call.OutcomeNotFound,
-		fault.KindPermissionDenied: call.OutcomeDenied, fault.KindUnauthenticated: call.OutcomeDenied,
-		fault.KindAlreadyExists: call.OutcomeConflict, fault.KindConflict: call.OutcomeConflict, fault.KindPreconditionFailed: call.OutcomeConflict,
-		fault.KindRateLimited: call.OutcomeRateLimited, fault.KindCancelled: call.OutcomeCancelled, fault.KindTimeout: call.OutcomeTimeout,
-		fault.KindConnectionFailed: call.OutcomeUnavailable, fault.KindServiceUnavailable: call.OutcomeUnavailable, fault.KindServerError: call.OutcomeUnavailable,
-		fault.KindInternal: call.OutcomeInternal, fault.KindClientError: call.OutcomeToolError, fault.KindTool: call.OutcomeToolError, "own_kind": call.OutcomeToolError,
+	for kind, want := range map[fault.Kind]string{
+		fault.KindValidation: "validation", fault.KindNotFound: "not_found",
+		fault.KindPermissionDenied: "denied", fault.KindUnauthenticated: "denied",
+		fault.KindAlreadyExists: "conflict", fault.KindConflict: "conflict", fault.KindPreconditionFailed: "conflict",
+		fault.KindRateLimited: "rate_limited", fault.KindCancelled: "cancelled", fault.KindTimeout: "timeout",
+		fault.KindConnectionFailed: "unavailable", fault.KindServiceUnavailable: "unavailable", fault.KindServerError: "unavailable",
+		fault.KindInternal: "internal_error", fault.KindClientError: "tool_error", fault.KindTool: "tool_error", "own_kind": "tool_error",
 	} {
 		rows = append(rows, row{"fault " + string(kind), nil, fault.New(kind, "m"), want})
 	}
@@ -73,10 +73,10 @@ func TestOutcome(t *testing.T) {
 func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for err, want := range map[error]call.Outcome{
-		errSecret:                      call.OutcomeCancelled,
-		fault.NotFound("file", "a"):    call.OutcomeCancelled, // whoever worded its end
-		&classify.PanicError{Value: 1}: call.OutcomePanic,
+	for err, want := range map[error]string{
+		errSecret:                      "cancelled",
+		fault.NotFound("file", "a"):    "cancelled", // whoever worded its end
+		&classify.PanicError{Value: 1}: "panic",
 	} {
 		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
 			require.Equal(t, want, c.Outcome(nil, err))
@@ -86,14 +86,14 @@ func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 }
 
 func TestLevelOf(t *testing.T) {
-	levels := map[slog.Level][]call.Outcome{
-		slog.LevelDebug: {call.OutcomeOK, call.OutcomeInputRequired},
+	levels := map[slog.Level][]string{
+		slog.LevelDebug: {"ok", "input_required"},
 		slog.LevelInfo: {
-			call.OutcomeValidation, call.OutcomeNotFound, call.OutcomeDenied, call.OutcomeConflict,
-			call.OutcomeRateLimited, call.OutcomeCancelled, call.OutcomeToolError, call.OutcomeProtocolError,
+			"validation", "not_found", "denied", "conflict",
+			"rate_limited", "cancelled", "tool_error", "protocol_error",
 		},
-		slog.LevelWarn:  {call.OutcomeTimeout, call.OutcomeUnavailable},
-		slog.LevelError: {call.OutcomeInternal, call.OutcomePanic},
+		slog.LevelWarn:  {"timeout", "unavailable"},
+		slog.LevelError: {"internal_error", "panic"},
 	}
 	for level, outcomes := range levels {
 		for _, o := range outcomes {
@@ -103,19 +103,20 @@ func TestLevelOf(t *testing.T) {
 }
 
 // logged returns what a call of a tool named name writes about an error.
-func logged(t *testing.T, name string, r call.Record) []harness.Record {
+func logged(t *testing.T, name string, res mcp.Result, err error, took time.Duration) []harness.Record {
 	t.Helper()
 	log := harness.NewLog(slog.LevelDebug)
 	_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
-		c.Log(log.Logger(), r)
-		c.Log(log.Logger(), r)
+		c.Establish(&call.Settings{Logger: log.Logger()})
+		c.Log(res, err, took)
+		c.Log(res, err, took)
 		return nil, nil
 	})(nil)(t.Context(), middleware.MethodCallTool, toolRequest(name))
 	return log.Records()
 }
 
 func TestARecord(t *testing.T) {
-	records := logged(t, "t", call.Record{Err: fmt.Errorf("outer: %w", errSecret), Duration: 1500 * time.Microsecond})
+	records := logged(t, "t", nil, fmt.Errorf("outer: %w", errSecret), 1500*time.Microsecond)
 	require.Len(t, records, 1, "a failure is recorded once")
 	r := records[0]
 	require.NotEmpty(t, r["time"])
@@ -130,7 +131,7 @@ func TestARecord(t *testing.T) {
 
 func TestARecordOfAFault(t *testing.T) {
 	e := fault.Denied("read", "file 'a'").Needs("reader").Because(errSecret)
-	r := logged(t, "t", call.Record{Err: e})[0]
+	r := logged(t, "t", nil, e, 0)[0]
 	require.NotContains(t, r, "duration_ms")
 	require.Equal(t, "denied", r["outcome"])
 	require.Equal(t, "INFO", r["level"])
@@ -140,45 +141,45 @@ func TestARecordOfAFault(t *testing.T) {
 	require.Equal(t, "*fault.Error > *errors.errorString", r["error_types"])
 
 	told := &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "in words"}}}
-	r = logged(t, "t", call.Record{Result: told})[0]
+	r = logged(t, "t", told, nil, 0)[0]
 	require.Equal(t, "tool_error", r["outcome"])
 	require.Equal(t, "in words", r["fault"].(map[string]any)["message"])
 	require.NotContains(t, r, "error")
 
-	r = logged(t, "t", call.Record{Err: fmt.Errorf("outer: %w", &jsonrpc.Error{Code: 404, Message: "m"})})[0]
+	r = logged(t, "t", nil, fmt.Errorf("outer: %w", &jsonrpc.Error{Code: 404, Message: "m"}), 0)[0]
 	require.Equal(t, "protocol_error", r["outcome"])
 	require.Equal(t, "outer: m", r["error"])
 	require.NotContains(t, r, "fault")
 }
 
 func TestARecordIsBounded(t *testing.T) {
-	r := logged(t, strings.Repeat("ä", 100_000), call.Record{Err: errSecret})[0]
+	r := logged(t, strings.Repeat("ä", 100_000), nil, errSecret, 0)[0]
 	require.Less(t, len(r["tool"].(string)), 300)
 	deep := errSecret
 	for range 10_000 {
 		deep = wrapping{deep}
 	}
-	r = logged(t, "t", call.Record{Err: deep})[0]
+	r = logged(t, "t", nil, deep, 0)[0]
 	require.Less(t, len(r["error_types"].(string)), 1000)
 	join := &joinRing{}
 	join.next = []error{join, join, join}
-	require.Less(t, len(logged(t, "t", call.Record{Err: join})[0]["error_types"].(string)), 1000)
+	require.Less(t, len(logged(t, "t", nil, join, 0)[0]["error_types"].(string)), 1000)
 }
 
 func TestARecordOfAnEvilError(t *testing.T) {
 	for _, method := range []string{"Error", "Unwrap", "Is", "As", "Timeout", "PublicMessage"} {
-		records := logged(t, "t", call.Record{Err: evil{method, nil}})
+		records := logged(t, "t", nil, evil{method, nil}, 0)
 		require.Len(t, records, 1, method)
 		require.Contains(t, records[0]["error_types"], "evil")
 	}
 	for _, err := range []error{evilJoin{}, (*pointerError)(nil), wrapping{(*pointerError)(nil)}, sliceError(nil)} {
-		require.Len(t, logged(t, "t", call.Record{Err: err}), 1, "%T", err)
+		require.Len(t, logged(t, "t", nil, err, 0), 1, "%T", err)
 	}
 }
 
 // TestANilErrorHidesNoOther: the types of what is joined with it are recorded, too.
 func TestANilErrorHidesNoOther(t *testing.T) {
-	r := logged(t, "t", call.Record{Err: errors.Join((*pointerError)(nil), wrapping{errSecret})})[0]
+	r := logged(t, "t", nil, errors.Join((*pointerError)(nil), wrapping{errSecret}), 0)[0]
 	require.Equal(t, "*errors.joinError > *call_test.pointerError > call_test.wrapping > *errors.errorString", r["error_types"])
 }
 
@@ -186,7 +187,8 @@ func TestALogThatPanicsIsSurvived(t *testing.T) {
 	panics := slog.New(panicHandler{})
 	require.NotPanics(t, func() {
 		_, err := call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
-			c.Log(panics, call.Record{Err: errSecret})
+			c.Establish(&call.Settings{Logger: panics})
+			c.Log(nil, errSecret, 0)
 			return &mcp.CallToolResult{}, nil
 		})(nil)(t.Context(), middleware.MethodCallTool, toolRequest("t"))
 		require.NoError(t, err)

@@ -2,7 +2,6 @@ package call
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -22,54 +21,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// RenderOptions say how failures are written on the wire.
-type RenderOptions struct {
-	// JSON makes the text block of a failed tool call the JSON object
-	// {"success":false,"error":{...}} instead of lines of text.
-	JSON bool
-
-	// Structured adds the same object as structuredContent to a failed tool call,
-	// but only where the tool declares no output schema, because some clients
-	// check it against that schema and drop the tool's own text when it does not
-	// match. The tool is looked up for every failure.
-	Structured bool
-
-	// LegacyCodes replaces the codes of failed methods other than tools/call by an
-	// older table that some clients know: -32000 not found, -32001 permission
-	// denied, -32002 rate limited, -32003 external service, -32004 validation
-	// failed. Beware that -32002 means "resource not found" to a client of
-	// protocol version 2025-11-25 or before, that version 2026-07-28 closes this
-	// range to applications, and that a client of go-sdk v1.8 takes -32003 and
-	// -32004 for its own codes of a closed connection.
-	LegacyCodes bool
-
-	// ToolFailure adds to a failed tool call what a draft of the specification (SEP-3313)
-	// asks for, under _meta["io.modelcontextprotocol/toolFailure"]: class, code, retryable,
-	// retryNotBefore, correlationId and agentGuidance. One that is there already stays as it
-	// is. It changes with the draft.
-	ToolFailure bool
-
-	// Problem adds the failure as problem details (RFC 9457): under
-	// _meta["io.github.mcpchain/problem"] of a failed tool call, and as the member "problem"
-	// of the data of any other failed method.
-	Problem bool
-}
-
-// Render returns a Middleware that says how the failures of the calls that pass
-// it are written on the wire; it may stand anywhere in the chain. With nil, and
-// where there is no Render, failures are written as the package says. When
-// several of them stand in a chain, the outermost holds.
-func Render(opts *RenderOptions) Middleware {
-	var o RenderOptions
-	if opts != nil {
-		o = *opts
-	}
-	settings := &Settings{Render: &o}
-	return Wrap(func(ctx context.Context, call *Call, req mcp.Request, next Handler) (mcp.Result, error) {
-		call.Establish(settings)
-		return next(ctx, call.method, req)
-	})
-}
+// Rendering says how failures are written on the wire, see middleware.RenderOptions.
+type Rendering struct{ JSON, Structured, LegacyCodes, ToolFailure, Problem bool }
 
 // finish renders the answer of a failed call. It calls untrusted code (an ID
 // source, a logger, a scrubber), so it guards itself.

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -48,7 +47,7 @@ func parse(t *testing.T, wire json.RawMessage) message {
 
 // fixed are settings that record and give every call the same ID.
 func fixed(log *harness.Log) *call.Settings {
-	return &call.Settings{Logger: log.Logger(), Recording: &call.Recording{NewID: func(context.Context, mcp.Request) string { return "the-id" }}}
+	return &call.Settings{Logger: log.Logger(), Recorder: recorder(func(context.Context, mcp.Request) string { return "the-id" })}
 }
 
 func TestAFailedTool(t *testing.T) {
@@ -643,15 +642,6 @@ func TestAPanicWhileAnsweringIsSurvived(t *testing.T) {
 			require.Contains(t, got.Text(), "Internal error: ")
 		}
 	})
-}
-
-// TestAnIDSourceThatPanics proves that the record and the answer do not depend on
-// it.
-func TestAnIDSourceThatPanics(t *testing.T) {
-	settings := &call.Settings{Recording: &call.Recording{NewID: func(context.Context, mcp.Request) string { panic(harness.Canary) }}, Mask: strings.TrimSpace, Logger: quiet}
-	got := harness.Call(t, rawAt, harness.Fail(errSecret), establish(settings))
-	require.NotContains(t, string(got.Wire), harness.Canary)
-	require.NoError(t, uuid.Validate(got.Reference()))
 }
 
 // TestWithoutAMask proves that the text of an error goes out as it is, as it would

@@ -92,6 +92,18 @@ func KnownMethod(method string) bool {
 	return qualified && name != ""
 }
 
+// Other stands for every text in a label that a caller could have invented.
+const Other = "_other"
+
+// Label returns the method of the Call if it is one of the protocol or one that the program
+// serves itself, else [Other]. The SDK passes on no other custom method.
+func (c *Call) Label() string {
+	if _, known := methods[c.method]; known || isCustom(c.req) && len(c.method) <= MaxName {
+		return c.method
+	}
+	return Other
+}
+
 // TargetKey returns the name of the attribute under which a record has what a call of
 // the method is for, see [Target]: "tool", "prompt" or "resource", and "" for none.
 func TargetKey(method string) string { return methods[method].target }
@@ -128,7 +140,7 @@ func Target(req mcp.Request) string {
 // credentials in a URI, for example.
 func Name(req mcp.Request) string {
 	name := Target(req)
-	return oneLine(scrub.Credentials(strings.ToValidUTF8(name[:min(len(name), 4*maxName)], "")))
+	return OneLine(scrub.Credentials(strings.ToValidUTF8(name[:min(len(name), 4*MaxName)], "")))
 }
 
 // ArgumentsOf returns the arguments of a call of a tool or a prompt as JSON, nil where there are
@@ -207,6 +219,27 @@ type OneHandlerError struct{ Method, Called string }
 
 func (e *OneHandlerError) Error() string {
 	return fmt.Sprintf("middleware: a wrapped handler of %q cannot answer %q", e.Method, e.Called)
+}
+
+// WithMeta returns a copy of the result of a tool, a resource, a prompt or a completion
+// with one more member in its _meta. What a handler may have shared is not written to.
+// Other results are returned as they are.
+func WithMeta(res mcp.Result, key string, value any) mcp.Result {
+	add := func(meta *mcp.Meta) bool {
+		*meta = withMeta(*meta, key, value)
+		return true
+	}
+	switch r := res.(type) {
+	case *mcp.CallToolResult:
+		res, _ = edited(r, func(r *mcp.CallToolResult) bool { return add(&r.Meta) })
+	case *mcp.ReadResourceResult:
+		res, _ = edited(r, func(r *mcp.ReadResourceResult) bool { return add(&r.Meta) })
+	case *mcp.GetPromptResult:
+		res, _ = edited(r, func(r *mcp.GetPromptResult) bool { return add(&r.Meta) })
+	case *mcp.CompleteResult:
+		res, _ = edited(r, func(r *mcp.CompleteResult) bool { return add(&r.Meta) })
+	}
+	return res
 }
 
 func clientName(req mcp.Request) string {

@@ -16,9 +16,9 @@ import (
 // way in, with [Call.Establish]. Make them once and do not change them. A zero
 // field establishes nothing.
 type Settings struct {
-	// Recording says that the middleware records every call, to Logger, and how; the
-	// outermost one that says so does.
-	Recording *Recording
+	// Recorder says that the middleware records every call, to Logger; the outermost one
+	// that says so does.
+	Recorder Recorder
 
 	// Logger is where the middleware records calls. If no middleware records every
 	// call, the outermost Logger receives masked failures. Nil means [slog.Default] at
@@ -52,7 +52,7 @@ type Settings struct {
 	Hints []classify.HintRule
 
 	// Render says how failures are written; the outermost one holds.
-	Render *RenderOptions
+	Render *Rendering
 
 	last atomic.Pointer[established]
 	sink Sink // of Logger
@@ -72,7 +72,7 @@ type setup struct {
 type established struct{ from, to *setup }
 
 // noSetup is the setup of a Call for which nothing is established.
-var noSetup = setup{Settings: Settings{Render: &RenderOptions{}}, logs: &Settings{}}
+var noSetup = setup{Settings: Settings{Render: &Rendering{}}, logs: &Settings{}}
 
 // Establish adds settings to the Call. It reports whether s is the one that
 // records every call.
@@ -88,7 +88,7 @@ func (c *Call) Establish(s *Settings) (records bool) {
 			s.last.Store(e)
 		}
 		if c.setup.CompareAndSwap(have, e.to) {
-			return s.Recording != nil && (have == nil || have.Recording == nil)
+			return s.Recorder != nil && (have == nil || have.Recorder == nil)
 		}
 	}
 }
@@ -100,14 +100,14 @@ func (s *Settings) over(have *setup) *setup {
 	}
 	to := &setup{
 		Settings: Settings{
-			Recording: cmp.Or(have.Recording, s.Recording), Render: have.Render,
+			Recorder: cmp.Or(have.Recorder, s.Recorder), Render: have.Render,
 			Mask: have.Mask, Show: have.Show, Quote: have.Quote, Reveal: have.Reveal || s.Reveal,
 			CallerCredentials: have.CallerCredentials || s.CallerCredentials,
 			Rules:             slices.Concat(s.Rules, have.Rules), Hints: slices.Concat(s.Hints, have.Hints),
 		},
 		parts: append(slices.Clip(have.parts), s), logs: have.logs,
 	}
-	if have.Recording == nil && (s.Recording != nil || have.logs.Logger == nil) {
+	if have.Recorder == nil && (s.Recorder != nil || have.logs.Logger == nil) {
 		to.logs = s
 	}
 	if s.Quote != nil {
@@ -141,7 +141,7 @@ func (c *Call) settings() *setup {
 func (c *Call) Reveals() bool { return c.settings().Mask == nil && c.settings().Reveal }
 
 // Recorded reports whether a middleware records this Call.
-func (c *Call) Recorded() bool { return c.settings().Recording != nil }
+func (c *Call) Recorded() bool { return c.settings().Recorder != nil }
 
 // Logger returns the logger to which this Call is recorded, or what is hidden of
 // it; [slog.Default] when none was named.
