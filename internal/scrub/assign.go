@@ -123,12 +123,14 @@ func flag(t *text, from int) bool { return t.has(from-2, "--") }
 // A value stands in quotes, which stay, in brackets, or bare. \" is JSON inside a JSON string, b'...' of Python, and
 // {...} of ODBC. A header goes on behind its first word: to the token after the scheme, and over all parameters.
 var (
-	secretValue = compile(`(?:[bruf@](?P<is>["']))?(?:\\"(?P<hide>(?:[^\\\n]+|\\(?P<not>"))*)|` +
-		inQuotes(`"""`, "") + "|" + inQuotes("'''", "") + "|" + inQuotes(`"`, `\n`) + "|" + inQuotes("'", `\n`) + "|" + inQuotes("`", `\n`) +
-		`|(?P<not>[\r\n,;&])(?P<hide>(?:\[(?:[^\]]*\]|[^\]\n]*)|\((?:[^)]*\)|[^)\n]*)|\{(?:(?:[^"}\n]+|"(?P<not>:))*[}\n]|[^"}\n]*))?(?P<bare>)?))`)
-	scheme     = compile(` ` + parameter)
-	parameters = compile(`(?:[,;] ` + parameter + `)*`)
+	secretValue = compile(anyValue)
+	scheme      = compile(` ` + parameter)
+	parameters  = compile(`(?:[,;] ` + parameter + `)*`)
 )
+
+var anyValue = `(?:[bruf@](?P<is>["']))?(?:\\"(?P<hide>(?:[^\\\n]+|\\(?P<not>"))*)|` +
+	inQuotes(`"""`, "") + "|" + inQuotes("'''", "") + "|" + inQuotes(`"`, `\n`) + "|" + inQuotes("'", `\n`) + "|" + inQuotes("`", `\n`) +
+	`|(?P<not>[\r\n,;&])(?P<hide>(?:\[(?:[^\]]*\]|[^\]\n]*)|\((?:[^)]*\)|[^)\n]*)|\{(?:(?:[^"}\n]+|"(?P<not>:))*[}\n]|[^"}\n]*))?(?P<bare>)?))`
 
 const parameter = `(?P<bare>)(?:(?P<after>=)"[^"\n]*"?)?`
 

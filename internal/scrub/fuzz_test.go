@@ -77,6 +77,8 @@ var canaries = []struct{ text, secret string }{
 	{"Bearer canary-77", "canary-77"},
 	{"Basic Y2FuYXJ5OjEyMzQ1Ng==", "Y2FuYXJ5OjEyMzQ1Ng"},
 	{"export CANARY=canary-77", "canary-77"},
+	{"export CANARY='''canary-77'''", "canary-77"},
+	{"export CANARY=[first, canary-77, last]", "canary-77"},
 	{"AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE"},
 	{"gh" + "p_abcdefghij0123456789ABCDEFGHIJ012345", "abcdefghij0123456789ABCDEFGHIJ012345"},
 	{"sk_" + "live_abcdefghij0123456789", "abcdefghij0123456789"},
