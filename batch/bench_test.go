@@ -28,7 +28,7 @@ func BenchmarkRun(b *testing.B) {
 	b.Run("nothing, with a limit", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			batch.Run(b.Context(), items, nothing, &batch.RunOptions[int]{Concurrency: 16, Timeout: time.Minute})
+			batch.Run(b.Context(), items, nothing, &batch.RunOptions[int]{Concurrency: 16, Limit: time.Minute})
 		}
 		perItem(b, len(items))
 	})

@@ -307,7 +307,7 @@ func TestStrangeErrorsAreRecorded(t *testing.T) {
 					}
 					<-ctx.Done()
 					return "", err
-				}, &batch.RunOptions[string]{Timeout: time.Millisecond}).ToolResult(), nil
+				}, &batch.RunOptions[string]{Limit: time.Millisecond}).ToolResult(), nil
 			}, correlate.New(&correlate.Options{Logger: log.Logger()}), mask.New(nil))
 			out := outputOf(t, got)
 			require.Equal(t, 1, out.Succeeded)
@@ -342,7 +342,7 @@ func TestLogHandlerExits(t *testing.T) {
 					time.Sleep(time.Hour)
 				}
 				return i, nil
-			}, &batch.RunOptions[int]{Concurrency: 2, Timeout: time.Second})
+			}, &batch.RunOptions[int]{Concurrency: 2, Limit: time.Second})
 			return harness.Success(req), nil
 		}, correlate.New(&correlate.Options{Logger: logger}), mask.New(&mask.Options{Logger: logger}))
 		require.Equal(t, "+---++", statuses(r.Items))

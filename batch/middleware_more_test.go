@@ -113,7 +113,7 @@ func testLimitsOfItems(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	list := userList
-	list.Run = &batch.RunOptions[json.RawMessage]{Timeout: 20 * time.Millisecond, Concurrency: 2}
+	list.Run = &batch.RunOptions[json.RawMessage]{Limit: 20 * time.Millisecond, Concurrency: 2}
 	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
 		Middleware: []mcp.Middleware{mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)}), batch.New(&batch.Options{Lists: []batch.List{list}})},
 		More: func(s *mcp.Server) {

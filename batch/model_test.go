@@ -116,7 +116,7 @@ func FuzzModel(f *testing.F) {
 		synctest.Test(t, func(t *testing.T) {
 			defer time.Sleep(time.Minute) // what is stuck ends by then
 			o := &batch.RunOptions[byte]{
-				Concurrency: int(concurrency), MaxFailures: int(maxFailures), Timeout: time.Second,
+				Concurrency: int(concurrency), MaxFailures: int(maxFailures), Limit: time.Second,
 			}
 			r := batch.Run(t.Context(), items, behave, o)
 			if r.Stopped == "stuck" {

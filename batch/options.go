@@ -15,11 +15,11 @@ const (
 	// maxConcurrency bounds the workers: each costs memory before it has an item.
 	maxConcurrency = 1 << 16
 
-	// minTimeout is the shortest limit that is not taken for a missing unit.
-	minTimeout = time.Millisecond
+	// minLimit is the shortest limit that is not taken for a missing unit.
+	minLimit = time.Millisecond
 
-	// maxTimeout is longer than any batch, and can be added to.
-	maxTimeout = 1 << 61 * time.Nanosecond
+	// maxLimit is longer than any batch, and can be added to.
+	maxLimit = 1 << 61 * time.Nanosecond
 )
 
 // RunOptions configure [Run] for items of type In. The zero value, or nil, is the
@@ -30,12 +30,12 @@ type RunOptions[In any] struct {
 	// than 65536 counts as that.
 	Concurrency int
 
-	// Timeout limits one item. The context that the function gets ends then. A function
+	// Limit is how long one item may take. The context that the function gets ends then. A function
 	// that goes on nevertheless is left behind a tenth of a second later: its item has
 	// failed, what it returns later is dropped, and another goroutine takes its place. If
 	// more functions are left behind than Concurrency, the further ones are not replaced.
-	// Zero means no limit.
-	Timeout time.Duration
+	// Zero and negative values mean no limit. A limit is at least a millisecond.
+	Limit time.Duration
 
 	// MaxFailures stops the batch when that many items have failed; 1 stops it at the
 	// first failure. Items that run are finished, and the rest is not run. Zero means
@@ -75,8 +75,7 @@ func resolved[In any](at string, opts *RunOptions[In]) RunOptions[In] {
 		o.Key, _ = any(func(in string) string { return in }).(func(In) string)
 	}
 	refuse(o.Concurrency < 0, at, "Concurrency is negative; give how many items may run at a time, or 0 for the default")
-	refuse(o.Timeout < 0, at, "Timeout is negative; give the limit of one item, or 0 for none")
-	refuse(o.Timeout > 0 && o.Timeout < minTimeout, at, "Timeout is "+o.Timeout.String()+", in which nothing finishes; give at least 1ms, or 0 for no limit")
+	refuse(o.Limit > 0 && o.Limit < minLimit, at, "Limit is "+o.Limit.String()+", in which nothing finishes; give at least 1ms, or 0 for no limit")
 	refuse(o.MaxFailures < 0, at, "MaxFailures is negative; give after how many failures to stop, or 0 for never")
 	refuse(o.KeyName != "" && o.Key == nil, at,
 		fmt.Sprintf("KeyName is %q, but items of type %T have no keys; set Key too, or leave KeyName out", o.KeyName, *new(In)))
@@ -84,7 +83,7 @@ func resolved[In any](at string, opts *RunOptions[In]) RunOptions[In] {
 	refuse(o.MaxBytes != 0 && o.MaxBytes < leastMaxBytes, at,
 		fmt.Sprintf("MaxBytes is %d; give at least %d, or 0 for the default", o.MaxBytes, leastMaxBytes))
 	o.Concurrency = min(cmp.Or(o.Concurrency, defaultConcurrency), maxConcurrency)
-	o.Timeout = min(o.Timeout, maxTimeout)
+	o.Limit = max(0, min(o.Limit, maxLimit))
 	o.KeyName = cmp.Or(o.KeyName, defaultKeyName)
 	o.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
 	return o

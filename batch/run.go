@@ -45,7 +45,7 @@ func Run[In, Out any](ctx context.Context, items []In, fn func(context.Context, 
 // newBatch returns a batch of a function that gets the index of the item.
 func newBatch[In, Out any](ctx context.Context, items []In, fn func(context.Context, int) (Out, error), o *RunOptions[In]) *batch[Out] {
 	b := &batch[Out]{
-		fn: fn, concurrency: o.Concurrency, timeout: o.Timeout, maxFailures: o.MaxFailures,
+		fn: fn, concurrency: o.Concurrency, limit: o.Limit, maxFailures: o.MaxFailures,
 		idle: make(chan struct{}), states: make([]state, len(items)),
 		result: Result[Out]{
 			Items: make([]Item[Out], len(items)), failer: newFailer(ctx), send: func(i int) any { return items[i] },
@@ -70,7 +70,7 @@ func newBatch[In, Out any](ctx context.Context, items []In, fn func(context.Cont
 type batch[Out any] struct {
 	fn          func(context.Context, int) (Out, error)
 	concurrency int
-	timeout     time.Duration
+	limit       time.Duration
 	maxFailures int
 	notify      notify // nil if nobody asked
 
@@ -215,7 +215,7 @@ func (b *batch[Out]) call(i int) (value Out, late *fault.Error, err error) {
 			err = classify.NewPanicError(p, 1)
 		}
 	}()
-	ctx, limit := b.ctx, b.timeout
+	ctx, limit := b.ctx, b.limit
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)

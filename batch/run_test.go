@@ -171,12 +171,11 @@ func TestProgrammersMistakes(t *testing.T) {
 	for message, f := range map[string]func(){
 		"batch.Run: fn is nil; give the function that is run for every item":                                               func() { batch.Run[int, int](t.Context(), nil, nil, nil) },
 		"batch.Run: RunOptions.Concurrency is negative; give how many items may run at a time, or 0 for the default":       run(batch.RunOptions[int]{Concurrency: -1}),
-		"batch.Run: RunOptions.Timeout is negative; give the limit of one item, or 0 for none":                             run(batch.RunOptions[int]{Timeout: -1}),
 		"batch.Run: RunOptions.MaxFailures is negative; give after how many failures to stop, or 0 for never":              run(batch.RunOptions[int]{MaxFailures: -1}),
 		"batch.Run: RunOptions.KeyName is \"type\", which the answer uses itself; choose another name":                     run(batch.RunOptions[int]{KeyName: "type", Key: strconv.Itoa}),
 		"batch.Run: RunOptions.MaxBytes is -1; give at least 1024, or 0 for the default":                                   run(batch.RunOptions[int]{MaxBytes: -1}),
 		"batch.Run: RunOptions.MaxBytes is 1023; give at least 1024, or 0 for the default":                                 run(batch.RunOptions[int]{MaxBytes: 1023}),
-		"batch.Run: RunOptions.Timeout is 1ns, in which nothing finishes; give at least 1ms, or 0 for no limit":            run(batch.RunOptions[int]{Timeout: 1}),
+		"batch.Run: RunOptions.Limit is 1ns, in which nothing finishes; give at least 1ms, or 0 for no limit":              run(batch.RunOptions[int]{Limit: 1}),
 		"batch.Run: RunOptions.KeyName is \"file\", but items of type int have no keys; set Key too, or leave KeyName out": run(batch.RunOptions[int]{KeyName: "file"}),
 	} {
 		require.PanicsWithValue(t, message, f)
@@ -214,7 +213,7 @@ func TestEveryItemPanicsOrExits(t *testing.T) {
 					runtime.Goexit()
 				}
 				return i, nil
-			}, &batch.RunOptions[int]{Concurrency: 3, Timeout: timeout})
+			}, &batch.RunOptions[int]{Concurrency: 3, Limit: timeout})
 			consistent(t, r, 100)
 			require.Equal(t, 33, r.Succeeded)
 			for i, item := range r.Items {
@@ -254,7 +253,7 @@ func TestStuckItems(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 			return i, nil
-		}, &batch.RunOptions[int]{Concurrency: 2, Timeout: 5 * time.Second})
+		}, &batch.RunOptions[int]{Concurrency: 2, Limit: 5 * time.Second})
 		consistent(t, r, 20)
 		require.Equal(t, "+++--+++++++++++++++", statuses(r.Items))
 		require.Less(t, time.Since(began), time.Minute)
@@ -277,7 +276,7 @@ func TestTooManyStuckItems(t *testing.T) {
 			started.Add(1)
 			time.Sleep(time.Hour)
 			return 0, nil
-		}, &batch.RunOptions[int]{Concurrency: 3, Timeout: time.Second})
+		}, &batch.RunOptions[int]{Concurrency: 3, Limit: time.Second})
 		require.EqualValues(t, 6, started.Load()) // three, and three in their place
 		require.Equal(t, 6, r.Failed)
 		require.Equal(t, "stuck", r.Stopped)
@@ -291,7 +290,7 @@ func TestStuckOnesMakeRoom(t *testing.T) {
 		r := batch.Run(t.Context(), numbers(50), func(context.Context, int) (int, error) {
 			time.Sleep(2 * time.Second)
 			return 0, nil
-		}, &batch.RunOptions[int]{Concurrency: 3, Timeout: time.Second})
+		}, &batch.RunOptions[int]{Concurrency: 3, Limit: time.Second})
 		consistent(t, r, 50)
 		require.Equal(t, 50, r.Failed)
 		require.Empty(t, r.Stopped)
@@ -400,7 +399,7 @@ func TestWhatIsLeftBehindHarmsNobody(t *testing.T) {
 						end()
 					}
 					return i, nil
-				}, &batch.RunOptions[int]{Concurrency: 3, Timeout: time.Second})
+				}, &batch.RunOptions[int]{Concurrency: 3, Limit: time.Second})
 				consistent(t, r, 9)
 				want := "-++-++-++"
 				require.Equal(t, want, statuses(r.Items))
@@ -504,7 +503,7 @@ func TestProgressOfWhatIsLeftBehind(t *testing.T) {
 			}
 			time.Sleep(5100 * time.Millisecond)
 			return i, nil
-		}, &batch.RunOptions[int]{Timeout: 10 * time.Second, Concurrency: 2}, func(_, _ int, message string) error {
+		}, &batch.RunOptions[int]{Limit: 10 * time.Second, Concurrency: 2}, func(_, _ int, message string) error {
 			seen = append(seen, fmt.Sprint(time.Since(began), " ", message))
 			return nil
 		})
@@ -534,7 +533,7 @@ func TestHugeOptions(t *testing.T) {
 				return 0, fault.RateLimited("it", 0)
 			}
 			return i, nil
-		}, &batch.RunOptions[int]{Concurrency: math.MaxInt, Timeout: math.MaxInt64, MaxFailures: math.MaxInt})
+		}, &batch.RunOptions[int]{Concurrency: math.MaxInt, Limit: math.MaxInt64, MaxFailures: math.MaxInt})
 		require.Equal(t, "+-+", statuses(r.Items))
 		require.Empty(t, r.Stopped)
 	})
@@ -558,9 +557,20 @@ func TestReserve(t *testing.T) {
 // TestDeadlineOfAnother: a function whose own deadline passed did not use up its item's limit.
 func TestDeadlineOfAnother(t *testing.T) {
 	r := batch.Run(t.Context(), numbers(1), func(context.Context, int) (int, error) { return 0, context.DeadlineExceeded },
-		&batch.RunOptions[int]{Timeout: time.Hour})
+		&batch.RunOptions[int]{Limit: time.Hour})
 	require.ErrorIs(t, r.Items[0].Err, fault.KindTimeout)
 	require.NotContains(t, r.Items[0].Err.Message(), "1 h")
+}
+
+// TestNoLimit: zero and negative values are none.
+func TestNoLimit(t *testing.T) {
+	for _, limit := range []time.Duration{0, -1, math.MinInt64} {
+		r := batch.Run(t.Context(), numbers(1), func(ctx context.Context, _ int) (bool, error) {
+			_, limited := ctx.Deadline()
+			return limited, nil
+		}, &batch.RunOptions[int]{Limit: limit})
+		require.False(t, r.Items[0].Value)
+	}
 }
 
 // TestWordsOfALateItem are kept where the function has some.
@@ -569,7 +579,7 @@ func TestWordsOfALateItem(t *testing.T) {
 		r := batch.Run(t.Context(), numbers(1), func(ctx context.Context, _ int) (int, error) {
 			<-ctx.Done()
 			return 0, fault.New(fault.KindTimeout, "the printer is slow").Because(ctx.Err())
-		}, &batch.RunOptions[int]{Timeout: time.Second})
+		}, &batch.RunOptions[int]{Limit: time.Second})
 		require.Equal(t, "the printer is slow", r.Items[0].Err.Message())
 	})
 }

@@ -21,7 +21,7 @@
 // after requests for input and after cancellations, nothing is kept, and the same key
 // runs the handler again. The same key with other arguments is a conflict.
 //
-// A call goes on when its caller is gone, up to Options.Limit, so that the repetition
+// A call goes on when its caller is gone, up to Options.Grace, so that the repetition
 // finds its answer. Without this middleware, [mcp.StreamableHTTPOptions] decides: with
 // PropagateRequestCancellation a broken connection ends the handler of a 2026-07-28
 // client, without it the handler goes on. Under a key the setting makes no difference.
@@ -80,9 +80,9 @@ type Options struct {
 	// Keep is how long an answer is kept. Zero means 24 hours.
 	Keep time.Duration
 
-	// Limit is how long a handler may go on after its caller is gone; then its context
-	// ends. Zero means 10 minutes. With a negative limit it ends with its caller.
-	Limit time.Duration
+	// Grace is how long a handler may go on after its caller is gone; then its context
+	// ends. Zero means 10 minutes. With a negative one it ends with its caller.
+	Grace time.Duration
 
 	// Wait is how long a repetition waits for the first call while that runs. Zero
 	// means 30 s. With a negative one it is told at once to come back.
@@ -179,7 +179,7 @@ func newKeeper(who string, opts *Options) *keeper {
 	of := call.Options(who + ": Options")
 	call.Positive(of, "Keep", &o.Keep, 24*time.Hour)
 	call.Positive(of, "Limits.AnswerBytes", &o.Limits.AnswerBytes, 256<<10)
-	o.Limit, o.Wait = cmp.Or(o.Limit, 10*time.Minute), cmp.Or(o.Wait, 30*time.Second)
+	o.Grace, o.Wait = cmp.Or(o.Grace, 10*time.Minute), cmp.Or(o.Wait, 30*time.Second)
 	o.Limits.KeysPerOwner = cmp.Or(o.Limits.KeysPerOwner, 10_000)
 	if o.Store == nil {
 		o.Store = store.NewMemory(nil)
@@ -366,16 +366,16 @@ func (a *attempt) execute(ctx context.Context) (res mcp.Result, err error) {
 	return res, err
 }
 
-// detach returns a context for the handler that goes on for Options.Limit after ctx
+// detach returns a context for the handler that goes on for Options.Grace after ctx
 // has ended.
 func (a *attempt) detach(ctx context.Context) (context.Context, func()) {
-	if a.Limit < 0 {
+	if a.Grace < 0 {
 		return ctx, func() {}
 	}
 	detached, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		select {
-		case <-time.After(a.Limit):
+		case <-time.After(a.Grace):
 			cancel(context.Cause(ctx))
 		case <-detached.Done():
 		}

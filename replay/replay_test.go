@@ -394,12 +394,12 @@ func TestACallGoesOnWhenItsCallerIsGone(t *testing.T) {
 		require.EqualValues(t, 1, b.paid.Load())
 
 		began := time.Now()
-		leave(b.server(owned(replay.Options{Limit: 10 * time.Second})), "limited")
+		leave(b.server(owned(replay.Options{Grace: 10 * time.Second})), "limited")
 		require.ErrorIs(t, <-ended, gone)
 		require.Equal(t, 11*time.Second, time.Since(began))
 
 		began = time.Now()
-		leave(b.server(owned(replay.Options{Limit: -1})), "ends with its caller")
+		leave(b.server(owned(replay.Options{Grace: -1})), "ends with its caller")
 		require.ErrorIs(t, <-ended, gone)
 		require.Equal(t, time.Second, time.Since(began))
 	})

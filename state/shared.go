@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -16,8 +17,9 @@ import (
 
 // ShareOptions configure [Share]. The zero value is the recommended default.
 type ShareOptions struct {
-	// Timeout limits each try to open the resource. Zero means 30 s.
-	Timeout time.Duration
+	// Limit is how long each try to open the resource may take. Zero means 30 s, and a
+	// negative one no limit.
+	Limit time.Duration
 
 	// Logger gets a record of each failure to open. Nil means [slog.Default] at the
 	// time of the record.
@@ -62,7 +64,7 @@ func Share[T any](opts *ShareOptions, open func(context.Context) (T, error), clo
 	if opts != nil {
 		o = *opts
 	}
-	call.Positive("state.Share: ShareOptions", "Timeout", &o.Timeout, 30*time.Second)
+	o.Limit = cmp.Or(o.Limit, 30*time.Second)
 	return &Shared[T]{opts: o, open: open, closing: closing}
 }
 
@@ -130,8 +132,11 @@ func (s *Shared[T]) try(ctx context.Context) {
 		}
 		s.ended(value, err)
 	}()
-	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
-	defer cancel()
+	if s.opts.Limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.opts.Limit)
+		defer cancel()
+	}
 	value, err = s.open(ctx)
 }
 

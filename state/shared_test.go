@@ -115,6 +115,22 @@ func TestSharedSurvivesItsOpener(t *testing.T) {
 
 // TestSharedGoesOnWhenTheFirstCallerIsGone proves that a caller who gives up takes
 // nothing from those who wait too.
+func TestSharedHasALimitToOpen(t *testing.T) {
+	for limit, want := range map[time.Duration]time.Duration{0: 30 * time.Second, time.Second: time.Second, -1: -1} {
+		synctest.Test(t, func(t *testing.T) {
+			_, _ = state.Share(&state.ShareOptions{Limit: limit, Logger: slog.New(slog.DiscardHandler)}, func(ctx context.Context) (int, error) {
+				until, limited := ctx.Deadline()
+				if limited {
+					require.Equal(t, want, time.Until(until))
+				} else {
+					require.Negative(t, want)
+				}
+				return 1, nil
+			}, nil).Get(t.Context())
+		})
+	}
+}
+
 func TestSharedGoesOnWhenTheFirstCallerIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := state.Share(nil, func(ctx context.Context) (int, error) {
