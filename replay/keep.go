@@ -14,6 +14,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/store"
 )
@@ -47,17 +48,11 @@ func (a *attempt) endOf(res mcp.Result, err error) ending {
 		return forgotten
 	case fault.EffectUnknown, "":
 	}
-	cancelled := false
-	switch failure.Fault().Kind() {
-	case fault.KindValidation, fault.KindPermissionDenied, fault.KindUnauthenticated, fault.KindRateLimited:
-		return forgotten
-	case fault.KindCancelled:
-		cancelled = true
-	}
+	kind := failure.Fault().Kind()
 	switch {
-	case a.rerunnable():
+	case kinds.Of(string(kind)).Effect == string(fault.EffectNone), a.rerunnable():
 		return forgotten
-	case cancelled:
+	case kind == fault.KindCancelled:
 		return unknown
 	default:
 		return final
