@@ -145,13 +145,20 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	if correlation.Logger == nil {
 		correlation.Logger = o.Logger // that of the calls, in which all others write, too
 	}
+	var masking mask.Options
+	if o.Mask != nil {
+		masking = *o.Mask
+	}
+	if masking.Logger == nil {
+		masking.Logger = correlation.Logger // mask.New warns of Reveal, outside of any call
+	}
 	limited := when(o.Limit != nil, limit.New, o.Limit)
 	return Chain(
 		mcprecover.New(o.Recover),
 		when(o.Render != nil, middleware.Render, o.Render),
 		correlate.New(&correlation),
 		when(o.Audit != nil, audit.New, o.Audit),
-		mask.New(o.Mask),
+		mask.New(&masking),
 		when(o.Drain != nil, drain.New, o.Drain),
 		when(o.Budget != nil, budget.New, o.Budget),
 		limited,
