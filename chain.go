@@ -37,8 +37,9 @@ import (
 // Options configure [Standard]. The zero value is the recommended default. A
 // field that is nil stands for the defaults of its package.
 type Options struct {
-	// Logger is that of Correlate, if that has none of its own. Every part that has none
-	// writes its records to it. Nil means [slog.Default] at the time of the record.
+	// Logger is the logger of Correlate, if Correlate has none of its own. Every other part
+	// that has none writes its records to the logger of Correlate. Nil means [slog.Default]
+	// at the time of the record.
 	Logger *slog.Logger
 
 	// Recover configures both recoveries, the outermost and the innermost.
