@@ -37,8 +37,9 @@ import (
 // Options configure [Standard]. The zero value is the recommended default. A
 // field that is nil stands for the defaults of its package.
 type Options struct {
-	// Logger is that of Correlate, if that has none of its own. Every part that has none
-	// writes its records to it. Nil means [slog.Default] at the time of the record.
+	// Logger is the logger of Correlate, if Correlate has none of its own. Every other part
+	// that has none writes its records to the logger of Correlate. Nil means [slog.Default]
+	// at the time of the record.
 	Logger *slog.Logger
 
 	// Recover configures both recoveries, the outermost and the innermost.
@@ -145,13 +146,20 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	if correlation.Logger == nil {
 		correlation.Logger = o.Logger // that of the calls, in which all others write, too
 	}
+	var masking mask.Options
+	if o.Mask != nil {
+		masking = *o.Mask
+	}
+	if masking.Logger == nil {
+		masking.Logger = correlation.Logger // mask.New warns of Reveal, outside of any call
+	}
 	limited := when(o.Limit != nil, limit.New, o.Limit)
 	return Chain(
 		mcprecover.New(o.Recover),
 		when(o.Render != nil, middleware.Render, o.Render),
 		correlate.New(&correlation),
 		when(o.Audit != nil, audit.New, o.Audit),
-		mask.New(o.Mask),
+		mask.New(&masking),
 		when(o.Drain != nil, drain.New, o.Drain),
 		when(o.Budget != nil, budget.New, o.Budget),
 		limited,

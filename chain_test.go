@@ -458,6 +458,11 @@ func TestOptionsOfStandard(t *testing.T) {
 		require.Contains(t, said, "budget: the server has a tool of this name")
 		require.Contains(t, said, "limit.Options.Owner")
 	})
+	t.Run("logger of what is said at the start", func(t *testing.T) {
+		log := harness.NewLog(slog.LevelInfo)
+		mcpchain.Standard(&mcpchain.Options{Logger: log.Logger(), Mask: &mask.Options{Reveal: true}})
+		require.Contains(t, log.Only(t)["msg"], "mask: Options.Reveal is set")
+	})
 	t.Run("parts", func(t *testing.T) {
 		panics := 0
 		s := harness.Start(t, at, harness.Setup{

@@ -154,6 +154,9 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 	if c.Begin(r.options.Observe != nil || r.options.Stats != nil) { // the time must be read before it is known whether the call fails
 		r.stats.InFlight.Add(1)
 	}
+	if r.options.Advanced.ReferenceInSuccess {
+		c.ReferAtEnd()
+	}
 	returned := false
 	defer func() {
 		p := recover()
@@ -180,9 +183,6 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 		c.Log(res, err, 0)
 	case failure != nil, r.options.Slow > 0 && r.slow(c.Duration()), c.Logger().Enabled(ctx, r.success): // the result may yet turn out to be one that cannot be sent
 		c.LogAtEnd()
-	}
-	if failure == nil && r.options.Advanced.ReferenceInSuccess {
-		res = call.WithMeta(res, ReferenceKey, c.ID())
 	}
 	return res, err
 }

@@ -309,6 +309,29 @@ func TestParts(t *testing.T) {
 	require.True(t, strings.HasSuffix(r["reference"].(string), ".1"))
 }
 
+// TestPartsAreNotInFlight, also where what records calls stands inside of what divides them.
+func TestPartsAreNotInFlight(t *testing.T) {
+	var seen observer
+	var stats correlate.Stats
+	_, err := middleware.Chain(batch.New(&batch.Options{Lists: []batch.List{{Tool: "get", Item: "id", As: "gets"}}}),
+		correlate.New(&correlate.Options{Logger: slog.New(slog.DiscardHandler), Observe: seen.observe, Stats: &stats}))(
+		func(_ context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == call.MethodListTools {
+				return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "get", InputSchema: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"}}}`)}}}, nil
+			}
+			if strings.Contains(string(call.ArgumentsOf(req)), "bad") {
+				return nil, errSecret
+			}
+			return &mcp.CallToolResult{}, nil
+		})(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "gets", Arguments: json.RawMessage(`{"ids":["a","bad"]}`)}})
+	require.NoError(t, err)
+	require.Zero(t, stats.InFlight.Load())
+	events := seen.take()
+	require.Len(t, events, 1, "of the item that failed")
+	require.True(t, events[0].Part)
+	require.Equal(t, correlate.Outcome("internal_error"), events[0].Outcome)
+}
+
 func TestCounters(t *testing.T) {
 	var calls correlate.Counters
 	require.JSONEq(t, `{"in_flight":0,"stuck":0,"calls":{},"parts":{}}`, calls.String())

@@ -25,6 +25,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/retry"
 )
 
@@ -312,6 +313,32 @@ func TestTheReferenceOfASuccess(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTheReferenceIsOfTheCall that is answered, whatever stands around what records calls.
+func TestTheReferenceIsOfTheCall(t *testing.T) {
+	var kept mcp.Result
+	ids := 0
+	h := middleware.Chain(mcprecover.New(nil),
+		func(next mcp.MethodHandler) mcp.MethodHandler { // of the user's: it sees the handler's own result, and keeps it
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				res, err := next(ctx, method, req)
+				if kept == nil {
+					kept = res
+				}
+				return &mcp.CallToolResult{}, err
+			}
+		},
+		correlate.New(&correlate.Options{
+			Logger: slog.New(slog.DiscardHandler), Advanced: correlate.Advanced{ReferenceInSuccess: true},
+			NewID: func(context.Context, mcp.Request) string { ids++; return fmt.Sprint("id-", ids) },
+		}))(func(context.Context, string, mcp.Request) (mcp.Result, error) { return &mcp.CallToolResult{}, nil })
+	for _, id := range []string{"id-1", "id-2"} {
+		res, err := h(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "t"}})
+		require.NoError(t, err)
+		require.Equal(t, id, res.GetMeta()[correlate.ReferenceKey])
+	}
+	require.Empty(t, kept.GetMeta(), "a kept result has no reference of one call")
 }
 
 // TestARuleDoesNotLowerTheLevel, unless it says that the caller is to blame.

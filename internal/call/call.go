@@ -81,6 +81,7 @@ func (c *Call) lock() *cold {
 const (
 	recordAtEnd  = 1 << iota // see LogAtEnd
 	observeAtEnd             // see Begin
+	referAtEnd               // see ReferAtEnd
 )
 
 type callKey struct{}
@@ -269,11 +270,15 @@ func (c *Call) Parent() *Call {
 // answer is rendered by [Wrap].
 func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
 	if err == nil && !isError(res) {
-		if c.atEnd.Load() != 0 {
+		res = withSteps(res)
+		if atEnd := c.atEnd.Load(); atEnd != 0 {
 			c.logEnd(false, res, nil)
 			c.Observe(res, nil)
+			if atEnd&referAtEnd != 0 {
+				res = WithMeta(res, wire.ReferenceKey, c.ID())
+			}
 		}
-		return withSteps(res), nil
+		return res, nil
 	}
 	return c.finish(res, err)
 }

@@ -57,10 +57,11 @@ func LevelOf(outcome string) slog.Level {
 var epoch = time.Now()
 
 // Begin notes the time, for the duration in the record of this call. It reports whether the
-// Call is watched from now on, as is asked for the first time: then the [Recorder] is told of its end.
+// Call is watched from now on, as is asked for the first time: then the [Recorder] is told of its
+// end. A part of a call is never watched: of one that fails the Recorder is told by [Call.Log].
 func (c *Call) Begin(watch bool) (watched bool) {
 	c.began.Store(int64(time.Since(epoch)))
-	return watch && c.atEnd.Or(observeAtEnd)&observeAtEnd == 0
+	return watch && !c.part && c.atEnd.Or(observeAtEnd)&observeAtEnd == 0
 }
 
 // Duration returns how long ago Begin was called, zero if it was not.
@@ -93,7 +94,7 @@ func (c *Call) Log(res mcp.Result, err error, took time.Duration) {
 	outcome := c.Outcome(res, err)
 	logger, level, recorder := c.Logger(), c.level(f, outcome), c.settings().Recorder
 	if recorder != nil {
-		if c.part {
+		if c.part && f != nil {
 			recorder.Ended(c, took, res, err)
 		}
 		level = recorder.Level(outcome, took, level)
@@ -218,6 +219,14 @@ func (f *Failure) logAttrs(attrs []slog.Attr) []slog.Attr {
 // the record tells that instead. The call is recorded to the logger that it was
 // set up with.
 func (c *Call) LogAtEnd() { c.atEnd.Or(recordAtEnd) }
+
+// ReferAtEnd puts the ID of the call into the _meta of its success. Nothing is written before the
+// opener is done with the call, because a result may be kept outside for the answers of other calls.
+func (c *Call) ReferAtEnd() {
+	if !c.part {
+		c.atEnd.Or(referAtEnd)
+	}
+}
 
 // logEnd writes the record of how the call ends, if one is to be written now.
 func (c *Call) logEnd(hidden bool, res mcp.Result, err error) {

@@ -128,9 +128,16 @@ var (
 	parameters  = compile(`(?:[,;] ` + parameter + `)*`)
 )
 
-var anyValue = `(?:[bruf@](?P<is>["']))?(?:\\"(?P<hide>(?:[^\\\n]+|\\(?P<not>"))*)|` +
-	inQuotes(`"""`, "") + "|" + inQuotes("'''", "") + "|" + inQuotes(`"`, `\n`) + "|" + inQuotes("'", `\n`) + "|" + inQuotes("`", `\n`) +
-	`|(?P<not>[\r\n,;&])(?P<hide>(?:\[(?:[^\]]*\]|[^\]\n]*)|\((?:[^)]*\)|[^)\n]*)|\{(?:(?:[^"}\n]+|"(?P<not>:))*[}\n]|[^"}\n]*))?(?P<bare>)?))`
+var (
+	anyValue = `(?:` + inAnyQuotes + `|(?P<not>[\r\n,;&])(?P<hide>(?:` + inBrackets + `)?(?P<bare>)?))`
+	// A shell reads on to the next blank: quotes, commas and ampersands may be part of a URL or of JSON.
+	exported = `(?:` + inAnyQuotes + `|(?P<hide>` + inBrackets + `)?(?P<url>[^\s\v]*))`
+
+	inAnyQuotes = `(?:[bruf@](?P<is>["']))?(?:\\"(?P<hide>(?:[^\\\n]+|\\(?P<not>"))*)|` +
+		inQuotes(`"""`, "") + "|" + inQuotes("'''", "") + "|" + inQuotes(`"`, `\n`) + "|" + inQuotes("'", `\n`) + "|" + inQuotes("`", `\n`) + `)`
+)
+
+const inBrackets = `(?:\[(?:[^\]]*\]|[^\]\n]*)|\((?:[^)]*\)|[^)\n]*)|\{(?:(?:[^"}\n]+|"(?P<not>:))*[}\n]|[^"}\n]*))`
 
 const parameter = `(?P<bare>)(?:(?P<after>=)"[^"\n]*"?)?`
 

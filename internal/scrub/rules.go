@@ -54,7 +54,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 			`|(?P<hide>"[^\s\v"']+"|'[^\s\v"']+'))`), redacted},
 		{"user flag", on(" -u ", "--user"), like("(?i: -u |--user[ =])[\"'`]?[^\\s\\v:\"']+:(?P<hide>[^\\s\\v\"']+)"), redacted}, // of curl
 		// A variable that is meant for one program's environment, whatever its name.
-		{"export", on("export "), like(`\bexport [A-Z][A-Z0-9_]*=` + anyValue), redacted},
+		{"export", on("export "), like(`\bexport [A-Z][A-Z0-9_]*=` + exported), redacted},
 		// Three assignments to upper-case names in a row, with values in one word or to the end of a line.
 		{"environment", on("="), behind(capitals, `\b(?P<hide>`+variable+`(?:[\s\v]+`+variable+`){2,})`), redacted},
 
