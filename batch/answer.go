@@ -91,23 +91,13 @@ func (r *Result[Out]) written() *Result[Out] {
 			continue
 		}
 		var err error
-		if item.raw, err = marshal(item.Value); err != nil {
+		if item.raw, err = classify.JSON(item.Value); err != nil {
 			*item = Item[Out]{Index: i, Key: item.Key, Status: Failed}
 			item.Err, item.quote = r.failer.failed(i, notJSON("the value of an item", err), nil)
 		}
 	}
 	cp.count()
 	return &cp
-}
-
-// marshal guards an untrusted MarshalJSON.
-func marshal(v any) (raw json.RawMessage, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			raw, err = nil, classify.NewPanicError(p, 1)
-		}
-	}()
-	return json.Marshal(v)
 }
 
 // notJSON is the server's fault, and not what the error looks like.
@@ -202,9 +192,9 @@ func (r *Result[Out]) list(out *Output[Out], used int) string {
 
 // sendable is what the caller sends for an item.
 func (r *Result[Out]) sendable(item *Item[Out]) json.RawMessage {
-	raw, err := marshal(r.send(item.Index))
+	raw, err := classify.JSON(r.send(item.Index))
 	if err != nil && item.Key != "" {
-		raw, err = marshal(item.Key)
+		raw, err = classify.JSON(item.Key)
 	}
 	if err != nil {
 		raw = json.RawMessage(strconv.Itoa(item.Index))

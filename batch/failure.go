@@ -52,7 +52,7 @@ func newFailer(ctx context.Context) *failer {
 // because the log knows more.
 func (f *failer) failed(index int, err error, late *fault.Error) (public *fault.Error, quote bool) {
 	public = fault.Generic(fault.KindInternal) //nolint:wastedassign // the item has failed also if something panics
-	defer func() { _ = recover() }()
+	defer safe.Survive()
 	told, isTold := err.(*toldError) //nolint:errorlint // a wrapped one is another error
 	if isTold {
 		err = told.public

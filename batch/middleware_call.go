@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -92,7 +93,7 @@ func (f *form) value(res mcp.Result, item json.RawMessage) (any, error) {
 			of = text.Text
 		}
 	}
-	value, err := marshal(of) // now, because one item that cannot be sent must not cost the others
+	value, err := classify.JSON(of) // now, because one item that cannot be sent must not cost the others
 	switch {
 	case err != nil:
 		return nil, notJSON("the answer of an item", err)
@@ -114,7 +115,7 @@ func marked(value json.RawMessage, status any) json.RawMessage {
 	if status == nil {
 		return value
 	}
-	raw, err := marshal(status)
+	raw, err := classify.JSON(status)
 	var marks, members schema
 	if err != nil || json.Unmarshal(raw, &marks) != nil {
 		return value // not of package degrade

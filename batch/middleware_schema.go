@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/classify"
 )
 
 // A sibling is the definition of the list form of a tool, or why there is none.
@@ -60,7 +62,7 @@ type schema map[string]json.RawMessage
 // inputSchema derives the schema of the arguments of the list form. It takes a schema
 // in any form that the SDK does.
 func (f *form) inputSchema(of any) (json.RawMessage, error) {
-	raw, err := marshal(of)
+	raw, err := classify.JSON(of)
 	if err != nil {
 		return nil, fmt.Errorf("batch: the input schema of %s is not JSON: %w", f.Tool, err)
 	}

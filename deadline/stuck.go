@@ -96,12 +96,12 @@ func (w *run) late(o outcome, stuck bool) {
 			attrs = append(attrs, slog.String("stack", p.Stack()))
 		}
 	}
-	w.record(level, "mcp handler ended late", append(attrs, slog.String("outcome", string(outcome)), slog.Float64("late_ms", milliseconds(time.Since(w.answered))))...)
+	w.record(level, "mcp handler ended late", append(attrs, slog.String("outcome", outcome), slog.Float64("late_ms", milliseconds(time.Since(w.answered))))...)
 }
 
 // record writes a record. A log that cannot be written must not end the process.
 func (w *run) record(level slog.Level, message string, more ...slog.Attr) {
-	defer func() { _ = recover() }()
+	defer safe.Survive()
 	logger := w.Logger
 	if logger == nil {
 		logger = w.c.Logger()

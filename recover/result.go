@@ -146,7 +146,7 @@ func (l *look) toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Resul
 	raw, isRaw := r.StructuredContent.(json.RawMessage)
 	var err error
 	if !isRaw {
-		raw, err = marshal(r.StructuredContent)
+		raw, err = classify.JSON(r.StructuredContent)
 	} else if raw != nil && !json.Valid(raw) { // nil is null
 		err = errors.New("it is raw JSON that is not valid")
 	}
@@ -267,20 +267,10 @@ func below(part string, err *MarshalError) *MarshalError {
 
 // marshals says why a value cannot be marshalled.
 func marshals(v any) *MarshalError {
-	if _, err := marshal(v); err != nil {
+	if _, err := classify.JSON(v); err != nil {
 		return &MarshalError{Err: err}
 	}
 	return nil
-}
-
-// marshal guards a MarshalJSON method, which is untrusted.
-func marshal(v any) (raw []byte, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = classify.NewPanicError(p, 1)
-		}
-	}()
-	return json.Marshal(v)
 }
 
 // checkedTools remembers the tools that were marshalled once, because a tool must

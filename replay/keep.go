@@ -14,6 +14,8 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/kinds"
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/store"
 )
 
@@ -46,17 +48,11 @@ func (a *attempt) endOf(res mcp.Result, err error) ending {
 		return forgotten
 	case fault.EffectUnknown, "":
 	}
-	cancelled := false
-	switch failure.Fault().Kind() {
-	case fault.KindValidation, fault.KindPermissionDenied, fault.KindUnauthenticated, fault.KindRateLimited:
-		return forgotten
-	case fault.KindCancelled:
-		cancelled = true
-	}
+	kind := failure.Fault().Kind()
 	switch {
-	case a.rerunnable():
+	case kinds.Of(string(kind)).Effect == string(fault.EffectNone), a.rerunnable():
 		return forgotten
-	case cancelled:
+	case kind == fault.KindCancelled:
 		return unknown
 	default:
 		return final
@@ -65,14 +61,9 @@ func (a *attempt) endOf(res mcp.Result, err error) ending {
 
 // rerunnable reports whether it does no harm to run the handler again after an
 // attempt of which nobody knows how it ended. Where the tool is not found, it does.
-func (a *attempt) rerunnable() (ok bool) {
-	defer func() {
-		if recover() != nil { // in the user's function
-			ok = false
-		}
-	}()
+func (a *attempt) rerunnable() bool {
 	if a.Rerun != nil {
-		return a.Rerun(a.req.Params.Name)
+		return safe.Ask(a.Rerun, a.req.Params.Name)
 	}
 	return a.c.Safety(a.next) != classify.Writes
 }

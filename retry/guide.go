@@ -10,10 +10,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/kinds"
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -163,7 +163,7 @@ func (g *guide) advise(ctx context.Context, c *call.Call, next mcp.MethodHandler
 	if g.Repeatable == nil || c.Method() != call.MethodCallTool {
 		return c.Advise(ctx, failure, next)
 	}
-	if attempt.Ask(g.Repeatable, call.Target(c.Request())) {
+	if safe.Ask(g.Repeatable, call.Target(c.Request())) {
 		return failure.Advise(classify.Idempotent)
 	}
 	return failure.Advise(classify.Writes)

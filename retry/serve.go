@@ -111,7 +111,7 @@ func (s *server) mayRepeat(c *call.Call, next mcp.MethodHandler, failure *call.F
 		safety := c.Safety(next)
 		return safety != classify.Writes && failure.Advise(safety).ShouldRetry
 	default:
-		return attempt.Ask(s.Repeatable, call.Target(c.Request())) && failure.Advise(classify.Idempotent).ShouldRetry
+		return safe.Ask(s.Repeatable, call.Target(c.Request())) && failure.Advise(classify.Idempotent).ShouldRetry
 	}
 }
 

@@ -10,8 +10,6 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // Policy is what options say about number and time. It is immutable.
@@ -113,10 +111,4 @@ func AnswersInput(p mcp.Params) bool {
 	default:
 		return false
 	}
-}
-
-// Ask asks a function of the program's own about a name. One that panics says no.
-func Ask(f func(string) bool, name string) (yes bool) {
-	_, panicked := safe.Call(func() { yes = f(name) }, nil)
-	return yes && !panicked
 }

@@ -242,7 +242,7 @@ func Apart(consequence string, f func()) bool {
 // report says in the default log that something of the program's own, which
 // mcpchain called, panicked or ended its goroutine. The default log may be what panicked.
 func report(what string, p any, more ...slog.Attr) {
-	defer func() { _ = recover() }()
+	defer safe.Survive()
 	slog.Default().LogAttrs(context.Background(), slog.LevelError, "mcpchain: the program's own code panicked or ended its goroutine",
 		append([]slog.Attr{slog.String("consequence", what), slog.String("panic", safe.Value(p))}, more...)...)
 }

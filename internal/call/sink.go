@@ -106,7 +106,7 @@ func Warn(ctx context.Context, logger *slog.Logger, message string, attrs ...slo
 // Notice is [Warn] with a level. Like the record of a call it holds nobody, whatever the
 // handler does. A nil logger means that of the Call of ctx, and [slog.Default] outside of one.
 func Notice(ctx context.Context, logger *slog.Logger, level slog.Level, message string, attrs ...slog.Attr) {
-	defer func() { _ = recover() }() // the handler's Enabled
+	defer safe.Survive() // the handler's Enabled
 	if c := FromContext(ctx); logger == nil && c != nil {
 		logger = c.Logger()
 	} else if logger == nil {

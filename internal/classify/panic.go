@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"strings"
@@ -25,6 +26,17 @@ func NewPanicError(value any, skip int) *PanicError {
 	var pcs [32]uintptr
 	n := runtime.Callers(skip+2, pcs[:])
 	return &PanicError{Value: value, callers: append([]uintptr(nil), pcs[:n]...)}
+}
+
+// JSON is json.Marshal, but the panic of a MarshalJSON method, which is untrusted, becomes a
+// [PanicError].
+func JSON(v any) (raw json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			raw, err = nil, NewPanicError(p, 1)
+		}
+	}()
+	return json.Marshal(v)
 }
 
 // Error returns "panic: " and the value. It is for the log.

@@ -26,6 +26,15 @@ func Call(f, exited func()) (p any, panicked bool) {
 	return nil, false
 }
 
+// Ask asks a function of the program's about a name. One that panics says no.
+func Ask(f func(string) bool, name string) (yes bool) {
+	_, panicked := Call(func() { yes = f(name) }, nil)
+	return yes && !panicked
+}
+
+// Survive ends a panic. It is deferred around untrusted code whose outcome nobody waits for, such as a log.
+func Survive() { _ = recover() }
+
 // Apart is [Call] in a goroutine of its own, because nothing else survives a function that ends its goroutine with
 // runtime.Goexit. It waits for the function.
 func Apart(f func()) (p any, panicked, exited bool) {

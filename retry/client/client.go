@@ -205,7 +205,7 @@ func (c *client) mayRepeat(method string, req mcp.Request, said advice, keyed bo
 	case tool == nil:
 		return false
 	case c.options.Repeatable != nil:
-		return attempt.Ask(c.options.Repeatable, tool.Name)
+		return safe.Ask(c.options.Repeatable, tool.Name)
 	default:
 		return c.known.safety(req, tool.Name) >= classify.Idempotent
 	}
