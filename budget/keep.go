@@ -126,7 +126,7 @@ const description = "Shows what an answer of another tool left out. Call it with
 
 // cursors are those of an entry and, after the first page, which block of it comes next, and
 // from which byte on.
-var cursors = regexp.MustCompile(`^([A-Z2-7]{26})(?:\.([0-9]{1,9})\.([0-9]{1,9}))?$`)
+var cursors = regexp.MustCompile(`^([A-Z2-7]{26,})(?:\.([0-9]{1,9})\.([0-9]{1,9}))?$`)
 
 // read returns the page that a cursor names.
 func (b *budget) read(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
@@ -177,14 +177,18 @@ func (e *entry) has(at, off int) bool {
 // page returns what is shown of an entry from a place on, and a note that says where the
 // next page begins.
 func (b *budget) page(e *entry, at, off, room int) []mcp.Content {
-	blocks, note := slices.Clone(e.blocks[at:]), ""
+	blocks := e.blocks[at:]
 	if off > 0 {
 		text, with := textOf(blocks[0])
+		blocks = slices.Clone(blocks)
 		blocks[0] = with(text[off:])
 	}
-	shown, rest := split(blocks, room)
+	var shown, rest []mcp.Content
+	var note string
 	if e.Unit == unitItems {
 		shown, rest, note = e.items(blocks, at, off, room)
+	} else {
+		shown, rest = split(blocks, room)
 	}
 	if at = len(e.blocks) - len(rest); len(rest) > 0 {
 		whole, _ := textOf(e.blocks[at])

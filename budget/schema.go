@@ -51,12 +51,9 @@ func argument(names []string) string {
 	return "arguments " + quoted
 }
 
-// first reports whether nothing was said of a tool before.
-func (b *budget) first(tool string) bool {
-	_, told := b.told.Get(tool)
-	b.told.Put(tool, true)
-	return !told
-}
+// first reports whether nothing was said of a tool before. Of too many tools nothing more is
+// said: one that is forgotten would be told with each list.
+func (b *budget) first(tool string) bool { return b.told.Add(tool, true) }
 
 // check says once of a tool that its answers may be large and have no list.
 func (b *budget) check(ctx context.Context, tool *mcp.Tool) {

@@ -107,19 +107,20 @@ func (s *Shared[T]) Get(ctx context.Context) (value T, err error) {
 func (s *Shared[T]) start(ctx context.Context) (have *T, opening <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wait := time.Until(s.again)
 	switch {
 	case s.closed:
 		return nil, nil, errClosed
-	case s.value == nil && s.opening == nil && wait > 0:
+	case s.value != nil || s.opening != nil:
+		return s.value, s.opening, nil
+	}
+	if wait := time.Until(s.again); wait > 0 { // each call passes here; only one that needs it reads the clock
 		return nil, nil, fault.Unavailable("a resource that this server needs").
 			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: wait.Seconds(), Effect: fault.EffectNone}).
 			Because(s.failure)
-	case s.value == nil && s.opening == nil:
-		s.opening = make(chan struct{})
-		go s.try(context.WithoutCancel(ctx)) // who asked first may go away
 	}
-	return s.value, s.opening, nil
+	s.opening = make(chan struct{})
+	go s.try(context.WithoutCancel(ctx)) // who asked first may go away
+	return nil, s.opening, nil
 }
 
 // try opens the resource once.

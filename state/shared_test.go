@@ -159,3 +159,11 @@ func TestSharedThatIsClosedWhileItOpens(t *testing.T) {
 		require.EqualValues(t, 1, closed.Load())
 	})
 }
+
+// BenchmarkShared gets what is open, as each call does: the clock is not read for it.
+func BenchmarkShared(b *testing.B) {
+	s := state.Share(nil, func(context.Context) (int, error) { return 1, nil }, nil)
+	for b.Loop() {
+		_, _ = s.Get(b.Context())
+	}
+}

@@ -11,8 +11,8 @@
 //
 // A value is kept under its owner and its handle. The owner is who is calling: the
 // authenticated user, unless Options.Owner says otherwise. The handle is 128 random
-// bits and the number of a place of its owner's, minted by [Create]. A handle of somebody else is answered exactly like one that
-// never existed.
+// bits and the number of a place of its owner's, minted by [Create]. A handle of
+// somebody else is answered exactly like one that never existed.
 //
 // Where a call has no handle, its value is that of the session, which HTTP clients
 // before 2026-07-28 have, or that of the connection, over stdio: it needs no handle,
@@ -81,7 +81,8 @@ type Limits struct {
 	ValueBytes int
 
 	// PerOwner is how many handles one owner may have. Zero means 100; with a negative
-	// one there is no limit.
+	// one there is no limit. [Create] looks for a free place, with one question to the
+	// store each: one for an owner with few handles, PerOwner for one that has all.
 	PerOwner int
 }
 

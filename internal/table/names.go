@@ -36,6 +36,21 @@ func (n *Names[V]) Put(name string, v V) {
 	n.of[name] = v
 }
 
+// Add puts a value under a name that has none, and reports whether it did. Where there is no room
+// it does not.
+func (n *Names[V]) Add(name string, v V) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, have := n.of[name]; have || len(n.of) >= MaxNames {
+		return false
+	}
+	if n.of == nil {
+		n.of = map[string]V{}
+	}
+	n.of[name] = v
+	return true
+}
+
 // Len returns how many names there are.
 func (n *Names[V]) Len() int {
 	n.mu.RLock()

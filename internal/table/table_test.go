@@ -23,10 +23,17 @@ func TestNames(t *testing.T) {
 	v, ok := n.Get("0")
 	require.True(t, ok)
 	require.Equal(t, 7, v)
+	require.False(t, n.Add("newer", 1), "there is no room")
 	n.Put("new", 1)
 	require.Equal(t, table.MaxNames, n.Len())
 	_, ok = n.Get("new")
 	require.True(t, ok)
+
+	var few table.Names[int]
+	require.True(t, few.Add("a", 1))
+	require.False(t, few.Add("a", 2), "it has a value")
+	v, _ = few.Get("a")
+	require.Equal(t, 1, v)
 }
 
 func TestWeak(t *testing.T) {
