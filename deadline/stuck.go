@@ -96,7 +96,7 @@ func (w *run) late(o outcome, stuck bool) {
 			attrs = append(attrs, slog.String("stack", p.Stack()))
 		}
 	}
-	w.record(level, "mcp handler ended late", append(attrs, slog.String("outcome", string(outcome)), slog.Float64("late_ms", milliseconds(time.Since(w.answered))))...)
+	w.record(level, "mcp handler ended late", append(attrs, slog.String("outcome", outcome), slog.Float64("late_ms", milliseconds(time.Since(w.answered))))...)
 }
 
 // record writes a record. A log that cannot be written must not end the process.
