@@ -45,7 +45,7 @@ var (
 func newLimiter(o Options) *limiter {
 	o.Limit = cmp.Or(o.Limit, defaultLimit)
 	o.Grace = max(0, cmp.Or(o.Grace, defaultGrace))
-	stuck := min(cmp.Or(o.MaxStuck, defaultMaxStuck), 1_000_000) // so that what is counted from it does not overflow
+	stuck := max(-1, min(cmp.Or(o.MaxStuck, defaultMaxStuck), 1_000_000)) // so that what is counted from it does not overflow
 	o.check()
 	o.Tools = maps.Clone(o.Tools)
 	l := &limiter{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -159,7 +160,7 @@ func TestTooManyInAll(t *testing.T) {
 // TestBurst bounds how many handlers are stuck though all calls came before the first of
 // them was.
 func TestBurst(t *testing.T) {
-	for bound, want := range map[int]int{0: 200, 1: 20, 3: 60, -1: 1000} {
+	for bound, want := range map[int]int{0: 200, 1: 20, 3: 60, -1: 1000, math.MinInt: 1000} {
 		synctest.Test(t, func(t *testing.T) {
 			g := gate{make(chan struct{})}
 			h := deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: bound, Logger: slog.New(slog.DiscardHandler)})(

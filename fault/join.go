@@ -11,8 +11,8 @@ import (
 // Join returns one fault that tells all of the given ones, in that order. It has their
 // violations, details and steps; of details with the same key the last, and of steps that
 // read the same the first. Their causes are joined. The call may be repeated only if none
-// of them says no. The kind is that of the first one. The code is theirs if all have the
-// same kind and code.
+// of them says no; wrong arguments, of which nobody says anything else, do. The kind is that
+// of the first one. The code is theirs if all have the same kind and code.
 //
 // Nil faults are left out. Join returns a single fault as it is, and nil if there is none:
 // check for nil before you return it as an error, because a nil *Error in an error is not
@@ -62,11 +62,12 @@ func Join(faults ...*Error) *Error {
 // the more careful word where they differ.
 func joinedRetry(faults []*Error) *Retry {
 	var joined *Retry
-	silent := false
+	silent, wrong := false, false
 	for _, e := range faults {
 		switch r := e.data.Retry; {
 		case r == nil:
 			silent = true
+			wrong = wrong || e.data.Type == KindValidation
 		case joined == nil:
 			cp := *r
 			joined = &cp
@@ -76,6 +77,9 @@ func joinedRetry(faults []*Error) *Retry {
 	}
 	if silent && joined != nil && joined.Effect == EffectNone {
 		joined.Effect = "" // who says nothing may have changed something
+	}
+	if wrong && joined != nil && joined.ShouldRetry { // arguments stay wrong when a limit is over
+		return &Retry{Effect: joined.Effect}
 	}
 	return joined
 }
@@ -106,7 +110,7 @@ func told(faults []*Error) string {
 	what := "arguments are wrong"
 	items := make([]string, 0, maxListed)
 	for i, e := range faults {
-		if e.data.Type != KindValidation || len(e.data.Violations) > 1 {
+		if e.data.Type != KindValidation || len(e.data.Violations) > 1 || strings.Contains(e.data.Message, itemStart) {
 			what = "things failed"
 		}
 		if i < maxListed {

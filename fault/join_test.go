@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,6 +18,7 @@ func TestJoin(t *testing.T) {
 		fault.Violation{Field: "a", Expected: "a text", Received: 1, Suggestion: "quote it"},
 		fault.Violation{Field: "b", Expected: "a text", Received: 2},
 	)
+	order := fault.New(fault.KindValidation, "the end is before the start")
 	dozen := make([]*fault.Error, 12)
 	for i := range dozen {
 		dozen[i] = fault.New("busy", fmt.Sprint("no. ", i))
@@ -51,6 +53,11 @@ func TestJoin(t *testing.T) {
 		{
 			"several violations in words of their own", []*fault.Error{ab.WithMessage("a and b are wrong"), c},
 			lines("Validation Error: 2 things failed.", "- a and b are wrong.", "- Argument 'c' expected a text, but received 3."),
+		},
+		{
+			"a list without violations", []*fault.Error{fault.Join(order, order), c},
+			lines("Validation Error: 2 things failed.", "- 2 arguments are wrong.", "  - the end is before the start.", "  - the end is before the start.",
+				"- Argument 'c' expected a text, but received 3."),
 		},
 		{
 			"mixed", []*fault.Error{fault.NotFound("project", "alpah", "alpha"), a, fault.Denied("see", "it").Needs("read"), fault.New("busy", "")},
@@ -162,6 +169,22 @@ func TestJoinRetry(t *testing.T) {
 			roundTrip(t, e)
 		})
 	}
+}
+
+// Arguments stay wrong when a limit is over.
+func TestJoinRetryOfWrongArguments(t *testing.T) {
+	wrong, limited, down := fault.Invalid("n", "x", "a number"), fault.RateLimited("it", 5*time.Second), fault.Generic(fault.KindServiceUnavailable)
+	unsure := limited.WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 5, Effect: fault.EffectUnknown})
+	for name, tc := range map[string]struct{ have, want *fault.Retry }{
+		"yes after wrong":     {fault.Join(wrong, limited).Data().Retry, &fault.Retry{}},
+		"wrong after yes":     {fault.Join(limited, wrong).Data().Retry, &fault.Retry{}},
+		"the effect is kept":  {fault.Join(unsure, wrong).Data().Retry, &fault.Retry{Effect: fault.EffectUnknown}},
+		"nobody says a thing": {fault.Join(wrong, down).Data().Retry, nil},
+		"the handler says":    {fault.Join(wrong.After(time.Second), limited).Data().Retry, &fault.Retry{ShouldRetry: true, RetryAfterSeconds: 5}},
+	} {
+		require.Equal(t, tc.want, tc.have, name)
+	}
+	require.Contains(t, fault.Join(wrong, limited).Text(), "\nRetry: only with corrected arguments.")
 }
 
 func TestJoinOfMany(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -26,6 +27,7 @@ type guide struct {
 	settings *call.Settings // nil without rules
 	seen     *memory
 	shared   *shared // nil when this server counts for itself
+	batches  table.Weak[call.Call, moments]
 }
 
 func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
@@ -63,9 +65,22 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 		what = g.identify(ctx, c, req)
 		what.began = began
 	}
+	if batch := c.Parent(); batch != nil {
+		g.together(batch, &what)
+	}
 	g.guide(ctx, c, req, next, failure, &what)
 	return res, err
 }
+
+// together makes an item of a batch begin when the first of its items that failed began: they
+// were chosen at once, so equal ones are no repetitions.
+func (g *guide) together(batch *call.Call, what *identity) {
+	first := g.batches.Of(batch, func(*call.Call) moments { return moments{what.began, what.read} })
+	what.began, what.read = min(what.began, first.began), min(what.read, first.read)
+}
+
+// moments are what the ticks were when an item of a batch began, in this process and in a store.
+type moments struct{ began, read uint64 }
 
 // refuse returns the failure of a call that is not run, nil for one that is. That
 // it is guided keeps others of our kind from counting it.

@@ -49,8 +49,8 @@ func (k *known) get(name string) *count {
 	return c
 }
 
-// add returns the count of a name, which may be a new one. Of some, the one that expires first
-// makes room.
+// add returns the count of a name, which may be a new one. Of some, the one that failed the
+// longest ago makes room: a caller who is told long waits must not outlive the others.
 func (k *known) add(name string, group uint64) *count {
 	c := k.get(name)
 	if c != nil {
@@ -59,7 +59,7 @@ func (k *known) add(name string, group uint64) *count {
 	if len(k.Counts) >= k.most {
 		oldest, n := "", 0
 		for name, other := range k.Counts {
-			if oldest == "" || other.Expires < k.Counts[oldest].Expires {
+			if oldest == "" || other.Counted < k.Counts[oldest].Counted {
 				oldest = name
 			}
 			if n++; n == looked {

@@ -131,6 +131,26 @@ func TestFailingCallsLeaveMemoryBounded(t *testing.T) {
 	require.Greater(t, size(t, g.seen), 256)
 }
 
+// What is told long waits, and so is remembered for long, does not push out the rest sooner.
+func TestLongWaitsHoldNoRoom(t *testing.T) {
+	const rounds = 20
+	survived := 0
+	for range rounds {
+		k := known{most: remembered}
+		fail := func(name string, keep time.Duration) {
+			k.tick++
+			k.failed(&identity{call: name}, failing{keep: keep})
+		}
+		for i := range 2 * remembered {
+			fail(fmt.Sprint("long ", i), maxKeep)
+		}
+		for fail("short", forgetAfter); k.get("short") != nil; survived++ {
+			fail(fmt.Sprint("more ", survived), maxKeep)
+		}
+	}
+	require.Greater(t, survived/rounds, remembered/2)
+}
+
 // One who makes a great many failing calls pushes out few of the others'.
 func TestMemoryIsShared(t *testing.T) {
 	m := newMemory(remembered)
