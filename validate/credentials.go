@@ -116,6 +116,6 @@ func (v *validator) asks(ctx context.Context, c *call.Call, req mcp.Request, nex
 			return scrub.SecretName(name) && slices.ContainsFunc(prompt.Arguments, func(a *mcp.PromptArgument) bool { return a != nil && a.Name == name })
 		}
 	}
-	tool, _ := v.lookup(ctx, c, req, next)
+	tool, _ := callOf(ctx, c, req).Tool(next)
 	return v.arguments.Of(tool).Asks
 }

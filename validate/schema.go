@@ -76,29 +76,42 @@ func callOf(ctx context.Context, c *call.Call, req mcp.Request) *call.Call {
 	return c.Below(ctx, "lookup", req)
 }
 
+// A seat is what a look-up is shared for.
+type seat struct {
+	session *mcp.ServerSession
+	tool    string
+}
+
 // A flight is a look-up that is under way.
 type flight struct {
 	landed chan struct{}
+	given  <-chan struct{} // who asks has given up
 	tool   *mcp.Tool
 }
 
-// lookup returns the definition of the tool that is called. Calls of one session that fail at the
-// same time share a look-up: behind a slow proxy each of them would ask for the list.
+// lookup returns the definition of a tool whose call failed. Calls of one session that fail at the
+// same time share it: behind a slow proxy each of them would ask for the list. One that comes with
+// headers or a token of its own may be another user's, and asks itself.
 func (v *validator) lookup(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (*mcp.Tool, error) {
 	c = callOf(ctx, c, req)
-	key := [2]any{req.GetSession(), call.Target(req)} // what a definition may depend on
-	mine := &flight{landed: make(chan struct{})}
+	r, ok := req.(*mcp.CallToolRequest)
+	if !ok || r == nil || r.Session == nil || r.Extra != nil {
+		return c.Tool(next)
+	}
+	key := seat{r.Session, call.Target(req)}
+	mine := &flight{landed: make(chan struct{}), given: ctx.Done()}
 	if other, under := v.flights.LoadOrStore(key, mine); under {
 		other, _ := other.(*flight)
 		select {
 		case <-other.landed:
+			if other.tool != nil {
+				return other.tool, nil
+			}
+		case <-other.given: // the list may hang for longer
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		if other.tool != nil {
-			return other.tool, nil
-		}
-		return c.Tool(next) // who asked may have given up
+		return c.Tool(next)
 	}
 	defer func() {
 		v.flights.Delete(key)
@@ -109,10 +122,9 @@ func (v *validator) lookup(ctx context.Context, c *call.Call, req mcp.Request, n
 	return tool, err
 }
 
-// schemaOf returns the input schema of the tool that is called. With an error it is one that every
+// schemaOf returns the input schema of a tool that was looked up. With an error it is one that every
 // tool has, because the schema cannot be had: a single wrapped handler has no server to ask.
-func (v *validator) schemaOf(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (*explain.Schema, error) {
-	found, err := v.lookup(ctx, c, req, next)
+func (v *validator) schemaOf(found *mcp.Tool, err error) (*explain.Schema, error) {
 	if err != nil {
 		return anyObject(), err
 	}

@@ -64,8 +64,8 @@ type Options struct {
 	// RawTools checks the arguments of every tool against its listed schema, and fills
 	// in defaults, before the handler runs. It is meant for servers with many raw tools,
 	// whose arguments the SDK does not check. The server is asked for its list of
-	// tools at every call of a tool then, once for calls at the same time in one session;
-	// [Tool] does not ask. Typed tools are checked too, by the stricter rules that Tool has.
+	// tools at every call of a tool then; [Tool] does not ask. Typed tools are checked
+	// too, by the stricter rules that Tool has.
 	//
 	// A tool is not checked if a filter inside hides it from the caller, if the list fails
 	// or has more than 100 pages, or if its schema cannot be compiled. That is recorded as a
@@ -212,7 +212,7 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 	if !v.RawTools {
 		return req, nil
 	}
-	schema, err := v.schemaOf(ctx, c, req, next)
+	schema, err := v.schemaOf(callOf(ctx, c, req).Tool(next))
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err() // the caller has given up: nothing need run unchecked
@@ -230,7 +230,7 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 // stays as it came, and what cannot be explained gets the generic text of its kind.
 func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *call.Failure) *fault.Error {
 	schema := func() *explain.Schema {
-		s, err := v.schemaOf(ctx, c, req, next)
+		s, err := v.schemaOf(v.lookup(ctx, c, req, next))
 		if err != nil || s == nil { // nobody knows what the tool takes
 			return anyObject()
 		}

@@ -247,12 +247,15 @@ func (r *report) nearest(e *jsonschema.ValidationError, all finding, f *fork) []
 		return []finding{all}
 	}
 	var best []finding
+	untagged := "enum"
 	least, ties, picked, open, tag := 1<<20, 0, 0, 0, append(slices.Clip(at), f.tag)
 	for i, cause := range e.Causes[:min(len(e.Causes), len(f.forms))] {
 		open += boolInt(!slices.Equal(f.forms[i].leaf().types(), []string{"null"}))
 		found := r.collect(cause, all)
 		if j := slices.IndexFunc(found, func(g finding) bool { return f.tag != "" && slices.Equal(g.at, tag) }); j >= 0 {
-			all.rule = found[j].rule // the tag is not that of this form
+			if found[j].rule == "required" { // the tag is not that of this form
+				untagged = "required"
+			}
 			continue
 		}
 		picked++
@@ -270,9 +273,7 @@ func (r *report) nearest(e *jsonschema.ValidationError, all finding, f *fork) []
 		}
 	}
 	if picked == 0 && len(e.Causes) > 0 {
-		if all.at, all.forms, all.expected = tag, f.tags, choice(f.tags); all.rule != "required" {
-			all.rule = "enum"
-		}
+		all.rule, all.at, all.forms, all.expected = untagged, tag, f.tags, choice(f.tags)
 		return []finding{all}
 	}
 	whole := !slices.ContainsFunc(best, func(f finding) bool { // about the value itself, or what it has not

@@ -196,3 +196,17 @@ func BenchmarkHostile(b *testing.B) {
 		}
 	}
 }
+
+// TestExamplesCostNothingWhereTheyAreLong: of a schema with examples that are too long to be told
+// no call writes them, however many names are misspelled.
+func TestExamplesCostNothingWhereTheyAreLong(t *testing.T) {
+	args := []byte(`[` + strings.Repeat(`{"alhpa":1},`, 100) + `{}]`)
+	allocs := func(examples string) float64 {
+		s, err := explain.Compile([]byte(`{"items":{"examples":[` + examples + `],"anyOf":[{"required":["alpha"]},{"required":["omega"]}]}}`))
+		require.NoError(t, err)
+		s.Explain(args, false)
+		return testing.AllocsPerRun(3, func() { s.Explain(args, false) })
+	}
+	long := `{"alpha":[` + strings.Repeat(`"x",`, 100) + `1]}`
+	require.Less(t, allocs(strings.Repeat(long+",", 300)+long), 2*allocs(""))
+}

@@ -131,13 +131,21 @@ func (r *report) leaveOut(f finding) string {
 	return r.fix(f, left, "Leave it out instead of sending null.")
 }
 
-// advice repeats a short example that is valid, and the description of what is asked for.
+// advice repeats a short example that is valid by all of the schemas for a value, and the
+// description of what is asked for.
 func advice(nodes []*node, describe bool) string {
-	example, description := "", ""
+	example, description, tries := "", "", maxListed
+	refuses := func(v any) bool {
+		return slices.ContainsFunc(nodes, func(n *node) bool { return n.Validate(v) != nil })
+	}
 	for _, n := range around(nodes...) {
-		for _, v := range n.Examples {
-			if text := literal(v); example == "" && len(text) <= maxName && n.Validate(v) == nil {
-				example = "For example: " + text + "."
+		for _, v := range n.Examples[:min(len(n.Examples), tries)] {
+			if tries--; room(v, maxName) < 0 {
+				continue // to write it, or to check it, may take long
+			}
+			if text := literal(v); len(text) <= maxName && !refuses(v) {
+				example, tries = "For example: "+text+".", 0
+				break
 			}
 		}
 		if text := strings.TrimSpace(words.Cut(n.Description, maxAdvice)); description == "" && describe && text != "" {
@@ -145,6 +153,28 @@ func advice(nodes []*node, describe bool) string {
 		}
 	}
 	return strings.TrimSpace(example + " " + description)
+}
+
+// room returns what is left of so many bytes when a value is written, less than none if it is
+// longer.
+func room(v any, bytes int) int {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if bytes = room(member, bytes-len(name)); bytes < 0 {
+				break
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if bytes = room(item, bytes); bytes < 0 {
+				break
+			}
+		}
+	case string:
+		bytes -= len(v)
+	}
+	return bytes - 1
 }
 
 // suggestName says what an unknown name may have been meant for.

@@ -117,6 +117,14 @@ func (o *object) pairs(unknown, wanted, free []string) (pairs []pair) {
 // misspelled tells that a name was meant by another one.
 func (r *report) misspelled(p pair) {
 	missing, refused, meant := slices.Contains(p.missing, p.meant), slices.Contains(p.refused, p.sent), quoted(p.meant)
+	r.unsure = r.unsure || p.unsure || scrub.SecretName(p.sent)
+	if !missing && !refused {
+		r.told[p.choice.key()] = true // also if it fits no form after that
+	}
+	if r.full() { // a sentence takes long that nobody reads
+		r.Total++
+		return
+	}
 	v := fault.Violation{Rule: "required"}
 	switch {
 	case refused:
@@ -131,11 +139,9 @@ func (r *report) misspelled(p pair) {
 		v.Message = "Argument '" + v.Field + "' is required."
 	default:
 		v = r.worded(p.choice)
-		r.told[p.choice.key()] = true // also if it fits no form after that
 	}
 	if !refused {
 		v.Suggestion = "You sent " + quoted(r.schema.shownName(p.sent)) + ": did you mean " + meant + "?"
 	}
-	r.unsure = r.unsure || p.unsure || scrub.SecretName(p.sent)
 	r.add(v)
 }
