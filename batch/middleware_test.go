@@ -226,6 +226,7 @@ func TestWrongLists(t *testing.T) {
 			"'user_ids' expected a list of 1 to 3 values, but received none.":                  ids(),
 			"but received 4.\nSuggestion: Send them in calls of at most 3 each.":               ids(1, 2, 3, 4),
 			"Argument 'user_id' does not belong here. Put its value into the list 'user_ids'.": map[string]any{"user_id": "ann", "user_ids": []string{"bob"}},
+			"'user_ids' expected a list of 1 to 3 values, but received no value.":              nil,
 			"a list of 1 to 3 values, but received no value":                                   map[string]any{"user_ids": nil},
 		} {
 			answer := s.CallTool(t.Context(), "get_users", args)

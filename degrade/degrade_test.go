@@ -224,7 +224,7 @@ func TestStale(t *testing.T) {
 		part := degrade.Optional("it", &it, fail[string](fault.Unavailable("the source"))).
 			Stale("attic", 24*time.Hour, unknown).
 			Stale("archive", 24*time.Hour, copied(25*time.Hour)).
-			Stale("cache", 24*time.Hour, copied(2*time.Hour+30*time.Minute))
+			Stale("cache", 150*time.Minute, copied(150*time.Minute)) // no older than it may be
 		status, err := degrade.Run(t.Context(), part)
 		require.NoError(t, err)
 		require.Equal(t, "2h30m0s", it)
@@ -304,6 +304,23 @@ func TestDeadlineOfTheCall(t *testing.T) {
 		require.ErrorIs(t, err, fault.KindTimeout)
 		require.Equal(t, 200*time.Millisecond, time.Since(start))
 	})
+	for name, c := range map[string]struct {
+		part degrade.Part
+		took time.Duration
+	}{
+		"a part without a limit":  {degrade.Required("a", nil, heed).Within(-1).Else("cache", give("cached")), 900 * time.Millisecond},
+		"the last of the sources": {degrade.Required("a", nil, fail[string](errSecret)).Else("cache", heed), time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				start := time.Now()
+				_, _ = degrade.Run(ctx, c.part)
+				require.Equal(t, c.took, time.Since(start))
+			})
+		})
+	}
 }
 
 func TestCancelledCall(t *testing.T) {
@@ -366,6 +383,8 @@ func TestEffectOfAChange(t *testing.T) {
 		"plain":   {errSecret, fault.EffectUnknown},
 		"invalid": {fault.Invalid("a", 1, "two"), fault.EffectNone},
 		"said":    {fault.Unavailable("it").WithRetry(fault.Retry{Effect: fault.EffectNone, ShouldRetry: true}), fault.EffectNone},
+		"again":   {fault.Unavailable("it").WithRetry(fault.Retry{ShouldRetry: true}), fault.EffectUnknown},
+		"limited": {fault.RateLimited("it", time.Second), fault.EffectNone},
 		"dial":    {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, fault.EffectNone},
 	} {
 		status, err := degrade.Run(t.Context(), degrade.Optional("mail", new(int), fail[int](c.err)).Write())
@@ -377,6 +396,7 @@ func TestEffectOfAChange(t *testing.T) {
 			require.False(t, status.Warnings[0].Retry.ShouldRetry)
 		} else {
 			require.NotContains(t, status.Text(), unsure, name)
+			require.Equal(t, name == "said" || name == "limited", status.Warnings[0].Retry.ShouldRetry, name)
 		}
 
 		// A part that is read fails the whole: of the change the same is said.

@@ -55,8 +55,8 @@ func New(opts *Options) mcp.Middleware {
 		n := &notes{Context: ctx, limit: o.Limit}
 		res, err := next(n, c.Method(), req)
 		status, found := n.take()
-		tool, ok := res.(*mcp.CallToolResult)
-		if !found || err != nil || !ok || tool == nil || tool.IsError || tool.InputRequests != nil {
+		tool, _ := res.(*mcp.CallToolResult)
+		if !found || err != nil || tool == nil || tool.IsError || tool.InputRequests != nil {
 			return res, err
 		}
 		return annotate(tool, status), nil
@@ -137,10 +137,10 @@ func annotate(have *mcp.CallToolResult, status Status) *mcp.CallToolResult {
 // filled returns the output with the status in it, if the handler embedded one and left it
 // empty. To any other output nothing may be added that a strict schema does not know.
 func filled(output any, status Status) (json.RawMessage, bool) {
-	raw, err := safe.JSON(output)
+	raw, _ := safe.JSON(output) // nil for one that cannot be sent, as package recover says
 	var members map[string]json.RawMessage
-	if err != nil || json.Unmarshal(raw, &members) != nil {
-		return nil, false // no object, or one that cannot be sent, as package recover says
+	if json.Unmarshal(raw, &members) != nil {
+		return nil, false // no object
 	}
 	_, degraded := members["degraded"]
 	_, metadata := members["metadata"]

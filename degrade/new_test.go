@@ -331,3 +331,66 @@ func TestNewDoesNotMistake(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(raw), `"components_requested":["it"],"components_returned":[]`)
 }
+
+// TestNewLeavesAnAnswerThatIsNotOne of a part that is missing: nothing is said where there was
+// no Run, and nothing added to a failure or to a question.
+func TestNewLeavesAnAnswerThatIsNotOne(t *testing.T) {
+	asks := mcp.InputRequestMap{"q": &mcp.ElicitParams{Message: "which?"}}
+	for name, c := range map[string]struct {
+		res *mcp.CallToolResult
+		err error
+		ran bool
+	}{
+		"no Run":         {&mcp.CallToolResult{StructuredContent: embedded{Main: "x"}}, nil, false},
+		"failed":         {&mcp.CallToolResult{IsError: true}, nil, true},
+		"asks":           {&mcp.CallToolResult{InputRequests: asks}, nil, true},
+		"error as well":  {&mcp.CallToolResult{}, errRule, true},
+		"none, no error": {nil, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			quiet(t)
+			res, err := degrade.New(nil)(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+				if c.ran {
+					_, err := degrade.Run(ctx, degrade.Optional("it", nil, fail[int](errSecret)))
+					require.NoError(t, err)
+				}
+				return c.res, c.err
+			})(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}})
+			require.NoError(t, err)
+			tool := res.(*mcp.CallToolResult)
+			switch {
+			case name == "failed" || c.err != nil: // rendered as a failure
+				require.True(t, tool.IsError)
+				require.Len(t, tool.Content, 1)
+				require.NotContains(t, tool.Meta, degrade.MetaKey)
+			default:
+				require.Same(t, c.res, tool)
+			}
+		})
+	}
+}
+
+// TestNewReplacesOnlyTheTextOfTheOutput among the blocks of an answer.
+func TestNewReplacesOnlyTheTextOfTheOutput(t *testing.T) {
+	raw, err := json.Marshal(embedded{Main: "x"})
+	require.NoError(t, err)
+	for name, output := range map[string]any{"raw": json.RawMessage(raw), "value": embedded{Main: "x"}} {
+		t.Run(name, func(t *testing.T) {
+			quiet(t)
+			image, empty := &mcp.ImageContent{Data: raw, MIMEType: "image/png"}, &mcp.TextContent{}
+			res, err := degrade.New(nil)(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+				_, err := degrade.Run(ctx, degrade.Optional("it", nil, fail[int](errSecret)))
+				return &mcp.CallToolResult{
+					StructuredContent: output, Content: []mcp.Content{image, empty, (*mcp.TextContent)(nil), &mcp.TextContent{Text: string(raw)}},
+				}, err
+			})(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}})
+			require.NoError(t, err)
+			content := res.(*mcp.CallToolResult).Content
+			require.Len(t, content, 5)
+			require.Same(t, image, content[0])
+			require.Same(t, empty, content[1])
+			require.Nil(t, content[2])
+			require.Equal(t, name == "value", content[3].(*mcp.TextContent).Text == string(raw))
+		})
+	}
+}

@@ -174,7 +174,9 @@ func TestWhatIsNotACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &drain.Drain{}
 		mw := drain.New(&drain.Options{Drain: d})
+		var given context.Context
 		h := mw(mw(func(ctx context.Context, method string, _ mcp.Request) (mcp.Result, error) {
+			given = ctx
 			if method == "subscriptions/listen" {
 				<-ctx.Done()
 				return nil, context.Cause(ctx)
@@ -190,6 +192,7 @@ func TestWhatIsNotACall(t *testing.T) {
 		require.Zero(t, d.Running())
 		_, err := h(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{})
 		require.NoError(t, err, "twice in one chain")
+		require.Error(t, given.Err(), "the context of a call ends with it")
 		start := time.Now()
 		require.NoError(t, d.Shutdown(t.Context()))
 		require.Zero(t, time.Since(start))

@@ -86,14 +86,14 @@ const maxGroups = 32
 
 func (h *logHandler) cleaned(a slog.Attr, depth int) slog.Attr {
 	v := safe.LogValue(a.Value)
-	if v.Kind() != slog.KindGroup && scrub.SecretMember(a.Key, v.Any()) {
+	if scrub.SecretMember(a.Key, v.Any()) {
 		return slog.String(a.Key, scrub.Redacted)
 	}
 	switch v.Kind() {
 	case slog.KindString:
 		return slog.String(a.Key, h.scrub(v.String()))
 	case slog.KindGroup:
-		if depth == 0 || a.Key != "" && scrub.SecretName(a.Key) {
+		if depth == 0 {
 			return slog.String(a.Key, scrub.Redacted)
 		}
 		group := v.Group()

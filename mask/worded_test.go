@@ -30,6 +30,10 @@ func TestShowWorded(t *testing.T) {
 		_ = []int{}[index]
 		return nil
 	}()
+	deep := errors.New("too deep to be looked for")
+	for range 100 {
+		deep = fmt.Errorf("%w", deep)
+	}
 	numberError := json.Unmarshal([]byte(`{"a":1`), &struct{}{})
 	for name, c := range map[string]struct {
 		err  error
@@ -53,6 +57,7 @@ func TestShowWorded(t *testing.T) {
 		"runtime":                 {runtimeError, ""},
 		"panic":                   {&mcprecover.PanicError{Value: harness.Canary}, internal},
 		"panic with words around": {fmt.Errorf("words: %w", &mcprecover.PanicError{Value: harness.Canary}), internal},
+		"words below 100 others":  {deep, ""},
 		"nothing but a wrapping":  {fmt.Errorf("%w", io.EOF), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,6 +112,7 @@ func TestWordedPathsOfTheCaller(t *testing.T) {
 		"/srv/b.go": {"cannot read /srv/b.go", "cannot read /srv/b.go"},
 		"other.go":  {"cannot read /home/app/a.go", "cannot read [path]"},
 		"go":        {"cannot read /home/app/go", "cannot read [path]"},
+		"a.c":       {"cannot read /home/app/a.c", "cannot read a.c"},
 	} {
 		raw, err := json.Marshal(map[string]string{"file": sent})
 		require.NoError(t, err)

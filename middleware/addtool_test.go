@@ -243,6 +243,7 @@ func TestAddToolTellsWhatDoesNotFit(t *testing.T) {
 		loose := &mcp.Tool{Name: "fit", InputSchema: map[string]any{"type": "object"}}
 		middleware.AddTool(server, loose, handler, mask.New(nil), validate.New(nil))
 		middleware.AddTool(server, &mcp.Tool{Name: "masked", InputSchema: map[string]any{"type": "object"}}, handler, mask.New(nil))
+		middleware.AddTool(server, &mcp.Tool{Name: "schema", InputSchema: map[string]any{"type": "object", "required": []string{"big"}}}, handler, mask.New(nil))
 	}})
 	for args, want := range map[string]string{
 		`{"small":300}`:                          "Argument 'small' expected an integer from -128 to 127, but received 300.",
@@ -259,6 +260,9 @@ func TestAddToolTellsWhatDoesNotFit(t *testing.T) {
 		require.Equal(t, fault.KindValidation, got.Fault().Kind())
 	}
 	require.Equal(t, fault.KindValidation, s.CallTool(t.Context(), "masked", json.RawMessage(`{"small":300}`)).Fault().Kind())
+	refused := s.CallTool(t.Context(), "schema", json.RawMessage(`{"small":300}`)) // by the schema, before it is decoded
+	require.Contains(t, refused.Text(), "Validation Error: the arguments of this call are not valid.")
+	require.Equal(t, fault.KindValidation, refused.Fault().Kind())
 	require.Zero(t, entered)
 
 	for _, fits := range []any{json.RawMessage(`{"small":3}`), json.RawMessage(`{}`), nil} {
