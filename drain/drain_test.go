@@ -11,11 +11,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -166,6 +168,24 @@ func TestWhatIsLeftIsNamed(t *testing.T) {
 		require.NoError(t, d.Shutdown(t.Context()), "again")
 		calls.Wait()
 	})
+}
+
+// TestEndedStreams: a server that runs for months keeps nothing of streams that ended.
+func TestEndedStreams(t *testing.T) {
+	d := &drain.Drain{}
+	h := drain.New(&drain.Options{Drain: d})(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, io.EOF })
+	var requests []weak.Pointer[mcp.CallToolRequest]
+	for range 10 {
+		req := &mcp.CallToolRequest{Extra: &mcp.RequestExtra{}}
+		requests = append(requests, weak.Make(req))
+		_, err := h(t.Context(), "subscriptions/listen", req)
+		require.Error(t, err)
+	}
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		return !slices.ContainsFunc(requests, func(p weak.Pointer[mcp.CallToolRequest]) bool { return p.Value() != nil })
+	}, time.Minute, time.Millisecond)
+	runtime.KeepAlive(d)
 }
 
 // TestWhatIsNotACall ends subscriptions at once, answers pings, and lets what belongs to

@@ -109,6 +109,23 @@ func TestServerGivesUp(t *testing.T) {
 	})
 }
 
+// TestServerInventsNoAnswer: a handler that gives none after a failure has not succeeded.
+func TestServerInventsNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failed := false
+		h := retry.Server(&retry.ServerOptions{Repeatable: always})(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+			if failed {
+				return nil, nil
+			}
+			failed = true
+			return nil, fault.Unavailable("the stock service")
+		})
+		res, err := h(t.Context(), "tools/call", &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}})
+		require.NoError(t, err)
+		require.Nil(t, res)
+	})
+}
+
 func TestServerSaysNothingOfASingleAttempt(t *testing.T) {
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		for _, h := range []harness.Handler{succeed, harness.Fail(fault.NotFound("file", "a.txt"))} {
