@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -102,45 +99,4 @@ func TestGivenUpBeforeTheCheck(t *testing.T) {
 	_, err = client.CallTool(ctx, &mcp.CallToolParams{Name: "it"})
 	require.ErrorIs(t, err, context.Canceled)
 	<-ended
-}
-
-// TestLookupsAreShared has calls that fail at the same time behind a list that is slow.
-func TestLookupsAreShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
-		mcp.AddTool(s, &mcp.Tool{Name: "it"}, func(context.Context, *mcp.CallToolRequest, struct{ N int }) (*mcp.CallToolResult, any, error) {
-			return nil, nil, nil
-		})
-		var lists atomic.Int64
-		open := make(chan struct{})
-		s.AddReceivingMiddleware(New(nil), func(next mcp.MethodHandler) mcp.MethodHandler {
-			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				if method == "tools/list" {
-					lists.Add(1)
-					<-open
-				}
-				return next(ctx, method, req)
-			}
-		})
-		here, there := mcp.NewInMemoryTransports()
-		server, err := s.Connect(t.Context(), here, nil)
-		require.NoError(t, err)
-		client, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), there, nil)
-		require.NoError(t, err)
-		var calls sync.WaitGroup
-		for range 300 {
-			calls.Go(func() {
-				res, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "it", Arguments: map[string]any{"N": "x"}})
-				if err != nil || !strings.Contains(res.Content[0].(*mcp.TextContent).Text, "Argument 'N' expected an integer") {
-					t.Error("not explained")
-				}
-			})
-		}
-		synctest.Wait()
-		close(open)
-		calls.Wait()
-		require.Equal(t, int64(1), lists.Load())
-		require.NoError(t, client.Close())
-		require.NoError(t, server.Wait())
-	})
 }

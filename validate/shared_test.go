@@ -3,6 +3,7 @@ package validate
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -55,6 +56,34 @@ func listing(t *testing.T, opts *Options, list mcp.Middleware) (call func(ctx co
 		_ = client.Close() // after a call that was given up it may have an error
 		_ = server.Wait()
 	}
+}
+
+// TestLookupsAreShared has calls that fail at the same time behind a list that is slow.
+func TestLookupsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lists atomic.Int64
+		open := make(chan struct{})
+		call, end := listing(t, nil, func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				lists.Add(1)
+				<-open
+				return next(ctx, method, req)
+			}
+		})
+		defer end()
+		var calls sync.WaitGroup
+		for range 300 {
+			calls.Go(func() {
+				if text := call(t.Context(), ""); !strings.Contains(text, "Argument 'N' expected an integer") {
+					t.Error("not explained: " + text)
+				}
+			})
+		}
+		synctest.Wait()
+		close(open)
+		calls.Wait()
+		require.Equal(t, int64(1), lists.Load())
+	})
 }
 
 // TestLookupsAreNotSharedBetweenUsers has two users of one session, as behind a gateway, of whom
