@@ -323,4 +323,5 @@ func (badStore) Get(context.Context, string) (store.Item, error) { return store.
 func (badStore) Swap(context.Context, string, store.Version, []byte, time.Duration) (store.Item, bool, error) {
 	return store.Item{}, false, errPlain
 }
+func (badStore) Delete(context.Context, string, store.Version) (bool, error)      { return false, errPlain }
 func (badStore) Add(context.Context, string, int64, time.Duration) (int64, error) { return 0, errPlain }

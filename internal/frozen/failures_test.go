@@ -399,6 +399,12 @@ func singles() []scenario {
 				}
 			}
 		}
+		for _, c := range chains() {
+			if strings.HasPrefix(f.name, "fault of kind") && strings.HasPrefix(c.name, "standard,") {
+				add(false, f, c, harness.ServerTyped, older, "no annotations")
+				add(false, f, c, harness.ServerResource, older, "")
+			}
+		}
 		for of := range annotations {
 			for _, name := range []string{"standard", "everything", "retry", "worded"} {
 				add(false, f, chainOf(name), harness.ServerTyped, current, of)

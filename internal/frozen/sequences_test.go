@@ -66,7 +66,7 @@ var long = map[string]bool{
 	"repeats, plain error, no annotations": true, "repeats, plain error, read-only": true, "repeats, 503, no annotations": true, "repeats, fault, read-only": true, "repeats, wait, no annotations": true, "repeats, wait, read-only": true,
 	"repeats, then it succeeds": true, "methods that fail": true, "repeats, fault, no annotations": true, "one error, again and again, through one result": true,
 	"list form, wrong arguments": true, "content of every kind": true, "services that refuse": true, "repeated wrong arguments": true, "a breaker in a store": true,
-	"items that ask, and that are stuck": true, "large results": true,
+	"items that ask, and that are stuck": true, "large results": true, "replay, and a client that tries again": true, "replay, run again": true,
 }
 
 // sequences are cases of several calls.
@@ -220,6 +220,50 @@ func refusals(add func(string, func(*world, harness.Place))) {
 			{"k4", `{"word":"a"}`}, {"k4", `{"word":"a"}`}, {"k4", `{"word":"a"}`}, {strings.Repeat("k", 300), `{}`}, {"", `{}`},
 		} {
 			w.callWith(w.t.Context(), tool, c.args, mcp.Meta{replayKey: c.key})
+		}
+	})
+	add("replay, run again", func(w *world, at harness.Place) {
+		w.serve(at, func(o *mcpchain.Options) {
+			o.Replay = &replay.Options{Owner: me, Rerun: func(string) bool { return true }}
+		}, "no annotations", one(failing(statusCode{n: 503}, dial("read", errors.New("it broke")), context.DeadlineExceeded, &saying{status: 503, after: 7 * time.Second}, nil)))
+		for range 5 {
+			w.callWith(w.t.Context(), tool, `{"word":"a"}`, mcp.Meta{replayKey: "k"})
+		}
+		for _, err := range []error{errPlain, &saying{status: 503, after: 7 * time.Second}, retryable{yes: true}} {
+			w.serve(at, func(o *mcpchain.Options) { o.Replay = &replay.Options{Owner: me} }, "idempotent", one(harness.Fail(err)))
+			w.callWith(w.t.Context(), tool, `{"word":"a"}`, mcp.Meta{replayKey: "k"})
+			w.callWith(w.t.Context(), tool, `{"word":"a"}`, mcp.Meta{replayKey: "k"})
+		}
+	})
+	add("replay while it runs", func(w *world, at harness.Place) {
+		w.unordered = true
+		w.serve(at, func(o *mcpchain.Options) { o.Replay = &replay.Options{Owner: me, Wait: time.Second} }, "no annotations", one(func(_ context.Context, req mcp.Request) (mcp.Result, error) {
+			time.Sleep(10 * time.Second)
+			return harness.Success(req), nil
+		}))
+		params := &mcp.CallToolParams{Name: tool, Meta: mcp.Meta{replayKey: "k"}}
+		w.at(time.Millisecond, func() { _, _ = w.session.Client.CallTool(w.t.Context(), params) })
+		time.Sleep(time.Second)
+		w.callWith(w.t.Context(), tool, "", mcp.Meta{replayKey: "k"})
+		time.Sleep(time.Minute)
+		w.callWith(w.t.Context(), tool, "", mcp.Meta{replayKey: "k"})
+	})
+	add("replay in a store that fails", func(w *world, at harness.Place) {
+		for _, without := range []bool{false, true} {
+			w.serve(at, func(o *mcpchain.Options) {
+				o.Replay = &replay.Options{Owner: me, Store: badStore{}, WithoutStore: without}
+			}, "no annotations", one(harness.Succeed()))
+			w.callWith(w.t.Context(), tool, "", mcp.Meta{replayKey: "k"})
+		}
+	})
+	add("replay, and a client that tries again", func(w *world, at harness.Place) {
+		w.serve(at, func(o *mcpchain.Options) {
+			o.Replay = &replay.Options{Owner: me, Rerun: func(string) bool { return true }}
+		}, "no annotations", one(failing(statusCode{n: 503}, dial("read", errors.New("it broke")), nil, errPlain, fault.Unavailable("it").After(2*time.Second), nil)))
+		w.session.Caller.AddSendingMiddleware(retry.Client(nil))
+		w.step("tools/list", func() harness.Answer { return answer(w.session.Client.ListTools(w.t.Context(), nil)) })
+		for range 3 {
+			w.call(tool, "")
 		}
 	})
 	add("replay for nobody", func(w *world, at harness.Place) {
