@@ -258,8 +258,27 @@ func (f *Failure) Err() error { return f.err }
 // Party returns whose fault the failure is, "" where that is not known.
 func (f *Failure) Party() fault.Party { return cmp.Or(f.found.Party, f.Fault().Party()) }
 
-// Panic returns the panic that caused the failure, or nil.
+// Panic returns the panic that the failure is, or nil. A fault that somebody worded around
+// a panic is none: what it says about the effect counts.
 func (f *Failure) Panic() *classify.PanicError { return f.found.Panic }
+
+// raised returns the panic that caused the failure, for its record, or nil. Whoever words a
+// fault around a panic changes what the caller reads, and not what happened.
+func (f *Failure) raised() *classify.PanicError {
+	if f.found.Origin != classify.Worded {
+		return f.found.Panic
+	}
+	p, _ := safe.As[*classify.PanicError](f.err)
+	return p
+}
+
+// Stack returns the stack of the panic that caused the failure, "" if none did.
+func (f *Failure) Stack() string {
+	if p := f.raised(); p != nil {
+		return p.Stack()
+	}
+	return ""
+}
 
 // Wire returns the deliberate protocol error, or nil when there is none.
 func (f *Failure) Wire() *jsonrpc.Error { return f.found.Wire }
@@ -399,7 +418,7 @@ func (c *Call) Outcome(res mcp.Result, err error) string {
 		return OutcomeOK
 	}
 	switch {
-	case f.found.Panic != nil:
+	case f.raised() != nil:
 		return OutcomePanic
 	// A call that was given up is cancelled, whoever worded its end.
 	case errors.Is(c.Err(), context.Canceled):

@@ -152,6 +152,44 @@ func TestARecordOfAFault(t *testing.T) {
 	require.NotContains(t, r, "fault")
 }
 
+// TestAFaultAroundAPanic: whoever words a failure changes what the caller reads. The record
+// still says that it was a panic, where, and at the level of one.
+func TestAFaultAroundAPanic(t *testing.T) {
+	worded := fault.New(fault.KindConflict, "the order is locked")
+	none := worded.WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
+	for name, c := range map[string]struct {
+		wrap   func(p error) error
+		worded bool
+	}{
+		"as it is":                {wrap: func(p error) error { return p }},
+		"wrapped":                 {wrap: func(p error) error { return fmt.Errorf("outer: %w", p) }},
+		"fault":                   {wrap: func(p error) error { return worded.Because(p) }, worded: true},
+		"fault and its effect":    {wrap: func(p error) error { return none.Because(p) }, worded: true},
+		"fault, twice wrapped":    {wrap: func(p error) error { return fmt.Errorf("a: %w", worded.Because(fmt.Errorf("b: %w", p))) }, worded: true},
+		"fault around a fault":    {wrap: func(p error) error { return worded.Because(fault.NotFound("order", "7").Because(p)) }, worded: true},
+		"joined":                  {wrap: func(p error) error { return errors.Join(worded, p) }},
+		"joined faults":           {wrap: func(p error) error { return errors.Join(fault.NotFound("order", "7"), worded.Because(p)) }, worded: true},
+		"beside a protocol error": {wrap: func(p error) error { return fmt.Errorf("%w: %w", &jsonrpc.Error{Code: 409, Message: "locked"}, p) }, worded: true},
+		"protocol error, in a tree": {wrap: func(p error) error {
+			return errors.Join(&jsonrpc.Error{Code: 409, Message: "locked"}, errors.Join(errSecret, p))
+		}, worded: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := logged(t, "t", nil, c.wrap(panics("boom")), 0)[0]
+			require.Equal(t, "panic", r["outcome"])
+			require.Equal(t, "ERROR", r["level"])
+			require.Contains(t, r["stack"], "call_test.explode(...)")
+		})
+		inCall(t, func(_ context.Context, call *call.Call) {
+			f := call.Failure(nil, c.wrap(panics("boom")))
+			require.Equal(t, c.worded, f.Worded(), name)
+			require.Equal(t, c.worded, f.Panic() == nil, "%s: what the author says of the effect counts", name)
+			require.NotEmpty(t, f.Stack())
+		})
+	}
+	require.NotContains(t, logged(t, "t", nil, worded.Because(errSecret), 0)[0], "stack")
+}
+
 func TestARecordIsBounded(t *testing.T) {
 	r := logged(t, strings.Repeat("ä", 100_000), nil, errSecret, 0)[0]
 	require.Less(t, len(r["tool"].(string)), 300)
