@@ -85,6 +85,56 @@ func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 	}
 }
 
+// TestACancelledCallKeepsItsOwnNo: that the caller has gone says less than why the call would fail again.
+func TestACancelledCallKeepsItsOwnNo(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var said classify.Hint
+	opinion := establish(&call.Settings{Hints: []classify.HintRule{func(error) (classify.Hint, bool) { return said, true }}})
+	for _, c := range []struct{ said, want classify.Hint }{
+		{classify.Hint{Retry: classify.RetryNo, Reason: "The order is closed"}, classify.Hint{Retry: classify.RetryNo, Reason: "The order is closed"}},
+		{classify.Hint{Retry: classify.RetryYes, After: time.Second, Reason: "It passes"}, classify.Hint{Retry: classify.RetryNo, Reason: classify.ReasonCancelled}},
+	} {
+		said = c.said
+		handle := middleware.Chain(opinion, call.Wrap(func(_ context.Context, c2 *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+			hint := c2.Failure(nil, errSecret).Hint()
+			hint.Effect = ""
+			require.Equal(t, c.want, hint)
+			return nil, nil
+		}))(nil)
+		_, _ = handle(ctx, middleware.MethodCallTool, toolRequest("t"))
+	}
+}
+
+// TestWhoseLoggerHolds: that of who records every call, and else the outermost one.
+func TestWhoseLoggerHolds(t *testing.T) {
+	a, b, c := harness.NewLog(slog.LevelInfo).Logger(), harness.NewLog(slog.LevelInfo).Logger(), harness.NewLog(slog.LevelInfo).Logger()
+	records := func(l *slog.Logger) *call.Settings {
+		return &call.Settings{Logger: l, Recorder: recorder(func(context.Context, mcp.Request) string { return "" })}
+	}
+	hides := func(l *slog.Logger) *call.Settings { return &call.Settings{Logger: l} }
+	for name, c := range map[string]struct {
+		established []*call.Settings // the outermost first
+		want        *slog.Logger
+	}{
+		"nobody":                           {nil, slog.Default()},
+		"none has one":                     {[]*call.Settings{hides(nil), hides(nil)}, slog.Default()},
+		"the outermost":                    {[]*call.Settings{hides(a), hides(b)}, a},
+		"the outermost that has one":       {[]*call.Settings{hides(nil), hides(b), hides(c)}, b},
+		"who records, outside":             {[]*call.Settings{records(a), hides(b)}, a},
+		"who records, inside":              {[]*call.Settings{hides(a), records(b), hides(c)}, b},
+		"the outermost of two that record": {[]*call.Settings{records(a), records(b)}, a},
+		"who records to the default":       {[]*call.Settings{records(nil), hides(b)}, slog.Default()},
+	} {
+		inCall(t, func(_ context.Context, call *call.Call) {
+			for _, s := range c.established {
+				call.Establish(s)
+			}
+			require.Same(t, c.want, call.Logger(), name)
+		})
+	}
+}
+
 func TestLevelOf(t *testing.T) {
 	levels := map[slog.Level][]string{
 		slog.LevelDebug: {"ok", "input_required"},
