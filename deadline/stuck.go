@@ -92,8 +92,8 @@ func (w *run) late(o outcome, stuck bool) {
 		if err := failure.Err(); err != nil {
 			attrs = append(attrs, slog.String("error", words.Clip(safe.Error(err), maxText)))
 		}
-		if p := failure.Panic(); p != nil {
-			attrs = append(attrs, slog.String("stack", p.Stack()))
+		if stack := failure.Stack(); stack != "" {
+			attrs = append(attrs, slog.String("stack", stack))
 		}
 	}
 	w.record(level, "mcp handler ended late", append(attrs, slog.String("outcome", outcome), slog.Float64("late_ms", milliseconds(time.Since(w.answered))))...)

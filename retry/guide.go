@@ -2,7 +2,6 @@ package retry
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -56,7 +55,7 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 		return res, err
 	}
 	switch {
-	case failure.Guided(), errors.Is(c.Err(), context.Canceled): // a caller that has gone reads nothing
+	case failure.Guided(), c.GivenUp(): // a caller that has gone reads nothing
 		return res, err
 	case failure.OwnWords(): // of which nobody knows the cause
 		return res, err

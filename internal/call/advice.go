@@ -50,9 +50,9 @@ func (f *Failure) insisted() string {
 func (f *Failure) Advise(s classify.Safety) fault.Retry { return f.found.Advise(f.Hint(), s) }
 
 // Safety says what a repetition of this call can do. A tool is what its annotations
-// say in the server's own list, which is read anew for each failure: a tool that was
-// replaced by one that writes is not taken for its predecessor. next is what the
-// middleware of this call calls.
+// say in the server's own list, see [Call.Tool]: a tool that was replaced by one that
+// writes is taken for its predecessor for a second at most. next is what the middleware
+// of this call calls.
 func (c *Call) Safety(next Handler) classify.Safety {
 	if c.method != MethodCallTool {
 		return methods[c.method].safety // that of the program's own methods is Writes
@@ -64,12 +64,12 @@ func (c *Call) Safety(next Handler) classify.Safety {
 	return classify.SafetyOf(tool.Annotations)
 }
 
-// Advise says whether the call of ctx may be made again. The tool is asked about itself
-// only where it matters: where the effect of a write would be told, and no idempotency key
-// is kept for the call.
+// Advise says whether the call of ctx may be made again. The server is asked about the tool
+// only where it matters: where it is not known whether a write took effect, and no idempotency
+// key is kept for the call.
 func (c *Call) Advise(ctx context.Context, f *Failure, next Handler) fault.Retry {
 	advice := f.Advise(classify.Writes)
-	if advice.Effect == "" {
+	if advice.Effect == "" || c.method == MethodCallTool && advice.Effect != fault.EffectUnknown {
 		return advice
 	}
 	k, isKeyed := ctx.Value(keyedKey{}).(keyed)

@@ -126,7 +126,7 @@ func (c *Call) replace(f, by *Failure) *Failure {
 // classifying returns what the classifier has to know of this call.
 func (c *Call) classifying() classify.Options {
 	s := c.settings()
-	o := classify.Options{Request: c, CallerCredentials: s.CallerCredentials}
+	o := classify.Options{Request: c, CallerCredentials: s.CallerCredentials, Ended: c.serverEnded()}
 	if c.quiet {
 		return o // nobody reads what becomes of a look-up of ours
 	}
@@ -139,7 +139,10 @@ func (c *Call) classifying() classify.Options {
 
 // classify finds out what the failure is.
 func (f *Failure) classify(c *Call, res *mcp.CallToolResult, err error) {
-	f.err, f.res, f.hints, f.ended = err, res, c.settings().Hints, c.Err()
+	f.err, f.res, f.hints = err, res, c.settings().Hints
+	if !c.serverEnded() {
+		f.ended = c.Err()
+	}
 	if err != nil {
 		f.found = classify.Of(err, c.classifying())
 	}
@@ -258,8 +261,27 @@ func (f *Failure) Err() error { return f.err }
 // Party returns whose fault the failure is, "" where that is not known.
 func (f *Failure) Party() fault.Party { return cmp.Or(f.found.Party, f.Fault().Party()) }
 
-// Panic returns the panic that caused the failure, or nil.
+// Panic returns the panic that the failure is, or nil. A fault that somebody worded around
+// a panic is none: what it says about the effect counts.
 func (f *Failure) Panic() *classify.PanicError { return f.found.Panic }
+
+// raised returns the panic that caused the failure, for its record, or nil. Whoever words a
+// fault around a panic changes what the caller reads, and not what happened.
+func (f *Failure) raised() *classify.PanicError {
+	if f.found.Origin != classify.Worded {
+		return f.found.Panic
+	}
+	p, _ := safe.As[*classify.PanicError](f.err)
+	return p
+}
+
+// Stack returns the stack of the panic that caused the failure, "" if none did.
+func (f *Failure) Stack() string {
+	if p := f.raised(); p != nil {
+		return p.Stack()
+	}
+	return ""
+}
 
 // Wire returns the deliberate protocol error, or nil when there is none.
 func (f *Failure) Wire() *jsonrpc.Error { return f.found.Wire }
@@ -389,6 +411,13 @@ const (
 	outcomeToolError     = "tool_error" // any other failure that the tool told on purpose
 )
 
+// GivenUp reports whether the caller gave the Call up. A call whose context ended with its server
+// was not.
+func (c *Call) GivenUp() bool { return errors.Is(c.Err(), context.Canceled) && !c.serverEnded() }
+
+// serverEnded reports whether the end of the server has ended the context of the Call.
+func (c *Call) serverEnded() bool { return safe.Is(context.Cause(c), classify.ErrShutdown) }
+
 // Outcome says in one word how the call ended that gave res and err.
 func (c *Call) Outcome(res mcp.Result, err error) string {
 	f := c.Failure(res, err)
@@ -399,10 +428,10 @@ func (c *Call) Outcome(res mcp.Result, err error) string {
 		return OutcomeOK
 	}
 	switch {
-	case f.found.Panic != nil:
+	case f.raised() != nil:
 		return OutcomePanic
 	// A call that was given up is cancelled, whoever worded its end.
-	case errors.Is(c.Err(), context.Canceled):
+	case c.GivenUp():
 		return outcomeCancelled
 	case f.found.Wire != nil:
 		if _, ours := classify.FromJSON(f.found.Wire.Data); !ours {

@@ -208,8 +208,8 @@ func (f *Failure) logAttrs(attrs []slog.Attr) []slog.Attr {
 	if worded {
 		attrs = append(attrs, slog.Any("fault", public))
 	}
-	if f.found.Panic != nil {
-		attrs = append(attrs, slog.String("stack", f.found.Panic.Stack()))
+	if stack := f.Stack(); stack != "" {
+		attrs = append(attrs, slog.String("stack", stack))
 	}
 	return attrs
 }
