@@ -44,8 +44,8 @@ func (s *Store) Take(ctx context.Context, key string, n, burst int, interval tim
 	each := max(1, interval.Microseconds())
 	reply, err := takeScript.run(limited, s.client, []string{s.opts.Prefix + "t:{" + key + "}"}, n, each, burst)
 	if err != nil {
-		return 0, unavailable(ctx, err)
+		return 0, s.server.failed(ctx, "take", err)
 	}
-	micros, err := parseInt(reply)
+	micros, err := s.server.number("take", reply)
 	return time.Duration(micros) * time.Microsecond, err
 }
