@@ -15,9 +15,10 @@ import (
 type effect int
 
 const (
-	unknown effect = iota
-	reads          // it reads, computes and logs, and nothing else
-	writes         // something in it writes, or runs what nobody knows
+	computes effect = iota // it computes, logs and waits
+	reads                  // it reads something from outside, too
+	unknown                // it calls what is not known
+	writes                 // something in it writes
 )
 
 // effects looks for the effects of functions of a package. It sees into functions of the same
@@ -95,12 +96,8 @@ func (e *effects) of(f ast.Node, body *ast.BlockStmt) effect {
 		return known
 	}
 	e.known[f] = unknown // for a function that calls itself
-	found := reads
-	add := func(does effect) {
-		if does == writes || does == unknown && found == reads {
-			found = does
-		}
-	}
+	found := computes
+	add := func(does effect) { found = max(found, does) }
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
@@ -131,7 +128,7 @@ func (e *effects) assign(f ast.Node, to ast.Expr) effect {
 			v, ok := object(e.pass, n).(*types.Var)
 			switch {
 			case n.Name == "_":
-				return reads
+				return computes
 			case !ok || v.Pos() < f.Pos() || f.End() < v.Pos():
 				return writes // a variable of the package, or of the function around this one
 			case indirect && isReceiver(e.pass, f, v):
@@ -139,7 +136,7 @@ func (e *effects) assign(f ast.Node, to ast.Expr) effect {
 			case indirect && !e.made(f, v):
 				return unknown // what it points to may be known elsewhere
 			default:
-				return reads
+				return computes
 			}
 		case *ast.SelectorExpr:
 			if _, isPackage := object(e.pass, n.X).(*types.PkgName); isPackage {
@@ -245,17 +242,17 @@ func (e *effects) isNew(value ast.Expr) bool {
 // call returns the effect of a call.
 func (e *effects) call(f ast.Node, call *ast.CallExpr) effect {
 	if e.pass.TypesInfo.Types[call.Fun].IsType() {
-		return reads
+		return computes
 	}
 	if _, ok := ast.Unparen(call.Fun).(*ast.FuncLit); ok {
-		return reads // it stands in the body that is looked at
+		return computes // it stands in the body that is looked at
 	}
 	switch to := called(e.pass, call).(type) {
 	case *types.Builtin:
 		if slices.Contains([]string{"delete", "clear", "copy"}, to.Name()) && len(call.Args) > 0 {
 			return e.assign(f, &ast.IndexExpr{X: call.Args[0]})
 		}
-		return reads
+		return computes
 	case *types.Func:
 		if decl := e.bodies[to.Origin()]; decl != nil {
 			return e.ofDecl(decl)
@@ -263,13 +260,13 @@ func (e *effects) call(f ast.Node, call *ast.CallExpr) effect {
 		return e.other(call, to)
 	}
 	if isType(e.pass.TypesInfo.TypeOf(call.Fun), "context", "CancelFunc", "CancelCauseFunc") {
-		return reads
+		return computes
 	}
 	return unknown // a variable that holds a function
 }
 
-// computes has packages that change nothing but what they are given.
-var computes = map[string]bool{
+// pure has packages that change nothing but what they are given.
+var pure = map[string]bool{
 	"bufio": true, "bytes": true, "cmp": true, "context": true, "errors": true, "fmt": true, "html": true, "log": true, "log/slog": true, "maps": true,
 	"io": true, "io/fs": true, "math": true, "mime": true, "path": true, "path/filepath": true, "reflect": true, "regexp": true, "runtime": true, "slices": true, "sort": true,
 	"strconv": true, "strings": true, "sync": true, "time": true, "unicode": true, "unique": true, "unsafe": true, "iter": true,
@@ -290,19 +287,19 @@ func (e *effects) other(call *ast.CallExpr, f *types.Func) effect {
 		return writes
 	case path == "sync/atomic":
 		if strings.HasPrefix(f.Name(), "Load") {
-			return reads
+			return computes
 		}
 		return writes
-	case computes[path], within("encoding"), within("math"), within("unicode"), within("text"), within("hash"), within("crypto"), within("golang.org/x/text"),
+	case pure[path], within("encoding"), within("math"), within("unicode"), within("text"), within("hash"), within("crypto"), within("golang.org/x/text"),
 		path == "net/url", path == "net/netip", path == "html/template", isMethod(f, "net/http", "Header", f.Name()):
-		return reads
+		return computes
 	case path == mcpPath:
 		if recv := f.Signature().Recv(); recv != nil && isType(recv.Type(), mcpPath, "Server", "ServerSession", "ClientSession", "Client") {
 			return e.named(f)
 		}
-		return reads
+		return computes
 	case within("github.com/google/jsonschema-go"), path == sdkPath+"jsonrpc", path == chainPath+"/fault", path == chainPath+"/outcome", path == chainPath+"/correlate":
-		return reads
+		return computes
 	case slices.ContainsFunc(databases, within):
 		return e.sql(call, f)
 	default:
@@ -329,12 +326,14 @@ func (e *effects) sql(call *ast.CallExpr, f *types.Func) effect {
 	return e.named(f)
 }
 
-// getters are words with which names of functions begin that read or compute.
-var getters = []string{
-	"as", "close", "contains", "count", "decode", "describe", "done", "encode", "err", "error", "exists", "fetch", "find", "format", "from", "get", "has",
-	"head", "id", "is", "len", "list", "load", "lookup", "marshal", "name", "names", "new", "next", "now", "parse", "query", "read", "rows", "scan",
-	"search", "show", "stat", "string", "text", "to", "unmarshal", "value", "values", "walk", "with",
-}
+// Words with which names of functions begin that read, and that only compute.
+var (
+	getters = append([]string{"head", "load", "scan", "select", "stat", "walk"}, readVerbs...)
+	helpers = []string{
+		"as", "close", "contains", "decode", "done", "encode", "err", "error", "exists", "format", "from", "has", "id", "is", "len", "marshal", "name",
+		"names", "new", "next", "now", "parse", "rows", "string", "text", "to", "unmarshal", "value", "values", "with",
+	}
+)
 
 // named returns the effect of a function by its name.
 func (e *effects) named(f *types.Func) effect {
@@ -347,10 +346,14 @@ func (e *effects) named(f *types.Func) effect {
 			return writes
 		}
 	}
-	if slices.Contains(getters, words[0]) || pathOf(f) == "os" && slices.Contains(environment, f.Name()) {
+	switch {
+	case slices.Contains(getters, words[0]), pathOf(f) == "os" && slices.Contains(environment, f.Name()):
 		return reads
+	case slices.Contains(helpers, words[0]):
+		return computes
+	default:
+		return unknown
 	}
-	return unknown
 }
 
 // handles are words with which functions begin that open or set up something for reading.

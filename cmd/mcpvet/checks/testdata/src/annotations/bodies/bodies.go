@@ -122,7 +122,8 @@ func made(prefix string) mcp.ToolHandler {
 	total := 0
 	_ = total
 	return func(context.Context, *mcp.CallToolRequest) (*result, error) {
-		return &result{Content: []mcp.Content{&mcp.TextContent{Text: prefix}}}, nil
+		text, err := os.ReadFile(prefix)
+		return &result{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, err
 	}
 }
 
@@ -137,7 +138,8 @@ func counting() mcp.ToolHandler {
 type notebook struct{ last string }
 
 func (n *notebook) show(context.Context, *mcp.CallToolRequest) (*result, error) {
-	return &result{Content: []mcp.Content{&mcp.TextContent{Text: n.last}}}, nil
+	text, err := os.ReadFile(n.last)
+	return &result{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, err
 }
 
 func (n *notebook) keep(context.Context, *mcp.CallToolRequest) (*result, error) {
@@ -146,19 +148,21 @@ func (n *notebook) keep(context.Context, *mcp.CallToolRequest) (*result, error) 
 }
 
 func register(s *mcp.Server, n *notebook) {
-	mcp.AddTool(s, &mcp.Tool{Name: "divide"}, divide)                                                    // want `tool "divide" only reads, as its handler says, but has no Annotations`
-	mcp.AddTool(s, &mcp.Tool{Name: "note"}, note)                                                        // want `tool "note" only reads, as its handler says`
+	mcp.AddTool(s, &mcp.Tool{Name: "note"}, note)                                                        // want `tool "note" only reads, as its handler says, but has no Annotations`
 	mcp.AddTool(s, &mcp.Tool{Name: "page"}, page)                                                        // want `tool "page" only reads, as its handler says`
 	mcp.AddTool(s, &mcp.Tool{Name: "rows"}, rows)                                                        // want `tool "rows" only reads, as its handler says`
 	s.AddTool(&mcp.Tool{Name: "made"}, made("x"))                                                        // want `tool "made" only reads, as its handler says`
 	s.AddTool(&mcp.Tool{Name: "last"}, n.show)                                                           // want `tool "last" only reads, as its handler says`
 	s.AddTool(&mcp.Tool{Name: "wrapped"}, middleware.Tool(n.show, mask.New(nil)))                        // want `tool "wrapped" only reads, as its handler says`
 	s.AddTool(&mcp.Tool{Name: "literal"}, func(context.Context, *mcp.CallToolRequest) (*result, error) { // want `tool "literal" only reads, as its handler says`
-		return &result{}, nil
+		_, err := os.Stat("x")
+		return &result{}, err
 	})
 
-	// Not one of these: the name or the body says, or may hide, that it writes.
-	s.AddTool(&mcp.Tool{Name: "send_last"}, n.show) // want `12 tools of this package have no Annotations, tool "send_last" is the first`
+	// Not one of these: what only computes may be a draft, and the name or the body says, or may
+	// hide, that it writes.
+	mcp.AddTool(s, &mcp.Tool{Name: "divide"}, divide) // want `13 tools of this package have no Annotations, tool "divide" is the first`
+	s.AddTool(&mcp.Tool{Name: "send_last"}, n.show)
 	s.AddTool(&mcp.Tool{Name: "keep"}, n.keep)
 	s.AddTool(&mcp.Tool{Name: "get_kept"}, n.keep)
 	s.AddTool(&mcp.Tool{Name: "counting"}, counting())
