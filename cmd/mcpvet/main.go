@@ -14,6 +14,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +23,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/multichecker"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpvet/checks"
@@ -30,11 +30,13 @@ import (
 
 func main() {
 	if os.Getenv(onlyFix) == "" && isSet(os.Args[1:], "fix") {
-		fix()
+		if status := fix(); status != 0 {
+			os.Exit(status) //nolint:forbidigo // a program ends its process
+		}
 	}
-	var all []*analysis.Analyzer
-	for _, check := range checks.All() {
-		all = append(all, withNolint(check))
+	all := checks.All()
+	for i, check := range all {
+		all[i] = withNolint(check)
 	}
 	multichecker.Main(all...)
 }
@@ -44,26 +46,29 @@ const onlyFix = "MCPVET_ONLY_FIX"
 
 // fix applies the fixes, or shows them, in a process of its own: the multichecker prints
 // nothing of what is left, and ends its process with the status 0. It takes the flags of
-// fixing away, so that this process reports what is left.
-func fix() {
+// fixing away, so that this process reports what is left. It returns the exit status of a
+// failure, which has been printed.
+func fix() int {
 	self, err := os.Executable()
 	if err == nil {
-		cmd := exec.Command(self, os.Args[1:]...)
+		cmd := exec.CommandContext(context.Background(), self, os.Args[1:]...) //nolint:gosec // it is the same program
 		cmd.Env = append(os.Environ(), onlyFix+"=1")
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 		err = cmd.Run()
 	}
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		os.Exit(exit.ExitCode()) // it has said why
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mcpvet:", err)
-		os.Exit(1)
+		return 1
 	}
 	os.Args = slices.DeleteFunc(os.Args, func(arg string) bool {
 		name, _ := flagOf(arg)
 		return name == "fix" || name == "diff"
 	})
+	return 0
 }
 
 // isSet reports whether a flag without a value of its own is among the arguments.
