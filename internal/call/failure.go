@@ -27,6 +27,8 @@ type Failure struct {
 	found classify.Finding
 	told  bool // the tool told it in a result of its own, whose content stays
 
+	client bool // a client failed to answer its server
+
 	hints []classify.HintRule
 	ended error // how the caller's context had ended when this was found
 
@@ -139,7 +141,7 @@ func (c *Call) classifying() classify.Options {
 
 // classify finds out what the failure is.
 func (f *Failure) classify(c *Call, res *mcp.CallToolResult, err error) {
-	f.err, f.res, f.hints = err, res, c.settings().Hints
+	f.err, f.res, f.hints, f.client = err, res, c.settings().Hints, methods[c.method].client
 	if !c.serverEnded() {
 		f.ended = c.Err()
 	}
@@ -259,7 +261,22 @@ func (f *Failure) Hint() classify.Hint {
 func (f *Failure) Err() error { return f.err }
 
 // Party returns whose fault the failure is, "" where that is not known.
-func (f *Failure) Party() fault.Party { return cmp.Or(f.found.Party, f.Fault().Party()) }
+func (f *Failure) Party() fault.Party { return cmp.Or(f.party(), f.Fault().Party()) }
+
+// party returns what was found out about whose fault the failure is. The classifier knows this
+// program as the server, and who asks it as the caller. Where a client answers its server, the
+// two have changed places, but for what its author said.
+func (f *Failure) party() fault.Party {
+	if f.client && f.found.Public().Party() == "" {
+		switch f.found.Party {
+		case fault.PartyServer:
+			return fault.PartyCaller
+		case fault.PartyCaller:
+			return fault.PartyServer
+		}
+	}
+	return f.found.Party
+}
 
 // Panic returns the panic that the failure is, or nil. A fault that somebody worded around
 // a panic is none: what it says about the effect counts.

@@ -211,8 +211,8 @@ func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
 	if f.found.Status != 0 && f.found.Origin != classify.Worded {
 		e = e.With("status_code", f.found.Status)
 	}
-	if f.found.Party != "" && e.Party() == "" {
-		e = e.WithParty(f.found.Party)
+	if party := f.party(); party != "" && e.Party() == "" {
+		e = e.WithParty(party)
 	}
 	if e.Message() == "" {
 		e = e.WithMessage(fault.Generic(e.Kind()).Message()) // what its text says

@@ -147,6 +147,11 @@ func of(err error, opts Options) *fault.Error {
 	f := Of(err, opts)
 	switch {
 	case f.Wire != nil:
+		if opts.Received {
+			if public, ok := fromText(f.Wire); ok {
+				return public
+			}
+		}
 		return FromWire(f.Wire)
 	case f.own:
 		return f.Fault
