@@ -25,7 +25,7 @@ func Alone(ctx context.Context, method string, quiet bool) *Call {
 	return c
 }
 
-var alone = &Settings{Mask: scrub.Credentials}
+var alone = &Settings{Mask: scrub.Credentials, Finished: scrub.Credentials}
 
 // Told returns what a caller may know of the failure that res and err tell, with its
 // reference if there is a record that this leads to. quote reports whether a text about it

@@ -117,14 +117,11 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 		}
 		return res
 	}
-	var text string
-	switch {
-	case render.JSON:
+	text := ""
+	if render.JSON {
 		text = envelope(e)
-	case showReference:
-		text = e.Error()
-	default:
-		text = e.Text()
+	} else {
+		text = c.text(e, showReference)
 	}
 	res.StructuredContent, res.InputRequests, res.RequestState = nil, nil, ""
 	if render.Structured {
@@ -138,6 +135,20 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 		res.SetError(f.err) // keeps the content
 	}
 	return res
+}
+
+// text returns the finished text of a failure. It is cleaned, so what its parts make together is looked at last.
+func (c *Call) text(e *fault.Error, reference bool) string {
+	text := ""
+	if reference {
+		text = e.Error()
+	} else {
+		text = e.Text()
+	}
+	if finished := c.settings().Finished; finished != nil {
+		text = finished(text)
+	}
+	return text
 }
 
 // textOf returns content that is one text.
@@ -164,11 +175,7 @@ func (c *Call) methodError(f *Failure) *jsonrpc.Error {
 	if c.settings().Render.Problem {
 		data.Problem = problemOf(e)
 	}
-	text := e.Text()
-	if showReference {
-		text = e.Error()
-	}
-	wire := &jsonrpc.Error{Code: code(e, c.settings().Render.LegacyCodes), Message: text, Data: jsonOf(data)}
+	wire := &jsonrpc.Error{Code: code(e, c.settings().Render.LegacyCodes), Message: c.text(e, showReference), Data: jsonOf(data)}
 	rendered.Set(wire, f.err)
 	return wire
 }
