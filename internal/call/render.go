@@ -168,7 +168,7 @@ func (c *Call) methodError(f *Failure) *jsonrpc.Error {
 	if showReference {
 		text = e.Error()
 	}
-	wire := &jsonrpc.Error{Code: code(e, c.settings().Render.LegacyCodes), Message: text, Data: jsonOf(data)}
+	wire := &jsonrpc.Error{Code: codeOf(e, c.settings().Render.LegacyCodes), Message: text, Data: jsonOf(data)}
 	rendered.Set(wire, f.err)
 	return wire
 }
@@ -340,14 +340,8 @@ func withMeta(meta mcp.Meta, key string, value any) mcp.Meta {
 	return meta
 }
 
-// code returns the JSON-RPC code of a fault.
-func code(e *fault.Error, legacy bool) int64 {
-	row := kinds.Of(string(e.Kind()))
-	if legacy {
-		return row.Legacy
-	}
-	if retry, ok := e.Retry(); ok && retry.ShouldRetry && !kinds.Known(string(e.Kind())) {
-		return kinds.Later
-	}
-	return row.Code
+// codeOf returns the JSON-RPC code with which a fault is sent.
+func codeOf(e *fault.Error, legacy bool) int64 {
+	retry, _ := e.Retry()
+	return kinds.CodeOf(string(e.Kind()), legacy, retry.ShouldRetry)
 }

@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/kinds"
@@ -171,7 +170,7 @@ func Of(err error, opts Options) (f Finding) {
 	if lost {
 		w.opts.Rules, w.opts.Show = nil, nil // errors.Is, which they ask, would not come back from a cycle
 	}
-	if !settled || w.found.Wire != nil && !steers[w.found.Wire.Code] {
+	if !settled || w.found.Wire != nil && !kinds.Steers(w.found.Wire.Code) {
 		if public := w.rule(err); public != nil {
 			w.found, settled = Finding{Origin: Ruled, Fault: public}, true
 		}
@@ -188,13 +187,6 @@ func Of(err error, opts Options) (f Finding) {
 	w.found.lost = lost
 	w.found.Party = w.found.party()
 	return w.found
-}
-
-// steers are the protocol errors that tell a client what to do next.
-var steers = map[int64]bool{
-	mcp.CodeURLElicitationRequired:            true,
-	mcp.CodeMissingRequiredClientCapabilities: true,
-	mcp.CodeUnsupportedProtocolVersion:        true,
 }
 
 // Public returns the fault, for a protocol error too.
@@ -401,7 +393,7 @@ func (w *walker) visit(err error) bool {
 		return w.settle(Finding{Origin: Worded, Fault: e, own: true}, e.Unwrap())
 	case *jsonrpc.Error:
 		switch {
-		case e.Code == codeRejected && e.Message == "rejected by transport":
+		case e.Code == kinds.Rejected && e.Message == "rejected by transport":
 			return false // go-sdk v1.8 wraps the errors of a transport with it
 		case w.session != "":
 			w.note(w.ofAnswer(e))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
@@ -62,7 +63,7 @@ func adviceOf(r response) advice {
 	case r.err != nil && !fromServer:
 		a.hint = classify.HintOf(r.err)
 		a.after = a.hint.After
-	case fromServer && wire.Code == codeRejected && wire.Message == "rejected by transport":
+	case fromServer && wire.Code == kinds.Rejected && wire.Message == "rejected by transport":
 		if undelivered(r.err) {
 			a.hint.Retry = classify.RetryYes
 		}
@@ -87,11 +88,6 @@ func askedToWait(r response) (time.Duration, bool) {
 	}
 	return retryAfter(data)
 }
-
-// codeRejected is the code of go-sdk v1.8's own error for a message that its
-// transport could not deliver; that error is not exported, see
-// https://github.com/modelcontextprotocol/go-sdk/pull/723.
-const codeRejected = -32005
 
 // undelivered reports whether what kept the client's transport from delivering a
 // message passes. The HTTP status is known by its text alone.
