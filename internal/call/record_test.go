@@ -20,6 +20,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -61,8 +62,8 @@ func TestOutcome(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			inCall(t, func(_ context.Context, c *call.Call) {
-				require.Equal(t, r.want, c.Outcome(r.res, r.err))
-				require.Equal(t, r.want, c.Outcome(r.res, r.err), "and again")
+				require.Equal(t, r.want, c.Outcome(r.res, c.Failure(r.res, r.err)))
+				require.Equal(t, r.want, c.Outcome(r.res, c.Failure(r.res, r.err)), "and again")
 			})
 		})
 	}
@@ -79,7 +80,7 @@ func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 		&classify.PanicError{Value: 1}: "panic",
 	} {
 		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
-			require.Equal(t, want, c.Outcome(nil, err))
+			require.Equal(t, want, c.Outcome(nil, c.Failure(nil, err)))
 			return nil, nil
 		})(nil)(ctx, middleware.MethodCallTool, toolRequest("t"))
 	}
@@ -108,8 +109,8 @@ func logged(t *testing.T, name string, res mcp.Result, err error, took time.Dura
 	log := harness.NewLog(slog.LevelDebug)
 	_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
 		c.Establish(&call.Settings{Logger: log.Logger()})
-		c.Log(res, err, took)
-		c.Log(res, err, took)
+		c.Log(res, c.Failure(res, err), took)
+		c.Log(res, c.Failure(res, err), took)
 		return nil, nil
 	})(nil)(t.Context(), middleware.MethodCallTool, toolRequest(name))
 	return log.Records()
@@ -188,7 +189,7 @@ func TestALogThatPanicsIsSurvived(t *testing.T) {
 	require.NotPanics(t, func() {
 		_, err := call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
 			c.Establish(&call.Settings{Logger: panics})
-			c.Log(nil, errSecret, 0)
+			c.Log(nil, c.Failure(nil, errSecret), 0)
 			return &mcp.CallToolResult{}, nil
 		})(nil)(t.Context(), middleware.MethodCallTool, toolRequest("t"))
 		require.NoError(t, err)
@@ -224,7 +225,7 @@ func TestClassifiedAnew(t *testing.T) {
 		if f := c.Failure(res, err); f != nil {
 			require.Same(t, f, c.Failure(res, err))
 			require.Equal(t, fault.KindInternal, f.Fault().Kind())
-			f.Guide(call.Guidance{Retry: fault.Retry{ShouldRetry: true}})
+			f.Guide(failure.Guidance{Retry: fault.Retry{ShouldRetry: true}})
 			require.True(t, f.Fault().Data().Retry.ShouldRetry)
 		}
 		return res, err

@@ -145,7 +145,7 @@ func statusIn(text string) int {
 	named := 0
 	for i := range text {
 		status := threeDigits(text[i:])
-		if !isFailure(status) || i > 0 && isDigit(text[i-1]) {
+		if !IsFailure(status) || i > 0 && isDigit(text[i-1]) {
 			continue
 		}
 		if slices.ContainsFunc(marksOfStatus, func(mark string) bool { return strings.HasSuffix(text[:i], mark) }) {

@@ -77,7 +77,7 @@ func ofWire(e *jsonrpc.Error) clue {
 		return unimplemented
 	case code == 499:
 		return stopped
-	case isFailure(int(code)):
+	case IsFailure(int(code)):
 		return statusClue(int(code))
 	case code == jsonrpc.CodeInvalidParams, kinds.OfCode(code) == string(fault.KindNotFound):
 		return missing

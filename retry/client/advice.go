@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
@@ -23,7 +24,7 @@ import (
 // advice is what a failure says about another attempt.
 type advice struct {
 	found classify.Finding
-	hint  classify.Hint
+	hint  failure.Hint
 	after time.Duration // to the letter; zero: nobody said
 	most  int           // attempts in all, by the server's count; zero: nobody said
 
@@ -33,8 +34,11 @@ type advice struct {
 }
 
 // again reports whether a call that can do this may be made again.
-func (a advice) again(s classify.Safety) bool {
-	return !(a.foreign && s == classify.Writes) && a.found.Advise(a.hint, s).ShouldRetry
+func (a advice) again(s failure.Safety) bool {
+	if a.foreign && s == failure.Writes {
+		return false
+	}
+	return failure.Again(&failure.Known{Finding: a.found, Hint: &a.hint}, failure.As(s)).Retry.ShouldRetry
 }
 
 func adviceOf(r response) advice {
@@ -61,14 +65,14 @@ func adviceOf(r response) advice {
 	var wire *jsonrpc.Error
 	switch fromServer := errors.As(r.err, &wire); {
 	case r.err != nil && !fromServer:
-		a.hint = classify.HintOf(r.err)
+		a.hint = failure.HintOf(r.err)
 		a.after = a.hint.After
 	case fromServer && wire.Code == kinds.Rejected && wire.Message == "rejected by transport":
 		if undelivered(r.err) {
 			a.hint.Retry = classify.RetryYes
 		}
 	case r.failure.Kind() != fault.KindServerError: // it is that of any code that nobody knows
-		a.hint.Retry = classify.HintOf(r.failure).Retry
+		a.hint.Retry = failure.HintOf(r.failure).Retry
 	}
 	return a
 }
@@ -94,7 +98,7 @@ func askedToWait(r response) (time.Duration, bool) {
 func undelivered(err error) bool {
 	var sending *url.Error
 	if errors.As(err, &sending) {
-		return classify.HintOf(sending).Retry == classify.RetryYes
+		return failure.HintOf(sending).Retry == classify.RetryYes
 	}
 	for _, status := range []int{
 		http.StatusTooManyRequests, http.StatusInternalServerError,
