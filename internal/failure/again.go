@@ -86,7 +86,7 @@ type Counts struct {
 type Answer struct {
 	Retry fault.Retry     // what the caller is told
 	By    classify.Source // how it is known whether to call again
-	Proof classify.Source // how the effect of Retry is known; Nobody where it has none
+	Proof classify.Source // how the effect of Retry is known; Nobody where it has none, or is unknown because nobody said anything
 	Hint  Hint            // whether a second try can succeed at all, whatever a repetition does
 	Loop  bool            // the caller goes on and on: it is told so even beside the words of a tool
 }
@@ -133,6 +133,9 @@ func Again(k *Known, at Situation) Answer {
 		effect, proof = fault.EffectNone, classify.ByKind
 	}
 	unsure := begun || effect == fault.EffectUnknown
+	if begun && effect == "" {
+		proof = classify.ByKind
+	}
 	switch {
 	case effect == fault.EffectCommitted:
 		r.ShouldRetry, r.Effect, a.By = false, effect, proof
