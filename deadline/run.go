@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
@@ -163,6 +164,9 @@ var finished = func() context.Context {
 // parentEnded tells a caller that gave up from one whose own limit was reached.
 func (w *run) parentEnded() (mcp.Result, error) {
 	w.stop(w.parent)
+	if safe.Is(context.Cause(w.parent), classify.ErrShutdown) {
+		return w.serverEnded()
+	}
 	if !safe.Find(w.parent.Err(), isDeadline) {
 		return w.abandon()
 	}
@@ -171,6 +175,28 @@ func (w *run) parentEnded() (mcp.Result, error) {
 		limit.Limit, limit.Caller = outer.Limit, outer.Caller
 	}
 	return w.overdue(limit, nil)
+}
+
+// serverEnded waits for the handler of a call that the server's end cut: who ends the server waits for
+// what is answered here, and would end the process under a handler that nobody waits for.
+func (w *run) serverEnded() (mcp.Result, error) {
+	at, _ := w.Deadline()
+	left := time.NewTimer(time.Until(at))
+	defer left.Stop()
+	for {
+		select {
+		case o := <-w.outcomes:
+			if o.timeUp {
+				continue // it came just before
+			}
+			if w.c.Failure(o.res, o.err) != nil {
+				w.c.Establish(w.settings)
+			}
+			return o.res, o.err
+		case <-left.C:
+			return w.overdue(w.over(), nil)
+		}
+	}
 }
 
 // windDown is how long the handler of a cancelled call may take to clean up before it

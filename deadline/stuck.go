@@ -93,8 +93,8 @@ func (w *run) late(o outcome, stuck bool) {
 		if err := f.Err(); err != nil {
 			attrs = append(attrs, slog.String("error", words.Clip(safe.Error(err), maxText)))
 		}
-		if p := f.Panic(); p != nil {
-			attrs = append(attrs, slog.String("stack", p.Stack()))
+		if stack := f.Stack(); stack != "" {
+			attrs = append(attrs, slog.String("stack", stack))
 		}
 	}
 	w.record(level, "mcp handler ended late", append(attrs, slog.String("outcome", outcome), slog.Float64("late_ms", milliseconds(time.Since(w.answered))))...)

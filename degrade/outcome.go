@@ -35,8 +35,11 @@ type outcome struct {
 // fatal reports whether there is no answer because of this.
 func (o *outcome) fatal() bool { return o.err != nil && o.served == nil && o.plan.required }
 
-// part asks the sources of a part, one after the other.
-func (r *run) part(ctx context.Context, p *plan) (o outcome) {
+// part asks the sources of a part, one after the other. While it runs it is ended by stop. A
+// part that had failed by itself before was not cancelled, and is not recorded as such.
+func (r *run) part(ctx, stop context.Context, p *plan) (o outcome) {
+	ctx, end := context.WithCancel(ctx) // Run ends it
+	defer context.AfterFunc(stop, end)()
 	o = outcome{plan: p, below: r.c.Below(ctx, p.name, r.c.Request())}
 	start := time.Now()
 	defer func() { o.took = time.Since(start) }()

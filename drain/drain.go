@@ -52,7 +52,8 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -60,7 +61,7 @@ const defaultGrace = 2 * time.Second
 
 // ErrShutdown is the cause of the end of the context of a call that [Drain.Shutdown]
 // could not wait for: context.Cause(ctx) returns it.
-var ErrShutdown = errors.New("drain: the server is shutting down")
+var ErrShutdown = classify.ErrShutdown
 
 // Options configure [New].
 type Options struct {
@@ -157,7 +158,7 @@ func (d *Drain) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp
 	}
 	defer d.leave(r)
 	res, err := next(ctx, method, req)
-	if f := c.Failure(res, err); f != nil && errors.Is(context.Cause(ctx), ErrShutdown) && f.Err() != nil && safe.Is(f.Err(), context.Canceled) {
+	if f := c.Failure(res, err); f != nil && errors.Is(context.Cause(ctx), ErrShutdown) && f.Err() != nil && f.Panic() == nil && f.Wire() == nil {
 		return nil, cut(c, next, f.Err())
 	}
 	return res, err
@@ -212,10 +213,10 @@ var errReplaced = fault.New(fault.KindServiceUnavailable, "this server is being 
 
 // cut is the failure of a call whose context Shutdown has ended.
 func cut(c *call.Call, next mcp.MethodHandler, cause error) error {
-	f := fault.New(fault.KindServiceUnavailable, "this server was replaced before the call had finished").Because(cause)
+	f := fault.New(fault.KindServiceUnavailable, "this server was replaced before the call had finished").WithParty(fault.PartyServer).Because(cause)
 	if c.Method() == middleware.MethodCallTool {
 		tool, err := c.Tool(next)
-		if err != nil || tool.Annotations == nil || !tool.Annotations.ReadOnlyHint {
+		if err != nil || failure.SafetyOf(tool.Annotations) == failure.Writes {
 			return f.WithRetry(fault.Retry{Reason: "It may have changed something: check that before you call again.", Effect: fault.EffectUnknown})
 		}
 	}

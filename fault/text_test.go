@@ -48,8 +48,8 @@ func TestTextOfConstructors(t *testing.T) {
 		},
 		{"NotFound with one close", fault.NotFound("project", "alpah", "alpha", "zulu"), "Not found: project 'alpah' does not exist. Did you mean 'alpha'?"},
 		{
-			"NotFound with five of six close", fault.NotFound("item", "item_z", "item_a", "item_b", "item_c", "item_d", "item_e", "item_f"),
-			"Not found: item 'item_z' does not exist. Did you mean 'item_a', 'item_b', 'item_c', 'item_d' or 'item_e'?",
+			"NotFound with five of six close", fault.NotFound("item", "itemz", "itema", "itemb", "itemc", "itemd", "iteme", "itemf"),
+			"Not found: item 'itemz' does not exist. Did you mean 'itema', 'itemb', 'itemc', 'itemd' or 'iteme'?",
 		},
 		{"NotFound of nothing", fault.NotFound("", ""), lines("Not found: '' does not exist.", notFoundHint)},
 		{

@@ -2,7 +2,6 @@ package retry
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -55,7 +54,7 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 		return res, err
 	}
 	switch {
-	case f.Guided(), errors.Is(c.Err(), context.Canceled): // a caller that has gone reads nothing
+	case f.Guided(), c.GivenUp(): // a caller that has gone reads nothing
 		return res, err
 	case f.OwnWords(): // of which nobody knows the cause
 		return res, err
@@ -129,7 +128,10 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 		return
 	}
 	own, said := e.Retry()
-	at := failure.Situation{Safety: func() failure.Safety { return g.safety(ctx, c, next) }}
+	at := failure.Situation{
+		Safety: func() failure.Safety { return g.safety(ctx, c, next) },
+		Costly: g.Repeatable == nil && c.Method() == call.MethodCallTool, // the server is asked for its tools
+	}
 	if e.Kind() == kindNotReady { // to ask again is what the caller is to do
 		f.Guide(failure.Guidance{Retry: f.Again(at).Retry, Suggestion: e.Suggestion()})
 		return

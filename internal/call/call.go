@@ -162,7 +162,8 @@ type opener struct {
 	guard *Settings // of a recovery
 
 	looked atomic.Int64        // see MayLook
-	pages  table.Names[string] // the cursors of the pages on which tools stand, see [Call.Tool]
+	pages  table.Names[string] // the cursors of the pages on which tools stand, see [Call.ToolNow]
+	tools  table.Brief[seat, *mcp.Tool]
 }
 
 // enter finds the Call that a request belongs to, or opens one.

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // Failure returns the failure that res and err tell, and nil when they tell a success. It is made
@@ -95,7 +96,10 @@ func (c *Call) Explain(f *failure.Failure, x classify.Finding) {
 // circumstances returns of what a failure of this call is made, beside its error.
 func (c *Call) circumstances() *failure.Circumstances {
 	s := c.settings()
-	of := &failure.Circumstances{Reader: &s.reader, Request: c, CallerCredentials: s.CallerCredentials, Hints: s.Hints, Ended: c.Err()}
+	of := &failure.Circumstances{Reader: &s.reader, Request: c, CallerCredentials: s.CallerCredentials, Hints: s.Hints}
+	if of.Shutdown = c.serverEnded(); !of.Shutdown {
+		of.Ended = c.Err()
+	}
 	if c.quiet {
 		of.Reader = &s.silent // nobody reads what becomes of a look-up of ours
 	} else {
@@ -126,6 +130,13 @@ const (
 	outcomeToolError     = "tool_error" // any other failure that the tool told on purpose
 )
 
+// GivenUp reports whether the caller gave the Call up. A call whose context ended with its server
+// was not.
+func (c *Call) GivenUp() bool { return errors.Is(c.Err(), context.Canceled) && !c.serverEnded() }
+
+// serverEnded reports whether the end of the server has ended the context of the Call.
+func (c *Call) serverEnded() bool { return safe.Is(context.Cause(c), classify.ErrShutdown) }
+
 // Outcome says in one word how the call ended: with a result, or with f.
 func (c *Call) Outcome(res mcp.Result, f *failure.Failure) string {
 	switch {
@@ -133,10 +144,10 @@ func (c *Call) Outcome(res mcp.Result, f *failure.Failure) string {
 		return OutcomeInputRequired
 	case f == nil:
 		return OutcomeOK
-	case f.Panic() != nil:
+	case f.Raised() != nil:
 		return OutcomePanic
 	// A call that was given up is cancelled, whoever worded its end.
-	case errors.Is(c.Err(), context.Canceled):
+	case c.GivenUp():
 		return outcomeCancelled
 	case f.Wire() != nil:
 		if _, ours := classify.FromJSON(f.Wire().Data); !ours {
@@ -151,9 +162,9 @@ func (c *Call) Outcome(res mcp.Result, f *failure.Failure) string {
 }
 
 // Safety says what a repetition of this call can do. A tool is what its annotations
-// say in the server's own list, which is read anew for each failure: a tool that was
-// replaced by one that writes is not taken for its predecessor. next is what the
-// middleware of this call calls.
+// say in the server's own list, see [Call.Tool]: a tool that was replaced by one that
+// writes is taken for its predecessor for a second at most. next is what the middleware
+// of this call calls.
 func (c *Call) Safety(next Handler) failure.Safety {
 	if c.method != MethodCallTool {
 		return methods[c.method].safety // that of the program's own methods is Writes

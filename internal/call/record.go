@@ -218,8 +218,8 @@ func logAttrs(f *failure.Failure, attrs []slog.Attr) []slog.Attr {
 	if worded {
 		attrs = append(attrs, slog.Any("fault", public))
 	}
-	if v.Panic != nil {
-		attrs = append(attrs, slog.String("stack", v.Panic.Stack()))
+	if stack := f.Stack(); stack != "" {
+		attrs = append(attrs, slog.String("stack", stack))
 	}
 	return attrs
 }

@@ -74,6 +74,10 @@ type Options struct {
 	// as those of a local server are: a refusal is told as permission_denied.
 	CallerCredentials bool
 
+	// Ended says that the end of the server has ended the context of the call: then what its
+	// handler says is about that, unless it or a rule says on purpose what became of the call.
+	Ended bool
+
 	// Received says that the error is what a client's call returned, so that a protocol
 	// error in it is the server's answer and not that of a service behind.
 	Received bool
@@ -176,7 +180,10 @@ func Of(err error, opts Options) (f Finding) {
 			w.found, settled = Finding{Origin: Ruled, Words: OfAuthor, Fault: public}, true
 		}
 	}
-	if !settled {
+	switch {
+	case w.replaced(err, settled):
+		w.found, w.teller = Finding{Origin: Classified, Words: OfSentence, Fault: w.clue.public}, nil
+	case !settled:
 		w.found = w.decide(err)
 	}
 	if lost {
@@ -192,6 +199,37 @@ func Of(err error, opts Options) (f Finding) {
 	w.found.By = cmp.Or(w.found.By, ByFault)
 	w.found.Party = w.found.WhoseFault()
 	return w.found
+}
+
+// replaced reports whether an error tells that the server's end cut the call, and then says so
+// in the place of what is known. Words that somebody found for something else stand: a rule's, and
+// a fault's that says whether to call again, or whose kind no end of a context leads to.
+func (w *walker) replaced(err error, settled bool) bool {
+	if !w.opts.Ended && !safe.Is(err, ErrShutdown) {
+		return false
+	}
+	switch f := &w.found; {
+	case settled:
+		if f.Origin != Worded || f.Wire != nil || !endings[f.Fault.Kind()] {
+			return false
+		}
+		if _, said := f.Fault.Retry(); said {
+			return false
+		}
+	case w.message != "" && !endings[cmp.Or(w.named, w.clue.kind, fault.KindTool)]:
+		return false
+	}
+	known, proof := w.clue.effect, w.clue.proof
+	if w.clue = cutByShutdown; known == fault.EffectNone || known == fault.EffectCommitted {
+		w.clue.effect, w.clue.proof = known, proof
+	}
+	return true
+}
+
+// endings are the kinds of what handlers make of a context that has ended.
+var endings = map[fault.Kind]bool{
+	fault.KindInternal: true, fault.KindTool: true, fault.KindCancelled: true, fault.KindTimeout: true,
+	fault.KindConnectionFailed: true, fault.KindServiceUnavailable: true, fault.KindServerError: true,
 }
 
 // WhoseFault returns whose fault the failure is: who chose a kind on purpose knows it better

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -33,6 +34,12 @@ var (
 			WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}),
 	}
 )
+
+// cutByShutdown is what became of a call that the end of its server cut.
+var cutByShutdown = clue{
+	kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: RetryYes, by: Cut, after: time.Second, effect: fault.EffectUnknown, proof: Cut,
+	public: fault.New(fault.KindServiceUnavailable, "this server was replaced before the call had finished"),
+}
 
 // incapable is what a call means that needs more than its client can do.
 func incapable(what string) clue {

@@ -62,6 +62,9 @@ type Situation struct {
 	// Safety says what a repetition can do. Nil means Writes.
 	Safety func() Safety
 
+	// Costly says that Safety is not to be asked where only the word hangs on it that nothing was changed.
+	Costly bool
+
 	// Counted counts the failure, which would be advised on so, and returns what was counted. Nil means
 	// that nothing is.
 	Counted func(advice fault.Retry) Counts
@@ -140,7 +143,7 @@ func Again(k *Known, at Situation) Answer {
 	case effect == fault.EffectCommitted:
 		r.ShouldRetry, r.Effect, a.By = false, effect, proof
 	case effect == fault.EffectNone:
-		if own.Effect == effect || begun && at.safety() != Reads { // else it goes without saying
+		if own.Effect == effect || begun && (at.Costly || at.safety() != Reads) { // else it goes without saying
 			r.Effect = effect
 		}
 	case said && effect == "", !r.ShouldRetry && !unsure: // whatever a repetition does

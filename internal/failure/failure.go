@@ -65,6 +65,7 @@ type Circumstances struct {
 	CallerCredentials bool
 	Refused           bool  // the call was refused before its handler ran, and the fault says so
 	Ended             error // how the caller's context has ended
+	Shutdown          bool  // the end of the server has ended it
 }
 
 // IsError reports whether a result tells a failure. It is on the success path of
@@ -82,7 +83,7 @@ func (f *Failure) Make(res *mcp.CallToolResult, err error, of *Circumstances) {
 		seen.Sent = of.Request.Sent
 	}
 	if err != nil {
-		seen.Found = classify.Of(err, classify.Options{Rules: of.Rules, Request: of.Request, CallerCredentials: of.CallerCredentials})
+		seen.Found = classify.Of(err, classify.Options{Rules: of.Rules, Request: of.Request, CallerCredentials: of.CallerCredentials, Ended: of.Shutdown})
 	}
 	if seen.Told = toldBy(res, err); seen.Told == Alone && len(of.Rules) > 0 && res.Meta[wire.ErrorKey] == nil {
 		// A rule may know the words of a tool as it knows the text of an error.
@@ -218,8 +219,27 @@ func (f *Failure) Result() *mcp.CallToolResult { return f.res }
 // Party returns whose fault the failure is, "" where that is not known.
 func (f *Failure) Party() fault.Party { return cmp.Or(f.view.Party, f.Fault().Party()) }
 
-// Panic returns the panic that caused the failure, or nil.
+// Panic returns the panic that the failure is, or nil. A fault that somebody worded around
+// a panic is none: what it says about the effect counts.
 func (f *Failure) Panic() *classify.PanicError { return f.view.Panic }
+
+// Raised returns the panic that caused the failure, for its record, or nil. Whoever words a
+// fault around a panic changes what the caller reads, and not what happened.
+func (f *Failure) Raised() *classify.PanicError {
+	if f.view.Origin != classify.Worded {
+		return f.view.Panic
+	}
+	p, _ := safe.As[*classify.PanicError](f.err)
+	return p
+}
+
+// Stack returns the stack of the panic that caused the failure, "" if none did.
+func (f *Failure) Stack() string {
+	if p := f.Raised(); p != nil {
+		return p.Stack()
+	}
+	return ""
+}
 
 // Wire returns the deliberate protocol error, or nil when there is none.
 func (f *Failure) Wire() *jsonrpc.Error { return f.view.Wire }
