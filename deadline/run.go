@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
@@ -260,11 +261,11 @@ func (w *run) overdue(limit *LimitError, have *outcome) (mcp.Result, error) {
 // came: a success, a bug, and what the handler said on purpose. Any other error is
 // what became of being told to stop.
 func (w *run) stands(o outcome) bool {
-	failure := w.c.Failure(o.res, o.err)
-	if failure == nil || failure.Worded() || failure.Panic() != nil {
+	f := w.c.Failure(o.res, o.err)
+	if f == nil || f.Worded() || f.Panic() != nil {
 		return true
 	}
-	limit, _ := safe.As[*LimitError](failure.Err()) // of a limit further in
+	limit, _ := safe.As[*LimitError](f.Err()) // of a limit further in
 	return limit != nil && limit.answer
 }
 
@@ -273,7 +274,7 @@ const maxLookups = 16
 
 // look finds out what a repetition of the call of a tool can do. The server's list may be as
 // slow as its tools, so it is asked aside.
-func (w *run) look() <-chan classify.Safety {
+func (w *run) look() <-chan failure.Safety {
 	if w.c.Method() != call.MethodCallTool {
 		return nil
 	}
@@ -282,10 +283,10 @@ func (w *run) look() <-chan classify.Safety {
 	default:
 		return nil
 	}
-	looked := make(chan classify.Safety, 1)
+	looked := make(chan failure.Safety, 1)
 	go func() {
 		defer func() { <-w.looking }()
-		known := classify.Writes
+		known := failure.Writes
 		safe.Call(func() { known = w.c.Safety(w.next) }, nil) // a middleware of the user's, on the way to the list
 		looked <- known
 	}()
@@ -293,9 +294,9 @@ func (w *run) look() <-chan classify.Safety {
 }
 
 // known returns what is known of the call without asking for the server's list.
-func (w *run) known() classify.Safety {
+func (w *run) known() failure.Safety {
 	if w.c.Method() == call.MethodCallTool {
-		return classify.Writes
+		return failure.Writes
 	}
 	return w.c.Safety(nil)
 }

@@ -53,6 +53,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -215,7 +216,7 @@ func cut(c *call.Call, next mcp.MethodHandler, cause error) error {
 	f := fault.New(fault.KindServiceUnavailable, "this server was replaced before the call had finished").WithParty(fault.PartyServer).Because(cause)
 	if c.Method() == middleware.MethodCallTool {
 		tool, err := c.Tool(next)
-		if err != nil || classify.SafetyOf(tool.Annotations) == classify.Writes {
+		if err != nil || failure.SafetyOf(tool.Annotations) == failure.Writes {
 			return f.WithRetry(fault.Retry{Reason: "It may have changed something: check that before you call again.", Effect: fault.EffectUnknown})
 		}
 	}

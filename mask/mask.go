@@ -130,8 +130,8 @@ func New(opts *Options) mcp.Middleware {
 			c.WarnOfOutside(ctx, c.Logger())
 		}
 		res, err := next(ctx, c.Method(), req)
-		if failure := c.Failure(res, err); failure != nil && c.Hides(failure) && !c.Recorded() {
-			c.Log(res, err, 0)
+		if f := c.Failure(res, err); f != nil && f.Hides() && !c.Recorded() {
+			c.Log(res, f, 0)
 		}
 		return res, err
 	})

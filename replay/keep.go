@@ -13,7 +13,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/store"
@@ -30,15 +30,15 @@ const (
 
 // endOf says what becomes of the record of a call that ended with this answer.
 func (a *attempt) endOf(res mcp.Result, err error) ending {
-	failure := a.c.Failure(res, err)
-	if failure == nil {
+	f := a.c.Failure(res, err)
+	if f == nil {
 		if call.NeedsInput(res) {
 			return forgotten
 		}
 		return final
 	}
-	effect := failure.Hint().Effect
-	if failure.Panic() != nil {
+	effect := f.Hint().Effect
+	if f.Panic() != nil {
 		effect = fault.EffectUnknown
 	}
 	switch effect {
@@ -48,7 +48,7 @@ func (a *attempt) endOf(res mcp.Result, err error) ending {
 		return forgotten
 	case fault.EffectUnknown, "":
 	}
-	kind := failure.Fault().Kind()
+	kind := f.Fault().Kind()
 	switch {
 	case kinds.Of(string(kind)).Effect == string(fault.EffectNone), a.rerunnable():
 		return forgotten
@@ -65,7 +65,7 @@ func (a *attempt) rerunnable() bool {
 	if a.Rerun != nil {
 		return safe.Ask(a.Rerun, a.req.Params.Name)
 	}
-	return a.c.Safety(a.next) != classify.Writes
+	return a.c.Safety(a.next) != failure.Writes
 }
 
 // A record is what stands in the store under the name of a call.
@@ -91,22 +91,22 @@ type answers struct {
 func (a *attempt) recordOf(res mcp.Result, err error) record {
 	rec := record{Holder: a.holder, Args: a.args, Done: true}
 	tool, _ := res.(*mcp.CallToolResult)
-	failure := a.c.Failure(res, err)
-	if failure != nil {
+	f := a.c.Failure(res, err)
+	if f != nil {
 		rec.Call = a.c.ID()
 	}
 	switch {
-	case failure == nil || (err == nil && tool.GetError() == nil):
+	case f == nil || (err == nil && tool.GetError() == nil):
 		raw, err := json.Marshal(tool)
 		if err != nil {
 			a.log.Warn("mcp answer cannot be kept for repetitions", slog.Any("error", err))
 			return rec
 		}
 		rec.Answer = &answers{Result: raw}
-	case failure.Wire() != nil:
-		rec.Answer = &answers{Wire: failure.Wire()}
+	case f.Wire() != nil:
+		rec.Answer = &answers{Wire: f.Wire()}
 	default:
-		rec.Answer = &answers{Fault: failure.Fault()}
+		rec.Answer = &answers{Fault: f.Fault()}
 	}
 	return rec
 }

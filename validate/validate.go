@@ -41,6 +41,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/internal/table"
@@ -236,7 +237,7 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 
 // toolFault says what can be said of a failed call of a tool, nil for nothing. The error
 // stays as it came, and what cannot be explained gets the generic text of its kind.
-func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *call.Failure) *fault.Error {
+func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *failure.Failure) *fault.Error {
 	schema := func() *explain.Schema {
 		s, err := v.schemaOf(v.lookup(ctx, c, req, next))
 		if err != nil || s == nil { // nobody knows what the tool takes
@@ -273,7 +274,7 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 }
 
 // beside makes a fault of a report, in addition to what somebody worded for the caller.
-func beside(f *call.Failure, report *explain.Report, tool string) *fault.Error {
+func beside(f *failure.Failure, report *explain.Report, tool string) *fault.Error {
 	e := faultOf(report, tool)
 	if f.Explainable() {
 		return e
@@ -302,7 +303,7 @@ func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 }
 
 // tell puts the fault in the place of what was known of a failure.
-func (v *validator) tell(c *call.Call, f *call.Failure, e *fault.Error) {
+func (v *validator) tell(c *call.Call, f *failure.Failure, e *fault.Error) {
 	c.Explain(f, classify.Finding{Fault: e, Protocol: v.ProtocolError})
 }
 

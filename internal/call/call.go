@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/table"
 
 	"github.com/google/uuid"
@@ -52,15 +53,15 @@ type Call struct {
 
 // cold is guarded by the mutex of its Call.
 type cold struct {
-	parent  *Call
-	suffix  string // the last part of the ID of a Call below a parent
-	id      string
-	failure *Failure
-	first   Failure              // most calls that fail have one
-	taken   bool                 // there is something in first
-	settled *Failure             // see Settle
-	panic   *classify.PanicError // the last one that was recovered
-	parts   int                  // how many times Part was called
+	parent   *Call
+	suffix   string // the last part of the ID of a Call below a parent
+	id       string
+	carried  *failure.Failure     // how the call has failed last
+	answered *failure.Failure     // see Answer
+	first    failure.Failure      // most calls that fail have one
+	taken    bool                 // there is something in first
+	panic    *classify.PanicError // the last one that was recovered
+	parts    int                  // how many times Part was called
 
 	attempts int    // see Attempted
 	refused  string // see Refused
@@ -270,10 +271,10 @@ func (c *Call) Parent() *Call {
 // Finish renders the answer of a Call made with [Call.Below]. The opener's own
 // answer is rendered by [Wrap].
 func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
-	if err == nil && !isError(res) {
+	if err == nil && !failure.IsError(res) {
 		res = withSteps(res)
 		if atEnd := c.atEnd.Load(); atEnd != 0 {
-			c.logEnd(false, res, nil)
+			c.logEnd(res, nil)
 			c.Observe(res, nil)
 			if atEnd&referAtEnd != 0 {
 				res = WithMeta(res, wire.ReferenceKey, c.ID())

@@ -539,7 +539,7 @@ func TestToolsLeavesNoTrace(t *testing.T) {
 		res, err := next(ctx, c.Method(), req)
 		if c.Method() == call.MethodListTools {
 			require.True(t, c.Quiet())
-			c.Log(res, err, 0)
+			c.Log(res, c.Failure(res, err), 0)
 			c.LogAtEnd()
 		}
 		return res, err

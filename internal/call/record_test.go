@@ -20,6 +20,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -61,8 +62,8 @@ func TestOutcome(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			inCall(t, func(_ context.Context, c *call.Call) {
-				require.Equal(t, r.want, c.Outcome(r.res, r.err))
-				require.Equal(t, r.want, c.Outcome(r.res, r.err), "and again")
+				require.Equal(t, r.want, c.Outcome(r.res, c.Failure(r.res, r.err)))
+				require.Equal(t, r.want, c.Outcome(r.res, c.Failure(r.res, r.err)), "and again")
 			})
 		})
 	}
@@ -79,7 +80,7 @@ func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 		&classify.PanicError{Value: 1}: "panic",
 	} {
 		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
-			require.Equal(t, want, c.Outcome(nil, err))
+			require.Equal(t, want, c.Outcome(nil, c.Failure(nil, err)))
 			return nil, nil
 		})(nil)(ctx, middleware.MethodCallTool, toolRequest("t"))
 	}
@@ -89,11 +90,11 @@ func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 func TestACancelledCallKeepsItsOwnNo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var said classify.Hint
-	opinion := establish(&call.Settings{Hints: []classify.HintRule{func(error) (classify.Hint, bool) { return said, true }}})
-	for _, c := range []struct{ said, want classify.Hint }{
-		{classify.Hint{Retry: classify.RetryNo, Reason: "The order is closed"}, classify.Hint{Retry: classify.RetryNo, Reason: "The order is closed"}},
-		{classify.Hint{Retry: classify.RetryYes, After: time.Second, Reason: "It passes"}, classify.Hint{Retry: classify.RetryNo, Reason: classify.ReasonCancelled}},
+	var said failure.Hint
+	opinion := establish(&call.Settings{Hints: []failure.HintRule{func(error) (failure.Hint, bool) { return said, true }}})
+	for _, c := range []struct{ said, want failure.Hint }{
+		{failure.Hint{Retry: classify.RetryNo, Reason: "The order is closed"}, failure.Hint{Retry: classify.RetryNo, Reason: "The order is closed"}},
+		{failure.Hint{Retry: classify.RetryYes, After: time.Second, Reason: "It passes"}, failure.Hint{Retry: classify.RetryNo, Reason: "The call was cancelled"}},
 	} {
 		said = c.said
 		handle := middleware.Chain(opinion, call.Wrap(func(_ context.Context, c2 *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
@@ -158,8 +159,8 @@ func logged(t *testing.T, name string, res mcp.Result, err error, took time.Dura
 	log := harness.NewLog(slog.LevelDebug)
 	_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
 		c.Establish(&call.Settings{Logger: log.Logger()})
-		c.Log(res, err, took)
-		c.Log(res, err, took)
+		c.Log(res, c.Failure(res, err), took)
+		c.Log(res, c.Failure(res, err), took)
 		return nil, nil
 	})(nil)(t.Context(), middleware.MethodCallTool, toolRequest(name))
 	return log.Records()
@@ -276,7 +277,7 @@ func TestALogThatPanicsIsSurvived(t *testing.T) {
 	require.NotPanics(t, func() {
 		_, err := call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
 			c.Establish(&call.Settings{Logger: panics})
-			c.Log(nil, errSecret, 0)
+			c.Log(nil, c.Failure(nil, errSecret), 0)
 			return &mcp.CallToolResult{}, nil
 		})(nil)(t.Context(), middleware.MethodCallTool, toolRequest("t"))
 		require.NoError(t, err)
@@ -312,7 +313,7 @@ func TestClassifiedAnew(t *testing.T) {
 		if f := c.Failure(res, err); f != nil {
 			require.Same(t, f, c.Failure(res, err))
 			require.Equal(t, fault.KindInternal, f.Fault().Kind())
-			f.Guide(call.Guidance{Retry: fault.Retry{ShouldRetry: true}})
+			f.Guide(failure.Guidance{Retry: fault.Retry{ShouldRetry: true}})
 			require.True(t, f.Fault().Data().Retry.ShouldRetry)
 		}
 		return res, err
@@ -484,12 +485,12 @@ func TestACallWhoseContextEndedWithTheServer(t *testing.T) {
 			log := harness.NewLog(slog.LevelInfo)
 			c.Establish(&call.Settings{Logger: log.Logger()})
 			for _, err := range []error{errSecret, fmt.Errorf("a: %w", errSecret)} {
-				require.Equal(t, want.outcome, c.Outcome(nil, err))
 				f := c.Failure(nil, err)
+				require.Equal(t, want.outcome, c.Outcome(nil, f))
 				require.Equal(t, want.kind, f.Fault().Kind())
-				require.Equal(t, want.again, f.Advise(classify.Reads).ShouldRetry)
+				require.Equal(t, want.again, f.Again(failure.As(failure.Reads)).Retry.ShouldRetry)
 				require.Equal(t, !want.again, c.GivenUp())
-				c.Log(nil, err, 0)
+				c.Log(nil, f, 0)
 			}
 			for _, r := range log.Records() {
 				require.Equal(t, want.level, r["level"])

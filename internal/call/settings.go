@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
 // Settings are what a middleware establishes for the calls that pass it, on the
@@ -52,7 +53,7 @@ type Settings struct {
 	CallerCredentials bool
 
 	// Hints say what errors mean for a second try, the innermost first.
-	Hints []classify.HintRule
+	Hints []failure.HintRule
 
 	// Render says how failures are written; the outermost one holds.
 	Render *Rendering
@@ -64,6 +65,9 @@ type Settings struct {
 // setup is what all middlewares of a Call have established. It is immutable.
 type setup struct {
 	Settings // of all together; Render is never nil
+
+	reader failure.Reader // who reads how a call failed
+	silent failure.Reader // the same, of a look-up of ours, of which nobody reads
 
 	parts []*Settings
 	logs  *Settings // those of the recorder, or else the first that have a Logger
@@ -132,6 +136,9 @@ func (s *Settings) over(have *setup) *setup {
 	default:
 		to.Mask = func(text string) string { return outer(inner(text)) }
 	}
+	to.silent = failure.Reader{Mask: to.Mask, Reveal: to.Reveal, Quote: to.Quote}
+	to.reader = to.silent
+	to.reader.Show = to.Show
 	return to
 }
 

@@ -10,14 +10,14 @@ import (
 	"github.com/mcpchain/mcpchain/internal/kinds"
 )
 
-// fromText reads the text of a failure, for a client whose server could send nothing else:
+// FromText reads the text of a failure, for a client whose server could send nothing else:
 // servers that are written with mark3labs/mcp-go send the text of any error of a resource or a
 // prompt with the code of internal errors, without data. It reports false if the text does not
 // begin with the label of a kind.
 //
 // Read are the kind, the message, the suggestion, whether and when to call again, and the
 // reference.
-func fromText(e *jsonrpc.Error) (*fault.Error, bool) {
+func FromText(e *jsonrpc.Error) (*fault.Error, bool) {
 	if e.Code != jsonrpc.CodeInternalError || len(e.Data) > 0 || len(e.Message) > maxReceived {
 		return nil, false
 	}

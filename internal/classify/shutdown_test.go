@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
 type publicError struct{ kind, message string }
@@ -64,25 +65,24 @@ func TestTheEndOfTheServer(t *testing.T) {
 			got := classify.Of(c.err, classify.Options{Ended: c.ended, Rules: c.rules})
 			if c.stands {
 				require.Equal(t, classify.Of(c.err, classify.Options{Rules: c.rules}), got)
-				require.NotEqual(t, "this server was replaced before the call had finished", got.Public().Message())
+				require.NotEqual(t, "this server was replaced before the call had finished", got.Fault.Message())
 				return
 			}
 			require.Equal(t, classify.Classified, got.Origin)
 			require.Equal(t, fault.KindServiceUnavailable, got.Fault.Kind())
 			require.Equal(t, "this server was replaced before the call had finished", got.Fault.Message())
 			require.Equal(t, fault.PartyServer, got.Party)
-			hint := got.Hint(c.err, nil)
+			hint := hintOf(got)
 			if c.effect == "" {
 				c.effect = fault.EffectUnknown
 			}
-			require.Equal(t, classify.Hint{Retry: classify.RetryYes, After: time.Second, Effect: c.effect}, hint)
-			for safety, again := range map[classify.Safety]bool{classify.Writes: c.effect == fault.EffectNone, classify.Keyed: true, classify.Idempotent: true, classify.Reads: true} {
-				require.Equal(t, again, got.Advise(hint, safety).ShouldRetry, safety)
+			require.Equal(t, failure.Hint{Retry: classify.RetryYes, After: time.Second, Effect: c.effect}, hint)
+			for safety, again := range map[failure.Safety]bool{failure.Writes: c.effect == fault.EffectNone, failure.Keyed: true, failure.Idempotent: true, failure.Reads: true} {
+				answer := failure.Again(&failure.Known{Finding: got}, failure.As(safety))
+				require.Equal(t, again, answer.Retry.ShouldRetry, safety)
+				require.Equal(t, classify.Cut, got.Says.By)
 			}
-			shown := classify.Of(c.err, classify.Options{Ended: c.ended, Show: func(err error, known *fault.Error) *fault.Error {
-				return known.WithMessage(known.Message() + ": " + err.Error())
-			}})
-			require.Equal(t, got.Fault.Message()+": "+c.err.Error(), shown.Fault.Message(), "nothing is lost where words are shown")
+			require.Equal(t, classify.OfSentence, got.Words, "which says more than the words of what the handler was told to stop at")
 		})
 	}
 }

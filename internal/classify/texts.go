@@ -37,7 +37,7 @@ var (
 
 // cutByShutdown is what became of a call that the end of its server cut.
 var cutByShutdown = clue{
-	kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: RetryYes, after: time.Second, effect: fault.EffectUnknown,
+	kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: RetryYes, by: Cut, after: time.Second, effect: fault.EffectUnknown, proof: Cut,
 	public: fault.New(fault.KindServiceUnavailable, "this server was replaced before the call had finished"),
 }
 
@@ -157,7 +157,7 @@ func statusIn(text string) int {
 	named := 0
 	for i := range text {
 		status := threeDigits(text[i:])
-		if !isFailure(status) || i > 0 && isDigit(text[i-1]) {
+		if !IsFailure(status) || i > 0 && isDigit(text[i-1]) {
 			continue
 		}
 		if slices.ContainsFunc(marksOfStatus, func(mark string) bool { return strings.HasSuffix(text[:i], mark) }) {

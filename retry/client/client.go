@@ -26,6 +26,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
@@ -134,7 +135,7 @@ func (c *client) call(ctx context.Context, method string, req mcp.Request, next 
 	}
 	req, keyed := c.keyed(method, req)
 	res, err := next(ctx, method, req)
-	if failure, failed := call.FaultOf(res, err); failed {
+	if failure, failed := failure.FaultOf(res, err); failed {
 		res, err = c.repeat(ctx, method, req, next, keyed, response{res, err, failure})
 	}
 	if list, ok := res.(*mcp.ListToolsResult); ok && list != nil && err == nil {
@@ -171,7 +172,7 @@ func (c *client) repeat(ctx context.Context, method string, req mcp.Request, nex
 			break
 		}
 		res, err := next(ctx, method, withMeta(req, wire.AttemptKey, before+n+1))
-		failure, failed := call.FaultOf(res, err)
+		failure, failed := failure.FaultOf(res, err)
 		if !failed {
 			return res, err
 		}
@@ -213,18 +214,18 @@ func (r response) own() bool {
 func (c *client) mayRepeat(method string, req mcp.Request, said advice, keyed bool) bool {
 	tool, _ := paramsOf(req).(*mcp.CallToolParams)
 	switch {
-	case !said.again(classify.Reads):
+	case !said.again(failure.Reads):
 		return false
 	case method != call.MethodCallTool:
 		return true
-	case said.again(classify.Writes), keyed && said.again(classify.Keyed):
+	case said.again(failure.Writes), keyed && said.again(failure.Keyed):
 		return true
 	case tool == nil:
 		return false
 	case c.options.Repeatable != nil:
 		return safe.Ask(c.options.Repeatable, tool.Name)
 	default:
-		return c.known.safety(req, tool.Name) >= classify.Idempotent
+		return c.known.safety(req, tool.Name) >= failure.Idempotent
 	}
 }
 
@@ -233,7 +234,7 @@ func (c *client) mayRepeat(method string, req mcp.Request, said advice, keyed bo
 // its own if the server's list says that keys count for the tool.
 func (c *client) keyed(method string, req mcp.Request) (mcp.Request, bool) {
 	params, ok := req.GetParams().(*mcp.CallToolParams)
-	if !ok || params == nil || method != call.MethodCallTool || c.options.MaxAttempts == 1 || c.known.safety(req, params.Name) != classify.Keyed {
+	if !ok || params == nil || method != call.MethodCallTool || c.options.MaxAttempts == 1 || c.known.safety(req, params.Name) != failure.Keyed {
 		return req, false
 	}
 	for _, name := range wire.KeyKeys {
