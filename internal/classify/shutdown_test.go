@@ -45,6 +45,7 @@ func TestTheEndOfTheServer(t *testing.T) {
 		"below an error of a connection": {err: &net.OpError{Op: "read", Err: end}},
 		"a fault around it":              {err: fault.Unavailable("the bank").Because(end)},
 		"nothing was sent":               {err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, ended: true, effect: fault.EffectNone},
+		"a part of it had taken effect":  {err: fault.New(fault.KindInternal, "x").Because(fault.New(fault.KindInternal, "y").WithRetry(fault.Retry{Effect: fault.EffectCommitted})), ended: true, effect: fault.EffectCommitted},
 		"unknown words":                  {err: unknown, ended: true},
 		"a timeout":                      {err: context.DeadlineExceeded, ended: true},
 		"cancelled":                      {err: context.Canceled, ended: true},
@@ -76,7 +77,8 @@ func TestTheEndOfTheServer(t *testing.T) {
 				c.effect = fault.EffectUnknown
 			}
 			require.Equal(t, classify.Hint{Retry: classify.RetryYes, After: time.Second, Effect: c.effect}, hint)
-			for safety, again := range map[classify.Safety]bool{classify.Writes: c.effect == fault.EffectNone, classify.Keyed: true, classify.Idempotent: true, classify.Reads: true} {
+			done := c.effect == fault.EffectCommitted
+			for safety, again := range map[classify.Safety]bool{classify.Writes: c.effect == fault.EffectNone, classify.Keyed: !done, classify.Idempotent: !done, classify.Reads: !done} {
 				require.Equal(t, again, got.Advise(hint, safety).ShouldRetry, safety)
 			}
 			shown := classify.Of(c.err, classify.Options{Ended: c.ended, Show: func(err error, known *fault.Error) *fault.Error {
