@@ -317,7 +317,7 @@ func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, err
 // claim runs the call if nobody did, now that the lease is held.
 func (a *attempt) claim(ctx context.Context) (mcp.Result, error) {
 	release := func() {
-		if !a.release(context.WithoutCancel(ctx)) {
+		if a.release(context.WithoutCancel(ctx)) != nil {
 			a.later(a.release, func() {})
 		}
 	}
@@ -337,7 +337,7 @@ func (a *attempt) claim(ctx context.Context) (mcp.Result, error) {
 			release()
 			return a.storeFailed(ctx, err)
 		case err != nil:
-			a.later(func(ctx context.Context) bool { return a.withdraw(ctx) && a.release(ctx) }, func() {})
+			a.later(a.undo, func() {})
 			return a.storeFailed(ctx, err)
 		}
 		if a.at = item.Version; ok {
