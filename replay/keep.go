@@ -157,12 +157,7 @@ func (a *attempt) keep(ctx context.Context, beat func(), end ending, res mcp.Res
 			end = unknown
 		}
 	}
-	write := func(ctx context.Context) error {
-		if err := a.write(ctx, end, done); err != nil {
-			return err
-		}
-		return a.release(ctx)
-	}
+	write := func(ctx context.Context) error { return a.write(ctx, end, done) }
 	if err := write(ctx); err != nil {
 		a.log.LogAttrs(ctx, slog.LevelWarn, "mcp answer could not be kept for repetitions yet", slog.String("tool", a.req.Params.Name), slog.Any("error", unavailable(err)))
 		a.later(write, beat)
@@ -171,7 +166,7 @@ func (a *attempt) keep(ctx context.Context, beat func(), end ending, res mcp.Res
 	beat()
 }
 
-// write writes how a call ended. After an error it is to be tried again.
+// write writes how a call ended, and ends the lease. After an error it is to be tried again.
 func (a *attempt) write(ctx context.Context, end ending, done []byte) error {
 	switch end {
 	case final:
@@ -181,19 +176,20 @@ func (a *attempt) write(ctx context.Context, end ending, done []byte) error {
 		}
 		return err
 	case forgotten:
-		_, err := a.Store.Delete(ctx, a.name, a.at)
+		_, err := a.lease.ReleaseAfter(ctx, store.Op{Key: a.name, Old: a.at})
 		return err
 	default:
-		return nil // the record stays that says that the handler runs
+		return a.release(ctx) // the record stays that says that the handler runs
 	}
 }
 
 // finish puts the record of a call that is done in the place of the one that says that it runs.
 func (a *attempt) finish(ctx context.Context, done []byte) error {
-	ctx = store.Within(ctx, a.bound(0))
-	now, ok, err := a.Store.Swap(ctx, a.name, a.at, done, a.Keep)
-	if err == nil && !ok && now.Version == 0 { // the store lost what it had acknowledged
-		_, _, err = a.Store.Swap(ctx, a.name, 0, done, a.Keep)
+	op := store.Op{Key: a.name, Old: a.at, Value: done, TTL: a.Keep, Bound: a.bound(0)}
+	made, err := a.lease.ReleaseAfter(ctx, op)
+	if err == nil && !made[0].OK && made[0].Item.Version == 0 { // the store lost what it had acknowledged
+		op.Old = 0
+		_, err = store.Do(ctx, a.Store, op)
 	}
 	return err
 }
@@ -214,10 +210,16 @@ func (a *attempt) finishWithout(ctx context.Context, why error) error {
 // lateness is for how long a write whose answer was lost may still arrive.
 const lateness = time.Minute
 
-// undo withdraws the record of a call that was not run, and ends its lease.
-func (a *attempt) undo(ctx context.Context) error {
+// undo withdraws the record of a call that was not run, and ends its lease, of which it may not be
+// known that it was taken.
+func (a *attempt) undo(ctx context.Context) (err error) {
 	if err := a.withdraw(ctx); err != nil {
 		return err
+	}
+	if a.lease == nil {
+		if a.lease, _, err = store.Acquire(ctx, a.Store, a.live(), []byte(a.holder), time.Second); a.lease == nil {
+			return err
+		}
 	}
 	return a.release(ctx)
 }
