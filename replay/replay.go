@@ -292,12 +292,17 @@ func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, err
 		}
 		// Nobody has an answer. Who holds the lease is at work on one.
 		a.holder = rand.Text()
-		var err error
-		if a.lease, _, err = store.Acquire(ctx, a.Store, a.name+"/live", []byte(a.holder), leaseFor); err != nil {
+		mine, err := a.seal(record{Holder: a.holder, Args: a.args})
+		if err != nil {
 			return a.storeFailed(ctx, err)
 		}
-		if a.lease != nil {
-			return a.claim(ctx)
+		var begun []store.Done
+		a.lease, _, begun, err = store.AcquireWith(ctx, a.Store, a.live(), []byte(a.holder), leaseFor, a.begin(0, mine))
+		switch {
+		case err != nil:
+			return a.notBegun(ctx, err)
+		case a.lease != nil:
+			return a.claim(ctx, mine, begun[0])
 		}
 		pause = min(pause, time.Until(until))
 		if pause <= 0 {
@@ -314,50 +319,63 @@ func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, err
 	}
 }
 
-// claim runs the call if nobody did, now that the lease is held.
-func (a *attempt) claim(ctx context.Context) (mcp.Result, error) {
-	release := func() {
-		if !a.release(context.WithoutCancel(ctx)) {
-			a.later(a.release, func() {})
-		}
-	}
-	mine, err := a.seal(record{Holder: a.holder, Args: a.args})
-	if err != nil {
-		release()
-		return a.storeFailed(ctx, err)
-	}
+// live is the name of the lease.
+func (a *attempt) live() string { return a.name + "/live" }
+
+// begin writes the record that says that the handler runs, if there is still room for its answer.
+func (a *attempt) begin(old store.Version, mine []byte) store.Op {
+	return store.Op{Key: a.name, Old: old, Value: mine, TTL: a.Keep, Bound: a.bound(a.spare())}
+}
+
+// claim runs the call if nobody did, now that the lease is held and the record was written, or not,
+// over nothing.
+func (a *attempt) claim(ctx context.Context, mine []byte, begun store.Done) (mcp.Result, error) {
 	for {
-		item, ok, err := a.Store.Swap(store.Within(ctx, a.bound(a.spare())), a.name, a.at, mine, a.Keep)
-		refused := a.refusal(err)
-		switch {
-		case refused != nil:
-			release()
-			return nil, refused
-		case store.NotStored(err):
-			release()
-			return a.storeFailed(ctx, err)
-		case err != nil:
-			a.later(func(ctx context.Context) bool { return a.withdraw(ctx) && a.release(ctx) }, func() {})
-			return a.storeFailed(ctx, err)
-		}
-		if a.at = item.Version; ok {
+		a.at = begun.Item.Version
+		if begun.OK {
 			return a.execute(ctx)
 		}
-		rec, err := a.open(item.Value)
-		if err == nil && (rec.Withdrawn || rec.Args == a.args && !rec.Done && a.rerunnable()) {
-			continue // nothing was run, or its holder is dead and a second run does no harm
+		rec, err := a.open(begun.Item.Value)
+		// Nothing was run, or the record has gone, or its holder is dead and a second run does no harm.
+		if a.at == 0 || err == nil && (rec.Withdrawn || rec.Args == a.args && !rec.Done && a.rerunnable()) {
+			again, err := store.Do(ctx, a.Store, a.begin(a.at, mine))
+			if err != nil {
+				return a.notBegun(ctx, err)
+			}
+			begun = again[0]
+			continue
 		}
-		release()
+		a.drop(ctx)
 		switch {
 		case err != nil:
 			return a.storeFailed(ctx, err)
 		case rec.Args != a.args:
 			return nil, errOtherArguments
 		case rec.Done: // it ended between our look and our lease
-			return a.replayed(rec, item.Version)
+			return a.replayed(rec, begun.Item.Version)
 		default:
 			return nil, errUnknownEnd
 		}
+	}
+}
+
+// notBegun answers a call whose record the store refused to write, or may have written.
+func (a *attempt) notBegun(ctx context.Context, err error) (mcp.Result, error) {
+	if store.NotStored(err) {
+		a.drop(ctx)
+	} else {
+		a.later(a.undo, func() {})
+	}
+	if refused := a.refusal(err); refused != nil {
+		return nil, refused
+	}
+	return a.storeFailed(ctx, err)
+}
+
+// drop ends the lease, if there is one.
+func (a *attempt) drop(ctx context.Context) {
+	if a.lease != nil && a.release(context.WithoutCancel(ctx)) != nil {
+		a.later(a.release, func() {})
 	}
 }
 

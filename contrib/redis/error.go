@@ -62,8 +62,8 @@ func (s server) failed(ctx context.Context, operation string, err error) error {
 		return context.Cause(ctx)
 	}
 	cause := &opError{server: s, operation: operation, err: err}
-	if errors.Is(err, context.DeadlineExceeded) {
-		cause.err = fmt.Errorf("no answer within Options.Timeout: %w", err)
+	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() { // context.DeadlineExceeded too
+		cause.err = fmt.Errorf("no answer in time: %w", err)
 	}
 	if tookNoEffect(err) {
 		cause.is = store.ErrRefused

@@ -12,7 +12,6 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -114,128 +113,27 @@ func (s *Store) Get(ctx context.Context, key string) (store.Item, error) {
 	return s.server.item("get", data)
 }
 
-// swapScript stores a value if the version that stands there is the old one, or the
-// new one: then the answer to the first try was lost. It returns 1, or what is in the
-// way.
-//
-// Keys: the value, and those of its group. Arguments: old version (empty: absent), new version,
-// value, ttl in ms; then those of the group: name, base, and the bound's keys and bytes.
-var swapScript = newScript(groupScript + `
-local there = redis.call('GETRANGE', KEYS[1], 0, 7)
-if there == ARGV[1] then
-	if KEYS[2] then
-		local name, base, keys, bytes = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-		local size, bound = base + #ARGV[3], keys > 0 or bytes > 0
-		local full = bound and room(name, base, size, keys, bytes)
-		if full then
-			return full
-		end
-		leave(name, base)
-		if bound then
-			join(name, size, tonumber(ARGV[4]))
-		end
-	end
-	redis.call('SET', KEYS[1], ARGV[2] .. ARGV[3], 'PX', ARGV[4])
-	return 1
-end
-if there == ARGV[2] then
-	return 1
-end
-return redis.call('GET', KEYS[1])`)
-
 // Swap implements [store.Store]. When its answer is lost, it asks again: the new
 // version, which nobody else can make, tells whether the first try took effect.
 func (s *Store) Swap(ctx context.Context, key string, old store.Version, value []byte, ttl time.Duration) (store.Item, bool, error) {
 	if ttl <= 0 {
 		return store.Item{}, false, store.ErrTTL
 	}
-	if len(key) > store.MaxKey || len(value) > s.opts.MaxValue {
-		return store.Item{}, false, store.ErrTooLarge
-	}
-	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
-	defer cancel()
-	next := newVersion()
-	item := store.Item{Value: append([]byte(nil), value...), Version: next}
-	before := ""
-	if old != 0 {
-		before = pack(old)
-	}
-	args := []any{before, pack(next), item.Value, milliseconds(ttl)}
-	group, bound := store.BoundOf(ctx, key)
-	if group != "" {
-		name, base := member(key)
-		if bound.Bytes > 0 && base+len(value) > bound.Bytes {
-			return store.Item{}, false, store.ErrTooLarge
-		}
-		args = append(args, name, base, max(0, bound.Keys), max(0, bound.Bytes))
-	}
-	var lost error // that of a try that may have taken effect
-	for try := 0; ; try++ {
-		args[0] = before
-		reply, err := swapScript.run(limited, s.client, s.names(key), args...)
-		full, refused := reply.([]any)
-		switch {
-		case err == nil && reply == int64(1):
-			return item, true, nil
-		case err == nil && refused && lost == nil:
-			return store.Item{}, false, s.server.roomError("swap", full)
-		case err == nil || errors.Is(err, goredis.Nil):
-			if lost != nil { // it was overwritten since, or never took effect
-				return store.Item{}, false, s.server.failed(ctx, "swap", lost)
-			}
-			there, err := s.server.itemOf("swap", reply)
-			return there, false, err
-		}
-		if !tookNoEffect(err) {
-			lost = err
-			if old == 0 {
-				before = pack(next) // only ask: the first try may still come, and must not find the key absent twice
-			}
-		}
-		if try == 2 || !worthRepeating(err) || !pause(limited, try) {
-			return store.Item{}, false, s.server.failed(ctx, "swap", cmp.Or(lost, err))
-		}
-	}
+	_, bound := store.BoundOf(ctx, key)
+	return one(s.do(ctx, "swap", []store.Op{{Key: key, Old: old, Value: value, TTL: ttl, Bound: bound}}))
 }
-
-// pause waits a little before the next try.
-func pause(ctx context.Context, try int) bool {
-	timer := time.NewTimer(10 * time.Millisecond << try)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// deleteScript removes a key if its version is the given one (empty: any).
-//
-// Keys: the value, and those of its group. Arguments: version; name and base in the group.
-var deleteScript = newScript(groupScript + `
-if ARGV[1] ~= '' and redis.call('GETRANGE', KEYS[1], 0, 7) ~= ARGV[1] then
-	return 0
-end
-if KEYS[2] then
-	leave(ARGV[2], tonumber(ARGV[3]))
-end
-return redis.call('DEL', KEYS[1])`)
 
 // Delete implements [store.Store].
 func (s *Store) Delete(ctx context.Context, key string, old store.Version) (bool, error) {
-	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
-	defer cancel()
-	before := ""
-	if old != 0 {
-		before = pack(old)
-	}
-	name, base := member(key)
-	reply, err := deleteScript.run(limited, s.client, s.names(key), before, name, base)
+	_, ok, err := one(s.do(ctx, "delete", []store.Op{{Key: key, Old: old}}))
+	return ok, err
+}
+
+func one(done []store.Done, err error) (store.Item, bool, error) {
 	if err != nil {
-		return false, s.server.failed(ctx, "delete", err)
+		return store.Item{}, false, err
 	}
-	return reply == int64(1), nil
+	return done[0].Item, done[0].OK, nil
 }
 
 // addScript adds to a number behind a version. Lua's numbers are exact to 2^53, and
@@ -251,7 +149,7 @@ local have = 0
 if there and #there > 8 then
 	local text = string.sub(there, 9)
 	have = (#text <= 17) and string.match(text, '^%-?%d+$') and tonumber(text)
-	if have and (string.format('%.0f', have) ~= text or text == '-0') then have = nil end
+	if have and (whole(have) ~= text or text == '-0') then have = nil end
 end
 local delta, most = tonumber(ARGV[1]), tonumber(ARGV[4])
 if not have or have > most or have < -most then
@@ -260,19 +158,20 @@ end
 if (have > 0 and delta > most - have) or (have < 0 and delta < -most - have) then
 	return 'range'
 end
-local sum = string.format('%.0f', have + delta)
-if sum == '-0' then
-	sum = '0'
+local total = whole(have + delta)
+if total == '-0' then
+	total = '0'
 end
 if KEYS[2] then
-	leave(ARGV[5], tonumber(ARGV[6]))
+	of, sum = KEYS[2], KEYS[3]
+	leave(KEYS[1], ARGV[5], tonumber(ARGV[6]))
 end
 if there then
-	redis.call('SET', KEYS[1], ARGV[2] .. sum, 'KEEPTTL')
+	redis.call('SET', KEYS[1], ARGV[2] .. total, 'KEEPTTL')
 else
-	redis.call('SET', KEYS[1], ARGV[2] .. sum, 'PX', ARGV[3])
+	redis.call('SET', KEYS[1], ARGV[2] .. total, 'PX', ARGV[3])
 end
-return sum`)
+return total`)
 
 // Add implements [store.Store]. It is never repeated: a counter cannot tell whether
 // the first try took effect.

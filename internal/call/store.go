@@ -67,7 +67,7 @@ func StoreFailed(err error, what string, effect fault.Effect) error {
 	switch {
 	case safe.Find(err, func(err error) bool { e, ok := err.(*fault.Error); f = e; return ok && e != nil }):
 		if cause := f.Unwrap(); cause != nil {
-			f = f.Because(&storeError{what, cause})
+			f = fault.FromData(f.Data()).Because(&storeError{what, cause})
 		}
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return &storeError{what, err}

@@ -73,7 +73,10 @@ func Run(t *testing.T, c Config) {
 		{"a group keeps the bytes of its bound", (*suite).boundBytes},
 		{"the wait for room is true", (*suite).boundWait},
 		{"no two of many exceed a bound together", (*suite).concurrentBound},
+		{"several operations end at the first that is not ok", (*suite).do},
+		{"a refusal ends several operations", (*suite).doRefused},
 		{"a lease has one holder", (*suite).lease},
+		{"operations with a lease", (*suite).leaseWith},
 		{"a lease ends when its holder dies", (*suite).leaseExpiry},
 	} {
 		t.Run(promise.name, func(t *testing.T) {
@@ -594,6 +597,131 @@ func (s *suite) concurrentBound() {
 	}
 	work.Wait()
 	equal(s, "stored", int32(b.Keys), stored.Load())
+}
+
+func (s *suite) together(ops ...store.Op) []store.Done {
+	s.Helper()
+	done, err := store.Do(s.Context(), s.Store, ops...)
+	if err != nil {
+		s.Fatalf("Do: %v", err)
+	}
+	if len(done) != len(ops) {
+		s.Fatalf("Do returned %d results for %d operations", len(done), len(ops))
+	}
+	return done
+}
+
+func (s *suite) do() {
+	for _, keys := range [][3]string{{"g|1", "g|2", "g|3"}, {"a", "b", "c"}, {"g|4", "h|5", "c2"}} {
+		a, b, c := keys[0], keys[1], keys[2]
+		swap := func(key string, old store.Version, value string) store.Op {
+			return store.Op{Key: key, Old: old, Value: []byte(value), TTL: time.Hour}
+		}
+		done := s.together(swap(a, 0, "one"), swap(b, 0, "two"))
+		for i, value := range []string{"one", "two"} {
+			equal(s, "ok", true, done[i].OK)
+			equal(s, "value", value, string(done[i].Item.Value))
+			equal(s, "value", value, string(s.get(keys[i]).Value))
+			equal(s, "version", s.get(keys[i]).Version, done[i].Item.Version)
+		}
+		first, second := done[0].Item.Version, done[1].Item.Version
+		done = s.together(swap(a, first, "new"), swap(b, 7, "new"), swap(c, 0, "left out"), store.Op{Key: a, Old: first}, store.Op{Key: b, Old: second, Anyway: true})
+		equal(s, "the first", true, done[0].OK)
+		equal(s, "the second", false, done[1].OK)
+		equal(s, "what is in its way", "two", string(done[1].Item.Value))
+		equal(s, "what is in its way", second, done[1].Item.Version)
+		equal(s, "the third", false, done[2].OK)
+		equal(s, "what was left out", 0, done[2].Item.Version)
+		equal(s, "what was left out", 0, s.get(c).Version)
+		equal(s, "the fourth", false, done[3].OK)
+		equal(s, "the fifth, anyway", true, done[4].OK)
+		equal(s, "what it removed", 0, s.get(b).Version)
+		equal(s, "what stays", "new", string(s.get(a).Value))
+		done = s.together(store.Op{Key: b, Old: second}, swap(b, 0, "left out"))
+		equal(s, "a Delete of nothing", false, done[0].OK)
+		equal(s, "what was left out", 0, s.get(b).Version)
+		done = s.together(swap(c, 9, "x"), swap(c, 0, "y"))
+		equal(s, "over nothing", false, done[0].OK)
+		equal(s, "nothing is in its way", 0, done[0].Item.Version)
+		equal(s, "what was left out", 0, s.get(c).Version)
+		done = s.together(store.Op{Key: a, Old: s.get(a).Version}, swap(a, 0, "again"))
+		equal(s, "after a Delete", true, done[1].OK)
+		equal(s, "after a Delete", "again", string(s.get(a).Value))
+	}
+	equal(s, "none", 0, len(s.together()))
+	_, err := store.Do(s.Context(), s.Store, store.Op{Key: "g|neg", TTL: -1})
+	s.wantErr("a negative ttl", store.ErrTTL, err)
+}
+
+func (s *suite) doRefused() {
+	b := store.Bound{Keys: 1}
+	swap := func(key string) store.Op { return store.Op{Key: key, TTL: time.Hour, Bound: b} }
+	done, err := store.Do(s.Context(), s.Store, store.Op{Key: "g|lease", TTL: time.Hour}, swap("g|1"), swap("g|2"), store.Op{Key: "g|lease", Anyway: true})
+	s.wantErr("the third", store.ErrManyKeys, err)
+	equal(s, "those before", 2, len(done))
+	equal(s, "the second", true, done[1].OK)
+	equal(s, "its version", s.get("g|1").Version, done[1].Item.Version)
+	equal(s, "the refused one", 0, s.get("g|2").Version)
+	if s.get("g|lease").Version == 0 {
+		s.Fatal("what stands behind a refusal was made")
+	}
+	done, err = store.Do(s.Context(), s.Store, store.Op{Key: "g|3", TTL: time.Hour}, store.Op{Key: "g|4", Value: make([]byte, 64<<20), TTL: time.Hour})
+	s.wantErr("64 MiB", store.ErrTooLarge, err)
+	equal(s, "those before", 1, len(done))
+	equal(s, "the first", true, done[0].OK)
+}
+
+func (s *suite) leaseWith() {
+	record := func(old store.Version, value string) store.Op {
+		return store.Op{Key: "k|record", Old: old, Value: []byte(value), TTL: time.Hour}
+	}
+	with := func(holder string, ops ...store.Op) (*store.Lease, []store.Done) {
+		s.Helper()
+		l, _, done, err := store.AcquireWith(s.Context(), s.Store, "k|lease", []byte(holder), time.Hour, ops...)
+		if err != nil {
+			s.Fatal(err)
+		}
+		return l, done
+	}
+	after := func(l *store.Lease, ops ...store.Op) []store.Done {
+		s.Helper()
+		done, err := l.ReleaseAfter(s.Context(), ops...)
+		if err != nil || len(done) != len(ops) {
+			s.Fatalf("ReleaseAfter returned %d results: %v", len(done), err)
+		}
+		return done
+	}
+	a, done := with("a", record(0, "begun"))
+	equal(s, "the record", true, done[0].OK)
+	begun := done[0].Item.Version
+	b, done := with("b", record(0, "begun by b"))
+	equal(s, "a second holder", nil, b)
+	equal(s, "what it made", 0, len(done))
+	again, done := with("a", record(begun, "begun again"))
+	if again == nil {
+		s.Fatal("a holder whose answer was lost does not find its lease")
+	}
+	equal(s, "the record", true, done[0].OK)
+	begun = done[0].Item.Version
+
+	equal(s, "renew", true, s.must(a.Renew(s.Context(), time.Hour)))
+	done = after(again, record(begun, "done")) // whose version of the lease is an old one
+	equal(s, "the record", true, done[0].OK)
+	equal(s, "the lease", 0, s.get("k|lease").Version)
+	equal(s, "of a lease that is over", false, after(a, record(7, "x"))[0].OK)
+
+	b, _ = with("b")
+	equal(s, "not ok", false, after(b, record(7, "x"))[0].OK)
+	equal(s, "the lease ends anyway", 0, s.get("k|lease").Version)
+
+	b, _ = with("b")
+	c, _ := with("c")
+	equal(s, "another holder", nil, c)
+	equal(s, "delete", true, s.del("k|lease", 0))
+	c, _ = with("c")
+	equal(s, "its record", true, after(b, record(done[0].Item.Version, "late"))[0].OK)
+	equal(s, "whose it is", "c", string(s.get("k|lease").Value))
+	equal(s, "renew", true, s.must(c.Renew(s.Context(), time.Hour)))
 }
 
 func (s *suite) acquire(holder string, ttl time.Duration) (*store.Lease, store.Item) {
