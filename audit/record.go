@@ -154,9 +154,9 @@ func (c chain) open(head Head, line []byte) (_ Head, valid bool, reason string) 
 	if !ok || len(line) < len(seqMember)+tail {
 		return Head{}, false, notARecord
 	}
-	number, _, ok := bytes.Cut(digits, []byte(","))
+	number, _, _ := bytes.Cut(digits, []byte(","))
 	seq, err := strconv.ParseUint(string(number), 10, 64)
-	if !ok || err != nil || number[0] == '0' {
+	if err != nil || number[0] == '0' {
 		return Head{}, false, notARecord
 	}
 	last := line[len(line)-tail:]
