@@ -135,16 +135,16 @@ func TestATornOlderFile(t *testing.T) {
 func TestTheSizeOfAFile(t *testing.T) {
 	lines, _ := linesOf(t, nil, 3)
 	size := int64(len(lines[0]) + 1)
-	for max, want := range map[int64]int{size - 1: 2, size: 1, size + 1: 1} {
+	for bound, want := range map[int64]int{size - 1: 2, size: 1, size + 1: 1} {
 		dir := t.TempDir()
-		s := &files{dir: dir, max: max, open: openFile}
+		s := &files{dir: dir, max: bound, open: openFile}
 		for i := range 2 {
 			require.NoError(t, s.write([]Entry{{Record: Record{Seq: uint64(1 + i)}, Line: lines[i]}}))
 		}
 		s.closeFile()
 		names, err := Files(dir)
 		require.NoError(t, err)
-		require.Len(t, names, want, "%d of %d", max, size)
+		require.Len(t, names, want, "%d of %d", bound, size)
 	}
 }
 

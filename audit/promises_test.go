@@ -183,7 +183,7 @@ func TestBoundsOfArguments(t *testing.T) {
 	require.Zero(t, hashed.ArgumentsBytes)
 
 	exact := `{"amount":12345678901234567890.10,"e":1e400}`
-	require.True(t, exact == string(of(audit.Options{}, exact).Arguments), "digits are what an amount is")
+	require.Contains(t, string(of(audit.Options{}, exact).Arguments), exact, "digits are what an amount is")
 	for _, none := range []string{`{"a":1} {"b":2}`, `{"a":1}]`, `{"a":`} {
 		got := of(audit.Options{}, none)
 		require.Nil(t, got.Arguments, none)

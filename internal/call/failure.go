@@ -264,15 +264,15 @@ func (f *Failure) Party() fault.Party { return cmp.Or(f.party(), f.Fault().Party
 // program as the server, and who asks it as the caller. Where a client answers its server, the
 // two have changed places, but for what its author said.
 func (f *Failure) party() fault.Party {
-	if f.client && f.found.Public().Party() == "" {
-		switch f.found.Party {
-		case fault.PartyServer:
-			return fault.PartyCaller
-		case fault.PartyCaller:
-			return fault.PartyServer
-		}
+	party := f.found.Party
+	switch said := f.found.Public().Party() != ""; {
+	case !f.client || said:
+	case party == fault.PartyServer:
+		return fault.PartyCaller
+	case party == fault.PartyCaller:
+		return fault.PartyServer
 	}
-	return f.found.Party
+	return party
 }
 
 // Panic returns the panic that caused the failure, or nil.
