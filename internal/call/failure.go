@@ -141,10 +141,11 @@ func (c *Call) classifying() classify.Options {
 
 // classify finds out what the failure is.
 func (f *Failure) classify(c *Call, res *mcp.CallToolResult, err error) {
-	f.err, f.res, f.hints, f.ended, f.client = err, res, c.settings().Hints, c.Err(), methods[c.method].client
+	f.err, f.res, f.hints, f.ended = err, res, c.settings().Hints, c.Err()
 	if err != nil {
 		f.found = classify.Of(err, c.classifying())
 	}
+	f.client = methods[c.method].client
 	// What was rendered by a Call inside (see rendered) is made anew where there
 	// is a mask, and else stays: the mask may have been in there.
 	inside := false
