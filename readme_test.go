@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -600,6 +601,42 @@ func TestLinks(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Greater(t, checked, 200)
+}
+
+// TestTheTwoCommands: the README names the commands that .ci/run runs first, with what they need
+// and how long they take.
+func TestTheTwoCommands(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(page), "\n## Try it\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	ci, err := os.ReadFile(".ci/run")
+	require.NoError(t, err)
+	for step, takes := range map[string]string{"test": "minutes", "quickstart": "seconds"} {
+		run := regexp.MustCompile(`(?m)^step_` + step + `\(\) \{ say (.*); \}$`).FindSubmatch(ci)
+		require.NotNil(t, run, step)
+		_, about, named := strings.Cut(section, "`"+string(run[1])+"`")
+		require.True(t, named, "%s is not named", run[1])
+		about, _, _ = strings.Cut(about, "`")
+		require.Contains(t, about, takes)
+	}
+	require.Contains(t, section, "git clone https://github.com/mcpchain/mcpchain")
+	require.Contains(t, section, "Go")
+
+	// The quickstart ends itself before the time that it is said to take is over.
+	main, err := os.ReadFile("examples/quickstart/main.go")
+	require.NoError(t, err)
+	ends := regexp.MustCompile(`WithTimeout\(context\.Background\(\), (\d+)\*time\.Second\)`).FindSubmatch(main)
+	require.NotNil(t, ends)
+	said := regexp.MustCompile(`at most (\d+) seconds`).FindStringSubmatch(section)
+	require.NotNil(t, said)
+	limit, err := strconv.Atoi(string(ends[1]))
+	require.NoError(t, err)
+	most, err := strconv.Atoi(said[1])
+	require.NoError(t, err)
+	require.Less(t, limit, most)
+	require.LessOrEqual(t, most, limit+2)
 }
 
 // withoutCode returns a page without its blocks of code.
