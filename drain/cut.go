@@ -16,7 +16,7 @@ import (
 // cause, if it is taken for a consequence of that, and nil if not.
 func consequence(f *call.Failure, res mcp.Result) error {
 	if f.Panic() != nil || f.Wire() != nil {
-		return nil
+		return nil //nolint:nilerr // a panic stays one
 	}
 	err, text := f.Err(), call.FirstText(res)
 	switch {
