@@ -50,6 +50,7 @@ import (
 	"github.com/mcpchain/mcpchain/state"
 	"github.com/mcpchain/mcpchain/store"
 	"github.com/mcpchain/mcpchain/store/storetest"
+	"github.com/mcpchain/mcpchain/transport"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -98,7 +99,22 @@ func readmeWrap(
 func readmeHTTP(server *mcp.Server) {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	guarded := auth.RequireBearerToken(verify, nil)(handler)
-	http.Handle("/mcp", mcprecover.HTTP(guarded, nil)) // outermost
+	http.Handle("/mcp", transport.HTTP(guarded, nil)) // outermost
+}
+
+func readmeTransports(ctx context.Context, server *mcp.Server, handler http.Handler) error {
+	http.Handle("/mcp", transport.HTTP(handler, nil)) // around the SDK's HTTP handler, outermost
+	err := server.Run(ctx, transport.Stdio(nil))      // instead of &mcp.StdioTransport{}
+	return err
+}
+
+func readmeShutdown(ctx context.Context, d *drain.Drain, httpServer *http.Server) {
+	if err := d.Shutdown(ctx); err != nil {
+		log.Print(err) // names the calls that did not end
+	}
+	if err := httpServer.Shutdown(ctx); err != nil {
+		_ = httpServer.Close()
+	}
 }
 
 // users stands for the package that knows a reader's users.
@@ -125,7 +141,7 @@ func verify(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo
 		return nil, auth.ErrInvalidToken // the SDK answers 401
 	}
 	if err != nil {
-		return nil, err // 500; mcprecover.HTTP hides its text and logs it
+		return nil, err // 500; transport.HTTP hides its text and logs it
 	}
 	return &auth.TokenInfo{UserID: user, Expiration: until}, nil
 }
@@ -730,7 +746,10 @@ func TestReadmeCode(t *testing.T) {
 	require.NoError(t, readmeVerify(dir, key, nil))
 	require.ErrorIs(t, readmeVerify(dir, []byte("another key 1234"), nil), audit.ErrBroken)
 	readmeStores(mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil))
-	require.Zero(t, readmeLoad(mcp.NewServer(&mcp.Implementation{Name: "busy"}, nil)).Running())
+	drained := readmeLoad(mcp.NewServer(&mcp.Implementation{Name: "busy"}, nil))
+	require.Zero(t, drained.Running())
+	readmeShutdown(t.Context(), drained, &http.Server{ReadHeaderTimeout: time.Second})
+	require.NotNil(t, readmeTransports)
 	require.Equal(t, fault.KindRateLimited, middleware.Classify(readmeResponse(&http.Response{StatusCode: http.StatusTooManyRequests})).Kind())
 	require.ErrorContains(t, readmePayment(nil, 10*time.Second, "p-1"), `Next: 1. See whether it was made: call find_payment {"id":"p-1"}.`)
 	readmeLists(server)

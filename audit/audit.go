@@ -178,8 +178,8 @@ func recorded(method string) bool {
 
 // A target is what is called, as far as it is known before the call.
 type target struct {
-	tool     *mcp.Tool       // nil for what is no tool, and for one that is not known
-	unlisted bool            // the server does not list the tool
+	tool     *mcp.Tool      // nil for what is no tool, and for one that is not known
+	unlisted bool           // the server does not list the tool
 	safety   failure.Safety // what the call may do
 }
 
