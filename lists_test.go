@@ -26,7 +26,7 @@ import (
 // the answer would change nothing, and else one a second for each tool, however many calls there are.
 func TestHowOftenAServerIsAskedForItsTools(t *testing.T) {
 	const calls = 20
-	write := func(err error) harness.Handler { return harness.Fail(err) }
+	write := harness.Fail
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	quiet := slog.New(slog.DiscardHandler)
 	audited := func() *mcpchain.Options {

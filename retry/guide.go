@@ -38,8 +38,11 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	}
 	began := g.seen.ticks.Load()
 	var what identity
-	if g.shared != nil || g.seen.busyWith(req) && g.seen.knows(g.place(ctx, req)) {
-		what = g.identify(ctx, c, req)
+	if g.shared != nil || g.seen.busyWith(req) {
+		what = g.locate(ctx, req)
+	}
+	if g.shared != nil || what.owner != "" && g.seen.knows(&what) {
+		what = g.identify(c, req, what)
 		what.began = began
 		if err := g.refuse(ctx, c, &what); err != nil {
 			return nil, err
@@ -60,7 +63,10 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 		return res, err
 	}
 	if !what.known {
-		what = g.identify(ctx, c, req)
+		if what.owner == "" {
+			what = g.locate(ctx, req)
+		}
+		what = g.identify(c, req, what)
 		what.began = began
 	}
 	if batch := c.Parent(); batch != nil {

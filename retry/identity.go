@@ -39,9 +39,10 @@ type identity struct {
 // names are what failures are counted of. Nothing is known of an empty one.
 func (what *identity) names() [2]string { return [...]string{what.call, what.tool} }
 
-// place returns whose call a request is, and a name of its owner and target. Both are empty for one
-// that is not counted, and the arguments are not looked at, however long they are.
-func (g *guide) place(ctx context.Context, req mcp.Request) (owner, place string) {
+// locate says whose call a request is, and of what. Nothing of it is known for requests that are not
+// counted: lists, pings and the like, and calls whose caller is unknown. The arguments are not
+// looked at, however long they are.
+func (g *guide) locate(ctx context.Context, req mcp.Request) (what identity) {
 	var method string
 	switch req.(type) {
 	case *mcp.CallToolRequest:
@@ -51,21 +52,20 @@ func (g *guide) place(ctx context.Context, req mcp.Request) (owner, place string
 	case *mcp.GetPromptRequest:
 		method = call.MethodGetPrompt
 	default:
-		return "", ""
+		return identity{}
 	}
 	if safe.Nil(req) || safe.Nil(req.GetParams()) {
-		return "", ""
+		return identity{}
 	}
-	if owner = g.ownerOf(ctx, req); owner == "" {
-		return "", ""
+	if what.owner = g.ownerOf(ctx, req); what.owner != "" {
+		what.place = digest(what.owner, method, call.Target(req))
 	}
-	return owner, digest(owner, method, call.Target(req))
+	return what
 }
 
-// identify says which call a request is, and whose. It is not known for requests
-// that are not counted: lists, pings and the like, and those of nobody knows whom.
-func (g *guide) identify(ctx context.Context, c *call.Call, req mcp.Request) (what identity) {
-	if what.owner, what.place = g.place(ctx, req); what.owner == "" {
+// identify says which call a request is that was located.
+func (g *guide) identify(c *call.Call, req mcp.Request, what identity) identity {
+	if what.owner == "" {
 		return identity{}
 	}
 	var (

@@ -281,13 +281,13 @@ func (m *memory) busyWith(req mcp.Request) bool {
 	return m.total.Load() > 0 && m.groups[m.group(call.Target(req))].Load() > 0
 }
 
-// knows reports whether anything is known of an owner's calls of a target. Only then it is worth
-// while to read the arguments of another one.
-func (m *memory) knows(owner, place string) bool {
-	p := m.part(owner)
+// knows reports whether anything is known of the calls of an owner and a target. Only then it is
+// worth while to read the arguments of another one.
+func (m *memory) knows(what *identity) bool {
+	p := m.part(what.owner)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.known.places[place] > 0
+	return p.known.places[what.place] > 0
 }
 
 func (m *memory) part(owner string) *part {

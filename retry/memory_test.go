@@ -46,6 +46,10 @@ func size(t testing.TB, m *memory) int {
 	return n
 }
 
+func identified(g *guide, req mcp.Request) identity {
+	return g.identify(&call.Call{}, req, g.locate(context.Background(), req))
+}
+
 var tenMinutes = failing{keep: 10 * time.Minute}
 
 func (m *memory) call(owner string, c int) *identity {
@@ -271,10 +275,10 @@ func TestMemoryKeepsNoConnection(t *testing.T) {
 		session := &mcp.ServerSession{}
 		runtime.AddCleanup(session, func(done chan struct{}) { close(done) }, gone)
 		req := &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: "it"}}
-		what := g.identify(context.Background(), &call.Call{}, req)
+		what := identified(g, req)
 		require.True(t, what.known)
 		g.seen.failed(&what, tenMinutes)
-		require.Equal(t, what, g.identify(context.Background(), &call.Call{}, req))
+		require.Equal(t, what, identified(g, req))
 	}()
 	require.Eventually(t, func() bool {
 		runtime.GC()
@@ -287,7 +291,7 @@ func TestMemoryKeepsNoConnection(t *testing.T) {
 	}, 10*time.Second, time.Millisecond)
 	// A later connection is never taken for it, wherever it lies in memory.
 	for range 1000 {
-		what := g.identify(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: &mcp.ServerSession{}, Params: &mcp.CallToolParamsRaw{Name: "it"}})
+		what := identified(g, &mcp.CallToolRequest{Session: &mcp.ServerSession{}, Params: &mcp.CallToolParamsRaw{Name: "it"}})
 		require.Equal(t, 1, g.seen.failed(&what, tenMinutes).failures)
 	}
 }
@@ -330,10 +334,10 @@ func TestWhichCallItIs(t *testing.T) {
 	g := &guide{seen: newMemory(64)}
 	session := &mcp.ServerSession{}
 	tool := func(name, args string) string {
-		return g.identify(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: name, Arguments: json.RawMessage(args)}}).call
+		return identified(g, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: name, Arguments: json.RawMessage(args)}}).call
 	}
 	prompt := func(args map[string]string) string {
-		return g.identify(context.Background(), &call.Call{}, &mcp.GetPromptRequest{Session: session, Params: &mcp.GetPromptParams{Name: "it", Arguments: args}}).call
+		return identified(g, &mcp.GetPromptRequest{Session: session, Params: &mcp.GetPromptParams{Name: "it", Arguments: args}}).call
 	}
 	big := `{"a":"` + string(make([]byte, maxArguments)) + `"}`
 	same := [][]string{
@@ -348,11 +352,11 @@ func TestWhichCallItIs(t *testing.T) {
 		{tool("at", "{}")},
 		{prompt(nil), prompt(map[string]string{})},
 		{prompt(map[string]string{"a": "b"})}, {prompt(map[string]string{"b": "a"})},
-		{g.identify(context.Background(), &call.Call{}, &mcp.ReadResourceRequest{Session: session, Params: &mcp.ReadResourceParams{URI: "it"}}).call},
-		{g.identify(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{
+		{identified(g, &mcp.ReadResourceRequest{Session: session, Params: &mcp.ReadResourceParams{URI: "it"}}).call},
+		{identified(g, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{
 			Name: "it", InputResponses: mcp.InputResponseMap{"name": &mcp.ElicitResult{Action: "accept"}},
 		}}).call},
-		{g.identify(context.Background(), &call.Call{}, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{
+		{identified(g, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{
 			Name: "it", InputResponses: mcp.InputResponseMap{"name": &mcp.ElicitResult{Action: "decline"}},
 		}}).call},
 	}

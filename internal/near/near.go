@@ -60,7 +60,7 @@ func Matches(want string, pool []string) []string {
 		}
 		var last *match // which another one has to be better than
 		if n == MaxMatches {
-			last = &found[n-1]
+			last = &found[MaxMatches-1]
 		}
 		m, ok := a.compare(other, last)
 		if !ok || last != nil && !m.before(last) || slices.ContainsFunc(found[:n], func(f match) bool { return f.name == other }) {
@@ -218,7 +218,7 @@ func distance(a, b []rune, limit int) int {
 	if limit = min(limit, len(b)); len(b)-len(a) > limit {
 		return limit + 1
 	}
-	over := uint8(limit + 1)
+	over := uint8(limit + 1) //nolint:gosec // at most maxRunes
 	var rows [3][maxRunes + 2]uint8
 	before, above, row := &rows[0], &rows[1], &rows[2]
 	for j := range len(a) + 1 {

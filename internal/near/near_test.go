@@ -394,7 +394,7 @@ func BenchmarkMatches4000(b *testing.B) {
 	for _, bc := range []struct{ name, want string }{
 		{"nothing", strings.Repeat("q", 59)},
 		{"typo", fmt.Sprintf(of, "delete_invocies", 27)},
-		{"typos all over", "gatewy_compnay_delete_invoices___numbr_0027_of_al_service"},
+		{"typos all over", "gatewy_cmpany_delete_invoices___numbr_0027_of_al_service"},
 	} {
 		b.Run(bc.name, func(b *testing.B) {
 			b.ReportAllocs()
