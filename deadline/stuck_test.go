@@ -2,6 +2,7 @@ package deadline_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/deadline"
+	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/failure"
@@ -420,4 +422,35 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	}
 	calls.Wait()
 	close(g.open)
+}
+
+// TestTheEndOfTheServer: a handler that the end of the server cuts is waited for, as long as it may take.
+func TestTheEndOfTheServer(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		cause   error
+		handler harness.Handler
+		answer  time.Duration
+		kind    fault.Kind
+	}{
+		{"it winds down", drain.ErrShutdown, ignores(10*time.Second, harness.Fail(errors.New("interrupted"))), 10 * time.Second, fault.KindServiceUnavailable},
+		{"it never returns", drain.ErrShutdown, ignores(time.Hour, harness.Succeed()), limit + grace, fault.KindTimeout},
+		{"its caller gave up", nil, ignores(10*time.Second, harness.Succeed()), 5 * time.Second, fault.KindCancelled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, end := context.WithCancelCause(t.Context())
+				time.AfterFunc(5*time.Second, func() { end(c.cause) })
+				start := time.Now()
+				h := deadline.New(&deadline.Options{Limit: limit})(func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+					return c.handler(ctx, req)
+				})
+				f, failed := middleware.FaultOf(h(ctx, middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}}))
+				require.True(t, failed)
+				require.Equal(t, c.kind, f.Kind())
+				require.Equal(t, c.answer, time.Since(start))
+				time.Sleep(2 * time.Hour) // until the handler has ended
+			})
+		})
+	}
 }

@@ -195,6 +195,9 @@ func TestTextOfBuilders(t *testing.T) {
 		{"permission", base.Needs("deploy"), first + " Required permission: deploy."},
 		{"no permission", base.Needs(""), first},
 		{"blank permission", base.Needs(" \n"), first},
+		{"the name of a limit is for programs", base.WithCode("LIMIT_REACHED").With("limit", "owner"), first},
+		{"the name of a limit among others", base.WithCode("LIMIT_REACHED").With("limit", "owner").With("version", 7), lines(first, `Details: {"version":7}`)},
+		{"a limit of somebody else's", base.With("limit", "100 an hour"), lines(first, `Details: {"limit":"100 an hour"}`)},
 		{"details", base.With("version", 7).With("by", "<ann> & \"bob\""), lines(first, `Details: {"by":"<ann> & \"bob\"","version":7}`)},
 
 		{"after", base.After(30 * time.Second), lines(first, "Retry: yes, after 30 s.")},

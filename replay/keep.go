@@ -70,14 +70,14 @@ func (a *attempt) rerunnable() bool {
 
 // A record is what stands in the store under the name of a call.
 type record struct {
-	Holder string `json:"h"`           // who wrote it, so that each record differs from all others
-	Args   string `json:"a"`           // a hash
-	Done   bool   `json:"d,omitempty"` // of a record that is not, the handler runs or its server died
+	Holder string `json:"h"` // who wrote it, so that each record differs from all others
+	Args   string `json:"a"` // a hash
+	Done   bool   `json:"d"` // of a record that is not, the handler runs or its server died
 	// Withdrawn says that nothing was run: it is as if there were no record.
 	Withdrawn bool `json:"w,omitempty"`
 
 	Call   string   `json:"c,omitempty"` // the reference of the first call, if it failed
-	Answer *answers `json:"r,omitempty"` // nil: too large to be kept
+	Answer *answers `json:"r,omitempty"` // nil: too large to be kept; then it takes no more than a record that is not done
 }
 
 // answers is the answer of a call: one of the three.
@@ -150,70 +150,114 @@ func (a *attempt) open(sealed []byte) (record, error) { return a.openNamed(a.nam
 // keep writes into the store how a call ended, and ends its lease. While the store
 // fails it goes on trying, and holds the lease, after the caller got the answer.
 func (a *attempt) keep(ctx context.Context, beat func(), end ending, res mcp.Result, err error) {
-	var sealed []byte
+	var done []byte
 	if end == final {
-		if sealed, err = a.seal(a.recordOf(res, err)); err != nil {
+		if done, err = a.seal(a.recordOf(res, err)); err != nil {
 			a.log.LogAttrs(ctx, slog.LevelError, "mcp answer cannot be kept for repetitions", slog.Any("error", err))
 			end = unknown
 		}
 	}
-	write := func(ctx context.Context) bool { return a.write(ctx, end, sealed) && a.release(ctx) }
-	if write(ctx) {
-		beat()
+	write := func(ctx context.Context) error { return a.write(ctx, end, done) }
+	if err := write(ctx); err != nil {
+		a.log.LogAttrs(ctx, slog.LevelWarn, "mcp answer could not be kept for repetitions yet", slog.String("tool", a.req.Params.Name), slog.Any("error", unavailable(err)))
+		a.later(write, beat)
 		return
 	}
-	a.log.LogAttrs(ctx, slog.LevelWarn, "mcp answer could not be kept for repetitions yet", slog.String("tool", a.req.Params.Name))
-	a.later(write, beat)
+	beat()
 }
 
-// write writes how a call ended, and reports false if that is to be tried again.
-func (a *attempt) write(ctx context.Context, end ending, sealed []byte) bool {
+// write writes how a call ended, and ends the lease. After an error it is to be tried again.
+func (a *attempt) write(ctx context.Context, end ending, done []byte) error {
 	switch end {
 	case final:
-		now, ok, err := a.Store.Swap(ctx, a.name, a.at, sealed, a.Keep)
-		if err == nil && !ok && now.Version == 0 { // the store lost what it had acknowledged
-			_, _, err = a.Store.Swap(ctx, a.name, 0, sealed, a.Keep)
+		err := a.finish(ctx, done)
+		if errors.Is(err, store.ErrManyBytes) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrTooLarge) {
+			return a.finishWithout(ctx, err)
 		}
-		return err == nil || errors.Is(err, store.ErrTooLarge)
+		return err
 	case forgotten:
-		_, err := a.Store.Delete(ctx, a.name, a.at)
-		return err == nil
+		_, err := a.lease.ReleaseAfter(ctx, store.Op{Key: a.name, Old: a.at})
+		return err
 	default:
-		return true // the record stays that says that the handler runs
+		return a.release(ctx) // the record stays that says that the handler runs
 	}
+}
+
+// finish puts the record of a call that is done in the place of the one that says that it runs.
+func (a *attempt) finish(ctx context.Context, done []byte) error {
+	op := store.Op{Key: a.name, Old: a.at, Value: done, TTL: a.Keep, Bound: a.bound(0)}
+	made, err := a.lease.ReleaseAfter(ctx, op)
+	if err == nil && !made[0].OK && made[0].Item.Version == 0 { // the store lost what it had acknowledged
+		op.Old = 0
+		_, err = store.Do(ctx, a.Store, op)
+	}
+	return err
+}
+
+// finishWithout keeps of an answer for which there is no room that there was one. This takes no
+// more room than the record that stands there.
+func (a *attempt) finishWithout(ctx context.Context, why error) error {
+	done, err := a.seal(record{Holder: a.holder, Args: a.args, Done: true})
+	if err == nil {
+		err = a.finish(ctx, done)
+	}
+	if err == nil {
+		a.log.LogAttrs(ctx, slog.LevelWarn, "mcp answer cannot be kept for repetitions", slog.Any("error", why))
+	}
+	return err
 }
 
 // lateness is for how long a write whose answer was lost may still arrive.
 const lateness = time.Minute
 
+// undo withdraws the record of a call that was not run, and ends its lease, of which it may not be
+// known that it was taken.
+func (a *attempt) undo(ctx context.Context) (err error) {
+	if err := a.withdraw(ctx); err != nil {
+		return err
+	}
+	if a.lease == nil {
+		if a.lease, _, err = store.Acquire(ctx, a.Store, a.live(), []byte(a.holder), time.Second); a.lease == nil {
+			return err
+		}
+	}
+	return a.release(ctx)
+}
+
 // withdraw makes harmless a record of which it is not known whether it was written, or
 // whether it is still on its way: it puts one in its place that says that nothing
 // was run.
-func (a *attempt) withdraw(ctx context.Context) bool {
+func (a *attempt) withdraw(ctx context.Context) error {
 	item, err := a.Store.Get(ctx, a.name)
 	if err != nil {
-		return false
+		return err
 	}
 	if item.Version != 0 {
 		if rec, err := a.open(item.Value); err != nil || rec.Holder != a.holder || rec.Withdrawn {
-			return true
+			return nil //nolint:nilerr // it is another's
 		}
 	}
 	sealed, err := a.seal(record{Holder: a.holder, Args: a.args, Withdrawn: true})
 	if err != nil {
-		return true
+		return nil //nolint:nilerr // it would fail again
 	}
 	_, ok, err := a.Store.Swap(ctx, a.name, item.Version, sealed, lateness)
-	return ok && err == nil // if somebody was faster, it looks again
+	if err == nil && !ok {
+		err = errFaster
+	}
+	return err
 }
 
-func (a *attempt) release(ctx context.Context) bool {
+// errFaster says that somebody else wrote meanwhile, so that another look is needed.
+var errFaster = errors.New("replay: the record was written meanwhile")
+
+func (a *attempt) release(ctx context.Context) error {
 	_, err := a.lease.Release(ctx)
-	return err == nil
+	return err
 }
 
 // later goes on trying for a minute, unless too many others do, and calls done at the end.
-func (k *keeper) later(try func(ctx context.Context) bool, done func()) {
+func (k *keeper) later(try func(ctx context.Context) error, done func()) {
 	select {
 	case k.late <- struct{}{}:
 	default:
@@ -230,7 +274,7 @@ func (k *keeper) later(try func(ctx context.Context) bool, done func()) {
 			case <-ctx.Done():
 				return
 			}
-			if try(ctx) {
+			if try(ctx) == nil {
 				return
 			}
 		}

@@ -46,6 +46,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -114,9 +115,16 @@ type Limits struct {
 	// repetition is told that the call was made. Zero means 256 KiB.
 	AnswerBytes int
 
-	// KeysPerOwner is how many keys an owner may use within Options.Keep. Zero means
-	// 10,000; with a negative one there is no limit, and one question less to the store.
+	// KeysPerOwner is how many keys of one owner are kept at the same time: those of calls
+	// that run and of those whose answers are kept. With more, calls with new keys are
+	// refused. Zero means 10,000; with a negative one there is no limit.
 	KeysPerOwner int
+
+	// OwnerBytes is how many bytes the keys and answers of one owner may take, with
+	// [store.Overhead] for each. A call with a new key is refused unless another answer of
+	// AnswerBytes, or of an eighth of OwnerBytes, would have room. Zero means 8 MiB, an eighth
+	// of the default store; with a negative one there is no limit.
+	OwnerBytes int
 }
 
 // A Cipher encrypts what is kept. Both methods may be called concurrently. name is
@@ -167,6 +175,9 @@ const (
 	// leaseFor is how long a server that died is believed to be running.
 	leaseFor = 15 * time.Second
 
+	// minOwnerBytes is more than one key takes.
+	minOwnerBytes = 1024
+
 	// maxLate is how many answers may wait at the same time for the store to come back.
 	maxLate = 1000
 )
@@ -181,6 +192,9 @@ func newKeeper(who string, opts *Options) *keeper {
 	call.Positive(of, "Limits.AnswerBytes", &o.Limits.AnswerBytes, 256<<10)
 	o.Grace, o.Wait = cmp.Or(o.Grace, 10*time.Minute), cmp.Or(o.Wait, 30*time.Second)
 	o.Limits.KeysPerOwner = cmp.Or(o.Limits.KeysPerOwner, 10_000)
+	if o.Limits.OwnerBytes = cmp.Or(o.Limits.OwnerBytes, 8<<20); o.Limits.OwnerBytes > 0 && o.Limits.OwnerBytes < minOwnerBytes {
+		panic(fmt.Sprintf("%s: Options.Limits.OwnerBytes is %d; give %d or more, zero for the default, or a negative one for no limit", who, o.Limits.OwnerBytes, minOwnerBytes))
+	}
 	if o.Store == nil {
 		o.Store = store.NewMemory(nil)
 	}
@@ -278,12 +292,17 @@ func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, err
 		}
 		// Nobody has an answer. Who holds the lease is at work on one.
 		a.holder = rand.Text()
-		var err error
-		if a.lease, _, err = store.Acquire(ctx, a.Store, a.name+"/live", []byte(a.holder), leaseFor); err != nil {
+		mine, err := a.seal(record{Holder: a.holder, Args: a.args})
+		if err != nil {
 			return a.storeFailed(ctx, err)
 		}
-		if a.lease != nil {
-			return a.claim(ctx)
+		var begun []store.Done
+		a.lease, _, begun, err = store.AcquireWith(ctx, a.Store, a.live(), []byte(a.holder), leaseFor, a.begin(0, mine))
+		switch {
+		case err != nil:
+			return a.notBegun(ctx, err)
+		case a.lease != nil:
+			return a.claim(ctx, mine, begun[0])
 		}
 		pause = min(pause, time.Until(until))
 		if pause <= 0 {
@@ -300,57 +319,78 @@ func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, err
 	}
 }
 
-// claim runs the call if nobody did, now that the lease is held.
-func (a *attempt) claim(ctx context.Context) (mcp.Result, error) {
-	release := func() { a.release(context.WithoutCancel(ctx)) }
-	many, err := a.tooManyKeys(ctx)
-	var mine []byte
-	if err == nil && !many {
-		mine, err = a.seal(record{Holder: a.holder, Args: a.args})
-	}
-	switch {
-	case err != nil:
-		release()
-		return a.storeFailed(ctx, err)
-	case many:
-		release()
-		return nil, errTooManyKeys
-	}
+// live is the name of the lease.
+func (a *attempt) live() string { return a.name + "/live" }
+
+// begin writes the record that says that the handler runs, if there is still room for its answer.
+func (a *attempt) begin(old store.Version, mine []byte) store.Op {
+	return store.Op{Key: a.name, Old: old, Value: mine, TTL: a.Keep, Bound: a.bound(a.spare())}
+}
+
+// claim runs the call if nobody did, now that the lease is held and the record was written, or not,
+// over nothing.
+func (a *attempt) claim(ctx context.Context, mine []byte, begun store.Done) (mcp.Result, error) {
 	for {
-		item, ok, err := a.Store.Swap(ctx, a.name, a.at, mine, a.Keep)
-		if err != nil {
-			a.later(func(ctx context.Context) bool { return a.withdraw(ctx) && a.release(ctx) }, func() {})
-			return a.storeFailed(ctx, err)
-		}
-		if a.at = item.Version; ok {
+		a.at = begun.Item.Version
+		if begun.OK {
 			return a.execute(ctx)
 		}
-		rec, err := a.open(item.Value)
-		if err == nil && (rec.Withdrawn || rec.Args == a.args && !rec.Done && a.rerunnable()) {
-			continue // nothing was run, or its holder is dead and a second run does no harm
+		rec, err := a.open(begun.Item.Value)
+		// Nothing was run, or the record has gone, or its holder is dead and a second run does no harm.
+		if a.at == 0 || err == nil && (rec.Withdrawn || rec.Args == a.args && !rec.Done && a.rerunnable()) {
+			again, err := store.Do(ctx, a.Store, a.begin(a.at, mine))
+			if err != nil {
+				return a.notBegun(ctx, err)
+			}
+			begun = again[0]
+			continue
 		}
-		release()
+		a.drop(ctx)
 		switch {
 		case err != nil:
 			return a.storeFailed(ctx, err)
 		case rec.Args != a.args:
 			return nil, errOtherArguments
 		case rec.Done: // it ended between our look and our lease
-			return a.replayed(rec, item.Version)
+			return a.replayed(rec, begun.Item.Version)
 		default:
 			return nil, errUnknownEnd
 		}
 	}
 }
 
-// tooManyKeys counts the keys of an owner.
-func (a *attempt) tooManyKeys(ctx context.Context) (bool, error) {
-	if a.Limits.KeysPerOwner < 0 {
-		return false, nil
+// notBegun answers a call whose record the store refused to write, or may have written.
+func (a *attempt) notBegun(ctx context.Context, err error) (mcp.Result, error) {
+	if store.NotStored(err) {
+		a.drop(ctx)
+	} else {
+		a.later(a.undo, func() {})
 	}
-	n, err := a.Store.Add(ctx, nameOf(a.owner, "", ""), 1, a.Keep)
-	return n > int64(a.Limits.KeysPerOwner), err
+	if refused := a.refusal(err); refused != nil {
+		return nil, refused
+	}
+	return a.storeFailed(ctx, err)
 }
+
+// drop ends the lease, if there is one.
+func (a *attempt) drop(ctx context.Context) {
+	if a.lease != nil && a.release(context.WithoutCancel(ctx)) != nil {
+		a.later(a.release, func() {})
+	}
+}
+
+// bound returns what may stand in the store of the owner of a call so that a number of bytes
+// is left.
+func (k *keeper) bound(spare int) store.Bound {
+	b := store.Bound{Keys: max(0, k.Limits.KeysPerOwner)}
+	if k.Limits.OwnerBytes > 0 {
+		b.Bytes = k.Limits.OwnerBytes - spare
+	}
+	return b
+}
+
+// spare returns the bytes that are left for the answer when a call begins.
+func (k *keeper) spare() int { return min(k.Limits.AnswerBytes, k.Limits.OwnerBytes/8) }
 
 // execute runs the handler and keeps its answer.
 func (a *attempt) execute(ctx context.Context) (res mcp.Result, err error) {

@@ -38,7 +38,7 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	}
 	began := g.seen.ticks.Load()
 	var what identity
-	if g.shared != nil || g.seen.busyWith(req) {
+	if g.shared != nil || g.seen.busyWith(req) && g.seen.knows(g.place(ctx, req)) {
 		what = g.identify(ctx, c, req)
 		what.began = began
 		if err := g.refuse(ctx, c, &what); err != nil {

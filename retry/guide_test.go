@@ -410,6 +410,11 @@ func TestWhatIsTheSameCall(t *testing.T) {
 	require.Equal(t, "yes, after 1 s (attempt 2 of 3).", attempt(`{"a":"1","b":[1,2]}`), "a text is no number")
 	require.Equal(t, "yes, after 1 s (attempt 2 of 3).", attempt(`{}`))
 	require.Contains(t, attempt(`{"a":1,"b":[1,2]}`), "no. This call has failed 3 times.")
+	for _, amounts := range [][2]string{{"123456789012345678901", "123456789012345678902"}, {"0.1", "0.1000000000000000000001"}, {"1e400", "1e401"}} {
+		for _, amount := range amounts {
+			require.Contains(t, attempt(`{"amount":`+amount+`}`), "(attempt 2 of 3)", "differs beyond a float64")
+		}
+	}
 }
 
 func TestWhatTheCallerCounts(t *testing.T) {

@@ -39,43 +39,59 @@ type identity struct {
 // names are what failures are counted of. Nothing is known of an empty one.
 func (what *identity) names() [2]string { return [...]string{what.call, what.tool} }
 
+// place returns whose call a request is, and a name of its owner and target. Both are empty for one
+// that is not counted, and the arguments are not looked at, however long they are.
+func (g *guide) place(ctx context.Context, req mcp.Request) (owner, place string) {
+	var method string
+	switch req.(type) {
+	case *mcp.CallToolRequest:
+		method = call.MethodCallTool
+	case *mcp.ReadResourceRequest:
+		method = call.MethodReadResource
+	case *mcp.GetPromptRequest:
+		method = call.MethodGetPrompt
+	default:
+		return "", ""
+	}
+	if safe.Nil(req) || safe.Nil(req.GetParams()) {
+		return "", ""
+	}
+	if owner = g.ownerOf(ctx, req); owner == "" {
+		return "", ""
+	}
+	return owner, digest(owner, method, call.Target(req))
+}
+
 // identify says which call a request is, and whose. It is not known for requests
 // that are not counted: lists, pings and the like, and those of nobody knows whom.
 func (g *guide) identify(ctx context.Context, c *call.Call, req mcp.Request) (what identity) {
-	if safe.Nil(req) || safe.Nil(req.GetParams()) {
+	if what.owner, what.place = g.place(ctx, req); what.owner == "" {
 		return identity{}
 	}
 	var (
-		method    string
 		arguments []byte
 		inputs    mcp.InputResponseMap
 	)
+	tool := false
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
-		method, inputs, arguments = call.MethodCallTool, r.Params.InputResponses, r.Params.Arguments
+		tool, inputs, arguments = true, r.Params.InputResponses, r.Params.Arguments
 	case *mcp.ReadResourceRequest:
-		method, inputs = call.MethodReadResource, r.Params.InputResponses
+		inputs = r.Params.InputResponses
 	case *mcp.GetPromptRequest:
-		method, inputs = call.MethodGetPrompt, r.Params.InputResponses
+		inputs = r.Params.InputResponses
 		arguments, _ = json.Marshal(r.Params.Arguments) //nolint:errchkjson // text
-	default:
-		return identity{}
-	}
-	if what.owner = g.ownerOf(ctx, req); what.owner == "" {
-		return identity{}
 	}
 	var answers []byte
 	if len(inputs) > 0 { // with other answers of a person it is another call
 		answers, _ = safe.JSON(inputs)
 	}
-	target := call.Target(req)
 	what.known = true
-	what.place = digest(what.owner, method, target)
 	what.call = digest(what.place, form(arguments), form(answers))
-	if method == call.MethodCallTool && c.Parent() == nil { // the items of a batch were chosen at once, and are no calls in a row
+	if tool && c.Parent() == nil { // the items of a batch were chosen at once, and are no calls in a row
 		what.tool = what.place
 	}
-	what.group = g.seen.group(target)
+	what.group = g.seen.group(call.Target(req))
 	what.shared = g.shared != nil && !call.OfConnection(what.owner) // a connection stays with its server
 	return what
 }

@@ -19,8 +19,9 @@ type known struct {
 
 	moment
 
-	most int   // counts
-	busy *busy // nil in a store
+	most   int            // counts
+	busy   *busy          // nil in a store
+	places map[string]int // how many counts there are of each; nil in a store, which has those of one
 }
 
 // A moment is when somebody looks. A tick is a point in time that is after all failures that were
@@ -51,7 +52,7 @@ func (k *known) get(name string) *count {
 
 // add returns the count of a name, which may be a new one. Of some, the one that failed the
 // longest ago makes room: a caller who is told long waits must not outlive the others.
-func (k *known) add(name string, group uint64) *count {
+func (k *known) add(name string, what *identity) *count {
 	c := k.get(name)
 	if c != nil {
 		return c
@@ -71,16 +72,27 @@ func (k *known) add(name string, group uint64) *count {
 	if k.Counts == nil {
 		k.Counts = map[string]*count{}
 	}
-	c = &count{group: group}
+	c = &count{group: what.group, place: what.place}
 	k.Counts[name] = c
-	k.busy.add(group, 1)
+	k.noted(c, 1)
 	return c
 }
 
 func (k *known) drop(name string) {
 	if c := k.Counts[name]; c != nil {
 		delete(k.Counts, name)
-		k.busy.add(c.group, -1)
+		k.noted(c, -1)
+	}
+}
+
+// noted counts the counts.
+func (k *known) noted(c *count, n int32) {
+	k.busy.add(c.group, n)
+	if k.places == nil {
+		return
+	}
+	if k.places[c.place] += int(n); k.places[c.place] == 0 {
+		delete(k.places, c.place)
 	}
 }
 
@@ -109,6 +121,7 @@ type count struct {
 	Probed   time.Duration `json:"p,omitempty"` // when it was run last
 
 	group uint64 // of its target, for busy
+	place string // of its identity, for places
 }
 
 // failing is one failure, and what follows from it.
@@ -167,7 +180,7 @@ func (k *known) closed(what *identity) (p pause, probe bool) {
 // failed counts a failure. Of calls that ran at the same time, none of which could
 // know of the failure of another, all together count as one.
 func (k *known) failed(what *identity, f failing) (h history) {
-	c := k.add(what.call, what.group)
+	c := k.add(what.call, what)
 	again := c.grow(k.moment, f)
 	switch {
 	case c.Error != f.error:
@@ -178,7 +191,7 @@ func (k *known) failed(what *identity, f failing) (h history) {
 	c.close(c.Same, f.refuseAfter, k.moment, f)
 	h.failures, h.same = c.Failures, c.Same
 	if f.broken && what.tool != "" {
-		c := k.add(what.tool, what.group)
+		c := k.add(what.tool, what)
 		c.grow(k.moment, f)
 		c.close(c.Failures, 2*streakAfter, k.moment, f)
 		h.streak = c.Failures
@@ -257,7 +270,7 @@ type part struct {
 func newMemory(limit int) *memory {
 	m := &memory{seed: maphash.MakeSeed(), epoch: time.Now()}
 	for i := range m.parts {
-		m.parts[i].known = known{most: limit, busy: &m.busy}
+		m.parts[i].known = known{most: limit, busy: &m.busy, places: map[string]int{}}
 	}
 	return m
 }
@@ -268,13 +281,26 @@ func (m *memory) busyWith(req mcp.Request) bool {
 	return m.total.Load() > 0 && m.groups[m.group(call.Target(req))].Load() > 0
 }
 
+// knows reports whether anything is known of an owner's calls of a target. Only then it is worth
+// while to read the arguments of another one.
+func (m *memory) knows(owner, place string) bool {
+	p := m.part(owner)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known.places[place] > 0
+}
+
+func (m *memory) part(owner string) *part {
+	return &m.parts[maphash.String(m.seed, owner)%uint64(len(m.parts))]
+}
+
 func (m *memory) group(target string) uint64 {
 	return maphash.String(m.seed, target) % uint64(len(m.groups))
 }
 
 // ask shows f what is known, for it to change.
 func (m *memory) ask(what *identity, f func(k *known) (changed bool)) {
-	p := &m.parts[maphash.String(m.seed, what.owner)%uint64(len(m.parts))]
+	p := m.part(what.owner)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k := &p.known

@@ -25,14 +25,18 @@ import (
 func size(t testing.TB, m *memory) int {
 	t.Helper()
 	n, groups := 0, map[uint64]int{}
+	var places map[string]int
 	for i := range m.parts {
 		p := &m.parts[i]
 		p.mu.Lock()
 		require.LessOrEqual(t, len(p.known.Counts), p.known.most)
 		n += len(p.known.Counts)
+		places = map[string]int{}
 		for _, c := range p.known.Counts {
 			groups[c.group]++
+			places[c.place]++
 		}
+		require.Equal(t, places, p.known.places)
 		p.mu.Unlock()
 	}
 	for i := range m.groups {
@@ -202,7 +206,7 @@ func TestLongestRecordIsRead(t *testing.T) {
 	k, long := read(nil), time.Duration(math.MaxInt64)
 	k.Ticks = math.MaxUint64
 	for i := range maxCalls {
-		*k.add(fmt.Sprintf("%043d", i), 0) = count{
+		*k.add(fmt.Sprintf("%043d", i), &identity{}) = count{
 			Failures: math.MaxInt, Same: math.MaxInt, Error: math.MaxUint64, Counted: math.MaxUint64, Expires: long, Closed: long, Probed: long,
 			Last: headline(fault.New(fault.KindServiceUnavailable, strings.Repeat("<", 2*maxHeadline))),
 		}
@@ -412,4 +416,30 @@ func BenchmarkMemory(b *testing.B) {
 			form(args)
 		}
 	})
+}
+
+// TestTheArgumentsOfOthersAreNotRead: what one caller's call failed with does not have the calls of
+// another, or of another tool, pay for it.
+func TestTheArgumentsOfOthersAreNotRead(t *testing.T) {
+	long := json.RawMessage(`{"lines":["` + strings.Repeat(`a","`, 10_000) + `"]}`)
+	fails := false
+	handle := New(nil)(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+		if fails {
+			return nil, fault.Unavailable("the bank")
+		}
+		return &mcp.CallToolResult{}, nil
+	})
+	allocs := func(user, tool string) float64 {
+		req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: tool, Arguments: long}, Extra: &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: user}}}
+		return testing.AllocsPerRun(10, func() {
+			_, err := handle(t.Context(), middleware.MethodCallTool, req)
+			require.NoError(t, err)
+		})
+	}
+	before := allocs("bob", "pay")
+	fails = true
+	allocs("ann", "pay")
+	fails = false
+	require.LessOrEqual(t, allocs("bob", "pay"), before+5)
+	require.Greater(t, allocs("ann", "pay"), before+1000, "hers are: the call is refused by them")
 }

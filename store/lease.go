@@ -30,14 +30,32 @@ type Lease struct {
 // After an error it is not known whether the lease was taken. If it was, it ends
 // after ttl, and Acquire with the same holder finds it.
 func Acquire(ctx context.Context, s Store, key string, holder []byte, ttl time.Duration) (*Lease, Item, error) {
+	lease, item, _, err := AcquireWith(ctx, s, key, holder, ttl)
+	return lease, item, err
+}
+
+// AcquireWith takes a lease as [Acquire] does and makes operations with it, as by [Do], if the lease
+// is taken. After an error neither is known of those that are not in done.
+func AcquireWith(ctx context.Context, s Store, key string, holder []byte, ttl time.Duration, ops ...Op) (l *Lease, there Item, done []Done, err error) {
 	if len(holder) == 0 {
 		panic("store.Acquire: holder is empty; give bytes that only this holder stores")
 	}
-	item, ok, err := s.Swap(ctx, key, 0, holder, ttl)
-	if err != nil || (!ok && !bytes.Equal(item.Value, holder)) {
-		return nil, item, err
+	if ttl <= 0 {
+		return nil, Item{}, nil, ErrTTL
 	}
-	return &Lease{store: s, key: key, holder: bytes.Clone(holder), at: item.Version}, item, nil
+	done, err = Do(ctx, s, append([]Op{{Key: key, Value: holder, TTL: ttl}}, ops...)...)
+	if len(done) == 0 {
+		return nil, Item{}, nil, err
+	}
+	first, done := done[0], done[1:]
+	if !first.OK && !bytes.Equal(first.Item.Value, holder) {
+		return nil, first.Item, nil, err
+	}
+	l = &Lease{store: s, key: key, holder: bytes.Clone(holder), at: first.Item.Version}
+	if !first.OK && err == nil && len(ops) > 0 { // it was taken before, and the answer was lost
+		done, err = Do(ctx, s, ops...)
+	}
+	return l, first.Item, done, err
 }
 
 // Renew makes the lease last for another ttl from now. It reports whether the
@@ -66,6 +84,10 @@ func (l *Lease) Renew(ctx context.Context, ttl time.Duration) (bool, error) {
 func (l *Lease) Release(ctx context.Context) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.release(ctx)
+}
+
+func (l *Lease) release(ctx context.Context) (bool, error) {
 	for l.at != 0 { // to Delete, zero is any version
 		ok, err := l.store.Delete(ctx, l.key, l.at)
 		if err != nil || ok {
@@ -78,4 +100,24 @@ func (l *Lease) Release(ctx context.Context) (bool, error) {
 		l.at = now.Version // a renewal whose answer was lost
 	}
 	return false, nil
+}
+
+// ReleaseAfter makes operations, as by [Do], and then ends the lease, whether they were ok or not. After
+// an error the lease may still be held.
+func (l *Lease) ReleaseAfter(ctx context.Context, ops ...Op) ([]Done, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.at == 0 {
+		return Do(ctx, l.store, ops...)
+	}
+	done, err := Do(ctx, l.store, append(ops[:len(ops):len(ops)], Op{Key: l.key, Old: l.at, Anyway: true})...)
+	if err != nil {
+		return done[:min(len(done), len(ops))], err
+	}
+	if done[len(ops)].OK {
+		l.at = 0
+		return done[:len(ops)], nil
+	}
+	_, err = l.release(ctx) // it may have been renewed, and the answer was lost
+	return done[:len(ops)], err
 }

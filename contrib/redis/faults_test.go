@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -14,11 +15,13 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/anishathalye/porcupine"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	mcpredis "github.com/mcpchain/mcpchain/contrib/redis"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/store"
 )
 
@@ -138,7 +141,7 @@ func TestErrorsAreMaskedAndSayWhatToDo(t *testing.T) {
 			_, _, swapErr := s.Swap(t.Context(), "k", 0, nil, time.Hour)
 			_, deleteErr := s.Delete(t.Context(), "k", 0)
 			_, addErr := s.Add(t.Context(), "k", 1, time.Hour)
-			_, takeErr := s.Take(t.Context(), "k", 1, 1, time.Second)
+			_, _, takeErr := s.Take(t.Context(), bucket("k", 1, 1, time.Second))
 			for _, err := range []error{getErr, swapErr, deleteErr, addErr, takeErr} {
 				f := faultOf(t, err)
 				retry, ok := f.Retry()
@@ -273,6 +276,96 @@ func TestALostAnswerIsFound(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 1, sum)
 	})
+}
+
+// TestALostAnswerOfSeveralIsFound: those that only store are asked for again; what removes is sent once.
+func TestALostAnswerOfSeveralIsFound(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		hook := &losing{}
+		p.client.AddHook(hook)
+		s := mcpredis.New(p.client, &mcpredis.Options{Prefix: prefix(), Timeout: 5 * time.Second})
+		swap := func(key string, old store.Version, value string) store.Op {
+			return store.Op{Key: key, Old: old, Value: []byte(value), TTL: time.Hour, Bound: store.Bound{Keys: 2}}
+		}
+		_, err := s.Do(t.Context(), swap("g|a", 0, "0")) // Redis knows the script
+		require.NoError(t, err)
+		a, err := s.Get(t.Context(), "g|a")
+		require.NoError(t, err)
+		for _, lost := range []int32{1, 2} {
+			hook.left.Store(lost)
+			key := fmt.Sprint("free", lost)
+			done, err := s.Do(t.Context(), swap("g|a", a.Version, "1"), store.Op{Key: "g|" + key, Value: []byte("2"), TTL: time.Hour})
+			require.NoError(t, err)
+			require.True(t, done[0].OK)
+			require.True(t, done[1].OK)
+			now, err := s.Get(t.Context(), "g|a")
+			require.NoError(t, err)
+			require.Equal(t, done[0].Item, now)
+			a = now
+		}
+		hook.left.Store(1)
+		_, err = s.Do(t.Context(), swap("g|a", 7, "x"), store.Op{Key: "g|free1", Value: []byte("x"), TTL: time.Hour})
+		_ = faultOf(t, err) // another one may have been faster, or the first try
+
+		hook.left.Store(1)
+		_, err = s.Do(t.Context(), swap("g|a", a.Version, "3"), store.Op{Key: "g|free2", Old: 7, Anyway: true})
+		_ = faultOf(t, err)
+		require.Zero(t, hook.left.Load(), "it was sent once")
+		now, err := s.Get(t.Context(), "g|a")
+		require.NoError(t, err)
+		require.Equal(t, "3", string(now.Value))
+		_, err = s.Do(t.Context(), swap("g|a", now.Version, "4"), store.Op{Key: "other|b", Old: 7})
+		require.ErrorIs(t, err, errors.ErrUnsupported)
+		done, err := store.Do(t.Context(), s, swap("g|a", now.Version, "4"), store.Op{Key: "other|b", Old: 7})
+		require.NoError(t, err)
+		require.True(t, done[0].OK)
+	})
+}
+
+// TestAKeyedCallWhoseAnswersAreLost loses one answer of Redis, or several, from each of the steps of a
+// call on: its handler runs once.
+func TestAKeyedCallWhoseAnswersAreLost(t *testing.T) {
+	p := embedded(t)
+	hook := &losingFrom{}
+	p.client.AddHook(hook)
+	s := mcpredis.New(p.client, &mcpredis.Options{Timeout: 5 * time.Second})
+	runs := map[string]int{}
+	server := replay.New(&replay.Options{Store: s, Owner: ownerOf, Logger: slog.New(slog.DiscardHandler)})(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+		runs[replay.Key(ctx)]++
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "paid"}}}, nil
+	})
+	require.Nil(t, failureOf(t, server, keyed("ann", "first")))
+	for step := range 4 {
+		for _, lost := range []int32{1, 2, 3} {
+			key := fmt.Sprint("lost ", lost, " from ", step)
+			hook.from.Store(int32(step))
+			hook.left.Store(lost)
+			refused := failureOf(t, server, keyed("ann", key))
+			hook.left.Store(0)
+			if refused != nil {
+				require.Zero(t, runs[key], "a call that is refused has not run")
+			}
+			require.Eventually(t, func() bool { return failureOf(t, server, keyed("ann", key)) == nil }, 20*time.Second, 10*time.Millisecond)
+			require.Equal(t, 1, runs[key], key)
+		}
+	}
+}
+
+// losingFrom is losing that begins after so many commands.
+type losingFrom struct {
+	losing
+
+	from atomic.Int32
+}
+
+func (l *losingFrom) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	lossy := l.losing.ProcessHook(next)
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		if l.from.Add(-1) >= 0 {
+			return next(ctx, cmd)
+		}
+		return lossy(ctx, cmd)
+	}
 }
 
 // ops of the models.

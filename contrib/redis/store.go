@@ -43,6 +43,7 @@ type Options struct {
 // when to try again, and nothing of Redis; their cause is what go-redis said.
 type Store struct {
 	client goredis.UniversalClient
+	server server
 	opts   Options
 }
 
@@ -70,7 +71,7 @@ func New(client goredis.UniversalClient, opts *Options) *Store {
 	if o.MaxValue == 0 {
 		o.MaxValue = 1 << 20
 	}
-	return &Store{client: client, opts: o}
+	return &Store{client: client, server: serverOf(client), opts: o}
 }
 
 // checkClient panics where a client's options cannot work.
@@ -98,10 +99,6 @@ func checkClient(who string, client goredis.UniversalClient) {
 // A value stands in Redis behind the eight bytes of its version.
 const versionSize = 8
 
-// key puts the whole of a key into its hash tag. Every operation has one key only,
-// so any slot is right.
-func (s *Store) key(key string) string { return s.opts.Prefix + "v:{" + key + "}" }
-
 // Get implements [store.Store].
 func (s *Store) Get(ctx context.Context, key string) (store.Item, error) {
 	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
@@ -111,26 +108,10 @@ func (s *Store) Get(ctx context.Context, key string) (store.Item, error) {
 	case errors.Is(err, goredis.Nil):
 		return store.Item{}, nil
 	case err != nil:
-		return store.Item{}, unavailable(ctx, err)
+		return store.Item{}, s.server.failed(ctx, "get", err)
 	}
-	return parse(data)
+	return s.server.item("get", data)
 }
-
-// swapScript stores a value if the version that stands there is the old one, or the
-// new one: then the answer to the first try was lost. It returns 1, or what is in the
-// way.
-//
-// Keys: the value. Arguments: old version (empty: absent), new version, value, ttl in ms.
-var swapScript = newScript(`
-local there = redis.call('GETRANGE', KEYS[1], 0, 7)
-if there == ARGV[1] then
-	redis.call('SET', KEYS[1], ARGV[2] .. ARGV[3], 'PX', ARGV[4])
-	return 1
-end
-if there == ARGV[2] then
-	return 1
-end
-return redis.call('GET', KEYS[1])`)
 
 // Swap implements [store.Store]. When its answer is lost, it asks again: the new
 // version, which nobody else can make, tells whether the first try took effect.
@@ -138,89 +119,37 @@ func (s *Store) Swap(ctx context.Context, key string, old store.Version, value [
 	if ttl <= 0 {
 		return store.Item{}, false, store.ErrTTL
 	}
-	if len(key) > store.MaxKey || len(value) > s.opts.MaxValue {
-		return store.Item{}, false, store.ErrTooLarge
-	}
-	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
-	defer cancel()
-	next := newVersion()
-	item := store.Item{Value: append([]byte(nil), value...), Version: next}
-	before := ""
-	if old != 0 {
-		before = pack(old)
-	}
-	var lost error // that of a try that may have taken effect
-	for try := 0; ; try++ {
-		reply, err := swapScript.run(limited, s.client, []string{s.key(key)}, before, pack(next), item.Value, milliseconds(ttl))
-		switch {
-		case err == nil && reply == int64(1):
-			return item, true, nil
-		case err == nil || errors.Is(err, goredis.Nil):
-			if lost != nil { // it was overwritten since, or never took effect
-				return store.Item{}, false, unavailable(ctx, lost)
-			}
-			there, err := parseReply(reply)
-			return there, false, err
-		}
-		if !tookNoEffect(err) {
-			lost = err
-			if old == 0 {
-				before = pack(next) // only ask: the first try may still come, and must not find the key absent twice
-			}
-		}
-		if try == 2 || !worthRepeating(err) || !pause(limited, try) {
-			return store.Item{}, false, unavailable(ctx, err)
-		}
-	}
+	_, bound := store.BoundOf(ctx, key)
+	return one(s.do(ctx, "swap", []store.Op{{Key: key, Old: old, Value: value, TTL: ttl, Bound: bound}}))
 }
-
-// pause waits a little before the next try.
-func pause(ctx context.Context, try int) bool {
-	timer := time.NewTimer(10 * time.Millisecond << try)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// deleteScript removes a key if its version is the given one (empty: any).
-var deleteScript = newScript(`
-if ARGV[1] ~= '' and redis.call('GETRANGE', KEYS[1], 0, 7) ~= ARGV[1] then
-	return 0
-end
-return redis.call('DEL', KEYS[1])`)
 
 // Delete implements [store.Store].
 func (s *Store) Delete(ctx context.Context, key string, old store.Version) (bool, error) {
-	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
-	defer cancel()
-	before := ""
-	if old != 0 {
-		before = pack(old)
-	}
-	reply, err := deleteScript.run(limited, s.client, []string{s.key(key)}, before)
+	_, ok, err := one(s.do(ctx, "delete", []store.Op{{Key: key, Old: old}}))
+	return ok, err
+}
+
+func one(done []store.Done, err error) (store.Item, bool, error) {
 	if err != nil {
-		return false, unavailable(ctx, err)
+		return store.Item{}, false, err
 	}
-	return reply == int64(1), nil
+	return done[0].Item, done[0].OK, nil
 }
 
 // addScript adds to a number behind a version. Lua's numbers are exact to 2^53, and
 // no step leaves that range. It returns the sum, 'number' or 'range'.
 //
-// Keys: the counter. Arguments: delta, version, ttl in ms, the largest number.
+// Keys: the counter, and those of its group. Arguments: delta, version, ttl in ms, the largest
+// number; name and base in the group.
 //
 //nolint:dupword // two blocks of Lua end
-var addScript = newScript(`
+var addScript = newScript(groupScript + `
 local there = redis.call('GET', KEYS[1])
 local have = 0
 if there and #there > 8 then
 	local text = string.sub(there, 9)
 	have = (#text <= 17) and string.match(text, '^%-?%d+$') and tonumber(text)
-	if have and (string.format('%.0f', have) ~= text or text == '-0') then have = nil end
+	if have and (whole(have) ~= text or text == '-0') then have = nil end
 end
 local delta, most = tonumber(ARGV[1]), tonumber(ARGV[4])
 if not have or have > most or have < -most then
@@ -229,16 +158,20 @@ end
 if (have > 0 and delta > most - have) or (have < 0 and delta < -most - have) then
 	return 'range'
 end
-local sum = string.format('%.0f', have + delta)
-if sum == '-0' then
-	sum = '0'
+local total = whole(have + delta)
+if total == '-0' then
+	total = '0'
+end
+if KEYS[2] then
+	of, sum = KEYS[2], KEYS[3]
+	leave(KEYS[1], ARGV[5], tonumber(ARGV[6]))
 end
 if there then
-	redis.call('SET', KEYS[1], ARGV[2] .. sum, 'KEEPTTL')
+	redis.call('SET', KEYS[1], ARGV[2] .. total, 'KEEPTTL')
 else
-	redis.call('SET', KEYS[1], ARGV[2] .. sum, 'PX', ARGV[3])
+	redis.call('SET', KEYS[1], ARGV[2] .. total, 'PX', ARGV[3])
 end
-return sum`)
+return total`)
 
 // Add implements [store.Store]. It is never repeated: a counter cannot tell whether
 // the first try took effect.
@@ -254,9 +187,10 @@ func (s *Store) Add(ctx context.Context, key string, delta int64, ttl time.Durat
 	}
 	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	reply, err := addScript.run(limited, s.client, []string{s.key(key)}, delta, pack(newVersion()), milliseconds(ttl), int64(store.MaxCount))
+	name, base := member(key)
+	reply, err := addScript.run(limited, s.client, s.names(key), delta, pack(newVersion()), milliseconds(ttl), int64(store.MaxCount), name, base)
 	if err != nil {
-		return 0, unavailable(ctx, err)
+		return 0, s.server.failed(ctx, "add", err)
 	}
 	switch reply {
 	case "number":
@@ -264,7 +198,7 @@ func (s *Store) Add(ctx context.Context, key string, delta int64, ttl time.Durat
 	case "range":
 		return 0, store.ErrRange
 	}
-	return parseInt(reply)
+	return s.server.number("add", reply)
 }
 
 // newVersion returns a number that was never used: 64 random bits.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +16,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -165,6 +169,13 @@ func TestWhatOneCallerIsToldIsNotForAnother(t *testing.T) {
 						require.Equal(t, who, found)
 					}
 				}
+				if pair.none { // nor is it for one of whom nothing is known but the session
+					who = "c"
+					_, err := handle(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Session: sessions[0], Params: &mcp.CallToolParamsRaw{Name: "it"}})
+					require.NoError(t, err)
+					require.Equal(t, who, found)
+					list.asked--
+				}
 				want := 2
 				switch {
 				case pair.same:
@@ -240,4 +251,24 @@ func overHTTP(t *testing.T, server *mcp.Server, era harness.Era, opts *mcp.Strea
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	return session
+}
+
+// TestNothingIsAskedOfAKnownEffect, and what only reads by its method is not told that it changed nothing.
+func TestNothingIsAskedOfAKnownEffect(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	for method, want := range map[string]fault.Effect{
+		middleware.MethodCallTool: fault.EffectNone, middleware.MethodReadResource: "", middleware.MethodGetPrompt: "",
+	} {
+		_, _ = call.Wrap(func(ctx context.Context, c *call.Call, _ mcp.Request, next middleware.Handler) (mcp.Result, error) {
+			advice := c.Failure(nil, refused).Again(failure.Situation{
+				Safety: func() failure.Safety { return c.SafetyIn(ctx, next) }, Costly: method == middleware.MethodCallTool,
+			}).Retry
+			require.True(t, advice.ShouldRetry, method)
+			require.Equal(t, want, advice.Effect, method)
+			return nil, nil
+		})(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+			t.Error("the server was asked")
+			return nil, nil
+		})(t.Context(), method, &mcp.CallToolRequest{Session: newSession(t), Params: &mcp.CallToolParamsRaw{Name: "it"}})
+	}
 }

@@ -119,14 +119,11 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 		}
 		return res
 	}
-	var text string
-	switch {
-	case render.JSON:
+	text := ""
+	if render.JSON {
 		text = envelope(e)
-	case showReference:
-		text = e.Error()
-	default:
-		text = e.Text()
+	} else {
+		text = c.text(e, showReference)
 	}
 	res.StructuredContent, res.InputRequests, res.RequestState = nil, nil, ""
 	if render.Structured {
@@ -140,6 +137,20 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 		res.SetError(f.Err()) // keeps the content
 	}
 	return res
+}
+
+// text returns the finished text of a failure. It is cleaned, so what its parts make together is looked at last.
+func (c *Call) text(e *fault.Error, reference bool) string {
+	text := ""
+	if reference {
+		text = e.Error()
+	} else {
+		text = e.Text()
+	}
+	if finished := c.settings().Finished; finished != nil {
+		text = finished(text)
+	}
+	return text
 }
 
 // textOf returns content that is one text.
@@ -166,11 +177,7 @@ func (c *Call) methodError(f *failure.Failure) *jsonrpc.Error {
 	if c.settings().Render.Problem {
 		data.Problem = problemOf(e)
 	}
-	text := e.Text()
-	if showReference {
-		text = e.Error()
-	}
-	wire := &jsonrpc.Error{Code: codeOf(e, c.settings().Render.LegacyCodes), Message: text, Data: jsonOf(data)}
+	wire := &jsonrpc.Error{Code: codeOf(e, c.settings().Render.LegacyCodes), Message: c.text(e, showReference), Data: jsonOf(data)}
 	rendered.Set(wire, f.Err())
 	return wire
 }

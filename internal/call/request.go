@@ -242,7 +242,15 @@ func WithMeta(res mcp.Result, key string, value any) mcp.Result {
 	return res
 }
 
+// clientName returns the name of the client. Since 2026-07-28 it stands in every request, where the
+// SDK would decode all that is said of the client each time.
 func clientName(req mcp.Request) string {
+	if !nilRequest(req) && !safe.Nil(req.GetParams()) {
+		if info, ok := req.GetParams().GetMeta()[mcp.MetaKeyClientInfo].(map[string]any); ok {
+			name, _ := info["name"].(string)
+			return name
+		}
+	}
 	if r, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok && !nilRequest(req) {
 		if info := r.ClientInfo(); info != nil {
 			return info.Name

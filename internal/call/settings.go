@@ -32,6 +32,9 @@ type Settings struct {
 	// first.
 	Mask func(text string) string
 
+	// Finished is applied to the finished text of a failure, of which Mask saw the parts.
+	Finished func(text string) string
+
 	// Reveal shows the text of internal failures too, unless there is a Mask.
 	Reveal bool
 
@@ -119,6 +122,9 @@ func (s *Settings) over(have *setup) *setup {
 	}
 	if s.Show != nil {
 		to.Show = s.Show // the innermost, as of the rules
+	}
+	if to.Finished = have.Finished; s.Finished != nil {
+		to.Finished = s.Finished
 	}
 	if have.Render == noSetup.Render && s.Render != nil {
 		to.Render = s.Render

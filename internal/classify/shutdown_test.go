@@ -46,6 +46,7 @@ func TestTheEndOfTheServer(t *testing.T) {
 		"below an error of a connection": {err: &net.OpError{Op: "read", Err: end}},
 		"a fault around it":              {err: fault.Unavailable("the bank").Because(end)},
 		"nothing was sent":               {err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, ended: true, effect: fault.EffectNone},
+		"a part of it had taken effect":  {err: fault.New(fault.KindInternal, "x").Because(fault.New(fault.KindInternal, "y").WithRetry(fault.Retry{Effect: fault.EffectCommitted})), ended: true, effect: fault.EffectCommitted},
 		"unknown words":                  {err: unknown, ended: true},
 		"a timeout":                      {err: context.DeadlineExceeded, ended: true},
 		"cancelled":                      {err: context.Canceled, ended: true},
@@ -77,7 +78,8 @@ func TestTheEndOfTheServer(t *testing.T) {
 				c.effect = fault.EffectUnknown
 			}
 			require.Equal(t, failure.Hint{Retry: classify.RetryYes, After: time.Second, Effect: c.effect}, hint)
-			for safety, again := range map[failure.Safety]bool{failure.Writes: c.effect == fault.EffectNone, failure.Keyed: true, failure.Idempotent: true, failure.Reads: true} {
+			done := c.effect == fault.EffectCommitted
+			for safety, again := range map[failure.Safety]bool{failure.Writes: c.effect == fault.EffectNone, failure.Keyed: !done, failure.Idempotent: !done, failure.Reads: !done} {
 				answer := failure.Again(&failure.Known{Finding: got}, failure.As(safety))
 				require.Equal(t, again, answer.Retry.ShouldRetry, safety)
 				require.Equal(t, classify.Cut, got.Says.By)

@@ -122,6 +122,13 @@ var families = []struct {
 	{"sarama", "KError", number(kafka.of)},
 	{"rabbitmq/amqp091-go", "Error", number(amqp.of, "Code")},
 	{"mattn/go-sqlite3", "Error", number(ofSQLite, "ExtendedCode", "Code")},
+	{"nats-io/nats.go", "jsError", ofText}, // it may have no APIError, and then a text alone
+	{"nats-io/nats.go", "APIError", func(err error) clue {
+		if c := number(jetStream.of, "ErrorCode")(err); c != (clue{}) {
+			return c
+		}
+		return number(func(status int64) clue { return withStatus(int(status)) }, "Code")(err)
+	}},
 }
 
 // A convention is something that types of errors are known by. It returns the reader for a

@@ -63,6 +63,7 @@ type Circumstances struct {
 	Request interface{ Sent() func(text string) bool }
 
 	CallerCredentials bool
+	Client            bool  // a client failed to answer its server
 	Refused           bool  // the call was refused before its handler ran, and the fault says so
 	Ended             error // how the caller's context has ended
 	Shutdown          bool  // the end of the server has ended it
@@ -95,10 +96,27 @@ func (f *Failure) Make(res *mcp.CallToolResult, err error, of *Circumstances) {
 		seen.Words = func() *fault.Error { return reported(res, &seen.Found) }
 	}
 	f.view = of.Reader.View(&seen)
+	if of.Client {
+		f.view.Party = otherSide(&f.view)
+	}
 	f.known = Known{Finding: f.view.Finding, Shown: f.view.Shown, Ended: of.Ended}
 	if of.Refused && f.known.By == classify.ByFault {
 		f.known.By = classify.Proven
 	}
+}
+
+// otherSide returns whose fault it is that a client did not answer its server. The classifier knows this
+// program as the server, and whoever asks it as the caller: here the two have changed places, but for
+// what the author of the failure said.
+func otherSide(v *View) fault.Party {
+	switch {
+	case v.Fault.Party() != "":
+	case v.Party == fault.PartyServer:
+		return fault.PartyCaller
+	case v.Party == fault.PartyCaller:
+		return fault.PartyServer
+	}
+	return v.Party
 }
 
 // Explained returns the failure as a middleware explains it that knows more about it than its error
@@ -365,6 +383,11 @@ func of(err error, opts classify.Options) *fault.Error {
 	}
 	f := classify.Of(err, opts)
 	switch {
+	case f.Wire != nil && opts.Received:
+		if public, ok := classify.FromText(f.Wire); ok {
+			return public
+		}
+		return f.Fault
 	case f.Wire != nil, f.Own:
 		return f.Fault
 	}

@@ -313,15 +313,32 @@ func chains() []chain {
 
 // users are middlewares as users write them: what they make of an outcome.
 var users = map[string]mcp.Middleware{
-	"wraps":            answers(func(_ context.Context, res mcp.Result, err error) (mcp.Result, error) { return res, wrapped("%w", err) }),
-	"wraps in words":   answers(func(_ context.Context, res mcp.Result, err error) (mcp.Result, error) { return res, wrapped("%v", err) }),
-	"replaces":         answers(replaceError(func(error) error { return errors.New("my middleware failed at 10.0.0.9") })),
-	"words":            answers(replaceError(func(err error) error { return fault.New("my_kind", "my words").Because(err) })),
-	"joins":            answers(replaceError(func(err error) error { return errors.Join(errors.New("closing failed"), err) })),
-	"answers for it":   answers(replaceError(func(error) error { return nil })),
-	"sets an error":    answers(setError),
-	"rewords":          answers(reword),
-	"copies":           answers(copyResult),
+	"wraps":          answers(func(_ context.Context, res mcp.Result, err error) (mcp.Result, error) { return res, wrapped("%w", err) }),
+	"wraps in words": answers(func(_ context.Context, res mcp.Result, err error) (mcp.Result, error) { return res, wrapped("%v", err) }),
+	"replaces":       answers(replaceError(func(error) error { return errors.New("my middleware failed at 10.0.0.9") })),
+	"words":          answers(replaceError(func(err error) error { return fault.New("my_kind", "my words").Because(err) })),
+	"joins":          answers(replaceError(func(err error) error { return errors.Join(errors.New("closing failed"), err) })),
+	"answers for it": answers(replaceError(func(error) error { return nil })),
+	"sets an error":  answers(setError),
+	"rewords":        answers(reword),
+	"copies":         answers(copyResult),
+	"answers anew": answers(func(_ context.Context, res mcp.Result, err error) (mcp.Result, error) {
+		if tool, ok := res.(*mcp.CallToolResult); ok && tool != nil {
+			other := *tool
+			other.Content = []mcp.Content{text("in other words of 10.0.0.9")}
+			return &other, nil
+		}
+		return res, err
+	}),
+	"fails anew": answers(func(_ context.Context, res mcp.Result, err error) (mcp.Result, error) {
+		if tool, ok := res.(*mcp.CallToolResult); ok && tool != nil {
+			other := *tool
+			other.Content = nil
+			other.SetError(fault.New("my_kind", "my words"))
+			return &other, nil
+		}
+		return res, err
+	}),
 	"adds a _meta":     answers(addMeta),
 	"adds to the text": answers(addText),
 	"adds to it": answers(func(ctx context.Context, res mcp.Result, err error) (mcp.Result, error) {

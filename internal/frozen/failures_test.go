@@ -283,6 +283,14 @@ func failures() []failure {
 	results("set a plain error", func() *mcp.CallToolResult { return set(errPlain) }).main = true
 	results("set a fault", func() *mcp.CallToolResult { return set(fault.NotFound("file", "a.txt").Because(errPlain)) })
 	results("set beside words", func() *mcp.CallToolResult { return set(errPlain, text("my own words")) }).main = true
+	results("set 503 beside words", func() *mcp.CallToolResult { return set(statusCode{n: 503}, text("my own words")) })
+	results("set a fault beside words", func() *mcp.CallToolResult {
+		return set(fault.NotFound("file", "a.txt").WithCode("GONE").Because(errPlain), text("my own words"))
+	})
+	results("set a rule's error beside words", func() *mcp.CallToolResult { return set(errOurs, text("my own words")) })
+	for _, n := range []int{500, 501} {
+		results(fmt.Sprintf("told in %d bytes", n), func() *mcp.CallToolResult { return said(text(strings.Repeat("x", n-1) + "é")) })
+	}
 	results("set a protocol error", func() *mcp.CallToolResult { return set(wire) })
 	results("set 503", func() *mcp.CallToolResult { return set(statusCode{n: 503}) })
 	results("asks for input", func() *mcp.CallToolResult {

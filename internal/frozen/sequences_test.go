@@ -66,7 +66,7 @@ var long = map[string]bool{
 	"repeats, plain error, no annotations": true, "repeats, plain error, read-only": true, "repeats, 503, no annotations": true, "repeats, fault, read-only": true, "repeats, wait, no annotations": true, "repeats, wait, read-only": true,
 	"repeats, then it succeeds": true, "methods that fail": true, "repeats, fault, no annotations": true, "one error, again and again, through one result": true,
 	"list form, wrong arguments": true, "content of every kind": true, "services that refuse": true, "repeated wrong arguments": true, "a breaker in a store": true,
-	"items that ask, and that are stuck": true, "large results": true, "replay, and a client that tries again": true, "replay, run again": true,
+	"items that ask, and that are stuck": true, "large results": true, "not ready": true, "replay, and a client that tries again": true, "replay, run again": true,
 }
 
 // sequences are cases of several calls.
@@ -138,6 +138,12 @@ func breakers(add func(string, func(*world, harness.Place))) {
 		w.serve(at, nil, "read-only", one(failing(statusCode{n: 503})))
 		for _, n := range []any{1, 2, 3, 9, -1, "2", 1e9} {
 			w.callWith(w.t.Context(), tool, `{"word":"a"}`, mcp.Meta{attemptKey: n})
+		}
+	})
+	add("not ready", func(w *world, at harness.Place) {
+		w.serve(at, nil, "read-only", one(failing(retry.NotReady("the index", 20*time.Second), retry.NotReady("the index", 20*time.Second), retry.NotReady("the index", 0))))
+		for range 8 {
+			w.call(tool, "")
 		}
 	})
 	add("nothing is refused", func(w *world, at harness.Place) {

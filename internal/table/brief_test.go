@@ -33,4 +33,6 @@ func TestBrief(t *testing.T) {
 		require.Equal(t, "y", get(i, start+3*table.Lasts))
 	}
 	require.Equal(t, table.MaxBrief, b.Len(), "it is bounded")
+	b.Put(3*table.MaxBrief-1, "z", start+3*table.Lasts)
+	require.Equal(t, table.MaxBrief, b.Len(), "what is there needs no room")
 }

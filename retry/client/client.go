@@ -19,11 +19,13 @@ import (
 	"maps"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
@@ -57,8 +59,9 @@ type Options struct {
 	// FailuresAsErrors makes an error of every failure: the result of a tool that
 	// failed becomes a nil result and a [*fault.Error], whose cause is a
 	// [*ResultError], and any other failure a *fault.Error whose cause is the error as
-	// it came. So errors.Is(err, fault.KindNotFound) works for both. When it is not
-	// set, results and errors are returned as they came.
+	// it came. So errors.Is(err, fault.KindNotFound) works for both. What this program failed
+	// with itself is the fault of [fault.PartyCaller]. When it is not set, results and errors
+	// are returned as they came.
 	FailuresAsErrors bool
 }
 
@@ -186,10 +189,25 @@ func (r response) asError() error {
 	if tool, ok := r.res.(*mcp.CallToolResult); ok && r.err == nil {
 		return r.failure.Because(&ResultError{Result: tool})
 	}
-	if safe.Same(r.failure.Unwrap(), r.err) {
-		return r.failure
+	failure := r.failure
+	if failure.Party() == fault.PartyServer && r.own() {
+		failure = failure.WithParty(fault.PartyCaller)
 	}
-	return r.failure.Because(r.err)
+	if safe.Same(failure.Unwrap(), r.err) {
+		return failure
+	}
+	return failure.Because(r.err)
+}
+
+// own reports whether the failure is one of this program that nobody worded, such as a panic in
+// a sending middleware: no server has answered.
+func (r response) own() bool {
+	if _, panicked := safe.As[*classify.PanicError](r.err); panicked {
+		return true
+	}
+	_, answered := safe.As[*jsonrpc.Error](r.err)
+	_, worded := safe.As[*fault.Error](r.err)
+	return !answered && !worded
 }
 
 // mayRepeat reports whether the call may be made again.

@@ -69,7 +69,14 @@ func Run(t *testing.T, c Config) {
 		{"no update is lost", (*suite).concurrent},
 		{"no addition is lost", (*suite).concurrentAdd},
 		{"one of many creates", (*suite).create},
+		{"a group keeps the keys of its bound", (*suite).boundKeys},
+		{"a group keeps the bytes of its bound", (*suite).boundBytes},
+		{"the wait for room is true", (*suite).boundWait},
+		{"no two of many exceed a bound together", (*suite).concurrentBound},
+		{"several operations end at the first that is not ok", (*suite).do},
+		{"a refusal ends several operations", (*suite).doRefused},
 		{"a lease has one holder", (*suite).lease},
+		{"operations with a lease", (*suite).leaseWith},
 		{"a lease ends when its holder dies", (*suite).leaseExpiry},
 	} {
 		t.Run(promise.name, func(t *testing.T) {
@@ -431,6 +438,290 @@ func (s *suite) create() {
 		work.Wait()
 		equal(s, "winners", 1, won.Load())
 	}
+}
+
+// within is put under a bound.
+func (s *suite) within(b store.Bound, key string, old store.Version, size int, ttl time.Duration) (store.Version, error) {
+	s.Helper()
+	item, ok, err := s.Swap(store.Within(s.Context(), b), key, old, make([]byte, size), ttl)
+	if err == nil && !ok {
+		s.Fatalf("Swap(%.40q) over version %d met version %d", key, old, item.Version)
+	}
+	if err != nil && (item.Version != 0 || ok || !store.NotStored(err)) {
+		s.Fatalf("Swap(%.40q) failed and returned version %d and %v: %v", key, item.Version, ok, err)
+	}
+	return item.Version, err
+}
+
+func (s *suite) fits(b store.Bound, key string, old store.Version, size int, ttl time.Duration) store.Version {
+	s.Helper()
+	v, err := s.within(b, key, old, size, ttl)
+	if err != nil {
+		s.Fatalf("Swap(%.40q) within %+v: %v", key, b, err)
+	}
+	return v
+}
+
+func (s *suite) over(why error, b store.Bound, key string, old store.Version, size int, ttl time.Duration) time.Duration {
+	s.Helper()
+	_, err := s.within(b, key, old, size, ttl)
+	s.wantErr(fmt.Sprintf("%.40q within %+v", key, b), why, err)
+	equal(s, "what stands there", old, s.get(key).Version)
+	var room *store.RoomError
+	if !errors.As(err, &room) {
+		s.Fatalf("%v is no RoomError", err)
+	}
+	return room.After
+}
+
+func (s *suite) boundKeys() {
+	b := store.Bound{Keys: 3}
+	first := s.fits(b, "ann|1", 0, 10, time.Hour)
+	s.fits(b, "ann|2", 0, 10, 2*unit)
+	s.set("ann|free", 0, "not counted", time.Hour)
+	s.count("ann|n", 1, time.Hour)
+	third := s.fits(b, "ann|3", 0, 10, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|4", 0, 0, time.Hour)
+	for _, other := range []string{"bob|4", "4", "|4", "ann", "an|n4"} {
+		s.fits(b, other, 0, 10, time.Hour)
+	}
+	first = s.fits(b, "ann|1", first, 1000, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|4", 0, 0, time.Hour)
+
+	s.set("ann|3", third, "written without a bound", time.Hour)
+	third = s.fits(b, "ann|4", 0, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour)
+	s.count("ann|4", 1, time.Hour)
+	third = s.fits(b, "ann|4", s.get("ann|4").Version, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour)
+	s.count("ann|4", 1, time.Hour)
+	fifth := s.fits(b, "ann|5", 0, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|6", 0, 0, time.Hour)
+	equal(s, "delete", true, s.del("ann|5", fifth))
+	third = s.fits(b, "ann|4", s.get("ann|4").Version, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour)
+	equal(s, "delete", true, s.del("ann|free", 0))
+	s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour)
+	equal(s, "delete", true, s.del("ann|4", third))
+	s.fits(b, "ann|5", 0, 10, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|6", 0, 0, time.Hour)
+	s.advance(3 * unit)
+	s.fits(b, "ann|6", 0, 10, time.Hour) // in the place of 2, which has expired
+	s.over(store.ErrManyKeys, b, "ann|7", 0, 0, time.Hour)
+	s.fits(store.Bound{Keys: 4}, "ann|7", 0, 10, time.Hour)
+	item, ok, err := s.Swap(store.Within(s.Context(), b), "ann|1", 0, nil, time.Hour)
+	equal(s, "what is in the way comes before the bound", nil, err)
+	equal(s, "what is in the way comes before the bound", false, ok)
+	equal(s, "what is in the way", first, item.Version)
+}
+
+func (s *suite) boundBytes() {
+	const name = len("ann|1") + store.Overhead
+	b := store.Bound{Bytes: 3 * (name + 100)}
+	first := s.fits(b, "ann|1", 0, 100, time.Hour)
+	second := s.fits(b, "ann|2", 0, 100, time.Hour)
+	s.over(store.ErrManyBytes, b, "ann|3", 0, 101, time.Hour)
+	third := s.fits(b, "ann|3", 0, 100, 2*unit)
+	s.over(store.ErrManyBytes, b, "ann|4", 0, 0, time.Hour)
+	s.over(store.ErrManyBytes, b, "ann|1", first, 101, time.Hour)
+	s.fits(b, "bob|1", 0, 200, time.Hour)
+
+	first = s.fits(b, "ann|1", first, 100, time.Hour)
+	tight := store.Bound{Bytes: name + 100}
+	first = s.fits(tight, "ann|1", first, 99, time.Hour)
+	s.over(store.ErrManyBytes, tight, "ann|1", first, 100, time.Hour)
+	first = s.fits(b, "ann|1", first, 100, time.Hour)
+	first = s.fits(b, "ann|1", first, 50, time.Hour)
+	s.over(store.ErrManyBytes, b, "ann|2", second, 151, time.Hour)
+	second = s.fits(b, "ann|2", second, 150, time.Hour)
+	equal(s, "delete", true, s.del("ann|2", second))
+	s.fits(b, "ann|2", 0, 150, time.Hour)
+	s.advance(3 * unit)
+	item, ok := s.put("ann|3", third, "x", time.Hour)
+	equal(s, "over one that has expired", false, ok)
+	equal(s, "what is in the way", 0, item.Version)
+	s.fits(b, "ann|3", 0, 100, time.Hour)
+	s.over(store.ErrManyBytes, b, "ann|4", 0, 0, time.Hour)
+
+	_, err := s.within(b, "ann|1", first, b.Bytes+1-name, time.Hour)
+	s.wantErr("larger than its bound", store.ErrTooLarge, err)
+	equal(s, "what stands there", first, s.get("ann|1").Version)
+}
+
+func (s *suite) boundWait() {
+	near := func(what string, want, got time.Duration) {
+		s.Helper()
+		if got > want || got < want-5*time.Second {
+			s.Fatalf("%s: want %v, got %v", what, want, got)
+		}
+	}
+	const name = len("ann|1") + store.Overhead
+	b := store.Bound{Keys: 4, Bytes: 10 * name}
+	s.fits(b, "ann|3", 0, 2*name, 30*time.Minute)
+	s.fits(b, "ann|1", 0, name, 10*time.Minute)
+	s.fits(b, "ann|4", 0, 0, 40*time.Minute)
+	near("bytes, after the first", 10*time.Minute, s.over(store.ErrManyBytes, b, "ann|5", 0, 4*name, time.Hour))
+	near("bytes, after the second", 30*time.Minute, s.over(store.ErrManyBytes, b, "ann|5", 0, 6*name, time.Hour))
+	near("bytes, after the third", 40*time.Minute, s.over(store.ErrManyBytes, b, "ann|5", 0, 9*name, time.Hour))
+	v := s.fits(b, "ann|2", 0, 0, 20*time.Minute)
+	near("keys", 10*time.Minute, s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour))
+	near("keys, of a smaller bound", 30*time.Minute, s.over(store.ErrManyKeys, store.Bound{Keys: 2}, "ann|5", 0, 0, time.Hour))
+	s.fits(b, "ann|2", v, 0, 5*time.Minute)
+	near("keys, after one ends earlier", 5*time.Minute, s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour))
+
+	c := store.Bound{Keys: 1}
+	s.fits(c, "bob|1", 0, 0, 3*unit)
+	wait := s.over(store.ErrManyKeys, c, "bob|2", 0, 0, time.Hour)
+	if wait <= 0 || wait > 3*unit {
+		s.Fatalf("after %v there is no room, and after %v there is", wait, 3*unit)
+	}
+	s.advance(wait + time.Millisecond)
+	s.fits(c, "bob|2", 0, 0, time.Hour)
+}
+
+func (s *suite) concurrentBound() {
+	b := store.Bound{Keys: 10}
+	var stored atomic.Int32
+	var work sync.WaitGroup
+	for i := range 8 {
+		work.Go(func() {
+			for j := range 5 {
+				_, ok, err := s.Swap(store.Within(s.Context(), b), fmt.Sprintf("ann|%d-%d", i, j), 0, nil, time.Hour)
+				if ok {
+					stored.Add(1)
+				} else if !errors.Is(err, store.ErrManyKeys) {
+					s.Errorf("Swap: %v", err)
+				}
+			}
+		})
+	}
+	work.Wait()
+	equal(s, "stored", int32(b.Keys), stored.Load())
+}
+
+func (s *suite) together(ops ...store.Op) []store.Done {
+	s.Helper()
+	done, err := store.Do(s.Context(), s.Store, ops...)
+	if err != nil {
+		s.Fatalf("Do: %v", err)
+	}
+	if len(done) != len(ops) {
+		s.Fatalf("Do returned %d results for %d operations", len(done), len(ops))
+	}
+	return done
+}
+
+func (s *suite) do() {
+	for _, keys := range [][3]string{{"g|1", "g|2", "g|3"}, {"a", "b", "c"}, {"g|4", "h|5", "c2"}} {
+		a, b, c := keys[0], keys[1], keys[2]
+		swap := func(key string, old store.Version, value string) store.Op {
+			return store.Op{Key: key, Old: old, Value: []byte(value), TTL: time.Hour}
+		}
+		done := s.together(swap(a, 0, "one"), swap(b, 0, "two"))
+		for i, value := range []string{"one", "two"} {
+			equal(s, "ok", true, done[i].OK)
+			equal(s, "value", value, string(done[i].Item.Value))
+			equal(s, "value", value, string(s.get(keys[i]).Value))
+			equal(s, "version", s.get(keys[i]).Version, done[i].Item.Version)
+		}
+		first, second := done[0].Item.Version, done[1].Item.Version
+		done = s.together(swap(a, first, "new"), swap(b, 7, "new"), swap(c, 0, "left out"), store.Op{Key: a, Old: first}, store.Op{Key: b, Old: second, Anyway: true})
+		equal(s, "the first", true, done[0].OK)
+		equal(s, "the second", false, done[1].OK)
+		equal(s, "what is in its way", "two", string(done[1].Item.Value))
+		equal(s, "what is in its way", second, done[1].Item.Version)
+		equal(s, "the third", false, done[2].OK)
+		equal(s, "what was left out", 0, done[2].Item.Version)
+		equal(s, "what was left out", 0, s.get(c).Version)
+		equal(s, "the fourth", false, done[3].OK)
+		equal(s, "the fifth, anyway", true, done[4].OK)
+		equal(s, "what it removed", 0, s.get(b).Version)
+		equal(s, "what stays", "new", string(s.get(a).Value))
+		done = s.together(store.Op{Key: b, Old: second}, swap(b, 0, "left out"))
+		equal(s, "a Delete of nothing", false, done[0].OK)
+		equal(s, "what was left out", 0, s.get(b).Version)
+		done = s.together(swap(c, 9, "x"), swap(c, 0, "y"))
+		equal(s, "over nothing", false, done[0].OK)
+		equal(s, "nothing is in its way", 0, done[0].Item.Version)
+		equal(s, "what was left out", 0, s.get(c).Version)
+		done = s.together(store.Op{Key: a, Old: s.get(a).Version}, swap(a, 0, "again"))
+		equal(s, "after a Delete", true, done[1].OK)
+		equal(s, "after a Delete", "again", string(s.get(a).Value))
+	}
+	equal(s, "none", 0, len(s.together()))
+	_, err := store.Do(s.Context(), s.Store, store.Op{Key: "g|neg", TTL: -1})
+	s.wantErr("a negative ttl", store.ErrTTL, err)
+}
+
+func (s *suite) doRefused() {
+	b := store.Bound{Keys: 1}
+	swap := func(key string) store.Op { return store.Op{Key: key, TTL: time.Hour, Bound: b} }
+	done, err := store.Do(s.Context(), s.Store, store.Op{Key: "g|lease", TTL: time.Hour}, swap("g|1"), swap("g|2"), store.Op{Key: "g|lease", Anyway: true})
+	s.wantErr("the third", store.ErrManyKeys, err)
+	equal(s, "those before", 2, len(done))
+	equal(s, "the second", true, done[1].OK)
+	equal(s, "its version", s.get("g|1").Version, done[1].Item.Version)
+	equal(s, "the refused one", 0, s.get("g|2").Version)
+	if s.get("g|lease").Version == 0 {
+		s.Fatal("what stands behind a refusal was made")
+	}
+	done, err = store.Do(s.Context(), s.Store, store.Op{Key: "g|3", TTL: time.Hour}, store.Op{Key: "g|4", Value: make([]byte, 64<<20), TTL: time.Hour})
+	s.wantErr("64 MiB", store.ErrTooLarge, err)
+	equal(s, "those before", 1, len(done))
+	equal(s, "the first", true, done[0].OK)
+}
+
+func (s *suite) leaseWith() {
+	record := func(old store.Version, value string) store.Op {
+		return store.Op{Key: "k|record", Old: old, Value: []byte(value), TTL: time.Hour}
+	}
+	with := func(holder string, ops ...store.Op) (*store.Lease, []store.Done) {
+		s.Helper()
+		l, _, done, err := store.AcquireWith(s.Context(), s.Store, "k|lease", []byte(holder), time.Hour, ops...)
+		if err != nil {
+			s.Fatal(err)
+		}
+		return l, done
+	}
+	after := func(l *store.Lease, ops ...store.Op) []store.Done {
+		s.Helper()
+		done, err := l.ReleaseAfter(s.Context(), ops...)
+		if err != nil || len(done) != len(ops) {
+			s.Fatalf("ReleaseAfter returned %d results: %v", len(done), err)
+		}
+		return done
+	}
+	a, done := with("a", record(0, "begun"))
+	equal(s, "the record", true, done[0].OK)
+	begun := done[0].Item.Version
+	b, done := with("b", record(0, "begun by b"))
+	equal(s, "a second holder", nil, b)
+	equal(s, "what it made", 0, len(done))
+	again, done := with("a", record(begun, "begun again"))
+	if again == nil {
+		s.Fatal("a holder whose answer was lost does not find its lease")
+	}
+	equal(s, "the record", true, done[0].OK)
+	begun = done[0].Item.Version
+
+	equal(s, "renew", true, s.must(a.Renew(s.Context(), time.Hour)))
+	done = after(again, record(begun, "done")) // whose version of the lease is an old one
+	equal(s, "the record", true, done[0].OK)
+	equal(s, "the lease", 0, s.get("k|lease").Version)
+	equal(s, "of a lease that is over", false, after(a, record(7, "x"))[0].OK)
+
+	b, _ = with("b")
+	equal(s, "not ok", false, after(b, record(7, "x"))[0].OK)
+	equal(s, "the lease ends anyway", 0, s.get("k|lease").Version)
+
+	b, _ = with("b")
+	c, _ := with("c")
+	equal(s, "another holder", nil, c)
+	equal(s, "delete", true, s.del("k|lease", 0))
+	c, _ = with("c")
+	equal(s, "its record", true, after(b, record(done[0].Item.Version, "late"))[0].OK)
+	equal(s, "whose it is", "c", string(s.get("k|lease").Value))
+	equal(s, "renew", true, s.must(c.Renew(s.Context(), time.Hour)))
 }
 
 func (s *suite) acquire(holder string, ttl time.Duration) (*store.Lease, store.Item) {

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// An Op is one of several operations of [Do]: a Swap, or a Delete if TTL is zero.
+type Op struct {
+	Key   string
+	Old   Version
+	Value []byte
+	TTL   time.Duration
+
+	// Bound is kept by a Swap, as if its context came from [Within].
+	Bound Bound
+
+	// Anyway makes the operation although one before it was not ok.
+	Anyway bool
+}
+
+// Done is what an Op returned.
+type Done struct {
+	Item Item // of a Swap
+	OK   bool
+}
+
+// A Doer is a [Store] that makes several operations in one round trip. Do is like the function
+// of that name. It returns [errors.ErrUnsupported] for what it cannot make together.
+type Doer interface {
+	Do(ctx context.Context, ops ...Op) ([]Done, error)
+}
+
+// Do makes operations in order, in one round trip if the store is a [Doer]. After one that was not
+// ok, or was left out, it leaves out those without Anyway, for which OK is false.
+//
+// An error ends it. The operations before are in the result, as far as the store knows:
+// one that answers for all of them at once may have made any when that answer is lost.
+func Do(ctx context.Context, s Store, ops ...Op) ([]Done, error) {
+	if d, ok := s.(Doer); ok {
+		if done, err := d.Do(ctx, ops...); !errors.Is(err, errors.ErrUnsupported) {
+			return done, err
+		}
+	}
+	all := make([]Done, 0, len(ops))
+	for i, op := range ops {
+		var one Done
+		var err error
+		switch {
+		case i > 0 && !all[i-1].OK && !op.Anyway:
+		case op.TTL == 0:
+			one.OK, err = s.Delete(ctx, op.Key, op.Old)
+		default:
+			one.Item, one.OK, err = s.Swap(Within(ctx, op.Bound), op.Key, op.Old, op.Value, op.TTL)
+		}
+		if err != nil {
+			return all, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
