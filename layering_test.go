@@ -137,13 +137,13 @@ func floorOf(path string) int {
 	switch {
 	case name == "":
 		return 7
-	case name == "middleware", name == "retry/client", name == "outcome":
+	case slices.Contains([]string{"middleware", "retry/client", "outcome", "transport"}, name):
 		return 5
 	case name == "internal/call":
 		return 4
 	case name == "internal/failure":
 		return 3
-	case name == "internal/classify", name == "internal/attempt", name == "internal/explain", name == "internal/secrets":
+	case slices.Contains([]string{"internal/classify", "internal/attempt", "internal/exchange", "internal/explain", "internal/secrets"}, name):
 		return 2
 	case name == "fault":
 		return 1

@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,6 +50,7 @@ import (
 	"github.com/mcpchain/mcpchain/state"
 	"github.com/mcpchain/mcpchain/store"
 	"github.com/mcpchain/mcpchain/store/storetest"
+	"github.com/mcpchain/mcpchain/transport"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -97,7 +99,22 @@ func readmeWrap(
 func readmeHTTP(server *mcp.Server) {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	guarded := auth.RequireBearerToken(verify, nil)(handler)
-	http.Handle("/mcp", mcprecover.HTTP(guarded, nil)) // outermost
+	http.Handle("/mcp", transport.HTTP(guarded, nil)) // outermost
+}
+
+func readmeTransports(ctx context.Context, server *mcp.Server, handler http.Handler) error {
+	http.Handle("/mcp", transport.HTTP(handler, nil)) // around the SDK's HTTP handler, outermost
+	err := server.Run(ctx, transport.Stdio(nil))      // instead of &mcp.StdioTransport{}
+	return err
+}
+
+func readmeShutdown(ctx context.Context, d *drain.Drain, httpServer *http.Server) {
+	if err := d.Shutdown(ctx); err != nil {
+		log.Print(err) // names the calls that did not end
+	}
+	if err := httpServer.Shutdown(ctx); err != nil {
+		_ = httpServer.Close()
+	}
 }
 
 // users stands for the package that knows a reader's users.
@@ -124,7 +141,7 @@ func verify(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo
 		return nil, auth.ErrInvalidToken // the SDK answers 401
 	}
 	if err != nil {
-		return nil, err // 500; mcprecover.HTTP hides its text and logs it
+		return nil, err // 500; transport.HTTP hides its text and logs it
 	}
 	return &auth.TokenInfo{UserID: user, Expiration: until}, nil
 }
@@ -602,6 +619,42 @@ func TestLinks(t *testing.T) {
 	require.Greater(t, checked, 200)
 }
 
+// TestTheTwoCommands: the README names the commands that .ci/run runs first, with what they need
+// and how long they take.
+func TestTheTwoCommands(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(page), "\n## Try it\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	ci, err := os.ReadFile(".ci/run")
+	require.NoError(t, err)
+	for step, takes := range map[string]string{"test": "minutes", "quickstart": "seconds"} {
+		run := regexp.MustCompile(`(?m)^step_` + step + `\(\) \{ say (.*); \}$`).FindSubmatch(ci)
+		require.NotNil(t, run, step)
+		_, about, named := strings.Cut(section, "`"+string(run[1])+"`")
+		require.True(t, named, "%s is not named", run[1])
+		about, _, _ = strings.Cut(about, "`")
+		require.Contains(t, about, takes)
+	}
+	require.Contains(t, section, "git clone https://github.com/mcpchain/mcpchain")
+	require.Contains(t, section, "Go")
+
+	// The quickstart ends itself before the time that it is said to take is over.
+	main, err := os.ReadFile("examples/quickstart/main.go")
+	require.NoError(t, err)
+	ends := regexp.MustCompile(`WithTimeout\(context\.Background\(\), (\d+)\*time\.Second\)`).FindSubmatch(main)
+	require.NotNil(t, ends)
+	said := regexp.MustCompile(`at most (\d+) seconds`).FindStringSubmatch(section)
+	require.NotNil(t, said)
+	limit, err := strconv.Atoi(string(ends[1]))
+	require.NoError(t, err)
+	most, err := strconv.Atoi(said[1])
+	require.NoError(t, err)
+	require.Less(t, limit, most)
+	require.LessOrEqual(t, most, limit+2)
+}
+
 // withoutCode returns a page without its blocks of code.
 func withoutCode(page string) string {
 	return regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(page, "")
@@ -693,7 +746,10 @@ func TestReadmeCode(t *testing.T) {
 	require.NoError(t, readmeVerify(dir, key, nil))
 	require.ErrorIs(t, readmeVerify(dir, []byte("another key 1234"), nil), audit.ErrBroken)
 	readmeStores(mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil))
-	require.Zero(t, readmeLoad(mcp.NewServer(&mcp.Implementation{Name: "busy"}, nil)).Running())
+	drained := readmeLoad(mcp.NewServer(&mcp.Implementation{Name: "busy"}, nil))
+	require.Zero(t, drained.Running())
+	readmeShutdown(t.Context(), drained, &http.Server{ReadHeaderTimeout: time.Second})
+	require.NotNil(t, readmeTransports)
 	require.Equal(t, fault.KindRateLimited, middleware.Classify(readmeResponse(&http.Response{StatusCode: http.StatusTooManyRequests})).Kind())
 	require.ErrorContains(t, readmePayment(nil, 10*time.Second, "p-1"), `Next: 1. See whether it was made: call find_payment {"id":"p-1"}.`)
 	readmeLists(server)

@@ -21,7 +21,7 @@
 //
 // Recorded are calls of tools, reads of resources, prompts, subscriptions and methods of
 // the program's own. Lists, completions, pings, handshakes, notifications and look-ups of
-// mcpchain itself are not. Neither results nor the texts of errors are recorded: the
+// mcpchain itself are not; a tool that a middleware of yours calls as a look-up is. Neither results nor the texts of errors are recorded: the
 // reference leads to the log of package correlate.
 //
 // # What is found
@@ -29,8 +29,8 @@
 // [Verify] finds every record that was changed, removed, inserted, doubled or moved. Two
 // things a chain of hashes alone cannot show:
 //
-//   - That records are missing at the end. Keep a [Head] from time to time where who writes
-//     the log cannot write, and give it to [Verifier.Heads].
+//   - That records are missing at the end. Keep a [Head] from time to time where the log's
+//     writer cannot change it, and give it to [Verifier.Heads].
 //   - That somebody who may write the log has computed the rest of the chain anew. With a
 //     key that is not on the same machine's disk ([FileOptions.Key]), the hashes are
 //     HMACs and cannot be computed without it.
@@ -45,6 +45,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -119,17 +120,17 @@ type recordedIn struct{ *Log }
 
 func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	method := c.Method()
-	if c.Quiet() || c.Notification() || !recorded(method) || ctx.Value(recordedIn{a.Log}) == c {
+	if c.Notification() || !recorded(method) || ctx.Value(recordedIn{a.Log}) == c {
 		return next(ctx, method, req)
 	}
 	ctx = context.WithValue(ctx, recordedIn{a.Log}, c)
 	began := time.Now()
-	tool, safety := a.about(c, next)
+	t := a.about(c, next)
 	rec := Record{
 		Event: eventCall, Method: clean(method), Target: clean(call.Target(req)), Principal: a.principal(ctx, req), Reference: c.ID(),
 	}
-	a.addArguments(&rec, req, tool)
-	if safety != failure.Reads {
+	a.addArguments(&rec, req, t.tool)
+	if t.safety != failure.Reads {
 		rec.Event = eventBegin
 		seq, err := a.keep(c, rec)
 		if err != nil && !a.GoOn {
@@ -141,7 +142,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	returned := false
 	defer func() {
 		if !returned { // a panic passes, or a runtime.Goexit
-			rec.Outcome, rec.Effect = call.OutcomePanic, effectOf(nil, tool, safety)
+			rec.Outcome, rec.Effect = call.OutcomePanic, effectOf(nil, t)
 			rec.DurationMS = millis(time.Since(began))
 			_, _ = a.keep(c, rec)
 		}
@@ -152,8 +153,8 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	rec.Outcome, rec.DurationMS = c.Outcome(res, f), millis(time.Since(began))
 	switch {
 	case f != nil:
-		rec.Kind, rec.Effect = clean(string(f.Fault().Kind())), effectOf(f, tool, safety)
-	case safety == failure.Reads:
+		rec.Kind, rec.Effect = clean(string(f.Fault().Kind())), effectOf(f, t)
+	case t.safety == failure.Reads:
 		rec.Effect = fault.EffectNone
 	case call.NeedsInput(res):
 		rec.Effect = fault.EffectUnknown
@@ -175,31 +176,39 @@ func recorded(method string) bool {
 	}
 }
 
-// about returns the tool that is called, nil if nobody knows it, and what the call may do.
-func (a *auditor) about(c *call.Call, next mcp.MethodHandler) (*mcp.Tool, failure.Safety) {
+// A target is what is called, as far as it is known before the call.
+type target struct {
+	tool     *mcp.Tool      // nil for what is no tool, and for one that is not known
+	unlisted bool           // the server does not list the tool
+	safety   failure.Safety // what the call may do
+}
+
+// about returns what is called. Only a tool is looked up.
+func (a *auditor) about(c *call.Call, next mcp.MethodHandler) target {
 	switch c.Method() {
 	case middleware.MethodCallTool:
 	case call.MethodSubscribe, call.MethodUnsubscribe: // they change what the server sends, and nothing else
-		return nil, failure.Reads
+		return target{safety: failure.Reads}
 	default:
-		return nil, c.Safety(next)
+		return target{safety: c.Safety(next)}
 	}
 	tool, err := c.Tool(next)
 	if err != nil {
-		return nil, failure.Writes
+		return target{unlisted: errors.Is(err, call.ErrNotListed), safety: failure.Writes}
 	}
-	return tool, failure.SafetyOf(tool.Annotations)
+	return target{tool: tool, safety: failure.SafetyOf(tool.Annotations)}
 }
 
-// effectOf returns the effect of a call that failed with f, or panicked for nil.
-func effectOf(f *failure.Failure, tool *mcp.Tool, safety failure.Safety) fault.Effect {
+// effectOf returns the effect of a call that failed with f; a nil f means that the handler
+// panicked.
+func effectOf(f *failure.Failure, t target) fault.Effect {
 	switch {
-	case safety == failure.Reads:
+	case t.safety == failure.Reads:
 		return fault.EffectNone
-	case f == nil || f.Panic() != nil:
+	case f == nil:
 		return fault.EffectUnknown
-	case tool == nil && f.Wire() != nil && f.Fault().Kind() == fault.KindNotFound:
-		return fault.EffectNone // nobody lists such a tool, and the server says that there is none
+	case t.unlisted && f.Wire() != nil && f.Fault().Kind() == fault.KindNotFound:
+		return fault.EffectNone // the server lists no such tool, and says that there is none
 	}
 	if effect := f.Hint().Effect; effect != "" {
 		return effect

@@ -192,7 +192,7 @@ func (s *files) setAside(torn []byte) error {
 // ended: what a failed fsync leaves in memory and on disk nobody knows.
 func (s *files) write(entries []Entry) error {
 	// After a crash or a failure nobody knows what stands behind size, so that the file is cut before another one begins.
-	if s.name == "" || s.f != nil && s.size >= s.max {
+	if s.name == "" || s.f != nil && s.size > s.max {
 		s.closeFile()
 		s.name, s.size = filepath.Join(s.dir, fileName(entries[0].Record.Seq)), 0
 	}

@@ -98,8 +98,8 @@ func NewLog(sink Sink, opts *LogOptions) *Log {
 	return &Log{key: key, chain: newChain(key), sink: sink, head: o.After}
 }
 
-// Head returns the last record that was kept. Keep it from time to time where who writes
-// the log cannot write.
+// Head returns the last record that was kept. Store it from time to time somewhere the log's
+// writer cannot change it.
 func (l *Log) Head() Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()

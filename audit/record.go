@@ -154,12 +154,9 @@ func (c chain) open(head Head, line []byte) (_ Head, valid bool, reason string) 
 	if !ok || len(line) < len(seqMember)+tail {
 		return Head{}, false, notARecord
 	}
-	end := bytes.IndexByte(digits[:min(len(digits), 21)], ',')
-	if end <= 0 || digits[0] == '0' {
-		return Head{}, false, notARecord
-	}
-	seq, err := strconv.ParseUint(string(digits[:end]), 10, 64)
-	if err != nil {
+	number, _, _ := bytes.Cut(digits, []byte(","))
+	seq, err := strconv.ParseUint(string(number), 10, 64)
+	if err != nil || number[0] == '0' {
 		return Head{}, false, notARecord
 	}
 	last := line[len(line)-tail:]

@@ -84,7 +84,7 @@ func TestShutdownInEveryShape(t *testing.T) {
 			synctest.Wait()
 			if strings.HasPrefix(string(at.Shape), "wrap/") {
 				got := s.Call(t, "it")
-				require.Contains(t, got.Text(), "this server is being replaced: call again now, another one will answer")
+				require.Contains(t, got.Text(), "this server is being replaced: another one will answer")
 			} else {
 				got := s.Call(t, "it")
 				require.Equal(t, fault.KindServiceUnavailable, got.Fault().Kind())

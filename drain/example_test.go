@@ -51,7 +51,7 @@ func ExampleDrain_Shutdown() {
 	close(release)
 	fmt.Println(<-first, <-ended)
 	// Output:
-	// Service unavailable: this server is being replaced: call again now, another one will answer.
+	// Service unavailable: this server is being replaced: another one will answer.
 	// Retry: yes, after 1 s. Nothing was changed by this call.
 	// done <nil>
 }

@@ -1,12 +1,16 @@
 package examples_test
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/examples/internal/golden"
+	"github.com/mcpchain/mcpchain/internal/child"
 )
 
 var update = flag.Bool("update", false, "write what the recipes print into their output.golden")
@@ -66,6 +71,56 @@ func TestRecipes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			golden.Recipe(t, filepath.Join(programs, name), filepath.Join(name, "output.golden"), *update)
+		})
+	}
+}
+
+// TestRecipesSurviveABrokenLine: none of them, the server of the README first of all, ends
+// because of a line that is no message.
+func TestRecipesSurviveABrokenLine(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	_, shown, found := strings.Cut(string(readme), "```go\npackage main")
+	require.True(t, found)
+	shown, _, _ = strings.Cut(shown, "```")
+	server, err := os.ReadFile("server/main.go")
+	require.NoError(t, err)
+	for line := range strings.Lines(shown) {
+		require.Contains(t, string(server), strings.TrimSpace(line))
+	}
+	for _, name := range recipes(t) {
+		if isModule(name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), child.Patience)
+			defer cancel()
+			program, err := filepath.Abs(filepath.Join(programs, name))
+			require.NoError(t, err)
+			cmd := exec.CommandContext(ctx, program)
+			switch name {
+			case "bearer":
+				cmd.Env = append(os.Environ(), "TOKEN=ada-1")
+			case "proxy":
+				cmd.Args = append(cmd.Args, filepath.Join(filepath.Dir(program), "server"))
+			}
+			cmd.Dir = t.TempDir()
+			in, err := cmd.StdinPipe()
+			require.NoError(t, err)
+			out, err := cmd.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, cmd.Start())
+			_, err = io.WriteString(in, "{\"jsonrpc\":\n"+
+				`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`+"\n")
+			require.NoError(t, err)
+			answers := bufio.NewScanner(out)
+			require.True(t, answers.Scan(), answers.Err())
+			require.Contains(t, answers.Text(), `-32700`)
+			require.True(t, answers.Scan(), answers.Err())
+			require.Contains(t, answers.Text(), `"serverInfo"`)
+			require.NoError(t, in.Close())
+			_ = cmd.Wait() // as they end when their clients do
 		})
 	}
 }

@@ -52,7 +52,7 @@ func (a *attempt) endOf(res mcp.Result, err error) ending {
 	switch {
 	case kinds.Of(string(kind)).Effect == string(fault.EffectNone), a.rerunnable():
 		return forgotten
-	case kind == fault.KindCancelled:
+	case kind == fault.KindCancelled, a.c.WasCut(): // its answer, if any, is about that
 		return unknown
 	default:
 		return final

@@ -22,7 +22,8 @@
 // runs the handler again. The same key with other arguments is a conflict.
 //
 // A call goes on when its caller is gone, up to Options.Grace, so that the repetition
-// finds its answer. Without this middleware, [mcp.StreamableHTTPOptions] decides: with
+// finds its answer. Only a server that is shut down by package drain ends it earlier, as it
+// ends every call. Without this middleware, [mcp.StreamableHTTPOptions] decides: with
 // PropagateRequestCancellation a broken connection ends the handler of a 2026-07-28
 // client, without it the handler goes on. Under a key the setting makes no difference.
 //
@@ -395,11 +396,12 @@ func (k *keeper) spare() int { return min(k.Limits.AnswerBytes, k.Limits.OwnerBy
 // execute runs the handler and keeps its answer.
 func (a *attempt) execute(ctx context.Context) (res mcp.Result, err error) {
 	beat := a.keepAlive()
-	detached, cancel := a.detach(ctx)
+	detached, cancel, done := a.detach(ctx)
 	end := unknown
 	defer func() { // a panic and runtime.Goexit too
 		cancel()
 		a.keep(context.WithoutCancel(ctx), beat, end, res, err)
+		done()
 	}()
 	res, err = a.next(call.WithKey(detached, a.key, a.rerunnable), a.c.Method(), a.req)
 	end = a.endOf(res, err)
@@ -407,12 +409,14 @@ func (a *attempt) execute(ctx context.Context) (res mcp.Result, err error) {
 }
 
 // detach returns a context for the handler that goes on for Options.Grace after ctx
-// has ended.
-func (a *attempt) detach(ctx context.Context) (context.Context, func()) {
+// has ended, unless the server ends. end is to be called when the handler has returned,
+// and done when its answer is kept, which the end of the server waits for.
+func (a *attempt) detach(ctx context.Context) (_ context.Context, end, done func()) {
 	if a.Grace < 0 {
-		return ctx, func() {}
+		return ctx, func() {}, func() {}
 	}
 	detached, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	done = call.Detach(ctx, cancel)
 	stop := context.AfterFunc(ctx, func() {
 		select {
 		case <-time.After(a.Grace):
@@ -423,7 +427,7 @@ func (a *attempt) detach(ctx context.Context) (context.Context, func()) {
 	return detached, func() {
 		stop()
 		cancel(nil)
-	}
+	}, done
 }
 
 // keepAlive renews the lease until the returned function is called.

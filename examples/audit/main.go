@@ -27,7 +27,7 @@ import (
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/audit"
 	"github.com/mcpchain/mcpchain/fault"
-	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/transport"
 )
 
 type payment struct {
@@ -87,7 +87,7 @@ func main() {
 // with its context.
 func serve(ctx context.Context, server *mcp.Server, address string) error {
 	if address == "" {
-		return server.Run(ctx, &mcp.StdioTransport{})
+		return server.Run(ctx, transport.Stdio(nil))
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -95,7 +95,15 @@ func serve(ctx context.Context, server *mcp.Server, address string) error {
 	}
 	fmt.Println("http://" + listener.Addr().String())
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
-	context.AfterFunc(ctx, func() { _ = web.Close() })
-	return web.Serve(listener)
+	web := &http.Server{Handler: transport.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	context.AfterFunc(ctx, func() {
+		limit, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		ended <- web.Shutdown(limit) // package drain loses no call: examples/drain
+	})
+	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return <-ended
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/limit"
-	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/transport"
 )
 
 // verify knows whose a token is. In earnest it checks a signature, or asks the provider.
@@ -106,7 +106,7 @@ func serve(server *mcp.Server, address string, all *notes) (err error) {
 		if all.local, err = verify(context.Background(), os.Getenv("TOKEN"), nil); err != nil {
 			return errors.Join(errors.New("set $TOKEN"), err)
 		}
-		return server.Run(context.Background(), &mcp.StdioTransport{})
+		return server.Run(context.Background(), transport.Stdio(nil))
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -114,6 +114,6 @@ func serve(server *mcp.Server, address string, all *notes) (err error) {
 	}
 	fmt.Println("http://" + listener.Addr().String())
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	outermost := mcprecover.HTTP(auth.RequireBearerToken(verify, nil)(handler), nil) // hides what verify fails with
+	outermost := transport.HTTP(auth.RequireBearerToken(verify, nil)(handler), nil) // hides what verify fails with
 	return (&http.Server{Handler: outermost, ReadHeaderTimeout: 10 * time.Second}).Serve(listener)
 }

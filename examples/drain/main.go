@@ -24,7 +24,7 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/drain"
-	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/transport"
 )
 
 func work(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
@@ -55,14 +55,19 @@ func serve(ctx context.Context, server *mcp.Server, address string, calls *drain
 	ended := make(chan error, 1)
 	running, end := context.WithCancel(context.Background())
 	defer end()
+	web := &http.Server{ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() {
 		limit, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		ended <- calls.Shutdown(limit) // its error names the calls that did not end
+		err := calls.Shutdown(limit) // names the calls that did not end
+		if web.Shutdown(limit) != nil {
+			_ = web.Close()
+		}
+		ended <- err
 		end()
 	})
 	if address == "" {
-		if err := server.Run(running, &mcp.StdioTransport{}); running.Err() == nil {
+		if err := server.Run(running, transport.Stdio(nil)); running.Err() == nil {
 			return err // the client has gone
 		}
 		return <-ended
@@ -75,10 +80,9 @@ func serve(ctx context.Context, server *mcp.Server, address string, calls *drain
 	mux := http.NewServeMux()
 	mux.Handle("/readyz", calls.Ready())
 	mux.Handle("/livez", calls.Live())
-	mux.Handle("/", mcprecover.HTTP(mcp.NewStreamableHTTPHandler(
+	mux.Handle("/", transport.HTTP(mcp.NewStreamableHTTPHandler(
 		func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}), nil))
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	context.AfterFunc(running, func() { _ = web.Close() })
+	web.Handler = mux
 	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

@@ -27,8 +27,8 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
-	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/retry"
+	"github.com/mcpchain/mcpchain/transport"
 )
 
 // behind is the server behind the proxy.
@@ -107,7 +107,7 @@ func main() {
 // serve speaks over stdio, or over HTTP if there is an address, and prints that.
 func serve(server *mcp.Server, address string) error {
 	if address == "" {
-		return server.Run(context.Background(), &mcp.StdioTransport{})
+		return server.Run(context.Background(), transport.Stdio(nil))
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -115,5 +115,5 @@ func serve(server *mcp.Server, address string) error {
 	}
 	fmt.Println("http://" + listener.Addr().String())
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	return (&http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}).Serve(listener)
+	return (&http.Server{Handler: transport.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}).Serve(listener)
 }

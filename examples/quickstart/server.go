@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/deadline"
+	"github.com/mcpchain/mcpchain/transport"
 )
 
 // newServer returns the server of a shop in which everything fails.
@@ -35,19 +36,25 @@ func newServer(logger *slog.Logger, wrap bool) *mcp.Server {
 }
 
 // serve runs the server in this process until its standard input ends.
-func serve(transport string, wrap bool) error {
+func serve(over string, wrap bool) error {
 	// Standard output belongs to the stdio transport, so the log goes to standard error.
 	server := newServer(slog.New(slog.NewTextHandler(os.Stderr, nil)), wrap)
-	switch transport {
+	switch over {
 	case "stdio":
-		return server.Run(context.Background(), &mcp.StdioTransport{})
+		if !wrap {
+			return server.Run(context.Background(), &mcp.StdioTransport{})
+		}
+		return server.Run(context.Background(), transport.Stdio(nil))
 	case "http":
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return err
 		}
 		fmt.Println("http://" + listener.Addr().String()) // tells the client where
-		handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+		var handler http.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+		if wrap {
+			handler = transport.HTTP(handler, nil)
+		}
 		ended := make(chan error, 2)
 		go func() { ended <- http.Serve(listener, handler) }()
 		go func() {
@@ -57,6 +64,6 @@ func serve(transport string, wrap bool) error {
 		}()
 		return <-ended
 	default:
-		return fmt.Errorf("-serve %s: there are stdio and http", transport)
+		return fmt.Errorf("-serve %s: there are stdio and http", over)
 	}
 }

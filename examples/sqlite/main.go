@@ -25,7 +25,7 @@ import (
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/mask"
-	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/transport"
 )
 
 // rule says what a caller may know of an error of SQLite. What it does not know is told by
@@ -115,7 +115,7 @@ func main() {
 // serve speaks over stdio, or over HTTP if there is an address, and prints that.
 func serve(server *mcp.Server, address string) error {
 	if address == "" {
-		return server.Run(context.Background(), &mcp.StdioTransport{})
+		return server.Run(context.Background(), transport.Stdio(nil))
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -123,5 +123,5 @@ func serve(server *mcp.Server, address string) error {
 	}
 	fmt.Println("http://" + listener.Addr().String())
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	return (&http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}).Serve(listener)
+	return (&http.Server{Handler: transport.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}).Serve(listener)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/transport"
 )
 
 var errDatabase = errors.New("dial postgres://app:hunter2@10.0.0.7/library: connection reset by peer")
@@ -85,7 +86,7 @@ func main() {
 // serve speaks over stdio, or over HTTP if there is an address, and prints that.
 func serve(server *mcp.Server, address string) error {
 	if address == "" {
-		return server.Run(context.Background(), &mcp.StdioTransport{})
+		return server.Run(context.Background(), transport.Stdio(nil))
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -93,6 +94,6 @@ func serve(server *mcp.Server, address string) error {
 	}
 	fmt.Println("http://" + listener.Addr().String())
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{Handler: transport.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
 	return web.Serve(listener)
 }

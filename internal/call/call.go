@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/exchange"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/table"
 
@@ -46,6 +47,9 @@ type Call struct {
 	began   atomic.Int64
 	part    bool // see Below
 	quiet   bool // an internal look-up, of which nothing is recorded
+	cut     atomic.Bool
+
+	exchange *exchange.Exchange // what brought the call; nil for a part
 
 	mu   sync.Mutex
 	cold *cold // what most calls never need, apart so that a Call is small
@@ -179,6 +183,9 @@ func (o *opener) enter(ctx context.Context, method string, req mcp.Request) (mcp
 }
 
 func (o *opener) open(call *Call) (mcp.Result, error) {
+	if !call.quiet {
+		call.exchange = exchange.Take(call.req)
+	}
 	return call.Finish(o.layer.Call(call, call, call.req, o.next))
 }
 

@@ -35,6 +35,7 @@ type config struct {
 	Propagate bool   // a request that is given up cancels its handler (stateless)
 	Breaker   bool   // a call that fails again and again is refused, as is the default
 	MaxStuck  int    // of the handlers of one tool; zero means as many as the load leaves behind
+	Restart   bool   // the server is one of TestRollingRestart
 	Soak      bool   // the server lives until its input ends, forgets sessions that nobody uses, and has every bound
 }
 
@@ -59,6 +60,9 @@ func serve(text string) error {
 	}
 	logger := slog.New(slog.NewJSONHandler(file, nil))
 	slog.SetDefault(logger)
+	if cfg.Restart {
+		return serveUntilTold(cfg, logger)
+	}
 	if cfg.Soak {
 		child.Immortal()
 	}

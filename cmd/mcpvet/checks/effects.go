@@ -337,23 +337,33 @@ var (
 
 // named returns the effect of a function by its name.
 func (e *effects) named(f *types.Func) effect {
-	words := wordsOf(f.Name())
+	words, path := wordsOf(f.Name()), pathOf(f)
 	if len(words) == 0 {
 		return unknown
 	}
 	for i, word := range words {
 		if slices.Contains(changeVerbs, word) || i == 0 && slices.Contains(ambiguousVerbs, word) && !slices.Contains(handles, word) {
-			return writes
+			if takesContext(f) || path == "os" || path == "net/http" {
+				return writes
+			}
+			return unknown // createResponse makes a value
 		}
 	}
 	switch {
-	case slices.Contains(getters, words[0]), pathOf(f) == "os" && slices.Contains(environment, f.Name()):
+	case slices.Contains(getters, words[0]), path == "os" && slices.Contains(environment, f.Name()):
 		return reads
 	case slices.Contains(helpers, words[0]):
 		return computes
 	default:
 		return unknown
 	}
+}
+
+// takesContext reports whether a function takes a context, as what reaches out of the process
+// does.
+func takesContext(f *types.Func) bool {
+	params := f.Signature().Params()
+	return params.Len() > 0 && isType(params.At(0).Type(), "context", "Context")
 }
 
 // handles are words with which functions begin that open or set up something for reading.

@@ -31,8 +31,8 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
-	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/retry"
+	"github.com/mcpchain/mcpchain/transport"
 )
 
 func main() {
@@ -106,7 +106,7 @@ func answer(err error) mcp.ToolHandlerFor[place, any] {
 // when ctx ends, or standard input.
 func serve(ctx context.Context, server *mcp.Server, address string) error {
 	if address == "" {
-		if err := server.Run(ctx, &mcp.StdioTransport{}); ctx.Err() == nil {
+		if err := server.Run(ctx, transport.Stdio(nil)); ctx.Err() == nil {
 			return err
 		}
 		return nil // asked to stop
@@ -117,13 +117,15 @@ func serve(ctx context.Context, server *mcp.Server, address string) error {
 	}
 	fmt.Println("http://" + listener.Addr().String())
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	web := &http.Server{Handler: mcprecover.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
-	go func() {
-		<-ctx.Done()
-		_ = web.Close()
-	}()
+	web := &http.Server{Handler: transport.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	context.AfterFunc(ctx, func() {
+		limit, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		ended <- web.Shutdown(limit) // package drain loses no call: examples/drain
+	})
 	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
-	return nil
+	return <-ended
 }

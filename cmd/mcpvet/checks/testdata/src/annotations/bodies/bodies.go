@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"annotations/api"
+
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -147,7 +149,32 @@ func (n *notebook) keep(context.Context, *mcp.CallToolRequest) (*result, error) 
 	return &result{}, nil
 }
 
-func register(s *mcp.Server, n *notebook) {
+type disks struct{ client *api.Client }
+
+func (d disks) get(ctx context.Context, _ *mcp.CallToolRequest, in in) (*result, any, error) {
+	disk, err := d.client.GetDisk(ctx, in.Name)
+	return nil, disk, err
+}
+
+func (d disks) got(ctx context.Context, _ *mcp.CallToolRequest, in in) (*result, any, error) {
+	disk, err := d.client.GetDisk(ctx, in.Name)
+	return nil, api.CreateResponse(disk), err
+}
+
+func (d disks) made(ctx context.Context, _ *mcp.CallToolRequest, in in) (*result, any, error) {
+	disk, err := d.client.GetOrCreateDisk(ctx, in.Name)
+	return nil, disk, err
+}
+
+func (d disks) gone(ctx context.Context, _ *mcp.CallToolRequest, in in) (*result, any, error) {
+	return nil, nil, d.client.DeleteDisk(ctx, in.Name)
+}
+
+func register(s *mcp.Server, n *notebook, d disks) {
+	mcp.AddTool(s, &mcp.Tool{Name: "disk"}, d.get)          // want `tool "disk" only reads, as its handler says`
+	mcp.AddTool(s, &mcp.Tool{Name: "get_disk"}, d.got)      // want `tool "get_disk" only reads, as its name says`
+	mcp.AddTool(s, &mcp.Tool{Name: "get_new_disk"}, d.made) // want `15 tools of this package have no Annotations, tool "get_new_disk" is the first`
+	mcp.AddTool(s, &mcp.Tool{Name: "list_and_clean"}, d.gone)
 	mcp.AddTool(s, &mcp.Tool{Name: "note"}, note)                                                        // want `tool "note" only reads, as its handler says, but has no Annotations`
 	mcp.AddTool(s, &mcp.Tool{Name: "page"}, page)                                                        // want `tool "page" only reads, as its handler says`
 	mcp.AddTool(s, &mcp.Tool{Name: "rows"}, rows)                                                        // want `tool "rows" only reads, as its handler says`
@@ -161,7 +188,7 @@ func register(s *mcp.Server, n *notebook) {
 
 	// Not one of these: what only computes may be a draft, and the name or the body says, or may
 	// hide, that it writes.
-	mcp.AddTool(s, &mcp.Tool{Name: "divide"}, divide) // want `13 tools of this package have no Annotations, tool "divide" is the first`
+	mcp.AddTool(s, &mcp.Tool{Name: "divide"}, divide)
 	s.AddTool(&mcp.Tool{Name: "send_last"}, n.show)
 	s.AddTool(&mcp.Tool{Name: "keep"}, n.keep)
 	s.AddTool(&mcp.Tool{Name: "get_kept"}, n.keep)

@@ -1,4 +1,4 @@
-package recover
+package transport
 
 import (
 	"bufio"
@@ -19,7 +19,7 @@ func TestTransportSurvivesBrokenLines(t *testing.T) {
 	serverReads, clientWrites := io.Pipe()
 	clientReads, serverWrites := io.Pipe()
 	server := mcp.NewServer(&mcp.Implementation{Name: "server"}, nil)
-	transport := Transport(serverReads, serverWrites).(*lines)
+	transport := Stdio(&StdioOptions{In: serverReads, Out: serverWrites}).(*lines)
 	transport.max = 1 << 17
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(context.Background(), transport) }()

@@ -1,4 +1,4 @@
-package recover_test
+package transport_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/internal/harness"
-	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/transport"
 )
 
 // post sends a body to a server behind HTTP and returns the answer.
@@ -25,8 +25,8 @@ func post(t *testing.T, log *harness.Log, jsonResponse bool, version, method, bo
 	mcp.AddTool(server, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest, in map[string]any) (*mcp.CallToolResult, any, error) {
 		return nil, in, nil
 	})
-	s := httptest.NewServer(mcprecover.HTTP(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: jsonResponse}), log.Logger()))
+	s := httptest.NewServer(transport.HTTP(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: jsonResponse}), &transport.Options{Logger: log.Logger()}))
 	defer s.Close()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.URL, strings.NewReader(body))
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestHTTPLeavesTheRest(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, status)
 	require.Contains(t, answer, "Unsupported protocol version")
 	require.Empty(t, log.String())
-	require.PanicsWithValue(t, "mcprecover.HTTP: next is nil; give the handler that serves MCP", func() { mcprecover.HTTP(nil, nil) })
+	require.PanicsWithValue(t, "transport.HTTP: handler is nil; give the handler that serves MCP", func() { transport.HTTP(nil, nil) })
 }
 
 type panicking struct{ slog.Handler }
@@ -89,9 +89,9 @@ func (panicking) Handle(context.Context, slog.Record) error { panic("no log") }
 // TestHTTPOutlivesItsLog answers although nothing can be recorded.
 func TestHTTPOutlivesItsLog(t *testing.T) {
 	recorder := httptest.NewRecorder()
-	mcprecover.HTTP(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	transport.HTTP(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "json: "+harness.Canary, http.StatusBadRequest)
-	}), slog.New(panicking{slog.NewTextHandler(io.Discard, nil)})).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/", nil))
+	}), &transport.Options{Logger: slog.New(panicking{slog.NewTextHandler(io.Discard, nil)})}).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/", nil))
 	require.Regexp(t, "^Bad Request\nReference: ", recorder.Body.String())
 }
 
@@ -99,7 +99,7 @@ func TestHTTPOutlivesItsLog(t *testing.T) {
 func TestHTTPKeepsTheMessageWhole(t *testing.T) {
 	event := "event: message\nid: 1\ndata: " + `{"jsonrpc":"2.0","id":7,"error":{"code":0,"message":"json: cannot unmarshal \"x\" into Go value"}}` + "\n\n"
 	recorder := httptest.NewRecorder()
-	mcprecover.HTTP(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	transport.HTTP(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(event))
 		w.(http.Flusher).Flush()
 	}), nil).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/", nil))

@@ -1,0 +1,217 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/mcpchain/mcpchain/internal/exchange"
+)
+
+// Options configure [HTTP]. The zero value is the recommended default.
+type Options struct {
+	// Logger gets one record at level Info for each answer that is replaced. Nil means
+	// [slog.Default] at the time of the record.
+	Logger *slog.Logger
+}
+
+// HTTP returns a handler that serves what handler does, which is the one that serves MCP:
+//
+//	http.Handle("/mcp", transport.HTTP(mcp.NewStreamableHTTPHandler(get, nil), nil))
+//
+// Put it outermost, outside of auth.RequireBearerToken too: that sends the text of the
+// error that its verifier returns. opts may be nil. HTTP panics when handler is nil.
+//
+// # What is hidden
+//
+// The SDK's HTTP handler answers a request that it cannot read before any middleware runs,
+// and its answers repeat raw parameters and name Go types. Two kinds of answers are
+// replaced. A plain text with a status of 400 or above becomes the text of the status,
+// unless it is a text of the SDK that has nothing of the request in it. A JSON-RPC error
+// that tells how decoding failed, in a body of JSON or in an event, becomes an "Invalid
+// message". Each gets a reference, under which the log has the original. A JSON-RPC error
+// above 64 KiB passes as it is, and so does one that is written in several parts. The SDK
+// writes each message at once.
+//
+// # When an answer is on the wire
+//
+// [net/http] writes the rest of an answer after its handler has returned. An answer to a
+// POST in JSON gets a Content-Length and is flushed before, and a stream of events is
+// flushed, so that an answer is complete for its client when package drain says that it
+// is written.
+//
+// When a [drain.Drain] has been shut down, the streams that clients opened with GET end, so
+// that [http.Server.Shutdown] does not wait for them. Answers that are written after its
+// readiness has fallen tell the client to use another connection.
+//
+// [drain.Drain]: https://pkg.go.dev/github.com/mcpchain/mcpchain/drain#Drain
+func HTTP(handler http.Handler, opts *Options) http.Handler {
+	if handler == nil {
+		panic("transport.HTTP: handler is nil; give the handler that serves MCP")
+	}
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	front := &exchange.Front{}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		a := &answer{ResponseWriter: w, logger: o.Logger, request: req}
+		ctx, header := req.Context(), exchange.Without(req.Header)
+		switch req.Method {
+		case http.MethodPost:
+			a.exchange, header = front.New(req.Header)
+			defer a.exchange.End() // after a panic too
+		case http.MethodGet:
+			var end func()
+			ctx, end = context.WithCancel(ctx)
+			defer end()
+			defer front.Stream(end)()
+		}
+		inner := req.WithContext(ctx)
+		inner.Header = header
+		handler.ServeHTTP(a, inner)
+		a.end()
+	})
+}
+
+// An answer is a ResponseWriter that replaces what a client should not read, and ends when
+// all of the answer is on the wire.
+type answer struct {
+	http.ResponseWriter
+
+	logger   *slog.Logger
+	request  *http.Request
+	exchange *exchange.Exchange
+
+	status int  // what was given to WriteHeader; 0 before that
+	kept   kept // what stands in body
+	wrote  bool // what was not kept
+	body   bytes.Buffer
+}
+
+// kept says why the header of an answer and its first part are held back.
+type kept uint8
+
+const (
+	nothing kept = iota
+	text         // of an error, until it is complete
+	message      // in JSON, until it is known whether it is the whole answer
+)
+
+// Unwrap is for [http.ResponseController].
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// Flush implements [http.Flusher].
+func (a *answer) Flush() { _ = a.FlushError() }
+
+// FlushError is for [http.ResponseController].
+func (a *answer) FlushError() error {
+	switch a.kept {
+	case text:
+		return nil
+	case message: // of several parts
+		if err := a.release(); err != nil {
+			return err
+		}
+	case nothing:
+		if a.status == 0 {
+			a.WriteHeader(http.StatusOK)
+		}
+	}
+	return http.NewResponseController(a.ResponseWriter).Flush()
+}
+
+// WriteHeader keeps the header back until it is known what the answer will be.
+func (a *answer) WriteHeader(status int) {
+	if a.kept != nothing {
+		return // the first one holds
+	}
+	if status < http.StatusOK || a.status != 0 {
+		a.ResponseWriter.WriteHeader(status)
+		return
+	}
+	a.status = status
+	header := a.Header()
+	switch kind := header.Get("Content-Type"); {
+	case status >= http.StatusBadRequest && strings.HasPrefix(kind, "text/plain"):
+		a.kept = text
+	case a.exchange != nil && strings.HasPrefix(kind, "application/json") &&
+		header["Content-Length"] == nil && header["Content-Encoding"] == nil:
+		a.kept = message
+	default:
+		a.writeHeader()
+	}
+}
+
+// writeHeader writes the header that was kept back.
+func (a *answer) writeHeader() {
+	a.kept = nothing
+	if a.exchange != nil && a.exchange.Leaves() {
+		a.Header().Set("Connection", "close")
+	}
+	a.ResponseWriter.WriteHeader(a.status)
+}
+
+// Write writes a part of the answer, or what stands for it.
+func (a *answer) Write(p []byte) (int, error) {
+	if a.status == 0 {
+		a.WriteHeader(http.StatusOK)
+	}
+	if a.kept == text {
+		a.body.Write(p[:min(len(p), max(0, maxPart-a.body.Len()))])
+		return len(p), nil
+	}
+	part := p
+	if len(p) <= maxPart && bytes.Contains(p, []byte(`"error"`)) {
+		part = a.masked(p)
+	}
+	if a.kept == message {
+		if a.body.Len() == 0 {
+			a.body.Write(part)
+			return len(p), nil
+		}
+		if err := a.release(); err != nil { // of several parts
+			return 0, err
+		}
+	}
+	a.wrote = true
+	if n, err := a.ResponseWriter.Write(part); err != nil {
+		return min(n, len(p)), err
+	}
+	return len(p), nil
+}
+
+// complete writes what was kept back, which is the whole answer.
+func (a *answer) complete() {
+	if a.body.Len() > 0 {
+		a.Header().Set("Content-Length", strconv.Itoa(a.body.Len()))
+	}
+	_ = a.release()
+}
+
+// release writes what was kept back.
+func (a *answer) release() error {
+	a.writeHeader()
+	_, err := a.ResponseWriter.Write(a.body.Bytes())
+	a.body = bytes.Buffer{}
+	return err
+}
+
+// end writes what was kept back, and what net/http would write later.
+func (a *answer) end() {
+	switch a.kept {
+	case text:
+		a.replaceText()
+		a.complete()
+	case message:
+		a.complete()
+	case nothing:
+		if a.exchange == nil || !a.wrote { // a flush would make chunks of it
+			return
+		}
+	}
+	_ = http.NewResponseController(a.ResponseWriter).Flush()
+}
