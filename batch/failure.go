@@ -12,14 +12,14 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// A toldError is classified, masked and recorded already: an item that was a call of its
+// A publishedError is classified, masked and recorded already: an item that was a call of its
 // own.
-type toldError struct {
+type publishedError struct {
 	public *fault.Error
 	quote  bool
 }
 
-func (e *toldError) Error() string { return e.public.Error() }
+func (e *publishedError) Error() string { return e.public.Error() }
 
 // A failer makes of an error of the function what a caller may know of it: of each item as
 // of a call of its own, below the one that the batch is part of.
@@ -52,9 +52,9 @@ func newFailer(ctx context.Context) *failer {
 func (f *failer) failed(index int, err error, late *fault.Error) (public *fault.Error, quote bool) {
 	public = fault.Generic(fault.KindInternal) //nolint:wastedassign // the item has failed also if something panics
 	defer safe.Survive()
-	told, isTold := err.(*toldError) //nolint:errorlint // a wrapped one is another error
-	if isTold {
-		err = told.public
+	published, done := err.(*publishedError) //nolint:errorlint // a wrapped one is another error
+	if done {
+		err = published.public
 	}
 	below := f.c.Below(f.ctx, f.prefix+strconv.Itoa(index), f.c.Request())
 	known := below.Failure(nil, err)
@@ -62,10 +62,10 @@ func (f *failer) failed(index int, err error, late *fault.Error) (public *fault.
 		err = late.Because(err)
 		known = below.Failure(nil, err)
 	}
-	if isTold {
-		public, quote = told.public, told.quote
+	if done {
+		public, quote = published.public, published.quote
 	} else {
-		public, quote = tell(below, known, err)
+		public, quote = publish(below, known, err)
 	}
 	retry := known.Again(failure.Situation{Safety: f.whatRepeats}).Retry
 	if _, said := public.Retry(); said || retry.ShouldRetry || retry.Effect == fault.EffectUnknown {
@@ -74,12 +74,12 @@ func (f *failer) failed(index int, err error, late *fault.Error) (public *fault.
 	return public, quote
 }
 
-// tell records the failure of an item and returns what a caller may know of it.
-func tell(below *call.Call, f *failure.Failure, err error) (public *fault.Error, quote bool) {
+// publish records the failure of an item and returns what a caller may know of it.
+func publish(below *call.Call, f *failure.Failure, err error) (public *fault.Error, quote bool) {
 	if below.Recorded() || f.Hides() {
 		below.Log(nil, f, 0)
 	}
-	public, quote = below.Tell(f)
+	public, quote = below.Public(f)
 	if _, own := err.(*fault.Error); !own { //nolint:errorlint // a fault has its cause in itself
 		public = public.Because(err)
 	}

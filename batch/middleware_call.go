@@ -53,8 +53,8 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 			}
 			failed = below.Failure(nil, err)
 		}
-		public, quote := tell(below, failed, err)
-		return nil, &toldError{public, quote}
+		public, quote := publish(below, failed, err)
+		return nil, &publishedError{public, quote}
 	}
 	result := newBatch(ctx, items, one, &f.run).run(ctx)
 	result.listName = f.Items

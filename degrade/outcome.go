@@ -94,7 +94,7 @@ func (r *run) tell(o *outcome) {
 	if o.skipped && o.err == nil {
 		// As the call's settings hide it: a reason may be put together.
 		skipping := r.c.Below(r.c, o.plan.name, r.c.Request())
-		public, _ := skipping.Tell(skipping.Failure(nil, o.told))
+		public, _ := skipping.Public(skipping.Failure(nil, o.told))
 		o.told = fault.New(kindSkipped, public.Message())
 	}
 	if o.err == nil {
@@ -109,7 +109,7 @@ func (r *run) tell(o *outcome) {
 	if o != r.failed || !r.inCall {
 		f := o.below.Failure(nil, o.err)
 		o.below.Log(nil, f, o.took)
-		o.told, o.shown = o.below.Tell(f)
+		o.told, o.shown = o.below.Public(f)
 		if retry, _ := o.told.Retry(); o.plan.write && retry.Effect == "" {
 			retry.Effect, retry.ShouldRetry = o.effect, retry.ShouldRetry && o.effect == fault.EffectNone
 			o.told = o.told.WithRetry(retry)

@@ -57,14 +57,14 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 			name := toolName(c, req)
 			e := faultOf(report, name)
 			err := &refused{e, known, call.ArgumentsOf(req), name}
-			v.tell(c, c.Failure(nil, err), e)
+			v.explain(c, c.Failure(nil, err), e)
 			return nil, err
 		}
 		res, err := next(ctx, c.Method(), checked)
 		if f := c.Failure(res, err); f != nil {
 			if e := v.handlerFault(f, call.ArgumentsOf(checked), known); e != nil {
-				err = &told{err}
-				v.tell(c, c.Failure(res, err), e)
+				err = &explainedError{err}
+				v.explain(c, c.Failure(res, err), e)
 			}
 		}
 		return res, err
@@ -103,11 +103,11 @@ func orObject(args []byte) []byte {
 	return args
 }
 
-// told is the error of a handler as Tool has told it. A middleware of this package
-// that stands outside takes it off and tells the error by its own options.
-type told struct{ error }
+// An explainedError is the error of a handler as Tool has explained it. A middleware of this package
+// that stands outside takes it off and explains the error by its own options.
+type explainedError struct{ error }
 
-func (e *told) Unwrap() error { return e.error }
+func (e *explainedError) Unwrap() error { return e.error }
 
 // refused is the error of arguments that Tool refused. It is a fault, which a middleware
 // of this package that stands outside makes anew where its own options say so.

@@ -170,13 +170,13 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 	checked, unchecked, err := v.before(ctx, c, req, next)
 	if err != nil {
 		if e, ok := err.(*fault.Error); ok {
-			v.tell(c, c.Failure(nil, e), e)
+			v.explain(c, c.Failure(nil, e), e)
 		}
 		return nil, err
 	}
 	res, err := next(ctx, c.Method(), checked)
-	if told, ok := err.(*told); ok {
-		err = told.error // and told again, by the options of this middleware
+	if explained, ok := err.(*explainedError); ok {
+		err = explained.error // and explained again, by the options of this middleware
 	}
 	f, e := c.Failure(res, err), (*fault.Error)(nil)
 	if unchecked != nil && !(f != nil && f.Fault().Kind() == fault.KindNotFound) { // a caller may invent names of tools
@@ -192,7 +192,7 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 		e = v.promptFault(ctx, c, checked, next)
 	}
 	if e != nil {
-		v.tell(c, f, e)
+		v.explain(c, f, e)
 	}
 	return res, err
 }
@@ -302,8 +302,8 @@ func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 	call.Warn(c, c.Logger(), "validate: Options.RawTools cannot check the arguments of this tool", slog.String("tool", name), slog.String("reason", safe.Error(err)))
 }
 
-// tell puts the fault in the place of what was known of a failure.
-func (v *validator) tell(c *call.Call, f *failure.Failure, e *fault.Error) {
+// explain puts the fault in the place of what was known of a failure.
+func (v *validator) explain(c *call.Call, f *failure.Failure, e *fault.Error) {
 	c.Explain(f, classify.Finding{Fault: e, Protocol: v.ProtocolError})
 }
 

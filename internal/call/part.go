@@ -13,7 +13,7 @@ import (
 
 // What divides the work of a call (the items of a batch, the parts of an answer) makes a
 // Call of its own of each part, with [Call.Below]. What a caller may know of the failure of
-// a part says [Call.Tell].
+// a part says [Call.Public].
 
 // Alone returns a Call for work that is divided where no call is under way. Nothing of its
 // failures is shown but what was worded, without its credentials. They are recorded to the
@@ -27,11 +27,11 @@ func Alone(ctx context.Context, method string, quiet bool) *Call {
 
 var alone = &Settings{Mask: scrub.Credentials, Finished: scrub.Credentials}
 
-// Tell returns what a caller may know of a failure of this Call, with its
+// Public returns what a caller may know of a failure of this Call, with its
 // reference if there is a record that this leads to. quote reports whether a text about it
 // shows the reference, because the log knows more than the caller reads. It records
 // nothing.
-func (c *Call) Tell(f *failure.Failure) (public *fault.Error, quote bool) {
+func (c *Call) Public(f *failure.Failure) (public *fault.Error, quote bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			report("the failure of a part of a call could not be told", p)

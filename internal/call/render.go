@@ -229,7 +229,7 @@ func (c *Call) quoted(f *failure.Failure, e *fault.Error) *fault.Error {
 	if said = words.Line(scrub.TextBut(said, c.Sent())); said == "" || !c.settings().Quote(host, errorType) {
 		return e
 	}
-	return e.WithMessage(strings.TrimRight(e.Message(), ".") + ". The service says: " + words.Quote(said, failure.MaxTold))
+	return e.WithMessage(strings.TrimRight(e.Message(), ".") + ". The service says: " + words.Quote(said, failure.MaxRepeated))
 }
 
 // protocolError returns the deliberate protocol error bare: what a wrapping says

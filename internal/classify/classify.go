@@ -115,16 +115,16 @@ type Finding struct {
 	teller error // the error that the status is from
 }
 
-// Told returns the finding about a failure that was told in other words than its
+// InResult returns the finding about a failure that the result of a tool reports in other words than its
 // error's: what the error says about a second try stays.
-func (f *Finding) Told(public *fault.Error) Finding {
-	told := Finding{Origin: Worded, Words: OfAuthor, Fault: public, By: ByFault, Says: f.Says, Lost: f.Lost, teller: f.teller}
-	told.Party = told.WhoseFault()
-	return told
+func (f *Finding) InResult(public *fault.Error) Finding {
+	in := Finding{Origin: Worded, Words: OfAuthor, Fault: public, By: ByFault, Says: f.Says, Lost: f.Lost, teller: f.teller}
+	in.Party = in.WhoseFault()
+	return in
 }
 
-// In returns the finding in other words: those of the error, as a reader who may read them gets them.
-func (f *Finding) In(public *fault.Error) Finding {
+// Shown returns the finding in other words: those of the error, as a reader who may read them gets them.
+func (f *Finding) Shown(public *fault.Error) Finding {
 	worded := *f
 	worded.Fault, worded.Words = public, OfAuthor
 	worded.Party = worded.WhoseFault()

@@ -87,11 +87,11 @@ type Counts struct {
 
 // Answer says whether a call may be made again.
 type Answer struct {
-	Retry fault.Retry     // what the caller is told
+	Retry fault.Retry     // what the caller reads
 	By    classify.Source // how it is known whether to call again
 	Proof classify.Source // how the effect of Retry is known; Nobody where it has none, or is unknown because nobody said anything
 	Hint  Hint            // whether a second try can succeed at all, whatever a repetition does
-	Loop  bool            // the caller goes on and on: it is told so even beside the words of a tool
+	Loop  bool            // the caller goes on and on: it reads so even beside the words of a tool
 }
 
 // What is said of a call of which nobody knows whether it took effect, and of one whose
@@ -121,7 +121,7 @@ func Again(k *Known, at Situation) Answer {
 	a := Answer{Hint: can.Hint, By: can.by}
 	r := fault.Retry{ShouldRetry: can.Retry == classify.RetryYes, Reason: can.Reason}
 	if !said && can.row != "" && can.row == kind {
-		r.Reason = "" // the row of the kind has one for where no effect is told
+		r.Reason = "" // the row of the kind has one for where nothing is said of the effect
 	}
 
 	effect, proof := can.Effect, can.proof
@@ -225,7 +225,7 @@ func (k *Known) can(kind fault.Kind, row kinds.Row) word {
 	return w
 }
 
-// error is what the error says, and what the kind says that it is told as. A kind that somebody chose on
+// error is what the error says, and what the kind says that it is reported as. A kind that somebody chose on
 // purpose overrides the error where it is final, and else what the error's own kind says.
 func (k *Known) error(kind fault.Kind, row kinds.Row) word {
 	says, meant := &k.Says, k.Origin == classify.Worded || k.Origin == classify.Ruled

@@ -26,7 +26,7 @@ import (
 // methods may be called concurrently.
 type Failure struct {
 	view View
-	err  error               // the original, nil when a tool told its failure in a result of its own
+	err  error               // the original, nil when a tool reported its failure in a result of its own
 	res  *mcp.CallToolResult // the result that came with it, if any
 
 	known  Known
@@ -42,16 +42,16 @@ type Failure struct {
 	public   *fault.Error // what Fault returns, nil when it has to be put together
 }
 
-// Guidance is what a caller is told about calling again after a failure.
+// Guidance is what a caller reads about calling again after a failure.
 type Guidance struct {
-	// Retry is told in the place of what the failure itself says.
+	// Retry stands in the place of what the failure itself says.
 	Retry fault.Retry
 
-	// Suggestion is told in the place of the failure's own; empty means none.
+	// Suggestion stands in the place of the failure's own; empty means none.
 	Suggestion string
 
 	// Insist puts the sentence about the retry into the text of a failure, too, that
-	// a tool told in its own words, which are left as they are otherwise.
+	// a tool reported in its own words, which are left as they are otherwise.
 	Insist bool
 }
 
@@ -76,7 +76,7 @@ func IsError(res mcp.Result) bool {
 	return ok && r != nil && r.IsError
 }
 
-// Make makes f the Failure that res and err tell.
+// Make makes f the Failure of res and err.
 func (f *Failure) Make(res *mcp.CallToolResult, err error, of *Circumstances) {
 	f.err, f.res, f.hints = err, res, of.Hints
 	seen := Seen{Err: err, Hints: len(of.Hints) > 0, Bare: err == nil || bare(err)}
@@ -86,14 +86,14 @@ func (f *Failure) Make(res *mcp.CallToolResult, err error, of *Circumstances) {
 	if err != nil {
 		seen.Found = classify.Of(err, classify.Options{Rules: of.Rules, Request: of.Request, CallerCredentials: of.CallerCredentials, Ended: of.Shutdown})
 	}
-	if seen.Told = toldBy(res, err); seen.Told == Alone && len(of.Rules) > 0 && res.Meta[wire.ErrorKey] == nil {
+	if seen.Report = reportOf(res, err); seen.Report == Alone && len(of.Rules) > 0 && res.Meta[wire.ErrorKey] == nil {
 		// A rule may know the words of a tool as it knows the text of an error.
 		if ruled := classify.Of(errors.New(FirstText(res.Content)), classify.Options{Rules: of.Rules}); ruled.Origin == classify.Ruled {
-			seen.Found, seen.Told = ruled, NotTold
+			seen.Found, seen.Report = ruled, NotReported
 		}
 	}
-	if seen.Told != NotTold {
-		seen.Words = func() *fault.Error { return told(res, &seen.Found) }
+	if seen.Report != NotReported {
+		seen.Words = func() *fault.Error { return reported(res, &seen.Found) }
 	}
 	f.view = of.Reader.View(&seen)
 	if of.Client {
@@ -122,7 +122,7 @@ func otherSide(v *View) fault.Party {
 // Explained returns the failure as a middleware explains it that knows more about it than its error
 // says: with the Fault of x, which is a protocol error if x says so, or its Wire in the place of the
 // protocol error that there was. The original error stays what it was, for the log and for the
-// middlewares outside. What is told is not masked: it is made of what the server lists to the caller
+// middlewares outside. What it says is not masked: it is made of what the server lists to the caller
 // anyway and of what the caller sent, which the explaining middleware has scrubbed. What others have
 // added to f is not carried over.
 func (f *Failure) Explained(x classify.Finding, reader *Reader) *Failure {
@@ -150,32 +150,32 @@ func bare(err error) bool {
 	}
 }
 
-// toldBy says in whose words a result tells a failure.
-func toldBy(res *mcp.CallToolResult, err error) Told {
+// reportOf says in whose words a result reports a failure.
+func reportOf(res *mcp.CallToolResult, err error) Report {
 	switch {
 	case err == nil:
 		return Alone
 	case res == nil || !res.IsError:
-		return NotTold
+		return NotReported
 	}
 	if _, inside := res.Meta[wire.ErrorKey].(*fault.Error); inside {
 		return Rendered
 	}
 	if !safe.Same(res.GetError(), err) || len(res.Content) == 0 {
-		return NotTold
+		return NotReported
 	}
 	// Content that a tool put there before it called SetError, which keeps it.
 	text, ok := res.Content[0].(*mcp.TextContent)
 	if len(res.Content) > 1 || !ok || text == nil || text.Text != "" && text.Text != safe.Error(err) {
 		return Apart
 	}
-	return NotTold
+	return NotReported
 }
 
-// told reads a failure that a tool told in a result of its own. The kind is that
+// reported reads a failure that a tool reported in a result of its own. The kind is that
 // of the error that the result holds, where that is known; of an error that somebody
 // worded all is kept but the message.
-func told(res *mcp.CallToolResult, found *classify.Finding) *fault.Error {
+func reported(res *mcp.CallToolResult, found *classify.Finding) *fault.Error {
 	if e, ok := classify.FromMeta(res.Meta); ok {
 		return e
 	}
@@ -190,8 +190,8 @@ func told(res *mcp.CallToolResult, found *classify.Finding) *fault.Error {
 	}
 }
 
-// MaxTold is how much of a tool's own text the machine form repeats.
-const MaxTold = 500
+// MaxRepeated is how much of a tool's own text the machine form repeats.
+const MaxRepeated = 500
 
 // ContentText is what the machine form has of the content of a failed tool.
 func ContentText(content []mcp.Content) string {
@@ -199,8 +199,8 @@ func ContentText(content []mcp.Content) string {
 	switch {
 	case text == "":
 		return fault.Generic(fault.KindTool).Message()
-	case len(text) > MaxTold:
-		return strings.ToValidUTF8(text[:MaxTold], "") + " ..."
+	case len(text) > MaxRepeated:
+		return strings.ToValidUTF8(text[:MaxRepeated], "") + " ..."
 	default:
 		return text
 	}
@@ -216,7 +216,7 @@ func FirstText(content []mcp.Content) string {
 	return ""
 }
 
-// Is reports whether the Failure is the one that res and err tell, nil for a result that has no error.
+// Is reports whether the Failure was made of res and err, which is nil for a result that has no error.
 func (f *Failure) Is(res *mcp.CallToolResult, err error) bool {
 	if f == nil || err == nil && f.res != res {
 		return false
@@ -227,7 +227,7 @@ func (f *Failure) Is(res *mcp.CallToolResult, err error) bool {
 // View returns what the reader may know.
 func (f *Failure) View() *View { return &f.view }
 
-// Err returns the original error, which is private; nil when a tool told its
+// Err returns the original error, which is private; nil when a tool reported its
 // failure in a result of its own, without an error.
 func (f *Failure) Err() error { return f.err }
 
@@ -270,7 +270,7 @@ func (f *Failure) Origin() classify.Origin { return f.view.Origin }
 // message.
 func (f *Failure) Worded() bool { return f.view.Origin.Worded() }
 
-// Explainable reports whether what the caller is told of the failure says no more
+// Explainable reports whether what the caller reads of the failure says no more
 // than its kind, so that a middleware that knows more may say it: nobody worded it,
 // no rule knows it, and it is no bug of the server's.
 func (f *Failure) Explainable() bool { return f.view.Origin.Unworded() }
@@ -280,7 +280,7 @@ func (f *Failure) Explainable() bool { return f.view.Origin.Unworded() }
 // imitates that text.
 func (f *Failure) Refused() bool { return f.view.Refused && f.res != nil && f.Explainable() }
 
-// OwnWords reports whether a tool told the failure in a result of its own and nothing
+// OwnWords reports whether a tool reported the failure in a result of its own and nothing
 // else is known of it.
 func (f *Failure) OwnWords() bool {
 	if !f.view.Own || f.view.Fault.Kind() != fault.KindTool {
@@ -322,7 +322,7 @@ func (f *Failure) Fault() *fault.Error {
 	return f.public
 }
 
-// Add changes what the caller is told of the failure, after everything that is added
+// Add changes what the caller reads of the failure, after everything that is added
 // already. It does not change what the log has of it. A deliberate protocol error and
 // the words of a tool stay as they are.
 func (f *Failure) Add(change func(*fault.Error) *fault.Error) {
@@ -331,7 +331,7 @@ func (f *Failure) Add(change func(*fault.Error) *fault.Error) {
 	f.added, f.public = append(f.added, change), nil
 }
 
-// Guide says what the caller is told about calling again. It has the last word:
+// Guide says what the caller reads about calling again. It has the last word:
 // over what the failure itself says, and over an earlier call of it.
 func (f *Failure) Guide(g Guidance) {
 	f.mu.Lock()
@@ -413,8 +413,8 @@ func FaultOf(res mcp.Result, err error) (*fault.Error, bool) {
 	if e, ok := classify.FromMeta(tool.Meta); ok {
 		return e, true
 	}
-	if err := tool.GetError(); err != nil && toldBy(tool, err) != Apart {
+	if err := tool.GetError(); err != nil && reportOf(tool, err) != Apart {
 		return Received(err), true
 	}
-	return told(tool, &classify.Finding{}), true
+	return reported(tool, &classify.Finding{}), true
 }

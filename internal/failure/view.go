@@ -26,26 +26,26 @@ type Reader struct {
 	Quote func(host, errorType string) bool
 }
 
-// Told says in which words the result of a tool tells a failure.
-type Told uint8
+// Report says in which words the result of a tool reports a failure.
+type Report uint8
 
 // The words of a result.
 const (
-	NotTold  Told = iota // those of its error, or there is no result
-	Apart                // other words than those of its error, which it holds, too
-	Alone                // words of its own, and there is no error
-	Rendered             // ours: a Call inside has rendered it already
+	NotReported Report = iota // those of its error, or there is no result
+	Apart                     // other words than those of its error, which it holds, too
+	Alone                     // words of its own, and there is no error
+	Rendered                  // ours: a Call inside has rendered it already
 )
 
 // Seen is one failure as a reader comes to see it.
 type Seen struct {
-	Found classify.Finding
-	Told  Told
-	Words func() *fault.Error // what a result tells, where it is not NotTold
-	Bare  bool                // there is no error, or it is nothing but its public part
-	Hints bool                // rules of the program may add words about a second try
-	Err   error
-	Sent  func() func(fragment string) bool // what the caller sent
+	Found  classify.Finding
+	Report Report
+	Words  func() *fault.Error // what a result reports, where it is not NotReported
+	Bare   bool                // there is no error, or it is nothing but its public part
+	Hints  bool                // rules of the program may add words about a second try
+	Err    error
+	Sent   func() func(fragment string) bool // what the caller sent
 }
 
 // Text says what becomes of the public text of a failure before it is sent.
@@ -63,7 +63,7 @@ type View struct {
 	classify.Finding // in the words that the reader gets
 
 	Text   Text
-	Own    bool // the content of the tool's result stays: it tells the failure
+	Own    bool // the content of the tool's result stays: it reports the failure
 	Shown  bool // the words are the error's, by Reader.Show
 	Quotes bool // the words of a service are shown, too, if the reader wants them
 	Hidden bool // the error says more than the reader learns, so it has to be recorded
@@ -75,8 +75,8 @@ func (r *Reader) View(s *Seen) View {
 	v := View{Finding: s.Found}
 	// In whose words.
 	switch known := s.Found.Fault; {
-	case s.Told == Alone, s.Found.Wire == nil && (s.Told == Apart || s.Told == Rendered && r.Mask == nil):
-		v.Finding, v.Own = s.Found.Told(s.Words()), true
+	case s.Report == Alone, s.Found.Wire == nil && (s.Report == Apart || s.Report == Rendered && r.Mask == nil):
+		v.Finding, v.Own = s.Found.InResult(s.Words()), true
 	case r.Show == nil || !v.Origin.Unworded() || v.Refused || v.Lost || v.Words == classify.OfSentence:
 	default:
 		switch {
@@ -87,7 +87,7 @@ func (r *Reader) View(s *Seen) View {
 		}
 		var public *fault.Error
 		if safe.Call(func() { public = r.Show(s.Err, known, s.Sent()) }, nil); public != nil {
-			v.Finding, v.Shown = s.Found.In(public), true
+			v.Finding, v.Shown = s.Found.Shown(public), true
 		}
 	}
 	// What becomes of the text, and what the log has to keep.

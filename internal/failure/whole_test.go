@@ -156,9 +156,10 @@ func TestAgainWhole(t *testing.T) {
 	owns := []*fault.Retry{nil}
 	for _, again := range []bool{false, true} {
 		for _, effect := range effects {
-			owns = append(owns, &fault.Retry{ShouldRetry: again, Effect: effect}, &fault.Retry{ShouldRetry: again, Effect: effect, Reason: "own"})
+			owns = append(owns, &fault.Retry{ShouldRetry: again, Effect: effect})
 		}
 	}
+	owns = append(owns, &fault.Retry{Effect: fault.EffectUnknown, Reason: "own"})
 	var rules []*failure.Hint
 	for _, r := range retries {
 		for _, effect := range effects {
@@ -169,7 +170,7 @@ func TestAgainWhole(t *testing.T) {
 	var said []classify.Says
 	for _, r := range retries {
 		for _, effect := range effects {
-			for _, inner := range []fault.Kind{"", fault.KindTimeout, fault.KindInternal} {
+			for _, inner := range []fault.Kind{"", fault.KindTimeout} {
 				s := classify.Says{Kind: inner, Retry: r, Effect: effect}
 				if r != classify.RetryUnknown {
 					s.By = classify.ByError
@@ -308,7 +309,7 @@ func TestViewTable(t *testing.T) {
 						if bare && (unworded || origin == int(classify.Ruled) || origin == int(classify.Bug)) {
 							continue
 						}
-						s := seen(classify.Origin(origin), classify.Words(w), failure.Told(told), bare)
+						s := seen(classify.Origin(origin), classify.Words(w), failure.Report(told), bare)
 						v := reader.View(s)
 						text := "text " + texts[v.Text]
 						for _, f := range []struct {
@@ -350,14 +351,14 @@ func show(err error, known *fault.Error, _ func(string) bool) *fault.Error {
 }
 
 // seen is a failure of an origin, as far as the view looks at it.
-func seen(origin classify.Origin, words classify.Words, told failure.Told, bare bool) *failure.Seen {
+func seen(origin classify.Origin, words classify.Words, report failure.Report, bare bool) *failure.Seen {
 	kind := fault.KindServiceUnavailable
 	if origin == classify.Unknown || origin == classify.Bug {
 		kind = fault.KindInternal
 	}
 	s := &failure.Seen{
-		Found: classify.Finding{Origin: origin, Words: words, Fault: fault.New(kind, "words"), Says: classify.Says{Status: 422}},
-		Told:  told, Bare: bare, Err: errors.New("the error"),
+		Found:  classify.Finding{Origin: origin, Words: words, Fault: fault.New(kind, "words"), Says: classify.Says{Status: 422}},
+		Report: report, Bare: bare, Err: errors.New("the error"),
 		Sent: func() func(string) bool { return nil },
 	}
 	s.Words = func() *fault.Error { return fault.New(fault.KindTool, "content") }
@@ -385,7 +386,7 @@ func TestViewWhole(t *testing.T) {
 				for told := range 4 {
 					for flags := range 1 << 4 {
 						n++
-						s := seen(classify.Origin(origin), classify.Words(words), failure.Told(told), flags&1 != 0)
+						s := seen(classify.Origin(origin), classify.Words(words), failure.Report(told), flags&1 != 0)
 						s.Hints, s.Found.Lost, s.Found.Refused = bits&16 != 0, flags&2 != 0, flags&4 != 0
 						v := reader.View(s)
 						holds := func(ok bool, why string) {
@@ -411,7 +412,7 @@ func TestViewWhole(t *testing.T) {
 						holds(!masked || !foreign || v.Text == failure.Scrubbed, "words of others are scrubbed")
 						holds(!v.Shown || reader.Show != nil && s.Found.Origin.Unworded() && !s.Found.Refused && !s.Found.Lost && s.Found.Words != classify.OfSentence,
 							"words are shown of what nobody has better ones for")
-						holds(v.Own == (s.Told == failure.Alone || s.Told == failure.Apart || s.Told == failure.Rendered && !masked), "what a tool told itself stays")
+						holds(v.Own == (s.Report == failure.Alone || s.Report == failure.Apart || s.Report == failure.Rendered && !masked), "what a tool told itself stays")
 						holds(!v.Own || !v.Shown, "in one way")
 						holds(v.Own || v.Shown || v.Fault == s.Found.Fault, "what is known does not change")
 						holds(!v.Quotes || reader.Quote != nil && v.Text == failure.Scrubbed, "a quotation is asked for, and scrubbed")
