@@ -1,18 +1,21 @@
 package budget
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // LeftOut says what of one list or text an answer does not show.
@@ -31,77 +34,98 @@ type answer struct {
 	owner string
 	more  bool // the caller can fetch what is left out
 	res   *mcp.CallToolResult
+
+	tokens, bytes int // that it has
 }
+
+// How many bytes of one answer are checked against a schema: so many times its own, and more.
+const (
+	checked = 16
+	freely  = 8 << 20
+)
 
 // shrink returns an answer that fits, or nil.
 func (x *answer) shrink(c *call.Call, next mcp.MethodHandler) (fitting *mcp.CallToolResult) {
-	raw, at := x.value()
 	valid := func([]byte) bool { return true }
-	if raw != nil && at < 0 {
-		if valid = c.Output(&x.outputs, next); valid == nil {
+	value, at := x.value()
+	if value != nil && at < 0 {
+		allows := c.Output(&x.outputs, next)
+		if allows == nil {
 			return nil
 		}
+		left := checked*len(value.raw) + freely // however often a schema says no
+		valid = func(raw []byte) bool {
+			left -= len(raw)
+			return left >= 0 && allows(raw)
+		}
 	}
-	shrinking(x.bytes(), func(bytes int) bool {
+	shrinking(x.room(), x.size, func(bound int) (tokens, bytes int) {
 		var out *mcp.CallToolResult
 		var cuts []*entry
-		if raw == nil {
-			out, cuts = x.cutBlocks(bytes)
-		} else if out, cuts = x.cutJSON(raw, at, bytes, valid); out == nil {
-			return true // and never will it fit
+		if value == nil {
+			out, cuts = x.cutBlocks(bound)
+		} else if out, cuts = x.cutJSON(value, at, bound, valid); out == nil {
+			return 0, 0 // and never will it fit
 		}
+		x.kept.judge(x.owner, cuts)
 		x.tell(out, cuts)
-		if !x.fits(out, x.size) {
-			return false
+		switch tokens, bytes = x.measure(out, x.size); {
+		case tokens > x.size:
+		case x.more && !x.kept.put(x.owner, cuts):
+			tokens = x.size + 1 // another answer took the room
+		default:
+			fitting = out
 		}
-		for _, e := range cuts {
-			if x.more {
-				x.kept.put(e)
-			}
-		}
-		fitting = out
-		return true
+		return tokens, bytes
 	})
 	return fitting
 }
 
-// bytes estimates how many bytes the answer may have.
-func (x *answer) bytes() int {
+// room estimates how many bytes the answer may have.
+func (x *answer) room() int {
 	if x.Count == nil {
 		return x.size * bytesPerToken
 	}
-	bytes := max(blocksBytes(x.res.Content), len(jsonOf(x.res.StructuredContent)))
-	return max(x.size, int(float64(bytes)*float64(x.size)/float64(max(1, x.tokens(x.res, 0)))))
+	return max(x.size, int(float64(x.bytes)*float64(x.size)/float64(x.tokens)))
 }
 
 // value returns the JSON value that the answer is: its structured content, where that
 // is too large, or a text that is JSON, and which block it is.
-func (x *answer) value() (raw []byte, block int) {
+func (x *answer) value() (value *node, block int) {
 	if raw := jsonOf(x.res.StructuredContent); raw != nil {
-		if alone := (&mcp.CallToolResult{StructuredContent: raw}); !x.fits(alone, x.size-x.size/4) {
-			return raw, -1
+		if alone := (&mcp.CallToolResult{StructuredContent: raw}); x.fits(alone, x.size-x.size/4) {
+			return nil, 0 // it is the texts that are too large
 		}
-		return nil, 0 // it is the texts that are too large
+		return parse(raw), -1
 	}
+	all := blocksBytes(x.res.Content)
 	for i, b := range x.res.Content {
 		text, ok := b.(*mcp.TextContent)
-		if !ok || text == nil || len(text.Text) < blocksBytes(x.res.Content)/2 {
+		if !ok || text == nil || 2*len(text.Text) < all {
 			continue
 		}
-		if s := strings.TrimSpace(text.Text); s != "" && (s[0] == '[' || s[0] == '{') && json.Valid([]byte(s)) {
-			return []byte(s), i
+		if s := strings.TrimSpace(text.Text); s != "" && (s[0] == '[' || s[0] == '{') {
+			if value := parse([]byte(s)); value != nil {
+				return value, i
+			}
 		}
 	}
 	return nil, 0
 }
 
+// parse returns the node of a JSON value, nil for what is none.
+func parse(raw []byte) *node {
+	var compact bytes.Buffer
+	compact.Grow(len(raw))
+	if json.Compact(&compact, raw) != nil {
+		return nil
+	}
+	return newNode(compact.Bytes())
+}
+
 // cutJSON returns the answer with a value of at most so many bytes, what is said of it
 // included, or nil.
-func (x *answer) cutJSON(raw []byte, at, target int, valid func([]byte) bool) (*mcp.CallToolResult, []*entry) {
-	root := parse(raw)
-	if root == nil {
-		return nil, nil
-	}
+func (x *answer) cutJSON(value *node, at, target int, valid func([]byte) bool) (*mcp.CallToolResult, []*entry) {
 	var others []mcp.Content
 	for i, block := range x.res.Content {
 		if _, text := block.(*mcp.TextContent); i != at && (!text || at >= 0) {
@@ -111,73 +135,68 @@ func (x *answer) cutJSON(raw []byte, at, target int, valid func([]byte) bool) (*
 	var cuts []*entry
 	if room := target / 4; blocksBytes(others) > room {
 		all := others
-		var rest []mcp.Content
-		others, rest = split(all, room)
-		cuts = append(cuts, x.restOf("", all, rest))
+		var rest run
+		others, rest = run{blocks: all}.split(room)
+		cuts = append(cuts, x.restOf(all, rest))
 	}
-	room := target - blocksBytes(others) - noteBytes*(1+len(cuts))
-	if !root.shrink(room, func() bool { return valid(root.append(nil)) }) {
+	raw := value.fit(target-blocksBytes(others)-noteBytes*(1+len(cuts)), valid)
+	if raw == nil {
 		return nil, nil
 	}
-	root.each(func(n *node) {
-		switch {
-		case n.array && n.kept < len(n.kids):
-			e := x.entry(n.path, unitItems, n.kept, len(n.kids))
-			for _, kid := range n.kids[n.kept:] {
-				e.blocks = append(e.blocks, &mcp.TextContent{Text: string(kid.raw)})
-			}
+	for _, n := range value.cuts(nil) {
+		if n.short == nil {
+			e := x.entry(n.path(), unitItems, n.kept, len(n.ends))
+			e.list = n
 			cuts = append(cuts, e)
-		case n.short != nil:
-			var text string
-			_ = json.Unmarshal(n.raw, &text) // it was read before
-			e := x.entry(n.path, unitBytes, n.shown, len(text))
-			e.blocks = []mcp.Content{&mcp.TextContent{Text: text[n.shown:]}}
-			cuts = append(cuts, e)
+			continue
 		}
-	})
-	out := *x.res
-	value := root.append(nil)
-	if at < 0 {
-		if out.StructuredContent = json.RawMessage(value); !valid(value) {
-			return nil, nil // cuts that are right one by one are wrong together
-		}
+		text := n.text()
+		e := x.entry(n.path(), unitBytes, n.shown, len(text))
+		e.run.blocks = []mcp.Content{&mcp.TextContent{Text: text[n.shown:]}}
+		cuts = append(cuts, e)
 	}
-	out.Content = append([]mcp.Content{&mcp.TextContent{Text: string(value)}}, others...)
+	out := *x.res
+	if at < 0 {
+		out.StructuredContent = json.RawMessage(raw)
+	}
+	out.Content = append([]mcp.Content{&mcp.TextContent{Text: string(raw)}}, others...)
 	return &out, cuts
 }
 
 // cutBlocks returns the answer with the texts and blocks that fit.
 func (x *answer) cutBlocks(target int) (*mcp.CallToolResult, []*entry) {
 	out := *x.res
-	head, rest := split(x.res.Content, max(minShown, target-noteBytes))
+	head, rest := run{blocks: x.res.Content}.split(max(minShown, target-noteBytes))
 	out.Content = head
-	if len(rest) == 0 {
+	if rest.empty() {
 		return &out, nil
 	}
-	return &out, []*entry{x.restOf("", x.res.Content, rest)}
+	return &out, []*entry{x.restOf(x.res.Content, rest)}
 }
 
 // restOf makes the entry for blocks that are left out.
-func (x *answer) restOf(path string, all, rest []mcp.Content) *entry {
-	unit, total, left := unitBlocks, len(all), len(rest)
-	if _, text := all[0].(*mcp.TextContent); text && len(all) == 1 {
-		unit, total, left = unitBytes, blocksBytes(all), blocksBytes(rest)
+func (x *answer) restOf(all []mcp.Content, rest run) *entry {
+	unit, total, left := unitBlocks, len(all), len(rest.blocks)
+	if text, ok := all[0].(*mcp.TextContent); ok && len(all) == 1 {
+		unit, total = unitBytes, len(text.Text)
+		left = total - rest.off
 	}
-	e := x.entry(path, unit, total-left, total)
-	e.blocks = rest
+	e := x.entry("", unit, total-left, total)
+	e.run = rest
 	return e
 }
 
 func (x *answer) entry(path, unit string, shown, total int) *entry {
-	return &entry{LeftOut: LeftOut{Path: clean(path), Unit: unit, Shown: shown, Total: total, Cursor: rand.Text()}, owner: x.owner, size: x.size}
+	return &entry{LeftOut: LeftOut{Path: path, Unit: unit, Shown: shown, Total: total, Cursor: rand.Text()}, owner: x.owner, size: x.size}
 }
+
+const maxPath = 100 // bytes
 
 // clean makes a path, which has names that a tool made, fit for a line.
 func clean(path string) string {
-	const most = 100
 	path = strings.Map(safe.Rune, path)
-	if len(path) > most {
-		path = path[:sentence(path, most)] + " ..."
+	if len(path) > maxPath {
+		path = path[:sentence(path, maxPath)] + " ..."
 	}
 	return path
 }
@@ -192,14 +211,22 @@ func (x *answer) tell(out *mcp.CallToolResult, cuts []*entry) {
 	var meta []LeftOut
 	for _, e := range cuts {
 		l := e.LeftOut
-		if !x.more || !x.kept.takes(e) {
+		if !x.more || e.verdict != keeps {
 			l.Cursor = ""
 		}
 		meta = append(meta, l)
 		if text.Len() > 0 {
 			text.WriteByte('\n')
 		}
-		fmt.Fprintf(&text, "Left out: %d of %d %s%s are shown.%s", l.Shown, l.Total, l.Unit, of(l.Path), x.howToGet(l.Cursor))
+		fmt.Fprintf(&text, "Shown: %d of %d %s%s.", l.Shown, l.Total, l.Unit, of(l.Path))
+		switch {
+		case l.Cursor != "":
+			text.WriteString(x.howToGet(l.Cursor))
+		case x.more && e.verdict == later:
+			text.WriteString(" The rest cannot be shown: " + x.held(e) + ". Ask for less at a time.")
+		default:
+			text.WriteString(" The rest cannot be shown. Ask for less at a time.")
+		}
 	}
 	out.Meta = maps.Clone(out.Meta)
 	if out.Meta == nil {
@@ -207,6 +234,15 @@ func (x *answer) tell(out *mcp.CallToolResult, cuts []*entry) {
 	}
 	out.Meta[MetaKey] = meta
 	out.Content = append(slices.Clip(out.Content), &mcp.TextContent{Text: text.String()})
+}
+
+// held says why an entry is not kept, and when it could be.
+func (x *answer) held(e *entry) string {
+	who := "this conversation holds"
+	if x.owner == "" {
+		who = "callers without an identity hold"
+	}
+	return who + " more than the server keeps, and there is room again in " + words.Wait(time.Until(e.free))
 }
 
 func of(path string) string {
@@ -217,10 +253,7 @@ func of(path string) string {
 }
 
 func (b *budget) howToGet(cursor string) string {
-	if cursor == "" {
-		return " The rest cannot be shown. Ask for less at a time."
-	}
-	return fmt.Sprintf(` The rest: call %s {"cursor":"%s"}`, b.ReadMore, cursor)
+	return fmt.Sprintf(` For the rest call %s {"cursor":"%s"}`, b.ReadMore, cursor)
 }
 
 // tooLarge is the failure of a call whose answer cannot be made to fit.
@@ -235,18 +268,21 @@ func (x *answer) tooLarge(c *call.Call, next mcp.MethodHandler) error {
 			retry = fault.Retry{Effect: fault.EffectNone, Reason: "The same call has the same answer."}
 		}
 	}
-	f := fault.New(fault.KindClientError, fmt.Sprintf("the answer is too large: about %d tokens, of which %d are allowed", x.tokens(x.res, 0), x.size)).
+	f := fault.New(fault.KindClientError, fmt.Sprintf("the answer is too large: about %d tokens, of which %d are allowed", x.tokens, x.size)).
 		WithCode("ANSWER_TOO_LARGE").Suggest(suggestion).WithRetry(retry)
 	all := x.res.Content
 	if raw := jsonOf(x.res.StructuredContent); raw != nil {
 		all = []mcp.Content{&mcp.TextContent{Text: string(raw)}}
 	}
-	if len(all) == 0 {
+	if len(all) == 0 || !x.more {
 		return f
 	}
-	e := x.restOf("", all, all)
-	if x.more && x.kept.put(e) {
-		f = f.Step("Read the answer in parts", x.ReadMore, map[string]any{"cursor": e.Cursor})
+	e := []*entry{x.restOf(all, run{blocks: all})}
+	switch x.kept.judge(x.owner, e); {
+	case x.kept.put(x.owner, e) && e[0].verdict == keeps:
+		f = f.Step("Read the answer in parts", x.ReadMore, map[string]any{"cursor": e[0].Cursor})
+	case e[0].verdict == later:
+		f = f.WithMessage(f.Message() + ". It cannot be read in parts either: " + x.held(e[0]))
 	}
 	return f
 }

@@ -3,7 +3,6 @@ package budget
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,38 +15,42 @@ const (
 	bytesPerToken = 3
 	noteBytes     = 150 // left free for each line that says what was left out
 	minShown      = 80  // bytes of a text that stay at least
-	rounds        = 60  // see shrinking
+	rounds        = 20  // see shrinking
 )
 
-// shrinking tries a bound in bytes, and a smaller one each time the answer that was made
-// with it has too many tokens: the count of bytes promises only about how many it has.
-func shrinking(bytes int, try func(bytes int) (fits bool)) {
+// shrinking tries a bound in bytes, and a smaller one each time what was made with it has too
+// many tokens: the count of bytes promises only about how many it has.
+func shrinking(bound, size int, try func(bound int) (tokens, bytes int)) {
 	for range rounds {
-		if try(bytes) {
+		tokens, bytes := try(bound)
+		if tokens <= size {
 			return
 		}
-		bytes = bytes * 9 / 10
+		fair := int(float64(bytes) * float64(size) / float64(tokens) * 0.95)
+		bound = max(bound/10, min(bound*9/10, fair))
 	}
 }
 
 // fits reports whether an answer has at most so many tokens.
-func (b *budget) fits(res *mcp.CallToolResult, size int) bool { return b.tokens(res, size) <= size }
+func (b *budget) fits(res *mcp.CallToolResult, size int) bool {
+	tokens, _ := b.measure(res, size)
+	return tokens <= size
+}
 
-// tokens returns how many tokens an answer has, or how many bytes if these are enough.
-// Clients show the text or the structured content, so that the larger one counts.
-func (b *budget) tokens(res *mcp.CallToolResult, enough int) int {
+// measure returns how many tokens an answer has, or how many bytes if these are enough, and its
+// bytes. Clients show the text or the structured content, so that the larger one counts.
+func (b *budget) measure(res *mcp.CallToolResult, enough int) (tokens, bytes int) {
 	structured := jsonOf(res.StructuredContent)
-	if bytes := max(blocksBytes(res.Content), len(structured)); bytes <= enough { // a token has a byte or more
-		return bytes
+	if bytes = max(blocksBytes(res.Content), len(structured)); bytes <= enough { // a token has a byte or more
+		return bytes, bytes
 	} else if b.Count == nil {
-		return estimate(bytes)
+		return estimate(bytes), bytes
 	}
-	tokens := 0
 	for _, block := range res.Content {
 		text, _ := textOf(block)
 		tokens += b.count(text) + blockBytes(block) - len(text)
 	}
-	return max(tokens, b.count(string(structured)))
+	return max(tokens, b.count(string(structured))), bytes
 }
 
 func estimate(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
@@ -72,7 +75,7 @@ func jsonOf(structured any) json.RawMessage {
 	case json.RawMessage:
 		return v
 	}
-	raw, err := json.Marshal(structured)
+	raw, err := safe.JSON(structured)
 	if err != nil {
 		return nil
 	}
@@ -102,7 +105,7 @@ func blockBytes(block mcp.Content) int {
 		}
 	case *mcp.EmbeddedResource:
 		if c != nil && c.Resource != nil {
-			return len(c.Resource.Text) + len(c.Resource.Blob)*4/3 + len(c.Resource.URI)
+			return contentsBytes(c.Resource)
 		}
 	case *mcp.ResourceLink:
 		if c != nil {
@@ -111,6 +114,8 @@ func blockBytes(block mcp.Content) int {
 	}
 	return 0
 }
+
+func contentsBytes(c *mcp.ResourceContents) int { return len(c.Text) + len(c.Blob)*4/3 + len(c.URI) }
 
 // textOf returns the text of a block that can be cut, and what makes a copy of the block
 // with a part of it; nil for other blocks.
@@ -136,18 +141,40 @@ func textOf(block mcp.Content) (text string, with func(part string) mcp.Content)
 	return "", nil
 }
 
+// A run is some blocks, of the first of which a part may be left out at its beginning. What it
+// is a part of is not copied for it.
+type run struct {
+	blocks []mcp.Content
+	off    int // bytes of the text of the first that are left out
+}
+
+func (r run) empty() bool { return len(r.blocks) == 0 }
+
+// at returns a block of the run.
+func (r run) at(i int) mcp.Content {
+	if i > 0 || r.off == 0 {
+		return r.blocks[i]
+	}
+	text, with := textOf(r.blocks[0])
+	return with(text[r.off:])
+}
+
 // split returns the blocks that fit into so many bytes, and the rest. A text is cut at
 // a sentence. A block that never fits is replaced by a text that says so.
-func split(blocks []mcp.Content, room int) (head, rest []mcp.Content) {
+func (r run) split(room int) (head []mcp.Content, rest run) {
 	whole := room
-	for i, block := range blocks {
+	for i := range r.blocks {
+		block := r.at(i)
 		size := blockBytes(block)
 		text, with := textOf(block)
 		_, plain := block.(*mcp.TextContent)
 		switch n := sentence(text, room-(size-len(text))); {
 		case size <= room:
 		case n > 0 && (room >= minShown || len(head) == 0):
-			return append(head, with(text[:n])), append([]mcp.Content{with(text[n:])}, blocks[i+1:]...)
+			if rest = (run{r.blocks[i:], n}); i == 0 {
+				rest.off += r.off
+			}
+			return append(head, with(text[:n])), rest
 		case !plain && size > whole:
 			block = &mcp.TextContent{Text: fmt.Sprintf("[a block of %d bytes is too large to be shown]", size)}
 			if size = blockBytes(block); size <= room {
@@ -155,11 +182,14 @@ func split(blocks []mcp.Content, room int) (head, rest []mcp.Content) {
 			}
 			fallthrough
 		default:
-			return head, slices.Clone(blocks[i:])
+			if rest = (run{r.blocks[i:], 0}); i == 0 {
+				rest.off = r.off
+			}
+			return head, rest
 		}
 		head, room = append(head, block), room-size
 	}
-	return head, nil
+	return head, run{}
 }
 
 // sentence returns how many of the first most bytes of a text to show so that it ends
@@ -177,14 +207,16 @@ func sentence(text string, most int) int {
 	return most
 }
 
-// characters returns the end of the whole characters in text[from:to], or one byte more than
-// from if it has none.
+// characters returns the end of the whole characters in text[from:to], and to if there is none. It
+// looks no further back than a character is long.
 func characters(text string, from, to int) int {
 	if to >= len(text) {
 		return len(text)
 	}
-	for to > from+1 && !utf8.RuneStart(text[to]) {
-		to--
+	for i := to; i > from && i > to-utf8.UTFMax; i-- {
+		if utf8.RuneStart(text[i]) {
+			return i
+		}
 	}
 	return to
 }

@@ -6,7 +6,7 @@
 //
 // A model that would have got 340 items gets the first 12 of them, and a second text:
 //
-//	Left out: 12 of 340 items of 'results' are shown. The rest: call read_more {"cursor":"zE3v..."}
+//	Shown: 12 of 340 items of 'results'. For the rest call read_more {"cursor":"zE3v..."}
 //
 // # What is left out
 //
@@ -28,9 +28,10 @@
 //
 // New adds the tool read_more to the server. It gives what was left out, in pages that
 // keep the bound of the tool that was called. What it gives is kept in the memory of
-// this process, for a time, within a bound, and only for the caller whose answer it was.
-// Behind several servers it has to be called on the same one; elsewhere its cursor is
-// unknown, which it says.
+// this process, for a time, within a bound for each caller and one for all, and only for
+// the caller whose answer it was. A caller who holds more is told so, and when there is
+// room again. Behind several servers it has to be called on the same one; elsewhere its
+// cursor is unknown, which it says.
 package budget
 
 import (
@@ -83,6 +84,11 @@ type Options struct {
 	// oldest are forgotten first. Zero means 64 MiB.
 	MaxKept int
 
+	// OwnerBytes is how many bytes one owner may keep: what is left out beyond them cannot
+	// be fetched, which the answer says. Callers of whom nothing is known are one owner.
+	// Zero means a quarter of MaxKept; a negative number means no bound but that.
+	OwnerBytes int
+
 	// Stats, if not nil, is kept up to date, for metrics.
 	Stats *Stats
 
@@ -127,7 +133,7 @@ func New(opts *Options) mcp.Middleware {
 	}
 	b := &budget{
 		Options: o, owners: call.Owners{Func: o.Owner, Option: "budget.Options.Owner", Logger: o.Logger},
-		kept: keeper{most: o.MaxKept, stats: o.Stats, entries: map[string]*entry{}},
+		kept: newKeeper(o.MaxKept, o.OwnerBytes, o.Stats),
 	}
 	return call.Wrap(b.run)
 }
@@ -138,7 +144,7 @@ const minSize = 300
 type budget struct {
 	Options
 	owners  call.Owners
-	kept    keeper
+	kept    *keeper
 	outputs call.Outputs
 	taken   atomic.Bool       // a page of the list has a tool with the name ReadMore
 	told    table.Names[bool] // tools of which something was said
@@ -184,10 +190,12 @@ func (b *budget) bound(ctx context.Context, c *call.Call, req *mcp.CallToolReque
 		return res, nil
 	case res.IsError:
 		return b.boundError(res), nil
-	case b.fits(res, size):
+	}
+	x := &answer{budget: b, size: size, res: res}
+	if x.tokens, x.bytes = b.measure(res, size); x.tokens <= size {
 		return res, nil
 	}
-	x := &answer{budget: b, size: size, owner: b.owners.Principal(ctx, req), more: b.offers(c), res: res}
+	x.owner, x.more = b.owners.Principal(ctx, req), b.offers(c)
 	if out := x.shrink(c, next); out != nil {
 		b.Stats.LeftOut.Add(1)
 		return out, nil
@@ -207,13 +215,13 @@ func (b *budget) boundError(res *mcp.CallToolResult) *mcp.CallToolResult {
 	if len(jsonOf(out.StructuredContent)) > size {
 		out.StructuredContent = nil
 	}
-	shrinking(size*bytesPerToken, func(bytes int) bool {
-		head, rest := split(res.Content, max(minShown, bytes-len(mark)))
+	shrinking(size*bytesPerToken, size, func(bound int) (tokens, bytes int) {
+		head, rest := run{blocks: res.Content}.split(max(minShown, bound-len(mark)))
 		out.Content = head
-		if len(rest) > 0 {
+		if !rest.empty() {
 			out.Content = append(slices.Clip(head), &mcp.TextContent{Text: mark})
 		}
-		return b.fits(&out, size)
+		return b.measure(&out, size)
 	})
 	b.Stats.LeftOut.Add(1)
 	return &out

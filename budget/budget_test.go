@@ -156,7 +156,7 @@ func TestWholeItemsAreLeftOut(t *testing.T) {
 			require.Equal(t, 340, told.Total)
 			require.Greater(t, len(told.Results), 30)
 			note := got.Tool().Content[1].(*mcp.TextContent).Text
-			require.Contains(t, note, fmt.Sprintf("Left out: %d of 340 items of 'results' are shown. The rest: call read_more {", len(told.Results)))
+			require.Contains(t, note, fmt.Sprintf("Shown: %d of 340 items of 'results'. For the rest call read_more {", len(told.Results)))
 			left, err := json.Marshal(got.Tool().Meta[budget.MetaKey])
 			require.NoError(t, err)
 			require.Contains(t, string(left), `"path":"results"`)
@@ -189,7 +189,7 @@ func TestTextsAreCutAtASentence(t *testing.T) {
 			body, marked := strings.CutSuffix(out.Body, " ... [the rest is left out]")
 			require.True(t, marked)
 			shown, want = body, text(50_000)
-			require.Contains(t, note, "of 50000 bytes of 'body' are shown.")
+			require.Contains(t, note, "of 50000 bytes of 'body'. For the rest call")
 		}
 		require.True(t, strings.HasSuffix(strings.TrimSpace(shown), "."), name)
 		require.Equal(t, want, shown+strings.Join(pages(t, s, note, 3000), ""), name)
@@ -259,7 +259,7 @@ func TestResourcesByRange(t *testing.T) {
 				sum += len(c.Text) + len(c.Blob)*4/3
 			}
 			require.LessOrEqual(t, sum, 3000)
-			_, rest, more := strings.Cut(says, "The rest: read ")
+			_, rest, more := strings.Cut(says, "For the rest read ")
 			if !more {
 				require.Positive(t, i)
 				break
@@ -338,11 +338,13 @@ func direct(t testing.TB, o budget.Options, n int) func(ctx context.Context, own
 			return owner
 		}
 	}
-	big := harness.Return(func() *mcp.CallToolResult {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text(n)}}}
-	})
+	of := func(n int) harness.Handler {
+		res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text(n)}}}
+		return harness.Return(func() *mcp.CallToolResult { cp := *res; return &cp })
+	}
+	big := of(n)
 	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Older}, harness.Setup{
-		Handlers:   map[string]harness.Handler{"big": big, "free": big, "more": big, "same": big, "other": big},
+		Handlers:   map[string]harness.Handler{"big": big, "small": of(2000), "free": big, "more": big, "same": big, "other": big},
 		Middleware: []mcp.Middleware{budget.New(&o)},
 	})
 	return func(ctx context.Context, owner, tool string, args any) (mcp.Result, error) {
@@ -387,25 +389,132 @@ func TestOnlyItsOwnerFetchesIt(t *testing.T) {
 	})
 }
 
+// TestWhatIsKeptIsBounded: of many owners together the oldest is forgotten.
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	var stats budget.Stats
 	call := direct(t, budget.Options{Size: 300, Stats: &stats, MaxKept: 100_000}, 10_000)
 	var first, last mcp.Result
-	for range 100 {
-		last, _ = call(t.Context(), "ada", "big", nil)
+	for i := range 100 {
+		last, _ = call(t.Context(), fmt.Sprint(i), "big", nil)
 		if first == nil {
 			first = last
 		}
 		require.LessOrEqual(t, stats.Kept.Load(), int64(100_000))
 	}
-	_, failed := middleware.FaultOf(call(t.Context(), "ada", "read_more", map[string]any{"cursor": left(first).Cursor}))
+	require.Greater(t, stats.Kept.Load(), int64(90_000))
+	_, failed := middleware.FaultOf(call(t.Context(), "0", "read_more", map[string]any{"cursor": left(first).Cursor}))
 	require.True(t, failed, "the oldest is forgotten")
-	_, failed = middleware.FaultOf(call(t.Context(), "ada", "read_more", map[string]any{"cursor": left(last).Cursor}))
+	_, failed = middleware.FaultOf(call(t.Context(), "99", "read_more", map[string]any{"cursor": left(last).Cursor}))
 	require.False(t, failed)
 	res, _ := direct(t, budget.Options{Size: 300, MaxKept: 1000}, 10_000)(t.Context(), "ada", "big", nil)
 	require.Empty(t, left(res).Cursor, "too large to be kept")
+	require.Contains(t, note(res), "The rest cannot be shown. Ask for less at a time.")
+}
+
+// note is the last text of an answer.
+func note(res mcp.Result) string {
 	content := res.(*mcp.CallToolResult).Content
-	require.Contains(t, content[len(content)-1].(*mcp.TextContent).Text, "The rest cannot be shown. Ask for less at a time.")
+	return content[len(content)-1].(*mcp.TextContent).Text
+}
+
+// TestOneOwnerFillsItsOwnPlace: who keeps too much is told so, with a wait that is true, and
+// nobody else notices.
+func TestOneOwnerFillsItsOwnPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		o    budget.Options
+		size int
+		kept int // of five
+	}{
+		"by default":      {budget.Options{Size: 300}, 15 << 20, 1},
+		"of a given size": {budget.Options{Size: 300, OwnerBytes: 40_000}, 10_000, 3},
+		"more than all":   {budget.Options{Size: 300, OwnerBytes: 1 << 30, MaxKept: 40_000}, 10_000, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var stats budget.Stats
+				c.o.Stats = &stats
+				call := direct(t, c.o, c.size)
+				adas, _ := call(t.Context(), "ada", "small", nil)
+				require.NotEmpty(t, left(adas).Cursor)
+				for i := range 5 {
+					res, err := call(t.Context(), "mallory", "big", nil)
+					require.NoError(t, err)
+					if i < c.kept {
+						require.NotEmpty(t, left(res).Cursor)
+						time.Sleep(time.Minute)
+						continue
+					}
+					require.Empty(t, left(res).Cursor)
+					require.Contains(t, note(res), fmt.Sprintf("The rest cannot be shown: this conversation holds more than the server keeps, and there is room again in %d min. Ask for less at a time.", 10-c.kept))
+				}
+				before := stats.Kept.Load()
+				_, failed := middleware.FaultOf(call(t.Context(), "ada", "read_more", map[string]any{"cursor": left(adas).Cursor}))
+				require.False(t, failed, "nobody else notices")
+
+				time.Sleep(time.Duration(10-c.kept)*time.Minute - time.Second)
+				res, _ := call(t.Context(), "mallory", "big", nil)
+				require.Contains(t, note(res), "there is room again in 1 s.")
+				time.Sleep(time.Second)
+				res, _ = call(t.Context(), "mallory", "big", nil)
+				require.NotEmpty(t, left(res).Cursor, "the wait was true")
+				require.LessOrEqual(t, stats.Kept.Load(), before)
+				_, failed = middleware.FaultOf(call(t.Context(), "mallory", "read_more", map[string]any{"cursor": left(res).Cursor}))
+				require.False(t, failed)
+			})
+		})
+	}
+}
+
+// TestOwnersOfNobody: callers without an identity are one owner, and are told so.
+func TestOwnersOfNobody(t *testing.T) {
+	call := direct(t, budget.Options{Size: 300, OwnerBytes: 20_000}, 10_000)
+	for range 2 {
+		res, _ := call(t.Context(), "", "big", nil)
+		if left(res).Cursor == "" {
+			require.Contains(t, note(res), "The rest cannot be shown: callers without an identity hold more than the server keeps, and there is room again in 10 min.")
+			return
+		}
+	}
+	t.Fatal("it is not bounded")
+}
+
+// TestNoBoundForOneOwner lets one owner have everything: its oldest are forgotten.
+func TestNoBoundForOneOwner(t *testing.T) {
+	var stats budget.Stats
+	call := direct(t, budget.Options{Size: 300, MaxKept: 40_000, OwnerBytes: -1, Stats: &stats}, 10_000)
+	for range 10 {
+		res, _ := call(t.Context(), "ada", "big", nil)
+		require.NotEmpty(t, left(res).Cursor)
+	}
+	require.Greater(t, stats.Kept.Load(), int64(20_000))
+}
+
+// TestAnAnswerThatIsNotKept: of one that cannot be cut it is said, too; of one with several
+// parts those are kept for which there is room.
+func TestAnAnswerThatIsNotKept(t *testing.T) {
+	o := budget.Options{Size: 1000, OwnerBytes: 16_000, Owner: func(context.Context, mcp.Request) string { return "ada" }}
+	s := start(t, harness.Current, o)
+	f := s.CallTool(t.Context(), "map", map[string]any{"limit": 1}).Fault()
+	require.Len(t, f.Data().RecoverySteps, 1)
+	f = s.CallTool(t.Context(), "map", map[string]any{"limit": 1}).Fault()
+	require.Empty(t, f.Data().RecoverySteps)
+	require.Regexp(t, `^the answer is too large: about \d+ tokens, of which 1000 are allowed\. It cannot be read in parts either: this conversation holds more than the server keeps, and there is room again in 10 min$`, f.Message())
+
+	parts := structured(func(n int) string {
+		return `{"a":` + list(n, func(int) string { return `"aaaa"` }) + `,"b":` + list(n/2, func(int) string { return `"bbbb"` }) + `}`
+	})(2000)
+	s = harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+		Handlers: map[string]harness.Handler{"it": harness.Return(func() *mcp.CallToolResult { return parts })}, Middleware: []mcp.Middleware{budget.New(&o)},
+	})
+	res := s.CallTool(t.Context(), "it", nil).Tool()
+	raw, err := json.Marshal(res.Meta[budget.MetaKey])
+	require.NoError(t, err)
+	var all []budget.LeftOut
+	require.NoError(t, json.Unmarshal(raw, &all))
+	require.Len(t, all, 2)
+	require.Empty(t, all[0].Cursor, "larger than what one owner may keep")
+	require.NotEmpty(t, all[1].Cursor)
+	require.Regexp(t, `^Shown: \d+ of 2000 items of 'a'. The rest cannot be shown. Ask for less at a time.\nShown: \d+ of 1000 items of 'b'. For the rest call read_more `, note(res))
 }
 
 func TestUsersFunctionsThatPanic(t *testing.T) {

@@ -44,5 +44,5 @@ func ExampleNew() {
 	note := res.Content[1].(*mcp.TextContent).Text // the cursor is another one each time
 	fmt.Println(cursor.ReplaceAllString(note, `call read_more {"cursor":"..."}`))
 	// Output:
-	// Left out: 148 of 1000 items of 'items' are shown. The rest: call read_more {"cursor":"..."}
+	// Shown: 148 of 1000 items of 'items'. For the rest call read_more {"cursor":"..."}
 }

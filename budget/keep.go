@@ -1,17 +1,21 @@
 package budget
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -29,61 +33,178 @@ const (
 type entry struct {
 	LeftOut
 
-	owner  string
-	size   int           // tokens of a page
-	blocks []mcp.Content // an item is a text, its JSON
+	owner string
+	size  int   // tokens of a page
+	run   run   // of blocks
+	list  *node // of items: the array, until the entry is kept
+	raw   []byte
+	ends  []int // of items: where each ends in raw, which has them with commas between them
 
-	bytes int
-	made  time.Time
+	verdict verdict
+	free    time.Time // of a verdict later
+	bytes   int
+	made    time.Time
 }
 
-func (e *entry) weigh() int {
-	const itself = 512
-	return itself + 64*len(e.blocks) + blocksBytes(e.blocks)
-}
+// A verdict says whether an entry is kept.
+type verdict uint8
+
+const (
+	keeps verdict = iota
+	later         // its owner keeps too much for that now
+	never         // it is larger than what an owner may keep
+)
 
 // keepFor is for how long an entry can be fetched.
 const keepFor = 10 * time.Minute
 
-// A keeper keeps entries for a time, within a bound.
+// A keeper keeps entries for a time, within a bound for all and one for each owner.
 type keeper struct {
-	most  int
+	most  int // bytes
+	each  int // bytes of one owner
 	stats *Stats
 
 	mu      sync.Mutex
 	bytes   int
 	entries map[string]*entry
 	queue   []*entry // the oldest first
+	owners  map[string]*account
 }
 
-// takes reports whether an entry is not too large to be kept: one caller should not
-// cost all others theirs.
-func (k *keeper) takes(e *entry) bool {
-	if e.bytes == 0 {
-		e.bytes = e.weigh()
-	}
-	return e.bytes <= k.most/4
+// An account is what one owner keeps.
+type account struct {
+	bytes int
+	queue []*entry // the oldest first
 }
 
-// put keeps an entry, and forgets the oldest ones for it, and those whose time is over.
-func (k *keeper) put(e *entry) bool {
-	if !k.takes(e) {
-		return false
+func newKeeper(most, each int, stats *Stats) *keeper {
+	switch {
+	case each == 0:
+		each = most / 4
+	case each < 0:
+		each = math.MaxInt
+	default:
+		each = min(each, most)
 	}
+	return &keeper{most: most, each: each, stats: stats, entries: map[string]*entry{}, owners: map[string]*account{}}
+}
+
+// weigh sets about how many bytes of memory an entry takes.
+func (e *entry) weigh() {
+	const itself, each = 512, 64
+	e.bytes = itself + each*len(e.run.blocks) + blocksBytes(e.run.blocks)
+	if e.list != nil {
+		e.bytes = itself + len(e.list.raw) - e.list.stop() + 8*(len(e.list.ends)-e.list.kept)
+	}
+}
+
+// judge says of the entries of an answer which of them can be kept, and when the others could.
+func (k *keeper) judge(owner string, all []*entry) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	e.made = time.Now()
-	k.entries[e.Cursor] = e
-	k.queue = append(k.queue, e)
-	k.bytes += e.bytes
-	for oldest := k.queue[0]; k.bytes > k.most || time.Since(oldest.made) >= keepFor; oldest = k.queue[0] {
-		delete(k.entries, oldest.Cursor)
-		k.bytes -= oldest.bytes
-		k.queue[0] = nil // the array behind the slice would keep it
-		k.queue = k.queue[1:]
+	k.expire()
+	var used account
+	if a := k.owners[owner]; a != nil {
+		used = *a
+	}
+	left := k.most // of all, for this answer alone
+	for _, e := range all {
+		e.weigh()
+		switch {
+		case e.bytes > left:
+			e.verdict = never
+		case e.bytes > k.each-used.bytes:
+			e.verdict, e.free = used.room(k.each - e.bytes)
+		default:
+			e.verdict = keeps
+			used.bytes += e.bytes
+			left -= e.bytes
+		}
+	}
+}
+
+// room says when an account has so few bytes.
+func (a account) room(bytes int) (verdict, time.Time) {
+	for _, e := range a.queue {
+		if a.bytes -= e.bytes; a.bytes <= bytes {
+			return later, e.made.Add(keepFor)
+		}
+	}
+	return never, time.Time{} // or not beside the others of its answer
+}
+
+// put keeps those entries of an answer of which judge says so, and forgets the oldest ones for
+// them. It reports whether there was still room for them; else it keeps none.
+func (k *keeper) put(owner string, all []*entry) bool {
+	all = slices.DeleteFunc(slices.Clone(all), func(e *entry) bool { return e.verdict != keeps })
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.expire()
+	more, a := 0, k.owners[owner]
+	for _, e := range all {
+		more += e.bytes
+	}
+	switch {
+	case more == 0:
+		return true
+	case a == nil:
+		a = &account{}
+		k.owners[owner] = a
+	case more > k.each-a.bytes:
+		return false
+	}
+	for _, e := range all {
+		e.take()
+		e.made = time.Now()
+		k.entries[e.Cursor] = e
+		k.queue, a.queue = append(k.queue, e), append(a.queue, e)
+		k.bytes, a.bytes = k.bytes+e.bytes, a.bytes+e.bytes
+	}
+	for k.bytes > k.most {
+		k.forget()
 	}
 	k.stats.Kept.Store(int64(k.bytes))
 	return true
+}
+
+// take copies what is left out, so that the entry holds nothing else, and nobody changes it.
+func (e *entry) take() {
+	if e.list == nil {
+		e.run.blocks = slices.Clone(e.run.blocks)
+		return
+	}
+	from := e.list.stop() // where a comma stands, but for the first item
+	if e.list.kept > 0 {
+		from++
+	}
+	e.raw = bytes.Clone(e.list.raw[from : len(e.list.raw)-1])
+	e.ends = slices.Clone(e.list.ends[e.list.kept:])
+	for i := range e.ends {
+		e.ends[i] -= from
+	}
+	e.list = nil
+}
+
+// expire forgets the entries whose time is over.
+func (k *keeper) expire() {
+	for len(k.queue) > 0 && time.Since(k.queue[0].made) >= keepFor {
+		k.forget()
+	}
+	k.stats.Kept.Store(int64(k.bytes))
+}
+
+// forget forgets the oldest entry, which is the oldest of its owner too.
+func (k *keeper) forget() {
+	e := k.queue[0]
+	k.queue[0] = nil // the array behind the slice would keep it
+	k.queue = k.queue[1:]
+	delete(k.entries, e.Cursor)
+	k.bytes -= e.bytes
+	a := k.owners[e.owner]
+	a.queue[0] = nil
+	if a.queue, a.bytes = a.queue[1:], a.bytes-e.bytes; len(a.queue) == 0 {
+		delete(k.owners, e.owner)
+	}
 }
 
 // get returns an entry of an owner's. That of somebody else is none.
@@ -158,67 +279,92 @@ func (b *budget) read(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result
 	if b.Count != nil {
 		room = e.size * 8 // at most; the count says whether it is too much
 	}
-	shrinking(room, func(room int) bool {
+	shrinking(room, e.size, func(room int) (tokens, bytes int) {
 		res.Content = b.page(e, at, off, max(minShown, room-noteBytes))
-		return b.fits(res, e.size)
+		return b.measure(res, e.size)
 	})
 	return res, nil
 }
 
+// len returns how many blocks or items an entry has.
+func (e *entry) len() int { return max(len(e.run.blocks), len(e.ends)) }
+
 // has reports whether a cursor points into an entry.
 func (e *entry) has(at, off int) bool {
-	if at >= len(e.blocks) || off == 0 {
-		return at < len(e.blocks)
+	switch {
+	case at >= e.len():
+		return false
+	case off == 0:
+		return true
+	case e.ends != nil:
+		return off < len(e.items(at, at+1))
+	default:
+		text, _ := textOf(e.from(at).at(0))
+		return off < len(text)
 	}
-	text, _ := textOf(e.blocks[at])
-	return off < len(text)
+}
+
+// from returns the run from one of its blocks on.
+func (e *entry) from(at int) run {
+	if at == 0 {
+		return e.run
+	}
+	return run{blocks: e.run.blocks[at:]}
+}
+
+// items returns the JSON of items, with commas between them.
+func (e *entry) items(from, to int) []byte {
+	begin := 0
+	if from > 0 {
+		begin = e.ends[from-1] + 1
+	}
+	return e.raw[begin:e.ends[to-1]]
 }
 
 // page returns what is shown of an entry from a place on, and a note that says where the
-// next page begins.
-func (b *budget) page(e *entry, at, off, room int) []mcp.Content {
-	blocks := e.blocks[at:]
-	if off > 0 {
-		text, with := textOf(blocks[0])
-		blocks = slices.Clone(blocks)
-		blocks[0] = with(text[off:])
-	}
-	var shown, rest []mcp.Content
+// next page begins. It costs what it shows.
+func (b *budget) page(e *entry, at, off, room int) (shown []mcp.Content) {
 	var note string
-	if e.Unit == unitItems {
-		shown, rest, note = e.items(blocks, at, off, room)
+	if e.ends != nil {
+		shown, note, at, off = e.pageOfItems(at, off, room)
 	} else {
-		shown, rest = split(blocks, room)
+		page := e.from(at)
+		page.off += off
+		var rest run
+		shown, rest = page.split(room)
+		if at = e.len() - len(rest.blocks); at < e.len() {
+			off = rest.off - e.from(at).off
+		}
 	}
-	if at = len(e.blocks) - len(rest); len(rest) > 0 {
-		whole, _ := textOf(e.blocks[at])
-		left, _ := textOf(rest[0])
-		note += b.howToGet(fmt.Sprintf("%s.%d.%d", e.Cursor, at, len(whole)-len(left)))
+	if at < e.len() {
+		note += b.howToGet(fmt.Sprintf("%s.%d.%d", e.Cursor, at, off))
 	} else {
 		note += " That is all."
 	}
 	return append(slices.Clip(shown), &mcp.TextContent{Text: strings.TrimSpace(note)})
 }
 
-// items returns a list of the items that fit, or a part of one that is too large for a page.
-func (e *entry) items(blocks []mcp.Content, at, off, room int) (shown, rest []mcp.Content, note string) {
-	list, n := []byte{'['}, 0
-	for ; off == 0 && n < len(blocks); n++ {
-		item, _ := textOf(blocks[n])
-		if len(list)+len(item)+1 > room {
-			break
-		}
-		list = append(append(list, item...), ',')
+// pageOfItems returns a list of the items that fit, or a part of one that is too large for a
+// page, what is said of it, and where the next page begins.
+func (e *entry) pageOfItems(at, off, room int) (shown []mcp.Content, note string, nextAt, nextOff int) {
+	begin := 0
+	if at > 0 {
+		begin = e.ends[at-1] + 1
 	}
-	if n > 0 {
-		list[len(list)-1] = ']' // where a comma stands
-		shown = []mcp.Content{&mcp.TextContent{Text: string(list)}}
-		return shown, blocks[n:], fmt.Sprintf("Items %d to %d of %d%s.", e.Shown+at+1, e.Shown+at+n, e.Total, of(e.Path))
+	if n := sort.SearchInts(e.ends[at:], begin+room-1); off == 0 && n > 0 { // with brackets around them
+		list := append(append([]byte{'['}, e.items(at, at+n)...), ']')
+		return []mcp.Content{&mcp.TextContent{Text: string(list)}},
+			fmt.Sprintf("Items %d to %d of %d%s.", e.Shown+at+1, e.Shown+at+n, e.Total, of(e.Path)), at + n, 0
 	}
-	shown, rest = split(blocks[:1], room)
-	item, _ := textOf(e.blocks[at])
-	return shown, append(rest, blocks[1:]...), fmt.Sprintf("Bytes %d to %d of %d of the JSON text of item %d of %d%s.",
-		off+1, off+blocksBytes(shown), len(item), e.Shown+at+1, e.Total, of(e.Path))
+	item := e.items(at, at+1)
+	part := string(item[off:min(len(item), off+room+utf8.UTFMax)])
+	part = part[:sentence(part, room)]
+	nextAt, nextOff = at, off+len(part)
+	note = fmt.Sprintf("Bytes %d to %d of %d of the JSON text of item %d of %d%s.", off+1, nextOff, len(item), e.Shown+at+1, e.Total, of(e.Path))
+	if nextOff == len(item) {
+		nextAt, nextOff = at+1, 0
+	}
+	return []mcp.Content{&mcp.TextContent{Text: part}}, note, nextAt, nextOff
 }
 
 // list adds the tool to the last page of the tools, and says once of which tools the

@@ -16,15 +16,32 @@ import (
 
 // TestAPageCostsItsOwnSize: what is left for later pages is not copied for each.
 func TestAPageCostsItsOwnSize(t *testing.T) {
-	e := &entry{LeftOut: LeftOut{Unit: unitItems, Total: 100_000}}
-	for range e.Total {
-		e.blocks = append(e.blocks, &mcp.TextContent{Text: `{"id":1}`})
+	const n = 100_000
+	items := &entry{LeftOut: LeftOut{Unit: unitItems, Total: n}, list: parse([]byte("[" + strings.Repeat(`{"id":1},`, n-1) + `{"id":1}]`))}
+	items.list.open()
+	items.list.keep(0)
+	items.take()
+	large := &entry{LeftOut: LeftOut{Unit: unitItems, Total: 1}, list: parse([]byte(`["` + strings.Repeat("x", n) + `"]`))}
+	large.list.open()
+	large.list.keep(0)
+	large.take()
+	blocks := &entry{LeftOut: LeftOut{Unit: unitBlocks, Total: n}}
+	for range n {
+		blocks.run.blocks = append(blocks.run.blocks, &mcp.TextContent{Text: "a text"})
 	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	new(budget).page(e, 1, 0, 1000)
-	runtime.ReadMemStats(&after)
-	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100_000))
+	text := &entry{LeftOut: LeftOut{Unit: unitBytes, Total: n}, run: run{blocks: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("x", n)}}}}
+	for name, c := range map[string]struct {
+		e       *entry
+		at, off int
+	}{"items": {items, 1, 0}, "a large item": {large, 0, 1}, "blocks": {blocks, 1, 0}, "the rest of a block": {blocks, 1, 3}, "a text": {text, 0, 1}} {
+		require.True(t, c.e.has(c.at, c.off))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		page := new(budget).page(c.e, c.at, c.off, 1000)
+		runtime.ReadMemStats(&after)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(50_000), name)
+		require.Greater(t, blocksBytes(page), 900, name)
+	}
 }
 
 // TestEachToolIsToldOnce lists more tools than are remembered.

@@ -3,145 +3,226 @@ package budget
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
 
-// A node is a JSON value that is taken apart as far as something could be left out.
+// A node is a JSON value of which something may be left out. It is taken apart when that is
+// asked for, and only as far as it is worth while: what is left out is never looked into.
 type node struct {
 	raw   []byte // as it came, without spaces
-	path  string // for a reader: results[0].tags
+	from  int    // where it stands in the value around it
+	up    *node  // the value around it
+	name  []byte // its name there, as it came, with quotes; of an item nil
+	index int    // of an item: which one
+	depth int    // how deep its values may still be taken apart
+	left  *int   // how many more nodes the whole value may have
+
+	apart bool    // kids and ends are known
+	kids  []*node // those of its values in which something may be left out
+	ends  []int   // of an array: where each item ends
 	array bool
-	keys  [][]byte // of an object, as they came, with quotes
-	kids  []*node  // of an object or an array
-	kept  int      // of an array: how many items stay
-	short []byte   // of a string that is cut: what stays
-	shown int      // of such a string: how many bytes of it stay
-	fixed bool     // the schema does not let it be cut
+
+	size  int    // bytes of what is shown
+	kept  int    // of an array: how many items stay
+	short []byte // of a string that is cut: what stays
+	shown int    // of such a string: how many bytes of it stay
+	fixed bool   // the schema does not let it be cut
+	tried bool   // items at its end were left out, or cannot be
 }
 
 const (
-	minCut   = 64 // bytes of a value that is worth being taken apart
-	maxDepth = 24
+	minCut    = 64 // bytes of a value that is worth being taken apart
+	maxDepth  = 24
+	nodeBytes = 32 // bytes of an answer for each of its nodes, so that these take no more than a few times as many
 )
 
-// parse takes a JSON value apart. It returns nil for what is none.
-func parse(raw []byte) *node {
-	var compact bytes.Buffer
-	if json.Compact(&compact, raw) != nil {
-		return nil
-	}
-	return takeApart(compact.Bytes(), "", maxDepth)
+// newNode returns the node of a compact JSON value.
+func newNode(raw []byte) *node {
+	left := len(raw) / nodeBytes
+	return &node{raw: raw, depth: maxDepth, left: &left, size: len(raw)}
 }
 
-func takeApart(raw []byte, path string, depth int) *node {
-	n := &node{raw: raw, path: path}
-	if len(raw) < minCut || depth == 0 {
-		return n
+// reset shows everything again.
+func (n *node) reset() {
+	n.size, n.kept, n.short, n.shown, n.fixed, n.tried = len(n.raw), len(n.ends), nil, 0, false, false
+	for _, kid := range n.kids {
+		kid.reset()
 	}
-	switch raw[0] {
-	case '[':
-		var items []json.RawMessage
-		if json.Unmarshal(raw, &items) != nil {
-			return n
+}
+
+// open takes a value apart: one pass over its bytes.
+func (n *node) open() {
+	if n.apart {
+		return
+	}
+	n.apart = true
+	n.array = n.raw[0] == '['
+	if len(n.raw) < minCut || n.depth == 0 || !n.array && n.raw[0] != '{' {
+		n.array = false
+		return
+	}
+	for i := 1; i < len(n.raw)-1; i++ { // i is where a member begins, and then at the comma behind it
+		var name []byte
+		if !n.array {
+			end := skip(n.raw, i)
+			name, i = n.raw[i:end], end+1
 		}
-		n.array, n.kept = true, len(items)
-		for i, item := range items {
-			n.kids = append(n.kids, takeApart(item, path+"["+strconv.Itoa(i)+"]", depth-1))
+		from := i
+		i = skip(n.raw, from)
+		if strings.IndexByte(`[{"`, n.raw[from]) >= 0 && i-from >= minCut && *n.left > 0 {
+			*n.left--
+			n.kids = append(n.kids, &node{
+				raw: n.raw[from:i:i], from: from, up: n, name: name, index: len(n.ends), depth: n.depth - 1, left: n.left, size: i - from,
+			})
 		}
-	case '{':
-		dec := json.NewDecoder(bytes.NewReader(raw))
-		_, _ = dec.Token()
-		for dec.More() {
-			from := dec.InputOffset()
-			token, err := dec.Token()
-			name, _ := token.(string)
-			var value json.RawMessage
-			key := raw[from:dec.InputOffset()]
-			if err != nil || dec.Decode(&value) != nil {
-				return &node{raw: raw, path: path}
+		if n.array {
+			n.ends = append(n.ends, i)
+		}
+	}
+	n.kept = len(n.ends)
+}
+
+// skip returns the end of the JSON value that begins at i. The text is valid and compact.
+func skip(raw []byte, i int) int {
+	for depth := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			for i++; raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
+				}
 			}
-			n.keys = append(n.keys, bytes.TrimPrefix(key, []byte{','}))
-			n.kids = append(n.kids, takeApart(value, strings.TrimPrefix(path+"."+name, "."), depth-1))
+			if depth == 0 {
+				return i + 1
+			}
+		case '[', '{':
+			depth++
+		case ']', '}':
+			if depth == 0 { // of the value around it
+				return i
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case ',':
+			if depth == 0 {
+				return i
+			}
 		}
 	}
-	return n
+	return i
 }
 
-// size returns the length of what append writes.
-func (n *node) size() int {
+// stop returns where what is shown of the raw text ends: all of it, or the items that stay.
+func (n *node) stop() int {
 	switch {
-	case n.short != nil:
-		return len(n.short)
-	case n.array:
-		size := 2 + max(0, n.kept-1)
-		for _, kid := range n.kids[:n.kept] {
-			size += kid.size()
-		}
-		return size
-	case n.kids != nil:
-		size := 2 + len(n.kids) - 1
-		for i, kid := range n.kids {
-			size += len(n.keys[i]) + 1 + kid.size()
-		}
-		return size
-	default:
+	case n.kept == len(n.ends):
 		return len(n.raw)
+	case n.kept == 0:
+		return 1
+	default:
+		return n.ends[n.kept-1]
 	}
 }
 
 // append writes the value without what is left out.
 func (n *node) append(to []byte) []byte {
-	switch {
-	case n.short != nil:
+	if n.short != nil {
 		return append(to, n.short...)
-	case n.array:
-		to = append(to, '[')
-		for i, kid := range n.kids[:n.kept] {
-			if i > 0 {
-				to = append(to, ',')
-			}
-			to = kid.append(to)
-		}
-		return append(to, ']')
-	case n.kids != nil:
-		to = append(to, '{')
-		for i, kid := range n.kids {
-			if i > 0 {
-				to = append(to, ',')
-			}
-			to = append(append(to, n.keys[i]...), ':')
-			to = kid.append(to)
-		}
-		return append(to, '}')
-	default:
-		return append(to, n.raw...)
+	}
+	at, stop := 0, n.stop()
+	for _, kid := range n.shownKids() {
+		to = kid.append(append(to, n.raw[at:kid.from]...))
+		at = kid.from + len(kid.raw)
+	}
+	to = append(to, n.raw[at:stop]...)
+	if stop < len(n.raw) {
+		to = append(to, ']')
+	}
+	return to
+}
+
+// shownKids returns the kids that are not left out.
+func (n *node) shownKids() []*node {
+	stop := n.stop()
+	return n.kids[:sort.Search(len(n.kids), func(i int) bool { return n.kids[i].from >= stop })]
+}
+
+// keep has an array show so many items.
+func (n *node) keep(items int) {
+	before := n.size
+	n.kept = items
+	n.size = n.stop()
+	if n.size < len(n.raw) {
+		n.size++
+	}
+	for _, kid := range n.shownKids() {
+		n.size += kid.size - len(kid.raw)
+	}
+	n.up.grow(n.size - before)
+}
+
+// shorten has a string show so many bytes of its text, as short says; all of it for nil.
+func (n *node) shorten(short []byte, shown int) {
+	before := n.size
+	if n.short, n.shown, n.size = short, shown, len(n.raw); short != nil {
+		n.size = len(short)
+	}
+	n.up.grow(n.size - before)
+}
+
+// grow says that a kid has become larger.
+func (n *node) grow(by int) {
+	for ; n != nil; n = n.up {
+		n.size += by
 	}
 }
 
-// each calls f for every value that is shown.
-func (n *node) each(f func(*node)) {
-	f(n)
-	kids := n.kids
-	if n.array {
-		kids = kids[:n.kept]
+// cuts returns the values that are shown and of which something is left out.
+func (n *node) cuts(all []*node) []*node {
+	if n.short != nil || n.kept < len(n.ends) {
+		all = append(all, n)
 	}
-	for _, kid := range kids {
-		kid.each(f)
+	for _, kid := range n.shownKids() {
+		all = kid.cuts(all)
 	}
+	return all
 }
 
-// largest returns the largest value that is shown and for which want says true.
-func (n *node) largest(want func(*node) bool) (found *node) {
-	most := -1
-	n.each(func(n *node) {
-		if !n.fixed && want(n) {
-			if size := n.size(); size > most {
-				found, most = n, size
-			}
-		}
-	})
+// largest returns the largest value that is shown and for which want says true, found if none is
+// larger than that. What stands in a value is smaller than it.
+func (n *node) largest(found *node, want func(*node) bool) *node {
+	if found != nil && n.size <= found.size {
+		return found
+	}
+	if n.open(); !n.fixed && want(n) {
+		return n
+	}
+	for _, kid := range n.shownKids() {
+		found = kid.largest(found, want)
+	}
 	return found
+}
+
+// fit returns the value with at most so many bytes, or nil if it cannot have that few. What is cut
+// is seldom against the schema, so that this is asked once, at the end. If it is, each cut is
+// asked for, and taken back if the schema does not allow it.
+func (n *node) fit(target int, valid func([]byte) bool) []byte {
+	n.reset()
+	if !n.shrink(target, func() bool { return true }) {
+		return nil
+	}
+	if raw := n.append(nil); valid(raw) {
+		return raw
+	}
+	n.reset()
+	if check := func() bool { return valid(n.append(nil)) }; !check() || !n.shrink(target, check) {
+		return nil
+	}
+	return n.append(nil)
 }
 
 // maxCuts is how many arrays and strings of one answer are cut: each is a line to read.
@@ -152,36 +233,36 @@ const maxCuts = 12
 // ends of strings, and then the first items. valid says whether the schema allows what is
 // shown.
 func (n *node) shrink(target int, valid func() bool) bool {
-	visited := map[*node]bool{}
 	for _, step := range []struct {
 		want func(*node) bool
 		cut  func(*node)
 	}{
-		{func(n *node) bool { return n.array && n.kept > 1 && !visited[n] }, func(array *node) {
-			visited[array] = true
-			array.cutItems(n.size()-target, valid)
+		{func(n *node) bool { return n.array && n.kept > 1 && !n.tried }, func(array *node) {
+			array.tried = true
+			array.cutItems(n.size-target, valid)
 		}},
 		{func(n *node) bool { return n.raw[0] == '"' && n.short == nil && len(n.raw) > 2*minShown }, func(text *node) {
-			text.cutText(n.size()-target, valid)
+			text.cutText(n.size-target, valid)
 		}},
 		{func(n *node) bool { return n.array && n.kept == 1 }, func(array *node) {
-			if array.kept = 0; !valid() {
-				array.kept, array.fixed = 1, true
+			if array.keep(0); !valid() {
+				array.keep(1)
+				array.fixed = true
 			}
 		}},
 	} {
 		for range maxCuts {
-			if n.size() <= target {
+			if n.size <= target {
 				return true
 			}
-			found := n.largest(step.want)
+			found := n.largest(nil, step.want)
 			if found == nil {
 				break
 			}
 			step.cut(found)
 		}
 	}
-	return n.size() <= target
+	return n.size <= target
 }
 
 // cutItems leaves out items at the end of an array until it is smaller by so many
@@ -189,41 +270,34 @@ func (n *node) shrink(target int, valid func() bool) bool {
 // that the schema allows.
 func (n *node) cutItems(by int, valid func() bool) {
 	all := n.kept
-	for n.kept > 1 && by > 0 {
-		n.kept--
-		by -= n.kids[n.kept].size() + 1
-	}
+	room := n.size - by - 1 // for the bracket
+	n.keep(max(1, sort.SearchInts(n.ends, room+1)))
 	if valid() {
 		return
 	}
 	low, high := n.kept, all // low is not valid; all is
 	for high-low > 1 {
-		n.kept = (low + high) / 2
-		if valid() {
-			high = n.kept
+		middle := (low + high) / 2
+		if n.keep(middle); valid() {
+			high = middle
 		} else {
-			low = n.kept
+			low = middle
 		}
 	}
-	if n.kept = high; high == all {
-		n.fixed = true
-	}
+	n.keep(high)
+	n.fixed = high == all
 }
 
 const cutMark = " ... [the rest is left out]"
 
 // cutText cuts a string, and says so in it if the schema allows that.
 func (n *node) cutText(by int, valid func() bool) {
-	var text string
-	if json.Unmarshal(n.raw, &text) != nil {
-		n.fixed = true
-		return
-	}
+	text := n.text()
 	for _, mark := range []string{cutMark, ""} {
 		room := max(minShown, len(n.raw)-by-len(mark)-2)
 		for {
-			n.shown = sentence(text, room)
-			n.short = quote(text[:n.shown] + mark)
+			shown := sentence(text, room)
+			n.shorten(quote(text[:shown]+mark), shown)
 			if len(n.short) <= max(len(n.raw)-by, minShown+len(mark)+2) || room <= minShown {
 				break
 			}
@@ -233,7 +307,14 @@ func (n *node) cutText(by int, valid func() bool) {
 			return
 		}
 	}
-	n.short, n.shown, n.fixed = nil, 0, true
+	n.shorten(nil, 0)
+	n.fixed = true
+}
+
+// text returns the text of a string.
+func (n *node) text() (text string) {
+	_ = json.Unmarshal(n.raw, &text) // it is valid
+	return text
 }
 
 // quote writes a JSON string.
@@ -243,4 +324,27 @@ func quote(text string) []byte {
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(text) //nolint:errchkjson // text always encodes, and a buffer takes it
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+}
+
+// path returns where a value stands, for a reader: results[0].tags.
+func (n *node) path() string {
+	var parts []string
+	for ; n.up != nil; n = n.up {
+		if n.name == nil {
+			parts = append(parts, "["+strconv.Itoa(n.index)+"]")
+			continue
+		}
+		parts = append(parts, "."+nameOf(n.name))
+	}
+	slices.Reverse(parts)
+	return clean(strings.TrimPrefix(strings.Join(parts, ""), "."))
+}
+
+// nameOf reads a name. Of a long one it takes the beginning as it came.
+func nameOf(raw []byte) (name string) {
+	if len(raw) > 4*maxPath {
+		return string(raw[1 : 2*maxPath])
+	}
+	_ = json.Unmarshal(raw, &name) // it is valid
+	return name
 }

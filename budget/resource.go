@@ -36,21 +36,23 @@ func (b *budget) resource(ctx context.Context, req *mcp.ReadResourceRequest, nex
 	for _, c := range have.Contents {
 		total += length(c)
 	}
-	if skip == 0 && (total <= b.Size/2 || b.fitsContents(have.Contents, b.Size)) {
-		return res, nil
+	if skip == 0 {
+		if tokens, _ := b.measureContents(have.Contents); tokens <= b.Size {
+			return res, nil
+		}
 	}
 	out := *have
-	shrinking(b.Size*bytesPerToken, func(room int) bool {
+	shrinking(b.Size*bytesPerToken, b.Size, func(room int) (tokens, bytes int) {
 		var end int
 		out.Contents, end = window(have.Contents, min(skip, total), max(minShown, room-noteBytes))
 		if end < total || skip > 0 {
 			says := fmt.Sprintf("Bytes %d to %d of %d.", min(skip, total), end, total)
 			if end < total {
-				says += fmt.Sprintf(" The rest: read %s#bytes=%d-", uri, end)
+				says += fmt.Sprintf(" For the rest read %s#bytes=%d-", uri, end)
 			}
 			out.Contents = append(slices.Clip(out.Contents), &mcp.ResourceContents{URI: fmt.Sprintf("%s#bytes=%d-", uri, end), MIMEType: "text/plain", Text: says})
 		}
-		return b.fitsContents(out.Contents, b.Size)
+		return b.measureContents(out.Contents)
 	})
 	b.Stats.LeftOut.Add(1)
 	return &out, nil
@@ -64,13 +66,24 @@ func length(c *mcp.ResourceContents) int {
 	return len(c.Text) + len(c.Blob)
 }
 
-// fitsContents reports whether contents have at most so many tokens.
-func (b *budget) fitsContents(contents []*mcp.ResourceContents, size int) bool {
-	res := &mcp.CallToolResult{}
+// measureContents is measure for the contents of a resource.
+func (b *budget) measureContents(contents []*mcp.ResourceContents) (tokens, bytes int) {
 	for _, c := range contents {
-		res.Content = append(res.Content, &mcp.EmbeddedResource{Resource: c})
+		if c != nil {
+			bytes += contentsBytes(c)
+		}
 	}
-	return b.fits(res, size)
+	if bytes <= b.Size {
+		return bytes, bytes
+	} else if b.Count == nil {
+		return estimate(bytes), bytes
+	}
+	for _, c := range contents {
+		if c != nil {
+			tokens += b.count(c.Text) + contentsBytes(c) - len(c.Text)
+		}
+	}
+	return tokens, bytes
 }
 
 // window returns the contents from a byte on, of so many bytes as they are sent, and
@@ -86,8 +99,11 @@ func window(contents []*mcp.ResourceContents, from, room int) (part []*mcp.Resou
 		one := *c
 		var stop int
 		if c.Text != "" {
-			for begin > 0 && !utf8.RuneStart(c.Text[begin]) {
-				begin-- // the client asked for the middle of a character
+			for i := begin; i >= 0 && i > begin-utf8.UTFMax; i-- { // the client may have asked for the middle of a character
+				if utf8.RuneStart(c.Text[i]) {
+					begin = i
+					break
+				}
 			}
 			stop = characters(c.Text, begin, begin+room)
 			one.Text = c.Text[begin:stop]

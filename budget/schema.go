@@ -14,8 +14,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// words are parts of the names of arguments that make an answer smaller.
-var words = []string{
+// reducing are parts of the names of arguments that make an answer smaller.
+var reducing = []string{
 	"limit", "count", "max", "size", "page", "first", "top", "offset", "cursor",
 	"field", "column", "select", "include", "exclude", "filter", "query", "depth",
 	"range", "from", "to", "since", "until", "before", "after", "start", "end", "line", "day", "hour", "period", "last",
@@ -34,7 +34,7 @@ func smaller(schema any) (names []string) {
 	for name := range s.Properties {
 		if slices.ContainsFunc(parts.FindAllString(name, -1), func(part string) bool {
 			part = strings.ToLower(part)
-			return slices.Contains(words, part) || slices.Contains(words, strings.TrimSuffix(part, "s"))
+			return slices.Contains(reducing, part) || slices.Contains(reducing, strings.TrimSuffix(part, "s"))
 		}) {
 			names = append(names, clean(name))
 		}

@@ -1,0 +1,126 @@
+package budget_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/budget"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// cut returns what becomes of an answer.
+func cut(t *testing.T, schema string, res *mcp.CallToolResult) (*mcp.CallToolResult, []budget.LeftOut, *fault.Error) {
+	t.Helper()
+	h := around(&budget.Options{Size: 1000, Count: budget.Bytes}, json.RawMessage(schema), res)
+	out, err := h(t.Context(), middleware.MethodCallTool, calling("it"))
+	if f, failed := middleware.FaultOf(out, err); failed {
+		return nil, nil, f
+	}
+	got := out.(*mcp.CallToolResult)
+	leftOut, _ := got.Meta[budget.MetaKey].([]budget.LeftOut)
+	return got, leftOut, nil
+}
+
+// TestWhichTextIsJSON: a list or an object that is most of the answer loses items, and stays
+// JSON. Whatever else begins like one is a text.
+func TestWhichTextIsJSON(t *testing.T) {
+	item := func(int) string { return `{"a":1}` }
+	array, short := list(400, item), list(10, item)
+	text := func(s string) mcp.Content { return &mcp.TextContent{Text: s} }
+	for name, c := range map[string]struct {
+		content []mcp.Content
+		unit    string
+		total   int
+		path    string
+	}{
+		"a list":                        {[]mcp.Content{text(array)}, "items", 400, ""},
+		"an object":                     {[]mcp.Content{text(`{"l":` + array + `}`)}, "items", 400, "l"},
+		"with spaces around it":         {[]mcp.Content{text(" \n" + array + "\t")}, "items", 400, ""},
+		"beside a text":                 {[]mcp.Content{text("It is:"), text(array)}, "items", 400, ""},
+		"beside a picture":              {[]mcp.Content{&mcp.ImageContent{Data: make([]byte, 90)}, text(array)}, "items", 400, ""},
+		"half of it":                    {[]mcp.Content{text(array), text(strings.Repeat("x", len(array)))}, "items", 400, ""},
+		"the second half of it":         {[]mcp.Content{text(strings.Repeat("x", len(array))), text(array)}, "items", 400, ""},
+		"less than half of it":          {[]mcp.Content{text(short), text(strings.Repeat("x", 3000))}, "blocks", 2, ""},
+		"nearly half of it":             {[]mcp.Content{text(array), text(strings.Repeat("x", len(array)+1))}, "blocks", 2, ""},
+		"the second of two":             {[]mcp.Content{text(short), text(array)}, "items", 400, ""},
+		"a string":                      {[]mcp.Content{text(`"` + strings.Repeat("x", 3000) + `"`)}, "bytes", 3002, ""},
+		"a number":                      {[]mcp.Content{text(strings.Repeat("1", 3000))}, "bytes", 3000, ""},
+		"a list that does not end":      {[]mcp.Content{text(array[:len(array)-1])}, "bytes", len(array) - 1, ""},
+		"a list and more":               {[]mcp.Content{text(array + ".")}, "bytes", len(array) + 1, ""},
+		"spaces":                        {[]mcp.Content{text(strings.Repeat(" ", 3000))}, "bytes", 3000, ""},
+		"a list that is no text":        {[]mcp.Content{&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{Text: array}}}, "blocks", 1, ""},
+		"a nil beside it":               {[]mcp.Content{(*mcp.TextContent)(nil), text(array)}, "items", 400, ""},
+		"a list with a text in the way": {[]mcp.Content{text("[" + strings.Repeat("x", len(array))), text(array)}, "blocks", 2, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, leftOut, f := cut(t, `{}`, &mcp.CallToolResult{Content: c.content})
+			require.Nil(t, f)
+			require.NotEmpty(t, leftOut)
+			l := leftOut[len(leftOut)-1]
+			require.Equal(t, c.unit, l.Unit)
+			require.Equal(t, c.total, l.Total)
+			require.Equal(t, c.path, l.Path)
+			if c.unit == "items" {
+				require.True(t, json.Valid([]byte(got.Content[0].(*mcp.TextContent).Text)))
+			}
+		})
+	}
+	// Where the structured content fits, it is left alone whatever the texts are.
+	got, leftOut, f := cut(t, `{}`, &mcp.CallToolResult{Content: []mcp.Content{text(array)}, StructuredContent: json.RawMessage(short)})
+	require.Nil(t, f)
+	require.Equal(t, "bytes", leftOut[0].Unit)
+	require.JSONEq(t, short, string(got.StructuredContent.(json.RawMessage)))
+}
+
+// TestCutsThatAreWrongTogether: each of two lists may be shorter, but not both.
+func TestCutsThatAreWrongTogether(t *testing.T) {
+	const schema = `{"properties":{"a":{"type":"array"},"b":{"type":"array"},"c":{"type":"array"}},
+		"anyOf":[{"properties":{"a":{"minItems":100}}},{"properties":{"b":{"minItems":100}}}]}`
+	value := func(a, b, c int) *mcp.CallToolResult {
+		one := func(int) string { return `"1234567"` }
+		raw := `{"a":` + list(a, one) + `,"b":` + list(b, one) + `,"c":` + list(c, one) + `}`
+		return &mcp.CallToolResult{StructuredContent: json.RawMessage(raw), Content: []mcp.Content{&mcp.TextContent{Text: raw}}}
+	}
+	_, _, f := cut(t, schema, value(110, 100, 1))
+	require.Equal(t, "ANSWER_TOO_LARGE", f.Code())
+
+	const smaller = `{"properties":{"a":{"type":"array"},"b":{"type":"array"},"c":{"type":"array"}},
+		"anyOf":[{"properties":{"a":{"minItems":60}}},{"properties":{"b":{"minItems":50}}}]}`
+	got, leftOut, f := cut(t, smaller, value(60, 50, 40))
+	require.Nil(t, f)
+	require.Len(t, leftOut, 2)
+	require.Equal(t, "a", leftOut[0].Path)
+	require.Equal(t, "c", leftOut[1].Path)
+	var out struct{ A, B, C []string }
+	require.NoError(t, json.Unmarshal(got.StructuredContent.(json.RawMessage), &out))
+	require.Len(t, out.B, 50)
+	require.Len(t, out.A, leftOut[0].Shown)
+	require.Len(t, out.C, leftOut[1].Shown)
+	require.JSONEq(t, string(got.StructuredContent.(json.RawMessage)), got.Content[0].(*mcp.TextContent).Text)
+}
+
+// TestWhatTheSchemaNeverAllows is cut nowhere: a value that is against the schema as it came, and
+// one of which the schema wants everything.
+func TestWhatTheSchemaNeverAllows(t *testing.T) {
+	raw := list(300, func(int) string { return `"1234567"` })
+	res := &mcp.CallToolResult{StructuredContent: json.RawMessage(raw), Content: []mcp.Content{&mcp.TextContent{Text: raw}}}
+	for _, schema := range []string{`{"type":"object"}`, `{"minItems":300}`, `{"not":{}}`, `{"maxItems":3}`} {
+		_, _, f := cut(t, schema, res)
+		require.NotNil(t, f, schema)
+		require.Equal(t, "ANSWER_TOO_LARGE", f.Code(), schema)
+	}
+	_, leftOut, f := cut(t, `{"minItems":7}`, res)
+	require.Nil(t, f)
+	require.Equal(t, 300, leftOut[0].Total)
+
+	// It fits one item, and the schema wants three: the fewest that it allows are shown.
+	long := list(300, func(int) string { return `"` + strings.Repeat("x", 400) + `"` })
+	_, leftOut, f = cut(t, `{"minItems":3}`, &mcp.CallToolResult{StructuredContent: json.RawMessage(long), Content: []mcp.Content{&mcp.TextContent{Text: long}}})
+	require.Nil(t, f)
+	require.Equal(t, 3, leftOut[0].Shown)
+}
