@@ -19,6 +19,9 @@
 //	{"seq":3,"time":"2026-07-28T12:00:01Z","event":"end","method":"tools/call","target":"pay","principal":"user:ada",
 //	"outcome":"ok","effect":"committed","reference":"0198c7f2-...","begin":2,"duration_ms":812.4,"prev":"e7d1...","hash":"93ab..."}
 //
+// What a tool is, and which of its arguments are secrets, is what the server listed to the
+// caller within the last second.
+//
 // Recorded are calls of tools, reads of resources, prompts, subscriptions and methods of
 // the program's own. Lists, completions, pings, handshakes, notifications and look-ups of
 // mcpchain itself are not; a tool that a middleware of yours calls as a look-up is. Neither results nor the texts of errors are recorded: the
