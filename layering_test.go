@@ -38,7 +38,7 @@ func TestLayering(t *testing.T) {
 			case floor <= 1:
 				require.NotContainsf(t, dep, "modelcontextprotocol", "%s is on the lowest floor and must not know the SDK", p.ImportPath)
 			}
-			if floor <= 6 || p.ImportPath == module+"/mcptest" {
+			if floor <= 7 || p.ImportPath == module+"/mcptest" {
 				require.NotContainsf(t, dep, "stretchr/testify", "%s imports testify outside of tests", p.ImportPath)
 			}
 		}
@@ -66,9 +66,9 @@ func TestMap(t *testing.T) {
 			drawn[m[1]] = at
 		}
 	}
-	stand := map[string]int{"THE": 5} // MIDDLEWARES
+	stand := map[string]int{"THE": 6} // MIDDLEWARES
 	for _, p := range list(t, "./...") {
-		if f := floorOf(p.ImportPath); f <= 6 {
+		if f := floorOf(p.ImportPath); f <= 7 {
 			stand[cmp.Or(strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/"), "chain.go")] = f
 		}
 	}
@@ -79,7 +79,7 @@ func TestMap(t *testing.T) {
 // all of them stand in internal/wire.
 func TestKeysStandInOnePlace(t *testing.T) {
 	for _, p := range list(t, "./...") {
-		if floorOf(p.ImportPath) > 6 || p.ImportPath == module+"/internal/wire" {
+		if floorOf(p.ImportPath) > 7 || p.ImportPath == module+"/internal/wire" {
 			continue
 		}
 		for _, file := range p.GoFiles {
@@ -105,7 +105,7 @@ func TestPickOne(t *testing.T) {
 	}
 	brought := map[string][]string{}
 	for _, p := range list(t, "./...") {
-		if floorOf(p.ImportPath) > 6 {
+		if floorOf(p.ImportPath) > 7 {
 			continue
 		}
 		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
@@ -136,10 +136,12 @@ func floorOf(path string) int {
 	name := strings.TrimPrefix(strings.TrimPrefix(path, module), "/")
 	switch {
 	case name == "":
-		return 6
+		return 7
 	case slices.Contains([]string{"middleware", "retry/client", "outcome", "transport"}, name):
-		return 4
+		return 5
 	case name == "internal/call":
+		return 4
+	case name == "internal/failure":
 		return 3
 	case slices.Contains([]string{"internal/classify", "internal/attempt", "internal/exchange", "internal/explain", "internal/secrets"}, name):
 		return 2
@@ -154,20 +156,20 @@ func floorOf(path string) int {
 	case name == "internal/kinds":
 		return -3
 	case name == "examples", strings.HasPrefix(name, "examples/") && !strings.HasPrefix(name, "examples/internal/"):
-		return 8
+		return 9
 	case strings.HasPrefix(name, "examples/internal/"), strings.HasPrefix(name, "internal/"), strings.HasPrefix(name, "store/"), name == "mcptest":
-		return 7
+		return 8
 	default:
-		return 5
+		return 6
 	}
 }
 
-// layers returns the names of the middlewares, which stand on floor 5.
+// layers returns the names of the middlewares, which stand on floor 6.
 func layers(t *testing.T) []string {
 	t.Helper()
 	var names []string
 	for _, p := range list(t, "./...") {
-		if floorOf(p.ImportPath) == 5 {
+		if floorOf(p.ImportPath) == 6 {
 			names = append(names, strings.TrimPrefix(p.ImportPath, module+"/"))
 		}
 	}

@@ -80,8 +80,8 @@ func decode(raw []byte) (v any, err error) {
 
 // HashArguments returns what a record of [Hashed] arguments has as their hash, so that an
 // auditor can find the calls with given arguments. It is the HMAC-SHA-256, under a key
-// that is derived from the Log's, of the canonical JSON (RFC 8785), so that blanks, the
-// order of names and the notation of numbers do not matter. It is "" for a Log without a
+// that is derived from the Log's, of the canonical JSON (RFC 8785, but numbers keep all
+// their digits), so that blanks, the order of names and the notation of numbers do not matter. It is "" for a Log without a
 // key.
 func (l *Log) HashArguments(raw json.RawMessage) string {
 	if l.key == nil {

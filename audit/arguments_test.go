@@ -150,6 +150,7 @@ func TestHashedArguments(t *testing.T) {
 	require.Equal(t, one, hashed(`{ "amount": 20, "card": "`+harness.Canary+`" }`))
 	require.Equal(t, one, hashed(`{"amount":2e1,"card":"`+harness.Canary+`"}`))
 	require.NotEqual(t, one, hashed(`{"amount":21,"card":"`+harness.Canary+`"}`))
+	require.NotEqual(t, hashed(`{"amount":123456789012345678901}`), hashed(`{"amount":123456789012345678902}`), "differs beyond a float64")
 	require.Equal(t, one, newKept().HashArguments(marshal(t, map[string]any{"amount": 20, "card": harness.Canary})))
 	require.NotEmpty(t, newKept().HashArguments(json.RawMessage(`{`)))
 	require.Empty(t, audit.NewLog(func([]audit.Entry) error { return nil }, nil).HashArguments(json.RawMessage(`{}`)))

@@ -54,7 +54,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/internal/words"
@@ -129,7 +129,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 		Event: eventCall, Method: clean(method), Target: clean(call.Target(req)), Principal: a.principal(ctx, req), Reference: c.ID(),
 	}
 	a.addArguments(&rec, req, tool)
-	if safety != classify.Reads {
+	if safety != failure.Reads {
 		rec.Event = eventBegin
 		seq, err := a.keep(c, rec)
 		if err != nil && !a.GoOn {
@@ -149,11 +149,11 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	res, err := next(ctx, method, req)
 	returned = true
 	f := c.Failure(res, err)
-	rec.Outcome, rec.DurationMS = c.Outcome(res, err), millis(time.Since(began))
+	rec.Outcome, rec.DurationMS = c.Outcome(res, f), millis(time.Since(began))
 	switch {
 	case f != nil:
 		rec.Kind, rec.Effect = clean(string(f.Fault().Kind())), effectOf(f, tool, safety)
-	case safety == classify.Reads:
+	case safety == failure.Reads:
 		rec.Effect = fault.EffectNone
 	case call.NeedsInput(res):
 		rec.Effect = fault.EffectUnknown
@@ -176,25 +176,25 @@ func recorded(method string) bool {
 }
 
 // about returns the tool that is called, nil if nobody knows it, and what the call may do.
-func (a *auditor) about(c *call.Call, next mcp.MethodHandler) (*mcp.Tool, classify.Safety) {
+func (a *auditor) about(c *call.Call, next mcp.MethodHandler) (*mcp.Tool, failure.Safety) {
 	switch c.Method() {
 	case middleware.MethodCallTool:
 	case call.MethodSubscribe, call.MethodUnsubscribe: // they change what the server sends, and nothing else
-		return nil, classify.Reads
+		return nil, failure.Reads
 	default:
 		return nil, c.Safety(next)
 	}
 	tool, err := c.Tool(next)
 	if err != nil {
-		return nil, classify.Writes
+		return nil, failure.Writes
 	}
-	return tool, classify.SafetyOf(tool.Annotations)
+	return tool, failure.SafetyOf(tool.Annotations)
 }
 
 // effectOf returns the effect of a call that failed with f, or panicked for nil.
-func effectOf(f *call.Failure, tool *mcp.Tool, safety classify.Safety) fault.Effect {
+func effectOf(f *failure.Failure, tool *mcp.Tool, safety failure.Safety) fault.Effect {
 	switch {
-	case safety == classify.Reads:
+	case safety == failure.Reads:
 		return fault.EffectNone
 	case f == nil || f.Panic() != nil:
 		return fault.EffectUnknown

@@ -123,25 +123,33 @@ func (s *files) resume(key []byte) (head Head, dropped int64, err error) {
 	if err != nil {
 		return Head{}, 0, err
 	}
+	var torn []byte
 	for i, name := range slices.Backward(names) { // the last may have no record yet
-		head, size, torn, err := lastOf(key, name)
-		if err == nil && len(torn) > 0 && i < len(names)-1 {
+		last, size, rest, err := lastOf(key, name)
+		if err == nil && len(rest) > 0 && i < len(names)-1 {
 			err = ErrTorn
 		}
+		if i == len(names)-1 {
+			s.name, s.size, torn = name, size, rest
+		}
 		if err != nil {
-			return Head{}, 0, fmt.Errorf("audit: %s cannot be continued; verify it with the right key, and move the directory away: %w", name, err)
+			return Head{}, 0, cannotContinue(name, err)
 		}
-		if s.name == "" {
-			s.name, s.size, dropped = name, size, int64(len(torn))
-			if len(torn) > 0 {
-				err = s.setAside(torn)
-			}
-		}
-		if err != nil || head.Seq > 0 {
-			return head, dropped, err
+		if head = last; head.Seq > 0 {
+			break
 		}
 	}
-	return Head{}, dropped, nil
+	if first, ok := firstSeq(filepath.Base(s.name)); ok && s.size == 0 && first != head.Seq+1 {
+		return Head{}, 0, cannotContinue(s.name, fmt.Errorf("%w: the file is named after record %d, and the last record before it is %d", ErrBroken, first, head.Seq))
+	}
+	if len(torn) > 0 {
+		err = s.setAside(torn)
+	}
+	return head, int64(len(torn)), err
+}
+
+func cannotContinue(name string, err error) error {
+	return fmt.Errorf("audit: %s cannot be continued; verify it with the right key, and move the directory away: %w", name, err)
 }
 
 // lastOf reads a file and returns its last record, the zero Head if it has none, where

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -203,6 +204,110 @@ func TestCrashInARotation(t *testing.T) {
 	l := open(t, dir, nil)
 	require.NoError(t, l.Close())
 	require.Len(t, recordsIn(t, dir), 2)
+}
+
+// TestANewestFileThatBeginsInTheMiddle: Open does not know what stands before a file, but that
+// the file begins with the record that it is named after.
+func TestANewestFileThatBeginsInTheMiddle(t *testing.T) {
+	const fine = ""
+	for about, c := range map[string]struct {
+		rename int                                  // to the name of this record, 0 for the name that it has
+		change func(lines, older []string) []string // of the newest file, and of the one before it
+		want   string
+	}{
+		"nothing is wrong":                               {0, nil, fine},
+		"renamed to a later record":                      {99, nil, "the file is named after record 99 and begins with 16"},
+		"renamed to an earlier record":                   {15, nil, "the file is named after record 15 and begins with 16"},
+		"the first record is gone":                       {0, func(l, _ []string) []string { return l[1:] }, "named after record 16 and begins with 17"},
+		"the first record is gone, and so is its number": {17, func(l, _ []string) []string { return l[1:] }, fine}, // as if it never was: for Verify to find
+		"the first record is doubled":                    {0, func(l, _ []string) []string { return append(l[:1:1], l...) }, "records before it are missing, or it was moved or inserted"},
+		"the first record comes again":                   {0, func(l, _ []string) []string { return append(l[:3:3], l[0]) }, "records before it are missing"},
+		"the first record was changed":                   {0, func(l, _ []string) []string { l[0] = strings.Replace(l[0], "pay", "buy", 1); return l }, "the record was changed"},
+		"the second record is gone":                      {0, func(l, _ []string) []string { return append(l[:1:1], l[2:]...) }, "records before it are missing"},
+		"older records are in it":                        {0, func(l, older []string) []string { return append(older, l...) }, "named after record 16 and begins with"},
+		"nothing is in it, and it fits":                  {0, func([]string, []string) []string { return nil }, fine},
+		"nothing is in it, and it is late":               {99, func([]string, []string) []string { return nil }, "named after record 99, and the last record before it is 15"},
+		"a torn line, and it is late":                    {99, func(l, _ []string) []string { return []string{strings.TrimSuffix(l[0], "\n")} }, "the last record before it is 15"},
+	} {
+		t.Run(about, func(t *testing.T) {
+			dir := t.TempDir()
+			records, _ := linesOf(t, nil, 19)
+			var lines []string
+			for _, r := range records {
+				lines = append(lines, string(r)+"\n")
+			}
+			older, newer := lines[:15:15], lines[15:]
+			require.NoError(t, os.WriteFile(filepath.Join(dir, fileName(1)), []byte(strings.Join(older, "")), 0o600))
+			if c.change != nil {
+				newer = c.change(newer, older)
+			}
+			newest := filepath.Join(dir, fileName(16))
+			require.NoError(t, os.WriteFile(newest, []byte(strings.Join(newer, "")), 0o600))
+			if c.rename > 0 {
+				to := filepath.Join(dir, fileName(uint64(c.rename)))
+				require.NoError(t, os.Rename(newest, to))
+				newest = to
+			}
+			before := contentOf(t, dir)
+			l, err := Open(dir, nil)
+			if c.want == fine {
+				require.NoError(t, err)
+				require.NoError(t, l.Close())
+				return
+			}
+			require.ErrorIs(t, err, ErrBroken)
+			require.ErrorContains(t, err, newest+" cannot be continued")
+			require.ErrorContains(t, err, c.want)
+			require.True(t, maps.Equal(before, contentOf(t, dir)), "nothing is changed")
+		})
+	}
+}
+
+// TestNoFileIsLeftToGoOnFrom: a log whose files with records were all taken away does not begin anew.
+func TestNoFileIsLeftToGoOnFrom(t *testing.T) {
+	for name, ok := range map[string]bool{fileName(1): true, fileName(16): false} {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+		l, err := Open(dir, nil)
+		if ok {
+			require.NoError(t, err)
+			require.NoError(t, l.Close())
+			continue
+		}
+		require.ErrorIs(t, err, ErrBroken)
+		require.ErrorContains(t, err, "named after record 16, and the last record before it is 0")
+	}
+}
+
+// TestTheVeryFirstRecordFollowsNothing: the name of the first file says that nothing stands before it.
+func TestTheVeryFirstRecordFollowsNothing(t *testing.T) {
+	dir := t.TempDir()
+	body := []byte(`{"time":"2026-07-28T12:00:00Z","event":"open"}`)
+	line, _ := newChain(nil).seal(Head{Seq: 0}, body)
+	forged := strings.Replace(string(line[:len(line)-len(lineEnd)-hashLen-len(hashMember)]), genesis, strings.Repeat("5f", hashLen/2), 1)
+	forged += hashMember + string(newChain(nil).sum([]byte(forged))) + lineEnd + "\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, fileName(1)), []byte(forged), 0o600))
+	_, err := Verifier{}.Dir(dir)
+	require.ErrorIs(t, err, ErrBroken)
+	_, err = Open(dir, nil)
+	require.ErrorIs(t, err, ErrBroken)
+}
+
+// contentOf returns what stands in the files of a directory but for the lock.
+func contentOf(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	all := map[string]string{}
+	for _, e := range entries {
+		if e.Name() == "lock" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		require.NoError(t, err)
+		all[e.Name()] = string(text)
+	}
+	return all
 }
 
 // TestWhatIsNoCrashIsLeftAlone: Open does not tidy up after somebody who changed a file.

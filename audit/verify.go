@@ -67,7 +67,7 @@ type Verifier struct {
 	// are not looked at.
 	Heads []Head
 
-	first uint64 // nothing is known of what stands before the first record, which has this number
+	first uint64 // above 1: the first record has this number, and what stands before it is not known
 }
 
 // Verify is [Verify] with what the Verifier knows.
@@ -183,10 +183,10 @@ func (w *walk) broken(kind error, reason string) error {
 // keepHeads makes the heads ready to be compared.
 func (w *walk) keepHeads() error {
 	for _, h := range w.Heads {
-		if have, twice := w.heads[h.Seq]; twice && have != h.Hash || h.Seq == w.From.Seq && h.hash() != w.From.hash() {
-			return w.broken(ErrBroken, "the heads that were kept contradict each other")
+		if have, twice := w.heads[h.Seq]; twice && have != h.hash() || h.Seq == w.From.Seq && h.hash() != w.From.hash() {
+			return w.broken(ErrBroken, "the heads that were kept contradict each other, or From")
 		}
-		w.heads[h.Seq] = h.Hash
+		w.heads[h.Seq] = h.hash()
 		w.furthest = max(w.furthest, h.Seq)
 	}
 	return nil
@@ -205,8 +205,10 @@ func (w *walk) next(text []byte, err error, last bool) error {
 		return fmt.Errorf("audit: %w", err)
 	}
 	next, valid, reason := w.chain.open(w.head, text)
-	if valid && next.Seq == w.first && w.head.Seq == 0 {
-		reason = ""
+	if w.first > 1 && valid && w.head.Seq == 0 { // nothing stands before the very first record
+		if reason = ""; next.Seq != w.first {
+			reason = fmt.Sprintf("the file is named after record %d and begins with %d", w.first, next.Seq)
+		}
 	}
 	if want, kept := w.heads[next.Seq]; reason == "" && kept && want != next.Hash {
 		reason = "it is not the record whose head was kept"

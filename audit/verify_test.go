@@ -239,6 +239,43 @@ func TestHeads(t *testing.T) {
 	require.ErrorContains(t, err, "contradict")
 }
 
+// TestHeadsAgainstFrom: where a verification begins is one of the things that were kept, so a
+// head of that place has to be the same.
+func TestHeadsAgainstFrom(t *testing.T) {
+	lines, heads := linesOf(t, nil, 6)
+	other := Head{Seq: 3, Hash: strings.Repeat("0", hashLen)}
+	for about, c := range map[string]struct {
+		from Head
+		kept []Head
+		want string
+	}{
+		"the same":                        {heads[2], []Head{heads[2]}, ""},
+		"older ones are not looked at":    {heads[2], []Head{{Seq: 2, Hash: other.Hash}}, ""},
+		"another hash":                    {heads[2], []Head{other}, "contradict"},
+		"another hash among others":       {heads[2], []Head{heads[1], heads[4], other}, "contradict"},
+		"no hash":                         {heads[2], []Head{{Seq: 3}}, "contradict"},
+		"From itself has no hash":         {Head{Seq: 3}, []Head{heads[2]}, "contradict"},
+		"the beginning in two spellings":  {Head{}, []Head{{}, {Hash: genesis}, {}}, ""},
+		"From is wrong, and so is a head": {other, []Head{other}, "records before it are missing"},
+	} {
+		rest := lines[c.from.Seq:]
+		head, err := Verifier{From: c.from, Heads: c.kept}.Verify(joined(rest))
+		if c.want == "" {
+			require.NoError(t, err, about)
+			require.Equal(t, heads[5], head, about)
+			continue
+		}
+		require.ErrorIs(t, err, ErrBroken, about)
+		require.ErrorContains(t, err, c.want, about)
+		require.Equal(t, c.from, head, "%s: nothing after From is proven", about)
+	}
+	// Nothing is written after From yet.
+	_, err := Verifier{From: heads[2], Heads: []Head{heads[2]}}.Verify(strings.NewReader(""))
+	require.NoError(t, err)
+	_, err = Verifier{From: heads[2], Heads: []Head{heads[3]}}.Verify(strings.NewReader(""))
+	require.ErrorIs(t, err, ErrCut)
+}
+
 // TestKey: without the key nobody can make a log that it accepts.
 func TestKey(t *testing.T) {
 	keyed, _ := linesOf(t, testKey, 3)

@@ -5,11 +5,10 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
@@ -31,7 +30,7 @@ type failer struct {
 	prefix string // of the index of an item, in its reference
 
 	asked  sync.Once
-	safety classify.Safety
+	safety failure.Safety
 }
 
 func newFailer(ctx context.Context) *failer {
@@ -59,16 +58,16 @@ func (f *failer) failed(index int, err error, late *fault.Error) (public *fault.
 	}
 	below := f.c.Below(f.ctx, f.prefix+strconv.Itoa(index), f.c.Request())
 	known := below.Failure(nil, err)
-	if late != nil && known.Classified() {
+	if late != nil && known.Origin() == classify.Classified {
 		err = late.Because(err)
 		known = below.Failure(nil, err)
 	}
 	if isTold {
 		public, quote = told.public, told.quote
 	} else {
-		public, quote = tell(below, nil, err)
+		public, quote = tell(below, known, err)
 	}
-	retry := f.advice(known)
+	retry := known.Again(failure.Situation{Safety: f.whatRepeats}).Retry
 	if _, said := public.Retry(); said || retry.ShouldRetry || retry.Effect == fault.EffectUnknown {
 		public = public.WithRetry(retry)
 	}
@@ -76,25 +75,21 @@ func (f *failer) failed(index int, err error, late *fault.Error) (public *fault.
 }
 
 // tell records the failure of an item and returns what a caller may know of it.
-func tell(below *call.Call, res mcp.Result, err error) (public *fault.Error, quote bool) {
-	if below.Recorded() || below.Hides(below.Failure(res, err)) {
-		below.Log(res, err, 0)
+func tell(below *call.Call, f *failure.Failure, err error) (public *fault.Error, quote bool) {
+	if below.Recorded() || f.Hides() {
+		below.Log(nil, f, 0)
 	}
-	public, quote = below.Told(res, err)
+	public, quote = below.Tell(f)
 	if _, own := err.(*fault.Error); !own { //nolint:errorlint // a fault has its cause in itself
 		public = public.Because(err)
 	}
 	return public, quote
 }
 
-// advice asks what a repetition of the call can do only where that matters.
-func (f *failer) advice(known *call.Failure) fault.Retry {
-	retry := known.Advise(classify.Writes)
-	if retry.Effect == "" || retry.Effect == fault.EffectCommitted {
-		return retry
-	}
+// whatRepeats says what a repetition of the call can do. It is asked once for all items.
+func (f *failer) whatRepeats() failure.Safety {
 	f.asked.Do(func() { // if the server's list panics, the tool writes
 		safe.Call(func() { f.safety = f.c.Safety(nil) }, nil)
 	})
-	return known.Advise(f.safety)
+	return f.safety
 }

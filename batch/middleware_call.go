@@ -45,14 +45,15 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 		below := c.Below(ctx, strconv.Itoa(i), item)
 		res, err := next(below, middleware.MethodCallTool, item)
 		var value any
-		if below.Failure(res, err) == nil {
+		failed := below.Failure(res, err)
+		if failed == nil {
 			if value, err = f.value(res, items[i]); err == nil {
 				_, err = below.Finish(res, nil)
 				return value, err
 			}
-			res = nil
+			failed = below.Failure(nil, err)
 		}
-		public, quote := tell(below, res, err)
+		public, quote := tell(below, failed, err)
 		return nil, &toldError{public, quote}
 	}
 	result := newBatch(ctx, items, one, &f.run).run(ctx)

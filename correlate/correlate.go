@@ -169,19 +169,20 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 		if p != nil {
 			cause = c.Recovered(p, 1)
 		}
-		c.Log(nil, cause, 0)
-		c.Observe(nil, cause)
+		f := c.Failure(nil, cause)
+		c.Log(nil, f, 0)
+		c.Observe(nil, f)
 		if p != nil {
 			panic(p)
 		}
 	}()
 	res, err = next(ctx, method, req)
 	returned = true
-	failure := c.Failure(res, err)
+	f := c.Failure(res, err)
 	switch {
-	case failure != nil && failure.Err() != nil:
-		c.Log(res, err, 0)
-	case failure != nil, r.options.Slow > 0 && r.slow(c.Duration()), c.Logger().Enabled(ctx, r.success): // the result may yet turn out to be one that cannot be sent
+	case f != nil && f.Err() != nil:
+		c.Log(res, f, 0)
+	case f != nil, r.options.Slow > 0 && r.slow(c.Duration()), c.Logger().Enabled(ctx, r.success): // the result may yet turn out to be one that cannot be sent
 		c.LogAtEnd()
 	}
 	return res, err
@@ -203,7 +204,7 @@ func OutcomeOf(ctx context.Context, res mcp.Result, err error) Outcome {
 	if c == nil {
 		c = &call.Call{Context: ctx}
 	}
-	return Outcome(c.Outcome(res, err))
+	return Outcome(c.Outcome(res, c.Failure(res, err)))
 }
 
 // Logger returns the logger of the call that ctx belongs to, with the attribute

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
@@ -75,7 +76,7 @@ type Stats struct {
 func (r *recorder) Stuck(change int64) { r.stats.Stuck.Add(change) }
 
 // Ended tells the hook how a call ended.
-func (r *recorder) Ended(c *call.Call, took time.Duration, res mcp.Result, err error) {
+func (r *recorder) Ended(c *call.Call, took time.Duration, res mcp.Result, f *failure.Failure) {
 	part := c.Parent() != nil
 	if !part {
 		defer r.stats.InFlight.Add(-1)
@@ -84,12 +85,11 @@ func (r *recorder) Ended(c *call.Call, took time.Duration, res mcp.Result, err e
 		return
 	}
 	e := Event{
-		Method: c.Label(), Outcome: Outcome(c.Outcome(res, err)), Part: part, Duration: took,
+		Method: c.Label(), Outcome: Outcome(c.Outcome(res, f)), Part: part, Duration: took,
 		InFlight: r.stats.InFlight.Load(), Stuck: r.stats.Stuck.Load(),
 	}
 	var refused string
 	e.Attempts, refused = c.Noted()
-	f := c.Failure(res, err)
 	if f != nil {
 		e.Refused, e.Kind, e.Party, e.Err = refused, f.Fault().Kind(), f.Party(), f.Err()
 		if refused == "" && e.Kind == fault.KindRepeatedFailure {

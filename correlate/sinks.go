@@ -80,7 +80,7 @@ func Sample(next slog.Handler, every time.Duration) slog.Handler {
 	case every <= 0:
 		panic("correlate.Sample: every is not positive; give a period, such as time.Minute")
 	}
-	return &sampler{next, &sampled{every: every, by: map[failure]*repetition{}}}
+	return &sampler{next, &sampled{every: every, by: map[subject]*repetition{}}}
 }
 
 type sampler struct {
@@ -93,11 +93,11 @@ type sampled struct {
 	every time.Duration
 
 	mu sync.Mutex
-	by map[failure]*repetition
+	by map[subject]*repetition
 }
 
-// A failure is what counts as the same.
-type failure struct{ kind, target, place string }
+// A subject is what a record of a failure is about: those of one count as the same.
+type subject struct{ kind, target, place string }
 
 // A repetition is the last record that was held back, and how many were.
 type repetition struct {
@@ -111,7 +111,7 @@ func (s *sampler) Enabled(ctx context.Context, level slog.Level) bool {
 }
 
 func (s *sampler) Handle(ctx context.Context, record slog.Record) error {
-	if of := failureOf(record); of.kind != "" && s.held(of, record, s.next) {
+	if of := subjectOf(record); of.kind != "" && s.held(of, record, s.next) {
 		return nil
 	}
 	return s.next.Handle(ctx, record)
@@ -126,7 +126,7 @@ func (s *sampler) WithGroup(name string) slog.Handler {
 }
 
 // held reports whether a record is counted and not passed on.
-func (s *sampled) held(of failure, record slog.Record, next slog.Handler) bool {
+func (s *sampled) held(of subject, record slog.Record, next slog.Handler) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, known := s.by[of]
@@ -135,7 +135,7 @@ func (s *sampled) held(of failure, record slog.Record, next slog.Handler) bool {
 		r, known = s.by[of]
 	}
 	if !known && len(s.by) >= 2*maxSampled {
-		of = failure{kind: call.Other}
+		of = subject{kind: call.Other}
 		r, known = s.by[of]
 	}
 	if !known {
@@ -149,7 +149,7 @@ func (s *sampled) held(of failure, record slog.Record, next slog.Handler) bool {
 
 // end passes on what was counted in a period, and begins the next one if there was
 // anything.
-func (s *sampled) end(of failure) {
+func (s *sampled) end(of subject) {
 	s.mu.Lock()
 	r := s.by[of]
 	if r.count == 0 {
@@ -167,8 +167,8 @@ func (s *sampled) end(of failure) {
 	_ = r.next.Handle(context.Background(), r.last)
 }
 
-// failureOf returns what a record is about. Its kind is "" if it is not one of a failure.
-func failureOf(record slog.Record) (of failure) {
+// subjectOf returns what a record is about. Its kind is "" if it is not one of a failure.
+func subjectOf(record slog.Record) (of subject) {
 	var method, types, stack string
 	record.Attrs(func(a slog.Attr) bool {
 		if a.Value.Kind() != slog.KindString {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -67,8 +68,8 @@ func (e *LimitError) Timeout() bool { return true }
 func isDeadline(err error) bool { return safe.Same(err, context.DeadlineExceeded) }
 
 // effectOf returns what is certain about the effect of a call that did not come to its end.
-func effectOf(known classify.Safety) fault.Effect {
-	if known == classify.Reads {
+func effectOf(known failure.Safety) fault.Effect {
+	if known == failure.Reads {
 		return fault.EffectNone
 	}
 	return fault.EffectUnknown
@@ -76,16 +77,13 @@ func effectOf(known classify.Safety) fault.Effect {
 
 // retryOf returns what is said about a repetition of a call that took too long. running
 // tells that the handler is.
-func retryOf(public *fault.Error, known classify.Safety, running bool) fault.Retry {
-	found := classify.Finding{Fault: public}
-	r := found.Advise(classify.Hint{Retry: classify.RetryYes}, known)
-	switch {
-	case known == classify.Reads:
-		r.Effect = fault.EffectNone
-	case running && r.Effect == fault.EffectUnknown:
-		r.Reason = "It may still take effect"
-	}
-	return r
+func retryOf(public *fault.Error, known failure.Safety, running bool) fault.Retry {
+	at := failure.As(known)
+	at.Cut, at.Running = true, running
+	return failure.Again(&failure.Known{
+		Finding: classify.Finding{Fault: public, By: classify.Cut},
+		Hint:    &failure.Hint{Retry: classify.RetryYes},
+	}, at).Retry
 }
 
 // subject names what did not finish. The name that the caller sent is not repeated.
@@ -105,7 +103,7 @@ func subject(method string) string {
 }
 
 // exceeded returns the error of a call whose limit was reached.
-func exceeded(method string, e *LimitError, known classify.Safety) error {
+func exceeded(method string, e *LimitError, known failure.Safety) error {
 	e.answer = true
 	public := fault.Timeout(subject(method), e.Limit)
 	message := public.Message()
@@ -121,26 +119,26 @@ func exceeded(method string, e *LimitError, known classify.Safety) error {
 	if method == middleware.MethodCallTool {
 		suggestion = "Ask for less at a time if the tool allows it."
 	}
-	return classify.HideError(e, public.WithMessage(message).Suggest(suggestion).WithRetry(retryOf(public, known, e.Running)))
+	return classify.HideErrorBy(classify.Cut, e, public.WithMessage(message).Suggest(suggestion).WithRetry(retryOf(public, known, e.Running)))
 }
 
 // cancelled returns the error of a call whose caller gave it up.
-func cancelled(what string, err, cause error, known classify.Safety) error {
+func cancelled(what string, err, cause error, known failure.Safety) error {
 	if !safe.Same(cause, err) {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
-	return classify.HideError(fmt.Errorf("deadline: %s: %w", what, err),
+	return classify.HideErrorBy(classify.Cut, fmt.Errorf("deadline: %s: %w", what, err),
 		fault.Generic(fault.KindCancelled).WithRetry(fault.Retry{Effect: effectOf(known)}))
 }
 
 // notStarted returns the error of a call that was over before it began.
 func (w *run) notStarted(err error) error {
 	if safe.Find(err, isDeadline) {
-		return classify.HideError(&LimitError{Caller: true, answer: true},
+		return classify.HideErrorBy(classify.Proven, &LimitError{Caller: true, answer: true},
 			fault.New(fault.KindTimeout, "no time was left to start this call").
 				WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}))
 	}
-	return cancelled("the call was cancelled before it started", err, context.Cause(w.parent), classify.Reads)
+	return cancelled("the call was cancelled before it started", err, context.Cause(w.parent), failure.Reads)
 }
 
 // Why a call is refused.
@@ -158,13 +156,13 @@ func (w *run) refused(why string) error {
 	if why == stuckRefusal {
 		after = max(after, min(w.limit, maxRefusal).Truncate(time.Second))
 	}
-	return classify.HideError(errTooMany, fault.New(fault.KindServiceUnavailable, why).
+	return classify.HideErrorBy(classify.Proven, errTooMany, fault.New(fault.KindServiceUnavailable, why).
 		WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: after.Seconds(), Effect: fault.EffectNone}))
 }
 
 // fail answers a call with an error that a late handler cannot replace.
 func (w *run) fail(err error) (mcp.Result, error) {
 	w.c.Establish(w.settings)
-	w.c.Settle(err)
+	w.c.Answer(err)
 	return nil, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
@@ -163,6 +164,9 @@ var finished = func() context.Context {
 // parentEnded tells a caller that gave up from one whose own limit was reached.
 func (w *run) parentEnded() (mcp.Result, error) {
 	w.stop(w.parent)
+	if safe.Is(context.Cause(w.parent), classify.ErrShutdown) {
+		return w.serverEnded()
+	}
 	if !safe.Find(w.parent.Err(), isDeadline) {
 		return w.abandon()
 	}
@@ -171,6 +175,28 @@ func (w *run) parentEnded() (mcp.Result, error) {
 		limit.Limit, limit.Caller = outer.Limit, outer.Caller
 	}
 	return w.overdue(limit, nil)
+}
+
+// serverEnded waits for the handler of a call that the server's end cut: who ends the server waits for
+// what is answered here, and would end the process under a handler that nobody waits for.
+func (w *run) serverEnded() (mcp.Result, error) {
+	at, _ := w.Deadline()
+	left := time.NewTimer(time.Until(at))
+	defer left.Stop()
+	for {
+		select {
+		case o := <-w.outcomes:
+			if o.timeUp {
+				continue // it came just before
+			}
+			if w.c.Failure(o.res, o.err) != nil {
+				w.c.Establish(w.settings)
+			}
+			return o.res, o.err
+		case <-left.C:
+			return w.overdue(w.over(), nil)
+		}
+	}
 }
 
 // windDown is how long the handler of a cancelled call may take to clean up before it
@@ -235,11 +261,11 @@ func (w *run) overdue(limit *LimitError, have *outcome) (mcp.Result, error) {
 // came: a success, a bug, and what the handler said on purpose. Any other error is
 // what became of being told to stop.
 func (w *run) stands(o outcome) bool {
-	failure := w.c.Failure(o.res, o.err)
-	if failure == nil || failure.Worded() || failure.Panic() != nil {
+	f := w.c.Failure(o.res, o.err)
+	if f == nil || f.Worded() || f.Panic() != nil {
 		return true
 	}
-	limit, _ := safe.As[*LimitError](failure.Err()) // of a limit further in
+	limit, _ := safe.As[*LimitError](f.Err()) // of a limit further in
 	return limit != nil && limit.answer
 }
 
@@ -248,7 +274,7 @@ const maxLookups = 16
 
 // look finds out what a repetition of the call of a tool can do. The server's list may be as
 // slow as its tools, so it is asked aside.
-func (w *run) look() <-chan classify.Safety {
+func (w *run) look() <-chan failure.Safety {
 	if w.c.Method() != call.MethodCallTool {
 		return nil
 	}
@@ -257,10 +283,10 @@ func (w *run) look() <-chan classify.Safety {
 	default:
 		return nil
 	}
-	looked := make(chan classify.Safety, 1)
+	looked := make(chan failure.Safety, 1)
 	go func() {
 		defer func() { <-w.looking }()
-		known := classify.Writes
+		known := failure.Writes
 		safe.Call(func() { known = w.c.Safety(w.next) }, nil) // a middleware of the user's, on the way to the list
 		looked <- known
 	}()
@@ -268,9 +294,9 @@ func (w *run) look() <-chan classify.Safety {
 }
 
 // known returns what is known of the call without asking for the server's list.
-func (w *run) known() classify.Safety {
+func (w *run) known() failure.Safety {
 	if w.c.Method() == call.MethodCallTool {
-		return classify.Writes
+		return failure.Writes
 	}
 	return w.c.Safety(nil)
 }

@@ -79,7 +79,8 @@ func (w *run) stranded() {
 
 // late records the outcome of a handler that nobody waits for any longer.
 func (w *run) late(o outcome, stuck bool) {
-	outcome, attrs, level := w.c.Outcome(o.res, o.err), []slog.Attr(nil), slog.LevelDebug // it was told to stop, and did
+	f := w.c.Failure(o.res, o.err)
+	outcome, attrs, level := w.c.Outcome(o.res, f), []slog.Attr(nil), slog.LevelDebug // it was told to stop, and did
 	switch {
 	case outcome == call.OutcomePanic:
 		level = slog.LevelError
@@ -88,12 +89,12 @@ func (w *run) late(o outcome, stuck bool) {
 	case outcome == call.OutcomeOK: // its caller does not know that it was done
 		level = slog.LevelInfo
 	}
-	if failure := w.c.Failure(o.res, o.err); failure != nil {
-		if err := failure.Err(); err != nil {
+	if f != nil {
+		if err := f.Err(); err != nil {
 			attrs = append(attrs, slog.String("error", words.Clip(safe.Error(err), maxText)))
 		}
-		if p := failure.Panic(); p != nil {
-			attrs = append(attrs, slog.String("stack", p.Stack()))
+		if stack := f.Stack(); stack != "" {
+			attrs = append(attrs, slog.String("stack", stack))
 		}
 	}
 	w.record(level, "mcp handler ended late", append(attrs, slog.String("outcome", outcome), slog.Float64("late_ms", milliseconds(time.Since(w.answered))))...)

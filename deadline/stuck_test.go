@@ -19,6 +19,7 @@ import (
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -381,7 +382,7 @@ func TestLateHandlerDoesNotDisturb(t *testing.T) {
 			inner := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 				res, err := next(ctx, c.Method(), req)
 				if f := c.Failure(res, err); f != nil {
-					f.Guide(call.Guidance{Retry: fault.Retry{ShouldRetry: true, Reason: "of the late one"}})
+					f.Guide(failure.Guidance{Retry: fault.Retry{ShouldRetry: true, Reason: "of the late one"}})
 				}
 				return res, err
 			})

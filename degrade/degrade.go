@@ -78,6 +78,8 @@ func Run(ctx context.Context, parts ...Part) (Status, error) {
 	if notes != nil {
 		r.limit = notes.limit
 	}
+	ctx, over := context.WithCancel(ctx)
+	defer over()
 	reads, cancel := context.WithCancel(ctx)
 	defer cancel()
 
@@ -86,11 +88,11 @@ func Run(ctx context.Context, parts ...Part) (Status, error) {
 	var first sync.Once
 	for i, p := range plans {
 		wg.Go(func() {
+			stop := reads
 			if p.write {
-				outcomes[i] = r.part(ctx, p) // half a write is worse than one too many
-			} else {
-				outcomes[i] = r.part(reads, p)
+				stop = ctx // half a write is worse than one too many
 			}
+			outcomes[i] = r.part(ctx, stop, p)
 			if outcomes[i].fatal() {
 				first.Do(func() { r.failed = &outcomes[i]; cancel() })
 			}

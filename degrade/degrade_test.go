@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/degrade"
@@ -532,6 +533,57 @@ func (c *circular) Unwrap() error { return c }
 
 // TestStrangeErrors of parts, whose methods panic or never end, are failures as others
 // are: those methods are called in goroutines that nobody else guards.
+// TestEachPartIsRecordedAsItEnded: that a required part fails, or that Run is over, ends the
+// others, but cancels none that had failed before.
+func TestEachPartIsRecordedAsItEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := quiet(t)
+		var told error
+		parts := func(ctx context.Context) error {
+			_, err := degrade.Run(ctx,
+				degrade.Required[string]("needed", nil, func(context.Context) (string, error) {
+					time.Sleep(time.Second)
+					return "", errSecret
+				}),
+				degrade.Optional[string]("before", nil, fail[string](&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED})),
+				degrade.Required[string]("cut", nil, func(ctx context.Context) (string, error) {
+					<-ctx.Done()
+					return "", errors.New("pq: canceling statement due to user request")
+				}),
+				degrade.Required[string]("write", nil, func(context.Context) (string, error) {
+					time.Sleep(2 * time.Second)
+					return "", errSecret
+				}).Write(),
+			)
+			return err
+		}
+		for place, run := range map[string]func(){
+			"alone": func() { told = parts(t.Context()) },
+			"in a call": func() {
+				h := call.Wrap(func(ctx context.Context, _ *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
+					return nil, parts(ctx)
+				})(nil)
+				_, told = h(t.Context(), call.MethodCallTool, &mcp.CallToolRequest{})
+			},
+		} {
+			before := len(log.Records())
+			run()
+			ended := map[string]string{}
+			for _, record := range log.Records()[before:] {
+				ended[strings.TrimPrefix(record["reference"].(string)[36:], ".")] = record["level"].(string) + " " + record["outcome"].(string)
+			}
+			want := map[string]string{"before": "WARN unavailable", "cut": "INFO cancelled", "write": "ERROR internal_error"}
+			if place == "alone" {
+				want["needed"] = "ERROR internal_error"
+				require.ErrorIs(t, told, errSecret)
+			} else {
+				want[""] = "ERROR internal_error" // the failure of the call is that of the part
+			}
+			require.Equal(t, want, ended, place)
+		}
+	})
+}
+
 func TestStrangeErrors(t *testing.T) {
 	for name, strange := range map[string]error{"hollow": (*hollow)(nil), "circular": &circular{errSecret}} {
 		for when, fetch := range map[string]func(context.Context) (int, error){

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
@@ -34,8 +35,11 @@ type outcome struct {
 // fatal reports whether there is no answer because of this.
 func (o *outcome) fatal() bool { return o.err != nil && o.served == nil && o.plan.required }
 
-// part asks the sources of a part, one after the other.
-func (r *run) part(ctx context.Context, p *plan) (o outcome) {
+// part asks the sources of a part, one after the other. While it runs it is ended by stop. A
+// part that had failed by itself before was not cancelled, and is not recorded as such.
+func (r *run) part(ctx, stop context.Context, p *plan) (o outcome) {
+	ctx, end := context.WithCancel(ctx) // Run ends it
+	defer context.AfterFunc(stop, end)()
 	o = outcome{plan: p, below: r.c.Below(ctx, p.name, r.c.Request())}
 	start := time.Now()
 	defer func() { o.took = time.Since(start) }()
@@ -89,7 +93,8 @@ func (o *outcome) serve(s *source, got found) error {
 func (r *run) tell(o *outcome) {
 	if o.skipped && o.err == nil {
 		// As the call's settings hide it: a reason may be put together.
-		public, _ := r.c.Below(r.c, o.plan.name, r.c.Request()).Told(nil, o.told)
+		skipping := r.c.Below(r.c, o.plan.name, r.c.Request())
+		public, _ := skipping.Tell(skipping.Failure(nil, o.told))
 		o.told = fault.New(kindSkipped, public.Message())
 	}
 	if o.err == nil {
@@ -102,21 +107,22 @@ func (r *run) tell(o *outcome) {
 		return
 	}
 	if o != r.failed || !r.inCall {
-		o.below.Log(nil, o.err, o.took)
-		o.told, o.shown = o.below.Told(nil, o.err)
+		f := o.below.Failure(nil, o.err)
+		o.below.Log(nil, f, o.took)
+		o.told, o.shown = o.below.Tell(f)
 		if retry, _ := o.told.Retry(); o.plan.write && retry.Effect == "" {
 			retry.Effect, retry.ShouldRetry = o.effect, retry.ShouldRetry && o.effect == fault.EffectNone
 			o.told = o.told.WithRetry(retry)
 		}
 	}
 	for _, err := range o.others {
-		o.below.Log(nil, err, o.took)
+		o.below.Log(nil, o.below.Failure(nil, err), o.took)
 	}
 }
 
 // effectOf returns what is known about the effect of a change that failed. What neither
 // the failure itself nor its kind proves is not known.
-func effectOf(f *call.Failure) fault.Effect {
+func effectOf(f *failure.Failure) fault.Effect {
 	said, _ := f.Fault().Retry()
 	kind := fault.Effect(kinds.Of(string(f.Fault().Kind())).Effect)
 	return cmp.Or(said.Effect, f.Hint().Effect, kind, fault.EffectUnknown)
@@ -160,7 +166,7 @@ func (r *run) ask(below *call.Call, p *plan, i int) (found, error) {
 			case replies <- got:
 			case <-left:
 				if _, panicked := safe.As[*classify.PanicError](got.err); panicked {
-					below.Log(nil, fmt.Errorf("degrade: part %q, after its time: %w", p.name, got.err), 0)
+					below.Log(nil, below.Failure(nil, fmt.Errorf("degrade: part %q, after its time: %w", p.name, got.err)), 0)
 				}
 			}
 		}()
@@ -224,9 +230,9 @@ func (r *run) limitOf(ctx context.Context, p *plan, i int) time.Duration {
 // wholeError makes the failure of the whole of that of a part.
 func (r *run) wholeError(o *outcome, all []outcome) error {
 	public := o.told
-	failure := r.c.Failure(nil, o.err)
+	f := r.c.Failure(nil, o.err)
 	if public == nil {
-		public = failure.Fault()
+		public = f.Fault()
 	}
 	done, unknown := false, false // what became of the changes
 	for i := range all {
@@ -237,8 +243,8 @@ func (r *run) wholeError(o *outcome, all []outcome) error {
 		public = public.WithRetry(fault.Retry{Effect: fault.EffectUnknown})
 	}
 	if done {
-		if failure.Panic() != nil {
-			o.below.Log(nil, o.err, o.took) // with its stack, which is not in what goes out
+		if f.Panic() != nil {
+			o.below.Log(nil, o.below.Failure(nil, o.err), o.took) // with its stack, which is not in what goes out
 		}
 		public = public.WithRetry(fault.Retry{Effect: fault.EffectCommitted, Reason: "a part of it that changes something was done"})
 	}
@@ -248,9 +254,9 @@ func (r *run) wholeError(o *outcome, all []outcome) error {
 	}
 	err := fmt.Errorf("degrade: part %q: %w", o.plan.name, o.err)
 	switch {
-	case !r.inCall, failure.Worded() && failure.Wire() == nil:
+	case !r.inCall, f.Worded() && f.Wire() == nil:
 		return public.Because(err)
-	case !done && !unknown && (failure.Panic() != nil || failure.Wire() != nil):
+	case !done && !unknown && (f.Panic() != nil || f.Wire() != nil):
 		return err // with its stack for the log, or its code for the caller
 	default:
 		return classify.HideError(err, public)

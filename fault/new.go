@@ -14,7 +14,7 @@ import (
 // none is close, the text names the first ten. Pass only candidates that the caller
 // may know.
 func NotFound(resource, id string, candidates ...string) *Error {
-	e := Generic(KindNotFound).WithMessage(words.Cut(resource, maxName) + " " + quoted(id) + " does not exist.")
+	e := Generic(KindNotFound).WithMessage(cut(resource, maxName) + " " + quoted(id) + " does not exist.")
 	e.data.ResourceType, e.data.Identifier = resource, id
 	e.data.SimilarMatches = near.Matches(id, candidates)
 	switch {
@@ -33,7 +33,7 @@ func NotFound(resource, id string, candidates ...string) *Error {
 // AlreadyExists returns a fault that says that the resource ("project") with
 // this id exists and cannot be made again.
 func AlreadyExists(resource, id string) *Error {
-	e := Generic(KindAlreadyExists).WithMessage(words.Cut(resource, maxName) + " " + quoted(id) + " cannot be created a second time.")
+	e := Generic(KindAlreadyExists).WithMessage(cut(resource, maxName) + " " + quoted(id) + " cannot be created a second time.")
 	e.data.ResourceType, e.data.Identifier = resource, id
 	return e
 }
@@ -42,7 +42,7 @@ func AlreadyExists(resource, id string) *Error {
 // ("delete") on the resource ("project 'alpha'"). Name the missing permission
 // with [Error.Needs].
 func Denied(action, resource string) *Error {
-	e := Generic(KindPermissionDenied).WithMessage("you are not allowed to " + words.Cut(action, maxText) + " " + words.Cut(resource, maxText) + ".")
+	e := Generic(KindPermissionDenied).WithMessage("you are not allowed to " + cut(action, maxText) + " " + cut(resource, maxText) + ".")
 	e.data.Action, e.data.Resource = action, resource
 	return e
 }
@@ -51,7 +51,7 @@ func Denied(action, resource string) *Error {
 // more calls now. The caller may try again after the given time; with zero or
 // less the time is not known.
 func RateLimited(what string, after time.Duration) *Error {
-	return New(KindRateLimited, words.Cut(what, maxText)+" accepts no more calls now.").After(after)
+	return New(KindRateLimited, cut(what, maxText)+" accepts no more calls now.").After(after)
 }
 
 // Timeout returns a fault that says that what ("the report") did not finish
@@ -62,11 +62,11 @@ func Timeout(what string, limit time.Duration) *Error {
 	if limit > 0 {
 		within = "within " + words.Duration(limit)
 	}
-	return Generic(KindTimeout).WithMessage(words.Cut(what, maxText) + " did not finish " + within + ".")
+	return Generic(KindTimeout).WithMessage(cut(what, maxText) + " did not finish " + within + ".")
 }
 
 // Unavailable returns a fault that says that what ("the weather service") is not
 // available now. Say when to try again with [Error.After].
 func Unavailable(what string) *Error {
-	return Generic(KindServiceUnavailable).WithMessage(words.Cut(what, maxText) + " is not available now.")
+	return Generic(KindServiceUnavailable).WithMessage(cut(what, maxText) + " is not available now.")
 }

@@ -188,7 +188,7 @@ func encode(v any) (text string, err error) {
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
 		err = enc.Encode(v)
-		text = words.Line(b.String())
+		text = words.JSON(strings.TrimSuffix(b.String(), "\n"))
 	}, nil); panicked {
 		return "", errors.New("fault: a MarshalJSON method panicked")
 	}

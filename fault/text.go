@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -46,11 +47,17 @@ const statusDetail = "status_code"
 
 // readable returns the details that the text shows.
 func (d *Data) readable() map[string]any {
-	if _, ok := d.Details[statusDetail]; !ok {
-		return d.Details
+	details := d.Details
+	without := func(name string) {
+		if _, ok := details[name]; ok {
+			details = maps.Clone(details)
+			delete(details, name)
+		}
 	}
-	details := maps.Clone(d.Details)
-	delete(details, statusDetail)
+	without(statusDetail)
+	if d.Code == wire.LimitCode {
+		without(wire.LimitDetail)
+	}
 	return details
 }
 

@@ -48,8 +48,8 @@ func TestTextOfConstructors(t *testing.T) {
 		},
 		{"NotFound with one close", fault.NotFound("project", "alpah", "alpha", "zulu"), "Not found: project 'alpah' does not exist. Did you mean 'alpha'?"},
 		{
-			"NotFound with five of six close", fault.NotFound("item", "item_z", "item_a", "item_b", "item_c", "item_d", "item_e", "item_f"),
-			"Not found: item 'item_z' does not exist. Did you mean 'item_a', 'item_b', 'item_c', 'item_d' or 'item_e'?",
+			"NotFound with five of six close", fault.NotFound("item", "itemz", "itema", "itemb", "itemc", "itemd", "iteme", "itemf"),
+			"Not found: item 'itemz' does not exist. Did you mean 'itema', 'itemb', 'itemc', 'itemd' or 'iteme'?",
 		},
 		{"NotFound of nothing", fault.NotFound("", ""), lines("Not found: '' does not exist.", notFoundHint)},
 		{
@@ -195,6 +195,9 @@ func TestTextOfBuilders(t *testing.T) {
 		{"permission", base.Needs("deploy"), first + " Required permission: deploy."},
 		{"no permission", base.Needs(""), first},
 		{"blank permission", base.Needs(" \n"), first},
+		{"the name of a limit is for programs", base.WithCode("LIMIT_REACHED").With("limit", "owner"), first},
+		{"the name of a limit among others", base.WithCode("LIMIT_REACHED").With("limit", "owner").With("version", 7), lines(first, `Details: {"version":7}`)},
+		{"a limit of somebody else's", base.With("limit", "100 an hour"), lines(first, `Details: {"limit":"100 an hour"}`)},
 		{"details", base.With("version", 7).With("by", "<ann> & \"bob\""), lines(first, `Details: {"by":"<ann> & \"bob\"","version":7}`)},
 
 		{"after", base.After(30 * time.Second), lines(first, "Retry: yes, after 30 s.")},

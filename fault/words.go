@@ -1,6 +1,9 @@
 package fault
 
-import "github.com/mcpchain/mcpchain/internal/words"
+import (
+	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/words"
+)
 
 const (
 	maxName     = 64  // runes of a name or a received value that the text repeats
@@ -15,7 +18,11 @@ const (
 	maxItem    = 1 << 10  // bytes of the message of one of several faults, and of its suggestion
 )
 
-func quoted(text string) string { return words.Quote(text, maxName) }
+// cut returns a phrase that a text repeats, at most so many characters of it. It is scrubbed before, because half of a
+// secret is not recognised.
+func cut(text string, limit int) string { return words.Cut(scrub.Credentials(text), limit) }
+
+func quoted(text string) string { return words.Quote(scrub.Credentials(text), maxName) }
 
 // quotedList writes 'a', 'b' or 'c', at most so many of them.
 func quotedList(texts []string, most int) string {

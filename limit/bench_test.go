@@ -88,7 +88,7 @@ func BenchmarkAMillionOwners(b *testing.B) {
 		runtime.GC()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		h := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 60, Running: 4}}})(succeed)
+		h := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 60, Per: time.Hour, Running: 4}}})(succeed)
 		b.StartTimer()
 		for i := range owners {
 			_, _ = h(b.Context(), middleware.MethodCallTool, request(fmt.Sprintf("user-%08d@example.com", i), "search"))

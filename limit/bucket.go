@@ -1,6 +1,10 @@
 package limit
 
-import "time"
+import (
+	"container/heap"
+	"sync/atomic"
+	"time"
+)
 
 // A rule is a [Limit] that is ready for use.
 type rule struct {
@@ -9,6 +13,7 @@ type rule struct {
 	bit      uint8         // of the limit, among those of a call
 	interval time.Duration // between two calls; zero for any number
 	size     time.Duration // Burst intervals
+	common   bucket        // of a limit for all, and else of the calls for whose own there is no room
 }
 
 // A bucket counts the calls of one limit and one owner, tool or both. A bucket of
@@ -16,15 +21,17 @@ type rule struct {
 // the generic cell rate algorithm, as shared stores have it: one time is all that is
 // kept of the past. All times are since the start of the limiter.
 type bucket struct {
-	key        uint64
-	rule       *rule
-	full       time.Duration // when the bucket is full again
-	used       time.Duration // when it was used last
-	prev, next *bucket       // by use, the most recent first
-	running    int32
-	waiters    int32  // calls that wait and have this bucket
-	tokens     int32  // that these need
-	pass       uint32 // the last pass of the queue in which a call was held up here
+	key     uint64
+	owner   uint64 // in whose share of the table it is, if named
+	rule    *rule
+	full    time.Duration // when the bucket is full again
+	running int           // the cost of the calls that run
+	tokens  int           // that the calls need that wait
+	waiters int32         // calls that wait and have this bucket
+	pass    uint32        // the last pass of the queue in which a call was held up here
+	named   bool          // its owner gave a name, of which there are any number
+	used    bool          // it has given tokens that may not be back
+	due     bool          // it stands among those that are due, or is always kept
 }
 
 const farFuture = 100 * 365 * 24 * time.Hour
@@ -46,85 +53,131 @@ func (b *bucket) wait(now time.Duration, n int) time.Duration {
 
 // crowded reports whether too many run for a call of this cost.
 func (b *bucket) crowded(cost int) bool {
-	return b.rule.Running > 0 && int(b.running)+cost > b.rule.Running
+	return b.rule.Running > 0 && b.running+cost > b.rule.Running
 }
 
 // take counts a call. counted says that a shared store has counted its tokens.
 func (b *bucket) take(now time.Duration, cost int, counted bool) {
 	if b.rule.Calls > 0 && !counted {
 		b.full = max(b.full, now) + time.Duration(cost)*b.rule.interval
+		b.used = true
 	}
-	b.running += int32(cost) //nolint:gosec // a cost is at most Running, or not counted by anybody
-	b.used = now
+	b.running += cost
 }
 
-func (b *bucket) busy() bool { return b.running > 0 || b.waiters > 0 }
-
-func (b *bucket) unlink() { b.prev.next, b.next.prev = b.next, b.prev }
-
-// A table keeps buckets by their keys, a bounded number, the most recently used ones.
-// The links are in the buckets, because a million of them have to be small.
+// A table keeps the buckets that are in force: those of which calls run or wait, and
+// those that are not full. What is in force is never forgotten; of the rest a new bucket
+// says the same. Calls for whose bucket there is no room share the common one of the limit:
+// who gets a bucket later has had some of the tokens of that one besides, which are few.
 type table struct {
+	most    int // buckets
+	count   *atomic.Int64
 	buckets map[uint64]*bucket
-	recent  bucket // the ends of the list
+	due     dues           // of the buckets that are not full
+	named   map[uint64]int // how many buckets an owner has because of the names it gave
+	spare   []*bucket      // to be used again
+	peak    int            // how many there were in this map
 }
 
-func (t *table) init() {
-	t.buckets = map[uint64]*bucket{}
-	t.recent.prev, t.recent.next = &t.recent, &t.recent
-}
+// shareOf is the part of the table that one owner may fill with names.
+const shareOf = 4
 
 // get returns the bucket of a key.
-func (t *table) get(key uint64, r *rule, limit int, now time.Duration) *bucket {
-	b := t.buckets[key]
-	switch {
-	case b == nil:
-		if len(t.buckets) >= limit {
-			t.evict()
-		}
-		b = &bucket{key: key, rule: r, used: now}
-		t.buckets[key] = b
-	case t.recent.next == b:
+func (t *table) get(key uint64, r *rule, owner uint64, named bool) *bucket {
+	if b := t.buckets[key]; b != nil {
 		return b
-	default:
-		b.unlink()
 	}
-	b.prev, b.next = &t.recent, t.recent.next
-	b.prev.next, b.next.prev = b, b
+	if len(t.buckets) >= t.most || named && t.named[owner] >= max(1, t.most/shareOf) {
+		return &r.common
+	}
+	var b *bucket
+	if last := len(t.spare) - 1; last >= 0 {
+		b, t.spare = t.spare[last], t.spare[:last]
+	} else {
+		b = new(bucket)
+	}
+	*b = bucket{key: key, rule: r, owner: owner, named: named}
+	if t.buckets[key] = b; named {
+		t.named[owner]++
+	}
+	t.peak = max(t.peak, len(t.buckets))
+	t.count.Store(int64(len(t.buckets)))
 	return b
 }
 
-// keep is for how long an idle bucket is kept, so that a caller who comes back soon
-// finds its own.
-const keep = time.Minute
-
-// sweep forgets a few buckets that say no more than new ones would.
-func (t *table) sweep(now time.Duration) {
-	for range 2 {
-		b := t.recent.prev
-		if b == &t.recent || b.busy() || now < b.full || now < b.used+keep {
-			return
-		}
+// settle forgets a bucket that is not in force, or notes when that will be. It is called
+// when a call has ended, has left the queue, or was refused.
+func (t *table) settle(b *bucket) {
+	switch {
+	case b.due || b.running > 0 || b.waiters > 0:
+	case b.used:
+		b.due = true
+		heap.Push(&t.due, b)
+	default:
 		t.remove(b)
 	}
 }
 
-// evict makes room. Buckets of calls that run or wait stay: there are few of them.
-func (t *table) evict() {
-	b := t.recent.prev
-	for range 8 {
-		if b != &t.recent && !b.busy() {
-			t.remove(b)
+// sweep forgets a few buckets that are full again. It looks at few, so that no call waits
+// for it, and at more than a call can add. No ask may hold a bucket of which it has
+// neither a place nor one in the queue.
+func (t *table) sweep(now time.Duration) {
+	for range 2 * maxLimits {
+		if len(t.due) == 0 || t.due[0].at > now {
 			return
 		}
-		b = b.prev
+		b := t.due[0].bucket
+		heap.Pop(&t.due)
+		b.due, b.used = false, b.full > now
+		t.settle(b)
 	}
 }
 
+const (
+	maxSpare = 64   // buckets
+	smallMap = 1024 // buckets, so few that their map is kept
+)
+
 func (t *table) remove(b *bucket) {
-	b.unlink()
 	delete(t.buckets, b.key)
-	if len(t.buckets) == 0 {
-		t.buckets = map[uint64]*bucket{} // a map does not shrink
+	if b.named {
+		if t.named[b.owner]--; t.named[b.owner] == 0 {
+			delete(t.named, b.owner)
+		}
 	}
+	if len(t.spare) < maxSpare {
+		t.spare = append(t.spare, b)
+	}
+	if len(t.buckets) == 0 && t.peak > smallMap { // maps do not shrink
+		t.buckets, t.named, t.due, t.peak = map[uint64]*bucket{}, map[uint64]int{}, nil, 0
+	}
+	t.count.Store(int64(len(t.buckets)))
+}
+
+// A due says when a bucket may be full: not before. It is not moved when the bucket is
+// used meanwhile.
+type due struct {
+	at     time.Duration
+	bucket *bucket
+}
+
+// dues is a heap, the first on top.
+type dues []due
+
+func (h dues) Len() int           { return len(h) }
+func (h dues) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h dues) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push is for package heap. It gets the bucket, which is a pointer and so needs no memory.
+func (h *dues) Push(x any) {
+	b, _ := x.(*bucket)
+	*h = append(*h, due{b.full, b})
+}
+
+// Pop is for package heap. Its caller has seen the element, so that none is made.
+func (h *dues) Pop() any {
+	last := len(*h) - 1
+	(*h)[last] = due{}
+	*h = (*h)[:last]
+	return nil
 }

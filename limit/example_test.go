@@ -49,6 +49,6 @@ func ExampleNew() {
 	// Output:
 	// found
 	// found
-	// at most 2 calls in 3600 s are allowed for each caller
+	// at most 2 calls in 1 h for each caller
 	// Use what was found.
 }

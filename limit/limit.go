@@ -7,15 +7,14 @@
 //		{Scope: limit.ForAll, Running: 64},
 //	}}))
 //
-// A call passes every limit that concerns it, or none. One that does not fit waits
+// A call passes every limit that concerns it, or takes from none. One that does not fit waits
 // for a moment (Options.Wait), in a queue that is fair: first come, first served
 // among the calls of one owner, in turns between owners. Then it is refused. The
 // handler has not run, and the caller is told which limit it was and when the call
 // fits:
 //
-//	Rate limited: at most 60 calls in 60 s are allowed for each caller.
-//	Suggestion: Wait, and make fewer calls. Do not call in parallel.
-//	Details: {"limit":"owner"}
+//	Rate limited: at most 60 calls in 1 min for each caller.
+//	Suggestion: Make fewer calls.
 //	Retry: yes, after 12 s. Nothing was changed by this call.
 //
 // # Who is limited
@@ -57,6 +56,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/store"
 )
 
 // A Scope says which calls a [Limit] counts together.
@@ -122,14 +122,16 @@ type Options struct {
 	// Queue is how many calls of one owner may wait. Zero means 16. Of all, 1024 may.
 	Queue int
 
-	// MaxBuckets is how many buckets are kept, one for each owner and limit, of at
-	// most 130 bytes each. Those that were not used for longest are forgotten. Zero
-	// means 1,048,576.
+	// MaxBuckets is how many buckets there are at most, one for each owner (tool, or
+	// both) and limit, of at most 160 bytes each. A bucket is kept while it is in force:
+	// until its calls have ended and it is full again. Calls for whose bucket there is no
+	// room are counted together, for each limit, and so are those of an owner who fills a
+	// quarter with names, such as those of tools. Zero means 1,048,576.
 	MaxBuckets int
 
 	// Shared counts calls for several servers; the store of contrib/redis can. While it
-	// fails, each server counts for itself. Calls do not wait for its tokens. Nil
-	// means that nothing is shared.
+	// fails or hangs, each server counts for itself: it is given 250 ms, and then not asked
+	// for five seconds. Calls do not wait for its tokens. Nil means that nothing is shared.
 	Shared Taker
 
 	// Stats, if not nil, is kept up to date, for metrics.
@@ -140,19 +142,20 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// A Taker counts calls in a place that several servers share. Take takes n tokens
-// from the bucket of key, which holds burst tokens and gets one more every interval.
-// It returns zero if they were taken, and else the time after which they can be. It
-// may be called concurrently.
+// A Taker counts calls in a place that several servers share. Take takes tokens from
+// all buckets that are named or, if one of them has too few, from none. It returns zero
+// if it took them, and else the longest time after which a bucket has enough, and which
+// one that is, as an index. It may be called concurrently. Of a call, all limits are
+// asked for at once, when the call could run otherwise.
 type Taker interface {
-	Take(ctx context.Context, key string, n, burst int, interval time.Duration) (wait time.Duration, err error)
+	Take(ctx context.Context, tokens ...store.Tokens) (wait time.Duration, of int, err error)
 }
 
 // Stats are gauges and counters of one middleware. They may be read at any time.
 type Stats struct {
 	Running atomic.Int64 // calls that run now
 	Queued  atomic.Int64 // calls that wait now
-	Buckets atomic.Int64 // buckets that are kept now
+	Buckets atomic.Int64 // buckets that are in force now, or were lately
 	Refused atomic.Int64 // calls that were refused so far
 }
 
@@ -211,6 +214,7 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 const (
 	maxLimits = 8
 	maxQueue  = 1024 // calls that wait
+	maxCost   = 1 << 20
 )
 
 // newLimiter checks the options and fills in the defaults.
@@ -228,16 +232,17 @@ func newLimiter(o Options) *limiter {
 	o.Stats = cmp.Or(o.Stats, new(Stats))
 	o.Costs = maps.Clone(o.Costs)
 	for name, cost := range o.Costs {
-		if cost < 1 {
-			panic(fmt.Sprintf("limit.New: Options.Costs[%q] is %d; give how many calls a call counts for, 1 or more", name, cost))
+		if cost < 1 || cost > maxCost {
+			panic(fmt.Sprintf("limit.New: Options.Costs[%q] is %d; give how many calls a call counts for, 1 to %d", name, cost, maxCost))
 		}
 	}
 	l := &limiter{
 		Options: o, owners: call.Owners{Func: o.Owner, Option: "limit.Options.Owner", Logger: o.Logger},
-		methods: map[string]uint8{}, tools: map[string]uint8{}, rules: make([]rule, len(o.Limits)), all: make([]bucket, len(o.Limits)),
+		methods: map[string]uint8{}, tools: map[string]uint8{}, rules: make([]rule, len(o.Limits)),
 		seed: maphash.MakeSeed(), epoch: time.Now(), held: map[*call.Call]hold{},
+		remote: call.NewRemote("the shared store of package limit", o.Logger),
 	}
-	l.table.init()
+	l.table = table{most: o.MaxBuckets, count: &o.Stats.Buckets, buckets: map[uint64]*bucket{}, named: map[uint64]int{}}
 	for i, limit := range o.Limits {
 		r := l.rule(i, limit)
 		if slices.ContainsFunc(l.rules, func(other rule) bool { return other.Name == r.Name }) {
@@ -250,8 +255,11 @@ func newLimiter(o Options) *limiter {
 			l.tools[tool] |= r.bit
 			l.methods[middleware.MethodCallTool] |= 0 // it has to be looked at
 		}
+		if r.Calls > 0 {
+			l.rated |= r.bit
+		}
 		l.rules[i] = r
-		l.all[i].rule = &l.rules[i]
+		l.rules[i].common = bucket{rule: &l.rules[i], due: true}
 	}
 	return l
 }

@@ -2,7 +2,6 @@ package limit_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -50,7 +49,7 @@ func TestRefusalIsToldInEveryShape(t *testing.T) {
 			require.Equal(t, "fine", s.Call(t, "it").Text())
 		}
 		got := s.Call(t, "it")
-		require.Contains(t, got.Text(), "Rate limited: at most 2 calls in 3600 s are allowed for each caller.")
+		require.Contains(t, got.Text(), "Rate limited: at most 2 calls in 1 h for each caller.\nSuggestion: Make fewer calls.\nRetry: ")
 		require.Contains(t, got.Text(), "Nothing was changed by this call.")
 		require.Equal(t, 2, ran, "the handler ran")
 		require.Equal(t, fault.KindRateLimited, got.Fault().Kind())
@@ -288,7 +287,8 @@ func TestLimitsThatMakeNoSense(t *testing.T) {
 		`Options.Limits[0].Methods names "initialize"`:                {Limits: []limit.Limit{{Calls: 1, Methods: []string{"initialize"}}}},
 		`Options.Limits[1].Name is "owner", as that of another limit`: {Limits: []limit.Limit{{Calls: 1}, {Calls: 1}}},
 		`can never pass a call of "big", which costs 3`:               {Limits: []limit.Limit{{Running: 2}}, Costs: map[string]int{"big": 3}},
-		`Options.Costs["big"] is 0`:                                   {Costs: map[string]int{"big": 0}},
+		`Options.Costs["big"] is 0; give`:                             {Costs: map[string]int{"big": 0}},
+		`Options.Costs["big"] is 1048577; give`:                       {Costs: map[string]int{"big": 1<<20 + 1}},
 		"Options.Queue is negative":                                   {Queue: -1},
 		"Options.MaxBuckets is negative":                              {MaxBuckets: -1},
 		"Options.Limits has 9 limits; give 8 at most":                 {Limits: make([]limit.Limit, 9)},
@@ -311,7 +311,7 @@ func TestLimitsThatMakeNoSense(t *testing.T) {
 func TestClosedAndFarAway(t *testing.T) {
 	h := limit.New(&limit.Options{Limits: []limit.Limit{{Tools: []string{"no"}, Calls: -1, Instead: "Call yes."}, {Calls: 1, Per: 50 * 365 * 24 * time.Hour}}})(succeed)
 	f := ask(h, "ada", "no")
-	require.Equal(t, "Rate limited: no calls are allowed here.\nSuggestion: Call yes.\nDetails: {\"limit\":\"owner-0\"}\nRetry: no. It will be refused again. Nothing was changed by this call.", f.Text())
+	require.Equal(t, "Rate limited: no calls are allowed here.\nSuggestion: Call yes.\nRetry: no. It will be refused again. Nothing was changed by this call.", f.Text())
 	require.Nil(t, ask(h, "ada", "yes"), "a refusal takes nothing")
 	require.InDelta(t, float64(50*365*24*time.Hour), float64(waitOf(ask(h, "ada", "yes"))), float64(time.Minute))
 }
@@ -346,7 +346,7 @@ func TestAMillionOwners(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	h := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 60, Running: 4}}})(succeed)
+	h := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 60, Per: time.Hour, Running: 4}}})(succeed)
 	req := request("", "a")
 	for i := range owners {
 		req.Extra.TokenInfo.UserID = fmt.Sprintf("user-%08d@example.com", i)
@@ -367,53 +367,6 @@ func TestNoAllocationForAKnownOwner(t *testing.T) {
 	limited := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 1 << 30, Running: 4}, {Scope: limit.PerOwnerAndTool, Running: 4}, {Scope: limit.ForAll, Running: 4}}})
 	require.InDelta(t, cost(nil), cost(limited), 0)
 	require.InDelta(t, cost(nil), cost(middleware.Chain(limited, limited)), 0, "twice, as Standard has it")
-}
-
-// taker is a shared store.
-type taker struct {
-	mu    sync.Mutex
-	taken map[string]int
-	err   error
-}
-
-func (s *taker) Take(_ context.Context, key string, n, burst int, interval time.Duration) (time.Duration, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
-		return 0, s.err
-	}
-	if s.taken[key]+n > burst {
-		return interval, nil
-	}
-	s.taken[key] += n
-	return 0, nil
-}
-
-func TestSharedStore(t *testing.T) {
-	store, log := &taker{taken: map[string]int{}}, harness.NewLog(slog.LevelInfo)
-	server := func() mcp.MethodHandler {
-		return limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 3, Per: time.Hour, Running: 2}, {Scope: limit.ForAll, Running: 9}}, Wait: -1, Shared: store, Logger: log.Logger()})(succeed)
-	}
-	one, two := server(), server()
-	require.Nil(t, ask(one, "ada", "a"))
-	require.Nil(t, ask(two, "ada", "b"))
-	require.Nil(t, ask(one, "ada", "c"))
-	require.Equal(t, 20*time.Minute, waitOf(ask(two, "ada", "a")), "the servers count together")
-	require.Nil(t, ask(two, "bob", "a"))
-	require.Len(t, store.taken, 2)
-	for key := range store.taken {
-		require.NotContains(t, key, "ada")
-		require.Less(t, len(key), 100)
-	}
-
-	store.err = errors.New(harness.Canary)
-	for _, server := range []mcp.MethodHandler{one, two} {
-		for range 3 {
-			require.Nil(t, ask(server, "ada", "a"), "each for itself")
-		}
-		require.NotNil(t, ask(server, "ada", "a"))
-	}
-	require.Len(t, log.Records(), 2, "each server says once what is wrong")
 }
 
 func TestSetHeader(t *testing.T) {

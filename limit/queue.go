@@ -25,13 +25,13 @@ type limiter struct {
 	tools   map[string]uint8 // those for a tool besides
 	rules   []rule
 
-	places  atomic.Int32 // how often the middleware stands in a chain
-	seed    maphash.Seed
-	epoch   time.Time
-	sharing atomic.Int64 // when a failure of the store was logged last, in ns since epoch
+	places atomic.Int32 // how often the middleware stands in a chain
+	seed   maphash.Seed
+	epoch  time.Time
+	rated  uint8        // the limits of rates, a bit for each
+	remote *call.Remote // what guards the shared store
 
 	mu     sync.Mutex
-	all    []bucket // of the limits for all, by the index of the rule
 	table  table
 	held   map[*call.Call]hold // where the middleware stands in a chain twice
 	turns  []*flow             // of the owners of whom calls wait; the first is served first
@@ -51,6 +51,7 @@ type ask struct {
 	tool   string
 	limits uint8 // that concern it, a bit for each
 	owner  uint64
+	waited time.Duration // for its turn, so far
 	hold
 }
 
@@ -85,7 +86,9 @@ type waiter struct {
 	ready   chan struct{} // closed when granted
 }
 
-// admit returns nil when the call may run now, and the refusal else.
+// admit returns nil when the call may run now, and the refusal else. The shared store is
+// asked when the call has its place here, so that nothing is taken for a call that is
+// refused or goes away while it waits.
 func (l *limiter) admit(a *ask) error {
 	name := l.owners.Principal(a.ctx, a.req)
 	if name == "" {
@@ -93,47 +96,82 @@ func (l *limiter) admit(a *ask) error {
 	} else {
 		a.owner = maphash.String(l.seed, name)
 	}
-	if l.Shared != nil {
-		if err := l.takeShared(a, name); err != nil {
-			return err
-		}
+	a.counted = l.rates(a)
+	if err := l.enter(a); err != nil || a.counted == 0 {
+		return err
 	}
-	l.mu.Lock()
-	now := l.now()
-	l.table.sweep(now)
-	l.find(a, now)
-	if l.queued == 0 && l.fits(a, now) {
-		l.grant(a, now)
-		l.mu.Unlock()
+	short, ok := l.takeShared(a, name)
+	switch {
+	case ok && short.wait <= 0:
 		return nil
+	case ok:
+		why := refusal{rule: short.rule, whose: l.whose(a, short.rule), why: noTokens, wait: short.wait}
+		l.release(a)
+		return l.refuse(why)
 	}
-	w, err := l.enqueue(a, now)
+	l.release(a)
+	a.hold = hold{cost: a.cost} // this server counts for itself
+	return l.enter(a)
+}
+
+// enter is admit for what this server counts.
+func (l *limiter) enter(a *ask) error {
+	l.mu.Lock()
+	w, err := l.line(a, l.now())
 	l.mu.Unlock()
 	if w == nil {
 		return err
 	}
-	return l.stand(a, w)
+	began := time.Now()
+	defer func() { a.waited += time.Since(began) }()
+	return l.stand(w)
+}
+
+// line lets a call run if it can, and else puts it into the queue, or refuses it.
+func (l *limiter) line(a *ask, now time.Duration) (*waiter, error) {
+	if len(l.table.buckets)+len(l.rules) > l.MaxBuckets {
+		l.table.sweep(now)
+	}
+	defer l.table.sweep(now)
+	l.find(a)
+	if l.queued == 0 && l.fits(a, now) {
+		l.grant(a, now)
+		return nil, nil //nolint:nilnil // there is nothing to wait for
+	}
+	return l.enqueue(a, now)
 }
 
 // find finds the buckets of a call.
-func (l *limiter) find(a *ask, now time.Duration) {
+func (l *limiter) find(a *ask) {
+	a.n = 0
 	for set := a.limits; set != 0; set &= set - 1 {
-		i := bits.TrailingZeros8(set)
-		r, b := &l.rules[i], &l.all[i]
-		if r.Scope != ForAll {
-			key := uint64(i+1) * 0x9e3779b97f4a7c15 //nolint:gosec // an index; and the hashes have a secret seed
-			if r.Scope != PerTool {
-				key += a.owner
-			}
-			if r.Scope != PerOwner {
-				key += bits.RotateLeft64(maphash.String(l.seed, a.tool)+3*maphash.String(l.seed, a.method), 17)
-			}
-			b = l.table.get(key, r, l.MaxBuckets, now)
-		}
-		a.buckets[a.n] = b
+		a.buckets[a.n] = l.bucket(a, bits.TrailingZeros8(set))
 		a.n++
 	}
-	l.Stats.Buckets.Store(int64(len(l.table.buckets)))
+}
+
+// bucket returns the bucket of a call for the limit of an index.
+func (l *limiter) bucket(a *ask, i int) *bucket {
+	r := &l.rules[i]
+	if r.Scope == ForAll {
+		return &r.common
+	}
+	key := uint64(i+1) * 0x9e3779b97f4a7c15 //nolint:gosec // an index; and the hashes have a secret seed
+	if r.Scope != PerTool {
+		key += a.owner
+	}
+	named := r.Scope != PerOwner
+	if named {
+		key += bits.RotateLeft64(maphash.String(l.seed, a.tool)+3*maphash.String(l.seed, a.method), 17)
+	}
+	return l.table.get(key, r, a.owner, named)
+}
+
+// settle forgets those buckets of a call that are not in force.
+func (l *limiter) settle(h *hold) {
+	for _, b := range h.buckets[:h.n] {
+		l.table.settle(b)
+	}
 }
 
 // fits reports whether every bucket has room for a call.
@@ -178,10 +216,11 @@ func (l *limiter) end(a *ask) {
 
 func (l *limiter) free(h *hold) {
 	for _, b := range h.buckets[:h.n] {
-		b.running -= int32(h.cost) //nolint:gosec // as it was added
+		b.running -= h.cost
 	}
 	h.runs = false
 	l.Stats.Running.Add(-1)
+	l.settle(h)
 	if l.queued > 0 {
 		l.serve()
 	}
@@ -221,7 +260,8 @@ func (l *limiter) enqueue(a *ask, now time.Duration) (*waiter, error) {
 	}
 	why := l.blocking(a, now)
 	full := l.queued >= maxQueue || len(f.waiters) >= l.Queue
-	if why.why != others && (why.why == never || full || why.wait > max(l.Wait, 0)) {
+	if why.why != others && (why.why == never || full || why.wait > max(l.Wait-a.waited, 0)) {
+		l.settle(&a.hold)
 		return nil, l.refuse(why)
 	}
 	w := &waiter{ask: *a, flow: f, ready: make(chan struct{})}
@@ -232,7 +272,6 @@ func (l *limiter) enqueue(a *ask, now time.Duration) (*waiter, error) {
 	l.queue(w, 1)
 	l.serve()
 	if w.granted {
-		*a = w.ask
 		return nil, nil //nolint:nilnil // there is nothing to wait for
 	}
 	if l.Wait < 0 || l.queued > maxQueue || len(f.waiters) > l.Queue {
@@ -242,12 +281,12 @@ func (l *limiter) enqueue(a *ask, now time.Duration) (*waiter, error) {
 }
 
 // queue counts a call that waits, or no longer does.
-func (l *limiter) queue(w *waiter, by int32) {
+func (l *limiter) queue(w *waiter, by int) {
 	for _, b := range w.buckets[:w.n] {
-		b.waiters += by
-		b.tokens += by * int32(w.cost) //nolint:gosec // at most maxQueue times a cost
+		b.waiters += int32(by) //nolint:gosec // one
+		b.tokens += by * w.cost
 	}
-	l.queued += int(by)
+	l.queued += by
 	l.Stats.Queued.Add(int64(by))
 }
 
@@ -266,8 +305,10 @@ func (l *limiter) leave(w *waiter) {
 
 // giveUp refuses a call that waits.
 func (l *limiter) giveUp(w *waiter) error {
+	now := l.now()
 	l.leave(w)
-	why := l.blocking(&w.ask, l.now())
+	why := l.blocking(&w.ask, now)
+	l.settle(&w.hold)
 	l.serve() // it may have held up others
 	return l.refuse(why)
 }
@@ -275,19 +316,19 @@ func (l *limiter) giveUp(w *waiter) error {
 // blocking says which limit holds a call up for longest; if none does, it is those
 // that wait before it.
 func (l *limiter) blocking(a *ask, now time.Duration) refusal {
-	why := refusal{rule: a.buckets[0].rule, why: others}
+	by, why, longest := a.buckets[0], others, time.Duration(0)
 	for _, b := range a.buckets[:a.n] {
-		wait := a.missing(b, now, a.cost+int(b.tokens))
+		wait := a.missing(b, now, a.cost+b.tokens)
 		switch {
 		case b.rule.Calls < 0:
-			return refusal{rule: b.rule, why: never}
-		case wait > why.wait:
-			why = refusal{rule: b.rule, why: noTokens, wait: wait}
-		case why.why == others && b.crowded(a.cost+int(b.tokens)):
-			why = refusal{rule: b.rule, why: tooMany}
+			return l.refusal(a, b, never, 0)
+		case wait > longest:
+			by, why, longest = b, noTokens, wait
+		case why == others && b.crowded(a.cost+b.tokens):
+			by, why = b, tooMany
 		}
 	}
-	return why
+	return l.refusal(a, by, why, longest)
 }
 
 // serve lets calls run that wait, in turns between owners, until nobody can. A bucket
@@ -357,21 +398,20 @@ func (l *limiter) heldUp(w *waiter, now time.Duration) (wait time.Duration, held
 }
 
 // stand waits in the queue.
-func (l *limiter) stand(a *ask, w *waiter) error {
-	patience := time.NewTimer(l.Wait)
+func (l *limiter) stand(w *waiter) error {
+	patience := time.NewTimer(l.Wait - w.waited)
 	defer patience.Stop()
 	var gone error
 	select {
 	case <-w.ready:
 	case <-patience.C:
-	case <-a.ctx.Done():
-		gone = a.ctx.Err()
+	case <-w.ctx.Done():
+		gone = w.ctx.Err()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case w.granted && gone == nil:
-		*a = w.ask
 		return nil
 	case w.granted:
 		l.end(&w.ask)
@@ -379,6 +419,7 @@ func (l *limiter) stand(a *ask, w *waiter) error {
 		return l.giveUp(w)
 	default:
 		l.leave(w)
+		l.settle(&w.hold)
 		l.serve()
 	}
 	return gone

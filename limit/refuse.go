@@ -9,14 +9,17 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/internal/words"
+	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // A refusal says why a call does not run.
 type refusal struct {
-	rule *rule
-	why  why
-	wait time.Duration // until its tokens are there
+	rule  *rule
+	whose string
+	why   why
+	wait  time.Duration // until its tokens are there
 }
 
 type why uint8
@@ -28,13 +31,37 @@ const (
 	never               // may it run
 )
 
-// detailName is the detail of a refusal that is the name of the limit, for programs.
-const detailName = "limit"
+// refusal is one because of a bucket.
+func (l *limiter) refusal(a *ask, b *bucket, why why, wait time.Duration) refusal {
+	whose := l.whose(a, b.rule)
+	if b.key == 0 && b.rule.Scope != ForAll { // the common one
+		whose = "for all calls together that are not counted apart"
+	}
+	return refusal{rule: b.rule, whose: whose, why: why, wait: wait}
+}
+
+// whose says for whom and for what a limit counts.
+func (l *limiter) whose(a *ask, r *rule) string {
+	return [...]string{"for each caller", "for this " + what(a.method), "for each caller, of this " + what(a.method), "for all callers together"}[r.Scope]
+}
+
+// what is what a method names.
+func what(method string) string {
+	switch method {
+	case middleware.MethodCallTool:
+		return "tool"
+	case middleware.MethodReadResource:
+		return "resource"
+	case middleware.MethodGetPrompt:
+		return "prompt"
+	default:
+		return "method"
+	}
+}
 
 // refuse returns the refusal as a fault, and counts it.
 func (l *limiter) refuse(r refusal) error {
 	l.Stats.Refused.Add(1)
-	whose := [...]string{"for each caller", "for this tool", "for each caller of this tool", "for all callers together"}[r.rule.Scope]
 	retry := fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}
 	var message, instead string
 	switch r.why {
@@ -42,22 +69,53 @@ func (l *limiter) refuse(r refusal) error {
 		message, instead = "no calls are allowed here", "Do without this call."
 		retry.ShouldRetry, retry.Reason = false, "It will be refused again."
 	case noTokens:
-		message = fmt.Sprintf("at most %s in %s are allowed %s", words.Plural(r.rule.Calls, "call"), seconds(r.rule.Per), whose)
-		instead = "Wait, and make fewer calls. Do not call in parallel."
+		message, instead = r.rule.rate(r.whose), "Make fewer calls."
 		retry.RetryAfterSeconds = math.Ceil(r.wait.Seconds()*1000) / 1000
 	default:
 		message = "too many calls are waiting"
 		if r.why == tooMany {
-			message = fmt.Sprintf("at most %s may run at once %s", words.Plural(r.rule.Running, "call"), whose)
+			message = fmt.Sprintf("at most %s may run at once %s", words.Plural(r.rule.Running, "call"), r.whose)
 		}
 		instead = "Call again when other calls have finished. Make fewer calls in parallel."
 		retry.RetryAfterSeconds = 1 // nobody knows when one will have finished
 	}
-	return fault.New(fault.KindRateLimited, message).Suggest(cmp.Or(r.rule.Instead, instead)).With(detailName, r.rule.Name).WithRetry(retry)
+	return fault.New(fault.KindRateLimited, message).WithCode(wire.LimitCode).
+		Suggest(cmp.Or(r.rule.Instead, instead)).With(wire.LimitDetail, r.rule.Name).WithRetry(retry)
 }
 
-func seconds(d time.Duration) string {
-	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
+// units are those in which people tell rates.
+var units = []struct {
+	span time.Duration
+	name string
+}{{time.Second, "a second"}, {time.Minute, "a minute"}, {time.Hour, "an hour"}, {24 * time.Hour, "a day"}}
+
+// rate says how many calls are allowed: "at most 60 calls in 1 min for each caller". With a
+// burst that is larger than the number it takes a longer time, for "at most 1 call, 10 at
+// once" makes no sense.
+func (r *rule) rate(whose string) string {
+	calls, in := r.Calls, "in "+span(r.Per)
+	if r.Burst == r.Calls {
+		return fmt.Sprintf("at most %s %s %s", words.Plural(calls, "call"), in, whose)
+	}
+	for _, unit := range units {
+		if n := int(unit.span / r.interval); r.Burst > r.Calls && n >= r.Burst && unit.span%r.interval == 0 {
+			calls, in = n, unit.name
+			break
+		}
+	}
+	return fmt.Sprintf("at most %s %s, %d at once, %s", words.Plural(calls, "call"), in, r.Burst, whose)
+}
+
+// span writes a time exactly.
+func span(d time.Duration) string {
+	switch {
+	case d%time.Hour == 0:
+		return strconv.FormatInt(int64(d/time.Hour), 10) + " h"
+	case d%time.Minute == 0:
+		return strconv.FormatInt(int64(d/time.Minute), 10) + " min"
+	default:
+		return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
+	}
 }
 
 // SetHeader sets the headers Retry-After and RateLimit for a refusal of this package,
@@ -65,8 +123,8 @@ func seconds(d time.Duration) string {
 // reports whether f is one; else it sets nothing.
 func SetHeader(h http.Header, f *fault.Error) bool {
 	d := f.Data()
-	name, ok := d.Details[detailName].(string)
-	if !ok || f.Kind() != fault.KindRateLimited || d.Retry == nil {
+	name, ok := d.Details[wire.LimitDetail].(string)
+	if !ok || d.Code != wire.LimitCode || d.Retry == nil {
 		return false
 	}
 	if d.Retry.ShouldRetry {

@@ -2,42 +2,45 @@ package limit
 
 import (
 	"context"
-	"log/slog"
 	"math/bits"
 	"time"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/store"
 )
 
-// takeShared takes the tokens of a call from the shared store, the narrowest limit
-// first, so that a caller who is refused there takes no tokens of all.
-func (l *limiter) takeShared(a *ask, owner string) error {
-	for _, scope := range []Scope{PerOwnerAndTool, PerOwner, PerTool, ForAll} {
-		for set := a.limits; set != 0; set &= set - 1 {
-			r := &l.rules[bits.TrailingZeros8(set)]
-			if r.Scope != scope || r.Calls <= 0 {
-				continue
-			}
-			wait, err := l.Shared.Take(a.ctx, sharedKey(r, a, owner), a.cost, r.Burst, r.interval)
-			switch {
-			case err != nil:
-				l.sharedFailed(a.ctx, err)
-			case wait > 0:
-				return l.refuse(refusal{rule: r, why: noTokens, wait: wait})
-			default:
-				a.counted |= r.bit
-			}
-		}
+// rates returns the limits of a call whose tokens the shared store counts now.
+func (l *limiter) rates(a *ask) (set uint8) {
+	if l.Shared == nil || l.remote.Rests() {
+		return 0
 	}
-	return nil
+	return a.limits & l.rated
 }
 
-// sharedFailed says that each server counts for itself, once a minute at most.
-func (l *limiter) sharedFailed(ctx context.Context, err error) {
-	now, last := l.now(), l.sharing.Load()
-	if (last == 0 || now-time.Duration(last) > time.Minute) && l.sharing.CompareAndSwap(last, int64(now)|1) {
-		call.Warn(ctx, l.Logger, "the shared store of package limit fails; this server counts for itself", slog.Any("error", err))
+// A shortage is what a shared store says of a call that is to wait.
+type shortage struct {
+	wait time.Duration
+	rule *rule
+}
+
+// takeShared takes the tokens of a call that has its place from the shared store: all of
+// them or none, in one question. ok reports whether the store answered.
+func (l *limiter) takeShared(a *ask, owner string) (short shortage, ok bool) {
+	var space [maxLimits]store.Tokens
+	want := space[:0]
+	var rules [maxLimits]*rule
+	for set := a.counted; set != 0; set &= set - 1 {
+		r := &l.rules[bits.TrailingZeros8(set)]
+		rules[len(want)] = r
+		want = append(want, store.Tokens{Key: sharedKey(r, a, owner), N: a.cost, Burst: r.Burst, Interval: r.interval})
 	}
+	return call.AskRemote(a.ctx, l.remote, func(ctx context.Context) (shortage, error) {
+		wait, of, err := l.Shared.Take(ctx, want...)
+		if err != nil || wait <= 0 {
+			return shortage{}, err
+		}
+		return shortage{wait, rules[max(0, min(of, len(want)-1))]}, nil
+	})
 }
 
 // sharedKey is the same on every server, short, and does not tell who the owner is.

@@ -24,6 +24,8 @@ func LogHandler(next slog.Handler, scrubber func(string) string) slog.Handler {
 	}
 	if scrubber == nil {
 		scrubber = Scrub
+	} else {
+		scrubber = scrub.Visibly(scrubber)
 	}
 	return &logHandler{next: next, scrub: scrubber, values: scrub.Cleaner{
 		Text: scrubber, Public: func(err error) any { return safe.Error(err) },

@@ -60,7 +60,8 @@ type Options struct {
 	// Scrub is applied to every text that leaves in a failure and was not written
 	// by mcpchain. It may be called concurrently. Nil means [ScrubCredentials]: such
 	// a text was worded for the caller, and a path, an address or a query stands in
-	// it on purpose. [Scrub] hides those too. In a recovery step only the hidden part is
+	// it on purpose. [Scrub] hides those too. What is invisible in a text is removed before it
+	// is scrubbed, if something is hidden then. In a recovery step only the hidden part is
 	// replaced: the step keeps its tool and its parameters.
 	Scrub func(text string) string
 
@@ -94,8 +95,13 @@ func New(opts *Options) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	if o.Scrub == nil {
-		o.Scrub = ScrubCredentials
+	settings := &call.Settings{Logger: o.Logger, Reveal: o.Reveal, Quote: o.QuoteService, CallerCredentials: o.CallerCredentials}
+	switch {
+	case o.Reveal:
+	case o.Scrub == nil:
+		settings.Mask, settings.Finished = ScrubCredentials, ScrubCredentials
+	default:
+		settings.Mask = scrub.Visibly(o.Scrub)
 	}
 	rules := make([]classify.Rule, len(o.Rules))
 	for i, r := range o.Rules {
@@ -113,10 +119,7 @@ func New(opts *Options) mcp.Middleware {
 	if o.Reveal {
 		call.Warn(context.Background(), o.Logger, "mask: Options.Reveal is set: callers see the errors of this server as they are")
 	}
-	settings := &call.Settings{Logger: o.Logger, Rules: rules, Reveal: o.Reveal, Quote: o.QuoteService, CallerCredentials: o.CallerCredentials}
-	if !o.Reveal {
-		settings.Mask = o.Scrub
-	}
+	settings.Rules = rules
 	if o.Show == Worded {
 		settings.Show = worded
 	}
@@ -127,8 +130,8 @@ func New(opts *Options) mcp.Middleware {
 			c.WarnOfOutside(ctx, c.Logger())
 		}
 		res, err := next(ctx, c.Method(), req)
-		if failure := c.Failure(res, err); failure != nil && c.Hides(failure) && !c.Recorded() {
-			c.Log(res, err, 0)
+		if f := c.Failure(res, err); f != nil && f.Hides() && !c.Recorded() {
+			c.Log(res, f, 0)
 		}
 		return res, err
 	})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -68,7 +68,7 @@ func scrubbed(c *call.Call, res mcp.Result, next mcp.MethodHandler, schemas *cal
 		return clean, nil
 	}
 	retry := fault.Retry{Effect: fault.EffectCommitted, Reason: "The call has been carried out; only its answer is withheld."}
-	if c.Safety(next) == classify.Reads {
+	if c.Safety(next) == failure.Reads {
 		retry = fault.Retry{Effect: fault.EffectNone, Reason: "The same call has the same answer."}
 	}
 	return nil, fault.New(fault.KindInternal, "the answer is withheld: without the credential in it, it does not fit the output schema of the tool").

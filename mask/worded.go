@@ -42,9 +42,6 @@ const fileScheme = "file://"
 // worded words an error where Options.Show is Worded. known is what is known of it. What
 // the caller sent itself is shown back, unless it is a credential.
 func worded(err error, known *fault.Error, sent func(fragment string) bool) *fault.Error {
-	if known.Message() != fault.Generic(known.Kind()).Message() {
-		return nil // it was worded for the caller, or a sentence of ours says more
-	}
 	if _, panicked := safe.As[*classify.PanicError](err); panicked || !spoken(err, known.Kind(), maxSpoken) {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
@@ -23,8 +24,9 @@ import (
 // It reports false for a success. On a server, rules (see mask.Options) have no part
 // in it; in a middleware, [AddTo] knows them. The failures of servers that know nothing of
 // mcpchain are read as well as they allow: the kind from the JSON-RPC code, or
-// [fault.KindTool] with the tool's own text.
-func FaultOf(res mcp.Result, err error) (*fault.Error, bool) { return call.FaultOf(res, err) }
+// [fault.KindTool] with the tool's own text. Of a server that can send nothing but the text of
+// a failure, as contrib/mcpgo for resources and prompts, that text is read.
+func FaultOf(res mcp.Result, err error) (*fault.Error, bool) { return failure.FaultOf(res, err) }
 
 // NextSteps returns a copy of a successful result that tells the model what to do next: a text
 // block "Next: 1. ..." at the end of the content, and the steps, an array of fault.Step, under

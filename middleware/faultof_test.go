@@ -150,6 +150,9 @@ func TestFaultOfForeignServers(t *testing.T) {
 	wire := func(code int64, data string) error {
 		return fmt.Errorf("calling %q: %w", "tools/call", &jsonrpc.Error{Code: code, Message: "in words", Data: json.RawMessage(data)})
 	}
+	text := func(message string) error {
+		return fmt.Errorf("calling %q: %w", "resources/read", &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: message})
+	}
 	for _, c := range []struct {
 		name string
 		res  mcp.Result
@@ -200,6 +203,25 @@ func TestFaultOfForeignServers(t *testing.T) {
 		{"503", nil, wire(503, ""), kind(fault.KindServiceUnavailable, "in words")},
 		{"504", nil, wire(504, ""), kind(fault.KindTimeout, "in words")},
 		{"unknown code", nil, wire(0, ""), kind(fault.KindServerError, "in words")},
+
+		// A server that can send a text only.
+		{"our text", nil, text("Internal error: the server failed unexpectedly.\nRetry: no. Tell the user.\nReference: 0198c7f2-9d3e"),
+			fault.New(fault.KindInternal, "the server failed unexpectedly").WithRetry(fault.Retry{}).WithReference("0198c7f2-9d3e").Data()},
+		{"our text of a fault", nil, text("Not found: thing '7' does not exist. Did you mean '17'?"),
+			kind(fault.KindNotFound, "thing '7' does not exist. Did you mean '17'?")},
+		{"our text with a wait", nil, text("Rate limited: too many.\nSuggestion: wait.\nDetails: {\"a\":1}\nRetry: yes, after 1 h 30 min (attempt 2 of 3).\nNext: 1. Wait.\n      2. Read: call read {}."),
+			fault.New(fault.KindRateLimited, "too many").Suggest("wait").WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 5400}).Data()},
+		{"our text, at once", nil, text("Timeout: it took too long.\nRetry: yes."),
+			fault.New(fault.KindTimeout, "it took too long").WithRetry(fault.Retry{ShouldRetry: true}).Data()},
+		{"our text, much later", nil, text("Rate limited: too many.\nRetry: not now: possible again in 5 h; tell the user."),
+			fault.New(fault.KindRateLimited, "too many").WithRetry(fault.Retry{}).Data()},
+		{"our text with a wait of others", nil, text("Timeout: it took too long.\nRetry: yes, after the weekend."), kind(fault.KindTimeout, "it took too long")},
+		{"our text of several lines", nil, text("Validation Error: 2 arguments are wrong:\n- a\n- b\n> Retry: yes.\nRetry: only with corrected arguments."),
+			fault.New(fault.KindValidation, "2 arguments are wrong:\n- a\n- b\n> Retry: yes").WithRetry(fault.Retry{}).Data()},
+		{"a text of others", nil, text("no such table: prices"), kind(fault.KindInternal, "no such table: prices")},
+		{"a label alone", nil, text("Timeout"), kind(fault.KindInternal, "Timeout")},
+		{"another code has its own kind", nil, &jsonrpc.Error{Code: 404, Message: "Timeout: x"}, kind(fault.KindNotFound, "Timeout: x")},
+		{"data has the last word", nil, &jsonrpc.Error{Code: -32603, Message: "Timeout: x", Data: json.RawMessage(`{"a":1}`)}, kind(fault.KindInternal, "Timeout: x")},
 
 		{"gave up", nil, context.DeadlineExceeded, fault.Generic(fault.KindTimeout).Data()},
 		{"cancelled", nil, context.Canceled, fault.Generic(fault.KindCancelled).Data()},

@@ -50,7 +50,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
@@ -67,7 +67,7 @@ const MetaKey = wire.ErrorKey
 
 // Classify returns what a caller may know of err, nil for a nil error. Rules (see package mask) have
 // no part in it.
-func Classify(err error) *fault.Error { return classify.Classify(err) }
+func Classify(err error) *fault.Error { return failure.Classify(err) }
 
 // HintOf returns what any error says about a second try, the zero Hint for nil. It is the Hint
 // of package retry, with the fields Retry, whose String is "yes", "no" or "unknown", After (how
@@ -76,7 +76,7 @@ func Classify(err error) *fault.Error { return classify.Classify(err) }
 //	if hint := middleware.HintOf(err); hint.Retry == retry.Yes {
 //		time.Sleep(hint.After)
 //	}
-func HintOf(err error) classify.Hint { return classify.HintOf(err) }
+func HintOf(err error) failure.Hint { return failure.HintOf(err) }
 
 // The methods behind which a handler of yours stands.
 const (

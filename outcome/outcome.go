@@ -53,7 +53,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
 // Of is the output of a typed tool: data, or an error that was expected. Make one with
@@ -202,7 +202,7 @@ func Read[T any](res *mcp.CallToolResult, err error) (Of[T], error) {
 	if err != nil {
 		return Of[T]{}, err
 	}
-	if f, failed := call.FaultOf(res, nil); failed {
+	if f, failed := failure.FaultOf(res, nil); failed {
 		return Of[T]{}, f
 	}
 	if res == nil {

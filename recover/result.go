@@ -15,6 +15,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/words"
@@ -77,8 +78,11 @@ func bug(err error) error { return classify.HideError(err, fault.Generic(fault.K
 // nobody inside has seen a failure that could be guided: unless the tool only reads,
 // the call may have taken effect.
 func unsendable(c *call.Call, err error, told *fault.Error) error {
-	bug := classify.Finding{Origin: classify.Bug, Fault: fault.Generic(fault.KindInternal)}
-	retry := bug.Advise(classify.Hint{Effect: fault.EffectUnknown}, c.Safety(nil))
+	bug := &failure.Known{
+		Finding: classify.Finding{Origin: classify.Bug, Fault: fault.Generic(fault.KindInternal)},
+		Hint:    &failure.Hint{Effect: fault.EffectUnknown},
+	}
+	retry := failure.Again(bug, failure.Situation{Safety: func() failure.Safety { return c.Safety(nil) }}).Retry
 	if said, ok := told.Retry(); ok {
 		retry.Reason = said.Reason
 	}

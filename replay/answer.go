@@ -100,7 +100,7 @@ func checked(where string, v any) (string, error) {
 }
 
 // nameOf returns the name of a record.
-func nameOf(owner, tool, key string) string { return call.StoreName("replay/", owner, tool, key) }
+func nameOf(owner, tool, key string) string { return call.OwnedName("replay/", owner, tool, key) }
 
 // What a caller is told. Nothing was run.
 var (
@@ -124,14 +124,35 @@ var (
 			WithRetry(fault.Retry{Effect: fault.EffectUnknown})
 
 	errTooManyKeys = fault.New(fault.KindRateLimited, "too many idempotency keys were used").
-			WithCode("TOO_MANY_KEYS").
-			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 3600, Effect: fault.EffectNone})
+			WithCode("TOO_MANY_KEYS")
 
-	errNotKept = fault.New(fault.KindConflict, "the call with this idempotency key was made before, and its answer is too large to be repeated").
+	errTooManyBytes = fault.New(fault.KindRateLimited, "the kept answers to earlier calls with idempotency keys take all the room that one caller has").
+			WithCode("TOO_MANY_BYTES")
+
+	errNotKept = fault.New(fault.KindConflict, "the call with this idempotency key was made before, and its answer was too large to keep").
 			WithCode("KEY_ANSWER_NOT_KEPT").
 			Suggest("Read what the call has changed. Do not make it again.").
 			WithRetry(fault.Retry{Effect: fault.EffectCommitted})
 )
+
+// refusal returns what a caller that has used up its share is told, nil for any other error. No
+// answer is kept for longer than Keep.
+func (k *keeper) refusal(err error) error {
+	var f *fault.Error
+	switch {
+	case errors.Is(err, store.ErrManyKeys):
+		f = errTooManyKeys
+	case errors.Is(err, store.ErrManyBytes):
+		f = errTooManyBytes
+	default:
+		return nil
+	}
+	wait := k.Keep
+	if room := (*store.RoomError)(nil); errors.As(err, &room) && room.After > 0 {
+		wait = room.After
+	}
+	return f.Because(err).WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: wait.Seconds(), Effect: fault.EffectNone})
+}
 
 // unavailable makes of an error of the store what the caller may know.
 func unavailable(err error) error {

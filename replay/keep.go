@@ -13,7 +13,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/store"
@@ -30,15 +30,15 @@ const (
 
 // endOf says what becomes of the record of a call that ended with this answer.
 func (a *attempt) endOf(res mcp.Result, err error) ending {
-	failure := a.c.Failure(res, err)
-	if failure == nil {
+	f := a.c.Failure(res, err)
+	if f == nil {
 		if call.NeedsInput(res) {
 			return forgotten
 		}
 		return final
 	}
-	effect := failure.Hint().Effect
-	if failure.Panic() != nil {
+	effect := f.Hint().Effect
+	if f.Panic() != nil {
 		effect = fault.EffectUnknown
 	}
 	switch effect {
@@ -48,7 +48,7 @@ func (a *attempt) endOf(res mcp.Result, err error) ending {
 		return forgotten
 	case fault.EffectUnknown, "":
 	}
-	kind := failure.Fault().Kind()
+	kind := f.Fault().Kind()
 	switch {
 	case kinds.Of(string(kind)).Effect == string(fault.EffectNone), a.rerunnable():
 		return forgotten
@@ -65,19 +65,19 @@ func (a *attempt) rerunnable() bool {
 	if a.Rerun != nil {
 		return safe.Ask(a.Rerun, a.req.Params.Name)
 	}
-	return a.c.Safety(a.next) != classify.Writes
+	return a.c.Safety(a.next) != failure.Writes
 }
 
 // A record is what stands in the store under the name of a call.
 type record struct {
-	Holder string `json:"h"`           // who wrote it, so that each record differs from all others
-	Args   string `json:"a"`           // a hash
-	Done   bool   `json:"d,omitempty"` // of a record that is not, the handler runs or its server died
+	Holder string `json:"h"` // who wrote it, so that each record differs from all others
+	Args   string `json:"a"` // a hash
+	Done   bool   `json:"d"` // of a record that is not, the handler runs or its server died
 	// Withdrawn says that nothing was run: it is as if there were no record.
 	Withdrawn bool `json:"w,omitempty"`
 
 	Call   string   `json:"c,omitempty"` // the reference of the first call, if it failed
-	Answer *answers `json:"r,omitempty"` // nil: too large to be kept
+	Answer *answers `json:"r,omitempty"` // nil: too large to be kept; then it takes no more than a record that is not done
 }
 
 // answers is the answer of a call: one of the three.
@@ -91,22 +91,22 @@ type answers struct {
 func (a *attempt) recordOf(res mcp.Result, err error) record {
 	rec := record{Holder: a.holder, Args: a.args, Done: true}
 	tool, _ := res.(*mcp.CallToolResult)
-	failure := a.c.Failure(res, err)
-	if failure != nil {
+	f := a.c.Failure(res, err)
+	if f != nil {
 		rec.Call = a.c.ID()
 	}
 	switch {
-	case failure == nil || (err == nil && tool.GetError() == nil):
+	case f == nil || (err == nil && tool.GetError() == nil):
 		raw, err := json.Marshal(tool)
 		if err != nil {
 			a.log.Warn("mcp answer cannot be kept for repetitions", slog.Any("error", err))
 			return rec
 		}
 		rec.Answer = &answers{Result: raw}
-	case failure.Wire() != nil:
-		rec.Answer = &answers{Wire: failure.Wire()}
+	case f.Wire() != nil:
+		rec.Answer = &answers{Wire: f.Wire()}
 	default:
-		rec.Answer = &answers{Fault: failure.Fault()}
+		rec.Answer = &answers{Fault: f.Fault()}
 	}
 	return rec
 }
@@ -150,14 +150,14 @@ func (a *attempt) open(sealed []byte) (record, error) { return a.openNamed(a.nam
 // keep writes into the store how a call ended, and ends its lease. While the store
 // fails it goes on trying, and holds the lease, after the caller got the answer.
 func (a *attempt) keep(ctx context.Context, beat func(), end ending, res mcp.Result, err error) {
-	var sealed []byte
+	var done []byte
 	if end == final {
-		if sealed, err = a.seal(a.recordOf(res, err)); err != nil {
+		if done, err = a.seal(a.recordOf(res, err)); err != nil {
 			a.log.LogAttrs(ctx, slog.LevelError, "mcp answer cannot be kept for repetitions", slog.Any("error", err))
 			end = unknown
 		}
 	}
-	write := func(ctx context.Context) bool { return a.write(ctx, end, sealed) && a.release(ctx) }
+	write := func(ctx context.Context) bool { return a.write(ctx, end, done) && a.release(ctx) }
 	if write(ctx) {
 		beat()
 		return
@@ -167,20 +167,43 @@ func (a *attempt) keep(ctx context.Context, beat func(), end ending, res mcp.Res
 }
 
 // write writes how a call ended, and reports false if that is to be tried again.
-func (a *attempt) write(ctx context.Context, end ending, sealed []byte) bool {
+func (a *attempt) write(ctx context.Context, end ending, done []byte) bool {
 	switch end {
 	case final:
-		now, ok, err := a.Store.Swap(ctx, a.name, a.at, sealed, a.Keep)
-		if err == nil && !ok && now.Version == 0 { // the store lost what it had acknowledged
-			_, _, err = a.Store.Swap(ctx, a.name, 0, sealed, a.Keep)
+		err := a.finish(ctx, done)
+		if errors.Is(err, store.ErrManyBytes) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrTooLarge) {
+			return a.finishWithout(ctx, err)
 		}
-		return err == nil || errors.Is(err, store.ErrTooLarge)
+		return err == nil
 	case forgotten:
 		_, err := a.Store.Delete(ctx, a.name, a.at)
 		return err == nil
 	default:
 		return true // the record stays that says that the handler runs
 	}
+}
+
+// finish puts the record of a call that is done in the place of the one that says that it runs.
+func (a *attempt) finish(ctx context.Context, done []byte) error {
+	ctx = store.Within(ctx, a.bound(0))
+	now, ok, err := a.Store.Swap(ctx, a.name, a.at, done, a.Keep)
+	if err == nil && !ok && now.Version == 0 { // the store lost what it had acknowledged
+		_, _, err = a.Store.Swap(ctx, a.name, 0, done, a.Keep)
+	}
+	return err
+}
+
+// finishWithout keeps of an answer for which there is no room that there was one. This takes no
+// more room than the record that stands there.
+func (a *attempt) finishWithout(ctx context.Context, why error) bool {
+	done, err := a.seal(record{Holder: a.holder, Args: a.args, Done: true})
+	if err == nil {
+		err = a.finish(ctx, done)
+	}
+	if err == nil {
+		a.log.LogAttrs(ctx, slog.LevelWarn, "mcp answer cannot be kept for repetitions", slog.Any("error", why))
+	}
+	return err == nil
 }
 
 // lateness is for how long a write whose answer was lost may still arrive.

@@ -47,6 +47,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -115,9 +116,16 @@ type Limits struct {
 	// repetition is told that the call was made. Zero means 256 KiB.
 	AnswerBytes int
 
-	// KeysPerOwner is how many keys an owner may use within Options.Keep. Zero means
-	// 10,000; with a negative one there is no limit, and one question less to the store.
+	// KeysPerOwner is how many keys of one owner are kept at the same time: those of calls
+	// that run and of those whose answers are kept. With more, calls with new keys are
+	// refused. Zero means 10,000; with a negative one there is no limit.
 	KeysPerOwner int
+
+	// OwnerBytes is how many bytes the keys and answers of one owner may take, with
+	// [store.Overhead] for each. A call with a new key is refused unless another answer of
+	// AnswerBytes, or of an eighth of OwnerBytes, would have room. Zero means 8 MiB, an eighth
+	// of the default store; with a negative one there is no limit.
+	OwnerBytes int
 }
 
 // A Cipher encrypts what is kept. Both methods may be called concurrently. name is
@@ -168,6 +176,9 @@ const (
 	// leaseFor is how long a server that died is believed to be running.
 	leaseFor = 15 * time.Second
 
+	// minOwnerBytes is more than one key takes.
+	minOwnerBytes = 1024
+
 	// maxLate is how many answers may wait at the same time for the store to come back.
 	maxLate = 1000
 )
@@ -182,6 +193,9 @@ func newKeeper(who string, opts *Options) *keeper {
 	call.Positive(of, "Limits.AnswerBytes", &o.Limits.AnswerBytes, 256<<10)
 	o.Grace, o.Wait = cmp.Or(o.Grace, 10*time.Minute), cmp.Or(o.Wait, 30*time.Second)
 	o.Limits.KeysPerOwner = cmp.Or(o.Limits.KeysPerOwner, 10_000)
+	if o.Limits.OwnerBytes = cmp.Or(o.Limits.OwnerBytes, 8<<20); o.Limits.OwnerBytes > 0 && o.Limits.OwnerBytes < minOwnerBytes {
+		panic(fmt.Sprintf("%s: Options.Limits.OwnerBytes is %d; give %d or more, zero for the default, or a negative one for no limit", who, o.Limits.OwnerBytes, minOwnerBytes))
+	}
 	if o.Store == nil {
 		o.Store = store.NewMemory(nil)
 	}
@@ -303,23 +317,27 @@ func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, err
 
 // claim runs the call if nobody did, now that the lease is held.
 func (a *attempt) claim(ctx context.Context) (mcp.Result, error) {
-	release := func() { a.release(context.WithoutCancel(ctx)) }
-	many, err := a.tooManyKeys(ctx)
-	var mine []byte
-	if err == nil && !many {
-		mine, err = a.seal(record{Holder: a.holder, Args: a.args})
+	release := func() {
+		if !a.release(context.WithoutCancel(ctx)) {
+			a.later(a.release, func() {})
+		}
 	}
-	switch {
-	case err != nil:
+	mine, err := a.seal(record{Holder: a.holder, Args: a.args})
+	if err != nil {
 		release()
 		return a.storeFailed(ctx, err)
-	case many:
-		release()
-		return nil, errTooManyKeys
 	}
 	for {
-		item, ok, err := a.Store.Swap(ctx, a.name, a.at, mine, a.Keep)
-		if err != nil {
+		item, ok, err := a.Store.Swap(store.Within(ctx, a.bound(a.spare())), a.name, a.at, mine, a.Keep)
+		refused := a.refusal(err)
+		switch {
+		case refused != nil:
+			release()
+			return nil, refused
+		case store.NotStored(err):
+			release()
+			return a.storeFailed(ctx, err)
+		case err != nil:
 			a.later(func(ctx context.Context) bool { return a.withdraw(ctx) && a.release(ctx) }, func() {})
 			return a.storeFailed(ctx, err)
 		}
@@ -344,14 +362,18 @@ func (a *attempt) claim(ctx context.Context) (mcp.Result, error) {
 	}
 }
 
-// tooManyKeys counts the keys of an owner.
-func (a *attempt) tooManyKeys(ctx context.Context) (bool, error) {
-	if a.Limits.KeysPerOwner < 0 {
-		return false, nil
+// bound returns what may stand in the store of the owner of a call so that a number of bytes
+// is left.
+func (k *keeper) bound(spare int) store.Bound {
+	b := store.Bound{Keys: max(0, k.Limits.KeysPerOwner)}
+	if k.Limits.OwnerBytes > 0 {
+		b.Bytes = k.Limits.OwnerBytes - spare
 	}
-	n, err := a.Store.Add(ctx, nameOf(a.owner, "", ""), 1, a.Keep)
-	return n > int64(a.Limits.KeysPerOwner), err
+	return b
 }
+
+// spare returns the bytes that are left for the answer when a call begins.
+func (k *keeper) spare() int { return min(k.Limits.AnswerBytes, k.Limits.OwnerBytes/8) }
 
 // execute runs the handler and keeps its answer.
 func (a *attempt) execute(ctx context.Context) (res mcp.Result, err error) {

@@ -206,6 +206,28 @@ func TestOtherArgumentsAreAConflict(t *testing.T) {
 	require.EqualValues(t, 1, b.paid.Load())
 }
 
+// TestAmountsAreComparedExactly has amounts that differ beyond an int64 or a float64, or in notation only.
+func TestAmountsAreComparedExactly(t *testing.T) {
+	var b bank
+	server := b.server(owned(replay.Options{}))
+	for i, c := range []struct{ first, same, other string }{
+		{"123456789012345678901", "123456789012345678901.0", "123456789012345678902"},
+		{"-123456789012345678901", "-1.23456789012345678901e20", "123456789012345678901"},
+		{"9007199254740993", "9007199254740993.00", "9007199254740992"},
+		{"18446744073709551616", "1844674407370955161.6E1", "18446744073709551617"},
+		{"0.1", "1e-1", "0.10000000000000000001"},
+		{"100", "1e2", "100.00000000000000000001"},
+		{"0", "-0.0", "1e-999999999"},
+		{"1e400", "10e399", "1e401"},
+		{"1e999999999", "0.1e1000000000", "1e999999998"},
+	} {
+		key := fmt.Sprint(i)
+		want := says(t, server, key, `{"amount":`+c.first+`}`)
+		require.Equal(t, want, says(t, server, key, `{"amount":`+c.same+`}`))
+		require.Equal(t, "KEY_REUSED", refused(t, server, request(key, `{"amount":`+c.other+`}`)).Code(), "%s is not %s", c.other, c.first)
+	}
+}
+
 // TestWhatIsKept goes through the ways in which a handler may end.
 func TestWhatIsKept(t *testing.T) {
 	for _, c := range []struct {

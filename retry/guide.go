@@ -2,7 +2,6 @@ package retry
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -11,11 +10,10 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/table"
-	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // guide is the middleware that [New] returns. It is immutable but for what it has
@@ -48,17 +46,17 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 		}
 	}
 	res, err := next(ctx, method, req)
-	failure := c.Failure(res, err)
-	if failure == nil {
-		if what.known && c.Outcome(res, err) == call.OutcomeOK {
+	f := c.Failure(res, err)
+	if f == nil {
+		if what.known && !call.NeedsInput(res) {
 			g.forget(ctx, &what)
 		}
 		return res, err
 	}
 	switch {
-	case failure.Guided(), errors.Is(c.Err(), context.Canceled): // a caller that has gone reads nothing
+	case f.Guided(), c.GivenUp(): // a caller that has gone reads nothing
 		return res, err
-	case failure.OwnWords(): // of which nobody knows the cause
+	case f.OwnWords(): // of which nobody knows the cause
 		return res, err
 	}
 	if !what.known {
@@ -68,7 +66,7 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	if batch := c.Parent(); batch != nil {
 		g.together(batch, &what)
 	}
-	g.guide(ctx, c, req, next, failure, &what)
+	g.guide(ctx, c, req, next, f, &what)
 	return res, err
 }
 
@@ -98,7 +96,7 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 	}
 	e := refusal(pause)
 	retry, _ := e.Retry()
-	c.Failure(nil, e).Guide(call.Guidance{Retry: retry})
+	c.Failure(nil, e).Guide(failure.Guidance{Retry: retry})
 	return e
 }
 
@@ -120,9 +118,9 @@ func (g *guide) forget(ctx context.Context, what *identity) {
 }
 
 // guide says about one failure what is to be said.
-func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, failure *call.Failure, what *identity) {
-	e := failure.Fault()
-	if failure.Wire() != nil {
+func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, f *failure.Failure, what *identity) {
+	e := f.Fault()
+	if f.Wire() != nil {
 		// It is sent as it is. Most such errors are a matter between two programs.
 		if kind := e.Kind(); what.known && (kind == fault.KindValidation || kind == fault.KindNotFound) {
 			g.count(ctx, what, e, fault.Retry{}, 0)
@@ -130,9 +128,12 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 		return
 	}
 	own, said := e.Retry()
-	retry := g.advise(ctx, c, next, failure)
+	at := failure.Situation{
+		Safety: func() failure.Safety { return g.safety(ctx, c, next) },
+		Costly: g.Repeatable == nil && c.Method() == call.MethodCallTool, // the server is asked for its tools
+	}
 	if e.Kind() == kindNotReady { // to ask again is what the caller is to do
-		failure.Guide(call.Guidance{Retry: retry, Suggestion: e.Suggestion()})
+		f.Guide(failure.Guidance{Retry: f.Again(at).Retry, Suggestion: e.Suggestion()})
 		return
 	}
 	limit := g.MaxAttempts
@@ -140,24 +141,23 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 		limit = own.MaxAttempts
 	}
 	attempts := declared(req)
-	var history history
-	if what.known {
-		history = g.count(ctx, what, e, retry, limit-g.MaxAttempts)
-		attempts = max(attempts, history.failures)
+	at.Counted = func(advice fault.Retry) failure.Counts {
+		n := failure.Counts{Limit: limit, Steps: len(e.Data().RecoverySteps) > 0}
+		if what.known {
+			h := g.count(ctx, what, e, advice, limit-g.MaxAttempts)
+			attempts = max(attempts, h.failures)
+			if reached(h.same, g.warnAfter(), limit-g.MaxAttempts) {
+				n.Same = h.same
+			}
+			if h.streak >= streakAfter {
+				n.Streak = h.streak
+			}
+		}
+		n.Attempts = attempts
+		return n
 	}
-	insist := false
-	switch {
-	case reached(history.same, g.warnAfter(), limit-g.MaxAttempts):
-		insist = true
-		retry.ShouldRetry = false
-		retry.Reason = words.Capital(exactly(history.same)) + " with the same error. " + instead(e, retry.Effect)
-	case retry.ShouldRetry && attempts >= limit:
-		retry.ShouldRetry = false
-		retry.Reason = "This call has failed " + times(attempts) + ". " + instead(e, retry.Effect)
-	case !retry.ShouldRetry && history.streak >= streakAfter:
-		insist = true
-		retry.Reason = words.Capital(inARow(history.streak)) + ". " + instead(e, retry.Effect)
-	}
+	answer := f.Again(at)
+	retry := answer.Retry
 	if retry.ShouldRetry {
 		if retry.RetryAfterSeconds == 0 {
 			retry.RetryAfterSeconds = g.wait(max(1, attempts)).Seconds()
@@ -169,19 +169,19 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 	} else {
 		retry.RetryAfterSeconds = 0
 	}
-	failure.Guide(call.Guidance{Retry: retry, Suggestion: suggestion(failure, e, said, retry), Insist: insist})
+	f.Guide(failure.Guidance{Retry: retry, Suggestion: suggestion(f, e, said, retry), Insist: answer.Loop})
 }
 
-// advise says whether the call may be made again, before anything is counted. The
-// tool is asked about itself only where it matters.
-func (g *guide) advise(ctx context.Context, c *call.Call, next mcp.MethodHandler, failure *call.Failure) fault.Retry {
-	if g.Repeatable == nil || c.Method() != call.MethodCallTool {
-		return c.Advise(ctx, failure, next)
+// safety says what a repetition of the call can do.
+func (g *guide) safety(ctx context.Context, c *call.Call, next mcp.MethodHandler) failure.Safety {
+	switch {
+	case g.Repeatable == nil || c.Method() != call.MethodCallTool:
+		return c.SafetyIn(ctx, next)
+	case safe.Ask(g.Repeatable, call.Target(c.Request())):
+		return failure.Idempotent
+	default:
+		return failure.Writes
 	}
-	if safe.Ask(g.Repeatable, call.Target(c.Request())) {
-		return failure.Advise(classify.Idempotent)
-	}
-	return failure.Advise(classify.Writes)
 }
 
 const (

@@ -97,7 +97,7 @@ func TestWhatTheModelReads(t *testing.T) {
 				"Retry: yes, after W (attempt 2 of 3). Nothing was changed by this call." + ref},
 		{"refused connection of a read", readOnly, errRefused,
 			"Connection failed: a service that is needed could not be reached.\nSuggestion: This is usually temporary and not caused by the arguments.\n" +
-				"Retry: yes, after W (attempt 2 of 3)." + ref},
+				"Retry: yes, after W (attempt 2 of 3). Nothing was changed by this call." + ref},
 		{"deliberately unavailable", nil, fault.Unavailable("the weather service"),
 			"Service unavailable: the weather service is not available now.\n" + passing + unsure},
 		{"deliberately unavailable, of a read", readOnly, fault.Unavailable("the weather service"),
@@ -267,15 +267,18 @@ func TestAWriteOfUnknownEffectIsNeverToBeRepeated(t *testing.T) {
 	}
 }
 
-// A tool is what it is now, not what it was when it first failed.
+// A tool is what it is now, not what it was when it first failed: a change is seen within a second.
 func TestAReplacedToolIsReadAnew(t *testing.T) {
-	s := annotated(t, readOnly, nil, harness.Fail(context.DeadlineExceeded))
-	require.Contains(t, s.Call(t, "it").Text(), "Retry: yes")
-	s.Server.AddTool(&mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}},
-		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return nil, context.DeadlineExceeded
-		})
-	require.Contains(t, s.Call(t, "it").Text(), "Retry: only if")
+	synctest.Test(t, func(t *testing.T) {
+		s := annotated(t, readOnly, nil, harness.Fail(context.DeadlineExceeded))
+		require.Contains(t, s.Call(t, "it").Text(), "Retry: yes")
+		s.Server.AddTool(&mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return nil, context.DeadlineExceeded
+			})
+		time.Sleep(time.Second)
+		require.Contains(t, s.Call(t, "it").Text(), "Retry: only if")
+	})
 }
 
 func TestGuidanceInEveryShape(t *testing.T) {
@@ -407,6 +410,11 @@ func TestWhatIsTheSameCall(t *testing.T) {
 	require.Equal(t, "yes, after 1 s (attempt 2 of 3).", attempt(`{"a":"1","b":[1,2]}`), "a text is no number")
 	require.Equal(t, "yes, after 1 s (attempt 2 of 3).", attempt(`{}`))
 	require.Contains(t, attempt(`{"a":1,"b":[1,2]}`), "no. This call has failed 3 times.")
+	for _, amounts := range [][2]string{{"123456789012345678901", "123456789012345678902"}, {"0.1", "0.1000000000000000000001"}, {"1e400", "1e401"}} {
+		for _, amount := range amounts {
+			require.Contains(t, attempt(`{"amount":`+amount+`}`), "(attempt 2 of 3)", "differs beyond a float64")
+		}
+	}
 }
 
 func TestWhatTheCallerCounts(t *testing.T) {

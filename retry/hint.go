@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
 // A Hint is what an error says about a second try, beside its kind. middleware.HintOf reads it
@@ -14,7 +15,7 @@ import (
 //	Effect fault.Effect  // whether the failed try may have changed something; "": nobody knows
 //	Status int           // the HTTP status of the answer of a service, from 400 to 599, or zero
 //	Reason string        // a public sentence without a full stop, never the text of an error
-type Hint = classify.Hint
+type Hint = failure.Hint
 
 // A HintRule says what an error of this program means for a second try:
 //
@@ -24,7 +25,7 @@ type Hint = classify.Hint
 // which fills in what its Hint leaves open; only what a fault itself says
 // ([fault.Error.After], [fault.Error.Never], [fault.Error.WithRetry]) comes first. It may be
 // called concurrently; one that panics counts as one that reported false.
-type HintRule = classify.HintRule
+type HintRule = failure.HintRule
 
 // Retryable says whether a second try can succeed: Unknown, Yes or No. Its String method
 // returns that in small letters.

@@ -155,7 +155,7 @@ func New(opts *Options) mcp.Middleware {
 		g.settings = &call.Settings{Hints: o.Rules}
 	}
 	if o.Store != nil {
-		g.shared = &shared{store: o.Store}
+		g.shared = newShared(o.Store)
 	}
 	return call.WrapLayer(g, nil)
 }

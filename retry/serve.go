@@ -12,6 +12,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/internal/words"
@@ -42,7 +43,7 @@ func serve[T any, P params[T]](ctx context.Context, s *server, c *call.Call, req
 type outcome struct {
 	res     mcp.Result
 	err     error
-	failure *call.Failure
+	failure *failure.Failure
 }
 
 // repeat makes the other attempts.
@@ -81,7 +82,7 @@ func repeat[T any, P params[T]](ctx context.Context, s *server, c *call.Call, re
 // says itself that the call may be made again. A result that says how often it was
 // tried comes from another Server, inside of this one or upstream: that was often
 // enough.
-func transient(last outcome, hint classify.Hint) bool {
+func transient(last outcome, hint failure.Hint) bool {
 	if tool, ok := last.res.(*mcp.CallToolResult); ok && tool != nil && (tool.InputRequests != nil || tool.Meta[wire.AttemptsKey] != nil) {
 		return false
 	}
@@ -101,31 +102,32 @@ func transient(last outcome, hint classify.Hint) bool {
 
 // mayRepeat reports whether it does no harm to run the handler again. The server's
 // tools are looked up for the few failures only that get here.
-func (s *server) mayRepeat(c *call.Call, next mcp.MethodHandler, failure *call.Failure) bool {
+func (s *server) mayRepeat(c *call.Call, next mcp.MethodHandler, f *failure.Failure) bool {
+	harmless := func(s failure.Safety) bool { return f.Again(failure.As(s)).Retry.ShouldRetry }
 	switch {
 	case c.Method() != call.MethodCallTool:
-		return failure.Advise(classify.Reads).ShouldRetry
-	case s.saidNone(failure) && failure.Advise(classify.Writes).ShouldRetry:
+		return harmless(failure.Reads)
+	case s.saidNone(f) && harmless(failure.Writes):
 		return true
 	case s.Repeatable == nil:
 		safety := c.Safety(next)
-		return safety != classify.Writes && failure.Advise(safety).ShouldRetry
+		return safety != failure.Writes && harmless(safety)
 	default:
-		return safe.Ask(s.Repeatable, call.Target(c.Request())) && failure.Advise(classify.Idempotent).ShouldRetry
+		return safe.Ask(s.Repeatable, call.Target(c.Request())) && harmless(failure.Idempotent)
 	}
 }
 
 // saidNone reports whether somebody said of this failure that the call had no effect:
 // of the errors alone nobody knows what the handler had done before.
-func (s *server) saidNone(failure *call.Failure) (said bool) {
+func (s *server) saidNone(f *failure.Failure) (said bool) {
 	// What a New inside of this middleware told the caller is its own opinion, of the
 	// error alone.
-	if r, ok := failure.Fault().Retry(); ok && r.Effect == fault.EffectNone && !failure.Guided() {
+	if r, ok := f.Fault().Retry(); ok && r.Effect == fault.EffectNone && !f.Guided() {
 		return true
 	}
 	safe.Call(func() { // a rule that panics says nothing
 		for _, rule := range s.Rules {
-			if hint, ok := rule(failure.Err()); ok {
+			if hint, ok := rule(f.Err()); ok {
 				said = hint.Effect == fault.EffectNone
 				return
 			}
@@ -135,7 +137,7 @@ func (s *server) saidNone(failure *call.Failure) (said bool) {
 }
 
 // logLost records an attempt whose failure the caller will not see.
-func logLost(ctx context.Context, c *call.Call, failure *call.Failure, n int, wait time.Duration) {
+func logLost(ctx context.Context, c *call.Call, f *failure.Failure, n int, wait time.Duration) {
 	logger := c.Logger()
 	if !logger.Enabled(ctx, slog.LevelDebug) {
 		return
@@ -147,12 +149,12 @@ func logLost(ctx context.Context, c *call.Call, failure *call.Failure, n int, wa
 	if key := call.TargetKey(c.Method()); key != "" {
 		attrs = append(attrs, slog.String(key, words.Cut(call.Target(c.Request()), maxLogged)))
 	}
-	err := failure.Err()
+	err := f.Err()
 	if err != nil {
 		attrs = append(attrs, slog.String("error", words.Clip(safe.Error(err), maxLogged)))
 	}
-	if err == nil || failure.Worded() { // of which the text of the error is the public part only
-		attrs = append(attrs, slog.Any("fault", failure.Fault()))
+	if err == nil || f.Worded() { // of which the text of the error is the public part only
+		attrs = append(attrs, slog.Any("fault", f.Fault()))
 	}
 	logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelDebug, "mcp call is tried again", attrs...)
 }

@@ -3,33 +3,28 @@ package retry
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"log/slog"
 	"maps"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/store"
 )
 
 // shared is what several servers know of calls that failed: for each owner and target
 // one value in a store, so that one question answers everything about a call.
 type shared struct {
-	store store.Store
+	store  store.Store
+	remote *call.Remote // what guards the store
+}
 
-	off  atomic.Int64 // until when the store is not asked, in ns since 1970
-	said atomic.Int64 // when it was last said that it fails
+func newShared(s store.Store) *shared {
+	return &shared{s, call.NewRemote("the store of failed calls", nil)}
 }
 
 const (
-	storeTime  = 250 * time.Millisecond // for one question to the store
-	storeRest  = 5 * time.Second        // for which a store that failed is not asked
-	sayEvery   = time.Minute            // how often at most it is said
-	swapTries  = 8                      // of one change; who loses all of them met as many other changes
-	maxShared  = 128 << 10              // bytes, more than maxCalls take; a longer value is none of ours
-	formatting = "retry/2/"             // opens each key
+	swapTries  = 8          // of one change; who loses all of them met as many other changes
+	maxShared  = 128 << 10  // bytes, more than maxCalls take; a longer value is none of ours
+	formatting = "retry/2/" // opens each key
 )
 
 // ask shows f what is known, and writes what f changes, if it reports that it did, until
@@ -38,11 +33,8 @@ const (
 func (s *shared) ask(ctx context.Context, what *identity, f func(k *known) (changed bool)) bool {
 	key := formatting + what.place
 	for range swapTries {
-		var item store.Item
-		if !s.guard(ctx, func(ctx context.Context) (err error) {
-			item, err = s.store.Get(ctx, key)
-			return err
-		}) {
+		item, ok := call.AskRemote(ctx, s.remote, func(ctx context.Context) (store.Item, error) { return s.store.Get(ctx, key) })
+		if !ok {
 			return false
 		}
 		k := read(item.Value)
@@ -71,38 +63,19 @@ func read(value []byte) *known {
 }
 
 // write writes what is known, without what is old, if nobody wrote since it was read.
-func (s *shared) write(ctx context.Context, key string, k *known, old store.Version) (ok bool) {
+func (s *shared) write(ctx context.Context, key string, k *known, old store.Version) bool {
 	last := k.clean()
 	value, err := json.Marshal(k)
-	return err == nil && s.guard(ctx, func(ctx context.Context) (err error) {
-		if len(k.Counts) == 0 {
-			ok, err = s.store.Delete(ctx, key, old)
-			return err
-		}
-		_, ok, err = s.store.Swap(ctx, key, old, value, last-k.now)
-		return err
-	}) && ok
-}
-
-var errStoreLeft = errors.New("the store panicked or ended its goroutine")
-
-// guard puts one question to the store, and reports whether it was answered. One that
-// fails is left alone for a while. A caller that has gone is not the store's fault.
-func (s *shared) guard(ctx context.Context, question func(ctx context.Context) error) bool {
-	if time.Now().UnixNano() < s.off.Load() {
+	if err != nil {
 		return false
 	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
-	defer cancel()
-	err := errStoreLeft
-	safe.Call(func() { err = question(limited) }, nil)
-	if err == nil {
-		return true
-	}
-	now := time.Now()
-	s.off.Store(now.Add(storeRest).UnixNano())
-	if said := s.said.Load(); now.UnixNano()-said >= int64(sayEvery) && s.said.CompareAndSwap(said, now.UnixNano()) {
-		call.Warn(limited, nil, "the store of failed calls does not answer; each server counts for itself meanwhile", slog.Any("error", err))
-	}
-	return false
+	empty, lasts := len(k.Counts) == 0, last-k.now
+	written, ok := call.AskRemote(ctx, s.remote, func(ctx context.Context) (bool, error) {
+		if empty {
+			return s.store.Delete(ctx, key, old)
+		}
+		_, ok, err := s.store.Swap(ctx, key, old, value, lasts)
+		return ok, err
+	})
+	return written && ok
 }

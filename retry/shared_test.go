@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/store"
 )
@@ -77,7 +78,7 @@ func newReplica(s store.Store) *replica {
 }
 
 func failureOf(res mcp.Result, err error) error {
-	if failure, failed := call.FaultOf(res, err); failed {
+	if failure, failed := failure.FaultOf(res, err); failed {
 		return failure
 	}
 	return nil

@@ -3,12 +3,11 @@ package retry
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
 const kindNotReady fault.Kind = "not_ready" //nolint:errname // a kind is an error, and its name is Kind
@@ -22,44 +21,11 @@ func NotReady(what string, after time.Duration) *fault.Error {
 	return fault.New(kindNotReady, what+" is not ready yet").After(after)
 }
 
-// instead says what to do when calling again does not help.
-func instead(e *fault.Error, effect fault.Effect) string {
-	if effect == fault.EffectUnknown {
-		return "It may have changed something" // the line says what to do about that
-	}
-	switch e.Kind() {
-	case fault.KindValidation:
-		return "Compare the arguments with what is expected, or ask the user for the right values."
-	case fault.KindNotFound:
-		return "Find out what exists, or ask the user."
-	case fault.KindPermissionDenied, fault.KindUnauthenticated:
-		return "Ask the user."
-	}
-	if len(e.Data().RecoverySteps) > 0 {
-		return "Take the next steps below, try another way, or tell the user what does not work."
-	}
-	return "Try another way, or tell the user what does not work."
-}
-
-// What is said of a call, or of a tool, that failed too often.
-func exactly(failures int) string { return "this exact call has failed " + times(failures) }
-
-func inARow(failures int) string {
-	return fmt.Sprintf("the last %d calls of this tool have all failed", failures)
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return strconv.Itoa(n) + " times"
-}
-
 // suggestion returns the fault's own suggestion, or that of its kind where it says
 // nothing about what to do. said says that it has a word about calling again.
-func suggestion(failure *call.Failure, e *fault.Error, said bool, retry fault.Retry) string {
+func suggestion(f *failure.Failure, e *fault.Error, said bool, retry fault.Retry) string {
 	own, again := e.Suggestion(), retry.ShouldRetry
-	if !failure.Worded() && (retry.Effect == fault.EffectUnknown || e.Kind() == fault.KindConflict && again) {
+	if !f.Worded() && (retry.Effect == fault.EffectUnknown || e.Kind() == fault.KindConflict && again) {
 		return "" // to check comes first, and to read the state is for whoever may not call again
 	}
 	if own != "" || said {
@@ -89,9 +55,9 @@ func headline(e *fault.Error) string {
 
 // refusal is the answer to a call that is not run.
 func refusal(p pause) *fault.Error {
-	what, other := exactly(p.failures), "Calls with other arguments are made as before"
+	what, other := failure.ThisCallFailed(p.failures), "Calls with other arguments are made as before"
 	if p.streak {
-		what, other = inARow(p.failures), "Other tools can be called as before"
+		what, other = failure.TheToolFailed(p.failures), "Other tools can be called as before"
 	}
 	return fault.New(fault.KindRepeatedFailure, fmt.Sprintf("%s, so for the next %d s it is run only once every %d s. Its last error was: %s",
 		what, int(math.Ceil(p.rest.Seconds())), int(probeEvery.Seconds()), p.last)).

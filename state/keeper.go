@@ -43,6 +43,7 @@ func newKeeper(who string, opts *Options) *keeper {
 	if o.Limits.PerOwner = cmp.Or(o.Limits.PerOwner, 100); o.Limits.PerOwner < 0 {
 		o.Limits.PerOwner = math.MaxInt / 2 // of which one is always free
 	}
+	o.Limits.OwnerBytes = cmp.Or(o.Limits.OwnerBytes, 8<<20)
 	o.Argument = cmp.Or(o.Argument, "handle")
 	if o.Store == nil {
 		o.Store = store.NewMemory(nil)
@@ -99,10 +100,10 @@ func (s *session) place(ctx context.Context) (place, error) {
 		return placeOf(owner, Handle(handle)), nil
 	}
 	if id := call.SessionID(s.req); id != "" {
-		return place{name: nameOf("session", owner, id)}, nil
+		return place{name: nameOf(owner, "session", id)}, nil
 	}
 	if connection := call.Connection(s.req); connection != "" {
-		return place{name: nameOf("connection", owner, connection)}, nil
+		return place{name: nameOf(owner, "connection", connection)}, nil
 	}
 	return place{}, s.begin(fault.Invalid(s.Argument, nil, "the handle of a conversation"))
 }
@@ -124,10 +125,17 @@ func (s *session) given() (handle string, given bool, err error) {
 // existed, and who reads the store learns no handle.
 func placeOf(owner string, handle Handle) place {
 	number := string(handle[strings.LastIndexByte(string(handle), '-')+1:])
-	return place{name: nameOf("place", owner, number), mark: nameOf("handle", owner, string(handle))}
+	return place{name: nameOf(owner, "place", number), mark: call.StoreName("state/", "handle", owner, string(handle))}
 }
 
-func nameOf(parts ...string) string { return call.StoreName("state/", parts...) }
+func nameOf(owner string, parts ...string) string {
+	return call.OwnedName("state/", owner, parts...)
+}
+
+// within returns a context under which the store keeps the bytes of an owner within bounds.
+func (k *keeper) within(ctx context.Context) context.Context {
+	return store.Within(ctx, store.Bound{Bytes: max(0, k.Limits.OwnerBytes)})
+}
 
 func newHandle(number int) Handle {
 	var b [16]byte
@@ -159,8 +167,9 @@ func (k *keeper) load(ctx context.Context, p place) (content, error) {
 		return content{}, k.unknown()
 	case c.version != 0 && !k.Fixed && time.Since(c.stamp) > k.Expiry/10:
 		// Who is in the way has put it off too.
-		if now, ok, err := k.Store.Swap(ctx, p.name, c.version, p.stamped(time.Now(), c.data), k.Expiry); err == nil && ok {
-			c.version = now.Version
+		stamp := time.Now()
+		if now, ok, err := k.Store.Swap(k.within(ctx), p.name, c.version, p.stamped(stamp, c.data), k.Expiry); err == nil && ok {
+			c.version, c.stamp = now.Version, stamp
 		}
 	}
 	return c, nil
@@ -187,9 +196,18 @@ func (p place) stamped(at time.Time, data []byte) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte(p.mark), uint64(at.UnixMilli())), data...)
 }
 
+// A purpose is what put is for. It decides what is told of a store that fails.
+type purpose uint8
+
+const (
+	creating purpose = iota // nobody knows the new handle, so a lost one does no harm
+	updating
+	saving // the handler has run, and may have changed something else
+)
+
 // put writes data over what was seen, and returns what is there if somebody else was
 // faster.
-func (k *keeper) put(ctx context.Context, p place, seen content, data []byte) (content, bool, error) {
+func (k *keeper) put(ctx context.Context, why purpose, p place, seen content, data []byte) (content, bool, error) {
 	if len(data) > k.Limits.ValueBytes {
 		return content{}, false, errTooLarge
 	}
@@ -198,9 +216,9 @@ func (k *keeper) put(ctx context.Context, p place, seen content, data []byte) (c
 		stamp = seen.stamp
 		ttl = max(time.Millisecond, time.Until(stamp.Add(k.Expiry)))
 	}
-	item, ok, err := k.Store.Swap(ctx, p.name, seen.version, p.stamped(stamp, data), ttl)
+	item, ok, err := k.Store.Swap(k.within(ctx), p.name, seen.version, p.stamped(stamp, data), ttl)
 	if err != nil {
-		return content{}, false, unavailable(err, fault.EffectUnknown)
+		return content{}, false, k.refusal(err, why)
 	}
 	now, err := p.parse(item)
 	return now, ok, err
@@ -248,14 +266,16 @@ func (v *taken) save(ctx context.Context, k *keeper) error {
 	if err != nil || bytes.Equal(data, v.before.data) {
 		return err
 	}
-	now, ok, err := k.put(ctx, v.place, v.before, data)
+	now, ok, err := k.put(ctx, saving, v.place, v.before, data)
 	switch {
 	case err != nil:
 		return err
 	case ok:
 		return nil
-	case bytes.Equal(now.data, v.before.data): // another call has only put off its end
-		if _, ok, err = k.put(ctx, v.place, now, data); err != nil || ok {
+	case now.version == 0 && v.before.version != 0 && time.Since(v.before.stamp) >= k.Expiry:
+		return k.begin(errExpired)
+	case now.version != 0 && bytes.Equal(now.data, v.before.data): // another call has only put off its end
+		if _, ok, err = k.put(ctx, saving, v.place, now, data); err != nil || ok {
 			return err
 		}
 	}
@@ -284,7 +304,7 @@ func update[T any](ctx context.Context, k *keeper, p place, change func(*T) erro
 		if err != nil {
 			return none, err
 		}
-		now, ok, err := k.put(ctx, p, c, data)
+		now, ok, err := k.put(ctx, updating, p, c, data)
 		switch {
 		case err != nil:
 			return none, err
@@ -325,7 +345,7 @@ func create[T any](ctx context.Context, k *keeper, owner string, value T) (Handl
 	first := mathrand.IntN(k.Limits.PerOwner)
 	for try := range k.Limits.PerOwner {
 		handle := newHandle((first + try) % k.Limits.PerOwner)
-		if _, ok, err := k.put(ctx, placeOf(owner, handle), content{}, data); err != nil {
+		if _, ok, err := k.put(ctx, creating, placeOf(owner, handle), content{}, data); err != nil {
 			return "", err
 		} else if ok {
 			return handle, nil
@@ -371,9 +391,17 @@ var (
 			Suggest("Use one that is there, or close one.").
 			WithRetry(fault.Retry{Effect: fault.EffectNone})
 
-	errTooLarge = fault.New(fault.KindPreconditionFailed, "this conversation holds more than is kept of one").
+	errTooManyBytes = fault.New(fault.KindRateLimited, "the open conversations take all the room that one caller has").
+			WithCode("TOO_MANY_BYTES").
+			Suggest("Close one, or go on with less in it.")
+
+	errTooLarge = fault.New(fault.KindPreconditionFailed, "this conversation holds more than the server keeps").
 			WithCode("STATE_TOO_LARGE").
 			Suggest("Go on in a new one.")
+
+	errExpired = fault.New(fault.KindNotFound, "this conversation expired while the call ran, and what the call changed in it was not saved").
+			WithCode("STATE_EXPIRED").
+			WithRetry(fault.Retry{Effect: fault.EffectUnknown})
 
 	errConflict = fault.New(fault.KindConflict, "another call has changed this conversation at the same time, and what this call changed in it was not saved").
 			WithCode("STATE_CHANGED").
@@ -395,6 +423,30 @@ func (k *keeper) begin(f *fault.Error) error {
 		return f
 	}
 	return f.Step("Begin a new one, whose handle is in the answer", k.NewTool, nil)
+}
+
+// refusal makes of an error of a write what the caller may know. Who waits until others have
+// expired waits for Expiry at most.
+func (k *keeper) refusal(err error, why purpose) error {
+	effect := fault.EffectUnknown
+	if why == creating || (why == updating && store.NotStored(err)) {
+		effect = fault.EffectNone
+	}
+	switch {
+	case errors.Is(err, store.ErrTooLarge):
+		return errTooLarge.Because(err)
+	case !errors.Is(err, store.ErrManyBytes):
+		return unavailable(err, effect)
+	}
+	f := errTooManyBytes
+	if why == saving {
+		f = f.WithMessage(f.Message() + ", and what this call changed in this one was not saved")
+	}
+	wait := k.Expiry
+	if room := (*store.RoomError)(nil); errors.As(err, &room) && room.After > 0 {
+		wait = room.After
+	}
+	return f.Because(err).WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: wait.Seconds(), Effect: effect})
 }
 
 // unavailable makes of an error of the store what the caller may know.

@@ -84,6 +84,11 @@ type Limits struct {
 	// one there is no limit. [Create] looks for a free place, with one question to the
 	// store each: one for an owner with few handles, PerOwner for one that has all.
 	PerOwner int
+
+	// OwnerBytes is how many bytes the values of one owner may take, those of sessions and
+	// connections included, with [store.Overhead] for each. Zero means 8 MiB, an eighth of
+	// the default store; with a negative one there is no limit.
+	OwnerBytes int
 }
 
 // A Codec writes and reads values. Both methods may be called concurrently.

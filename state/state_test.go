@@ -360,6 +360,243 @@ func TestLimits(t *testing.T) {
 	})
 }
 
+// retryOf returns what the caller is told about another try.
+func retryOf(t testing.TB, err error) fault.Retry {
+	t.Helper()
+	var f *fault.Error
+	require.ErrorAs(t, err, &f)
+	retry, ok := f.Retry()
+	require.True(t, ok)
+	return retry
+}
+
+// TestBytesOfAnOwnerAreBounded fills what one owner has with values of handles, and of sessions, of
+// which there may be many. Nobody else notices.
+func TestBytesOfAnOwnerAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		opts := &state.Options{Store: shared, Limits: state.Limits{OwnerBytes: 100_000}}
+		servers := []mcp.Middleware{state.New(opts), state.New(opts)}
+		create := func(owner string, size int) error {
+			return do(t, servers[size%2], owner, "", func(ctx context.Context) error {
+				_, err := state.Create(ctx, cart{Items: []string{strings.Repeat("x", size)}})
+				return err
+			})
+		}
+		h := begin(t, servers[0], "alice", cart{})
+		n := 0
+		var err error
+		for ; n < 20; n++ {
+			if err = create("alice", 10_000+n); err != nil {
+				break
+			}
+			time.Sleep(time.Minute)
+		}
+		require.Equal(t, 9, n)
+		require.Equal(t, fault.KindRateLimited, kindOf(err))
+		require.ErrorContains(t, err, "the open conversations take all the room that one caller has")
+		told := retryOf(t, err)
+		require.True(t, told.ShouldRetry)
+		require.Equal(t, fault.EffectNone, told.Effect)
+		require.Equal(t, (51 * time.Minute).Seconds(), told.RetryAfterSeconds, "the first large one was made nine minutes ago")
+
+		// What is there can be read and made smaller, but not larger.
+		change := func(size int) func(ctx context.Context) error {
+			return func(ctx context.Context) error {
+				return state.Update(ctx, func(c *cart) error { c.Items = []string{strings.Repeat("x", size)}; return nil })
+			}
+		}
+		require.Equal(t, fault.KindRateLimited, kindOf(do(t, servers[0], "alice", h, change(10_000))))
+		require.NoError(t, do(t, servers[0], "alice", h, change(100)))
+		require.NoError(t, do(t, servers[0], "alice", h, change(50)))
+		require.Equal(t, strings.Repeat("x", 50), mustLook(t, servers[1], "alice", h).Items[0])
+		err = do(t, servers[0], "alice", h, func(ctx context.Context) error {
+			v, err := state.From[cart](ctx)
+			require.NoError(t, err)
+			v.Items = []string{strings.Repeat("x", 10_000)}
+			return nil
+		})
+		require.ErrorContains(t, err, "what this call changed in this one was not saved")
+		require.Equal(t, fault.EffectUnknown, retryOf(t, err).Effect, "the handler has run")
+
+		for range 9 {
+			require.NoError(t, create("bob", 10_000), "nobody else notices")
+		}
+		time.Sleep(time.Duration(told.RetryAfterSeconds*float64(time.Second)) - time.Second)
+		require.Error(t, create("alice", 10_000))
+		time.Sleep(time.Second)
+		require.NoError(t, create("alice", 10_000), "the wait is true")
+
+		unbounded := state.New(&state.Options{Limits: state.Limits{OwnerBytes: -1, PerOwner: -1}})
+		for range 200 {
+			begin(t, unbounded, "alice", cart{Items: []string{strings.Repeat("x", 60_000)}})
+		}
+	})
+}
+
+// TestOneOwnerDoesNotFillTheDefaultStore has one owner, and then many, keep what they can.
+func TestOneOwnerDoesNotFillTheDefaultStore(t *testing.T) {
+	mw := state.New(&state.Options{Limits: state.Limits{PerOwner: -1}})
+	fill := func(owner string) (n int) {
+		for ; n < 2000; n++ {
+			if do(t, mw, owner, "", func(ctx context.Context) error {
+				_, err := state.Create(ctx, cart{Items: []string{strings.Repeat("x", 60_000)}})
+				return err
+			}) != nil {
+				break
+			}
+		}
+		return n
+	}
+	require.InDelta(t, (8<<20)/60_000, fill("alice"), 2)
+	for i := range 30 {
+		fill(fmt.Sprint("sock puppet ", i))
+	}
+	begin(t, mw, "bob", cart{Items: []string{strings.Repeat("x", 1000)}})
+}
+
+// TestSessionsShareTheBoundOfTheirOwner proves that who opens many sessions keeps no more.
+func TestSessionsShareTheBoundOfTheirOwner(t *testing.T) {
+	mw := state.New(&state.Options{Limits: state.Limits{OwnerBytes: 50_000}, Owner: func(context.Context, mcp.Request) string { return "alice" }})
+	full := 0
+	for range 10 {
+		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Older}, harness.Setup{
+			Handlers: map[string]harness.Handler{"keep": func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+				v, err := state.From[cart](ctx)
+				if err != nil {
+					return nil, err
+				}
+				v.Items = []string{strings.Repeat("x", 10_000)}
+				return harness.Success(req), nil
+			}},
+			Middleware: []mcp.Middleware{mw},
+		})
+		if text := s.Call(t, "keep").Text(); strings.Contains(text, "take all the room") {
+			full++
+		}
+	}
+	require.Equal(t, 6, full)
+}
+
+// TestWhatAStoreThatFailsMayHaveDone: a handle that nobody knows does no harm, a store that refused
+// has changed nothing, and of a handler that has run nobody knows.
+func TestWhatAStoreThatFailsMayHaveDone(t *testing.T) {
+	for name, c := range map[string]struct {
+		err                    error
+		create, update, saving fault.Effect
+		kind                   fault.Kind
+	}{
+		"full":      {&store.RoomError{Reason: store.ErrFull, After: 90 * time.Second}, fault.EffectNone, fault.EffectNone, fault.EffectUnknown, fault.KindServiceUnavailable},
+		"refused":   {fmt.Errorf("dial: %w", store.ErrRefused), fault.EffectNone, fault.EffectNone, fault.EffectUnknown, fault.KindServiceUnavailable},
+		"broken":    {errors.New("EOF"), fault.EffectNone, fault.EffectUnknown, fault.EffectUnknown, fault.KindServiceUnavailable},
+		"a fault":   {fault.Unavailable("x").After(7 * time.Second).Because(errors.New("EOF")), fault.EffectNone, fault.EffectUnknown, fault.EffectUnknown, fault.KindServiceUnavailable},
+		"too large": {store.ErrTooLarge, "", "", "", fault.KindPreconditionFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := &failing{Store: store.NewMemory(nil)}
+			mw := state.New(&state.Options{Store: broken})
+			h := begin(t, mw, "alice", cart{})
+			broken.err = c.err
+			check := func(want fault.Effect, handle string, handler func(ctx context.Context) error) {
+				t.Helper()
+				err := do(t, mw, "alice", handle, handler)
+				require.Equal(t, c.kind, kindOf(err))
+				if want == "" {
+					return
+				}
+				require.Equal(t, want, retryOf(t, err).Effect)
+				switch name {
+				case "full":
+					require.InDelta(t, 90, retryOf(t, err).RetryAfterSeconds, 0)
+					require.ErrorContains(t, err, "is full")
+				case "a fault":
+					require.InDelta(t, 7, retryOf(t, err).RetryAfterSeconds, 0)
+				}
+			}
+			check(c.create, "", func(ctx context.Context) error { _, err := state.Create(ctx, cart{}); return err })
+			check(c.update, h, func(ctx context.Context) error {
+				return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
+			})
+			check(c.saving, h, func(ctx context.Context) error {
+				v, err := state.From[cart](ctx)
+				if err == nil {
+					v.Count++
+				}
+				return err
+			})
+		})
+	}
+}
+
+// failing is a store whose writes fail.
+type failing struct {
+	store.Store
+
+	err error
+}
+
+func (f *failing) Swap(ctx context.Context, key string, old store.Version, value []byte, ttl time.Duration) (store.Item, bool, error) {
+	if f.err != nil {
+		return store.Item{}, false, f.err
+	}
+	return f.Store.Swap(ctx, key, old, value, ttl)
+}
+
+// TestAValueThatExpiresDuringFrom: it is nobody's change, and one that was deleted is.
+func TestAValueThatExpiresDuringFrom(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts  state.Options
+		begin time.Duration // before the call
+		runs  time.Duration
+		other func(t *testing.T, mw mcp.Middleware, h string)
+		kind  fault.Kind
+		says  string
+	}{
+		"expired":              {runs: time.Hour, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
+		"put off, and expired": {begin: 50 * time.Minute, runs: time.Hour, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
+		"put off":              {begin: 50 * time.Minute, runs: 59 * time.Minute},
+		"fixed":                {opts: state.Options{Fixed: true}, begin: 50 * time.Minute, runs: 10 * time.Minute, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
+		"its place is another's": {opts: state.Options{Limits: state.Limits{PerOwner: 1}}, runs: time.Hour, other: func(t *testing.T, mw mcp.Middleware, _ string) {
+			t.Helper()
+			begin(t, mw, "alice", cart{})
+		}, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
+		"deleted": {runs: 30 * time.Minute, other: func(t *testing.T, mw mcp.Middleware, h string) {
+			t.Helper()
+			require.NoError(t, do(t, mw, "alice", h, state.Delete))
+		}, kind: fault.KindConflict, says: "another call has changed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c.opts.NewTool = "new_cart"
+				mw := state.New(&c.opts)
+				h := begin(t, mw, "alice", cart{})
+				time.Sleep(c.begin)
+				err := do(t, mw, "alice", h, func(ctx context.Context) error {
+					v, err := state.From[cart](ctx)
+					require.NoError(t, err)
+					time.Sleep(c.runs)
+					if c.other != nil {
+						c.other(t, mw, h)
+					}
+					v.Count++
+					return nil
+				})
+				if c.says == "" {
+					require.NoError(t, err)
+					require.Equal(t, 1, mustLook(t, mw, "alice", h).Count)
+					return
+				}
+				require.Equal(t, c.kind, kindOf(err))
+				require.ErrorContains(t, err, c.says)
+				require.Equal(t, fault.EffectUnknown, retryOf(t, err).Effect)
+				if c.kind == fault.KindNotFound {
+					require.ErrorContains(t, err, "new_cart")
+				}
+			})
+		})
+	}
+}
+
 func TestWithoutAHandle(t *testing.T) {
 	mw := state.New(&state.Options{NewTool: "new_cart"})
 	_, err := look(t, mw, "alice", "")

@@ -12,34 +12,44 @@ import (
 
 // MemoryOptions configure [NewMemory]. The zero value is the recommended default.
 type MemoryOptions struct {
-	// MaxBytes is how many bytes the keys and values may take, with 160 more for each
-	// entry, and one value a quarter of it. Zero means 64 MiB.
+	// MaxBytes is how many bytes the keys and values may take, with [Overhead] for each
+	// key and each group, and one value a quarter of it. Zero means 64 MiB.
 	MaxBytes int
 }
 
 // A Memory is a [Store] in the memory of this process. What it holds is lost when
 // the process ends, and other processes do not see it.
+//
+// When less than half of it is free, a group may hold less than its [Bound] allows, or than all
+// if that has none: with a quarter free a quarter, with an eighth free a sixteenth, and so on.
+// So not even many groups together take away all room from another one.
 type Memory struct {
 	most int // bytes
 
 	mu      sync.Mutex
 	entries map[string]*entry
+	groups  map[string]*group
 	expiry  expiries
 	bytes   int
 	last    Version
 }
 
-// overhead is about what an entry costs beside its key and value.
-const overhead = 160
-
 type entry struct {
 	key   string
 	item  Item
 	ends  time.Time
-	index int // in expiries
+	group *group // nil: it counts towards no bound
+	index [3]int // in the expiries of all, of the group, and of a look at some of them
 }
 
-func (e *entry) size() int { return overhead + len(e.key) + len(e.item.Value) }
+func (e *entry) size() int { return Overhead + len(e.key) + len(e.item.Value) }
+
+// A group is what was written under a bound with keys of one group.
+type group struct {
+	name   string
+	bytes  int
+	expiry expiries
+}
 
 // NewMemory returns an empty store. opts may be nil.
 func NewMemory(opts *MemoryOptions) *Memory {
@@ -50,7 +60,7 @@ func NewMemory(opts *MemoryOptions) *Memory {
 	if o.MaxBytes < 0 {
 		panic("store.NewMemory: MemoryOptions.MaxBytes is negative; give a limit, or zero for the default")
 	}
-	return &Memory{most: cmp.Or(o.MaxBytes, 64<<20), entries: map[string]*entry{}}
+	return &Memory{most: cmp.Or(o.MaxBytes, 64<<20), entries: map[string]*entry{}, groups: map[string]*group{}}
 }
 
 // Len returns how many values are kept, those included that have expired and were
@@ -72,13 +82,14 @@ func (m *Memory) Get(_ context.Context, key string) (Item, error) {
 }
 
 // Swap implements [Store].
-func (m *Memory) Swap(_ context.Context, key string, old Version, value []byte, ttl time.Duration) (Item, bool, error) {
+func (m *Memory) Swap(ctx context.Context, key string, old Version, value []byte, ttl time.Duration) (Item, bool, error) {
 	if ttl <= 0 {
 		return Item{}, false, ErrTTL
 	}
 	if len(key) > MaxKey || len(value) > m.most/4 {
 		return Item{}, false, ErrTooLarge
 	}
+	name, bound := BoundOf(ctx, key)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -90,7 +101,16 @@ func (m *Memory) Swap(_ context.Context, key string, old Version, value []byte, 
 	if there.Version != old {
 		return there, false, nil
 	}
-	item, err := m.put(e, key, bytes.Clone(value), now, now.Add(ttl))
+	var in *group
+	if bound != (Bound{}) {
+		if in = m.groups[name]; in == nil {
+			in = &group{name: name, expiry: expiries{of: ofGroup}}
+		}
+		if err := m.within(bound, in, e, Overhead+len(key)+len(value), now); err != nil {
+			return Item{}, false, err
+		}
+	}
+	item, err := m.put(e, key, bytes.Clone(value), now, now.Add(ttl), in)
 	return item, err == nil, err
 }
 
@@ -127,7 +147,7 @@ func (m *Memory) Add(_ context.Context, key string, delta int64, ttl time.Durati
 	if err != nil {
 		return 0, err
 	}
-	if _, err := m.put(e, key, strconv.AppendInt(nil, n, 10), now, ends); err != nil {
+	if _, err := m.put(e, key, strconv.AppendInt(nil, n, 10), now, ends, nil); err != nil {
 		return 0, err
 	}
 	return n, nil
@@ -162,73 +182,192 @@ func (m *Memory) live(key string, now time.Time) *entry {
 	return e
 }
 
-// put stores an item in e, or in a new entry if e is nil. Each put removes two
-// expired entries, so that more go than come and no goroutine is needed.
-func (m *Memory) put(e *entry, key string, value []byte, now, ends time.Time) (Item, error) {
+// within returns an error if an entry of a size may not stand in a group: e, or a new one if e
+// is nil. One that takes no more than it did always may.
+func (m *Memory) within(b Bound, in *group, e *entry, size int, now time.Time) error {
+	if b.Bytes > 0 && size > b.Bytes {
+		return ErrTooLarge
+	}
+	more, another := size, 1
+	if e != nil && e.group == in {
+		more, another = size-e.size(), 0
+	}
+	if more <= 0 {
+		return nil
+	}
+	for {
+		var reason error
+		room := func(keys, bytes int) bool { // when so much of the group has gone
+			switch {
+			case another > 0 && b.Keys > 0 && in.expiry.Len()-keys+another > b.Keys:
+				reason = ErrManyKeys
+			case b.Bytes > 0 && in.bytes-bytes+more > b.Bytes:
+				reason = ErrManyBytes
+			case in.bytes-bytes+more > m.share(b, m.most-m.bytes-more+bytes):
+				reason = ErrFull
+			default:
+				return true
+			}
+			return false
+		}
+		if room(0, 0) {
+			return nil
+		}
+		if m.dropExpired(&in.expiry, now) || m.dropExpired(&m.expiry, now) {
+			continue
+		}
+		full := &RoomError{Reason: reason, After: in.expiry.until(now, room)}
+		if full.After == 0 { // it has not so much itself
+			full.After = m.expiry.until(now, func(_, bytes int) bool { return in.bytes+more <= m.share(b, m.most-m.bytes-more+bytes) })
+		}
+		return full
+	}
+}
+
+// share returns how many bytes may stand in a group when so many are free.
+func (m *Memory) share(b Bound, free int) int {
+	all := m.most
+	if b.Bytes > 0 {
+		all = min(all, b.Bytes)
+	}
+	if part := 2 * float64(free) / float64(m.most); part < 1 {
+		all = int(float64(all) * max(0, part) * part)
+	}
+	return all
+}
+
+// put stores an item in e, or in a new entry if e is nil, which counts towards the bound of a
+// group if it is not nil. Each put removes two expired entries, so that more go than come
+// and no goroutine is needed.
+func (m *Memory) put(e *entry, key string, value []byte, now, ends time.Time, in *group) (Item, error) {
 	for range 2 {
-		m.dropExpired(now)
+		m.dropExpired(&m.expiry, now)
 	}
 	have := 0
 	if e != nil {
 		have = e.size()
 	}
-	more := overhead + len(key) + len(value) - have
+	more := Overhead + len(key) + len(value) - have
+	if in != nil && in.expiry.Len() == 0 {
+		more += Overhead // for the group
+	}
 	for more > 0 && m.bytes+more > m.most {
-		if !m.dropExpired(now) {
-			return Item{}, ErrFull
+		if !m.dropExpired(&m.expiry, now) {
+			return Item{}, &RoomError{ErrFull, m.expiry.until(now, func(_, bytes int) bool { return m.bytes-bytes+more <= m.most })}
 		}
 	}
-	m.last++
-	item := Item{Value: value, Version: m.last}
-	m.bytes += more
 	if e == nil {
-		e = &entry{key: key, item: item, ends: ends}
+		e = &entry{key: key, ends: ends}
 		m.entries[key] = e
 		heap.Push(&m.expiry, e)
-		return item, nil
+		m.bytes += Overhead + len(key)
 	}
-	e.item, e.ends = item, ends
-	heap.Fix(&m.expiry, e.index)
-	return item, nil
+	m.leave(e)
+	m.last++
+	m.bytes += len(value) - len(e.item.Value)
+	e.item, e.ends = Item{Value: value, Version: m.last}, ends
+	heap.Fix(&m.expiry, e.index[0])
+	m.join(e, in)
+	return e.item, nil
+}
+
+// join counts an entry towards the bound of a group, if it is not nil.
+func (m *Memory) join(e *entry, in *group) {
+	if e.group = in; in == nil {
+		return
+	}
+	if in.expiry.Len() == 0 {
+		m.groups[in.name] = in
+		m.bytes += Overhead
+	}
+	in.bytes += e.size()
+	heap.Push(&in.expiry, e)
+}
+
+// leave is the opposite of join.
+func (m *Memory) leave(e *entry) {
+	in := e.group
+	if e.group = nil; in == nil {
+		return
+	}
+	in.bytes -= e.size()
+	heap.Remove(&in.expiry, e.index[1])
+	if in.expiry.Len() == 0 {
+		delete(m.groups, in.name)
+		m.bytes -= Overhead
+	}
 }
 
 // dropExpired removes an expired entry, if there is one.
-func (m *Memory) dropExpired(now time.Time) bool {
-	if len(m.expiry) == 0 || now.Before(m.expiry[0].ends) {
+func (m *Memory) dropExpired(from *expiries, now time.Time) bool {
+	if from.Len() == 0 || now.Before(from.all[0].ends) {
 		return false
 	}
-	m.remove(m.expiry[0])
+	m.remove(from.all[0])
 	return true
 }
 
 func (m *Memory) remove(e *entry) {
-	heap.Remove(&m.expiry, e.index)
+	m.leave(e)
+	heap.Remove(&m.expiry, e.index[0])
 	delete(m.entries, e.key)
 	m.bytes -= e.size()
 }
 
 // expiries is a heap of entries, the one that expires first on top.
-type expiries []*entry
+type expiries struct {
+	all []*entry
+	of  int // which index of an entry is that in all
+}
 
-func (h expiries) Len() int           { return len(h) }
-func (h expiries) Less(i, j int) bool { return h[i].ends.Before(h[j].ends) }
-func (h expiries) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
+const (
+	ofGroup = 1
+	ofLook  = 2
+
+	// maxLook bounds the entries that until looks at.
+	maxLook = 1000
+)
+
+// until returns how long it takes until so many keys and bytes have expired that there is room, or
+// maxLook keys: zero if they are never so many.
+func (h *expiries) until(now time.Time, room func(keys, bytes int) bool) time.Duration {
+	look := expiries{of: ofLook}
+	push := func(i int) {
+		if i < len(h.all) {
+			heap.Push(&look, h.all[i])
+		}
+	}
+	push(0)
+	for keys, bytes := 1, 0; look.Len() > 0; keys++ {
+		e, _ := heap.Pop(&look).(*entry)
+		if bytes += e.size(); room(keys, bytes) || keys == maxLook {
+			return e.ends.Sub(now)
+		}
+		push(2*e.index[h.of] + 1)
+		push(2*e.index[h.of] + 2)
+	}
+	return 0
+}
+
+func (h *expiries) Len() int           { return len(h.all) }
+func (h *expiries) Less(i, j int) bool { return h.all[i].ends.Before(h.all[j].ends) }
+func (h *expiries) Swap(i, j int) {
+	h.all[i], h.all[j] = h.all[j], h.all[i]
+	h.all[i].index[h.of], h.all[j].index[h.of] = i, j
 }
 
 // Push is for package heap.
 func (h *expiries) Push(x any) {
 	e, _ := x.(*entry)
-	e.index = len(*h)
-	*h = append(*h, e)
+	e.index[h.of] = len(h.all)
+	h.all = append(h.all, e)
 }
 
 // Pop is for package heap.
 func (h *expiries) Pop() any {
-	last := len(*h) - 1
-	e := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
+	last := len(h.all) - 1
+	e := h.all[last]
+	h.all[last] = nil
+	h.all = h.all[:last]
 	return e
 }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"strconv"
@@ -83,6 +84,131 @@ func TestMemoryCountsBytes(t *testing.T) {
 	}
 	require.NoError(t, swap("d", 500))
 	require.Equal(t, 1, m.Len())
+}
+
+// TestAGroupLeavesAsMuchAsItTakes proves that neither one owner nor many fill the store of all.
+func TestAGroupLeavesAsMuchAsItTakes(t *testing.T) {
+	const most, size = 1 << 20, 4096
+	ctx := store.Within(t.Context(), store.Bound{Bytes: 1 << 30})
+	tried := 0
+	fill := func(m *store.Memory, group string) (keys int) {
+		for ; ; keys++ {
+			tried++
+			_, ok, err := m.Swap(ctx, fmt.Sprintf("%s|%d", group, tried), 0, make([]byte, size), time.Hour)
+			if err != nil {
+				var room *store.RoomError
+				require.ErrorAs(t, err, &room)
+				require.NotEqual(t, store.ErrManyKeys, room.Reason)
+				require.Positive(t, room.After)
+				require.LessOrEqual(t, room.After, time.Hour)
+				return keys
+			}
+			require.True(t, ok)
+		}
+	}
+	m := store.NewMemory(&store.MemoryOptions{MaxBytes: most})
+	taken := func(keys int) float64 { return float64(keys) * (size + store.Overhead) / most }
+	require.InDelta(t, 0.61, taken(fill(m, "first")), 0.02, "of twice the 39 % that are left, the square")
+	require.Zero(t, fill(m, "first"))
+	require.InDelta(t, 0.18, taken(fill(m, "second")), 0.02, "of twice the 21 % that are left")
+
+	many := store.NewMemory(&store.MemoryOptions{MaxBytes: most})
+	ctx = store.Within(t.Context(), store.Bound{Bytes: most / 8})
+	for i := range 50 {
+		fill(many, fmt.Sprint("attacker", i))
+	}
+	_, ok, err := many.Swap(ctx, "somebody|else", 0, make([]byte, 1000), time.Hour)
+	require.NoError(t, err, "there is room for the next one")
+	require.True(t, ok)
+
+	// What counts towards no bound may fill it.
+	_, _, err = m.Swap(t.Context(), "lease", 0, make([]byte, size), time.Hour)
+	require.NoError(t, err)
+}
+
+// TestTheWaitOfAFullMemoryIsTrue has values of many sizes that expire out of order.
+func TestTheWaitOfAFullMemoryIsTrue(t *testing.T) {
+	for _, bound := range []store.Bound{{}, {Bytes: 1 << 30}, {Bytes: 20_000}, {Keys: 20}} {
+		synctest.Test(t, func(t *testing.T) {
+			m := store.NewMemory(&store.MemoryOptions{MaxBytes: 100_000})
+			ctx := store.Within(t.Context(), bound)
+			random := rand.New(rand.NewPCG(1, 2))
+			refused := 0
+			for i := range 2000 {
+				key, size := fmt.Sprint("g|", i), random.IntN(3000)
+				ttl := time.Minute + time.Duration(random.IntN(1000))*time.Second
+				_, _, err := m.Swap(ctx, key, 0, make([]byte, size), ttl)
+				if err == nil {
+					continue
+				}
+				refused++
+				var room *store.RoomError
+				require.ErrorAs(t, err, &room)
+				require.Positive(t, room.After)
+				time.Sleep(room.After - 1)
+				_, _, err = m.Swap(ctx, key, 0, make([]byte, size), ttl)
+				require.ErrorIs(t, err, room.Reason, "not before")
+				time.Sleep(1)
+				_, ok, err := m.Swap(ctx, key, 0, make([]byte, size), ttl)
+				require.NoError(t, err, "and then")
+				require.True(t, ok)
+			}
+			require.Greater(t, refused, 100)
+			time.Sleep(time.Hour)
+			_, _, err := m.Swap(ctx, "g|last", 0, nil, time.Second)
+			require.NoError(t, err)
+		})
+	}
+}
+
+// TestALookAtWhatExpiresIsBounded: among many small values the wait is a lower bound.
+func TestALookAtWhatExpiresIsBounded(t *testing.T) {
+	m := store.NewMemory(&store.MemoryOptions{MaxBytes: 1 << 20})
+	var err error
+	for i := 0; err == nil; i++ {
+		_, _, err = m.Swap(t.Context(), fmt.Sprint(i), 0, nil, time.Duration(i+1)*time.Minute)
+	}
+	_, _, err = m.Swap(t.Context(), "large", 0, make([]byte, 1<<18), time.Hour)
+	var room *store.RoomError
+	require.ErrorAs(t, err, &room)
+	require.InDelta(t, 1000*time.Minute, room.After, float64(time.Minute))
+}
+
+// TestNothingOfAGroupIsLeft stores and removes at random; then as much fits as at first.
+func TestNothingOfAGroupIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewMemory(&store.MemoryOptions{MaxBytes: 50_000})
+		random := rand.New(rand.NewPCG(3, 4))
+		for range 5000 {
+			key := fmt.Sprintf("%d|%d", random.IntN(5), random.IntN(20))
+			item, err := m.Get(t.Context(), key)
+			require.NoError(t, err)
+			ctx := store.Within(t.Context(), store.Bound{Keys: random.IntN(15), Bytes: random.IntN(5) * 1000})
+			switch random.IntN(6) {
+			case 0:
+				_, err = m.Delete(ctx, key, item.Version)
+			case 1:
+				_, err = m.Add(ctx, key+"n", 1, time.Duration(1+random.IntN(60))*time.Second)
+			case 2:
+				time.Sleep(time.Duration(random.IntN(5)) * time.Second)
+			default:
+				_, _, err = m.Swap(ctx, key, item.Version, make([]byte, random.IntN(2000)), time.Duration(1+random.IntN(60))*time.Second)
+			}
+			if err != nil {
+				require.True(t, store.NotStored(err), "%v", err)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		const value = 5000
+		fits := 50_000 / (value + store.Overhead + len("new0"))
+		for i := range fits {
+			_, _, err := m.Swap(t.Context(), fmt.Sprint("new", i), 0, make([]byte, value), time.Hour)
+			require.NoError(t, err)
+		}
+		_, _, err := m.Swap(t.Context(), "more", 0, make([]byte, value), time.Hour)
+		require.ErrorIs(t, err, store.ErrFull)
+		require.Equal(t, fits, m.Len())
+	})
 }
 
 // TestMemoryIsBounded stores keys that nobody asks for again, a million where there is time.

@@ -9,7 +9,8 @@
 //	item, ok, err = s.Swap(ctx, "greeting", item.Version, []byte("hi"), time.Hour)
 //	n, err := s.Add(ctx, "failures", 1, time.Minute)
 //
-// A [Lease] on top of it is held by one holder at a time and ends when its holder dies.
+// A [Lease] on top of it is held by one holder at a time and ends when its holder dies. A
+// [Bound] keeps one owner from filling the store of all.
 package store
 
 import (
@@ -41,8 +42,8 @@ type Item struct {
 // that lets it.
 //
 // On an error the other results are zero, and whether a write took effect is not
-// known, unless the error is ErrFull, ErrTooLarge, ErrNotCounter or ErrRange: then it
-// did not. What an error that is no *fault.Error says is for logs only.
+// known, unless [NotStored] reports that it did not. What an error that is no
+// *fault.Error says is for logs only.
 //
 // All methods may be called concurrently.
 type Store interface {
@@ -53,6 +54,10 @@ type Store interface {
 	// zero for an absent key. It returns what stands under key afterwards: the new
 	// Item if ok, else the one that was in the way. The caller may reuse value after
 	// the return.
+	//
+	// If ctx comes from [Within], the value counts towards the bound of the key's group,
+	// in the same atomic step: Swap fails with a [RoomError] if the group would exceed its
+	// bound and the key would take more than it did.
 	Swap(ctx context.Context, key string, old Version, value []byte, ttl time.Duration) (now Item, ok bool, err error)
 
 	// Delete removes key if the version that stands there is old; zero stands for
@@ -72,6 +77,15 @@ var (
 	// ErrFull says that there is no room for another value. Room appears when values
 	// expire.
 	ErrFull = errors.New("store: full")
+
+	// ErrManyKeys says that a group has as many keys as its [Bound] allows.
+	ErrManyKeys = errors.New("store: the group has too many keys")
+
+	// ErrManyBytes says that a group would take more bytes than its [Bound] allows.
+	ErrManyBytes = errors.New("store: the group takes too many bytes")
+
+	// ErrRefused says that the store refused a write, or was not reached.
+	ErrRefused = errors.New("store: refused")
 
 	// ErrTooLarge says that the key or the value exceeds what the store takes.
 	ErrTooLarge = errors.New("store: the key or the value is too large")

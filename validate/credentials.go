@@ -67,7 +67,10 @@ func (v *validator) credentials(ctx context.Context, c *call.Call, req mcp.Reque
 	}
 	places := carried(raw, func(string) bool { return false }, 1)
 	if len(places) > 0 { // only now it matters what is asked for
-		places = carried(raw, v.asks(ctx, c, req, next), maxCarried)
+		v.asks(ctx, c, req, next, func(asked func(name string) bool) bool {
+			places = carried(raw, asked, maxCarried)
+			return len(places) > 0
+		})
 	}
 	if len(places) == 0 {
 		return nil
@@ -104,18 +107,20 @@ func carried(raw []byte, asked func(name string) bool, most int) [][]string {
 	}
 }
 
-// asks returns what reports whether the tool or the prompt asks for a secret under a name. A
-// prompt asks for what it declares.
-func (v *validator) asks(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) func(name string) bool {
-	if c.Method() == middleware.MethodGetPrompt {
-		prompt, err := callOf(ctx, c, req).Prompt(next)
-		if err != nil {
-			return (&secrets.Schema{Unsure: true}).Asks
-		}
-		return func(name string) bool {
-			return scrub.SecretName(name) && slices.ContainsFunc(prompt.Arguments, func(a *mcp.PromptArgument) bool { return a != nil && a.Name == name })
-		}
+// asks runs refuses with what reports whether the tool or the prompt asks for a secret under a
+// name, see [byTool]. A prompt asks for what it declares.
+func (v *validator) asks(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, refuses func(asked func(name string) bool) bool) {
+	c = callOf(ctx, c, req)
+	if c.Method() == middleware.MethodCallTool {
+		byTool(c, next, func(tool *mcp.Tool, _ error) bool { return refuses(v.arguments.Of(tool).Asks) })
+		return
 	}
-	tool, _ := callOf(ctx, c, req).Tool(next)
-	return v.arguments.Of(tool).Asks
+	prompt, err := c.Prompt(next)
+	if err != nil {
+		refuses((&secrets.Schema{Unsure: true}).Asks)
+		return
+	}
+	refuses(func(name string) bool {
+		return scrub.SecretName(name) && slices.ContainsFunc(prompt.Arguments, func(a *mcp.PromptArgument) bool { return a != nil && a.Name == name })
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -197,4 +198,26 @@ func TestManyCredentials(t *testing.T) {
 	}
 	require.Zero(t, reached)
 	require.NotContains(t, s.Sent(), harness.Canary)
+}
+
+// TestCredentialsAndAToolThatChanged: nobody is refused by what a tool asked for a moment ago.
+func TestCredentialsAndAToolThatChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reached, asked := 0, 0
+		schema := `{"type":"object","properties":{"password":{"type":"string"}}}`
+		list := func(mcp.Result, error) (mcp.Result, error) {
+			asked++
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "code", InputSchema: json.RawMessage(schema)}}}, nil
+		}
+		s := serve(t, harness.Current, withCredentials(&reached), validate.New(&validate.Options{Credentials: validate.RefuseCredentials}), replace("tools/list", list))
+		for range 3 {
+			require.Equal(t, "fine", invoke(t, s, "code", `{"password":"x"}`).Text())
+		}
+		require.Equal(t, 1, asked)
+		schema = `{"type":"object","properties":{"passphrase":{"type":"string"}}}`
+		require.Equal(t, "fine", invoke(t, s, "code", `{"passphrase":"x"}`).Text())
+		require.Equal(t, 2, asked)
+		require.Contains(t, invoke(t, s, "code", `{"password":"x"}`).Text(), "carries a credential")
+		require.Equal(t, 4, reached)
+	})
 }

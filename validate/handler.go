@@ -14,6 +14,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
@@ -39,7 +40,7 @@ func Arguments(err error) error {
 // handlerFault makes a fault of an error with which a handler refuses its arguments. It
 // returns nil when the error does not say that it is about them: an error of strconv may
 // be about a secret of the server, and who sends guesses would learn it.
-func (v *validator) handlerFault(f *call.Failure, args []byte, schema func() *explain.Schema) *fault.Error {
+func (v *validator) handlerFault(f *failure.Failure, args []byte, schema func() *explain.Schema) *fault.Error {
 	if !f.Explainable() {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/near"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -19,7 +20,7 @@ import (
 // suggest adds the names that were probably meant to the failure of a call whose
 // tool, prompt or resource does not exist. The code and what stands in the data
 // stay as they are.
-func (v *validator) suggest(ctx context.Context, c *call.Call, f *call.Failure) {
+func (v *validator) suggest(ctx context.Context, c *call.Call, f *failure.Failure) {
 	wire, what := f.Wire(), unknown(c, f.Wire())
 	if what == "" {
 		return

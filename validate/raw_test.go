@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -181,4 +183,56 @@ func TestToolInsideNew(t *testing.T) {
 			require.Contains(t, text, "a string that is not shown")
 		}
 	}
+}
+
+// TestRawToolsAndInventedNames: a caller that invents names of tools writes no warnings.
+func TestRawToolsAndInventedNames(t *testing.T) {
+	log := harness.NewLog(slog.LevelWarn)
+	hide := func(mcp.Result, error) (mcp.Result, error) { return &mcp.ListToolsResult{}, nil }
+	s := serve(t, harness.Current, raw(echo), standard(&mcpchain.Options{Logger: log.Logger(), Validate: &validate.Options{RawTools: true}}), replace("tools/list", hide))
+	for i := range 50 {
+		require.Contains(t, invoke(t, s, fmt.Sprintf("invented-%d", i), `{}`).Text(), "unknown tool")
+	}
+	require.Empty(t, log.Records())
+	require.Equal(t, `{}`, invoke(t, s, "list", `{}`).Text())
+	require.Equal(t, "list", log.Only(t)["tool"], "the one that is served, and cannot be checked")
+}
+
+// TestRawToolsInALongList: a tool is checked wherever it stands in the list.
+func TestRawToolsInALongList(t *testing.T) {
+	log := harness.NewLog(slog.LevelWarn)
+	asked := 0
+	pages := func(mcp.Result, error) (mcp.Result, error) {
+		if asked++; asked < 1000 {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: fmt.Sprint(asked)}}, NextCursor: fmt.Sprint(asked)}, nil
+		}
+		return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "list", InputSchema: json.RawMessage(listSchema)}}}, nil
+	}
+	s := serve(t, harness.Current, raw(echo), standard(&mcpchain.Options{Logger: log.Logger(), Validate: &validate.Options{RawTools: true}}), replace("tools/list", pages))
+	require.Contains(t, invoke(t, s, "list", `{"owner":"a","limit":500}`).Text(), "Argument 'limit' expected an integer of at most 100")
+	require.Empty(t, log.Records())
+}
+
+// TestRawToolsRefuseByTheSchemaOfNow: nobody is refused by a schema that the tool had a moment ago.
+func TestRawToolsRefuseByTheSchemaOfNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, schema := 0, listSchema
+		list := func(mcp.Result, error) (mcp.Result, error) {
+			asked++
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "list", InputSchema: json.RawMessage(schema)}}}, nil
+		}
+		s := serve(t, harness.Current, raw(echo), validate.New(&validate.Options{RawTools: true}), replace("tools/list", list))
+		for range 5 {
+			require.Equal(t, `{"limit":10,"owner":"a"}`, invoke(t, s, "list", `{"owner":"a"}`).Text())
+		}
+		require.Equal(t, 1, asked)
+		schema = `{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`
+		require.Equal(t, `{"name":"a"}`, invoke(t, s, "list", `{"name":"a"}`).Text(), "by the schema of before it lacks an owner")
+		require.Equal(t, 2, asked)
+		require.Contains(t, invoke(t, s, "list", `{"owner":"a"}`).Text(), "Argument 'name' is required")
+		require.Equal(t, 3, asked)
+		time.Sleep(time.Second)
+		require.Equal(t, `{"name":"a"}`, invoke(t, s, "list", `{"name":"a"}`).Text())
+		require.Equal(t, 4, asked)
+	})
 }

@@ -89,14 +89,15 @@ type flight struct {
 	tool   *mcp.Tool
 }
 
-// lookup returns the definition of a tool whose call failed. Calls of one session that fail at the
+// lookup returns the definition of a tool whose call failed, as it is now: it is explained by the
+// schema that refused it. Calls of one session that fail at the
 // same time share it: behind a slow proxy each of them would ask for the list. One that comes with
 // headers or a token of its own may be another user's, and asks itself.
 func (v *validator) lookup(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (*mcp.Tool, error) {
 	c = callOf(ctx, c, req)
 	r, ok := req.(*mcp.CallToolRequest)
 	if !ok || r == nil || r.Session == nil || r.Extra != nil {
-		return c.Tool(next)
+		return c.ToolNow(next)
 	}
 	key := seat{r.Session, call.Target(req)}
 	mine := &flight{landed: make(chan struct{}), given: ctx.Done()}
@@ -111,15 +112,23 @@ func (v *validator) lookup(ctx context.Context, c *call.Call, req mcp.Request, n
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		return c.Tool(next)
+		return c.ToolNow(next)
 	}
 	defer func() {
 		v.flights.Delete(key)
 		close(mine.landed)
 	}()
-	tool, err := c.Tool(next)
+	tool, err := c.ToolNow(next)
 	mine.tool = tool
 	return tool, err
+}
+
+// byTool runs refuses with what the tool of a call is. Nobody is refused by what the tool was a
+// moment ago: then the server is asked, and refuses runs again.
+func byTool(c *call.Call, next mcp.MethodHandler, refuses func(*mcp.Tool, error) bool) {
+	if tool, remembered := c.Remembered(next); !remembered || refuses(tool, nil) {
+		refuses(c.ToolNow(next))
+	}
 }
 
 // schemaOf returns the input schema of a tool that was looked up. With an error it is one that every

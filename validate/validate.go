@@ -41,6 +41,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/internal/table"
@@ -63,13 +64,15 @@ type Options struct {
 
 	// RawTools checks the arguments of every tool against its listed schema, and fills
 	// in defaults, before the handler runs. It is meant for servers with many raw tools,
-	// whose arguments the SDK does not check. The server is asked for its list of
-	// tools at every call of a tool then; [Tool] does not ask. Typed tools are checked
+	// whose arguments the SDK does not check. The server is asked for its list of tools
+	// then, at most once a second for each tool and caller, and before a call is refused;
+	// over HTTP without sessions at every call. [Tool] does not ask. Typed tools are checked
 	// too, by the stricter rules that Tool has.
 	//
-	// A tool is not checked if a filter inside hides it from the caller, if the list fails
-	// or has more than 100 pages, or if its schema cannot be compiled. That is recorded as a
-	// warning, once for each tool. If nothing may run unchecked, wrap the handler with Tool.
+	// A tool is not checked if a filter inside hides it from the caller, if the list fails,
+	// has no end or more than about 100,000 tools, or if its schema cannot be compiled. When
+	// such a tool is called, that is recorded as a warning, once for each tool; a name that
+	// does not exist is none. If nothing may run unchecked, wrap the handler with Tool.
 	RawTools bool
 
 	// NoDefaults keeps RawTools from filling in the defaults of the schema.
@@ -164,7 +167,7 @@ func newValidator(function string, opts *Options) *validator {
 }
 
 func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	checked, err := v.before(ctx, c, req, next)
+	checked, unchecked, err := v.before(ctx, c, req, next)
 	if err != nil {
 		if e, ok := err.(*fault.Error); ok {
 			v.tell(c, c.Failure(nil, e), e)
@@ -176,6 +179,9 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 		err = told.error // and told again, by the options of this middleware
 	}
 	f, e := c.Failure(res, err), (*fault.Error)(nil)
+	if unchecked != nil && !(f != nil && f.Fault().Kind() == fault.KindNotFound) { // a caller may invent names of tools
+		v.warn(c, checked, unchecked)
+	}
 	switch {
 	case f == nil:
 	case f.Wire() != nil:
@@ -192,43 +198,46 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 }
 
 // before returns the request that the handler gets, or the error of one that is refused.
-func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Request, error) {
+// unchecked says why RawTools could not check the arguments, if it should have.
+func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, unchecked, err error) {
 	tool := c.Method() == middleware.MethodCallTool
 	if !tool && c.Method() != middleware.MethodGetPrompt {
-		return req, nil
+		return req, nil, nil
 	}
 	if e := v.credentials(ctx, c, req, next); e != nil {
-		return nil, e
+		return nil, nil, e
 	}
 	if !tool {
 		if v.StrictPrompts {
 			if e := v.promptFault(ctx, c, req, next); e != nil {
-				return nil, e
+				return nil, nil, e
 			}
 		}
-		return req, nil
+		return req, nil, nil
 	}
 	req = withObject(req)
 	if !v.RawTools {
-		return req, nil
+		return req, nil, nil
 	}
-	schema, err := v.schemaOf(callOf(ctx, c, req).Tool(next))
+	var report *explain.Report
+	byTool(callOf(ctx, c, req), next, func(tool *mcp.Tool, missing error) bool {
+		var schema *explain.Schema
+		schema, unchecked = v.schemaOf(tool, missing)
+		checked, report = v.check(schema, req)
+		return report != nil
+	})
 	switch {
 	case ctx.Err() != nil:
-		return nil, ctx.Err() // the caller has given up: nothing need run unchecked
-	case err != nil:
-		v.warn(c, req, err)
+		return nil, nil, ctx.Err() // the caller has given up: nothing need run unchecked
+	case report != nil:
+		return nil, nil, faultOf(report, toolName(c, req))
 	}
-	checked, report := v.check(schema, req)
-	if report != nil {
-		return nil, faultOf(report, toolName(c, req))
-	}
-	return checked, nil
+	return checked, unchecked, nil
 }
 
 // toolFault says what can be said of a failed call of a tool, nil for nothing. The error
 // stays as it came, and what cannot be explained gets the generic text of its kind.
-func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *call.Failure) *fault.Error {
+func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *failure.Failure) *fault.Error {
 	schema := func() *explain.Schema {
 		s, err := v.schemaOf(v.lookup(ctx, c, req, next))
 		if err != nil || s == nil { // nobody knows what the tool takes
@@ -265,7 +274,7 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 }
 
 // beside makes a fault of a report, in addition to what somebody worded for the caller.
-func beside(f *call.Failure, report *explain.Report, tool string) *fault.Error {
+func beside(f *failure.Failure, report *explain.Report, tool string) *fault.Error {
 	e := faultOf(report, tool)
 	if f.Explainable() {
 		return e
@@ -294,7 +303,7 @@ func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 }
 
 // tell puts the fault in the place of what was known of a failure.
-func (v *validator) tell(c *call.Call, f *call.Failure, e *fault.Error) {
+func (v *validator) tell(c *call.Call, f *failure.Failure, e *fault.Error) {
 	c.Explain(f, classify.Finding{Fault: e, Protocol: v.ProtocolError})
 }
 

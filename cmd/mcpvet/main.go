@@ -5,13 +5,93 @@
 //	mcpvet -fix ./...
 //	go vet -vettool=$(which mcpvet) ./...
 //
-// "mcpvet help" lists the checks. Package plugin makes them a linter of golangci-lint.
+// "mcpvet help" lists the checks. Package plugin makes them a linter of golangci-lint. A
+// finding is silenced by a comment on its line, or on a line of its own above it:
+//
+//	//nolint:mcpvet // the reason
+//
+// The exit status is 0 if nothing is left to report: with -fix, after the fixes.
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+
 	"golang.org/x/tools/go/analysis/multichecker"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpvet/checks"
 )
 
-func main() { multichecker.Main(checks.All()...) }
+func main() {
+	if os.Getenv(onlyFix) == "" && isSet(os.Args[1:], "fix") {
+		if status := fix(); status != 0 {
+			os.Exit(status) //nolint:forbidigo // a program ends its process
+		}
+	}
+	all := checks.All()
+	for i, check := range all {
+		all[i] = withNolint(check)
+	}
+	multichecker.Main(all...)
+}
+
+// onlyFix is set in the environment of the process that applies fixes.
+const onlyFix = "MCPVET_ONLY_FIX"
+
+// fix applies the fixes, or shows them, in a process of its own: the multichecker prints
+// nothing of what is left, and ends its process with the status 0. It takes the flags of
+// fixing away, so that this process reports what is left. It returns the exit status of a
+// failure, which has been printed.
+func fix() int {
+	self, err := os.Executable()
+	if err == nil {
+		cmd := exec.CommandContext(context.Background(), self, os.Args[1:]...) //nolint:gosec // it is the same program
+		cmd.Env = append(os.Environ(), onlyFix+"=1")
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+		err = cmd.Run()
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mcpvet:", err)
+		return 1
+	}
+	os.Args = slices.DeleteFunc(os.Args, func(arg string) bool {
+		name, _ := flagOf(arg)
+		return name == "fix" || name == "diff"
+	})
+	return 0
+}
+
+// isSet reports whether a flag without a value of its own is among the arguments.
+func isSet(args []string, flag string) bool {
+	set := false
+	for _, arg := range args {
+		if name, value := flagOf(arg); name == flag {
+			on, err := strconv.ParseBool(value)
+			set = err == nil && on
+		}
+	}
+	return set
+}
+
+// flagOf returns the name and the value of an argument that is a flag.
+func flagOf(arg string) (name, value string) {
+	flag, ok := strings.CutPrefix(arg, "-")
+	if !ok {
+		return "", ""
+	}
+	name, value, ok = strings.Cut(strings.TrimPrefix(flag, "-"), "=")
+	if !ok {
+		value = "true"
+	}
+	return name, value
+}

@@ -1,19 +1,56 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestTool builds mcpvet and runs it alone and below go vet, on the packages of testdata.
+// tool is mcpvet, built once.
+var tool string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "mcpvet")
+		if err != nil {
+			panic(err)
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		tool = filepath.Join(dir, "mcpvet.exe")
+		if out, err := exec.Command("go", "build", "-o", tool, ".").CombinedOutput(); err != nil {
+			panic(string(out))
+		}
+		return m.Run()
+	}())
+}
+
+// run runs a command on packages below gopath, and returns what it wrote and its exit status.
+func run(t *testing.T, gopath string, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+	cmd.Dir = filepath.Join(gopath, "src")
+	cmd.Env = append(os.Environ(), "GO111MODULE=off", "GOPATH="+gopath, "GOWORK=off", "GOFLAGS=", "GOPROXY=off")
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit)
+	}
+	require.NotContains(t, errs.String(), "panic:")
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// TestTool runs mcpvet alone and below go vet, on the packages of testdata.
 func TestTool(t *testing.T) {
-	tool := filepath.Join(t.TempDir(), "mcpvet.exe")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", tool, ".").CombinedOutput()
-	require.NoError(t, err, "%s", out)
 	gopath, err := filepath.Abs("checks/testdata")
 	require.NoError(t, err)
 
@@ -22,15 +59,141 @@ func TestTool(t *testing.T) {
 		"go vet": {"go", "vet", "-vettool", tool, "errtext/...", "reservedcode"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
-			cmd.Dir = filepath.Join(gopath, "src")
-			cmd.Env = append(os.Environ(), "GO111MODULE=off", "GOPATH="+gopath, "GOWORK=off", "GOFLAGS=", "GOPROXY=off")
-			out, err := cmd.CombinedOutput()
-			require.Error(t, err)
-			require.Contains(t, string(out), "code -32001 is reserved by JSON-RPC")
+			_, out, status := run(t, gopath, args...)
+			require.NotZero(t, status)
+			require.Contains(t, out, "code -32001 is reserved by JSON-RPC")
 			// Found by a fact about a helper of another package.
-			require.Regexp(t, `errtext\.go:39:\d+: the text of this error becomes content`, string(out))
-			require.NotContains(t, string(out), "panic")
+			require.Regexp(t, `errtext\.go:39:\d+: the text of this error becomes content`, out)
 		})
+	}
+}
+
+// server is a package whose handler returns nil, which is repaired, and logs its arguments,
+// which is not.
+const server = `package server
+
+import (
+	"context"
+	"log"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func add(s *mcp.Server) {
+	s.AddTool(&mcp.Tool{Name: "a", Annotations: &mcp.ToolAnnotations{}}, handle)
+}
+
+func handle(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	%s
+	%s
+}
+`
+
+const (
+	logged = "log.Println(req.Params.Arguments)"
+	quiet  = "log.Println(req.Params.Name)"
+	none   = "return nil, nil"
+	empty  = "return &mcp.CallToolResult{}, nil"
+
+	loggedFound = "the arguments of the call are logged"
+	noneFound   = "this handler returns neither a result nor an error"
+)
+
+// write writes the server with two lines into a GOPATH of its own, and returns that and the
+// name of the file.
+func write(t *testing.T, first, second string) (gopath, name string) {
+	t.Helper()
+	gopath = t.TempDir()
+	require.NoError(t, os.CopyFS(gopath, os.DirFS("checks/testdata")))
+	name = filepath.Join(gopath, "src", "server", "server.go")
+	require.NoError(t, os.Mkdir(filepath.Dir(name), 0o700))
+	require.NoError(t, os.WriteFile(name, fmt.Appendf(nil, server, first, second), 0o600))
+	return gopath, name
+}
+
+// TestFix: the exit status is 0 only if nothing is left to report, and what is left is printed.
+func TestFix(t *testing.T) {
+	for name, c := range map[string]struct {
+		flags       []string
+		first       string
+		status      int
+		fixed, left string
+		notLeft     string
+	}{
+		"all is repaired":          {[]string{"-fix"}, quiet, 0, empty, "", "handler"},
+		"something is left":        {[]string{"-fix"}, logged, 3, empty, loggedFound, noneFound},
+		"among other flags":        {[]string{"-nilresult", "-argslog", "--fix=true"}, logged, 3, empty, loggedFound, noneFound},
+		"what is left is silenced": {[]string{"-fix"}, logged + " //nolint:mcpvet // it is a test", 0, empty, "", loggedFound},
+		"only shown":               {[]string{"-fix", "-diff"}, logged, 3, none, noneFound, "+++"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			gopath, file := write(t, c.first, none)
+			out, errs, status := run(t, gopath, append(append([]string{tool}, c.flags...), "server")...)
+			require.Equal(t, c.status, status, errs)
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Contains(t, string(text), c.fixed)
+			require.Contains(t, errs, c.left)
+			require.NotContains(t, errs, c.notLeft)
+			require.Equal(t, name == "only shown", strings.Contains(out, "+\t"+empty), out)
+		})
+	}
+	gopath, _ := write(t, quiet, none)
+	_, errs, status := run(t, gopath, tool, "-fix", "absent")
+	require.Equal(t, 1, status)
+	require.Equal(t, 1, strings.Count(errs, "cannot find package"), "it is said once: %s", errs)
+}
+
+func TestIsSet(t *testing.T) {
+	for args, want := range map[string]bool{
+		"": false, "-fix": true, "--fix": true, "-fix=true": true, "--fix=1": true, "-fix=false": false, "-fix -fix=false": false,
+		"-fixes": false, "---fix": false, "fix": false, "./fix": false, "-c 3 -fix ./...": true, "./... -fix": true, "-fix=maybe": false,
+	} {
+		require.Equal(t, want, isSet(strings.Fields(args), "fix"), args)
+	}
+}
+
+// TestNolint: what a comment silences, alone and below go vet.
+func TestNolint(t *testing.T) {
+	cases := []struct {
+		about, before, behind string
+		silent                bool
+	}{
+		{"nothing", "", "", false},
+		{"on its line", "", " //nolint:mcpvet // a reason", true},
+		{"among others", "", " //nolint:nilnil,mcpvet // a reason", true},
+		{"without a reason", "", " //nolint:mcpvet", true},
+		{"another linter", "", " //nolint:nilnil // mcpvet", false},
+		{"a longer name", "", " //nolint:mcpvetting", false},
+		{"a remark", "", " // nolint:mcpvet", false},
+		{"on the line above", "//nolint:mcpvet // a reason\n\t", "", true},
+		{"two lines above", "//nolint:mcpvet // a reason\n\n\t", "", false},
+		{"behind the statement above", quiet + " //nolint:mcpvet // another finding\n\t", "", false},
+	}
+	gopath, name := write(t, quiet, empty)
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	for i, c := range cases {
+		text = fmt.Appendf(text, `
+var handler%d mcp.ToolHandler = func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	%sreturn nil, nil%s
+}
+`, i, c.before, c.behind)
+	}
+	require.NoError(t, os.WriteFile(name, text, 0o600))
+	for _, args := range [][]string{{tool, "server"}, {"go", "vet", "-vettool", tool, "server"}} {
+		_, errs, status := run(t, gopath, args...)
+		require.NotZero(t, status)
+		var found []int
+		for _, at := range regexp.MustCompile(`server\.go:(\d+):\d+: `+noneFound).FindAllStringSubmatch(errs, -1) {
+			line, err := strconv.Atoi(at[1])
+			require.NoError(t, err)
+			above := strings.Join(strings.SplitAfter(string(text), "\n")[:line], "")
+			found = append(found, strings.Count(above, "var handler")-1)
+		}
+		for i, c := range cases {
+			require.Equal(t, !c.silent, slices.Contains(found, i), "%s: %s", args[0], c.about)
+		}
 	}
 }

@@ -10,7 +10,8 @@
 //
 // A failed tool call has the text and the _meta that it has with the official SDK. mcp-go
 // sends any other failure with the code -32603 and without data: the caller of a resource,
-// a prompt or a completion gets the same text, and no machine form.
+// a prompt or a completion gets the same text, and no machine form. middleware.FaultOf reads
+// that text on a client of the official SDK.
 //
 // # Wrong arguments
 //
@@ -200,8 +201,8 @@ func (c *call[Q, R]) connection() (server.ClientSession, *mcp.ServerSession) {
 var stdio mcp.ServerSession
 
 // sessionOf returns the session that stands for the caller. It has no connection: it only
-// says which calls are of one caller. Of others than those over stdio nobody knows that
-// they are, but for a call inside of one that is wrapped already.
+// says which calls are of one caller. Only over stdio, and inside of a call that is wrapped
+// already, is it known that two calls have the same one.
 func sessionOf(ctx context.Context, client server.ClientSession) *mcp.ServerSession {
 	if outer, ok := ctx.Value(callKey{}).(interface {
 		connection() (server.ClientSession, *mcp.ServerSession)

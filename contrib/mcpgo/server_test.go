@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/client"
@@ -285,6 +286,20 @@ func useShop(t *testing.T, c caller) {
 		_, err := call()
 		require.ErrorContains(t, err, text)
 		require.NotContains(t, err.Error(), canary)
+		if _, official := c.(officialClient); !official {
+			continue // the errors of mcp-go's client are texts
+		}
+		f, failed := middleware.FaultOf(nil, err)
+		require.True(t, failed)
+		if strings.HasPrefix(text, "Not found") {
+			require.Equal(t, fault.KindNotFound, f.Kind())
+			require.Equal(t, "thing '7' does not exist", f.Message())
+			continue
+		}
+		require.Equal(t, fault.KindInternal, f.Kind())
+		require.Equal(t, 1, strings.Count(f.Error(), "Internal error"), f.Error())
+		require.Regexp(t, `^[0-9a-f-]{36}$`, f.Data().ReferenceID)
+		require.NotContains(t, f.Message(), "Reference")
 	}
 	require.Equal(t, []byte{0, 1, 2}, tool("image", nil).Content[1].(*mcp.ImageContent).Data, "it lives")
 }

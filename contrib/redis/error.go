@@ -3,7 +3,10 @@ package redis
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,30 +16,79 @@ import (
 	"github.com/mcpchain/mcpchain/store"
 )
 
-// unavailable says what a caller may know of an error of Redis: that something is
-// down, and when to try again. The end of the caller's own context stays what it is.
-func unavailable(ctx context.Context, err error) error {
+// A server names the Redis of a client, for the log.
+type server string
+
+// serverOf returns it without its credentials.
+func serverOf(client goredis.UniversalClient) server {
+	switch c := client.(type) {
+	case *goredis.Client:
+		return server(c.Options().Addr) // with Sentinel it is FailoverClient
+	case *goredis.ClusterClient:
+		return server(strings.Join(c.Options().Addrs, ","))
+	case *goredis.Ring:
+		return server(strings.Join(slices.Sorted(maps.Values(c.Options().Addrs)), ","))
+	default:
+		return server(fmt.Sprintf("(%T)", client))
+	}
+}
+
+// An opError is what the log gets of an error of Redis. It says which Redis it was and what was
+// asked of it, which the error itself, such as "context deadline exceeded", often does not.
+type opError struct {
+	server    server
+	operation string
+	is        error // of package store, or nil
+	err       error
+}
+
+// Error implements error.
+func (e *opError) Error() string {
+	return fmt.Sprintf("redis at %s: %s: %v", string(e.server), e.operation, e.err)
+}
+
+// Unwrap returns what go-redis said, and what that means to package store.
+func (e *opError) Unwrap() []error {
+	if e.is == nil {
+		return []error{e.err}
+	}
+	return []error{e.is, e.err}
+}
+
+// failed says what a caller may know of an error of Redis: that something is down, and when to
+// try again. Its cause is for the log. The end of the caller's own context stays what it is.
+func (s server) failed(ctx context.Context, operation string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	cause := &opError{server: s, operation: operation, err: err}
+	if errors.Is(err, context.DeadlineExceeded) {
+		cause.err = fmt.Errorf("no answer within Options.Timeout: %w", err)
+	}
+	if tookNoEffect(err) {
+		cause.is = store.ErrRefused
 	}
 	f := fault.Unavailable("a store that this server needs")
 	switch code(err) {
 	case "OOM":
-		return f.After(30 * time.Second).Because(errors.Join(store.ErrFull, err))
+		cause.is = store.ErrFull
+		return f.After(30 * time.Second).Because(cause)
 	case "LOADING", "BUSY", "MISCONF":
-		return f.After(5 * time.Second).Because(err) // it starts, runs a long script, or cannot write its disk
+		return f.After(5 * time.Second).Because(cause) // it starts, runs a long script, or cannot write its disk
 	case "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "MOVED", "ASK":
-		return f.After(2 * time.Second).Because(err) // it fails over
+		return f.After(2 * time.Second).Because(cause) // it fails over
 	case "NOAUTH", "WRONGPASS", "NOPERM", "WRONGTYPE", "NOPROTO":
-		return foreign(err)
+		return f.Never(untilRepaired).Because(cause)
 	}
-	return f.After(time.Second).Because(err)
+	return f.After(time.Second).Because(cause)
 }
 
-// foreign is for errors that stay until an operator does something.
-func foreign(err error) error {
-	return fault.Unavailable("a store that this server needs").
-		Never("It stays so until the operator of the server repairs it.").Because(err)
+const untilRepaired = "It stays so until the operator of the server repairs it."
+
+// foreign is for what Redis answered and this package did not write.
+func (s server) foreign(operation string, err error) error {
+	return fault.Unavailable("a store that this server needs").Never(untilRepaired).
+		Because(&opError{server: s, operation: operation, err: err})
 }
 
 // code returns the word with which Redis begins an error of its own, or "".

@@ -42,6 +42,7 @@ type EventStoreOptions struct {
 // in the memory of the process that made it.
 type EventStore struct {
 	client goredis.UniversalClient
+	server server
 	opts   EventStoreOptions
 
 	mu   sync.Mutex
@@ -78,7 +79,7 @@ func NewEventStore(client goredis.UniversalClient, opts *EventStoreOptions) *Eve
 	if o.Expiry == 0 {
 		o.Expiry = time.Hour
 	}
-	return &EventStore{client: client, opts: o, lost: map[string]time.Time{}}
+	return &EventStore{client: client, server: serverOf(client), opts: o, lost: map[string]time.Time{}}
 }
 
 // keys returns the keys of a session. They share a hash tag, and so a slot:
@@ -169,7 +170,7 @@ return events`)
 
 // Open implements [mcp.EventStore].
 func (s *EventStore) Open(ctx context.Context, session, stream string) error {
-	_, err := s.run(ctx, openScript, session, stream, s.opts.MaxStreams, milliseconds(s.opts.Expiry))
+	_, err := s.run(ctx, "open of a stream", openScript, session, stream, s.opts.MaxStreams, milliseconds(s.opts.Expiry))
 	return err
 }
 
@@ -179,7 +180,7 @@ func (s *EventStore) Append(ctx context.Context, session, stream string, data []
 	if s.isLost(session) {
 		return fmt.Errorf("redis: an earlier event of this session could not be stored: %w", mcp.ErrEventsPurged)
 	}
-	_, err := s.run(ctx, appendScript, session, stream, data, s.opts.MaxBytes, milliseconds(s.opts.Expiry))
+	_, err := s.run(ctx, "append of an event", appendScript, session, stream, data, s.opts.MaxBytes, milliseconds(s.opts.Expiry))
 	if err != nil {
 		s.lose(session)
 	}
@@ -193,7 +194,7 @@ func (s *EventStore) After(ctx context.Context, session, stream string, index in
 			yield(nil, fmt.Errorf("redis: an event of this session could not be stored: %w", mcp.ErrEventsPurged))
 			return
 		}
-		reply, err := s.run(ctx, afterScript, session, stream, index+1)
+		reply, err := s.run(ctx, "read of events", afterScript, session, stream, index+1)
 		switch {
 		case err != nil:
 		case reply == "unknown":
@@ -223,17 +224,17 @@ func (s *EventStore) SessionClosed(ctx context.Context, session string) error {
 	delete(s.lost, session)
 	s.mu.Unlock()
 	if err := s.client.Del(limited, s.keys(session)...).Err(); err != nil {
-		return unavailable(ctx, err)
+		return s.server.failed(ctx, "close of a session's events", err)
 	}
 	return nil
 }
 
-func (s *EventStore) run(ctx context.Context, script *script, session string, args ...any) (any, error) {
+func (s *EventStore) run(ctx context.Context, operation string, script *script, session string, args ...any) (any, error) {
 	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
 	reply, err := script.run(limited, s.client, s.keys(session), args...)
 	if err != nil {
-		return nil, unavailable(ctx, err)
+		return nil, s.server.failed(ctx, operation, err)
 	}
 	return reply, nil
 }

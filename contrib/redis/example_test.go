@@ -9,6 +9,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	mcpredis "github.com/mcpchain/mcpchain/contrib/redis"
+	"github.com/mcpchain/mcpchain/store"
 )
 
 // Two servers take tokens from one bucket.
@@ -20,7 +21,7 @@ func ExampleStore_Take() {
 	defer mini.Close()
 	for _, server := range []string{"server 1", "server 2", "server 1"} {
 		client := goredis.NewClient(&goredis.Options{Addr: mini.Addr(), ContextTimeoutEnabled: true})
-		wait, err := mcpredis.New(client, nil).Take(context.Background(), "search/alice", 1, 2, time.Hour)
+		wait, _, err := mcpredis.New(client, nil).Take(context.Background(), store.Tokens{Key: "search/alice", N: 1, Burst: 2, Interval: time.Hour})
 		fmt.Println(server, "waits", wait.Round(time.Hour), err)
 		_ = client.Close()
 	}

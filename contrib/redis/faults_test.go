@@ -138,7 +138,7 @@ func TestErrorsAreMaskedAndSayWhatToDo(t *testing.T) {
 			_, _, swapErr := s.Swap(t.Context(), "k", 0, nil, time.Hour)
 			_, deleteErr := s.Delete(t.Context(), "k", 0)
 			_, addErr := s.Add(t.Context(), "k", 1, time.Hour)
-			_, takeErr := s.Take(t.Context(), "k", 1, 1, time.Second)
+			_, _, takeErr := s.Take(t.Context(), bucket("k", 1, 1, time.Second))
 			for _, err := range []error{getErr, swapErr, deleteErr, addErr, takeErr} {
 				f := faultOf(t, err)
 				retry, ok := f.Retry()

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -122,9 +124,9 @@ func TestPrefixesKeepApart(t *testing.T) {
 
 func TestTake(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
-		s := mcpredis.New(p.client, &mcpredis.Options{Prefix: prefix()})
+		s := mcpredis.New(p.client, &mcpredis.Options{Prefix: prefix(), Timeout: 5 * time.Second})
 		take := func(n int) time.Duration {
-			wait, err := s.Take(t.Context(), "k", n, 5, time.Minute)
+			wait, _, err := s.Take(t.Context(), bucket("k", n, 5, time.Minute))
 			require.NoError(t, err)
 			return wait
 		}
@@ -139,14 +141,105 @@ func TestTake(t *testing.T) {
 		near(5*time.Minute, take(5))
 		near(time.Minute, take(1))
 		require.Zero(t, take(0))
+		wait, _, err := s.Take(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, wait)
 
-		for _, wrong := range []struct {
-			n, burst int
-			interval time.Duration
-		}{{6, 5, time.Second}, {-1, 5, time.Second}, {1, 5, 0}, {1, 5, -1}} {
-			_, err := s.Take(t.Context(), "k", wrong.n, wrong.burst, wrong.interval)
+		for _, wrong := range []store.Tokens{bucket("k", 6, 5, time.Second), bucket("k", -1, 5, time.Second), bucket("k", 1, 5, 0), bucket("k", 1, 5, -1)} {
+			_, _, err := s.Take(t.Context(), bucket("other", 1, 5, time.Hour), wrong)
 			require.ErrorIs(t, err, store.ErrRange)
 		}
+		wait, _, err = s.Take(t.Context(), bucket("other", 5, 5, time.Hour))
+		require.NoError(t, err)
+		require.Zero(t, wait, "nothing was taken of it")
+	})
+}
+
+func bucket(key string, n, burst int, interval time.Duration) store.Tokens {
+	return store.Tokens{Key: key, N: n, Burst: burst, Interval: interval}
+}
+
+// TestTakeOfSeveral takes of all buckets or of none, in one round trip.
+func TestTakeOfSeveral(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		trips := &roundTrips{}
+		p.client.AddHook(trips)
+		s := mcpredis.New(p.client, &mcpredis.Options{Prefix: prefix(), Timeout: 5 * time.Second})
+		a, b, c := bucket("a", 1, 10, time.Hour), bucket("b", 2, 3, time.Minute), bucket("c", 1, 2, time.Hour)
+		all := func() (time.Duration, int) {
+			wait, of, err := s.Take(t.Context(), a, b, c)
+			require.NoError(t, err)
+			return wait, of
+		}
+		wait, _ := all() // the first sends the script
+		require.Zero(t, wait)
+		trips.n.Store(0)
+		for range 20 {
+			wait, of := all()
+			require.Equal(t, 1, of, "a and c have enough")
+			require.LessOrEqual(t, wait, time.Minute)
+			require.Greater(t, wait, 50*time.Second)
+		}
+		require.EqualValues(t, 20, trips.n.Load())
+		for range 9 {
+			wait, _, err := s.Take(t.Context(), a)
+			require.NoError(t, err)
+			require.Zero(t, wait, "nothing was taken of it meanwhile")
+		}
+		wait, of, err := s.Take(t.Context(), b, c, a)
+		require.NoError(t, err)
+		require.Equal(t, 2, of, "the longest wait")
+		require.Greater(t, wait, 50*time.Minute)
+		wait, _, err = s.Take(t.Context(), c, bucket("c", 1, 2, time.Hour))
+		require.NoError(t, err)
+		require.Greater(t, wait, 50*time.Minute, "one is left, and two are wanted of the same")
+		wait, _, err = s.Take(t.Context(), c)
+		require.NoError(t, err)
+		require.Zero(t, wait)
+	})
+}
+
+// roundTrips counts the commands that are sent.
+type roundTrips struct{ n atomic.Int64 }
+
+func (r *roundTrips) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (r *roundTrips) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		r.n.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+func (r *roundTrips) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []goredis.Cmder) error {
+		r.n.Add(1)
+		return next(ctx, cmds)
+	}
+}
+
+// TestTakeAtOnce: of many who take of two buckets at the same time, as many get their tokens
+// as the smaller one has, and the other one loses no more.
+func TestTakeAtOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		s := mcpredis.New(p.client, &mcpredis.Options{Prefix: prefix(), Timeout: 30 * time.Second})
+		var taken atomic.Int64
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for range 10 {
+					wait, _, err := s.Take(context.Background(), bucket("large", 1, 100, time.Hour), bucket("small", 1, 30, time.Hour))
+					if err == nil && wait == 0 {
+						taken.Add(1)
+					}
+				}
+			})
+		}
+		all.Wait()
+		require.EqualValues(t, 30, taken.Load())
+		wait, _, err := s.Take(t.Context(), bucket("large", 70, 100, time.Hour))
+		require.NoError(t, err)
+		require.Zero(t, wait)
 	})
 }
 
@@ -157,7 +250,7 @@ func TestTakeRefills(t *testing.T) {
 		taken := 0
 		begin := time.Now()
 		for refused := 0; refused < 5; {
-			wait, err := s.Take(t.Context(), "k", 1, 3, interval)
+			wait, _, err := s.Take(t.Context(), bucket("k", 1, 3, interval))
 			require.NoError(t, err)
 			if wait == 0 {
 				taken++
@@ -166,7 +259,7 @@ func TestTakeRefills(t *testing.T) {
 			refused++
 			require.LessOrEqual(t, wait, interval)
 			time.Sleep(wait + time.Millisecond) // it is rounded
-			wait, err = s.Take(t.Context(), "k", 1, 3, interval)
+			wait, _, err = s.Take(t.Context(), bucket("k", 1, 3, interval))
 			require.NoError(t, err)
 			require.Zero(t, wait, "who waits as told is not refused")
 			taken++
@@ -184,12 +277,12 @@ func TestTakeAfterTheClockJumped(t *testing.T) {
 	now := time.Now()
 	p.mini.SetTime(now.Add(24 * time.Hour))
 	for range 3 {
-		wait, err := s.Take(t.Context(), "k", 1, 3, time.Second)
+		wait, _, err := s.Take(t.Context(), bucket("k", 1, 3, time.Second))
 		require.NoError(t, err)
 		require.Zero(t, wait)
 	}
 	p.mini.SetTime(now)
-	wait, err := s.Take(t.Context(), "k", 1, 3, time.Second)
+	wait, _, err := s.Take(t.Context(), bucket("k", 1, 3, time.Second))
 	require.NoError(t, err)
 	require.Equal(t, time.Second, wait)
 }
@@ -239,7 +332,11 @@ func BenchmarkStore(b *testing.B) {
 		}},
 		{"add", func(ctx context.Context) error { _, err := s.Add(ctx, "n", 1, time.Hour); return err }},
 		{"take", func(ctx context.Context) error {
-			_, err := s.Take(ctx, "t", 1, 1_000_000, time.Microsecond)
+			_, _, err := s.Take(ctx, bucket("t", 1, 1_000_000, time.Microsecond))
+			return err
+		}},
+		{"take of three", func(ctx context.Context) error {
+			_, _, err := s.Take(ctx, bucket("t", 1, 1_000_000, time.Microsecond), bucket("u", 1, 1_000_000, time.Microsecond), bucket("v", 1, 1_000_000, time.Microsecond))
 			return err
 		}},
 	} {

@@ -51,10 +51,10 @@ type once struct{ *goredis.Cmd }
 // NoRetry is asked by go-redis.
 func (once) NoRetry() bool { return true }
 
-// parse takes a value from behind its version.
-func parse(data []byte) (store.Item, error) {
+// item takes a value from behind its version.
+func (s server) item(operation string, data []byte) (store.Item, error) {
 	if len(data) < versionSize {
-		return store.Item{}, foreign(errors.New("redis: a value has no version, so another program wrote it"))
+		return store.Item{}, s.foreign(operation, errors.New("a value has no version, so another program wrote it"))
 	}
 	return store.Item{
 		Value:   data[versionSize:len(data):len(data)],
@@ -62,29 +62,30 @@ func parse(data []byte) (store.Item, error) {
 	}, nil
 }
 
-// parseReply is parse for the reply of a script, which is nil for an absent key.
-func parseReply(reply any) (store.Item, error) {
+// itemOf is item for the reply of a script, which is nil for an absent key.
+func (s server) itemOf(operation string, reply any) (store.Item, error) {
 	switch reply := reply.(type) {
 	case nil:
 		return store.Item{}, nil
 	case string:
-		return parse([]byte(reply))
+		return s.item(operation, []byte(reply))
 	default:
-		return store.Item{}, foreign(fmt.Errorf("redis: a script returned a %T", reply))
+		return store.Item{}, s.foreign(operation, fmt.Errorf("a script returned a %T", reply))
 	}
 }
 
-func parseInt(reply any) (int64, error) {
+// number is for the reply of a script that is one.
+func (s server) number(operation string, reply any) (int64, error) {
 	switch reply := reply.(type) {
 	case int64:
 		return reply, nil
 	case string:
 		n, err := strconv.ParseInt(reply, 10, 64)
 		if err != nil {
-			return 0, foreign(err)
+			return 0, s.foreign(operation, err)
 		}
 		return n, nil
 	default:
-		return 0, foreign(fmt.Errorf("redis: a script returned a %T", reply))
+		return 0, s.foreign(operation, fmt.Errorf("a script returned a %T", reply))
 	}
 }

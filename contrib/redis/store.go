@@ -12,6 +12,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -43,6 +44,7 @@ type Options struct {
 // when to try again, and nothing of Redis; their cause is what go-redis said.
 type Store struct {
 	client goredis.UniversalClient
+	server server
 	opts   Options
 }
 
@@ -70,7 +72,7 @@ func New(client goredis.UniversalClient, opts *Options) *Store {
 	if o.MaxValue == 0 {
 		o.MaxValue = 1 << 20
 	}
-	return &Store{client: client, opts: o}
+	return &Store{client: client, server: serverOf(client), opts: o}
 }
 
 // checkClient panics where a client's options cannot work.
@@ -98,10 +100,6 @@ func checkClient(who string, client goredis.UniversalClient) {
 // A value stands in Redis behind the eight bytes of its version.
 const versionSize = 8
 
-// key puts the whole of a key into its hash tag. Every operation has one key only,
-// so any slot is right.
-func (s *Store) key(key string) string { return s.opts.Prefix + "v:{" + key + "}" }
-
 // Get implements [store.Store].
 func (s *Store) Get(ctx context.Context, key string) (store.Item, error) {
 	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
@@ -111,19 +109,32 @@ func (s *Store) Get(ctx context.Context, key string) (store.Item, error) {
 	case errors.Is(err, goredis.Nil):
 		return store.Item{}, nil
 	case err != nil:
-		return store.Item{}, unavailable(ctx, err)
+		return store.Item{}, s.server.failed(ctx, "get", err)
 	}
-	return parse(data)
+	return s.server.item("get", data)
 }
 
 // swapScript stores a value if the version that stands there is the old one, or the
 // new one: then the answer to the first try was lost. It returns 1, or what is in the
 // way.
 //
-// Keys: the value. Arguments: old version (empty: absent), new version, value, ttl in ms.
-var swapScript = newScript(`
+// Keys: the value, and those of its group. Arguments: old version (empty: absent), new version,
+// value, ttl in ms; then those of the group: name, base, and the bound's keys and bytes.
+var swapScript = newScript(groupScript + `
 local there = redis.call('GETRANGE', KEYS[1], 0, 7)
 if there == ARGV[1] then
+	if KEYS[2] then
+		local name, base, keys, bytes = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+		local size, bound = base + #ARGV[3], keys > 0 or bytes > 0
+		local full = bound and room(name, base, size, keys, bytes)
+		if full then
+			return full
+		end
+		leave(name, base)
+		if bound then
+			join(name, size, tonumber(ARGV[4]))
+		end
+	end
 	redis.call('SET', KEYS[1], ARGV[2] .. ARGV[3], 'PX', ARGV[4])
 	return 1
 end
@@ -149,17 +160,30 @@ func (s *Store) Swap(ctx context.Context, key string, old store.Version, value [
 	if old != 0 {
 		before = pack(old)
 	}
+	args := []any{before, pack(next), item.Value, milliseconds(ttl)}
+	group, bound := store.BoundOf(ctx, key)
+	if group != "" {
+		name, base := member(key)
+		if bound.Bytes > 0 && base+len(value) > bound.Bytes {
+			return store.Item{}, false, store.ErrTooLarge
+		}
+		args = append(args, name, base, max(0, bound.Keys), max(0, bound.Bytes))
+	}
 	var lost error // that of a try that may have taken effect
 	for try := 0; ; try++ {
-		reply, err := swapScript.run(limited, s.client, []string{s.key(key)}, before, pack(next), item.Value, milliseconds(ttl))
+		args[0] = before
+		reply, err := swapScript.run(limited, s.client, s.names(key), args...)
+		full, refused := reply.([]any)
 		switch {
 		case err == nil && reply == int64(1):
 			return item, true, nil
+		case err == nil && refused && lost == nil:
+			return store.Item{}, false, s.server.roomError("swap", full)
 		case err == nil || errors.Is(err, goredis.Nil):
 			if lost != nil { // it was overwritten since, or never took effect
-				return store.Item{}, false, unavailable(ctx, lost)
+				return store.Item{}, false, s.server.failed(ctx, "swap", lost)
 			}
-			there, err := parseReply(reply)
+			there, err := s.server.itemOf("swap", reply)
 			return there, false, err
 		}
 		if !tookNoEffect(err) {
@@ -169,7 +193,7 @@ func (s *Store) Swap(ctx context.Context, key string, old store.Version, value [
 			}
 		}
 		if try == 2 || !worthRepeating(err) || !pause(limited, try) {
-			return store.Item{}, false, unavailable(ctx, err)
+			return store.Item{}, false, s.server.failed(ctx, "swap", cmp.Or(lost, err))
 		}
 	}
 }
@@ -187,9 +211,14 @@ func pause(ctx context.Context, try int) bool {
 }
 
 // deleteScript removes a key if its version is the given one (empty: any).
-var deleteScript = newScript(`
+//
+// Keys: the value, and those of its group. Arguments: version; name and base in the group.
+var deleteScript = newScript(groupScript + `
 if ARGV[1] ~= '' and redis.call('GETRANGE', KEYS[1], 0, 7) ~= ARGV[1] then
 	return 0
+end
+if KEYS[2] then
+	leave(ARGV[2], tonumber(ARGV[3]))
 end
 return redis.call('DEL', KEYS[1])`)
 
@@ -201,9 +230,10 @@ func (s *Store) Delete(ctx context.Context, key string, old store.Version) (bool
 	if old != 0 {
 		before = pack(old)
 	}
-	reply, err := deleteScript.run(limited, s.client, []string{s.key(key)}, before)
+	name, base := member(key)
+	reply, err := deleteScript.run(limited, s.client, s.names(key), before, name, base)
 	if err != nil {
-		return false, unavailable(ctx, err)
+		return false, s.server.failed(ctx, "delete", err)
 	}
 	return reply == int64(1), nil
 }
@@ -211,10 +241,11 @@ func (s *Store) Delete(ctx context.Context, key string, old store.Version) (bool
 // addScript adds to a number behind a version. Lua's numbers are exact to 2^53, and
 // no step leaves that range. It returns the sum, 'number' or 'range'.
 //
-// Keys: the counter. Arguments: delta, version, ttl in ms, the largest number.
+// Keys: the counter, and those of its group. Arguments: delta, version, ttl in ms, the largest
+// number; name and base in the group.
 //
 //nolint:dupword // two blocks of Lua end
-var addScript = newScript(`
+var addScript = newScript(groupScript + `
 local there = redis.call('GET', KEYS[1])
 local have = 0
 if there and #there > 8 then
@@ -232,6 +263,9 @@ end
 local sum = string.format('%.0f', have + delta)
 if sum == '-0' then
 	sum = '0'
+end
+if KEYS[2] then
+	leave(ARGV[5], tonumber(ARGV[6]))
 end
 if there then
 	redis.call('SET', KEYS[1], ARGV[2] .. sum, 'KEEPTTL')
@@ -254,9 +288,10 @@ func (s *Store) Add(ctx context.Context, key string, delta int64, ttl time.Durat
 	}
 	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	reply, err := addScript.run(limited, s.client, []string{s.key(key)}, delta, pack(newVersion()), milliseconds(ttl), int64(store.MaxCount))
+	name, base := member(key)
+	reply, err := addScript.run(limited, s.client, s.names(key), delta, pack(newVersion()), milliseconds(ttl), int64(store.MaxCount), name, base)
 	if err != nil {
-		return 0, unavailable(ctx, err)
+		return 0, s.server.failed(ctx, "add", err)
 	}
 	switch reply {
 	case "number":
@@ -264,7 +299,7 @@ func (s *Store) Add(ctx context.Context, key string, delta int64, ttl time.Durat
 	case "range":
 		return 0, store.ErrRange
 	}
-	return parseInt(reply)
+	return s.server.number("add", reply)
 }
 
 // newVersion returns a number that was never used: 64 random bits.

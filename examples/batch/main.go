@@ -81,7 +81,7 @@ func main() {
 		"old":       {Mode: fs.ModeDir},
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "read_files"}, (&share{files: files}).readFiles)
+	mcp.AddTool(server, &mcp.Tool{Name: "read_files", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, (&share{files: files}).readFiles)
 	server.AddReceivingMiddleware(mcpchain.Standard(nil)) // batch.New is in it
 
 	if err := serve(server, *address); err != nil {

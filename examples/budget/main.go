@@ -62,7 +62,7 @@ func main() {
 	flag.Parse()
 
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "search"}, search)
+	mcp.AddTool(server, &mcp.Tool{Name: "search", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, search)
 	mcp.AddTool(server, &mcp.Tool{Name: "statistics", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, statistics)
 
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{

@@ -48,7 +48,7 @@ func main() {
 
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"},
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}}}) //nolint:staticcheck // as above
-	mcp.AddTool(server, &mcp.Tool{Name: "index"}, index)
+	mcp.AddTool(server, &mcp.Tool{Name: "index", Annotations: &mcp.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(bool)}}, index)
 	server.AddReceivingMiddleware(mcpchain.Standard(nil))
 
 	if err := serve(server, *address); err != nil {

@@ -84,7 +84,7 @@ func main() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "deployer", Version: "1.0.0"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "deploy"}, production.deploy)
 	mcp.AddTool(server, &mcp.Tool{Name: "cancel_deployment"}, production.cancel)
-	mcp.AddTool(server, &mcp.Tool{Name: "run_migrations"}, production.migrate)
+	mcp.AddTool(server, &mcp.Tool{Name: "run_migrations", Annotations: &mcp.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(bool)}}, production.migrate)
 	server.AddReceivingMiddleware(mask.New(nil)) // or mcpchain.Standard(nil): any of ours sends the steps
 
 	if err := serve(server, *address); err != nil {

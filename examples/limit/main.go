@@ -53,7 +53,7 @@ func main() {
 	flag.Parse()
 
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "weather"}, weather)
+	mcp.AddTool(server, &mcp.Tool{Name: "weather", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, weather)
 	mcp.AddTool(server, &mcp.Tool{Name: "export"}, export)
 
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{

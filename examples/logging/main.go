@@ -58,7 +58,7 @@ func main() {
 		Handler(slogmulti.Fanout(full, mask.LogHandler(shared, nil))))
 
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "list_orders"}, (&shop{logger}).listOrders)
+	mcp.AddTool(server, &mcp.Tool{Name: "list_orders", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, (&shop{logger}).listOrders)
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger}))
 
 	if err := serve(server, *address); err != nil {

@@ -84,7 +84,7 @@ func main() {
 	flag.Parse()
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "ship"}, ship)
+	mcp.AddTool(server, &mcp.Tool{Name: "ship", Annotations: &mcp.ToolAnnotations{DestructiveHint: new(bool)}}, ship)
 	chain := mcpchain.Standard(&mcpchain.Options{
 		Logger: logger,
 		Correlate: &correlate.Options{ // the IDs, and the name under which the log has them, stay

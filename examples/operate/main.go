@@ -60,7 +60,7 @@ func main() {
 	caller := correlate.FromRequest("com.example/request", "traceparent", "X-Request-ID")
 
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "pay"}, pay)
+	mcp.AddTool(server, &mcp.Tool{Name: "pay", Annotations: &mcp.ToolAnnotations{DestructiveHint: new(bool)}}, pay)
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Correlate: &correlate.Options{

@@ -70,7 +70,7 @@ func main() {
 	mcp.AddTool(server, &mcp.Tool{Name: "send_report"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return nil, nil, errors.New("smtp: 535 bad credentials for mailer@10.0.0.9")
 	})
-	mcp.AddTool(server, &mcp.Tool{Name: "last_report"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+	mcp.AddTool(server, &mcp.Tool{Name: "last_report", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "report 0"}}}, nil, nil
 	})
 

@@ -58,7 +58,7 @@ func main() {
 	}
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil))) // where the middlewares log
 	server := mcp.NewServer(&mcp.Implementation{Name: "database", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "query"}, runQuery)
+	mcp.AddTool(server, &mcp.Tool{Name: "query", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, runQuery)
 	server.AddReceivingMiddleware(only)
 
 	if err := serve(server, *address); err != nil {

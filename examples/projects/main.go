@@ -88,8 +88,8 @@ func main() {
 
 	projects := &store{owners: map[string]string{"website": "ada", "web-shop": "grace", "payroll": "ada"}}
 	server := mcp.NewServer(&mcp.Implementation{Name: "projects", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "get_project"}, projects.get)
-	mcp.AddTool(server, &mcp.Tool{Name: "create_project"}, projects.create)
+	mcp.AddTool(server, &mcp.Tool{Name: "get_project", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, projects.get)
+	mcp.AddTool(server, &mcp.Tool{Name: "create_project", Annotations: &mcp.ToolAnnotations{DestructiveHint: new(bool)}}, projects.create)
 	mcp.AddTool(server, &mcp.Tool{Name: "delete_project"}, projects.remove)
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), // what the caller can mend is at Info

@@ -126,7 +126,7 @@ func thankYou(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, err
 }
 
 func cancelOrder(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	return nil, nil // easily written, and the SDK cannot send it
+	return nil, nil //nolint:mcpvet // easily written, and the SDK cannot send it
 }
 
 type shippingError struct{ carrier string }

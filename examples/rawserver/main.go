@@ -41,7 +41,7 @@ func track(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, er
 	case 2:
 		return nil, errors.New("dial postgres://app:hunter2@10.0.0.7/orders: connection reset by peer")
 	default:
-		return nil, nil // nobody thought of it; a session of protocol 2026-07-28 would take the process with it
+		return nil, nil //nolint:mcpvet // nobody thought of it; a session of protocol 2026-07-28 would take the process with it
 	}
 }
 

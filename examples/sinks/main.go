@@ -70,8 +70,8 @@ func main() {
 	flag.Parse()
 
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "order"}, order)
-	mcp.AddTool(server, &mcp.Tool{Name: "stock"}, stock)
+	mcp.AddTool(server, &mcp.Tool{Name: "order", Annotations: &mcp.ToolAnnotations{DestructiveHint: new(bool)}}, order)
+	mcp.AddTool(server, &mcp.Tool{Name: "stock", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, stock)
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: newLogger()}))
 
 	if err := serve(server, *address); err != nil {

@@ -90,7 +90,7 @@ func main() {
 	flag.Parse()
 
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "weather", Description: "The weather of a city"}, report)
+	mcp.AddTool(server, &mcp.Tool{Name: "weather", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}, Description: "The weather of a city"}, report)
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil)) // for the operator
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger}, degrade.New(nil)))
 

@@ -66,11 +66,11 @@ func main() {
 	// Any middlewares will do, the first outermost. One chain may serve many handlers.
 	guard := middleware.Chain(mcprecover.New(nil), mask.New(&mask.Options{Logger: logger}))
 
-	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
+	server.AddTool(&mcp.Tool{Name: "raw", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}, InputSchema: map[string]any{"type": "object"}},
 		middleware.Tool(rawTool, guard))
 	// In the place of mcp.AddTool. The guard also stands around what the SDK does for
 	// a typed handler, such as the check of the arguments.
-	middleware.AddTool(server, &mcp.Tool{Name: "typed"}, typedTool, guard)
+	middleware.AddTool(server, &mcp.Tool{Name: "typed", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, typedTool, guard)
 	server.AddResource(&mcp.Resource{Name: "catalogue", URI: "library://catalogue"},
 		middleware.Resource(resource, guard))
 	server.AddPrompt(&mcp.Prompt{Name: "recommend"},

@@ -51,7 +51,7 @@ func readStations(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceR
 }
 
 func advise(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-	return nil, nil // neither a result nor an error
+	return nil, nil //nolint:mcpvet // neither a result nor an error
 }
 
 func main() {
@@ -59,8 +59,8 @@ func main() {
 	flag.Parse()
 
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "get_weather"}, getWeather)
-	mcp.AddTool(server, &mcp.Tool{Name: "get_forecast"}, getForecast)
+	mcp.AddTool(server, &mcp.Tool{Name: "get_weather", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, getWeather)
+	mcp.AddTool(server, &mcp.Tool{Name: "get_forecast", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, getForecast)
 	server.AddResource(&mcp.Resource{Name: "stations", URI: "weather://stations"}, readStations)
 	server.AddPrompt(&mcp.Prompt{Name: "advise"}, advise)
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/exchange"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/table"
 
 	"github.com/google/uuid"
@@ -56,15 +57,15 @@ type Call struct {
 
 // cold is guarded by the mutex of its Call.
 type cold struct {
-	parent  *Call
-	suffix  string // the last part of the ID of a Call below a parent
-	id      string
-	failure *Failure
-	first   Failure              // most calls that fail have one
-	taken   bool                 // there is something in first
-	settled *Failure             // see Settle
-	panic   *classify.PanicError // the last one that was recovered
-	parts   int                  // how many times Part was called
+	parent   *Call
+	suffix   string // the last part of the ID of a Call below a parent
+	id       string
+	carried  *failure.Failure     // how the call has failed last
+	answered *failure.Failure     // see Answer
+	first    failure.Failure      // most calls that fail have one
+	taken    bool                 // there is something in first
+	panic    *classify.PanicError // the last one that was recovered
+	parts    int                  // how many times Part was called
 
 	attempts int    // see Attempted
 	refused  string // see Refused
@@ -165,7 +166,8 @@ type opener struct {
 	guard *Settings // of a recovery
 
 	looked atomic.Int64        // see MayLook
-	pages  table.Names[string] // the cursors of the pages on which tools stand, see [Call.Tool]
+	pages  table.Names[string] // the cursors of the pages on which tools stand, see [Call.ToolNow]
+	tools  table.Brief[seat, *mcp.Tool]
 }
 
 // enter finds the Call that a request belongs to, or opens one.
@@ -276,10 +278,10 @@ func (c *Call) Parent() *Call {
 // Finish renders the answer of a Call made with [Call.Below]. The opener's own
 // answer is rendered by [Wrap].
 func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
-	if err == nil && !isError(res) {
+	if err == nil && !failure.IsError(res) {
 		res = withSteps(res)
 		if atEnd := c.atEnd.Load(); atEnd != 0 {
-			c.logEnd(false, res, nil)
+			c.logEnd(res, nil)
 			c.Observe(res, nil)
 			if atEnd&referAtEnd != 0 {
 				res = WithMeta(res, wire.ReferenceKey, c.ID())

@@ -502,7 +502,10 @@ func TestToolsSurvivesStrangeServers(t *testing.T) {
 		{"same cursor", func() (mcp.Result, error) { return &mcp.ListToolsResult{NextCursor: "x"}, nil }, "", 2},
 		{"endless", func() (mcp.Result, error) {
 			return &mcp.ListToolsResult{NextCursor: fmt.Sprint(pages.Load())}, nil
-		}, "", 100},
+		}, "has no end", 100},
+		{"a circle of cursors", func() (mcp.Result, error) {
+			return &mcp.ListToolsResult{NextCursor: fmt.Sprint(pages.Load() % 3), Tools: []*mcp.Tool{{Name: "a"}}}, nil
+		}, "has no end", 7},
 		{"nil", func() (mcp.Result, error) { return nil, nil }, "gave no list", 1},
 		{"typed nil", func() (mcp.Result, error) { return (*mcp.ListToolsResult)(nil), nil }, "gave no list", 1},
 		{"other type", func() (mcp.Result, error) { return &mcp.CallToolResult{}, nil }, "gave no list", 1},
@@ -536,7 +539,7 @@ func TestToolsLeavesNoTrace(t *testing.T) {
 		res, err := next(ctx, c.Method(), req)
 		if c.Method() == call.MethodListTools {
 			require.True(t, c.Quiet())
-			c.Log(res, err, 0)
+			c.Log(res, c.Failure(res, err), 0)
 			c.LogAtEnd()
 		}
 		return res, err
@@ -615,7 +618,7 @@ func TestAToolIsLookedForWhereItStood(t *testing.T) {
 			asked++
 		case middleware.MethodCallTool:
 			asked, found = 0, ""
-			if tool, err := c.Tool(nil); err == nil {
+			if tool, err := c.ToolNow(nil); err == nil {
 				found = tool.Description
 			}
 		}

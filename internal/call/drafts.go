@@ -111,7 +111,7 @@ func statusOf(e *fault.Error) int64 {
 	if status := kinds.Of(string(e.Kind())).Status; status != 0 {
 		return status
 	}
-	if status := code(e, false); status > 0 {
+	if status := codeOf(e, false); status > 0 {
 		return status
 	}
 	return 500

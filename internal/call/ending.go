@@ -3,8 +3,6 @@ package call
 import (
 	"context"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcpchain/mcpchain/internal/exchange"
 )
 
@@ -49,13 +47,4 @@ func Detach(ctx context.Context, cancel context.CancelCauseFunc) (done func()) {
 		return k.Detach(cancel)
 	}
 	return func() {}
-}
-
-// FirstText returns the first text that a result of a tool has, "" for none.
-func FirstText(res mcp.Result) string {
-	tool, ok := res.(*mcp.CallToolResult)
-	if !ok || tool == nil {
-		return ""
-	}
-	return firstText(tool.Content)
 }

@@ -1,59 +1,24 @@
 package call
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"strings"
-	"sync"
-	"sync/atomic"
-
-	"github.com/mcpchain/mcpchain/internal/classify"
-	"github.com/mcpchain/mcpchain/internal/wire"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// A Failure is what the middlewares of a call know about one failure of it. All
-// methods may be called concurrently.
-type Failure struct {
-	err   error               // the original, nil when a tool told its failure in a result of its own
-	res   *mcp.CallToolResult // the result that came with it, if any
-	found classify.Finding
-	told  bool // the tool told it in a result of its own, whose content stays
-
-	hints []classify.HintRule
-	ended error // how the caller's context had ended when this was found
-
-	hinted sync.Once
-	hint   classify.Hint
-
-	logged atomic.Bool
-
-	mu       sync.Mutex
-	guidance Guidance
-	guided   bool
-	added    []func(*fault.Error) *fault.Error
-	public   *fault.Error // what Fault returns, nil when it has to be put together
-}
-
-// isError reports whether a result tells a failure. It is on the success path of
-// every middleware.
-func isError(res mcp.Result) bool {
-	r, ok := res.(*mcp.CallToolResult)
-	return ok && r != nil && r.IsError
-}
-
-// Failure returns what is known about the failure that res and err tell, and nil
-// when they tell a success. It is classified once: whoever asks again with the
-// same error gets the same Failure, and with another error a new one.
-func (c *Call) Failure(res mcp.Result, err error) *Failure {
-	if err == nil && !isError(res) {
+// Failure returns the failure that res and err tell, and nil when they tell a success. It is made
+// where they first meet one of ours, and goes with the Call: a middleware that stands outside gets
+// the same one, and a new one only if another middleware in between returned something else.
+func (c *Call) Failure(res mcp.Result, err error) *failure.Failure {
+	if err == nil && !failure.IsError(res) {
 		return nil
 	}
 	tool, _ := res.(*mcp.CallToolResult)
@@ -65,299 +30,85 @@ func (c *Call) Failure(res mcp.Result, err error) *Failure {
 			err = original
 		}
 	}
-	f, known := c.known(tool, err)
-	if known {
+	if f := c.carried(tool, err); f != nil {
 		return f
 	}
-	f.classify(c, tool, err) // without the lock, because an error may ask for the ID
+	f := c.blank()
+	f.Make(tool, err, c.circumstances()) // without the lock, because an error may ask for the ID
+	return c.carry(f)
+}
+
+// carried returns the Failure that goes with the Call, if res and err tell it.
+func (c *Call) carried(tool *mcp.CallToolResult, err error) *failure.Failure {
 	cold := c.lock()
 	defer c.mu.Unlock()
-	if have := cold.failure; have.isOf(tool, err) {
-		return have
+	for _, f := range [...]*failure.Failure{cold.answered, cold.carried} {
+		if f.Is(tool, err) {
+			return f
+		}
 	}
-	cold.failure = f
+	return nil
+}
+
+// blank returns where a Failure is made: the first one in the Call itself.
+func (c *Call) blank() *failure.Failure {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	if cold.taken {
+		return &failure.Failure{}
+	}
+	cold.taken = true
+	return &cold.first
+}
+
+// carry makes f the Failure that goes with the Call, and returns it, or the one that another goroutine
+// has made of the same error in the meantime.
+func (c *Call) carry(f *failure.Failure) *failure.Failure {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	if cold.carried.Is(f.Result(), f.Err()) {
+		return cold.carried
+	}
+	cold.carried = f
 	return f
 }
 
-// Settle makes err the failure that the Call ends with, for a middleware that answers
+// Answer makes err the failure that the Call ends with, for a middleware that answers
 // before the handlers inside of it have returned: what those make known of their own
 // errors later, in another goroutine, does not replace what is known about this one.
 // A middleware that waits for its handler needs none of it.
-func (c *Call) Settle(err error) {
+func (c *Call) Answer(err error) {
 	f := c.Failure(nil, err)
 	cold := c.lock()
 	defer c.mu.Unlock()
-	cold.settled = f
+	cold.answered = f
 }
 
-// known returns the Failure that there is, if it is about this one, and else an empty one: the
-// first stands in the Call itself.
-func (c *Call) known(tool *mcp.CallToolResult, err error) (_ *Failure, known bool) {
+// Explain puts what a middleware knows that stands next to the handler in the place of what the error
+// of the carried failure says, see [failure.Failure.Explained].
+func (c *Call) Explain(f *failure.Failure, x classify.Finding) {
+	explained := f.Explained(x, &c.settings().reader)
 	cold := c.lock()
 	defer c.mu.Unlock()
-	switch {
-	case cold.settled.isOf(tool, err):
-		return cold.settled, true
-	case cold.failure.isOf(tool, err):
-		return cold.failure, true
-	case cold.taken:
-		return &Failure{}, false
-	}
-	cold.taken = true
-	return &cold.first, false
+	cold.carried = explained
 }
 
-func (f *Failure) isOf(tool *mcp.CallToolResult, err error) bool {
-	if f == nil || err == nil && f.res != tool {
-		return false
-	}
-	return safe.Same(f.err, err)
-}
-
-// replace puts a Failure in the place of another one.
-func (c *Call) replace(f, by *Failure) *Failure {
-	by.logged.Store(f.logged.Load())
-	cold := c.lock()
-	defer c.mu.Unlock()
-	cold.failure = by
-	return by
-}
-
-// classifying returns what the classifier has to know of this call.
-func (c *Call) classifying() classify.Options {
+// circumstances returns of what a failure of this call is made, beside its error.
+func (c *Call) circumstances() *failure.Circumstances {
 	s := c.settings()
-	o := classify.Options{Request: c, CallerCredentials: s.CallerCredentials}
+	of := &failure.Circumstances{Reader: &s.reader, Request: c, CallerCredentials: s.CallerCredentials, Hints: s.Hints, Client: methods[c.method].client}
+	if of.Shutdown = c.serverEnded(); !of.Shutdown {
+		of.Ended = c.Err()
+	}
 	if c.quiet {
-		return o // nobody reads what becomes of a look-up of ours
+		of.Reader = &s.silent // nobody reads what becomes of a look-up of ours
+	} else {
+		of.Rules = s.Rules
 	}
-	o.Rules = s.Rules
-	if s.Show != nil {
-		o.Show = func(err error, known *fault.Error) *fault.Error { return s.Show(err, known, c.Sent()) }
-	}
-	return o
+	_, by := c.Noted()
+	of.Refused = by != ""
+	return of
 }
-
-// classify finds out what the failure is.
-func (f *Failure) classify(c *Call, res *mcp.CallToolResult, err error) {
-	f.err, f.res, f.hints, f.ended = err, res, c.settings().Hints, c.Err()
-	if err != nil {
-		f.found = classify.Of(err, c.classifying())
-	}
-	// What was rendered by a Call inside (see rendered) is made anew where there
-	// is a mask, and else stays: the mask may have been in there.
-	inside := false
-	if res != nil && res.IsError {
-		_, inside = res.Meta[wire.ErrorKey].(*fault.Error)
-	}
-	if err == nil && !c.quiet && len(c.settings().Rules) > 0 && res.Meta[wire.ErrorKey] == nil {
-		// A rule may know the words of a tool as it knows the text of an error.
-		if ruled := classify.Of(errors.New(firstText(res.Content)), classify.Options{Rules: c.settings().Rules}); ruled.Origin == classify.Ruled {
-			f.found = ruled
-			return
-		}
-	}
-	if err == nil || f.found.Wire == nil && (inside && c.settings().Mask == nil || !inside && toldApart(res, err)) {
-		f.told = true
-		f.found = f.found.Told(told(res, f.found))
-	}
-}
-
-// toldApart reports whether a result that holds an error tells the failure in
-// other words than the error's: content that a tool put there before it called
-// SetError, which keeps it.
-func toldApart(res *mcp.CallToolResult, err error) bool {
-	if res == nil || !res.IsError || !safe.Same(res.GetError(), err) || len(res.Content) == 0 {
-		return false
-	}
-	text, ok := res.Content[0].(*mcp.TextContent)
-	return len(res.Content) > 1 || !ok || text == nil || text.Text != "" && text.Text != safe.Error(err)
-}
-
-// told reads a failure that a tool told in a result of its own. The kind is that
-// of the error that the result holds, where that is known; of an error that somebody
-// worded all is kept but the message.
-func told(res *mcp.CallToolResult, found classify.Finding) *fault.Error {
-	if e, ok := classify.FromMeta(res.Meta); ok {
-		return e
-	}
-	words := contentText(res.Content)
-	switch {
-	case found.Fault == nil, found.Origin == classify.Unknown, found.Origin == classify.Bug:
-		return fault.New(fault.KindTool, words)
-	case found.Origin == classify.Classified:
-		return fault.New(found.Fault.Kind(), words)
-	default:
-		return found.Public().WithMessage(words)
-	}
-}
-
-// FaultOf reads the failure that a call ended with, see middleware.FaultOf.
-func FaultOf(res mcp.Result, err error) (*fault.Error, bool) {
-	if err != nil {
-		return classify.Received(err), true
-	}
-	tool, ok := res.(*mcp.CallToolResult)
-	if !ok || !isError(res) {
-		return nil, false
-	}
-	if e, ok := classify.FromMeta(tool.Meta); ok {
-		return e, true
-	}
-	if err := tool.GetError(); err != nil && !toldApart(tool, err) {
-		return classify.Received(err), true
-	}
-	return told(tool, classify.Finding{}), true
-}
-
-// maxTold is how much of a tool's own text the machine form repeats.
-const maxTold = 500
-
-func contentText(content []mcp.Content) string {
-	text := firstText(content)
-	switch {
-	case text == "":
-		return fault.Generic(fault.KindTool).Message()
-	case len(text) > maxTold:
-		return strings.ToValidUTF8(text[:maxTold], "") + " ..."
-	default:
-		return text
-	}
-}
-
-func firstText(content []mcp.Content) string {
-	for _, c := range content {
-		if t, ok := c.(*mcp.TextContent); ok && t != nil && t.Text != "" {
-			return t.Text
-		}
-	}
-	return ""
-}
-
-// Hint returns what the failure says about a second try: the guidance of a fault
-// itself, else the rules that are established for the call, else the built-in
-// table. A call that its caller gave up is not repeated.
-func (f *Failure) Hint() classify.Hint {
-	f.hinted.Do(func() {
-		f.hint = f.found.Hint(f.err, f.hints)
-		public := f.found.Public()
-		switch _, guided := public.Retry(); {
-		case guided:
-		case errors.Is(f.ended, context.Canceled) && f.hint.Retry != classify.RetryNo:
-			f.hint.Retry, f.hint.After, f.hint.Reason = classify.RetryNo, 0, classify.ReasonCancelled
-		case errors.Is(f.ended, context.DeadlineExceeded) && f.hint.Reason == "" && public.Kind() == fault.KindTimeout:
-			f.hint.Reason = classify.ReasonCaller
-		}
-	})
-	return f.hint
-}
-
-// Err returns the original error, which is private; nil when a tool told its
-// failure in a result of its own, without an error.
-func (f *Failure) Err() error { return f.err }
-
-// Party returns whose fault the failure is, "" where that is not known.
-func (f *Failure) Party() fault.Party { return cmp.Or(f.found.Party, f.Fault().Party()) }
-
-// Panic returns the panic that caused the failure, or nil.
-func (f *Failure) Panic() *classify.PanicError { return f.found.Panic }
-
-// Wire returns the deliberate protocol error, or nil when there is none.
-func (f *Failure) Wire() *jsonrpc.Error { return f.found.Wire }
-
-// Worded reports whether somebody made the failure for the caller to read: a
-// fault, a protocol error, a result of the tool's own, an error with a public
-// message.
-func (f *Failure) Worded() bool {
-	return f.found.Origin == classify.Worded || f.found.Origin == classify.Explained
-}
-
-// Fault returns the public part as it stands now, for a deliberate protocol error
-// too. The original error is not in it.
-func (f *Failure) Fault() *fault.Error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.public == nil {
-		e := f.found.Fault
-		if e == nil {
-			e = classify.FromWire(f.found.Wire)
-		}
-		if f.guided {
-			e = e.Suggest(f.guidance.Suggestion).WithRetry(f.guidance.Retry)
-		}
-		for _, add := range f.added {
-			safe.Call(func() { // one that panics changes nothing
-				if more := add(e); more != nil {
-					e = more
-				}
-			}, nil)
-		}
-		f.public = e
-	}
-	return f.public
-}
-
-// Add changes what the caller is told of the failure, after everything that is added
-// already. It does not change what the log has of it. A deliberate protocol error and
-// the words of a tool stay as they are.
-func (f *Failure) Add(change func(*fault.Error) *fault.Error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.added, f.public = append(f.added, change), nil
-}
-
-// Hides reports whether the caller of c learns less than the error says, so that
-// the error must be recorded somewhere.
-func (c *Call) Hides(f *Failure) bool {
-	masked := c.settings().Mask != nil
-	switch f.found.Origin {
-	case classify.Worded, classify.Explained:
-		// A fault with a cause, or an error around it, says more than it shows.
-		return masked && f.err != nil && !bare(f.err)
-	case classify.Bug:
-		return true
-	default:
-		return masked
-	}
-}
-
-// bare reports whether an error is nothing but its public part.
-func bare(err error) bool {
-	switch e := err.(type) {
-	case *fault.Error:
-		return e.Unwrap() == nil
-	case *jsonrpc.Error:
-		return true
-	default:
-		return classify.SDKChecks[safe.Error(err)]
-	}
-}
-
-// Explain replaces what the caller is told of a failure of this Call, for a middleware that knows
-// more about it than its error says: the Fault of x, which is a protocol error if x says so, or its
-// Wire in the place of the protocol error that there was. The original
-// error stays what it was, for the log and for the middlewares outside. What is told
-// is not masked: it is made of what the server lists to the caller anyway and of what
-// the caller sent, which who explains has scrubbed. Explain is for the middleware
-// that stands next to the handler: what others have added to f is not carried over.
-func (c *Call) Explain(f *Failure, x classify.Finding) {
-	x.Origin, x.Refused = classify.Explained, f.found.Refused
-	if x.Fault != nil {
-		x.Party = classify.PartyOf(x.Fault)
-	}
-	c.replace(f, &Failure{err: f.err, res: f.res, found: x})
-}
-
-// Explainable reports whether what the caller is told of the failure says no more
-// than its kind, so that a middleware that knows more may say it: nobody worded it,
-// no rule knows it, and it is no bug of the server's.
-func (f *Failure) Explainable() bool {
-	return f.err != nil && (f.found.Origin == classify.Unknown || f.found.Origin == classify.Classified)
-}
-
-// Refused reports whether the SDK refused the arguments of a typed tool, which it
-// tells by the text of the error alone: the handler was not called, unless it
-// imitates that text.
-func (f *Failure) Refused() bool { return f.found.Refused && f.res != nil && f.Explainable() }
 
 // ArgumentError marks an error as being about the arguments of the call.
 type ArgumentError struct{ Err error }
@@ -367,16 +118,6 @@ func (e ArgumentError) Unwrap() error { return e.Err }
 
 // PublicKind is what is told of the error where package validate does not explain it.
 func (e ArgumentError) PublicKind() string { return string(fault.KindValidation) }
-
-// OwnWords reports whether a tool told the failure in a result of its own and nothing
-// else is known of it.
-func (f *Failure) OwnWords() bool {
-	if !f.told || f.found.Fault == nil || f.found.Fault.Kind() != fault.KindTool {
-		return false
-	}
-	_, said := f.found.Fault.Retry()
-	return !said
-}
 
 // The outcomes that do not follow from a kind alone, see [kinds.Row].
 const (
@@ -389,23 +130,30 @@ const (
 	outcomeToolError     = "tool_error" // any other failure that the tool told on purpose
 )
 
-// Outcome says in one word how the call ended that gave res and err.
-func (c *Call) Outcome(res mcp.Result, err error) string {
-	f := c.Failure(res, err)
-	if f == nil {
-		if NeedsInput(res) {
-			return OutcomeInputRequired
-		}
-		return OutcomeOK
-	}
+// GivenUp reports whether the caller gave the Call up. A call whose context ended with its server
+// was not.
+func (c *Call) GivenUp() bool { return errors.Is(c.Err(), context.Canceled) && !c.serverEnded() }
+
+// serverEnded reports whether the end of the server has ended the context of the Call, or of what
+// stands inside of the middleware that opened it.
+func (c *Call) serverEnded() bool {
+	return safe.Is(context.Cause(c), classify.ErrShutdown) || c.Err() == nil && c.WasCut()
+}
+
+// Outcome says in one word how the call ended: with a result, or with f.
+func (c *Call) Outcome(res mcp.Result, f *failure.Failure) string {
 	switch {
-	case f.found.Panic != nil:
+	case f == nil && NeedsInput(res):
+		return OutcomeInputRequired
+	case f == nil:
+		return OutcomeOK
+	case f.Raised() != nil:
 		return OutcomePanic
 	// A call that was given up is cancelled, whoever worded its end.
-	case errors.Is(c.Err(), context.Canceled):
+	case c.GivenUp():
 		return outcomeCancelled
-	case f.found.Wire != nil:
-		if _, ours := classify.FromJSON(f.found.Wire.Data); !ours {
+	case f.Wire() != nil:
+		if _, ours := classify.FromJSON(f.Wire().Data); !ours {
 			return outcomeProtocolError
 		}
 	}
@@ -414,4 +162,53 @@ func (c *Call) Outcome(res mcp.Result, err error) string {
 		return outcomeToolError // a context of the handler's own; the client waits
 	}
 	return kinds.Of(string(kind)).Outcome
+}
+
+// Safety says what a repetition of this call can do. A tool is what its annotations
+// say in the server's own list, see [Call.Tool]: a tool that was replaced by one that
+// writes is taken for its predecessor for a second at most. next is what the middleware
+// of this call calls.
+func (c *Call) Safety(next Handler) failure.Safety {
+	if c.method != MethodCallTool {
+		return methods[c.method].safety // that of the program's own methods is Writes
+	}
+	tool, err := c.Tool(next)
+	if err != nil {
+		return failure.Writes
+	}
+	return failure.SafetyOf(tool.Annotations)
+}
+
+// SafetyIn is [Call.Safety] in the context of the call, which may have an idempotency key.
+func (c *Call) SafetyIn(ctx context.Context, next Handler) failure.Safety {
+	k, isKeyed := ctx.Value(keyedKey{}).(keyed)
+	switch {
+	case !isKeyed:
+		return c.Safety(next)
+	case k.again():
+		return max(c.Safety(next), failure.Keyed)
+	default:
+		return failure.Writes
+	}
+}
+
+type keyedKey struct{}
+
+type keyed struct {
+	key   string
+	again func() bool
+}
+
+// WithKey returns a context that says that the call is made under an idempotency key
+// that somebody keeps. again reports whether a repetition with the key runs the
+// handler again after a failure of which nobody knows whether it took effect; if not,
+// it gets the same failure.
+func WithKey(ctx context.Context, key string, again func() bool) context.Context {
+	return context.WithValue(ctx, keyedKey{}, keyed{key, again})
+}
+
+// KeyOf returns the idempotency key of the call of ctx, "" for none.
+func KeyOf(ctx context.Context) string {
+	k, _ := ctx.Value(keyedKey{}).(keyed)
+	return k.key
 }

@@ -12,12 +12,13 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // guiding returns a middleware that says the same of every failure.
-func guiding(g call.Guidance) middleware.Middleware {
+func guiding(g failure.Guidance) middleware.Middleware {
 	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
 		res, err := next(ctx, c.Method(), req)
 		if f := c.Failure(res, err); f != nil {
@@ -43,30 +44,30 @@ func TestGuidanceHasTheLastWord(t *testing.T) {
 		once := f.Fault()
 		require.Same(t, once, f.Fault(), "put together once")
 
-		f.Guide(call.Guidance{Retry: fault.Retry{ShouldRetry: true}, Suggestion: "other"})
+		f.Guide(failure.Guidance{Retry: fault.Retry{ShouldRetry: true}, Suggestion: "other"})
 		require.True(t, f.Guided())
 		require.Equal(t, "Conflict: m.\nSuggestion: other.\nRetry: yes.", f.Fault().Text())
 
-		f.Guide(call.Guidance{Retry: fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1}})
+		f.Guide(failure.Guidance{Retry: fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1}})
 		require.Equal(t, "Conflict: m.\nRetry: yes, after 1 s.", f.Fault().Text())
 	})
 }
 
 // Who is told not to call again is not told what to do when it fails again.
 func TestGuidanceOfAnUnknownFailureWithAHint(t *testing.T) {
-	mw := middleware.Chain(recording(), guiding(call.Guidance{Suggestion: "Ask Ann"}))
+	mw := middleware.Chain(recording(), guiding(failure.Guidance{Suggestion: "Ask Ann"}))
 	res, err := invoke(mw, returns(nil, public{hint: "Ask Ann"}))
 	require.NoError(t, err)
 	require.Contains(t, text(res), "Suggestion: Ask Ann.\nRetry: no.\nReference: r-1")
 }
 
 func TestGuidanceOfAnUnknownFailure(t *testing.T) {
-	no := call.Guidance{Retry: fault.Retry{Reason: "it is broken"}}
-	yes := call.Guidance{Retry: fault.Retry{ShouldRetry: true}}
+	no := failure.Guidance{Retry: fault.Retry{Reason: "it is broken"}}
+	yes := failure.Guidance{Retry: fault.Retry{ShouldRetry: true}}
 	const first = "Internal error: the server failed unexpectedly.\n"
 	for _, tc := range []struct {
 		name     string
-		guidance call.Guidance
+		guidance failure.Guidance
 		mw       middleware.Middleware
 		want     string
 	}{
@@ -110,7 +111,7 @@ func TestGuidanceOfAToolsOwnWords(t *testing.T) {
 					texts = append(texts, tc.Text)
 				}
 			}
-			res, err := invoke(guiding(call.Guidance{Retry: retry, Insist: tc.insist}), returns(own, nil))
+			res, err := invoke(guiding(failure.Guidance{Retry: retry, Insist: tc.insist}), returns(own, nil))
 			require.NoError(t, err)
 			got := res.(*mcp.CallToolResult)
 			require.Len(t, got.Content, len(tc.want))
@@ -132,14 +133,14 @@ func TestGuidanceOfAToolsOwnWords(t *testing.T) {
 
 func TestGuidanceLeavesAProtocolErrorAlone(t *testing.T) {
 	wire := &jsonrpc.Error{Code: -32042, Message: "log in first"}
-	_, err := invoke(guiding(call.Guidance{Retry: fault.Retry{ShouldRetry: true}, Insist: true}), returns(nil, wire))
+	_, err := invoke(guiding(failure.Guidance{Retry: fault.Retry{ShouldRetry: true}, Insist: true}), returns(nil, wire))
 	require.Same(t, wire, err)
 }
 
 func TestGuidanceInEveryShape(t *testing.T) {
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		got := harness.Call(t, at, harness.Fail(errors.New("x")), recording(),
-			guiding(call.Guidance{Retry: fault.Retry{ShouldRetry: true, RetryAfterSeconds: 2}, Suggestion: "Wait."}))
+			guiding(failure.Guidance{Retry: fault.Retry{ShouldRetry: true, RetryAfterSeconds: 2}, Suggestion: "Wait."}))
 		require.Contains(t, got.Text(), "\nSuggestion: Wait.\nRetry: yes, after 2 s.\n")
 		require.Equal(t, map[string]any{"should_retry": true, "retry_after_seconds": 2.0}, got.Machine()["retry"])
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -74,7 +75,7 @@ func (r recorder) NewID(c *call.Call) string {
 	}
 	return r(c, c.Request())
 }
-func (recorder) Level(_ string, _ time.Duration, level slog.Level) slog.Level { return level }
-func (recorder) Attrs(*call.Call, time.Duration) []slog.Attr                  { return nil }
-func (recorder) Ended(*call.Call, time.Duration, mcp.Result, error)           {}
-func (recorder) Stuck(int64)                                                  {}
+func (recorder) Level(_ string, _ time.Duration, level slog.Level) slog.Level  { return level }
+func (recorder) Attrs(*call.Call, time.Duration) []slog.Attr                   { return nil }
+func (recorder) Ended(*call.Call, time.Duration, mcp.Result, *failure.Failure) {}
+func (recorder) Stuck(int64)                                                   {}

@@ -45,27 +45,55 @@ func (c *Call) Names() []string {
 // is told about the tool that it has called already, not for other names. The
 // error is [ErrNotListed] when the tool is not among those that are listed.
 //
+// What it returns may be what the server listed up to a second ago, see [Call.Remembered].
+func (c *Call) Tool(next Handler) (*mcp.Tool, error) {
+	if tool, ok := c.Remembered(next); ok {
+		return tool, nil
+	}
+	return c.ToolNow(next)
+}
+
+// Remembered returns what the server told the same caller of the tool within the last second.
+// Nothing is asked.
+func (c *Call) Remembered(next Handler) (*mcp.Tool, bool) {
+	seat, sure := c.seat(next)
+	if !sure {
+		return nil, false
+	}
+	return c.by.tools.Get(seat, time.Since(epoch))
+}
+
+// ToolNow is [Call.Tool] for who must not be told what was true a moment ago, such as a caller
+// whose call is refused: it always asks.
+//
 // It looks at first on the page of the list where the tool stood the last time: a server of
 // thousands of tools is asked for one page and not for all. What it returns is what the server
 // lists now.
-func (c *Call) Tool(next Handler) (*mcp.Tool, error) {
+func (c *Call) ToolNow(next Handler) (*mcp.Tool, error) {
+	asked := time.Since(epoch)
 	tool, err := c.tool(next)
 	if _, one := safe.As[*OneHandlerError](err); one && next != nil {
-		return c.tool(nil)
+		tool, err = c.tool(nil)
 	}
-	return tool, err
+	if err != nil {
+		return nil, err
+	}
+	if seat, sure := c.seat(next); sure {
+		c.by.tools.Put(seat, tool, asked)
+	}
+	return tool, nil
 }
 
 func (c *Call) tool(next Handler) (*mcp.Tool, error) {
 	name := Target(c.req)
 	if c.by != nil {
 		if page, ok := c.by.pages.Get(name); ok {
-			if tool, _, err := tools.find(c, next, page, 1, name); err == nil {
+			if tool, _, err := tools.find(c, next, page, onePage, name); err == nil {
 				return tool, nil
 			}
 		}
 	}
-	tool, page, err := tools.find(c, next, "", maxPages, name)
+	tool, page, err := tools.find(c, next, "", maxWork, name)
 	if err == nil && c.by != nil && page != "" && len(page) <= maxCursor { // the first needs no note
 		c.by.pages.Put(name, page)
 	}
@@ -88,7 +116,7 @@ func (c *Call) MayLook() bool {
 // Prompt returns the definition of the prompt that is asked for, as [Call.Tool]
 // does.
 func (c *Call) Prompt(next Handler) (*mcp.Prompt, error) {
-	prompt, _, err := prompts.find(c, next, "", maxPages, Target(c.req))
+	prompt, _, err := prompts.find(c, next, "", maxWork, Target(c.req))
 	return prompt, err
 }
 
@@ -98,10 +126,17 @@ var (
 	ErrNotListed = errors.New("middleware: the server does not list what is called")
 
 	errNoServer = errors.New("middleware: this call has no server to ask")
+	errTooLong  = errors.New("middleware: the list of the server has no end, or is too long to be looked through")
 )
 
+// How much of a list is looked through: its items, and so many more for each page, because a
+// server that invents cursors must not keep us. That is 9,000 pages of one tool, or 100,000 tools.
 const (
-	maxPages  = 100     // bounds a list: a server that invents cursors must not keep us
+	maxWork   = 100_000
+	ofPage    = 10
+	ofNoItems = maxWork / 100 // an empty page
+	onePage   = 1             // enough for one
+
 	maxCursor = 1 << 10 // is the length of the longest cursor that is kept
 )
 
@@ -144,7 +179,7 @@ func onBehalf[P mcp.Params](c *Call, params P) mcp.Request {
 // all yields the whole list, as the caller may see it.
 func (l *listing[R, I]) all(c *Call) iter.Seq2[*I, error] {
 	return func(yield func(*I, error) bool) {
-		err := l.each(c, nil, "", maxPages, func(item *I, _ string) bool { return yield(item, nil) })
+		err := l.each(c, nil, "", maxWork, func(item *I, _ string) bool { return yield(item, nil) })
 		if err != nil {
 			yield(nil, err)
 		}
@@ -165,8 +200,8 @@ func (l *listing[R, I]) names(c *Call) (names []string) {
 }
 
 // find returns the item of a name, and the cursor of its page.
-func (l *listing[R, I]) find(c *Call, handler Handler, cursor string, most int, name string) (found *I, page string, err error) {
-	err = l.each(c, handler, cursor, most, func(item *I, at string) bool {
+func (l *listing[R, I]) find(c *Call, handler Handler, cursor string, work int, name string) (found *I, page string, err error) {
+	err = l.each(c, handler, cursor, work, func(item *I, at string) bool {
 		if l.name(item) == name {
 			found, page = item, at
 		}
@@ -179,15 +214,16 @@ func (l *listing[R, I]) find(c *Call, handler Handler, cursor string, most int, 
 }
 
 // each asks handler, or the opener's own where it is nil, for the pages of the list from a
-// cursor on, at most so many, and yields the items with the cursors of their pages.
-func (l *listing[R, I]) each(c *Call, handler Handler, cursor string, most int, yield func(item *I, page string) bool) error {
+// cursor on, and yields the items with the cursors of their pages. It fails if there are more pages
+// when so much work is done, or when a cursor comes again.
+func (l *listing[R, I]) each(c *Call, handler Handler, cursor string, work int, yield func(item *I, page string) bool) error {
 	if handler == nil && c.by != nil {
 		handler = c.by.self
 	}
 	if c.serverSession() == nil || handler == nil {
 		return errNoServer
 	}
-	for range most {
+	for seen, pages := cursor, 1; work > 0; pages++ {
 		req := l.request(c, cursor)
 		ask := &Call{Context: c, method: l.method, req: req, by: c.by, quiet: true, cold: &cold{parent: c}}
 		res, err := handler(ask, l.method, req)
@@ -208,7 +244,15 @@ func (l *listing[R, I]) each(c *Call, handler Handler, cursor string, most int, 
 		if following == "" || following == cursor {
 			return nil
 		}
-		cursor = following
+		if cursor = following; cursor == seen {
+			break
+		}
+		if pages&(pages-1) == 0 { // so that a circle of any length is found
+			seen = cursor
+		}
+		if work -= len(items) + ofPage; len(items) == 0 {
+			work -= ofNoItems
+		}
 	}
-	return nil
+	return errTooLong
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
 // What divides the work of a call (the items of a batch, the parts of an answer) makes a
 // Call of its own of each part, with [Call.Below]. What a caller may know of the failure of
-// a part says [Call.Told].
+// a part says [Call.Tell].
 
 // Alone returns a Call for work that is divided where no call is under way. Nothing of its
 // failures is shown but what was worded, without its credentials. They are recorded to the
@@ -25,25 +25,21 @@ func Alone(ctx context.Context, method string, quiet bool) *Call {
 	return c
 }
 
-var alone = &Settings{Mask: scrub.Credentials}
+var alone = &Settings{Mask: scrub.Credentials, Finished: scrub.Credentials}
 
-// Told returns what a caller may know of the failure that res and err tell, with its
+// Tell returns what a caller may know of a failure of this Call, with its
 // reference if there is a record that this leads to. quote reports whether a text about it
 // shows the reference, because the log knows more than the caller reads. It records
 // nothing.
-func (c *Call) Told(res mcp.Result, err error) (public *fault.Error, quote bool) {
+func (c *Call) Tell(f *failure.Failure) (public *fault.Error, quote bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			report("the failure of a part of a call could not be told", p)
 			public, quote = fault.Generic(fault.KindInternal), false
 		}
 	}()
-	return c.public(c.Failure(res, err))
+	return c.public(f)
 }
-
-// Classified reports whether the kind of the failure was told from the error alone:
-// neither a rule nor the error itself has words for the caller.
-func (f *Failure) Classified() bool { return f.found.Origin == classify.Classified }
 
 // Part returns how often it was called before for this Call: 0, then 1 and so on.
 // Whoever divides the work of a call asks once, so that two who do so in one call can give

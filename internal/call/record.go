@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,7 +30,7 @@ type Recorder interface {
 	// Attrs returns what stands in a record behind the reference.
 	Attrs(c *Call, took time.Duration) []slog.Attr
 	// Ended is told how a Call ended that is watched, see [Call.Begin], and how a part of one failed.
-	Ended(c *Call, took time.Duration, res mcp.Result, err error)
+	Ended(c *Call, took time.Duration, res mcp.Result, f *failure.Failure)
 	// Stuck is told how many more handlers are given up and have not returned: 1 or -1.
 	Stuck(change int64)
 }
@@ -79,23 +80,22 @@ func (c *Call) Duration() time.Duration {
 // adds. It does nothing for an internal look-up and for a failure that was logged before. The
 // call took as long as since [Call.Begin], unless it is said how long. It is recorded to the
 // logger that it was set up with. A panic of its handler is survived.
-func (c *Call) Log(res mcp.Result, err error, took time.Duration) {
+func (c *Call) Log(res mcp.Result, f *failure.Failure, took time.Duration) {
 	defer func() {
 		if p := recover(); p != nil { // a log that cannot be written must not fail the call
 			report("the record of a call could not be written", p, slog.String("method", c.method), slog.String("reference", c.ID()),
-				slog.String("error", clip(safe.Error(err))))
+				slog.String("error", clip(errorOf(f))))
 		}
 	}()
-	f := c.Failure(res, err)
-	if c.quiet || f != nil && !f.logged.CompareAndSwap(false, true) {
+	if c.quiet || f != nil && !f.Record() {
 		return
 	}
 	took = cmp.Or(took, c.Duration())
-	outcome := c.Outcome(res, err)
+	outcome := c.Outcome(res, f)
 	logger, level, recorder := c.Logger(), c.level(f, outcome), c.settings().Recorder
 	if recorder != nil {
 		if c.part && f != nil {
-			recorder.Ended(c, took, res, err)
+			recorder.Ended(c, took, res, f)
 		}
 		level = recorder.Level(outcome, took, level)
 	}
@@ -123,7 +123,7 @@ func (c *Call) Log(res mcp.Result, err error, took time.Duration) {
 	}
 	attrs = identity(attrs, c.req)
 	if f != nil {
-		attrs = f.logAttrs(attrs)
+		attrs = logAttrs(f, attrs)
 	}
 	message := "mcp call"
 	if c.part {
@@ -157,19 +157,20 @@ func identity(attrs []slog.Attr, req mcp.Request) []slog.Attr {
 // for what nobody worded and is not the caller's doing, such as the rate limit of a
 // service. A rule does not lower the level of the error that it words, unless its fault
 // says that the caller is to blame.
-func (c *Call) level(f *Failure, outcome string) slog.Level {
+func (c *Call) level(f *failure.Failure, outcome string) slog.Level {
 	level := LevelOf(outcome)
 	if f == nil || outcome == outcomeCancelled {
 		return level
 	}
-	switch found := &f.found; {
-	case found.Origin == classify.Classified && found.Party != fault.PartyCaller:
+	switch v := f.View(); {
+	case v.Origin == classify.Classified && v.Party != fault.PartyCaller:
 		return max(level, slog.LevelWarn)
-	case found.Origin == classify.Ruled && f.err != nil && found.Fault.Party() != fault.PartyCaller:
-		unruled := c.classifying()
-		unruled.Rules, unruled.Show = nil, nil
-		bare := &Failure{err: f.err, found: classify.Of(f.err, unruled)}
-		return max(level, c.level(bare, kinds.Of(string(bare.found.Public().Kind())).Outcome))
+	case v.Origin == classify.Ruled && f.Err() != nil && v.Fault.Party() != fault.PartyCaller:
+		unruled := c.circumstances()
+		unruled.Rules, unruled.Reader = nil, &c.settings().silent
+		var bare failure.Failure
+		bare.Make(nil, f.Err(), unruled)
+		return max(level, c.level(&bare, kinds.Of(string(bare.View().Fault.Kind())).Outcome))
 	}
 	return level
 }
@@ -182,34 +183,43 @@ func clip(text string) string { return words.Clip(text, maxText) }
 
 // errorText is the error's text, but for the SDK's of arguments that it refused: that
 // repeats a value whole, be it a password, where the violations say all that it says.
-func (f *Failure) errorText() string {
-	if f.found.Origin == classify.Explained && f.found.Refused && len(f.found.Fault.Data().Violations) > 0 {
+func errorText(f *failure.Failure) string {
+	if v := f.View(); v.Origin == classify.Explained && v.Refused && len(v.Fault.Data().Violations) > 0 {
 		return `validating "arguments"`
 	}
-	return safe.Error(f.err)
+	return errorOf(f)
 }
 
-func (f *Failure) logAttrs(attrs []slog.Attr) []slog.Attr {
-	public := f.Fault()
+// errorOf returns the text of the error of a failure.
+func errorOf(f *failure.Failure) string {
+	var err error
+	if f != nil {
+		err = f.Err()
+	}
+	return safe.Error(err)
+}
+
+func logAttrs(f *failure.Failure, attrs []slog.Attr) []slog.Attr {
+	public, v := f.Fault(), f.View()
 	if party := f.Party(); party != "" {
 		attrs = append(attrs, slog.String("party", string(party)))
 	}
 	if retry, ok := public.Retry(); ok && retry.Effect != "" {
 		attrs = append(attrs, slog.String("effect", string(retry.Effect)))
 	}
-	if f.err == nil {
+	if f.Err() == nil {
 		return append(attrs, slog.Any("fault", public))
 	}
-	worded := (f.Worded() || f.found.Origin == classify.Ruled) && f.found.Wire == nil
-	if text := f.errorText(); !worded || text != f.found.Fault.Error() && text != f.found.Fault.Text() { // else "fault" has it
+	worded := (f.Worded() || v.Origin == classify.Ruled) && v.Wire == nil
+	if text := errorText(f); !worded || text != v.Fault.Error() && text != v.Fault.Text() { // else "fault" has it
 		attrs = append(attrs, slog.String("error", clip(text)))
 	}
-	attrs = append(attrs, slog.String("error_types", errorTypes(f.err)))
+	attrs = append(attrs, slog.String("error_types", errorTypes(f.Err())))
 	if worded {
 		attrs = append(attrs, slog.Any("fault", public))
 	}
-	if f.found.Panic != nil {
-		attrs = append(attrs, slog.String("stack", f.found.Panic.Stack()))
+	if stack := f.Stack(); stack != "" {
+		attrs = append(attrs, slog.String("stack", stack))
 	}
 	return attrs
 }
@@ -229,9 +239,9 @@ func (c *Call) ReferAtEnd() {
 }
 
 // logEnd writes the record of how the call ends, if one is to be written now.
-func (c *Call) logEnd(hidden bool, res mcp.Result, err error) {
-	if c.atEnd.And(^uint32(recordAtEnd))&recordAtEnd != 0 || hidden {
-		c.Log(res, err, 0)
+func (c *Call) logEnd(res mcp.Result, f *failure.Failure) {
+	if c.atEnd.And(^uint32(recordAtEnd))&recordAtEnd != 0 || f != nil && f.Hides() {
+		c.Log(res, f, 0)
 	}
 }
 
@@ -285,9 +295,9 @@ func OneLine(name string) string { return words.JSON(words.Clip(name, MaxName)) 
 
 // Observe tells the [Recorder] that a Call that is watched has ended. It does nothing the
 // second time.
-func (c *Call) Observe(res mcp.Result, err error) {
+func (c *Call) Observe(res mcp.Result, f *failure.Failure) {
 	if c.atEnd.And(^uint32(observeAtEnd))&observeAtEnd != 0 {
-		c.settings().Recorder.Ended(c, c.Duration(), res, err)
+		c.settings().Recorder.Ended(c, c.Duration(), res, f)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -61,8 +62,8 @@ func TestOutcome(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			inCall(t, func(_ context.Context, c *call.Call) {
-				require.Equal(t, r.want, c.Outcome(r.res, r.err))
-				require.Equal(t, r.want, c.Outcome(r.res, r.err), "and again")
+				require.Equal(t, r.want, c.Outcome(r.res, c.Failure(r.res, r.err)))
+				require.Equal(t, r.want, c.Outcome(r.res, c.Failure(r.res, r.err)), "and again")
 			})
 		})
 	}
@@ -79,9 +80,59 @@ func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 		&classify.PanicError{Value: 1}: "panic",
 	} {
 		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
-			require.Equal(t, want, c.Outcome(nil, err))
+			require.Equal(t, want, c.Outcome(nil, c.Failure(nil, err)))
 			return nil, nil
 		})(nil)(ctx, middleware.MethodCallTool, toolRequest("t"))
+	}
+}
+
+// TestACancelledCallKeepsItsOwnNo: that the caller has gone says less than why the call would fail again.
+func TestACancelledCallKeepsItsOwnNo(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var said failure.Hint
+	opinion := establish(&call.Settings{Hints: []failure.HintRule{func(error) (failure.Hint, bool) { return said, true }}})
+	for _, c := range []struct{ said, want failure.Hint }{
+		{failure.Hint{Retry: classify.RetryNo, Reason: "The order is closed"}, failure.Hint{Retry: classify.RetryNo, Reason: "The order is closed"}},
+		{failure.Hint{Retry: classify.RetryYes, After: time.Second, Reason: "It passes"}, failure.Hint{Retry: classify.RetryNo, Reason: "The call was cancelled"}},
+	} {
+		said = c.said
+		handle := middleware.Chain(opinion, call.Wrap(func(_ context.Context, c2 *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+			hint := c2.Failure(nil, errSecret).Hint()
+			hint.Effect = ""
+			require.Equal(t, c.want, hint)
+			return nil, nil
+		}))(nil)
+		_, _ = handle(ctx, middleware.MethodCallTool, toolRequest("t"))
+	}
+}
+
+// TestWhoseLoggerHolds: that of who records every call, and else the outermost one.
+func TestWhoseLoggerHolds(t *testing.T) {
+	a, b, c := harness.NewLog(slog.LevelInfo).Logger(), harness.NewLog(slog.LevelInfo).Logger(), harness.NewLog(slog.LevelInfo).Logger()
+	records := func(l *slog.Logger) *call.Settings {
+		return &call.Settings{Logger: l, Recorder: recorder(func(context.Context, mcp.Request) string { return "" })}
+	}
+	hides := func(l *slog.Logger) *call.Settings { return &call.Settings{Logger: l} }
+	for name, c := range map[string]struct {
+		established []*call.Settings // the outermost first
+		want        *slog.Logger
+	}{
+		"nobody":                           {nil, slog.Default()},
+		"none has one":                     {[]*call.Settings{hides(nil), hides(nil)}, slog.Default()},
+		"the outermost":                    {[]*call.Settings{hides(a), hides(b)}, a},
+		"the outermost that has one":       {[]*call.Settings{hides(nil), hides(b), hides(c)}, b},
+		"who records, outside":             {[]*call.Settings{records(a), hides(b)}, a},
+		"who records, inside":              {[]*call.Settings{hides(a), records(b), hides(c)}, b},
+		"the outermost of two that record": {[]*call.Settings{records(a), records(b)}, a},
+		"who records to the default":       {[]*call.Settings{records(nil), hides(b)}, slog.Default()},
+	} {
+		inCall(t, func(_ context.Context, call *call.Call) {
+			for _, s := range c.established {
+				call.Establish(s)
+			}
+			require.Same(t, c.want, call.Logger(), name)
+		})
 	}
 }
 
@@ -108,8 +159,8 @@ func logged(t *testing.T, name string, res mcp.Result, err error, took time.Dura
 	log := harness.NewLog(slog.LevelDebug)
 	_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
 		c.Establish(&call.Settings{Logger: log.Logger()})
-		c.Log(res, err, took)
-		c.Log(res, err, took)
+		c.Log(res, c.Failure(res, err), took)
+		c.Log(res, c.Failure(res, err), took)
 		return nil, nil
 	})(nil)(t.Context(), middleware.MethodCallTool, toolRequest(name))
 	return log.Records()
@@ -152,6 +203,44 @@ func TestARecordOfAFault(t *testing.T) {
 	require.NotContains(t, r, "fault")
 }
 
+// TestAFaultAroundAPanic: whoever words a failure changes what the caller reads. The record
+// still says that it was a panic, where, and at the level of one.
+func TestAFaultAroundAPanic(t *testing.T) {
+	worded := fault.New(fault.KindConflict, "the order is locked")
+	none := worded.WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
+	for name, c := range map[string]struct {
+		wrap   func(p error) error
+		worded bool
+	}{
+		"as it is":                {wrap: func(p error) error { return p }},
+		"wrapped":                 {wrap: func(p error) error { return fmt.Errorf("outer: %w", p) }},
+		"fault":                   {wrap: func(p error) error { return worded.Because(p) }, worded: true},
+		"fault and its effect":    {wrap: func(p error) error { return none.Because(p) }, worded: true},
+		"fault, twice wrapped":    {wrap: func(p error) error { return fmt.Errorf("a: %w", worded.Because(fmt.Errorf("b: %w", p))) }, worded: true},
+		"fault around a fault":    {wrap: func(p error) error { return worded.Because(fault.NotFound("order", "7").Because(p)) }, worded: true},
+		"joined":                  {wrap: func(p error) error { return errors.Join(worded, p) }},
+		"joined faults":           {wrap: func(p error) error { return errors.Join(fault.NotFound("order", "7"), worded.Because(p)) }, worded: true},
+		"beside a protocol error": {wrap: func(p error) error { return fmt.Errorf("%w: %w", &jsonrpc.Error{Code: 409, Message: "locked"}, p) }, worded: true},
+		"protocol error, in a tree": {wrap: func(p error) error {
+			return errors.Join(&jsonrpc.Error{Code: 409, Message: "locked"}, errors.Join(errSecret, p))
+		}, worded: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := logged(t, "t", nil, c.wrap(panics("boom")), 0)[0]
+			require.Equal(t, "panic", r["outcome"])
+			require.Equal(t, "ERROR", r["level"])
+			require.Contains(t, r["stack"], "call_test.explode(...)")
+		})
+		inCall(t, func(_ context.Context, call *call.Call) {
+			f := call.Failure(nil, c.wrap(panics("boom")))
+			require.Equal(t, c.worded, f.Worded(), name)
+			require.Equal(t, c.worded, f.Panic() == nil, "%s: what the author says of the effect counts", name)
+			require.NotEmpty(t, f.Stack())
+		})
+	}
+	require.NotContains(t, logged(t, "t", nil, worded.Because(errSecret), 0)[0], "stack")
+}
+
 func TestARecordIsBounded(t *testing.T) {
 	r := logged(t, strings.Repeat("ä", 100_000), nil, errSecret, 0)[0]
 	require.Less(t, len(r["tool"].(string)), 300)
@@ -188,7 +277,7 @@ func TestALogThatPanicsIsSurvived(t *testing.T) {
 	require.NotPanics(t, func() {
 		_, err := call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
 			c.Establish(&call.Settings{Logger: panics})
-			c.Log(nil, errSecret, 0)
+			c.Log(nil, c.Failure(nil, errSecret), 0)
 			return &mcp.CallToolResult{}, nil
 		})(nil)(t.Context(), middleware.MethodCallTool, toolRequest("t"))
 		require.NoError(t, err)
@@ -224,7 +313,7 @@ func TestClassifiedAnew(t *testing.T) {
 		if f := c.Failure(res, err); f != nil {
 			require.Same(t, f, c.Failure(res, err))
 			require.Equal(t, fault.KindInternal, f.Fault().Kind())
-			f.Guide(call.Guidance{Retry: fault.Retry{ShouldRetry: true}})
+			f.Guide(failure.Guidance{Retry: fault.Retry{ShouldRetry: true}})
 			require.True(t, f.Fault().Data().Retry.ShouldRetry)
 		}
 		return res, err
@@ -376,4 +465,37 @@ func TestTheSamePanicIsRecoveredOnce(t *testing.T) {
 		first, second := c.Recovered([]int{1}, 0), c.Recovered([]int{1}, 0)
 		require.NotSame(t, first, second)
 	})
+}
+
+// TestACallWhoseContextEndedWithTheServer was not given up by its caller, whatever its handler says.
+func TestACallWhoseContextEndedWithTheServer(t *testing.T) {
+	for cause, want := range map[error]struct {
+		outcome, level string
+		kind           fault.Kind
+		again          bool
+	}{
+		classify.ErrShutdown:                         {"unavailable", "WARN", fault.KindServiceUnavailable, true},
+		fmt.Errorf("ours: %w", classify.ErrShutdown): {"unavailable", "WARN", fault.KindServiceUnavailable, true},
+		nil: {"cancelled", "INFO", fault.KindInternal, false},
+	} {
+		inCall(t, func(_ context.Context, outer *call.Call) {
+			ctx, end := context.WithCancelCause(outer)
+			end(cause)
+			c := outer.Below(ctx, "1", toolRequest("t"))
+			log := harness.NewLog(slog.LevelInfo)
+			c.Establish(&call.Settings{Logger: log.Logger()})
+			for _, err := range []error{errSecret, fmt.Errorf("a: %w", errSecret)} {
+				f := c.Failure(nil, err)
+				require.Equal(t, want.outcome, c.Outcome(nil, f))
+				require.Equal(t, want.kind, f.Fault().Kind())
+				require.Equal(t, want.again, f.Again(failure.As(failure.Reads)).Retry.ShouldRetry)
+				require.Equal(t, !want.again, c.GivenUp())
+				c.Log(nil, f, 0)
+			}
+			for _, r := range log.Records() {
+				require.Equal(t, want.level, r["level"])
+			}
+			require.Len(t, log.Records(), 2)
+		})
+	}
 }

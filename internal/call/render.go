@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/wire"
 
@@ -27,14 +28,15 @@ type Rendering struct{ JSON, Structured, LegacyCodes, ToolFailure, Problem bool 
 // finish renders the answer of a failed call. It calls untrusted code (an ID
 // source, a logger, a scrubber), so it guards itself.
 func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) {
+	var f *failure.Failure
 	defer func() {
 		if p := recover(); p != nil {
 			out, outErr = c.giveUp(p)
 		}
-		c.Observe(res, err)
+		c.Observe(res, f)
 	}()
-	f := c.Failure(res, err)
-	c.logEnd(c.Hides(f), res, err)
+	f = c.Failure(res, err)
+	c.logEnd(res, f)
 	if c.Notification() {
 		return nil, err
 	}
@@ -46,9 +48,9 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 		tool = c.ours(tool)
 	}
 	switch {
-	case f.found.Wire != nil:
+	case f.Wire() != nil:
 		return nil, c.protocolError(f)
-	case c.method == MethodCallTool && !f.found.Protocol:
+	case c.method == MethodCallTool && !f.View().Protocol:
 		return c.toolResult(f, tool), nil
 	default:
 		return nil, c.methodError(f)
@@ -82,7 +84,7 @@ func (c *Call) giveUp(p any) (mcp.Result, error) {
 
 // toolResult writes a failed tool call. have is the result that it came with, nil
 // if it came as an error.
-func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolResult {
+func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.CallToolResult {
 	e, showReference := c.public(f)
 	var res *mcp.CallToolResult
 	if have != nil {
@@ -104,12 +106,12 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 	if render.Problem {
 		res.Meta[wire.ProblemKey] = problemOf(e)
 	}
-	if f.told {
+	if f.View().Own {
 		if !c.isClean(have) {
 			res.Content = masking(mask).content(res.Content)
 			res.StructuredContent = masked(res.StructuredContent, mask)
 		}
-		switch line := f.insisted(); {
+		switch line := f.Insisted(); {
 		case len(res.Content) == 0:
 			res.Content = textOf(e.Text()) // the caller must read something
 		case line != "":
@@ -117,14 +119,11 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 		}
 		return res
 	}
-	var text string
-	switch {
-	case render.JSON:
+	text := ""
+	if render.JSON {
 		text = envelope(e)
-	case showReference:
-		text = e.Error()
-	default:
-		text = e.Text()
+	} else {
+		text = c.text(e, showReference)
 	}
 	res.StructuredContent, res.InputRequests, res.RequestState = nil, nil, ""
 	if render.Structured {
@@ -135,9 +134,23 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 	res.Content = textOf(text)
 	res.IsError = true
 	if res.GetError() == nil {
-		res.SetError(f.err) // keeps the content
+		res.SetError(f.Err()) // keeps the content
 	}
 	return res
+}
+
+// text returns the finished text of a failure. It is cleaned, so what its parts make together is looked at last.
+func (c *Call) text(e *fault.Error, reference bool) string {
+	text := ""
+	if reference {
+		text = e.Error()
+	} else {
+		text = e.Text()
+	}
+	if finished := c.settings().Finished; finished != nil {
+		text = finished(text)
+	}
+	return text
 }
 
 // textOf returns content that is one text.
@@ -151,7 +164,7 @@ func textOf(text string) []mcp.Content {
 }
 
 // methodError writes any other failed method.
-func (c *Call) methodError(f *Failure) *jsonrpc.Error {
+func (c *Call) methodError(f *failure.Failure) *jsonrpc.Error {
 	e, showReference := c.public(f)
 	data := struct {
 		fault.Data
@@ -164,88 +177,71 @@ func (c *Call) methodError(f *Failure) *jsonrpc.Error {
 	if c.settings().Render.Problem {
 		data.Problem = problemOf(e)
 	}
-	text := e.Text()
-	if showReference {
-		text = e.Error()
-	}
-	wire := &jsonrpc.Error{Code: code(e, c.settings().Render.LegacyCodes), Message: text, Data: jsonOf(data)}
-	rendered.Set(wire, f.err)
+	wire := &jsonrpc.Error{Code: codeOf(e, c.settings().Render.LegacyCodes), Message: c.text(e, showReference), Data: jsonOf(data)}
+	rendered.Set(wire, f.Err())
 	return wire
 }
 
 // public returns the fault as the caller gets it, with its reference, and whether
 // the text shows the reference too, which it does where the log knows more than the
 // caller reads. There is a reference only where there is a record that it leads to.
-func (c *Call) public(f *Failure) (_ *fault.Error, showReference bool) {
-	e, s := c.executable(f.Fault()), c.settings()
-	referred := f.logged.Load() || c.Recorded() && c.method != MethodListen // which is not recorded
-	switch f.found.Origin {
-	case classify.Unknown, classify.Classified: // the texts are ours, but for a public hint and the reason of a rule
-		switch {
-		case s.Mask == nil:
-			e = e.WithMessage(clip(safe.Error(f.err)))
-		case s.Quote != nil && f.found.Origin == classify.Classified && f.found.Status != 0:
+func (c *Call) public(f *failure.Failure) (_ *fault.Error, showReference bool) {
+	e, s, v := c.executable(f.Fault()), c.settings(), f.View()
+	switch v.Text {
+	case failure.AsItIs:
+	case failure.Original:
+		e = e.WithMessage(clip(safe.Error(f.Err())))
+	case failure.Scrubbed:
+		if v.Quotes {
 			e = c.quoted(f, e)
-			fallthrough
-		case len(f.hints) > 0 || f.found.Fault != fault.Generic(f.found.Fault.Kind()):
-			e = e.ScrubbedBy(s.Mask)
 		}
-	case classify.Bug:
-		if c.Reveals() {
-			e = e.WithMessage(clip(safe.Error(f.err)))
-		}
-	case classify.Ruled, classify.Worded:
-		if s.Mask == nil {
-			break
-		}
-		if f.told && e.Message() == contentText(f.res.Content) {
+		if v.Own && e.Message() == failure.ContentText(f.Result().Content) {
 			// Anew, because half of a secret would not be recognised.
-			e = e.WithMessage(contentText(masking(s.Mask).content(f.res.Content)))
+			e = e.WithMessage(failure.ContentText(masking(s.Mask).content(f.Result().Content)))
 		}
 		e = e.ScrubbedBy(s.Mask)
-	case classify.Explained: // of what the caller may know
 	}
 	if methods[c.method].client && e.Kind() == fault.KindInternal && !f.Worded() {
 		e = e.WithMessage("the client failed unexpectedly")
 	}
-	if f.found.Status != 0 && f.found.Origin != classify.Worded {
-		e = e.With("status_code", f.found.Status)
+	if v.Says.Status != 0 && v.Origin != classify.Worded {
+		e = e.With("status_code", v.Says.Status)
 	}
-	if f.found.Party != "" && e.Party() == "" {
-		e = e.WithParty(f.found.Party)
+	if v.Party != "" && e.Party() == "" {
+		e = e.WithParty(v.Party)
 	}
 	if e.Message() == "" {
 		e = e.WithMessage(fault.Generic(e.Kind()).Message()) // what its text says
 	}
-	if f.told && e.Reference() != "" {
+	if v.Own && e.Reference() != "" {
 		return e, false // rendered by another server, or before a middleware lost the context
 	}
-	if !referred {
+	if !f.Recorded() && (!c.Recorded() || c.method == MethodListen) { // which is not recorded
 		return e, false
 	}
-	return e.WithReference(c.ID()), f.found.Origin != classify.Explained && (!f.Worded() || f.err != nil && !bare(f.err))
+	return e.WithReference(c.ID()), v.Refers
 }
 
 // quoted adds what a service said itself to a fault, where that is asked for: as a
 // quotation in one line.
-func (c *Call) quoted(f *Failure, e *fault.Error) *fault.Error {
-	said, host, errorType := f.found.Upstream()
+func (c *Call) quoted(f *failure.Failure, e *fault.Error) *fault.Error {
+	said, host, errorType := f.View().Upstream()
 	if said = words.Line(scrub.TextBut(said, c.Sent())); said == "" || !c.settings().Quote(host, errorType) {
 		return e
 	}
-	return e.WithMessage(strings.TrimRight(e.Message(), ".") + ". The service says: " + words.Quote(said, maxTold))
+	return e.WithMessage(strings.TrimRight(e.Message(), ".") + ". The service says: " + words.Quote(said, failure.MaxTold))
 }
 
 // protocolError returns the deliberate protocol error bare: what a wrapping says
 // was not made for the caller, apart from the SDK's own.
-func (c *Call) protocolError(f *Failure) error {
-	if text := safe.Error(f.err); classify.SDKChecks[text] {
-		return f.err
+func (c *Call) protocolError(f *failure.Failure) error {
+	if text := safe.Error(f.Err()); classify.SDKChecks[text] {
+		return f.Err()
 	}
-	wire := f.found.Wire
+	wire, scrubbed := f.Wire(), f.View().Text == failure.Scrubbed
 	message, data := wire.Message, wire.Data
-	if mask := c.settings().Mask; mask != nil && f.found.Origin != classify.Explained {
-		message = mask(message)
+	if scrubbed {
+		message = c.settings().Mask(message)
 	}
 	broken := len(data) > 0 && !json.Valid(data)
 	if broken {
@@ -259,8 +255,8 @@ func (c *Call) protocolError(f *Failure) error {
 		}
 	}
 	message = words.Free(message, false)
-	if mask := c.settings().Mask; mask != nil && len(data) > 0 && f.found.Origin != classify.Explained {
-		data = scrub.Cleaner{Text: mask}.JSON(data)
+	if scrubbed && len(data) > 0 {
+		data = scrub.Cleaner{Text: c.settings().Mask}.JSON(data)
 	}
 	if message == wire.Message && bytes.Equal(data, wire.Data) {
 		return wire
@@ -340,14 +336,8 @@ func withMeta(meta mcp.Meta, key string, value any) mcp.Meta {
 	return meta
 }
 
-// code returns the JSON-RPC code of a fault.
-func code(e *fault.Error, legacy bool) int64 {
-	row := kinds.Of(string(e.Kind()))
-	if legacy {
-		return row.Legacy
-	}
-	if retry, ok := e.Retry(); ok && retry.ShouldRetry && !kinds.Known(string(e.Kind())) {
-		return kinds.Later
-	}
-	return row.Code
+// codeOf returns the JSON-RPC code with which a fault is sent.
+func codeOf(e *fault.Error, legacy bool) int64 {
+	retry, _ := e.Retry()
+	return kinds.CodeOf(string(e.Kind()), legacy, retry.ShouldRetry)
 }

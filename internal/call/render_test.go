@@ -18,6 +18,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -696,28 +697,28 @@ func TestReferenceOnlyWhereThereIsARecord(t *testing.T) {
 // ours, the public hint of an error and the reason of a rule, passes the scrubber.
 func TestUntrustedWordsAreScrubbed(t *testing.T) {
 	scrub := func(text string) string { return strings.ReplaceAll(text, harness.Canary, "***") }
-	rule := func(error) (classify.Hint, bool) {
-		return classify.Hint{Retry: classify.RetryNo, Reason: "It is " + harness.Canary}, true
+	rule := func(error) (failure.Hint, bool) {
+		return failure.Hint{Retry: classify.RetryNo, Reason: "It is " + harness.Canary}, true
 	}
 	for name, c := range map[string]struct {
 		err   error
-		rules []classify.HintRule
+		rules []failure.HintRule
 		want  string
 	}{
 		"hint of an unknown error":   {public{hint: "Look at " + harness.Canary}, nil, "Suggestion: Look at ***."},
 		"hint of a known error":      {public{hint: "Look at " + harness.Canary, err: io.EOF}, nil, "Suggestion: Look at ***."},
 		"hint and kind":              {public{hint: "Look at " + harness.Canary, kind: "busy"}, nil, "Suggestion: Look at ***."},
-		"rule about a known error":   {io.EOF, []classify.HintRule{rule}, "Retry: no. It is ***."},
-		"rule about an unknown one":  {errSecret, []classify.HintRule{rule}, "Retry: no. It is ***."},
-		"rule about a worded one":    {fault.New("a", "b"), []classify.HintRule{rule}, "Retry: no. It is ***."},
+		"rule about a known error":   {io.EOF, []failure.HintRule{rule}, "Retry: no. It is ***."},
+		"rule about an unknown one":  {errSecret, []failure.HintRule{rule}, "Retry: no. It is ***."},
+		"rule about a worded one":    {fault.New("a", "b"), []failure.HintRule{rule}, "Retry: no. It is ***."},
 		"nothing from outside":       {net.ErrClosed, nil, "Connection failed: "},
-		"rule, and one from outside": {public{hint: harness.Canary, err: io.EOF}, []classify.HintRule{rule}, "Suggestion: ***."},
+		"rule, and one from outside": {public{hint: harness.Canary, err: io.EOF}, []failure.HintRule{rule}, "Suggestion: ***."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			guide := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
 				res, err := next(ctx, c.Method(), req)
 				f := c.Failure(res, err)
-				f.Guide(call.Guidance{Retry: fault.Retry{Reason: f.Hint().Reason}, Suggestion: f.Fault().Suggestion()})
+				f.Guide(failure.Guidance{Retry: fault.Retry{Reason: f.Hint().Reason}, Suggestion: f.Fault().Suggestion()})
 				return res, err
 			})
 			mw := middleware.Chain(establish(&call.Settings{Mask: scrub, Logger: quiet, Hints: c.rules}), guide)

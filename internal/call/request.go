@@ -11,7 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 )
@@ -51,25 +51,25 @@ const (
 // methods are those of the protocol, with what a repetition of them can do; a tool says that
 // itself, see [Call.Safety].
 var methods = map[string]struct {
-	safety classify.Safety
+	safety failure.Safety
 	client bool   // a client answers it
 	target string // what a call of it is for, see TargetKey
 }{
-	MethodInitialize:            {safety: classify.Idempotent},
-	MethodDiscover:              {safety: classify.Reads},
-	MethodPing:                  {safety: classify.Reads},
+	MethodInitialize:            {safety: failure.Idempotent},
+	MethodDiscover:              {safety: failure.Reads},
+	MethodPing:                  {safety: failure.Reads},
 	MethodCallTool:              {target: "tool"},
-	MethodListTools:             {safety: classify.Reads},
-	MethodGetPrompt:             {safety: classify.Reads, target: "prompt"},
-	MethodListPrompts:           {safety: classify.Reads},
-	MethodReadResource:          {safety: classify.Reads, target: "resource"},
-	MethodListResources:         {safety: classify.Reads},
-	MethodListResourceTemplates: {safety: classify.Reads},
-	MethodSubscribe:             {safety: classify.Idempotent, target: "resource"},
-	MethodUnsubscribe:           {safety: classify.Idempotent, target: "resource"},
+	MethodListTools:             {safety: failure.Reads},
+	MethodGetPrompt:             {safety: failure.Reads, target: "prompt"},
+	MethodListPrompts:           {safety: failure.Reads},
+	MethodReadResource:          {safety: failure.Reads, target: "resource"},
+	MethodListResources:         {safety: failure.Reads},
+	MethodListResourceTemplates: {safety: failure.Reads},
+	MethodSubscribe:             {safety: failure.Idempotent, target: "resource"},
+	MethodUnsubscribe:           {safety: failure.Idempotent, target: "resource"},
 	MethodListen:                {},
-	MethodComplete:              {safety: classify.Reads},
-	MethodSetLevel:              {safety: classify.Idempotent},
+	MethodComplete:              {safety: failure.Reads},
+	MethodSetLevel:              {safety: failure.Idempotent},
 	MethodElicit:                {client: true},
 	MethodCreateMessage:         {client: true},
 	MethodListRoots:             {client: true},

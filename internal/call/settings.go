@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
 // Settings are what a middleware establishes for the calls that pass it, on the
@@ -31,6 +32,9 @@ type Settings struct {
 	// first.
 	Mask func(text string) string
 
+	// Finished is applied to the finished text of a failure, of which Mask saw the parts.
+	Finished func(text string) string
+
 	// Reveal shows the text of internal failures too, unless there is a Mask.
 	Reveal bool
 
@@ -49,7 +53,7 @@ type Settings struct {
 	CallerCredentials bool
 
 	// Hints say what errors mean for a second try, the innermost first.
-	Hints []classify.HintRule
+	Hints []failure.HintRule
 
 	// Render says how failures are written; the outermost one holds.
 	Render *Rendering
@@ -61,6 +65,9 @@ type Settings struct {
 // setup is what all middlewares of a Call have established. It is immutable.
 type setup struct {
 	Settings // of all together; Render is never nil
+
+	reader failure.Reader // who reads how a call failed
+	silent failure.Reader // the same, of a look-up of ours, of which nobody reads
 
 	parts []*Settings
 	logs  *Settings // those of the recorder, or else the first that have a Logger
@@ -116,6 +123,9 @@ func (s *Settings) over(have *setup) *setup {
 	if s.Show != nil {
 		to.Show = s.Show // the innermost, as of the rules
 	}
+	if to.Finished = have.Finished; s.Finished != nil {
+		to.Finished = s.Finished
+	}
 	if have.Render == noSetup.Render && s.Render != nil {
 		to.Render = s.Render
 	}
@@ -126,6 +136,9 @@ func (s *Settings) over(have *setup) *setup {
 	default:
 		to.Mask = func(text string) string { return outer(inner(text)) }
 	}
+	to.silent = failure.Reader{Mask: to.Mask, Reveal: to.Reveal, Quote: to.Quote}
+	to.reader = to.silent
+	to.reader.Show = to.Show
 	return to
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/store"
 )
 
 // StoreName returns the name under which something is kept in a store: a hash of texts, of
@@ -19,21 +20,65 @@ func StoreName(prefix string, parts ...string) string {
 	var space [512]byte
 	b := space[:0]
 	for _, part := range parts {
-		b = append(binary.BigEndian.AppendUint64(b, uint64(len(part))), part...)
+		b = appendPart(b, part)
 	}
 	sum := sha256.Sum256(b)
 	return string(base64.RawURLEncoding.AppendEncode(append(space[:0], prefix...), sum[:]))
 }
 
+// OwnedName is StoreName for what an owner has: in a group for each owner, see [store.Bound].
+func OwnedName(prefix, owner string, parts ...string) string {
+	var space [512]byte
+	b := appendPart(space[:0], owner)
+	group := sha256.Sum256(b)
+	for _, part := range parts {
+		b = appendPart(b, part)
+	}
+	sum := sha256.Sum256(b)
+	b = base64.RawURLEncoding.AppendEncode(append(space[:0], prefix...), group[:16])
+	return string(base64.RawURLEncoding.AppendEncode(append(b, '|'), sum[:]))
+}
+
+func appendPart(to []byte, part string) []byte {
+	return append(binary.BigEndian.AppendUint64(to, uint64(len(part))), part...)
+}
+
+// A storeError says in the log which store an error comes from.
+type storeError struct {
+	what string
+	err  error
+}
+
+// Error implements error.
+func (e *storeError) Error() string { return e.what + ": " + e.err.Error() }
+
+// Unwrap returns what the store said.
+func (e *storeError) Unwrap() error { return e.err }
+
+// fullWait is the wait for a store that is full and does not know for how long.
+const fullWait = 30 * time.Second
+
 // StoreFailed makes of an error of a store what the caller may know: what the store itself
-// words, or else that what it keeps is not available.
+// words, or else that what it keeps is not available. effect is what the call may have changed.
+// The cause names the store by what it keeps.
 func StoreFailed(err error, what string, effect fault.Effect) error {
 	var f *fault.Error
-	if !safe.Find(err, func(err error) bool { e, ok := err.(*fault.Error); f = e; return ok && e != nil }) {
-		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-			return err
+	var room *store.RoomError
+	switch {
+	case safe.Find(err, func(err error) bool { e, ok := err.(*fault.Error); f = e; return ok && e != nil }):
+		if cause := f.Unwrap(); cause != nil {
+			f = f.Because(&storeError{what, cause})
 		}
-		f = fault.Unavailable(what).After(time.Second).Because(err)
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return &storeError{what, err}
+	case errors.Is(err, store.ErrFull):
+		wait := fullWait
+		if errors.As(err, &room) && room.After > 0 {
+			wait = room.After
+		}
+		f = fault.New(fault.KindServiceUnavailable, what+" is full").After(wait).Because(&storeError{what, err})
+	default:
+		f = fault.Unavailable(what).After(time.Second).Because(&storeError{what, err})
 	}
 	retry, _ := f.Retry()
 	retry.Effect = effect

@@ -1,5 +1,6 @@
 // Package canonical writes a JSON value in one form, whatever its layout, the order of its
-// names and the notation of its numbers are (RFC 8785).
+// names and the notation of its numbers are. It is that of RFC 8785, but for numbers that a
+// float64 does not hold: they keep all their digits, so that no two amounts become one.
 package canonical
 
 import (
@@ -10,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,7 +54,7 @@ func appendValue(to []byte, v any, depth int) (_ []byte, err error) {
 	case bool:
 		return strconv.AppendBool(to, v), nil
 	case json.Number:
-		return appendNumber(to, v), nil
+		return appendNumber(to, string(v)), nil
 	case string:
 		return appendString(to, v), nil
 	case []any:
@@ -107,27 +107,57 @@ func unit(r rune) rune {
 	return r
 }
 
-// appendNumber writes a number as ECMAScript does, which package json does too. A number
-// that a float64 does not hold exactly stays as it was written, so that two of those do not
-// become the same. RFC 8785 does not allow such numbers.
-func appendNumber(to []byte, n json.Number) []byte {
-	f, err := n.Float64()
-	if err != nil {
-		return append(to, n...)
+// maxExponent bounds the exponents that are added to. It is far beyond what anything means.
+const maxExponent = 1_000_000_000_000
+
+// appendNumber writes the exact decimal value of a number in ECMAScript's layout: 1.0 is 1, 1e2 is
+// 100, -0 is 0, and no digit is lost, however many there are. RFC 8785 rounds to a float64 instead,
+// which makes one amount of two. A number whose exponent is beyond maxExponent stays as it was
+// written. The cost is linear in the length of the text.
+func appendNumber(to []byte, n string) []byte {
+	unsigned, negative := strings.CutPrefix(n, "-")
+	mantissa, exponent := unsigned, ""
+	if i := strings.IndexAny(unsigned, "eE"); i >= 0 {
+		mantissa, exponent = unsigned[:i], unsigned[i+1:]
 	}
-	if f == 0 {
-		return append(to, '0') // -0 too
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	all := whole + fraction
+	digits := strings.TrimLeft(all, "0")
+	point := int64(len(whole) - (len(all) - len(digits))) // so many digits stand before the decimal point
+	if digits = strings.TrimRight(digits, "0"); digits == "" {
+		return append(to, '0')
 	}
-	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil && (i > 1<<53 || i < -1<<53) {
-		return append(to, n...)
+	if exponent != "" {
+		e, err := strconv.ParseInt(exponent, 10, 64)
+		if err != nil || e > maxExponent || e < -maxExponent {
+			return append(to, n...)
+		}
+		point += e
 	}
-	format := byte('f')
-	if size := math.Abs(f); size < 1e-6 || size >= 1e21 {
-		format = 'e'
+	if negative {
+		to = append(to, '-')
 	}
-	written := strconv.FormatFloat(f, format, -1, 64)
-	return append(to, strings.Replace(written, "e-0", "e-", 1)...)
+	switch size := int64(len(digits)); {
+	case point > 21 || point <= -6:
+		to = append(to, digits[0])
+		if size > 1 {
+			to = append(append(to, '.'), digits[1:]...)
+		}
+		to = append(to, 'e')
+		if point > 0 {
+			to = append(to, '+')
+		}
+		return strconv.AppendInt(to, point-1, 10)
+	case point <= 0:
+		return append(append(append(to, "0."...), zeros[:-point]...), digits...)
+	case point < size:
+		return append(append(append(to, digits[:point]...), '.'), digits[point:]...)
+	default:
+		return append(append(to, digits...), zeros[:point-size]...)
+	}
 }
+
+const zeros = "000000000000000000000"
 
 func appendString(to []byte, s string) []byte {
 	const short, letters = "\b\t\n\f\r", "btnfr"

@@ -1,11 +1,12 @@
 // Package classify is the one place that knows errors: it makes of any error a kind,
-// whose fault it is, what it means for a second try, and what a caller may know.
+// whose fault it is, and what the error says about itself and about a second try, with the
+// source of each word. It knows neither who reads it nor what a tool does: package failure
+// decides what a caller may know and whether a call may be made again.
 //
 // It walks through the tree of wrapped and joined errors, the outermost first. Each type
 // of error is looked at once (types.go) for methods, fields and names that follow a
 // convention; what statuses, numbers and texts mean stands in one table for each family:
-// codes.go (HTTP, gRPC, words), database.go, standard.go, texts.go. advise.go decides
-// whether a call may be made again.
+// codes.go (HTTP, gRPC, words), database.go, standard.go, texts.go.
 package classify
 
 import (
@@ -15,7 +16,6 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/kinds"
@@ -53,14 +53,17 @@ const (
 	Explained                // a middleware of ours made it of what the caller may know
 )
 
+// Unworded reports whether a failure is told by what is known of its error alone: nobody has words for the
+// caller, no rule knows it, and it is no bug of the server's.
+func (o Origin) Unworded() bool { return o == Unknown || o == Classified }
+
+// Worded reports whether the failure was made for the caller to read.
+func (o Origin) Worded() bool { return o == Worded || o == Explained }
+
 // Options are what the classifier cannot see in an error.
 type Options struct {
 	// Rules are asked before the tables.
 	Rules []Rule
-
-	// Show words what nobody worded: it gets what is known of the error, and returns nil
-	// to leave it at that.
-	Show func(err error, known *fault.Error) *fault.Error
 
 	// Request knows what the caller sent. Its Sent returns a function for one error, which
 	// reports whether a text, such as a path, stands in the request. Such a text is the
@@ -71,36 +74,61 @@ type Options struct {
 	// as those of a local server are: a refusal is told as permission_denied.
 	CallerCredentials bool
 
+	// Ended says that the end of the server has ended the context of the call: then what its
+	// handler says is about that, unless it or a rule says on purpose what became of the call.
+	Ended bool
+
 	// Received says that the error is what a client's call returned, so that a protocol
 	// error in it is the server's answer and not that of a service behind.
 	Received bool
 }
 
+// Words says whose words the Fault of a Finding has.
+type Words uint8
+
+// Whose words a Fault has.
+const (
+	OfRow      Words = iota // ours, from the row of its kind, and nothing else
+	OfRowAnd                // the same, but for a kind or a suggestion of the error's own
+	OfSentence              // ours: a sentence that says more than the row
+	OfTerse                 // ours: one that says no more than a program's own words around the error
+	OfAuthor                // those of whoever made the fault
+)
+
 // Finding is what the classifier makes of an error.
 type Finding struct {
 	Origin Origin
-	Fault  *fault.Error
+	Words  Words
+	Fault  *fault.Error   // of a protocol error, too
 	Wire   *jsonrpc.Error // a deliberate protocol error, sent as it is
 	Panic  *PanicError
 	Party  fault.Party // whose fault it is, or ""
-	Status int         // the HTTP status of a service that is needed, or 0
+	Says   Says        // what the error says about a second try
+
+	By Source // of what the Fault says itself about a second try
 
 	Refused  bool // by the SDK, which checks the arguments of typed tools
-	Protocol bool // the fault is told as a protocol error
+	Protocol bool // the fault is sent as a protocol error
+	Own      bool // the fault is the error's own, and so is its cause
+	Lost     bool // the tree has no end that was reached
 
-	shown  bool  // the words are the error's, shown as Options.Show says
-	own    bool  // the fault is the error's own, and so is its cause
-	clue   clue  // what the error says about a second try
-	lost   bool  // the tree has no end that was reached
 	teller error // the error that the status is from
 }
 
 // Told returns the finding about a failure that was told in other words than its
 // error's: what the error says about a second try stays.
-func (f Finding) Told(public *fault.Error) Finding {
-	told := Finding{Origin: Worded, Fault: public, Status: f.Status, clue: f.clue, lost: f.lost, teller: f.teller}
-	told.Party = told.party()
+func (f *Finding) Told(public *fault.Error) Finding {
+	told := Finding{Origin: Worded, Words: OfAuthor, Fault: public, By: ByFault, Says: f.Says, Lost: f.Lost, teller: f.teller}
+	told.Party = told.WhoseFault()
 	return told
+}
+
+// In returns the finding in other words: those of the error, as a reader who may read them gets them.
+func (f *Finding) In(public *fault.Error) Finding {
+	worded := *f
+	worded.Fault, worded.Words = public, OfAuthor
+	worded.Party = worded.WhoseFault()
+	return worded
 }
 
 // HideError returns an error of which a caller learns only what the given fault
@@ -114,48 +142,24 @@ func HideError(err error, public *fault.Error) error {
 	if public == nil {
 		public = fault.Generic(fault.KindInternal)
 	}
-	return &Hidden{err, public}
+	return &Hidden{error: err, public: public}
+}
+
+// HideErrorBy is [HideError] for a fault of ours, which says about a second try what a middleware knows:
+// that the call was refused before its handler ran, or that it was cut.
+func HideErrorBy(by Source, err error, public *fault.Error) error {
+	return &Hidden{error: err, public: public, by: by}
 }
 
 // Hidden is the error that [HideError] makes.
 type Hidden struct { //nolint:errname // the name says what was done to the error
 	error
 	public *fault.Error
+	by     Source
 }
 
 // Unwrap returns the error that was hidden.
 func (h *Hidden) Unwrap() error { return h.error }
-
-// Classify returns what a caller may know of err, nil for a nil error: of an error that
-// it does not know only that it is an internal error. It survives errors whose methods
-// panic. What an error means for a second try, [HintOf] says.
-func Classify(err error, rules ...Rule) *fault.Error { return of(err, Options{Rules: rules}) }
-
-// Received returns what a client may know of the error that its call returned.
-func Received(err error) *fault.Error {
-	return of(err, Options{Received: true, CallerCredentials: true})
-}
-
-func of(err error, opts Options) *fault.Error {
-	if err == nil {
-		return nil
-	}
-	f := Of(err, opts)
-	switch {
-	case f.Wire != nil:
-		return FromWire(f.Wire)
-	case f.own:
-		return f.Fault
-	}
-	public := f.Fault.Because(err)
-	if f.Party != "" {
-		public = public.WithParty(f.Party)
-	}
-	if f.Status != 0 {
-		public = public.With("status_code", f.Status)
-	}
-	return public
-}
 
 // Of returns what is known of an error that is not nil.
 func Of(err error, opts Options) (f Finding) {
@@ -163,60 +167,82 @@ func Of(err error, opts Options) (f Finding) {
 	defer func() {
 		// An untrusted Unwrap, Is or As panicked: nothing is known about it.
 		if recover() != nil {
-			f = Finding{Fault: fault.Generic(fault.KindInternal), Party: fault.PartyServer, lost: true}
+			f = Finding{Fault: fault.Generic(fault.KindInternal), Party: fault.PartyServer, Lost: true}
 		}
 	}()
 	settled := w.walk(err)
 	lost := w.seen > maxErrors || w.below > maxErrors
 	if lost {
-		w.opts.Rules, w.opts.Show = nil, nil // errors.Is, which they ask, would not come back from a cycle
+		w.opts.Rules = nil // errors.Is, which they ask, would not come back from a cycle
 	}
-	if !settled || w.found.Wire != nil && !steers[w.found.Wire.Code] {
+	if !settled || w.found.Wire != nil && !kinds.Steers(w.found.Wire.Code) {
 		if public := w.rule(err); public != nil {
-			w.found, settled = Finding{Origin: Ruled, Fault: public}, true
+			w.found, settled = Finding{Origin: Ruled, Words: OfAuthor, Fault: public}, true
 		}
 	}
-	if !settled {
+	switch {
+	case w.replaced(err, settled):
+		w.found, w.teller = Finding{Origin: Classified, Words: OfSentence, Fault: w.clue.public}, nil
+	case !settled:
 		w.found = w.decide(err)
 	}
 	if lost {
 		w.clue.effect = worse(w.clue.effect, "") // of what was not looked at
 	}
 	if w.found.Origin != Bug {
-		w.found.clue, w.found.teller, w.found.Status = w.clue, w.teller, w.clue.status
+		w.found.Says, w.found.teller = w.clue.says(), w.teller
 	}
-	w.found.lost = lost
-	w.found.Party = w.found.party()
+	if w.found.Wire != nil {
+		w.found.Fault = FromWire(w.found.Wire)
+	}
+	w.found.Lost = lost
+	w.found.By = cmp.Or(w.found.By, ByFault)
+	w.found.Party = w.found.WhoseFault()
 	return w.found
 }
 
-// steers are the protocol errors that tell a client what to do next.
-var steers = map[int64]bool{
-	mcp.CodeURLElicitationRequired:            true,
-	mcp.CodeMissingRequiredClientCapabilities: true,
-	mcp.CodeUnsupportedProtocolVersion:        true,
-}
-
-// Public returns the fault, for a protocol error too.
-func (f *Finding) Public() *fault.Error {
-	if f.Wire != nil {
-		return FromWire(f.Wire)
+// replaced reports whether an error tells that the server's end cut the call, and then says so
+// in the place of what is known. Words that somebody found for something else stand: a rule's, and
+// a fault's that says whether to call again, or whose kind no end of a context leads to.
+func (w *walker) replaced(err error, settled bool) bool {
+	if !w.opts.Ended && !safe.Is(err, ErrShutdown) {
+		return false
 	}
-	return f.Fault
+	switch f := &w.found; {
+	case settled:
+		if f.Origin != Worded || f.Wire != nil || !endings[f.Fault.Kind()] {
+			return false
+		}
+		if _, said := f.Fault.Retry(); said {
+			return false
+		}
+	case w.message != "" && !endings[cmp.Or(w.named, w.clue.kind, fault.KindTool)]:
+		return false
+	}
+	known, proof := w.clue.effect, w.clue.proof
+	if w.clue = cutByShutdown; known == fault.EffectNone || known == fault.EffectCommitted {
+		w.clue.effect, w.clue.proof = known, proof
+	}
+	return true
 }
 
-// party returns whose fault the failure is: who chose a kind on purpose knows it better
+// endings are the kinds of what handlers make of a context that has ended.
+var endings = map[fault.Kind]bool{
+	fault.KindInternal: true, fault.KindTool: true, fault.KindCancelled: true, fault.KindTimeout: true,
+	fault.KindConnectionFailed: true, fault.KindServiceUnavailable: true, fault.KindServerError: true,
+}
+
+// WhoseFault returns whose fault the failure is: who chose a kind on purpose knows it better
 // than the error below.
-func (f *Finding) party() fault.Party {
-	public := f.Public()
-	byKind := PartyOf(public)
+func (f *Finding) WhoseFault() fault.Party {
+	byKind := PartyOf(f.Fault)
 	switch {
-	case public.Party() != "":
+	case f.Fault.Party() != "":
 		return byKind
 	case f.Origin == Worded || f.Origin == Ruled:
-		return cmp.Or(byKind, f.clue.party, fault.Party(kinds.Of(string(f.clue.kind)).Party))
+		return cmp.Or(byKind, f.Says.Party, fault.Party(kinds.Of(string(f.Says.Kind)).Party))
 	default:
-		return cmp.Or(f.clue.party, byKind)
+		return cmp.Or(f.Says.Party, byKind)
 	}
 }
 
@@ -255,43 +281,32 @@ func (w *walker) decide(err error) Finding {
 	}
 	if w.message != "" {
 		public := fault.New(cmp.Or(c.kind, fault.KindTool), w.message).Suggest(w.hint)
-		return Finding{Origin: Worded, Fault: public}
+		return Finding{Origin: Worded, Words: OfAuthor, Fault: public}
 	}
-	found := Finding{Origin: Classified, Fault: c.public}
+	found := Finding{Origin: Classified, Words: OfSentence, Fault: c.public}
+	if c.terse {
+		found.Words = OfTerse
+	}
 	switch {
 	case c.kind == "" || c.kind == fault.KindInternal && w.named == "":
 		found = Finding{Fault: fault.Generic(fault.KindInternal)}
 	case c.refusedCredentials() && w.opts.CallerCredentials:
-		c.kind, c.party, c.retry, c.reason = fault.KindPermissionDenied, fault.PartyCaller, RetryNo, reasonOwnCredentials
+		c.kind, c.party, c.retry, c.by, c.reason = fault.KindPermissionDenied, fault.PartyCaller, RetryNo, ByTable, reasonOwnCredentials
 		found.Fault = fault.Generic(c.kind).WithMessage("a service that is needed refused the credentials of this call").Needs(requiredBy(w.teller))
 	case c.public != nil:
 	case c.refusedCredentials():
-		c.terse, found.Fault = true, fault.Generic(c.kind).WithMessage("a service that is needed refused the access of this server")
+		found.Words, found.Fault = OfTerse, fault.Generic(c.kind).WithMessage("a service that is needed refused the access of this server")
 	default:
-		found.Fault = fault.Generic(c.kind)
+		found.Words, found.Fault = OfRow, fault.Generic(c.kind)
+		if !kinds.Known(string(c.kind)) {
+			found.Words = OfRowAnd
+		}
 	}
 	if w.hint != "" {
 		found.Fault = found.Fault.Suggest(w.hint)
-	}
-	return w.shown(err, found)
-}
-
-// shown asks for the words of an error where they are shown. Of one of which nothing else
-// is known they are the tool's own: whose fault it is, nobody said.
-func (w *walker) shown(err error, found Finding) Finding {
-	if w.opts.Show == nil {
-		return found
-	}
-	known := found.Fault
-	switch {
-	case w.clue.terse:
-		known = known.WithMessage(fault.Generic(known.Kind()).Message())
-	case found.Origin == Unknown && w.clue.retry == RetryUnknown:
-		known = fault.Generic(fault.KindTool)
-	}
-	var public *fault.Error
-	if safe.Call(func() { public = w.opts.Show(err, known) }, nil); public != nil {
-		found.Fault, found.shown = public, true
+		if found.Words == OfRow {
+			found.Words = OfRowAnd
+		}
 	}
 	return found
 }
@@ -389,7 +404,7 @@ func (w *walker) walkJoined(errs []error, one bool) bool {
 	outer.fill(&joined)
 	w.clue = outer
 	if !alone && len(faults) > 0 {
-		w.found = Finding{Origin: Worded, Fault: fault.Join(faults...), own: true}
+		w.found = Finding{Origin: Worded, Words: OfAuthor, Fault: fault.Join(faults...), Own: true}
 	}
 	return alone || len(faults) > 0
 }
@@ -398,20 +413,20 @@ func (w *walker) walkJoined(errs []error, one bool) bool {
 func (w *walker) visit(err error) bool {
 	switch e := err.(type) {
 	case *fault.Error:
-		return w.settle(Finding{Origin: Worded, Fault: e, own: true}, e.Unwrap())
+		return w.settle(Finding{Origin: Worded, Words: OfAuthor, Fault: e, Own: true}, e.Unwrap())
 	case *jsonrpc.Error:
 		switch {
-		case e.Code == codeRejected && e.Message == "rejected by transport":
+		case e.Code == kinds.Rejected && e.Message == "rejected by transport":
 			return false // go-sdk v1.8 wraps the errors of a transport with it
 		case w.session != "":
 			w.note(w.ofAnswer(e))
 			return false
 		}
-		return w.settle(Finding{Origin: Worded, Wire: e}, nil)
+		return w.settle(Finding{Origin: Worded, Words: OfAuthor, Wire: e}, nil)
 	case *PanicError:
 		return w.settle(Finding{Origin: Bug, Fault: fault.Generic(fault.KindInternal), Panic: e}, nil)
 	case *Hidden:
-		return w.settle(Finding{Origin: Bug, Fault: e.public}, nil)
+		return w.settle(Finding{Origin: Bug, Words: OfAuthor, Fault: e.public, By: e.by}, nil)
 	case fault.Kind:
 		w.clue.kind = cmp.Or(w.clue.kind, e)
 		return false

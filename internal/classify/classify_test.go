@@ -27,6 +27,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
 )
 
@@ -209,7 +210,7 @@ func TestClassifyStandardKinds(t *testing.T) {
 				"joined first":  errors.Join(c.err, errors.New(harness.Canary)),
 				"joined by fmt": fmt.Errorf("%w and %w", errors.New(harness.Canary), fmt.Errorf("inner: %w", c.err)),
 			} {
-				f := classify.Classify(err)
+				f := failure.Classify(err)
 				require.Equal(t, c.kind, f.Kind(), how)
 				require.Equal(t, fault.Generic(c.kind).Data(), told(f), "%s: the public text is the kind's own", how)
 				require.ErrorIs(t, f, c.err, how)
@@ -219,8 +220,8 @@ func TestClassifyStandardKinds(t *testing.T) {
 }
 
 func TestClassifyNothing(t *testing.T) {
-	require.Nil(t, classify.Classify(nil))
-	require.Nil(t, classify.Classify(nil, func(error) *fault.Error { panic("asked") }))
+	require.Nil(t, failure.Classify(nil))
+	require.Nil(t, failure.Classify(nil, func(error) *fault.Error { panic("asked") }))
 }
 
 // A type of every sort may be a typed nil.
@@ -243,13 +244,13 @@ func TestClassifyTypedNils(t *testing.T) {
 	} {
 		for _, err := range []error{err, fmt.Errorf("%w", wrapping{err}), errors.Join(err)} {
 			require.NotPanics(t, func() {
-				f := classify.Classify(err)
+				f := failure.Classify(err)
 				require.Equal(t, fault.Generic(fault.KindInternal).Data(), told(f), "%T", err)
 			})
 		}
 	}
 	// Beside a typed nil, what is known counts.
-	require.Equal(t, fault.KindNotFound, classify.Classify(errors.Join((*pointerError)(nil), sql.ErrNoRows)).Kind())
+	require.Equal(t, fault.KindNotFound, failure.Classify(errors.Join((*pointerError)(nil), sql.ErrNoRows)).Kind())
 }
 
 // wrapping wraps an error without asking it for its text.
@@ -303,26 +304,26 @@ func TestClassifySurvivesEvilErrors(t *testing.T) {
 				evil{method, nil}, wrapping{evil{method, nil}}, evil{method, evil{method, nil}}, errors.Join(evil{method, nil}, evil{method, nil}),
 			} {
 				require.NotPanics(t, func() {
-					f := classify.Classify(err, is, as)
+					f := failure.Classify(err, is, as)
 					require.Equal(t, fault.Generic(fault.KindInternal).Data(), told(f))
 				})
 			}
 			// An evil error around a fault hides it, if at all; it does not let out more.
 			require.NotPanics(t, func() {
-				f := classify.Classify(evil{method, deliberate}, is, as)
+				f := failure.Classify(evil{method, deliberate}, is, as)
 				if f.Kind() != fault.KindNotFound {
 					require.Equal(t, fault.Generic(fault.KindInternal).Data(), told(f))
 				}
 			})
 			// Below the fault it does not matter.
 			require.NotPanics(t, func() {
-				require.Equal(t, deliberate.Data(), classify.Classify(wrapping{deliberate.Because(evil{method, nil})}, is, as).Data())
+				require.Equal(t, deliberate.Data(), failure.Classify(wrapping{deliberate.Because(evil{method, nil})}, is, as).Data())
 			})
 		})
 	}
 	require.NotPanics(t, func() {
-		require.Equal(t, fault.KindInternal, classify.Classify(evilJoin{}).Kind())
-		require.Equal(t, fault.KindInternal, classify.Classify(wrapping{evilJoin{}}).Kind())
+		require.Equal(t, fault.KindInternal, failure.Classify(evilJoin{}).Kind())
+		require.Equal(t, fault.KindInternal, failure.Classify(wrapping{evilJoin{}}).Kind())
 	})
 }
 
@@ -351,11 +352,11 @@ func TestClassifyCycles(t *testing.T) {
 		return nil
 	}
 	for _, err := range []error{one, two, join, wrapping{one}, errors.Join(one, join)} {
-		require.Equal(t, fault.Generic(fault.KindInternal).Data(), told(classify.Classify(err, asks)))
+		require.Equal(t, fault.Generic(fault.KindInternal).Data(), told(failure.Classify(err, asks)))
 	}
 	// What is found before the cycle is closed counts.
 	join.next = []error{fault.NotFound("file", "a"), join}
-	require.Equal(t, fault.KindNotFound, classify.Classify(join).Kind())
+	require.Equal(t, fault.KindNotFound, failure.Classify(join).Kind())
 }
 
 func TestClassifyHugeTrees(t *testing.T) {
@@ -366,18 +367,18 @@ func TestClassifyHugeTrees(t *testing.T) {
 		return err
 	}
 	public := fault.NotFound("file", "a")
-	require.Equal(t, public.Data(), classify.Classify(deep(public, 200)).Data())
-	require.Equal(t, fault.KindTimeout, classify.Classify(deep(context.DeadlineExceeded, 200)).Kind())
-	require.Equal(t, fault.KindInternal, classify.Classify(deep(errSecret, 10_000)).Kind())
-	require.Equal(t, fault.KindInternal, classify.Classify(deep(public, 10_000)).Kind(), "that deep nobody looks")
+	require.Equal(t, public.Data(), failure.Classify(deep(public, 200)).Data())
+	require.Equal(t, fault.KindTimeout, failure.Classify(deep(context.DeadlineExceeded, 200)).Kind())
+	require.Equal(t, fault.KindInternal, failure.Classify(deep(errSecret, 10_000)).Kind())
+	require.Equal(t, fault.KindInternal, failure.Classify(deep(public, 10_000)).Kind(), "that deep nobody looks")
 
 	wide := make([]error, 10_000)
 	for i := range wide {
 		wide[i] = errSecret
 	}
-	require.Equal(t, fault.KindInternal, classify.Classify(errors.Join(wide...)).Kind())
+	require.Equal(t, fault.KindInternal, failure.Classify(errors.Join(wide...)).Kind())
 	wide[0] = public
-	require.Equal(t, fault.KindNotFound, classify.Classify(errors.Join(wide...)).Kind())
+	require.Equal(t, fault.KindNotFound, failure.Classify(errors.Join(wide...)).Kind())
 }
 
 func TestClassifyDeliberate(t *testing.T) {
@@ -415,14 +416,14 @@ func TestClassifyDeliberate(t *testing.T) {
 		{"hidden fault", classify.HideError(a, b), b},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := classify.Classify(test.err)
+			got := failure.Classify(test.err)
 			require.Equal(t, told(test.want), told(got))
 		})
 	}
-	require.Same(t, a, classify.Classify(fmt.Errorf("outer: %w", a)), "a fault is not changed")
-	require.ErrorIs(t, classify.Classify(errors.Join(a, b)), errSecret, "the causes of joined faults are joined")
-	require.ErrorIs(t, classify.Classify(broken), errSecret)
-	require.ErrorIs(t, classify.Classify(classify.HideError(errSecret, b)), errSecret)
+	require.Same(t, a, failure.Classify(fmt.Errorf("outer: %w", a)), "a fault is not changed")
+	require.ErrorIs(t, failure.Classify(errors.Join(a, b)), errSecret, "the causes of joined faults are joined")
+	require.ErrorIs(t, failure.Classify(broken), errSecret)
+	require.ErrorIs(t, failure.Classify(classify.HideError(errSecret, b)), errSecret)
 }
 
 func mustMarshal(t *testing.T, v any) json.RawMessage {
@@ -468,7 +469,7 @@ func TestClassifyPublicMethods(t *testing.T) {
 		{"a fault below is deliberate", public{message: "outer", err: fault.NotFound("file", "a")}, fault.NotFound("file", "a")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := classify.Classify(c.err)
+			got := failure.Classify(c.err)
 			require.Equal(t, told(c.want), told(got))
 			require.NotContains(t, got.Error(), harness.Canary)
 			if c.name != "a fault below is deliberate" {
@@ -511,20 +512,20 @@ func TestClassifyRules(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			asked = nil
-			f := classify.Classify(c.err, c.rules...)
+			f := failure.Classify(c.err, c.rules...)
 			require.Equal(t, told(c.want), told(f))
 			require.Equal(t, c.asked, asked)
 		})
 	}
-	require.ErrorIs(t, classify.Classify(errSecret, rule("a", a)), errSecret, "the error becomes the cause")
+	require.ErrorIs(t, failure.Classify(errSecret, rule("a", a)), errSecret, "the error becomes the cause")
 	require.NoError(t, a.Unwrap(), "the rule's own fault is not changed")
 }
 
 func TestClassifySDKTexts(t *testing.T) {
-	f := classify.Classify(fmt.Errorf("validating \"arguments\": %s is not of type integer", harness.Canary))
+	f := failure.Classify(fmt.Errorf("validating \"arguments\": %s is not of type integer", harness.Canary))
 	require.Equal(t, fault.Generic(fault.KindValidation).Data(), told(f))
-	f = classify.Classify(errors.New("the server is busy, retry later"))
+	f = failure.Classify(errors.New("the server is busy, retry later"))
 	require.Equal(t, fault.KindServiceUnavailable, f.Kind())
 	require.True(t, f.Data().Retry.ShouldRetry)
-	require.Equal(t, fault.KindInternal, classify.Classify(errors.New(`not validating "arguments": x`)).Kind())
+	require.Equal(t, fault.KindInternal, failure.Classify(errors.New(`not validating "arguments": x`)).Kind())
 }

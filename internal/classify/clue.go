@@ -15,9 +15,11 @@ type clue struct {
 	kind   fault.Kind
 	party  fault.Party
 	retry  Retryable // said on purpose, or as good as that
+	by     Source    // of retry; zero is Table
 	reason *reason   // of retry
 	after  time.Duration
 	effect fault.Effect
+	proof  Source       // of effect; zero is Table
 	status int          // of HTTP, which says what retry leaves open
 	public *fault.Error // words of ours that fit better than those of the kind
 	terse  bool         // public says no more than the words of a program around the error
@@ -26,13 +28,15 @@ type clue struct {
 // fill takes what is open in c from what stands further inside.
 func (c *clue) fill(inner *clue) {
 	if c.retry == RetryUnknown {
-		c.retry, c.reason = inner.retry, inner.reason
+		c.retry, c.by, c.reason = inner.retry, inner.by, inner.reason
 	}
 	if c.kind == "" {
 		c.kind, c.public, c.terse = inner.kind, inner.public, inner.terse
 	}
 	c.party = cmp.Or(c.party, inner.party)
-	c.effect = cmp.Or(c.effect, inner.effect)
+	if c.effect == "" {
+		c.effect, c.proof = inner.effect, inner.proof
+	}
 	c.after = cmp.Or(c.after, inner.after)
 	c.status = cmp.Or(c.status, inner.status)
 }
@@ -42,12 +46,38 @@ func (c clue) resolved() clue {
 	if c.kind == "" && c.retry == RetryUnknown {
 		return c // nothing is known, which is not the same as an internal error
 	}
-	h := c.hint(c.kind, false)
-	c.retry, c.effect = h.Retry, h.Effect
-	if h.Reason != c.reason.String() {
-		c.reason = &reason{text: h.Reason}
+	var why *reason
+	c.retry, why, c.by = c.second()
+	if c.by <= ByStatus {
+		c.by = 0 // beside others it counts as its own word
+	}
+	if text := c.words(why); text != c.reason.String() {
+		c.reason = &reason{text: text, row: why.kind()}
+	}
+	if c.effect == "" {
+		c.effect = fault.Effect(kinds.Of(string(c.kind)).Effect)
 	}
 	return c
+}
+
+// second returns whether a second try can succeed, and why not: by the error's own word, else by
+// its status, else by the row of its kind.
+func (c *clue) second() (retry Retryable, why *reason, by Source) {
+	if c.retry != RetryUnknown {
+		return c.retry, c.reason, cmp.Or(c.by, ByTable)
+	}
+	if status := ofStatus(c.status); status.retry != RetryUnknown {
+		return status.retry, status.reason, ByStatus
+	}
+	return Retryable(kinds.Of(string(c.kind)).Retry), ReasonOf(c.kind), ByKind
+}
+
+// words returns a reason as it is told of this failure.
+func (c *clue) words(why *reason) string {
+	if why == reasonRefused && c.status != 0 {
+		return "The service refused the request (HTTP " + strconv.Itoa(c.status) + "); the same call will be refused again"
+	}
+	return why.String()
 }
 
 // beside returns what two branches say together, of which several failures were
@@ -56,10 +86,10 @@ func (c clue) beside(d clue) clue {
 	both := c
 	both.fill(&d)
 	if c.retry == RetryYes && d.retry == RetryNo {
-		both.retry, both.reason = d.retry, d.reason
+		both.retry, both.by, both.reason = d.retry, d.by, d.reason
 	}
 	both.after = max(c.after, d.after)
-	both.effect = worse(c.effect, d.effect)
+	both.effect, both.proof = worse(c.effect, d.effect), 0
 	return both
 }
 
@@ -76,39 +106,6 @@ func worse(a, b fault.Effect) fault.Effect {
 	}
 }
 
-// hint returns what the clue means for a failure of the given kind. meant says that
-// somebody chose the kind on purpose.
-func (c *clue) hint(kind fault.Kind, meant bool) Hint {
-	own, inner, status := kinds.Of(string(kind)), kinds.Of(string(c.kind)), ofStatus(c.status)
-	h := Hint{After: c.after, Effect: cmp.Or(c.effect, fault.Effect(inner.Effect), fault.Effect(own.Effect)), Status: c.status}
-	why := c.reason
-	switch {
-	case meant && own.Final:
-		h.Retry, h.Reason, h.Effect = RetryNo, own.Reason, cmp.Or(c.effect, fault.Effect(own.Effect))
-		why = nil
-	case c.retry != RetryUnknown:
-		h.Retry = c.retry
-	case status.retry != RetryUnknown:
-		h.Retry, why = status.retry, status.reason
-	case meant && own.Retry == kinds.Yes:
-		h.Retry, h.Reason = RetryYes, own.Reason
-	case inner.Retry != kinds.Unknown && c.kind != fault.KindInternal:
-		h.Retry, h.Reason = Retryable(inner.Retry), inner.Reason
-	default:
-		h.Retry, h.Reason = Retryable(own.Retry), own.Reason
-	}
-	switch {
-	case why == reasonRefused && c.status != 0:
-		h.Reason = "The service refused the request (HTTP " + strconv.Itoa(c.status) + "); the same call will be refused again"
-	case why != nil:
-		h.Reason = why.text
-	}
-	if h.Retry != RetryYes {
-		h.After = 0
-	}
-	return h
-}
-
 // refusedCredentials reports whether a service refused the credentials that it was given.
 func (c *clue) refusedCredentials() bool {
 	return c.reason == reasonCredentials || c.kind == fault.KindServerError && ofStatus(c.status).reason == reasonCredentials
@@ -118,12 +115,48 @@ func (c *clue) refusedCredentials() bool {
 // are private there.
 func (f *Finding) said() clue {
 	if f.Panic != nil {
-		return clue{party: fault.PartyServer, retry: RetryNo, reason: reasonBug, effect: fault.EffectUnknown}
+		return clue{party: fault.PartyServer, retry: RetryNo, reason: ReasonOf(fault.KindInternal), effect: fault.EffectUnknown}
 	}
-	public := f.Public()
+	public := f.Fault
+	if f.Wire != nil {
+		public = FromWire(f.Wire)
+	}
 	c := clue{kind: public.Kind(), party: public.Party()}
-	if own, ok := guidance(public); ok {
-		c.retry, c.after, c.effect = own.Retry, own.After, own.Effect
+	if own, ok := public.Retry(); ok {
+		c.retry, c.by = RetryNo, ByError
+		if own.ShouldRetry {
+			c.retry, c.after = RetryYes, Seconds(own.RetryAfterSeconds)
+		}
+		if c.effect = Effect(own.Effect); c.effect != "" {
+			c.proof = ByError
+		}
 	}
 	return c
+}
+
+// says returns what the clue says, with what follows from its status and its kind.
+func (c *clue) says() Says {
+	retry, why, by := c.second()
+	s := Says{
+		Kind: c.kind, Party: c.party, Status: c.status, After: c.after,
+		Retry: retry, By: by, Reason: c.words(why), Row: why.kind(),
+		Effect: c.effect, Proof: cmp.Or(c.proof, ByTable),
+	}
+	if s.Effect == "" {
+		s.Effect, s.Proof = fault.Effect(kinds.Of(string(c.kind)).Effect), ByKind
+	}
+	if s.Effect == "" {
+		s.Proof = Nobody
+	}
+	return s
+}
+
+// Effect returns e if it is an effect that has a name.
+func Effect(e fault.Effect) fault.Effect {
+	switch e {
+	case fault.EffectNone, fault.EffectUnknown, fault.EffectCommitted:
+		return e
+	default:
+		return ""
+	}
 }

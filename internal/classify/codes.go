@@ -15,23 +15,23 @@ import (
 type reason struct {
 	text  string // a sentence without a full stop
 	party fault.Party
+	row   fault.Kind // the kind whose row has it, "" for none
 }
 
 var (
-	reasonRefused        = &reason{"The service refused the request; the same call will be refused again", fault.PartyCaller}
-	reasonConstraint     = &reason{"The same data will be refused again", fault.PartyCaller}
-	reasonClient         = &reason{"The client will not be able to do it the next time either", fault.PartyCaller}
-	reasonCredentials    = &reason{"The credentials are this server's; tell the user", fault.PartyServer}
-	reasonOwnCredentials = &reason{"The service refuses these credentials", fault.PartyCaller}
-	reasonUnimplemented  = &reason{"A service that is needed does not support this request", fault.PartyServer}
-	reasonStatement      = &reason{"The database does not accept this request", fault.PartyServer}
-	reasonStorage        = &reason{"The server has no storage space left", fault.PartyServer}
-	reasonState          = &reason{"The server is in a state that does not pass by itself", fault.PartyServer}
-	reasonUpstream       = &reason{"A service that is needed failed in a way that a repetition does not mend", fault.PartyUpstream}
-	reasonTLS            = &reason{"A secure connection to a service that is needed cannot be set up", fault.PartyUpstream}
-	reasonName           = &reason{"The address of a service that is needed cannot be found", ""}
-	reasonBug            = &reason{kinds.Of(string(fault.KindInternal)).Reason, fault.PartyServer}
-	reasonPermanent      = &reason{"The failure is permanent", ""}
+	reasonRefused        = &reason{text: "The service refused the request; the same call will be refused again", party: fault.PartyCaller}
+	reasonConstraint     = &reason{text: "The same data will be refused again", party: fault.PartyCaller}
+	reasonClient         = &reason{text: "The client will not be able to do it the next time either", party: fault.PartyCaller}
+	reasonCredentials    = &reason{text: "The credentials are this server's; tell the user", party: fault.PartyServer}
+	reasonOwnCredentials = &reason{text: "The service refuses these credentials", party: fault.PartyCaller}
+	reasonUnimplemented  = &reason{text: "A service that is needed does not support this request", party: fault.PartyServer}
+	reasonStatement      = &reason{text: "The database does not accept this request", party: fault.PartyServer}
+	reasonStorage        = &reason{text: "The server has no storage space left", party: fault.PartyServer}
+	reasonState          = &reason{text: "The server is in a state that does not pass by itself", party: fault.PartyServer}
+	reasonUpstream       = &reason{text: "A service that is needed failed in a way that a repetition does not mend", party: fault.PartyUpstream}
+	reasonTLS            = &reason{text: "A secure connection to a service that is needed cannot be set up", party: fault.PartyUpstream}
+	reasonName           = &reason{text: "The address of a service that is needed cannot be found"}
+	reasonPermanent      = &reason{text: "The failure is permanent"}
 )
 
 func (r *reason) String() string {
@@ -40,6 +40,28 @@ func (r *reason) String() string {
 	}
 	return r.text
 }
+
+// kind returns the kind whose row has the reason, "" for none.
+func (r *reason) kind() fault.Kind {
+	if r == nil {
+		return ""
+	}
+	return r.row
+}
+
+// rowReasons are the reasons that stand in the rows of kinds.
+var rowReasons = func() map[fault.Kind]*reason {
+	reasons := map[fault.Kind]*reason{}
+	for kind, row := range kinds.All {
+		if row.Reason != "" {
+			reasons[fault.Kind(kind)] = &reason{text: row.Reason, row: fault.Kind(kind)}
+		}
+	}
+	return reasons
+}()
+
+// ReasonOf returns the reason in the row of a kind, nil for none.
+func ReasonOf(kind fault.Kind) *reason { return rowReasons[kind] }
 
 // refused is what a service says that did nothing, and will do nothing.
 func refused(kind fault.Kind, why *reason) clue {
@@ -114,7 +136,8 @@ func (t table[T]) by(matches func(code T) bool) clue {
 	return clue{}
 }
 
-func isFailure(status int) bool { return 400 <= status && status <= 599 }
+// IsFailure reports whether a number is the HTTP status of a failure.
+func IsFailure(status int) bool { return 400 <= status && status <= 599 }
 
 // httpStatuses are those of HTTP that mean more than their class. The credentials that a
 // service refuses are this server's own: its caller must not read that it lacks a
@@ -146,7 +169,7 @@ func statusClue(status int) clue {
 
 // ofStatus returns what an HTTP status of a service means.
 func ofStatus(status int) clue {
-	if !isFailure(status) {
+	if !IsFailure(status) {
 		return clue{}
 	}
 	c := statusClue(status)

@@ -119,6 +119,12 @@ var cassandra = table[int64]{
 	{duplicate, []int64{0x2400}},
 }
 
+// jetStream has what means more than the HTTP status beside it. A wrong last sequence is that
+// of a key that exists, or of one that somebody else has changed: an error beside it knows which.
+var jetStream = table[int64]{
+	{clue{kind: fault.KindConflict, effect: fault.EffectNone}, []int64{10071, 10164}},
+}
+
 var kafka = table[int64]{
 	{missing, []int64{3, 69, 100}},
 	{duplicate, []int64{36}},

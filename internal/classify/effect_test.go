@@ -14,7 +14,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 )
 
-func TestCauseEffect(t *testing.T) {
+func TestEffectOfTheCause(t *testing.T) {
 	reset := &net.OpError{Op: "read", Err: syscall.ECONNRESET}
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	for _, c := range []struct {
@@ -35,7 +35,7 @@ func TestCauseEffect(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			found := classify.Of(c.err, classify.Options{})
-			require.Equal(t, c.want, found.CauseEffect())
+			require.Equal(t, c.want, found.Says.Effect)
 		})
 	}
 }

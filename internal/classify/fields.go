@@ -112,7 +112,7 @@ func (f *fields) of(v reflect.Value) clue {
 	status, header := f.answer(v)
 	wait := f.wait(v)
 	switch {
-	case isFailure(status):
+	case IsFailure(status):
 		c := ofResponse(status, header, f.limited || f.overQuota(v), wait)
 		if status == http.StatusBadRequest {
 			c.retry, c.reason = RetryUnknown, nil // see withStatus
@@ -158,7 +158,7 @@ func (f *fields) all(v reflect.Value, names []string) iter.Seq[reflect.Value] {
 
 // answer returns the status and the header of an answer that the error has.
 func (f *fields) answer(v reflect.Value) (status int, header http.Header) {
-	if resp := f.response(v); resp != nil && isFailure(resp.StatusCode) { //nolint:bodyclose // it is its owner's
+	if resp := f.response(v); resp != nil && IsFailure(resp.StatusCode) { //nolint:bodyclose // it is its owner's
 		return resp.StatusCode, resp.Header
 	}
 	for field := range f.all(v, headerNames) {
@@ -167,7 +167,7 @@ func (f *fields) answer(v reflect.Value) (status int, header http.Header) {
 		}
 	}
 	for field := range f.all(v, statusNames) {
-		if status := int(numberOf(field)); isFailure(status) {
+		if status := int(numberOf(field)); IsFailure(status) {
 			return status, header
 		}
 	}
@@ -216,14 +216,14 @@ func (f *fields) wait(v reflect.Value) time.Duration {
 // one. It returns zero for one that is over, and for anything else.
 func durationOf(v reflect.Value, now time.Time) time.Duration {
 	if d, ok := reflect.TypeAssert[time.Duration](v); ok {
-		return bounded(d)
+		return Bounded(d)
 	}
 	inner := v
 	if v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[time.Time]() && v.NumField() > 0 {
 		inner = v.Field(0)
 	}
 	if at, ok := reflect.TypeAssert[time.Time](inner); ok && !at.IsZero() {
-		return bounded(at.Sub(now))
+		return Bounded(at.Sub(now))
 	}
 	return until(numberOf(v), now)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
 )
 
@@ -31,4 +33,17 @@ func told(e *fault.Error) fault.Data {
 		d.Details = nil
 	}
 	return d
+}
+
+// hintOf returns what a finding means for a second try, without rules.
+func hintOf(f classify.Finding) failure.Hint {
+	return failure.Again(&failure.Known{Finding: f}, failure.Situation{}).Hint
+}
+
+// shown returns a finding about an error as it is seen by a reader to whom show shows words.
+func shown(f classify.Finding, err error, show func(err error, known *fault.Error) *fault.Error) failure.View {
+	reader := failure.Reader{Mask: func(text string) string { return text }, Show: func(err error, known *fault.Error, _ func(string) bool) *fault.Error {
+		return show(err, known)
+	}}
+	return reader.View(&failure.Seen{Found: f, Err: err, Sent: func() func(string) bool { return nil }})
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
 // statusError is an error of a client for an HTTP service.
@@ -45,7 +45,7 @@ func BenchmarkHint(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				classify.HintOf(c.err)
+				failure.HintOf(c.err)
 			}
 		})
 	}
@@ -56,6 +56,6 @@ func BenchmarkClassify(b *testing.B) {
 	err := fmt.Errorf("outer: %w", errors.Join(errors.New("other"), fmt.Errorf("inner: %w", &url.Error{Err: statusError(503)})))
 	b.ReportAllocs()
 	for b.Loop() {
-		_ = classify.Classify(err)
+		_ = failure.Classify(err)
 	}
 }

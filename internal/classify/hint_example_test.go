@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
 // What a service answered becomes an error that knows whether to try again, and
@@ -28,11 +29,11 @@ func ExampleFromResponse() {
 	}
 	defer resp.Body.Close()
 	err = classify.FromResponse(resp)
-	hint := classify.HintOf(fmt.Errorf("search: %w", err))
+	hint := failure.HintOf(fmt.Errorf("search: %w", err))
 	fmt.Println("retry:", hint.Retry)
 	fmt.Println("after:", hint.After)
 	fmt.Println("effect:", hint.Effect)
-	fmt.Println(classify.Classify(err))
+	fmt.Println(failure.Classify(err))
 	// Output:
 	// retry: yes
 	// after: 30s
@@ -45,15 +46,15 @@ func ExampleFromResponse() {
 // know.
 func ExampleHintRule() {
 	errNightly := errors.New("the nightly import is running")
-	nightly := func(err error) (classify.Hint, bool) {
+	nightly := func(err error) (failure.Hint, bool) {
 		if errors.Is(err, errNightly) {
-			return classify.Hint{Retry: classify.RetryYes, After: 10 * time.Minute, Effect: fault.EffectNone}, true
+			return failure.Hint{Retry: classify.RetryYes, After: 10 * time.Minute, Effect: fault.EffectNone}, true
 		}
-		return classify.Hint{}, false
+		return failure.Hint{}, false
 	}
 	err := fmt.Errorf("create order: %w", errNightly)
-	fmt.Println(classify.HintOf(err).Retry)
-	hint := classify.HintOf(err, nightly)
+	fmt.Println(failure.HintOf(err).Retry)
+	hint := failure.HintOf(err, nightly)
 	fmt.Println(hint.Retry, hint.After, hint.Effect)
 	// Output:
 	// no

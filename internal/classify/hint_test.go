@@ -23,6 +23,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -44,12 +45,12 @@ func TestHintOfRealErrors(t *testing.T) {
 				"wrapped, then joined":   errors.Join(fmt.Errorf("%w", fmt.Errorf("%w", c.err))),
 				"below a tree of others": wrapping{wrapping{fmt.Errorf("%w", errors.Join(wrapping{c.err}))}},
 			} {
-				public, want := classify.Classify(err), c.hint
+				public, want := failure.Classify(err), c.hint
 				if how == "joined with itself" && want.Effect == "" {
 					want.Effect = unsure // of two failures
 				}
 				require.Equal(t, c.kind, public.Kind(), "%s: %v", how, err)
-				require.Equal(t, want, classify.HintOf(err), "%s: %v", how, err)
+				require.Equal(t, want, failure.HintOf(err), "%s: %v", how, err)
 				require.NotContains(t, public.Error(), harness.Canary)
 			}
 			require.NotContains(t, c.hint.Reason, harness.Canary)
@@ -61,7 +62,7 @@ func TestHintBelowAFault(t *testing.T) {
 	for _, c := range realHints(t) {
 		t.Run(c.name, func(t *testing.T) {
 			// A kind of the author's own says nothing about a second try, so the cause does.
-			got := classify.HintOf(fmt.Errorf("outer: %w", fault.New("own_kind", "it failed").Because(wrapping{c.err})))
+			got := failure.HintOf(fmt.Errorf("outer: %w", fault.New("own_kind", "it failed").Because(wrapping{c.err})))
 			if c.hint.Reason == unexpected {
 				require.NotEqual(t, classify.RetryYes, got.Retry)
 				return
@@ -72,7 +73,7 @@ func TestHintBelowAFault(t *testing.T) {
 			require.Equal(t, c.hint.Reason, got.Reason)
 
 			// Not so one that the author chose because nothing but other arguments will do.
-			got = classify.HintOf(fault.Invalid("n", 1, "a string").Because(c.err))
+			got = failure.HintOf(fault.Invalid("n", 1, "a string").Because(c.err))
 			require.Equal(t, classify.RetryNo, got.Retry)
 			require.Zero(t, got.After)
 		})
@@ -135,48 +136,48 @@ func TestHintByMethods(t *testing.T) {
 		name string
 		err  error
 		kind fault.Kind
-		want classify.Hint
+		want failure.Hint
 	}{
-		{"status", statusError(503), fault.KindServiceUnavailable, classify.Hint{Retry: yes, Effect: unsure, Status: 503}},
-		{"status of HTTPStatusCode", httpStatus(404), fault.KindNotFound, classify.Hint{Retry: no, Effect: none, Status: 404, Reason: fmt.Sprintf(client, 404)}},
+		{"status", statusError(503), fault.KindServiceUnavailable, failure.Hint{Retry: yes, Effect: unsure, Status: 503}},
+		{"status of HTTPStatusCode", httpStatus(404), fault.KindNotFound, failure.Hint{Retry: no, Effect: none, Status: 404, Reason: fmt.Sprintf(client, 404)}},
 		{"status that is none", statusError(200), fault.KindInternal, unknown},
 		{"status of a redirect", statusError(302), fault.KindInternal, unknown},
 		{"status without sense", statusError(-1), fault.KindInternal, unknown},
 		{"status out of range", statusError(600), fault.KindInternal, unknown},
-		{"the outermost status", &saying{status: 429, wrapped: statusError(503)}, fault.KindRateLimited, classify.Hint{Retry: yes, Effect: none, Status: 429}},
-		{"response", answered{&http.Response{StatusCode: http.StatusTooManyRequests, Header: header}}, fault.KindRateLimited, classify.Hint{Retry: yes, After: minute, Effect: none, Status: 429}},
+		{"the outermost status", &saying{status: 429, wrapped: statusError(503)}, fault.KindRateLimited, failure.Hint{Retry: yes, Effect: none, Status: 429}},
+		{"response", answered{&http.Response{StatusCode: http.StatusTooManyRequests, Header: header}}, fault.KindRateLimited, failure.Hint{Retry: yes, After: minute, Effect: none, Status: 429}},
 		{"response that is nil", answered{}, fault.KindInternal, unknown},
-		{"response without a header", answered{&http.Response{StatusCode: http.StatusServiceUnavailable}}, fault.KindServiceUnavailable, classify.Hint{Retry: yes, Effect: unsure, Status: 503}},
-		{"retryable", retryable{yes: true}, fault.KindInternal, classify.Hint{Retry: yes, Effect: unsure}},
-		{"not retryable", retryable{}, fault.KindInternal, classify.Hint{Retry: no, Effect: unsure, Reason: permanent}},
-		{"not retryable, though its status is", retryable{err: statusError(503)}, fault.KindServiceUnavailable, classify.Hint{Retry: no, Effect: unsure, Status: 503, Reason: permanent}},
-		{"retryable, though its status is not", retryable{yes: true, err: statusError(409)}, fault.KindConflict, classify.Hint{Retry: yes, Effect: none, Status: 409}},
-		{"retryable inside of a status", &saying{status: 409, wrapped: retryable{yes: true}}, fault.KindConflict, classify.Hint{Retry: yes, Effect: none, Status: 409}},
-		{"the outermost word", retryable{err: retryable{yes: true}}, fault.KindInternal, classify.Hint{Retry: no, Effect: unsure, Reason: permanent}},
-		{"not retryable, with a wait", retryable{err: &saying{after: minute}}, fault.KindServiceUnavailable, classify.Hint{Retry: no, Reason: permanent}},
-		{"wait", &saying{after: minute}, fault.KindServiceUnavailable, classify.Hint{Retry: yes, After: minute}},
-		{"wait of a status", &saying{status: 503, after: minute}, fault.KindServiceUnavailable, classify.Hint{Retry: yes, After: minute, Effect: unsure, Status: 503}},
-		{"wait in a field beside a status", resetting{503, minute}, fault.KindServiceUnavailable, classify.Hint{Retry: yes, After: minute, Effect: unsure, Status: 503}},
+		{"response without a header", answered{&http.Response{StatusCode: http.StatusServiceUnavailable}}, fault.KindServiceUnavailable, failure.Hint{Retry: yes, Effect: unsure, Status: 503}},
+		{"retryable", retryable{yes: true}, fault.KindInternal, failure.Hint{Retry: yes, Effect: unsure}},
+		{"not retryable", retryable{}, fault.KindInternal, failure.Hint{Retry: no, Effect: unsure, Reason: permanent}},
+		{"not retryable, though its status is", retryable{err: statusError(503)}, fault.KindServiceUnavailable, failure.Hint{Retry: no, Effect: unsure, Status: 503, Reason: permanent}},
+		{"retryable, though its status is not", retryable{yes: true, err: statusError(409)}, fault.KindConflict, failure.Hint{Retry: yes, Effect: none, Status: 409}},
+		{"retryable inside of a status", &saying{status: 409, wrapped: retryable{yes: true}}, fault.KindConflict, failure.Hint{Retry: yes, Effect: none, Status: 409}},
+		{"the outermost word", retryable{err: retryable{yes: true}}, fault.KindInternal, failure.Hint{Retry: no, Effect: unsure, Reason: permanent}},
+		{"not retryable, with a wait", retryable{err: &saying{after: minute}}, fault.KindServiceUnavailable, failure.Hint{Retry: no, Reason: permanent}},
+		{"wait", &saying{after: minute}, fault.KindServiceUnavailable, failure.Hint{Retry: yes, After: minute}},
+		{"wait of a status", &saying{status: 503, after: minute}, fault.KindServiceUnavailable, failure.Hint{Retry: yes, After: minute, Effect: unsure, Status: 503}},
+		{"wait in a field beside a status", resetting{503, minute}, fault.KindServiceUnavailable, failure.Hint{Retry: yes, After: minute, Effect: unsure, Status: 503}},
 		{"negative wait", &saying{after: -minute}, fault.KindInternal, unknown},
-		{"endless wait", &saying{after: math.MaxInt64}, fault.KindServiceUnavailable, classify.Hint{Retry: yes, After: 30 * 24 * time.Hour}},
-		{"effect", &saying{status: 500, effect: none}, fault.KindServerError, classify.Hint{Retry: yes, Effect: none, Status: 500}},
-		{"effect without sense", &saying{status: 500, effect: harness.Canary}, fault.KindServerError, classify.Hint{Retry: yes, Effect: unsure, Status: 500}},
-		{"state", &saying{state: "40001"}, fault.KindConflict, classify.Hint{Retry: yes, Effect: none}},
+		{"endless wait", &saying{after: math.MaxInt64}, fault.KindServiceUnavailable, failure.Hint{Retry: yes, After: 30 * 24 * time.Hour}},
+		{"effect", &saying{status: 500, effect: none}, fault.KindServerError, failure.Hint{Retry: yes, Effect: none, Status: 500}},
+		{"effect without sense", &saying{status: 500, effect: harness.Canary}, fault.KindServerError, failure.Hint{Retry: yes, Effect: unsure, Status: 500}},
+		{"state", &saying{state: "40001"}, fault.KindConflict, failure.Hint{Retry: yes, Effect: none}},
 		{"state without sense", &saying{state: harness.Canary}, fault.KindInternal, unknown},
 		{"state that is not known", &saying{state: "XX000"}, fault.KindInternal, unknown},
-		{"standard error inside", &saying{wrapped: net.ErrClosed}, fault.KindConnectionFailed, classify.Hint{Retry: yes, Effect: unsure}},
+		{"standard error inside", &saying{wrapped: net.ErrClosed}, fault.KindConnectionFailed, failure.Hint{Retry: yes, Effect: unsure}},
 		{"typed nil", (*saying)(nil), fault.KindInternal, unknown},
 		{"typed nil of ours", (*classify.ResponseError)(nil), fault.KindInternal, unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, err := range []error{c.err, wrapping{wrapping{c.err}}, fmt.Errorf("%w: %w", errors.New("sentinel"), wrapping{c.err})} {
-				require.Equal(t, c.kind, classify.Classify(err).Kind())
-				require.Equal(t, c.want, classify.HintOf(err))
+				require.Equal(t, c.kind, failure.Classify(err).Kind())
+				require.Equal(t, c.want, failure.HintOf(err))
 			}
 		})
 	}
-	require.Zero(t, classify.HintOf(nil))
-	require.Zero(t, classify.HintOf(nil, func(error) (classify.Hint, bool) { panic("asked") }))
+	require.Zero(t, failure.HintOf(nil))
+	require.Zero(t, failure.HintOf(nil, func(error) (failure.Hint, bool) { panic("asked") }))
 }
 
 func TestHintOfJoinedErrors(t *testing.T) {
@@ -185,39 +186,39 @@ func TestHintOfJoinedErrors(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		err  error
-		want classify.Hint
+		want failure.Hint
 	}{
-		{"one says no", errors.Join(statusError(503), statusError(400)), classify.Hint{Retry: no, Effect: unsure, Status: 503, Reason: fmt.Sprintf(client, 400)}},
-		{"the same the other way round", errors.Join(statusError(400), statusError(503)), classify.Hint{Retry: no, Effect: unsure, Status: 400, Reason: fmt.Sprintf(client, 400)}},
-		{"the longest wait", errors.Join(&saying{after: time.Second}, &saying{after: time.Minute}), classify.Hint{Retry: yes, After: time.Minute, Effect: unsure}},
-		{"both refused", errors.Join(refused, fmt.Errorf("again: %w", refused)), classify.Hint{Retry: yes, Effect: none}},
-		{"one refused, one not answered", errors.Join(refused, context.DeadlineExceeded), classify.Hint{Retry: yes, Effect: unsure}},
-		{"one committed", errors.Join(refused, limitError{fault.EffectCommitted}), classify.Hint{Retry: yes, Effect: fault.EffectCommitted}},
+		{"one says no", errors.Join(statusError(503), statusError(400)), failure.Hint{Retry: no, Effect: unsure, Status: 503, Reason: fmt.Sprintf(client, 400)}},
+		{"the same the other way round", errors.Join(statusError(400), statusError(503)), failure.Hint{Retry: no, Effect: unsure, Status: 400, Reason: fmt.Sprintf(client, 400)}},
+		{"the longest wait", errors.Join(&saying{after: time.Second}, &saying{after: time.Minute}), failure.Hint{Retry: yes, After: time.Minute, Effect: unsure}},
+		{"both refused", errors.Join(refused, fmt.Errorf("again: %w", refused)), failure.Hint{Retry: yes, Effect: none}},
+		{"one refused, one not answered", errors.Join(refused, context.DeadlineExceeded), failure.Hint{Retry: yes, Effect: unsure}},
+		{"one committed", errors.Join(refused, limitError{fault.EffectCommitted}), failure.Hint{Retry: yes, Effect: fault.EffectCommitted}},
 		// Of several failures one that nobody knows may have changed something; of one
 		// failure told twice the part that says nothing is a sentinel.
-		{"one refused, one unknown", errors.Join(refused, nobody), classify.Hint{Retry: yes, Effect: unsure}},
-		{"one unknown, one refused", errors.Join(nobody, refused), classify.Hint{Retry: yes, Effect: unsure}},
-		{"one refused by a limit, one unknown", errors.Join(statusError(429), nobody), classify.Hint{Retry: yes, Effect: unsure, Status: 429}},
-		{"one refused, with a sentinel", fmt.Errorf("%w: %w", nobody, refused), classify.Hint{Retry: yes, Effect: none}},
-		{"one refused, and a way back that failed", fmt.Errorf("%w; roll back: %w", refused, context.DeadlineExceeded), classify.Hint{Retry: yes, Effect: unsure}},
-		{"not found in the clean-up", errors.Join(statusError(503), sql.ErrNoRows), classify.Hint{Retry: no, Effect: unsure, Status: 503}},
-		{"joined in joined", errors.Join(errors.Join(refused), errors.Join(refused, errors.Join(refused))), classify.Hint{Retry: yes, Effect: none}},
-		{"an outer word", retryable{err: errors.Join(refused, refused)}, classify.Hint{Retry: no, Effect: none, Reason: permanent}},
-		{"beside a fault", errors.Join(fault.New("own_kind", "it failed"), retryable{yes: true}), classify.Hint{Retry: yes, Effect: unsure}},
-		{"a fault of which the kind is known, beside nobody", errors.Join(fault.RateLimited("it", 0), nobody), classify.Hint{Retry: yes, Effect: unsure}},
-		{"a fault that says what else failed", fmt.Errorf("%w: %w", fault.New(fault.KindRateLimited, ""), nobody), classify.Hint{Retry: yes, Effect: none}},
-		{"nothing but one", errors.Join(nil, refused, nil), classify.Hint{Retry: yes, Effect: none}},
-		{"more than anybody looks at", errors.Join(slices.Repeat([]error{refused}, 300)...), classify.Hint{Retry: yes, Effect: unsure}},
-		{"beside a fault with guidance", errors.Join(fault.New("own_kind", "it failed").Never("it is over"), retryable{yes: true}), classify.Hint{Retry: no, Effect: unsure, Reason: "it is over"}},
+		{"one refused, one unknown", errors.Join(refused, nobody), failure.Hint{Retry: yes, Effect: unsure}},
+		{"one unknown, one refused", errors.Join(nobody, refused), failure.Hint{Retry: yes, Effect: unsure}},
+		{"one refused by a limit, one unknown", errors.Join(statusError(429), nobody), failure.Hint{Retry: yes, Effect: unsure, Status: 429}},
+		{"one refused, with a sentinel", fmt.Errorf("%w: %w", nobody, refused), failure.Hint{Retry: yes, Effect: none}},
+		{"one refused, and a way back that failed", fmt.Errorf("%w; roll back: %w", refused, context.DeadlineExceeded), failure.Hint{Retry: yes, Effect: unsure}},
+		{"not found in the clean-up", errors.Join(statusError(503), sql.ErrNoRows), failure.Hint{Retry: no, Effect: unsure, Status: 503}},
+		{"joined in joined", errors.Join(errors.Join(refused), errors.Join(refused, errors.Join(refused))), failure.Hint{Retry: yes, Effect: none}},
+		{"an outer word", retryable{err: errors.Join(refused, refused)}, failure.Hint{Retry: no, Effect: none, Reason: permanent}},
+		{"beside a fault", errors.Join(fault.New("own_kind", "it failed"), retryable{yes: true}), failure.Hint{Retry: yes, Effect: unsure}},
+		{"a fault of which the kind is known, beside nobody", errors.Join(fault.RateLimited("it", 0), nobody), failure.Hint{Retry: yes, Effect: unsure}},
+		{"a fault that says what else failed", fmt.Errorf("%w: %w", fault.New(fault.KindRateLimited, ""), nobody), failure.Hint{Retry: yes, Effect: none}},
+		{"nothing but one", errors.Join(nil, refused, nil), failure.Hint{Retry: yes, Effect: none}},
+		{"more than anybody looks at", errors.Join(slices.Repeat([]error{refused}, 300)...), failure.Hint{Retry: yes, Effect: unsure}},
+		{"beside a fault with guidance", errors.Join(fault.New("own_kind", "it failed").Never("it is over"), retryable{yes: true}), failure.Hint{Retry: no, Effect: unsure, Reason: "it is over"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.want, classify.HintOf(c.err))
+			require.Equal(t, c.want, failure.HintOf(c.err))
 		})
 	}
 }
 
 func TestHintOfFaults(t *testing.T) {
-	for kind, want := range map[fault.Kind]classify.Hint{
+	for kind, want := range map[fault.Kind]failure.Hint{
 		fault.KindValidation:         {Retry: no, Effect: none},
 		fault.KindNotFound:           {Retry: no},
 		fault.KindAlreadyExists:      {Retry: no},
@@ -238,20 +239,20 @@ func TestHintOfFaults(t *testing.T) {
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			e := fault.New(kind, "it failed")
-			require.Equal(t, want, classify.HintOf(e))
-			require.Equal(t, want, classify.HintOf(fmt.Errorf("outer: %w", e)))
-			require.Equal(t, want.Retry, classify.HintOf(kind).Retry, "the kind alone, as an error")
+			require.Equal(t, want, failure.HintOf(e))
+			require.Equal(t, want, failure.HintOf(fmt.Errorf("outer: %w", e)))
+			require.Equal(t, want.Retry, failure.HintOf(kind).Retry, "the kind alone, as an error")
 
 			// What a fault says itself is decisive, whatever its kind and its cause are.
 			for _, e := range []*fault.Error{e, e.Because(retryable{yes: true}), e.Because(retryable{}), e.Because(statusError(429))} {
-				got := classify.HintOf(e.After(5 * time.Second))
+				got := failure.HintOf(e.After(5 * time.Second))
 				require.Equal(t, classify.RetryYes, got.Retry)
 				require.Equal(t, 5*time.Second, got.After)
-				got = classify.HintOf(e.Never("it is over"))
+				got = failure.HintOf(e.Never("it is over"))
 				require.Equal(t, classify.RetryNo, got.Retry)
 				require.Equal(t, "it is over", got.Reason)
 				require.Zero(t, got.After)
-				got = classify.HintOf(e.WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectCommitted}))
+				got = failure.HintOf(e.WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectCommitted}))
 				require.Equal(t, fault.EffectCommitted, got.Effect)
 			}
 		})
@@ -264,96 +265,96 @@ func TestHintBelowFaults(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		err  error
-		want classify.Hint
+		want failure.Hint
 	}{
-		{"effect of the cause", down.Because(refused), classify.Hint{Retry: yes, Effect: none}},
-		{"wait of the cause", down.Because(&saying{after: time.Minute}), classify.Hint{Retry: yes, After: time.Minute}},
-		{"status of the cause", down.Because(statusError(503)), classify.Hint{Retry: yes, Effect: unsure, Status: 503}},
-		{"cause that says no", down.Because(statusError(400)), classify.Hint{Retry: no, Effect: none, Status: 400, Reason: fmt.Sprintf(client, 400)}},
-		{"cause of a kind that says no", down.Because(sql.ErrNoRows), classify.Hint{Retry: yes}},
-		{"wait of the cause, of a fault that does not say when", down.After(0).Because(&saying{after: time.Minute}), classify.Hint{Retry: yes, After: time.Minute}},
-		{"fault as the cause", down.Because(fault.New("own_kind", harness.Canary).After(time.Minute)), classify.Hint{Retry: yes, After: time.Minute}},
-		{"fault as the cause, that says no", down.Because(fault.New("own_kind", harness.Canary).Never(harness.Canary)), classify.Hint{Retry: no}},
-		{"cause of the cause", down.Because(fault.New("own_kind", harness.Canary).Because(refused)), classify.Hint{Retry: yes, Effect: none}},
-		{"panic as the cause", down.Because(&classify.PanicError{Value: refused}), classify.Hint{Retry: no, Effect: unsure, Reason: unexpected}},
-		{"protocol error as the cause", down.Because(&jsonrpc.Error{Code: 429, Message: harness.Canary}), classify.Hint{Retry: yes, Effect: none}},
-		{"around the fault", fmt.Errorf("%w: %w", down, refused), classify.Hint{Retry: yes, Effect: none}},
-		{"joined in the cause", down.Because(errors.Join(fault.NotFound("a", "b"), refused)), classify.Hint{Retry: no, Effect: unsure}},
+		{"effect of the cause", down.Because(refused), failure.Hint{Retry: yes, Effect: none}},
+		{"wait of the cause", down.Because(&saying{after: time.Minute}), failure.Hint{Retry: yes, After: time.Minute}},
+		{"status of the cause", down.Because(statusError(503)), failure.Hint{Retry: yes, Effect: unsure, Status: 503}},
+		{"cause that says no", down.Because(statusError(400)), failure.Hint{Retry: no, Effect: none, Status: 400, Reason: fmt.Sprintf(client, 400)}},
+		{"cause of a kind that says no", down.Because(sql.ErrNoRows), failure.Hint{Retry: yes}},
+		{"wait of the cause, of a fault that does not say when", down.After(0).Because(&saying{after: time.Minute}), failure.Hint{Retry: yes, After: time.Minute}},
+		{"fault as the cause", down.Because(fault.New("own_kind", harness.Canary).After(time.Minute)), failure.Hint{Retry: yes, After: time.Minute}},
+		{"fault as the cause, that says no", down.Because(fault.New("own_kind", harness.Canary).Never(harness.Canary)), failure.Hint{Retry: no}},
+		{"cause of the cause", down.Because(fault.New("own_kind", harness.Canary).Because(refused)), failure.Hint{Retry: yes, Effect: none}},
+		{"panic as the cause", down.Because(&classify.PanicError{Value: refused}), failure.Hint{Retry: no, Effect: unsure, Reason: unexpected}},
+		{"protocol error as the cause", down.Because(&jsonrpc.Error{Code: 429, Message: harness.Canary}), failure.Hint{Retry: yes, Effect: none}},
+		{"around the fault", fmt.Errorf("%w: %w", down, refused), failure.Hint{Retry: yes, Effect: none}},
+		{"joined in the cause", down.Because(errors.Join(fault.NotFound("a", "b"), refused)), failure.Hint{Retry: no, Effect: unsure}},
 		{"hidden", classify.HideError(refused, fault.Generic(fault.KindInternal)), unknown},
-		{"hidden with guidance", classify.HideError(refused, down.After(time.Second)), classify.Hint{Retry: yes, After: time.Second}},
+		{"hidden with guidance", classify.HideError(refused, down.After(time.Second)), failure.Hint{Retry: yes, After: time.Second}},
 		{"panic", &classify.PanicError{Value: refused}, unknown},
 		{"panic with a status", errors.Join(&classify.PanicError{Value: 1}, statusError(503)), unknown},
-		{"protocol error", &jsonrpc.Error{Code: 404, Message: "m"}, classify.Hint{Retry: no}},
+		{"protocol error", &jsonrpc.Error{Code: 404, Message: "m"}, failure.Hint{Retry: no}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.want, classify.HintOf(c.err))
-			require.Equal(t, c.want, classify.HintOf(wrapping{c.err}))
+			require.Equal(t, c.want, failure.HintOf(c.err))
+			require.Equal(t, c.want, failure.HintOf(wrapping{c.err}))
 		})
 	}
 }
 
 func TestHintOfSDKTexts(t *testing.T) {
-	require.Equal(t, classify.Hint{Retry: yes, Effect: none}, classify.HintOf(errors.New("the server is busy, retry later")))
-	require.Equal(t, classify.Hint{Retry: no, Effect: none}, classify.HintOf(errors.New(`validating "arguments": `+harness.Canary)))
-	require.Equal(t, unknown, classify.HintOf(errors.New("marshaling output: "+harness.Canary)))
+	require.Equal(t, failure.Hint{Retry: yes, Effect: none}, failure.HintOf(errors.New("the server is busy, retry later")))
+	require.Equal(t, failure.Hint{Retry: no, Effect: none}, failure.HintOf(errors.New(`validating "arguments": `+harness.Canary)))
+	require.Equal(t, unknown, failure.HintOf(errors.New("marshaling output: "+harness.Canary)))
 }
 
 func TestHintRules(t *testing.T) {
-	rule := func(h classify.Hint) classify.HintRule {
-		return func(err error) (classify.Hint, bool) { return h, errors.Is(err, errSecret) }
+	rule := func(h failure.Hint) failure.HintRule {
+		return func(err error) (failure.Hint, bool) { return h, errors.Is(err, errSecret) }
 	}
-	panics := func(error) (classify.Hint, bool) { panic(harness.Canary) }
+	panics := func(error) (failure.Hint, bool) { panic(harness.Canary) }
 	limited := fmt.Errorf("%w: %w", errSecret, &saying{status: 429, after: time.Minute})
 	for _, c := range []struct {
 		name  string
 		err   error
-		rules []classify.HintRule
-		want  classify.Hint
+		rules []failure.HintRule
+		want  failure.Hint
 	}{
-		{"all said", errSecret, []classify.HintRule{rule(classify.Hint{Retry: yes, After: time.Second, Effect: none, Status: 418, Reason: "own"})},
-			classify.Hint{Retry: yes, After: time.Second, Effect: none, Status: 418, Reason: "own"}},
-		{"not asked about this", net.ErrClosed, []classify.HintRule{rule(classify.Hint{Retry: no})}, classify.Hint{Retry: yes, Effect: unsure}},
-		{"what it leaves open", limited, []classify.HintRule{rule(classify.Hint{Effect: fault.EffectCommitted})}, classify.Hint{Retry: yes, After: time.Minute, Effect: fault.EffectCommitted, Status: 429}},
-		{"only that it can", limited, []classify.HintRule{rule(classify.Hint{Retry: yes})}, classify.Hint{Retry: yes, After: time.Minute, Effect: none, Status: 429}},
-		{"only that it cannot", limited, []classify.HintRule{rule(classify.Hint{Retry: no})}, classify.Hint{Retry: no, Effect: none, Status: 429}},
-		{"the first that knows", errSecret, []classify.HintRule{nil, panics, rule(classify.Hint{Retry: yes}), rule(classify.Hint{Retry: no})}, classify.Hint{Retry: yes, Effect: unsure}},
-		{"what makes no sense", errSecret, []classify.HintRule{rule(classify.Hint{Retry: 77, After: -time.Hour, Effect: "so so", Status: 200})}, unknown},
-		{"a wait that makes no sense", errSecret, []classify.HintRule{rule(classify.Hint{Retry: yes, After: math.MaxInt64})}, classify.Hint{Retry: yes, After: 30 * 24 * time.Hour, Effect: unsure}},
-		{"a fault with guidance comes first", fault.New("own_kind", "").Never("it is over").Because(errSecret), []classify.HintRule{rule(classify.Hint{Retry: yes, Effect: none})}, classify.Hint{Retry: no, Effect: none, Reason: "it is over"}},
-		{"a fault without guidance does not", fault.NotFound("a", "b").Because(errSecret), []classify.HintRule{rule(classify.Hint{Retry: yes})}, classify.Hint{Retry: yes}},
-		{"not for a panic", &classify.PanicError{Value: errSecret}, []classify.HintRule{rule(classify.Hint{Retry: yes})}, unknown},
+		{"all said", errSecret, []failure.HintRule{rule(failure.Hint{Retry: yes, After: time.Second, Effect: none, Status: 418, Reason: "own"})},
+			failure.Hint{Retry: yes, After: time.Second, Effect: none, Status: 418, Reason: "own"}},
+		{"not asked about this", net.ErrClosed, []failure.HintRule{rule(failure.Hint{Retry: no})}, failure.Hint{Retry: yes, Effect: unsure}},
+		{"what it leaves open", limited, []failure.HintRule{rule(failure.Hint{Effect: fault.EffectCommitted})}, failure.Hint{Retry: yes, After: time.Minute, Effect: fault.EffectCommitted, Status: 429}},
+		{"only that it can", limited, []failure.HintRule{rule(failure.Hint{Retry: yes})}, failure.Hint{Retry: yes, After: time.Minute, Effect: none, Status: 429}},
+		{"only that it cannot", limited, []failure.HintRule{rule(failure.Hint{Retry: no})}, failure.Hint{Retry: no, Effect: none, Status: 429}},
+		{"the first that knows", errSecret, []failure.HintRule{nil, panics, rule(failure.Hint{Retry: yes}), rule(failure.Hint{Retry: no})}, failure.Hint{Retry: yes, Effect: unsure}},
+		{"what makes no sense", errSecret, []failure.HintRule{rule(failure.Hint{Retry: 77, After: -time.Hour, Effect: "so so", Status: 200})}, unknown},
+		{"a wait that makes no sense", errSecret, []failure.HintRule{rule(failure.Hint{Retry: yes, After: math.MaxInt64})}, failure.Hint{Retry: yes, After: 30 * 24 * time.Hour, Effect: unsure}},
+		{"a fault with guidance comes first", fault.New("own_kind", "").Never("it is over").Because(errSecret), []failure.HintRule{rule(failure.Hint{Retry: yes, Effect: none})}, failure.Hint{Retry: no, Effect: none, Reason: "it is over"}},
+		{"a fault without guidance does not", fault.NotFound("a", "b").Because(errSecret), []failure.HintRule{rule(failure.Hint{Retry: yes})}, failure.Hint{Retry: yes}},
+		{"not for a panic", &classify.PanicError{Value: errSecret}, []failure.HintRule{rule(failure.Hint{Retry: yes})}, unknown},
 	} {
-		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, classify.HintOf(c.err, c.rules...)) })
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, failure.HintOf(c.err, c.rules...)) })
 	}
 }
 
 func TestHintSurvivesEvilErrors(t *testing.T) {
-	is := func(err error) (classify.Hint, bool) { return classify.Hint{Retry: yes}, errors.Is(err, errSecret) }
+	is := func(err error) (failure.Hint, bool) { return failure.Hint{Retry: yes}, errors.Is(err, errSecret) }
 	for _, method := range []string{"StatusCode", "RetryAfter", "Effect", "SQLState"} {
 		t.Run(method, func(t *testing.T) {
 			evil := &saying{panicking: method, wrapped: net.ErrClosed}
 			require.NotPanics(t, func() {
-				require.Equal(t, fault.KindConnectionFailed, classify.Classify(evil).Kind(), "what stands below is found")
-				require.Equal(t, classify.Hint{Retry: yes, Effect: unsure}, classify.HintOf(evil, is))
-				require.Equal(t, classify.Hint{Retry: yes, Effect: unsure}, classify.HintOf(fault.Unavailable("x").Because(evil), is))
+				require.Equal(t, fault.KindConnectionFailed, failure.Classify(evil).Kind(), "what stands below is found")
+				require.Equal(t, failure.Hint{Retry: yes, Effect: unsure}, failure.HintOf(evil, is))
+				require.Equal(t, failure.Hint{Retry: yes, Effect: unsure}, failure.HintOf(fault.Unavailable("x").Because(evil), is))
 			})
 		})
 	}
 	for _, method := range []string{"Error", "Unwrap", "Is", "As", "Timeout"} {
 		require.NotPanics(t, func() {
-			classify.HintOf(evil{method, net.ErrClosed}, is)
-			got := classify.HintOf(fault.Unavailable("x").Because(evil{method, net.ErrClosed}), is)
+			failure.HintOf(evil{method, net.ErrClosed}, is)
+			got := failure.HintOf(fault.Unavailable("x").Because(evil{method, net.ErrClosed}), is)
 			require.Equal(t, classify.RetryYes, got.Retry, method)
 		})
 	}
 	require.NotPanics(t, func() {
-		require.Equal(t, classify.RetryYes, classify.HintOf(fault.Unavailable("x").Because(evilJoin{}), is).Retry)
+		require.Equal(t, classify.RetryYes, failure.HintOf(fault.Unavailable("x").Because(evilJoin{}), is).Retry)
 		refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
-		require.Equal(t, classify.Hint{Retry: no, Effect: unsure, Reason: permanent},
-			classify.HintOf(retryable{err: fault.Unavailable("x").Because(errors.Join(refused, evil{"Unwrap", refused}))}), "what stands around stays, and nothing is certain")
-		require.Equal(t, unknown, classify.HintOf(evilJoin{}, is))
-		require.Equal(t, unknown, classify.HintOf(evilGRPC{nil}))
-		require.Equal(t, unknown, classify.HintOf(evilGRPC{&evilStatus{}}))
+		require.Equal(t, failure.Hint{Retry: no, Effect: unsure, Reason: permanent},
+			failure.HintOf(retryable{err: fault.Unavailable("x").Because(errors.Join(refused, evil{"Unwrap", refused}))}), "what stands around stays, and nothing is certain")
+		require.Equal(t, unknown, failure.HintOf(evilJoin{}, is))
+		require.Equal(t, unknown, failure.HintOf(evilGRPC{nil}))
+		require.Equal(t, unknown, failure.HintOf(evilGRPC{&evilStatus{}}))
 	})
 }
 
@@ -372,20 +373,20 @@ func TestHintCycles(t *testing.T) {
 	one.next = one
 	join := &joinRing{}
 	join.next = []error{join, statusError(503), join}
-	is := func(err error) (classify.Hint, bool) { return classify.Hint{Retry: no}, errors.Is(err, errSecret) }
-	require.Equal(t, unknown, classify.HintOf(one, is))
+	is := func(err error) (failure.Hint, bool) { return failure.Hint{Retry: no}, errors.Is(err, errSecret) }
+	require.Equal(t, unknown, failure.HintOf(one, is))
 	for _, err := range []error{one, join, errors.Join(one, join)} {
-		got := classify.HintOf(fault.Unavailable("x").Because(err), is)
+		got := failure.HintOf(fault.Unavailable("x").Because(err), is)
 		require.Equal(t, classify.RetryYes, got.Retry)
 	}
 	// A cause without an end does not hide what stands beside the fault.
-	e := classify.Classify(errors.Join(fault.NotFound("a", "b").Because(one), fault.NotFound("c", "d").Because(one)))
+	e := failure.Classify(errors.Join(fault.NotFound("a", "b").Because(one), fault.NotFound("c", "d").Because(one)))
 	require.Contains(t, e.Message(), "'d'")
 }
 
 // TestFailureHint looks at a failure inside of its call.
 func TestFailureHint(t *testing.T) {
-	hint := func(ctx context.Context, res mcp.Result, err error, settings ...*call.Settings) (h classify.Hint) {
+	hint := func(ctx context.Context, res mcp.Result, err error, settings ...*call.Settings) (h failure.Hint) {
 		mw := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
 			for _, s := range settings {
 				c.Establish(s)
@@ -410,22 +411,22 @@ func TestFailureHint(t *testing.T) {
 	own := &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "it did not work"}}}
 	guided := &mcp.CallToolResult{IsError: true, Meta: mcp.Meta{middleware.MetaKey: fault.New("own_kind", "it failed").After(time.Second)}}
 	rule := func(r classify.Retryable) *call.Settings {
-		return &call.Settings{Hints: []classify.HintRule{func(error) (classify.Hint, bool) { return classify.Hint{Retry: r}, true }}}
+		return &call.Settings{Hints: []failure.HintRule{func(error) (failure.Hint, bool) { return failure.Hint{Retry: r}, true }}}
 	}
-	sent := classify.Hint{Retry: yes, Effect: unsure}
+	sent := failure.Hint{Retry: yes, Effect: unsure}
 
 	require.Equal(t, sent, hint(t.Context(), nil, context.DeadlineExceeded))
 	require.Equal(t, sent, hint(t.Context(), said(context.DeadlineExceeded), nil), "a typed handler's")
-	require.Equal(t, classify.Hint{}, hint(t.Context(), own, nil), "a tool's own words")
-	require.Equal(t, classify.Hint{Retry: yes, After: time.Second}, hint(t.Context(), guided, nil))
+	require.Equal(t, failure.Hint{}, hint(t.Context(), own, nil), "a tool's own words")
+	require.Equal(t, failure.Hint{Retry: yes, After: time.Second}, hint(t.Context(), guided, nil))
 	told := said(context.DeadlineExceeded)
 	told.Content = own.Content
 	require.Equal(t, sent, hint(t.Context(), told, nil), "a tool's own words for an error that is known")
 
-	require.Equal(t, classify.Hint{Retry: yes, Effect: unsure, Reason: "The caller's own time limit was over"}, hint(late, nil, late.Err()), "the caller's limit")
-	require.Equal(t, classify.Hint{Retry: no, Effect: unsure, Reason: cancelled}, hint(gone, nil, gone.Err()))
-	require.Equal(t, classify.Hint{Retry: no, Effect: unsure, Reason: cancelled}, hint(gone, nil, net.ErrClosed), "whatever it looks like")
-	require.Equal(t, classify.Hint{Retry: yes, After: time.Second}, hint(gone, nil, fault.New("own_kind", "").After(time.Second)), "said on purpose")
+	require.Equal(t, failure.Hint{Retry: yes, Effect: unsure, Reason: "The caller's own time limit was over"}, hint(late, nil, late.Err()), "the caller's limit")
+	require.Equal(t, failure.Hint{Retry: no, Effect: unsure, Reason: cancelled}, hint(gone, nil, gone.Err()))
+	require.Equal(t, failure.Hint{Retry: no, Effect: unsure, Reason: cancelled}, hint(gone, nil, net.ErrClosed), "whatever it looks like")
+	require.Equal(t, failure.Hint{Retry: yes, After: time.Second}, hint(gone, nil, fault.New("own_kind", "").After(time.Second)), "said on purpose")
 
 	require.Equal(t, no, hint(t.Context(), nil, net.ErrClosed, rule(no)).Retry)
 	require.Equal(t, yes, hint(t.Context(), nil, net.ErrClosed, rule(no), rule(yes)).Retry, "the innermost first")
@@ -443,7 +444,7 @@ func TestHintConcurrently(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for _, err := range errs {
-				if alone, within := classify.HintOf(err), classify.HintOf(wrapping{err}); alone != within {
+				if alone, within := failure.HintOf(err), failure.HintOf(wrapping{err}); alone != within {
 					t.Errorf("%T: %v, but wrapped %v", err, alone, within)
 				}
 			}

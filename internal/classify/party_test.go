@@ -24,6 +24,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -55,8 +56,8 @@ func TestParty(t *testing.T) {
 			require.Equal(t, c.party, classify.Of(fmt.Errorf("outer: %w", c.err), classify.Options{}).Party)
 		})
 	}
-	require.Equal(t, fault.PartyServer, classify.Classify(errSecret).Data().Party)
-	unavailable := classify.Classify(statusError(503))
+	require.Equal(t, fault.PartyServer, failure.Classify(errSecret).Data().Party)
+	unavailable := failure.Classify(statusError(503))
 	require.Equal(t, map[string]any{"status_code": 503.0}, unavailable.Data().Details)
 	require.NotContains(t, unavailable.Error(), "503", "the text says what the status means")
 	require.Empty(t, fault.New("own_kind", "").WithParty("nobody").Party())
@@ -111,15 +112,15 @@ func TestPathsOfTheCaller(t *testing.T) {
 
 func TestEffectsOfSeveral(t *testing.T) {
 	wrong := errors.Join(fault.Invalid("n", "five", "an integer"), fault.Invalid("m", 6, "a string"))
-	require.Equal(t, none, classify.HintOf(wrong).Effect, "nothing was run")
-	require.Equal(t, unsure, classify.HintOf(errors.Join(wrong, errSecret)).Effect)
+	require.Equal(t, none, failure.HintOf(wrong).Effect, "nothing was run")
+	require.Equal(t, unsure, failure.HintOf(errors.Join(wrong, errSecret)).Effect)
 	// What the cause proves stays when somebody words it.
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	rule := func(error) *fault.Error { return fault.Unavailable("the shop").After(time.Second) }
 	f := classify.Of(refused, classify.Options{Rules: []classify.Rule{rule}})
 	require.Equal(t, classify.Ruled, f.Origin)
-	require.Equal(t, none, f.Hint(refused, nil).Effect)
-	require.Equal(t, none, classify.HintOf(fault.Timeout("the shop", 0).Because(refused)).Effect)
+	require.Equal(t, none, hintOf(f).Effect)
+	require.Equal(t, none, failure.HintOf(fault.Timeout("the shop", 0).Because(refused)).Effect)
 }
 
 // upstream starts a server over HTTP whose tool answers with the given error, and
@@ -144,16 +145,16 @@ func upstream(t *testing.T, answer error) error {
 func TestGatewaysUpstream(t *testing.T) {
 	for code, want := range map[int64]struct {
 		kind fault.Kind
-		hint classify.Hint
+		hint failure.Hint
 	}{
-		jsonrpc.CodeInvalidParams:  {fault.KindClientError, classify.Hint{Retry: no, Effect: none, Reason: "The service refused the request; the same call will be refused again"}},
-		jsonrpc.CodeMethodNotFound: {fault.KindServerError, classify.Hint{Retry: no, Effect: none, Reason: unsupported}},
-		jsonrpc.CodeInternalError:  {fault.KindServerError, classify.Hint{Retry: no, Effect: unsure, Reason: "A service that is needed failed in a way that a repetition does not mend"}},
-		-32002:                     {fault.KindNotFound, classify.Hint{Retry: no, Effect: none, Reason: "The service refused the request; the same call will be refused again"}},
-		403:                        {fault.KindServerError, classify.Hint{Retry: no, Effect: none, Reason: credentials}},
-		429:                        {fault.KindRateLimited, classify.Hint{Retry: yes, Effect: none}},
-		503:                        {fault.KindServiceUnavailable, classify.Hint{Retry: yes, Effect: unsure}},
-		12345:                      {fault.KindServerError, classify.Hint{Retry: no, Effect: unsure, Reason: "A service that is needed failed in a way that a repetition does not mend"}},
+		jsonrpc.CodeInvalidParams:  {fault.KindClientError, failure.Hint{Retry: no, Effect: none, Reason: "The service refused the request; the same call will be refused again"}},
+		jsonrpc.CodeMethodNotFound: {fault.KindServerError, failure.Hint{Retry: no, Effect: none, Reason: unsupported}},
+		jsonrpc.CodeInternalError:  {fault.KindServerError, failure.Hint{Retry: no, Effect: unsure, Reason: "A service that is needed failed in a way that a repetition does not mend"}},
+		-32002:                     {fault.KindNotFound, failure.Hint{Retry: no, Effect: none, Reason: "The service refused the request; the same call will be refused again"}},
+		403:                        {fault.KindServerError, failure.Hint{Retry: no, Effect: none, Reason: credentials}},
+		429:                        {fault.KindRateLimited, failure.Hint{Retry: yes, Effect: none}},
+		503:                        {fault.KindServiceUnavailable, failure.Hint{Retry: yes, Effect: unsure}},
+		12345:                      {fault.KindServerError, failure.Hint{Retry: no, Effect: unsure, Reason: "A service that is needed failed in a way that a repetition does not mend"}},
 	} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			err := upstream(t, &jsonrpc.Error{Code: code, Message: harness.Canary, Data: []byte(`"` + harness.Canary + `"`)})
@@ -163,7 +164,7 @@ func TestGatewaysUpstream(t *testing.T) {
 				require.Equal(t, classify.Classified, f.Origin)
 				require.Equal(t, want.kind, f.Fault.Kind())
 				require.Equal(t, fault.PartyUpstream, f.Party)
-				require.Equal(t, want.hint, f.Hint(err, nil))
+				require.Equal(t, want.hint, hintOf(f))
 				require.NotContains(t, f.Fault.Error(), harness.Canary)
 			}
 			rule := func(err error) *fault.Error {
@@ -172,11 +173,11 @@ func TestGatewaysUpstream(t *testing.T) {
 				}
 				return nil
 			}
-			require.Equal(t, fault.Kind("own_kind"), classify.Classify(err, rule).Kind(), "a rule reaches it")
+			require.Equal(t, fault.Kind("own_kind"), failure.Classify(err, rule).Kind(), "a rule reaches it")
 			if code == jsonrpc.CodeMethodNotFound {
 				return // the SDK words it
 			}
-			require.Contains(t, classify.Received(err).Message(), harness.Canary, "a client reads what its server answered")
+			require.Contains(t, failure.Received(err).Message(), harness.Canary, "a client reads what its server answered")
 		})
 	}
 	// What it said in our machine form, but not its words.
@@ -184,7 +185,7 @@ func TestGatewaysUpstream(t *testing.T) {
 	err := upstream(t, &jsonrpc.Error{Code: 429, Message: harness.Canary, Data: mustMarshal(t, said)})
 	f := classify.Of(err, classify.Options{})
 	require.Equal(t, fault.KindRateLimited, f.Fault.Kind())
-	require.Equal(t, time.Minute, f.Hint(err, nil).After)
+	require.Equal(t, time.Minute, hintOf(f).After)
 	require.NotContains(t, f.Fault.Error(), harness.Canary)
 	// On purpose, whatever stands around it.
 	wire := &jsonrpc.Error{Code: -32602, Message: "m", Data: []byte(`{"a":1}`)}
@@ -208,7 +209,7 @@ func TestSessionThatEnds(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 	f := classify.Of(err, classify.Options{})
 	require.Equal(t, fault.KindConnectionFailed, f.Fault.Kind())
-	require.Equal(t, fault.EffectUnknown, f.Hint(err, nil).Effect)
+	require.Equal(t, fault.EffectUnknown, hintOf(f).Effect)
 	require.Equal(t, fault.KindInternal, classify.Of(io.EOF, classify.Options{}).Fault.Kind(), "the end of a text, as likely")
 }
 
@@ -237,7 +238,7 @@ func TestWhatAClientCannotDo(t *testing.T) {
 			require.Equal(t, fault.PartyCaller, f.Party)
 			require.Contains(t, f.Fault.Message(), word)
 			require.Contains(t, f.Fault.Message(), "client")
-			require.Equal(t, no, f.Hint(err, nil).Retry)
+			require.Equal(t, no, hintOf(f).Retry)
 		}
 	}
 }
@@ -288,7 +289,7 @@ func TestCallersCredentials(t *testing.T) {
 		require.Equal(t, fault.KindPermissionDenied, f.Fault.Kind())
 		require.Equal(t, fault.PartyCaller, f.Party)
 		require.Equal(t, c.required, f.Fault.Data().RequiredPermission)
-		require.Equal(t, no, f.Hint(c.err, nil).Retry)
+		require.Equal(t, no, hintOf(f).Retry)
 	}
 	limited := classify.Of(&fieldError{Response: &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"Retry-After": {"5"}}}}, classify.Options{CallerCredentials: true})
 	require.Equal(t, fault.KindRateLimited, limited.Fault.Kind(), "a limit is no refusal")

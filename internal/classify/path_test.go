@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
 // A path that the caller sent is shown back with what is wrong with it; the same error of
@@ -72,16 +73,17 @@ func TestShownWords(t *testing.T) {
 	sent := func(s string) bool { return s == "b.txt" }
 	show := func(err error, known *fault.Error) *fault.Error { return known.WithMessage(err.Error()) }
 	missing := fmt.Errorf("cannot read b.txt: %w", &fs.PathError{Op: "open", Path: "/srv/b.txt", Err: fs.ErrNotExist})
-	f := classify.Of(missing, classify.Options{Request: request(sent), Show: show})
+	f := shown(classify.Of(missing, classify.Options{Request: request(sent)}), missing, show)
 	require.Equal(t, fault.KindNotFound, f.Fault.Kind())
 	require.Equal(t, missing.Error(), f.Fault.Message())
 
-	f = classify.Of(fmt.Errorf("no symbol %q", "Helo"), classify.Options{Show: show})
+	helo := fmt.Errorf("no symbol %q", "Helo")
+	f = shown(classify.Of(helo, classify.Options{}), helo, show)
 	require.Equal(t, fault.KindTool, f.Fault.Kind())
 	require.Empty(t, f.Party)
-	hint := f.Hint(nil, nil)
-	require.Equal(t, fault.EffectUnknown, f.Advise(hint, classify.Writes).Effect)
-	require.Equal(t, fault.Retry{Reason: "The same call will fail again unless something changes"}, f.Advise(hint, classify.Reads))
+	known := &failure.Known{Finding: f.Finding, Shown: f.Shown}
+	require.Equal(t, fault.EffectUnknown, failure.Again(known, failure.As(failure.Writes)).Retry.Effect)
+	require.Equal(t, fault.Retry{Reason: "The same call will fail again unless something changes"}, failure.Again(known, failure.As(failure.Reads)).Retry)
 }
 
 // Who wrote the statement that a database refuses can mend it.
@@ -97,16 +99,15 @@ func TestStatementOfTheCaller(t *testing.T) {
 		require.Equal(t, "Check its syntax and the names of its tables and columns.", f.Fault.Suggestion())
 		require.NotContains(t, f.Fault.Text(), "userz")
 	}
-	f := classify.Of(fmt.Errorf("my query: %w", err), classify.Options{
-		Request: request(func(s string) bool { return s == "select " }),
-		Show: func(err error, known *fault.Error) *fault.Error {
+	mine := fmt.Errorf("my query: %w", err)
+	v := shown(classify.Of(mine, classify.Options{Request: request(func(s string) bool { return s == "select " })}), mine,
+		func(err error, known *fault.Error) *fault.Error {
 			require.Equal(t, fault.Generic(fault.KindClientError).Message(), known.Message())
 			return known.WithMessage(err.Error())
-		},
-	})
-	require.Contains(t, f.Fault.Text(), "my query: ")
-	require.Contains(t, f.Fault.Text(), "Check its syntax")
-	f = of("userz")
+		})
+	require.Contains(t, v.Fault.Text(), "my query: ")
+	require.Contains(t, v.Fault.Text(), "Check its syntax")
+	f := of("userz")
 	require.Equal(t, fault.KindInternal, f.Fault.Kind())
 	require.Equal(t, fault.PartyServer, f.Party)
 }

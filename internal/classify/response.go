@@ -79,7 +79,12 @@ func (e *ResponseError) StatusCode() int { return e.status }
 
 // RetryAfter returns how long the service asked to wait, by Retry-After or the
 // headers of a rate limit; zero when it did not say, or when waiting does not help.
-func (e *ResponseError) RetryAfter() time.Duration { return e.said.hint(e.said.kind, false).After }
+func (e *ResponseError) RetryAfter() time.Duration {
+	if retry, _, _ := e.said.second(); retry != RetryYes {
+		return 0
+	}
+	return e.said.after
+}
 
 // Body returns a copy of what the service wrote, 64 KiB at most. It is private: log
 // it, or read from it what you know, but pass nothing of it on as it is.
@@ -92,7 +97,7 @@ const maxWords = 500
 // 4xx: its words, which are private unless somebody asked for them, the host that it
 // answered from, and the type of the error that has them. Each may be "".
 func (f *Finding) Upstream() (words, host, typ string) {
-	if f.teller == nil || f.Status >= http.StatusInternalServerError {
+	if f.teller == nil || f.Says.Status >= http.StatusInternalServerError {
 		return "", "", ""
 	}
 	safe.Call(func() { // whose methods are untrusted

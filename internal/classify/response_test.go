@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
 )
 
@@ -46,7 +47,7 @@ func TestFromResponse(t *testing.T) {
 	e.Body()[0] = 'X'
 	require.Equal(t, harness.Canary, string(e.Body()), "a copy")
 
-	f := classify.Classify(err)
+	f := failure.Classify(err)
 	require.Equal(t, fault.Generic(fault.KindServiceUnavailable).Data(), told(f))
 }
 
@@ -65,7 +66,7 @@ func TestFromResponseOfStrangeAnswers(t *testing.T) {
 	require.ErrorContains(t, classify.FromResponse(nil), "resp is nil")
 	require.EqualError(t, classify.FromResponse(&http.Response{StatusCode: 599}), "answered 599", "made by hand")
 	require.EqualError(t, classify.FromResponse(&http.Response{StatusCode: http.StatusNotFound, Request: &http.Request{Method: http.MethodGet}}), "GET answered 404 Not Found")
-	require.Equal(t, unknown, classify.HintOf(classify.FromResponse(&http.Response{StatusCode: 999})))
+	require.Equal(t, unknown, failure.HintOf(classify.FromResponse(&http.Response{StatusCode: 999})))
 
 	e := (*classify.ResponseError)(nil)
 	b, err := from(500, io.MultiReader(strings.NewReader("half"), broken{}), nil)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -33,6 +34,12 @@ var (
 			WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}),
 	}
 )
+
+// cutByShutdown is what became of a call that the end of its server cut.
+var cutByShutdown = clue{
+	kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: RetryYes, by: Cut, after: time.Second, effect: fault.EffectUnknown, proof: Cut,
+	public: fault.New(fault.KindServiceUnavailable, "this server was replaced before the call had finished"),
+}
 
 // incapable is what a call means that needs more than its client can do.
 func incapable(what string) clue {
@@ -62,7 +69,7 @@ var sentinels = table[string]{
 		"circuit breaker open", "circuit breaker is open", "bulkhead full", "failure rate exceeded",
 		"redis: connection pool timeout", "redigo: connection pool exhausted", "gocql: no hosts available in the pool",
 		"clickhouse: acquire conn timeout. you can increase the number of max open conn or the dial timeout",
-		"memcache: no servers configured or available", "nats: no responders available for request", "etcdclient: no available endpoints",
+		"memcache: no servers configured or available", "nats: no responders available for request", "nats: no response from stream", "etcdclient: no available endpoints",
 	}},
 	{limited, []string{"rate limit exceeded", "too many requests"}},
 	{tooSlow, []string{"timeout exceeded", "nats: timeout", "gocql: no response received from cassandra within timeout period"}},
@@ -70,19 +77,24 @@ var sentinels = table[string]{
 		"gocql: no connections were made when creating the session", "nats: no servers available for connection",
 		"kafka: client has run out of available brokers to talk to", "unable to dial: no broker reachable",
 	}},
-	// No rows: pgx, GORM, MongoDB, go-redis, redigo, bolt, badger, Cassandra, memcache, ent; and go-git.
+	// No rows: pgx, GORM, MongoDB, go-redis, redigo, bolt, badger, Cassandra, memcache, ent; go-git; and JetStream.
 	{absent, []string{
 		"no rows in result set", "record not found", "mongo: no documents in result", "redis: nil", "redigo: nil returned",
 		"not found", "Key not found", "memcache: cache miss",
 		"repository not found", "reference not found", "object not found", "entry not found", "remote not found",
 		"repository does not exist", "remote repository is empty",
+		"nats: key not found", "nats: key was deleted", "nats: no keys found", "nats: bucket not found", "nats: object not found", "nats: no objects found",
 	}},
-	{duplicate, []string{"duplicated key not allowed", "repository already exists"}},
+	{duplicate, []string{
+		"duplicated key not allowed", "repository already exists",
+		"nats: key exists", "nats: bucket name already in use", "nats: an object already exists with that name",
+	}},
 	{brokenReference, []string{"violates foreign key constraint"}},
 	{failedCheck, []string{"violates check constraint"}},
 	{wrongState, []string{"non-fast-forward update"}},
 	{rolledBack, []string{
 		"redis: transaction failed", "Transaction Conflict. Please retry", "memcache: compare-and-swap conflict", "memcache: item not stored",
+		"nats: key revision mismatch",
 	}},
 	{noCredentials, []string{
 		"nats: Authorization Violation", "nats: authorization violation", "authentication required", "authorization failed",
@@ -145,7 +157,7 @@ func statusIn(text string) int {
 	named := 0
 	for i := range text {
 		status := threeDigits(text[i:])
-		if !isFailure(status) || i > 0 && isDigit(text[i-1]) {
+		if !IsFailure(status) || i > 0 && isDigit(text[i-1]) {
 			continue
 		}
 		if slices.ContainsFunc(marksOfStatus, func(mark string) bool { return strings.HasSuffix(text[:i], mark) }) {

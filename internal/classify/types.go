@@ -122,6 +122,13 @@ var families = []struct {
 	{"sarama", "KError", number(kafka.of)},
 	{"rabbitmq/amqp091-go", "Error", number(amqp.of, "Code")},
 	{"mattn/go-sqlite3", "Error", number(ofSQLite, "ExtendedCode", "Code")},
+	{"nats-io/nats.go", "jsError", ofText}, // it may have no APIError, and then a text alone
+	{"nats-io/nats.go", "APIError", func(err error) clue {
+		if c := number(jetStream.of, "ErrorCode")(err); c != (clue{}) {
+			return c
+		}
+		return number(func(status int64) clue { return withStatus(int(status)) }, "Code")(err)
+	}},
 }
 
 // A convention is something that types of errors are known by. It returns the reader for a
@@ -132,7 +139,9 @@ type convention func(t reflect.Type) reader
 // what a status or a number of it means, and an answer with a header before a status alone.
 var conventions = []convention{
 	by(func(e *ResponseError) clue { return e.said }),
-	by(func(e interface{ Effect() fault.Effect }) clue { return clue{effect: effect(e.Effect())} }),
+	by(func(e interface{ Effect() fault.Effect }) clue {
+		return clue{effect: Effect(e.Effect()), proof: ByError}
+	}),
 	by(func(e interface{ Retryable() bool }) clue { return ofBool(e.Retryable()) }),
 	by(func(e interface{ RetryableError() bool }) clue { return ofBool(e.RetryableError()) }), // the AWS SDK
 	by(func(e interface{ RetryAfter() time.Duration }) clue { return ofWait(e.RetryAfter()) }),
@@ -140,7 +149,7 @@ var conventions = []convention{
 	// and whose connection broke before the answer.
 	by(func(e interface{ SafeToRetry() bool }) clue {
 		if e.SafeToRetry() {
-			return clue{retry: RetryYes}
+			return clue{retry: RetryYes, by: ByError}
 		}
 		return clue{}
 	}),
@@ -209,16 +218,18 @@ var permanent = clue{retry: RetryNo, reason: reasonPermanent}
 
 func ofBool(yes bool) clue {
 	if yes {
-		return clue{retry: RetryYes}
+		return clue{retry: RetryYes, by: ByError}
 	}
-	return permanent
+	c := permanent
+	c.by = ByError
+	return c
 }
 
 func ofWait(d time.Duration) clue {
 	if d <= 0 {
 		return clue{}
 	}
-	return clue{retry: RetryYes, after: bounded(d)}
+	return clue{retry: RetryYes, by: ByError, after: Bounded(d)}
 }
 
 // number reads a number of a service's own: the first of the fields that has a meaning, or
@@ -355,7 +366,7 @@ func retryDelay(detail any) time.Duration {
 		return 0
 	}
 	if d, ok := reflect.TypeAssert[interface{ AsDuration() time.Duration }](m.Call(nil)[0]); ok {
-		return bounded(d.AsDuration())
+		return Bounded(d.AsDuration())
 	}
 	return 0
 }

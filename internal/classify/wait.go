@@ -14,14 +14,15 @@ import (
 // maxAfter is the longest wait that is believed: a quota may be one of a month.
 const maxAfter = 30 * 24 * time.Hour
 
-func bounded(d time.Duration) time.Duration { return min(max(d, 0), maxAfter) }
+// Bounded returns a wait that is believed: neither negative nor longer than 30 days.
+func Bounded(d time.Duration) time.Duration { return min(max(d, 0), maxAfter) }
 
-// seconds returns a number of seconds as a wait, zero for what is none.
-func seconds(s float64) time.Duration {
+// Seconds returns a number of seconds as a wait, zero for what is none.
+func Seconds(s float64) time.Duration {
 	if !(s > 0) { // also NaN
 		return 0
 	}
-	return bounded(time.Duration(math.Ceil(min(s, maxAfter.Seconds()) * float64(time.Second))))
+	return Bounded(time.Duration(math.Ceil(min(s, maxAfter.Seconds()) * float64(time.Second))))
 }
 
 // ofResponse returns what the status and the header of an answer say, and what else is
@@ -76,7 +77,7 @@ func WaitOf(h http.Header, now time.Time, limited bool) time.Duration {
 		wait := until(n, now)
 		switch {
 		case strings.HasSuffix(key, "-Ms"):
-			wait = seconds(n / 1000)
+			wait = Seconds(n / 1000)
 		case !isNumber || key == "Ratelimit": // a number alone is how many requests there are
 			wait = untilText(text, now)
 		}
@@ -106,7 +107,7 @@ func until(n float64, now time.Time) time.Duration {
 	if n >= sinceEpoch {
 		n -= float64(now.UnixMilli()) / 1000
 	}
-	return seconds(n)
+	return Seconds(n)
 }
 
 // maxValue bounds what is looked at of a header's value.
@@ -125,7 +126,7 @@ func untilText(text string, now time.Time) time.Duration {
 		at, err = time.Parse(time.RFC3339, text)
 	}
 	if err == nil {
-		return bounded(at.Sub(now))
+		return Bounded(at.Sub(now))
 	}
 	var used, all time.Duration
 	for policy := range strings.SplitSeq(text, ",") {
@@ -136,7 +137,7 @@ func untilText(text string, now time.Time) time.Duration {
 			switch n, ok := decimal(strings.TrimSpace(value)); {
 			case !ok:
 			case key == "t", key == "reset":
-				wait = seconds(n)
+				wait = Seconds(n)
 			case key == "r":
 				left = n > 0
 			}

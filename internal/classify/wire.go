@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
@@ -46,10 +48,7 @@ func FromWire(e *jsonrpc.Error) *fault.Error {
 	if e.Code == jsonrpc.CodeInvalidParams && notFound(e) {
 		return fault.New(fault.KindNotFound, e.Message)
 	}
-	kind, ok := wireKinds[e.Code]
-	if !ok {
-		kind = fault.KindServerError
-	}
+	kind := cmp.Or(fault.Kind(kinds.OfCode(e.Code)), fault.KindServerError)
 	return fault.New(kind, e.Message)
 }
 
@@ -64,26 +63,6 @@ func notFound(e *jsonrpc.Error) bool {
 		json.Unmarshal(e.Data, &data) == nil && data.URI != ""
 }
 
-// wireKinds tells the kind by the code where the data do not tell it.
-var wireKinds = map[int64]fault.Kind{
-	jsonrpc.CodeInvalidParams:                 fault.KindValidation,
-	jsonrpc.CodeInvalidRequest:                fault.KindClientError,
-	jsonrpc.CodeParseError:                    fault.KindClientError,
-	jsonrpc.CodeMethodNotFound:                fault.KindNotFound,
-	jsonrpc.CodeInternalError:                 fault.KindInternal,
-	-32002:                                    fault.KindNotFound, // resource not found, until 2025-11-25
-	mcp.CodeURLElicitationRequired:            fault.KindPreconditionFailed,
-	mcp.CodeMissingRequiredClientCapabilities: fault.KindClientError,
-	mcp.CodeUnsupportedProtocolVersion:        fault.KindClientError,
-	403:                                       fault.KindPermissionDenied,
-	404:                                       fault.KindNotFound,
-	409:                                       fault.KindConflict,
-	429:                                       fault.KindRateLimited,
-	499:                                       fault.KindCancelled,
-	503:                                       fault.KindServiceUnavailable,
-	504:                                       fault.KindTimeout,
-}
-
 // ofWire returns what a protocol error means that another server answered. The codes of
 // HTTP that applications use mean what they mean there.
 func ofWire(e *jsonrpc.Error) clue {
@@ -94,18 +73,15 @@ func ofWire(e *jsonrpc.Error) clue {
 	switch code := e.Code; {
 	case code == jsonrpc.CodeInvalidParams && !notFound(e):
 		return wrongRequest
-	case code == jsonrpc.CodeMethodNotFound, code == jsonrpc.CodeInvalidRequest, code == jsonrpc.CodeParseError:
+	case kinds.Unsupported(code):
 		return unimplemented
 	case code == 499:
 		return stopped
-	case isFailure(int(code)):
+	case IsFailure(int(code)):
 		return statusClue(int(code))
-	case code == jsonrpc.CodeInvalidParams, wireKinds[code] == fault.KindNotFound:
+	case code == jsonrpc.CodeInvalidParams, kinds.OfCode(code) == string(fault.KindNotFound):
 		return missing
 	default:
 		return failed
 	}
 }
-
-// codeRejected is the code of what go-sdk v1.8 wraps the errors of a transport with.
-const codeRejected = -32005

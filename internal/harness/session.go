@@ -29,6 +29,8 @@ type Setup struct {
 	// Server and Client may be nil. The server's completion handler is the harness's.
 	Server *mcp.ServerOptions
 	Client *mcp.ClientOptions
+	// Tool, if not nil, changes each tool before it is added: its annotations, for example.
+	Tool func(*mcp.Tool)
 	// More, if not nil, adds to the server before the middlewares stand around it.
 	More func(*mcp.Server)
 }
@@ -59,7 +61,7 @@ func Start(t testing.TB, at Place, s Setup) *Session {
 	}
 	session := &Session{Place: at, Server: mcp.NewServer(&mcp.Implementation{Name: "harness-server"}, &options)}
 	for name, h := range s.Handlers {
-		add(session.Server, at.Shape, name, h, s.Middleware)
+		add(session.Server, at.Shape, name, h, s)
 	}
 	if s.More != nil {
 		s.More(session.Server)
@@ -102,9 +104,18 @@ type typedIn struct {
 	Word string `json:"word,omitempty"`
 }
 
-func add(server *mcp.Server, shape Shape, name string, h Handler, mw []mcp.Middleware) {
-	tool := func() *mcp.Tool { return &mcp.Tool{Name: name} }
-	raw := func() *mcp.Tool { return &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}} }
+func add(server *mcp.Server, shape Shape, name string, h Handler, s Setup) {
+	mw := s.Middleware
+	changed := func(tool *mcp.Tool) *mcp.Tool {
+		if s.Tool != nil {
+			s.Tool(tool)
+		}
+		return tool
+	}
+	tool := func() *mcp.Tool { return changed(&mcp.Tool{Name: name}) }
+	raw := func() *mcp.Tool {
+		return changed(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}})
+	}
 	resource := &mcp.Resource{Name: name, URI: URI(name), MIMEType: "text/plain"}
 	prompt := &mcp.Prompt{Name: name}
 	call := resultOf[*mcp.CallToolResult, *mcp.CallToolRequest](h)

@@ -23,6 +23,8 @@ type Row struct {
 	Legacy int64 // the code of the older table that some clients know
 	Status int64 // the HTTP status of problem details; zero is Code, or 500 where that is JSON-RPC's own
 
+	Arrives []int64 // the codes of a protocol error from elsewhere that mean this kind where its data do not tell it
+
 	Outcome string // how the record in the log sums up the call
 
 	Retry  Retry
@@ -55,14 +57,68 @@ func All(yield func(kind string, row Row) bool) {
 	}
 }
 
-// Later is the code of a failure of an open kind whose call may be repeated.
-const Later = 503
+// CodeOf returns the JSON-RPC code with which a failure of a kind is sent. again says that the call
+// may be repeated, which of an open kind only the code can tell.
+func CodeOf(kind string, legacy, again bool) int64 {
+	row, known := table[kind]
+	switch {
+	case !known && legacy:
+		return open.Legacy
+	case !known && again:
+		return later
+	case !known:
+		return open.Code
+	case legacy:
+		return row.Legacy
+	default:
+		return row.Code
+	}
+}
 
-// The JSON-RPC codes of the specification, and the codes of HTTP, which applications may use.
+// OfCode returns the kind of a protocol error that arrives with a code, and "" for a code that
+// means none.
+func OfCode(code int64) string { return arrives[code] }
+
+// Unsupported reports whether a code says that the other side does not take such requests at all.
+func Unsupported(code int64) bool {
+	return code == parseError || code == invalidRequest || code == methodNotFound
+}
+
+// Steers reports whether a protocol error with this code tells a client what to do next.
+func Steers(code int64) bool {
+	return code == urlElicitation || code == missingCapability || code == unsupportedVersion
+}
+
+// Rejected is the code of what go-sdk v1.8 wraps the errors of a transport with. It is not
+// exported, see https://github.com/modelcontextprotocol/go-sdk/pull/723.
+const Rejected = -32005
+
+// later is the code of a failure of an open kind whose call may be repeated.
+const later = 503
+
+// The codes of JSON-RPC and of MCP. Applications may use those of HTTP.
 const (
-	invalidParams = -32602
-	internalError = -32603
+	parseError         = -32700
+	invalidRequest     = -32600
+	methodNotFound     = -32601
+	invalidParams      = -32602
+	internalError      = -32603
+	resourceNotFound   = -32002 // until 2025-11-25
+	missingCapability  = -32021
+	unsupportedVersion = -32022
+	urlElicitation     = -32042
 )
+
+// arrives has the kind of each code in [Row].Arrives.
+var arrives = func() map[int64]string {
+	kinds := map[int64]string{}
+	for kind, row := range table {
+		for _, code := range row.Arrives {
+			kinds[code] = kind
+		}
+	}
+	return kinds
+}()
 
 // What a repetition leads to.
 const (
@@ -78,13 +134,15 @@ var table = map[string]Row{
 		Label: "Validation Error", Message: "the arguments of this call are not valid",
 		Suggestion: "Correct the arguments and call again.",
 		Code:       invalidParams, Legacy: -32004, Status: 400, Outcome: "validation",
-		Retry: No, Final: true, Effect: "none", Party: "caller",
+		Arrives: []int64{invalidParams},
+		Retry:   No, Final: true, Effect: "none", Party: "caller",
 	},
 	"not_found": {
 		Label: "Not found", Message: "the requested item does not exist",
 		Suggestion: "Check the name or identifier; if something lists what exists, ask it first.",
 		Code:       invalidParams, Legacy: -32000, Status: 404, Outcome: "not_found",
-		Retry: No, Final: true, Party: "caller",
+		Arrives: []int64{resourceNotFound, methodNotFound, 404},
+		Retry:   No, Final: true, Party: "caller",
 		Again: failsAgain,
 	},
 	"already_exists": {
@@ -104,13 +162,15 @@ var table = map[string]Row{
 		Label: "Permission denied", Message: "this call is not permitted",
 		Suggestion: "Ask the user to obtain the permission or to choose another way.",
 		Code:       403, Legacy: -32001, Outcome: "denied",
-		Retry: No, Final: true, Effect: "none", Party: "caller",
+		Arrives: []int64{403},
+		Retry:   No, Final: true, Effect: "none", Party: "caller",
 	},
 	"rate_limited": {
 		Label: "Rate limited", Message: "too many calls were made in a short time",
 		Suggestion: "Make fewer calls at a time.",
 		Code:       429, Legacy: -32002, Outcome: "rate_limited",
-		Retry: Yes, Effect: "none",
+		Arrives: []int64{429},
+		Retry:   Yes, Effect: "none",
 		Again: failsTheSame,
 	},
 	"repeated_failure": {
@@ -124,13 +184,15 @@ var table = map[string]Row{
 		Label: "Timeout", Message: "the operation did not finish in time",
 		Suggestion: "Ask for less at a time.",
 		Code:       504, Legacy: -32003, Outcome: "timeout",
-		Retry: Yes, Effect: "unknown",
+		Arrives: []int64{504},
+		Retry:   Yes, Effect: "unknown",
 		Again: failsTheSame,
 	},
 	"cancelled": {
 		Label: "Cancelled", Message: "the operation was cancelled before it finished",
 		Code: 499, Legacy: 499, Outcome: "cancelled",
-		Retry: No, Final: true, Reason: "The call was cancelled", Effect: "unknown",
+		Arrives: []int64{499},
+		Retry:   No, Final: true, Reason: "The call was cancelled", Effect: "unknown",
 	},
 	"connection_failed": {
 		Label: "Connection failed", Message: "a service that is needed could not be reached",
@@ -143,7 +205,8 @@ var table = map[string]Row{
 		Label: "Service unavailable", Message: "a service that is needed is not available now",
 		Suggestion: "This is usually temporary and not caused by the arguments.",
 		Code:       503, Legacy: -32003, Outcome: "unavailable",
-		Retry: Yes, Party: "upstream",
+		Arrives: []int64{503},
+		Retry:   Yes, Party: "upstream",
 		Again: failsTheSame,
 	},
 	"server_error": {
@@ -156,24 +219,28 @@ var table = map[string]Row{
 		Label: "Client error", Message: "this call cannot succeed as it is",
 		Suggestion: "Change the arguments before you call again.",
 		Code:       invalidParams, Legacy: invalidParams, Status: 400, Outcome: "tool_error",
-		Retry: No, Reason: "The same call will be refused again",
+		Arrives: []int64{invalidRequest, parseError, missingCapability, unsupportedVersion},
+		Retry:   No, Reason: "The same call will be refused again",
 	},
 	"conflict": {
 		Label: "Conflict", Message: "the current state does not allow this operation",
 		Suggestion: "Read the current state, then decide whether to call again.",
 		Code:       409, Legacy: 409, Outcome: "conflict",
-		Again: failsTheSame,
+		Arrives: []int64{409},
+		Again:   failsTheSame,
 	},
 	"precondition_failed": {
 		Label: "Precondition failed", Message: "something else must be done before this call can succeed",
 		Code: 409, Legacy: 409, Outcome: "conflict",
-		Retry: No,
-		Again: failsTheSame,
+		Arrives: []int64{urlElicitation},
+		Retry:   No,
+		Again:   failsTheSame,
 	},
 	"internal_error": {
 		Label: "Internal error", Message: "the server failed unexpectedly",
 		Code: internalError, Legacy: internalError, Outcome: "internal_error",
-		Retry: No, Reason: "Tell the user", Effect: "unknown", Party: "server",
+		Arrives: []int64{internalError},
+		Retry:   No, Reason: "Tell the user", Effect: "unknown", Party: "server",
 	},
 	"tool_error": {
 		Label: "Tool error", Message: "the tool reported a failure",

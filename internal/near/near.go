@@ -2,7 +2,6 @@
 package near
 
 import (
-	"cmp"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -23,133 +22,229 @@ type match struct {
 	prefix   int
 }
 
+// before reports whether a match stands before another one that was found earlier.
+func (m *match) before(other *match) bool {
+	return m.distance < other.distance || m.distance == other.distance && m.prefix > other.prefix
+}
+
 // Matches returns the names of pool that are close to want, the closest first, at
 // most MaxMatches, each once. Where names are equally close, the one that begins
 // like want for longer is first, and then the order of the pool holds. Case is
 // ignored, and '-', '_', '.' and ' ' are the same. It returns nil when nothing is
 // close, and never want itself.
 //
-// Close means: as many edits (insert, delete, replace, swap two neighbours) as a
-// third of the shorter name's length, at least one for names of three or more
-// characters; or one name beginning with, or ending in, all of the other when
-// that has at least four characters. Names that differ in digits only are never close:
-// the invoice of another number is another invoice, and no misspelled one.
+// Close means one of these:
+//
+//   - Few edits (insert, delete, replace, swap two neighbours): as many as a third of the
+//     shorter name's length, at least one for names of three or more characters. What the
+//     names share at both ends in whole words, such as the directory and the extension of
+//     two paths, does not count: of two names that differ in one word this word has to be
+//     close, and in one of two characters one edit is.
+//   - One name begins with, or ends in, all of the other, which has at least four characters.
+//
+// Names that differ in digits only are never close: the invoice of another number is
+// another invoice, and no misspelled one.
 //
 // The work is bounded: only the first 4096 names are looked at, and names longer
 // than 64 characters are passed over.
 func Matches(want string, pool []string) []string {
-	var a [maxRunes]rune
-	n, ok := fold(want, &a)
-	if !ok || n == 0 {
+	var a name
+	if !a.read(want) || a.n == 0 {
 		return nil
 	}
-	var few [16]match // on the stack
-	found := few[:0]
-	for _, name := range pool[:min(len(pool), maxPool)] {
-		if name == want {
+	var found [MaxMatches]match
+	n := 0
+	for _, other := range pool[:min(len(pool), maxPool)] {
+		if other == want {
 			continue
 		}
-		if m, ok := compare(a[:n], name); ok {
-			found = append(found, m)
+		var last *match // which another one has to be better than
+		if n == MaxMatches {
+			last = &found[n-1]
 		}
+		m, ok := a.compare(other, last)
+		if !ok || last != nil && !m.before(last) || slices.ContainsFunc(found[:n], func(f match) bool { return f.name == other }) {
+			continue
+		}
+		n = min(n+1, MaxMatches)
+		at := n - 1
+		for ; at > 0 && m.before(&found[at-1]); at-- {
+			found[at] = found[at-1]
+		}
+		found[at] = m
 	}
-	slices.SortStableFunc(found, func(a, b match) int {
-		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.prefix, a.prefix))
-	})
-	if len(found) == 0 {
+	if n == 0 {
 		return nil
 	}
-	names := make([]string, 0, MaxMatches)
-	for _, m := range found {
-		if len(names) < MaxMatches && !slices.Contains(names, m.name) {
-			names = append(names, m.name)
-		}
+	names := make([]string, n)
+	for i := range names {
+		names[i] = found[i].name
 	}
 	return names
 }
 
-// compare measures name against the folded a, and reports whether it is close.
-func compare(a []rune, name string) (match, bool) {
-	var buf [maxRunes]rune
-	n, ok := fold(name, &buf)
-	if !ok || n == 0 {
+// compare measures another name, and reports whether it is close. One that cannot stand
+// before last, if that is not nil, may be told not to be.
+func (a *name) compare(other string, last *match) (match, bool) {
+	var b name
+	if !b.read(other) || b.n == 0 {
 		return match{}, false
 	}
-	b := buf[:n]
-	shorter, longer := a, b
-	if len(a) > len(b) {
-		shorter, longer = b, a
+	shorter, longer := a, &b
+	if a.n > b.n {
+		shorter, longer = longer, shorter
 	}
-	m := match{name: name, prefix: commonPrefix(a, b)}
-	limit := len(shorter) / 3
+	m := match{name: other, prefix: commonPrefix(a.runes[:a.n], b.runes[:b.n])}
+	limit := a.edits(&b, m.prefix)
+	if last != nil && last.distance <= limit {
+		if limit = last.distance; m.prefix <= last.prefix {
+			limit--
+		}
+	}
 	m.distance = limit + 1
-	if len(longer)-len(shorter) <= limit {
-		m.distance = distance(shorter, longer, limit)
+	if longer.n-shorter.n <= limit {
+		m.distance = distance(shorter.runes[:shorter.n], longer.runes[:longer.n], limit)
 	}
 	if m.distance > limit {
 		const contained = 4
-		if len(shorter) < contained || m.prefix < len(shorter) && !slices.Equal(longer[len(longer)-len(shorter):], shorter) {
+		if shorter.n < contained || m.prefix < shorter.n && !slices.Equal(longer.runes[longer.n-shorter.n:longer.n], shorter.runes[:shorter.n]) {
 			return m, false
 		}
 		// Behind every name that differs by edits only.
-		m.distance = maxRunes + len(longer) - len(shorter)
+		m.distance = maxRunes + longer.n - shorter.n
 	}
-	var x, y [maxRunes]rune
-	return m, slices.Equal(a, b) || !slices.Equal(withoutDigits(append(x[:0], a...)), withoutDigits(append(y[:0], b...)))
+	return m, slices.Equal(a.runes[:a.n], b.runes[:b.n]) || !a.sameButDigits(&b)
 }
 
-func withoutDigits(a []rune) []rune { return slices.DeleteFunc(a, unicode.IsDigit) }
-
-// fold writes the comparable form of s into buf and reports its length, or
-// false when s is too long.
-func fold(s string, buf *[maxRunes]rune) (int, bool) {
-	if len(s) > maxRunes*utf8.UTFMax {
-		return 0, false
+// edits returns how many edits are allowed between two names that have a beginning in common.
+func (a *name) edits(b *name, prefix int) int {
+	shorter := min(a.n, b.n)
+	suffix := 0
+	for suffix < shorter-prefix && a.runes[a.n-1-suffix] == b.runes[b.n-1-suffix] {
+		suffix++
 	}
-	n := 0
+	for prefix > 0 && !a.between(prefix) && !b.between(prefix) {
+		prefix--
+	}
+	for suffix > 0 && !a.between(a.n-suffix) && !b.between(b.n-suffix) {
+		suffix--
+	}
+	differ := shorter - prefix - suffix
+	switch {
+	case differ == 0: // one has words that the other lacks
+		return shorter / 3
+	case differ == 2 && shorter > 2:
+		return 1
+	default:
+		return differ / 3
+	}
+}
+
+// A name is a name in the form in which names are compared.
+type name struct {
+	runes [maxRunes]rune
+	n     int
+	words uint64 // a bit for each character that begins a word behind a small letter, as in listUsers
+}
+
+// between reports whether a word of the name ends, or begins, in front of the ith character.
+func (a *name) between(i int) bool {
+	return i == 0 || i == a.n || a.words&(1<<i) != 0 || !isWord(a.runes[i]) || !isWord(a.runes[i-1])
+}
+
+func isWord(r rune) bool {
+	return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r >= utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
+}
+
+// read writes the comparable form of s, and reports false if s is too long.
+func (a *name) read(s string) bool {
+	if len(s) > maxRunes*utf8.UTFMax {
+		return false
+	}
+	small := false
 	for _, r := range s {
-		if n == maxRunes {
-			return 0, false
+		if a.n == maxRunes {
+			return false
 		}
+		lower := r
 		switch {
 		case r == '-' || r == '.' || r == ' ':
-			r = '_'
+			lower = '_'
 		case r >= 'A' && r <= 'Z':
-			r += 'a' - 'A'
+			lower += 'a' - 'A'
 		case r >= utf8.RuneSelf:
-			r = unicode.ToLower(r)
+			lower = unicode.ToLower(r)
 		}
-		buf[n] = r
-		n++
+		if small && lower != r && lower != '_' {
+			a.words |= 1 << a.n
+		}
+		small = lower == r && isWord(r)
+		a.runes[a.n] = lower
+		a.n++
 	}
-	return n, true
+	return true
+}
+
+// sameButDigits reports whether two names are the same without their digits.
+func (a *name) sameButDigits(b *name) bool {
+	i, j := 0, 0
+	for {
+		for i < a.n && unicode.IsDigit(a.runes[i]) {
+			i++
+		}
+		for j < b.n && unicode.IsDigit(b.runes[j]) {
+			j++
+		}
+		switch {
+		case i == a.n || j == b.n:
+			return i == a.n && j == b.n
+		case a.runes[i] != b.runes[j]:
+			return false
+		}
+		i, j = i+1, j+1
+	}
 }
 
 // distance is the optimal string alignment distance of a and b, where a is not
 // the longer one. It stops early and returns limit+1 once the distance is sure
-// to be above limit.
+// to be above limit. More than limit places from the diagonal nothing is looked at.
 func distance(a, b []rune, limit int) int {
-	var rows [3][maxRunes + 1]uint8
+	for len(a) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	if limit = min(limit, len(b)); len(b)-len(a) > limit {
+		return limit + 1
+	}
+	over := uint8(limit + 1)
+	var rows [3][maxRunes + 2]uint8
 	before, above, row := &rows[0], &rows[1], &rows[2]
 	for j := range len(a) + 1 {
-		above[j] = uint8(j)
+		above[j] = min(uint8(j), over)
 	}
 	for i := 1; i <= len(b); i++ {
-		row[0] = uint8(i)
-		least := row[0]
-		for j := 1; j <= len(a); j++ {
-			var cost uint8
+		first, last := max(1, i-limit), min(len(a), i+limit)
+		row[first-1] = over
+		if first == 1 {
+			row[0] = min(uint8(i), over)
+		}
+		least := row[first-1]
+		for j := first; j <= last; j++ {
+			d := above[j-1]
 			if a[j-1] != b[i-1] {
-				cost = 1
-			}
-			d := min(above[j]+1, row[j-1]+1, above[j-1]+cost)
-			if i > 1 && j > 1 && a[j-1] == b[i-2] && a[j-2] == b[i-1] {
-				d = min(d, before[j-2]+1)
+				d = min(d, above[j], row[j-1]) + 1
+				if i > 1 && j > 1 && a[j-1] == b[i-2] && a[j-2] == b[i-1] {
+					d = min(d, before[j-2]+1)
+				}
+				d = min(d, over)
 			}
 			row[j] = d
 			least = min(least, d)
 		}
-		if int(least) > limit {
+		row[last+1] = over // the next row looks at it from below
+		if least == over {
 			return limit + 1
 		}
 		before, above, row = above, row, before

@@ -42,6 +42,21 @@ func TestMatches(t *testing.T) {
 		{"edits stand before a beginning", "users", []string{"users_of_project", "user"}, []string{"user", "users_of_project"}},
 		{"the nearer beginning first", "user", []string{"user_of_project", "user_list"}, []string{"user_list", "user_of_project"}},
 
+		{"a directory and an extension in common", "/srv/data/zzzzzz.txt", []string{"/srv/data/notes.txt", "/srv/data/orders.txt", "/srv/data/q.txt"}, nil},
+		{"a misspelled file", "/srv/data/noets.txt", []string{"/srv/data/votes.csv", "/srv/data/notes.txt"}, []string{"/srv/data/notes.txt"}},
+		{"a misspelled directory", "/srv/daat/notes.txt", []string{"/srv/data/notes.txt", "/srv/logs/notes.txt"}, []string{"/srv/data/notes.txt"}},
+		{"the address of a resource", "file:///home/ada/projects/zzzz", []string{"file:///home/ada/projects/wiki", "file:///home/ada/projects/zzz"}, []string{"file:///home/ada/projects/zzz"}},
+		{"a query in common", "db://orders?limit=10&sort=asc", []string{"db://people?limit=10&sort=asc", "db://order?limit=10&sort=asc"}, []string{"db://order?limit=10&sort=asc"}},
+		{"an ending in common", "sales-report-of-the-quarter", []string{"visit-report-of-the-quarter", "sale-report-of-the-quarter"}, []string{"sale-report-of-the-quarter"}},
+		{"a beginning in common", "acme_internal_billing_zzzz", []string{"acme_internal_billing_list", "acme_internal_billing_zzz"}, []string{"acme_internal_billing_zzz"}},
+		{"a beginning in common, in humps", "getCustomerZzzz", []string{"getCustomerName", "getCustomerZzz"}, []string{"getCustomerZzz"}},
+		{"other humps are the same word", "getcustomername", []string{"getCustomerNmae", "getCustomerDate"}, []string{"getCustomerNmae"}},
+		{"another verb is another tool", "delete_user_orders", []string{"select_user_orders", "update_user_orders", "delet_user_orders"}, []string{"delet_user_orders"}},
+		{"a word of one letter", "item_z", []string{"item_a", "item_zz", "item"}, []string{"item_zz", "item"}},
+		{"a word of two letters", "user_ix", []string{"user_id", "user_ab", "user_xi"}, []string{"user_id", "user_xi"}},
+		{"a word too many", "list_my_customers", []string{"list_customers", "list_customer"}, []string{"list_customers"}},
+		{"two words", "lsit_uesrs", []string{"list_users"}, []string{"list_users"}},
+
 		{"one character", "a", []string{"b", "ab"}, nil},
 		{"one character, other case", "a", []string{"A"}, []string{"A"}},
 		{"two characters", "ab", []string{"ac", "abc", "ba"}, nil},
@@ -65,8 +80,8 @@ func TestMatches(t *testing.T) {
 		{"closest first", "search", []string{"serrchh", "seerch", "SEARCH"}, []string{"SEARCH", "seerch", "serrchh"}},
 		{"equally close: the longer beginning first", "abcdef", []string{"xbcdef", "abcdex", "abxdef"}, []string{"abcdex", "abxdef", "xbcdef"}},
 		{"else the order of the pool", "abcdef", []string{"abcdez", "abcdey", "abcdex"}, []string{"abcdez", "abcdey", "abcdex"}},
-		{"five at most", "item_z", []string{"item_a", "item_b", "item_c", "item_d", "item_e", "item_f", "item_g"}, []string{"item_a", "item_b", "item_c", "item_d", "item_e"}},
-		{"a better one pushes the last one out", "item_z", []string{"item_a", "item_b", "item_c", "item_d", "item_e", "Item-z"}, []string{"Item-z", "item_a", "item_b", "item_c", "item_d"}},
+		{"five at most", "itemz", []string{"itema", "itemb", "itemc", "itemd", "iteme", "itemf", "itemg"}, []string{"itema", "itemb", "itemc", "itemd", "iteme"}},
+		{"a better one pushes the last one out", "itemz", []string{"itema", "itemb", "itemc", "itemd", "iteme", "ItemZ"}, []string{"ItemZ", "itema", "itemb", "itemc", "itemd"}},
 		{
 			"64 characters are compared", strings.Repeat("ab", 32),
 			[]string{strings.Repeat("ab", 31) + "ba"},
@@ -126,6 +141,45 @@ func TestMatchesAgreesWithReference(t *testing.T) {
 		}
 		require.Equal(t, referenceMatches(want, pool), Matches(want, pool), "%q in %q", want, pool)
 	}
+}
+
+// TestLongNamesAgreeWithReference takes names of several words, as those of tools and resources
+// are, which have much in common with each other and with what is asked for.
+func TestLongNamesAgreeWithReference(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	words := []string{"list", "lists", "user", "users", "order", "Orders", "by", "id", "x", "customer", "größe", "7", ""}
+	separators := []string{"_", "-", "/", "://", "", "", "?"}
+	long := func() string {
+		var b strings.Builder
+		for range 1 + r.IntN(6) {
+			b.WriteString(words[r.IntN(len(words))])
+			b.WriteString(separators[r.IntN(len(separators))])
+		}
+		return b.String()
+	}
+	misspelled := func(name string) string {
+		runes := []rune(name)
+		for range r.IntN(4) {
+			if i := r.IntN(len(runes) + 1); i == len(runes) || r.IntN(2) == 0 {
+				runes = slices.Insert(runes, i, 'q')
+			} else {
+				runes[i] = rune(name[0])
+			}
+		}
+		return string(runes)
+	}
+	found := 0
+	for range 20_000 {
+		pool := make([]string, 1+r.IntN(20))
+		for i := range pool {
+			pool[i] = long()
+		}
+		want := misspelled("_" + pool[r.IntN(len(pool))])[1:]
+		got := Matches(want, pool)
+		require.Equal(t, referenceMatches(want, pool), got, "%q in %q", want, pool)
+		found += len(got)
+	}
+	require.Greater(t, found, 5_000)
 }
 
 func FuzzMatches(f *testing.F) {
@@ -211,22 +265,6 @@ func reference(a, b []rune) int {
 // referenceMatches does what the documentation of Matches says, without a thought
 // about speed.
 func referenceMatches(want string, pool []string) []string {
-	folded := func(s string) []rune {
-		return []rune(strings.Map(func(r rune) rune {
-			if strings.ContainsRune("-. ", r) {
-				return '_'
-			}
-			return unicode.ToLower(r)
-		}, string([]rune(s))))
-	}
-	withoutDigits := func(s []rune) string {
-		return strings.Map(func(r rune) rune {
-			if unicode.IsDigit(r) {
-				return -1
-			}
-			return r
-		}, string(s))
-	}
 	type candidate struct {
 		name               string
 		contained, d, same int
@@ -253,7 +291,7 @@ func referenceMatches(want string, pool []string) []string {
 		n := min(len(a), len(b))
 		d := reference(a, b)
 		switch {
-		case d <= n/3:
+		case d <= referenceLimit(want, name):
 			found = append(found, candidate{name, 0, d, same})
 		case n >= 4 && (strings.HasPrefix(longer, shorter) || strings.HasSuffix(longer, shorter)):
 			found = append(found, candidate{name, 1, max(len(a), len(b)) - n, same})
@@ -267,6 +305,66 @@ func referenceMatches(want string, pool []string) []string {
 		names = append(names, c.name)
 	}
 	return names
+}
+
+func folded(s string) []rune {
+	return []rune(strings.Map(func(r rune) rune {
+		if strings.ContainsRune("-. ", r) {
+			return '_'
+		}
+		return unicode.ToLower(r)
+	}, string([]rune(s))))
+}
+
+func withoutDigits(s []rune) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, string(s))
+}
+
+// referenceLimit returns how many edits are allowed: a third of what is left of the shorter
+// name without what both have at their ends and what is whole words in one of them.
+func referenceLimit(x, y string) int {
+	a, b := folded(x), folded(y)
+	n := min(len(a), len(b))
+	same := 0
+	for same < n && a[same] == b[same] {
+		same++
+	}
+	begins, ends := 0, 0
+	for i := 1; i <= same; i++ {
+		if edge(x, i) || edge(y, i) {
+			begins = i
+		}
+	}
+	for i := 1; i <= n-same && string(a[len(a)-i:]) == string(b[len(b)-i:]); i++ {
+		if edge(x, len(a)-i) || edge(y, len(b)-i) {
+			ends = i
+		}
+	}
+	switch left := n - begins - ends; {
+	case left == 0:
+		return n / 3
+	case left == 2 && n > 2:
+		return 1
+	default:
+		return left / 3
+	}
+}
+
+// edge reports whether a word of a name begins or ends at a place.
+func edge(name string, at int) bool {
+	runes := []rune(name)
+	if at == 0 || at == len(runes) {
+		return true
+	}
+	word := func(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.Nd) }
+	large := func(r rune) bool { return unicode.ToLower(r) != r }
+	before, after := runes[at-1], runes[at]
+	return !word(before) || !word(after) || large(after) && !large(before)
 }
 
 // tools are names as a server of medium size has them.
@@ -283,6 +381,28 @@ var tools = func() []string {
 func TestAllocations(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { Matches("qqqqqqqqqqqq", tools) }), "nothing matches")
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { Matches("delete_invoice", tools) }), 1.0)
+}
+
+// BenchmarkMatches4000 has as many names of 59 characters as a large gateway, which begin and
+// end alike.
+func BenchmarkMatches4000(b *testing.B) {
+	const of = "gateway_company_%-16.16s_number_%04d_of_all_service"
+	var pool []string
+	for i := range 4000 {
+		pool = append(pool, fmt.Sprintf(of, tools[i%len(tools)], i))
+	}
+	for _, bc := range []struct{ name, want string }{
+		{"nothing", strings.Repeat("q", 59)},
+		{"typo", fmt.Sprintf(of, "delete_invocies", 27)},
+		{"typos all over", "gatewy_compnay_delete_invoices___numbr_0027_of_al_service"},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Matches(bc.want, pool)
+			}
+		})
+	}
 }
 
 func BenchmarkMatches50(b *testing.B) {

@@ -1,15 +1,23 @@
 package scrub
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/mcpchain/mcpchain/internal/words"
+)
 
 // SecretName reports whether the name of a field, argument, header or variable says that its value is a secret.
-// It understands camelCase, snake_case, kebab-case and dots, and looks at the first 128 bytes.
-func SecretName(name string) bool { return secretName(name[:min(len(name), 128)]) }
+// It understands camelCase, snake_case, kebab-case and dots. It looks at what is visible of the first 1024 bytes, and of
+// that at the first 128.
+func SecretName(name string) bool {
+	name = words.Visible(name[:min(len(name), 1024)])
+	return secretName(name[:min(len(name), 128)])
+}
 
 func secretName(name string) bool {
 	var buf [320]byte
-	words := split(buf[:0], name)
-	return secretParts.in(words) && !quietParts.in(words)
+	parts := split(buf[:0], name)
+	return secretParts.in(parts) && !quietParts.in(parts)
 }
 
 // secretNames are parts of a name as split writes it: "_" is the border of a word and "__" the border of the name.
@@ -64,10 +72,10 @@ func makeParts(names string, plural bool) *parts {
 	return p
 }
 
-func (p *parts) in(words []byte) bool {
-	for i := range len(words) - 1 {
-		for _, s := range p[pair(words[i], words[i+1])] {
-			if len(words)-i >= len(s) && string(words[i:i+len(s)]) == s {
+func (p *parts) in(name []byte) bool {
+	for i := range len(name) - 1 {
+		for _, s := range p[pair(name[i], name[i+1])] {
+			if len(name)-i >= len(s) && string(name[i:i+len(s)]) == s {
 				return true
 			}
 		}

@@ -18,14 +18,17 @@
 // How it works: one pass over the bytes finds the triggers of the rules (rules.go), and each rule looks from its trigger
 // as far as it has to; most of them are a pattern (pattern.go). What they find, [Text] replaces. Every byte that a rule looks at is counted, and what the rules may count is
 // bounded by the length of the text, so the time is linear by construction. A text that needs more was built for that,
-// and is hidden whole. What a client decodes is looked at too: the text without up to three layers of the escapes of
-// JSON, URLs and HTML.
+// and is hidden whole. What a reader sees is looked at too: the text without what is invisible in it, and without up to
+// three layers of the escapes of JSON, URLs and HTML.
 package scrub
 
 import (
 	"slices"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 const (
@@ -67,6 +70,19 @@ func Credentials(s string) string { return fixed(s, credentials, nil) }
 // TextBut is Text for a caller who sent what shown reports: such a path, address or statement is shown back. A credential
 // is hidden whoever sent it. shown is called with what would be hidden; see [Sent].
 func TextBut(s string, shown func(fragment string) bool) string { return fixed(s, everything, shown) }
+
+// Visibly returns a scrubber that a program wrote, made to see what a reader sees: what is invisible in a text is removed
+// before, if the scrubber hides something in the rest.
+func Visibly(scrubber func(string) string) func(string) string {
+	return func(s string) string {
+		if visible := words.Visible(s); visible != s {
+			if clean := scrubber(visible); clean != visible {
+				return clean
+			}
+		}
+		return scrubber(s)
+	}
+}
 
 const everything = ^uint64(0)
 
@@ -125,60 +141,77 @@ func hide(s string, of uint64, shown func(string) bool) string {
 	return out.String()
 }
 
-// find looks at s as it stands and as a client decodes it, until it found so much. It returns false if that is too much
+// find looks at s as it stands and as a reader sees it, until it found so much. It returns false if that is too much
 // work.
 func (t *text) find(s string, of uint64, enough int) bool {
 	t.all = t.all[:0]
 	v := view{s: s}
-	for layer, more := 0, true; more && layer <= maxLayers && len(t.all) < enough; layer++ {
-		if !t.look(v, of, enough) {
+	if !t.look(v, of, enough) {
+		return false
+	}
+	v, more := v.without(unseen)
+	for layer := 0; len(t.all) < enough; layer++ {
+		if more && !t.look(v, of, enough) {
 			return false
 		}
-		v, more = v.decoded()
+		if v, more = v.without(unescape); !more || layer == maxLayers {
+			break
+		}
+		v, _ = v.without(unseen)
 	}
 	return true
 }
 
-// view is a text without some of its escapes. at has where each of its bytes stands in the original, and where that
-// ends; nil means that it is the original.
+// view is a text without some of its escapes, or without what is invisible. at has where each of its bytes stands in the
+// original, and where that ends; nil means that it is the original.
 type view struct {
 	s  string
 	at []int32
 }
 
-// decoded returns v without one more layer of escapes, and false if there is none.
-func (v view) decoded() (view, bool) {
-	i := escape(v.s, 0)
-	if i == len(v.s) {
-		return v, false
-	}
-	b, at := make([]byte, 0, len(v.s)), make([]int32, 0, len(v.s)+1)
-	for done := 0; ; i = escape(v.s, done) {
-		b = append(b, v.s[done:i]...)
-		for ; done < i; done++ {
-			at = append(at, v.origin(done))
-		}
-		if at = append(at, v.origin(i)); i == len(v.s) {
-			return view{string(b), at}, true
-		}
-		c, n := unescape(v.s[i:])
-		for b = utf8.AppendRune(b, c); len(at) < len(b); {
-			at = append(at, v.origin(i))
-		}
-		done = i + n
-	}
+// A reader reads what stands for a character at the beginning of a text, in so many bytes, 0 for nothing. A character of
+// -1 is none.
+type reader struct {
+	begins [256]bool // which bytes can begin it
+	read   func(s string) (c rune, n int)
 }
 
-// escape returns where the next escape stands from i on, or the end.
-func escape(s string, i int) int {
+// next returns where something stands from i on that is read, or the end.
+func (r *reader) next(s string, i int) int {
 	for ; i < len(s); i++ {
-		if c := s[i]; c == '\\' || c == '%' || c == '&' {
-			if _, n := unescape(s[i:]); n > 0 {
+		if r.begins[s[i]] {
+			if _, n := r.read(s[i:]); n > 0 {
 				break
 			}
 		}
 	}
 	return i
+}
+
+// without returns v with what r reads in the place of what it reads, and false if there is nothing.
+func (v view) without(r *reader) (view, bool) {
+	i := r.next(v.s, 0)
+	if i == len(v.s) {
+		return v, false
+	}
+	b, at := make([]byte, 0, len(v.s)), make([]int32, 0, len(v.s)+1)
+	for done := 0; ; i = r.next(v.s, done) {
+		b = append(b, v.s[done:i]...)
+		for ; done < i; done++ {
+			at = append(at, v.origin(done))
+		}
+		if i == len(v.s) {
+			return view{string(b), append(at, v.origin(i))}, true
+		}
+		c, n := r.read(v.s[i:])
+		if c >= 0 {
+			b = utf8.AppendRune(b, c)
+		}
+		for len(at) < len(b) {
+			at = append(at, v.origin(i))
+		}
+		done = i + n
+	}
 }
 
 func (v view) origin(i int) int32 {
@@ -188,29 +221,64 @@ func (v view) origin(i int) int32 {
 	return v.at[i]
 }
 
-// unescape reads an escape of JSON and of most languages' strings, of a URL or of HTML.
-func unescape(s string) (c rune, n int) {
-	switch {
-	case s[0] == '&':
+// unseen reads what is invisible. unescape reads an escape of JSON and of most languages' strings, of a URL or of HTML.
+var (
+	unseen = &reader{beginning("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1f" +
+		"\x7f\xc2\xcd\xd8\xe1\xe2\xe3\xef\xf0\xf3"), func(s string) (rune, int) { return -1, words.Unseen(s) }}
+	unescape = &reader{beginning(`\%&`), escaped}
+)
+
+func beginning(chars string) (set [256]bool) {
+	for _, c := range []byte(chars) {
+		set[c] = true
+	}
+	return set
+}
+
+func escaped(s string) (c rune, n int) {
+	switch s[0] {
+	case '&':
 		for i := 0; i < len(entities); i += 2 {
 			if strings.HasPrefix(s, entities[i]) {
 				return rune(entities[i+1][0]), len(entities[i])
 			}
 		}
-	case s[0] == '%':
-		if c, n = hexadecimal(s, 1, 2); c != '\n' && (c < ' ' || c > '~') {
-			return 0, 0
+	case '%':
+		if c, n = hexadecimal(s, 1, 2); c == '\n' || ' ' <= c && c <= '~' {
+			return c, n
 		}
-		return c, n
+	case '\\':
+		return backslashed(s)
+	}
+	return 0, 0
+}
+
+func backslashed(s string) (c rune, n int) {
+	switch {
 	case len(s) < 2:
 	case s[1] == '/' || s[1] == '"' || s[1] == '\\' || s[1] == '\'':
 		return rune(s[1]), 2
-	case s[1] == 'n' || s[1] == 'r':
+	case s[1] == 'n' || s[1] == 'r' || s[1] == 'f' || s[1] == 'v':
 		return '\n', 2
+	case s[1] == 'a' || s[1] == 'b':
+		return '\a', 2
 	case s[1] == 't':
 		return '\t', 2
+	case s[1] == 'U':
+		return hexadecimal(s, 2, 8)
+	case strings.HasPrefix(s[1:], "u{"): // of Rust and JavaScript
+		if end := strings.IndexByte(s[:min(len(s), 12)], '}'); end > 3 {
+			if c, n = hexadecimal(s, 3, end-3); n > 0 {
+				return c, end + 1
+			}
+		}
 	case s[1] == 'u':
-		return hexadecimal(s, 2, 4)
+		if c, n = hexadecimal(s, 2, 4); utf16.IsSurrogate(c) && strings.HasPrefix(s[n:], `\u`) {
+			if low, m := hexadecimal(s[n:], 2, 4); utf16.DecodeRune(c, low) != utf8.RuneError {
+				return utf16.DecodeRune(c, low), n + m
+			}
+		}
+		return c, n
 	case s[1] == 'x':
 		return hexadecimal(s, 2, 2)
 	}
@@ -220,7 +288,7 @@ func unescape(s string) (c rune, n int) {
 var entities = []string{"&quot;", `"`, "&amp;", "&", "&lt;", "<", "&gt;", ">", "&#34;", `"`, "&#39;", "'", "&apos;", "'"}
 
 func hexadecimal(s string, from, n int) (rune, int) {
-	if len(s) < from+n {
+	if len(s) < from+n || n > 7 && s[from] > '0' {
 		return 0, 0
 	}
 	c := rune(0)

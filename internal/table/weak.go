@@ -1,5 +1,6 @@
-// Package table has the two tables that last as long as the process: by names that callers may
-// invent, which is bounded, and by pointers, which keeps nothing alive.
+// Package table has the tables that last as long as the process: by names that callers may
+// invent, which is bounded, by pointers, which keeps nothing alive, and of what is true for a
+// second, which is bounded too.
 package table
 
 import (

@@ -21,6 +21,13 @@ const (
 	ToolFailureKey = "io.modelcontextprotocol/toolFailure" // of a draft of the specification, where it is asked for
 )
 
+// A refusal of package limit has the code and the detail, which is the name of the limit. They are
+// for programs: the text of the failure says in words which limit it is.
+const (
+	LimitCode   = "LIMIT_REACHED"
+	LimitDetail = "limit"
+)
+
 // KeyKeys are the members of a request's _meta that may hold an idempotency key. The
 // first is that of the specification's proposal.
 var KeyKeys = []string{"io.modelcontextprotocol/idempotencyKey", KeyKey}

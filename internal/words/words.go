@@ -109,11 +109,11 @@ func clean(text string, lines bool) string {
 	var b strings.Builder
 	b.Grow(len(text))
 	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRuneInString(text[i:])
-		if r == '\x1b' || r == 0x9b || r == 0x9d {
-			i += escape(text[i:], r, n)
+		if n := Unseen(text[i:]); n > 0 {
+			i += n
 			continue
 		}
+		r, n := utf8.DecodeRuneInString(text[i:])
 		i += n
 		switch {
 		case r == '\n' && lines, r == '\t' && lines:
@@ -128,12 +128,48 @@ func clean(text string, lines bool) string {
 			}
 		case r == '\t':
 			b.WriteByte(' ')
-		case Invisible(r):
 		default:
 			b.WriteRune(r)
 		}
 	}
 	return b.String()
+}
+
+// Visible returns a text without what [Line] removes: sequences that control a terminal, and characters that cannot be
+// seen. Line breaks, tabs and broken bytes stay. It returns text itself if there is nothing to remove.
+func Visible(text string) string {
+	var b strings.Builder
+	done := 0
+	for i := 0; i < len(text); {
+		n := Unseen(text[i:])
+		if n == 0 {
+			i++
+			continue
+		}
+		b.WriteString(text[done:i])
+		i += n
+		done = i
+	}
+	if done == 0 {
+		return text
+	}
+	return b.String() + text[done:]
+}
+
+// Unseen returns how many bytes [Line] removes at the beginning of a text: those of an invisible character, or of a
+// sequence that controls a terminal. It returns 0 if the text begins with anything else.
+func Unseen(text string) int {
+	if text == "" || ' ' <= text[0] && text[0] < 0x7f {
+		return 0
+	}
+	r, n := utf8.DecodeRuneInString(text)
+	switch {
+	case r == '\x1b' || 0x90 <= r && r <= 0x9f && introducers[r] != 0:
+		return escape(text, r, n)
+	case r == '\t' || broken(r) || !Invisible(r):
+		return 0
+	}
+	return n
 }
 
 // broken reports a line break.
@@ -151,30 +187,35 @@ const maxEscape = 64
 // escape returns the length of the sequence for a terminal that text begins with: the
 // control character r of n bytes, what it begins, and the end of that, if it has one.
 func escape(text string, r rune, n int) int {
-	at, kind := n, byte('[')
-	switch {
-	case r == 0x9d:
-		kind = ']'
-	case r == '\x1b' && at < len(text):
+	at, kind := n, introducers[r]
+	if r == '\x1b' && at < len(text) {
 		kind = text[at]
 		at++
 	}
-	rest := text[at:min(len(text), maxEscape)]
+	rest := text[at:min(len(text), max(at, maxEscape))]
 	switch kind {
 	case '[':
 		if i := strings.IndexFunc(rest, func(r rune) bool { return r < ' ' || r > '?' }); i >= 0 && '@' <= rest[i] && rest[i] <= '~' {
 			return at + i + 1
 		}
 	case ']', 'P', '^', '_', 'X':
-		switch i := strings.IndexAny(rest, "\a\n\x1b"); {
-		case i >= 0 && rest[i] == '\a':
-			return at + i + 1
-		case i >= 0 && strings.HasPrefix(rest[i:], "\x1b\\"):
-			return at + i + 2
+		if i := strings.IndexAny(rest, "\a\n\x1b\u009c"); i >= 0 {
+			for _, end := range []string{"\a", "\x1b\\", "\u009c"} {
+				if strings.HasPrefix(rest[i:], end) {
+					return at + i + len(end)
+				}
+			}
+		}
+	case '#', '%', '(', ')', '*', '+': // chooses a set of characters, as "(B" does
+		if rest != "" && '0' <= rest[0] && rest[0] <= 'Z' {
+			return at + 1
 		}
 	}
 	return n
 }
+
+// introducers are the single characters that begin what two begin that start with an escape.
+var introducers = map[rune]byte{0x90: 'P', 0x98: 'X', 0x9b: '[', 0x9d: ']', 0x9e: '^', 0x9f: '_'}
 
 // Invisible reports a character that controls something, changes the direction of the text, or is seen by a model and
 // not by a person. Line breaks and tabs are among them.
@@ -291,11 +332,25 @@ func Cut(text string, limit int) string {
 	n := 0
 	for i := range text {
 		if n == limit {
-			return text[:i] + "..."
+			return text[:unbroken(text, i)] + "..."
 		}
 		n++
 	}
 	return text
+}
+
+// unbroken returns n, or where a placeholder such as [redacted] begins that would be cut in two at n. Half of one behind
+// the name of a secret would look like a secret.
+func unbroken(text string, n int) int {
+	const longest = len("[redacted]")
+	i := strings.LastIndexByte(text[:n], '[')
+	if i < 0 || n-i >= longest {
+		return n
+	}
+	if word, _, ended := strings.Cut(text[i+1:min(len(text), i+longest)], "]"); ended && i+1+len(word) >= n && strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") == "" {
+		return i
+	}
+	return n
 }
 
 // Quote returns a name or a value in quotation marks, at most limit characters of it. What stands in it cannot end the
@@ -322,6 +377,7 @@ func Clip(text string, limit int) string {
 	for i := 0; i < utf8.UTFMax && len(cut) > 0 && !utf8.RuneStart(text[len(cut)]); i++ {
 		cut = cut[:len(cut)-1]
 	}
+	cut = cut[:unbroken(text, len(cut))]
 	half := cut[len(cut)/2:]
 	if i := max(strings.LastIndex(half, ". "), strings.LastIndex(half, ".\n"), strings.LastIndex(half, "! "), strings.LastIndex(half, "? ")); i >= 0 {
 		cut = cut[:len(cut)-len(half)+i+1]

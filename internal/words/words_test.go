@@ -24,6 +24,9 @@ func TestLine(t *testing.T) {
 		"a\x1b]8;;http://x\x07b\x1b]8;;\x1b\\c": "abc",
 		"a\u009b31mb\x1bcd":                     "abcd",
 		"a\x1b[31":                              "a[31",
+		"a\x1b(Bb\x1b#8c\x1b":                   "abc",
+		"a\x1b(\nb\x1b(":                        "a( b(",
+		"a\x1b]0;t\u009cb\u0090q\u009cc\u009fd": "abcd",
 		"a\u200b\u200d\ufeff\u00adb":            "ab",
 		"a\u202e\u061c\u2066b":                  "ab",
 		"a\ufe0f\U000e0041\U000e0100b":          "ab",
@@ -110,6 +113,18 @@ func TestClip(t *testing.T) {
 	for n := range 40 {
 		require.True(t, utf8.ValidString(words.Clip("日本語の文章がここにあります。もう一つ", n)))
 	}
+}
+
+func TestPlaceholdersAreNotCut(t *testing.T) {
+	const text = "token=[redacted] was refused"
+	for n := range len("token=[redacted]") {
+		for _, cut := range []string{words.Cut(text, n), words.Quote(text, n), words.Clip(text, n)} {
+			require.NotRegexp(t, `\[\w*[^\w\]]`, strings.ReplaceAll(cut, " [", ""), "%d: %s", n, cut)
+		}
+	}
+	require.Equal(t, "token=[redacted]...", words.Cut(text, len("token=[redacted]")))
+	require.Equal(t, "list[0][...", words.Cut("list[0][index of it]", 8))
+	require.Equal(t, "a [b [c d]...", words.Cut("a [b [c d] e]", 10))
 }
 
 func TestWait(t *testing.T) {

@@ -16,13 +16,15 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // advice is what a failure says about another attempt.
 type advice struct {
 	found classify.Finding
-	hint  classify.Hint
+	hint  failure.Hint
 	after time.Duration // to the letter; zero: nobody said
 	most  int           // attempts in all, by the server's count; zero: nobody said
 
@@ -32,8 +34,11 @@ type advice struct {
 }
 
 // again reports whether a call that can do this may be made again.
-func (a advice) again(s classify.Safety) bool {
-	return !(a.foreign && s == classify.Writes) && a.found.Advise(a.hint, s).ShouldRetry
+func (a advice) again(s failure.Safety) bool {
+	if a.foreign && s == failure.Writes {
+		return false
+	}
+	return failure.Again(&failure.Known{Finding: a.found, Hint: &a.hint}, failure.As(s)).Retry.ShouldRetry
 }
 
 func adviceOf(r response) advice {
@@ -60,14 +65,14 @@ func adviceOf(r response) advice {
 	var wire *jsonrpc.Error
 	switch fromServer := errors.As(r.err, &wire); {
 	case r.err != nil && !fromServer:
-		a.hint = classify.HintOf(r.err)
+		a.hint = failure.HintOf(r.err)
 		a.after = a.hint.After
-	case fromServer && wire.Code == codeRejected && wire.Message == "rejected by transport":
+	case fromServer && wire.Code == kinds.Rejected && wire.Message == "rejected by transport":
 		if undelivered(r.err) {
 			a.hint.Retry = classify.RetryYes
 		}
 	case r.failure.Kind() != fault.KindServerError: // it is that of any code that nobody knows
-		a.hint.Retry = classify.HintOf(r.failure).Retry
+		a.hint.Retry = failure.HintOf(r.failure).Retry
 	}
 	return a
 }
@@ -88,17 +93,12 @@ func askedToWait(r response) (time.Duration, bool) {
 	return retryAfter(data)
 }
 
-// codeRejected is the code of go-sdk v1.8's own error for a message that its
-// transport could not deliver; that error is not exported, see
-// https://github.com/modelcontextprotocol/go-sdk/pull/723.
-const codeRejected = -32005
-
 // undelivered reports whether what kept the client's transport from delivering a
 // message passes. The HTTP status is known by its text alone.
 func undelivered(err error) bool {
 	var sending *url.Error
 	if errors.As(err, &sending) {
-		return classify.HintOf(sending).Retry == classify.RetryYes
+		return failure.HintOf(sending).Retry == classify.RetryYes
 	}
 	for _, status := range []int{
 		http.StatusTooManyRequests, http.StatusInternalServerError,

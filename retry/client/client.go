@@ -19,12 +19,14 @@ import (
 	"maps"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
@@ -57,8 +59,9 @@ type Options struct {
 	// FailuresAsErrors makes an error of every failure: the result of a tool that
 	// failed becomes a nil result and a [*fault.Error], whose cause is a
 	// [*ResultError], and any other failure a *fault.Error whose cause is the error as
-	// it came. So errors.Is(err, fault.KindNotFound) works for both. When it is not
-	// set, results and errors are returned as they came.
+	// it came. So errors.Is(err, fault.KindNotFound) works for both. What this program failed
+	// with itself is the fault of [fault.PartyCaller]. When it is not set, results and errors
+	// are returned as they came.
 	FailuresAsErrors bool
 }
 
@@ -132,7 +135,7 @@ func (c *client) call(ctx context.Context, method string, req mcp.Request, next 
 	}
 	req, keyed := c.keyed(method, req)
 	res, err := next(ctx, method, req)
-	if failure, failed := call.FaultOf(res, err); failed {
+	if failure, failed := failure.FaultOf(res, err); failed {
 		res, err = c.repeat(ctx, method, req, next, keyed, response{res, err, failure})
 	}
 	if list, ok := res.(*mcp.ListToolsResult); ok && list != nil && err == nil {
@@ -169,7 +172,7 @@ func (c *client) repeat(ctx context.Context, method string, req mcp.Request, nex
 			break
 		}
 		res, err := next(ctx, method, withMeta(req, wire.AttemptKey, before+n+1))
-		failure, failed := call.FaultOf(res, err)
+		failure, failed := failure.FaultOf(res, err)
 		if !failed {
 			return res, err
 		}
@@ -186,28 +189,43 @@ func (r response) asError() error {
 	if tool, ok := r.res.(*mcp.CallToolResult); ok && r.err == nil {
 		return r.failure.Because(&ResultError{Result: tool})
 	}
-	if safe.Same(r.failure.Unwrap(), r.err) {
-		return r.failure
+	failure := r.failure
+	if failure.Party() == fault.PartyServer && r.own() {
+		failure = failure.WithParty(fault.PartyCaller)
 	}
-	return r.failure.Because(r.err)
+	if safe.Same(failure.Unwrap(), r.err) {
+		return failure
+	}
+	return failure.Because(r.err)
+}
+
+// own reports whether the failure is one of this program that nobody worded, such as a panic in
+// a sending middleware: no server has answered.
+func (r response) own() bool {
+	if _, panicked := safe.As[*classify.PanicError](r.err); panicked {
+		return true
+	}
+	_, answered := safe.As[*jsonrpc.Error](r.err)
+	_, worded := safe.As[*fault.Error](r.err)
+	return !answered && !worded
 }
 
 // mayRepeat reports whether the call may be made again.
 func (c *client) mayRepeat(method string, req mcp.Request, said advice, keyed bool) bool {
 	tool, _ := paramsOf(req).(*mcp.CallToolParams)
 	switch {
-	case !said.again(classify.Reads):
+	case !said.again(failure.Reads):
 		return false
 	case method != call.MethodCallTool:
 		return true
-	case said.again(classify.Writes), keyed && said.again(classify.Keyed):
+	case said.again(failure.Writes), keyed && said.again(failure.Keyed):
 		return true
 	case tool == nil:
 		return false
 	case c.options.Repeatable != nil:
 		return safe.Ask(c.options.Repeatable, tool.Name)
 	default:
-		return c.known.safety(req, tool.Name) >= classify.Idempotent
+		return c.known.safety(req, tool.Name) >= failure.Idempotent
 	}
 }
 
@@ -216,7 +234,7 @@ func (c *client) mayRepeat(method string, req mcp.Request, said advice, keyed bo
 // its own if the server's list says that keys count for the tool.
 func (c *client) keyed(method string, req mcp.Request) (mcp.Request, bool) {
 	params, ok := req.GetParams().(*mcp.CallToolParams)
-	if !ok || params == nil || method != call.MethodCallTool || c.options.MaxAttempts == 1 || c.known.safety(req, params.Name) != classify.Keyed {
+	if !ok || params == nil || method != call.MethodCallTool || c.options.MaxAttempts == 1 || c.known.safety(req, params.Name) != failure.Keyed {
 		return req, false
 	}
 	for _, name := range wire.KeyKeys {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
@@ -21,7 +21,7 @@ type knownTools struct {
 }
 
 // sessionTools are by name: Keyed where a tool writes and the server keeps idempotency keys.
-type sessionTools map[string]classify.Safety
+type sessionTools map[string]failure.Safety
 
 // The bounds of what is remembered. A tool that is not known is not called twice.
 const (
@@ -30,7 +30,7 @@ const (
 )
 
 // safety returns what is known of a tool.
-func (k *knownTools) safety(req mcp.Request, tool string) classify.Safety {
+func (k *knownTools) safety(req mcp.Request, tool string) failure.Safety {
 	session, _ := req.GetSession().(*mcp.ClientSession)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -56,9 +56,9 @@ func (k *knownTools) learn(req mcp.Request, page *mcp.ListToolsResult) {
 		if t == nil || len(t.Name) > maxName || len(s) >= maxTools {
 			continue
 		}
-		safety := classify.SafetyOf(t.Annotations)
+		safety := failure.SafetyOf(t.Annotations)
 		if kept, _ := t.Meta[wire.KeyKey].(bool); kept {
-			safety = max(safety, classify.Keyed)
+			safety = max(safety, failure.Keyed)
 		}
 		s[strings.Clone(t.Name)] = safety
 	}

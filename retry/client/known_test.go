@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
 // What is remembered of tools is bounded, whatever servers list.
@@ -24,13 +24,13 @@ func TestKnownToolsAreBounded(t *testing.T) {
 	for _, cursor := range []string{"", "2", "3"} {
 		known.learn(&mcp.ClientRequest[mcp.Params]{Session: session, Params: &mcp.ListToolsParams{Cursor: cursor}}, page)
 	}
-	require.Equal(t, map[string]classify.Safety{"7": classify.Reads, "2999": classify.Writes}, of(&known, session, "7", "2999"), "not called twice")
+	require.Equal(t, map[string]failure.Safety{"7": failure.Reads, "2999": failure.Writes}, of(&known, session, "7", "2999"), "not called twice")
 	s, _ := known.sessions.Get(session)
 	require.Len(t, s, maxTools)
 }
 
-func of(known *knownTools, session *mcp.ClientSession, tools ...string) map[string]classify.Safety {
-	all := map[string]classify.Safety{}
+func of(known *knownTools, session *mcp.ClientSession, tools ...string) map[string]failure.Safety {
+	all := map[string]failure.Safety{}
 	for _, tool := range tools {
 		all[tool] = known.safety(&mcp.ClientRequest[mcp.Params]{Session: session}, tool)
 	}
@@ -57,9 +57,9 @@ func TestKnownToolsAreReplaced(t *testing.T) {
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
 	learn("", &mcp.Tool{Name: "a", Annotations: reads})
 	learn("2", &mcp.Tool{Name: "b", Annotations: reads})
-	require.Equal(t, map[string]classify.Safety{"a": classify.Reads, "b": classify.Reads}, of(&known, session, "a", "b"))
+	require.Equal(t, map[string]failure.Safety{"a": failure.Reads, "b": failure.Reads}, of(&known, session, "a", "b"))
 	learn("", &mcp.Tool{Name: "a"})
-	require.Equal(t, map[string]classify.Safety{"a": classify.Writes, "b": classify.Writes}, of(&known, session, "a", "b"))
+	require.Equal(t, map[string]failure.Safety{"a": failure.Writes, "b": failure.Writes}, of(&known, session, "a", "b"))
 	learn("2", &mcp.Tool{Name: strings.Repeat("x", maxName+1), Annotations: reads})
 	kept, _ := known.sessions.Get(session)
 	require.Len(t, kept, 1, "a name without end is not kept")

@@ -18,7 +18,11 @@ type modelled struct {
 	value   string
 	version store.Version
 	ends    time.Duration
+	counts  bool // towards the bound of its group
 }
+
+// size is what a key of the model counts with a value.
+func size(key, value string) int { return store.Overhead + len(key) + len(value) }
 
 // Model runs a program of operations, three bytes each, against a store and a
 // simple map, and fails where they differ. It is for fuzzing. Time passes by
@@ -46,7 +50,7 @@ func Model(tb testing.TB, c Config, program []byte) {
 		}
 	}
 	for ; len(program) >= 3; program = program[3:] {
-		op, key, arg := program[0]%6, string('a'+rune(program[1]%3)), int(program[2])
+		op, key, arg := program[0]%7, "g|"+string('a'+rune(program[1]%3)), int(program[2])
 		ttl := time.Duration(1+arg%7)*time.Second - time.Second/2 // never ends when the clock stands
 		have := live(key)
 		old := have.version
@@ -67,7 +71,7 @@ func Model(tb testing.TB, c Config, program []byte) {
 			check("Swap's ok", old == have.version, ok)
 			if ok {
 				check("a version for each write", false, slices.Contains(versions, item.Version))
-				have = modelled{value, item.Version, now + ttl}
+				have = modelled{value, item.Version, now + ttl, false}
 				model[key] = have
 				versions = append(versions, item.Version)
 			}
@@ -95,7 +99,39 @@ func Model(tb testing.TB, c Config, program []byte) {
 					have.ends = now + ttl
 				}
 				check("a version for each write", true, item.Version != have.version)
-				model[key] = modelled{strconv.FormatInt(sum, 10), item.Version, have.ends}
+				model[key] = modelled{strconv.FormatInt(sum, 10), item.Version, have.ends, false}
+				versions = append(versions, item.Version)
+			}
+		case 5:
+			value := values[arg%len(values)]
+			bound := store.Bound{Keys: arg % 4, Bytes: arg % 3 * 2 * size(key, "text")}
+			item, ok, err := s.Swap(store.Within(ctx, bound), key, old, []byte(value), ttl)
+			if old != have.version {
+				check("Swap's error", nil, err)
+				check("Swap's ok", false, ok)
+				check("Swap's version", have.version, item.Version)
+				break
+			}
+			keys, bytes := 1, size(key, value)
+			for other := range model {
+				if m := live(other); m.counts && other != key {
+					keys, bytes = keys+1, bytes+size(other, m.value)
+				}
+			}
+			grows := !have.counts || len(value) > len(have.value)
+			why := error(nil)
+			switch {
+			case bound == store.Bound{} || !grows:
+			case bound.Keys > 0 && keys > bound.Keys && !have.counts:
+				why = store.ErrManyKeys
+			case bound.Bytes > 0 && bytes > bound.Bytes:
+				why = store.ErrManyBytes
+			}
+			check("Swap's error", true, errors.Is(err, why))
+			check("Swap's ok", why == nil, ok)
+			if ok {
+				check("a version for each write", false, slices.Contains(versions, item.Version))
+				model[key] = modelled{value, item.Version, now + ttl, bound != store.Bound{}}
 				versions = append(versions, item.Version)
 			}
 		default:

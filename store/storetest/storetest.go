@@ -69,6 +69,10 @@ func Run(t *testing.T, c Config) {
 		{"no update is lost", (*suite).concurrent},
 		{"no addition is lost", (*suite).concurrentAdd},
 		{"one of many creates", (*suite).create},
+		{"a group keeps the keys of its bound", (*suite).boundKeys},
+		{"a group keeps the bytes of its bound", (*suite).boundBytes},
+		{"the wait for room is true", (*suite).boundWait},
+		{"no two of many exceed a bound together", (*suite).concurrentBound},
 		{"a lease has one holder", (*suite).lease},
 		{"a lease ends when its holder dies", (*suite).leaseExpiry},
 	} {
@@ -431,6 +435,165 @@ func (s *suite) create() {
 		work.Wait()
 		equal(s, "winners", 1, won.Load())
 	}
+}
+
+// within is put under a bound.
+func (s *suite) within(b store.Bound, key string, old store.Version, size int, ttl time.Duration) (store.Version, error) {
+	s.Helper()
+	item, ok, err := s.Swap(store.Within(s.Context(), b), key, old, make([]byte, size), ttl)
+	if err == nil && !ok {
+		s.Fatalf("Swap(%.40q) over version %d met version %d", key, old, item.Version)
+	}
+	if err != nil && (item.Version != 0 || ok || !store.NotStored(err)) {
+		s.Fatalf("Swap(%.40q) failed and returned version %d and %v: %v", key, item.Version, ok, err)
+	}
+	return item.Version, err
+}
+
+func (s *suite) fits(b store.Bound, key string, old store.Version, size int, ttl time.Duration) store.Version {
+	s.Helper()
+	v, err := s.within(b, key, old, size, ttl)
+	if err != nil {
+		s.Fatalf("Swap(%.40q) within %+v: %v", key, b, err)
+	}
+	return v
+}
+
+func (s *suite) over(why error, b store.Bound, key string, old store.Version, size int, ttl time.Duration) time.Duration {
+	s.Helper()
+	_, err := s.within(b, key, old, size, ttl)
+	s.wantErr(fmt.Sprintf("%.40q within %+v", key, b), why, err)
+	equal(s, "what stands there", old, s.get(key).Version)
+	var room *store.RoomError
+	if !errors.As(err, &room) {
+		s.Fatalf("%v is no RoomError", err)
+	}
+	return room.After
+}
+
+func (s *suite) boundKeys() {
+	b := store.Bound{Keys: 3}
+	first := s.fits(b, "ann|1", 0, 10, time.Hour)
+	s.fits(b, "ann|2", 0, 10, 2*unit)
+	s.set("ann|free", 0, "not counted", time.Hour)
+	s.count("ann|n", 1, time.Hour)
+	third := s.fits(b, "ann|3", 0, 10, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|4", 0, 0, time.Hour)
+	for _, other := range []string{"bob|4", "4", "|4", "ann", "an|n4"} {
+		s.fits(b, other, 0, 10, time.Hour)
+	}
+	first = s.fits(b, "ann|1", first, 1000, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|4", 0, 0, time.Hour)
+
+	s.set("ann|3", third, "written without a bound", time.Hour)
+	third = s.fits(b, "ann|4", 0, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour)
+	s.count("ann|4", 1, time.Hour)
+	third = s.fits(b, "ann|4", s.get("ann|4").Version, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour)
+	s.count("ann|4", 1, time.Hour)
+	fifth := s.fits(b, "ann|5", 0, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|6", 0, 0, time.Hour)
+	equal(s, "delete", true, s.del("ann|5", fifth))
+	third = s.fits(b, "ann|4", s.get("ann|4").Version, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour)
+	equal(s, "delete", true, s.del("ann|free", 0))
+	s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour)
+	equal(s, "delete", true, s.del("ann|4", third))
+	s.fits(b, "ann|5", 0, 10, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|6", 0, 0, time.Hour)
+	s.advance(3 * unit)
+	s.fits(b, "ann|6", 0, 10, time.Hour) // in the place of 2, which has expired
+	s.over(store.ErrManyKeys, b, "ann|7", 0, 0, time.Hour)
+	s.fits(store.Bound{Keys: 4}, "ann|7", 0, 10, time.Hour)
+	item, ok, err := s.Swap(store.Within(s.Context(), b), "ann|1", 0, nil, time.Hour)
+	equal(s, "what is in the way comes before the bound", nil, err)
+	equal(s, "what is in the way comes before the bound", false, ok)
+	equal(s, "what is in the way", first, item.Version)
+}
+
+func (s *suite) boundBytes() {
+	const name = len("ann|1") + store.Overhead
+	b := store.Bound{Bytes: 3 * (name + 100)}
+	first := s.fits(b, "ann|1", 0, 100, time.Hour)
+	second := s.fits(b, "ann|2", 0, 100, time.Hour)
+	s.over(store.ErrManyBytes, b, "ann|3", 0, 101, time.Hour)
+	third := s.fits(b, "ann|3", 0, 100, 2*unit)
+	s.over(store.ErrManyBytes, b, "ann|4", 0, 0, time.Hour)
+	s.over(store.ErrManyBytes, b, "ann|1", first, 101, time.Hour)
+	s.fits(b, "bob|1", 0, 200, time.Hour)
+
+	first = s.fits(b, "ann|1", first, 100, time.Hour)
+	tight := store.Bound{Bytes: name + 100}
+	first = s.fits(tight, "ann|1", first, 99, time.Hour)
+	s.over(store.ErrManyBytes, tight, "ann|1", first, 100, time.Hour)
+	first = s.fits(b, "ann|1", first, 100, time.Hour)
+	first = s.fits(b, "ann|1", first, 50, time.Hour)
+	s.over(store.ErrManyBytes, b, "ann|2", second, 151, time.Hour)
+	second = s.fits(b, "ann|2", second, 150, time.Hour)
+	equal(s, "delete", true, s.del("ann|2", second))
+	s.fits(b, "ann|2", 0, 150, time.Hour)
+	s.advance(3 * unit)
+	item, ok := s.put("ann|3", third, "x", time.Hour)
+	equal(s, "over one that has expired", false, ok)
+	equal(s, "what is in the way", 0, item.Version)
+	s.fits(b, "ann|3", 0, 100, time.Hour)
+	s.over(store.ErrManyBytes, b, "ann|4", 0, 0, time.Hour)
+
+	_, err := s.within(b, "ann|1", first, b.Bytes+1-name, time.Hour)
+	s.wantErr("larger than its bound", store.ErrTooLarge, err)
+	equal(s, "what stands there", first, s.get("ann|1").Version)
+}
+
+func (s *suite) boundWait() {
+	near := func(what string, want, got time.Duration) {
+		s.Helper()
+		if got > want || got < want-5*time.Second {
+			s.Fatalf("%s: want %v, got %v", what, want, got)
+		}
+	}
+	const name = len("ann|1") + store.Overhead
+	b := store.Bound{Keys: 4, Bytes: 10 * name}
+	s.fits(b, "ann|3", 0, 2*name, 30*time.Minute)
+	s.fits(b, "ann|1", 0, name, 10*time.Minute)
+	s.fits(b, "ann|4", 0, 0, 40*time.Minute)
+	near("bytes, after the first", 10*time.Minute, s.over(store.ErrManyBytes, b, "ann|5", 0, 4*name, time.Hour))
+	near("bytes, after the second", 30*time.Minute, s.over(store.ErrManyBytes, b, "ann|5", 0, 6*name, time.Hour))
+	near("bytes, after the third", 40*time.Minute, s.over(store.ErrManyBytes, b, "ann|5", 0, 9*name, time.Hour))
+	v := s.fits(b, "ann|2", 0, 0, 20*time.Minute)
+	near("keys", 10*time.Minute, s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour))
+	near("keys, of a smaller bound", 30*time.Minute, s.over(store.ErrManyKeys, store.Bound{Keys: 2}, "ann|5", 0, 0, time.Hour))
+	s.fits(b, "ann|2", v, 0, 5*time.Minute)
+	near("keys, after one ends earlier", 5*time.Minute, s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour))
+
+	c := store.Bound{Keys: 1}
+	s.fits(c, "bob|1", 0, 0, 3*unit)
+	wait := s.over(store.ErrManyKeys, c, "bob|2", 0, 0, time.Hour)
+	if wait <= 0 || wait > 3*unit {
+		s.Fatalf("after %v there is no room, and after %v there is", wait, 3*unit)
+	}
+	s.advance(wait + time.Millisecond)
+	s.fits(c, "bob|2", 0, 0, time.Hour)
+}
+
+func (s *suite) concurrentBound() {
+	b := store.Bound{Keys: 10}
+	var stored atomic.Int32
+	var work sync.WaitGroup
+	for i := range 8 {
+		work.Go(func() {
+			for j := range 5 {
+				_, ok, err := s.Swap(store.Within(s.Context(), b), fmt.Sprintf("ann|%d-%d", i, j), 0, nil, time.Hour)
+				if ok {
+					stored.Add(1)
+				} else if !errors.Is(err, store.ErrManyKeys) {
+					s.Errorf("Swap: %v", err)
+				}
+			}
+		})
+	}
+	work.Wait()
+	equal(s, "stored", int32(b.Keys), stored.Load())
 }
 
 func (s *suite) acquire(holder string, ttl time.Duration) (*store.Lease, store.Item) {

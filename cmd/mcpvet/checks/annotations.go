@@ -1,12 +1,12 @@
 package checks
 
 import (
+	"fmt"
 	"go/ast"
 	"go/types"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/inspect"
@@ -18,12 +18,12 @@ var Annotations = &analysis.Analyzer{
 	Name: "annotations",
 	Doc: `report tools without annotations
 
-A tool that nobody annotated counts as one that writes and destroys: clients ask before
-each call, and nothing calls it again after a failure. Set ReadOnlyHint for tools that only
-read. Reported are literals of mcp.Tool that the same package hands to AddTool. If other
-tools of the package are annotated, only tools whose name says that they read are reported,
-since for the rest the defaults may be meant. Tools whose name says that they delete are
-never reported: the defaults are right for them.`,
+A tool that nobody annotated counts as one that writes and destroys: clients may ask their
+user before each call, and nothing calls it again after a failure. Looked at are literals of
+mcp.Tool that the same package hands to AddTool. One whose name or whose handler says that it
+only reads is reported by itself: set ReadOnlyHint. If the package annotates no tool at all,
+the others are reported once, with their number: for them the defaults may be right. Those
+whose name says that they delete do not count: the defaults are right for them.`,
 	URL:      url("annotations"),
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      runAnnotations,
@@ -31,49 +31,64 @@ never reported: the defaults are right for them.`,
 
 func runAnnotations(pass *analysis.Pass) (any, error) {
 	tools := registered(pass)
-	some := slices.ContainsFunc(tools, func(t tool) bool { return t.changed || t.lit != nil && field(t.lit, "Annotations") != nil })
+	effects := newEffects(pass)
+	some := false
+	var others []tool
 	for _, t := range tools {
-		if t.lit == nil || t.changed || field(t.lit, "Annotations") != nil || field(t.lit, "Name") == nil || some && !hasVerb(t.name, readVerbs) || hasVerb(t.name, deleteVerbs) {
-			continue
+		switch {
+		case t.changed || t.lit != nil && field(t.lit, "Annotations") != nil:
+			some = true
+		case t.lit == nil || field(t.lit, "Name") == nil:
+		default:
+			source := ""
+			switch does := effects.ofHandler(t.handler); {
+			case nameOf(t.name) == reads && does != writes:
+				source = "its name"
+			case nameOf(t.name) == unknown && does == reads:
+				source = "its handler"
+			}
+			if source == "" {
+				if !slices.ContainsFunc(wordsOf(t.name), func(word string) bool { return slices.Contains(deleteVerbs, word) }) {
+					others = append(others, t)
+				}
+				continue
+			}
+			pass.Report(analysis.Diagnostic{
+				Pos: t.lit.Pos(), End: t.lit.Lbrace,
+				Message: t.String() + " only reads, as " + source + " says, but has no Annotations: " + defaults + "; set ReadOnlyHint",
+			})
 		}
-		name := "a tool"
-		if t.name != "" {
-			name = "tool " + strconv.Quote(t.name)
-		}
-		pass.Report(analysis.Diagnostic{
-			Pos: t.lit.Pos(), End: t.lit.Lbrace,
-			Message: name + " has no Annotations: it counts as one that writes, asks before each call and is never retried",
-		})
 	}
+	if some || len(others) == 0 {
+		return nil, nil //nolint:nilnil // the analyzer has no result
+	}
+	first := others[0]
+	message := first.String() + " has no Annotations: " + defaults
+	if n := len(others); n > 1 {
+		message = fmt.Sprintf("%d tools of this package have no Annotations, %s is the first: each %s", n, first, strings.TrimPrefix(defaults, "it "))
+	}
+	pass.Report(analysis.Diagnostic{
+		Pos: first.lit.Pos(), End: first.lit.Lbrace,
+		Message: message + "; say with ReadOnlyHint, DestructiveHint and IdempotentHint what is true",
+	})
 	return nil, nil //nolint:nilnil // the analyzer has no result
 }
 
-var (
-	readVerbs   = []string{"get", "list", "search", "read", "describe", "find", "show", "query"}
-	deleteVerbs = []string{"delete", "remove", "destroy", "drop"}
-)
-
-// hasVerb reports whether a name says what a tool does: get_x, listX, x.search.
-func hasVerb(name string, verbs []string) bool {
-	for _, verb := range verbs {
-		at := strings.Index(strings.ToLower(name), verb)
-		if at < 0 {
-			continue
-		}
-		before, after := name[:at], name[at+len(verb):]
-		if (before == "" || strings.HasSuffix(before, "_") || strings.HasSuffix(before, "-") || strings.HasSuffix(before, ".")) &&
-			(after == "" || !unicode.IsLower(rune(after[0]))) {
-			return true
-		}
-	}
-	return false
-}
+const defaults = "it counts as one that writes and destroys, and nothing repeats it after a failure"
 
 // A tool is one that a package registers.
 type tool struct {
 	lit     *ast.CompositeLit // nil if it is not known
 	name    string            // empty if it is no constant
 	changed bool              // the literal's variable is written to or handed on after it was made
+	handler ast.Expr          // what it is registered with
+}
+
+func (t tool) String() string {
+	if t.name == "" {
+		return "a tool"
+	}
+	return "tool " + strconv.Quote(t.name)
 }
 
 // registered returns what the package hands to AddTool of the SDK or of this library.
@@ -95,6 +110,9 @@ func registered(pass *analysis.Pass) []tool {
 			return
 		}
 		t := tool{}
+		if len(call.Args) > at+1 {
+			t.handler = call.Args[at+1]
+		}
 		if t.lit = literal(call.Args[at]); t.lit == nil {
 			t.lit, t.changed = heldLiteral(pass, enclosing(c), call.Args[at])
 		}

@@ -20,19 +20,19 @@ A text in the content is the tool's own, and no middleware can mask it. Return t
 or hand it to CallToolResult.SetError. Errors that are worded by the function they come
 from (errors.New, or fmt.Errorf without another error) or that come from parsers of texts
 (strconv, time, encoding/json ...) are not reported, and neither is *fault.Error, whose
-text is public.`,
+text is public. What a function of the package is handed, all its calls decide.`,
 	URL:       url("errtext"),
-	Requires:  []*analysis.Analyzer{inspect.Analyzer, handlers},
+	Requires:  []*analysis.Analyzer{inspect.Analyzer, handlers, callers},
 	FactTypes: []analysis.Fact{(*showsFact)(nil), (*wordedFact)(nil)},
 	Run:       runErrText,
 }
 
-// parses has the packages whose errors quote what they were given to read, which is mostly
-// an argument of the call.
+// parses has the packages whose errors quote what they were given to read or to check, which is
+// mostly an argument of the call.
 var parses = map[string]bool{
 	"encoding/base64": true, "encoding/hex": true, "encoding/json": true, "net/netip": true, "net/url": true,
 	"regexp": true, "strconv": true, "time": true,
-	"github.com/go-viper/mapstructure/v2": true, "github.com/mitchellh/mapstructure": true,
+	"github.com/go-playground/validator/v10": true, "github.com/go-viper/mapstructure/v2": true, "github.com/mitchellh/mapstructure": true,
 }
 
 // A showsFact says which string parameters of a function become content of the result
@@ -173,7 +173,7 @@ func isWorded(pass *analysis.Pass, f ast.Node, e ast.Expr) bool {
 		called := callee(pass, e)
 		switch {
 		case called == nil:
-			return false
+			return handedTo(pass).each(object(pass, e.Fun), func(value ast.Expr, _ ast.Node) bool { return wordsErrors(pass, value) })
 		case isFunc(called, "errors", "New"):
 			return true
 		case isFunc(called, "fmt", "Errorf"):
@@ -196,8 +196,10 @@ func isWorded(pass *analysis.Pass, f ast.Node, e ast.Expr) bool {
 		if obj == nil || obj.Parent() == obj.Pkg().Scope() {
 			return obj != nil // a package's own sentinel
 		}
-		value := assigned(pass, f, obj, e.Pos())
-		return value != nil && isWorded(pass, f, value)
+		if value := assigned(pass, f, obj, e.Pos()); value != nil {
+			return isWorded(pass, f, value)
+		}
+		return handedTo(pass).each(obj, func(value ast.Expr, in ast.Node) bool { return in != nil && isWorded(pass, in, value) })
 	case *ast.SelectorExpr:
 		v, ok := pass.TypesInfo.ObjectOf(e.Sel).(*types.Var)
 		return ok && !v.IsField() // another package's sentinel
@@ -224,18 +226,7 @@ func exportWorded(pass *analysis.Pass) {
 			if results.Len() == 0 || !isError(results.At(results.Len()-1).Type()) || pass.ImportObjectFact(f, &wordedFact{}) {
 				return
 			}
-			worded, returns := true, false
-			ast.Inspect(decl.Body, func(n ast.Node) bool {
-				if _, inner := n.(*ast.FuncLit); inner {
-					return false
-				}
-				if ret, ok := n.(*ast.ReturnStmt); ok {
-					returns = true
-					worded = worded && returnsWorded(pass, decl, ret, results.At(results.Len()-1))
-				}
-				return true
-			})
-			if worded && returns {
+			if returnsOnlyWorded(pass, decl, decl.Body, results.At(results.Len()-1)) {
 				pass.ExportObjectFact(f, &wordedFact{})
 				changed = true
 			}
@@ -243,13 +234,55 @@ func exportWorded(pass *analysis.Pass) {
 	}
 }
 
-// returnsWorded reports whether a return gives a worded error, or the named result is one.
-func returnsWorded(pass *analysis.Pass, decl *ast.FuncDecl, ret *ast.ReturnStmt, result *types.Var) bool {
-	if n := len(ret.Results); n > 0 {
-		return isWorded(pass, decl, ret.Results[n-1])
+// returnsOnlyWorded reports whether a function returns, and every error that it returns is
+// worded.
+func returnsOnlyWorded(pass *analysis.Pass, f ast.Node, body *ast.BlockStmt, result *types.Var) bool {
+	worded, returns := true, false
+	ast.Inspect(body, func(n ast.Node) bool {
+		if _, inner := n.(*ast.FuncLit); inner {
+			return false
+		}
+		if ret, ok := n.(*ast.ReturnStmt); ok {
+			returns = true
+			worded = worded && returnsWorded(pass, f, ret, result)
+		}
+		return true
+	})
+	return worded && returns
+}
+
+// handedTo returns what [callers] found.
+func handedTo(pass *analysis.Pass) *handedOver {
+	all, _ := pass.ResultOf[callers].(*handedOver)
+	return all
+}
+
+// wordsErrors reports whether a function, as a value, words every error that it returns.
+func wordsErrors(pass *analysis.Pass, f ast.Expr) bool {
+	switch f := ast.Unparen(f).(type) {
+	case *ast.FuncLit:
+		sig, ok := pass.TypesInfo.TypeOf(f).(*types.Signature)
+		if !ok || sig.Results().Len() == 0 {
+			return false
+		}
+		return returnsOnlyWorded(pass, f, f.Body, sig.Results().At(sig.Results().Len()-1))
+	case *ast.Ident, *ast.SelectorExpr:
+		obj := object(pass, f)
+		if fun, ok := obj.(*types.Func); ok {
+			return pass.ImportObjectFact(fun.Origin(), &wordedFact{})
+		}
+		return handedTo(pass).each(obj, func(value ast.Expr, _ ast.Node) bool { return wordsErrors(pass, value) })
 	}
-	value := assigned(pass, decl, result, ret.Pos())
-	return value == nil || isWorded(pass, decl, value)
+	return false
+}
+
+// returnsWorded reports whether a return gives a worded error, or the named result is one.
+func returnsWorded(pass *analysis.Pass, f ast.Node, ret *ast.ReturnStmt, result *types.Var) bool {
+	if n := len(ret.Results); n > 0 {
+		return isWorded(pass, f, ret.Results[n-1])
+	}
+	value := assigned(pass, f, result, ret.Pos())
+	return value == nil || isWorded(pass, f, value)
 }
 
 // exportShows finds the helpers that make a result of a text they are given.

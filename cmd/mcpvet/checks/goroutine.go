@@ -15,8 +15,9 @@ var Goroutine = &analysis.Analyzer{
 	Doc: `report goroutines that a handler starts without a recovery
 
 No middleware can recover a panic in another goroutine: it ends the process and with it
-every session. Use mcprecover.Go. Goroutines that only wait, send, receive, close or call
-package sync are not reported, and neither are functions of other packages.`,
+every session. Use mcprecover.Go. Goroutines that only wait, send, receive, close, make
+errors and texts, or call package sync are not reported, and neither are functions of other
+packages.`,
 	URL:      url("goroutine"),
 	Requires: []*analysis.Analyzer{inspect.Analyzer, handlers},
 	Run:      runGoroutine,
@@ -38,7 +39,7 @@ func runGoroutine(pass *analysis.Pass) (any, error) {
 			} else if f, ok := object(pass, started).(*types.Func); ok {
 				body = bodies[f.Origin()]
 			}
-			if body != nil && !recovers(pass, body, bodies) && canPanic(pass, body) {
+			if body != nil && !recovers(pass, body, bodies) && (panics{pass, bodies, map[ast.Node]bool{}}).in(body) {
 				pass.Report(analysis.Diagnostic{
 					Pos: n.Pos(), End: started.Pos(),
 					Message: "a panic in this goroutine ends the process: no middleware can recover it; start it with mcprecover.Go",
@@ -98,25 +99,85 @@ func callsRecover(pass *analysis.Pass, body *ast.BlockStmt) bool {
 	return found
 }
 
-// canPanic reports whether a body does more than wait, send, receive and close.
-func canPanic(pass *analysis.Pass, body *ast.BlockStmt) bool {
+// panics finds what may panic in the code of a package.
+type panics struct {
+	pass   *analysis.Pass
+	bodies map[types.Object]*ast.BlockStmt
+	seen   map[ast.Node]bool // a function that calls itself
+}
+
+// in reports whether a body does more than wait, send, receive, close and make values.
+func (p panics) in(body *ast.BlockStmt) bool {
+	if p.seen[body] {
+		return false
+	}
+	p.seen[body] = true
 	found := false
+	written := map[ast.Expr]bool{}
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for _, to := range n.Lhs {
+				written[ast.Unparen(to)] = true
+			}
+		case *ast.IncDecStmt:
+			written[ast.Unparen(n.X)] = true
 		case *ast.CallExpr:
-			found = found || !harmless(pass, n)
-		case *ast.IndexExpr, *ast.SliceExpr, *ast.StarExpr:
+			found = found || p.call(n)
+		case *ast.IndexExpr:
+			found = found || p.index(n, written[n])
+		case *ast.SliceExpr:
 			found = true
+		case *ast.StarExpr:
+			found = found || !p.pass.TypesInfo.Types[n].IsType()
 		case *ast.BinaryExpr:
-			found = found || n.Op == token.QUO || n.Op == token.REM
+			found = found || (n.Op == token.QUO || n.Op == token.REM) && p.divides(n)
 		}
 		return !found
 	})
 	return found
 }
 
+// index reports whether an index may be out of range, or a map that is written to be nil.
+func (p panics) index(n *ast.IndexExpr, written bool) bool {
+	of := p.pass.TypesInfo.Types[n.X]
+	if of.IsType() || of.Type == nil {
+		return false
+	}
+	t := of.Type.Underlying()
+	switch t.(type) {
+	case *types.Signature: // it is instantiated
+		return false
+	case *types.Map:
+		return written
+	case *types.Array:
+		return p.pass.TypesInfo.Types[n.Index].Value == nil // the compiler checks a constant
+	default: // a pointer to an array may be nil
+		return true
+	}
+}
+
+// divides reports whether a division may be one by the integer zero.
+func (p panics) divides(n *ast.BinaryExpr) bool {
+	basic, ok := p.pass.TypesInfo.TypeOf(n).Underlying().(*types.Basic)
+	return (!ok || basic.Info()&types.IsInteger != 0) && p.pass.TypesInfo.Types[n.Y].Value == nil
+}
+
+// call reports whether a call may panic.
+func (p panics) call(call *ast.CallExpr) bool {
+	if harmless(p.pass, call) {
+		return false
+	}
+	if lit, ok := ast.Unparen(call.Fun).(*ast.FuncLit); ok {
+		return p.in(lit.Body)
+	}
+	body := p.bodies[callee(p.pass, call)]
+	return body == nil || p.in(body)
+}
+
 // harmless reports whether a call is one of sync, context, time or a builtin that a
-// goroutine ends with, or cancels a context.
+// goroutine ends with, cancels a context, or makes an error or a text: package fmt survives
+// the methods that it calls.
 func harmless(pass *analysis.Pass, call *ast.CallExpr) bool {
 	if isType(pass.TypesInfo.TypeOf(call.Fun), "context", "CancelFunc", "CancelCauseFunc") {
 		return true
@@ -129,7 +190,8 @@ func harmless(pass *analysis.Pass, call *ast.CallExpr) bool {
 		case "sync", "sync/atomic", "context", "time":
 			return true
 		}
-		return isMethod(f, "golang.org/x/sync/errgroup", "Group", "Wait")
+		return isFunc(f, "errors", "New", "Join") || isFunc(f, "fmt", "Errorf", "Sprint", "Sprintf", "Sprintln") ||
+			isMethod(f, "golang.org/x/sync/errgroup", "Group", "Wait")
 	}
 	return pass.TypesInfo.Types[call.Fun].IsType()
 }

@@ -44,7 +44,7 @@ func runOutside(pass *analysis.Pass) (any, error) {
 		}
 		a := addition{cursor: c, call: call, server: object(pass, sel.X), mask: -1}
 		for i, arg := range call.Args {
-			if masks(pass, arg) {
+			if masks(pass, enclosing(c), arg) {
 				a.mask = i
 			}
 		}
@@ -62,18 +62,18 @@ func runOutside(pass *analysis.Pass) (any, error) {
 }
 
 // masks reports whether a middleware is, or is a chain around, the masking one.
-func masks(pass *analysis.Pass, e ast.Expr) bool {
-	call, ok := ast.Unparen(e).(*ast.CallExpr)
+func masks(pass *analysis.Pass, f ast.Node, e ast.Expr) bool {
+	call, ok := madeBy(pass, f, e)
 	if !ok {
 		return false
 	}
-	f := callee(pass, call)
+	maker := callee(pass, call)
 	switch {
-	case isFunc(f, chainPath, "Standard"), isFunc(f, chainPath+"/mask", "New"):
+	case isFunc(maker, chainPath, "Standard"), isFunc(maker, chainPath+"/mask", "New"):
 		return true
-	case isFunc(f, chainPath, "Chain"), isFunc(f, chainPath+"/middleware", "Chain"):
+	case isFunc(maker, chainPath, "Chain"), isFunc(maker, chainPath+"/middleware", "Chain"):
 		for _, arg := range call.Args {
-			if masks(pass, arg) {
+			if masks(pass, f, arg) {
 				return true
 			}
 		}
@@ -83,9 +83,23 @@ func masks(pass *analysis.Pass, e ast.Expr) bool {
 
 // ours reports whether a middleware comes from this library, whose packages stand
 // outside of the masking one by design.
-func ours(pass *analysis.Pass, e ast.Expr) bool {
-	call, ok := ast.Unparen(e).(*ast.CallExpr)
+func ours(pass *analysis.Pass, f ast.Node, e ast.Expr) bool {
+	call, ok := madeBy(pass, f, e)
 	return ok && inChain(callee(pass, call))
+}
+
+// madeBy returns the call that a middleware is, or that its variable in the function f was
+// last given.
+func madeBy(pass *analysis.Pass, f ast.Node, e ast.Expr) (*ast.CallExpr, bool) {
+	if id, ok := ast.Unparen(e).(*ast.Ident); ok && f != nil {
+		if obj, ok := object(pass, id).(*types.Var); ok {
+			if value := assigned(pass, f, obj, e.Pos()); value != nil {
+				e = value
+			}
+		}
+	}
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	return call, ok
 }
 
 // reportBefore reports what stands before the masking middleware in one call.
@@ -93,7 +107,7 @@ func reportBefore(pass *analysis.Pass, a addition) {
 	masking := a.call.Args[a.mask]
 	var inside []ast.Expr
 	for _, arg := range a.call.Args[:a.mask] {
-		if !ours(pass, arg) {
+		if !ours(pass, enclosing(a.cursor), arg) {
 			inside = append(inside, arg)
 		}
 	}
@@ -122,7 +136,7 @@ func reportLater(pass *analysis.Pass, added []addition) {
 				continue
 			}
 			for _, arg := range later.call.Args {
-				if ours(pass, arg) {
+				if ours(pass, enclosing(later.cursor), arg) {
 					continue
 				}
 				d := analysis.Diagnostic{

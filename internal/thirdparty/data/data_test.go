@@ -19,6 +19,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 	mssql "github.com/microsoft/go-mssqldb"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	amqp "github.com/rabbitmq/amqp091-go"
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/segmentio/kafka-go"
@@ -229,20 +230,48 @@ func redigo(t *testing.T, add func(string, error, suite.Told)) {
 	add("time-out", second(redis.DoWithTimeout(c, 200*time.Millisecond, "GET", "slow")), slow)
 }
 
-// natsGo speaks the protocol as far as a request, to which nobody responds.
+// natsGo speaks the protocol as far as a request, to which nobody responds, and the JetStream that is
+// behind a key-value store of one key, whose last revision is 7.
 func natsGo(t *testing.T, add func(string, error, suite.Told)) {
+	const bucket = `{"config":{"name":"KV_b","subjects":["$KV.b.>"],"max_msgs_per_subject":1,"allow_direct":true}}`
+	fails := func(code, number int, text string) string {
+		return fmt.Sprintf(`{"error":{"code":%d,"err_code":%d,"description":%q}}`, code, number, text)
+	}
 	address := suite.Listen(t, func(conn net.Conn) {
 		_, _ = io.WriteString(conn, `INFO {"server_id":"s","version":"2.10.0","proto":1,"headers":true,"max_payload":1048576}`+"\r\n")
 		sid := ""
 		for lines := bufio.NewScanner(conn); lines.Scan(); {
-			switch words := strings.Fields(lines.Text()); {
-			case len(words) == 0:
-			case words[0] == "PING":
+			words := strings.Fields(lines.Text())
+			if len(words) == 0 {
+				continue
+			}
+			switch words[0] {
+			case "PING":
 				_, _ = io.WriteString(conn, "PONG\r\n")
-			case words[0] == "SUB":
+			case "SUB":
 				sid = words[len(words)-1]
-			case words[0] == "PUB" && words[1] == "nobody", words[0] == "HPUB" && words[1] == "nobody":
-				_, _ = fmt.Fprintf(conn, "HMSG %s %s 16 16\r\nNATS/1.0 503\r\n\r\n\r\n", words[2], sid)
+			case "PUB", "HPUB":
+				status := func(status string) {
+					header := "NATS/1.0 " + status + "\r\n\r\n"
+					_, _ = fmt.Fprintf(conn, "HMSG %s %s %d %d\r\n%s\r\n", words[2], sid, len(header), len(header), header)
+				}
+				answer := func(text string) {
+					_, _ = fmt.Fprintf(conn, "MSG %s %s %d\r\n%s\r\n", words[2], sid, len(text), text)
+				}
+				switch subject := words[1]; {
+				case subject == "nobody":
+					status("503")
+				case subject == "$JS.API.STREAM.INFO.KV_b", subject == "$JS.API.STREAM.INFO.OBJ_b":
+					answer(strings.ReplaceAll(bucket, "KV", strings.TrimSuffix(strings.TrimPrefix(subject, "$JS.API.STREAM.INFO."), "_b")))
+				case strings.HasPrefix(subject, "$JS.API.STREAM.INFO."):
+					answer(fails(404, 10059, "stream not found"))
+				case strings.HasPrefix(subject, "$JS.API.DIRECT.GET.OBJ_b"), strings.HasPrefix(subject, "$JS.API.DIRECT.GET.KV_b.$KV.b.absent"):
+					status("404 Message Not Found")
+				case subject == "$KV.b.there":
+					answer(fails(400, 10071, "wrong last sequence: 7"))
+				case subject == "$KV.b.replicated":
+					answer(fails(400, 10164, "wrong last sequence"))
+				}
 			}
 		}
 	})
@@ -252,6 +281,29 @@ func natsGo(t *testing.T, add func(string, error, suite.Told)) {
 	add("no responders", second(c.Request("nobody", nil, time.Minute)), overloaded)
 	add("time-out", second(c.Request("slow", nil, 100*time.Millisecond)), slow)
 	add("refused connection", second(nats.Connect("nats://"+suite.Closed(t))), refused)
+
+	taken := suite.Told{Kind: fault.KindConflict, Effect: suite.None} // it may be another revision as well
+	js, err := jetstream.New(c)
+	require.NoError(t, err)
+	ctx := t.Context()
+	store, err := js.KeyValue(ctx, "b")
+	require.NoError(t, err)
+	add("no value", second(store.Get(ctx, "absent")), missing)
+	add("no bucket", second(js.KeyValue(ctx, "other")), missing)
+	add("no stream", second(js.Stream(ctx, "other")), missing)
+	add("a key that exists", second(store.Create(ctx, "there", nil)), taken)
+	add("another revision", second(store.Update(ctx, "there", nil, 3)), rolledBack)
+	add("another revision of a replica", second(store.Update(ctx, "replicated", nil, 3)), rolledBack)
+	objects, err := js.ObjectStore(ctx, "b")
+	require.NoError(t, err)
+	add("no object", second(objects.Get(ctx, "absent")), missing)
+	older, err := c.JetStream()
+	require.NoError(t, err)
+	olderStore, err := older.KeyValue("b")
+	require.NoError(t, err)
+	add("no value (older interface)", second(olderStore.Get("absent")), missing)
+	add("a key that exists (older interface)", second(olderStore.Create("there", nil)), taken)
+	add("another revision (older interface)", second(olderStore.Update("there", nil, 3)), rolledBack)
 }
 
 func memcached(t *testing.T, add func(string, error, suite.Told)) {

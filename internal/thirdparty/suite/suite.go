@@ -52,7 +52,7 @@ func (t Told) String() string {
 	if t.After > 0 {
 		text += " after " + t.After.String()
 	}
-	return text + ", effect " + string(t.Effect) + ", " + string(t.Party)
+	return strings.TrimSuffix(text+", effect "+string(t.Effect)+", "+string(t.Party), ", ")
 }
 
 // Shorter names for the tables of the tests.

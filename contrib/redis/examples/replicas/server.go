@@ -62,7 +62,7 @@ func serve(name, redis, prefix string) error {
 		tell("has paid, though nobody listens")
 		return text(fmt.Sprintf("paid %d to %s by %s", in.Amount, in.To, name)), nil, nil
 	})
-	mcp.AddTool(server, &mcp.Tool{Name: "statement"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ statementIn) (*mcp.CallToolResult, any, error) {
+	mcp.AddTool(server, &mcp.Tool{Name: "statement", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(ctx context.Context, _ *mcp.CallToolRequest, _ statementIn) (*mcp.CallToolResult, any, error) {
 		a, err := state.From[account](ctx)
 		if err != nil {
 			return nil, nil, err

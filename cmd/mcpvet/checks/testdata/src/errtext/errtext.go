@@ -89,6 +89,88 @@ func typed(ctx context.Context, req *mcp.CallToolRequest, _ in) (*mcp.CallToolRe
 	return nil, nil, nil
 }
 
+// invalid is only called with worded errors, failed is not.
+func invalid(err error) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "invalid: " + err.Error()}}}
+}
+
+func failed(err error) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "failed: " + err.Error()}}} // want `the text of this error becomes content`
+}
+
+func uncalled(err error) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "failed: " + err.Error()}}} // want `the text of this error becomes content`
+}
+
+// Exported may be called from elsewhere.
+func Exported(err error) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "failed: " + err.Error()}}} // want `the text of this error becomes content`
+}
+
+func again(err error, n int) *mcp.CallToolResult {
+	if n > 0 {
+		return again(err, n-1)
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "invalid: " + err.Error()}}}
+}
+
+// kept is a handler of something else, so that nobody knows what it is called with.
+func kept(err error) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "failed: " + err.Error()}}} // want `the text of this error becomes content`
+}
+
+var onError = kept
+
+func changes(change func(map[string]string) (int, error)) mcp.ToolHandler {
+	return func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if _, err := change(nil); err != nil {
+			return results.Failed(err.Error()), nil
+		}
+		return &mcp.CallToolResult{}, nil
+	}
+}
+
+func opening(change func(map[string]string) (int, error)) mcp.ToolHandler {
+	return func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if _, err := change(nil); err != nil {
+			return results.Failed(err.Error()), nil // want `the text of this error becomes content`
+		}
+		return &mcp.CallToolResult{}, nil
+	}
+}
+
+func size(m map[string]string) (int, error) { // want size:`worded`
+	if len(m) == 0 {
+		return 0, errors.New("nothing to change")
+	}
+	return len(m), nil
+}
+
+func handed(m map[string]string) (*mcp.CallToolResult, mcp.ToolHandler) {
+	if err := check(m); err != nil {
+		return invalid(err), nil
+	}
+	if err := open("a"); err != nil {
+		return failed(err), nil
+	}
+	if m == nil {
+		return invalid(fmt.Errorf("arguments of %d names", len(m))), changes(size)
+	}
+	if len(m) > 3 {
+		return failed(errBusy), opening(size)
+	}
+	onError(open("b"))
+	_ = kept(errBusy)
+	_ = again(errBusy, 3)
+	_ = opening(func(map[string]string) (int, error) { return 0, open("c") })
+	return nil, changes(func(m map[string]string) (int, error) {
+		if len(m) > 2 {
+			return 0, errors.New("too many")
+		}
+		return size(m)
+	})
+}
+
 // Nothing here is wrong: the words are the server's own, or nothing becomes content.
 func quiet(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) { // want quiet:`worded`
 	if _, err := results.Require(nil, "a"); err != nil {

@@ -44,3 +44,12 @@ func bare(server *mcp.Server) {
 	server.AddReceivingMiddleware(auth)
 	server.AddReceivingMiddleware(logging)
 }
+
+func held(s, other *mcp.Server) {
+	tracing := correlate.New(nil)
+	other.AddReceivingMiddleware(tracing, mcpchain.Standard(nil))
+	chain := mcpchain.Standard(nil)
+	s.AddReceivingMiddleware(chain)
+	s.AddReceivingMiddleware(tracing)
+	s.AddReceivingMiddleware(auth) // want `a later call stands outside of earlier ones`
+}

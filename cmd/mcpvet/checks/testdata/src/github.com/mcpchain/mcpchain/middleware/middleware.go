@@ -4,3 +4,5 @@ package middleware
 import "github.com/modelcontextprotocol/go-sdk/mcp"
 
 func AddTool[In, Out any](*mcp.Server, *mcp.Tool, mcp.ToolHandlerFor[In, Out], ...mcp.Middleware) {}
+
+func Tool(h mcp.ToolHandler, _ ...mcp.Middleware) mcp.ToolHandler { return h }

@@ -10,20 +10,21 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// TestSettle has a handler that fails after it was answered for.
-func TestSettle(t *testing.T) {
+// TestAnswer has a handler that fails after it was answered for.
+func TestAnswer(t *testing.T) {
 	at := harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
 	answer, late := fault.New(fault.KindTimeout, "it took too long"), errors.New("late")
 	got := harness.Call(t, at, harness.Fail(errors.New("early")), middleware.ForTools(call.Wrap(
 		func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 			_, _ = next(ctx, c.Method(), req)
-			c.Settle(answer)
+			c.Answer(answer)
 			f := c.Failure(nil, answer)
-			f.Guide(call.Guidance{Retry: fault.Retry{Reason: "kept"}})
+			f.Guide(failure.Guidance{Retry: fault.Retry{Reason: "kept"}})
 			require.Same(t, f, c.Failure(nil, answer))
 			other := c.Failure(nil, late)
 			require.NotSame(t, f, other)

@@ -1,4 +1,4 @@
-package classify_test
+package failure_test
 
 import (
 	"context"
@@ -13,22 +13,23 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
 func TestSafetyOf(t *testing.T) {
 	no := false
 	for _, tc := range []struct {
 		a    *mcp.ToolAnnotations
-		want classify.Safety
+		want failure.Safety
 	}{
-		{nil, classify.Writes},
-		{&mcp.ToolAnnotations{}, classify.Writes},
-		{&mcp.ToolAnnotations{DestructiveHint: &no}, classify.Writes},
-		{&mcp.ToolAnnotations{IdempotentHint: true}, classify.Idempotent},
-		{&mcp.ToolAnnotations{ReadOnlyHint: true}, classify.Reads},
-		{&mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true}, classify.Reads},
+		{nil, failure.Writes},
+		{&mcp.ToolAnnotations{}, failure.Writes},
+		{&mcp.ToolAnnotations{DestructiveHint: &no}, failure.Writes},
+		{&mcp.ToolAnnotations{IdempotentHint: true}, failure.Idempotent},
+		{&mcp.ToolAnnotations{ReadOnlyHint: true}, failure.Reads},
+		{&mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true}, failure.Reads},
 	} {
-		require.Equal(t, tc.want, classify.SafetyOf(tc.a))
+		require.Equal(t, tc.want, failure.SafetyOf(tc.a))
 	}
 }
 
@@ -38,7 +39,7 @@ var (
 )
 
 // The words are those that a caller reads: the whole line, in the text of its kind.
-func TestAdvise(t *testing.T) {
+func TestAgain(t *testing.T) {
 	const (
 		onlyIf  = "Retry: only if repeating does no harm: it is not known whether this call took effect."
 		changed = "Retry: no. It may have changed something: check that before you try another way."
@@ -47,13 +48,13 @@ func TestAdvise(t *testing.T) {
 		keyed   = "Retry: yes. With the same idempotency key it takes effect only once."
 		yes     = "Retry: yes."
 	)
-	rule := func(h classify.Hint) []classify.HintRule {
-		return []classify.HintRule{func(error) (classify.Hint, bool) { return h, true }}
+	rule := func(h failure.Hint) []failure.HintRule {
+		return []failure.HintRule{func(error) (failure.Hint, bool) { return h, true }}
 	}
 	for _, tc := range []struct {
 		name                            string
 		err                             error
-		rules                           []classify.HintRule
+		rules                           []failure.HintRule
 		writes, keyed, idempotent, read string
 	}{
 		// What nobody worded.
@@ -90,32 +91,32 @@ func TestAdvise(t *testing.T) {
 		{"committed", fault.New("busy", "x").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectCommitted}), nil, "Retry: no. This call took effect: do not repeat it.", "Retry: no. This call took effect: do not repeat it.", "Retry: no. This call took effect: do not repeat it.", "Retry: no. This call took effect: do not repeat it."},
 
 		// What a rule says.
-		{"rule: nothing done", errors.New("x"), rule(classify.Hint{Retry: classify.RetryYes, Effect: fault.EffectNone}), nothing, nothing, nothing, yes},
-		{"rule: again", errors.New("x"), rule(classify.Hint{Retry: classify.RetryYes, After: time.Hour}), onlyIf, "Retry: not now: possible again in 1 h; tell the user. With the same idempotency key it takes effect only once.", "Retry: not now: possible again in 1 h; tell the user. A repetition does no harm.", "Retry: not now: possible again in 1 h; tell the user."},
-		{"rule: again, of what is not there", fault.KindNotFound, rule(classify.Hint{Retry: classify.RetryYes}), yes, yes, yes, yes},
+		{"rule: nothing done", errors.New("x"), rule(failure.Hint{Retry: classify.RetryYes, Effect: fault.EffectNone}), nothing, nothing, nothing, yes},
+		{"rule: again", errors.New("x"), rule(failure.Hint{Retry: classify.RetryYes, After: time.Hour}), onlyIf, "Retry: not now: possible again in 1 h; tell the user. With the same idempotency key it takes effect only once.", "Retry: not now: possible again in 1 h; tell the user. A repetition does no harm.", "Retry: not now: possible again in 1 h; tell the user."},
+		{"rule: again, of what is not there", fault.KindNotFound, rule(failure.Hint{Retry: classify.RetryYes}), yes, yes, yes, yes},
 		{"limited, but it broke", errors.Join(fault.KindRateLimited, errBroken), nil, onlyIf, keyed, again, yes},
-		{"rule: no", errors.New("x"), rule(classify.Hint{Retry: classify.RetryNo, Reason: "The licence is over"}), "Retry: no. The licence is over. It may have changed something: check that before you try another way.", "Retry: no. The licence is over. It may have changed something: check that before you try another way.", "Retry: no. The licence is over.", "Retry: no. The licence is over."},
-		{"rule: later, nothing done, though it broke", fault.New("busy", "x").After(0).Because(errBroken), rule(classify.Hint{Effect: fault.EffectNone}), yes, yes, yes, yes},
+		{"rule: no", errors.New("x"), rule(failure.Hint{Retry: classify.RetryNo, Reason: "The licence is over"}), "Retry: no. The licence is over. It may have changed something: check that before you try another way.", "Retry: no. The licence is over. It may have changed something: check that before you try another way.", "Retry: no. The licence is over.", "Retry: no. The licence is over."},
+		{"rule: later, nothing done, though it broke", fault.New("busy", "x").After(0).Because(errBroken), rule(failure.Hint{Effect: fault.EffectNone}), yes, yes, yes, yes},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			found := classify.Of(tc.err, classify.Options{})
-			hint := found.Hint(tc.err, tc.rules)
-			for safety, want := range map[classify.Safety]string{
-				classify.Writes: tc.writes, classify.Keyed: tc.keyed, classify.Idempotent: tc.idempotent, classify.Reads: tc.read,
+			var f failure.Failure
+			f.Make(nil, tc.err, &failure.Circumstances{Reader: &failure.Reader{}, Hints: tc.rules})
+			for safety, want := range map[failure.Safety]string{
+				failure.Writes: tc.writes, failure.Keyed: tc.keyed, failure.Idempotent: tc.idempotent, failure.Reads: tc.read,
 			} {
-				got := found.Advise(hint, safety)
+				got := f.Again(failure.As(safety)).Retry
 				require.Equal(t, want, got.String(), "safety %d", safety)
 				require.False(t, got.ShouldRetry && got.Effect == fault.EffectUnknown, "what is not known is not repeated")
-				require.False(t, safety == classify.Reads && got.Effect == fault.EffectUnknown)
+				require.False(t, safety == failure.Reads && got.Effect == fault.EffectUnknown)
 			}
 		})
 	}
 }
 
 // Wrong arguments have a line of their own.
-func TestAdviseWrongArguments(t *testing.T) {
+func TestAgainOfWrongArguments(t *testing.T) {
 	err := fault.Invalid("n", 1, "a string")
-	found := classify.Of(err, classify.Options{})
+	known := &failure.Known{Finding: classify.Of(err, classify.Options{})}
 	require.Equal(t, "Validation Error: Argument 'n' expected a string, but received 1.\nRetry: only with corrected arguments.",
-		err.WithRetry(found.Advise(found.Hint(err, nil), classify.Writes)).Text())
+		err.WithRetry(failure.Again(known, failure.Situation{}).Retry).Text())
 }

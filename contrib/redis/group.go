@@ -1,0 +1,150 @@
+package redis
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mcpchain/mcpchain/store"
+)
+
+// names returns the keys of Redis for a key of the store: that of its value and, if it is in a
+// group, those of the group. All of them have one hash tag, so they lie in one slot of a cluster.
+func (s *Store) names(key string) []string {
+	group := store.GroupOf(key)
+	if group == "" {
+		return []string{s.key(key)}
+	}
+	tag := s.opts.Prefix + "b:{" + group + "}"
+	return []string{s.key(key), tag, tag + ":sum"}
+}
+
+// key puts the group of a key into its hash tag, or else the whole of it.
+func (s *Store) key(key string) string {
+	if group := store.GroupOf(key); group != "" {
+		return s.opts.Prefix + "g:{" + group + "}" + key[len(group):]
+	}
+	return s.opts.Prefix + "v:{" + key + "}"
+}
+
+// groupScript begins the scripts that write. What counts towards the bound of a group stands in
+// KEYS[2], a sorted set of NAME:SIZE by the time of its end, and the sum of the sizes in
+// KEYS[3]. Times are those of a clock that begins with the group, and runs by the expiry of
+// KEYS[3]: what ends the values ends these too, whatever the clock of Redis does.
+//
+// leave takes the value of KEYS[1] out, and join counts one that is written now. room
+// returns nothing if there is room for one, or else what there is too much of, and how long
+// it takes until there is room, in ms, zero if that is not known.
+const groupScript = `
+local function now()
+	local left = redis.call('PTTL', KEYS[3])
+	if left <= 0 then
+		redis.call('DEL', KEYS[2], KEYS[3])
+		return 0
+	end
+	local set = redis.call('HMGET', KEYS[3], 'at', 'ttl')
+	return set[1] + set[2] - left
+end
+local function sizeof(member)
+	return tonumber(string.match(member, ':(%d+)$'))
+end
+local function count(size)
+	redis.call('HINCRBY', KEYS[3], 'bytes', string.format('%.0f', size))
+end
+local function member(name, size)
+	return name .. ':' .. string.format('%.0f', size)
+end
+local function counted(name, base)
+	local there = redis.call('STRLEN', KEYS[1])
+	local size = base + there - 8
+	if there > 0 and redis.call('ZSCORE', KEYS[2], member(name, size)) then
+		return size
+	end
+end
+local function leave(name, base)
+	local size = counted(name, base)
+	if size then
+		redis.call('ZREM', KEYS[2], member(name, size))
+		count(-size)
+	end
+end
+local function drop(time, most)
+	local gone = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', time), 'LIMIT', 0, most)
+	for _, old in ipairs(gone) do
+		redis.call('ZREM', KEYS[2], old)
+		count(-sizeof(old))
+	end
+	return #gone
+end
+local function wait(time, keys, bytes)
+	local next = redis.call('ZRANGE', KEYS[2], 0, 999, 'WITHSCORES')
+	local ends = time
+	for i = 1, #next, 2 do
+		keys, bytes, ends = keys - 1, bytes - sizeof(next[i]), tonumber(next[i + 1])
+		if keys <= 0 and bytes <= 0 then
+			return ends - time
+		end
+	end
+	if #next < 2000 then
+		return 0
+	end
+	return ends - time
+end
+local function room(name, base, size, mostKeys, mostBytes)
+	local time = now()
+	drop(time, 2)
+	local had = counted(name, base)
+	if had and size <= had then
+		return nil
+	end
+	while true do
+		local keys = redis.call('ZCARD', KEYS[2]) + 1 - mostKeys
+		local bytes = tonumber(redis.call('HGET', KEYS[3], 'bytes') or 0) + size - (had or 0) - mostBytes
+		local reply
+		if mostKeys > 0 and not had and keys > 0 then
+			reply = {'keys', string.format('%.0f', wait(time, keys, 0))}
+		elseif mostBytes > 0 and bytes > 0 then
+			reply = {'bytes', string.format('%.0f', wait(time, 0, bytes))}
+		else
+			return nil
+		end
+		if drop(time, 1) == 0 then
+			return reply
+		end
+	end
+end
+local function join(name, size, ttl)
+	local time = now()
+	local left = redis.call('PTTL', KEYS[3])
+	if redis.call('ZADD', KEYS[2], string.format('%.0f', time + ttl), member(name, size)) == 1 then
+		count(size)
+	end
+	if ttl >= left then
+		redis.call('HSET', KEYS[3], 'at', string.format('%.0f', time), 'ttl', string.format('%.0f', ttl))
+		left = ttl
+	end
+	redis.call('PEXPIRE', KEYS[2], string.format('%.0f', left))
+	redis.call('PEXPIRE', KEYS[3], string.format('%.0f', left))
+end
+`
+
+// member returns what the scripts count a key by: its name in its group, and what it takes beside
+// its value.
+func member(key string) (name string, base int) {
+	return key[len(store.GroupOf(key)):], store.Overhead + len(key)
+}
+
+// roomError returns the error for a reply of room.
+func (s server) roomError(operation string, reply []any) error {
+	if len(reply) != 2 {
+		return s.foreign(operation, fmt.Errorf("a script returned %d values", len(reply)))
+	}
+	wait, err := s.number(operation, reply[1])
+	if err != nil {
+		return err
+	}
+	full := &store.RoomError{Reason: store.ErrManyBytes, After: time.Duration(wait) * time.Millisecond}
+	if reply[0] == "keys" {
+		full.Reason = store.ErrManyKeys
+	}
+	return full
+}

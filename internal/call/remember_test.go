@@ -1,0 +1,243 @@
+package call_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/table"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// A catalog is a server's list of tools that depends on who asks.
+type catalog struct {
+	tools func(req *mcp.ListToolsRequest) []*mcp.Tool
+	asked int
+}
+
+func (l *catalog) handle(_ context.Context, method string, req mcp.Request) (mcp.Result, error) {
+	list, ok := req.(*mcp.ListToolsRequest)
+	if !ok || method != call.MethodListTools {
+		return &mcp.CallToolResult{}, nil
+	}
+	l.asked++
+	return &mcp.ListToolsResult{Tools: l.tools(list)}, nil
+}
+
+// looks returns a handler that looks up the tool of each call, and the description that it found.
+func looks(found *string, next mcp.MethodHandler, more ...mcp.Middleware) mcp.MethodHandler {
+	look := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		if c.Method() == middleware.MethodCallTool {
+			tool, err := c.Tool(next)
+			if *found = fmt.Sprint(err); err == nil {
+				*found = tool.Description
+			}
+		}
+		return next(ctx, c.Method(), req)
+	})
+	return middleware.Chain(append([]mcp.Middleware{look}, more...)...)(next)
+}
+
+// newSession returns a session of a server, as a request has it.
+func newSession(t *testing.T) *mcp.ServerSession {
+	t.Helper()
+	ours, theirs := mcp.NewInMemoryTransports()
+	server, err := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil).Connect(t.Context(), ours, nil)
+	require.NoError(t, err)
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), theirs, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { _, _ = client.Close(), server.Wait() })
+	return server
+}
+
+// TestAToolIsRememberedForASecond, and no longer.
+func TestAToolIsRememberedForASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		version, found := 1, ""
+		list := &catalog{tools: func(*mcp.ListToolsRequest) []*mcp.Tool {
+			return []*mcp.Tool{{Name: "it", Description: fmt.Sprint(version)}, {Name: "other", Description: "other"}}
+		}}
+		handle, session := looks(&found, list.handle), newSession(t)
+		for _, step := range []struct {
+			name    string
+			after   time.Duration
+			version int
+			found   string
+			asked   int
+		}{
+			{"it", 0, 1, "1", 1},
+			{"it", 0, 1, "1", 1},
+			{"it", table.Lasts - 1, 2, "1", 1},
+			{"it", 1, 2, "2", 2},
+			{"it", table.Lasts / 2, 3, "2", 2},
+			{"other", 0, 3, "other", 3},
+			{"it", table.Lasts / 2, 3, "3", 4}, // counted from when it was asked, and not from when it was used
+			{"none", 0, 3, call.ErrNotListed.Error(), 5},
+			{"none", 0, 3, call.ErrNotListed.Error(), 6}, // it may be there any moment
+		} {
+			time.Sleep(step.after)
+			version = step.version
+			_, err := handle(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: step.name}})
+			require.NoError(t, err)
+			require.Equal(t, step.found, found)
+			require.Equal(t, step.asked, list.asked)
+		}
+	})
+}
+
+// TestWhatOneCallerIsToldIsNotForAnother has pairs of callers who differ in one thing by which a
+// filter could tell them apart.
+func TestWhatOneCallerIsToldIsNotForAnother(t *testing.T) {
+	type caller struct {
+		session int
+		extra   *mcp.RequestExtra
+		meta    mcp.Meta
+	}
+	header := func(pairs ...string) caller {
+		h := http.Header{"Content-Type": {"application/json"}}
+		for i := 0; i < len(pairs); i += 2 {
+			h.Add(pairs[i], pairs[i+1])
+		}
+		return caller{extra: &mcp.RequestExtra{Header: h}}
+	}
+	token := func(info auth.TokenInfo) caller { return caller{extra: &mcp.RequestExtra{TokenInfo: &info}} }
+	meta := func(key string, value any) caller { return caller{meta: mcp.Meta{key: value}} }
+	claims := func(value any) caller {
+		return token(auth.TokenInfo{UserID: "u", Extra: map[string]any{"claims": value}})
+	}
+	type private struct{ tenant string }
+	for name, pair := range map[string]struct {
+		a, b caller
+		same bool // both are one caller
+		none bool // nothing is remembered of them
+	}{
+		"session":               {a: caller{}, b: caller{session: 1}},
+		"authorization":         {a: header("Authorization", "Bearer a"), b: header("Authorization", "Bearer b")},
+		"any header":            {a: header("X-Tenant", "a"), b: header("X-Tenant", "b")},
+		"a header more":         {a: header("X-Admin", "1"), b: header()},
+		"a header, twice":       {a: header("X-Role", "a", "X-Role", "b"), b: header("X-Role", "a")},
+		"another place of it":   {a: header("X-Role", "a", "X-Role", "b"), b: header("X-Role", "b", "X-Role", "a")},
+		"a header or none":      {a: header(), b: caller{}},
+		"user":                  {a: token(auth.TokenInfo{UserID: "a"}), b: token(auth.TokenInfo{UserID: "b"})},
+		"scopes":                {a: token(auth.TokenInfo{UserID: "u", Scopes: []string{"read"}}), b: token(auth.TokenInfo{UserID: "u", Scopes: []string{"read", "write"}})},
+		"expiration":            {a: token(auth.TokenInfo{Expiration: time.Unix(1, 0)}), b: token(auth.TokenInfo{Expiration: time.Unix(2, 0)})},
+		"a token or none":       {a: token(auth.TokenInfo{}), b: caller{}},
+		"claims":                {a: claims(map[string]any{"tenant": "a"}), b: claims(map[string]any{"tenant": "b"})},
+		"claims, nested":        {a: claims([]any{map[string]any{"a": []any{1.0, true, nil}}}), b: claims([]any{map[string]any{"a": []any{1.0, false, nil}}})},
+		"claims, their types":   {a: claims("1"), b: claims(json.Number("1"))},
+		"claims of other types": {a: claims(&private{"a"}), b: claims(&private{"b"}), none: true},
+		"claims too deep":       {a: claims(nested(40, "a")), b: claims(nested(40, "b")), none: true},
+		"user in the _meta":     {a: meta("acme/user", "a"), b: meta("acme/user", "b")},
+		"client":                {a: meta("io.modelcontextprotocol/clientInfo", map[string]any{"name": "a"}), b: meta("io.modelcontextprotocol/clientInfo", map[string]any{"name": "b"})},
+		"client of a Go type":   {a: meta("io.modelcontextprotocol/clientInfo", &mcp.Implementation{Name: "a"}), b: meta("io.modelcontextprotocol/clientInfo", &mcp.Implementation{Name: "b"}), none: true},
+		"a member or another":   {a: caller{meta: mcp.Meta{"a": "b", "c": "d"}}, b: caller{meta: mcp.Meta{"a": "b\x00c", "d": ""}}},
+
+		"length":           {a: header("Content-Length", "10"), b: header("Content-Length", "20"), same: true},
+		"trace":            {a: header("Traceparent", "10"), b: header("Traceparent", "20"), same: true},
+		"progress":         {a: meta("progressToken", 1.0), b: meta("progressToken", 2.0), same: true},
+		"attempt":          {a: meta("io.github.mcpchain/attempt", 2.0), b: meta("io.github.mcpchain/attempt", 3.0), same: true},
+		"equal claims":     {a: claims(map[string]any{"a": "b", "c": 1.0}), b: claims(map[string]any{"c": 1.0, "a": "b"}), same: true},
+		"an empty extra":   {a: caller{extra: &mcp.RequestExtra{}}, b: caller{}, same: true},
+		"equal everything": {a: header("Cookie", "session=a"), b: header("Cookie", "session=a"), same: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				who, found := "", ""
+				list := &catalog{tools: func(*mcp.ListToolsRequest) []*mcp.Tool { return []*mcp.Tool{{Name: "it", Description: who}} }}
+				handle, sessions := looks(&found, list.handle), [...]*mcp.ServerSession{newSession(t), newSession(t)}
+				for i, c := range []caller{pair.a, pair.b, pair.a, pair.b} {
+					who = [...]string{"a", "b"}[i%2]
+					req := &mcp.CallToolRequest{Session: sessions[c.session], Extra: c.extra, Params: &mcp.CallToolParamsRaw{Name: "it", Meta: c.meta}}
+					_, err := handle(t.Context(), middleware.MethodCallTool, req)
+					require.NoError(t, err)
+					if !pair.same {
+						require.Equal(t, who, found)
+					}
+				}
+				want := 2
+				switch {
+				case pair.same:
+					want = 1
+				case pair.none:
+					want = 4
+				}
+				require.Equal(t, want, list.asked)
+			})
+		})
+	}
+}
+
+func nested(depth int, v any) any {
+	for range depth {
+		v = []any{v}
+	}
+	return v
+}
+
+// TestAFilterBetweenTwoThatAsk: what stands inside of a filter is not told to what stands outside.
+func TestAFilterBetweenTwoThatAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		list := &catalog{tools: func(*mcp.ListToolsRequest) []*mcp.Tool { return []*mcp.Tool{{Name: "it", Description: "it"}} }}
+		var outer, inner string
+		look := func(found *string) mcp.Middleware {
+			return func(next mcp.MethodHandler) mcp.MethodHandler { return looks(found, next) }
+		}
+		handle, session := middleware.Chain(look(&outer), hide("it"), look(&inner))(list.handle), newSession(t)
+		for range 3 {
+			_, err := handle(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: "it"}})
+			require.NoError(t, err)
+			require.Equal(t, "it", inner)
+			require.Equal(t, call.ErrNotListed.Error(), outer)
+		}
+	})
+}
+
+// TestNothingIsRememberedWithoutASession: a server over HTTP without sessions makes one for each
+// request, whose users may be told apart by something that no middleware sees.
+func TestNothingIsRememberedWithoutASession(t *testing.T) {
+	for _, era := range []harness.Era{harness.Current, harness.Older} {
+		found, asked := "", 0
+		server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
+		mcp.AddTool(server, &mcp.Tool{Name: "it", Description: "it"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+			return nil, nil, nil
+		})
+		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return looks(&found, func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method == call.MethodListTools && middleware.IsLookup(ctx) {
+					asked++
+				}
+				return next(ctx, method, req)
+			})
+		})
+		session := overHTTP(t, server, era, &mcp.StreamableHTTPOptions{Stateless: true})
+		for i := range 3 {
+			_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "it"})
+			require.NoError(t, err)
+			require.Equal(t, "it", found)
+			require.Equal(t, i+1, asked)
+		}
+	}
+}
+
+// overHTTP connects a client of an era to a server over HTTP.
+func overHTTP(t *testing.T, server *mcp.Server, era harness.Era, opts *mcp.StreamableHTTPOptions) *mcp.ClientSession {
+	t.Helper()
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, opts))
+	t.Cleanup(web.Close)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(),
+		&mcp.StreamableClientTransport{Endpoint: web.URL}, &mcp.ClientSessionOptions{ProtocolVersion: string(era)})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = session.Close() })
+	return session
+}

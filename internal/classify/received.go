@@ -1,0 +1,107 @@
+package classify
+
+import (
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/kinds"
+)
+
+// FromText reads the text of a failure, for a client whose server could send nothing else:
+// servers that are written with mark3labs/mcp-go send the text of any error of a resource or a
+// prompt with the code of internal errors, without data. It reports false if the text does not
+// begin with the label of a kind.
+//
+// Read are the kind, the message, the suggestion, whether and when to call again, and the
+// reference.
+func FromText(e *jsonrpc.Error) (*fault.Error, bool) {
+	if e.Code != jsonrpc.CodeInternalError || len(e.Data) > 0 || len(e.Message) > maxReceived {
+		return nil, false
+	}
+	label, text, ok := strings.Cut(e.Message, ": ")
+	kind := kindOf(label)
+	if !ok || kind == "" {
+		return nil, false
+	}
+	message, lines := text, ""
+	for i := 0; ; {
+		end := strings.IndexByte(text[i:], '\n')
+		if end < 0 {
+			break
+		}
+		if i += end + 1; ours(text[i:]) {
+			message, lines = text[:i-1], text[i:]
+			break
+		}
+	}
+	public := fault.New(kind, sentence(message))
+	for line := range strings.SplitSeq(lines, "\n") {
+		switch name, said, _ := strings.Cut(line, ": "); name {
+		case "Suggestion":
+			public = public.Suggest(sentence(said))
+		case "Retry":
+			if retry, ok := retryOf(said); ok {
+				public = public.WithRetry(retry)
+			}
+		case "Reference":
+			public = public.WithReference(said)
+		}
+	}
+	return public, true
+}
+
+// ours reports whether a text begins with one of the lines that follow the message. Those of
+// others are quoted.
+func ours(text string) bool {
+	for _, label := range []string{"Suggestion: ", "Details: ", "Retry: ", "Next: ", "Try: ", "Reference: "} {
+		if strings.HasPrefix(text, label) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxReceived bounds the text that is read. Those of mcpchain are shorter.
+const maxReceived = 64 << 10
+
+// kindOf returns the kind with a label, "" if there is none.
+func kindOf(label string) fault.Kind {
+	for kind, row := range kinds.All {
+		if row.Label == label {
+			return fault.Kind(kind)
+		}
+	}
+	return ""
+}
+
+// sentence takes away the full stop that a text gets when it is written.
+func sentence(text string) string {
+	if strings.HasSuffix(text, "..") {
+		return text
+	}
+	return strings.TrimSuffix(text, ".")
+}
+
+// retryOf reads what a text says about another try. It reports false for a wait that it
+// cannot read: it is not zero.
+func retryOf(text string) (fault.Retry, bool) {
+	said, ok := strings.CutPrefix(text, "yes")
+	if !ok {
+		return fault.Retry{}, true // "no", "only if ...", "not now: ..."
+	}
+	retry := fault.Retry{ShouldRetry: true}
+	if wait, ok := strings.CutPrefix(said, ", after "); ok {
+		if end := strings.IndexAny(wait, ".("); end >= 0 {
+			wait = wait[:end]
+		}
+		d, err := time.ParseDuration(strings.NewReplacer(" ", "", "min", "m").Replace(wait))
+		if err != nil || d < 0 {
+			return fault.Retry{}, false
+		}
+		retry.RetryAfterSeconds = d.Seconds()
+	}
+	return retry, true
+}

@@ -1,0 +1,65 @@
+package classify
+
+import (
+	"time"
+
+	"github.com/mcpchain/mcpchain/fault"
+)
+
+// Retryable says whether a second try can succeed.
+type Retryable uint8
+
+// The answers to the question whether a second try can succeed.
+const (
+	RetryUnknown Retryable = iota // nobody knows
+	RetryYes
+	RetryNo
+)
+
+// String returns "unknown", "yes" or "no".
+func (r Retryable) String() string {
+	switch r {
+	case RetryYes:
+		return "yes"
+	case RetryNo:
+		return "no"
+	default:
+		return "unknown"
+	}
+}
+
+// A Source says from where something is known about a second try or about an effect. Those
+// from which the least follows come first.
+type Source uint8
+
+// The sources.
+const (
+	Nobody   Source = iota
+	ByKind          // the row of a kind
+	ByStatus        // what an HTTP status of a service means
+	ByTable         // what a type, a number or a text of an error means
+	ByError         // a method of the error, or a fault below it
+	ByRule          // a rule of the program
+	ByFault         // the fault itself: its handler said so
+
+	Annotated // the tool says what it is
+	Proven    // the call was refused before its handler ran
+	Cut       // the call was begun and cut: by a limit of ours, or by its caller
+	Counted   // the same call failed several times
+)
+
+// Says is what an error says about itself and about a second try, beside its words.
+type Says struct {
+	Kind   fault.Kind
+	Party  fault.Party
+	Status int // the HTTP status of a service that is needed, from 400 to 599, or zero
+
+	Retry  Retryable
+	By     Source     // of Retry
+	Reason string     // of Retry: a sentence of ours without a full stop
+	Row    fault.Kind // the kind in whose row Reason stands, "" for none
+
+	After  time.Duration
+	Effect fault.Effect
+	Proof  Source // of Effect
+}

@@ -1,0 +1,420 @@
+// Package failure is what the middlewares of a call know of one failure of it, and the policy: what its
+// reader may know of it (view.go), and whether the call may be made again (again.go). Nobody else
+// decides either.
+//
+// A [Failure] is made once, where an error or a failed result first meets one of ours, and goes with the
+// Call to all that stand outside.
+package failure
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/wire"
+)
+
+// A Failure is what the middlewares of a call know about one failure of it. All
+// methods may be called concurrently.
+type Failure struct {
+	view View
+	err  error               // the original, nil when a tool told its failure in a result of its own
+	res  *mcp.CallToolResult // the result that came with it, if any
+
+	known  Known
+	hints  []HintRule
+	hinted sync.Once // the rules are asked when it is first asked whether to call again
+
+	logged atomic.Bool
+
+	mu       sync.Mutex
+	guidance Guidance
+	guided   bool
+	added    []func(*fault.Error) *fault.Error
+	public   *fault.Error // what Fault returns, nil when it has to be put together
+}
+
+// Guidance is what a caller is told about calling again after a failure.
+type Guidance struct {
+	// Retry is told in the place of what the failure itself says.
+	Retry fault.Retry
+
+	// Suggestion is told in the place of the failure's own; empty means none.
+	Suggestion string
+
+	// Insist puts the sentence about the retry into the text of a failure, too, that
+	// a tool told in its own words, which are left as they are otherwise.
+	Insist bool
+}
+
+// Circumstances are what a failure is made of beside the error.
+type Circumstances struct {
+	Reader  *Reader
+	Rules   []classify.Rule
+	Hints   []HintRule
+	Request interface{ Sent() func(text string) bool }
+
+	CallerCredentials bool
+	Client            bool  // a client failed to answer its server
+	Refused           bool  // the call was refused before its handler ran, and the fault says so
+	Ended             error // how the caller's context has ended
+	Shutdown          bool  // the end of the server has ended it
+}
+
+// IsError reports whether a result tells a failure. It is on the success path of
+// every middleware.
+func IsError(res mcp.Result) bool {
+	r, ok := res.(*mcp.CallToolResult)
+	return ok && r != nil && r.IsError
+}
+
+// Make makes f the Failure that res and err tell.
+func (f *Failure) Make(res *mcp.CallToolResult, err error, of *Circumstances) {
+	f.err, f.res, f.hints = err, res, of.Hints
+	seen := Seen{Err: err, Hints: len(of.Hints) > 0, Bare: err == nil || bare(err)}
+	if of.Request != nil {
+		seen.Sent = of.Request.Sent
+	}
+	if err != nil {
+		seen.Found = classify.Of(err, classify.Options{Rules: of.Rules, Request: of.Request, CallerCredentials: of.CallerCredentials, Ended: of.Shutdown})
+	}
+	if seen.Told = toldBy(res, err); seen.Told == Alone && len(of.Rules) > 0 && res.Meta[wire.ErrorKey] == nil {
+		// A rule may know the words of a tool as it knows the text of an error.
+		if ruled := classify.Of(errors.New(FirstText(res.Content)), classify.Options{Rules: of.Rules}); ruled.Origin == classify.Ruled {
+			seen.Found, seen.Told = ruled, NotTold
+		}
+	}
+	if seen.Told != NotTold {
+		seen.Words = func() *fault.Error { return told(res, &seen.Found) }
+	}
+	f.view = of.Reader.View(&seen)
+	if of.Client {
+		f.view.Party = otherSide(&f.view)
+	}
+	f.known = Known{Finding: f.view.Finding, Shown: f.view.Shown, Ended: of.Ended}
+	if of.Refused && f.known.By == classify.ByFault {
+		f.known.By = classify.Proven
+	}
+}
+
+// otherSide returns whose fault it is that a client did not answer its server. The classifier knows this
+// program as the server, and whoever asks it as the caller: here the two have changed places, but for
+// what the author of the failure said.
+func otherSide(v *View) fault.Party {
+	switch {
+	case v.Fault.Party() != "":
+	case v.Party == fault.PartyServer:
+		return fault.PartyCaller
+	case v.Party == fault.PartyCaller:
+		return fault.PartyServer
+	}
+	return v.Party
+}
+
+// Explained returns the failure as a middleware explains it that knows more about it than its error
+// says: with the Fault of x, which is a protocol error if x says so, or its Wire in the place of the
+// protocol error that there was. The original error stays what it was, for the log and for the
+// middlewares outside. What is told is not masked: it is made of what the server lists to the caller
+// anyway and of what the caller sent, which the explaining middleware has scrubbed. What others have
+// added to f is not carried over.
+func (f *Failure) Explained(x classify.Finding, reader *Reader) *Failure {
+	x.Origin, x.Words, x.By, x.Refused = classify.Explained, classify.OfSentence, classify.ByFault, f.view.Refused
+	if x.Wire != nil {
+		x.Fault = classify.FromWire(x.Wire)
+	} else {
+		x.Party = classify.PartyOf(x.Fault)
+	}
+	e := &Failure{err: f.err, res: f.res, known: Known{Finding: x}}
+	e.view = reader.View(&Seen{Found: x, Err: f.err, Bare: f.err == nil || bare(f.err)})
+	e.logged.Store(f.logged.Load())
+	return e
+}
+
+// bare reports whether an error is nothing but its public part.
+func bare(err error) bool {
+	switch e := err.(type) {
+	case *fault.Error:
+		return e.Unwrap() == nil
+	case *jsonrpc.Error:
+		return true
+	default:
+		return classify.SDKChecks[safe.Error(err)]
+	}
+}
+
+// toldBy says in whose words a result tells a failure.
+func toldBy(res *mcp.CallToolResult, err error) Told {
+	switch {
+	case err == nil:
+		return Alone
+	case res == nil || !res.IsError:
+		return NotTold
+	}
+	if _, inside := res.Meta[wire.ErrorKey].(*fault.Error); inside {
+		return Rendered
+	}
+	if !safe.Same(res.GetError(), err) || len(res.Content) == 0 {
+		return NotTold
+	}
+	// Content that a tool put there before it called SetError, which keeps it.
+	text, ok := res.Content[0].(*mcp.TextContent)
+	if len(res.Content) > 1 || !ok || text == nil || text.Text != "" && text.Text != safe.Error(err) {
+		return Apart
+	}
+	return NotTold
+}
+
+// told reads a failure that a tool told in a result of its own. The kind is that
+// of the error that the result holds, where that is known; of an error that somebody
+// worded all is kept but the message.
+func told(res *mcp.CallToolResult, found *classify.Finding) *fault.Error {
+	if e, ok := classify.FromMeta(res.Meta); ok {
+		return e
+	}
+	words := ContentText(res.Content)
+	switch {
+	case found.Fault == nil, found.Origin == classify.Unknown, found.Origin == classify.Bug:
+		return fault.New(fault.KindTool, words)
+	case found.Origin == classify.Classified:
+		return fault.New(found.Fault.Kind(), words)
+	default:
+		return found.Fault.WithMessage(words)
+	}
+}
+
+// MaxTold is how much of a tool's own text the machine form repeats.
+const MaxTold = 500
+
+// ContentText is what the machine form has of the content of a failed tool.
+func ContentText(content []mcp.Content) string {
+	text := FirstText(content)
+	switch {
+	case text == "":
+		return fault.Generic(fault.KindTool).Message()
+	case len(text) > MaxTold:
+		return strings.ToValidUTF8(text[:MaxTold], "") + " ..."
+	default:
+		return text
+	}
+}
+
+// FirstText returns the first text of a content, "" for none.
+func FirstText(content []mcp.Content) string {
+	for _, c := range content {
+		if t, ok := c.(*mcp.TextContent); ok && t != nil && t.Text != "" {
+			return t.Text
+		}
+	}
+	return ""
+}
+
+// Is reports whether the Failure is the one that res and err tell, nil for a result that has no error.
+func (f *Failure) Is(res *mcp.CallToolResult, err error) bool {
+	if f == nil || err == nil && f.res != res {
+		return false
+	}
+	return safe.Same(f.err, err)
+}
+
+// View returns what the reader may know.
+func (f *Failure) View() *View { return &f.view }
+
+// Err returns the original error, which is private; nil when a tool told its
+// failure in a result of its own, without an error.
+func (f *Failure) Err() error { return f.err }
+
+// Result returns the result of a tool that the failure was found in, or nil.
+func (f *Failure) Result() *mcp.CallToolResult { return f.res }
+
+// Party returns whose fault the failure is, "" where that is not known.
+func (f *Failure) Party() fault.Party { return cmp.Or(f.view.Party, f.Fault().Party()) }
+
+// Panic returns the panic that the failure is, or nil. A fault that somebody worded around
+// a panic is none: what it says about the effect counts.
+func (f *Failure) Panic() *classify.PanicError { return f.view.Panic }
+
+// Raised returns the panic that caused the failure, for its record, or nil. Whoever words a
+// fault around a panic changes what the caller reads, and not what happened.
+func (f *Failure) Raised() *classify.PanicError {
+	if f.view.Origin != classify.Worded {
+		return f.view.Panic
+	}
+	p, _ := safe.As[*classify.PanicError](f.err)
+	return p
+}
+
+// Stack returns the stack of the panic that caused the failure, "" if none did.
+func (f *Failure) Stack() string {
+	if p := f.Raised(); p != nil {
+		return p.Stack()
+	}
+	return ""
+}
+
+// Wire returns the deliberate protocol error, or nil when there is none.
+func (f *Failure) Wire() *jsonrpc.Error { return f.view.Wire }
+
+// Origin says where the public part comes from.
+func (f *Failure) Origin() classify.Origin { return f.view.Origin }
+
+// Worded reports whether somebody made the failure for the caller to read: a
+// fault, a protocol error, a result of the tool's own, an error with a public
+// message.
+func (f *Failure) Worded() bool { return f.view.Origin.Worded() }
+
+// Explainable reports whether what the caller is told of the failure says no more
+// than its kind, so that a middleware that knows more may say it: nobody worded it,
+// no rule knows it, and it is no bug of the server's.
+func (f *Failure) Explainable() bool { return f.view.Origin.Unworded() }
+
+// Refused reports whether the SDK refused the arguments of a typed tool, which it
+// tells by the text of the error alone: the handler was not called, unless it
+// imitates that text.
+func (f *Failure) Refused() bool { return f.view.Refused && f.res != nil && f.Explainable() }
+
+// OwnWords reports whether a tool told the failure in a result of its own and nothing
+// else is known of it.
+func (f *Failure) OwnWords() bool {
+	if !f.view.Own || f.view.Fault.Kind() != fault.KindTool {
+		return false
+	}
+	_, said := f.view.Fault.Retry()
+	return !said
+}
+
+// Hides reports whether the caller learns less than the error says, so that
+// the error must be recorded somewhere.
+func (f *Failure) Hides() bool { return f.view.Hidden }
+
+// Record reports whether the failure is to be recorded: it was not before.
+func (f *Failure) Record() bool { return f.logged.CompareAndSwap(false, true) }
+
+// Recorded reports whether the failure was recorded.
+func (f *Failure) Recorded() bool { return f.logged.Load() }
+
+// Fault returns the public part as it stands now, for a deliberate protocol error
+// too. The original error is not in it.
+func (f *Failure) Fault() *fault.Error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.public == nil {
+		e := f.view.Fault
+		if f.guided {
+			e = e.Suggest(f.guidance.Suggestion).WithRetry(f.guidance.Retry)
+		}
+		for _, add := range f.added {
+			safe.Call(func() { // one that panics changes nothing
+				if more := add(e); more != nil {
+					e = more
+				}
+			}, nil)
+		}
+		f.public = e
+	}
+	return f.public
+}
+
+// Add changes what the caller is told of the failure, after everything that is added
+// already. It does not change what the log has of it. A deliberate protocol error and
+// the words of a tool stay as they are.
+func (f *Failure) Add(change func(*fault.Error) *fault.Error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.added, f.public = append(f.added, change), nil
+}
+
+// Guide says what the caller is told about calling again. It has the last word:
+// over what the failure itself says, and over an earlier call of it.
+func (f *Failure) Guide(g Guidance) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.guidance, f.guided, f.public = g, true, nil
+}
+
+// Guided reports whether [Failure.Guide] was called.
+func (f *Failure) Guided() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.guided
+}
+
+// Insisted returns the line that is put into a tool's own text, "" for none.
+func (f *Failure) Insisted() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.guided || !f.guidance.Insist {
+		return ""
+	}
+	return f.guidance.Retry.String()
+}
+
+// Again decides whether the call may be made again, see [Again]. The rules of the program are asked once.
+func (f *Failure) Again(at Situation) Answer {
+	f.hinted.Do(func() { f.known.ask(f.err, f.hints) })
+	return Again(&f.known, at)
+}
+
+// Hint returns what the failure says about a second try, whatever a repetition does.
+func (f *Failure) Hint() Hint { return f.Again(Situation{}).Hint }
+
+// Classify returns what a caller may know of err, nil for a nil error: of an error that
+// it does not know only that it is an internal error. It survives errors whose methods
+// panic. What an error means for a second try, [HintOf] says.
+func Classify(err error, rules ...classify.Rule) *fault.Error {
+	return of(err, classify.Options{Rules: rules})
+}
+
+// Received returns what a client may know of the error that its call returned.
+func Received(err error) *fault.Error {
+	return of(err, classify.Options{Received: true, CallerCredentials: true})
+}
+
+func of(err error, opts classify.Options) *fault.Error {
+	if err == nil {
+		return nil
+	}
+	f := classify.Of(err, opts)
+	switch {
+	case f.Wire != nil && opts.Received:
+		if public, ok := classify.FromText(f.Wire); ok {
+			return public
+		}
+		return f.Fault
+	case f.Wire != nil, f.Own:
+		return f.Fault
+	}
+	public := f.Fault.Because(err)
+	if f.Party != "" {
+		public = public.WithParty(f.Party)
+	}
+	if f.Says.Status != 0 {
+		public = public.With("status_code", f.Says.Status)
+	}
+	return public
+}
+
+// FaultOf reads the failure that a call ended with, see middleware.FaultOf.
+func FaultOf(res mcp.Result, err error) (*fault.Error, bool) {
+	if err != nil {
+		return Received(err), true
+	}
+	tool, ok := res.(*mcp.CallToolResult)
+	if !ok || !IsError(res) {
+		return nil, false
+	}
+	if e, ok := classify.FromMeta(tool.Meta); ok {
+		return e, true
+	}
+	if err := tool.GetError(); err != nil && toldBy(tool, err) != Apart {
+		return Received(err), true
+	}
+	return told(tool, &classify.Finding{}), true
+}

@@ -1,0 +1,424 @@
+package failure_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/kinds"
+)
+
+// Both decisions are enumerated whole. What they answer in the usual situations stands in tables that a
+// reader can check (testdata); what holds in every situation is proven of all of them.
+
+var update = flag.Bool("update", false, "write the tables in testdata anew")
+
+func golden(t *testing.T, file string, table string) {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(table), 0o600))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), table)
+}
+
+var (
+	sources = []string{"-", "kind", "status", "table", "error", "rule", "fault", "annotated", "proven", "cut", "counted"}
+	origins = []string{"unknown", "classified", "ruled", "bug", "worded", "explained"}
+	effects = []fault.Effect{"", fault.EffectNone, fault.EffectUnknown, fault.EffectCommitted}
+	safe4   = []failure.Safety{failure.Writes, failure.Keyed, failure.Idempotent, failure.Reads}
+)
+
+// allKinds are those of the table in their order by name, and one that a program made for itself.
+func allKinds() []fault.Kind {
+	all := []fault.Kind{"my_kind"}
+	for kind := range kinds.All {
+		all = append(all, fault.Kind(kind))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func line(a failure.Answer) string {
+	text := "no"
+	if a.Retry.ShouldRetry {
+		text = "yes"
+	}
+	if a.Retry.RetryAfterSeconds > 0 {
+		text += fmt.Sprintf(" %vs", a.Retry.RetryAfterSeconds)
+	}
+	text += " [" + sources[a.By] + "]"
+	if a.Retry.Effect != "" {
+		text += fmt.Sprintf(" %s [%s]", a.Retry.Effect, sources[a.Proof])
+	}
+	if a.Retry.Reason != "" {
+		text += " " + a.Retry.Reason
+	}
+	return text
+}
+
+// A situation is one of those in which a call of some kind fails.
+type situation struct {
+	name  string
+	known func(kind fault.Kind) failure.Known
+}
+
+// of returns what is known of an error.
+func of(err error, change ...func(*failure.Known)) failure.Known {
+	k := failure.Known{Finding: classify.Of(err, classify.Options{})}
+	for _, c := range change {
+		c(&k)
+	}
+	return k
+}
+
+func situations() []situation {
+	all := []situation{
+		{"the kind alone", func(k fault.Kind) failure.Known { return of(k) }},
+		{"a fault", func(k fault.Kind) failure.Known { return of(fault.New(k, "m")) }},
+		{"a fault, never sent", func(k fault.Kind) failure.Known { return of(fault.New(k, "m").Because(errDial)) }},
+		{"a fault, sent and lost", func(k fault.Kind) failure.Known { return of(fault.New(k, "m").Because(errBroken)) }},
+		{"a fault, after 2 s", func(k fault.Kind) failure.Known { return of(fault.New(k, "m").After(2 * time.Second)) }},
+		{"a fault, never", func(k fault.Kind) failure.Known { return of(fault.New(k, "m").Never("over")) }},
+		{"refused before", func(k fault.Kind) failure.Known {
+			return of(fault.New(k, "m").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}), func(k *failure.Known) { k.By = classify.Proven })
+		}},
+		{"a rule: yes", func(k fault.Kind) failure.Known {
+			return of(k, func(k *failure.Known) { k.Ruled, k.Rule = true, failure.Hint{Retry: classify.RetryYes} })
+		}},
+		{"ruled", func(k fault.Kind) failure.Known {
+			return failure.Known{Finding: classify.Of(errors.New("x"), classify.Options{Rules: []classify.Rule{func(error) *fault.Error { return fault.New(k, "m") }}})}
+		}},
+		{"HTTP 503", func(k fault.Kind) failure.Known { return of(fault.New(k, "m").Because(statusError(503))) }},
+		{"the error says no", func(k fault.Kind) failure.Known { return of(errors.Join(k, final{})) }},
+		{"its caller has gone", func(k fault.Kind) failure.Known {
+			return of(k, func(k *failure.Known) { k.Ended = context.Canceled })
+		}},
+	}
+	return all
+}
+
+type final struct{}
+
+func (final) Error() string   { return "final" }
+func (final) Retryable() bool { return false }
+
+type statusError int
+
+func (e statusError) Error() string   { return "status" }
+func (e statusError) StatusCode() int { return int(e) }
+
+// TestAgainTable writes down what is answered for every kind.
+func TestAgainTable(t *testing.T) {
+	var b strings.Builder
+	for _, s := range situations() {
+		fmt.Fprintf(&b, "## %s\n", s.name)
+		for _, kind := range allKinds() {
+			known := s.known(kind)
+			var lines []string
+			for _, safety := range safe4 {
+				lines = append(lines, line(failure.Again(&known, failure.As(safety))))
+			}
+			names := []string{"writes", "keyed", "idempotent", "reads"}
+			for i := 0; i < len(lines); {
+				j := i + 1
+				for j < len(lines) && lines[j] == lines[i] {
+					j++
+				}
+				who := strings.Join(names[i:j], ", ")
+				if j-i == len(lines) {
+					who = "whatever it does"
+				}
+				fmt.Fprintf(&b, "%s | %s | %s\n", kind, who, lines[i])
+				i = j
+			}
+		}
+	}
+	golden(t, "testdata/again.txt", b.String())
+}
+
+// TestAgainWhole proves what holds for every kind, whatever the fault, a rule and the error say, whatever
+// the tool does and whatever was counted.
+func TestAgainWhole(t *testing.T) {
+	retries := []classify.Retryable{classify.RetryUnknown, classify.RetryYes, classify.RetryNo}
+	owns := []*fault.Retry{nil}
+	for _, again := range []bool{false, true} {
+		for _, effect := range effects {
+			owns = append(owns, &fault.Retry{ShouldRetry: again, Effect: effect}, &fault.Retry{ShouldRetry: again, Effect: effect, Reason: "own"})
+		}
+	}
+	var rules []*failure.Hint
+	for _, r := range retries {
+		for _, effect := range effects {
+			rules = append(rules, &failure.Hint{Retry: r, Effect: effect})
+		}
+	}
+	rules = append(rules, nil)
+	var said []classify.Says
+	for _, r := range retries {
+		for _, effect := range effects {
+			for _, inner := range []fault.Kind{"", fault.KindTimeout, fault.KindInternal} {
+				s := classify.Says{Kind: inner, Retry: r, Effect: effect}
+				if r != classify.RetryUnknown {
+					s.By = classify.ByError
+				}
+				if effect != "" {
+					s.Proof = classify.ByTable
+				}
+				said = append(said, s)
+			}
+		}
+	}
+	counts := []*failure.Counts{
+		nil,
+		{Limit: 3, Attempts: 1},
+		{Limit: 3, Attempts: 3},
+		{Limit: 3, Attempts: 5, Same: 5},
+		{Limit: 3, Attempts: 5, Streak: 10, Steps: true},
+	}
+	ends := []error{nil, context.Canceled, context.DeadlineExceeded}
+	n := 0
+	check := func(k *failure.Known, counts []*failure.Counts) {
+		var first failure.Answer
+		for i, safety := range safe4 {
+			for _, count := range counts {
+				n++
+				asked, counted := 0, 0
+				at := failure.Situation{Safety: func() failure.Safety { asked++; return safety }}
+				if count != nil {
+					at.Counted = func(fault.Retry) failure.Counts { counted++; return *count }
+				}
+				a := failure.Again(k, at)
+				r := a.Retry
+				own, says := k.Fault.Retry()
+				where := func() string {
+					return fmt.Sprintf("%s %s own=%v rule=%v says=%+v ended=%v safety=%d count=%v: %s", origins[k.Origin], k.Fault.Kind(), own, k.Rule, k.Says, k.Ended, safety, count, line(a))
+				}
+				if r.ShouldRetry && (a.By == classify.Nobody || r.Effect == fault.EffectUnknown || r.Effect == fault.EffectCommitted) {
+					require.Fail(t, "a call is repeated only if somebody knows that it helps, and of nothing that may have taken effect", where())
+				}
+				if r.Effect == "" && a.Proof != classify.Nobody || r.Effect != "" && r.Effect != fault.EffectUnknown && a.Proof == classify.Nobody {
+					require.Fail(t, "an effect has a source, unless nobody knows it", where())
+				}
+				if safety == failure.Reads && r.Effect == fault.EffectUnknown {
+					require.Fail(t, "what only reads has changed nothing", where())
+				}
+				if safety == failure.Writes && r.ShouldRetry && a.Hint.Effect != fault.EffectNone && !(says && own.Effect != fault.EffectUnknown) && a.Hint.Retry != classify.RetryYes {
+					require.Fail(t, "a write is repeated only if nothing was done", where())
+				}
+				if r.ShouldRetry && a.Hint.Retry != classify.RetryYes {
+					require.Fail(t, "what cannot succeed is not repeated", where())
+				}
+				if says && own.Effect == fault.EffectCommitted && (r.ShouldRetry || r.Effect != fault.EffectCommitted) {
+					require.Fail(t, "what took effect is not repeated", where())
+				}
+				if errors.Is(k.Ended, context.Canceled) && !says && r.ShouldRetry {
+					require.Fail(t, "a call that its caller gave up is not repeated", where())
+				}
+				if asked > 1 || counted > 1 || (count != nil) != (counted == 1) {
+					require.Fail(t, "each question is asked once at most, and failures are counted once", where())
+				}
+				if (a.By == classify.Counted) != (count != nil && (count.Same > 0 || a.Loop || r.Reason != "" && strings.HasPrefix(r.Reason, "This call has failed "))) {
+					require.Fail(t, "what was counted is the source of what is said of it", where())
+				}
+				if r.ShouldRetry && count != nil && (count.Same > 0 || count.Attempts >= count.Limit) {
+					require.Fail(t, "who has tried too often is told so", where())
+				}
+				if count != nil {
+					continue
+				}
+				if i == 0 {
+					if first = a; asked == 0 {
+						first.Loop = true // the answer has to be the same, whatever a repetition does
+					}
+					continue
+				}
+				if first.Loop && (a.Retry != first.Retry || a.By != first.By) {
+					require.Fail(t, "what a repetition does is asked where it matters", where())
+				}
+				if first.Retry.ShouldRetry && !r.ShouldRetry {
+					require.Fail(t, "what a write may do, a read may", where())
+				}
+			}
+		}
+	}
+	for _, kind := range allKinds() {
+		for origin := range origins {
+			for _, own := range owns {
+				public := fault.New(kind, "m")
+				if own != nil {
+					public = public.WithRetry(*own)
+				}
+				for i, says := range said {
+					for j, rule := range rules {
+						k := failure.Known{Finding: classify.Finding{Origin: classify.Origin(origin), Fault: public, Says: says, By: classify.ByFault}, Ended: ends[(i+j)%len(ends)], Shown: (i+j)%2 == 0}
+						if rule != nil {
+							k.Rule, k.Ruled = *rule, true
+						}
+						if (i+j)%len(counts) == 0 { // what was counted is the last word, so not beside everything else
+							check(&k, counts)
+						} else {
+							check(&k, counts[:1])
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Log(n, "situations")
+}
+
+// TestViewTable writes down what a reader may know.
+func TestViewTable(t *testing.T) {
+	words := []string{"row", "row+", "sentence", "terse", "author"}
+	texts := []string{"as it is", "scrubbed", "the error's own"}
+	tolds := []string{"", "in a result of its own words", "without an error", "rendered inside"}
+	readers := map[string]failure.Reader{
+		"1 masked":             {Mask: strings.ToUpper},
+		"2 masked, shows":      {Mask: strings.ToUpper, Show: show},
+		"3 masked, quotes":     {Mask: strings.ToUpper, Quote: func(string, string) bool { return true }},
+		"4 nobody masks":       {},
+		"5 nobody masks, bugs": {Reveal: true},
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps(readers)) {
+		reader := readers[name]
+		fmt.Fprintf(&b, "## %s\n", name[2:])
+		last := ""
+		for origin, o := range origins {
+			for w, word := range words {
+				unworded := classify.Origin(origin).Unworded()
+				if unworded != (w < 4) || origin == 0 && w > 1 {
+					continue // such a failure is not made
+				}
+				for told, how := range tolds {
+					for _, bare := range []bool{true, false} {
+						if bare && (unworded || origin == int(classify.Ruled) || origin == int(classify.Bug)) {
+							continue
+						}
+						s := seen(classify.Origin(origin), classify.Words(w), failure.Told(told), bare)
+						v := reader.View(s)
+						text := "text " + texts[v.Text]
+						for _, f := range []struct {
+							is   bool
+							word string
+						}{{v.Own, "the content stays"}, {v.Shown, "shown"}, {v.Quotes, "quotes"}, {v.Hidden, "recorded"}, {v.Refers, "refers"}} {
+							if f.is {
+								text += ", " + f.word
+							}
+						}
+						who := strings.TrimRight(strings.Join([]string{o, word, how}, " "), " ")
+						if bare {
+							who += ", bare"
+						}
+						if row := fmt.Sprintf("%s | %s %q | %s\n", who, v.Fault.Kind(), v.Fault.Message(), text); row != last {
+							b.WriteString(row)
+							last = row
+						}
+					}
+				}
+			}
+		}
+	}
+	golden(t, "testdata/view.txt", b.String())
+}
+
+func maps[V any](m map[string]V) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+func show(err error, known *fault.Error, _ func(string) bool) *fault.Error {
+	return known.WithMessage("shown: " + err.Error())
+}
+
+// seen is a failure of an origin, as far as the view looks at it.
+func seen(origin classify.Origin, words classify.Words, told failure.Told, bare bool) *failure.Seen {
+	kind := fault.KindServiceUnavailable
+	if origin == classify.Unknown || origin == classify.Bug {
+		kind = fault.KindInternal
+	}
+	s := &failure.Seen{
+		Found: classify.Finding{Origin: origin, Words: words, Fault: fault.New(kind, "words"), Says: classify.Says{Status: 422}},
+		Told:  told, Bare: bare, Err: errors.New("the error"),
+		Sent: func() func(string) bool { return nil },
+	}
+	s.Words = func() *fault.Error { return fault.New(fault.KindTool, "content") }
+	return s
+}
+
+// TestViewWhole proves what holds for every failure and every reader.
+func TestViewWhole(t *testing.T) {
+	n := 0
+	for bits := range 1 << 6 {
+		var reader failure.Reader
+		masked := bits&1 != 0
+		if masked {
+			reader.Mask = strings.ToUpper
+		}
+		reader.Reveal = bits&2 != 0
+		if bits&4 != 0 {
+			reader.Show = show
+		}
+		if bits&8 != 0 {
+			reader.Quote = func(string, string) bool { return true }
+		}
+		for origin := range origins {
+			for words := range 5 {
+				for told := range 4 {
+					for flags := range 1 << 4 {
+						n++
+						s := seen(classify.Origin(origin), classify.Words(words), failure.Told(told), flags&1 != 0)
+						s.Hints, s.Found.Lost, s.Found.Refused = bits&16 != 0, flags&2 != 0, flags&4 != 0
+						v := reader.View(s)
+						holds := func(ok bool, why string) {
+							if !ok {
+								require.Failf(t, why, "%+v of %+v for %06b", v, s, bits)
+							}
+						}
+						switch v.Origin {
+						case classify.Unknown, classify.Classified:
+							holds(v.Hidden == masked && v.Refers, "what nobody worded is recorded where it is masked, and refers to its record")
+						case classify.Bug:
+							holds(v.Hidden && v.Refers, "a bug is recorded")
+						case classify.Ruled:
+							holds(v.Hidden == masked && v.Refers, "the error that a rule knows is recorded")
+						case classify.Worded, classify.Explained:
+							holds(v.Hidden == (masked && !s.Bare), "so is what stands around or below what was worded")
+						}
+						foreign := v.Words != classify.OfRow && v.Origin != classify.Bug && v.Origin != classify.Explained
+						holds(!masked || v.Text != failure.Original, "where somebody masks, no error is shown as it is")
+						holds(masked || v.Text != failure.Scrubbed, "there is nothing to scrub with")
+						holds(v.Origin != classify.Bug || v.Text != failure.Original || reader.Reveal, "a bug is revealed on purpose only")
+						holds(v.Text != failure.Original || !v.Origin.Worded(), "what was worded stays")
+						holds(!masked || !foreign || v.Text == failure.Scrubbed, "words of others are scrubbed")
+						holds(!v.Shown || reader.Show != nil && s.Found.Origin.Unworded() && !s.Found.Refused && !s.Found.Lost && s.Found.Words != classify.OfSentence,
+							"words are shown of what nobody has better ones for")
+						holds(v.Own == (s.Told == failure.Alone || s.Told == failure.Apart || s.Told == failure.Rendered && !masked), "what a tool told itself stays")
+						holds(!v.Own || !v.Shown, "in one way")
+						holds(v.Own || v.Shown || v.Fault == s.Found.Fault, "what is known does not change")
+						holds(!v.Quotes || reader.Quote != nil && v.Text == failure.Scrubbed, "a quotation is asked for, and scrubbed")
+					}
+				}
+			}
+		}
+	}
+	t.Log(n, "failures and readers")
+}

@@ -1,0 +1,147 @@
+package limit_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/limit"
+	"github.com/mcpchain/mcpchain/middleware"
+)
+
+// TestMaxBucketsHoldsWhileEarlyCallsRun: the buckets of eight calls that run are the oldest,
+// and ten thousand other callers come.
+func TestMaxBucketsHoldsWhileEarlyCallsRun(t *testing.T) {
+	for name, l := range map[string]limit.Limit{"rate": {Calls: 1 << 20, Per: time.Hour, Running: 1}, "running": {Running: 1}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var stats limit.Stats
+				end := make(chan struct{})
+				h := limit.New(&limit.Options{Limits: []limit.Limit{l}, Wait: -1, MaxBuckets: 100, Stats: &stats})(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+					if req.(*mcp.CallToolRequest).Params.Name == "early" {
+						<-end
+					}
+					return fine, nil
+				})
+				var early sync.WaitGroup
+				for i := range 8 {
+					early.Go(func() { require.Nil(t, ask(h, fmt.Sprint("early", i), "early")) })
+				}
+				synctest.Wait()
+				for i := range 10_000 {
+					require.Nil(t, ask(h, fmt.Sprint(i), "a"))
+					require.LessOrEqual(t, stats.Buckets.Load(), int64(100))
+				}
+				for i := range 8 {
+					require.NotNil(t, ask(h, fmt.Sprint("early", i), "a"), "it still runs one")
+				}
+				close(end)
+				early.Wait()
+				for i := range 8 {
+					require.Nil(t, ask(h, fmt.Sprint("early", i), "a"))
+				}
+			})
+		})
+	}
+}
+
+// TestALongLimitKeepsNoOthers: a call under a limit of a day, then ten thousand callers under
+// one of a minute, then two hours in which nobody calls.
+func TestALongLimitKeepsNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stats limit.Stats
+		h := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 60}, {Tools: []string{"report"}, Calls: 1, Per: 24 * time.Hour}}, Wait: -1, Stats: &stats})(succeed)
+		require.Nil(t, ask(h, "ada", "report"))
+		for i := range 10_000 {
+			require.Nil(t, ask(h, fmt.Sprint(i), "a"))
+		}
+		require.EqualValues(t, 10_002, stats.Buckets.Load())
+		time.Sleep(2 * time.Hour)
+		for range 5_000 {
+			_ = ask(h, "bob", "a")
+		}
+		require.EqualValues(t, 2, stats.Buckets.Load(), "that of the day, and bob's")
+		require.NotNil(t, ask(h, "ada", "report"))
+		time.Sleep(22 * time.Hour)
+		require.Nil(t, ask(h, "ada", "report"))
+	})
+}
+
+// TestAUsedUpLimitIsNeverForgotten whoever else calls, how often, and however long its caller
+// is idle: until it is full again.
+func TestAUsedUpLimitIsNeverForgotten(t *testing.T) {
+	for name, others := range map[string]func(h mcp.MethodHandler, i int){
+		"nobody":                      func(mcp.MethodHandler, int) {},
+		"other owners":                func(h mcp.MethodHandler, i int) { _ = ask(h, fmt.Sprint(i), "a") },
+		"names of a refused caller":   func(h mcp.MethodHandler, i int) { _ = ask(h, "eve", fmt.Sprint(i)) },
+		"names of callers who pass":   func(h mcp.MethodHandler, i int) { _ = ask(h, fmt.Sprint("eve", i), fmt.Sprint(i)) },
+		"names that nobody may call":  func(h mcp.MethodHandler, i int) { _ = ask(h, "eve", "closed") },
+		"names of unknown owners":     func(h mcp.MethodHandler, i int) { _ = ask(h, "", fmt.Sprint(i)) },
+		"one owner with names, idle":  func(h mcp.MethodHandler, i int) { _ = ask(h, "eve", fmt.Sprint(i)); time.Sleep(time.Second) },
+		"heavy calls that never pass": func(h mcp.MethodHandler, i int) { _ = ask(h, "eve", "heavy") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var stats limit.Stats
+				h := limit.New(&limit.Options{
+					Limits: []limit.Limit{
+						{Scope: limit.PerOwnerAndTool, Calls: 1, Per: time.Hour},
+						{Calls: 3, Per: time.Hour},
+						{Name: "closed", Tools: []string{"closed"}, Calls: -1},
+					},
+					Costs: map[string]int{}, Wait: -1, MaxBuckets: 50, Stats: &stats,
+				})(succeed)
+				start := time.Now()
+				require.Nil(t, ask(h, "ada", "a"))
+				for i := range 1000 {
+					others(h, i)
+					require.LessOrEqual(t, stats.Buckets.Load(), int64(50))
+				}
+				time.Sleep(time.Hour - time.Since(start) - time.Second)
+				for i := range 100 {
+					others(h, i)
+				}
+				if left := time.Hour - time.Since(start); left > 0 {
+					require.Equal(t, left, waitOf(ask(h, "ada", "a")))
+					time.Sleep(left)
+				}
+				require.Nil(t, ask(h, "ada", "a"), "it is full again")
+			})
+		})
+	}
+}
+
+// TestRefusedCallsKeepNothing: what a refused caller names takes no memory.
+func TestRefusedCallsKeepNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, l := range []limit.Limit{{Calls: 1, Per: time.Hour}, {Running: 1}, {Calls: -1}} {
+			var stats limit.Stats
+			h := limit.New(&limit.Options{
+				Limits: []limit.Limit{l, {Scope: limit.PerOwnerAndTool, Calls: 9, Running: 9}, {Scope: limit.PerTool, Calls: 9, Running: 9}}, Wait: time.Millisecond, Stats: &stats,
+			})(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+				<-ctx.Done()
+				return fine, nil
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			first := make(chan struct{})
+			go func() {
+				defer close(first)
+				_, _ = h(ctx, middleware.MethodCallTool, request("eve", "first"))
+			}()
+			synctest.Wait()
+			before := stats.Buckets.Load()
+			for i := range 100 {
+				require.NotNil(t, ask(h, "eve", fmt.Sprint(i)))
+				require.Equal(t, before, stats.Buckets.Load())
+			}
+			cancel()
+			<-first
+		}
+	})
+}

@@ -1,0 +1,394 @@
+package replay_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/replay"
+	"github.com/mcpchain/mcpchain/store"
+)
+
+// payTo is a call with a key, after which the caller gets nil or is refused.
+func payTo(t testing.TB, server mcp.MethodHandler, owner, key string) *fault.Error {
+	t.Helper()
+	res := call(t, server, as(owner, request(key, `{}`)))
+	if !res.IsError {
+		return nil
+	}
+	f, ok := res.Meta["io.github.mcpchain/error"].(*fault.Error)
+	require.True(t, ok)
+	return f
+}
+
+// waitOf returns the wait of a refusal, which says that nothing was changed.
+func waitOf(t testing.TB, f *fault.Error) time.Duration {
+	t.Helper()
+	retry, ok := f.Retry()
+	require.True(t, ok)
+	require.True(t, retry.ShouldRetry)
+	require.Equal(t, fault.EffectNone, retry.Effect)
+	return time.Duration(retry.RetryAfterSeconds * float64(time.Second))
+}
+
+func largeAnswers(size int) *bank {
+	return &bank{answer: func(context.Context) (*mcp.CallToolResult, error) { return text(strings.Repeat("x", size)), nil }}
+}
+
+// TestOneOwnerDoesNotFillTheStoreOfAll has an owner whose answers are large, on two servers with the
+// default store: it is told so, with a wait that is true, and nobody else notices.
+func TestOneOwnerDoesNotFillTheStoreOfAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := largeAnswers(255_000)
+		shared := store.NewMemory(nil)
+		servers := []mcp.MethodHandler{b.server(owned(replay.Options{Store: shared})), b.server(owned(replay.Options{Store: shared}))}
+		var told *fault.Error
+		kept := 0
+		for told == nil {
+			require.Less(t, kept, 40)
+			if told = payTo(t, servers[kept%2], "alice", fmt.Sprint(kept)); told == nil {
+				kept++
+			}
+			time.Sleep(time.Minute)
+		}
+		require.InDelta(t, (8<<20)/255_500, kept, 1)
+		require.EqualValues(t, kept, b.paid.Load(), "the refused call did not run")
+		require.Equal(t, fault.KindRateLimited, told.Kind())
+		require.Equal(t, "TOO_MANY_BYTES", told.Code())
+		require.Contains(t, told.Error(), "the kept answers to earlier calls with idempotency keys take all the room that one caller has")
+		wait := waitOf(t, told)
+		require.Equal(t, 24*time.Hour-time.Duration(kept)*time.Minute, wait, "until the first of them ends")
+
+		require.Nil(t, payTo(t, servers[0], "alice", "0"), "those that are kept are repeated")
+		require.EqualValues(t, kept, b.paid.Load())
+		for i := range 20 {
+			require.Nil(t, payTo(t, servers[i%2], "bob", fmt.Sprint(i)))
+		}
+		time.Sleep(wait - time.Minute - time.Second)
+		require.Equal(t, time.Second, waitOf(t, payTo(t, servers[0], "alice", "more")))
+		time.Sleep(time.Second)
+		require.Nil(t, payTo(t, servers[1], "alice", "more"))
+	})
+}
+
+// TestManyOwnersLeaveRoom proves that owners that one attacker makes up cannot refuse another one.
+func TestManyOwnersLeaveRoom(t *testing.T) {
+	b := largeAnswers(255_000)
+	server := b.server(owned(replay.Options{}))
+	refused := 0
+	for i := range 40 {
+		for j := range 12 {
+			if f := payTo(t, server, fmt.Sprint("sock puppet ", i), fmt.Sprint(j)); f != nil {
+				refused++
+				require.GreaterOrEqual(t, waitOf(t, f), 23*time.Hour)
+			}
+		}
+	}
+	require.Positive(t, refused)
+	b.answer = nil
+	for i := range 5 {
+		require.Nil(t, payTo(t, server, "bob", fmt.Sprint(i)))
+	}
+}
+
+// TestBytesOfAnOwnerHoldForCallsAtTheSameTime begins many calls before one of them ends: what has no
+// room when it ends is not kept, but that the call was made is.
+func TestBytesOfAnOwnerHoldForCallsAtTheSameTime(t *testing.T) {
+	const calls, size, most = 40, 10_000, 100_000
+	begun := make(chan struct{}, calls)
+	goOn := make(chan struct{})
+	b := bank{answer: func(context.Context) (*mcp.CallToolResult, error) {
+		begun <- struct{}{}
+		<-goOn
+		return text(strings.Repeat("x", size)), nil
+	}}
+	weighed := &weighed{Store: store.NewMemory(nil), sizes: map[string]int{}}
+	opts := owned(replay.Options{Store: weighed, Limits: replay.Limits{OwnerBytes: most}})
+	server := b.server(opts)
+	var work sync.WaitGroup
+	for i := range calls {
+		work.Go(func() { require.Nil(t, payTo(t, server, "alice", fmt.Sprint(i)), "its caller gets the answer") })
+	}
+	for range calls {
+		<-begun
+	}
+	close(goOn)
+	work.Wait()
+	require.LessOrEqual(t, weighed.most, most)
+	kept := 0
+	for i := range calls {
+		switch f := payTo(t, server, "alice", fmt.Sprint(i)); {
+		case f == nil:
+			kept++
+		default:
+			require.Equal(t, "KEY_ANSWER_NOT_KEPT", f.Code())
+		}
+	}
+	require.Positive(t, kept)
+	require.Less(t, kept, calls)
+	require.EqualValues(t, calls, b.paid.Load(), "each ran once")
+}
+
+// weighed notes how much stands under the keys of answers.
+type weighed struct {
+	store.Store
+
+	mu    sync.Mutex
+	sizes map[string]int
+	most  int
+}
+
+func (w *weighed) Swap(ctx context.Context, key string, old store.Version, value []byte, ttl time.Duration) (store.Item, bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	item, ok, err := w.Store.Swap(ctx, key, old, value, ttl)
+	if ok && !strings.HasSuffix(key, "/live") {
+		w.sizes[key] = store.Overhead + len(key) + len(value)
+		sum := 0
+		for _, size := range w.sizes {
+			sum += size
+		}
+		w.most = max(w.most, sum)
+	}
+	return item, ok, err
+}
+
+// TestKeysOfCallsThatRanNothing: they do not count, and the wait for those that do is true.
+func TestKeysOfCallsThatRanNothing(t *testing.T) {
+	ends := map[string]func(context.Context) (*mcp.CallToolResult, error){
+		"wrong arguments": func(context.Context) (*mcp.CallToolResult, error) {
+			return nil, fault.Invalid("amount", -1, "a positive number")
+		},
+		"denied": func(context.Context) (*mcp.CallToolResult, error) {
+			return nil, fault.Generic(fault.KindPermissionDenied)
+		},
+		"rate limited": func(context.Context) (*mcp.CallToolResult, error) {
+			return nil, fault.RateLimited("the bank", time.Second)
+		},
+		"a request for input": func(context.Context) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": &mcp.ElicitParams{Message: "sure?"}}}, nil
+		},
+		"nothing was changed": func(context.Context) (*mcp.CallToolResult, error) {
+			return nil, fault.Unavailable("the bank").WithRetry(fault.Retry{Effect: fault.EffectNone})
+		},
+	}
+	for name, end := range ends {
+		for _, keep := range []time.Duration{10 * time.Minute, 48 * time.Hour} {
+			t.Run(fmt.Sprint(name, " ", keep), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					b := bank{answer: end}
+					server := b.server(owned(replay.Options{Keep: keep, Limits: replay.Limits{KeysPerOwner: 3, OwnerBytes: 30_000}}))
+					for i := range 100 {
+						_, err := server(t.Context(), "tools/call", request(fmt.Sprint("nothing", i), `{}`))
+						require.NoError(t, err)
+					}
+					require.EqualValues(t, 100, b.paid.Load(), "none was refused")
+					b.answer = nil
+					for i := range 3 {
+						require.Nil(t, payTo(t, server, "alice", fmt.Sprint(i)))
+						time.Sleep(time.Minute)
+					}
+					f := payTo(t, server, "alice", "more")
+					require.Equal(t, "TOO_MANY_KEYS", f.Code())
+					wait := waitOf(t, f)
+					require.Equal(t, keep-3*time.Minute, wait)
+					time.Sleep(wait - time.Second)
+					require.Equal(t, time.Second, waitOf(t, payTo(t, server, "alice", "more")))
+					time.Sleep(time.Second)
+					require.Nil(t, payTo(t, server, "alice", "more"))
+					require.Equal(t, "TOO_MANY_KEYS", payTo(t, server, "alice", "again").Code(), "the second one stands for a minute more")
+				})
+			})
+		}
+	}
+}
+
+// TestARefusedCallLeavesNothing: neither its lease nor its record, so that the same key may be used
+// when there is room.
+func TestARefusedCallLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bank
+		shared := store.NewMemory(nil)
+		server := b.server(owned(replay.Options{Store: shared, Limits: replay.Limits{KeysPerOwner: 1}}))
+		require.Nil(t, payTo(t, server, "alice", "first"))
+		before := shared.Len()
+		for range 5 {
+			began := time.Now()
+			require.Equal(t, "TOO_MANY_KEYS", payTo(t, server, "alice", "k").Code())
+			require.Zero(t, time.Since(began), "nothing of the call before is in the way")
+		}
+		require.Equal(t, before, shared.Len())
+		require.EqualValues(t, 1, b.paid.Load())
+	})
+}
+
+// TestAStoreThatIsFull says when there will be room.
+func TestAStoreThatIsFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bank
+		shared := store.NewMemory(&store.MemoryOptions{MaxBytes: 40_000})
+		for i := range 4 {
+			_, ok, err := shared.Swap(t.Context(), fmt.Sprint(i), 0, make([]byte, 9600), time.Duration(i+1)*10*time.Minute)
+			require.NoError(t, err)
+			require.True(t, ok)
+		}
+		server := b.server(owned(replay.Options{Store: shared}))
+		f := payTo(t, server, "alice", "k")
+		require.Equal(t, fault.KindServiceUnavailable, f.Kind())
+		require.Contains(t, f.Error(), "the store of idempotency keys is full")
+		wait := waitOf(t, f)
+		require.Equal(t, 10*time.Minute, wait)
+		time.Sleep(wait)
+		require.Nil(t, payTo(t, server, "alice", "k"))
+		require.EqualValues(t, 1, b.paid.Load())
+	})
+}
+
+// TestAStoreThatIsFullWhenTheHandlerHasEnded keeps that the call was made, and nothing more.
+func TestAStoreThatIsFullWhenTheHandlerHasEnded(t *testing.T) {
+	for _, why := range []error{store.ErrFull, store.ErrManyBytes, store.ErrTooLarge} {
+		b := largeAnswers(10_000)
+		tight := &tight{Store: store.NewMemory(nil), err: why}
+		server := b.server(owned(replay.Options{Store: tight}))
+		require.Nil(t, payTo(t, server, "alice", "k"))
+		f := payTo(t, server, "alice", "k")
+		require.Equal(t, "KEY_ANSWER_NOT_KEPT", f.Code())
+		require.Contains(t, f.Error(), "its answer was too large to keep")
+		require.EqualValues(t, 1, b.paid.Load())
+	}
+}
+
+// tight has no room for what is large, until it is open.
+type tight struct {
+	store.Store
+
+	err  error
+	open atomic.Bool
+}
+
+func (s *tight) Swap(ctx context.Context, key string, old store.Version, value []byte, ttl time.Duration) (store.Item, bool, error) {
+	if len(value) > 5000 && !s.open.Load() {
+		return store.Item{}, false, s.err
+	}
+	return s.Store.Swap(ctx, key, old, value, ttl)
+}
+
+// TestAStoreThatIsGoneHasNoLackOfRoom: while the store is out of reach, the answer waits for it.
+func TestAStoreThatIsGoneHasNoLackOfRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := largeAnswers(10_000)
+		away := &tight{Store: store.NewMemory(nil), err: fmt.Errorf("dial: %w", store.ErrRefused)}
+		server := b.server(owned(replay.Options{Store: away}))
+		require.Nil(t, payTo(t, server, "alice", "k"))
+		time.Sleep(10 * time.Second)
+		away.open.Store(true)
+		time.Sleep(10 * time.Second)
+		require.Nil(t, payTo(t, server, "alice", "k"))
+		require.EqualValues(t, 1, b.paid.Load())
+	})
+}
+
+// TestNoLimits: a negative one is none.
+func TestNoLimits(t *testing.T) {
+	b := largeAnswers(200_000)
+	server := b.server(owned(replay.Options{Limits: replay.Limits{KeysPerOwner: -1, OwnerBytes: -1}}))
+	for i := range 100 {
+		require.Nil(t, payTo(t, server, "alice", fmt.Sprint(i)))
+	}
+	large := largeAnswers(200_000).server(owned(replay.Options{Limits: replay.Limits{KeysPerOwner: 50, OwnerBytes: -1}}))
+	for i := range 50 {
+		require.Nil(t, payTo(t, large, "alice", fmt.Sprint(i)))
+	}
+	require.Equal(t, "TOO_MANY_KEYS", payTo(t, large, "alice", "more").Code())
+	require.PanicsWithValue(t, "replay.New: Options.Limits.OwnerBytes is 1023; give 1024 or more, zero for the default, or a negative one for no limit", func() {
+		replay.New(&replay.Options{Limits: replay.Limits{OwnerBytes: 1023}})
+	})
+	least := new(bank).server(owned(replay.Options{Limits: replay.Limits{OwnerBytes: 1024}}))
+	require.Nil(t, payTo(t, least, "alice", "k"))
+}
+
+// TestAWithdrawnRecordIsNone proves that a key whose call ran nothing, because the store did not say
+// whether its record was written, may be used with other arguments.
+func TestAWithdrawnRecordIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, wait := range []time.Duration{5 * time.Second, 2 * time.Minute} { // the withdrawn record stands for a minute
+			var b bank
+			s := &severed{Store: store.NewMemory(nil)}
+			s.wrote.Store(true)
+			s.after.Store(2) // the look and the lease; then the record is written, and the answer lost
+			server := b.server(owned(replay.Options{Store: s}))
+			require.Equal(t, fault.KindServiceUnavailable, refused(t, server, request("k", `{"amount":1}`)).Kind())
+			s.after.Store(0)
+			time.Sleep(wait)
+			require.Equal(t, "payment 1", says(t, server, "k", `{"amount":2}`))
+			require.Equal(t, "KEY_REUSED", refused(t, server, request("k", `{"amount":1}`)).Code(), "and then it is used")
+			require.Equal(t, "payment 1", says(t, server, "k", `{"amount":2}`))
+			time.Sleep(2 * time.Minute)
+		}
+	})
+}
+
+// TestAWithdrawalLeavesAnothersRecord: a server that wrote nothing, and comes back after its lease is
+// over, does not take away the record of the one that runs the call meanwhile.
+func TestAWithdrawalLeavesAnothersRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := bank{answer: func(context.Context) (*mcp.CallToolResult, error) {
+			time.Sleep(time.Minute)
+			return text("paid"), nil
+		}}
+		shared := store.NewMemory(nil)
+		cut := &severed{Store: shared}
+		cut.after.Store(2)
+		slow := b.server(owned(replay.Options{Store: cut}))
+		require.Equal(t, fault.KindServiceUnavailable, refused(t, slow, request("k", `{}`)).Kind())
+
+		var work sync.WaitGroup
+		other := b.server(owned(replay.Options{Store: shared}))
+		work.Go(func() { require.Equal(t, "paid", says(t, other, "k", `{}`)) })
+		time.Sleep(20 * time.Second) // the lease of the first is over, and the other one runs the call
+		require.EqualValues(t, 1, b.paid.Load())
+		cut.after.Store(0)
+		time.Sleep(10 * time.Second) // the first withdraws
+		work.Wait()
+		require.Equal(t, "paid", says(t, other, "k", `{}`))
+		require.EqualValues(t, 1, b.paid.Load(), "once")
+		time.Sleep(2 * time.Minute)
+		require.Equal(t, "paid", says(t, other, "k", `{}`), "nor later")
+		require.EqualValues(t, 1, b.paid.Load())
+	})
+}
+
+// TestTheLogSaysWhichStoreFailed, and the caller learns nothing of it.
+func TestTheLogSaysWhichStoreFailed(t *testing.T) {
+	for _, cause := range []error{
+		errors.New("connection refused: 10.0.0.1"),
+		fault.Unavailable("a store that this server needs").After(time.Second).Because(errors.New("redis at 10.0.0.1:6379: get: i/o timeout")),
+	} {
+		var b bank
+		server := b.server(owned(replay.Options{Store: &broken{err: cause}}))
+		f := payTo(t, server, "alice", "k")
+		require.NotContains(t, f.Error(), "10.0.0.1")
+		require.ErrorContains(t, errors.Unwrap(f), "the store of idempotency keys: ")
+		require.ErrorContains(t, errors.Unwrap(f), "10.0.0.1")
+		require.Zero(t, b.paid.Load())
+	}
+}
+
+// broken is a store of which nothing can be read.
+type broken struct {
+	store.Store
+
+	err error
+}
+
+func (s *broken) Get(context.Context, string) (store.Item, error) { return store.Item{}, s.err }
