@@ -297,51 +297,57 @@ func TestWhateverTheWordsAre(t *testing.T) {
 		"a panic":             {func(context.Context) (*mcp.CallToolResult, error) { panic("bug") }, fault.KindInternal},
 	} {
 		for safety, annotations := range map[string]*mcp.ToolAnnotations{"writes": nil, "idempotent": {IdempotentHint: true}, "reads": {ReadOnlyHint: true}} {
-			t.Run(name+"/"+safety, func(t *testing.T) {
-				log := &harness.Log{}
-				d, began := &drain.Drain{}, make(chan struct{})
-				server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
-				server.AddTool(&mcp.Tool{Name: "it", Annotations: annotations, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-					close(began)
-					<-ctx.Done()
-					return tc.end(ctx)
+			for _, guided := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/guided=%t", name, safety, guided), func(t *testing.T) {
+					log := &harness.Log{}
+					d, began := &drain.Drain{}, make(chan struct{})
+					server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
+					server.AddTool(&mcp.Tool{Name: "it", Annotations: annotations, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+						close(began)
+						<-ctx.Done()
+						return tc.end(ctx)
+					})
+					// What is said about another try is the same without retry, but for the attempts.
+					inner, attempt := []mcp.Middleware{mcprecover.New(nil)}, ""
+					if guided {
+						inner, attempt = []mcp.Middleware{retry.New(nil), deadline.New(nil), mcprecover.New(nil)}, " (attempt 2 of 3)"
+						if name == "a result with it" { // retry says nothing of what a tool tells in its own words
+							attempt = ""
+						}
+					}
+					server.AddReceivingMiddleware(middleware.Chain(mcprecover.New(nil), mask.New(&mask.Options{Logger: log.Logger()}), drain.New(&drain.Options{Drain: d}), middleware.Chain(inner...)))
+					ours, theirs := mcp.NewInMemoryTransports()
+					_, err := server.Connect(t.Context(), theirs, nil)
+					require.NoError(t, err)
+					session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), ours, nil)
+					require.NoError(t, err)
+					defer session.Close()
+					answer := make(chan *fault.Error, 1)
+					go func() {
+						f, _ := middleware.FaultOf(session.CallTool(context.Background(), &mcp.CallToolParams{Name: "it", Arguments: map[string]any{}}))
+						answer <- f
+					}()
+					<-began
+					require.NoError(t, d.Shutdown(within(t, time.Millisecond)))
+					f := <-answer
+					if tc.own != "" {
+						require.Equal(t, tc.own, f.Kind(), f.Text())
+						return
+					}
+					require.Equal(t, fault.KindServiceUnavailable, f.Kind(), f.Text())
+					require.Equal(t, fault.PartyServer, f.Party())
+					retry, _ := f.Retry()
+					require.Equal(t, safety != "writes", retry.ShouldRetry)
+					text, _, _ := strings.Cut(f.Text(), "\nReference")
+					require.Equal(t, "Service unavailable: this server was replaced before the call had finished.\n"+map[string]string{
+						"writes":     "Retry: only if repeating does no harm: it is not known whether this call took effect.",
+						"idempotent": "Retry: yes, after 1 s" + attempt + ". A repetition does no harm.",
+						"reads":      "Retry: yes, after 1 s" + attempt + ".",
+					}[safety], text)
+					require.NotContains(t, log.String(), "level=ERROR")
+					require.NotContains(t, log.String(), `"level":"ERROR"`)
 				})
-				inner := []mcp.Middleware{retry.New(nil), deadline.New(nil), mcprecover.New(nil)}
-				if tc.own != "" { // deadline has words of its own for a context that ended
-					inner = []mcp.Middleware{retry.New(nil), mcprecover.New(nil)}
-				}
-				server.AddReceivingMiddleware(middleware.Chain(mcprecover.New(nil), mask.New(&mask.Options{Logger: log.Logger()}), drain.New(&drain.Options{Drain: d}), middleware.Chain(inner...)))
-				ours, theirs := mcp.NewInMemoryTransports()
-				_, err := server.Connect(t.Context(), theirs, nil)
-				require.NoError(t, err)
-				session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), ours, nil)
-				require.NoError(t, err)
-				defer session.Close()
-				answer := make(chan *fault.Error, 1)
-				go func() {
-					f, _ := middleware.FaultOf(session.CallTool(context.Background(), &mcp.CallToolParams{Name: "it", Arguments: map[string]any{}}))
-					answer <- f
-				}()
-				<-began
-				require.NoError(t, d.Shutdown(within(t, time.Millisecond)))
-				f := <-answer
-				if tc.own != "" {
-					require.Equal(t, tc.own, f.Kind(), f.Text())
-					return
-				}
-				require.Equal(t, fault.KindServiceUnavailable, f.Kind(), f.Text())
-				require.Equal(t, fault.PartyServer, f.Party())
-				retry, _ := f.Retry()
-				require.Equal(t, safety != "writes", retry.ShouldRetry)
-				text, _, _ := strings.Cut(f.Text(), "\nReference")
-				require.Equal(t, "Service unavailable: this server was replaced before the call had finished.\n"+map[string]string{
-					"writes":     "Retry: no. It may have changed something: check that before you try another way.",
-					"idempotent": "Retry: yes, after 1 s. A repetition does no harm.",
-					"reads":      "Retry: yes, after 1 s.",
-				}[safety], text)
-				require.NotContains(t, log.String(), "level=ERROR")
-				require.NotContains(t, log.String(), `"level":"ERROR"`)
-			})
+			}
 		}
 	}
 }

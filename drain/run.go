@@ -49,11 +49,7 @@ func (d *Drain) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp
 	defer d.leave(ctx, r)
 	res, err := next(r, method, req)
 	if c.WasCut() {
-		if f := c.Failure(res, err); f != nil {
-			if cause := consequence(f, res); cause != nil {
-				return nil, cut(ctx, c, next, cause)
-			}
-		}
+		return cut(c, next, res, err)
 	}
 	return res, err
 }

@@ -3,10 +3,7 @@ package call
 import (
 	"context"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcpchain/mcpchain/internal/exchange"
-	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
 // Exchange returns what brought the call, nil where package transport had no part in it.
@@ -50,13 +47,4 @@ func Detach(ctx context.Context, cancel context.CancelCauseFunc) (done func()) {
 		return k.Detach(cancel)
 	}
 	return func() {}
-}
-
-// FirstText returns the first text that a result of a tool has, "" for none.
-func FirstText(res mcp.Result) string {
-	tool, ok := res.(*mcp.CallToolResult)
-	if !ok || tool == nil {
-		return ""
-	}
-	return failure.FirstText(tool.Content)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// Failure returns the failure of res and err, and nil when they are a success. It is made
+// Failure returns the failure that res and err tell, and nil when they tell a success. It is made
 // where they first meet one of ours, and goes with the Call: a middleware that stands outside gets
 // the same one, and a new one only if another middleware in between returned something else.
 func (c *Call) Failure(res mcp.Result, err error) *failure.Failure {
@@ -38,7 +38,7 @@ func (c *Call) Failure(res mcp.Result, err error) *failure.Failure {
 	return c.carry(f)
 }
 
-// carried returns the Failure that goes with the Call, if it was made of res and err.
+// carried returns the Failure that goes with the Call, if res and err tell it.
 func (c *Call) carried(tool *mcp.CallToolResult, err error) *failure.Failure {
 	cold := c.lock()
 	defer c.mu.Unlock()
@@ -116,7 +116,7 @@ type ArgumentError struct{ Err error }
 func (e ArgumentError) Error() string { return e.Err.Error() }
 func (e ArgumentError) Unwrap() error { return e.Err }
 
-// PublicKind is what the caller learns of the error where package validate does not explain it.
+// PublicKind is what is told of the error where package validate does not explain it.
 func (e ArgumentError) PublicKind() string { return string(fault.KindValidation) }
 
 // The outcomes that do not follow from a kind alone, see [kinds.Row].
@@ -134,8 +134,11 @@ const (
 // was not.
 func (c *Call) GivenUp() bool { return errors.Is(c.Err(), context.Canceled) && !c.serverEnded() }
 
-// serverEnded reports whether the end of the server has ended the context of the Call.
-func (c *Call) serverEnded() bool { return c.WasCut() || safe.Is(context.Cause(c), classify.ErrShutdown) }
+// serverEnded reports whether the end of the server has ended the context of the Call, or of what
+// stands inside of the middleware that opened it.
+func (c *Call) serverEnded() bool {
+	return safe.Is(context.Cause(c), classify.ErrShutdown) || c.Err() == nil && c.WasCut()
+}
 
 // Outcome says in one word how the call ended: with a result, or with f.
 func (c *Call) Outcome(res mcp.Result, f *failure.Failure) string {
