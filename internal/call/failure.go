@@ -135,7 +135,7 @@ const (
 func (c *Call) GivenUp() bool { return errors.Is(c.Err(), context.Canceled) && !c.serverEnded() }
 
 // serverEnded reports whether the end of the server has ended the context of the Call.
-func (c *Call) serverEnded() bool { return safe.Is(context.Cause(c), classify.ErrShutdown) }
+func (c *Call) serverEnded() bool { return c.WasCut() || safe.Is(context.Cause(c), classify.ErrShutdown) }
 
 // Outcome says in one word how the call ended: with a result, or with f.
 func (c *Call) Outcome(res mcp.Result, f *failure.Failure) string {
