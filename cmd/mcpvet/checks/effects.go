@@ -59,25 +59,25 @@ func (e *effects) ofHandler(handler ast.Expr) effect {
 	return unknown
 }
 
-// returned returns the effect of the one function that a function returns.
+// returned returns the effect of the handler that a function makes, if it has one return.
 func (e *effects) returned(decl *ast.FuncDecl) effect {
-	var made ast.Expr
-	count := 0
+	var made *ast.FuncLit
+	returns := 0
 	ast.Inspect(decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
 			return false
 		case *ast.ReturnStmt:
-			if count++; len(n.Results) > 0 {
-				made = n.Results[len(n.Results)-1]
-				if len(n.Results) == 2 && isNil(e.pass, n.Results[1]) || len(n.Results) == 2 && !isError(e.pass.TypesInfo.TypeOf(n.Results[1])) {
-					made = n.Results[0]
+			returns++
+			for _, result := range n.Results {
+				if lit, ok := ast.Unparen(result).(*ast.FuncLit); ok {
+					made = lit
 				}
 			}
 		}
 		return true
 	})
-	if _, literal := made.(*ast.FuncLit); count != 1 || !literal {
+	if returns != 1 || made == nil {
 		return unknown
 	}
 	return e.ofHandler(made)
