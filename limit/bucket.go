@@ -2,6 +2,8 @@ package limit
 
 import (
 	"container/heap"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -76,7 +78,7 @@ type table struct {
 	due     dues           // of the buckets that are not full
 	named   map[uint64]int // how many buckets an owner has because of the names it gave
 	spare   []*bucket      // to be used again
-	peak    int            // how many there were in this map
+	peak    int            // the most there were since the maps were made
 }
 
 // shareOf is the part of the table that one owner may fill with names.
@@ -133,10 +135,7 @@ func (t *table) sweep(now time.Duration) {
 	}
 }
 
-const (
-	maxSpare = 64   // buckets
-	smallMap = 1024 // buckets, so few that their map is kept
-)
+const maxSpare = 64 // buckets
 
 func (t *table) remove(b *bucket) {
 	delete(t.buckets, b.key)
@@ -148,10 +147,18 @@ func (t *table) remove(b *bucket) {
 	if len(t.spare) < maxSpare {
 		t.spare = append(t.spare, b)
 	}
-	if len(t.buckets) == 0 && t.peak > smallMap { // maps do not shrink
-		t.buckets, t.named, t.due, t.peak = map[uint64]*bucket{}, map[uint64]int{}, nil, 0
+	if len(t.buckets) < t.peak/16 { // maps do not shrink, nor does the array behind a slice
+		t.peak = len(t.buckets)
+		t.buckets, t.named, t.due = copied(t.buckets), copied(t.named), slices.Clone(t.due)
 	}
 	t.count.Store(int64(len(t.buckets)))
+}
+
+// copied is maps.Clone into a map that is no larger than it has to be.
+func copied[V any](m map[uint64]V) map[uint64]V {
+	c := make(map[uint64]V, len(m))
+	maps.Copy(c, m)
+	return c
 }
 
 // A due says when a bucket may be full: not before. It is not moved when the bucket is

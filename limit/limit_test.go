@@ -2,6 +2,7 @@ package limit_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -210,6 +211,114 @@ func TestWaitingForTokens(t *testing.T) {
 	})
 }
 
+// TestALightCallDoesNotOvertake: tokens that are there are kept for the call that waits for more.
+func TestALightCallDoesNotOvertake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		h := limit.New(&limit.Options{
+			Limits: []limit.Limit{{Scope: limit.ForAll, Calls: 1, Per: time.Second, Burst: 3}}, Wait: time.Minute, Costs: map[string]int{"heavy": 3},
+		})(succeed)
+		at := func(owner, tool string, want time.Duration) func() {
+			return func() {
+				require.Nil(t, ask(h, owner, tool))
+				require.Equal(t, want, time.Since(start), tool)
+			}
+		}
+		var calls sync.WaitGroup
+		calls.Go(at("ada", "heavy", 0))
+		synctest.Wait()
+		calls.Go(at("ada", "heavy", 3*time.Second))
+		time.Sleep(2500 * time.Millisecond)
+		calls.Go(at("bob", "light", 4*time.Second)) // two tokens are there
+		calls.Wait()
+	})
+}
+
+// TestWhatComesTooLateDoesNotWait, although others wait, and the place is taken for which it would
+// have to wait first; whoever counts the tokens.
+func TestWhatComesTooLateDoesNotWait(t *testing.T) {
+	for name, shared := range map[string]limit.Taker{"alone": nil, "without the store": &taker{fail: func(context.Context) error { return errors.New(harness.Canary) }}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := limit.New(&limit.Options{
+					Limits: []limit.Limit{{Scope: limit.ForAll, Running: 1}, {Calls: 1, Per: time.Hour}}, Wait: time.Minute, Shared: shared, Logger: slog.New(slog.DiscardHandler),
+				})(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+					<-ctx.Done()
+					return fine, nil
+				})
+				ctx, cancel := context.WithCancel(t.Context())
+				var calls sync.WaitGroup
+				for _, owner := range []string{"ada", "bob"} {
+					calls.Go(func() { _, _ = h(ctx, middleware.MethodCallTool, request(owner, "a")) })
+					synctest.Wait()
+				}
+				start := time.Now()
+				require.Equal(t, time.Hour, waitOf(ask(h, "ada", "a")))
+				require.Zero(t, time.Since(start))
+				cancel()
+				calls.Wait()
+			})
+		})
+	}
+}
+
+// TestWhatHasNoLimitIsNotCounted, while others wait.
+func TestWhatHasNoLimitIsNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stats limit.Stats
+		h := limit.New(&limit.Options{Limits: []limit.Limit{{Tools: []string{"slow"}, Running: 1}}, Stats: &stats})(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+			require.LessOrEqual(t, stats.Running.Load(), int64(1))
+			<-ctx.Done()
+			return fine, nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		for _, tool := range []string{"slow", "slow", "other"} {
+			calls.Go(func() { _, _ = h(ctx, middleware.MethodCallTool, request("ada", tool)) })
+			synctest.Wait()
+		}
+		cancel()
+		calls.Wait()
+	})
+}
+
+// TestTheQueueIsBounded for all owners together. Who needs nothing of what others wait for does
+// not wait, and is not refused because the queue is full.
+func TestTheQueueIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stats limit.Stats
+		h := limit.New(&limit.Options{
+			Limits: []limit.Limit{
+				{Scope: limit.PerTool, Tools: []string{"slow"}, Running: 1},
+				{Scope: limit.ForAll, Calls: 16, Per: time.Second, Burst: 100}, // so that those that wait fit in a minute, and no more
+				{Name: "places", Scope: limit.ForAll, Running: 200},
+			},
+			Costs: map[string]int{"quick": 40}, Wait: time.Minute, Queue: 1, Stats: &stats,
+		})(func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+			if req.(*mcp.CallToolRequest).Params.Name == "slow" {
+				<-ctx.Done()
+			}
+			return fine, nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		for i := range 1025 { // one runs
+			calls.Go(func() { _, _ = h(ctx, middleware.MethodCallTool, request(fmt.Sprint(i), "slow")) })
+		}
+		synctest.Wait()
+		require.EqualValues(t, 1024, stats.Queued.Load())
+		start := time.Now()
+		require.NotNil(t, ask(h, "ada", "slow"))
+		require.Nil(t, ask(h, "ada", "quick"))
+		require.NotNil(t, ask(h, "7", "slow"))
+		require.Nil(t, ask(h, "7", "quick"))
+		require.Zero(t, time.Since(start))
+		cancel()
+		calls.Wait()
+		require.Zero(t, stats.Queued.Load()+stats.Running.Load())
+	})
+}
+
 func TestPanicsAndExitsFreeTheirPlace(t *testing.T) {
 	var stats limit.Stats
 	h := limit.New(&limit.Options{Limits: []limit.Limit{{Running: 1}}, Wait: -1, Stats: &stats})(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
@@ -366,6 +475,7 @@ func TestNoAllocationForAKnownOwner(t *testing.T) {
 	}
 	limited := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 1 << 30, Running: 4}, {Scope: limit.PerOwnerAndTool, Running: 4}, {Scope: limit.ForAll, Running: 4}}})
 	require.InDelta(t, cost(nil), cost(limited), 0)
+	require.InDelta(t, cost(nil), cost(limit.New(&limit.Options{Limits: []limit.Limit{{Running: 4}}})), 0, "whose bucket comes and goes with each call")
 	require.InDelta(t, cost(nil), cost(middleware.Chain(limited, limited)), 0, "twice, as Standard has it")
 }
 
@@ -381,6 +491,8 @@ func TestSetHeader(t *testing.T) {
 	header = http.Header{}
 	require.False(t, limit.SetHeader(header, nil))
 	require.False(t, limit.SetHeader(header, fault.RateLimited("the API", time.Second)))
+	require.False(t, limit.SetHeader(header, fault.RateLimited("the API", time.Second).With("limit", "100 an hour")), "somebody else's")
+	require.False(t, limit.SetHeader(header, fault.New(fault.KindRateLimited, "no").WithCode("LIMIT_REACHED").With("limit", "owner")))
 	require.Empty(t, header)
 }
 

@@ -251,30 +251,30 @@ func (l *limiter) admitted(c *call.Call) bool {
 
 // enqueue puts a call into the queue. It returns no waiter when the call may run now,
 // or is refused: because it never fits, its tokens come too late, or the queue is full.
+// Those that wait before it may wait for something else, so that it is in the queue
+// before that is decided.
 func (l *limiter) enqueue(a *ask, now time.Duration) (*waiter, error) {
+	why := l.blocking(a, now)
+	late := why.wait > l.Wait-a.waited // also if no call is to wait
+	if why.why == never || late && l.queued == 0 {
+		l.settle(&a.hold)
+		return nil, l.refuse(why)
+	}
 	var f *flow
 	if i := slices.IndexFunc(l.turns, func(f *flow) bool { return f.owner == a.owner }); i >= 0 {
 		f = l.turns[i]
 	} else {
 		f = &flow{owner: a.owner}
-	}
-	why := l.blocking(a, now)
-	full := l.queued >= maxQueue || len(f.waiters) >= l.Queue
-	if why.why != others && (why.why == never || full || why.wait > max(l.Wait-a.waited, 0)) {
-		l.settle(&a.hold)
-		return nil, l.refuse(why)
-	}
-	w := &waiter{ask: *a, flow: f, ready: make(chan struct{})}
-	if len(f.waiters) == 0 {
 		l.turns = append(l.turns, f)
 	}
+	w := &waiter{ask: *a, flow: f, ready: make(chan struct{})}
 	f.waiters = append(f.waiters, w)
 	l.queue(w, 1)
 	l.serve()
-	if w.granted {
+	switch {
+	case w.granted:
 		return nil, nil //nolint:nilnil // there is nothing to wait for
-	}
-	if l.Wait < 0 || l.queued > maxQueue || len(f.waiters) > l.Queue {
+	case late || l.queued > maxQueue || len(f.waiters) > l.Queue:
 		return nil, l.giveUp(w)
 	}
 	return w, nil

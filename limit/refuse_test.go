@@ -115,6 +115,16 @@ func TestWhenThereIsNoRoom(t *testing.T) {
 	})
 }
 
+// TestFewBuckets: one at least is for names.
+func TestFewBuckets(t *testing.T) {
+	h := limit.New(&limit.Options{Limits: []limit.Limit{{Scope: limit.PerOwnerAndTool, Calls: 1, Per: time.Hour}}, Wait: -1, MaxBuckets: 2})(succeed)
+	require.Nil(t, ask(h, "ada", "a"))
+	require.Nil(t, ask(h, "bob", "a"))
+	require.Equal(t, "at most 1 call in 1 h for each caller, of this tool", ask(h, "ada", "a").Message())
+	require.Nil(t, ask(h, "cyd", "a"))
+	require.Equal(t, "at most 1 call in 1 h for all calls together that are not counted apart", ask(h, "dan", "a").Message())
+}
+
 // TestNamesAreTheCallersOwn: who gives many names fills a quarter, and counts the rest together.
 func TestNamesAreTheCallersOwn(t *testing.T) {
 	for name, scope := range map[string]limit.Scope{"owner and tool": limit.PerOwnerAndTool, "tool": limit.PerTool} {

@@ -26,12 +26,11 @@ type shortage struct {
 // takeShared takes the tokens of a call that has its place from the shared store: all of
 // them or none, in one question. ok reports whether the store answered.
 func (l *limiter) takeShared(a *ask, owner string) (short shortage, ok bool) {
-	var space [maxLimits]store.Tokens
-	want := space[:0]
-	var rules [maxLimits]*rule
+	var want []store.Tokens
+	var rules []*rule
 	for set := a.counted; set != 0; set &= set - 1 {
 		r := &l.rules[bits.TrailingZeros8(set)]
-		rules[len(want)] = r
+		rules = append(rules, r)
 		want = append(want, store.Tokens{Key: sharedKey(r, a, owner), N: a.cost, Burst: r.Burst, Interval: r.interval})
 	}
 	return call.AskRemote(a.ctx, l.remote, func(ctx context.Context) (shortage, error) {
@@ -39,7 +38,7 @@ func (l *limiter) takeShared(a *ask, owner string) (short shortage, ok bool) {
 		if err != nil || wait <= 0 {
 			return shortage{}, err
 		}
-		return shortage{wait, rules[max(0, min(of, len(want)-1))]}, nil
+		return shortage{wait, rules[of]}, nil // with a wrong index the store has failed
 	})
 }
 

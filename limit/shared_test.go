@@ -3,9 +3,11 @@ package limit_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,12 +45,13 @@ func (s *taker) Take(ctx context.Context, tokens ...store.Tokens) (wait time.Dur
 			wait, of = t.Interval, i
 		}
 	}
-	if wait == 0 {
-		for _, t := range tokens {
-			s.taken[t.Key] += t.N
-		}
+	if wait > 0 {
+		return wait, of, nil
 	}
-	return wait, of, nil
+	for _, t := range tokens {
+		s.taken[t.Key] += t.N
+	}
+	return 0, -1, nil // there is none to be named
 }
 
 // failing makes it fail from now on, or answer again for nil.
@@ -186,8 +189,8 @@ func TestAStoreThatFails(t *testing.T) {
 					time.Sleep(5 * time.Second)
 					before := time.Now()
 					var at sync.WaitGroup
-					for range 10 {
-						at.Go(func() { _ = ask(h, "cyd", "a") })
+					for j := range 10 {
+						at.Go(func() { _ = ask(h, fmt.Sprint("cyd", j), "a") })
 					}
 					at.Wait()
 					require.Equal(t, 2+i, shared.questions(), "one call tries it")
@@ -236,6 +239,100 @@ func TestPatienceIsOne(t *testing.T) {
 		shared.failing(gone)
 		calls.Wait()
 	})
+}
+
+// TestPatienceIsOneInTheQueue: two calls find the store gone when they have waited for the same
+// place. One gets it, the other one goes on waiting for what is left of its patience.
+func TestPatienceIsOneInTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared, start := &taker{taken: map[string]int{}}, time.Now()
+		h := limit.New(&limit.Options{
+			Limits: []limit.Limit{{Scope: limit.ForAll, Running: 1}, {Calls: 9}}, Wait: 3 * time.Second, Shared: shared, Logger: slog.New(slog.DiscardHandler),
+		})(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+			time.Sleep(2 * time.Second)
+			return fine, nil
+		})
+		var calls sync.WaitGroup
+		calls.Go(func() { require.Nil(t, ask(h, "ada", "a")) })
+		synctest.Wait()
+		shared.failing(func(context.Context) error { return errors.New("gone") })
+		var refused atomic.Int32
+		for _, owner := range []string{"bob", "cyd"} {
+			calls.Go(func() {
+				if ask(h, owner, "a") != nil {
+					refused.Add(1)
+					require.Equal(t, 3*time.Second, time.Since(start))
+				}
+			})
+		}
+		calls.Wait()
+		require.EqualValues(t, 1, refused.Load())
+	})
+}
+
+// TestTheOrderHoldsWithoutTheStore: calls that wait for their place while the store is left alone
+// do not lose it.
+func TestTheOrderHoldsWithoutTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var order []string
+		shared := &taker{fail: func(context.Context) error { return errors.New("gone") }}
+		h := limit.New(&limit.Options{
+			Limits: []limit.Limit{{Scope: limit.ForAll, Running: 1}, {Calls: 9}}, Wait: time.Minute, Shared: shared, Logger: slog.New(slog.DiscardHandler),
+		})(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+			mu.Lock()
+			order = append(order, req.(*mcp.CallToolRequest).Params.Name)
+			mu.Unlock()
+			time.Sleep(time.Second)
+			return fine, nil
+		})
+		var calls sync.WaitGroup
+		for i := range 4 {
+			calls.Go(func() { require.Nil(t, ask(h, fmt.Sprint("owner", i), fmt.Sprint(i))) })
+			synctest.Wait()
+		}
+		calls.Wait()
+		require.Equal(t, []string{"0", "1", "2", "3"}, order)
+		require.Equal(t, 1, shared.questions())
+	})
+}
+
+// TestACallerThatHasGoneIsNotTheStoresFault.
+func TestACallerThatHasGoneIsNotTheStoresFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &taker{taken: map[string]int{}, fail: func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(100 * time.Millisecond):
+				return nil
+			}
+		}}
+		h := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 9}}, Wait: -1, Shared: shared})(succeed)
+		for i := range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			_, _ = h(ctx, middleware.MethodCallTool, request("ada", "a"))
+			cancel()
+			require.Equal(t, i+1, shared.questions(), "it is asked again")
+		}
+	})
+}
+
+// TestAStoreThatNamesNoBucket is one that failed.
+func TestAStoreThatNamesNoBucket(t *testing.T) {
+	for _, of := range []int{-1, 1, 9} {
+		log := harness.NewLog(slog.LevelInfo)
+		h := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 1}}, Wait: -1, Shared: wrong(of), Logger: log.Logger()})(succeed)
+		require.Nil(t, ask(h, "ada", "a"))
+		require.NotNil(t, ask(h, "ada", "a"))
+		require.Contains(t, log.Only(t)["error"], "out of range")
+	}
+}
+
+type wrong int
+
+func (w wrong) Take(context.Context, ...store.Tokens) (wait time.Duration, of int, err error) {
+	return time.Second, int(w), nil
 }
 
 // TestStuckStoresAreNotAskedForEver: questions that never end are few.
