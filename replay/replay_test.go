@@ -693,7 +693,9 @@ func TestAnswersExpire(t *testing.T) {
 		time.Sleep(time.Hour - time.Second)
 		require.Equal(t, "payment 1", says(t, server, "k", `{}`))
 		time.Sleep(time.Second)
-		require.Equal(t, "payment 2", says(t, server, "k", `{}`))
+		for range 3 {
+			require.Equal(t, "payment 2", says(t, server, "k", `{}`), "the answer before is forgotten in the process, too")
+		}
 	})
 }
 
