@@ -34,7 +34,7 @@ func main() {
 			Owner: func(context.Context, mcp.Request) string { return os.Getenv("USER") },
 		},
 	}))
-	mcp.AddTool(server, &mcp.Tool{Name: "pay"}, func(_ context.Context, _ *mcp.CallToolRequest, p payment) (*mcp.CallToolResult, any, error) {
+	mcp.AddTool(server, &mcp.Tool{Name: "pay", Annotations: &mcp.ToolAnnotations{DestructiveHint: new(bool)}}, func(_ context.Context, _ *mcp.CallToolRequest, p payment) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{
 			Text: fmt.Sprintf("paid %d to %s, in process %d", p.Amount, p.To, os.Getpid()),
 		}}}, nil, nil
