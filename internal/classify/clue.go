@@ -69,7 +69,7 @@ func (c *clue) second() (retry Retryable, why *reason, by Source) {
 	if status := ofStatus(c.status); status.retry != RetryUnknown {
 		return status.retry, status.reason, ByStatus
 	}
-	return Retryable(kinds.Of(string(c.kind)).Retry), ReasonOf(c.kind), ByKind
+	return Retryable(kinds.Of(string(c.kind)).Retry), reasonOf(c.kind), ByKind
 }
 
 // words returns a reason as it is told of this failure.
@@ -115,7 +115,7 @@ func (c *clue) refusedCredentials() bool {
 // are private there.
 func (f *Finding) said() clue {
 	if f.Panic != nil {
-		return clue{party: fault.PartyServer, retry: RetryNo, reason: ReasonOf(fault.KindInternal), effect: fault.EffectUnknown}
+		return clue{party: fault.PartyServer, retry: RetryNo, reason: reasonOf(fault.KindInternal), effect: fault.EffectUnknown}
 	}
 	public := f.Fault
 	if f.Wire != nil {

@@ -60,8 +60,8 @@ var rowReasons = func() map[fault.Kind]*reason {
 	return reasons
 }()
 
-// ReasonOf returns the reason in the row of a kind, nil for none.
-func ReasonOf(kind fault.Kind) *reason { return rowReasons[kind] }
+// reasonOf returns the reason in the row of a kind, nil for none.
+func reasonOf(kind fault.Kind) *reason { return rowReasons[kind] }
 
 // refused is what a service says that did nothing, and will do nothing.
 func refused(kind fault.Kind, why *reason) clue {

@@ -124,17 +124,7 @@ func Again(k *Known, at Situation) Answer {
 		r.Reason = "" // the row of the kind has one for where nothing is said of the effect
 	}
 
-	effect, proof := can.Effect, can.proof
-	switch {
-	case said && own.Effect != "":
-		effect, proof = own.Effect, k.By
-	case said && can.Effect != fault.EffectNone, declined:
-		effect, proof = k.Says.Effect, k.Says.Proof
-	case said: // a rule or the cause says so, but the fault does not
-		effect = ""
-	case effect == "" && (kind == fault.KindNotFound || row.Effect == string(fault.EffectNone)):
-		effect, proof = fault.EffectNone, classify.ByKind
-	}
+	effect, proof := k.effect(can, row, declined)
 	unsure := begun || effect == fault.EffectUnknown
 	if begun && effect == "" {
 		proof = classify.ByKind
@@ -251,6 +241,24 @@ func (k *Known) error(kind fault.Kind, row kinds.Row) word {
 		w.After = 0
 	}
 	return w
+}
+
+// effect returns what became of the call, as far as the fault, a rule, the error or the kind says so. What
+// the fault says of a second try without a word about the effect does not outweigh what its cause says.
+func (k *Known) effect(can word, row kinds.Row, declined bool) (fault.Effect, classify.Source) {
+	own, said := k.Fault.Retry()
+	switch {
+	case said && own.Effect != "":
+		return own.Effect, k.By
+	case said && can.Effect != fault.EffectNone, declined:
+		return k.Says.Effect, k.Says.Proof
+	case said: // a rule or the cause says so, but the fault does not
+		return "", can.proof
+	case can.Effect == "" && (k.Fault.Kind() == fault.KindNotFound || row.Effect == string(fault.EffectNone)):
+		return fault.EffectNone, classify.ByKind
+	default:
+		return can.Effect, can.proof
+	}
 }
 
 // mayHaveBegun reports whether a failure of this kind leaves it open whether the call
