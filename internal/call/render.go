@@ -117,7 +117,7 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 		}
 		return res
 	}
-	text := ""
+	var text string
 	if render.JSON {
 		text = envelope(e)
 	} else {
@@ -139,16 +139,14 @@ func (c *Call) toolResult(f *Failure, have *mcp.CallToolResult) *mcp.CallToolRes
 
 // text returns the finished text of a failure. It is cleaned, so what its parts make together is looked at last.
 func (c *Call) text(e *fault.Error, reference bool) string {
-	text := ""
+	text := e.Text
 	if reference {
-		text = e.Error()
-	} else {
-		text = e.Text()
+		text = e.Error
 	}
 	if finished := c.settings().Finished; finished != nil {
-		text = finished(text)
+		return finished(text())
 	}
-	return text
+	return text()
 }
 
 // textOf returns content that is one text.
