@@ -54,8 +54,12 @@ func worded(err error, known *fault.Error, sent func(fragment string) bool) *fau
 	return known.WithMessage(words.Clip(text, maxWorded))
 }
 
-// absolute matches a path of a file, as a server makes one of the relative one that it got.
-var absolute = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:file://)?/(?:[\w.@+-]+/)+[\w.@+-]+`) })
+// absolute matches a path of a file, as a server makes one of the relative one that it got, and any other URL, whose path
+// is none.
+var absolute = sync.OnceValue(func() *regexp.Regexp {
+	const path = `/(?:[\w.@+-]+/)+[\w.@+-]+`
+	return regexp.MustCompile(fileScheme + path + "|[A-Za-z][\\w+.-]*://[^\\s\"'<>`]*|" + path)
+})
 
 const (
 	maxPaths = 16 // of a text that are made relative again
@@ -67,6 +71,9 @@ const (
 func relative(text string, sent func(fragment string) bool) string {
 	left := maxPaths
 	return absolute().ReplaceAllStringFunc(text, func(path string) string {
+		if strings.Contains(path, "://") && !strings.HasPrefix(path, fileScheme) {
+			return path
+		}
 		if left--; left < 0 || sent(strings.TrimPrefix(path, fileScheme)) {
 			return path
 		}

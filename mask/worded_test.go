@@ -113,6 +113,8 @@ func TestWordedPathsOfTheCaller(t *testing.T) {
 		"other.go":  {"cannot read /home/app/a.go", "cannot read [path]"},
 		"go":        {"cannot read /home/app/go", "cannot read [path]"},
 		"a.c":       {"cannot read /home/app/a.c", "cannot read a.c"},
+		"main":      {"GET http://10.0.0.5:8080/api/v3/repos/o/r/git/refs/heads/main: it is stale", "GET http://[address]/api/v3/repos/o/r/git/refs/heads/main: it is stale"},
+		"query":     {`Get "https://api.example.com/v2/projects/p/query?alt=json": EOF`, `Get "https://api.example.com/v2/projects/p/query?alt=json": EOF`},
 	} {
 		raw, err := json.Marshal(map[string]string{"file": sent})
 		require.NoError(t, err)

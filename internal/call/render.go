@@ -119,7 +119,7 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 		}
 		return res
 	}
-	text := ""
+	var text string
 	if render.JSON {
 		text = envelope(e)
 	} else {
@@ -141,16 +141,14 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 
 // text returns the finished text of a failure. It is cleaned, so what its parts make together is looked at last.
 func (c *Call) text(e *fault.Error, reference bool) string {
-	text := ""
+	text := e.Text
 	if reference {
-		text = e.Error()
-	} else {
-		text = e.Text()
+		text = e.Error
 	}
 	if finished := c.settings().Finished; finished != nil {
-		text = finished(text)
+		return finished(text())
 	}
-	return text
+	return text()
 }
 
 // textOf returns content that is one text.

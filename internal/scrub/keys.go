@@ -11,7 +11,8 @@ import (
 // is no part of a longer word, and n for keys with a digit in them, as no name has.
 const vendors = `
 x 8 sk_live_ rk_live_ pk_live_ sk_test_ rk_test_ pk_test_ sk_prod_ rk_prod_
-d 8 sk-proj- sk-svcacct- sk-admin- sk-ant- sk-or- xapp-1 xapp-2 xoxa- xoxb- xoxp- xoxr- xoxs- xoxe- xoxe.xoxp- xoxe.xoxb- pypi-AgE
+d 8 sk-proj- sk-svcacct- sk-admin- sk-ant- sk-or- xapp-1 xapp-2 xoxa- xoxb- xoxc- xoxp- xoxr- xoxs- xoxe- xoxe.xoxp- xoxe.xoxb- pypi-AgE
+s 12 xoxd- access_token$production$ access_token$sandbox$
 d 8 AGE-SECRET-KEY-1 FLWSECK FLWPUBK
 n x 12 LTAI
 x 15 AKIA ASIA ghp_ gho_ ghu_ ghs_ ghr_ sm_aat_ sm_pat_ sm_sat_ NRAK- NRJS-
@@ -20,19 +21,23 @@ an x 16 DO00 ATBB fw_ rnd_ API-
 x 20 hf_ api_org_ npm_ ntn_ CLOJARS_ dp.pt. dp.ct. dp.sa. csk- AKCp cmVmdGtu EZAK EZTK rdme_
 an x 24 s. cio secret_
 d 16 ya29. sq0atp- sq0csp- GOCSPX- GR1348941 tskey- nvapi- sha256~ sb_secret_ sb_publishable_ dckr_pat_ dckr_oat_ tgp_v1_ tvly- xkeysib-
+d 20 pat-na1- pat-na2- pat-eu1- pat-ap1- dnkey-
 d 16 xsmtpsib- NRII- ldsk- hvs. hvr. hvb. AIza figd_ figo_ HRKU- duffel_test_ duffel_live_ tk-us- PMAK- fio-u-
 t 16 glpat- glptt- gldt- glrt- glcbt- glffct- glft- glimt- glagent- gloas- glsoat- pscale_tkn_ pscale_oauth_ pscale_pw_ dt0c01. dp.st.
 t 30 SG.
 an t 50 pat. sat. pat t1.
-6 16 whsec_ bedrock-api-key- ABSK glc_ eyJrIjoi ops_eyJ sntrys_ fm1a_ fm1r_ fm2_
-w 20 github_pat_ lsv2_pt_ lsv2_sk_ gsk_ xai- pplx- vercel_blob_rw_ zpka_ wandb_v1_ sk_or_ lin_api_ lin_oauth_ glsa_ pcsk_
+6 16 whsec_ bedrock-api-key- ABSK glc_ eyJrIjoi ops_eyJ fm1a_ fm1r_ fm2_ BBDC- IQoJb3JpZ2luX2Vj FwoGZXIvYXdz AQoDYXdz
+s 16 sntrys_
+w 20 CCIPAT_ CCIPRJ_ nfp_ hcaik_ hcbik_ github_pat_ lsv2_pt_ lsv2_sk_ gsk_ xai- pplx- vercel_blob_rw_ zpka_ wandb_v1_ sk_or_ lin_api_ lin_oauth_ glsa_ pcsk_
 w 24 sk-
 an w 24 re_
 w 30 jina_ r8_ sgp_ slk_
+d 30 CFPAT-
+a d 60 sl.
 a d 20 sk-lf- pk-lf- YCAJE 1//0 fo1_ tfp_ AQVN s-s4t2
 an d 30 A3- pa- sdk- YCM EAAA
 an d 90 v1.0-
-h 30 shippo_live_ shippo_test_ dapi dop_v1_ doo_v1_ dor_v1_ rubygems_ pul- sntryu_ sbp_ shpat_ shpss_ shpca_ shppa_
+h 30 bkua_ squ_ sqp_ sqa_ shippo_live_ shippo_test_ dapi dop_v1_ doo_v1_ dor_v1_ rubygems_ pul- sntryu_ sbp_ shpat_ shpss_ shpca_ shppa_
 an h 32 SK key- pubkey- dose
 s 20 ATATT3 ATCTT3 $1$ $2a$ $2b$ $2y$ $5$ $6$ $y$ $apr1$ $argon2 pbkdf2_sha256$ {SSHA} {SHA}
 `

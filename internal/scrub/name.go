@@ -14,25 +14,55 @@ func SecretName(name string) bool {
 	return secretName(name[:min(len(name), 128)])
 }
 
-func secretName(name string) bool {
+func secretName(name string) bool { return kindOfName(name) > session }
+
+// kindOfName returns what a name is the name of.
+func kindOfName(name string) kind {
 	var buf [320]byte
 	parts := split(buf[:0], name)
-	return secretParts.in(parts) && !quietParts.in(parts)
+	switch {
+	case !secretParts.in(parts) || quietParts.in(parts):
+		if sessionParts.in(parts) {
+			return session
+		}
+		return noSecret
+	case passwordParts.in(parts):
+		return password
+	case codeParts.in(parts):
+		return code
+	case phraseParts.in(parts):
+		return phrase
+	}
+	return secret
 }
 
 // secretNames are parts of a name as split writes it: "_" is the border of a word and "__" the border of the name.
 // A part that starts without a border also finds the ends of words that were run together, such as "dbpassword". The
 // plural is meant as well.
-const secretNames = `password_ passwd_ passphrase_ passcode_ passwort_ kennwort_ _pwd_ _pswd_ __pass__ requirepass_ masterauth_
-	_db_pass_ _user_pass_ _smtp_pass_ _mail_pass_ _admin_pass_ _root_pass_ _auth_pass_
+//
+//nolint:gosmopolitan // some are of other languages
+const secretNames = passwordNames + codeNames + phraseNames + `
 	secret_ token_ credential_ _cred_ _auth_ authorization_ _bearer_ _jwt_ _cookie_
 	apikey_ _api_key_ _app_key_ accesskey _access_key_ privatekey _private_key_ secretkey _client_key_ _consumer_key_ _deploy_key_
 	_storage_key_ _write_key_ _admin_key_ _root_key_ _server_key_ _integration_key_ _signing_key_ _encryption_key_ _master_key_
-	_account_key_ _shared_key_ _service_key_ _session_key_ _ssh_key_ _auth_key_ _license_key_ _function_key_ _subscription_key_
-	_pem_key_ _mnemonic_ _seed_phrase_ _recovery_code_ _backup_code_ _access_code_ _webhook_ur
-	_pin__ _pin_code_ _pin_number_ _ssn_ _social_security_ _cvv_ _cvc_ _otp_ _card_number_
+	_account_key_ _shared_key_ _service_key_ _session_key_ _ssh_key_ _auth_key_ _license_key_ _function_key_ _functions_key_ _subscription_key_
+	_aes_key_ aeskey_ _hmac_key_ hmackey_ _jwt_key_ _enc_key_ _data_key_ _cipher_key_ _decryption_key_ _crypto_key_ _application_key_ _customer_key_
+	_signature_key_ _serial_key_ _product_key_ _activation_key_ _webhook_key_ _sas_key_ _secure_key_ _dek_ _community_string_ _code_verifier_ _client_assertion_
+	_pem_key_ _webhook_ur 令牌_ 密钥_ トークン_ токен_
 	_dsn_ connection_string_ connectionstring_ _conn_str_ _database_ur _db_ur _postgres_ur _mysql_ur _redis_ur _mongo_ur
 	_mongodb_ur _amqp_ur _broker_ur _jdbc_ur`
+
+//nolint:gosmopolitan // some are of other languages
+const (
+	passwordNames = `password_ passwd_ passphrase_ passcode_ passwort_ kennwort_ _pwd_ _pswd_ __pass__ requirepass_ masterauth_ _psk_ _preshared_key_ _pre_shared_key_
+		_pass__ userpass_ _pw__ bindpw_ rootpw_ userpw_ _security_answer_ senha_ contrasena_ contraseña_ motdepasse_ _mot_de_passe_ _mdp_ _kata_sandi_
+		密码_ 密碼_ 口令_ パスワード_ пароль_ 비밀번호_ पासवर्ड_ পাসওয়ার্ড_ `
+	codeNames   = `_pin__ _pin_code_ _pin_number_ _ssn_ _social_security_ _cvv_ _cvc_ _otp_ _card_number_ _recovery_code_ _backup_code_ _access_code_ _verification_code_ _security_code_ `
+	phraseNames = `_mnemonic_ _seed_phrase_ `
+
+	// sessionNames are names of what is a secret only if it looks like one.
+	sessionNames = `_session__ session_id_ sessionid_ _sess__ sessid_ _sid__ __code__ _login__`
+)
 
 // quietNames say that it is a number, a yes or no, a kind or a place, and not the secret itself. They win.
 const quietNames = `__is_ __has_ __max_ __min_ __num_ __total_ __use_ __no_ __require_ __requires_ __enable_ __disable_ __allow_ __show_
@@ -42,18 +72,25 @@ const quietNames = `__is_ __has_ __max_ __min_ __num_ __total_ __use_ __no_ __re
 	_cost__ _prompt_tokens__ _completion_tokens__ _input_tokens__ _output_tokens__ _cached_tokens__ _reasoning_tokens__
 	_thinking_tokens__ _used_tokens__ _remaining_tokens__ _context_tokens__ _min_length__ _max_length__ token_id__ token_url_
 	token_uri_ _auth_url_ _auth_uri_ page_token_ progress_token_ cancellation_token_ cancel_token_ eos_token_ bos_token_
-	pad_token_ stop_token_ next_token__ continuation_token__ pagination_token__ skip_token__ cursor_token__`
+	pad_token_ stop_token_ next_token__ continuation_token__ pagination_token__ skip_token__ cursor_token__
+	error__ errors__ exception__ _invalid__ _expired__ _missing__ _denied__ _failed__ _malformed__ _mismatch__ _not_found__ _disabled__
+	_revoked__ _blocked__ _pending__ _boarding_pass__ _first_pass__ _second_pass__ _single_pass__ _multi_pass__ _low_pass__ _high_pass__
+	_band_pass__ _all_pass__ _fast_pass__ _render_pass__ _ski_pass__ _season_pass__ _num_pass__ _test_pass__`
 
 var (
-	secretParts = makeParts(secretNames, true)
-	quietParts  = makeParts(quietNames, false)
+	secretParts   = makeParts(secretNames, true)
+	passwordParts = makeParts(passwordNames, true)
+	codeParts     = makeParts(codeNames, true)
+	phraseParts   = makeParts(phraseNames, true)
+	sessionParts  = makeParts(sessionNames, false)
+	quietParts    = makeParts(quietNames, false)
 	// queryNames are secrets as a parameter of a URL, and ordinary words elsewhere.
 	queryNames = set("key sig signature code sid session x-amz-signature x-goog-signature key-pair-id")
 )
 
 // nameTriggers stand in the words that the name of a secret ends with.
-const nameTriggers = `key token pass auth url uri sig= sid= session= signature= kennwort pwd pswd secret credential cred bearer jwt cookie
-	mnemonic phrase code pin number ssn cvv cvc otp dsn string str`
+const nameTriggers = `key token pass auth url uri sig= sid session sessid sess= sess: signature= kennwort pwd pswd secret credential cred bearer jwt cookie
+	mnemonic phrase code login= pin number ssn cvv cvc otp dsn string str psk pw= pw: pw" pw' senha contrasena mdp kata_sandi dek= dek: answer assertion`
 
 // parts are looked for by their first two bytes.
 type parts [1 << 10][]string
@@ -97,6 +134,8 @@ func split(out []byte, name string) []byte {
 				out = append(out, '_')
 			}
 			out = append(out, lower[c])
+		case c >= 0x80:
+			out = append(out, c)
 		case isLower(c) || isDigit(c):
 			if isDigit(before) != isDigit(c) && (isDigit(before) || isLetter(before)) {
 				out = append(out, '_')

@@ -11,7 +11,7 @@ import (
 // more:
 //
 //	hide        what it stands for is hidden; path, url and word are the same without the end of a sentence,
-//	            and in a value another one may begin
+//	            and in a value, and in what is open, another one may begin
 //	is, not     looks ahead: something fits there, or does not
 //	after       looks back: one of these characters stands in front
 //	bare        a value without quotes
@@ -19,12 +19,23 @@ import (
 type pattern func(t *text, i int) (end int)
 
 // cuts says what is no part of what a group hides at its end.
-var cuts = map[string]string{"hide": "", "value": "", "path": ".!", "url": ".,:;!?)]}'", "word": ".?!"}
+var cuts = map[string]string{"hide": "", "value": "", "path": ".!", "url": ".,:;!?)]}'\\", "open": ".,:;!?)]}'", "word": ".?!"}
 
 // like returns what hides what a pattern says, which begins at the trigger.
 func like(expr string) func(t *text, i int) {
 	p := compile(expr)
 	return func(t *text, i int) { t.hides(p, i) }
+}
+
+// unlessPlaceholder is like for what has one group, which may hold a placeholder.
+func unlessPlaceholder(expr string) func(t *text, i int) {
+	p := compile(expr)
+	return func(t *text, i int) {
+		if t.marks = t.marks[:0]; p(t, i) >= 0 && placeholder(t.s[t.marks[0].from:t.marks[0].to]) {
+			return
+		}
+		t.hides(p, i)
+	}
 }
 
 // behind is like for a pattern that begins where the run of set does that the trigger stands behind.
@@ -59,7 +70,7 @@ func (t *text) hides(p pattern, i int) bool {
 	}
 	done := t.done[t.rule]
 	for _, m := range t.marks {
-		if t.hide(m.from, t.trim(m.from, m.to, cuts[m.how])); m.how == "value" {
+		if t.hide(m.from, t.trim(m.from, m.to, cuts[m.how])); m.how == "value" || m.how == "open" {
 			t.done[t.rule] = max(done, m.from)
 		}
 	}

@@ -51,6 +51,7 @@ func unixPath(t *text, i int) {
 	first := t.skip(inSegment, i+1)
 	before := t.back(slashes, i)
 	free := before == 0 || !notRoot.has[t.s[before-1]] || before == i && t.s[i-1] == ':'
+	free = free && !(i < t.url && t.at(before-1) == ']') // of http://[address]/opt/x
 	start := i == 0 || beforePath.has[t.s[i-1]]
 	name := strings.TrimRight(t.s[i+1:min(first, i+16)], ".!")
 	switch {
@@ -69,23 +70,22 @@ func unixPath(t *text, i int) {
 	}
 }
 
-// An address of the inner network or of the machine, with its port and, in a URL, with what stands behind it. A loopback
-// without a port says nothing.
+// An address of the inner network or of the machine, with its port. In a URL the path behind it stays: it says what
+// failed. A loopback without a port says nothing.
 const (
 	innerIPv4 = `(?:10\.\d+|192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01])|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\.\d+\.\d+(?P<not>\w|\.\d)`
 	innerIPv6 = `(?:::1(?P<not>\w)|(?i:fe80|f[cd][0-9a-f]{2}):(?P<is>[0-9a-fA-F]*:)[0-9a-fA-F:]*(?:%\w+)?)`
 	machine   = `(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0):\d+`
 	port      = `(?::\d+)?`
-	inURLTail = "(?:[/?]" + inURLs + "*)?"
 
-	innerAddress = `(?:(?P<hide>\[` + innerIPv6 + `\]` + port + `)(?P<url>` + inURLTail + `)|` +
-		`\[*(?:\A|(?P<after>[^\w.]))(?P<url>(?:` + innerIPv6 + `|(?:` + innerIPv4 + port + `|` + machine + `)` + inURLTail + `)))`
+	innerAddress = `(?:(?P<hide>\[` + innerIPv6 + `\]` + port + `)|` +
+		`\[*(?:\A|(?P<after>[^\w.]))(?P<url>` + innerIPv6 + `|` + innerIPv4 + port + `|` + machine + `))`
 )
 
-// innerName is a host with an end that no public one has, with what an address has behind it.
+// innerName is a host with an end that no public one has, with its port.
 const (
 	innerEnd  = `\.(?:internal|local|svc|corp|lan|intranet|home\.arpa)(?P<not>\w|[.-]+\w)`
-	innerName = `(?://)?(?P<url>[A-Za-z0-9](?:[\w-]+|(?P<not>` + innerEnd + `)\.)*` + innerEnd + port + inURLTail + `)`
+	innerName = `(?://)?(?P<url>[A-Za-z0-9](?:[\w-]+|(?P<not>` + innerEnd + `)\.)*` + innerEnd + port + `)`
 )
 
 var (

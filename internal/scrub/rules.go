@@ -28,10 +28,14 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"private key", on("-----BEGIN"), like(`(?P<value>-----BEGIN` + keyMark + keyBody + `(?:-(?P<not>-)` + keyBody + `)*(?:-----END` + keyMark + `)?)`), redacted},
 		{"end of a private key", on("-----END"), behind(keyLines, `(?P<value>[A-Za-z0-9+/=\n\r\\]{16,}-----END`+keyMark+`)`), redacted},
 		{"private key in base64", on("LS0tLS1CRUdJTi"), like(`(?P<hide>LS0tLS1CRUdJTi(?P<not>BD|BQV)[\w+/=-]*)`), redacted}, // and no certificate
+		// One without its lines of dashes: PKCS 8 and 1, SEC 1, Ed25519, OpenSSH.
+		{"body of a private key", on("IBADANBgkqhkiG9w0BAQEFAAS", "IBAAKC", "MHcCAQEEI", "MIGkAgEBBD", "MIHcAgEBBEI", "MIGHAgEAMBMG", "MIG2AgEAMBAG", "MC4CAQAwBQYDK2V", "b3BlbnNzaC1rZXk", "BgkqhkiG9w0BBQ0w"),
+			behind(base64s, `(?P<hide>(?:M[CHI]|b3)[A-Za-z0-9+/=]{30,}(?:\\?[rn]?\s*[A-Za-z0-9+/=]{40,})*)`), redacted},
 		{"url", on("://"), credentialsURL, redacted},
 		{"jdbc", on("jdbc:"), like(`(?i:jdbc:)(?P<url>` + inURLs + `+)`), redacted},
 		// user:password@host:6379 and user:password@tcp(host:3306)/name have no scheme.
 		{"credentials", on("@"), ahead(`@[\w.-]+:\d`, behind(inSecret, withPort)), redacted},
+		{"credentials of a host", on("@"), userAtHost, redacted},
 		{"driver's credentials", on("@"), ahead(`@[\w.-]+\(`, behind(inDSN, withNet)), redacted},
 		// Lists of key=value that lead to a database: of ADO, ODBC and Azure, and of libpq.
 		// The host of a longer name in small letters is any program's: vhost=/ type=topic; retrying.
@@ -43,16 +47,23 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"jwt", on("eyJ"), like(`(?P<path>eyJ[\w-]{6,}\.[\w.-]{7,})`), redacted},
 		{"jwt in base64", on("ZXlK"), like(`(?P<hide>ZXlK[\w+/=-]{20,})`), redacted},
 		// Schemes of HTTP, without the header. "Bearer authentication" stays: a token has more than the letters of one word.
-		{"bearer", on("bearer"), like("\\b(?i:bearer)[\\s\\v:=]+[\"'`]?(?P<not>[^\\n][a-z]{0,22}[.,_/=-]*(?P<not>[\\w.~+/=$,-]))(?P<value>[\\w.~+/=$,-]+)"), redacted},
+		{"bearer", on("bearer"), unlessPlaceholder("\\b(?i:bearer)[\\s\\v:=]+[\"'`]?(?P<not>[^\\n][a-z]{0,22}[.,_/=-]*(?P<not>[\\w.~+/=$,-]))(?P<value>[\\w.~+/=$,-]+)"), redacted},
 		{"basic", on("basic "), basicAuth, redacted},
 		{"key", prefixes(), vendorKey, redacted},
-		{"key with a sign", on(":AA", "Q~", ".atlasv1."), behind(dashed, `(?P<hide>[\w-]{3,}(?::AA|~|\.atlasv1\.)[\w-]{30,})`), redacted}, // in its middle
+		{"key with a sign", on(":AA", "Q~", ".atlasv1."), behind(tilded, `(?P<hide>[\w.~-]{3,}(?::AA[\w-]{30,})?)`), redacted}, // in its middle
+		{"numbered key", on(":A", "|"), behind(decimal, `\b(?P<hide>\d{5,16}(?::A[\w-]{34}|\|[\w-]{27}))`), redacted},
+		{"key with an end", on("-us"), behind(anyHex, `\b(?P<hide>[0-9a-f]{32}-us\d{1,2})\b`), redacted},
+		{"discord", on("MD", "MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"), like(`\b(?P<hide>[MNO][DTjz][\w-]{20,28}\.[\w-]{6}\.[\w-]{27,})`), redacted},
 		{"assignment", strings.Fields(nameTriggers), assignment, redacted},
 		// A password that is quoted in a sentence or a statement, or has a letter and a digit, as no word of a sentence has.
 		{"spoken password", on("password ", "passwort ", "identified "), like(`\S+\s(?:(?i:with) \S+\s)?(?:(?i:by) )?(?:` +
 			"(?i:is|was) [\"'`]?(?P<is>[^\\s\\v\"',;)\\d]*\\d)(?P<is>[^\\s\\v\"',;)A-Za-z]*[A-Za-z])(?P<word>[^\\s\\v\"',;)]+)" +
 			`|(?P<hide>"[^\s\v"']+"|'[^\s\v"']+'))`), redacted},
-		{"user flag", on(" -u ", "--user"), like("(?i: -u |--user[ =])[\"'`]?[^\\s\\v:\"']+:(?P<hide>[^\\s\\v\"']+)"), redacted}, // of curl
+		{"spoken elsewhere", foreignTriggers, foreign, redacted},
+		{"identified", on("IDENTIFIED BY "), like(`IDENTIFIED BY (?:PASSWORD )?(?P<not>["'])(?P<word>[^\s\v;,)]+)`), redacted},
+		{"user flag", on(" -u", "--user", "basic-auth"), like("(?i: -u *|--user[ =]+|basic-auth[ =]+)[\"'`]?(?P<not>[\"'$]*\\$)(?:[^\\s\\v:\"']+:(?P<hide>[^\\s\\v\"']+)|:(?P<hide>[^\\s\\v\"']+)|(?P<hide>[^\\s\\v:\"']{6,}):(?P<is>[\"']))"), redacted}, // of curl
+		{"flag", toolNames(), toolFlag, redacted},
+		{"command", on("AUTH", "PASS ", "LOGIN "), loginCommand, redacted},
 		// A variable that is meant for one program's environment, whatever its name.
 		{"export", on("export "), like(`\bexport [A-Z][A-Z0-9_]*=` + exported), redacted},
 		// Three assignments to upper-case names in a row, with values in one word or to the end of a line.

@@ -26,6 +26,8 @@ type state struct {
 	done      [maxRules]int // by rule: what lies before it has been decided
 	tried     [maxRules]int // by rule: one more than where its pattern was tried last
 	lastBare  span          // the last value without quotes
+	brackets  span          // the last brackets that were passed
+	members   memberAt      // the last member that was looked for
 	url       int           // the end of the last URL or route
 	once      int           // the end of what a pattern reads once
 }
@@ -48,7 +50,7 @@ type mark struct {
 type found struct{ from, to, rule int }
 
 const (
-	maxRules = 48
+	maxRules = 56
 	maxSets  = 200
 	// perByte is how often the rules may look at a byte of a text on average. Real texts need less than three.
 	perByte = 24
@@ -106,6 +108,8 @@ var (
 	dotted   = chars("A-Za-z0-9_.-")
 	named    = chars("A-Za-z0-9_.$-")
 	base64s  = chars("A-Za-z0-9+/=")
+	tilded   = chars("A-Za-z0-9_.~-")
+	decimal  = chars("0-9")
 	tokens   = chars("A-Za-z0-9_.~+/=$,-")
 	capitals = chars("A-Z0-9_")
 	quotes   = chars("\"'`")
@@ -293,6 +297,9 @@ func listen(rule int, on []string) {
 }
 
 func classes() {
+	for c := 128; c < len(lower); c++ {
+		lower[c], class[c] = byte(c), byte(c)&31
+	}
 	for c := range 128 {
 		lower[c] = strings.ToLower(string(rune(c)))[0]
 		switch b := lower[c]; {

@@ -61,9 +61,65 @@ func webhook(t *text, i int) {
 	if t.row >= 2 {
 		from = i + len(rules[t.rule].on[t.row])
 	}
+	if t.has(i, "hooks.slack.com/services/") && t.url <= i { // also without a scheme
+		t.url = t.skip(inURL, i)
+	}
 	if to := t.urlEnd(from); i < t.url && from < to && from <= t.url && strings.Trim(t.some(from, 256)[:min(256, to-from)], lowers+"-_/.#") != "" {
 		t.hide(from, to)
 	}
 }
 
 var noSlash = chars("^/ \t\n\r\"'")
+
+// userAtHost hides the password of user:password@host, without a port, and of Oracle's user/password@service. It has to
+// look like one: cc:bob@example.com is none.
+func userAtHost(t *text, i int) {
+	host := t.skip(dotted, i+1)
+	from := t.back(inUserInfo, i)
+	sign := strings.IndexAny(t.s[from:i], ":/")
+	if sign <= 0 || host == i+1 || !isLetter(t.s[i+1]) {
+		return
+	}
+	user, pw := t.s[from:from+sign], t.s[from+sign+1:i]
+	slash := t.s[from+sign] == '/'
+	switch at := t.s[i+1 : host]; {
+	case addressees[strings.ToLower(user)], strings.ContainsAny(pw, "/"), !chosen(pw) && (slash || len(pw) < 4 || t.at(host) != '/' || !alnum.has[t.at(host+1)]),
+		slash && (t.in(inUserInfo, from-1) || at[0] == 'v' && isDigit(t.at(i+2)) || at == "latest"), strings.HasPrefix(at, "sha256"),
+		!slash && strings.IndexByte(at[1:], '.') < 0 && t.at(host) != '/' && t.at(host) != ':':
+		return
+	}
+	t.hide(from+sign+1, i)
+}
+
+var (
+	inUserInfo = chars("A-Za-z0-9._%+:!#$&*~^?/-")
+	addressees = set("to cc bcc from mailto sip sips xmpp acct email mail sender reply-to replyto contact author maintainer by npm image pkg")
+)
+
+// loginCommand hides the password that is sent with a command of Redis, FTP, IMAP or SMTP: AUTH PLAIN ..., PASS ...,
+// LOGIN user .... Redis repeats those that it does not know.
+func loginCommand(t *text, i int) {
+	const words = 3
+	end := t.skip(word, i)
+	if t.has(end, "' with args beginning with:") {
+		end = t.skip(notQuote, end+1)
+	}
+	if !t.starts(i) || t.at(end) != ' ' && t.at(end) != '\'' {
+		return
+	}
+	encoded := false
+	for range words {
+		from := t.skip(quotes, t.skip(blank, end))
+		end = t.skip(inItem, from)
+		if v := t.s[from:end]; password.looks(v) || encoded && len(v) >= 8 {
+			t.hide(from, end)
+			return
+		}
+		encoded = mechanisms[t.s[from:min(end, from+16)]]
+	}
+}
+
+var (
+	notQuote   = chars("^'\\n")
+	mechanisms = set("PLAIN LOGIN XOAUTH2 OAUTHBEARER CRAM-MD5 NTLM")
+)

@@ -1,0 +1,312 @@
+package scrub
+
+import "strings"
+
+// A value stands in quotes, which stay, in brackets, or bare. \" is JSON inside a JSON string, b'...' of Python, and
+// {...} of ODBC. A header goes on behind its first word: to the token after the scheme, and over all parameters.
+var (
+	secretValue = compile(anyValue)
+	scheme      = compile(` ` + parameter)
+	parameters  = compile(`(?:[,;] ` + parameter + `)*`)
+	yamlBlock   = compile(`[|>][+-]?\n(?P<is>[ \t])[\s\v]*(?P<hide>[^\n]+(?:\n[ \t][^\n]*)*)`)
+	yamlItem    = compile(`\r?\n(?:[ \t]+(?:- +)?|- +)["']?`)
+	yamlTag     = compile(`!+[a-z]+[ \t]+`)
+	tagEnd      = compile(`(?: (?:[^/<>\n]+|/(?P<not>>))*)?>`) // <password type="x">
+	phrases     = compile(`(?P<hide>[a-z]+(?:[ ,]+[a-z]+)+)`)
+)
+
+var (
+	anyValue = `(?:` + inAnyQuotes + `|(?P<not>[\r\n,;&])(?P<hide>(?:` + inBrackets + `)?(?P<bare>)?))`
+	// A shell reads on to the next blank: quotes, commas and ampersands may be part of a URL or of JSON.
+	exported = `(?:` + inAnyQuotes + `|(?P<hide>` + inBrackets + `)?(?P<open>[^\s\v]*))`
+
+	inAnyQuotes = `(?:[bruf@N](?P<is>["']))?(?:\\"(?P<hide>(?:[^\\\n]+|\\(?P<not>"))*)|` +
+		inQuotes(`"""`, "") + "|" + inQuotes("'''", "") + "|" + inQuotes(`"`, `\n`) + "|" + inQuotes("'", `\n`) + "|" + inQuotes("`", `\n`) + `)`
+)
+
+const inBrackets = `(?:\[(?:[^\]]*\]|[^\]\n]*)|\((?:[^)]*\)|[^)\n]*)|\{(?:(?:[^"}\n]+|"(?P<not>:))*[}\n]|[^"}\n]*))`
+
+const parameter = `(?P<bare>)(?:(?P<after>=)"[^"\n]*"?)?`
+
+func inQuotes(quote, end string) string {
+	return quote + `(?P<hide>(?:[^\\` + quote[:1] + end + `]+|\\[^\x00]?)*)`
+}
+
+// value hides the value that starts at i, unless it says something about the secret rather than being it.
+func (t *text) value(k kind, name, sep string, start, i int) {
+	s := t.s
+	colon := sep[0] == ':'
+	switch before := strings.ToLower(s[max(0, start-len("unexpected ")):start]); {
+	case colon && fileTypes[name[strings.LastIndexByte(name, '.')+1:]], // auth.go:12: undefined
+		strings.HasSuffix(before, "expected "), strings.HasSuffix(before, "illegal "), // a parser's token
+		start+len(name) == i-1 && t.at(i-1) == '=' && t.in(quotes, i) && (t.at(start-1) == s[i] || t.at(start-1) == '`'): // `password=' is unknown
+		return
+	case colon && t.at(i) == '{': // an object has names of its own
+		if value, sep := t.member(i + 1); value > 0 {
+			t.value(k, name, sep, start, value)
+		}
+		return
+	case colon && (t.at(i) == '\n' || t.at(i) == '\r'):
+		t.below(k, i)
+		return
+	case colon && t.hides(yamlBlock, i), k == phrase && t.hides(phrases, i):
+		return
+	}
+	if after := yamlTag(t, i); after > 0 {
+		i = after
+	}
+	from, to := t.wrapped(i)
+	wrapped := from < to
+	if !wrapped {
+		if t.marks = t.marks[:0]; secretValue(t, i) < 0 {
+			return
+		}
+		from, to = t.marks[0].from, t.marks[0].to
+	}
+	if from == to || !wrapped && (numbered(name, s[from:to]) || t.ordinary(k, name, sep, start, from, to)) {
+		return
+	}
+	if colon && s[from] != '[' && (strings.HasSuffix(name, "authorization") || strings.HasSuffix(name, "cookie")) {
+		if end := scheme(t, to); end >= 0 && strings.IndexByte(s[from:to], '=') < 0 && !placeholder(s[to+1:end]) {
+			to = end
+		}
+		to = parameters(t, to)
+	}
+	if sep == "(" && (strings.Contains(name, "auth") || strings.Contains(name, "cred")) {
+		from, to = i, max(to, t.bracketed(i-1)) // a user, and the password
+	}
+	t.hide(from, to)
+	t.done[t.rule] = from // "password= api_key: hunter2": what stands there may be another name
+}
+
+// wrapped returns what is inside of the brackets that some languages print around a text: Some("..."), []string{"..."},
+// sql.NullString{String:"..."}. It returns nothing if there are none.
+func (t *text) wrapped(i int) (from, to int) {
+	for t.at(i) == '&' || t.at(i) == '*' {
+		i++
+	}
+	open, typed := i, false
+	for {
+		if end := t.skip(typeChars, open); end > open {
+			open, typed = end, true
+		} else if end = t.skip(word, open+1); t.at(open) == '[' && t.at(end) == ']' {
+			open = end + 1
+		} else {
+			break
+		}
+	}
+	if c := t.at(open); !typed || c != '(' && c != '{' || !isUpper(t.s[i]) && !strings.ContainsAny(t.s[i:min(open, i+64)], "[.:") {
+		return i, i
+	}
+	first := t.skip(inWrapping, open+1)
+	if first > open+64 || !t.in(quotes, t.skip(backslashes, first)) && !t.has(first, redacted) {
+		return i, i
+	}
+	return open + 1, t.bracketed(open)
+}
+
+var (
+	typeChars  = chars("A-Za-z0-9_.:")
+	inWrapping = chars("A-Za-z0-9_.:=({ \t\n")
+)
+
+// bracketed returns where the bracket at i is closed, at most 4 KiB behind it.
+func (t *text) bracketed(i int) int {
+	const most = 4 << 10
+	if t.brackets.from <= i && i < t.brackets.to {
+		return t.brackets.to
+	}
+	depth, j, limit := 0, i, min(len(t.s), i+most)
+	for ; j < limit; j++ {
+		switch c := t.s[j]; {
+		case c == '\\':
+			j++
+			continue
+		case quotes.has[c]:
+			j = t.quoted(j+1, c, true)
+			continue
+		case c == '(' || c == '{' || c == '[':
+			depth++
+			continue
+		case c != ')' && c != '}' && c != ']':
+			continue
+		}
+		if depth--; depth <= 0 {
+			break
+		}
+	}
+	j = min(j, len(t.s))
+	t.work += j - i
+	t.brackets = span{i, j}
+	return j
+}
+
+// member returns where the value is of the first member from i on that is named so, such as "value", and what stands in
+// front of it: "=" if the name says that it is the value, and "|" if it has to look like a secret.
+func (t *text) member(i int) (value int, sep string) {
+	const most = 170
+	m, end := &t.members, min(len(t.s), i+most)
+	if i < m.from || m.to < i { // else nothing more stands before m.to
+		*m = memberAt{from: i, to: i}
+	}
+	for m.value == 0 && !m.ended && m.to < end {
+		next := t.skip(word, m.to)
+		switch c := t.s[m.to]; {
+		case next > m.to && next-m.to <= len("stringvalue"):
+			if m.sep = members[strings.ToLower(t.some(m.to, next-m.to))]; m.sep != "" {
+				m.value = max(0, memberSign(t, next))
+			}
+		case c == '}' || c == '>' && m.to > i:
+			m.ended = true
+		case next == m.to:
+			next++
+			t.work++
+		}
+		if m.value == 0 {
+			m.to = next
+		}
+	}
+	return m.value, m.sep
+}
+
+// memberAt is where the first member stands from a place on: before to there is none.
+type memberAt struct {
+	from, to, value int
+	sep             string
+	ended           bool // the object ends there
+}
+
+var (
+	memberSign = compile("(?:\\\\*[\"'`])?[ \\t]*[:=][ \\t]*")
+	members    = map[string]string{
+		"value": "=", "val": "=", "plain": "=", "plaintext": "=", "stringvalue": "=", "cleartext": "=", "received": "=", "input_value": "=",
+		"content": "|", "input": "|", "data": "|", "key": "|", "text": "|", "string": "|", "s": "|", "raw": "|", "default": "|", "secret": "|", "token": "|", "password": "|",
+	}
+)
+
+// below hides what stands alone in the line below a name, and the items of a list.
+func (t *text) below(k kind, i int) {
+	for range 16 {
+		from := yamlItem(t, i)
+		if from < 0 {
+			return
+		}
+		to := t.skip(inItem, from)
+		end := to
+		if t.in(quotes, end) {
+			end++
+		}
+		if end = t.skip(blank, end); to == from || end < len(t.s) && t.s[end] != '\n' && t.s[end] != '\r' || !k.looks(t.s[from:to]) {
+			return
+		}
+		t.hide(from, to)
+		t.done[t.rule] = from
+		i = end
+	}
+}
+
+var inItem = chars("^ \\t\\n\\r\"'")
+
+// element hides the text of an element of XML or HTML that has the name s[from:end], or has it in an attribute. It reports
+// whether it is one.
+func (t *text) element(name string, from, end int) bool {
+	open := from - 1
+	if t.at(open) == ':' { // of a namespace
+		open = t.back(word, open) - 1
+	}
+	var i int
+	tag := t.at(open) == '<'
+	switch {
+	case tag:
+		if i = tagEnd(t, end); i < 0 {
+			return false
+		}
+	case t.in(quotes, end) && t.at(t.skip(inTag, end+1)) == '>' && t.at(t.back(inTag, from-1)-1) == '<':
+		if i = t.skip(inTag, end+1) + 1; t.at(i-2) == '/' {
+			return false
+		}
+		if t.has(i, "<value>") {
+			i += len("<value>")
+		}
+	default:
+		return false
+	}
+	i = t.skip(space, i)
+	if t.has(i, "<![CDATA[") {
+		i += len("<![CDATA[")
+	}
+	to := t.skip(inElement, i)
+	after := to
+	if t.has(after, "]]>") {
+		after += len("]]>")
+	}
+	if t.has(after, "</") {
+		closing := t.s[after+2 : t.skip(inClosing, after+2)]
+		if tag && (len(closing) < len(name) || !strings.EqualFold(closing[len(closing)-len(name):], name)) {
+			return false
+		}
+	} else if after < len(t.s) || t.skip(solid, i) < to {
+		return false // no element, or one that is cut off
+	}
+	v := t.s[i:t.trim(i, to, " \t\r\n")]
+	if strings.Trim(v, "\"'`.,:;!?()[]{}") == "" || placeholder(v) {
+		return false
+	}
+	t.hide(i, i+len(v))
+	t.done[t.rule] = i
+	return true
+}
+
+var (
+	inTag     = chars("^<>\\n")
+	inElement = chars("^<\\]")
+	inClosing = chars("A-Za-z0-9_.:-")
+)
+
+// quoted returns where ends what has been quoted from i on; without an end it goes on to the end of the line, or the text.
+func (t *text) quoted(i int, quote byte, inLine bool) int {
+	start := i
+	for ; i < len(t.s) && t.s[i] != quote && !(inLine && t.s[i] == '\n'); i++ {
+		if t.s[i] == '\\' {
+			i++
+		}
+	}
+	t.work += i - start
+	return min(i, len(t.s))
+}
+
+// bare returns where a value without quotes ends. A comma, an ampersand or a bracket may be part of a password, so it
+// ends one only where the text around the value goes on: before white space, at the end, or before the next name. A
+// quotation mark ends one also before a sign.
+func (t *text) bare(start int) int {
+	s, i := t.s, start
+	if t.lastBare.from <= i && i < t.lastBare.to {
+		i = t.lastBare.to
+	} else {
+		for ; i < len(s) && s[i] > ' '; i++ {
+			if !delimiter.has[s[i]] {
+				continue
+			}
+			j := t.skip(delimiter, i)
+			k := t.skip(named, j)
+			if j == len(s) || s[j] <= ' ' || k > j && k < len(s) && strings.IndexByte(`:="'\[`, s[k]) >= 0 || s[i] == '<' && s[j] == '/' ||
+				t.endsQuote(i) {
+				break
+			}
+		}
+		t.work += i - start
+		t.lastBare = span{start, i}
+	}
+	return t.trim(start, i, ".,;:?") // the sentence's, not the secret's
+}
+
+// endsQuote reports whether a quotation mark stands at i, perhaps escaped, with no letter and no digit behind it.
+func (t *text) endsQuote(i int) bool {
+	i = t.skip(backslashes, i)
+	return t.in(quotes, i) && !t.in(alnum, i+1)
+}
+
+// numbered reports a count under the plural of a secret's name: 512 tokens are no secret.
+func numbered(name, value string) bool {
+	return len(value) <= 9 && strings.HasSuffix(strings.ToLower(name), "tokens") && strings.Trim(value, "0123456789._") == ""
+}
