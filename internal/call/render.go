@@ -185,7 +185,7 @@ func (c *Call) methodError(f *failure.Failure) *jsonrpc.Error {
 // caller reads. There is a reference only where there is a record that it leads to.
 func (c *Call) public(f *failure.Failure) (_ *fault.Error, showReference bool) {
 	e, s, v := c.executable(f.Fault()), c.settings(), f.View()
-	switch v.Text {
+	switch f.Text(s.Mask != nil) {
 	case failure.AsItIs:
 	case failure.Original:
 		e = e.WithMessage(clip(safe.Error(f.Err())))

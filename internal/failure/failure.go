@@ -331,6 +331,17 @@ func (f *Failure) Add(change func(*fault.Error) *fault.Error) {
 	f.added, f.public = append(f.added, change), nil
 }
 
+// Text says what becomes of the public text before it is sent. Where texts are masked, a failure to
+// which a middleware of the user's added something is scrubbed, even if the rest of its text is ours.
+func (f *Failure) Text(masked bool) Text {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if masked && len(f.added) > 0 && f.view.Text == AsItIs {
+		return Scrubbed
+	}
+	return f.view.Text
+}
+
 // Guide says what the caller reads about calling again. It has the last word:
 // over what the failure itself says, and over an earlier call of it.
 func (f *Failure) Guide(g Guidance) {
