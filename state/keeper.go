@@ -272,7 +272,7 @@ func (v *taken) save(ctx context.Context, k *keeper) error {
 		return err
 	case ok:
 		return nil
-	case now.version == 0 && v.before.version != 0 && time.Since(v.before.stamp) >= k.Expiry:
+	case now.version == 0 && time.Since(v.before.stamp) >= k.Expiry:
 		return k.begin(errExpired)
 	case now.version != 0 && bytes.Equal(now.data, v.before.data): // another call has only put off its end
 		if _, ok, err = k.put(ctx, saving, v.place, now, data); err != nil || ok {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -560,6 +561,14 @@ func TestAValueThatExpiresDuringFrom(t *testing.T) {
 			t.Helper()
 			begin(t, mw, "alice", cart{})
 		}, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
+		"put off, and deleted": {begin: 50 * time.Minute, runs: 30 * time.Minute, other: func(t *testing.T, mw mcp.Middleware, h string) {
+			t.Helper()
+			require.NoError(t, do(t, mw, "alice", h, state.Delete))
+		}, kind: fault.KindConflict, says: "another call has changed"},
+		"deleted, and empty": {opts: state.Options{Codec: blank{}}, runs: time.Minute, other: func(t *testing.T, mw mcp.Middleware, h string) {
+			t.Helper()
+			require.NoError(t, do(t, mw, "alice", h, state.Delete))
+		}, kind: fault.KindConflict, says: "another call has changed"},
 		"deleted": {runs: 30 * time.Minute, other: func(t *testing.T, mw mcp.Middleware, h string) {
 			t.Helper()
 			require.NoError(t, do(t, mw, "alice", h, state.Delete))
@@ -594,6 +603,104 @@ func TestAValueThatExpiresDuringFrom(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// blank is a codec that writes nothing for nothing.
+type blank struct{}
+
+func (blank) Marshal(v any) ([]byte, error) {
+	if v.(*cart).Count == 0 {
+		return nil, nil
+	}
+	return json.Marshal(v)
+}
+
+func (blank) Unmarshal(data []byte, v any) error {
+	if len(data) == 0 {
+		return nil
+	}
+	return json.Unmarshal(data, v)
+}
+
+// TestAnUpdateOfWhatIsDeletedMeanwhile does not bring it back.
+func TestAnUpdateOfWhatIsDeletedMeanwhile(t *testing.T) {
+	mw := state.New(nil)
+	h := begin(t, mw, "alice", cart{})
+	tries := 0
+	require.Equal(t, fault.KindNotFound, kindOf(do(t, mw, "alice", h, func(ctx context.Context) error {
+		return state.Update(ctx, func(c *cart) error {
+			tries++
+			require.NoError(t, do(t, mw, "alice", h, state.Delete))
+			c.Count++
+			return nil
+		})
+	})))
+	require.Equal(t, 1, tries)
+	_, err := look(t, mw, "alice", h)
+	require.Equal(t, fault.KindNotFound, kindOf(err))
+}
+
+// TestALookCountsOn: a value whose end was put off takes its room as before.
+func TestALookCountsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mw := state.New(&state.Options{Limits: state.Limits{OwnerBytes: 30_000}})
+		handles := []string{}
+		for range 2 {
+			handles = append(handles, begin(t, mw, "alice", cart{Items: []string{strings.Repeat("x", 10_000)}}))
+		}
+		time.Sleep(30 * time.Minute)
+		for _, h := range handles {
+			mustLook(t, mw, "alice", h)
+		}
+		err := do(t, mw, "alice", "", func(ctx context.Context) error {
+			_, err := state.Create(ctx, cart{Items: []string{strings.Repeat("x", 10_000)}})
+			return err
+		})
+		require.Equal(t, fault.KindRateLimited, kindOf(err))
+		require.Equal(t, time.Hour.Seconds(), retryOf(t, err).RetryAfterSeconds, "since the look")
+	})
+}
+
+// TestTheLargestValue is one that is as large as it may be, as it is written.
+func TestTheLargestValue(t *testing.T) {
+	mw := state.New(&state.Options{Limits: state.Limits{ValueBytes: 100}})
+	frame := len(`{"items":[""]}`)
+	for size, fits := range map[int]bool{100: true, 101: false} {
+		err := do(t, mw, "alice", "", func(ctx context.Context) error {
+			_, err := state.Create(ctx, cart{Items: []string{strings.Repeat("x", size-frame)}})
+			return err
+		})
+		require.Equal(t, fits, err == nil, size)
+	}
+}
+
+// TestASessionHasAValue proves that each session over HTTP of before 2026-07-28 has its own, also
+// of one owner.
+func TestASessionHasAValue(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
+	server.AddTool(&mcp.Tool{Name: "count", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var n int
+		err := state.Update(ctx, func(c *cart) error { c.Count++; n = c.Count; return nil })
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(n)}}}, err
+	})
+	server.AddReceivingMiddleware(state.New(&state.Options{Owner: func(context.Context, mcp.Request) string { return "alice" }}))
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	defer web.Close()
+	var sessions [2]*mcp.ClientSession
+	for i := range sessions {
+		s, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: web.URL}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+		require.NoError(t, err)
+		defer func() { _ = s.Close() }()
+		sessions[i] = s
+	}
+	for _, c := range []struct {
+		session int
+		want    string
+	}{{0, "1"}, {0, "2"}, {1, "1"}, {0, "3"}, {1, "2"}} {
+		res, err := sessions[c.session].CallTool(t.Context(), &mcp.CallToolParams{Name: "count"})
+		require.NoError(t, err)
+		require.Equal(t, c.want, res.Content[0].(*mcp.TextContent).Text)
 	}
 }
 

@@ -30,7 +30,7 @@ type boundKey struct{}
 // Within returns a context under which Swap keeps a bound for the group of its key. It
 // travels in the context so that a store that wraps another one need not know of it.
 func Within(ctx context.Context, b Bound) context.Context {
-	if b == (Bound{}) {
+	if b == (Bound{}) && ctx.Value(boundKey{}) == nil {
 		return ctx
 	}
 	return context.WithValue(ctx, boundKey{}, b)

@@ -52,7 +52,7 @@ func AcquireWith(ctx context.Context, s Store, key string, holder []byte, ttl ti
 		return nil, first.Item, nil, err
 	}
 	l = &Lease{store: s, key: key, holder: bytes.Clone(holder), at: first.Item.Version}
-	if !first.OK && err == nil && len(ops) > 0 { // it was taken before, and the answer was lost
+	if !first.OK && err == nil { // it was taken before, and the answer was lost
 		done, err = Do(ctx, s, ops...)
 	}
 	return l, first.Item, done, err

@@ -248,9 +248,6 @@ func (m *Memory) put(e *entry, key string, value []byte, now, ends time.Time, in
 		have = e.size()
 	}
 	more := Overhead + len(key) + len(value) - have
-	if in != nil && in.expiry.Len() == 0 {
-		more += Overhead // for the group
-	}
 	for more > 0 && m.bytes+more > m.most {
 		if !m.dropExpired(&m.expiry, now) {
 			return Item{}, &RoomError{ErrFull, m.expiry.until(now, func(_, bytes int) bool { return m.bytes-bytes+more <= m.most })}

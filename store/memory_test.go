@@ -167,6 +167,24 @@ func TestTheWaitOfAFullMemoryIsTrue(t *testing.T) {
 	}
 }
 
+// TestWhatHasExpiredIsInNobodysWay: neither that of others nor that of the group.
+func TestWhatHasExpiredIsInNobodysWay(t *testing.T) {
+	for _, others := range []string{"", "other|", "g|"} {
+		synctest.Test(t, func(t *testing.T) {
+			m := store.NewMemory(&store.MemoryOptions{MaxBytes: 100_000})
+			ctx := store.Within(t.Context(), store.Bound{Bytes: 50_000})
+			for i := range 90 {
+				_, _, err := m.Swap(t.Context(), fmt.Sprint(others, i), 0, make([]byte, 900), time.Minute)
+				require.NoError(t, err)
+			}
+			time.Sleep(time.Minute)
+			_, ok, err := m.Swap(ctx, "g|new", 0, make([]byte, 20_000), time.Minute)
+			require.NoError(t, err)
+			require.True(t, ok)
+		})
+	}
+}
+
 // TestALookAtWhatExpiresIsBounded: among many small values the wait is a lower bound.
 func TestALookAtWhatExpiresIsBounded(t *testing.T) {
 	m := store.NewMemory(&store.MemoryOptions{MaxBytes: 1 << 20})

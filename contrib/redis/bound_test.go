@@ -127,6 +127,13 @@ func TestAGroupLeavesNothingBehind(t *testing.T) {
 	require.Len(t, p.mini.Keys(), 12)
 	p.mini.FastForward(9 * time.Minute)
 	require.Len(t, p.mini.Keys(), 3)
+	for i := range 5 { // each write forgets two that have expired, long before there is no room
+		_, _, err := s.Swap(bound, fmt.Sprint("ann|new", i), 0, []byte("x"), time.Minute)
+		require.NoError(t, err)
+	}
+	n, err := p.client.ZCard(t.Context(), "mcpchain:b:{ann}").Result()
+	require.NoError(t, err)
+	require.EqualValues(t, 6, n)
 	p.mini.FastForward(time.Minute)
 	require.Empty(t, p.mini.Keys())
 }
@@ -147,13 +154,22 @@ func TestAGroupOfWhichKeysWereLost(t *testing.T) {
 		require.NoError(t, p.client.Del(t.Context(), pre+"g:{ann}|1").Err())
 		require.ErrorIs(t, put("ann|3"), store.ErrManyKeys)
 		require.ErrorIs(t, put("ann|1"), store.ErrManyKeys)
+		bytes := store.Within(t.Context(), store.Bound{Bytes: 3 * (store.Overhead + 10)})
+		for range 10 { // it is not counted twice
+			_, _, err := s.Swap(bytes, "ann|2", 0, []byte("x"), time.Hour)
+			require.NoError(t, err)
+			require.NoError(t, p.client.Del(t.Context(), pre+"g:{ann}|2").Err())
+		}
+		_, ok, err := s.Swap(bytes, "ann|2", 0, []byte("x"), time.Hour)
+		require.NoError(t, err)
+		require.True(t, ok)
 		for _, key := range []string{"b:{ann}:sum", "b:{ann}"} {
 			require.NoError(t, p.client.Del(t.Context(), pre+key).Err())
 			require.NoError(t, put("ann|3"+key))
 			require.NoError(t, put("ann|4"+key))
 			require.ErrorIs(t, put("ann|5"+key), store.ErrManyKeys)
 		}
-		ok, err := s.Delete(t.Context(), "ann|2", 0)
+		ok, err = s.Delete(t.Context(), "ann|2", 0)
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.ErrorIs(t, put("ann|5"), store.ErrManyKeys, "it was no longer counted")

@@ -322,6 +322,63 @@ func TestALostAnswerOfSeveralIsFound(t *testing.T) {
 	})
 }
 
+// unsent is a hook that breaks connections before a command is sent, of which nobody can tell.
+type unsent struct{ losing }
+
+func (u *unsent) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		if u.left.Add(-1) >= 0 {
+			cmd.SetErr(io.EOF)
+			return io.EOF
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// TestWhatIsKnownAfterAnError: what Redis refused, or did not hear, was not stored. After an answer that
+// was lost nobody knows, whatever Redis says to the next try.
+func TestWhatIsKnownAfterAnError(t *testing.T) {
+	p := embedded(t)
+	hook := new(unsent)
+	p.client.AddHook(hook)
+	s := mcpredis.New(p.client, &mcpredis.Options{Timeout: 5 * time.Second})
+	item, ok, err := s.Swap(t.Context(), "g|a", 0, nil, time.Hour)
+	require.NoError(t, err)
+	require.True(t, ok)
+
+	full := store.Within(t.Context(), store.Bound{Bytes: store.Overhead + 100})
+	_, ok, err = s.Swap(full, "g|b", 0, nil, time.Hour)
+	require.NoError(t, err)
+	require.True(t, ok)
+	_, _, err = s.Swap(full, "g|a", item.Version, nil, time.Hour)
+	require.ErrorIs(t, err, store.ErrManyBytes)
+	require.True(t, store.NotStored(err))
+	hook.left.Store(1)
+	_, _, err = s.Swap(full, "g|a", item.Version, nil, time.Hour)
+	_ = faultOf(t, err)
+	require.False(t, store.NotStored(err), "the first try may still come")
+	hook.left.Store(3)
+	_, _, err = s.Swap(t.Context(), "g|a", item.Version, nil, time.Hour)
+	_ = faultOf(t, err)
+	require.False(t, store.NotStored(err))
+
+	p.mini.SetError("READONLY You can't write against a read only replica.")
+	_, _, err = s.Swap(t.Context(), "g|a", item.Version, nil, time.Hour)
+	_ = faultOf(t, err)
+	require.ErrorIs(t, err, store.ErrRefused)
+	p.mini.SetError("")
+	hook.left.Store(1)
+	_, err = s.Add(t.Context(), "n", 1, time.Hour)
+	require.False(t, store.NotStored(err))
+
+	gone := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, DialerRetries: 1, MaxRetries: -1})
+	defer func() { _ = gone.Close() }()
+	_, _, err = mcpredis.New(gone, &mcpredis.Options{Timeout: 5 * time.Second}).Swap(t.Context(), "g|a", item.Version, nil, time.Hour)
+	_ = faultOf(t, err)
+	require.ErrorIs(t, err, store.ErrRefused)
+	require.True(t, store.NotStored(err))
+}
+
 // TestAKeyedCallWhoseAnswersAreLost loses one answer of Redis, or several, from each of the steps of a
 // call on: its handler runs once.
 func TestAKeyedCallWhoseAnswersAreLost(t *testing.T) {

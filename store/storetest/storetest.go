@@ -71,6 +71,7 @@ func Run(t *testing.T, c Config) {
 		{"one of many creates", (*suite).create},
 		{"a group keeps the keys of its bound", (*suite).boundKeys},
 		{"a group keeps the bytes of its bound", (*suite).boundBytes},
+		{"what has expired takes no room", (*suite).boundExpired},
 		{"the wait for room is true", (*suite).boundWait},
 		{"no two of many exceed a bound together", (*suite).concurrentBound},
 		{"several operations end at the first that is not ok", (*suite).do},
@@ -509,7 +510,11 @@ func (s *suite) boundKeys() {
 	s.fits(b, "ann|6", 0, 10, time.Hour) // in the place of 2, which has expired
 	s.over(store.ErrManyKeys, b, "ann|7", 0, 0, time.Hour)
 	s.fits(store.Bound{Keys: 4}, "ann|7", 0, 10, time.Hour)
-	item, ok, err := s.Swap(store.Within(s.Context(), b), "ann|1", 0, nil, time.Hour)
+	_, ok, err := s.Swap(store.Within(store.Within(s.Context(), b), store.Bound{}), "ann|unbounded", 0, nil, time.Hour)
+	equal(s, "a bound of nothing", nil, err)
+	equal(s, "a bound of nothing", true, ok)
+	var item store.Item
+	item, ok, err = s.Swap(store.Within(s.Context(), b), "ann|1", 0, nil, time.Hour)
 	equal(s, "what is in the way comes before the bound", nil, err)
 	equal(s, "what is in the way comes before the bound", false, ok)
 	equal(s, "what is in the way", first, item.Version)
@@ -528,6 +533,7 @@ func (s *suite) boundBytes() {
 
 	first = s.fits(b, "ann|1", first, 100, time.Hour)
 	tight := store.Bound{Bytes: name + 100}
+	first = s.fits(tight, "ann|1", first, 100, time.Hour)
 	first = s.fits(tight, "ann|1", first, 99, time.Hour)
 	s.over(store.ErrManyBytes, tight, "ann|1", first, 100, time.Hour)
 	first = s.fits(b, "ann|1", first, 100, time.Hour)
@@ -546,6 +552,22 @@ func (s *suite) boundBytes() {
 	_, err := s.within(b, "ann|1", first, b.Bytes+1-name, time.Hour)
 	s.wantErr("larger than its bound", store.ErrTooLarge, err)
 	equal(s, "what stands there", first, s.get("ann|1").Version)
+}
+
+func (s *suite) boundExpired() {
+	const name = len("ann|10") + store.Overhead
+	b := store.Bound{Keys: 11, Bytes: 11 * (name + 100)}
+	s.fits(b, "ann|99", 0, 100, time.Hour) // stays
+	for i := range 10 {
+		s.fits(b, "ann|"+strconv.Itoa(i+10), 0, 100, unit)
+	}
+	s.over(store.ErrManyKeys, b, "ann|20", 0, 0, time.Hour)
+	s.advance(2 * unit)
+	s.over(store.ErrManyKeys, store.Bound{Keys: 1}, "ann|20", 0, 0, time.Hour)
+	v := s.fits(b, "ann|20", 0, 10*(name+100)-name, time.Hour)
+	s.over(store.ErrManyBytes, b, "ann|10", 0, 0, time.Hour)
+	equal(s, "delete", true, s.del("ann|20", v))
+	s.fits(b, "ann|10", 0, 9*(name+100), time.Hour)
 }
 
 func (s *suite) boundWait() {
@@ -719,9 +741,16 @@ func (s *suite) leaseWith() {
 	equal(s, "another holder", nil, c)
 	equal(s, "delete", true, s.del("k|lease", 0))
 	c, _ = with("c")
+	equal(s, "renew what another has", false, s.must(b.Renew(s.Context(), time.Hour)))
 	equal(s, "its record", true, after(b, record(done[0].Item.Version, "late"))[0].OK)
 	equal(s, "whose it is", "c", string(s.get("k|lease").Value))
 	equal(s, "renew", true, s.must(c.Renew(s.Context(), time.Hour)))
+
+	equal(s, "delete", true, s.del("k|lease", 0))
+	d, _ := with("d")
+	after(c) // it does not know yet that it has lost the lease
+	equal(s, "whose it is", "d", string(s.get("k|lease").Value))
+	equal(s, "renew", true, s.must(d.Renew(s.Context(), time.Hour)))
 }
 
 func (s *suite) acquire(holder string, ttl time.Duration) (*store.Lease, store.Item) {
