@@ -127,12 +127,12 @@ func TestBytesOfAnOwnerHoldForCallsAtTheSameTime(t *testing.T) {
 	require.LessOrEqual(t, weighed.most, most)
 	kept := 0
 	for i := range calls {
-		switch f := payTo(t, server, "alice", fmt.Sprint(i)); {
-		case f == nil:
+		f := payTo(t, server, "alice", fmt.Sprint(i))
+		if f == nil {
 			kept++
-		default:
-			require.Equal(t, "KEY_ANSWER_NOT_KEPT", f.Code())
+			continue
 		}
+		require.Equal(t, "KEY_ANSWER_NOT_KEPT", f.Code())
 	}
 	require.Positive(t, kept)
 	require.Less(t, kept, calls)

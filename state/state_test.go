@@ -399,7 +399,7 @@ func TestBytesOfAnOwnerAreBounded(t *testing.T) {
 		told := retryOf(t, err)
 		require.True(t, told.ShouldRetry)
 		require.Equal(t, fault.EffectNone, told.Effect)
-		require.Equal(t, (51 * time.Minute).Seconds(), told.RetryAfterSeconds, "the first large one was made nine minutes ago")
+		require.InDelta(t, (51 * time.Minute).Seconds(), told.RetryAfterSeconds, 0, "the first large one was made nine minutes ago")
 
 		// What is there can be read and made smaller, but not larger.
 		change := func(size int) func(ctx context.Context) error {
@@ -658,7 +658,7 @@ func TestALookCountsOn(t *testing.T) {
 			return err
 		})
 		require.Equal(t, fault.KindRateLimited, kindOf(err))
-		require.Equal(t, time.Hour.Seconds(), retryOf(t, err).RetryAfterSeconds, "since the look")
+		require.InDelta(t, time.Hour.Seconds(), retryOf(t, err).RetryAfterSeconds, 0, "since the look")
 	})
 }
 
@@ -686,12 +686,12 @@ func TestASessionHasAValue(t *testing.T) {
 	})
 	server.AddReceivingMiddleware(state.New(&state.Options{Owner: func(context.Context, mcp.Request) string { return "alice" }}))
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
-	defer web.Close()
+	t.Cleanup(web.Close)
 	var sessions [2]*mcp.ClientSession
 	for i := range sessions {
 		s, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: web.URL}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 		require.NoError(t, err)
-		defer func() { _ = s.Close() }()
+		t.Cleanup(func() { _ = s.Close() })
 		sessions[i] = s
 	}
 	for _, c := range []struct {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -36,7 +35,7 @@ func TestMemoryCountsWhatItHolds(t *testing.T) {
 			key := fmt.Sprintf("%d|%d", random.IntN(4), random.IntN(6))
 			item, err := m.Get(t.Context(), key)
 			require.NoError(t, err)
-			var ctx context.Context = t.Context()
+			ctx := t.Context()
 			if random.IntN(3) > 0 {
 				ctx = Within(ctx, Bound{Keys: 5, Bytes: 3000})
 			}

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -110,7 +111,7 @@ func (l *Lease) ReleaseAfter(ctx context.Context, ops ...Op) ([]Done, error) {
 	if l.at == 0 {
 		return Do(ctx, l.store, ops...)
 	}
-	done, err := Do(ctx, l.store, append(ops[:len(ops):len(ops)], Op{Key: l.key, Old: l.at, Anyway: true})...)
+	done, err := Do(ctx, l.store, append(slices.Clip(ops), Op{Key: l.key, Old: l.at, Anyway: true})...)
 	if err != nil {
 		return done[:min(len(done), len(ops))], err
 	}

@@ -31,13 +31,15 @@ func (s *Store) key(key string) string {
 }
 
 // groupScript begins the scripts that write. What counts towards the bound of a group stands in
-// the key of, a sorted set of NAME:SIZE by the time of its end, and the sum of the sizes in the key
-// sum. Times are those of a clock that begins with the group, and runs by the expiry of sum:
+// the key "of", a sorted set of NAME:SIZE by the time of its end, and the sum of the sizes in the key
+// "sum". Times are those of a clock that begins with the group, and runs by the expiry of "sum":
 // what ends the values ends these too, whatever the clock of Redis does.
 //
 // leave takes the value of a key out, and join counts one that is written now. room returns
 // nothing if there is room for one, or else what there is too much of, and how long it takes until
 // there is room, in ms, zero if that is not known.
+//
+//nolint:dupword // blocks of Lua end
 const groupScript = `
 local of, sum
 local function whole(number)

@@ -20,6 +20,8 @@ var routed = new(clientLog)
 // While a package is initialized, no client of go-redis runs, whose goroutines read the variable
 // that this sets without a lock. A program that calls goredis.SetLogger itself does so later,
 // and has the last word.
+//
+//nolint:gochecknoinits // see above
 func init() { goredis.SetLogger(routed) }
 
 // SetLogger says to which logger the lines go that go-redis writes itself, for all its clients

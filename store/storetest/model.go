@@ -112,21 +112,7 @@ func Model(tb testing.TB, c Config, program []byte) {
 				check("Swap's version", have.version, item.Version)
 				break
 			}
-			keys, bytes := 1, size(key, value)
-			for other := range model {
-				if m := live(other); m.counts && other != key {
-					keys, bytes = keys+1, bytes+size(other, m.value)
-				}
-			}
-			grows := !have.counts || len(value) > len(have.value)
-			why := error(nil)
-			switch {
-			case bound == store.Bound{} || !grows:
-			case bound.Keys > 0 && keys > bound.Keys && !have.counts:
-				why = store.ErrManyKeys
-			case bound.Bytes > 0 && bytes > bound.Bytes:
-				why = store.ErrManyBytes
-			}
+			why := modelBound(bound, model, now, have, key, value)
 			check("Swap's error", true, errors.Is(err, why))
 			check("Swap's ok", why == nil, ok)
 			if ok {
@@ -156,4 +142,25 @@ func modelAdd(value string, delta int64) (int64, error) {
 		return 0, store.ErrRange
 	}
 	return n, nil
+}
+
+// modelBound keeps a bound as Swap has to.
+func modelBound(b store.Bound, model map[string]modelled, now time.Duration, have modelled, key, value string) error {
+	if have.counts && len(value) <= len(have.value) {
+		return nil
+	}
+	keys, bytes := 1, size(key, value)
+	for other, m := range model {
+		if m.counts && now < m.ends && other != key {
+			keys, bytes = keys+1, bytes+size(other, m.value)
+		}
+	}
+	switch {
+	case b.Keys > 0 && !have.counts && keys > b.Keys:
+		return store.ErrManyKeys
+	case b.Bytes > 0 && bytes > b.Bytes:
+		return store.ErrManyBytes
+	default:
+		return nil
+	}
 }

@@ -463,9 +463,9 @@ func (s *suite) fits(b store.Bound, key string, old store.Version, size int, ttl
 	return v
 }
 
-func (s *suite) over(why error, b store.Bound, key string, old store.Version, size int, ttl time.Duration) time.Duration {
+func (s *suite) over(why error, b store.Bound, key string, old store.Version, size int) time.Duration {
 	s.Helper()
-	_, err := s.within(b, key, old, size, ttl)
+	_, err := s.within(b, key, old, size, time.Hour)
 	s.wantErr(fmt.Sprintf("%.40q within %+v", key, b), why, err)
 	equal(s, "what stands there", old, s.get(key).Version)
 	var room *store.RoomError
@@ -482,33 +482,33 @@ func (s *suite) boundKeys() {
 	s.set("ann|free", 0, "not counted", time.Hour)
 	s.count("ann|n", 1, time.Hour)
 	third := s.fits(b, "ann|3", 0, 10, time.Hour)
-	s.over(store.ErrManyKeys, b, "ann|4", 0, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|4", 0, 0)
 	for _, other := range []string{"bob|4", "4", "|4", "ann", "an|n4"} {
 		s.fits(b, other, 0, 10, time.Hour)
 	}
 	first = s.fits(b, "ann|1", first, 1000, time.Hour)
-	s.over(store.ErrManyKeys, b, "ann|4", 0, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|4", 0, 0)
 
 	s.set("ann|3", third, "written without a bound", time.Hour)
-	third = s.fits(b, "ann|4", 0, 0, time.Hour)
-	s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour)
+	s.fits(b, "ann|4", 0, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|5", 0, 0)
 	s.count("ann|4", 1, time.Hour)
-	third = s.fits(b, "ann|4", s.get("ann|4").Version, 0, time.Hour)
-	s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour)
+	s.fits(b, "ann|4", s.get("ann|4").Version, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|5", 0, 0)
 	s.count("ann|4", 1, time.Hour)
 	fifth := s.fits(b, "ann|5", 0, 0, time.Hour)
-	s.over(store.ErrManyKeys, b, "ann|6", 0, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|6", 0, 0)
 	equal(s, "delete", true, s.del("ann|5", fifth))
 	third = s.fits(b, "ann|4", s.get("ann|4").Version, 0, time.Hour)
-	s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|5", 0, 0)
 	equal(s, "delete", true, s.del("ann|free", 0))
-	s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|5", 0, 0)
 	equal(s, "delete", true, s.del("ann|4", third))
 	s.fits(b, "ann|5", 0, 10, time.Hour)
-	s.over(store.ErrManyKeys, b, "ann|6", 0, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|6", 0, 0)
 	s.advance(3 * unit)
 	s.fits(b, "ann|6", 0, 10, time.Hour) // in the place of 2, which has expired
-	s.over(store.ErrManyKeys, b, "ann|7", 0, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|7", 0, 0)
 	s.fits(store.Bound{Keys: 4}, "ann|7", 0, 10, time.Hour)
 	_, ok, err := s.Swap(store.Within(store.Within(s.Context(), b), store.Bound{}), "ann|unbounded", 0, nil, time.Hour)
 	equal(s, "a bound of nothing", nil, err)
@@ -525,20 +525,20 @@ func (s *suite) boundBytes() {
 	b := store.Bound{Bytes: 3 * (name + 100)}
 	first := s.fits(b, "ann|1", 0, 100, time.Hour)
 	second := s.fits(b, "ann|2", 0, 100, time.Hour)
-	s.over(store.ErrManyBytes, b, "ann|3", 0, 101, time.Hour)
+	s.over(store.ErrManyBytes, b, "ann|3", 0, 101)
 	third := s.fits(b, "ann|3", 0, 100, 2*unit)
-	s.over(store.ErrManyBytes, b, "ann|4", 0, 0, time.Hour)
-	s.over(store.ErrManyBytes, b, "ann|1", first, 101, time.Hour)
+	s.over(store.ErrManyBytes, b, "ann|4", 0, 0)
+	s.over(store.ErrManyBytes, b, "ann|1", first, 101)
 	s.fits(b, "bob|1", 0, 200, time.Hour)
 
 	first = s.fits(b, "ann|1", first, 100, time.Hour)
 	tight := store.Bound{Bytes: name + 100}
 	first = s.fits(tight, "ann|1", first, 100, time.Hour)
 	first = s.fits(tight, "ann|1", first, 99, time.Hour)
-	s.over(store.ErrManyBytes, tight, "ann|1", first, 100, time.Hour)
+	s.over(store.ErrManyBytes, tight, "ann|1", first, 100)
 	first = s.fits(b, "ann|1", first, 100, time.Hour)
 	first = s.fits(b, "ann|1", first, 50, time.Hour)
-	s.over(store.ErrManyBytes, b, "ann|2", second, 151, time.Hour)
+	s.over(store.ErrManyBytes, b, "ann|2", second, 151)
 	second = s.fits(b, "ann|2", second, 150, time.Hour)
 	equal(s, "delete", true, s.del("ann|2", second))
 	s.fits(b, "ann|2", 0, 150, time.Hour)
@@ -547,7 +547,7 @@ func (s *suite) boundBytes() {
 	equal(s, "over one that has expired", false, ok)
 	equal(s, "what is in the way", 0, item.Version)
 	s.fits(b, "ann|3", 0, 100, time.Hour)
-	s.over(store.ErrManyBytes, b, "ann|4", 0, 0, time.Hour)
+	s.over(store.ErrManyBytes, b, "ann|4", 0, 0)
 
 	_, err := s.within(b, "ann|1", first, b.Bytes+1-name, time.Hour)
 	s.wantErr("larger than its bound", store.ErrTooLarge, err)
@@ -561,11 +561,11 @@ func (s *suite) boundExpired() {
 	for i := range 10 {
 		s.fits(b, "ann|"+strconv.Itoa(i+10), 0, 100, unit)
 	}
-	s.over(store.ErrManyKeys, b, "ann|20", 0, 0, time.Hour)
+	s.over(store.ErrManyKeys, b, "ann|20", 0, 0)
 	s.advance(2 * unit)
-	s.over(store.ErrManyKeys, store.Bound{Keys: 1}, "ann|20", 0, 0, time.Hour)
+	s.over(store.ErrManyKeys, store.Bound{Keys: 1}, "ann|20", 0, 0)
 	v := s.fits(b, "ann|20", 0, 10*(name+100)-name, time.Hour)
-	s.over(store.ErrManyBytes, b, "ann|10", 0, 0, time.Hour)
+	s.over(store.ErrManyBytes, b, "ann|10", 0, 0)
 	equal(s, "delete", true, s.del("ann|20", v))
 	s.fits(b, "ann|10", 0, 9*(name+100), time.Hour)
 }
@@ -582,18 +582,18 @@ func (s *suite) boundWait() {
 	s.fits(b, "ann|3", 0, 2*name, 30*time.Minute)
 	s.fits(b, "ann|1", 0, name, 10*time.Minute)
 	s.fits(b, "ann|4", 0, 0, 40*time.Minute)
-	near("bytes, after the first", 10*time.Minute, s.over(store.ErrManyBytes, b, "ann|5", 0, 4*name, time.Hour))
-	near("bytes, after the second", 30*time.Minute, s.over(store.ErrManyBytes, b, "ann|5", 0, 6*name, time.Hour))
-	near("bytes, after the third", 40*time.Minute, s.over(store.ErrManyBytes, b, "ann|5", 0, 9*name, time.Hour))
+	near("bytes, after the first", 10*time.Minute, s.over(store.ErrManyBytes, b, "ann|5", 0, 4*name))
+	near("bytes, after the second", 30*time.Minute, s.over(store.ErrManyBytes, b, "ann|5", 0, 6*name))
+	near("bytes, after the third", 40*time.Minute, s.over(store.ErrManyBytes, b, "ann|5", 0, 9*name))
 	v := s.fits(b, "ann|2", 0, 0, 20*time.Minute)
-	near("keys", 10*time.Minute, s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour))
-	near("keys, of a smaller bound", 30*time.Minute, s.over(store.ErrManyKeys, store.Bound{Keys: 2}, "ann|5", 0, 0, time.Hour))
+	near("keys", 10*time.Minute, s.over(store.ErrManyKeys, b, "ann|5", 0, 0))
+	near("keys, of a smaller bound", 30*time.Minute, s.over(store.ErrManyKeys, store.Bound{Keys: 2}, "ann|5", 0, 0))
 	s.fits(b, "ann|2", v, 0, 5*time.Minute)
-	near("keys, after one ends earlier", 5*time.Minute, s.over(store.ErrManyKeys, b, "ann|5", 0, 0, time.Hour))
+	near("keys, after one ends earlier", 5*time.Minute, s.over(store.ErrManyKeys, b, "ann|5", 0, 0))
 
 	c := store.Bound{Keys: 1}
 	s.fits(c, "bob|1", 0, 0, 3*unit)
-	wait := s.over(store.ErrManyKeys, c, "bob|2", 0, 0, time.Hour)
+	wait := s.over(store.ErrManyKeys, c, "bob|2", 0, 0)
 	if wait <= 0 || wait > 3*unit {
 		s.Fatalf("after %v there is no room, and after %v there is", wait, 3*unit)
 	}
@@ -618,7 +618,7 @@ func (s *suite) concurrentBound() {
 		})
 	}
 	work.Wait()
-	equal(s, "stored", int32(b.Keys), stored.Load())
+	equal(s, "stored", b.Keys, int(stored.Load()))
 }
 
 func (s *suite) together(ops ...store.Op) []store.Done {
