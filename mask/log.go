@@ -10,7 +10,7 @@ import (
 )
 
 // LogHandler returns a slog.Handler that passes every text of a record through
-// the scrubber and then to next: the message and the values of attributes,
+// the scrubber and then to next: the message, and the keys and values of attributes,
 // including errors, fmt.Stringers, what is nested in values, and values in groups.
 // A key that says secret hides what stands under it, wherever it stands. Values are
 // bounded in depth, number and size. It is for logs that leave the operator's
@@ -69,7 +69,7 @@ func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 }
 
 func (h *logHandler) WithGroup(name string) slog.Handler {
-	return h.to(h.next.WithGroup(name), h.secret || scrub.SecretName(name))
+	return h.to(h.next.WithGroup(h.scrub(name)), h.secret || scrub.SecretName(name))
 }
 
 func (h *logHandler) to(next slog.Handler, secret bool) *logHandler {
@@ -78,7 +78,7 @@ func (h *logHandler) to(next slog.Handler, secret bool) *logHandler {
 
 func (h *logHandler) attr(a slog.Attr) slog.Attr {
 	if h.secret {
-		return slog.String(a.Key, scrub.Redacted)
+		return slog.String(h.scrub(a.Key), scrub.Redacted)
 	}
 	return h.cleaned(a, maxGroups)
 }
@@ -88,7 +88,8 @@ const maxGroups = 32
 
 func (h *logHandler) cleaned(a slog.Attr, depth int) slog.Attr {
 	v := safe.LogValue(a.Value)
-	if scrub.SecretMember(a.Key, v.Any()) {
+	secret := scrub.SecretMember(a.Key, v.Any())
+	if a.Key = h.scrub(a.Key); secret {
 		return slog.String(a.Key, scrub.Redacted)
 	}
 	switch v.Kind() {

@@ -53,6 +53,11 @@ func TestLogHandler(t *testing.T) {
 		log  func(l *slog.Logger)
 		want map[string]any
 	}{
+		{"keys", func(l *slog.Logger) {
+			l.WithGroup("g "+c).With("a "+c, 1).Info("m", slog.Group("h "+c, "pass\u200bword", "x"), "x "+c, "y")
+		}, map[string]any{"msg": "m", "g *": map[string]any{"a *": 1.0, "h *": map[string]any{"pass\u200bword": "[redacted]"}, "x *": "y"}}},
+		{"keys of secrets", func(l *slog.Logger) { l.WithGroup("auth").Info("m", "x "+c, "y") }, map[string]any{"msg": "m", "auth": map[string]any{"x *": "[redacted]"}}},
+		{"invisible", func(l *slog.Logger) { l.Info("a "+c[:3]+"\u200b"+c[3:], "k", c[:2]+"\x1b[1m"+c[2:]) }, map[string]any{"msg": "a *", "k": "*"}},
 		{"message", func(l *slog.Logger) { l.Info("a " + c) }, map[string]any{"msg": "a *"}},
 		{"text", func(l *slog.Logger) { l.Info("m", "k", "a "+c) }, map[string]any{"msg": "m", "k": "a *"}},
 		{"error", func(l *slog.Logger) { l.Info("m", "k", errors.New("a "+c)) }, map[string]any{"msg": "m", "k": "a *"}},

@@ -10,7 +10,7 @@ var (
 	// lastWords are second words of a secret's name, such as the key of "API key"; firstWords are what stands before them.
 	lastWords  = set("key token secret keys tokens")
 	firstWords = set(`api access secret private client account signing encryption decryption master auth session shared service license ssh app bot
-		aes hmac jwt subscription function deploy webhook`)
+		aes hmac jwt subscription function deploy webhook sha256 sha512 aes128 aes256`)
 	// codeWords stand before the code that a person types, and phraseWords before a phrase.
 	codeWords   = set("verification security recovery backup confirmation activation authentication invite invitation access login reset")
 	phraseWords = set("seed recovery mnemonic pass")
@@ -44,8 +44,14 @@ func assignment(t *text, i int) {
 	if value, sep := t.separator(k, from, end, low); sep != "" {
 		t.value(k, low, sep, from, value)
 	} else {
-		t.spoken(k, low, end)
+		t.spoken(k, low, end, t.parsed(from))
 	}
+}
+
+// parsed reports whether the name at i is what a parser has read: an unexpected token.
+func (t *text) parsed(i int) bool {
+	before := strings.ToLower(t.s[max(0, i-len("unexpected ")):i])
+	return strings.HasSuffix(before, "expected ") || strings.HasSuffix(before, "illegal ")
 }
 
 // kindOf returns what s[from:end] is the name of: alone, as the second word of a name, or in a URL; and where the name
@@ -88,12 +94,13 @@ var betweens = []struct {
 	{":", compile(`:(?P<not>:)` + lastSign)},
 	{": ", compile(`：[ \t]*`)},
 	{": ", compile(`->[ \t]+`)},
+	{": ", compile(`→[ \t]*`)},
 	{"|", compile(`\|[ \t]+`)}, // a table
 	{"(", compile("(?P<after>[\\w.$-])\\([ \\t]*(?P<not>\"\"|''|``)(?P<is>[bru]?[\"'`]|[A-Z]\\w*\\([\"'])")}, // setPassword("...")
 	{">", compile(`</key>\s*<string>`)}, // a property list
 	{"=", compile("(?P<after>[ \\t])(?i:to )(?P<is>[\"'`])")},
 	{"=", compile(`(?P<after>[ \t])(?i:for )[^=\n]{0,120}=[ \t]*(?P<is>["']|(?i:password))`)}, // SET PASSWORD FOR 'u'@'h' = '...'
-	{"=", compile(`(?:,[\w ,]*)?\)[ \t]*=(?P<is>\()`)},                                        // Key (token)=(...) of Postgres
+	{"=", compile(`(?:::[\w ]+)?(?:,[\w ,:()]*)?\)+[ \t]*=(?P<is>\()`)},                       // Key (token)=(...) of Postgres
 	{"=", compile(`(?i:dup key: \{ )[\w.]*: *(?P<is>")`)},                                     // of MongoDB
 }
 
@@ -115,7 +122,7 @@ func (t *text) separator(k kind, from, end int, name string) (value int, sep str
 			return value, n.sep
 		}
 	}
-	quote, isFlag := t.in(quotes, t.skip(backslashes, end)), t.has(from-2, "--")
+	quote, isFlag := t.in(quotes, t.skip(backslashes, end)), t.has(from-2, "--") || t.at(from-1) == '-' && (from == 1 || t.in(space, from-2) || t.in(quotes, from-2))
 	if i > end && t.in(blank, i-1) && (isFlag && !quote && t.at(i) != '(' || blankNames[name] && name != "password" || name == "password" && t.behindLogin(from)) {
 		return i, " "
 	}
@@ -127,6 +134,9 @@ func (t *text) separator(k kind, from, end int, name string) (value int, sep str
 				return value, "="
 			}
 		}
+	}
+	if t.at(i) == '{' && isUpper(t.s[from]) { // Token { value: "..." }
+		return t.member(i + 1)
 	}
 	if c := t.at(i); quote && (c == ',' || i > end+1) || c == '\n' || c == '\r' || t.at(from-1) == '<' || t.at(from-1) == ':' && t.in(letters, i) {
 		if value, sep = t.member(i); value > 0 {

@@ -36,10 +36,12 @@ func inQuotes(quote, end string) string {
 func (t *text) value(k kind, name, sep string, start, i int) {
 	s := t.s
 	colon := sep[0] == ':'
-	switch before := strings.ToLower(s[max(0, start-len("unexpected ")):start]); {
-	case colon && fileTypes[name[strings.LastIndexByte(name, '.')+1:]], // auth.go:12: undefined
-		strings.HasSuffix(before, "expected "), strings.HasSuffix(before, "illegal "), // a parser's token
+	switch {
+	case t.parsed(start), colon && fileTypes[name[strings.LastIndexByte(name, '.')+1:]], // auth.go:12: undefined
 		start+len(name) == i-1 && t.at(i-1) == '=' && t.in(quotes, i) && (t.at(start-1) == s[i] || t.at(start-1) == '`'): // `password=' is unknown
+		return
+	case colon && t.at(i) == '{' && t.listed(i): // {"..."} of Go
+		t.hide(i+1, t.bracketed(i))
 		return
 	case colon && t.at(i) == '{': // an object has names of its own
 		if value, sep := t.member(i + 1); value > 0 {
@@ -77,6 +79,16 @@ func (t *text) value(k kind, name, sep string, start, i int) {
 	}
 	t.hide(from, to)
 	t.done[t.rule] = from // "password= api_key: hunter2": what stands there may be another name
+}
+
+// listed reports whether a text stands first in the brackets at i, and is not the name of a member.
+func (t *text) listed(i int) bool {
+	from := t.skip(space, i+1)
+	if !t.in(quotes, from) {
+		return false
+	}
+	end := t.skip(space, min(len(t.s), t.quoted(from+1, t.s[from], true)+1))
+	return t.at(end) == '}' || t.at(end) == ','
 }
 
 // wrapped returns what is inside of the brackets that some languages print around a text: Some("..."), []string{"..."},

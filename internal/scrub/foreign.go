@@ -7,7 +7,7 @@ import "strings"
 //
 //nolint:gosmopolitan // they are not ours
 const foreignNames = `contraseña contrasena clave·de·acceso senha mot·de·passe mot_de_passe motdepasse mdp пароль Пароль ПАРОЛЬ 密码 密碼 口令 暗証番号 パスワード पासवर्ड
-	كلمة·المرور كلمة·السر كلمه·المرور পাসওয়ার্ড kata·sandi پاس·ورڈ 비밀번호 şifre parola passord hasło wachtwoord lösenord adgangskode salasana heslo jelszó
+	كلمة·المرور كلمة·مرور كلمة·سر كلمة·السر كلمه·المرور পাসওয়ার্ড kata·sandi sandi clave پاس·ورڈ 비밀번호 şifre parola passord hasło wachtwoord lösenord adgangskode salasana heslo jelszó
 	mật·khẩu รหัสผ่าน סיסמה סיסמא κωδικός nenosiri la·password
 	| clave·de·api clave·api chave·de·api chave·da·api clé·api clé·d'api api-schlüssel zugriffstoken zugangstoken zugangsschlüssel jeton
 	токен Токен ключ·api Ключ·API ключ·API 令牌 密钥 秘钥 金鑰 トークン 토큰`

@@ -12,10 +12,11 @@ import (
 const vendors = `
 x 8 sk_live_ rk_live_ pk_live_ sk_test_ rk_test_ pk_test_ sk_prod_ rk_prod_
 d 8 sk-proj- sk-svcacct- sk-admin- sk-ant- sk-or- xapp-1 xapp-2 xoxa- xoxb- xoxc- xoxp- xoxr- xoxs- xoxe- xoxe.xoxp- xoxe.xoxb- pypi-AgE
-s 12 xoxd- access_token$production$ access_token$sandbox$
+s 8 xoxd- access_token$production$ access_token$sandbox$
 d 8 AGE-SECRET-KEY-1 FLWSECK FLWPUBK
 n x 12 LTAI
 x 15 AKIA ASIA ghp_ gho_ ghu_ ghs_ ghr_ sm_aat_ sm_pat_ sm_sat_ NRAK- NRJS-
+an x 32 key-
 a x 16 ABIA ACCA EAAC EAAM EAAB EAAG ls__ e2b_ p8e- ico- phc_ phx_ pnu_ sess-
 an x 16 DO00 ATBB fw_ rnd_ API-
 x 20 hf_ api_org_ npm_ ntn_ CLOJARS_ dp.pt. dp.ct. dp.sa. csk- AKCp cmVmdGtu EZAK EZTK rdme_

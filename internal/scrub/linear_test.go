@@ -47,6 +47,9 @@ func TestWorkIsLinear(t *testing.T) {
 	for _, s := range shapes {
 		keys[s.prefix] = true
 	}
+	for _, s := range slices.Concat(foreignTriggers[1:], toolNames()[1:]) {
+		keys[s] = true
+	}
 	type worst struct {
 		unit    string
 		perByte float64

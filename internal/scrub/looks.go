@@ -127,14 +127,14 @@ func placeholder(v string) bool {
 	inside := strings.Trim(v, "<>[]{}()\"'`.,;:!?")
 	low := strings.ToLower(inside[:min(len(inside), 5)])
 	switch {
-	case strings.Trim(v, "*.xX\u2022\u2026_-#?") == "", strings.HasPrefix(low, "your_") || strings.HasPrefix(low, "your-") || strings.HasPrefix(low, "your "):
+	case strings.Trim(v, "*.\u2022\u2026_-#?") == "", len(v) > 2 && strings.Trim(v, "xX") == "", strings.HasPrefix(low, "your_") || strings.HasPrefix(low, "your-") || strings.HasPrefix(low, "your "):
 		return true
 	case len(v) >= 40 || inside == "":
 		return false
 	case v[0] == '<', v[0] == '[', v[0] == '{':
 		return strings.IndexByte(inside, '=') < 0 && (strings.Trim(inside, "_ -|./"+uppers) == "" || strings.Trim(inside, "_ -|./"+lowers) == "")
-	case v[0] == '$' || v[0] == '%': // ${TOKEN}, %TOKEN%
-		return strings.Trim(v, "${}%_"+uppers) == ""
+	case v[0] == '$' || v[0] == '%': // ${TOKEN}, %TOKEN%, %v
+		return strings.Trim(v, "${}%_"+uppers) == "" || len(v) <= 3 && strings.Trim(v[1:], "+#qsdvxwT") == ""
 	}
 	return false
 }

@@ -46,7 +46,7 @@ const secretNames = passwordNames + codeNames + phraseNames + `
 	apikey_ _api_key_ _app_key_ accesskey _access_key_ privatekey _private_key_ secretkey _client_key_ _consumer_key_ _deploy_key_
 	_storage_key_ _write_key_ _admin_key_ _root_key_ _server_key_ _integration_key_ _signing_key_ _encryption_key_ _master_key_
 	_account_key_ _shared_key_ _service_key_ _session_key_ _ssh_key_ _auth_key_ _license_key_ _function_key_ _functions_key_ _subscription_key_
-	_aes_key_ aeskey_ _hmac_key_ hmackey_ _jwt_key_ _enc_key_ _data_key_ _cipher_key_ _decryption_key_ _crypto_key_ _application_key_ _customer_key_
+	_aes_key_ _128_key_ _256_key_ _512_key_ aeskey_ _hmac_key_ hmackey_ _jwt_key_ _enc_key_ _data_key_ _cipher_key_ _decryption_key_ _crypto_key_ _application_key_ _customer_key_
 	_signature_key_ _serial_key_ _product_key_ _activation_key_ _webhook_key_ _sas_key_ _secure_key_ _dek_ _community_string_ _code_verifier_ _client_assertion_
 	_pem_key_ _webhook_ur 令牌_ 密钥_ トークン_ токен_
 	_dsn_ connection_string_ connectionstring_ _conn_str_ _database_ur _db_ur _postgres_ur _mysql_ur _redis_ur _mongo_ur

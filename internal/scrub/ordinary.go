@@ -47,7 +47,7 @@ func (t *text) ordinary(k kind, name, sep string, start, from, to int) bool {
 	}
 	quoted, nameQuoted := t.in(quotes, from-1), t.in(quotes, start-1)
 	switch {
-	case sep == "|", sep == ": " && weakNames[name] && !nameQuoted && !(name == "pass" && t.alone(start, to)): // "auth: not yet configured" is a sentence, {"auth": ...} is not
+	case sep == "|", sep == ": " && weakNames[name] && !nameQuoted && !(name == "pass" && (quoted || t.alone(start, to))): // "auth: not yet configured" is a sentence, {"auth": ...} is not
 		return !k.looks(v) && (k == session || !password.looks(v))
 	case k == session:
 		return !k.looks(v)
@@ -92,7 +92,7 @@ func (t *text) alone(from, to int) bool {
 		to++
 	}
 	line := t.back(blank, from)
-	return (t.at(line-1) == '\n' || line == 0 && line < from) && (to == len(t.s) || t.s[to] == '\n') || line == 0 && t.at(to) == '\n'
+	return (line == 0 || t.s[line-1] == '\n') && (to == len(t.s) || t.s[to] == '\n')
 }
 
 // schemes are those of the header Authorization.
@@ -178,5 +178,13 @@ func harmless(v string, assigned bool) bool {
 			return true
 		}
 	}
-	return len(v) <= 2 && strings.Trim(v, ")(}{][><,;'*.-") == "" || placeholder(v)
+	return len(v) <= 2 && strings.Trim(v, ")(}{][><,;'*.-") == "" || placeholder(v) || lookedUp(v)
 }
+
+// lookedUp reports code that reads a secret from somewhere.
+func lookedUp(v string) bool {
+	low := strings.ToLower(v[:min(len(v), 16)])
+	return slices.ContainsFunc(sources, func(source string) bool { return strings.HasPrefix(low, source) })
+}
+
+var sources = []string{"process.env.", "os.environ", "os.getenv(", "system.getenv(", "getenv(", "env[", "env(", "getpass.", "input("}

@@ -122,6 +122,34 @@ func TestTextCutsNoSecretInHalf(t *testing.T) {
 	}
 }
 
+// TestTextCutsNoPlaceholder puts a placeholder across the place where a long text is cut.
+func TestTextCutsNoPlaceholder(t *testing.T) {
+	for over := range len(redacted) + 1 {
+		text := strings.Repeat("lorem ", maxLen)[:maxLen-margin-len("token=")-over-1] + " token=hunter2 " + strings.Repeat("ipsum ", margin)
+		got := Text(text)
+		if kept := strings.HasSuffix(got, " token="+redacted+" "+cutMark); over < len(redacted) {
+			require.True(t, strings.HasSuffix(got, " token= "+cutMark), "%d: %s", over, got[len(got)-40:])
+		} else {
+			require.True(t, kept, "%d: %s", over, got[len(got)-40:])
+		}
+		require.Equal(t, got, Text(got))
+	}
+}
+
+// TestSentAnswersSoManyQuestions: what comes after them stays hidden, as does what was sent beyond the bounds.
+func TestSentAnswersSoManyQuestions(t *testing.T) {
+	sent := Sent("/etc/a")
+	for range maxAskedFor {
+		require.True(t, sent("/etc/a"))
+	}
+	require.False(t, sent("/etc/a"))
+	require.False(t, Sent(make([]string, maxSent)...)("/etc/a"))
+	require.False(t, Sent(append(make([]string, maxSent), "/etc/a")...)("/etc/a"))
+	require.True(t, Sent(append(make([]string, maxSent-1), "/etc/a")...)("/etc/a"))
+	require.False(t, Sent(strings.Repeat("x", maxSentLen), "/etc/a")("/etc/a"))
+	require.False(t, Sent("/etc/a", "/etc/b")("/etc/a/etc/b"))
+}
+
 func TestTextNeedsFewPasses(t *testing.T) {
 	var all []string
 	for _, c := range readSecrets(t) {

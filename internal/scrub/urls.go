@@ -72,20 +72,24 @@ func webhook(t *text, i int) {
 var noSlash = chars("^/ \t\n\r\"'")
 
 // userAtHost hides the password of user:password@host, without a port, and of Oracle's user/password@service. It has to
-// look like one: cc:bob@example.com is none.
+// look like one, or the host like that of a service: cc:bob@example.com is none.
 func userAtHost(t *text, i int) {
-	host := t.skip(dotted, i+1)
+	end := t.skip(dotted, i+1)
 	from := t.back(inUserInfo, i)
 	sign := strings.IndexAny(t.s[from:i], ":/")
-	if sign <= 0 || host == i+1 || !isLetter(t.s[i+1]) {
+	if sign <= 0 || end == i+1 {
 		return
 	}
-	user, pw := t.s[from:from+sign], t.s[from+sign+1:i]
-	slash := t.s[from+sign] == '/'
-	switch at := t.s[i+1 : host]; {
-	case addressees[strings.ToLower(user)], strings.ContainsAny(pw, "/"), !chosen(pw) && (slash || len(pw) < 4 || t.at(host) != '/' || !alnum.has[t.at(host+1)]),
-		slash && (t.in(inUserInfo, from-1) || at[0] == 'v' && isDigit(t.at(i+2)) || at == "latest"), strings.HasPrefix(at, "sha256"),
-		!slash && strings.IndexByte(at[1:], '.') < 0 && t.at(host) != '/' && t.at(host) != ':':
+	user, pw, host := t.s[from:from+sign], t.s[from+sign+1:i], strings.TrimRight(t.s[i+1:end], ".")
+	labels := strings.Count(host, ".")
+	if addressees[strings.ToLower(user)] || strings.Contains(pw, "/") || len(pw) < 4 || strings.HasPrefix(host, "sha256") {
+		return
+	}
+	if t.s[from+sign] == '/' {
+		if !chosen(pw) || t.in(inUserInfo, from-1) || host == "latest" || isDigit(host[0]) || host[0] == 'v' && len(host) > 1 && isDigit(host[1]) {
+			return
+		}
+	} else if labels == 0 && t.at(end) != '/' && t.at(end) != ':' || labels < 2 && !chosen(pw) && !(t.at(end) == '/' && t.in(alnum, end+1)) || isDigit(host[0]) && labels != 3 {
 		return
 	}
 	t.hide(from+sign+1, i)
@@ -93,7 +97,7 @@ func userAtHost(t *text, i int) {
 
 var (
 	inUserInfo = chars("A-Za-z0-9._%+:!#$&*~^?/-")
-	addressees = set("to cc bcc from mailto sip sips xmpp acct email mail sender reply-to replyto contact author maintainer by npm image pkg")
+	addressees = set("to cc bcc from mailto sip sips xmpp acct email mail sender reply-to replyto contact author maintainer by npm image pkg user username login account owner assignee principal upn")
 )
 
 // loginCommand hides the password that is sent with a command of Redis, FTP, IMAP or SMTP: AUTH PLAIN ..., PASS ...,

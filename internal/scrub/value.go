@@ -164,10 +164,18 @@ func (w *walk) value(v any) any {
 }
 
 func (w *walk) object(members iter.Seq2[string, any]) any {
-	out := make(map[string]any)
+	out, of := make(map[string]any), ""
 	for name, member := range members {
+		if text, ok := member.(string); ok && of == "" {
+			of = namedBy(name, text)
+		}
 		if w.member(out, name, member); w.full() {
 			break
+		}
+	}
+	for name, member := range out {
+		if text, ok := member.(string); ok && of != "" && valueOf(name, text) {
+			out[name] = w.instead(redacted)
 		}
 	}
 	return out
@@ -274,6 +282,23 @@ func (w *walk) member(out map[string]any, name string, v any) {
 	out[clean] = v
 }
 
+// namedBy returns the text of a member that names another one, if it is the name of a secret:
+// {"name": "DB_PASSWORD", "value": "..."}.
+func namedBy(name, text string) string {
+	switch strings.ToLower(name[:min(len(name), 8)]) {
+	case "name", "key", "field", "header", "variable":
+		if len(text) <= 128 && SecretName(text) {
+			return text
+		}
+	}
+	return ""
+}
+
+// valueOf reports whether a member is the value of the one that [namedBy] found.
+func valueOf(name, text string) bool {
+	return strings.EqualFold(name, "value") && text != redacted && text != "" && !harmless(text, false)
+}
+
 // SecretMember reports whether a member is hidden for its name. A yes or no is not the secret itself, nor is a count of
 // tokens, nor what declares a member of that name in a schema.
 func SecretMember(name string, v any) bool {
@@ -287,7 +312,7 @@ func SecretMember(name string, v any) bool {
 	switch _, number := v.(json.Number); {
 	case number || rv.CanInt() || rv.CanUint() || rv.CanFloat():
 		return secretNumber(name, fmt.Sprint(v))
-	case rv.Kind() == reflect.String:
+	case rv.Kind() == reflect.String || rv.Kind() == reflect.Slice || rv.Kind() == reflect.Map:
 		return rv.Len() > 0
 	case rv.Kind() == reflect.Struct || rv.Kind() == reflect.Array:
 		return true

@@ -174,3 +174,32 @@ func TestTextBut(t *testing.T) {
 	require.Equal(t, "dial tcp 10.0.0.7:5432: refused", TextBut("dial tcp 10.0.0.7:5432: refused", shown("10.0.0.7:5432")))
 	require.Equal(t, "[path]", TextBut("/home/ann/x", shown(strings.Repeat("a", maxSentLen), "/home/ann/x")), "bounded")
 }
+
+// TestNamesAndValues: a member that is called a value is the secret that another one names.
+func TestNamesAndValues(t *testing.T) {
+	pair := func(name, value string) map[string]any { return map[string]any{"name": name, "value": value} }
+	for _, v := range []any{pair("DB_PASSWORD", "canary"), []any{pair("api_key", "canary")}, map[string]string{"key": "token", "value": "canary"}, struct{ Name, Value string }{"SECRET", "canary"}} {
+		raw, err := json.Marshal(Cleaner{Text: Text}.Value(v))
+		require.NoError(t, err)
+		require.NotContains(t, string(raw), "canary")
+		require.Contains(t, string(raw), redacted)
+	}
+	for _, v := range []any{pair("city", "canary"), pair("token_count", "canary"), pair("password", "required"), pair("password", ""), map[string]any{"note": "token", "value": "canary"}} {
+		require.Equal(t, v, Cleaner{Text: Text}.Value(v))
+	}
+}
+
+// TestEmptySecrets: there is nothing to hide where there is nothing, and a reader sees that.
+func TestEmptySecrets(t *testing.T) {
+	empty := map[string]any{"password": "", "token": nil, "secrets": []any{}, "api_key": map[string]any{}, "pin": 0, "auth": false, "jwt": []string(nil)}
+	raw, err := json.Marshal(Cleaner{Text: Text}.Value(empty))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"password":"","token":null,"secrets":[],"api_key":{},"pin":0,"auth":false,"jwt":null}`, string(raw))
+	require.False(t, SecretMember("password", ""))
+	require.True(t, SecretMember("password", " "))
+	whole := `{"password":"","token":null,"secrets":[],"api_key":{},"pin":0,"auth":false}`
+	require.Equal(t, whole, string(WholeJSON([]byte(whole))))
+	for _, text := range []string{`password=""`, "password=''", `{"password":"","token":null}`, "token= ", "<password></password>", `setPassword("")`, `--token ""`} {
+		require.Equal(t, text, Text(text))
+	}
+}

@@ -98,8 +98,9 @@ func (r *rewriting) value(secret string) {
 	from, depth := r.at, len(r.path)
 	switch r.s[from] {
 	case '{':
+		of := ""
 		for more, n := r.enter('}'), 1; more; more, n = r.next(), n+1 {
-			r.member(secret, n)
+			of = r.member(secret, of, n)
 			r.path = r.path[:depth]
 		}
 	case '[':
@@ -142,8 +143,8 @@ func unwrapped(text string) string {
 	return string(raw)
 }
 
-// member passes the n-th member of an object.
-func (r *rewriting) member(secret string, n int) {
+// member passes the n-th member of an object. of is what a member before it named, which member returns as well.
+func (r *rewriting) member(secret, of string, n int) string {
 	r.space()
 	from := r.at
 	name := r.text()
@@ -163,6 +164,15 @@ func (r *rewriting) member(secret string, n int) {
 	r.at++ // the colon
 	r.space()
 	begins := secret == "" && SecretName(name) && !r.declares()
+	if secret == "" && !begins && r.s[r.at] == '"' && len(name) <= len("variable") {
+		at := r.at
+		text := r.text()
+		if r.at = at; of == "" {
+			of = namedBy(name, text)
+		} else {
+			begins = valueOf(name, text)
+		}
+	}
 	if begins {
 		secret = name
 	}
@@ -172,6 +182,7 @@ func (r *rewriting) member(secret string, n int) {
 		r.note()
 	}
 	r.quiet = quiet
+	return of
 }
 
 // declares reports whether what stands next is the schema of a value: that of a secret is none. It passes nothing. A

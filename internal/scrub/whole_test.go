@@ -34,8 +34,11 @@ func TestWholeJSON(t *testing.T) {
 		`{"a":"{\"token\":\"hunter2\"}"}`:                                `{"a":"{\"token\":\"[redacted]\"}"}`,
 		`"password=hunter2 <b>"`:                                         `"password=[redacted] <b>"`,
 		`{"raw":"dG9rZW49a2FuYXJpZW52b2dlbDd4","id":"c2ltcGxlIHRleHQ="}`: `{"raw":"[redacted]","id":"c2ltcGxlIHRleHQ="}`,
-		`7`:                         ``,
-		`{"token":"a","token":"b"}`: `{"token":"[redacted]","token":"[redacted]"}`,
+		`7`: ``,
+		`[{"name":"DB_PASSWORD","value":"x"},{"name":"A","value":"x"},{"Key":"api_key","Value":"y"}]`: `[{"name":"DB_PASSWORD","value":"[redacted]"},{"name":"A","value":"x"},{"Key":"api_key","Value":"[redacted]"}]`,
+		`{"name":"token","value":"required","values":["x"]}`:                                          ``,
+		`{"name":"token","value":5,"x":{"value":"y"}}`:                                                ``,
+		`{"token":"a","token":"b"}`:                                                                   `{"token":"[redacted]","token":"[redacted]"}`,
 	} {
 		if want == "" {
 			want = in
