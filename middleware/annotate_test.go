@@ -68,7 +68,7 @@ func TestWhatIsAddedIsScrubbed(t *testing.T) {
 				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 					res, err := next(ctx, method, req)
 					middleware.AddTo(ctx, res, err, func(f *fault.Error) *fault.Error {
-						return f.With("note", "password="+secret).Suggest("Use password=" + secret).Step("token="+secret, "", nil)
+						return f.With("note", "password="+secret).Suggest("Use password="+secret).Step("token="+secret, "", nil)
 					})
 					return res, err
 				}
