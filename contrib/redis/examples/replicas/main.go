@@ -214,11 +214,11 @@ func (c *client) call(ctx context.Context, tool, key string, args any) (string, 
 // signedIn makes each request one of Ada's, on a connection of its own.
 type signedIn struct{}
 
-var transport = &http.Transport{DisableKeepAlives: true}
+var connections = &http.Transport{DisableKeepAlives: true}
 
 // RoundTrip implements [http.RoundTripper].
 func (signedIn) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Set("Authorization", "Bearer "+adasToken)
-	return transport.RoundTrip(req)
+	return connections.RoundTrip(req)
 }

@@ -17,6 +17,7 @@ import (
 	mcpredis "github.com/mcpchain/mcpchain/contrib/redis"
 	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/state"
+	"github.com/mcpchain/mcpchain/transport"
 )
 
 // adasToken stands for what an identity provider would give to Ada's client.
@@ -82,7 +83,8 @@ func serve(name, redis, prefix string) error {
 	}
 	tell("%s", listener.Addr())
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})
-	return (&http.Server{Handler: auth.RequireBearerToken(whoIs, nil)(handler), ReadHeaderTimeout: 5 * time.Second}).Serve(listener)
+	guarded := transport.HTTP(auth.RequireBearerToken(whoIs, nil)(handler), nil)
+	return (&http.Server{Handler: guarded, ReadHeaderTimeout: 5 * time.Second}).Serve(listener)
 }
 
 // whoIs knows one user.
