@@ -135,8 +135,8 @@ var (
 			WithRetry(fault.Retry{Effect: fault.EffectCommitted})
 )
 
-// refusal returns what a caller that has used up its share is told, nil for any other error. No
-// answer is kept for longer than Keep.
+// refusal returns what a caller that has used up its share is told, nil for any other error. All
+// that it has now expires within Keep, so no wait is longer.
 func (k *keeper) refusal(err error) error {
 	var f *fault.Error
 	switch {

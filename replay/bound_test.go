@@ -83,8 +83,8 @@ func TestOneOwnerDoesNotFillTheStoreOfAll(t *testing.T) {
 
 // TestManyOwnersLeaveRoom proves that owners that one attacker makes up cannot refuse another one.
 func TestManyOwnersLeaveRoom(t *testing.T) {
-	b := largeAnswers(255_000)
-	server := b.server(owned(replay.Options{}))
+	b := largeAnswers(64_000)
+	server := b.server(owned(replay.Options{Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 8 << 20}), Limits: replay.Limits{OwnerBytes: 2 << 20}}))
 	refused := 0
 	for i := range 40 {
 		for j := range 12 {
@@ -302,11 +302,11 @@ func TestAStoreThatIsGoneHasNoLackOfRoom(t *testing.T) {
 func TestNoLimits(t *testing.T) {
 	b := largeAnswers(200_000)
 	server := b.server(owned(replay.Options{Limits: replay.Limits{KeysPerOwner: -1, OwnerBytes: -1}}))
-	for i := range 100 {
+	for i := range 50 {
 		require.Nil(t, payTo(t, server, "alice", fmt.Sprint(i)))
 	}
-	large := largeAnswers(200_000).server(owned(replay.Options{Limits: replay.Limits{KeysPerOwner: 50, OwnerBytes: -1}}))
-	for i := range 50 {
+	large := largeAnswers(200_000).server(owned(replay.Options{Limits: replay.Limits{KeysPerOwner: 45, OwnerBytes: -1}}))
+	for i := range 45 {
 		require.Nil(t, payTo(t, large, "alice", fmt.Sprint(i)))
 	}
 	require.Equal(t, "TOO_MANY_KEYS", payTo(t, large, "alice", "more").Code())

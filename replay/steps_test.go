@@ -125,9 +125,9 @@ func TestARecordThatGoesMeanwhile(t *testing.T) {
 		var b bank
 		h := &hooked{Store: store.NewMemory(nil)}
 		abandoned(t, h.Store, "k", `{}`)
+		var gone atomic.Bool
 		h.swap = func(key string, old store.Version, _ []byte) error {
-			if !isLive(key) && old != 0 {
-				h.swap = nil
+			if !isLive(key) && old != 0 && !gone.Swap(true) {
 				_, err := h.Store.Delete(t.Context(), key, old)
 				return err
 			}
@@ -135,7 +135,7 @@ func TestARecordThatGoesMeanwhile(t *testing.T) {
 		}
 		server := b.server(owned(replay.Options{Store: h, Rerun: func(string) bool { return true }}))
 		require.Equal(t, "payment 1", says(t, server, "k", `{}`))
-		require.Nil(t, h.swap)
+		require.True(t, gone.Load())
 		require.Equal(t, "payment 1", says(t, server, "k", `{}`))
 		time.Sleep(4 * time.Hour)
 	})
@@ -145,16 +145,17 @@ func TestARecordThatGoesMeanwhile(t *testing.T) {
 func TestALeaseThatCouldNotBeEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bank
-		failing := 2
+		var failing atomic.Int32
+		failing.Store(2)
 		h := &hooked{Store: store.NewMemory(nil)}
 		h.remove = func(key string) error {
-			if failing--; isLive(key) && failing >= 0 {
+			if isLive(key) && failing.Add(-1) >= 0 {
 				return errSevered
 			}
 			return nil
 		}
 		h.swap = func(key string, _ store.Version, _ []byte) error {
-			if !isLive(key) && failing > 0 {
+			if !isLive(key) && failing.Load() > 0 {
 				return fmt.Errorf("not sent: %w", store.ErrRefused)
 			}
 			return nil
@@ -175,11 +176,12 @@ func TestTheLeaseIsHeldUntilTheRecordIsWithdrawn(t *testing.T) {
 		var b bank
 		shared := store.NewMemory(nil)
 		h := &hooked{Store: shared}
-		var away atomic.Bool
+		var once, away atomic.Bool
 		h.swap = func(key string, old store.Version, value []byte) error {
-			if isLive(key) || away.Swap(true) {
+			if isLive(key) || once.Swap(true) {
 				return nil
 			}
+			away.Store(true)
 			_, _, err := shared.Swap(t.Context(), key, old, value, time.Hour)
 			require.NoError(t, err)
 			return errSevered // its answer is lost
@@ -191,7 +193,7 @@ func TestTheLeaseIsHeldUntilTheRecordIsWithdrawn(t *testing.T) {
 			return nil
 		}
 		require.Equal(t, fault.KindServiceUnavailable, refused(t, b.server(owned(replay.Options{Store: h})), request("k", `{}`)).Kind())
-		time.AfterFunc(5*time.Second, func() { away.Store(false); h.swap = nil })
+		time.AfterFunc(5*time.Second, func() { away.Store(false) })
 		time.Sleep(2 * time.Second)
 		require.Equal(t, "payment 1", says(t, b.server(owned(replay.Options{Store: shared})), "k", `{}`))
 		time.Sleep(2 * time.Minute)

@@ -425,8 +425,8 @@ func (k *keeper) begin(f *fault.Error) error {
 	return f.Step("Begin a new one, whose handle is in the answer", k.NewTool, nil)
 }
 
-// refusal makes of an error of a write what the caller may know. Who waits until others have
-// expired waits for Expiry at most.
+// refusal makes of an error of a write what the caller may know. All that an owner has now expires
+// within Expiry, so no wait is longer.
 func (k *keeper) refusal(err error, why purpose) error {
 	effect := fault.EffectUnknown
 	if why == creating || (why == updating && store.NotStored(err)) {

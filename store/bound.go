@@ -11,7 +11,7 @@ import (
 // A Bound is what the keys of one group may hold in a store at the same time. A zero field
 // bounds nothing.
 //
-// A key of the form GROUP|NAME is in that group, and one owner's keys are one group.
+// A key of the form GROUP|NAME is in that group, in which no braces may be; one owner's keys are one group.
 // Only what was written under a Bound counts, until it is deleted, expires, or is written
 // without one.
 type Bound struct {
@@ -48,7 +48,7 @@ func BoundOf(ctx context.Context, key string) (group string, b Bound) {
 // GroupOf returns the group of a key, "" for a key that is in none.
 func GroupOf(key string) string {
 	group, _, ok := strings.Cut(key, "|")
-	if !ok {
+	if !ok || strings.ContainsAny(group, "{}") { // with which Redis says what lies in one place
 		return ""
 	}
 	return group

@@ -245,7 +245,7 @@ func (s *suite) values() {
 
 func (s *suite) keys() {
 	keys := []string{
-		"", "a", "A", "a ", " a", "a\n", "a\x00", "a:b", "a:b:c", "{a}", "{a}b", "{b}a", "}{", "{}", "{}a", "*", "a*", "[a]", "é", "e\u0301", "\xff",
+		"", "a", "A", "a ", " a", "a\n", "a\x00", "a:b", "a:b:c", "{a}", "{a}b", "{b}a", "}{", "{}", "{}a", "{}|a", "}a|b", "{a}|b", "a|b", "a|b}", "a}|b", "|a", "a||b", "*", "a*", "[a]", "é", "e\u0301", "\xff",
 		strings.Repeat("k", store.MaxKey),
 	}
 	for i, key := range keys {
