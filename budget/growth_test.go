@@ -197,7 +197,7 @@ func TestAnswersCostWhatTheyAreLong(t *testing.T) {
 				if c.schema != "" {
 					schema = json.RawMessage(c.schema)
 				}
-				growsNoFasterThanItsInput(t, 20_000, func(n int) func() {
+				growsNoFasterThanItsInput(t, 6_000, func(n int) func() {
 					h := around(&o, schema, c.answer(n))
 					return func() { _, _ = h(t.Context(), middleware.MethodCallTool, req) }
 				})
@@ -257,7 +257,7 @@ func TestResourcesCostWhatTheyAreLong(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			growsNoFasterThanItsInput(t, 20_000, func(n int) func() {
+			growsNoFasterThanItsInput(t, 6_000, func(n int) func() {
 				h, uri := around(&budget.Options{Size: 1000}, nil, &mcp.ReadResourceResult{Contents: contents(n)}), "a://b"
 				if name == "a range" {
 					uri += fmt.Sprintf("#bytes=%d-", 8*n)
