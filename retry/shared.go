@@ -32,11 +32,15 @@ const (
 	formatting = "retry/2/"             // opens each key
 )
 
+// perOwner bounds what is kept of one caller, who may invent targets. What has no room is counted by
+// each server for itself.
+var perOwner = store.Bound{Bytes: 1 << 20}
+
 // ask shows f what is known, and writes what f changes, if it reports that it did, until
 // nobody else wrote in between: f may be called more than once. It returns false if the
 // store does not answer; then what f found out does not count.
 func (s *shared) ask(ctx context.Context, what *identity, f func(k *known) (changed bool)) bool {
-	key := formatting + what.place
+	key := call.OwnedName(formatting, what.owner, what.place)
 	for range swapTries {
 		var item store.Item
 		if !s.guard(ctx, func(ctx context.Context) (err error) {
@@ -53,8 +57,9 @@ func (s *shared) ask(ctx context.Context, what *identity, f func(k *known) (chan
 		if !f(k) {
 			return true
 		}
-		if k.Ticks = k.tick; s.write(ctx, key, k, item.Version) {
-			return true
+		k.Ticks = k.tick
+		if ok, full := s.write(ctx, key, k, item.Version); ok || full {
+			return ok
 		}
 	}
 	return false
@@ -70,18 +75,26 @@ func read(value []byte) *known {
 	return k
 }
 
-// write writes what is known, without what is old, if nobody wrote since it was read.
-func (s *shared) write(ctx context.Context, key string, k *known, old store.Version) (ok bool) {
+// write writes what is known, without what is old, if nobody wrote since it was read. full says that
+// there is no room for it.
+func (s *shared) write(ctx context.Context, key string, k *known, old store.Version) (ok, full bool) {
 	last := k.clean()
 	value, err := json.Marshal(k)
-	return err == nil && s.guard(ctx, func(ctx context.Context) (err error) {
+	if err != nil {
+		return false, false
+	}
+	answered := s.guard(ctx, func(ctx context.Context) (err error) {
 		if len(k.Counts) == 0 {
 			ok, err = s.store.Delete(ctx, key, old)
 			return err
 		}
-		_, ok, err = s.store.Swap(ctx, key, old, value, last-k.now)
+		_, ok, err = s.store.Swap(store.Within(ctx, perOwner), key, old, value, last-k.now)
+		if full = errors.As(err, new(*store.RoomError)); full {
+			return nil
+		}
 		return err
-	}) && ok
+	})
+	return answered && ok, full
 }
 
 var errStoreLeft = errors.New("the store panicked or ended its goroutine")
