@@ -3,6 +3,7 @@ package retry
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"time"
 
@@ -27,11 +28,15 @@ const (
 	formatting = "retry/2/" // opens each key
 )
 
+// perOwner bounds what is kept of one caller, who may invent targets. What has no room is counted by
+// each server for itself.
+var perOwner = store.Bound{Bytes: 1 << 20}
+
 // ask shows f what is known, and writes what f changes, if it reports that it did, until
 // nobody else wrote in between: f may be called more than once. It returns false if the
 // store does not answer; then what f found out does not count.
 func (s *shared) ask(ctx context.Context, what *identity, f func(k *known) (changed bool)) bool {
-	key := formatting + what.place
+	key := call.OwnedName(formatting, what.owner, what.place)
 	for range swapTries {
 		item, ok := call.AskRemote(ctx, s.remote, func(ctx context.Context) (store.Item, error) { return s.store.Get(ctx, key) })
 		if !ok {
@@ -45,8 +50,9 @@ func (s *shared) ask(ctx context.Context, what *identity, f func(k *known) (chan
 		if !f(k) {
 			return true
 		}
-		if k.Ticks = k.tick; s.write(ctx, key, k, item.Version) {
-			return true
+		k.Ticks = k.tick
+		if became := s.write(ctx, key, k, item.Version); became.ok || became.full {
+			return became.ok
 		}
 	}
 	return false
@@ -62,20 +68,33 @@ func read(value []byte) *known {
 	return k
 }
 
-// write writes what is known, without what is old, if nobody wrote since it was read.
-func (s *shared) write(ctx context.Context, key string, k *known, old store.Version) bool {
+// A written is what became of one write.
+type written struct {
+	ok   bool // nobody else wrote since it was read
+	full bool // there is no room for it
+}
+
+// write writes what is known, without what is old.
+func (s *shared) write(ctx context.Context, key string, k *known, old store.Version) written {
 	last := k.clean()
 	value, err := json.Marshal(k)
 	if err != nil {
-		return false
+		return written{}
 	}
 	empty, lasts := len(k.Counts) == 0, last-k.now
-	written, ok := call.AskRemote(ctx, s.remote, func(ctx context.Context) (bool, error) {
+	became, answered := call.AskRemote(ctx, s.remote, func(ctx context.Context) (written, error) {
 		if empty {
-			return s.store.Delete(ctx, key, old)
+			ok, err := s.store.Delete(ctx, key, old)
+			return written{ok: ok}, err
 		}
-		_, ok, err := s.store.Swap(ctx, key, old, value, lasts)
-		return ok, err
+		_, ok, err := s.store.Swap(store.Within(ctx, perOwner), key, old, value, lasts)
+		if errors.As(err, new(*store.RoomError)) {
+			return written{full: true}, nil
+		}
+		return written{ok: ok}, err
 	})
-	return written && ok
+	if !answered {
+		return written{}
+	}
+	return became
 }
