@@ -116,7 +116,7 @@ func calls() *table {
 	sdk("by hand", masks, handWritten)
 	t.add("mcp-go `WithRecovery`", []func(){mcpgoCall(success), mcpgoCall(failure), nil, nil}, "recovers with the value of the panic; passes errors on")
 	t.add("grpc recovery", []func(){grpcCall(success, false), grpcCall(failure, false), nil, nil}, passes)
-	t.add("grpc recovery, logging", []func(){grpcCall(success, true), grpcCall(failure, true), grpcCall(failureRecorded, true), grpcCall(panicked, true)}, passes+", record with the stack")
+	t.add("grpc recovery, logging", []func(){grpcCall(success, true), grpcCall(failure, true), grpcCall(failureRecorded, true), grpcCall(panicked, true)}, passes+", record with the stack").loose = true // a pool of its own
 	t.add("connect `WithRecover`", []func(){connectCall(success, false), connectCall(failure, false), nil, nil}, passes)
 	t.add("connect `WithRecover`, logging", []func(){connectCall(success, true), connectCall(failure, true), connectCall(failureRecorded, true), connectCall(panicked, true)}, passes+", record with the stack")
 	const advice = masks + "; kinds, advice, arguments explained, loop breaker"
