@@ -3,8 +3,8 @@ package scrub
 import "strings"
 
 var (
-	// weakNames need more than a colon and a blank to be taken for a name.
-	weakNames = set("auth pass pin otp jwt bearer")
+	// weakNames need more than a colon and a blank to be taken for a name. Ordinary words of other languages are not known.
+	weakNames = set("auth pass pin otp jwt bearer senha contrasena mdp kata_sandi motdepasse mot_de_passe")
 	// blankNames have their value behind a blank, in the files of some programs and in statements.
 	blankNames = set("password requirepass masterauth rootpw bindpw")
 	// lastWords are second words of a secret's name, such as the key of "API key"; firstWords are what stands before them.

@@ -74,12 +74,18 @@ func (t *text) value(k kind, name, sep string, start, i int) {
 		}
 		to = parameters(t, to)
 	}
+	if open := strings.LastIndexAny(s[from:to], "([{"); open >= 0 && t.at(to) == closing[s[from+open]] && strings.IndexByte(s[from+open:to], closing[s[from+open]]) < 0 {
+		to++ // Some(5)
+	}
 	if sep == "(" && (strings.Contains(name, "auth") || strings.Contains(name, "cred")) {
 		from, to = i, max(to, t.bracketed(i-1)) // a user, and the password
 	}
 	t.hide(from, to)
 	t.done[t.rule] = from // "password= api_key: hunter2": what stands there may be another name
 }
+
+// closing has the bracket that closes another one.
+var closing = map[byte]byte{'(': ')', '[': ']', '{': '}'}
 
 // listed reports whether a text stands first in the brackets at i, and is not the name of a member.
 func (t *text) listed(i int) bool {

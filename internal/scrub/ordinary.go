@@ -68,17 +68,18 @@ func (t *text) ordinary(k kind, name, sep string, start, from, to int) bool {
 		end := t.skip(solid, t.skip(blank, to))
 		return end == to || placeholder(strings.TrimRight(t.s[t.skip(blank, to):end], "\"'`.,;)"))
 	case quoted:
-		return prose && k != password && !nameQuoted && !password.looks(v) || isFile(v)
+		object := strings.HasPrefix(name, "secret") || strings.HasPrefix(name, "cred") // which may have a name
+		return prose && k != password && !nameQuoted && (object && !password.looks(v) || proseWords[low]) || isFile(v)
 	case t.at(to) == ':' && (to+1 == len(t.s) || t.in(space, to+1)): // the error that is wrapped
 		return letter || k != password && numberedWord(v)
 	case len(v) <= 3 && digits(v) && k != code, isFile(v), isURL(v), strings.IndexByte(v, '(') > 0 && letter:
 		return true
 	case v[0] == '/' || v[0] == '.' || v[0] == '~':
-		return strings.IndexByte(v[1:], '/') > 0 && !generated(v)
+		return strings.IndexByte(v[1:], '/') >= 0 && !generated(v)
 	case !letter:
 		return prose && k != password && numberedWord(v)
 	case prose:
-		return k != password || proseWords[low] || strings.IndexByte(v, '.') > 0 || suffixed(low, "ed able ible ing ly tion ment")
+		return k != password || proseWords[low] || suffixed(low, "ed able ible ing ly tion ment")
 	case sep == ":":
 		return permissions[low]
 	default:

@@ -13,17 +13,20 @@ func (t *text) spoken(k kind, name string, i int, parsed bool) {
 		begin := t.skip(blank, i)
 		from := t.openings(begin)
 		end := t.skip(inWord, from)
-		to := t.trim(from, end, ".,:;!?")
+		to := t.trim(from, t.closings(from, end), ".,:;!?")
 		if at := t.secretIn(k, name, from, to, parsed); expected && at >= 0 {
 			t.hide(at, to)
 			t.done[t.rule] = at
 			n = words - more
-		} else if number := to == from+1 && isDigit(t.s[from]); from == end || !t.isWord(from, to) && !(expected && number) { // "secret 5 ..." of a router
+		} else if expected && to == from+1 && isDigit(t.s[from]) { // "secret 5 ..." of a router
+			i = end
+			continue
+		} else if from == end || !t.isWord(from, to) {
 			return
 		}
 		last := t.at(end - 1)
 		expected = connectors[strings.ToLower(t.some(from, min(to-from, 12)))] || end > to && last == ':' || t.at(begin) == '(' && (last == ',' || t.at(end) == ',')
-		if i = t.skip(closings, end); end > to && (last == '.' || last == ';') {
+		if i = t.skip(closers, end); end > to && (last == '.' || last == ';') {
 			return
 		}
 	}
@@ -50,10 +53,10 @@ func (t *text) secretIn(k kind, name string, from, to int, parsed bool) int {
 var connectors = set("is was to from as of be are been value with got want received but and or now provided named equals lautet")
 
 var (
-	inWord   = chars("^ \\t\\n\\r\\f\\v\"'`<>(){}\\[\\]|")
-	openers  = chars("\"'`(<\\[{|:=")
-	closings = chars("\"'`)>\\]},")
-	letters  = chars("A-Za-z")
+	inWord  = chars("^ \\t\\n\\r\\f\\v\"'`<>(){}\\[\\]|")
+	openers = chars("\"'`(<\\[{|:=")
+	closers = chars("\"'`)>\\]},")
+	letters = chars("A-Za-z")
 )
 
 // openings passes the quotes and brackets that stand in front of a word, also those that are no ASCII.
@@ -71,6 +74,16 @@ func (t *text) openings(i int) int {
 		}
 	}
 	return i
+}
+
+// closings returns where the quotes begin that are no ASCII and end s[from:to], or to.
+func (t *text) closings(from, to int) int {
+	for _, mark := range []string{"”", "’", "“", "‘", "」", "»"} {
+		if strings.HasSuffix(t.s[from:to], mark) {
+			return to - len(mark)
+		}
+	}
+	return to
 }
 
 // isWord reports whether s[from:to] is a word of a sentence.
