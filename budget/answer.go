@@ -44,6 +44,14 @@ const (
 	freely  = 8 << 20
 )
 
+// bounded is allows until that was asked about so many bytes. Then it says no.
+func bounded(left int, allows func([]byte) bool) func([]byte) bool {
+	return func(raw []byte) bool {
+		left -= len(raw)
+		return left >= 0 && allows(raw)
+	}
+}
+
 // shrink returns an answer that fits, or nil.
 func (x *answer) shrink(c *call.Call, next mcp.MethodHandler) (fitting *mcp.CallToolResult) {
 	valid := func([]byte) bool { return true }
@@ -53,11 +61,7 @@ func (x *answer) shrink(c *call.Call, next mcp.MethodHandler) (fitting *mcp.Call
 		if allows == nil {
 			return nil
 		}
-		left := checked*len(value.raw) + freely // however often a schema says no
-		valid = func(raw []byte) bool {
-			left -= len(raw)
-			return left >= 0 && allows(raw)
-		}
+		valid = bounded(checked*len(value.raw)+freely, allows)
 	}
 	shrinking(x.room(), x.size, func(bound int) (tokens, bytes int) {
 		var out *mcp.CallToolResult
@@ -166,7 +170,7 @@ func (x *answer) cutJSON(value *node, at, target int, valid func([]byte) bool) (
 // cutBlocks returns the answer with the texts and blocks that fit.
 func (x *answer) cutBlocks(target int) (*mcp.CallToolResult, []*entry) {
 	out := *x.res
-	head, rest := run{blocks: x.res.Content}.split(max(minShown, target-noteBytes))
+	head, rest := run{blocks: x.res.Content}.split(target - noteBytes)
 	out.Content = head
 	if rest.empty() {
 		return &out, nil
@@ -274,7 +278,7 @@ func (x *answer) tooLarge(c *call.Call, next mcp.MethodHandler) error {
 	if raw := jsonOf(x.res.StructuredContent); raw != nil {
 		all = []mcp.Content{&mcp.TextContent{Text: string(raw)}}
 	}
-	if len(all) == 0 || !x.more {
+	if !x.more {
 		return f
 	}
 	e := []*entry{x.restOf(all, run{blocks: all})}

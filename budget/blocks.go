@@ -168,12 +168,13 @@ func (r run) split(room int) (head []mcp.Content, rest run) {
 		size := blockBytes(block)
 		text, with := textOf(block)
 		_, plain := block.(*mcp.TextContent)
+		if rest = (run{blocks: r.blocks[i:]}); i == 0 {
+			rest.off = r.off
+		}
 		switch n := sentence(text, room-(size-len(text))); {
 		case size <= room:
 		case n > 0 && (room >= minShown || len(head) == 0):
-			if rest = (run{r.blocks[i:], n}); i == 0 {
-				rest.off += r.off
-			}
+			rest.off += n
 			return append(head, with(text[:n])), rest
 		case !plain && size > whole:
 			block = &mcp.TextContent{Text: fmt.Sprintf("[a block of %d bytes is too large to be shown]", size)}
@@ -182,9 +183,6 @@ func (r run) split(room int) (head []mcp.Content, rest run) {
 			}
 			fallthrough
 		default:
-			if rest = (run{r.blocks[i:], 0}); i == 0 {
-				rest.off = r.off
-			}
 			return head, rest
 		}
 		head, room = append(head, block), room-size

@@ -292,6 +292,12 @@ func TestReadMoreIsListed(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"map", "text"}, told, "each once")
 
+	log = harness.NewLog(slog.LevelInfo)
+	s = start(t, harness.Current, budget.Options{Logger: log.Logger(), Tools: map[string]int{"text": -1}})
+	_, err := s.Client.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, "map", log.Only(t)["tool"], "a tool without a bound needs none")
+
 	own := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
 		Handlers: map[string]harness.Handler{"read_more": harness.Succeed()}, Middleware: []mcp.Middleware{budget.New(nil)},
 	})
@@ -314,18 +320,31 @@ func TestCursorsOfNobody(t *testing.T) {
 	}
 }
 
-// TestAroundOneHandler leaves out what it must, and names no tool that nobody can call.
+// TestAroundOneHandler leaves out what it must, keeps nothing, and names no tool that nobody can
+// call.
 func TestAroundOneHandler(t *testing.T) {
-	for _, shape := range []harness.Shape{harness.WrapTool, harness.WrapAddTool} {
+	for shape, tool := range map[harness.Shape]string{harness.WrapTool: "it", harness.WrapAddTool: "read_more"} {
+		var stats budget.Stats
 		at := harness.Place{Shape: shape, Era: harness.Current}
 		got := harness.Start(t, at, harness.Setup{
-			Handlers: map[string]harness.Handler{"read_more": harness.Return(func() *mcp.CallToolResult {
+			Handlers: map[string]harness.Handler{tool: harness.Return(func() *mcp.CallToolResult {
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text(50_000)}}}
 			})},
-			Middleware: []mcp.Middleware{budget.New(&budget.Options{Size: 300})},
-		}).Call(t, "read_more")
-		require.NotContains(t, string(got.Wire), `"cursor"`)
+			Middleware: []mcp.Middleware{budget.New(&budget.Options{Size: 300, Stats: &stats})},
+		}).Call(t, tool)
+		require.NotContains(t, string(got.Wire), `"cursor`)
+		require.NotContains(t, string(got.Wire), `cursor\"`)
+		require.Zero(t, stats.Kept.Load())
+		if tool == "it" {
+			require.Contains(t, got.Tool().Content[1].(*mcp.TextContent).Text, "of 50000 bytes. The rest cannot be shown. Ask for less at a time.")
+		}
 	}
+	var stats budget.Stats
+	h := around(&budget.Options{Size: 300, Stats: &stats}, json.RawMessage(`{}`), structured(func(n int) string { return `{` + strings.Repeat(`"a":1,`, n) + `"b":1}` })(1000))
+	f, _ := middleware.FaultOf(h(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}}))
+	require.Equal(t, "ANSWER_TOO_LARGE", f.Code())
+	require.Empty(t, f.Data().RecoverySteps)
+	require.Zero(t, stats.Kept.Load())
 }
 
 // direct starts a server whose tools answer with n bytes, and returns a function that
@@ -485,8 +504,11 @@ func TestNoBoundForOneOwner(t *testing.T) {
 	for range 10 {
 		res, _ := call(t.Context(), "ada", "big", nil)
 		require.NotEmpty(t, left(res).Cursor)
+		require.LessOrEqual(t, stats.Kept.Load(), int64(40_000))
 	}
 	require.Greater(t, stats.Kept.Load(), int64(20_000))
+	res, _ := direct(t, budget.Options{Size: 300, MaxKept: 9_000, OwnerBytes: -1}, 10_000)(t.Context(), "ada", "big", nil)
+	require.Empty(t, left(res).Cursor, "larger than all that is kept")
 }
 
 // TestAnAnswerThatIsNotKept: of one that cannot be cut it is said, too; of one with several
@@ -502,19 +524,105 @@ func TestAnAnswerThatIsNotKept(t *testing.T) {
 
 	parts := structured(func(n int) string {
 		return `{"a":` + list(n, func(int) string { return `"aaaa"` }) + `,"b":` + list(n/2, func(int) string { return `"bbbb"` }) + `}`
-	})(2000)
-	s = harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
-		Handlers: map[string]harness.Handler{"it": harness.Return(func() *mcp.CallToolResult { return parts })}, Middleware: []mcp.Middleware{budget.New(&o)},
-	})
-	res := s.CallTool(t.Context(), "it", nil).Tool()
-	raw, err := json.Marshal(res.Meta[budget.MetaKey])
+	})(2000) // a takes 30 KB of memory, b 15
+	for name, c := range map[string]struct {
+		bound budget.Options
+		kept  []bool
+	}{
+		"both":                           {budget.Options{OwnerBytes: 50_000}, []bool{true, true}},
+		"the small one":                  {budget.Options{OwnerBytes: 16_000}, []bool{false, true}},
+		"one":                            {budget.Options{OwnerBytes: 40_000}, []bool{true, false}},
+		"none":                           {budget.Options{OwnerBytes: 1_000}, []bool{false, false}},
+		"one of all that is kept":        {budget.Options{OwnerBytes: -1, MaxKept: 40_000}, []bool{true, false}},
+		"the small one of all":           {budget.Options{OwnerBytes: -1, MaxKept: 16_000}, []bool{false, true}},
+		"none of a quarter of all":       {budget.Options{MaxKept: 40_000}, []bool{false, false}},
+		"both of more than there can be": {budget.Options{OwnerBytes: 1 << 30, MaxKept: 50_000}, []bool{true, true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.bound.Size, c.bound.Owner = o.Size, o.Owner
+			s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+				Handlers: map[string]harness.Handler{"it": harness.Return(func() *mcp.CallToolResult { return parts })}, Middleware: []mcp.Middleware{budget.New(&c.bound)},
+			})
+			res := s.CallTool(t.Context(), "it", nil).Tool()
+			raw, err := json.Marshal(res.Meta[budget.MetaKey])
+			require.NoError(t, err)
+			var all []budget.LeftOut
+			require.NoError(t, json.Unmarshal(raw, &all))
+			require.Len(t, all, 2)
+			says := map[bool]string{true: `For the rest call read_more .*`, false: `The rest cannot be shown\. Ask for less at a time\.`}
+			require.Regexp(t, `^Shown: \d+ of 2000 items of 'a'\. `+says[c.kept[0]]+`\nShown: \d+ of 1000 items of 'b'\. `+says[c.kept[1]]+`$`, note(res))
+			for i, kept := range c.kept {
+				require.Equal(t, kept, all[i].Cursor != "")
+				if kept {
+					require.Nil(t, s.CallTool(t.Context(), "read_more", map[string]any{"cursor": all[i].Cursor}).Fault())
+				}
+			}
+		})
+	}
+}
+
+// TestTwoAnswersAtOnce: another answer of the same owner takes the room while this one is counted.
+func TestTwoAnswersAtOnce(t *testing.T) {
+	var h mcp.MethodHandler
+	inner := false
+	h = around(&budget.Options{
+		Size: 300, OwnerBytes: 15_000, Owner: func(context.Context, mcp.Request) string { return "ada" },
+		Count: func(text string) int {
+			if strings.Contains(text, "read_more") && !inner {
+				inner = true
+				res, err := h(t.Context(), middleware.MethodCallTool, calling("it"))
+				require.NoError(t, err)
+				require.NotEmpty(t, left(res).Cursor)
+			}
+			return len(text) / 4
+		},
+	}, json.RawMessage(`{}`), texts(text(10_000))(1))
+	res, err := h(t.Context(), middleware.MethodCallTool, calling("it"))
 	require.NoError(t, err)
-	var all []budget.LeftOut
-	require.NoError(t, json.Unmarshal(raw, &all))
-	require.Len(t, all, 2)
-	require.Empty(t, all[0].Cursor, "larger than what one owner may keep")
-	require.NotEmpty(t, all[1].Cursor)
-	require.Regexp(t, `^Shown: \d+ of 2000 items of 'a'. The rest cannot be shown. Ask for less at a time.\nShown: \d+ of 1000 items of 'b'. For the rest call read_more `, note(res))
+	require.True(t, inner)
+	require.Empty(t, left(res).Cursor)
+	require.Contains(t, note(res), "this conversation holds more than the server keeps")
+}
+
+// TestWhatIsKeptIsItsOwn: what a handler does with its result afterwards does not change it.
+func TestWhatIsKeptIsItsOwn(t *testing.T) {
+	res := texts(text(800))(5)
+	h := around(&budget.Options{Size: 300}, nil, res)
+	got, err := h(t.Context(), middleware.MethodCallTool, calling("it"))
+	require.NoError(t, err)
+	m := cursor.FindStringSubmatch(note(got))
+	require.NotNil(t, m)
+	clear(res.Content)
+	more := calling("read_more")
+	more.Params.Arguments = json.RawMessage(m[1])
+	page, err := h(t.Context(), middleware.MethodCallTool, more)
+	require.NoError(t, err)
+	require.Contains(t, page.(*mcp.CallToolResult).Content[0].(*mcp.TextContent).Text, "A sentence")
+}
+
+// TestCursorsThatPointBeyond what is kept are unknown.
+func TestCursorsThatPointBeyond(t *testing.T) {
+	for name, res := range map[string]*mcp.CallToolResult{
+		"items":  structured(func(n int) string { return list(n, func(int) string { return "1" }) })(2000),
+		"a text": texts(text(3_000))(1),
+		"blocks": texts(text(400))(10),
+		"images": large["images"].answer(1000),
+	} {
+		h := around(&budget.Options{Size: 300}, json.RawMessage(`{}`), res)
+		got, err := h(t.Context(), middleware.MethodCallTool, calling("it"))
+		require.NoError(t, err)
+		c := left(got).Cursor
+		require.NotEmpty(t, c, name)
+		for at, known := range map[string]bool{"": true, ".0.0": true, ".0.900000": false, ".5000.0": false, ".5000.1": false, ".999999999.999999999": false} {
+			more := calling("read_more")
+			more.Params.Arguments, _ = json.Marshal(map[string]any{"cursor": c + at})
+			f, failed := middleware.FaultOf(h(t.Context(), middleware.MethodCallTool, more))
+			require.Equal(t, !known, failed, name+at)
+			if !known {
+				require.Equal(t, fault.KindNotFound, f.Kind())
+			}
+		}
+	}
 }
 
 func TestUsersFunctionsThatPanic(t *testing.T) {
@@ -546,6 +654,39 @@ func TestSizesOfTools(t *testing.T) {
 			budget.New(&o)
 		}()
 	}
+}
+
+// TestTheBoundIsExact: what has as many tokens as are allowed is left alone.
+func TestTheBoundIsExact(t *testing.T) {
+	for n, whole := range map[int]bool{999: true, 1000: true, 1001: false} {
+		res := texts(text(n))(1)
+		got, leftOut, f := cut(t, `{}`, res)
+		require.Nil(t, f)
+		require.Equal(t, whole, leftOut == nil, n)
+		require.Equal(t, whole, got == res, n)
+	}
+}
+
+// TestTextsThatBeginDensely have more tokens where they begin than further on.
+func TestTextsThatBeginDensely(t *testing.T) {
+	count := func(text string) int { return strings.Count(text, "x") + len(text)/1000 }
+	h := around(&budget.Options{Size: 1000, Count: count}, nil, texts(strings.Repeat("x", 3000)+strings.Repeat(" ", 3<<20))(1))
+	res, err := h(t.Context(), middleware.MethodCallTool, calling("it"))
+	require.NoError(t, err)
+	shown := res.(*mcp.CallToolResult).Content[0].(*mcp.TextContent).Text
+	require.LessOrEqual(t, len(shown), 1000)
+	require.Greater(t, len(shown), 500)
+}
+
+// TestARangeOfASmallResource is that range.
+func TestARangeOfASmallResource(t *testing.T) {
+	h := around(&budget.Options{Size: 1000}, nil, &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "a://b", Text: "one two"}}})
+	res, err := h(t.Context(), middleware.MethodReadResource, &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: "a://b#bytes=4-"}})
+	require.NoError(t, err)
+	contents := res.(*mcp.ReadResourceResult).Contents
+	require.Len(t, contents, 2)
+	require.Equal(t, "two", contents[0].Text)
+	require.Equal(t, "Bytes 4 to 7 of 7.", contents[1].Text)
 }
 
 func BenchmarkUnderTheBound(b *testing.B) {

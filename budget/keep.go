@@ -139,7 +139,6 @@ func (k *keeper) put(owner string, all []*entry) bool {
 	all = slices.DeleteFunc(slices.Clone(all), func(e *entry) bool { return e.verdict != keeps })
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.expire()
 	more, a := 0, k.owners[owner]
 	for _, e := range all {
 		more += e.bytes

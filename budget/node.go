@@ -60,7 +60,7 @@ func (n *node) open() {
 	}
 	n.apart = true
 	n.array = n.raw[0] == '['
-	if len(n.raw) < minCut || n.depth == 0 || !n.array && n.raw[0] != '{' {
+	if n.depth == 0 || !n.array && n.raw[0] != '{' {
 		n.array = false
 		return
 	}
@@ -285,7 +285,6 @@ func (n *node) cutItems(by int, valid func() bool) {
 		}
 	}
 	n.keep(high)
-	n.fixed = high == all
 }
 
 const cutMark = " ... [the rest is left out]"

@@ -1,6 +1,7 @@
 package budget_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -123,4 +124,85 @@ func TestWhatTheSchemaNeverAllows(t *testing.T) {
 	_, leftOut, f = cut(t, `{"minItems":3}`, &mcp.CallToolResult{StructuredContent: json.RawMessage(long), Content: []mcp.Content{&mcp.TextContent{Text: long}}})
 	require.Nil(t, f)
 	require.Equal(t, 3, leftOut[0].Shown)
+}
+
+// TestEachCutIsWorthIt: what cannot be shorter is tried once, and something else is cut instead.
+func TestEachCutIsWorthIt(t *testing.T) {
+	const some = -1
+	item := func(text string) func(int) string { return func(int) string { return text } }
+	solid := item(`{` + strings.Repeat(`"a":1,`, 66) + `"b":2}`) // of 400 bytes, of which nothing can be left out
+	for name, c := range map[string]struct {
+		schema, value string
+		want          []budget.LeftOut // none: too large
+	}{
+		"a list that has to stay is tried once": {
+			`{"properties":{"a":{"minItems":50}}}`,
+			`{"a":` + list(60, item(`"1234567890"`)) + `,"b":` + list(50, item(`"12345678"`)) + `}`,
+			[]budget.LeftOut{{Path: "a", Unit: "items", Shown: 50, Total: 60}, {Path: "b", Unit: "items", Shown: some, Total: 50}},
+		},
+		"the first item stays, its text is cut": {
+			`{}`, list(3, item(`"`+strings.Repeat("x", 2000)+`"`)),
+			[]budget.LeftOut{{Unit: "items", Shown: 1, Total: 3}, {Path: "[0]", Unit: "bytes", Shown: some, Total: 2000}},
+		},
+		"the first item goes": {
+			`{}`, `{"a":` + list(1, solid) + `,"b":` + list(1, solid) + `,"c":` + list(1, solid) + `}`,
+			[]budget.LeftOut{{Path: "a", Unit: "items", Shown: 0, Total: 1}},
+		},
+		"the first item of another list goes": {
+			`{"properties":{"a":{"minItems":1},"b":{"minItems":0}}}`, `{"a":` + list(1, item(`{"k":`+solid(0)+`}`)) + `,"b":` + list(1, solid) + `,"c":` + list(1, solid) + `}`,
+			[]budget.LeftOut{{Path: "b", Unit: "items", Shown: 0, Total: 1}},
+		},
+		"a list that has to stay, whose text was cut": {
+			`{"properties":{"a":{"minItems":1}}}`,
+			`{"a":["` + strings.Repeat("x", 2000) + `"],"b":[` + strings.Repeat("1", 80) + `],"c":"` + strings.Repeat("c", 140) + `","d":"` + strings.Repeat("d", 140) + `","e":"` +
+				strings.Repeat("e", 140) + `","f":"` + strings.Repeat("f", 140) + `","g":"` + strings.Repeat("g", 80) + `"}`,
+			[]budget.LeftOut{{Path: "a[0]", Unit: "bytes", Shown: some, Total: 2000}, {Path: "b", Unit: "items", Shown: 0, Total: 1}},
+		},
+		"no list that has to stay is emptied": {`{"minItems":3}`, list(3, solid), nil},
+		"a text is cut once": {
+			`{}`, `{"s":"` + strings.Repeat("x", 2000) + `","a":"` + strings.Repeat("a", 140) + `","b":"` + strings.Repeat("b", 140) + `","c":"` + strings.Repeat("c", 140) + `","d":"` +
+				strings.Repeat("d", 140) + `","e":"` + strings.Repeat("e", 70) + `","l":[` + strings.Repeat("1", 120) + `]}`,
+			[]budget.LeftOut{{Path: "s", Unit: "bytes", Shown: some, Total: 2000}, {Path: "l", Unit: "items", Shown: 0, Total: 1}},
+		},
+		"short texts are not cut":                              {`{}`, `{"a":"` + strings.Repeat(strings.Repeat("x", 150)+`","a":"`, 6) + `"}`, nil},
+		"a value against its schema, beside what is too large": {`{"type":"object"}`, list(78, item(`"1234567"`)), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res := &mcp.CallToolResult{StructuredContent: json.RawMessage(c.value), Content: []mcp.Content{&mcp.TextContent{Text: c.value}, &mcp.ImageContent{Data: make([]byte, 900)}}}
+			if len(c.want) > 0 {
+				res.Content = res.Content[:1]
+			}
+			got, leftOut, f := cut(t, c.schema, res)
+			if c.want == nil {
+				require.NotNil(t, f)
+				require.Equal(t, "ANSWER_TOO_LARGE", f.Code())
+				return
+			}
+			require.Nil(t, f)
+			require.Len(t, leftOut, len(c.want))
+			for i := range leftOut {
+				leftOut[i].Cursor = ""
+				if c.want[i].Shown == some {
+					leftOut[i].Shown = some
+				}
+			}
+			require.Equal(t, c.want, leftOut)
+			require.LessOrEqual(t, len(got.StructuredContent.(json.RawMessage)), 1000)
+		})
+	}
+}
+
+// TestTextAndValueStayOne although the value alone would fit.
+func TestTextAndValueStayOne(t *testing.T) {
+	raw := list(90, func(int) string { return `"1234567"` })
+	var pretty bytes.Buffer
+	require.NoError(t, json.Indent(&pretty, []byte(raw), "", "        "))
+	got, leftOut, f := cut(t, `{}`, &mcp.CallToolResult{StructuredContent: json.RawMessage(raw), Content: []mcp.Content{&mcp.TextContent{Text: pretty.String()}}})
+	require.Nil(t, f)
+	require.Equal(t, "items", leftOut[0].Unit)
+	require.JSONEq(t, string(got.StructuredContent.(json.RawMessage)), got.Content[0].(*mcp.TextContent).Text)
+	_, _, f = cut(t, `{"type":"object"}`, &mcp.CallToolResult{
+		StructuredContent: json.RawMessage(list(78, func(int) string { return `"1234567"` })), Content: []mcp.Content{&mcp.TextContent{Text: pretty.String()}},
+	})
+	require.Equal(t, "ANSWER_TOO_LARGE", f.Code(), "it is against its schema, as it came")
 }
