@@ -18,8 +18,6 @@ import (
 // Keys: the values, and those of their group. Arguments: how many operations, and for each of them
 // delete (1 or empty), anyway (the same), old version (empty: absent, or any for a Delete), new
 // version, value, ttl in ms, its name and base in the group, and the bound's keys and bytes.
-//
-//nolint:dupword // blocks of Lua end
 var doScript = newScript(groupScript + `
 local ops = tonumber(ARGV[1])
 of, sum = KEYS[ops + 1], KEYS[ops + 2]

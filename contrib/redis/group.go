@@ -38,8 +38,6 @@ func (s *Store) key(key string) string {
 // leave takes the value of a key out, and join counts one that is written now. room returns
 // nothing if there is room for one, or else what there is too much of, and how long it takes until
 // there is room, in ms, zero if that is not known.
-//
-//nolint:dupword // blocks of Lua end
 const groupScript = `
 local of, sum
 local function whole(number)

@@ -141,8 +141,6 @@ func one(done []store.Done, err error) (store.Item, bool, error) {
 //
 // Keys: the counter, and those of its group. Arguments: delta, version, ttl in ms, the largest
 // number; name and base in the group.
-//
-//nolint:dupword // two blocks of Lua end
 var addScript = newScript(groupScript + `
 local there = redis.call('GET', KEYS[1])
 local have = 0
