@@ -175,7 +175,7 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 	} else {
 		retry.RetryAfterSeconds = 0
 	}
-	f.Guide(failure.Guidance{Retry: retry, Suggestion: suggestion(f, e, said, retry), Insist: answer.Loop})
+	f.Guide(failure.Guidance{Retry: retry, Suggestion: suggestion(f, e, said, retry)})
 }
 
 // safety says what a repetition of the call can do.
