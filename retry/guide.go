@@ -103,6 +103,10 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 	e := refusal(pause)
 	retry, _ := e.Retry()
 	c.Failure(nil, e).Guide(failure.Guidance{Retry: retry})
+	if c.Observing() {
+		c.WouldRefuse(e)
+		return nil
+	}
 	return e
 }
 

@@ -37,9 +37,17 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 	}()
 	f = c.Failure(res, err)
 	c.logEnd(res, f)
-	if c.Notification() {
+	switch {
+	case c.Notification():
 		return nil, err
+	case c.Observing():
+		return c.observed(res, err, f)
 	}
+	return c.answer(res, err, f)
+}
+
+// answer renders the answer of a failed call.
+func (c *Call) answer(res mcp.Result, err error, f *failure.Failure) (mcp.Result, error) {
 	// res need not be the result that the failure was made from: a middleware of the
 	// user's may have copied it. The SDK does not send a result that came with an error.
 	// Neither do we, but for our own keys in its _meta.
@@ -75,7 +83,7 @@ func sendable(err error) (ok bool) {
 	}
 	defer func() { ok = recover() == nil && ok }()
 	var wire *jsonrpc.Error
-	return !errors.As(err, &wire) && err.Error() != ""
+	return errors.As(err, &wire) || err.Error() != ""
 }
 
 // ownWords writes a failure that a tool reported in its own words: they stay, but for credentials and

@@ -62,6 +62,9 @@ type Settings struct {
 	// Render says how failures are written; the outermost one holds.
 	Render *Rendering
 
+	// Observe says that answers leave as they came, see [Call.Observing].
+	Observe bool
+
 	last atomic.Pointer[established]
 	sink Sink // of Logger
 }
@@ -112,7 +115,7 @@ func (s *Settings) over(have *setup) *setup {
 	to := &setup{
 		Settings: Settings{
 			Recorder: cmp.Or(have.Recorder, s.Recorder), Render: have.Render,
-			Show: have.Show, Quote: have.Quote, Reveal: have.Reveal || s.Reveal,
+			Show: have.Show, Quote: have.Quote, Reveal: have.Reveal || s.Reveal, Observe: have.Observe || s.Observe,
 			CallerCredentials: have.CallerCredentials || s.CallerCredentials,
 			Rules:             slices.Concat(s.Rules, have.Rules), Hints: slices.Concat(s.Hints, have.Hints),
 		},
