@@ -84,10 +84,15 @@ func TestObserveRecordsBothAnswers(t *testing.T) {
 	require.Contains(t, observed["would_send"], observed["reference"])
 	require.NotContains(t, observed["would_send"], "/etc/stock")
 
+	s.CallTool(t.Context(), "good", map[string]any{"word": map[string]any{"password": canary}})
+	require.Len(t, log.Records(), 4)
+	require.Contains(t, log.Records()[3]["would_send"], "Argument 'word'")
+	require.NotContains(t, log.String(), canary)
+
 	s.Call(t, "good")
-	require.Len(t, log.Records(), 2, "a success is no failure")
+	require.Len(t, log.Records(), 4, "a success is no failure")
 	s.Call(t, "own words")
-	require.Len(t, log.Records(), 3, "which would be sent as it is")
+	require.Len(t, log.Records(), 5, "which would be sent as it is")
 }
 
 // TestObserveStillSavesTheProcess: what nobody would have answered is answered as without Observe.

@@ -9,6 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
@@ -24,7 +26,7 @@ func (c *Call) Mended() { c.atEnd.Or(mended) }
 // WouldRefuse notes the answer with which an observed Call would have been refused. The first one counts.
 func (c *Call) WouldRefuse(err error) {
 	f := c.Failure(nil, err)
-	text := sentText(c.answer(nil, err, f))
+	text := c.textFor(f, nil, err)
 	if cold := c.lock(); cold.wouldSend == "" {
 		cold.wouldSend = cmp.Or(text, "(nothing)")
 	}
@@ -39,8 +41,24 @@ func (c *Call) observed(res mcp.Result, err error, f *failure.Failure) (mcp.Resu
 	if c.atEnd.Load()&mended != 0 || f.Raised() != nil || !sendable(f.Err()) {
 		return instead, insteadErr
 	}
-	c.recordObserved(sentText(res, err), sentText(instead, insteadErr))
+	sent := sentText(res, err)
+	if f.View().Origin == classify.Explained {
+		sent = errorText(f) // that of the SDK repeats a value whole, be it a password
+	}
+	c.recordObserved(sent, c.textFor(f, instead, insteadErr))
 	return res, err
+}
+
+// textFor returns the text of an answer for the log, without the arguments that it corrects: they are the
+// caller's own, and may hold a secret.
+func (c *Call) textFor(f *failure.Failure, res mcp.Result, err error) string {
+	if f.Wire() != nil || f.LeftAlone() {
+		return sentText(res, err)
+	}
+	e, reference := c.public(f)
+	d := e.Data()
+	d.CorrectedTool, d.CorrectedArguments = "", nil
+	return c.text(fault.FromData(d), reference)
 }
 
 // recordObserved records what was sent and what would have been sent.
