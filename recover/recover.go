@@ -28,8 +28,8 @@
 //
 // Of a panic, the caller reads that there was an internal error, and not its reason. The
 // reason goes to the log of package correlate or mask. If neither stands in the chain, it
-// goes to Options.Logger. The text of an error that a handler returns is sent: package
-// mask hides it.
+// goes to Options.Logger. An error that a handler returns leaves as it came: package mask
+// hides it.
 //
 // # Where it stands
 //
