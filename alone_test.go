@@ -113,7 +113,7 @@ func (brokenAs) As(any) bool   { panic(canary) }
 // differs by the reference of its record alone.
 func TestAToolsOwnWordsKeepTheirBytes(t *testing.T) {
 	long := strings.Repeat("The oven is cold, see line 17 of its log.\n", 10_000)
-	for name, make := range map[string]func() *mcp.CallToolResult{
+	for name, result := range map[string]func() *mcp.CallToolResult{
 		"all of it": func() *mcp.CallToolResult {
 			return &mcp.CallToolResult{
 				IsError: true, Meta: mcp.Meta{"b": []any{1.0}, "a": nil}, StructuredContent: map[string]any{"z": 1e21, "a": json.Number("1.50")},
@@ -136,8 +136,8 @@ func TestAToolsOwnWordsKeepTheirBytes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			harness.Each(t, []harness.Shape{harness.ServerRaw, harness.WrapTool}, func(t *testing.T, at harness.Place) {
-				bare := harness.Call(t, at, harness.Return(make))
-				got := harness.Call(t, at, harness.Return(make), mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+				bare := harness.Call(t, at, harness.Return(result))
+				got := harness.Call(t, at, harness.Return(result), mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
 				reference := got.Reference()
 				require.NotEmpty(t, reference)
 				without := strings.Replace(string(got.Wire), `"io.github.mcpchain/reference":"`+reference+`"`, "", 1)

@@ -32,7 +32,9 @@ func ask(ctx context.Context, session *mcp.ClientSession) {
 			continue
 		}
 		for _, block := range res.Content {
-			fmt.Printf("%s\n\n", block.(*mcp.TextContent).Text)
+			if text, ok := block.(*mcp.TextContent); ok {
+				fmt.Printf("%s\n\n", text.Text)
+			}
 		}
 	}
 }
