@@ -101,6 +101,12 @@ type Options struct {
 	// Render says how failures are written on the wire. Nil means as package
 	// middleware describes it.
 	Render *middleware.RenderOptions
+
+	// Observe changes nothing on the wire but what would have ended the process or would never have
+	// been answered. The log has, for each failure, what was sent and what would have been sent. Of
+	// the other fields only Logger, Recover, Correlate, Mask, Validate, Retry and Render are looked
+	// at then. See [middleware.Observe].
+	Observe bool
 }
 
 // Chain makes one middleware of several, the first outermost. See
@@ -139,6 +145,9 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
+	if o.Observe {
+		o = Options{Logger: o.Logger, Recover: o.Recover, Correlate: o.Correlate, Mask: o.Mask, Validate: o.Validate, Retry: o.Retry, Render: o.Render, Observe: true}
+	}
 	var correlation correlate.Options
 	if o.Correlate != nil {
 		correlation = *o.Correlate
@@ -156,6 +165,7 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	limited := when(o.Limit != nil, limit.New, o.Limit)
 	return Chain(
 		mcprecover.New(o.Recover),
+		when(o.Observe, func(*Options) mcp.Middleware { return middleware.Observe() }, &o),
 		when(o.Render != nil, middleware.Render, o.Render),
 		correlate.New(&correlation),
 		when(o.Audit != nil, audit.New, o.Audit),

@@ -461,6 +461,7 @@ func pages(t *testing.T, language string) map[string][]string {
 func adopting(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(nil))
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Mask: &mask.Options{Show: mask.Worded}}))
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Observe: true}))
 }
 
 var _, _, _ = adopting, readmePoll, readmeClientLog

@@ -356,10 +356,10 @@ func TestNewLeavesAnAnswerThatIsNotOne(t *testing.T) {
 				}
 				return c.res, c.err
 			})(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}})
-			require.NoError(t, err)
+			require.Equal(t, c.err, err)
 			tool := res.(*mcp.CallToolResult)
-			switch {
-			case name == "failed" || c.err != nil: // rendered as a failure
+			switch name {
+			case "failed": // it has no content of its own
 				require.True(t, tool.IsError)
 				require.Len(t, tool.Content, 1)
 				require.NotContains(t, tool.Meta, degrade.MetaKey)

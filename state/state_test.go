@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/state"
 	"github.com/mcpchain/mcpchain/store"
 )
@@ -41,6 +42,9 @@ func do(t testing.TB, mw mcp.Middleware, owner, handle string, handler func(cont
 		}
 		return &mcp.CallToolResult{}, nil
 	})(t.Context(), "tools/call", req)
+	if inner != nil && err != nil { // which leaves as it came
+		return middleware.Classify(err)
+	}
 	require.NoError(t, err, "a failure of a tool is a result")
 	if tool := res.(*mcp.CallToolResult); tool.IsError {
 		f, ok := tool.Meta["io.github.mcpchain/error"].(*fault.Error)

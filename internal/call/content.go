@@ -54,6 +54,28 @@ func masked(v any, mask func(string) string) any {
 	return cleaner.Value(v)
 }
 
+// OwnText hides the credentials in a text of any length that a tool reports as its own words. They are
+// sought as a reader sees the text.
+var OwnText = scrub.Visibly(wholeText)
+
+// reported returns the result in which a tool reported a failure in its own words, without what own
+// hides in its texts and mask in its values.
+func reported(res *mcp.CallToolResult, own, mask func(string) string) *mcp.CallToolResult {
+	out, _ := edited(res, func(r *mcp.CallToolResult) bool {
+		c := &cleaner{own, masking(mask).meta}
+		r.Content = c.content(r.Content)
+		c.clean(&r.Meta)
+		stepsIn(r, mask)
+		if raw, err := safe.JSON(r.StructuredContent); err != nil || len(raw) <= scrub.MaxBytes {
+			r.StructuredContent = masked(r.StructuredContent, mask)
+		} else if raw, hidden := wholeValue(json.RawMessage(raw)); hidden { // it is too large to be looked at in its own types
+			r.StructuredContent = raw
+		}
+		return true
+	})
+	return out
+}
+
 // each returns the list, a copy of it if clean changes something in it.
 // Nothing is compared: an element may be of a type of the program's that cannot be.
 func each[T any](list []T, clean func(T) (_ T, changed bool)) (_ []T, changed bool) {
@@ -180,7 +202,7 @@ var whole = &cleaner{wholeText, func(meta mcp.Meta) (mcp.Meta, bool) {
 	return clean, true
 }}
 
-// wholeText cleans a text. The objects and lists of JSON in it that begin a line, as in a
+// wholeText returns a text of any length without credentials. The objects and lists of JSON in it that begin a line, as in a
 // fence of Markdown, or that follow another one, are cleaned as structured content is, but
 // for a block of YAML.
 func wholeText(text string) string {
@@ -261,12 +283,7 @@ func Scrubbed(res mcp.Result) (_ mcp.Result, structured bool) {
 			if raw, hidden := wholeValue(r.StructuredContent); hidden {
 				r.StructuredContent, structured = raw, true
 			}
-			switch v := r.Meta[wire.StepsKey].(type) {
-			case PendingSteps:
-				r.Meta, changed = withMeta(r.Meta, wire.StepsKey, PendingSteps(wholeSteps(v))), true
-			case []fault.Step:
-				r.Meta, changed = withMeta(r.Meta, wire.StepsKey, wholeSteps(v)), true
-			}
+			changed = stepsIn(r, scrub.Whole) || changed
 			return changed || structured
 		})
 	case *mcp.ReadResourceResult:
@@ -288,6 +305,18 @@ func Scrubbed(res mcp.Result) (_ mcp.Result, structured bool) {
 	return res, structured
 }
 
-func wholeSteps(steps []fault.Step) []fault.Step {
-	return fault.New(fault.KindInternal, "").WithSteps(steps...).ScrubbedBy(scrub.Whole).Data().RecoverySteps
+// stepsIn applies mask to the next steps of a result, which is a copy, and reports whether there are any.
+func stepsIn(r *mcp.CallToolResult, mask func(string) string) bool {
+	masked := func(steps []fault.Step) []fault.Step {
+		return fault.New(fault.KindInternal, "").WithSteps(steps...).ScrubbedBy(mask).Data().RecoverySteps
+	}
+	switch v := r.Meta[wire.StepsKey].(type) {
+	case PendingSteps:
+		r.Meta = withMeta(r.Meta, wire.StepsKey, PendingSteps(masked(v)))
+	case []fault.Step:
+		r.Meta = withMeta(r.Meta, wire.StepsKey, masked(v))
+	default:
+		return false
+	}
+	return true
 }

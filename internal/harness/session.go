@@ -316,7 +316,10 @@ func (a Answer) Machine() map[string]any {
 
 // Reference returns the reference in the machine form, or "".
 func (a Answer) Reference() string {
-	reference, _ := a.Machine()["reference_id"].(string)
+	reference, ok := a.Machine()["reference_id"].(string)
+	if tool, isTool := a.Result.(*mcp.CallToolResult); !ok && isTool && tool != nil {
+		reference, _ = tool.Meta["io.github.mcpchain/reference"].(string)
+	}
 	return reference
 }
 
