@@ -58,6 +58,11 @@ func (d *Data) readable() map[string]any {
 	if d.Code == wire.LimitCode {
 		without(wire.LimitDetail)
 	}
+	for name, value := range d.Details { // the headline has it
+		if text, ok := value.(string); ok && text != "" && strings.Contains(d.Message, "'"+text+"'") {
+			without(name)
+		}
+	}
 	return details
 }
 
