@@ -120,6 +120,17 @@ func TestPickOne(t *testing.T) {
 	}
 }
 
+// TestLinksWhatIsSet proves that Standard brings only the middlewares that it always has. What
+// a field of Options turns on comes with the value of the field.
+func TestLinksWhatIsSet(t *testing.T) {
+	root := list(t, ".")
+	require.Len(t, root, 1)
+	for _, layer := range layers(t) {
+		always := slices.Contains([]string{"recover", "correlate", "mask", "retry", "validate"}, layer)
+		require.Equal(t, always, slices.Contains(root[0].Deps, module+"/"+layer), layer)
+	}
+}
+
 // TestMiddlewaresHaveTheSameShape keeps the promise that who knows one middleware knows all.
 func TestMiddlewaresHaveTheSameShape(t *testing.T) {
 	for _, layer := range layers(t) {
@@ -143,7 +154,7 @@ func floorOf(path string) int {
 		return 4
 	case name == "internal/failure":
 		return 3
-	case slices.Contains([]string{"internal/classify", "internal/attempt", "internal/exchange", "internal/explain", "internal/secrets"}, name):
+	case slices.Contains([]string{"internal/classify", "internal/attempt", "internal/exchange", "internal/explain", "internal/optional", "internal/secrets"}, name):
 		return 2
 	case name == "fault":
 		return 1
