@@ -101,7 +101,6 @@ func TestKeysStandInOnePlace(t *testing.T) {
 func TestPickOne(t *testing.T) {
 	allowed := map[string][]string{
 		"github.com/santhosh-tekuri/jsonschema": {"", "validate", "internal/explain"},
-		"github.com/samber/slog-multi":          {"", "correlate"},
 	}
 	brought := map[string][]string{}
 	for _, p := range list(t, "./...") {
