@@ -34,7 +34,7 @@ func (f *finding) parent() []string { return f.at[:len(f.at)-1] }
 
 // byPlace orders findings by the alphabet of names, what is around before what is inside, and what
 // depends on a condition behind what does not.
-func byPlace(a, b finding) int {
+func byPlace(a, b *finding) int {
 	return cmp.Or(slices.CompareFunc(a.at, b.at, byStep), cmp.Compare(len(a.when), len(b.when)), cmp.Compare(a.rule, b.rule), cmp.Compare(a.n.Location, b.n.Location))
 }
 
@@ -150,6 +150,17 @@ func first[T any](list []T, more *bool, compare func(a, b T) int) []T {
 	}
 	*more = *more || len(list) > MaxCounted
 	return list[:min(len(list), MaxCounted)]
+}
+
+// sorted returns a list in order, as pointers into it: all lists of pointers are sorted by the same code,
+// and each type of structures by 10 KB of its own.
+func sorted[T any](list []T, compare func(a, b *T) int) []*T {
+	in := make([]*T, len(list))
+	for i := range list {
+		in[i] = &list[i]
+	}
+	slices.SortStableFunc(in, compare)
+	return in
 }
 
 // contained words how many items of a kind a list must have, of which it has some.

@@ -45,7 +45,9 @@ func Known(kind string) bool { return Of(kind) != &open }
 
 // Of returns the row of a kind, which is only read. The row of a kind that is not in the
 // table has no kind, no label and no message.
-func Of(kind string) *Row {
+//
+//go:noinline
+func Of(kind string) *Row { // in too many places to be inlined
 	for i := range table {
 		if table[i].Kind == kind {
 			return &table[i]

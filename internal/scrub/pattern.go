@@ -2,6 +2,7 @@ package scrub
 
 import (
 	"regexp/syntax"
+	"strconv"
 	"strings"
 )
 
@@ -144,7 +145,7 @@ func compiled(re *syntax.Regexp) pattern {
 	case syntax.OpWordBoundary:
 		return func(t *text, i int) int { return only(i, t.in(word, i-1) != t.in(word, i)) }
 	default:
-		panic("scrub: no pattern has " + re.String())
+		panic("scrub: no pattern has what syntax.Op " + strconv.Itoa(int(re.Op)) + " stands for")
 	}
 }
 

@@ -3,6 +3,7 @@ package scrub
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 )
@@ -319,11 +320,19 @@ func classes() {
 	}
 }
 
+// byPlace sorts with package sort, which every program has: an instantiation of slices.SortFunc is 7 KB.
+type byPlace []found
+
+func (all byPlace) Len() int      { return len(all) }
+func (all byPlace) Swap(i, j int) { all[i], all[j] = all[j], all[i] }
+func (all byPlace) Less(i, j int) bool {
+	a, b := all[i], all[j]
+	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to), cmp.Compare(a.rule, b.rule)) < 0
+}
+
 // merge sorts what was found and joins what overlaps, behind the placeholder of the one that starts first.
 func merge(all []found) []found {
-	slices.SortFunc(all, func(a, b found) int {
-		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to), cmp.Compare(a.rule, b.rule))
-	})
+	sort.Sort(byPlace(all))
 	out := all[:0]
 	for _, f := range all {
 		if n := len(out) - 1; n >= 0 && (f.from < out[n].to || f.from == out[n].to && rules[f.rule].hide == rules[out[n].rule].hide) {
