@@ -64,7 +64,10 @@ type charset struct {
 	id  int
 }
 
-var sets = make(map[[256]bool]*charset)
+var (
+	sets   = make(map[[256]bool]*charset)
+	setsMu sync.Mutex // held while a pattern is compiled; before the first call of the package nobody needs it
+)
 
 // setOf returns the one set of these ranges of characters.
 func setOf(ranges []rune) *charset {
