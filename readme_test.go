@@ -36,6 +36,7 @@ import (
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/budget"
 	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/correlate/sinks"
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/degrade"
 	"github.com/mcpchain/mcpchain/drain"
@@ -416,11 +417,11 @@ func readmeOperate(server *mcp.Server, tenantOf func(context.Context) string) *c
 }
 
 func readmeSinks(file, network, spool, pager, summary slog.Handler) *slog.Logger {
-	service := slogmulti.Failover()(correlate.Guard(network), correlate.Guard(spool))
-	logger := slog.New(slogmulti.Fanout(
-		correlate.Guard(file),
-		slogmulti.Pipe(mask.SlogMiddleware(nil)).Handler(service), // scrubbed, because it leaves the company
-		slogmulti.Router().Add(correlate.Guard(pager), slogmulti.AttrValueIs("outcome", "panic")).Handler(),
+	service := sinks.Failover(network, spool)
+	logger := slog.New(sinks.Fanout(
+		file,
+		sinks.Pipe(service, mask.SlogMiddleware(nil)), // scrubbed, because it leaves the company
+		sinks.Router(sinks.Route{To: pager, When: sinks.Attr("outcome", "panic")}),
 		correlate.Sample(summary, time.Minute), // each failure once a minute, with "repeated"
 	))
 	return logger
