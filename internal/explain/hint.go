@@ -58,6 +58,9 @@ func (r *report) meant(f finding, value, shown any, allowed []any) string {
 			names = append(names, name)
 		}
 	}
+	if only := near.Spelled(text, names); only != "" && only != text {
+		return r.fix(f, only, "Did you mean "+quoted(only)+"?")
+	}
 	matches := near.Matches(text, names)
 	if len(matches) == 0 {
 		return ""
@@ -99,13 +102,19 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 		case isObject:
 			return r.fix(f, d.value, "Send the object itself, not a string.")
 		case shown != value:
-			return "Send it without quotes."
+			return r.fix(f, d.value, "Send it without quotes.")
 		default:
 			return r.fix(f, d.value, "Send "+meant+" without quotes.")
 		}
 	case json.Number:
 		text := v.String()
-		if shown != nil && !slices.Contains(types, "integer") && !slices.Contains(types, "number") && r.fits(f.forms, &document{value: text}) {
+		switch {
+		case slices.Contains(types, "integer") || slices.Contains(types, "number") || !r.fits(f.forms, &document{value: text}):
+		case r.isTime(f):
+			return "If it is a date and time, send it as a string such as " + exampleTime + "."
+		case shown == nil:
+			return r.fix(f, text, "Send it in quotes.")
+		default:
 			return r.fix(f, text, `Send it in quotes: "`+text+`".`)
 		}
 	case map[string]any, []any:
