@@ -28,8 +28,9 @@ import (
 // mcp.AddTool, keeps them under its name. AddTool panics when h is nil.
 //
 // Arguments that pass the tool's schema and do not fit into In, such as 300 for an int8,
-// are told as a validation error. A tool that is added with mcp.AddTool tells them as an
-// internal error, because there nobody can know that its handler was not called.
+// are told as a validation error. Of a tool that is added with mcp.AddTool, package validate tells
+// a time.Time and a number that is too large so, because their errors have the value that was sent;
+// any other is an internal error, because there nobody can know that its handler was not called.
 func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out], mw ...Middleware) {
 	if h == nil {
 		panic("middleware.AddTool: h is nil; give the tool's handler")

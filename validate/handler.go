@@ -61,13 +61,7 @@ func (v *validator) handlerFault(f *failure.Failure, args []byte, schema func() 
 		if !marked && len(fields) == 0 {
 			return nil
 		}
-		c := &checks{hide: v.HideReceived, schema: schema()}
-		if d := json.NewDecoder(bytes.NewReader(args)); len(args) <= maxSearched {
-			d.UseNumber()
-			if d.Decode(&c.args) != nil {
-				c.args = nil
-			}
-		}
+		c := v.checks(args, schema())
 		var violations []fault.Violation
 		for _, err := range values {
 			if at, rule, expected := c.value(err); rule != "" {
@@ -105,6 +99,17 @@ type checks struct {
 	places map[string][]string // of the scalar values, by their texts
 }
 
+func (v *validator) checks(args []byte, schema *explain.Schema) *checks {
+	c := &checks{hide: v.HideReceived, schema: schema}
+	if d := json.NewDecoder(bytes.NewReader(args)); len(args) <= maxSearched {
+		d.UseNumber()
+		if d.Decode(&c.args) != nil {
+			c.args = nil
+		}
+	}
+	return c
+}
+
 // value says what a marked error of the standard library tells, and about which place.
 func (c *checks) value(err error) (at []string, rule, expected string) {
 	switch e := err.(type) {
@@ -125,10 +130,14 @@ func (c *checks) value(err error) (at []string, rule, expected string) {
 	case *time.ParseError:
 		return c.find(strings.Trim(e.Value, `"`)), "format", timeWords(strings.Trim(e.Layout, `"`))
 	case *json.UnmarshalTypeError:
-		at, _ = c.resolve(strings.FieldsFunc(e.Field, func(r rune) bool { return r == '.' }))
+		at, _ = c.resolve(steps(e))
 		return at, "type", typeWords(e.Type)
 	}
 	return nil, "", ""
+}
+
+func steps(e *json.UnmarshalTypeError) []string {
+	return strings.FieldsFunc(e.Field, func(r rune) bool { return r == '.' })
 }
 
 // find returns where a value stands in the arguments, nil where it is at several places or at

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
@@ -286,11 +287,18 @@ func (l *level) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// TestDecoding: what passes the schema and does not fit into the handler's type is told as
-// any error that nobody words: the SDK gives it as it gives a handler's own.
+// TestDecoding: what passes the schema and does not fit into the handler's type is a wrong argument
+// where the error names the field and has the value that was sent there. Any other is told as any
+// error that nobody words: the SDK gives it as it gives a handler's own.
 func TestDecoding(t *testing.T) {
 	type input struct {
-		At    time.Time         `json:"at,omitzero"`
+		At   time.Time   `json:"at,omitzero"`
+		Days []time.Time `json:"days,omitempty"`
+		Plan struct {
+			By map[string]struct {
+				End *time.Time `json:"end"`
+			} `json:"by"`
+		} `json:"plan,omitzero"`
 		Small int8              `json:"small,omitempty"`
 		List  []struct{ N int } `json:"list,omitempty"`
 		Level level             `json:"level,omitempty"`
@@ -302,8 +310,26 @@ func TestDecoding(t *testing.T) {
 			})
 		}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
 		require.Equal(t, "fine", invoke(t, s, "it", `{}`).Text())
+		const moment = "a date and time with its zone, such as 2026-01-31T13:45:00Z"
+		for args, want := range map[string]string{
+			`{"at":"tomorrow"}`: "'at' expected " + moment + ", but received 'tomorrow'.",
+			`{"at":5}`:          "'at' expected " + moment + ", but received 5.",
+			`{"at":true}`:       "'at' expected " + moment + ", but received true.",
+			`{"at":""}`:         "'at' expected " + moment + ", but received an empty string.",
+			`{"at":["<b>"]}`:    "'at' expected " + moment + ", but received a list with 1 item.",
+			`{"at":"tomorrow at the same time as <b>today</b>, é"}`:              "'at' expected " + moment + ", but received 'tomorrow at the same time as <b>today</b>, é'.",
+			`{"at":"` + strings.Repeat("x", 100) + `"}`:                          "'at' expected " + moment + ", but received a string of 100 characters.",
+			`{"days":["2026-01-31T13:45:00Z","soon"]}`:                           "'days[1]' expected " + moment + ", but received 'soon'.",
+			`{"plan":{"by":{"ann":{"end":"late"}}},"at":"2026-01-31T13:45:00Z"}`: "'plan.by.ann.end' expected " + moment + ", but received 'late'.",
+			`{"small":300}`: "'small' expected an integer from -128 to 127, but received 300.",
+		} {
+			got := invoke(t, s, "it", args)
+			require.Equal(t, fault.KindValidation, got.Fault().Kind(), args)
+			require.Equal(t, "Validation Error: Argument "+want, got.Text(), args)
+			require.NotContains(t, got.Text(), "quotes")
+		}
 		// Nobody knows whose value such an error is about.
-		for _, args := range []string{`{"at":"tomorrow"}`, `{"small":300}`, `{"list":7}`, `{"level":7}`} {
+		for _, args := range []string{`{"list":7}`, `{"level":7}`} {
 			require.Equal(t, fault.KindInternal, invoke(t, s, "it", args).Fault().Kind(), args)
 		}
 		inferred := serve(t, era, func(s *mcp.Server) {
@@ -316,4 +342,31 @@ func TestDecoding(t *testing.T) {
 		require.Equal(t, fault.KindInternal, invoke(t, s, "it", `{"level":"low"}`).Fault().Kind())
 		require.NotContains(t, s.Sent(), harness.Canary)
 	})
+}
+
+// TestDecodingOfSomethingElse: an error that a handler makes itself, or one that is about another
+// value, says nothing of the arguments.
+func TestDecodingOfSomethingElse(t *testing.T) {
+	when := reflect.TypeFor[time.Time]()
+	for name, err := range map[string]error{
+		"another value":  &json.UnmarshalTypeError{Value: strconv.Quote(`"yesterday"}`), Type: when, Field: "at"},
+		"another field":  &json.UnmarshalTypeError{Value: strconv.Quote(`"tomorrow"}`), Type: when, Field: "until"},
+		"no field":       &json.UnmarshalTypeError{Value: strconv.Quote(`"tomorrow"}`), Type: when},
+		"another type":   &json.UnmarshalTypeError{Value: strconv.Quote(`"tomorrow"}`), Type: reflect.TypeFor[url.URL](), Field: "at"},
+		"encoding/json":  &json.UnmarshalTypeError{Value: "string", Type: when, Field: "at"},
+		"wrapped":        fmt.Errorf("reading %s: %w", harness.Canary, &json.UnmarshalTypeError{Value: strconv.Quote(`"tomorrow"}`), Type: when, Field: "at"}),
+		"another number": &json.UnmarshalTypeError{Value: "number 4711 overflows", Type: reflect.TypeFor[int8](), Field: "small"},
+		"cut":            &json.UnmarshalTypeError{Value: strconv.Quote(`"yesterday and...`), Type: when, Field: "at"},
+		"no quotes":      &json.UnmarshalTypeError{Value: `"tomorrow"x`, Type: when, Field: "at"},
+		"nil":            (*json.UnmarshalTypeError)(nil),
+	} {
+		s := serve(t, harness.Current, func(s *mcp.Server) {
+			mcp.AddTool(s, &mcp.Tool{Name: "it"}, func(context.Context, *mcp.CallToolRequest, map[string]any) (*mcp.CallToolResult, any, error) {
+				return nil, nil, err
+			})
+		}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+		got := invoke(t, s, "it", `{"at":"tomorrow","small":300}`)
+		require.Equal(t, fault.KindInternal, got.Fault().Kind(), name)
+		require.NotContains(t, s.Sent(), harness.Canary)
+	}
 }

@@ -260,6 +260,9 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 	case again: // Tool has no options
 		return v.answered(c, explained(byTool.schema, args), name, args)
 	}
+	if e := v.undecodable(f, args, schema); e != nil {
+		return answer{Error: e}
+	}
 	if e := v.handlerFault(f, args, schema); e != nil || f.Panic() != nil {
 		return answer{Error: e}
 	}
