@@ -41,8 +41,9 @@ import (
 // errors.Is(err, kind) reports whether err holds a fault of that [Kind], and
 // errors.Is(err, other) whether it holds a fault with other's kind and code.
 type Error struct {
-	data  Data
-	cause error
+	data    Data
+	cause   error
+	general bool // the suggestion is that of the kind
 }
 
 // New returns a fault of the given kind. The message is public: one sentence
@@ -146,7 +147,7 @@ func (e *Error) Because(cause error) *Error {
 // Suggest returns a copy with the given suggestion: one or two sentences that
 // say what the caller could do differently. An empty text removes it.
 func (e *Error) Suggest(text string) *Error {
-	return e.change(func(c *Error) { c.data.Suggestion = text })
+	return e.change(func(c *Error) { c.data.Suggestion, c.general = text, false })
 }
 
 // WithMessage returns a copy with another public sentence.
@@ -222,7 +223,8 @@ func (e *Error) Step(action, tool string, parameters map[string]any) *Error {
 }
 
 // WithSteps returns a copy with more recovery steps, numbered on from those it
-// has; the Number of the given steps is ignored.
+// has; the Number of the given steps is ignored. They stand in the place of what is suggested for
+// everything that is not found.
 func (e *Error) WithSteps(steps ...Step) *Error {
 	return e.change(func(c *Error) {
 		all := slices.Clip(c.data.RecoverySteps)
@@ -231,7 +233,9 @@ func (e *Error) WithSteps(steps ...Step) *Error {
 			s.Number = len(all) + 1
 			all = append(all, s)
 		}
-		c.data.RecoverySteps = all
+		if c.data.RecoverySteps = all; c.general && c.data.Type == KindNotFound {
+			c.data.Suggestion = ""
+		}
 	})
 }
 

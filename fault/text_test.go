@@ -15,7 +15,7 @@ import (
 func lines(text ...string) string { return strings.Join(text, "\n") }
 
 func TestTextOfConstructors(t *testing.T) {
-	const notFoundHint = "Suggestion: Check the name or identifier; if something lists what exists, ask it first."
+	const notFoundHint = "Suggestion: Check the name. If a tool lists what exists, call it first."
 	for _, tc := range []struct {
 		name  string
 		fault *fault.Error
@@ -29,7 +29,7 @@ func TestTextOfConstructors(t *testing.T) {
 		{"Invalid", fault.Invalid("quantity", "five", "an integer"), "Validation Error: Argument 'quantity' expected an integer, but received 'five'."},
 		{
 			"Invalid with examples", fault.Invalid("color", "blau", "one of: red, green", "red", "green"),
-			"Validation Error: Argument 'color' expected one of: red, green, but received 'blau'. For example: 'red' or 'green'.",
+			"Validation Error: Argument 'color' expected one of: red, green, but received 'blau'.",
 		},
 		{
 			"Invalid with one example", fault.Invalid("day", "tomorrow", "a date", "2026-07-28"),
@@ -39,12 +39,12 @@ func TestTextOfConstructors(t *testing.T) {
 			"Invalid with many examples", fault.Invalid("n", "x", "a digit", "1", "2", "3", "4", "5", "6"),
 			"Validation Error: Argument 'n' expected a digit, but received 'x'. For example: '1', '2', '3', '4' or '5'.",
 		},
-		{"Invalid without an expectation", fault.Invalid("q", "x", ""), "Validation Error: Argument 'q' is not valid, but received 'x'."},
+		{"Invalid without an expectation", fault.Invalid("q", "x", ""), "Validation Error: Argument 'q' is not valid: received 'x'."},
 		{"NotFound", fault.NotFound("project", "alpha"), lines("Not found: project 'alpha' does not exist.", notFoundHint)},
-		{"NotFound with nothing close", fault.NotFound("project", "alpha", "zulu", "yankee"), "Not found: project 'alpha' does not exist. It is one of 'zulu' or 'yankee'."},
+		{"NotFound with nothing close", fault.NotFound("project", "alpha", "zulu", "yankee"), "Not found: project 'alpha' does not exist. These exist: 'zulu', 'yankee'."},
 		{
 			"NotFound with many and nothing close", fault.NotFound("project", "alpha", "zulu", "b2", "c3", "d4", "e5", "f6", "g7", "h8", "i9", "j0", "k1"),
-			"Not found: project 'alpha' does not exist. Some of those that exist are 'zulu', 'b2', 'c3', 'd4', 'e5', 'f6', 'g7', 'h8', 'i9' or 'j0'.",
+			"Not found: project 'alpha' does not exist. 11 exist, among them 'h8', 'zulu', 'b2', 'c3', 'd4', 'e5', 'f6', 'g7', 'i9' and 'j0'.",
 		},
 		{"NotFound with one close", fault.NotFound("project", "alpah", "alpha", "zulu"), "Not found: project 'alpah' does not exist. Did you mean 'alpha'?"},
 		{
@@ -99,7 +99,7 @@ func TestGeneric(t *testing.T) {
 		},
 		fault.KindNotFound: {
 			"Not found: the requested item does not exist.",
-			"Suggestion: Check the name or identifier; if something lists what exists, ask it first.",
+			"Suggestion: Check the name. If a tool lists what exists, call it first.",
 		},
 		fault.KindAlreadyExists: {
 			"Already exists: an item with this identifier exists already.",

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // Arguments marks an error as being about the arguments of the call, for a handler that
@@ -177,30 +178,17 @@ func (c *checks) violation(at []string, rule, expected string) fault.Violation {
 	one := fault.Violation{Rule: rule, Expected: strings.TrimPrefix(expected, "must be ")}
 	one.Field, one.Pointer = explain.Place(c.args, at)
 	value := explain.ValueAt(c.args, at)
-	one.Message = "Argument '" + one.Field + "'"
-	if one.Field == "" {
-		one.Message, value = "An argument", nil
-	}
+	subject, received := "Argument '"+one.Field+"'", ""
 	switch {
+	case one.Field == "":
+		subject = "An argument" // nobody knows which
 	case rule == "required" && value == nil:
-		one.Message += " is required"
-	case expected == "":
-		one.Message += " is not valid"
-	case strings.HasPrefix(expected, "must "):
-		one.Message += " " + expected
-	default:
-		one.Message += " expected " + expected
+		one.Message = words.Missing(subject, "", "")
+		return one
+	case value != nil:
+		received, one.Received = explain.Received(value, c.hide || c.schema.Hides(at))
 	}
-	text, shown := explain.Received(value, false)
-	switch {
-	case value == nil:
-		one.Message += "."
-	case c.hide || c.schema.Hides(at):
-		one.Message += "; the received value is not shown."
-	default:
-		one.Received = shown
-		one.Message += ", but received " + text + "."
-	}
+	one.Message = words.Wrong(subject, expected, "", received)
 	return one
 }
 
@@ -214,7 +202,7 @@ func timeWords(layout string) string {
 	case time.DateOnly:
 		return "a date such as " + example
 	default:
-		return "a text such as '" + example + "'"
+		return "a string such as '" + example + "'"
 	}
 }
 

@@ -99,7 +99,7 @@ func handlerCases() map[string]struct {
 		"date":              {marked(parse(time.DateOnly, "tomorrow")), "Argument 'when' expected a date such as 2026-01-31, but received 'tomorrow'."},
 		"time":              {marked(parse(time.RFC3339, "tomorrow")), "Argument 'when' expected a date and time with its zone, such as 2026-01-31T13:45:00Z, but received 'tomorrow'."},
 		"type":              {marked(decode[struct{ Count int }](checked)), "Argument 'count' expected an integer from -9223372036854775808 to 9223372036854775807, but received 'five'."},
-		"type of a secret":  {marked(decode[struct{ Password int }](checked)), "Argument 'password' expected an integer from -9223372036854775808 to 9223372036854775807; the received value is not shown."},
+		"type of a secret":  {marked(decode[struct{ Password int }](checked)), "Argument 'password' expected an integer from -9223372036854775808 to 9223372036854775807, but received a string that is not shown."},
 		"type of a list":    {marked(decode[struct{ Count []string }](checked)), "Argument 'count' expected a list, but received 'five'."},
 		"type of an object": {marked(decode[struct{ Count map[string]int }](checked)), "Argument 'count' expected an object, but received 'five'."},
 		"several": {
@@ -122,14 +122,14 @@ func handlerCases() map[string]struct {
 				"- Argument 'name' is required.\n" +
 				"- Argument 'items[0].qty' expected a number of at least 10, but received 1.\n" +
 				"- Argument 'count' expected 'red', 'light blue' or 'blue', but received 'five'.\n" +
-				"- Argument 'user_id' expected a text that starts with 'u-', but received '7x'.\n" +
-				"- Argument 'same' expected a text of exactly 3 characters, but received 'twice'.\n" +
-				"- Argument 'when' is not valid, but received 'tomorrow'.\n" +
+				"- Argument 'user_id' expected a string that starts with 'u-', but received '7x'.\n" +
+				"- Argument 'same' expected a string of exactly 3 characters, but received 'twice'.\n" +
+				"- Argument 'when' is not valid: received 'tomorrow'.\n" +
 				"- Argument 'small' must be greater than 'count', but received 300.",
 		},
 		"one field":           {aField{"gt", "1", "Input.small", 300}, "Argument 'small' expected a number greater than 1, but received 300."},
 		"a form":              {aField{"e164", "", "Input.Email", "nobody"}, "Argument 'email' expected a telephone number such as '+14155550100', but received 'nobody'."},
-		"a secret field":      {aField{"min", "20", "Input.Password", harness.Canary}, "Argument 'password' expected a text of at least 20 characters; the received value is not shown."},
+		"a secret field":      {aField{"min", "20", "Input.Password", harness.Canary}, "Argument 'password' expected a string of at least 20 characters, but received a string that is not shown."},
 		"fields of another":   {fieldErrors{aField{"required", "", "Config." + harness.Canary, ""}}, ""},
 		"fields, one unknown": {fieldErrors{aField{"email", "", "Input.Email", "nobody"}, aField{"required", "", "Input.DSN", ""}}, ""},
 		"index out of range":  {aField{"required", "", "Input.Items[9].Qty", 0}, ""},
@@ -220,7 +220,7 @@ func TestToolTakesTheOptionsOutside(t *testing.T) {
 		want string
 	}{
 		"default": {nil, "Validation Error: Argument 'email' expected an email address, but received 'nobody'."},
-		"hidden":  {&validate.Options{HideReceived: true}, "Validation Error: Argument 'email' expected an email address; the received value is not shown."},
+		"hidden":  {&validate.Options{HideReceived: true}, "Validation Error: Argument 'email' expected an email address, but received a string that is not shown."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := harness.NewLog(slog.LevelInfo)

@@ -197,7 +197,7 @@ func (r *report) suggestName(f finding) string {
 		if _, sent := object[m[0]]; sent {
 			return "Leave it out: " + quoted(m[0]) + " is there already."
 		}
-		return "Did you mean " + listed(m[:min(2, len(m))], quoted, "or") + "?"
+		return "Did you mean " + words.Listed(m[:min(2, len(m))], quoted, "or") + "?"
 	}
 	key := "names\x00" + strings.Join(f.parent(), "\x00")
 	if r.told[key] {
@@ -227,6 +227,6 @@ func knownNames(names []string, parts []part) string {
 	case 1:
 		return "Only " + all[0] + " can be sent here."
 	default:
-		return "Known here are " + listed(all, plain, "and") + "."
+		return "Known here are " + words.Listed(all, plain, "and") + "."
 	}
 }
