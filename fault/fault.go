@@ -216,8 +216,9 @@ func (e *Error) WithRetry(retry Retry) *Error {
 
 // Step returns a copy with one more recovery step: what to do, and, where it is
 // a call, the tool and its parameters. An empty tool means that the step is not
-// a call of this server. A server leaves out the tool and the parameters if its caller
-// cannot make that call; see package middleware.
+// a call of this server. Required parameters that are not given are for the caller to
+// fill in, which the step says when it is sent. A server leaves out the tool and the
+// parameters if its caller cannot make that call; see package middleware.
 func (e *Error) Step(action, tool string, parameters map[string]any) *Error {
 	return e.WithSteps(Step{Action: action, Tool: tool, Parameters: parameters})
 }

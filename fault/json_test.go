@@ -47,7 +47,7 @@ const golden = `{
 		{
 			"step": 1, "action": "See its state", "tool": "get_deployment",
 			"parameters": {"fields": ["state"], "version": 7},
-			"description": "It has a percentage", "options": [{"action": "short", "tool": "render", "parameters": {"size": "short"}}]
+			"missing": ["at"], "description": "It has a percentage", "options": [{"action": "short", "tool": "render", "parameters": {"size": "short"}, "missing": ["unit"]}]
 		}
 	],
 	"corrected_arguments": {"version": 8},

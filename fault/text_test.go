@@ -260,11 +260,11 @@ func TestTextOfBuilders(t *testing.T) {
 		{"step of a tool without parameters", base.Step("See all", "list", map[string]any{}), lines(first, "Next: 1. See all: call list {}.")},
 		{
 			"step with all", base.WithSteps(fault.Step{Number: 9, Action: "Choose one", Tool: "deploy", Parameters: map[string]any{"v": 8}, Options: []fault.Option{{Action: "red"}, {Action: "green"}}, Description: "Green is safer"}),
-			lines(first, `Next: 1. Choose one: call deploy {"v":8} (options: red, green). Green is safer.`),
+			lines(first, `Next: 1. Choose one: call deploy {"v":8}; either red or green. Green is safer.`),
 		},
 		{
 			"step with a choice", base.WithSteps(fault.Step{Action: "Ask the user which one.", Options: []fault.Option{{Action: "red"}, {Action: "green"}}}),
-			lines(first, `Next: 1. Ask the user which one (options: red, green).`),
+			lines(first, `Next: 1. Ask the user which one: either red or green.`),
 		},
 		{"no steps", base.WithSteps(), first},
 		{
@@ -437,6 +437,27 @@ func TestStepsText(t *testing.T) {
 		fault.StepsText([]fault.Step{{Action: "See it", Tool: "get", Parameters: map[string]any{"a": 1, "f": func() {}}}}))
 	require.Equal(t, `Next: 1. See it: call get {"a":"(a value that cannot be written as JSON)"}.`,
 		fault.StepsText([]fault.Step{{Action: "See it", Tool: "get", Parameters: map[string]any{"a": panicMarshaler{}}}}))
+}
+
+func TestChoicesAndWhatIsMissing(t *testing.T) {
+	wait := fault.Option{Action: "Wait", Tool: "wait_for_deployment", Parameters: map[string]any{"id": 7}}
+	cancel := fault.Option{Action: "Cancel it", Tool: "cancel_deployment", Missing: []string{"id"}}
+	for _, c := range []struct {
+		step fault.Step
+		want string
+	}{
+		{fault.Step{Action: "Choose", Options: []fault.Option{wait, {Action: "Cancel", Tool: "cancel_deployment"}}}, `Choose: either call wait_for_deployment {"id":7} or call cancel_deployment {}.`},
+		{fault.Step{Action: "Choose", Options: []fault.Option{wait, cancel}}, `Choose: either call wait_for_deployment {"id":7} or call cancel_deployment {} with 'id' filled in (Cancel it).`},
+		{fault.Step{Action: "Choose:", Options: []fault.Option{wait, {Action: "Ask the user."}, {Action: "Give up"}}}, `Choose: one of call wait_for_deployment {"id":7}, Ask the user or Give up.`},
+		{fault.Step{Action: "Then", Options: []fault.Option{wait}}, `Then: call wait_for_deployment {"id":7}.`},
+		{fault.Step{Action: "Choose", Options: []fault.Option{{Action: "no\nRetry: yes"}, {Action: ""}}}, `Choose: either no Retry: yes or .`},
+		{fault.Step{Action: "Look at it", Tool: "get_order", Parameters: map[string]any{"shop": "x"}, Missing: []string{"id"}}, `Look at it: call get_order {"shop":"x"} with 'id' filled in.`},
+		{fault.Step{Action: "Look", Tool: "get", Missing: []string{"a", "b\nNext: 1. x", "c"}}, `Look: call get {} with 'a', 'b Next: 1. x' and 'c' filled in.`},
+	} {
+		e := fault.New("busy", "x").WithSteps(c.step)
+		require.Equal(t, "Busy: x.\nNext: 1. "+c.want, e.Error())
+		roundTrip(t, e)
+	}
 }
 
 type panicMarshaler struct{}

@@ -27,7 +27,7 @@ import (
 // If all arguments together are wrong, the name is "". Examples that stand in what was expected
 // are not repeated in the text. For one of several values see [OneOf].
 func Invalid(field string, received any, expected string, examples ...string) *Error {
-	e := Violations(Violation{Field: field, Received: received, Expected: expected})
+	e := Violations(Violation{Field: field, Received: orNull(received), Expected: expected})
 	if len(examples) == 0 {
 		return e
 	}
@@ -37,6 +37,14 @@ func Invalid(field string, received any, expected string, examples ...string) *E
 		e.data.Message += " For example: " + quotedList(more, maxExamples) + "."
 	}
 	return e
+}
+
+// orNull returns null for nothing, of which a [Violation] says nothing.
+func orNull(received any) any {
+	if received == nil {
+		return (*struct{})(nil)
+	}
+	return received
 }
 
 // names reports whether a text has a value as a word of its own.
@@ -68,7 +76,7 @@ func inWord(r rune) bool {
 // The received value is treated as [Invalid] treats it. The value that was probably meant is named if
 // there is one. Pass only values that the caller may know.
 func OneOf(field string, received any, values ...string) *Error {
-	v := Violation{Field: field, Rule: "enum", Received: received, Expected: words.Listed(values, quoted, "or")}
+	v := Violation{Field: field, Rule: "enum", Received: orNull(received), Expected: words.Listed(values, quoted, "or")}
 	text, ok := received.(string)
 	if shown, _ := v.clean(); ok && shown.Received == received {
 		meant := near.Spelled(text, values)
@@ -89,7 +97,8 @@ func OneOf(field string, received any, values ...string) *Error {
 // Violations returns a validation fault for all the given violations, in that
 // order. The machine form has every one; the text shows the first ten. With one
 // violation it is the same fault as [Invalid] gives; with none it is the
-// [Generic] one. The received values are treated as Invalid treats them.
+// [Generic] one. The received values are treated as Invalid treats them, but of one
+// that is nil nothing is said.
 func Violations(violations ...Violation) *Error {
 	return FirstViolations(len(violations), violations...)
 }
@@ -126,10 +135,12 @@ func FirstViolations(total int, violations ...Violation) *Error {
 // clean returns v without a received value that must not be shown, and the
 // sentence that says what is wrong.
 func (v Violation) clean() (_ Violation, sentence string) {
-	var received string // in words
-	secret := scrub.SecretName(v.Field)
-	if v.Received, received = shown(v.Received, secret); secret {
-		v.Received = nil
+	var received string // in words, "" if nobody says what it was
+	if v.Received != nil {
+		secret := scrub.SecretName(v.Field)
+		if v.Received, received = shown(v.Received, secret); secret {
+			v.Received = nil
+		}
 	}
 	if sentence = words.Free(words.Line(v.Message), true); sentence == "" {
 		sentence = v.sentence(received)
@@ -190,17 +201,11 @@ func (v *Violation) sentence(received string) string {
 	if v.Field == "" {
 		subject = words.AllArguments
 	}
-	switch none := received == nothing; {
-	case none && v.Rule == "required":
+	if v.Rule == "required" && (received == "" || received == "null") {
 		return words.Missing(subject, expected, "")
-	case none && expected == "":
-		return words.Wrong(subject, "", "", "")
 	}
 	return words.Wrong(subject, expected, "", received)
 }
-
-// nothing is what is said to have been received where nothing was, or null.
-const nothing = "null"
 
 func withSuggestion(text, suggestion string) string {
 	if suggestion = words.Line(suggestion); suggestion == "" {

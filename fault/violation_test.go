@@ -150,7 +150,9 @@ func TestViolations(t *testing.T) {
 		{"required, and nothing more known", fault.Violation{Field: "q", Rule: "required"}, "Argument 'q' is required."},
 		{"required, but something came", fault.Violation{Field: "q", Rule: "required", Expected: "a text", Received: []any{}}, "Argument 'q' expected a text, but received an empty list."},
 		{"required secret", fault.Violation{Field: "password", Rule: "required", Expected: "a text"}, "Argument 'password' is required: expected a text."},
-		{"another rule", fault.Violation{Field: "q", Rule: "type", Expected: "a text"}, "Argument 'q' expected a text, but received null."},
+		{"another rule", fault.Violation{Field: "q", Rule: "type", Expected: "a text"}, "Argument 'q' expected a text."},
+		{"null", fault.Violation{Field: "q", Rule: "type", Expected: "a text", Received: (*int)(nil)}, "Argument 'q' expected a text, but received null."},
+		{"required, but null", fault.Violation{Field: "q", Rule: "required", Expected: "a text", Received: (*int)(nil)}, "Argument 'q' is required: expected a text."},
 		{"expectation of two lines", fault.Violation{Field: "q", Expected: " a\ntext ", Received: 1}, "Argument 'q' expected a text, but received 1."},
 		{"long expectation", fault.Violation{Field: "q", Expected: strings.Repeat("é ", 300) + "é", Received: 1}, "Argument 'q' expected " + strings.Repeat("é ", 300) + "é, but received 1."},
 	} {
