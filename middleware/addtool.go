@@ -76,7 +76,7 @@ func (c *toolChains) set(name string, mw Middleware) {
 	if have := c.byName.Load(); have != nil {
 		byName = maps.Clone(*have)
 	}
-	byName[name] = mw(c.next)
+	byName[name] = mw(call.Behind(c.next, func(method string, _ mcp.Request) bool { return method == MethodCallTool }))
 	c.byName.Store(&byName)
 }
 

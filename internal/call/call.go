@@ -71,6 +71,7 @@ type cold struct {
 	refused  string // see Refused
 
 	clean *fault.Error // see Clean
+	past  *outcome     // see Behind
 }
 
 // lock locks the Call and returns what is guarded by it.
