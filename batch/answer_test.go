@@ -76,7 +76,7 @@ func TestPartialSuccess(t *testing.T) {
 3 of 5 items succeeded, 2 failed.
 Suggestion: 1 not found: check the name, or list what exists; 1 rate limited: send fewer items at a time. Wait 9 s, then send retry_items again.
 Failed:
-- file 'missing-2': Not found: file 'missing-2' does not exist. It is one of 'ok-1'.
+- file 'missing-2': Not found: file 'missing-2' does not exist. This exists: 'ok-1'.
 - file 'limited-5': Rate limited: the API accepts no more calls now.
 Send again (retry_items): ["limited-5"]
 Results:
@@ -95,7 +95,7 @@ Results:
 			{"index": 3, "key": "ok-4", "status": "succeeded", "value": "value of ok-4"}
 		],
 		"errors": [
-			{"index": 1, "file": "missing-2", "recoverable": false, "type": "not_found", "party": "caller", "message": "file 'missing-2' does not exist. It is one of 'ok-1'.",
+			{"index": 1, "file": "missing-2", "recoverable": false, "type": "not_found", "party": "caller", "message": "file 'missing-2' does not exist. This exists: 'ok-1'.",
 			 "resource_type": "file", "identifier": "missing-2"},
 			{"index": 4, "file": "limited-5", "recoverable": true, "type": "rate_limited", "message": "the API accepts no more calls now.",
 			 "retry": {"should_retry": true, "retry_after_seconds": 9}}
@@ -116,8 +116,8 @@ func TestAnswerWithoutSuccess(t *testing.T) {
 Not found: none of the 2 items succeeded.
 Suggestion: Check the name, or list what exists.
 Failed:
-- 'missing-1': Not found: file 'missing-1' does not exist. It is one of 'ok-1'.
-- 'missing-2': Not found: file 'missing-2' does not exist. It is one of 'ok-1'.`), text(t, res))
+- 'missing-1': Not found: file 'missing-1' does not exist. This exists: 'ok-1'.
+- 'missing-2': Not found: file 'missing-2' does not exist. This exists: 'ok-1'.`), text(t, res))
 	f, failed := middleware.FaultOf(res, nil)
 	require.True(t, failed)
 	require.Equal(t, fault.KindNotFound, f.Kind())

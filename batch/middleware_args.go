@@ -58,7 +58,7 @@ func (f *form) read(raw json.RawMessage) (items []json.RawMessage, head []byte, 
 	}
 	list, ok := args[f.Items]
 	if !ok {
-		return nil, nil, fault.Invalid(f.Items, nil, expected)
+		return nil, nil, fault.Violations(fault.Violation{Field: f.Items, Rule: "required", Expected: expected})
 	}
 	if json.Unmarshal(list, &items) != nil || items == nil {
 		received := decoded(list)
@@ -70,10 +70,10 @@ func (f *form) read(raw json.RawMessage) (items []json.RawMessage, head []byte, 
 	}
 	switch n := len(items); {
 	case n == 0:
-		return nil, nil, wrong(f.Items, expected, "", "Argument '%s' expected %s, but received none.", f.Items, expected)
+		return nil, nil, wrong(f.Items, expected, "", "Argument '%s' expected %s, but received an empty list.", f.Items, expected)
 	case n > f.MaxItems:
 		return nil, nil, wrong(f.Items, expected, fmt.Sprintf("Send them in calls of at most %d each.", f.MaxItems),
-			"Argument '%s' expected %s, but received %d.", f.Items, expected, n)
+			"Argument '%s' expected %s, but received a list with %d items.", f.Items, expected, n)
 	}
 	for i, item := range items {
 		items[i] = encode(item) // without white space

@@ -222,13 +222,13 @@ func TestWrongLists(t *testing.T) {
 	for _, era := range eras {
 		s := serve(t, era, list, mask.New(nil))
 		for text, args := range map[string]any{
-			"'user_ids' expected a list of 1 to 3 values":                                      map[string]any{},
-			"but received 'ann'.\nSuggestion: Send a list, even for one item.":                 map[string]any{"user_ids": "ann"},
-			"'user_ids' expected a list of 1 to 3 values, but received none.":                  ids(),
-			"but received 4.\nSuggestion: Send them in calls of at most 3 each.":               ids(1, 2, 3, 4),
-			"Argument 'user_id' does not belong here. Put its value into the list 'user_ids'.": map[string]any{"user_id": "ann", "user_ids": []string{"bob"}},
-			"'user_ids' expected a list of 1 to 3 values, but received no value.":              nil,
-			"a list of 1 to 3 values, but received no value":                                   map[string]any{"user_ids": nil},
+			"'user_ids' is required: expected a list of 1 to 3 values.":                            map[string]any{},
+			"but received 'ann'.\nSuggestion: Send a list, even for one item.":                     map[string]any{"user_ids": "ann"},
+			"'user_ids' expected a list of 1 to 3 values, but received an empty list.":             ids(),
+			"but received a list with 4 items.\nSuggestion: Send them in calls of at most 3 each.": ids(1, 2, 3, 4),
+			"Argument 'user_id' does not belong here. Put its value into the list 'user_ids'.":     map[string]any{"user_id": "ann", "user_ids": []string{"bob"}},
+			"Argument 'user_ids' is required: expected a list of 1 to 3 values.":                   nil,
+			"'user_ids' expected a list of 1 to 3 values, but received null.":                      map[string]any{"user_ids": nil},
 		} {
 			answer := s.CallTool(t.Context(), "get_users", args)
 			require.Contains(t, answer.Text(), text)

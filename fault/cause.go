@@ -1,6 +1,8 @@
 package fault
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -43,7 +45,7 @@ func (e *Error) LogValue() slog.Value {
 		slog.String("required_permission", d.RequiredPermission), slog.String("reference", d.ReferenceID),
 	)
 	if len(d.Violations) > 1 {
-		attrs = append(attrs, slog.Any("violations", d.Violations[:min(len(d.Violations), maxLoggedViolations)]))
+		attrs = append(attrs, slog.Any("violations", loggedViolations(d.Violations[:min(len(d.Violations), maxLoggedViolations)])))
 	}
 	if d.Retry != nil {
 		attrs = append(attrs, d.Retry.attr())
@@ -59,6 +61,41 @@ func (e *Error) LogValue() slog.Value {
 		attrs = append(attrs, slog.String("cause", causeText(e.cause)))
 	}
 	return slog.GroupValue(attrs...)
+}
+
+// loggedViolations are violations in a record: a list of objects as JSON, and words in a log of text.
+type loggedViolations []Violation
+
+// MarshalJSON writes the violations as on the wire.
+func (l loggedViolations) MarshalJSON() ([]byte, error) { return json.Marshal([]Violation(l)) }
+
+// MarshalText writes them in one line: a: expected an integer, received "x"; b: required.
+func (l loggedViolations) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+func (l loggedViolations) String() string {
+	var b strings.Builder
+	for i, v := range l {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(words.Line(v.Field))
+		b.WriteString(": ")
+		switch expected := words.Line(v.Expected); {
+		case expected != "" && v.Rule == "required":
+			b.WriteString("required, expected " + expected)
+		case expected != "":
+			b.WriteString("expected " + expected)
+		default:
+			b.WriteString(cmp.Or(words.Line(v.Rule), "not valid"))
+		}
+		if v.Received == nil {
+			continue
+		}
+		if received, err := encode(v.Received); err == nil {
+			b.WriteString(", received " + received)
+		}
+	}
+	return b.String()
 }
 
 // causes are the private causes of a fault that has several. Unlike what

@@ -115,6 +115,7 @@ type Step struct {
 	Action      string         `json:"action"`                // what to do, for a reader
 	Tool        string         `json:"tool,omitempty"`        // the tool to call, if it is a call
 	Parameters  map[string]any `json:"parameters,omitempty"`  // the arguments of that call
+	Missing     []string       `json:"missing,omitempty"`     // the parameters that the caller has to fill in
 	Description string         `json:"description,omitempty"` // more about it
 	Options     []Option       `json:"options,omitempty"`     // the choices, where the caller has to make one
 }
@@ -124,6 +125,7 @@ type Option struct {
 	Action     string         `json:"action"`               // what it is, for a reader
 	Tool       string         `json:"tool,omitempty"`       // the tool to call, if it is a call
 	Parameters map[string]any `json:"parameters,omitempty"` // the arguments of that call
+	Missing    []string       `json:"missing,omitempty"`    // the parameters that the caller has to fill in
 }
 
 // MarshalJSON writes an option that is no call as a string, any other as an object.
@@ -252,9 +254,9 @@ func (d Data) mapped(text func(string) string, value func(name string, v any) an
 func (s Step) mapped(text func(string) string, value func(name string, v any) any) Step {
 	return Step{
 		Number: s.Number, Action: text(s.Action), Tool: text(s.Tool),
-		Parameters:  mapOrNil(s.Parameters, text, value),
+		Parameters: mapOrNil(s.Parameters, text, value), Missing: mapSlice(s.Missing, text),
 		Description: text(s.Description), Options: mapSlice(s.Options, func(o Option) Option {
-			return Option{Action: text(o.Action), Tool: text(o.Tool), Parameters: mapOrNil(o.Parameters, text, value)}
+			return Option{Action: text(o.Action), Tool: text(o.Tool), Parameters: mapOrNil(o.Parameters, text, value), Missing: mapSlice(o.Missing, text)}
 		}),
 	}
 }

@@ -42,7 +42,7 @@ func Example() {
 	// Retry: yes, after 30 s.
 	// Next: 1. See who holds the lock: call get_lock {"invoice":"2026-007"}.
 	//
-	// Not found: invoice '2026-07' does not exist. It is one of '2026-007', '2026-008' or '2019-113'.
+	// Not found: invoice '2026-07' does not exist. These exist: '2026-007', '2026-008', '2019-113'.
 	// true true
 }
 
@@ -56,7 +56,7 @@ func ExampleNotFound() {
 	// Output:
 	// Not found: project 'appolo' does not exist. Did you mean 'apollo'?
 	//
-	// Not found: project 'voyager' does not exist. It is one of 'apollo', 'gemini' or 'mercury'.
+	// Not found: project 'voyager' does not exist. These exist: 'apollo', 'gemini', 'mercury'.
 }
 
 func ExampleInvalid() {
@@ -67,7 +67,7 @@ func ExampleInvalid() {
 	// Output:
 	// Validation Error: Argument 'quantity' expected an integer from 1 to 99, but received 'five'.
 	// Validation Error: Argument 'color' expected a colour in English, but received 'blau'. For example: 'red' or 'green'.
-	// Validation Error: Argument 'password' expected at least 12 characters; the received value is not shown.
+	// Validation Error: Argument 'password' expected at least 12 characters, but received a string that is not shown.
 }
 
 func ExampleViolations() {

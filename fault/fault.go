@@ -41,8 +41,9 @@ import (
 // errors.Is(err, kind) reports whether err holds a fault of that [Kind], and
 // errors.Is(err, other) whether it holds a fault with other's kind and code.
 type Error struct {
-	data  Data
-	cause error
+	data    Data
+	cause   error
+	general bool // the suggestion is that of the kind
 }
 
 // New returns a fault of the given kind. The message is public: one sentence
@@ -155,7 +156,7 @@ func (e *Error) Because(cause error) *Error {
 //
 //go:noinline
 func (e *Error) Suggest(text string) *Error {
-	return e.change(func(c *Error) { c.data.Suggestion = text })
+	return e.change(func(c *Error) { c.data.Suggestion, c.general = text, false })
 }
 
 // WithMessage returns a copy with another public sentence.
@@ -226,14 +227,16 @@ func (e *Error) WithRetry(retry Retry) *Error {
 
 // Step returns a copy with one more recovery step: what to do, and, where it is
 // a call, the tool and its parameters. An empty tool means that the step is not
-// a call of this server. A server leaves out the tool and the parameters if its caller
-// cannot make that call; see package middleware.
+// a call of this server. Required parameters that are not given are for the caller to
+// fill in, which the step says when it is sent. A server leaves out the tool and the
+// parameters if its caller cannot make that call; see package middleware.
 func (e *Error) Step(action, tool string, parameters map[string]any) *Error {
 	return e.WithSteps(Step{Action: action, Tool: tool, Parameters: parameters})
 }
 
 // WithSteps returns a copy with more recovery steps, numbered on from those it
-// has; the Number of the given steps is ignored.
+// has; the Number of the given steps is ignored. They stand in the place of what is suggested for
+// everything that is not found.
 func (e *Error) WithSteps(steps ...Step) *Error {
 	return e.change(func(c *Error) {
 		all := slices.Clip(c.data.RecoverySteps)
@@ -242,7 +245,9 @@ func (e *Error) WithSteps(steps ...Step) *Error {
 			s.Number = len(all) + 1
 			all = append(all, s)
 		}
-		c.data.RecoverySteps = all
+		if c.data.RecoverySteps = all; c.general && c.data.Type == KindNotFound {
+			c.data.Suggestion = ""
+		}
 	})
 }
 

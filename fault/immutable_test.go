@@ -31,7 +31,7 @@ func full() *fault.Error {
 		Retry: &fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1.5, NextAttempt: 2, MaxAttempts: 3, Reason: "it is nearly done", Effect: fault.EffectNone},
 		RecoverySteps: []fault.Step{{
 			Number: 1, Action: "See its state", Tool: "get_deployment", Parameters: map[string]any{"version": 7.0, "fields": []any{"state"}},
-			Description: "It has a percentage", Options: []fault.Option{{Action: "short", Tool: "render", Parameters: map[string]any{"size": "short"}}},
+			Description: "It has a percentage", Missing: []string{"at"}, Options: []fault.Option{{Action: "short", Tool: "render", Parameters: map[string]any{"size": "short"}, Missing: []string{"unit"}}},
 		}},
 		CorrectedArguments: map[string]any{"version": 8.0}, CorrectedTool: "deploy",
 		Party:       fault.PartyUpstream,

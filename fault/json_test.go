@@ -47,7 +47,7 @@ const golden = `{
 		{
 			"step": 1, "action": "See its state", "tool": "get_deployment",
 			"parameters": {"fields": ["state"], "version": 7},
-			"description": "It has a percentage", "options": [{"action": "short", "tool": "render", "parameters": {"size": "short"}}]
+			"missing": ["at"], "description": "It has a percentage", "options": [{"action": "short", "tool": "render", "parameters": {"size": "short"}, "missing": ["unit"]}]
 		}
 	],
 	"corrected_arguments": {"version": 8},
@@ -88,15 +88,15 @@ func TestAbsentIsAbsent(t *testing.T) {
 		{"no retry", fault.New("busy", "x").Never(""), `{"type":"busy","message":"x","retry":{"should_retry":false}}`},
 		{
 			"nothing received", fault.Invalid("q", nil, "a text"),
-			`{"type":"validation_error","message":"Argument 'q' expected a text, but received no value.","field":"q","expected":"a text","violations":[{"field":"q","expected":"a text"}]}`,
+			`{"type":"validation_error","message":"Argument 'q' expected a text, but received null.","field":"q","expected":"a text","violations":[{"field":"q","expected":"a text"}]}`,
 		},
 		{
 			"an empty text received", fault.Invalid("q", "", ""),
-			`{"type":"validation_error","message":"Argument 'q' is not valid, but received ''.","field":"q","received":"","violations":[{"field":"q","received":""}]}`,
+			`{"type":"validation_error","message":"Argument 'q' is not valid: received an empty string.","field":"q","received":"","violations":[{"field":"q","received":""}]}`,
 		},
 		{
 			"false received", fault.Invalid("q", false, ""),
-			`{"type":"validation_error","message":"Argument 'q' is not valid, but received false.","field":"q","received":false,"violations":[{"field":"q","received":false}]}`,
+			`{"type":"validation_error","message":"Argument 'q' is not valid: received false.","field":"q","received":false,"violations":[{"field":"q","received":false}]}`,
 		},
 		// What a user puts there is the user's: null may mean something.
 		{"null in details", fault.New("busy", "x").With("parent", nil), `{"type":"busy","message":"x","details":{"parent":null}}`},
@@ -297,11 +297,7 @@ func TestValuesThatJSONCannotHold(t *testing.T) {
 
 			e = fault.Invalid("q", value, "a text")
 			require.Nil(t, e.Data().Received)
-			require.Contains(t, []string{
-				"Validation Error: Argument 'q' expected a text, but received a value that cannot be shown.",
-				"Validation Error: Argument 'q' expected a text, but received a list.",
-				"Validation Error: Argument 'q' expected a text, but received an object.",
-			}, e.Error())
+			require.Regexp(t, `^Validation Error: Argument 'q' expected a text, but received (a value that cannot be shown|a list with [12] items?|an object with \d propert(y|ies))\.$`, e.Error())
 			roundTrip(t, e)
 		})
 	}

@@ -1,18 +1,18 @@
 package fault
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
-	"github.com/mcpchain/mcpchain/internal/words"
-
 	"github.com/mcpchain/mcpchain/internal/near"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // NotFound returns a fault that says that the resource ("project", "file") with
-// this id does not exist. The candidates are the ids that do exist, or some of
-// them: the close ones, five at most, become the "did you mean" of the text; where
-// none is close, the text names the first ten. Pass only candidates that the caller
-// may know.
+// this id does not exist. The candidates are the ids that do exist and that the caller
+// may know: the close ones, five at most, become the "did you mean" of the text; where
+// none is close, the text names the nearest ten, and says how many there are.
 func NotFound(resource, id string, candidates ...string) *Error {
 	e := Generic(KindNotFound).WithMessage(cut(resource, maxName) + " " + quoted(id) + " does not exist.")
 	e.data.ResourceType, e.data.Identifier = resource, id
@@ -22,12 +22,13 @@ func NotFound(resource, id string, candidates ...string) *Error {
 		return e
 	case e.data.SimilarMatches != nil:
 	case len(candidates) > maxCandidates:
-		e.data.Message += " Some of those that exist are " + quotedList(candidates, maxCandidates) + "."
+		e.data.Message += " " + strconv.Itoa(len(candidates)) + " exist, among them " + words.List(quotedAll(near.Nearest(id, candidates, maxCandidates)), "and") + "."
+	case len(candidates) == 1:
+		e.data.Message += " This exists: " + quoted(candidates[0]) + "."
 	default:
-		e.data.Message += " It is one of " + quotedList(candidates, maxCandidates) + "."
+		e.data.Message += " These exist: " + strings.Join(quotedAll(candidates), ", ") + "."
 	}
-	e.data.Suggestion = ""
-	return e
+	return e.Suggest("")
 }
 
 // AlreadyExists returns a fault that says that the resource ("project") with

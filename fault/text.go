@@ -207,26 +207,60 @@ func (s *Step) text(b *words.Builder) {
 
 // call writes the call that a step is, and what there is to choose from.
 func (s *Step) call(b *words.Builder) {
-	writeCall(b, s.Tool, s.Parameters)
-	for i, option := range s.Options {
-		if i == 0 {
-			b.WriteString(" (options: ")
-		} else {
-			b.WriteString(", ")
-		}
-		b.WriteString(words.Clip(words.Line(option.Action), maxItem))
-		writeCall(b, option.Tool, option.Parameters)
+	if s.Tool != "" {
+		b.WriteString(": ")
+		writeCall(b, s.Tool, s.Parameters, s.Missing)
 	}
-	if len(s.Options) > 0 {
-		b.WriteByte(')')
-	}
-}
-
-func writeCall(b *words.Builder, tool string, parameters map[string]any) {
-	if tool == "" {
+	if len(s.Options) == 0 {
 		return
 	}
-	b.WriteString(": call ")
+	choices := make([]string, len(s.Options))
+	for i := range s.Options {
+		choices[i] = s.Options[i].text()
+	}
+	switch {
+	case s.Tool != "":
+		b.WriteString("; ")
+	default:
+		b.WriteString(": ")
+	}
+	switch len(choices) {
+	case 1:
+	case 2:
+		b.WriteString("either ")
+	default:
+		b.WriteString("one of ")
+	}
+	b.WriteString(words.List(choices, "or"))
+}
+
+// text writes a choice: the call, with its words if the tool's name does not say them, or the words.
+func (o *Option) text() string {
+	action := strings.TrimRight(words.Clip(words.Line(o.Action), maxItem), ".:")
+	if o.Tool == "" {
+		return action
+	}
+	var b words.Builder
+	writeCall(&b, o.Tool, o.Parameters, o.Missing)
+	if !within(action, o.Tool) {
+		b.WriteString(" (" + action + ")")
+	}
+	return b.String()
+}
+
+// within reports whether all words of an action stand in the name of its tool.
+func within(action, tool string) bool {
+	tool = strings.ToLower(tool)
+	for word := range strings.FieldsSeq(strings.ToLower(action)) {
+		if !strings.Contains(tool, word) {
+			return false
+		}
+	}
+	return true
+}
+
+func writeCall(b *words.Builder, tool string, parameters map[string]any, missing []string) {
+	b.WriteString("call ")
 	b.WriteString(words.Cut(tool, 2*maxName))
 	b.WriteByte(' ')
 	switch text := compact(parameters); {
@@ -236,5 +270,8 @@ func writeCall(b *words.Builder, tool string, parameters map[string]any) {
 		b.WriteString("with the parameters in recovery_steps")
 	default:
 		b.WriteString(text)
+	}
+	if len(missing) > 0 {
+		b.WriteString(" with " + words.Listed(missing, quoted, "and") + " filled in")
 	}
 }

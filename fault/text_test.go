@@ -15,7 +15,7 @@ import (
 func lines(text ...string) string { return strings.Join(text, "\n") }
 
 func TestTextOfConstructors(t *testing.T) {
-	const notFoundHint = "Suggestion: Check the name or identifier; if something lists what exists, ask it first."
+	const notFoundHint = "Suggestion: Check the name. If a tool lists what exists, call it first."
 	for _, tc := range []struct {
 		name  string
 		fault *fault.Error
@@ -29,7 +29,7 @@ func TestTextOfConstructors(t *testing.T) {
 		{"Invalid", fault.Invalid("quantity", "five", "an integer"), "Validation Error: Argument 'quantity' expected an integer, but received 'five'."},
 		{
 			"Invalid with examples", fault.Invalid("color", "blau", "one of: red, green", "red", "green"),
-			"Validation Error: Argument 'color' expected one of: red, green, but received 'blau'. For example: 'red' or 'green'.",
+			"Validation Error: Argument 'color' expected one of: red, green, but received 'blau'.",
 		},
 		{
 			"Invalid with one example", fault.Invalid("day", "tomorrow", "a date", "2026-07-28"),
@@ -39,12 +39,12 @@ func TestTextOfConstructors(t *testing.T) {
 			"Invalid with many examples", fault.Invalid("n", "x", "a digit", "1", "2", "3", "4", "5", "6"),
 			"Validation Error: Argument 'n' expected a digit, but received 'x'. For example: '1', '2', '3', '4' or '5'.",
 		},
-		{"Invalid without an expectation", fault.Invalid("q", "x", ""), "Validation Error: Argument 'q' is not valid, but received 'x'."},
+		{"Invalid without an expectation", fault.Invalid("q", "x", ""), "Validation Error: Argument 'q' is not valid: received 'x'."},
 		{"NotFound", fault.NotFound("project", "alpha"), lines("Not found: project 'alpha' does not exist.", notFoundHint)},
-		{"NotFound with nothing close", fault.NotFound("project", "alpha", "zulu", "yankee"), "Not found: project 'alpha' does not exist. It is one of 'zulu' or 'yankee'."},
+		{"NotFound with nothing close", fault.NotFound("project", "alpha", "zulu", "yankee"), "Not found: project 'alpha' does not exist. These exist: 'zulu', 'yankee'."},
 		{
 			"NotFound with many and nothing close", fault.NotFound("project", "alpha", "zulu", "b2", "c3", "d4", "e5", "f6", "g7", "h8", "i9", "j0", "k1"),
-			"Not found: project 'alpha' does not exist. Some of those that exist are 'zulu', 'b2', 'c3', 'd4', 'e5', 'f6', 'g7', 'h8', 'i9' or 'j0'.",
+			"Not found: project 'alpha' does not exist. 11 exist, among them 'h8', 'zulu', 'b2', 'c3', 'd4', 'e5', 'f6', 'g7', 'i9' and 'j0'.",
 		},
 		{"NotFound with one close", fault.NotFound("project", "alpah", "alpha", "zulu"), "Not found: project 'alpah' does not exist. Did you mean 'alpha'?"},
 		{
@@ -99,7 +99,7 @@ func TestGeneric(t *testing.T) {
 		},
 		fault.KindNotFound: {
 			"Not found: the requested item does not exist.",
-			"Suggestion: Check the name or identifier; if something lists what exists, ask it first.",
+			"Suggestion: Check the name. If a tool lists what exists, call it first.",
 		},
 		fault.KindAlreadyExists: {
 			"Already exists: an item with this identifier exists already.",
@@ -260,11 +260,11 @@ func TestTextOfBuilders(t *testing.T) {
 		{"step of a tool without parameters", base.Step("See all", "list", map[string]any{}), lines(first, "Next: 1. See all: call list {}.")},
 		{
 			"step with all", base.WithSteps(fault.Step{Number: 9, Action: "Choose one", Tool: "deploy", Parameters: map[string]any{"v": 8}, Options: []fault.Option{{Action: "red"}, {Action: "green"}}, Description: "Green is safer"}),
-			lines(first, `Next: 1. Choose one: call deploy {"v":8} (options: red, green). Green is safer.`),
+			lines(first, `Next: 1. Choose one: call deploy {"v":8}; either red or green. Green is safer.`),
 		},
 		{
 			"step with a choice", base.WithSteps(fault.Step{Action: "Ask the user which one.", Options: []fault.Option{{Action: "red"}, {Action: "green"}}}),
-			lines(first, `Next: 1. Ask the user which one (options: red, green).`),
+			lines(first, `Next: 1. Ask the user which one: either red or green.`),
 		},
 		{"no steps", base.WithSteps(), first},
 		{
@@ -437,6 +437,27 @@ func TestStepsText(t *testing.T) {
 		fault.StepsText([]fault.Step{{Action: "See it", Tool: "get", Parameters: map[string]any{"a": 1, "f": func() {}}}}))
 	require.Equal(t, `Next: 1. See it: call get {"a":"(a value that cannot be written as JSON)"}.`,
 		fault.StepsText([]fault.Step{{Action: "See it", Tool: "get", Parameters: map[string]any{"a": panicMarshaler{}}}}))
+}
+
+func TestChoicesAndWhatIsMissing(t *testing.T) {
+	wait := fault.Option{Action: "Wait", Tool: "wait_for_deployment", Parameters: map[string]any{"id": 7}}
+	cancel := fault.Option{Action: "Cancel it", Tool: "cancel_deployment", Missing: []string{"id"}}
+	for _, c := range []struct {
+		step fault.Step
+		want string
+	}{
+		{fault.Step{Action: "Choose", Options: []fault.Option{wait, {Action: "Cancel", Tool: "cancel_deployment"}}}, `Choose: either call wait_for_deployment {"id":7} or call cancel_deployment {}.`},
+		{fault.Step{Action: "Choose", Options: []fault.Option{wait, cancel}}, `Choose: either call wait_for_deployment {"id":7} or call cancel_deployment {} with 'id' filled in (Cancel it).`},
+		{fault.Step{Action: "Choose:", Options: []fault.Option{wait, {Action: "Ask the user."}, {Action: "Give up"}}}, `Choose: one of call wait_for_deployment {"id":7}, Ask the user or Give up.`},
+		{fault.Step{Action: "Then", Options: []fault.Option{wait}}, `Then: call wait_for_deployment {"id":7}.`},
+		{fault.Step{Action: "Choose", Options: []fault.Option{{Action: "no\nRetry: yes"}, {Action: ""}}}, `Choose: either no Retry: yes or .`},
+		{fault.Step{Action: "Look at it", Tool: "get_order", Parameters: map[string]any{"shop": "x"}, Missing: []string{"id"}}, `Look at it: call get_order {"shop":"x"} with 'id' filled in.`},
+		{fault.Step{Action: "Look", Tool: "get", Missing: []string{"a", "b\nNext: 1. x", "c"}}, `Look: call get {} with 'a', 'b Next: 1. x' and 'c' filled in.`},
+	} {
+		e := fault.New("busy", "x").WithSteps(c.step)
+		require.Equal(t, "Busy: x.\nNext: 1. "+c.want, e.Error())
+		roundTrip(t, e)
+	}
 }
 
 type panicMarshaler struct{}

@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcpchain/mcpchain/internal/near"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
@@ -19,12 +23,73 @@ import (
 //
 // The value is shown only when it is a string, a number or a boolean and short;
 // it is scrubbed, and not kept at all when the field's name looks like a
-// secret's. A received value of nil means that there was none.
+// secret's. Of any other value the text says what it is. Nil is null, or that there was none.
+// If all arguments together are wrong, the name is "". Examples that stand in what was expected
+// are not repeated in the text. For one of several values see [OneOf].
 func Invalid(field string, received any, expected string, examples ...string) *Error {
-	e := Violations(Violation{Field: field, Received: received, Expected: expected})
-	if len(examples) > 0 {
-		e.data.Examples = append([]string(nil), examples...)
-		e.data.Message += " For example: " + quotedList(examples, maxExamples) + "."
+	e := Violations(Violation{Field: field, Received: orNull(received), Expected: expected})
+	if len(examples) == 0 {
+		return e
+	}
+	e.data.Examples = append([]string(nil), examples...)
+	more := slices.DeleteFunc(slices.Clone(examples[:min(len(examples), maxCandidates)]), func(example string) bool { return names(expected, example) })
+	if len(more) > 0 {
+		e.data.Message += " For example: " + quotedList(more, maxExamples) + "."
+	}
+	return e
+}
+
+// orNull returns null for nothing, of which a [Violation] says nothing.
+func orNull(received any) any {
+	if received == nil {
+		return (*struct{})(nil)
+	}
+	return received
+}
+
+// names reports whether a text has a value as a word of its own.
+func names(text, value string) bool {
+	for from := 0; value != ""; {
+		i := strings.Index(text[from:], value)
+		if i < 0 {
+			break
+		}
+		before, _ := utf8.DecodeLastRuneInString(text[:from+i])
+		after, _ := utf8.DecodeRuneInString(text[from+i+len(value):])
+		if !inWord(before) && !inWord(after) {
+			return true
+		}
+		from += i + len(value)
+	}
+	return false
+}
+
+func inWord(r rune) bool {
+	return r == '_' || r == '-' || r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
+}
+
+// OneOf returns a validation fault for an argument that has to be one of some values, in the
+// words of an enumeration in a schema:
+//
+//	Validation Error: Argument 'unit' expected 'celsius' or 'kelvin', but received 'Kelvni'. Did you mean 'kelvin'?
+//
+// The received value is treated as [Invalid] treats it. The value that was probably meant is named if
+// there is one. Pass only values that the caller may know.
+func OneOf(field string, received any, values ...string) *Error {
+	v := Violation{Field: field, Rule: "enum", Received: orNull(received), Expected: words.Listed(values, quoted, "or")}
+	text, ok := received.(string)
+	if shown, _ := v.clean(); ok && shown.Received == received {
+		meant := near.Spelled(text, values)
+		if matches := near.Matches(text, values); meant == "" && matches != nil {
+			meant = matches[0]
+		}
+		if meant != "" && meant != text {
+			v.Suggestion = "Did you mean " + quoted(meant) + "?"
+		}
+	}
+	e := Violations(v)
+	if v.Suggestion != "" { // in the line of its sentence
+		e.data.Message, e.data.Suggestion = e.data.Message+" "+v.Suggestion, ""
 	}
 	return e
 }
@@ -32,7 +97,8 @@ func Invalid(field string, received any, expected string, examples ...string) *E
 // Violations returns a validation fault for all the given violations, in that
 // order. The machine form has every one; the text shows the first ten. With one
 // violation it is the same fault as [Invalid] gives; with none it is the
-// [Generic] one. The received values are treated as Invalid treats them.
+// [Generic] one. The received values are treated as Invalid treats them, but of one
+// that is nil nothing is said.
 func Violations(violations ...Violation) *Error {
 	return FirstViolations(len(violations), violations...)
 }
@@ -66,16 +132,15 @@ func FirstViolations(total int, violations ...Violation) *Error {
 	return e
 }
 
-// noValue is what is said to have been received where nothing was.
-const noValue = "no value"
-
 // clean returns v without a received value that must not be shown, and the
 // sentence that says what is wrong.
 func (v Violation) clean() (_ Violation, sentence string) {
-	var received string // in words; "" when they would say too much
-	v.Received, received = shown(v.Received)
-	if received != noValue && scrub.SecretName(v.Field) {
-		v.Received, received = nil, ""
+	var received string // in words, "" if nobody says what it was
+	if v.Received != nil {
+		secret := scrub.SecretName(v.Field)
+		if v.Received, received = shown(v.Received, secret); secret {
+			v.Received = nil
+		}
 	}
 	if sentence = words.Free(words.Line(v.Message), true); sentence == "" {
 		sentence = v.sentence(received)
@@ -85,49 +150,37 @@ func (v Violation) clean() (_ Violation, sentence string) {
 }
 
 // shown returns a received value as far as it may be shown, and the words for it.
-func shown(received any) (value any, told string) {
+func shown(received any, secret bool) (value any, text string) {
 	switch v := received.(type) { // not to encode all of a large value for one word
 	case []any:
 		if v != nil {
-			return nil, "a list"
+			text, value = scrub.Received(v, secret)
+			return value, text
 		}
 	case map[string]any:
 		if v != nil {
-			return nil, "an object"
+			text, value = scrub.Received(v, secret)
+			return value, text
 		}
 	}
 	if isBytes(received) {
 		return nil, "binary data"
 	}
 	if n, ok := received.(json.Number); ok {
-		if _, err := n.Float64(); errors.Is(err, strconv.ErrRange) && len(n) <= maxName {
-			return nil, words.Line(string(n)) // JSON has no bound, but those who read it have
+		if _, err := n.Float64(); errors.Is(err, strconv.ErrRange) { // JSON has no bound, but those who read it have
+			text, _ = scrub.Received(n, secret)
+			return nil, words.Line(text)
 		}
 	}
-	switch p := plain(received).(type) {
-	case nil:
-		return nil, noValue
-	case bool, float64, json.Number:
-		text, _ := encode(p)
-		if len(text) > maxName {
-			return nil, "a number of " + strconv.Itoa(len(text)) + " characters"
-		}
-		return p, text
-	case string:
-		n := utf8.RuneCountInString(p)
-		switch {
-		case p == scrub.Unwritable, p == scrub.Unshown, p == scrub.LeftOut:
-			return nil, "a value that cannot be shown"
-		case n > maxName:
-			return nil, "a text of " + strconv.Itoa(n) + " characters"
-		}
-		p = scrub.Credentials(p) // the caller sent it
-		return p, quoted(p)
-	case []any:
-		return nil, "a list"
-	default:
-		return nil, "an object"
+	p := plain(received)
+	if p == scrub.Unwritable || p == scrub.Unshown || p == scrub.LeftOut {
+		return nil, "a value that cannot be shown"
 	}
+	text, value = scrub.Received(p, secret)
+	if _, isNumber := p.(float64); isNumber && value != nil {
+		value = p
+	}
+	return value, text
 }
 
 // isBytes reports whether JSON would have v in base64, as a string that no
@@ -144,23 +197,14 @@ func isBytes(v any) bool {
 // sentence says of one violation what is wrong. What was received comes in the
 // words that clean gave for it.
 func (v *Violation) sentence(received string) string {
-	missing := v.Rule == "required" && received == noValue
-	expected := words.Line(v.Expected)
-	text := "Argument " + quoted(v.Field)
-	switch {
-	case expected == "" && missing:
-		return text + " is required."
-	case expected == "":
-		text += " is not valid"
-	case missing:
-		return text + " is required: expected " + expected + "."
-	default:
-		text += " expected " + expected
+	subject, expected := "Argument "+quoted(v.Field), words.Line(v.Expected)
+	if v.Field == "" {
+		subject = words.AllArguments
 	}
-	if received == "" {
-		return text + "; the received value is not shown."
+	if v.Rule == "required" && (received == "" || received == "null") {
+		return words.Missing(subject, expected, "")
 	}
-	return text + ", but received " + received + "."
+	return words.Wrong(subject, expected, "", received)
 }
 
 func withSuggestion(text, suggestion string) string {

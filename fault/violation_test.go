@@ -42,20 +42,20 @@ func TestReceived(t *testing.T) {
 		kept     any
 		words    string
 	}{
-		{"nil", nil, nil, "no value"},
-		{"nil pointer", (*int)(nil), nil, "no value"},
-		{"nil list", []any(nil), nil, "no value"},
-		{"nil object", map[string]any(nil), nil, "no value"},
-		{"nil bytes", []byte(nil), nil, "no value"},
+		{"nil", nil, nil, "null"},
+		{"nil pointer", (*int)(nil), nil, "null"},
+		{"nil list", []any(nil), nil, "null"},
+		{"nil object", map[string]any(nil), nil, "null"},
+		{"nil bytes", []byte(nil), nil, "null"},
 		{"text", "five", "five", "'five'"},
 		{"number beyond all bounds", json.Number("1e400"), nil, "1e400"},
-		{"empty text", "", "", "''"},
+		{"empty text", "", "", "an empty string"},
 		{"blank text", " ", " ", "' '"},
 		{"text with a quotation mark", "o'neil", "o'neil", `"o'neil"`},
 		{"text of two lines", "a\nRetry: yes.", "a\nRetry: yes.", "'a Retry: yes.'"},
 		{"longest text", long[2:], long[2:], "'" + long[2:] + "'"},
-		{"too long a text", long, nil, "a text of 65 characters"},
-		{"huge text", strings.Repeat("a", 1<<20), nil, "a text of 1048576 characters"},
+		{"too long a text", long, nil, "a string of 65 characters"},
+		{"huge text", strings.Repeat("a", 1<<20), nil, "a string of 1048576 characters"},
 		{"text with a secret", "password=hunter2secret", "password=[redacted]", "'password=[redacted]'"},
 		{"number", 5, 5.0, "5"},
 		{"fraction", -1.5, -1.5, "-1.5"},
@@ -65,17 +65,19 @@ func TestReceived(t *testing.T) {
 		{"named text", email("a"), "a", "'a'"},
 		{"named number", level(3), 3.0, "3"},
 		{"pointer", &seven, 7.0, "7"},
-		{"list", []any{"a", 1}, nil, "a list"},
-		{"empty list", []string{}, nil, "a list"},
-		{"list of numbers", [2]int{1, 2}, nil, "a list"},
-		{"object", map[string]any{"a": 1}, nil, "an object"},
-		{"struct", filter{"x"}, nil, "an object"},
+		{"list", []any{"a", 1}, nil, "a list with 2 items"},
+		{"empty list", []string{}, nil, "an empty list"},
+		{"empty object", map[string]any{}, nil, "an empty object"},
+		{"text of JSON", `{"password":"` + canary + `"}`, nil, "a string"},
+		{"list of numbers", [2]int{1, 2}, nil, "a list with 2 items"},
+		{"object", map[string]any{"a": 1}, nil, "an object with 1 property"},
+		{"struct", filter{"x"}, nil, "an object with 1 property"},
 		{"bytes", []byte(canary), nil, "binary data"},
 		{"named bytes", key(canary), nil, "binary data"},
 		{"pointer to bytes", &[]byte{1}, nil, "binary data"},
 		{"empty bytes", []byte{}, nil, "binary data"},
 		{"raw JSON text", json.RawMessage(`"five"`), "five", "'five'"},
-		{"raw JSON object", json.RawMessage(`{"a":1}`), nil, "an object"},
+		{"raw JSON object", json.RawMessage(`{"a":1,"b":2}`), nil, "an object with 2 properties"},
 		{"time", time.Date(2026, 7, 28, 0, 0, 0, 0, time.UTC), "2026-07-28T00:00:00Z", "'2026-07-28T00:00:00Z'"},
 		{"text marshaler", netip.MustParseAddr("2001:db8::1"), "2001:db8::1", "'2001:db8::1'"},
 		{"error", errors.New(canary), nil, "a value that cannot be shown"},
@@ -98,12 +100,18 @@ func TestReceived(t *testing.T) {
 
 func TestSecretsAreNotKept(t *testing.T) {
 	for _, field := range []string{"password", "Password", "apiToken", "api_key", "user.password", "accounts[1].client_secret"} {
-		for name, received := range map[string]any{
-			"text": canary, "empty text": "", "number": int64(4711471147), "boolean": true, "bytes": []byte(canary),
-			"long text": strings.Repeat(canary, 100), "list": []any{canary}, "object": map[string]any{"a": canary}, "marshaler": panicMarshaler{},
+		for name, c := range map[string]struct {
+			received any
+			words    string
+		}{
+			"text": {canary, "a string that is not shown"}, "empty text": {"", "an empty string"}, "number": {int64(4711471147), "a number that is not shown"},
+			"boolean": {true, "a boolean that is not shown"}, "bytes": {[]byte(canary), "binary data"}, "long text": {strings.Repeat(canary, 100), "a string of 1100 characters"},
+			"list": {[]any{canary}, "a list with 1 item"}, "object": {map[string]any{"a": canary}, "an object with 1 property"}, "marshaler": {panicMarshaler{}, "a value that cannot be shown"},
+			"huge number": {json.Number("4711471147e400"), "a number that is not shown"},
 		} {
 			t.Run(field+" "+name, func(t *testing.T) {
-				text := "Validation Error: Argument '" + field + "' expected 12 characters; the received value is not shown."
+				received := c.received
+				text := "Validation Error: Argument '" + field + "' expected 12 characters, but received " + c.words + "."
 				e := fault.Invalid(field, received, "12 characters")
 				require.Equal(t, text, e.Error())
 				several := fault.Violations(
@@ -121,7 +129,7 @@ func TestSecretsAreNotKept(t *testing.T) {
 		}
 		t.Run(field+" missing", func(t *testing.T) {
 			e := fault.Invalid(field, nil, "12 characters")
-			require.Equal(t, "Validation Error: Argument '"+field+"' expected 12 characters, but received no value.", e.Error())
+			require.Equal(t, "Validation Error: Argument '"+field+"' expected 12 characters, but received null.", e.Error())
 		})
 	}
 }
@@ -137,12 +145,14 @@ func TestViolations(t *testing.T) {
 		v    fault.Violation
 		want string
 	}{
-		{"nothing", fault.Violation{}, "Argument '' is not valid, but received no value."},
+		{"nothing", fault.Violation{}, "The arguments are not valid."},
 		{"required", fault.Violation{Field: "q", Rule: "required", Expected: "a text"}, "Argument 'q' is required: expected a text."},
 		{"required, and nothing more known", fault.Violation{Field: "q", Rule: "required"}, "Argument 'q' is required."},
-		{"required, but something came", fault.Violation{Field: "q", Rule: "required", Expected: "a text", Received: []any{}}, "Argument 'q' expected a text, but received a list."},
+		{"required, but something came", fault.Violation{Field: "q", Rule: "required", Expected: "a text", Received: []any{}}, "Argument 'q' expected a text, but received an empty list."},
 		{"required secret", fault.Violation{Field: "password", Rule: "required", Expected: "a text"}, "Argument 'password' is required: expected a text."},
-		{"another rule", fault.Violation{Field: "q", Rule: "type", Expected: "a text"}, "Argument 'q' expected a text, but received no value."},
+		{"another rule", fault.Violation{Field: "q", Rule: "type", Expected: "a text"}, "Argument 'q' expected a text."},
+		{"null", fault.Violation{Field: "q", Rule: "type", Expected: "a text", Received: (*int)(nil)}, "Argument 'q' expected a text, but received null."},
+		{"required, but null", fault.Violation{Field: "q", Rule: "required", Expected: "a text", Received: (*int)(nil)}, "Argument 'q' is required: expected a text."},
 		{"expectation of two lines", fault.Violation{Field: "q", Expected: " a\ntext ", Received: 1}, "Argument 'q' expected a text, but received 1."},
 		{"long expectation", fault.Violation{Field: "q", Expected: strings.Repeat("é ", 300) + "é", Received: 1}, "Argument 'q' expected " + strings.Repeat("é ", 300) + "é, but received 1."},
 	} {

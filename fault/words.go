@@ -26,9 +26,13 @@ func quoted(text string) string { return words.Quote(scrub.Credentials(text), ma
 
 // quotedList writes 'a', 'b' or 'c', at most so many of them.
 func quotedList(texts []string, most int) string {
-	quotes := make([]string, min(len(texts), most))
+	return words.List(quotedAll(texts[:min(len(texts), most)]), "or")
+}
+
+func quotedAll(texts []string) []string {
+	quotes := make([]string, len(texts))
 	for i := range quotes {
 		quotes[i] = quoted(texts[i])
 	}
-	return words.List(quotes, "or")
+	return quotes
 }

@@ -37,7 +37,8 @@ type Expect struct {
 	Violations map[string]string
 
 	// Steps are the tools that the steps name, in order. A step whose call cannot be
-	// made loses the call on its way out, so a wrong one is missing here.
+	// made loses the call on its way out, so a wrong one is missing here, and [ExecutableSteps]
+	// says why.
 	Steps []string
 
 	// Text are words that the caller reads.
@@ -158,30 +159,33 @@ func pairs(m map[string]string) string {
 type suggestedCall struct {
 	where, tool string
 	parameters  map[string]any
+	missing     []string
 }
 
 // callsOf returns the calls that a failure names: of its steps, and of their options.
 func callsOf(f *fault.Error) []suggestedCall {
 	var calls []suggestedCall
-	add := func(where, tool string, parameters map[string]any) {
+	add := func(where, tool string, parameters map[string]any, missing []string) {
 		if tool != "" {
-			calls = append(calls, suggestedCall{where, tool, parameters})
+			calls = append(calls, suggestedCall{where, tool, parameters, missing})
 		}
 	}
 	for _, s := range f.Data().RecoverySteps {
-		add(fmt.Sprintf("step %d (%s)", s.Number, s.Action), s.Tool, s.Parameters)
+		add(fmt.Sprintf("step %d (%s)", s.Number, s.Action), s.Tool, s.Parameters, s.Missing)
 		for _, o := range s.Options {
-			add(fmt.Sprintf("option %q of step %d", o.Action, s.Number), o.Tool, o.Parameters)
+			add(fmt.Sprintf("option %q of step %d", o.Action, s.Number), o.Tool, o.Parameters, o.Missing)
 		}
 	}
 	return calls
 }
 
 // ExecutableSteps requires that a failure names at least one call, as a step, an option
-// or a correction, and that its caller can make each of them: the server lists the tool,
-// and the tool's schema accepts the parameters. Give it the fault as the handler made it,
-// or as the caller got it; on the way a call that cannot be made is taken out of its
-// step (see [Expect].Steps).
+// or a correction, and that its caller can make each of them: the server lists the tool, the
+// tool's schema accepts the parameters, and no parameter is a placeholder such as <name>.
+// What a step says that the caller has to fill in (Missing) may be absent. Give it the
+// fault as the handler made it, or as the caller got it; on the way a call that cannot be
+// made is taken out of its step. That is reported too, unless the server runs in another
+// process.
 func ExecutableSteps(t testing.TB, s *Session, f *fault.Error) {
 	t.Helper()
 	tools, err := s.tools()
@@ -191,7 +195,10 @@ func ExecutableSteps(t testing.TB, s *Session, f *fault.Error) {
 	}
 	calls := callsOf(f)
 	if d := f.Data(); d.CorrectedTool != "" {
-		calls = append(calls, suggestedCall{"the correction", d.CorrectedTool, d.CorrectedArguments})
+		calls = append(calls, suggestedCall{"the correction", d.CorrectedTool, d.CorrectedArguments, nil})
+	}
+	for _, lost := range droppedFrom(f) {
+		t.Errorf("mcptest.ExecutableSteps: %s", lost)
 	}
 	if len(calls) == 0 {
 		t.Errorf("mcptest.ExecutableSteps: the failure names no call:\n%s", indent(f.Text()))
@@ -205,7 +212,10 @@ func ExecutableSteps(t testing.TB, s *Session, f *fault.Error) {
 		if c.parameters == nil {
 			c.parameters = map[string]any{}
 		}
-		if err := fits(tool.InputSchema, c.parameters); err != nil {
+		if at, text := placeholder("", c.parameters); text != "" && c.where != "the correction" {
+			t.Errorf("mcptest.ExecutableSteps: %s: %s%s is the placeholder %q; leave it out, and the step says that it has to be filled in", c.where, c.tool, at, text)
+		}
+		if err := fits(lenient(tool.InputSchema, c.missing), c.parameters); err != nil {
 			t.Errorf("mcptest.ExecutableSteps: %s: %s does not accept %s: %v", c.where, c.tool, compact(c.parameters), err)
 		}
 	}

@@ -33,6 +33,7 @@ import (
 // not answered [Options.Patience] after the end of the test fails the test.
 func StartHTTP(t testing.TB, handler http.Handler, opts *Options) *Session {
 	t.Helper()
+	watchDrops()
 	web := httptest.NewServer(handler)
 	var s *Session
 	t.Cleanup(func() {

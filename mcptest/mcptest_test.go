@@ -363,6 +363,47 @@ func TestALostStepIsSeen(t *testing.T) {
 	})
 	require.Contains(t, got, "steps: got nothing, want no_such_tool")
 	require.Contains(t, got, "mcptest.ExecutableSteps: the failure names no call:")
+	require.Contains(t, got, "mcptest.ExecutableSteps: step 1 (look) has lost its call of no_such_tool: the tool is not listed for this caller")
+}
+
+// TestPlaceholdersInSteps: a text that stands for a value is no value.
+func TestPlaceholdersInSteps(t *testing.T) {
+	s := mcptest.Start(t, newServer(), nil)
+	check := func(account any) string {
+		return newFake().run(func(t testing.TB) {
+			mcptest.ExecutableSteps(t, s, fault.New(fault.KindConflict, "x").Step("look", "get_lock", map[string]any{"account": account}))
+		})
+	}
+	for _, text := range []string{"<name>", "<your account>", "{id}", "{{ account }}", "${ACCOUNT}", "$ACCOUNT", "YOUR_TOKEN", "your account", "...", "…", "TODO", "xxx", "[your name]", " <name> ", "replace_me"} {
+		require.Contains(t, check(text), "mcptest.ExecutableSteps: step 1 (look): get_lock.account is the placeholder ", text)
+	}
+	for _, text := range []string{"ada", "", "<b>bold</b>", "a < b > c", `{"a":1}`, "wait...", "youra", "$5", "[1]", "<3"} {
+		require.Empty(t, check(text), text)
+	}
+	got := newFake().run(func(t testing.TB) {
+		mcptest.ExecutableSteps(t, s, fault.New(fault.KindConflict, "x").Step("look", "get_lock", map[string]any{"account": "ada", "more": []any{1, map[string]any{"a": "<x>"}}}))
+	})
+	require.Contains(t, got, "get_lock.more[1].a is the placeholder \"<x>\"")
+}
+
+// TestStepsThatAreFilledIn: what the caller has to fill in may be absent.
+func TestStepsThatAreFilledIn(t *testing.T) {
+	server := newServer(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if middleware.Target(req) == "pay" {
+				return nil, fault.New(fault.KindConflict, "x").Step("fill it in", "get_lock", nil)
+			}
+			return next(ctx, method, req)
+		}
+	})
+	s := mcptest.Start(t, server, nil)
+	res, err := s.Call("pay", map[string]any{"amount": 1})
+	mcptest.Expect{Steps: []string{"get_lock"}, Text: []string{"fill it in: call get_lock {} with 'account' filled in."}}.Check(t, res, err)
+	mcptest.ExecutableSteps(t, s, mcptest.Failure(t, res, err))
+	mcptest.ExecutableSteps(t, s, fault.New(fault.KindConflict, "x").WithSteps(fault.Step{Action: "look", Tool: "get_lock", Missing: []string{"account"}}))
+	require.Contains(t, newFake().run(func(t testing.TB) {
+		mcptest.ExecutableSteps(t, s, fault.New(fault.KindConflict, "x").WithSteps(fault.Step{Action: "look", Tool: "get_lock", Missing: []string{"other"}}))
+	}), "get_lock does not accept {}")
 }
 
 func TestLegal(t *testing.T) {

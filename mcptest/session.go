@@ -88,6 +88,7 @@ type Session struct {
 // handler that still runs [Options.Patience] after the end of the test fails the test.
 func Start(t testing.TB, server *mcp.Server, opts *Options) *Session {
 	t.Helper()
+	watchDrops()
 	here, there := net.Pipe()
 	serving, err := server.Connect(t.Context(), &mcp.IOTransport{Reader: there, Writer: there}, nil)
 	if err != nil {

@@ -28,8 +28,9 @@ import (
 // mcp.AddTool, keeps them under its name. AddTool panics when h is nil.
 //
 // Arguments that pass the tool's schema and do not fit into In, such as 300 for an int8,
-// are told as a validation error. A tool that is added with mcp.AddTool tells them as an
-// internal error, because there nobody can know that its handler was not called.
+// are told as a validation error. Of a tool that is added with mcp.AddTool, package validate tells
+// a time.Time and a number that is too large so, because their errors have the value that was sent;
+// any other is an internal error, because there nobody can know that its handler was not called.
 func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out], mw ...Middleware) {
 	if h == nil {
 		panic("middleware.AddTool: h is nil; give the tool's handler")
@@ -75,7 +76,7 @@ func (c *toolChains) set(name string, mw Middleware) {
 	if have := c.byName.Load(); have != nil {
 		byName = maps.Clone(*have)
 	}
-	byName[name] = mw(c.next)
+	byName[name] = mw(call.Behind(c.next, func(method string, _ mcp.Request) bool { return method == MethodCallTool }))
 	c.byName.Store(&byName)
 }
 

@@ -76,8 +76,9 @@ func ForMethods(mw Middleware, methods ...string) Middleware {
 }
 
 // When returns a Middleware that applies mw to the calls that match reports true
-// for. match is called once a call, from many goroutines at once. When panics
-// when match is nil.
+// for. match is called once a call, from many goroutines at once. What mw adds to a list
+// for which match reports false, such as a tool of its own, is not offered to its callers.
+// When panics when match is nil.
 func When(mw Middleware, match func(method string, req mcp.Request) bool) Middleware {
 	if match == nil {
 		panic("middleware.When: match is nil; give a function that selects calls")
@@ -86,7 +87,7 @@ func When(mw Middleware, match func(method string, req mcp.Request) bool) Middle
 		return Chain()
 	}
 	return func(next Handler) Handler {
-		wrapped := Chain(mw)(next)
+		wrapped := Chain(mw)(call.Behind(next, match))
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if match(method, req) {
 				return wrapped(ctx, method, req)

@@ -274,5 +274,5 @@ func Example() {
 	// Output:
 	// reserved 7a
 	// wait for another day: no seat is left in row 8
-	// the call failed: Not found: row '9' does not exist. It is one of '7' or '8'.
+	// the call failed: Not found: row '9' does not exist. These exist: '7', '8'.
 }

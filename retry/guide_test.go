@@ -150,7 +150,7 @@ func TestWhatTheModelReads(t *testing.T) {
 		{"misspelled name", nil, fault.NotFound("project", "alhpa", "alpha"),
 			"Not found: project 'alhpa' does not exist. Did you mean 'alpha'?\nRetry: no. The same call will fail again."},
 		{"unknown name", nil, fault.NotFound("project", "zebra"),
-			"Not found: project 'zebra' does not exist.\nSuggestion: Check the name or identifier; if something lists what exists, ask it first.\nRetry: no. The same call will fail again."},
+			"Not found: project 'zebra' does not exist.\nSuggestion: Check the name. If a tool lists what exists, call it first.\nRetry: no. The same call will fail again."},
 		{"denied", nil, fault.Denied("delete", "project alpha").Needs("projects.delete"),
 			"Permission denied: you are not allowed to delete project alpha. Required permission: projects.delete.\n" +
 				"Suggestion: Ask the user to obtain the permission or to choose another way.\nRetry: no."},
@@ -499,7 +499,7 @@ func TestTheLoopBreaker(t *testing.T) {
 			require.Contains(t, s.Call(t, "it").Text(), "Retry: no. The same call will fail again.")
 		}
 		for _, n := range []int{4, 5, 6} {
-			require.Equal(t, fmt.Sprintf("Not found: project 'zebra' does not exist.\nSuggestion: Check the name or identifier; if something lists what exists, ask it first.\n"+
+			require.Equal(t, fmt.Sprintf("Not found: project 'zebra' does not exist.\nSuggestion: Check the name. If a tool lists what exists, call it first.\n"+
 				"Retry: no. This exact call has failed %d times with the same error. Find out what exists, or ask the user.", n), s.Call(t, "it").Text())
 		}
 		require.Equal(t, 6, h.runs)

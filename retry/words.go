@@ -34,7 +34,7 @@ func suggestion(f *failure.Failure, e *fault.Error, said bool, retry fault.Retry
 	switch e.Kind() {
 	case fault.KindNotFound, fault.KindAlreadyExists, fault.KindUnauthenticated, fault.KindPermissionDenied,
 		fault.KindTimeout, fault.KindConflict:
-		if d := e.Data(); len(d.RecoverySteps) == 0 && len(d.SimilarMatches) == 0 && !again && retry.Effect == "" {
+		if d := e.Data(); len(d.RecoverySteps) == 0 && len(d.SimilarMatches) == 0 && d.ResourceType == "" && !again && retry.Effect == "" {
 			return fault.Generic(e.Kind()).Suggestion()
 		}
 	}

@@ -105,7 +105,7 @@ func (s *session) place(ctx context.Context) (place, error) {
 	if connection := call.Connection(s.req); connection != "" {
 		return place{name: nameOf(owner, "connection", connection)}, nil
 	}
-	return place{}, s.begin(fault.Invalid(s.Argument, nil, "the handle of a conversation"))
+	return place{}, s.begin(fault.Violations(fault.Violation{Field: s.Argument, Rule: "required", Expected: "the handle of a conversation"}))
 }
 
 // given returns the handle that the caller sent.
@@ -113,7 +113,9 @@ func (s *session) given() (handle string, given bool, err error) {
 	var args map[string]json.RawMessage
 	_ = json.Unmarshal(call.ArgumentsOf(s.req), &args) // what is no object has no handle
 	if sent := args[s.Argument]; sent != nil && json.Unmarshal(sent, &handle) != nil {
-		return "", false, fault.Invalid(s.Argument, nil, "the handle of a conversation, a text")
+		var received any
+		_ = json.Unmarshal(sent, &received) // which is JSON
+		return "", false, fault.Invalid(s.Argument, received, "the handle of a conversation, a string")
 	}
 	return handle, handle != "", nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/explain"
 )
 
@@ -11,16 +12,34 @@ import (
 // answer stays below 4 KB.
 const maxAnswer = 3584
 
+// An answer is what is said of wrong arguments: to everybody, and to the caller alone.
+type answer struct {
+	*fault.Error
+	private *classify.Correction
+}
+
+// answerOf makes an answer of a report, with the corrected arguments for a tool with a name.
+func answerOf(report *explain.Report, tool string) answer {
+	a := answer{Error: faultOf(report, tool)}
+	if report != nil && report.Secret && tool != "" {
+		with := &classify.Correction{Tool: tool, Arguments: report.Corrected}
+		if fits(a.Error, len(with.Tool)+2*len(with.Arguments)) {
+			a.private = with
+		}
+	}
+	return a
+}
+
 // faultOf makes one fault of a report: as many of its violations as fit, and the corrected
-// arguments for a tool with a name. Without a report it is the generic one: what the SDK says of
-// wrong arguments is not for a caller.
+// arguments for a tool with a name, if there is no secret in them. Without a report it is the
+// generic one: what the SDK says of wrong arguments is not for a caller.
 func faultOf(report *explain.Report, tool string) *fault.Error {
 	if report == nil || len(report.Violations) == 0 {
 		return fault.Generic(fault.KindValidation)
 	}
 	total := max(report.Total, len(report.Violations))
 	shown := report.Violations[:min(len(report.Violations), explain.MaxShown)]
-	for corrected := tool != "" && report.Corrected != nil; ; {
+	for corrected := tool != "" && report.Corrected != nil && !report.Secret; ; {
 		e := fault.FirstViolations(total, shown...)
 		if report.More {
 			e = e.WithMessage("At least " + e.Message())
@@ -35,7 +54,7 @@ func faultOf(report *explain.Report, tool string) *fault.Error {
 		}
 		one := fault.Violation{Field: shown[0].Field, Rule: shown[0].Rule, Message: shown[0].Message}
 		switch {
-		case fits(e):
+		case fits(e, 0):
 			return e
 		case corrected:
 			corrected = false
@@ -49,11 +68,12 @@ func faultOf(report *explain.Report, tool string) *fault.Error {
 	}
 }
 
-func fits(e *fault.Error) bool {
+// fits reports whether there is room for a fault, and for so many bytes more.
+func fits(e *fault.Error, more int) bool {
 	machine, err := json.Marshal(e)
 	if err != nil {
 		return false
 	}
 	text, err := json.Marshal(e.Text())
-	return err == nil && len(machine)+len(text) <= maxAnswer
+	return err == nil && len(machine)+len(text)+more <= maxAnswer
 }

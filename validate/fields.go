@@ -153,11 +153,15 @@ func size(e fieldError, param string, limit [2]string) string {
 	text := "a number " + limit[0] + param
 	switch e.Kind() {
 	case reflect.String:
-		text = "a text of " + limit[1] + param + " character"
+		text = "a string of " + limit[1] + param + " character"
 	case reflect.Slice, reflect.Array:
 		text = "a list of " + limit[1] + param + " item"
 	case reflect.Map:
-		text = "an object of " + limit[1] + param + " member"
+		text = "an object with " + limit[1] + param + " propert"
+		if param == "1" {
+			return text + "y"
+		}
+		return text + "ies"
 	default:
 		return text
 	}
@@ -186,10 +190,10 @@ func alternatives(param string) string {
 var tagWords = map[string]string{
 	"eq":         "'PARAM'",
 	"ne":         "a value other than 'PARAM'",
-	"contains":   "a text that contains 'PARAM'",
-	"excludes":   "a text without 'PARAM'",
-	"startswith": "a text that starts with 'PARAM'",
-	"endswith":   "a text that ends with 'PARAM'",
+	"contains":   "a string that contains 'PARAM'",
+	"excludes":   "a string without 'PARAM'",
+	"startswith": "a string that starts with 'PARAM'",
+	"endswith":   "a string that ends with 'PARAM'",
 	"email":      "an email address",
 	"url":        "a URL such as 'https://example.com/a'",
 	"http_url":   "a URL such as 'https://example.com/a'",
@@ -201,17 +205,17 @@ var tagWords = map[string]string{
 	"ipv6":       "an IPv6 address",
 	"cidr":       "a range of IP addresses such as '192.0.2.0/24'",
 	"hostname":   "a host name",
-	"alpha":      "a text of letters only",
-	"alphanum":   "a text of letters and digits only",
+	"alpha":      "a string of letters only",
+	"alphanum":   "a string of letters and digits only",
 	"numeric":    "a number",
-	"number":     "a text of digits only",
+	"number":     "a string of digits only",
 	"boolean":    "true or false",
 	"hexcolor":   "a colour such as '#ff8800'",
 	"json":       "valid JSON",
-	"base64":     "text in base64",
-	"lowercase":  "a text in lower case",
-	"uppercase":  "a text in upper case",
-	"ascii":      "a text of ASCII characters only",
+	"base64":     "a string in base64",
+	"lowercase":  "a string in lower case",
+	"uppercase":  "a string in upper case",
+	"ascii":      "a string of ASCII characters only",
 	"e164":       "a telephone number such as '+14155550100'",
 	"timezone":   "a time zone such as 'Europe/Paris'",
 	"semver":     "a version such as '1.2.3'",

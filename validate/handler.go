@@ -16,6 +16,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // Arguments marks an error as being about the arguments of the call, for a handler that
@@ -61,13 +62,7 @@ func (v *validator) handlerFault(f *failure.Failure, args []byte, schema func() 
 		if !marked && len(fields) == 0 {
 			return nil
 		}
-		c := &checks{hide: v.HideReceived, schema: schema()}
-		if d := json.NewDecoder(bytes.NewReader(args)); len(args) <= maxSearched {
-			d.UseNumber()
-			if d.Decode(&c.args) != nil {
-				c.args = nil
-			}
-		}
+		c := v.checks(args, schema())
 		var violations []fault.Violation
 		for _, err := range values {
 			if at, rule, expected := c.value(err); rule != "" {
@@ -105,6 +100,17 @@ type checks struct {
 	places map[string][]string // of the scalar values, by their texts
 }
 
+func (v *validator) checks(args []byte, schema *explain.Schema) *checks {
+	c := &checks{hide: v.HideReceived, schema: schema}
+	if d := json.NewDecoder(bytes.NewReader(args)); len(args) <= maxSearched {
+		d.UseNumber()
+		if d.Decode(&c.args) != nil {
+			c.args = nil
+		}
+	}
+	return c
+}
+
 // value says what a marked error of the standard library tells, and about which place.
 func (c *checks) value(err error) (at []string, rule, expected string) {
 	switch e := err.(type) {
@@ -125,10 +131,14 @@ func (c *checks) value(err error) (at []string, rule, expected string) {
 	case *time.ParseError:
 		return c.find(strings.Trim(e.Value, `"`)), "format", timeWords(strings.Trim(e.Layout, `"`))
 	case *json.UnmarshalTypeError:
-		at, _ = c.resolve(strings.FieldsFunc(e.Field, func(r rune) bool { return r == '.' }))
+		at, _ = c.resolve(steps(e))
 		return at, "type", typeWords(e.Type)
 	}
 	return nil, "", ""
+}
+
+func steps(e *json.UnmarshalTypeError) []string {
+	return strings.FieldsFunc(e.Field, func(r rune) bool { return r == '.' })
 }
 
 // find returns where a value stands in the arguments, nil where it is at several places or at
@@ -168,30 +178,17 @@ func (c *checks) violation(at []string, rule, expected string) fault.Violation {
 	one := fault.Violation{Rule: rule, Expected: strings.TrimPrefix(expected, "must be ")}
 	one.Field, one.Pointer = explain.Place(c.args, at)
 	value := explain.ValueAt(c.args, at)
-	one.Message = "Argument '" + one.Field + "'"
-	if one.Field == "" {
-		one.Message, value = "An argument", nil
-	}
+	subject, received := "Argument '"+one.Field+"'", ""
 	switch {
+	case one.Field == "":
+		subject = "An argument" // nobody knows which
 	case rule == "required" && value == nil:
-		one.Message += " is required"
-	case expected == "":
-		one.Message += " is not valid"
-	case strings.HasPrefix(expected, "must "):
-		one.Message += " " + expected
-	default:
-		one.Message += " expected " + expected
+		one.Message = words.Missing(subject, "", "")
+		return one
+	case value != nil:
+		received, one.Received = explain.Received(value, c.hide || c.schema.Hides(at))
 	}
-	text, shown := explain.Received(value, false)
-	switch {
-	case value == nil:
-		one.Message += "."
-	case c.hide || c.schema.Hides(at):
-		one.Message += "; the received value is not shown."
-	default:
-		one.Received = shown
-		one.Message += ", but received " + text + "."
-	}
+	one.Message = words.Wrong(subject, expected, "", received)
 	return one
 }
 
@@ -205,7 +202,7 @@ func timeWords(layout string) string {
 	case time.DateOnly:
 		return "a date such as " + example
 	default:
-		return "a text such as '" + example + "'"
+		return "a string such as '" + example + "'"
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
@@ -98,7 +99,7 @@ func handlerCases() map[string]struct {
 		"date":              {marked(parse(time.DateOnly, "tomorrow")), "Argument 'when' expected a date such as 2026-01-31, but received 'tomorrow'."},
 		"time":              {marked(parse(time.RFC3339, "tomorrow")), "Argument 'when' expected a date and time with its zone, such as 2026-01-31T13:45:00Z, but received 'tomorrow'."},
 		"type":              {marked(decode[struct{ Count int }](checked)), "Argument 'count' expected an integer from -9223372036854775808 to 9223372036854775807, but received 'five'."},
-		"type of a secret":  {marked(decode[struct{ Password int }](checked)), "Argument 'password' expected an integer from -9223372036854775808 to 9223372036854775807; the received value is not shown."},
+		"type of a secret":  {marked(decode[struct{ Password int }](checked)), "Argument 'password' expected an integer from -9223372036854775808 to 9223372036854775807, but received a string that is not shown."},
 		"type of a list":    {marked(decode[struct{ Count []string }](checked)), "Argument 'count' expected a list, but received 'five'."},
 		"type of an object": {marked(decode[struct{ Count map[string]int }](checked)), "Argument 'count' expected an object, but received 'five'."},
 		"several": {
@@ -121,14 +122,14 @@ func handlerCases() map[string]struct {
 				"- Argument 'name' is required.\n" +
 				"- Argument 'items[0].qty' expected a number of at least 10, but received 1.\n" +
 				"- Argument 'count' expected 'red', 'light blue' or 'blue', but received 'five'.\n" +
-				"- Argument 'user_id' expected a text that starts with 'u-', but received '7x'.\n" +
-				"- Argument 'same' expected a text of exactly 3 characters, but received 'twice'.\n" +
-				"- Argument 'when' is not valid, but received 'tomorrow'.\n" +
+				"- Argument 'user_id' expected a string that starts with 'u-', but received '7x'.\n" +
+				"- Argument 'same' expected a string of exactly 3 characters, but received 'twice'.\n" +
+				"- Argument 'when' is not valid: received 'tomorrow'.\n" +
 				"- Argument 'small' must be greater than 'count', but received 300.",
 		},
 		"one field":           {aField{"gt", "1", "Input.small", 300}, "Argument 'small' expected a number greater than 1, but received 300."},
 		"a form":              {aField{"e164", "", "Input.Email", "nobody"}, "Argument 'email' expected a telephone number such as '+14155550100', but received 'nobody'."},
-		"a secret field":      {aField{"min", "20", "Input.Password", harness.Canary}, "Argument 'password' expected a text of at least 20 characters; the received value is not shown."},
+		"a secret field":      {aField{"min", "20", "Input.Password", harness.Canary}, "Argument 'password' expected a string of at least 20 characters, but received a string that is not shown."},
 		"fields of another":   {fieldErrors{aField{"required", "", "Config." + harness.Canary, ""}}, ""},
 		"fields, one unknown": {fieldErrors{aField{"email", "", "Input.Email", "nobody"}, aField{"required", "", "Input.DSN", ""}}, ""},
 		"index out of range":  {aField{"required", "", "Input.Items[9].Qty", 0}, ""},
@@ -219,7 +220,7 @@ func TestToolTakesTheOptionsOutside(t *testing.T) {
 		want string
 	}{
 		"default": {nil, "Validation Error: Argument 'email' expected an email address, but received 'nobody'."},
-		"hidden":  {&validate.Options{HideReceived: true}, "Validation Error: Argument 'email' expected an email address; the received value is not shown."},
+		"hidden":  {&validate.Options{HideReceived: true}, "Validation Error: Argument 'email' expected an email address, but received a string that is not shown."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := harness.NewLog(slog.LevelInfo)
@@ -286,11 +287,18 @@ func (l *level) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// TestDecoding: what passes the schema and does not fit into the handler's type is told as
-// any error that nobody words: the SDK gives it as it gives a handler's own.
+// TestDecoding: what passes the schema and does not fit into the handler's type is a wrong argument
+// where the error names the field and has the value that was sent there. Any other is told as any
+// error that nobody words: the SDK gives it as it gives a handler's own.
 func TestDecoding(t *testing.T) {
 	type input struct {
-		At    time.Time         `json:"at,omitzero"`
+		At   time.Time   `json:"at,omitzero"`
+		Days []time.Time `json:"days,omitempty"`
+		Plan struct {
+			By map[string]struct {
+				End *time.Time `json:"end"`
+			} `json:"by"`
+		} `json:"plan,omitzero"`
 		Small int8              `json:"small,omitempty"`
 		List  []struct{ N int } `json:"list,omitempty"`
 		Level level             `json:"level,omitempty"`
@@ -302,8 +310,26 @@ func TestDecoding(t *testing.T) {
 			})
 		}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
 		require.Equal(t, "fine", invoke(t, s, "it", `{}`).Text())
+		const moment = "a date and time with its zone, such as 2026-01-31T13:45:00Z"
+		for args, want := range map[string]string{
+			`{"at":"tomorrow"}`: "'at' expected " + moment + ", but received 'tomorrow'.",
+			`{"at":5}`:          "'at' expected " + moment + ", but received 5.",
+			`{"at":true}`:       "'at' expected " + moment + ", but received true.",
+			`{"at":""}`:         "'at' expected " + moment + ", but received an empty string.",
+			`{"at":["<b>"]}`:    "'at' expected " + moment + ", but received a list with 1 item.",
+			`{"at":"tomorrow at the same time as <b>today</b>, é"}`:              "'at' expected " + moment + ", but received 'tomorrow at the same time as <b>today</b>, é'.",
+			`{"at":"` + strings.Repeat("x", 100) + `"}`:                          "'at' expected " + moment + ", but received a string of 100 characters.",
+			`{"days":["2026-01-31T13:45:00Z","soon"]}`:                           "'days[1]' expected " + moment + ", but received 'soon'.",
+			`{"plan":{"by":{"ann":{"end":"late"}}},"at":"2026-01-31T13:45:00Z"}`: "'plan.by.ann.end' expected " + moment + ", but received 'late'.",
+			`{"small":300}`: "'small' expected an integer from -128 to 127, but received 300.",
+		} {
+			got := invoke(t, s, "it", args)
+			require.Equal(t, fault.KindValidation, got.Fault().Kind(), args)
+			require.Equal(t, "Validation Error: Argument "+want, got.Text(), args)
+			require.NotContains(t, got.Text(), "quotes")
+		}
 		// Nobody knows whose value such an error is about.
-		for _, args := range []string{`{"at":"tomorrow"}`, `{"small":300}`, `{"list":7}`, `{"level":7}`} {
+		for _, args := range []string{`{"list":7}`, `{"level":7}`} {
 			require.Equal(t, fault.KindInternal, invoke(t, s, "it", args).Fault().Kind(), args)
 		}
 		inferred := serve(t, era, func(s *mcp.Server) {
@@ -316,4 +342,31 @@ func TestDecoding(t *testing.T) {
 		require.Equal(t, fault.KindInternal, invoke(t, s, "it", `{"level":"low"}`).Fault().Kind())
 		require.NotContains(t, s.Sent(), harness.Canary)
 	})
+}
+
+// TestDecodingOfSomethingElse: an error that a handler makes itself, or one that is about another
+// value, says nothing of the arguments.
+func TestDecodingOfSomethingElse(t *testing.T) {
+	when := reflect.TypeFor[time.Time]()
+	for name, err := range map[string]error{
+		"another value":  &json.UnmarshalTypeError{Value: strconv.Quote(`"yesterday"}`), Type: when, Field: "at"},
+		"another field":  &json.UnmarshalTypeError{Value: strconv.Quote(`"tomorrow"}`), Type: when, Field: "until"},
+		"no field":       &json.UnmarshalTypeError{Value: strconv.Quote(`"tomorrow"}`), Type: when},
+		"another type":   &json.UnmarshalTypeError{Value: strconv.Quote(`"tomorrow"}`), Type: reflect.TypeFor[url.URL](), Field: "at"},
+		"encoding/json":  &json.UnmarshalTypeError{Value: "string", Type: when, Field: "at"},
+		"wrapped":        fmt.Errorf("reading %s: %w", harness.Canary, &json.UnmarshalTypeError{Value: strconv.Quote(`"tomorrow"}`), Type: when, Field: "at"}),
+		"another number": &json.UnmarshalTypeError{Value: "number 4711 overflows", Type: reflect.TypeFor[int8](), Field: "small"},
+		"cut":            &json.UnmarshalTypeError{Value: strconv.Quote(`"yesterday and...`), Type: when, Field: "at"},
+		"no quotes":      &json.UnmarshalTypeError{Value: `"tomorrow"x`, Type: when, Field: "at"},
+		"nil":            (*json.UnmarshalTypeError)(nil),
+	} {
+		s := serve(t, harness.Current, func(s *mcp.Server) {
+			mcp.AddTool(s, &mcp.Tool{Name: "it"}, func(context.Context, *mcp.CallToolRequest, map[string]any) (*mcp.CallToolResult, any, error) {
+				return nil, nil, err
+			})
+		}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+		got := invoke(t, s, "it", `{"at":"tomorrow","small":300}`)
+		require.Equal(t, fault.KindInternal, got.Fault().Kind(), name)
+		require.NotContains(t, s.Sent(), harness.Canary)
+	}
 }

@@ -56,15 +56,15 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 		if report != nil {
 			name := toolName(c, req)
 			e := faultOf(report, name)
-			err := &refused{e, known, call.ArgumentsOf(req), name}
-			v.explain(c, c.Failure(nil, err), e)
+			err := &refused{e, known, call.ArgumentsOf(req), name, report.Secret}
+			v.explain(c, c.Failure(nil, err), answer{Error: e})
 			return nil, err
 		}
 		res, err := next(ctx, c.Method(), checked)
 		if f := c.Failure(res, err); f != nil {
 			if e := v.handlerFault(f, call.ArgumentsOf(checked), known); e != nil {
 				err = &explainedError{err}
-				v.explain(c, c.Failure(res, err), e)
+				v.explain(c, c.Failure(res, err), answer{Error: e})
 			}
 		}
 		return res, err
@@ -116,6 +116,7 @@ type refused struct {
 	schema func() *explain.Schema
 	args   []byte // what it is about
 	tool   string
+	secret bool // there is a correction that a middleware around the server may tell
 }
 
 func (e *refused) Error() string { return e.fault.Error() }

@@ -167,24 +167,24 @@ func newValidator(function string, opts *Options) *validator {
 }
 
 func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	checked, unchecked, err := v.before(ctx, c, req, next)
-	if err != nil {
-		if e, ok := err.(*fault.Error); ok {
-			v.explain(c, c.Failure(nil, e), e)
-		}
-		if !c.Observing() {
-			return nil, err
-		}
-		c.WouldRefuse(err)
+	checked, unchecked, refusal, err := v.before(ctx, c, req, next)
+	if refusal.Error != nil {
+		v.explain(c, c.Failure(nil, refusal.Error), refusal)
+		err = refusal.Error
 	}
-	if c.Observing() {
-		checked = req
+	switch {
+	case c.Observing():
+		if checked = req; err != nil {
+			c.WouldRefuse(err)
+		}
+	case err != nil:
+		return nil, err
 	}
 	res, err := next(ctx, c.Method(), checked)
 	if explained, ok := err.(*explainedError); ok {
 		err = explained.error // and explained again, by the options of this middleware
 	}
-	f, e := c.Failure(res, err), (*fault.Error)(nil)
+	f, e := c.Failure(res, err), answer{}
 	if unchecked != nil && !(f != nil && f.Fault().Kind() == fault.KindNotFound) { // a caller may invent names of tools
 		v.warn(c, checked, unchecked)
 	}
@@ -195,35 +195,36 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 	case c.Method() == middleware.MethodCallTool:
 		e = v.toolFault(ctx, c, checked, call.ArgumentsOf(req), next, f)
 	case c.Method() == middleware.MethodGetPrompt && !v.StrictPrompts && f.Explainable():
-		e = v.promptFault(ctx, c, checked, next)
+		e.Error = v.promptFault(ctx, c, checked, next)
 	}
-	if e != nil {
+	if e.Error != nil {
 		v.explain(c, f, e)
 	}
 	return res, err
 }
 
-// before returns the request that the handler gets, or the error of one that is refused.
+// before returns the request that the handler gets, or what is said of one that is refused.
 // unchecked says why RawTools could not check the arguments, if it should have.
-func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, unchecked, err error) {
+func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, unchecked error, refusal answer, err error) {
 	tool := c.Method() == middleware.MethodCallTool
 	if !tool && c.Method() != middleware.MethodGetPrompt {
-		return req, nil, nil
+		return req, nil, answer{}, nil
 	}
 	if e := v.credentials(ctx, c, req, next); e != nil {
-		return nil, nil, e
+		return nil, nil, answer{Error: e}, nil
 	}
 	if !tool {
 		if v.StrictPrompts {
 			if e := v.promptFault(ctx, c, req, next); e != nil {
-				return nil, nil, e
+				return nil, nil, answer{Error: e}, nil
 			}
 		}
-		return req, nil, nil
+		return req, nil, answer{}, nil
 	}
+	sent := call.ArgumentsOf(req)
 	req = withObject(req)
 	if !v.RawTools {
-		return req, nil, nil
+		return req, nil, answer{}, nil
 	}
 	var report *explain.Report
 	byTool(callOf(ctx, c, req), next, func(tool *mcp.Tool, missing error) bool {
@@ -234,16 +235,16 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 	})
 	switch {
 	case ctx.Err() != nil:
-		return nil, nil, ctx.Err() // the caller has given up: nothing need run unchecked
+		return nil, nil, answer{}, ctx.Err() // the caller has given up: nothing need run unchecked
 	case report != nil:
-		return nil, nil, faultOf(report, toolName(c, req))
+		return nil, nil, v.answered(c, report, toolName(c, req), sent), nil
 	}
-	return checked, unchecked, nil
+	return checked, unchecked, answer{}, nil
 }
 
 // toolFault says what can be said of a failed call of a tool, nil for nothing. The error
 // stays as it came, and what cannot be explained gets the generic text of its kind.
-func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *failure.Failure) *fault.Error {
+func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *failure.Failure) answer {
 	schema := func() *explain.Schema {
 		s, err := v.schemaOf(v.lookup(ctx, c, req, next))
 		if err != nil || s == nil { // nobody knows what the tool takes
@@ -258,14 +259,17 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 	byTool, again := safe.As[*refused](f.Err())
 	switch {
 	case f.Refused():
-		return faultOf(explained(schema, args), name)
-	case again && !v.HideReceived && name == byTool.tool && bytes.Equal(args, byTool.args):
-		return byTool.fault // which says the same
+		return v.answered(c, explained(schema, args), name, args)
+	case again && !v.HideReceived && !byTool.secret && name == byTool.tool && bytes.Equal(args, byTool.args):
+		return answer{Error: byTool.fault} // which says the same
 	case again: // Tool has no options
-		return faultOf(explained(byTool.schema, args), name)
+		return v.answered(c, explained(byTool.schema, args), name, args)
+	}
+	if e := v.undecodable(f, args, schema); e != nil {
+		return answer{Error: e}
 	}
 	if e := v.handlerFault(f, args, schema); e != nil || f.Panic() != nil {
-		return e
+		return answer{Error: e}
 	}
 	var report *explain.Report
 	if v.AfterFailure {
@@ -274,14 +278,37 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 		report = explained(anyObject, args) // which no tool takes
 	}
 	if report == nil {
-		return nil
+		return answer{}
 	}
-	return beside(f, report, name)
+	e := v.answered(c, report, name, args)
+	e.Error = beside(f, e.Error, report)
+	return e
 }
 
-// beside makes a fault of a report, in addition to what somebody worded for the caller.
-func beside(f *failure.Failure, report *explain.Report, tool string) *fault.Error {
-	e := faultOf(report, tool)
+// answered makes an answer of a report about what a middleware got as the arguments. A secret in the
+// corrected call is told to its sender: nobody else can have put it there.
+func (v *validator) answered(c *call.Call, report *explain.Report, tool string, args []byte) answer {
+	a := answerOf(report, tool)
+	if a.private != nil && !(bytes.Equal(args, call.ArgumentsOf(c.Request())) && received(c)) {
+		a.private = nil
+	}
+	return a
+}
+
+// received reports whether the server got the request of a Call as it is: the Call was opened around the
+// server, and nothing of the program's own stands outside.
+func received(c *call.Call) bool {
+	if !c.Outermost() {
+		return false
+	}
+	for _, err := range c.Tools() { // a single handler has none
+		return err == nil
+	}
+	return false
+}
+
+// beside puts what is said of a report, in addition to what somebody worded for the caller.
+func beside(f *failure.Failure, e *fault.Error, report *explain.Report) *fault.Error {
 	if f.Explainable() {
 		return e
 	}
@@ -309,8 +336,8 @@ func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 }
 
 // explain puts the fault in the place of what was known of a failure.
-func (v *validator) explain(c *call.Call, f *failure.Failure, e *fault.Error) {
-	c.Explain(f, classify.Finding{Fault: e, Protocol: v.ProtocolError})
+func (v *validator) explain(c *call.Call, f *failure.Failure, e answer) {
+	c.Explain(f, classify.Finding{Fault: e.Error, Private: e.private, Protocol: v.ProtocolError})
 }
 
 // toolName returns the name of the tool that is called, "" where a middleware outside has put

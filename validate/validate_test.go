@@ -458,7 +458,7 @@ func TestSecretsOfHandlersErrors(t *testing.T) {
 	for field, args := range map[string]string{
 		"ref": `{"ref":"@"}`, "prefix[0]": `{"prefix":["@"]}`, "more.z": `{"more":{"z":"@"}}`, "all": `{"all":"@"}`, `around["a/b"]`: `{"around":{"a/b":"@"}}`, "x1": `{"x1":"@"}`,
 	} {
-		want := "Validation Error: Argument '" + field + "' expected a date such as 2026-01-31; the received value is not shown."
+		want := "Validation Error: Argument '" + field + "' expected a date such as 2026-01-31, but received a string that is not shown."
 		require.Equal(t, want, invoke(t, s, "raw", strings.ReplaceAll(args, "@", harness.Canary)).Text())
 	}
 	require.NotContains(t, s.Sent(), harness.Canary)

@@ -71,6 +71,7 @@ type cold struct {
 	refused  string // see Refused
 
 	clean *fault.Error // see Clean
+	past  *outcome     // see Behind
 
 	wouldSend string // see WouldRefuse
 }
@@ -173,6 +174,7 @@ type opener struct {
 	looked atomic.Int64        // see MayLook
 	pages  table.Names[string] // the cursors of the pages on which tools stand, see [Call.ToolNow]
 	tools  table.Brief[seat, *mcp.Tool]
+	drops  table.Names[bool] // the calls that were left out of steps, see [Call.dropped]
 }
 
 // enter finds the Call that a request belongs to, or opens one.

@@ -186,6 +186,38 @@ func (l *listing[R, I]) all(c *Call) iter.Seq2[*I, error] {
 	}
 }
 
+// An outcome is what a handler returned.
+type outcome struct {
+	res mcp.Result
+	err error
+}
+
+// Behind returns what stands between middlewares that only some calls pass and the handler behind them.
+// A list that a Call inside of them asks for is then what the handler behind answers: the caller who
+// lists does not pass these middlewares, and what they add to a list it cannot call. passes reports
+// whether they are for a call.
+func Behind(next Handler, passes func(method string, req mcp.Request) bool) Handler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		switch method {
+		case MethodListTools, MethodListPrompts, MethodListResources, MethodListResourceTemplates:
+			if c := FromContext(ctx); c != nil && c.quiet && c.method == method && !passes(method, req) {
+				cold := c.lock()
+				defer c.mu.Unlock()
+				cold.past = &outcome{res, err}
+			}
+		}
+		return res, err
+	}
+}
+
+// passed returns what was answered behind the middlewares that the caller does not pass, see [Behind].
+func (c *Call) passed() *outcome {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	return cold.past
+}
+
 // names returns the names of the whole list, as many as a [table.Names] has.
 func (l *listing[R, I]) names(c *Call) (names []string) {
 	for item, err := range l.all(c) {
@@ -227,6 +259,9 @@ func (l *listing[R, I]) each(c *Call, handler Handler, cursor string, work int, 
 		req := l.request(c, cursor)
 		ask := &Call{Context: c, method: l.method, req: req, by: c.by, quiet: true, cold: &cold{parent: c}}
 		res, err := handler(ask, l.method, req)
+		if past := ask.passed(); past != nil {
+			res, err = past.res, past.err
+		}
 		if err != nil {
 			return err
 		}

@@ -58,7 +58,7 @@ func (c *Call) textFor(f *failure.Failure, res mcp.Result, err error) string {
 	e, reference := c.public(f)
 	d := e.Data()
 	d.CorrectedTool, d.CorrectedArguments = "", nil
-	return c.text(fault.FromData(d), reference)
+	return c.text(f, fault.FromData(d), reference)
 }
 
 // recordObserved records what was sent and what would have been sent.

@@ -150,6 +150,7 @@ func (c *Call) giveUp(p any) (mcp.Result, error) {
 // if it came as an error.
 func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.CallToolResult {
 	e, showReference := c.public(f)
+	e = corrected(e, f.View().Private)
 	var res *mcp.CallToolResult
 	if have != nil {
 		cp := *have // with what the SDK keeps in it: the result type and the error
@@ -179,7 +180,7 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 	if render.JSON {
 		text = envelope(e)
 	} else {
-		text = c.text(e, showReference)
+		text = c.text(f, e, showReference)
 	}
 	res.StructuredContent, res.InputRequests, res.RequestState = nil, nil, ""
 	if render.Structured {
@@ -196,15 +197,42 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 }
 
 // text returns the finished text of a failure. It is cleaned, so what its parts make together is looked at last.
-func (c *Call) text(e *fault.Error, reference bool) string {
-	text := e.Text
+// The private correction is the caller's own, and stands behind it as it is.
+func (c *Call) text(f *failure.Failure, e *fault.Error, reference bool) string {
+	text, rest := e.Text(), ""
 	if reference {
-		text = e.Error
+		rest = strings.TrimPrefix(e.Error(), text)
+	}
+	if f.View().Private != nil {
+		if i := strings.LastIndex(text, "\nTry: "); i >= 0 { // no byte of the correction begins a line
+			text, rest = text[:i], text[i:]+rest
+			if finished := c.settings().Finished; finished != nil {
+				text = finished(text)
+			}
+			return text + rest
+		}
 	}
 	if finished := c.settings().Finished; finished != nil {
-		return finished(text())
+		return finished(text + rest)
 	}
-	return text()
+	return text + rest
+}
+
+// corrected returns the fault with a correction that its caller alone may read.
+func corrected(e *fault.Error, private *classify.Correction) *fault.Error {
+	if private == nil {
+		return e
+	}
+	public := map[string]json.RawMessage{}
+	if json.Unmarshal(jsonOf(e), &public) != nil {
+		return e // cannot be: a fault is an object
+	}
+	public["corrected_arguments"], public["corrected_tool"] = private.Arguments, jsonOf(private.Tool)
+	with := &fault.Error{}
+	if json.Unmarshal(jsonOf(public), with) != nil {
+		return e
+	}
+	return with.Because(e.Unwrap())
 }
 
 // textOf returns content that is one text.
@@ -220,6 +248,7 @@ func textOf(text string) []mcp.Content {
 // methodError writes any other failed method.
 func (c *Call) methodError(f *failure.Failure) *jsonrpc.Error {
 	e, showReference := c.public(f)
+	e = corrected(e, f.View().Private)
 	data := struct {
 		fault.Data
 		URI     string   `json:"uri,omitempty"`
@@ -231,7 +260,7 @@ func (c *Call) methodError(f *failure.Failure) *jsonrpc.Error {
 	if c.settings().Render.Problem {
 		data.Problem = problemOf(e)
 	}
-	wire := &jsonrpc.Error{Code: codeOf(e, c.settings().Render.LegacyCodes), Message: c.text(e, showReference), Data: jsonOf(data)}
+	wire := &jsonrpc.Error{Code: codeOf(e, c.settings().Render.LegacyCodes), Message: c.text(f, e, showReference), Data: jsonOf(data)}
 	rendered.Set(wire, f.Err())
 	return wire
 }

@@ -99,8 +99,14 @@ func TestAFailedTool(t *testing.T) {
 	}
 }
 
-// listCached adds the tool that a recovery step names.
+// listCached adds the tools that recovery steps name.
 func listCached(server *mcp.Server) {
+	server.AddTool(&mcp.Tool{Name: "get_order", InputSchema: map[string]any{
+		"type": "object", "required": []string{"shop", "id", "year"}, "additionalProperties": false,
+		"properties": map[string]any{"shop": map[string]any{"type": "string"}, "id": map[string]any{"type": "integer"}, "year": map[string]any{}, "note": map[string]any{}},
+	}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{}, nil
+	})
 	server.AddTool(&mcp.Tool{Name: "list_cached", InputSchema: map[string]any{
 		"type": "object", "required": []string{"topic"}, "properties": map[string]any{"topic": map[string]any{"type": "string"}},
 	}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -119,9 +125,14 @@ func TestStepsThatCannotBeCarriedOut(t *testing.T) {
 		"right":          {fault.Step{Action: "Read", Tool: "list_cached", Parameters: topic}, `Next: 1. Read: call list_cached {"topic":"weather"}.`},
 		"unknown tool":   {fault.Step{Action: "Read", Tool: "no_such_tool", Parameters: topic}, "Next: 1. Read."},
 		"an argument":    {fault.Step{Action: "Read", Tool: "list_cached", Parameters: map[string]any{"topic": 7}}, "Next: 1. Read."},
-		"none of them":   {fault.Step{Action: "Read", Tool: "list_cached"}, "Next: 1. Read."},
-		"right option":   {fault.Step{Action: "Choose", Options: []fault.Option{{Action: "cached", Tool: "list_cached", Parameters: topic}, {Action: "wait"}}}, `Next: 1. Choose (options: cached: call list_cached {"topic":"weather"}, wait).`},
-		"unknown option": {fault.Step{Action: "Choose", Options: []fault.Option{{Action: "cached", Tool: "nor_this"}, {Action: "wait"}}}, "Next: 1. Choose (options: cached, wait)."},
+		"none of them":   {fault.Step{Action: "Read", Tool: "list_cached"}, "Next: 1. Read: call list_cached {} with 'topic' filled in."},
+		"some of them":   {fault.Step{Action: "Look", Tool: "get_order", Parameters: map[string]any{"shop": "x"}}, `Next: 1. Look: call get_order {"shop":"x"} with 'id' and 'year' filled in.`},
+		"an unknown one": {fault.Step{Action: "Look", Tool: "get_order", Parameters: map[string]any{"shop": "x", "city": "y"}}, "Next: 1. Look."},
+		"one is wrong":   {fault.Step{Action: "Look", Tool: "get_order", Parameters: map[string]any{"id": true}}, "Next: 1. Look."},
+		"named by hand": {fault.Step{Action: "Look", Tool: "get_order", Parameters: map[string]any{"shop": "x", "id": 1, "year": 2}, Missing: []string{"note", "id"}},
+			`Next: 1. Look: call get_order {"id":1,"shop":"x","year":2} with 'note' filled in.`},
+		"right option":   {fault.Step{Action: "Choose", Options: []fault.Option{{Action: "cached", Tool: "list_cached", Parameters: topic}, {Action: "wait"}}}, `Next: 1. Choose: either call list_cached {"topic":"weather"} or wait.`},
+		"unknown option": {fault.Step{Action: "Choose", Options: []fault.Option{{Action: "cached", Tool: "nor_this"}, {Action: "wait"}}}, "Next: 1. Choose: either cached or wait."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := harness.NewLog(0)
@@ -130,7 +141,25 @@ func TestStepsThatCannotBeCarriedOut(t *testing.T) {
 				Middleware: []mcp.Middleware{establish(fixed(log))},
 				More:       listCached,
 			})
-			require.Equal(t, "Conflict: m.\n"+c.want, s.Call(t, "it").Text())
+			got := s.Call(t, "it")
+			require.Equal(t, "Conflict: m.\n"+c.want, got.Text())
+			if step := got.Fault().Data().RecoverySteps[0]; strings.Contains(c.want, "filled in") {
+				require.NotEmpty(t, step.Missing)
+				require.Equal(t, c.step.Tool, step.Tool)
+			}
+			s.Call(t, "it")
+			dropped := 0
+			for _, r := range log.Records() {
+				if strings.Contains(fmt.Sprint(r["msg"]), "a step of a failure") {
+					dropped++
+					require.Equal(t, "it", r["name"])
+				}
+			}
+			lost := 0
+			if !strings.Contains(c.want, "call ") {
+				lost = 1
+			}
+			require.Equal(t, lost, dropped, "recorded once")
 		})
 	}
 }

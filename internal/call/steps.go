@@ -2,23 +2,28 @@ package call
 
 import (
 	"encoding/json"
+	"log/slog"
+	"slices"
+	"sync/atomic"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/table"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// executable returns e without the calls that this caller cannot make: of a tool that it
-// may not list, or with arguments that the tool's schema refuses. What such a step says
-// in words stays. Where the server cannot be asked, as around a single handler, every
+// executable returns e with the calls that this caller can make. One that lacks required parameters names
+// them, for the caller to fill in. One of a tool that the caller may not list, or with arguments that the
+// tool's schema refuses, becomes its words alone. That is recorded once for each tool and step, because it
+// is a mistake of the program's. Where the server cannot be asked, as around a single handler, every
 // step stays as it is.
 func (c *Call) executable(e *fault.Error) *fault.Error {
 	steps := e.Data().RecoverySteps
 	tools := map[string]*mcp.Tool{}
 	for i := range steps {
-		eachCall(&steps[i], func(tool *string, _ *map[string]any) { tools[*tool] = nil })
+		eachCall(&steps[i], func(s suggested) { tools[*s.tool] = nil })
 	}
 	if len(tools) == 0 {
 		return e
@@ -37,9 +42,14 @@ func (c *Call) executable(e *fault.Error) *fault.Error {
 	}
 	changed := false
 	for i := range steps {
-		eachCall(&steps[i], func(tool *string, parameters *map[string]any) {
-			if !accepts(tools[*tool], *parameters) {
-				*tool, *parameters, changed = "", nil, true
+		eachCall(&steps[i], func(s suggested) {
+			missing, refusal := lacks(tools[*s.tool], *s.parameters, *s.missing)
+			switch {
+			case refusal != "":
+				c.dropped(Dropped{Message: e.Message(), Action: steps[i].Action, Tool: *s.tool, Reason: refusal})
+				*s.tool, *s.parameters, *s.missing, changed = "", nil, nil, true
+			case !slices.Equal(missing, *s.missing):
+				*s.missing, changed = missing, true
 			}
 		})
 	}
@@ -51,30 +61,89 @@ func (c *Call) executable(e *fault.Error) *fault.Error {
 	return fault.FromData(d).Because(e.Unwrap())
 }
 
+// suggested is a call that a step is or offers.
+type suggested struct {
+	tool       *string
+	parameters *map[string]any
+	missing    *[]string
+}
+
 // eachCall calls visit for each call that a step is or offers.
-func eachCall(s *fault.Step, visit func(tool *string, parameters *map[string]any)) {
+func eachCall(s *fault.Step, visit func(suggested)) {
 	if s.Tool != "" {
-		visit(&s.Tool, &s.Parameters)
+		visit(suggested{&s.Tool, &s.Parameters, &s.Missing})
 	}
 	for i := range s.Options {
 		if o := &s.Options[i]; o.Tool != "" {
-			visit(&o.Tool, &o.Parameters)
+			visit(suggested{&o.Tool, &o.Parameters, &o.Missing})
 		}
 	}
 }
 
-// accepts reports whether a call can be made: of a tool that is listed, and with arguments that
-// its schema does not refuse, as far as that can be read.
-func accepts(tool *mcp.Tool, parameters map[string]any) bool {
+// The reasons why a call is left out of a step.
+const (
+	notListed = "the tool is not listed for this caller"
+	refused   = "its schema refuses the parameters"
+)
+
+// lacks returns the parameters that a call lacks, those that its author says and those that its tool
+// requires, or why it cannot be made, whatever is filled in, as far as the schema can be read.
+func lacks(tool *mcp.Tool, parameters map[string]any, said []string) (missing []string, refusal string) {
 	if tool == nil {
-		return false
+		return nil, notListed
 	}
 	if parameters == nil {
 		parameters = map[string]any{}
 	}
-	schema := resolved(tool.InputSchema)
-	return schema == nil || schema.Validate(parameters) == nil
+	given := func(name string) bool { _, ok := parameters[name]; return ok }
+	missing = slices.DeleteFunc(slices.Clone(said), given)
+	schema := JSONSchema(tool.InputSchema)
+	if schema == nil {
+		return missing, ""
+	}
+	var required []string
+	for _, name := range schema.Required {
+		switch {
+		case given(name):
+			required = append(required, name)
+		case !slices.Contains(missing, name):
+			missing = append(missing, name)
+		}
+	}
+	schema.Required = required
+	if r, err := schema.Resolve(nil); err == nil && r.Validate(parameters) != nil {
+		return nil, refused
+	}
+	return missing, ""
 }
+
+// Dropped is a call that was left out of a step.
+type Dropped struct{ Message, Action, Tool, Reason string } // the message is that of the failure
+
+// OnDropped is called for each call that is left out of a step, by tests. It may be called concurrently.
+var OnDropped atomic.Pointer[func(Dropped)]
+
+// dropped records that a call was left out of a step, once for each tool that fails and each that is named.
+func (c *Call) dropped(d Dropped) {
+	if f := OnDropped.Load(); f != nil {
+		(*f)(d)
+	}
+	if c.quiet || c.by == nil {
+		return
+	}
+	target := Name(c.req)
+	key := c.method + "\x00" + target + "\x00" + d.Tool + "\x00" + d.Reason
+	if _, before := c.by.drops.Get(key); before || c.by.drops.Len() >= table.MaxNames {
+		return
+	}
+	c.by.drops.Put(key, true)
+	Warn(c, c.Logger(), "a step of a failure names a call that its caller cannot make, and is sent without it",
+		slog.String("method", c.method), slog.String("name", target), slog.String("step", words.Cut(d.Action, maxAction)),
+		slog.String("tool", words.Cut(d.Tool, maxAction)), slog.String("reason", d.Reason))
+}
+
+// maxAction is how many characters of a step stand in a record.
+const maxAction = 200
 
 // Outputs keeps what was made of output schemas. The zero value is ready for use.
 type Outputs = table.Weak[mcp.Tool, func(raw []byte) bool]

@@ -11,6 +11,7 @@ package classify
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"reflect"
 	"strings"
@@ -95,6 +96,13 @@ const (
 	OfAuthor                // those of whoever made the fault
 )
 
+// A Correction is the call that was meant by one with wrong arguments. It holds secrets of the caller's
+// own: no log, no store and no other reader gets it, and no scrubber changes it.
+type Correction struct {
+	Tool      string
+	Arguments json.RawMessage
+}
+
 // Finding is what the classifier makes of an error.
 type Finding struct {
 	Origin Origin
@@ -106,6 +114,8 @@ type Finding struct {
 	Says   Says        // what the error says about a second try
 
 	By Source // of what the Fault says itself about a second try
+
+	Private *Correction // what only the caller may read of the Fault, nil for nothing
 
 	Refused  bool // by the SDK, which checks the arguments of typed tools
 	Protocol bool // the fault is sent as a protocol error

@@ -249,7 +249,7 @@ func (v *visit) loopBreaker(t *testing.T) {
 		texts, last = append(texts, plain(textOf(res))), f
 	}
 	const found = "Not found: project 'zebra' does not exist.\n" +
-		"Suggestion: Check the name or identifier; if something lists what exists, ask it first.\n"
+		"Suggestion: Check the name. If a tool lists what exists, call it first.\n"
 	const first = found + "Retry: no. The same call will fail again.\nReference: REF"
 	for i := range 3 {
 		require.Equal(t, first, texts[i])
@@ -327,7 +327,7 @@ func (v *visit) whatAServiceAsksFor(t *testing.T) {
 	require.InDelta(t, 3600, said.RetryAfterSeconds, 60)
 
 	gone := v.says(t, `Not found: the requested item does not exist.
-Suggestion: Check the name or identifier; if something lists what exists, ask it first.
+Suggestion: Check the name. If a tool lists what exists, call it first.
 Retry: no. The service refused the request (HTTP 404); the same call will be refused again.
 Reference: REF`, "fetch", v.service.at("/404/9/gone"))
 	require.Equal(t, fault.KindNotFound, gone.Type)

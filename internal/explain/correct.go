@@ -11,13 +11,16 @@ import (
 
 const maxCorrected = 1000 // bytes
 
-// corrected returns the arguments with all corrections, nil unless these are certain, the
-// arguments are valid then, and they may be repeated.
-func (r *report) corrected() json.RawMessage {
-	if r.unsure || r.hide {
-		return nil
-	}
-	if _, ok := r.mended.(map[string]any); !ok || !r.shows(r.mended, nil) {
+// A correction is the whole arguments as they were meant.
+type correction struct {
+	value any
+	raw   json.RawMessage // nil if they would be too long to be read
+}
+
+// ordinary returns the arguments with all corrections of single values and names, nil unless these are
+// certain and the arguments are valid then.
+func (r *report) ordinary() *correction {
+	if _, ok := r.mended.(map[string]any); !ok || r.unsure {
 		return nil
 	}
 	raw, err := encode(r.mended)
@@ -28,29 +31,48 @@ func (r *report) corrected() json.RawMessage {
 	if err != nil || r.validate(r.schema.root, d, true) != nil {
 		return nil
 	}
-	return raw
+	return &correction{r.mended, raw}
 }
 
-// shows reports whether a value, and all in it, may be repeated.
-func (r *report) shows(v any, at []string) bool {
+// offer gives a correction to the caller, unless received values are hidden or one of them cannot be
+// written on a line as it is.
+func (r *report) offer(c *correction) {
+	if c == nil || c.raw == nil || r.hide {
+		return
+	}
+	if fits, secret := r.repeats(c.value, nil); fits {
+		r.Corrected, r.Secret = c.raw, secret
+	}
+}
+
+// repeats reports whether a value, and all in it, can be written as it is, and whether there is something
+// in it that only its sender may read.
+func (r *report) repeats(v any, at []string) (fits, secret bool) {
+	each := func(member any, step string) bool {
+		ok, private := r.repeats(member, append(slices.Clip(at), step))
+		secret = secret || private
+		return ok
+	}
 	switch v := v.(type) {
 	case map[string]any:
 		for name, member := range v {
-			if r.schema.shownName(name) != name || !r.shows(member, append(slices.Clip(at), name)) {
-				return false
+			if words.Cut(name, maxName) != name || !each(member, name) {
+				return false, false
 			}
+			secret = secret || r.schema.shownName(name) != name
 		}
-		return true
+		return true, secret
 	case []any:
 		for i, item := range v {
-			if i > maxCorrected || !r.shows(item, append(slices.Clip(at), strconv.Itoa(i))) {
-				return false
+			if i > maxCorrected || !each(item, strconv.Itoa(i)) {
+				return false, false
 			}
 		}
-		return true
+		return true, secret
 	case string:
-		return len(v) <= maxCorrected && words.Cut(scrub.Credentials(v), maxCorrected) == v && !r.schema.Hides(at)
+		fits = len(v) <= maxCorrected && words.Cut(v, maxCorrected) == v
+		return fits, fits && scrub.Credentials(v) != v || r.schema.Hides(at)
 	default:
-		return !r.schema.Hides(at)
+		return true, r.schema.Hides(at)
 	}
 }

@@ -12,7 +12,7 @@
 // The steps of a report, a file each: read the arguments (read.go), let the library check
 // them within a bound (work.go), flatten its errors (collect.go), pair unknown names with
 // those that were meant (names.go), write a sentence for each (tell.go) with advice
-// (hint.go), and offer the corrected arguments (correct.go). What is known
+// (hint.go), and offer the corrected arguments (correct.go, wrapped.go). What is known
 // of a schema stands in schema.go, and its words in phrase.go.
 //
 // The schema is trusted and the arguments are not. Of the arguments only short scalar
@@ -50,8 +50,8 @@ const (
 type Report struct {
 	// Violations are in a stable order, at most MaxShown. All their texts are fit
 	// for one line, and hold nothing of what must not be shown. The Message is the whole
-	// sentence, the Rule is a keyword of JSON Schema, or "json", "duplicate", "utf8", "depth" or
-	// "budget", and what was Received is a string, a bool or a json.Number of at most 64
+	// sentence, the Rule is a keyword of JSON Schema, or "json", "duplicate", "utf8", "depth",
+	// "wrapped" or "budget", and what was Received is a string, a bool or a json.Number of at most 64
 	// characters, scrubbed, or nil. A Pointer of more than 512 bytes is left out.
 	Violations []fault.Violation
 	// Total counts the violations, also those that are not shown. It stops
@@ -60,9 +60,10 @@ type Report struct {
 	// More reports that there may be more than Total.
 	More bool
 	// Corrected are the whole arguments as they were meant, one line of JSON, valid by
-	// the schema. It is nil unless every correction is certain and nothing in the
-	// arguments must be hidden.
+	// the schema. It is nil unless every correction is certain, or if received values are hidden.
 	Corrected json.RawMessage
+	// Secret reports that Corrected holds what looks like a secret. Only who sent it may read it.
+	Secret bool
 }
 
 // A report is a Report that is being written.
@@ -110,6 +111,7 @@ func (r *report) explain(args []byte) *Report {
 	case len(found) == 0 && len(d.notes) == 0:
 		return nil
 	}
+	wrapped := r.unwrapped(d) // before names are corrected
 	if r.correctNames(found) {
 		if found, err = r.check(d); err != nil {
 			r.More = true
@@ -122,9 +124,14 @@ func (r *report) explain(args []byte) *Report {
 	for _, f := range sorted(found, byPlace) {
 		r.tell(*f)
 	}
+	var meant *correction
 	if len(d.notes) == 0 && len(args) <= 4*maxCorrected {
-		r.Corrected = r.corrected()
+		meant = r.ordinary()
 	}
+	if wrapped != nil {
+		meant = r.choose(wrapped, meant)
+	}
+	r.offer(meant)
 	return &r.Report
 }
 

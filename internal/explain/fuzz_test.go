@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -68,7 +69,9 @@ func checkBounds(t *testing.T, compiled *explain.Schema, args string) *explain.R
 	if report.Corrected != nil {
 		require.True(t, compiled.Valid(report.Corrected), "%s", report.Corrected)
 		for _, name := range []string{"password", "token"} {
-			require.NotRegexp(t, `"`+name+`":"?.*`+canary, string(report.Corrected))
+			if regexp.MustCompile(`"` + name + `":"?.*` + canary).Match(report.Corrected) {
+				require.True(t, report.Secret, "%s", report.Corrected) // for its sender alone
+			}
 		}
 	}
 	shown := *report

@@ -58,6 +58,9 @@ func (r *report) meant(f finding, value, shown any, allowed []any) string {
 			names = append(names, name)
 		}
 	}
+	if only := near.Spelled(text, names); only != "" && only != text {
+		return r.fix(f, only, "Did you mean "+quoted(only)+"?")
+	}
 	matches := near.Matches(text, names)
 	if len(matches) == 0 {
 		return ""
@@ -99,13 +102,19 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 		case isObject:
 			return r.fix(f, d.value, "Send the object itself, not a string.")
 		case shown != value:
-			return "Send it without quotes."
+			return r.fix(f, d.value, "Send it without quotes.")
 		default:
 			return r.fix(f, d.value, "Send "+meant+" without quotes.")
 		}
 	case json.Number:
 		text := v.String()
-		if shown != nil && !slices.Contains(types, "integer") && !slices.Contains(types, "number") && r.fits(f.forms, &document{value: text}) {
+		switch {
+		case slices.Contains(types, "integer") || slices.Contains(types, "number") || !r.fits(f.forms, &document{value: text}):
+		case r.isTime(f):
+			return "If it is a date and time, send it as a string such as " + exampleTime + "."
+		case shown == nil:
+			return r.fix(f, text, "Send it in quotes.")
+		default:
 			return r.fix(f, text, `Send it in quotes: "`+text+`".`)
 		}
 	case map[string]any, []any:
@@ -188,7 +197,7 @@ func (r *report) suggestName(f finding) string {
 		if _, sent := object[m[0]]; sent {
 			return "Leave it out: " + quoted(m[0]) + " is there already."
 		}
-		return "Did you mean " + listed(m[:min(2, len(m))], quoted, "or") + "?"
+		return "Did you mean " + words.Listed(m[:min(2, len(m))], quoted, "or") + "?"
 	}
 	key := "names\x00" + strings.Join(f.parent(), "\x00")
 	if r.told[key] {
@@ -218,6 +227,6 @@ func knownNames(names []string, parts []part) string {
 	case 1:
 		return "Only " + all[0] + " can be sent here."
 	default:
-		return "Known here are " + listed(all, plain, "and") + "."
+		return "Known here are " + words.Listed(all, plain, "and") + "."
 	}
 }

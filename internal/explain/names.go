@@ -100,6 +100,9 @@ func (o *object) pairs(unknown, wanted, free []string) (pairs []pair) {
 	for i, pool := range [][]string{wanted, free} {
 		for _, name := range unknown {
 			matches := near.Matches(name, pool)
+			if only := near.Spelled(name, pool); only != "" { // whatever else is near
+				matches = []string{only}
+			}
 			if len(matches) == 0 || taken[name] || taken[matches[0]] || i == 1 && (len(matches) > 1 || !slices.Contains(o.refused, name)) {
 				continue
 			}
@@ -116,7 +119,7 @@ func (o *object) pairs(unknown, wanted, free []string) (pairs []pair) {
 // misspelled tells that a name was meant by another one.
 func (r *report) misspelled(p pair) {
 	missing, refused, meant := slices.Contains(p.missing, p.meant), slices.Contains(p.refused, p.sent), quoted(p.meant)
-	r.unsure = r.unsure || p.unsure || scrub.SecretName(p.sent)
+	r.unsure = r.unsure || p.unsure || scrub.SecretName(p.sent) && !scrub.SecretName(p.meant) // it would be shown then
 	if !missing && !refused {
 		r.told[p.choice.key()] = true // also if it fits no form after that
 	}

@@ -16,8 +16,7 @@ import (
 const (
 	maxPhrase   = 400 // runes of what is expected
 	maxAdvice   = 240 // runes of a description that is repeated
-	maxListed   = 20  // values or names that are listed
-	maxSize     = 300 // bytes of them
+	maxListed   = 20  // names, or examples, that are looked at
 	maxBranches = 5   // forms that are listed
 )
 
@@ -39,7 +38,7 @@ func (n *node) say() string {
 		return ""
 	}
 	if values := n.literals(); values != nil {
-		return listed(values, literal, "or")
+		return words.Listed(values, literal, "or")
 	}
 	if types := n.types(); len(types) > 0 {
 		texts := make([]string, len(types))
@@ -86,7 +85,7 @@ func choice(forms []*node) string {
 		texts = append(texts[:maxBranches], "another form")
 	}
 	if len(values) > 0 {
-		texts = append([]string{listed(values, literal, "or")}, texts...)
+		texts = append([]string{words.Listed(values, literal, "or")}, texts...)
 	}
 	if null {
 		texts = append(texts, "null")
@@ -106,20 +105,6 @@ func literals(n *jsonschema.Schema) []any {
 	default:
 		return nil
 	}
-}
-
-// listed writes a, b, c and so on, of a list that may be long.
-func listed[T any](list []T, write func(T) string, word string) string {
-	var texts []string
-	size := 0
-	for i, item := range list {
-		text := write(item)
-		if size += len(text) + 2; i > 0 && (i == maxListed || size > maxSize) && len(list)-i > 1 {
-			return strings.Join(texts, ", ") + " " + word + " " + strconv.Itoa(len(list)-i) + " others"
-		}
-		texts = append(texts, text)
-	}
-	return words.List(texts, word)
 }
 
 func quoted(text string) string { return words.Quote(text, maxName) }
@@ -314,7 +299,7 @@ func (n *node) object() string {
 		return "an object with" + strings.TrimPrefix(counts(n.MinProperties, n.MaxProperties, "property", "properties"), " of")
 	}
 	if names := required([]*node{n}); len(names) > 0 && len(names) <= 4 {
-		return "an object with " + listed(names, quoted, "and")
+		return "an object with " + words.Listed(names, quoted, "and")
 	}
 	return "an object"
 }

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,9 +79,9 @@ func (r *report) worded(f finding) fault.Violation {
 
 // word writes the sentence of a violation.
 func (r *report) word(f finding, v *fault.Violation) {
-	subject, is, verb, but := "Argument '"+v.Field+"'", " is ", " expected ", ", but received "
+	subject, is, verb := "Argument '"+v.Field+"'", " is ", " expected "
 	if len(f.at) == 0 {
-		subject, is, verb, but = "The arguments", " are ", " must be ", ", but were "
+		subject, is, verb = words.AllArguments, " are ", " must be "
 	}
 	when := ""
 	if len(f.when) > 0 {
@@ -90,7 +89,7 @@ func (r *report) word(f finding, v *fault.Violation) {
 	}
 	switch {
 	case f.missing():
-		r.missing(f, v, subject+" is required"+when)
+		r.missing(f, v, subject, when)
 	case f.rule == "additionalProperties":
 		v.Message, v.Suggestion = subject+" is unknown"+when+".", r.suggestName(f)
 	case f.rule == "propertyNames":
@@ -105,7 +104,7 @@ func (r *report) word(f finding, v *fault.Violation) {
 	case f.rule == "schema":
 		v.Message = "The arguments are not valid."
 	case f.rule == "not" && f.n.part("not").onlyRequires():
-		v.Message = subject + " may not have " + listed(f.n.Not.Required, quoted, "together with") + when + "."
+		v.Message = subject + " may not have " + words.Listed(f.n.Not.Required, quoted, "together with") + when + "."
 	case f.rule == "false", f.rule == "not" && f.n.part("not").words() == "":
 		v.Message = subject + is + "not allowed" + when + "."
 	case len(f.both) > 1:
@@ -118,22 +117,20 @@ func (r *report) word(f finding, v *fault.Violation) {
 		v.Message = subject + verb + v.Expected + when + ", but " + fits + "."
 	default:
 		received := r.wrong(f, v)
-		v.Message = subject + verb + v.Expected + when + but + received + "."
+		v.Message = words.Wrong(subject, v.Expected, when, received)
 	}
 }
 
 // onlyRequires reports whether a schema says nothing but which names are required.
 func (n *node) onlyRequires() bool { return n != nil && len(n.Required) > 0 && len(n.parts) == 0 }
 
-func (r *report) missing(f finding, v *fault.Violation, sentence string) {
+func (r *report) missing(f finding, v *fault.Violation, subject, when string) {
 	nodes := r.schema.at(f.at)
 	v.Expected = f.expected
 	for _, n := range nodes {
 		v.Expected = cmp.Or(v.Expected, n.words())
 	}
-	if v.Message = sentence + "."; v.Expected != "" {
-		v.Message = sentence + ": expected " + v.Expected + "."
-	}
+	v.Message = words.Missing(subject, v.Expected, when)
 	v.Suggestion = advice(nodes, true)
 }
 
@@ -170,48 +167,11 @@ func (r *report) wrong(f finding, v *fault.Violation) (received string) {
 	return received
 }
 
-// Received returns a value of the caller in words, and itself if it may be shown.
+// Received returns a value of the caller in words, and itself, on one line, if it may be shown.
 func Received(value any, hidden bool) (text string, shown any) {
-	var what string
-	var length int
-	switch v := value.(type) {
-	case nil:
-		return "null", nil
-	case bool:
-		what, text, shown = "a boolean", strconv.FormatBool(v), v
-	case json.Number:
-		what, length, text, shown = "a number", len(v), string(v), v
-		hidden = hidden || length <= maxName && scrub.Credentials(text) != text
-	case string:
-		what, length = "a string", utf8.RuneCountInString(v)
-		trimmed := strings.TrimSpace(v)
-		switch {
-		case length == 0:
-			return "an empty string", ""
-		case length > maxName:
-		case strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "["): // it may hold values that have names
-			return what, nil
-		case !hidden:
-			clean := words.Cut(scrub.Credentials(v), maxName)
-			text, shown = "'"+clean+"'", clean
-		}
-	case []any:
-		if len(v) == 0 {
-			return "an empty list", nil
-		}
-		return "a list with " + words.Plural(len(v), "item"), nil
-	case map[string]any:
-		if len(v) == 0 {
-			return "an empty object", nil
-		}
-		return "an object with " + words.Plural(len(v), "property", "properties"), nil
+	text, shown = scrub.Received(value, hidden)
+	if v, ok := shown.(string); ok {
+		shown = words.Cut(v, maxName)
 	}
-	switch {
-	case length > maxName:
-		return what + " of " + strconv.Itoa(length) + " characters", nil
-	case hidden:
-		return what + " that is not shown", nil
-	default:
-		return text, shown
-	}
+	return text, shown
 }

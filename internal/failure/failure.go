@@ -327,7 +327,10 @@ func (f *Failure) Fault() *fault.Error {
 	if f.public == nil {
 		e := f.view.Fault
 		if f.guided {
-			e = e.Suggest(f.guidance.Suggestion).WithRetry(f.guidance.Retry)
+			if f.guidance.Suggestion != e.Suggestion() {
+				e = e.Suggest(f.guidance.Suggestion)
+			}
+			e = e.WithRetry(f.guidance.Retry)
 		}
 		for _, add := range f.added {
 			safe.Call(func() { // one that panics changes nothing

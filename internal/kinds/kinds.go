@@ -140,7 +140,7 @@ var table = []Row{
 	},
 	{
 		Kind: "not_found", Label: "Not found", Message: "the requested item does not exist",
-		Suggestion: "Check the name or identifier; if something lists what exists, ask it first.",
+		Suggestion: "Check the name. If a tool lists what exists, call it first.",
 		Code:       invalidParams, Legacy: -32000, Status: 404, Outcome: "not_found",
 		Arrives: []int64{resourceNotFound, methodNotFound, 404},
 		Retry:   No, Final: true, Party: "caller",

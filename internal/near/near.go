@@ -3,6 +3,7 @@ package near
 
 import (
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -81,6 +82,85 @@ func Matches(want string, pool []string) []string {
 		names[i] = found[i].name
 	}
 	return names
+}
+
+// Nearest returns n names of the pool, or all if there are fewer, those with the fewest edits from want
+// first, however many these are. Where names are equally near the order of the pool holds, and names that
+// are not compared stand last. The work is bounded as that of Matches is.
+func Nearest(want string, pool []string, n int) []string {
+	var a name
+	comparable := a.read(want) && a.n > 0
+	found := make([]match, 0, n+1)
+	for _, other := range pool[:min(len(pool), maxPool)] {
+		m, limit := match{name: other, distance: maxRunes + 1}, maxRunes
+		if len(found) == n {
+			limit = found[n-1].distance - 1
+		}
+		if b := (name{}); comparable && limit >= 0 && b.read(other) {
+			shorter, longer := a.runes[:a.n], b.runes[:b.n]
+			if a.n > b.n {
+				shorter, longer = longer, shorter
+			}
+			m.distance = distance(shorter, longer, limit)
+		}
+		at := len(found)
+		for at > 0 && m.distance < found[at-1].distance {
+			at--
+		}
+		found = slices.Insert(found, at, m)
+		found = found[:min(len(found), n)]
+	}
+	names := make([]string, len(found))
+	for i := range found {
+		names[i] = found[i].name
+	}
+	return names
+}
+
+// Spelled returns the only name of the pool that is want but for the case of letters, and "" if there
+// is none or more than one. If no case makes one, '-', '_' and ' ' are the same too, and so is
+// where a word begins: inProgress is in_progress. The work is bounded as that of Matches is.
+func Spelled(want string, pool []string) (only string) {
+	want, pool = strings.TrimSpace(want), pool[:min(len(pool), maxPool)]
+	same := func(other string) bool { return strings.EqualFold(other, want) && utf8.ValidString(other) }
+	for range 2 {
+		found := false
+		for _, other := range pool {
+			if len(other) > maxRunes*utf8.UTFMax || !same(other) || found && other == only {
+				continue
+			}
+			if found {
+				return ""
+			}
+			only, found = other, true
+		}
+		if found || len(want) > maxRunes*utf8.UTFMax || !utf8.ValidString(want) {
+			return only
+		}
+		spelled := snake(want)
+		same = func(other string) bool { return snake(other) == spelled }
+	}
+	return only
+}
+
+// snake writes a name in small letters, with '_' where one of its words ends and the next one begins.
+func snake(name string) string {
+	var b strings.Builder
+	small := false
+	for _, r := range name {
+		lower := unicode.ToLower(r)
+		switch {
+		case r == '-' || r == ' ' || r == '_':
+			b.WriteByte('_')
+			small = false
+			continue
+		case small && lower != r:
+			b.WriteByte('_')
+		}
+		small = lower == r && unicode.IsLetter(r)
+		b.WriteRune(lower)
+	}
+	return b.String()
 }
 
 // compare measures another name, and reports whether it is close. One that cannot stand

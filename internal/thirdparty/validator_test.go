@@ -54,14 +54,14 @@ func TestPlaygroundValidator(t *testing.T) {
 				{`{"email":"a@b.example","user_id":"7abc"}`, ""},
 				{`{"email":"nobody","user_id":"7abc"}`, "Argument 'email' expected an email address, but received 'nobody'."},
 				{`{"email":"a@b.example"}`, "Argument 'user_id' is required."},
-				{`{"email":"a@b.example","user_id":"7"}`, "Argument 'user_id' expected a text of exactly 4 characters, but received '7'."},
+				{`{"email":"a@b.example","user_id":"7"}`, "Argument 'user_id' expected a string of exactly 4 characters, but received '7'."},
 				{`{"email":"a@b.example","user_id":"7abc","color":"green"}`, "Argument 'color' expected 'red' or 'light blue', but received 'green'."},
 				{`{"email":"a@b.example","user_id":"7abc","lines":[{"sku":"A-1","qty":1},{"sku":"B-1","qty":0}]}`,
-					"2 arguments are wrong.\n- Argument 'lines[1].sku' expected a text that starts with 'A-', but received 'B-1'.\n- Argument 'lines[1].qty' expected a number greater than 0, but received 0."},
+					"2 arguments are wrong.\n- Argument 'lines[1].sku' expected a string that starts with 'A-', but received 'B-1'.\n- Argument 'lines[1].qty' expected a number greater than 0, but received 0."},
 				{`{"email":"a@b.example","user_id":"7abc","lines":[{"sku":"A-1","qty":1},{"sku":"A-1","qty":1},{"sku":"A-1","qty":1}]}`,
 					"Argument 'lines' expected a list of at most 2 items, but received a list with 3 items."},
-				{`{"email":"a@b.example","user_id":"7abc","labels":{"a b":"long"}}`, "Argument 'labels[\"a b\"]' expected a text of at most 3 characters, but received 'long'."},
-				{`{"email":"a@b.example","user_id":"7abc","password":"` + canary[:8] + `"}`, "Argument 'password' expected a text of at least 12 characters; the received value is not shown."},
+				{`{"email":"a@b.example","user_id":"7abc","labels":{"a b":"long"}}`, "Argument 'labels[\"a b\"]' expected a string of at most 3 characters, but received 'long'."},
+				{`{"email":"a@b.example","user_id":"7abc","password":"` + canary[:8] + `"}`, "Argument 'password' expected a string of at least 12 characters, but received a string that is not shown."},
 				{`{"email":"a@b.example","user_id":"7abc","day":"today"}`, "Argument 'day' expected a date such as 2026-01-31, but received 'today'."},
 			} {
 				text, _ := call(t, client, c.args)

@@ -427,6 +427,26 @@ func List(items []string, last string) string {
 	}
 }
 
+// The values that [Listed] writes.
+const (
+	maxListed     = 20  // of them
+	maxListedSize = 300 // bytes
+)
+
+// Listed is [List] for a list that may be long, such as the values of an enumeration: "a, b or 7 others".
+func Listed[T any](list []T, write func(T) string, last string) string {
+	var texts []string
+	size := 0
+	for i, item := range list {
+		text := write(item)
+		if size += len(text) + 2; i > 0 && (i == maxListed || size > maxListedSize) && len(list)-i > 1 {
+			return strings.Join(texts, ", ") + " " + last + " " + strconv.Itoa(len(list)-i) + " others"
+		}
+		texts = append(texts, text)
+	}
+	return List(texts, last)
+}
+
 // Plural writes a count with its noun: 1 file, 2 files. A noun that needs more than an s gives its plural.
 func Plural(n int, noun string, plural ...string) string {
 	switch {

@@ -1,0 +1,114 @@
+package explain
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcpchain/mcpchain/fault"
+)
+
+// wrappers are the members in which clients send arguments that should have been sent themselves.
+var wrappers = []string{"arguments", "args", "input", "parameters", "params"}
+
+// maxWraps bounds how many members and texts are taken off, one around the other.
+const maxWraps = 4
+
+// A wrapping is what stands around the arguments that were meant.
+type wrapping struct {
+	inner *document
+	names []string // of the members
+	text  bool     // one of them is a string that holds JSON
+	meant bool     // the schema allows one of the members, so that it may have been meant
+}
+
+// unwrapped returns what stands around the arguments, nil unless these satisfy the schema once it is
+// taken off, and only then.
+func (r *report) unwrapped(d *document) (only *wrapping) {
+	if d.notes != nil {
+		return nil
+	}
+	w := wrapping{inner: d}
+	for range maxWraps {
+		switch v := w.inner.value.(type) {
+		case string:
+			if text := strings.TrimSpace(v); !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, `"`) {
+				return only
+			}
+			inner, err := read([]byte(v), maxSent)
+			if err != nil || inner.number != nil || inner.notes != nil {
+				return only
+			}
+			w.inner, w.text = inner, true
+		case map[string]any:
+			name, inner := onlyMember(v)
+			if !slices.Contains(wrappers, name) || slices.Contains(known([]*node{r.schema.root}), name) {
+				return only
+			}
+			w.meant = w.meant || r.schema.allows(name)
+			w.inner, w.names = &document{value: inner, values: d.values, objects: d.objects, depth: d.depth}, append(slices.Clip(w.names), name)
+		default:
+			return only
+		}
+		if _, ok := w.inner.value.(map[string]any); !ok || r.validate(r.schema.root, w.inner, true) != nil {
+			continue
+		}
+		if only != nil {
+			return nil // two readings
+		}
+		found := w
+		only = &found
+	}
+	return only
+}
+
+// onlyMember returns the member of an object that has no other.
+func onlyMember(object map[string]any) (name string, value any) {
+	if len(object) == 1 {
+		for name, value = range object { //nolint:revive // the one
+		}
+	}
+	return name, value
+}
+
+// allows reports whether the schema says something of a member of the arguments that it does not declare.
+func (s *Schema) allows(name string) bool {
+	says := func(n *node) bool { return n.Bool == nil || *n.Bool }
+	return slices.ContainsFunc(s.at([]string{name}), says) || slices.Contains(required([]*node{s.root}), name)
+}
+
+// choose tells that the arguments stand in something else, in the place of what else was found, and
+// returns them. Where other corrections lead to other arguments, nobody knows which were meant.
+func (r *report) choose(w *wrapping, other *correction) *correction {
+	raw, err := encode(w.inner.value)
+	switch {
+	case err != nil: // cannot be: it was read
+		return nil
+	case other != nil && string(other.raw) == string(raw):
+		return other
+	case other != nil:
+		return nil
+	case w.meant:
+		return other
+	}
+	v := fault.Violation{Rule: "wrapped", Expected: r.schema.root.words()}
+	switch {
+	case w.names == nil:
+		v.Message, v.Suggestion = "The arguments were sent as a string.", "Send the object itself, not a string."
+	case w.text:
+		v.Message, v.Suggestion = "The arguments were sent as a string inside of "+memberOf(w.names)+".", "Send them as they are, as an object."
+	default:
+		v.Message, v.Suggestion = "The arguments were sent inside of "+memberOf(w.names)+".", "Send them as they are."
+	}
+	if len(w.names) > 0 {
+		v.Field, v.Pointer = r.place(w.names[:1])
+	}
+	r.Report, r.size = Report{}, 0
+	r.add(v)
+	if len(raw) > maxCorrected {
+		raw = nil
+	}
+	return &correction{w.inner.value, raw}
+}
+
+// memberOf writes the members in which something stands.
+func memberOf(names []string) string { return quoted(strings.Join(names, ".")) }

@@ -1,0 +1,38 @@
+package words
+
+import "strings"
+
+// AllArguments is the subject of a sentence about the arguments as a whole.
+const AllArguments = "The arguments"
+
+// Wrong writes what is wrong with an argument. The subject is "Argument 'a'" or the like, or [AllArguments]. What is
+// expected, a phrase such as "an integer" or "must be greater than 'b'", the condition, such as " when 'b' is sent", and
+// what was received, in words, are "" where they are not known.
+func Wrong(subject, expected, when, received string) string {
+	is, verb, but := " is", " expected ", ", but received "
+	if subject == AllArguments {
+		is, verb, but = " are", " must be ", ", but were "
+	}
+	text := subject
+	switch {
+	case expected == "":
+		text, but = text+is+" not valid", ": received "
+	case strings.HasPrefix(expected, "must "):
+		text += " " + expected
+	default:
+		text += verb + expected
+	}
+	if text += when; received == "" {
+		return text + "."
+	}
+	return text + but + received + "."
+}
+
+// Missing writes that an argument was not sent, see [Wrong].
+func Missing(subject, expected, when string) string {
+	text := subject + " is required" + when
+	if expected == "" {
+		return text + "."
+	}
+	return text + ": expected " + expected + "."
+}

@@ -1,0 +1,61 @@
+package validate
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/internal/failure"
+)
+
+// undecodable makes a fault of the error with which the SDK says that arguments that pass the tool's
+// schema do not fit into the type of its handler: a time.Time of which the schema says "string", or a
+// number that is too large. The SDK gives it as it gives a handler's own error. It is believed only if
+// it comes bare, names a field of the arguments, and has the value that stands there.
+func (v *validator) undecodable(f *failure.Failure, args []byte, schema func() *explain.Schema) *fault.Error {
+	e, ok := f.Err().(*json.UnmarshalTypeError)
+	if !ok || e == nil || f.Result() == nil || !f.Explainable() {
+		return nil
+	}
+	return guarded(func() *fault.Error {
+		c := v.checks(args, schema())
+		at, known := c.resolve(steps(e))
+		if !known || !holds(e, explain.ValueAt(c.args, at)) {
+			return nil
+		}
+		return faultOf(&explain.Report{Violations: []fault.Violation{c.violation(at, "type", typeWords(e.Type))}}, "")
+	})
+}
+
+// holds reports whether a decoding error of the SDK is about a value. Of one that is a time, the
+// error has what begins with it in the text of the arguments, in quotes and cut.
+func holds(e *json.UnmarshalTypeError, value any) bool {
+	if number, ok := value.(json.Number); ok && e.Value == "number "+string(number)+" overflows" {
+		return true
+	}
+	text, err := strconv.Unquote(e.Value)
+	if err != nil || value == nil || e.Type != reflect.TypeFor[time.Time]() {
+		return false
+	}
+	var begins any
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if d.Decode(&begins) == nil {
+		return reflect.DeepEqual(begins, value)
+	}
+	cut, isCut := strings.CutSuffix(text, "...")
+	whole, isText := value.(string)
+	if !isCut || !isText {
+		return false
+	}
+	escaped, _ := json.Marshal(whole) // a string is always written
+	var plain strings.Builder
+	w := json.NewEncoder(&plain)
+	w.SetEscapeHTML(false)
+	_ = w.Encode(whole)
+	return strings.HasPrefix(string(escaped), cut) || strings.HasPrefix(plain.String(), cut)
+}
