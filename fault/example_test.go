@@ -46,6 +46,15 @@ func Example() {
 	// true true
 }
 
+func ExampleOneOf() {
+	fmt.Println(fault.OneOf("unit", "Kelvin", "celsius", "fahrenheit", "kelvin"))
+	fmt.Println(fault.OneOf("unit", 5, "celsius", "kelvin"))
+
+	// Output:
+	// Validation Error: Argument 'unit' expected 'celsius', 'fahrenheit' or 'kelvin', but received 'Kelvin'. Did you mean 'kelvin'?
+	// Validation Error: Argument 'unit' expected 'celsius' or 'kelvin', but received 5.
+}
+
 func ExampleNotFound() {
 	projects := []string{"apollo", "gemini", "mercury"} // the ones that the caller may know
 

@@ -79,11 +79,7 @@ func OneOf(field string, received any, values ...string) *Error {
 	v := Violation{Field: field, Rule: "enum", Received: orNull(received), Expected: words.Listed(values, quoted, "or")}
 	text, ok := received.(string)
 	if shown, _ := v.clean(); ok && shown.Received == received {
-		meant := near.Spelled(text, values)
-		if matches := near.Matches(text, values); meant == "" && matches != nil {
-			meant = matches[0]
-		}
-		if meant != "" && meant != text {
+		if meant := near.Meant(text, values); meant != "" {
 			v.Suggestion = "Did you mean " + quoted(meant) + "?"
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/internal/near"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -52,8 +53,17 @@ func (c *checks) field(e fieldError) (one fault.Violation, known bool) {
 		at = []string{e.Field()}
 	}
 	rule, expected := c.words(e, at)
-	return c.violation(at, rule, expected), known
+	one = c.violation(at, rule, expected)
+	if received, ok := one.Received.(string); ok && (rule == "oneof" || rule == "oneofci") {
+		if meant := near.Meant(received, alternatives(e.Param())); meant != "" {
+			one.Suggestion = "Did you mean " + words.Quote(meant, maxMeant) + "?"
+		}
+	}
+	return one, known
 }
+
+// maxMeant is how many characters of a value are shown.
+const maxMeant = 64
 
 // namespace reads the path in an error, "Order.Items[1].SKU", without the name of the
 // struct that was checked.
@@ -128,7 +138,7 @@ func (c *checks) words(e fieldError, at []string) (rule, expected string) {
 	}
 	switch tag {
 	case "oneof", "oneofci":
-		return tag, alternatives(param)
+		return tag, words.Listed(alternatives(param), func(value string) string { return "'" + value + "'" }, "or")
 	case "datetime":
 		return tag, timeWords(param)
 	default:
@@ -171,19 +181,16 @@ func size(e fieldError, param string, limit [2]string) string {
 	return text
 }
 
-// alternatives writes the values of a tag like oneof=red green 'light blue'.
-func alternatives(param string) string {
-	var values []string
+// alternatives returns the values of a tag like oneof=red green 'light blue'.
+func alternatives(param string) (values []string) {
 	for i, part := range strings.Split(param, "'") {
 		if i%2 == 1 {
-			values = append(values, "'"+part+"'")
+			values = append(values, part)
 			continue
 		}
-		for value := range strings.FieldsSeq(part) {
-			values = append(values, "'"+value+"'")
-		}
+		values = append(values, strings.Fields(part)...)
 	}
-	return words.List(values, "or")
+	return values
 }
 
 // tagWords are what the other rules want, with PARAM for what stands behind the tag.

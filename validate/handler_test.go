@@ -370,3 +370,19 @@ func TestDecodingOfSomethingElse(t *testing.T) {
 		require.NotContains(t, s.Sent(), harness.Canary)
 	}
 }
+
+// TestEnumerationOfAValidator: a value of oneof gets the near one, if it may be shown.
+func TestEnumerationOfAValidator(t *testing.T) {
+	for param, want := range map[string]string{
+		"five six":    "Argument 'count' expected 'five' or 'six', but received 'fvie'. Did you mean 'five'?",
+		"FVIE 'six'":  "Argument 'count' expected 'FVIE' or 'six', but received 'fvie'. Did you mean 'FVIE'?",
+		"seven eight": "Argument 'count' expected 'seven' or 'eight', but received 'fvie'.",
+	} {
+		s := serve(t, harness.Current, func(s *mcp.Server) {
+			mcp.AddTool(s, &mcp.Tool{Name: "it"}, func(context.Context, *mcp.CallToolRequest, map[string]any) (*mcp.CallToolResult, any, error) {
+				return nil, nil, fieldErrors{aField{"oneof", param, "Input.count", "fvie"}}
+			})
+		}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+		require.Equal(t, "Validation Error: "+want, invoke(t, s, "it", `{"count":"fvie"}`).Text())
+	}
+}

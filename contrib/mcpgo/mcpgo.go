@@ -25,8 +25,8 @@
 //
 // # What it does not reach
 //
-// mcp-go answers unknown names by itself, and calls the handlers of task tools and of
-// notifications outside of its middlewares. Leave WithRecovery out: it sends the value of a
+// mcp-go answers unknown names by itself, but for those that [Server] knows a near name of, and calls
+// the handlers of task tools and of notifications outside of its middlewares. Leave WithRecovery out: it sends the value of a
 // panic to the caller. Tools that a middleware adds are added to mcp-go with [ByMiddleware].
 //
 // A caller over HTTP has no name here: give each package that counts or remembers something
@@ -38,12 +38,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -51,7 +54,9 @@ import (
 // prompts of a server in middlewares, the first outermost. Handlers that are added later are
 // wrapped too. Completions are wrapped with [PromptCompletion] and [ResourceCompletion].
 //
-// mcp-go runs the middlewares of several options from the first, outermost, to the last.
+// mcp-go runs the middlewares of several options from the first, outermost, to the last. A name of a tool
+// or a prompt that does not exist is answered with the name that was probably meant, by a hook: put this
+// option behind server.WithHooks, which would replace it.
 func Server(mw ...mcp.Middleware) server.ServerOption {
 	chain := chained(mw)
 	return func(s *server.MCPServer) {
@@ -64,6 +69,7 @@ func Server(mw ...mcp.Middleware) server.ServerOption {
 		server.WithPromptHandlerMiddleware(func(next server.PromptHandlerFunc) server.PromptHandlerFunc {
 			return prompts.wrap(chain, next)
 		})(s)
+		suggest(s)
 	}
 }
 
@@ -258,7 +264,7 @@ func (c *call[Q, R]) answer(res mcp.Result, err error) (R, error) {
 		if c.asked != nil && isElicitation(err) {
 			return none, c.asked
 		}
-		return none, err
+		return none, said(err)
 	}
 	for _, r := range c.returned {
 		if r.view == res && c.kind.same(r.own, res) {
@@ -269,4 +275,20 @@ func (c *call[Q, R]) answer(res mcp.Result, err error) (R, error) {
 		return none, nil
 	}
 	return c.kind.back(res)
+}
+
+// said returns the error without the words "Internal error: ", which the code of all errors of mcp-go
+// says, and its clients print.
+func said(err error) error {
+	wire, ok := err.(*jsonrpc.Error)
+	if !ok || wire.Code != jsonrpc.CodeInternalError {
+		return err
+	}
+	text, ok := strings.CutPrefix(wire.Message, fault.KindInternal.Label()+": ")
+	if !ok {
+		return err
+	}
+	without := *wire
+	without.Message = text
+	return &without
 }

@@ -91,6 +91,9 @@ func shop() *server.MCPServer {
 			}
 			return mcpgo.NewGetPromptResult("", []mcpgo.PromptMessage{mcpgo.NewPromptMessage(mcpgo.RoleUser, mcpgo.NewTextContent("hi"))}), nil
 		})
+	s.AddPrompt(mcpgo.NewPrompt("strict", mcpgo.WithArgument("topic", mcpgo.RequiredArgument())), wrapped.Prompt(func(context.Context, mcpgo.GetPromptRequest) (*mcpgo.GetPromptResult, error) {
+		return mcpgo.NewGetPromptResult("", nil), nil
+	}, validate.New(&validate.Options{StrictPrompts: true})))
 	s.AddPrompt(mcpgo.NewPrompt("panic"), func(context.Context, mcpgo.GetPromptRequest) (*mcpgo.GetPromptResult, error) { panic(canary) })
 	s.AddPrompt(mcpgo.NewPrompt("nothing"), func(context.Context, mcpgo.GetPromptRequest) (*mcpgo.GetPromptResult, error) { return nil, nil })
 	return s
@@ -278,15 +281,16 @@ func useShop(t *testing.T, c caller) {
 	_, err = c.complete("ref/prompt", "nothing")
 	require.NoError(t, err)
 	for text, call := range map[string]func() (string, error){
-		"Internal error":                      func() (string, error) { return c.resource("a://panic") },
+		"the server failed unexpectedly.":     func() (string, error) { return c.resource("a://panic") },
 		"Not found: thing '7' does not exist": func() (string, error) { return c.resource("b://7") },
-		"Internal error: the server":          func() (string, error) { return c.prompt("panic") },
-		"Internal error: ":                    func() (string, error) { return c.prompt("nothing") },
-		"Internal error: the server failed":   func() (string, error) { return c.complete("ref/resource", "b://{id}") },
+		"the server failed":                   func() (string, error) { return c.prompt("panic") },
+		"the server":                          func() (string, error) { return c.prompt("nothing") },
+		": the server failed unexpectedly.":   func() (string, error) { return c.complete("ref/resource", "b://{id}") },
 	} {
 		_, err := call()
 		require.ErrorContains(t, err, text)
 		require.NotContains(t, err.Error(), canary)
+		require.LessOrEqual(t, strings.Count(strings.ToLower(err.Error()), "internal error"), 1, "it is said once")
 		if _, official := c.(officialClient); !official {
 			continue // the errors of mcp-go's client are texts
 		}
@@ -302,5 +306,13 @@ func useShop(t *testing.T, c caller) {
 		require.Regexp(t, `^[0-9a-f-]{36}$`, f.Data().ReferenceID)
 		require.NotContains(t, f.Message(), "Reference")
 	}
+	_, err = c.tool("cuont", nil)
+	require.ErrorContains(t, err, "Not found: tool 'cuont' does not exist. Did you mean 'count'?")
+	_, err = c.prompt("grete")
+	require.ErrorContains(t, err, "Not found: prompt 'grete' does not exist. Did you mean 'greet'?")
+	_, err = c.tool("zzzzzz", nil)
+	require.ErrorContains(t, err, "tool 'zzzzzz' not found")
+	_, err = c.prompt("strict")
+	require.ErrorContains(t, err, "Validation Error: Argument 'topic' is required: expected a string.")
 	require.Equal(t, []byte{0, 1, 2}, tool("image", nil).Content[1].(*mcp.ImageContent).Data, "it lives")
 }

@@ -71,7 +71,7 @@ type cold struct {
 	refused  string // see Refused
 
 	clean *fault.Error // see Clean
-	past  *outcome     // see Behind
+	past  mcp.Result   // see Behind
 
 	wouldSend string // see WouldRefuse
 }

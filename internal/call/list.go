@@ -186,16 +186,10 @@ func (l *listing[R, I]) all(c *Call) iter.Seq2[*I, error] {
 	}
 }
 
-// An outcome is what a handler returned.
-type outcome struct {
-	res mcp.Result
-	err error
-}
-
 // Behind returns what stands between middlewares that only some calls pass and the handler behind them.
-// A list that a Call inside of them asks for is then what the handler behind answers: the caller who
-// lists does not pass these middlewares, and what they add to a list it cannot call. passes reports
-// whether they are for a call.
+// Of a list that a Call inside of them asks for, what they add is left out: the caller who lists does not
+// pass these middlewares, and cannot call it. What they take away stays away. passes reports whether
+// they are for a call.
 func Behind(next Handler, passes func(method string, req mcp.Request) bool) Handler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
@@ -204,15 +198,33 @@ func Behind(next Handler, passes func(method string, req mcp.Request) bool) Hand
 			if c := FromContext(ctx); c != nil && c.quiet && c.method == method && !passes(method, req) {
 				cold := c.lock()
 				defer c.mu.Unlock()
-				cold.past = &outcome{res, err}
+				cold.past = res
 			}
 		}
 		return res, err
 	}
 }
 
-// passed returns what was answered behind the middlewares that the caller does not pass, see [Behind].
-func (c *Call) passed() *outcome {
+// added returns what reports whether an item is not in a page, which is nil if nothing was added.
+func (l *listing[R, I]) added(behind mcp.Result) func(*I) bool {
+	page, ok := behind.(R)
+	var none R
+	if !ok || page == none {
+		return func(*I) bool { return false }
+	}
+	have := map[string]bool{}
+	items, _ := l.read(page)
+	for _, item := range items {
+		if item != nil {
+			have[l.name(item)] = true
+		}
+	}
+	return func(item *I) bool { return !have[l.name(item)] }
+}
+
+// passed returns the list that was answered behind middlewares that the caller does not pass, nil for
+// none, see [Behind].
+func (c *Call) passed() mcp.Result {
 	cold := c.lock()
 	defer c.mu.Unlock()
 	return cold.past
@@ -259,9 +271,6 @@ func (l *listing[R, I]) each(c *Call, handler Handler, cursor string, work int, 
 		req := l.request(c, cursor)
 		ask := &Call{Context: c, method: l.method, req: req, by: c.by, quiet: true, cold: &cold{parent: c}}
 		res, err := handler(ask, l.method, req)
-		if past := ask.passed(); past != nil {
-			res, err = past.res, past.err
-		}
 		if err != nil {
 			return err
 		}
@@ -271,8 +280,9 @@ func (l *listing[R, I]) each(c *Call, handler Handler, cursor string, work int, 
 			return fmt.Errorf("middleware: the server gave no list in answer to %s, but a %T", l.method, res)
 		}
 		items, following := l.read(page)
+		added := l.added(ask.passed())
 		for _, item := range items {
-			if item != nil && !yield(item, cursor) {
+			if item != nil && !added(item) && !yield(item, cursor) {
 				return nil
 			}
 		}

@@ -12,8 +12,8 @@ import (
 
 // FromText reads the text of a failure, for a client whose server could send nothing else:
 // servers that are written with mark3labs/mcp-go send the text of any error of a resource or a
-// prompt with the code of internal errors, without data. It reports false if the text does not
-// begin with the label of a kind.
+// prompt with the code of internal errors, without data. It reports false if the text neither
+// begins with the label of a kind nor ends with a reference, as that of an internal error does there.
 //
 // Read are the kind, the message, the suggestion, whether and when to call again, and the
 // reference.
@@ -24,7 +24,10 @@ func FromText(e *jsonrpc.Error) (*fault.Error, bool) {
 	label, text, ok := strings.Cut(e.Message, ": ")
 	kind := kindOf(label)
 	if !ok || kind == "" {
-		return nil, false
+		if _, last, refers := cutLast(e.Message, "\nReference: "); !refers || last == "" || strings.ContainsAny(last, " \n") {
+			return nil, false
+		}
+		kind, text = fault.KindInternal, e.Message
 	}
 	message, lines := text, ""
 	for i := 0; ; {
@@ -51,6 +54,13 @@ func FromText(e *jsonrpc.Error) (*fault.Error, bool) {
 		}
 	}
 	return public, true
+}
+
+func cutLast(text, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, sep); i >= 0 {
+		return text[:i], text[i+len(sep):], true
+	}
+	return text, "", false
 }
 
 // ours reports whether a text begins with one of the lines that follow the message. Those of

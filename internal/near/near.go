@@ -143,6 +143,19 @@ func Spelled(want string, pool []string) (only string) {
 	return only
 }
 
+// Meant returns the name of the pool that was probably meant: what [Spelled] returns, or else the first of
+// [Matches]; "" if there is none, or want is it.
+func Meant(want string, pool []string) string {
+	meant := Spelled(want, pool)
+	if matches := Matches(want, pool); meant == "" && matches != nil {
+		meant = matches[0]
+	}
+	if meant == want {
+		return ""
+	}
+	return meant
+}
+
 // snake writes a name in small letters, with '_' where one of its words ends and the next one begins.
 func snake(name string) string {
 	var b strings.Builder
