@@ -90,6 +90,12 @@ type Options struct {
 	// handler of a server that has no other middleware of mcpchain.
 	Repeatable func(tool string) bool
 
+	// Witnessed reports whether nothing that a tool changes goes unseen: all of it is done with requests
+	// through [Transport] or after [Began], in the context of the call, and nothing goes on when its handler has
+	// returned. Of such a tool, a call that fails and of which nothing was seen is told to have changed nothing.
+	// Nil: silence proves nothing.
+	Witnessed func(tool string) bool
+
 	// Owner names the caller of a request. Calls of one caller are counted together. Those
 	// of "" are not counted, so a function that returns "" turns the counting off. Nil means
 	// as the package says. Set it where callers are told apart by something else, such as an
@@ -151,8 +157,8 @@ func New(opts *Options) mcp.Middleware {
 	o.RefuseAfter = min(cmp.Or(o.RefuseAfter, max(6, o.MaxAttempts+3)), 1_000_000_000)
 	o.Rules = rulesOf(of, o.Rules)
 	g := &guide{Options: o, owners: call.Owners{Func: o.Owner, Option: "retry.Options.Owner"}, seen: newMemory(remembered)}
-	if len(o.Rules) > 0 {
-		g.settings = &call.Settings{Hints: o.Rules}
+	if len(o.Rules) > 0 || o.Witnessed != nil {
+		g.settings = &call.Settings{Hints: o.Rules, Witnessed: o.Witnessed}
 	}
 	if o.Store != nil {
 		g.shared = newShared(o.Store)
