@@ -76,7 +76,7 @@ func (f *failer) failed(index int, err error, late *fault.Error) (public *fault.
 		public, quote = publish(below, known, err)
 	}
 	retry := known.Again(failure.Situation{Safety: f.whatRepeats, Running: safe.Is(err, errStuck)}).Retry
-	if _, said := public.Retry(); said || retry.ShouldRetry || retry.Effect == fault.EffectUnknown {
+	if _, said := public.Retry(); said || retry.ShouldRetry || retry.Effect == fault.EffectUnknown || retry.Partial {
 		public = public.WithRetry(retry)
 	}
 	return public, quote
