@@ -131,7 +131,7 @@ func Again(k *Known, at Situation) Answer {
 	part := own.Partial && effect == own.Effect
 	if seen, ofPart := at.seen(own.Effect, r.ShouldRetry); seen != "" { // it outweighs what anybody concludes
 		effect, proof, part = seen, classify.Witnessed, ofPart
-		if ofPart && (r.ShouldRetry || can.row != "") {
+		if ofPart && (r.ShouldRetry || can.by < classify.ByRule) { // what a guess says of the step that failed
 			r.Reason = ""
 		}
 	}
@@ -143,7 +143,7 @@ func Again(k *Known, at Situation) Answer {
 	case effect == fault.EffectCommitted:
 		r.ShouldRetry, r.Effect, r.Partial, a.By = false, effect, part, proof
 	case effect == fault.EffectNone:
-		if own.Effect == effect || begun && (at.Costly || at.safety() != Reads) { // else it goes without saying
+		if own.Effect == effect || (begun || r.ShouldRetry && proof == classify.Witnessed) && (at.Costly || at.safety() != Reads) { // else it goes without saying
 			r.Effect = effect
 		}
 	case said && effect == "", !r.ShouldRetry && !unsure: // whatever a repetition does
