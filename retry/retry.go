@@ -16,7 +16,7 @@
 //	Retry: no. It may have changed something: check that before you try another way.
 //
 // A program reads "retry" in the machine form: should_retry, retry_after_seconds,
-// next_attempt, max_attempts, reason and effect.
+// next_attempt, max_attempts, reason, effect and partial.
 //
 // # Is it safe
 //
@@ -32,6 +32,15 @@
 // Otherwise the effect is unknown, and the call must not be repeated. If the private cause
 // of a fault leaves the effect unknown, After alone does not change that: only
 // [fault.Error.WithRetry] with an effect does.
+//
+// # A witness instead of a guess
+//
+// Of what the handler had changed before the step that failed, an error knows nothing. [Transport] and [Began]
+// note in the call what the handler begins and how that ends. What was seen outweighs what an error says: a call
+// of which a part took effect is told so, and neither told to be repeated nor repeated. Silence proves nothing, unless
+// [Options.Witnessed] declares the tool.
+//
+//	Retry: no. At least a part of this call took effect: check that before you try another way.
 //
 // # How often
 //
