@@ -155,7 +155,7 @@ func TestNoCanaryInArguments(t *testing.T) {
 			options := everything(log.Logger())
 			options.Validate = &validate.Options{Credentials: policy}
 			options.Correlate = &correlate.Options{Advanced: correlate.Advanced{ArgumentValues: 1024}}
-			options.Audit.Log = audit.NewLog(func(entries []audit.Entry) error {
+			options.Audit.(*audit.Options).Log = audit.NewLog(func(entries []audit.Entry) error {
 				for _, e := range entries {
 					records += string(e.Line)
 				}

@@ -17,25 +17,20 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/audit"
-	"github.com/mcpchain/mcpchain/batch"
-	"github.com/mcpchain/mcpchain/budget"
 	"github.com/mcpchain/mcpchain/correlate"
-	"github.com/mcpchain/mcpchain/deadline"
-	"github.com/mcpchain/mcpchain/degrade"
-	"github.com/mcpchain/mcpchain/drain"
-	"github.com/mcpchain/mcpchain/limit"
+	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
-	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/retry"
-	"github.com/mcpchain/mcpchain/state"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
 // Options configure [Standard]. The zero value is the recommended default. A
 // field that is nil stands for the defaults of its package.
+//
+// A field of package optional takes a pointer to the options of the package in whose name it is,
+// as in Options{Limit: &limit.Options{}}. A program links only those packages whose options it sets.
 type Options struct {
 	// Logger is the logger of Correlate, if Correlate has none of its own. Every other part
 	// that has none writes its records to the logger of Correlate. Nil means [slog.Default]
@@ -50,7 +45,7 @@ type Options struct {
 
 	// Audit keeps an append-only record of who called what with which effect. Nil means
 	// that there is none.
-	Audit *audit.Options
+	Audit optional.Audit // a *audit.Options
 
 	// Mask says what callers may know of errors.
 	Mask *mask.Options
@@ -60,35 +55,35 @@ type Options struct {
 
 	// Drain lets the server end without losing a call. Nil means that nobody waits for
 	// calls.
-	Drain *drain.Options
+	Drain optional.Drain // a *drain.Options
 
 	// Budget bounds what an answer costs its reader. Nil means that nothing is bounded;
 	// the recommended bounds are those of &budget.Options{}.
-	Budget *budget.Options
+	Budget optional.Budget // a *budget.Options
 
 	// Limit bounds how often and how many at once callers may call. Nil means that
 	// nothing is limited; the recommended limits are those of &limit.Options{}.
-	Limit *limit.Options
+	Limit optional.Limit // a *limit.Options
 
 	// Batch gives tools list forms. Nil means that there are none.
-	Batch *batch.Options
+	Batch optional.Batch // a *batch.Options
 
 	// Replay gives a call that is repeated with the same key its first answer. Nil means
 	// that keys are not looked at.
-	Replay *replay.Options
+	Replay optional.Replay // a *replay.Options
 
 	// State keeps what conversations remember. Nil means that nothing does.
-	State *state.Options
+	State optional.State // a *state.Options
 
-	// Degrade puts what [degrade.Run] knows of missing parts into the answers of tools.
+	// Degrade puts what degrade.Run knows of missing parts into the answers of tools.
 	// Nil means that handlers do it themselves.
-	Degrade *degrade.Options
+	Degrade optional.Degrade // a *degrade.Options
 
 	// Deadline limits how long calls may take. Nil means that nothing is limited; the
 	// recommended limits are those of &deadline.Options{}. To stop the clock while a
-	// person is asked something, add [deadline.Sending] to the server's sending
+	// person is asked something, add deadline.Sending to the server's sending
 	// middlewares.
-	Deadline *deadline.Options
+	Deadline optional.Deadline // a *deadline.Options
 
 	// Retry says when callers may call again, and what becomes of those who repeat a
 	// hopeless call.
@@ -96,11 +91,17 @@ type Options struct {
 
 	// RetryServer tries calls again inside the server, where that can do no harm, before
 	// a failure is shown. Nil means that every failure is.
-	RetryServer *retry.ServerOptions
+	RetryServer optional.RetryServer // a *retry.ServerOptions
 
 	// Render says how failures are written on the wire. Nil means as package
 	// middleware describes it.
 	Render *middleware.RenderOptions
+
+	// Observe changes nothing on the wire but what would have ended the process or would never have
+	// been answered. The log has, for each failure, what was sent and what would have been sent. Of
+	// the other fields only Logger, Recover, Correlate, Mask, Validate, Retry and Render are looked
+	// at then. See [middleware.Observe].
+	Observe bool
 }
 
 // Chain makes one middleware of several, the first outermost. See
@@ -139,6 +140,11 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
+	var look mcp.Middleware
+	if o.Observe {
+		look = middleware.Observe()
+		o = Options{Logger: o.Logger, Recover: o.Recover, Correlate: o.Correlate, Mask: o.Mask, Validate: o.Validate, Retry: o.Retry, Render: o.Render}
+	}
 	var correlation correlate.Options
 	if o.Correlate != nil {
 		correlation = *o.Correlate
@@ -153,33 +159,29 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	if masking.Logger == nil {
 		masking.Logger = correlation.Logger // mask.New warns of Reveal, outside of any call
 	}
-	limited := when(o.Limit != nil, limit.New, o.Limit)
+	limited, listed := optional.Of(o.Limit), optional.Of(o.Batch)
+	if listed != nil {
+		listed = Chain(listed, limited)
+	}
 	return Chain(
 		mcprecover.New(o.Recover),
-		when(o.Render != nil, middleware.Render, o.Render),
+		look,
+		optional.New(o.Render, middleware.Render),
 		correlate.New(&correlation),
-		when(o.Audit != nil, audit.New, o.Audit),
+		optional.Of(o.Audit),
 		mask.New(&masking),
-		when(o.Drain != nil, drain.New, o.Drain),
-		when(o.Budget != nil, budget.New, o.Budget),
+		optional.Of(o.Drain),
+		optional.Of(o.Budget),
 		limited,
-		when(o.Batch != nil, func(b *batch.Options) mcp.Middleware { return Chain(batch.New(b), limited) }, o.Batch),
-		when(o.Replay != nil, replay.New, o.Replay),
-		when(o.State != nil, state.New, o.State),
+		listed,
+		optional.Of(o.Replay),
+		optional.Of(o.State),
 		Chain(inner...),
 		retry.New(o.Retry),
 		validate.New(o.Validate),
-		when(o.Degrade != nil, degrade.New, o.Degrade),
-		when(o.Deadline != nil, deadline.New, o.Deadline),
-		when(o.RetryServer != nil, retry.Server, o.RetryServer),
+		optional.Of(o.Degrade),
+		optional.Of(o.Deadline),
+		optional.Of(o.RetryServer),
 		mcprecover.New(o.Recover),
 	)
-}
-
-// when returns what build makes of the options, or nil where it is not asked for.
-func when[T any](asked bool, build func(*T) mcp.Middleware, opts *T) mcp.Middleware {
-	if !asked {
-		return nil
-	}
-	return build(opts)
 }

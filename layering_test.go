@@ -96,12 +96,10 @@ func TestKeysStandInOnePlace(t *testing.T) {
 }
 
 // TestPickOne proves, package by package, that who imports one pays for no more than it
-// needs: only validate brings a validator of schemas, and only correlate the fan-out of
-// records. The root brings both.
+// needs.
 func TestPickOne(t *testing.T) {
 	allowed := map[string][]string{
 		"github.com/santhosh-tekuri/jsonschema": {"", "validate", "internal/explain"},
-		"github.com/samber/slog-multi":          {"", "correlate"},
 	}
 	brought := map[string][]string{}
 	for _, p := range list(t, "./...") {
@@ -117,6 +115,17 @@ func TestPickOne(t *testing.T) {
 	}
 	for dependency, names := range allowed {
 		require.ElementsMatch(t, names, brought[dependency], dependency)
+	}
+}
+
+// TestLinksWhatIsSet proves that Standard brings only the middlewares that it always has. What
+// a field of Options turns on comes with the value of the field.
+func TestLinksWhatIsSet(t *testing.T) {
+	root := list(t, ".")
+	require.Len(t, root, 1)
+	for _, layer := range layers(t) {
+		always := slices.Contains([]string{"recover", "correlate", "mask", "retry", "validate"}, layer)
+		require.Equal(t, always, slices.Contains(root[0].Deps, module+"/"+layer), layer)
 	}
 }
 
@@ -137,13 +146,13 @@ func floorOf(path string) int {
 	switch {
 	case name == "":
 		return 7
-	case slices.Contains([]string{"middleware", "retry/client", "outcome", "transport"}, name):
+	case slices.Contains([]string{"middleware", "retry/client", "outcome", "transport", "correlate/sinks"}, name):
 		return 5
 	case name == "internal/call":
 		return 4
 	case name == "internal/failure":
 		return 3
-	case slices.Contains([]string{"internal/classify", "internal/attempt", "internal/exchange", "internal/explain", "internal/secrets"}, name):
+	case slices.Contains([]string{"internal/classify", "internal/attempt", "internal/exchange", "internal/explain", "internal/optional", "internal/secrets", "internal/speak"}, name):
 		return 2
 	case name == "fault":
 		return 1

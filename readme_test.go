@@ -37,6 +37,7 @@ import (
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/budget"
 	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/correlate/sinks"
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/degrade"
 	"github.com/mcpchain/mcpchain/drain"
@@ -431,11 +432,11 @@ func readmeOperate(server *mcp.Server, tenantOf func(context.Context) string) *c
 }
 
 func readmeSinks(file, network, spool, pager, summary slog.Handler) *slog.Logger {
-	service := slogmulti.Failover()(correlate.Guard(network), correlate.Guard(spool))
-	logger := slog.New(slogmulti.Fanout(
-		correlate.Guard(file),
-		slogmulti.Pipe(mask.SlogMiddleware(nil)).Handler(service), // scrubbed, because it leaves the company
-		slogmulti.Router().Add(correlate.Guard(pager), slogmulti.AttrValueIs("outcome", "panic")).Handler(),
+	service := sinks.Failover(network, spool)
+	logger := slog.New(sinks.Fanout(
+		file,
+		sinks.Pipe(service, mask.SlogMiddleware(nil)), // scrubbed, because it leaves the company
+		sinks.Router(sinks.Route{To: pager, When: sinks.Attr("outcome", "panic")}),
 		correlate.Sample(summary, time.Minute), // each failure once a minute, with "repeated"
 	))
 	return logger
@@ -476,6 +477,7 @@ func pages(t *testing.T, language string) map[string][]string {
 func adopting(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(nil))
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Mask: &mask.Options{Show: mask.Worded}}))
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Observe: true}))
 }
 
 var _, _, _, _ = adopting, readmePoll, readmeClientLog, readmeWitness

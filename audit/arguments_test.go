@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/audit"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/speak"
 )
 
 func overHTTP(t testing.TB, server *mcp.Server) *mcp.ClientSession {
@@ -23,7 +24,7 @@ func overHTTP(t testing.TB, server *mcp.Server) *mcp.ClientSession {
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
 	t.Cleanup(web.Close)
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(),
-		&mcp.StreamableClientTransport{Endpoint: web.URL}, &mcp.ClientSessionOptions{ProtocolVersion: string(harness.Older)})
+		&mcp.StreamableClientTransport{Endpoint: web.URL}, speak.Version(string(harness.Older)))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	return session

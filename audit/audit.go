@@ -60,6 +60,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/internal/words"
@@ -91,6 +92,9 @@ type Options struct {
 	// the logger of the call, or else [slog.Default].
 	Logger *slog.Logger
 }
+
+// Middleware is [New], or nil if o is nil. With it *Options fits the field Audit of mcpchain.Options.
+func (o *Options) Middleware(optional.Audit) mcp.Middleware { return optional.New(o, New) }
 
 // New returns a middleware that records calls. It panics without a Log, and when options
 // exclude each other.

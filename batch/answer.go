@@ -222,7 +222,7 @@ func (r *Result[Out]) resultOf(item *Item[Out]) (result Item[Out], line string, 
 func (r *Result[Out]) errorSize(item *Item[Out]) int {
 	return max(
 		len(encode(item.Err))+len(encode(r.keyName))+len(encode(shown(item.Key)))+48,
-		len(r.keyName)+len(r.name(item))+len(errorText(item.Err))+len(item.Err.Reference())+24,
+		len(r.keyName)+len(r.name(item))+len(errorText(item.Err))+len(suggestionOf(item.Err))+len(item.Err.Reference())+27,
 	)
 }
 
@@ -278,6 +278,18 @@ func (r *Result[Out]) keyed(item *Item[Out], names string) string {
 	return r.keyName + " " + names
 }
 
+// suggestionOf returns the line of what the author of an item's failure suggests, "" where that is what
+// its kind always does.
+func suggestionOf(e *fault.Error) string {
+	const most = 600
+	suggestion := e.Suggestion()
+	if suggestion == "" || suggestion == fault.Generic(e.Kind()).Suggestion() {
+		return ""
+	}
+	_, line, _ := strings.Cut(fault.FromData(fault.Data{Type: e.Kind(), Message: "-", Suggestion: suggestion}).Text(), "\n")
+	return strings.ReplaceAll(words.Clip(line, most), "\n", "\n  ")
+}
+
 // errorText tells a failure without the name of its item and without what stands in
 // the suggestion of the batch.
 func errorText(e *fault.Error) string {
@@ -304,6 +316,7 @@ func (r *Result[Out]) failureLines(failed []*Item[Out]) (lines []string) {
 		}
 		items[g] = append(items[g], item)
 	}
+	told := map[string]bool{} // suggestions, of which equal ones are given once
 	for _, g := range groups {
 		items, label := items[g], " Reference: "
 		if len(items) > 1 {
@@ -312,6 +325,12 @@ func (r *Result[Out]) failureLines(failed []*Item[Out]) (lines []string) {
 		line := "- " + r.keyed(items[0], several(items, r.name)) + ": " + g.text
 		if g.quote {
 			line += label + several(items, func(item *Item[Out]) string { return item.Err.Reference() })
+		}
+		for _, item := range items {
+			if text := suggestionOf(item.Err); text != "" && !told[text] {
+				told[text] = true
+				line += "\n  " + text
+			}
 		}
 		lines = append(lines, line)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -46,6 +47,9 @@ type List struct {
 }
 
 const defaultMaxItems = 100
+
+// Middleware is [New], or nil if o is nil. With it *Options fits the field Batch of mcpchain.Options.
+func (o *Options) Middleware(optional.Batch) mcp.Middleware { return optional.New(o, New) }
 
 // New returns a middleware that gives tools a list form:
 //

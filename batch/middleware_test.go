@@ -26,6 +26,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -568,7 +569,7 @@ func TestOverHTTP(t *testing.T) {
 				defer web.Close()
 				var told progress
 				client := mcp.NewClient(&mcp.Implementation{Name: "client"}, &mcp.ClientOptions{ProgressNotificationHandler: told.take})
-				session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: web.URL}, &mcp.ClientSessionOptions{ProtocolVersion: string(era)})
+				session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: web.URL}, speak.Version(string(era)))
 				require.NoError(t, err)
 				defer session.Close()
 				list, err := session.ListTools(t.Context(), nil)

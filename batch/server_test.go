@@ -19,6 +19,7 @@ import (
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/mask"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
@@ -107,7 +108,7 @@ func TestFilesThroughRealServers(t *testing.T) {
 	for name, transport := range over {
 		for _, era := range []string{"2025-11-25", "2026-07-28"} {
 			t.Run(name+"/"+era, func(t *testing.T) {
-				session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), transport(t), &mcp.ClientSessionOptions{ProtocolVersion: era})
+				session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), transport(t), speak.Version(era))
 				require.NoError(t, err)
 				defer func() { _ = session.Close() }()
 				for _, tool := range []string{"typed", "raw"} {

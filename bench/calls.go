@@ -31,6 +31,7 @@ import (
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/degrade"
 	"github.com/mcpchain/mcpchain/drain"
+	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -142,14 +143,14 @@ func packages() *table {
 		{"`mask`", mask.New(&mask.Options{Logger: unwritten()})},
 		{"`validate`", validate.New(nil)},
 		{"`retry`", retry.New(nil)},
-		{"`retry.Server`", retry.Server(all.RetryServer)},
+		{"`retry.Server`", optional.Of(all.RetryServer)},
 		{"`deadline`", deadline.New(nil)},
-		{"`batch` (a call that is no list)", batch.New(all.Batch)},
+		{"`batch` (a call that is no list)", optional.Of(all.Batch)},
 		{"`degrade`", degrade.New(nil)},
-		{"`limit`", limit.New(all.Limit)},
-		{"`drain`", drain.New(all.Drain)},
+		{"`limit`", optional.Of(all.Limit)},
+		{"`drain`", optional.Of(all.Drain)},
 		{"`budget`", budget.New(nil)},
-		{"`audit` (to a sink that does nothing)", audit.New(all.Audit)},
+		{"`audit` (to a sink that does nothing)", optional.Of(all.Audit)},
 		{"`replay` (a call without a key)", replay.New(&replay.Options{Store: store.NewMemory(nil)})},
 		{"`state` (a call without a handle)", state.New(&state.Options{Store: store.NewMemory(nil), Argument: "cart"})},
 	} {

@@ -46,6 +46,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -106,6 +107,9 @@ type Stats struct {
 	Refused atomic.Int64 // answers that could not be made to fit, so far
 	Kept    atomic.Int64 // bytes that are kept now
 }
+
+// Middleware is [New], or nil if o is nil. With it *Options fits the field Budget of mcpchain.Options.
+func (o *Options) Middleware(optional.Budget) mcp.Middleware { return optional.New(o, New) }
 
 // New returns a middleware that bounds answers. opts may be nil. It panics when an
 // option makes no sense.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -143,7 +142,7 @@ func (r *recorder) arguments(attrs []slog.Attr, c *call.Call) []slog.Attr {
 		schema = r.schemas.Of(tool)
 		values = !schema.Unsure
 	}
-	var b strings.Builder
+	var b words.Builder
 	for i, name := range slices.Sorted(maps.Keys(members)) {
 		if i > 0 {
 			b.WriteByte(',')

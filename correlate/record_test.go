@@ -23,6 +23,7 @@ import (
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -46,7 +47,7 @@ func TestWhoCalled(t *testing.T) {
 	defer web.Close()
 	client := &http.Client{Transport: withHeaders{"Authorization": "Bearer " + harness.Canary, "X-Request-Id": "r-1"}}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(),
-		&mcp.StreamableClientTransport{Endpoint: web.URL, HTTPClient: client}, &mcp.ClientSessionOptions{ProtocolVersion: string(harness.Older)})
+		&mcp.StreamableClientTransport{Endpoint: web.URL, HTTPClient: client}, speak.Version(string(harness.Older)))
 	require.NoError(t, err)
 	defer session.Close()
 	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "bad"})

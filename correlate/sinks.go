@@ -10,55 +10,20 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// The bounds of [Guard].
-const (
-	guardWait = 250 * time.Millisecond
-	guardHeld = 4
-)
-
 // Guard returns a slog.Handler that passes records on to next and comes back whatever next
 // does. If next panics or has not written a record after 250 ms, Handle returns an error.
-// At an error, [slogmulti.Failover] asks its next handler, and [slogmulti.Fanout] goes on
-// with the others. While next holds four records that are late, it is not asked at all. A
-// late record may still be written: then it stands in two places, and not in none.
+// While next holds four records that are late, it is not asked at all. A late record may still
+// be written.
 //
-//	slogmulti.Fanout(correlate.Guard(file), correlate.Guard(network))
-//
-// [New] guards its own Logger: what that cannot write goes to [slog.Default], and from
-// there to standard error, with the reason in "log_failed".
-//
-// [slogmulti.Failover]: https://pkg.go.dev/github.com/samber/slog-multi#Failover
-// [slogmulti.Fanout]: https://pkg.go.dev/github.com/samber/slog-multi#Fanout
+// Package sinks makes fan-outs, fail-overs and routers of handlers that are guarded so. [New]
+// guards its own Logger: what that cannot write goes to [slog.Default], and from there to
+// standard error, with the reason in "log_failed".
 func Guard(next slog.Handler) slog.Handler {
 	if next == nil {
 		panic("correlate.Guard: next is nil; give the handler that writes the records")
 	}
-	return &guard{next, call.NewSink(guardWait, guardHeld)}
+	return call.Guard(next)
 }
-
-type guard struct {
-	next slog.Handler
-	sink *call.Sink
-}
-
-func (g *guard) Enabled(ctx context.Context, level slog.Level) (enabled bool) {
-	defer func() {
-		if recover() != nil {
-			enabled = true // and Handle says what is wrong
-		}
-	}()
-	return g.next.Enabled(ctx, level)
-}
-
-func (g *guard) Handle(ctx context.Context, record slog.Record) error {
-	return g.sink.Try(ctx, g.next, record.Clone())
-}
-
-func (g *guard) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &guard{g.next.WithAttrs(attrs), g.sink}
-}
-
-func (g *guard) WithGroup(name string) slog.Handler { return &guard{g.next.WithGroup(name), g.sink} }
 
 // maxSampled is how many kinds of failures [Sample] tells apart at the same time.
 const maxSampled = 256

@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"slices"
 
-	slogmulti "github.com/samber/slog-multi"
-
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
@@ -23,11 +21,11 @@ var errGoexit = errors.New("the handler ended its goroutine with runtime.Goexit:
 // already, such as one of [Logger], is passed on as it is.
 func Handler(next slog.Handler) slog.Handler { return SlogMiddleware()(next) }
 
-// SlogMiddleware returns [Handler] as a middleware of samber/slog-multi, for a
-// pipe that has other parts:
+// SlogMiddleware returns [Handler] as a middleware of samber/slog-multi, which this
+// package does not import, for a pipe that has other parts:
 //
 //	slog.New(slogmulti.Pipe(correlate.SlogMiddleware(), redact).Handler(sink))
-func SlogMiddleware() slogmulti.Middleware {
+func SlogMiddleware() func(slog.Handler) slog.Handler {
 	return func(next slog.Handler) slog.Handler {
 		if next == nil {
 			panic("correlate.Handler: next is nil; give the handler that writes the records")

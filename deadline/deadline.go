@@ -65,6 +65,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/optional"
 )
 
 // Options configure [New]. The zero value is the recommended default. In each field that
@@ -107,6 +108,9 @@ type Options struct {
 	// this package it is at most half as long as there.
 	Grace time.Duration
 }
+
+// Middleware is [New], or nil if o is nil. With it *Options fits the field Deadline of mcpchain.Options.
+func (o *Options) Middleware(optional.Deadline) mcp.Middleware { return optional.New(o, New) }
 
 // New returns a middleware that limits the time of calls. opts may be nil. Calls
 // without a limit pass as if it were not there. It panics when an option makes no

@@ -144,7 +144,7 @@ func (w *run) notStarted(err error) error {
 
 // Why a call is refused.
 const (
-	stuckRefusal = "too many earlier calls have not come to an end, and no more are accepted until some do"
+	stuckRefusal = "too many calls of this tool are still running"
 	burstRefusal = "too many calls run at the same time"
 )
 

@@ -23,6 +23,7 @@ import (
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -167,7 +168,7 @@ func startProcess(t *testing.T, transport string, era harness.Era) (s *mcp.Clien
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	s, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(t.Context(),
-		&mcp.LoggingTransport{Transport: connection, Writer: wire}, &mcp.ClientSessionOptions{ProtocolVersion: string(era)})
+		&mcp.LoggingTransport{Transport: connection, Writer: wire}, speak.Version(string(era)))
 	require.NoError(t, err)
 	return s, wire, errs, func() {
 		require.NoError(t, s.Close())

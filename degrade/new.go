@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -26,6 +27,9 @@ type Options struct {
 	// not say so itself. Zero means 10 s, and a negative one none.
 	Limit time.Duration
 }
+
+// Middleware is [New], or nil if o is nil. With it *Options fits the field Degrade of mcpchain.Options.
+func (o *Options) Middleware(optional.Degrade) mcp.Middleware { return optional.New(o, New) }
 
 // New returns a middleware that lets every answer say what [Run] found, so that a
 // handler of a tool need not. A typed handler cannot say it as text, because the SDK makes

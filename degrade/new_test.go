@@ -89,7 +89,7 @@ func TestRequiredPartFailsTheCall(t *testing.T) {
 	}{
 		"unknown":  {errSecret, "Internal error: ", fault.KindInternal},
 		"known":    {context.DeadlineExceeded, "Timeout: ", fault.KindTimeout},
-		"worded":   {fault.NotFound("city", "Oz").Because(errSecret), "Not found: city 'Oz' does not exist.", fault.KindNotFound},
+		"worded":   {fault.NotFound("city", "Oz").Because(errSecret), "Not found: could not get 'main': city 'Oz' does not exist.", fault.KindNotFound},
 		"protocol": {&jsonrpc.Error{Code: 4711, Message: "as it is"}, "as it is", fault.KindServerError},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestRequiredPartFailsTheCall(t *testing.T) {
 				record := log.Only(t)
 				if name == "worded" { // its text stands once
 					require.NotContains(t, record, "error")
-					require.Equal(t, middleware.Classify(c.err).Message(), record["fault"].(map[string]any)["message"])
+					require.Equal(t, "could not get 'main': "+middleware.Classify(c.err).Message(), record["fault"].(map[string]any)["message"])
 				} else {
 					require.Contains(t, record["error"], c.err.Error())
 				}
@@ -356,10 +356,10 @@ func TestNewLeavesAnAnswerThatIsNotOne(t *testing.T) {
 				}
 				return c.res, c.err
 			})(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}})
-			require.NoError(t, err)
+			require.Equal(t, c.err, err)
 			tool := res.(*mcp.CallToolResult)
-			switch {
-			case name == "failed" || c.err != nil: // rendered as a failure
+			switch name {
+			case "failed": // it has no content of its own
 				require.True(t, tool.IsError)
 				require.Len(t, tool.Content, 1)
 				require.NotContains(t, tool.Meta, degrade.MetaKey)

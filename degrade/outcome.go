@@ -13,6 +13,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // outcome is how a part ended.
@@ -260,7 +261,7 @@ func (r *run) wholeError(o *outcome, all []outcome) error {
 		}
 		public = public.WithRetry(fault.Retry{Effect: fault.EffectCommitted, Partial: true})
 	}
-	public = public.With("component", o.plan.name)
+	public = public.WithMessage("could not get "+words.Quote(o.plan.name, 64)+": "+public.Message()).With("component", o.plan.name)
 	if _, own := o.err.(*fault.Error); own && r.inCall { //nolint:errorlint // with what is around it there would be more to keep
 		return public
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/transport"
 )
@@ -96,7 +97,7 @@ func (s *httpServer) connect(t *testing.T) *mcp.ClientSession {
 	t.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(),
 		&mcp.StreamableClientTransport{Endpoint: s.url, HTTPClient: &http.Client{Transport: &http.Transport{}}},
-		&mcp.ClientSessionOptions{ProtocolVersion: s.version})
+		speak.Version(s.version))
 	require.NoError(t, err)
 	return session
 }

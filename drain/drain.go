@@ -70,6 +70,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/exchange"
+	"github.com/mcpchain/mcpchain/internal/optional"
 )
 
 const defaultGrace = 2 * time.Second
@@ -84,6 +85,9 @@ type Options struct {
 	// Shutdown ends the server.
 	Drain *Drain
 }
+
+// Middleware is [New], or nil if o is nil. With it *Options fits the field Drain of mcpchain.Options.
+func (o *Options) Middleware(optional.Drain) mcp.Middleware { return optional.New(o, New) }
 
 // New returns a middleware that lets calls be ended by opts.Drain, which several
 // servers of a process may share. It panics without a Drain.

@@ -26,6 +26,7 @@ import (
 	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
@@ -301,7 +302,7 @@ func TestOverHTTP(t *testing.T) {
 					return resp.StatusCode
 				}
 				session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(),
-					&mcp.StreamableClientTransport{Endpoint: web.URL + "/mcp"}, &mcp.ClientSessionOptions{ProtocolVersion: era})
+					&mcp.StreamableClientTransport{Endpoint: web.URL + "/mcp"}, speak.Version(era))
 				require.NoError(t, err)
 				answered := make(chan error, 1)
 				go func() {

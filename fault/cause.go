@@ -100,7 +100,7 @@ func causeText(err error) string {
 const maxErrors = 64
 
 type causeWriter struct {
-	strings.Builder
+	words.Builder
 	left int
 }
 

@@ -36,7 +36,7 @@ func Join(faults ...*Error) *Error {
 	for _, e := range faults {
 		d.Violations = append(d.Violations, e.data.Violations...)
 		for _, s := range e.data.RecoverySteps {
-			var text strings.Builder
+			var text words.Builder
 			if s.text(&text); seen[text.String()] {
 				continue
 			}
@@ -124,7 +124,7 @@ func told(faults []*Error) string {
 // item writes d as one item of a listing; what takes more than one line is
 // indented.
 func (d *Data) item() string {
-	var b strings.Builder
+	var b words.Builder
 	if d.Type != KindValidation {
 		b.WriteString(d.Type.Label())
 		b.WriteString(": ")

@@ -65,6 +65,8 @@ var genericFaults = func() map[Kind]*Error {
 // Generic returns the fault that says of a failure only what its kind says: a
 // public text that suits every failure of the kind. For a kind that is not known
 // by name the text is the kind's own words.
+//
+//go:noinline
 func Generic(kind Kind) *Error {
 	if e, ok := genericFaults[kind]; ok {
 		return e

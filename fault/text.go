@@ -12,7 +12,7 @@ import (
 // text writes the public text. Only lines that say something are written; the
 // first one always begins with the kind's label.
 func (d *Data) text(reference bool) string {
-	var b strings.Builder
+	var b words.Builder
 	b.Grow(400 + len(d.Message) + len(d.Suggestion))
 	b.WriteString(d.Type.Label())
 	b.WriteString(": ")
@@ -58,11 +58,16 @@ func (d *Data) readable() map[string]any {
 	if d.Code == wire.LimitCode {
 		without(wire.LimitDetail)
 	}
+	for name, value := range d.Details { // the headline has it
+		if text, ok := value.(string); ok && text != "" && strings.Contains(d.Message, "'"+text+"'") {
+			without(name)
+		}
+	}
 	return details
 }
 
 // headline writes what failed, without the label.
-func (d *Data) headline(b *strings.Builder) {
+func (d *Data) headline(b *words.Builder) {
 	message := words.Lines(d.Message)
 	if limit := maxMessage; len(message) > limit {
 		if strings.IndexByte(message, '\n') >= 0 {
@@ -88,7 +93,7 @@ func (d *Data) headline(b *strings.Builder) {
 
 // text writes the line about another try. kind is that of the failure, "" when it is
 // not known.
-func (r *Retry) text(b *strings.Builder, kind Kind) {
+func (r *Retry) text(b *words.Builder, kind Kind) {
 	if r == nil {
 		return
 	}
@@ -153,21 +158,25 @@ const longestWait = 120
 // String returns the line that a text for a model has about this, such as
 // "Retry: yes, after 30 s (attempt 2 of 3).", without a line break. Waits are told in
 // whole seconds, rounded up.
+//
+//go:noinline
 func (r Retry) String() string {
-	var b strings.Builder
+	var b words.Builder
 	r.text(&b, "")
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
 // StepsText returns the lines that list steps in a text for a model, beginning
 // with "Next: 1. ", without a line break before or after, and "" for no steps.
+//
+//go:noinline
 func StepsText(steps []Step) string {
-	var b strings.Builder
+	var b words.Builder
 	stepsText(&b, steps)
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-func stepsText(b *strings.Builder, steps []Step) {
+func stepsText(b *words.Builder, steps []Step) {
 	for i, s := range steps {
 		if i == 0 {
 			b.WriteString("\nNext: ")
@@ -180,7 +189,7 @@ func stepsText(b *strings.Builder, steps []Step) {
 	}
 }
 
-func (s *Step) text(b *strings.Builder) {
+func (s *Step) text(b *words.Builder) {
 	action := words.Clip(words.Line(s.Action), maxItem)
 	if action == "" {
 		action = "Continue"
@@ -199,7 +208,7 @@ func (s *Step) text(b *strings.Builder) {
 }
 
 // call writes the call that a step is, and what there is to choose from.
-func (s *Step) call(b *strings.Builder) {
+func (s *Step) call(b *words.Builder) {
 	writeCall(b, s.Tool, s.Parameters)
 	for i, option := range s.Options {
 		if i == 0 {
@@ -215,7 +224,7 @@ func (s *Step) call(b *strings.Builder) {
 	}
 }
 
-func writeCall(b *strings.Builder, tool string, parameters map[string]any) {
+func writeCall(b *words.Builder, tool string, parameters map[string]any) {
 	if tool == "" {
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/mcpchain/mcpchain/internal/scrub"
@@ -173,7 +172,7 @@ func withSuggestion(text, suggestion string) string {
 
 // listing writes a count and one line for each of the first items.
 func listing(count int, what string, items []string) string {
-	var b strings.Builder
+	var b words.Builder
 	fmt.Fprintf(&b, "%d %s.", count, what)
 	for _, item := range items {
 		b.WriteString(itemStart)

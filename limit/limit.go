@@ -55,6 +55,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/store"
 )
@@ -158,6 +159,9 @@ type Stats struct {
 	Buckets atomic.Int64 // buckets that are in force now, or were lately
 	Refused atomic.Int64 // calls that were refused so far
 }
+
+// Middleware is [New], or nil if o is nil. With it *Options fits the field Limit of mcpchain.Options.
+func (o *Options) Middleware(optional.Limit) mcp.Middleware { return optional.New(o, New) }
 
 // New returns a middleware that limits calls. opts may be nil. It panics when an
 // option makes no sense. Put into several chains, it counts their calls together.

@@ -99,7 +99,7 @@ func New(opts *Options) mcp.Middleware {
 	switch {
 	case o.Reveal:
 	case o.Scrub == nil:
-		settings.Mask, settings.Finished = ScrubCredentials, ScrubCredentials
+		settings.Mask, settings.Finished, settings.Own = ScrubCredentials, ScrubCredentials, call.OwnText
 	default:
 		settings.Mask = scrub.Visibly(o.Scrub)
 	}

@@ -43,6 +43,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/speak"
 )
 
 // The protocol versions that a client can speak, for [Options.Version]. Results and
@@ -212,7 +214,7 @@ func connect(t testing.TB, name string, opts *Options, transport func(*Session) 
 	defer cancel()
 	client := mcp.NewClient(&mcp.Implementation{Name: "mcptest"}, o.Client)
 	var err error
-	s.ClientSession, err = client.Connect(ctx, transport(s), &mcp.ClientSessionOptions{ProtocolVersion: s.version})
+	s.ClientSession, err = client.Connect(ctx, transport(s), speak.Version(s.version))
 	if err != nil {
 		t.Fatalf("%s: the server did not accept the client: %v", name, err)
 	}

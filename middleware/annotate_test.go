@@ -45,6 +45,10 @@ func TestAddTo(t *testing.T) {
 				return &mcp.CallToolResult{}, c.err
 			})
 			res, err := handler(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "a"}})
+			if !c.want {
+				require.Equal(t, c.err, err)
+				return
+			}
 			require.NoError(t, err)
 			f, failed := middleware.FaultOf(res, nil)
 			require.Equal(t, c.err != nil, failed)

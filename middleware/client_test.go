@@ -14,6 +14,7 @@ import (
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -56,7 +57,7 @@ func TestWhoseFaultAClientsFailureIs(t *testing.T) {
 				if ofClient {
 					client.AddReceivingMiddleware(chain)
 				}
-				session, err := client.Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: string(harness.Older)})
+				session, err := client.Connect(t.Context(), here, speak.Version(string(harness.Older)))
 				require.NoError(t, err)
 				defer func() { _ = session.Close() }()
 				_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})

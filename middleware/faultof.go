@@ -24,7 +24,8 @@ import (
 // It reports false for a success. On a server, rules (see mask.Options) have no part
 // in it; in a middleware, [AddTo] knows them. The failures of servers that know nothing of
 // mcpchain are read as well as they allow: the kind from the JSON-RPC code, or
-// [fault.KindTool] with the tool's own text. Of a server that can send nothing but the text of
+// [fault.KindTool] with the tool's own text. That is also what a tool behind mcpchain has reported in
+// words of its own; its reference is read from the _meta. Of a server that can send nothing but the text of
 // a failure, as contrib/mcpgo for resources and prompts, that text is read.
 func FaultOf(res mcp.Result, err error) (*fault.Error, bool) { return failure.FaultOf(res, err) }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -81,7 +82,7 @@ func TestWrapOfEachKind(t *testing.T) {
 				a, b := mcp.NewInMemoryTransports()
 				_, err := server.Connect(t.Context(), b, nil)
 				require.NoError(t, err)
-				session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, client).Connect(t.Context(), a, &mcp.ClientSessionOptions{ProtocolVersion: string(era)})
+				session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, client).Connect(t.Context(), a, speak.Version(string(era)))
 				require.NoError(t, err)
 				defer session.Close()
 

@@ -28,8 +28,8 @@
 //
 // Of a panic, the caller reads that there was an internal error, and not its reason. The
 // reason goes to the log of package correlate or mask. If neither stands in the chain, it
-// goes to Options.Logger. The text of an error that a handler returns is sent: package
-// mask hides it.
+// goes to Options.Logger. An error that a handler returns leaves as it came: package mask
+// hides it.
 //
 // # Where it stands
 //
@@ -128,12 +128,15 @@ func (r *recovery) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 	switch {
 	case err != nil:
 	case isNil(res):
-		res, err = nilResult(c, res)
+		if res, err = nilResult(c, res); err != nil {
+			c.Mended()
+		}
 	case outermost:
 		var size int
 		if res, size, err = sendable(ctx, res); err != nil {
+			c.Mended()
 			err = unsendable(c, err, fault.Generic(fault.KindInternal))
-		} else if r.maxResult > 0 && size > r.maxResult && call.TargetKey(c.Method()) != "" { // lists are the server's own
+		} else if r.maxResult > 0 && size > r.maxResult && !c.Observing() && call.TargetKey(c.Method()) != "" { // lists are the server's own
 			res, err = nil, unsendable(c, fmt.Errorf("%w: %d bytes", ErrTooLarge, size), tooLarge(c.Method(), r.maxResult))
 		}
 	}

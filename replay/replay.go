@@ -56,6 +56,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/canonical"
+	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/store"
 )
@@ -137,6 +138,9 @@ type Cipher interface {
 
 // maxKey is the length of the longest idempotency key, in bytes.
 const maxKey = 255
+
+// Middleware is [New], or nil if o is nil. With it *Options fits the field Replay of mcpchain.Options.
+func (o *Options) Middleware(optional.Replay) mcp.Middleware { return optional.New(o, New) }
 
 // New returns the middleware. opts may be nil. It panics when an option makes no
 // sense.

@@ -103,6 +103,10 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 	e := refusal(pause)
 	retry, _ := e.Retry()
 	c.Failure(nil, e).Guide(failure.Guidance{Retry: retry})
+	if c.Observing() {
+		c.WouldRefuse(e)
+		return nil
+	}
 	return e
 }
 
@@ -175,7 +179,7 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 	} else {
 		retry.RetryAfterSeconds = 0
 	}
-	f.Guide(failure.Guidance{Retry: retry, Suggestion: suggestion(f, e, said, retry), Insist: answer.Loop})
+	f.Guide(failure.Guidance{Retry: retry, Suggestion: suggestion(f, e, said, retry)})
 }
 
 // safety says what a repetition of the call can do.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/optional"
 )
 
 // ServerOptions configure [Server]. The zero value is the recommended default.
@@ -43,6 +44,11 @@ type ServerOptions struct {
 	// it. Give one only where a handler changes one thing and returns the error of that:
 	// one that had changed something before would change it a second time.
 	Rules []HintRule
+}
+
+// Middleware is [Server], or nil if o is nil. With it *ServerOptions fits the field RetryServer of mcpchain.Options.
+func (o *ServerOptions) Middleware(optional.RetryServer) mcp.Middleware {
+	return optional.New(o, Server)
 }
 
 // Server returns a middleware that runs a failed handler again before anybody is

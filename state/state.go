@@ -35,6 +35,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/store"
 )
 
@@ -113,6 +114,9 @@ func (h Handle) LogValue() slog.Value {
 	}
 	return slog.StringValue(string(h[:4]) + "...")
 }
+
+// Middleware is [New], or nil if o is nil. With it *Options fits the field State of mcpchain.Options.
+func (o *Options) Middleware(optional.State) mcp.Middleware { return optional.New(o, New) }
 
 // New returns a middleware that lets handlers use [From], [Update], [Create] and
 // [Delete]. opts may be nil. A call that uses none of them costs nothing but its

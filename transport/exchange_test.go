@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/internal/exchange"
+	"github.com/mcpchain/mcpchain/internal/speak"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/transport"
 )
@@ -40,7 +41,7 @@ func TestHandlersSeeWhatTheClientSent(t *testing.T) {
 			web := httptest.NewServer(transport.HTTP(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, opts), nil))
 			client := &http.Client{Transport: forging{}}
 			session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(),
-				&mcp.StreamableClientTransport{Endpoint: web.URL, HTTPClient: client, DisableStandaloneSSE: true}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+				&mcp.StreamableClientTransport{Endpoint: web.URL, HTTPClient: client, DisableStandaloneSSE: true}, speak.Version(version))
 			require.NoError(t, err)
 			_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "it"})
 			require.NoError(t, err)

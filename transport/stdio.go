@@ -32,6 +32,9 @@ type StdioOptions struct {
 	Logger *slog.Logger
 }
 
+// maxLine is mcp.DefaultMaxLineLength, which go-sdk has had since v1.8.
+const maxLine = 16 << 20
+
 // Stdio returns a transport for a server over stdio that goes on after a broken line:
 //
 //	err := server.Run(ctx, transport.Stdio(nil))
@@ -39,13 +42,13 @@ type StdioOptions struct {
 // opts may be nil. With [mcp.StdioTransport] one line that is no JSON-RPC message ends the
 // server. Here it is answered with a JSON-RPC error (-32700 for what is no JSON, else
 // -32600), recorded with its length only, and dropped. So is a line above
-// [mcp.DefaultMaxLineLength], and a batch, which the protocol has not had since version
-// 2025-06-18. A message has to stand on one line, as the protocol says.
+// 16 MiB, which is the SDK's own bound, and a batch, which the protocol has not had since
+// version 2025-06-18. A message has to stand on one line, as the protocol says.
 //
 // Each request is followed until its answer has been written, which package drain waits
 // for.
 func Stdio(opts *StdioOptions) mcp.Transport {
-	t := &lines{max: mcp.DefaultMaxLineLength}
+	t := &lines{max: maxLine}
 	if opts != nil {
 		t.StdioOptions = *opts
 	}

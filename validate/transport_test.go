@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/speak"
 )
 
 // serverVariable makes of the test program a server over stdio.
@@ -60,7 +61,7 @@ func TestHTTP(t *testing.T) {
 func useShop(t *testing.T, era harness.Era, transport mcp.Transport) {
 	t.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil).
-		Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: string(era)})
+		Connect(t.Context(), transport, speak.Version(string(era)))
 	require.NoError(t, err)
 	defer session.Close()
 	for _, tool := range []string{"typed", "raw"} {

@@ -172,7 +172,13 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 		if e, ok := err.(*fault.Error); ok {
 			v.explain(c, c.Failure(nil, e), e)
 		}
-		return nil, err
+		if !c.Observing() {
+			return nil, err
+		}
+		c.WouldRefuse(err)
+	}
+	if c.Observing() {
+		checked = req
 	}
 	res, err := next(ctx, c.Method(), checked)
 	if explained, ok := err.(*explainedError); ok {

@@ -19,6 +19,7 @@ import (
 	"github.com/mcpchain/mcpchain"
 	wrapped "github.com/mcpchain/mcpchain/contrib/mcpgo"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/validate"
 )
@@ -215,7 +216,7 @@ func TestServers(t *testing.T) {
 			return connectOfficial(t, &mcp.StreamableClientTransport{Endpoint: web.URL + "/mcp"}, nil)
 		},
 		"official client of " + older + " over HTTP": func(t *testing.T) caller {
-			return connectOfficial(t, &mcp.StreamableClientTransport{Endpoint: web.URL + "/mcp"}, &mcp.ClientSessionOptions{ProtocolVersion: older})
+			return connectOfficial(t, &mcp.StreamableClientTransport{Endpoint: web.URL + "/mcp"}, speak.Version(older))
 		},
 		"mcp-go's client over stdio": func(t *testing.T) caller {
 			c, err := client.NewStdioMCPClient(os.Args[0], environment)

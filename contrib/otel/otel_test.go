@@ -25,6 +25,7 @@ import (
 	"github.com/mcpchain/mcpchain"
 	mcpotel "github.com/mcpchain/mcpchain/contrib/otel"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -131,7 +132,7 @@ func serve(t *testing.T, server *mcp.Server, era, transport string, client *mcp.
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = ss.Wait() })
 	}
-	session, err := client.Connect(context.Background(), ours, &mcp.ClientSessionOptions{ProtocolVersion: era})
+	session, err := client.Connect(context.Background(), ours, speak.Version(era))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	return session

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	mcpredis "github.com/mcpchain/mcpchain/contrib/redis"
+	"github.com/mcpchain/mcpchain/internal/speak"
 )
 
 func after(t *testing.T, s mcp.EventStore, session, stream string, index int) (events []string, err error) {
@@ -271,7 +272,7 @@ func TestResume(t *testing.T) {
 			},
 		})
 		session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: web.URL, MaxRetries: 5},
-			&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+			speak.Version("2025-11-25"))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = session.Close() })
 		go func() {

@@ -25,6 +25,7 @@ import (
 	"github.com/mcpchain/mcpchain"
 	mcpredis "github.com/mcpchain/mcpchain/contrib/redis"
 	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/state"
 )
@@ -111,7 +112,7 @@ func (c *caller) call(ctx context.Context, tool, owner, key string, args any) (s
 	for ctx.Err() == nil {
 		if c.session == nil {
 			session, err := c.client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: c.endpoint, MaxRetries: -1, HTTPClient: &http.Client{Transport: &http.Transport{}}},
-				&mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"})
+				speak.Version("2026-07-28"))
 			if err != nil {
 				time.Sleep(5 * time.Millisecond)
 				continue

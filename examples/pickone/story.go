@@ -7,7 +7,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/examples/internal/story"
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 func init() {
@@ -28,8 +27,14 @@ func ask(ctx context.Context, session *mcp.ClientSession, tables ...string) {
 	for _, table := range tables {
 		fmt.Printf("--> query %s\n", table)
 		res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "query", Arguments: query{table}})
-		if f, failed := middleware.FaultOf(res, err); failed {
-			fmt.Printf("%v\n\n", f)
+		if err != nil {
+			fmt.Printf("%v\n\n", err)
+			continue
+		}
+		for _, block := range res.Content {
+			if text, ok := block.(*mcp.TextContent); ok {
+				fmt.Printf("%s\n\n", text.Text)
+			}
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Sinks sends the records of calls to several places with samber/slog-multi: all of them
+// Sinks sends the records of calls to several places with package sinks: all of them
 // to a file, a scrubbed copy to a service that is down, panics to a pager, and a failure
 // that repeats itself only once with its count. No place that fails costs a record or an
 // answer. The places are files of the working directory.
@@ -21,10 +21,10 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	slogmulti "github.com/samber/slog-multi"
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/correlate/sinks"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/transport"
 )
@@ -38,13 +38,12 @@ func (broken) Handle(context.Context, slog.Record) error { return errors.New("no
 func newLogger() *slog.Logger {
 	file, spool, pager, summary := open("file.log"), open("spool.log"), open("pager.log"), open("summary.log")
 
-	// Guard makes of a handler that panics or hangs one that returns an error in time.
-	service := slogmulti.Failover()(correlate.Guard(broken{spool}), correlate.Guard(spool))
+	service := sinks.Failover(broken{spool}, spool)
 
-	return slog.New(slogmulti.Fanout(
-		correlate.Guard(file),
-		slogmulti.Pipe(mask.SlogMiddleware(nil)).Handler(service), // the scrubbing stage
-		slogmulti.Router().Add(correlate.Guard(pager), slogmulti.AttrValueIs("outcome", "panic")).Handler(),
+	return slog.New(sinks.Fanout(
+		file,
+		sinks.Pipe(service, mask.SlogMiddleware(nil)), // the scrubbing stage
+		sinks.Router(sinks.Route{To: pager, When: sinks.Attr("outcome", "panic")}),
 		correlate.Sample(summary, 5*time.Second), // a minute in earnest
 	))
 }

@@ -72,6 +72,8 @@ type cold struct {
 	refused  string // see Refused
 
 	clean *fault.Error // see Clean
+
+	wouldSend string // see WouldRefuse
 }
 
 // lock locks the Call and returns what is guarded by it.
@@ -88,6 +90,9 @@ const (
 	recordAtEnd  = 1 << iota // see LogAtEnd
 	observeAtEnd             // see Begin
 	referAtEnd               // see ReferAtEnd
+
+	mended      // see Mended
+	wouldRefuse // see WouldRefuse
 )
 
 type callKey struct{}
@@ -284,11 +289,17 @@ func (c *Call) Parent() *Call {
 // answer is rendered by [Wrap].
 func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
 	if err == nil && !failure.IsError(res) {
-		res = withSteps(res)
+		observing := c.Observing()
+		if !observing {
+			res = withSteps(res)
+		}
 		if atEnd := c.atEnd.Load(); atEnd != 0 {
 			c.logEnd(res, nil)
 			c.Observe(res, nil)
-			if atEnd&referAtEnd != 0 {
+			switch {
+			case atEnd&wouldRefuse != 0:
+				c.recordObserved(sentText(res, nil), "")
+			case atEnd&referAtEnd != 0 && !observing:
 				res = WithMeta(res, wire.ReferenceKey, c.ID())
 			}
 		}

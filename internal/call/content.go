@@ -13,6 +13,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/wire"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // A cleaner hides what stands in a result. It copies what it changes, because a handler may
@@ -52,6 +53,28 @@ func masked(v any, mask func(string) string) any {
 		return json.RawMessage(cleaner.JSON(raw))
 	}
 	return cleaner.Value(v)
+}
+
+// OwnText hides the credentials in a text of any length that a tool reports as its own words. They are
+// sought as a reader sees the text.
+var OwnText = scrub.Visibly(wholeText)
+
+// reported returns the result in which a tool reported a failure in its own words, without what own
+// hides in its texts and mask in its values.
+func reported(res *mcp.CallToolResult, own, mask func(string) string) *mcp.CallToolResult {
+	out, _ := edited(res, func(r *mcp.CallToolResult) bool {
+		c := &cleaner{own, masking(mask).meta}
+		r.Content = c.content(r.Content)
+		c.clean(&r.Meta)
+		stepsIn(r, mask)
+		if raw, err := safe.JSON(r.StructuredContent); err != nil || len(raw) <= scrub.MaxBytes {
+			r.StructuredContent = masked(r.StructuredContent, mask)
+		} else if raw, hidden := wholeValue(json.RawMessage(raw)); hidden { // it is too large to be looked at in its own types
+			r.StructuredContent = raw
+		}
+		return true
+	})
+	return out
 }
 
 // each returns the list, a copy of it if clean changes something in it.
@@ -180,14 +203,14 @@ var whole = &cleaner{wholeText, func(meta mcp.Meta) (mcp.Meta, bool) {
 	return clean, true
 }}
 
-// wholeText cleans a text. The objects and lists of JSON in it that begin a line, as in a
+// wholeText returns a text of any length without credentials. The objects and lists of JSON in it that begin a line, as in a
 // fence of Markdown, or that follow another one, are cleaned as structured content is, but
 // for a block of YAML.
 func wholeText(text string) string {
 	if raw := []byte(text); composite(strings.TrimLeft(text, " \t\r\n")) && json.Valid(raw) {
 		return string(scrub.WholeJSON(raw))
 	}
-	var out strings.Builder
+	var out words.Builder
 	done, left := 0, 4*len(text)+mostWasted
 	for at := 0; left > 0; {
 		line := strings.TrimLeft(text[at:], " \t\r\n")
@@ -261,12 +284,7 @@ func Scrubbed(res mcp.Result) (_ mcp.Result, structured bool) {
 			if raw, hidden := wholeValue(r.StructuredContent); hidden {
 				r.StructuredContent, structured = raw, true
 			}
-			switch v := r.Meta[wire.StepsKey].(type) {
-			case PendingSteps:
-				r.Meta, changed = withMeta(r.Meta, wire.StepsKey, PendingSteps(wholeSteps(v))), true
-			case []fault.Step:
-				r.Meta, changed = withMeta(r.Meta, wire.StepsKey, wholeSteps(v)), true
-			}
+			changed = stepsIn(r, scrub.Whole) || changed
 			return changed || structured
 		})
 	case *mcp.ReadResourceResult:
@@ -288,6 +306,18 @@ func Scrubbed(res mcp.Result) (_ mcp.Result, structured bool) {
 	return res, structured
 }
 
-func wholeSteps(steps []fault.Step) []fault.Step {
-	return fault.New(fault.KindInternal, "").WithSteps(steps...).ScrubbedBy(scrub.Whole).Data().RecoverySteps
+// stepsIn applies mask to the next steps of a result, which is a copy, and reports whether there are any.
+func stepsIn(r *mcp.CallToolResult, mask func(string) string) bool {
+	masked := func(steps []fault.Step) []fault.Step {
+		return fault.New(fault.KindInternal, "").WithSteps(steps...).ScrubbedBy(mask).Data().RecoverySteps
+	}
+	switch v := r.Meta[wire.StepsKey].(type) {
+	case PendingSteps:
+		r.Meta = withMeta(r.Meta, wire.StepsKey, PendingSteps(masked(v)))
+	case []fault.Step:
+		r.Meta = withMeta(r.Meta, wire.StepsKey, masked(v))
+	default:
+		return false
+	}
+	return true
 }

@@ -92,26 +92,17 @@ func TestGuidanceOfAToolsOwnWords(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		content []mcp.Content
-		insist  bool
 		want    []string // the texts
 	}{
-		{"left alone", []mcp.Content{&mcp.TextContent{Text: "the oven is cold"}}, false, []string{"the oven is cold"}},
-		{"insisted", []mcp.Content{&mcp.TextContent{Text: "the oven is cold\n"}}, true, []string{"the oven is cold\n" + line}},
-		{"insisted, after an image", []mcp.Content{image, &mcp.TextContent{Text: "a"}, &mcp.TextContent{Text: "b"}}, true, []string{"", "a\n" + line, "b"}},
-		{"insisted, without words", []mcp.Content{image}, true, []string{"", line}},
-		{"insisted, without content", nil, true, []string{"Tool error: the tool reported a failure.\n" + line}},
-		{"without content", nil, false, []string{"Tool error: the tool reported a failure.\n" + line}},
+		{"a text", []mcp.Content{&mcp.TextContent{Text: "the oven is cold\n"}}, []string{"the oven is cold\n"}},
+		{"an image and two texts", []mcp.Content{image, &mcp.TextContent{Text: "a"}, &mcp.TextContent{Text: "b"}}, []string{"", "a", "b"}},
+		{"without words", []mcp.Content{image}, []string{""}},
+		{"without content", nil, []string{"Tool error: the tool reported a failure.\n" + line}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			own := &mcp.CallToolResult{IsError: true, Content: tc.content}
 			before := append([]mcp.Content(nil), own.Content...)
-			var texts []string
-			for _, c := range before {
-				if tc, ok := c.(*mcp.TextContent); ok {
-					texts = append(texts, tc.Text)
-				}
-			}
-			res, err := invoke(guiding(failure.Guidance{Retry: retry, Insist: tc.insist}), returns(own, nil))
+			res, err := invoke(guiding(failure.Guidance{Retry: retry}), returns(own, nil))
 			require.NoError(t, err)
 			got := res.(*mcp.CallToolResult)
 			require.Len(t, got.Content, len(tc.want))
@@ -119,21 +110,14 @@ func TestGuidanceOfAToolsOwnWords(t *testing.T) {
 				require.Equal(t, want, text(&mcp.CallToolResult{Content: got.Content[i:]}))
 			}
 			require.Equal(t, &retry, got.Meta[middleware.MetaKey].(*fault.Error).Data().Retry)
-			// What the handler may share is as it was.
 			require.Equal(t, before, own.Content)
-			for _, c := range before {
-				if tc, ok := c.(*mcp.TextContent); ok {
-					require.Equal(t, texts[0], tc.Text)
-					texts = texts[1:]
-				}
-			}
 		})
 	}
 }
 
 func TestGuidanceLeavesAProtocolErrorAlone(t *testing.T) {
 	wire := &jsonrpc.Error{Code: -32042, Message: "log in first"}
-	_, err := invoke(guiding(failure.Guidance{Retry: fault.Retry{ShouldRetry: true}, Insist: true}), returns(nil, wire))
+	_, err := invoke(guiding(failure.Guidance{Retry: fault.Retry{ShouldRetry: true}}), returns(nil, wire))
 	require.Same(t, wire, err)
 }
 

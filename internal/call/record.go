@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
@@ -269,7 +268,7 @@ func report(what string, p any, more ...slog.Attr) {
 // errorTypes names the types of an error and of what it wraps, because they say
 // more to an operator than the text alone: "*fmt.wrapError > *net.OpError".
 func errorTypes(err error) string {
-	var b strings.Builder
+	var b words.Builder
 	seen := 0
 	safe.Find(err, func(err error) bool {
 		if _, ours := err.(*classify.Hidden); !ours { // it only wraps

@@ -171,6 +171,7 @@ func appendTexts(b []byte, texts []string) []byte {
 	return b
 }
 
-func appendText(b []byte, text string) []byte {
+//go:noinline
+func appendText(b []byte, text string) []byte { // in too many places to be inlined
 	return append(binary.BigEndian.AppendUint64(b, uint64(len(text))), text...)
 }

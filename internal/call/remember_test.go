@@ -20,6 +20,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -247,7 +248,7 @@ func overHTTP(t *testing.T, server *mcp.Server, era harness.Era, opts *mcp.Strea
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, opts))
 	t.Cleanup(web.Close)
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(),
-		&mcp.StreamableClientTransport{Endpoint: web.URL}, &mcp.ClientSessionOptions{ProtocolVersion: string(era)})
+		&mcp.StreamableClientTransport{Endpoint: web.URL}, speak.Version(string(era)))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	return session

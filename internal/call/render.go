@@ -3,8 +3,8 @@ package call
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/mcpchain/mcpchain/internal/classify"
@@ -37,9 +37,17 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 	}()
 	f = c.Failure(res, err)
 	c.logEnd(res, f)
-	if c.Notification() {
+	switch {
+	case c.Notification():
 		return nil, err
+	case c.Observing():
+		return c.observed(res, err, f)
 	}
+	return c.answer(res, err, f)
+}
+
+// answer renders the answer of a failed call.
+func (c *Call) answer(res mcp.Result, err error, f *failure.Failure) (mcp.Result, error) {
 	// res need not be the result that the failure was made from: a middleware of the
 	// user's may have copied it. The SDK does not send a result that came with an error.
 	// Neither do we, but for our own keys in its _meta.
@@ -48,13 +56,69 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 		tool = c.ours(tool)
 	}
 	switch {
+	case (err == nil || tool == nil) && c.passes(f):
+		return res, err
 	case f.Wire() != nil:
 		return nil, c.protocolError(f)
+	case tool != nil && f.LeftAlone():
+		return c.ownWords(f, tool), nil
 	case c.method == MethodCallTool && !f.View().Protocol:
 		return c.toolResult(f, tool), nil
 	default:
 		return nil, c.methodError(f)
 	}
+}
+
+// passes reports whether a failure leaves as it came: no middleware of the Call puts into words what
+// others made, and none has said anything about this one. What could not be sent does not pass.
+func (c *Call) passes(f *failure.Failure) bool {
+	return !c.settings().words() && !c.part && f.Foreign() && !c.serverEnded() && sendable(f.Err())
+}
+
+// sendable reports whether the SDK can send an error, and its caller reads something: the SDK asks for
+// its text and looks for a protocol error in it, and no method of the error panics then.
+func sendable(err error) (ok bool) {
+	if err == nil {
+		return true
+	}
+	defer func() { ok = recover() == nil && ok }()
+	var wire *jsonrpc.Error
+	return errors.As(err, &wire) || err.Error() != ""
+}
+
+// ownWords writes a failure that a tool reported in its own words: they stay, but for credentials and
+// what the program itself hides, and the reference of the record is added to _meta.
+func (c *Call) ownWords(f *failure.Failure, have *mcp.CallToolResult) *mcp.CallToolResult {
+	s, res := c.settings(), have
+	if s.Mask != nil {
+		res = reported(have, s.Own, s.Mask)
+	}
+	if f.Recorded() || c.Recorded() {
+		res, _ = edited(res, func(r *mcp.CallToolResult) bool {
+			r.Meta = withMeta(r.Meta, wire.ReferenceKey, c.ID())
+			return true
+		})
+	}
+	if s.Render.ToolFailure || s.Render.Problem {
+		e, _ := c.public(f)
+		res, _ = edited(res, func(r *mcp.CallToolResult) bool {
+			r.Meta = c.drafts(r.Meta, e)
+			return true
+		})
+	}
+	return res
+}
+
+// drafts adds to _meta the other forms of a failure that are asked for.
+func (c *Call) drafts(meta mcp.Meta, e *fault.Error) mcp.Meta {
+	render := c.settings().Render
+	if _, there := meta[wire.ToolFailureKey]; render.ToolFailure && !there {
+		meta = withMeta(meta, wire.ToolFailureKey, c.toolFailure(e))
+	}
+	if render.Problem {
+		meta = withMeta(meta, wire.ProblemKey, problemOf(e))
+	}
+	return meta
 }
 
 // ours returns of a result that came with an error what mcpchain put there, nil for
@@ -97,25 +161,17 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 	mask := c.settings().Mask
 	if len(res.Meta) > 0 && mask != nil {
 		masking(mask).clean(&res.Meta)
+		stepsIn(res, mask)
 	}
-	res.Meta = withMeta(res.Meta, wire.ErrorKey, e)
+	res.Meta = c.drafts(withMeta(res.Meta, wire.ErrorKey, e), e)
 	render := c.settings().Render
-	if _, there := res.Meta[wire.ToolFailureKey]; render.ToolFailure && !there {
-		res.Meta[wire.ToolFailureKey] = c.toolFailure(e)
-	}
-	if render.Problem {
-		res.Meta[wire.ProblemKey] = problemOf(e)
-	}
 	if f.View().Own {
 		if !c.isClean(have) {
 			res.Content = masking(mask).content(res.Content)
 			res.StructuredContent = masked(res.StructuredContent, mask)
 		}
-		switch line := f.Insisted(); {
-		case len(res.Content) == 0:
+		if len(res.Content) == 0 {
 			res.Content = textOf(e.Text()) // the caller must read something
-		case line != "":
-			res.Content = withLine(res.Content, line)
 		}
 		return res
 	}
@@ -269,21 +325,6 @@ func (c *Call) protocolError(f *failure.Failure) error {
 // result of a tool carries its original itself, in GetError; a protocol error has no
 // place for it.
 var rendered table.Weak[jsonrpc.Error, error]
-
-// withLine returns the content with a line at the end of its first text, which is
-// all that some clients show; what a handler may have shared is not written to.
-func withLine(content []mcp.Content, line string) []mcp.Content {
-	content = slices.Clone(content)
-	for i, c := range content {
-		if t, ok := c.(*mcp.TextContent); ok && t != nil && t.Text != "" {
-			cp := *t
-			cp.Text = strings.TrimRight(t.Text, "\n") + "\n" + line
-			content[i] = &cp
-			return content
-		}
-	}
-	return append(content, &mcp.TextContent{Text: line})
-}
 
 // completeResult has the result type that clients of protocol version 2026-07-28
 // and later require, which only the SDK can set.

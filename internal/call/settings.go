@@ -35,6 +35,10 @@ type Settings struct {
 	// Finished is applied to the finished text of a failure, of which Mask saw the parts.
 	Finished func(text string) string
 
+	// Own is applied to what a tool reports in its own words, of any length, where Mask is set: nothing
+	// is cut off. Nil means Mask.
+	Own func(text string) string
+
 	// Reveal shows the text of internal failures too, unless there is a Mask.
 	Reveal bool
 
@@ -61,6 +65,9 @@ type Settings struct {
 
 	// Render says how failures are written; the outermost one holds.
 	Render *Rendering
+
+	// Observe says that answers leave as they came, see [Call.Observing].
+	Observe bool
 
 	last atomic.Pointer[established]
 	sink Sink // of Logger
@@ -112,7 +119,7 @@ func (s *Settings) over(have *setup) *setup {
 	to := &setup{
 		Settings: Settings{
 			Recorder: cmp.Or(have.Recorder, s.Recorder), Render: have.Render,
-			Witnessed: have.Witnessed, Mask: have.Mask, Show: have.Show, Quote: have.Quote, Reveal: have.Reveal || s.Reveal,
+			Witnessed: have.Witnessed, Show: have.Show, Quote: have.Quote, Reveal: have.Reveal || s.Reveal, Observe: have.Observe || s.Observe,
 			CallerCredentials: have.CallerCredentials || s.CallerCredentials,
 			Rules:             slices.Concat(s.Rules, have.Rules), Hints: slices.Concat(s.Hints, have.Hints),
 		},
@@ -136,17 +143,36 @@ func (s *Settings) over(have *setup) *setup {
 	if have.Render == noSetup.Render && s.Render != nil {
 		to.Render = s.Render
 	}
-	switch outer, inner := have.Mask, s.Mask; {
-	case inner == nil:
-	case outer == nil:
-		to.Mask = inner
-	default:
-		to.Mask = func(text string) string { return outer(inner(text)) }
+	to.Mask = inTurn(s.Mask, have.Mask)
+	if to.Own = have.Own; s.Mask != nil {
+		own := s.Own
+		if own == nil {
+			own = s.Mask
+		}
+		to.Own = inTurn(own, have.Own)
 	}
 	to.silent = failure.Reader{Mask: to.Mask, Reveal: to.Reveal, Quote: to.Quote}
 	to.reader = to.silent
 	to.reader.Show = to.Show
 	return to
+}
+
+// inTurn returns what applies one function after the other, of which each may be nil.
+func inTurn(first, then func(string) string) func(string) string {
+	switch {
+	case first == nil:
+		return then
+	case then == nil:
+		return first
+	default:
+		return func(text string) string { return then(first(text)) }
+	}
+}
+
+// words reports whether one of the middlewares puts the failures into words that others have made: it
+// hides them, records them under a reference, or says how they are written.
+func (s *setup) words() bool {
+	return s.Mask != nil || s.Reveal || s.Recorder != nil || s.Render != noSetup.Render
 }
 
 // settings returns what is established for the Call.

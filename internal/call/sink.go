@@ -119,3 +119,42 @@ func Notice(ctx context.Context, logger *slog.Logger, level slog.Level, message 
 	record.AddAttrs(attrs...)
 	warnings.write(context.WithoutCancel(ctx), logger.Handler(), record)
 }
+
+// The bounds of [Guard].
+const (
+	guardWait = 250 * time.Millisecond
+	guardHeld = 4
+)
+
+// Guard returns a handler that passes records on to next and comes back whatever next does; see
+// correlate.Guard. One that is guarded already is returned as it is.
+func Guard(next slog.Handler) slog.Handler {
+	if g, ok := next.(*guard); ok {
+		return g
+	}
+	return &guard{next, NewSink(guardWait, guardHeld)}
+}
+
+type guard struct {
+	next slog.Handler
+	sink *Sink
+}
+
+func (g *guard) Enabled(ctx context.Context, level slog.Level) (enabled bool) {
+	defer func() {
+		if recover() != nil {
+			enabled = true // and Handle says what is wrong
+		}
+	}()
+	return g.next.Enabled(ctx, level)
+}
+
+func (g *guard) Handle(ctx context.Context, record slog.Record) error {
+	return g.sink.Try(ctx, g.next, record.Clone())
+}
+
+func (g *guard) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &guard{g.next.WithAttrs(attrs), g.sink}
+}
+
+func (g *guard) WithGroup(name string) slog.Handler { return &guard{g.next.WithGroup(name), g.sink} }

@@ -113,14 +113,14 @@ type table[T comparable] []meaning[T]
 
 // A meaning is what some codes of a family have in common.
 type meaning[T comparable] struct {
-	clue  clue
+	clue  *clue // never written to: so that the compiler lays the tables out, and no code fills them
 	codes []T
 }
 
 func (t table[T]) of(code T) clue {
 	for _, m := range t {
 		if slices.Contains(m.codes, code) {
-			return m.clue
+			return *m.clue
 		}
 	}
 	return clue{}
@@ -130,7 +130,7 @@ func (t table[T]) of(code T) clue {
 func (t table[T]) by(matches func(code T) bool) clue {
 	for _, m := range t {
 		if slices.ContainsFunc(m.codes, matches) {
-			return m.clue
+			return *m.clue
 		}
 	}
 	return clue{}
@@ -143,16 +143,16 @@ func IsFailure(status int) bool { return 400 <= status && status <= 599 }
 // service refuses are this server's own: its caller must not read that it lacks a
 // permission.
 var httpStatuses = table[int]{
-	{noCredentials, []int{401, 402, 403, 407}},
-	{missing, []int{404, 410}},
-	{stoppedEarly, []int{408}}, // the request did not arrive as a whole
-	{conflicting, []int{409, 423}},
-	{unready, []int{412, 428}},
-	{overloaded, []int{425}},
-	{limited, []int{429}},
-	{unimplemented, []int{501, 505}},
-	{shutDown, []int{502, 503, 529}}, // 529: overloaded, as some services have it
-	{tooSlow, []int{504}},
+	{&noCredentials, []int{401, 402, 403, 407}},
+	{&missing, []int{404, 410}},
+	{&stoppedEarly, []int{408}}, // the request did not arrive as a whole
+	{&conflicting, []int{409, 423}},
+	{&unready, []int{412, 428}},
+	{&overloaded, []int{425}},
+	{&limited, []int{429}},
+	{&unimplemented, []int{501, 505}},
+	{&shutDown, []int{502, 503, 529}}, // 529: overloaded, as some services have it
+	{&tooSlow, []int{504}},
 }
 
 // statusClue returns what an HTTP status means, also one that stands for another code.
@@ -188,42 +188,42 @@ func withStatus(status int) clue {
 // grpcCodes are what the codes of gRPC mean, as Google's AIP-194 has it: of the codes
 // that may hide a bug only Unavailable is repeated.
 var grpcCodes = table[int64]{
-	{stopped, []int64{1}},           // Canceled
-	{failed, []int64{2, 13, 15}},    // Unknown, Internal, DataLoss
-	{wrongRequest, []int64{3, 11}},  // InvalidArgument, OutOfRange
-	{tooSlow, []int64{4}},           // DeadlineExceeded
-	{missing, []int64{5}},           // NotFound
-	{existing, []int64{6}},          // AlreadyExists
-	{noCredentials, []int64{7, 16}}, // PermissionDenied, Unauthenticated
-	{limited, []int64{8}},           // ResourceExhausted
-	{unready, []int64{9}},           // FailedPrecondition
-	{rolledBack, []int64{10}},       // Aborted
-	{unimplemented, []int64{12}},    // Unimplemented
-	{shutDown, []int64{14}},         // Unavailable
+	{&stopped, []int64{1}},           // Canceled
+	{&failed, []int64{2, 13, 15}},    // Unknown, Internal, DataLoss
+	{&wrongRequest, []int64{3, 11}},  // InvalidArgument, OutOfRange
+	{&tooSlow, []int64{4}},           // DeadlineExceeded
+	{&missing, []int64{5}},           // NotFound
+	{&existing, []int64{6}},          // AlreadyExists
+	{&noCredentials, []int64{7, 16}}, // PermissionDenied, Unauthenticated
+	{&limited, []int64{8}},           // ResourceExhausted
+	{&unready, []int64{9}},           // FailedPrecondition
+	{&rolledBack, []int64{10}},       // Aborted
+	{&unimplemented, []int64{12}},    // Unimplemented
+	{&shutDown, []int64{14}},         // Unavailable
 }
 
 // codeWords are the codes in words that services give, without case, punctuation and the
 // word exception.
 var codeWords = table[string]{
-	{wrongRequest, []string{
+	{&wrongRequest, []string{
 		"badrequest", "baddata", "invalidinput", "invalidargument", "invalidrequest", "jsonerror", "validationerror", "clienterror",
 		"execution", "unprocessable",
 	}},
-	{noCredentials, []string{
+	{&noCredentials, []string{
 		"unauthorized", "unauthenticated", "notauthed", "invalidauth", "tokenexpired", "tokenrevoked", "accountinactive", "authenticationfailed",
 		"forbidden", "accessdenied", "permissiondenied", "missingscope", "restrictedresource", "notallowedtokentype",
 	}},
-	{missing, []string{"notfound", "objectnotfound", "channelnotfound", "usernotfound", "resourcenotfound", "nosuchkey", "nosuchbucket"}},
-	{conflicting, []string{"conflict", "conflicterror", "alreadyexists", "uniquenesserror", "locked"}},
-	{limited, []string{
+	{&missing, []string{"notfound", "objectnotfound", "channelnotfound", "usernotfound", "resourcenotfound", "nosuchkey", "nosuchbucket"}},
+	{&conflicting, []string{"conflict", "conflicterror", "alreadyexists", "uniquenesserror", "locked"}},
+	{&limited, []string{
 		"ratelimited", "ratelimitexceeded", "toomanyrequests", "throttled", "resourceexhausted",
 		// AWS
 		"throttling", "requestthrottled", "requestlimitexceeded", "provisionedthroughputexceeded", "limitexceeded",
 		"bandwidthlimitexceeded", "priorrequestnotcomplete", "slowdown", "ec2throttled", "transactioninprogress",
 	}},
-	{broken, []string{"internal", "internalerror", "internalservererror", "servererror", "serviceerror"}},
-	{shutDown, []string{"unavailable", "serviceunavailable"}},
-	{tooSlow, []string{"timeout"}},
+	{&broken, []string{"internal", "internalerror", "internalservererror", "servererror", "serviceerror"}},
+	{&shutDown, []string{"unavailable", "serviceunavailable"}},
+	{&tooSlow, []string{"timeout"}},
 }
 
 // ofWord returns what a code in words means.

@@ -45,124 +45,124 @@ var statements = []string{
 }
 
 var mysql = table[int64]{
-	{duplicate, []int64{1007, 1022, 1050, 1062, 1169, 1586}},
-	{brokenReference, []int64{1216, 1217, 1451, 1452, 1557}},
-	{missingValue, []int64{1048, 1364}},
-	{failedCheck, []int64{3819, 4025}},
-	{wrongData, []int64{1264, 1265, 1292, 1366, 1406, 1411, 1690, 3140}},
-	{noCredentials, []int64{1044, 1045, 1095, 1130, 1142, 1143, 1227, 1370, 1410, 1698, 1820}},
-	{wrongStatement, []int64{1046, 1049, 1051, 1052, 1054, 1064, 1109, 1136, 1146, 1149, 1305, 1318}},
-	{rolledBack, []int64{1205, 1213, 1614, 3572}},
-	{overloaded, []int64{1037, 1038, 1040, 1041, 1203}},
-	{limited, []int64{1226}},
-	{stoppedEarly, []int64{3024, 1969}},
-	{stopped, []int64{1317}},
-	{shutDown, []int64{1053, 1077, 1079}},
-	{disconnected, []int64{1153, 1158, 1159, 1160, 1161, 2006, 2013}},
-	{badState, []int64{1290, 1792, 1836}},
-	{noStorage, []int64{1021, 1114}},
+	{&duplicate, []int64{1007, 1022, 1050, 1062, 1169, 1586}},
+	{&brokenReference, []int64{1216, 1217, 1451, 1452, 1557}},
+	{&missingValue, []int64{1048, 1364}},
+	{&failedCheck, []int64{3819, 4025}},
+	{&wrongData, []int64{1264, 1265, 1292, 1366, 1406, 1411, 1690, 3140}},
+	{&noCredentials, []int64{1044, 1045, 1095, 1130, 1142, 1143, 1227, 1370, 1410, 1698, 1820}},
+	{&wrongStatement, []int64{1046, 1049, 1051, 1052, 1054, 1064, 1109, 1136, 1146, 1149, 1305, 1318}},
+	{&rolledBack, []int64{1205, 1213, 1614, 3572}},
+	{&overloaded, []int64{1037, 1038, 1040, 1041, 1203}},
+	{&limited, []int64{1226}},
+	{&stoppedEarly, []int64{3024, 1969}},
+	{&stopped, []int64{1317}},
+	{&shutDown, []int64{1053, 1077, 1079}},
+	{&disconnected, []int64{1153, 1158, 1159, 1160, 1161, 2006, 2013}},
+	{&badState, []int64{1290, 1792, 1836}},
+	{&noStorage, []int64{1021, 1114}},
 }
 
 var sqlServer = table[int64]{
-	{duplicate, []int64{2601, 2627, 2714, 1801}},
-	{brokenRule, []int64{547}},
-	{missingValue, []int64{515}},
-	{wrongData, []int64{220, 241, 242, 245, 248, 295, 2628, 8114, 8115, 8152}},
-	{noCredentials, []int64{229, 230, 262, 297, 300, 916, 4060, 15247, 18452, 18456, 18470, 18486, 18487, 18488}},
-	{wrongStatement, []int64{102, 105, 109, 137, 156, 207, 208, 213, 2812, 4104, 8144, 8145}},
-	{rolledBack, []int64{1204, 1205, 1222, 3960, 41302, 41305, 41325}},
-	{limited, []int64{10928, 10929, 40501, 49918, 49919, 49920}},
-	{overloaded, []int64{701, 802, 8645, 8651, 17809}},
-	{shutDown, []int64{4221, 6005, 17197, 40143, 40197, 40540, 40613}},
-	{badState, []int64{3906}},
-	{noStorage, []int64{1105, 9002}},
+	{&duplicate, []int64{2601, 2627, 2714, 1801}},
+	{&brokenRule, []int64{547}},
+	{&missingValue, []int64{515}},
+	{&wrongData, []int64{220, 241, 242, 245, 248, 295, 2628, 8114, 8115, 8152}},
+	{&noCredentials, []int64{229, 230, 262, 297, 300, 916, 4060, 15247, 18452, 18456, 18470, 18486, 18487, 18488}},
+	{&wrongStatement, []int64{102, 105, 109, 137, 156, 207, 208, 213, 2812, 4104, 8144, 8145}},
+	{&rolledBack, []int64{1204, 1205, 1222, 3960, 41302, 41305, 41325}},
+	{&limited, []int64{10928, 10929, 40501, 49918, 49919, 49920}},
+	{&overloaded, []int64{701, 802, 8645, 8651, 17809}},
+	{&shutDown, []int64{4221, 6005, 17197, 40143, 40197, 40540, 40613}},
+	{&badState, []int64{3906}},
+	{&noStorage, []int64{1105, 9002}},
 }
 
 var clickHouse = table[int64]{
-	{duplicate, []int64{57, 82}},
-	{missingValue, []int64{349}},
-	{failedCheck, []int64{469}},
-	{wrongData, []int64{6, 26, 27, 32, 38, 41, 53, 69, 70, 72, 117, 131, 321}},
-	{noCredentials, []int64{192, 193, 194, 291, 497, 516}},
-	{wrongStatement, []int64{8, 10, 16, 36, 42, 43, 46, 47, 48, 60, 62, 81, 115}},
-	{limited, []int64{201, 202, 252}},
-	{overloaded, []int64{173, 241, 439}},
-	{tooSlow, []int64{159, 160, 209}},
-	{disconnected, []int64{210, 279}},
-	{stopped, []int64{394}},
-	{badState, []int64{164, 242}},
-	{noStorage, []int64{243}},
+	{&duplicate, []int64{57, 82}},
+	{&missingValue, []int64{349}},
+	{&failedCheck, []int64{469}},
+	{&wrongData, []int64{6, 26, 27, 32, 38, 41, 53, 69, 70, 72, 117, 131, 321}},
+	{&noCredentials, []int64{192, 193, 194, 291, 497, 516}},
+	{&wrongStatement, []int64{8, 10, 16, 36, 42, 43, 46, 47, 48, 60, 62, 81, 115}},
+	{&limited, []int64{201, 202, 252}},
+	{&overloaded, []int64{173, 241, 439}},
+	{&tooSlow, []int64{159, 160, 209}},
+	{&disconnected, []int64{210, 279}},
+	{&stopped, []int64{394}},
+	{&badState, []int64{164, 242}},
+	{&noStorage, []int64{243}},
 }
 
 var mongo = table[int64]{
-	{duplicate, []int64{11000, 11001, 12582, 48}},
-	{wrongData, []int64{2, 9, 14, 28, 40, 52, 66, 121, 10334}},
-	{missing, []int64{26, 43, 27}},
-	{noCredentials, []int64{13, 18, 33, 8000}},
-	{unimplemented, []int64{59, 72}},
-	{rolledBack, []int64{112, 24, 46, 251}},
-	{limited, []int64{16500}},
-	{tooSlow, []int64{50, 64, 262}},
-	{shutDown, []int64{91, 189, 10107, 11600, 11602, 13435, 13436}},
-	{disconnected, []int64{6, 7, 89, 9001}},
-	{stopped, []int64{11601}},
-	{noStorage, []int64{14031}},
+	{&duplicate, []int64{11000, 11001, 12582, 48}},
+	{&wrongData, []int64{2, 9, 14, 28, 40, 52, 66, 121, 10334}},
+	{&missing, []int64{26, 43, 27}},
+	{&noCredentials, []int64{13, 18, 33, 8000}},
+	{&unimplemented, []int64{59, 72}},
+	{&rolledBack, []int64{112, 24, 46, 251}},
+	{&limited, []int64{16500}},
+	{&tooSlow, []int64{50, 64, 262}},
+	{&shutDown, []int64{91, 189, 10107, 11600, 11602, 13435, 13436}},
+	{&disconnected, []int64{6, 7, 89, 9001}},
+	{&stopped, []int64{11601}},
+	{&noStorage, []int64{14031}},
 }
 
 var cassandra = table[int64]{
-	{noCredentials, []int64{0x0100, 0x2100}},
-	{overloaded, []int64{0x1000, 0x1002, 0x2500}},
-	{limited, []int64{0x1001}},
-	{tooSlow, []int64{0x1100, 0x1200}},
-	{broken, []int64{0x0000, 0x1300, 0x1400, 0x1500, 0x1600}},
-	{wrongStatement, []int64{0x2000, 0x2200, 0x2300}},
-	{duplicate, []int64{0x2400}},
+	{&noCredentials, []int64{0x0100, 0x2100}},
+	{&overloaded, []int64{0x1000, 0x1002, 0x2500}},
+	{&limited, []int64{0x1001}},
+	{&tooSlow, []int64{0x1100, 0x1200}},
+	{&broken, []int64{0x0000, 0x1300, 0x1400, 0x1500, 0x1600}},
+	{&wrongStatement, []int64{0x2000, 0x2200, 0x2300}},
+	{&duplicate, []int64{0x2400}},
 }
 
 // jetStream has what means more than the HTTP status beside it. A wrong last sequence is that
 // of a key that exists, or of one that somebody else has changed: an error beside it knows which.
 var jetStream = table[int64]{
-	{clue{kind: fault.KindConflict, effect: fault.EffectNone}, []int64{10071, 10164}},
+	{&clue{kind: fault.KindConflict, effect: fault.EffectNone}, []int64{10071, 10164}},
 }
 
 var kafka = table[int64]{
-	{missing, []int64{3, 69, 100}},
-	{duplicate, []int64{36}},
-	{wrongData, []int64{2, 10, 17, 18, 21, 37, 38, 39, 40, 42, 44, 87}},
-	{noCredentials, []int64{29, 30, 31, 33, 34, 53, 54, 58, 65}},
-	{overloaded, []int64{5, 6, 8, 9, 13, 14, 15, 16, 19, 41, 72}},
-	{shutDown, []int64{20}},
-	{tooSlow, []int64{7}},
-	{limited, []int64{89}},
-	{rolledBack, []int64{22, 25, 27, 51, 60}},
-	{unimplemented, []int64{35, 43, 76}},
-	{refused(fault.KindServiceUnavailable, reasonState), []int64{56}},
+	{&missing, []int64{3, 69, 100}},
+	{&duplicate, []int64{36}},
+	{&wrongData, []int64{2, 10, 17, 18, 21, 37, 38, 39, 40, 42, 44, 87}},
+	{&noCredentials, []int64{29, 30, 31, 33, 34, 53, 54, 58, 65}},
+	{&overloaded, []int64{5, 6, 8, 9, 13, 14, 15, 16, 19, 41, 72}},
+	{&shutDown, []int64{20}},
+	{&tooSlow, []int64{7}},
+	{&limited, []int64{89}},
+	{&rolledBack, []int64{22, 25, 27, 51, 60}},
+	{&unimplemented, []int64{35, 43, 76}},
+	{&clue{kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: RetryNo, reason: reasonState, effect: fault.EffectNone}, []int64{56}},
 }
 
 var amqp = table[int64]{
-	{noCredentials, []int64{403}},
-	{missing, []int64{312, 313, 402, 404}},
-	{rolledBack, []int64{405}},
-	{unready, []int64{406}},
-	{wrongData, []int64{311}},
-	{shutDown, []int64{320, 504, 541}},
-	{overloaded, []int64{506}},
-	{unimplemented, []int64{501, 502, 503, 505, 530, 540}},
+	{&noCredentials, []int64{403}},
+	{&missing, []int64{312, 313, 402, 404}},
+	{&rolledBack, []int64{405}},
+	{&unready, []int64{406}},
+	{&wrongData, []int64{311}},
+	{&shutDown, []int64{320, 504, 541}},
+	{&overloaded, []int64{506}},
+	{&unimplemented, []int64{501, 502, 503, 505, 530, 540}},
 }
 
 var sqlite = table[int64]{
-	{overloaded, []int64{5, 6, 7}}, // BUSY, LOCKED, NOMEM
-	{wrongStatement, []int64{1, 21, 25}},
-	{badState, []int64{8, 11, 14, 26}}, // READONLY, CORRUPT, CANTOPEN, NOTADB
-	{clue{kind: fault.KindCancelled, effect: fault.EffectNone}, []int64{9}},
-	{clue{party: fault.PartyServer, retry: RetryNo, reason: reasonState, effect: fault.EffectUnknown}, []int64{10}},
-	{refused("", reasonStorage), []int64{13}},
-	{wrongData, []int64{18, 20}}, // TOOBIG, MISMATCH
-	{brokenRule, []int64{19}},
-	{failedCheck, []int64{275}},
-	{brokenReference, []int64{787}},
-	{missingValue, []int64{1299}},
-	{duplicate, []int64{1555, 2067}}, // a primary key, a unique index
+	{&overloaded, []int64{5, 6, 7}}, // BUSY, LOCKED, NOMEM
+	{&wrongStatement, []int64{1, 21, 25}},
+	{&badState, []int64{8, 11, 14, 26}}, // READONLY, CORRUPT, CANTOPEN, NOTADB
+	{&clue{kind: fault.KindCancelled, effect: fault.EffectNone}, []int64{9}},
+	{&clue{party: fault.PartyServer, retry: RetryNo, reason: reasonState, effect: fault.EffectUnknown}, []int64{10}},
+	{&clue{party: fault.PartyServer, retry: RetryNo, reason: reasonStorage, effect: fault.EffectNone}, []int64{13}},
+	{&wrongData, []int64{18, 20}}, // TOOBIG, MISMATCH
+	{&brokenRule, []int64{19}},
+	{&failedCheck, []int64{275}},
+	{&brokenReference, []int64{787}},
+	{&missingValue, []int64{1299}},
+	{&duplicate, []int64{1555, 2067}}, // a primary key, a unique index
 }
 
 // ofSQLite returns what a result code of SQLite means, primary or extended. SQLite
@@ -171,34 +171,31 @@ func ofSQLite(code int64) clue { return cmp.Or(sqlite.of(code), sqlite.of(code&0
 
 // mongoLabels say what the server knows of a failure, where its number is not known.
 var mongoLabels = table[string]{
-	{disconnected, []string{"NetworkError"}},
-	{shutDown, []string{"UnknownTransactionCommitResult"}},
-	{rolledBack, []string{"TransientTransactionError"}},
-	{shutDown, []string{"RetryableWriteError"}},
+	{&disconnected, []string{"NetworkError"}},
+	{&shutDown, []string{"UnknownTransactionCommitResult"}},
+	{&rolledBack, []string{"TransientTransactionError"}},
+	{&shutDown, []string{"RetryableWriteError"}},
 }
 
 // ofMongo asks in the order of the tables, because an error may have several numbers.
-func ofMongo(e interface {
-	HasErrorCode(code int) bool
-	HasErrorLabel(label string) bool
-},
-) clue {
+func ofMongo(err error) clue {
+	e := as[withMongo](err)
 	return cmp.Or(mongo.by(func(code int64) bool { return e.HasErrorCode(int(code)) }), mongoLabels.by(e.HasErrorLabel))
 }
 
 // redis are how its answers begin.
 var redis = table[string]{
-	{overloaded, []string{
+	{&overloaded, []string{
 		"LOADING ", "BUSY ", "TRYAGAIN ", "CLUSTERDOWN ", "MASTERDOWN ", "NOREPLICAS ", "ERR max number of clients",
 	}},
-	{noStorage, []string{"OOM "}},
-	{badState, []string{"READONLY ", "MISCONF "}},
-	{noCredentials, []string{"NOAUTH ", "WRONGPASS ", "NOPERM ", "ERR invalid password"}},
-	{wrongState, []string{"WRONGTYPE "}},
-	{duplicate, []string{"BUSYGROUP ", "BUSYKEY "}},
-	{missing, []string{"NOGROUP ", "ERR no such key"}},
-	{wrongData, []string{"ERR value is not", "ERR increment or decrement", "ERR index out of range"}},
-	{wrongStatement, []string{"ERR unknown command", "ERR wrong number of arguments", "ERR syntax error"}},
+	{&noStorage, []string{"OOM "}},
+	{&badState, []string{"READONLY ", "MISCONF "}},
+	{&noCredentials, []string{"NOAUTH ", "WRONGPASS ", "NOPERM ", "ERR invalid password"}},
+	{&wrongState, []string{"WRONGTYPE "}},
+	{&duplicate, []string{"BUSYGROUP ", "BUSYKEY "}},
+	{&missing, []string{"NOGROUP ", "ERR no such key"}},
+	{&wrongData, []string{"ERR value is not", "ERR increment or decrement", "ERR index out of range"}},
+	{&wrongStatement, []string{"ERR unknown command", "ERR wrong number of arguments", "ERR syntax error"}},
 }
 
 func ofRedis(text string) clue {
@@ -207,21 +204,21 @@ func ofRedis(text string) clue {
 
 // sqlStates are what an SQLSTATE means, or its first two characters, which are its class.
 var sqlStates = table[string]{
-	{disconnected, []string{"08", "08007", "40003"}}, // nobody knows whether the transaction was committed
-	{unreachable, []string{"08001", "08004"}},        // the connection was not made
-	{wrongData, []string{"22"}},
-	{missingValue, []string{"23502"}},
-	{brokenReference, []string{"23001", "23503"}},
-	{duplicate, []string{"23505"}},
-	{failedCheck, []string{"23514"}},
-	{brokenRule, []string{"23", "40002", "44"}},
-	{noCredentials, []string{"28", "42501"}},                       // the right is this server's
-	{rolledBack, []string{"40", "55006", "55P03"}},                 // serialization, deadlock, an object in use, a lock
-	{wrongStatement, []string{"0A", "26", "34", "3D", "3F", "42"}}, // a bug of this server or of its set-up
-	{noStorage, []string{"53100"}},
-	{stoppedEarly, []string{"57014"}},
-	{shutDown, []string{"57P01", "57P02"}}, // in the middle of it
-	{overloaded, []string{"53", "57P03"}},  // does not accept connections yet
+	{&disconnected, []string{"08", "08007", "40003"}}, // nobody knows whether the transaction was committed
+	{&unreachable, []string{"08001", "08004"}},        // the connection was not made
+	{&wrongData, []string{"22"}},
+	{&missingValue, []string{"23502"}},
+	{&brokenReference, []string{"23001", "23503"}},
+	{&duplicate, []string{"23505"}},
+	{&failedCheck, []string{"23514"}},
+	{&brokenRule, []string{"23", "40002", "44"}},
+	{&noCredentials, []string{"28", "42501"}},                       // the right is this server's
+	{&rolledBack, []string{"40", "55006", "55P03"}},                 // serialization, deadlock, an object in use, a lock
+	{&wrongStatement, []string{"0A", "26", "34", "3D", "3F", "42"}}, // a bug of this server or of its set-up
+	{&noStorage, []string{"53100"}},
+	{&stoppedEarly, []string{"57014"}},
+	{&shutDown, []string{"57P01", "57P02"}}, // in the middle of it
+	{&overloaded, []string{"53", "57P03"}},  // does not accept connections yet
 }
 
 // ofSQLState returns what an SQLSTATE means. A statement that the database refused had no

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // A PanicError is a recovered panic. It is classified as an internal error, and
@@ -61,7 +62,7 @@ func (e *PanicError) Stack() string {
 	// The deferred function and the runtime's frames come first. The code that
 	// panicked comes after the first runtime.gopanic, and after the frames of the
 	// runtime itself when it was the runtime that panicked (a nil map, an index).
-	var b strings.Builder
+	var b words.Builder
 	raised := false
 	for frames := runtime.CallersFrames(e.callers); ; {
 		f, more := frames.Next()

@@ -26,6 +26,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -225,7 +226,7 @@ func TestWhatAClientCannotDo(t *testing.T) {
 	ct, st := mcp.NewInMemoryTransports()
 	_, err := server.Connect(t.Context(), st, nil)
 	require.NoError(t, err)
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), ct, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), ct, speak.Version("2025-11-25"))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})

@@ -178,14 +178,14 @@ func ofOperation(e *net.OpError) clue {
 // errnos are those that say something without a path, which tells what a file is to the
 // caller.
 var errnos = table[syscall.Errno]{
-	{clue{kind: fault.KindConnectionFailed, effect: fault.EffectNone}, []syscall.Errno{syscall.ECONNREFUSED, syscall.ENOTCONN}},
-	{cut, []syscall.Errno{syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE}},
-	{clue{kind: fault.KindConnectionFailed}, []syscall.Errno{syscall.EHOSTUNREACH, syscall.ENETUNREACH}},
+	{&clue{kind: fault.KindConnectionFailed, effect: fault.EffectNone}, []syscall.Errno{syscall.ECONNREFUSED, syscall.ENOTCONN}},
+	{&cut, []syscall.Errno{syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE}},
+	{&clue{kind: fault.KindConnectionFailed}, []syscall.Errno{syscall.EHOSTUNREACH, syscall.ENETUNREACH}},
 	{
-		clue{kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: RetryYes, effect: fault.EffectNone},
+		&clue{kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: RetryYes, effect: fault.EffectNone},
 		[]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS},
 	},
 	// A part may have been written.
-	{clue{party: fault.PartyServer, retry: RetryNo, reason: reasonStorage, effect: fault.EffectUnknown}, []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT}},
-	{badState, []syscall.Errno{syscall.EROFS}},
+	{&clue{party: fault.PartyServer, retry: RetryNo, reason: reasonStorage, effect: fault.EffectUnknown}, []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT}},
+	{&badState, []syscall.Errno{syscall.EROFS}},
 }

@@ -42,65 +42,65 @@ var cutByShutdown = clue{
 }
 
 // incapable is what a call means that needs more than its client can do.
-func incapable(what string) clue {
+func incapable(what string) *clue {
 	public := fault.New(fault.KindPreconditionFailed, "this call needs "+what+", which the client of this session does not support").
 		Suggest("Tell the user, or call something that does not ask back.")
-	return clue{kind: public.Kind(), party: fault.PartyCaller, retry: RetryNo, reason: reasonClient, effect: fault.EffectUnknown, public: public}
+	return &clue{kind: public.Kind(), party: fault.PartyCaller, retry: RetryNo, reason: reasonClient, effect: fault.EffectUnknown, public: public}
 }
 
 // sentinels are the errors that have nothing but a text, of the standard library and
 // of libraries that are not imported for it. The whole text must be equal.
 var sentinels = table[string]{
-	{stopped, []string{context.Canceled.Error()}},
+	{&stopped, []string{context.Canceled.Error()}},
 	// A driver is to return ErrBadConn only where the database has done nothing, but lib/pq
 	// returns it when the answer to a statement does not come, too:
 	// https://github.com/lib/pq/issues/939.
-	{cut, []string{io.ErrClosedPipe.Error(), mcp.ErrConnectionClosed.Error(), driver.ErrBadConn.Error()}},
-	{clue{kind: fault.KindNotFound}, []string{sql.ErrNoRows.Error()}},
-	{clue{kind: fault.KindConnectionFailed}, []string{sql.ErrConnDone.Error()}},
-	{clue{party: fault.PartyServer, retry: RetryNo}, []string{sql.ErrTxDone.Error()}},
-	{insecure, []string{http.ErrSchemeMismatch.Error()}},
-	{disconnected, []string{
+	{&cut, []string{io.ErrClosedPipe.Error(), mcp.ErrConnectionClosed.Error(), driver.ErrBadConn.Error()}},
+	{&clue{kind: fault.KindNotFound}, []string{sql.ErrNoRows.Error()}},
+	{&clue{kind: fault.KindConnectionFailed}, []string{sql.ErrConnDone.Error()}},
+	{&clue{party: fault.PartyServer, retry: RetryNo}, []string{sql.ErrTxDone.Error()}},
+	{&insecure, []string{http.ErrSchemeMismatch.Error()}},
+	{&disconnected, []string{
 		"http: server closed idle connection", "tls: use of closed connection", "tls: protocol is shutdown",
 		"conn closed", "closed pool", "invalid connection", "bad connection", "nats: connection closed",
 	}},
 	// Circuit breakers and limiters (failsafe-go, gobreaker) refuse a call before it is made.
-	{overloaded, []string{
+	{&overloaded, []string{
 		"circuit breaker open", "circuit breaker is open", "bulkhead full", "failure rate exceeded",
 		"redis: connection pool timeout", "redigo: connection pool exhausted", "gocql: no hosts available in the pool",
 		"clickhouse: acquire conn timeout. you can increase the number of max open conn or the dial timeout",
 		"memcache: no servers configured or available", "nats: no responders available for request", "nats: no response from stream", "etcdclient: no available endpoints",
 	}},
-	{limited, []string{"rate limit exceeded", "too many requests"}},
-	{tooSlow, []string{"timeout exceeded", "nats: timeout", "gocql: no response received from cassandra within timeout period"}},
-	{unreachable, []string{
+	{&limited, []string{"rate limit exceeded", "too many requests"}},
+	{&tooSlow, []string{"timeout exceeded", "nats: timeout", "gocql: no response received from cassandra within timeout period"}},
+	{&unreachable, []string{
 		"gocql: no connections were made when creating the session", "nats: no servers available for connection",
 		"kafka: client has run out of available brokers to talk to", "unable to dial: no broker reachable",
 	}},
 	// No rows: pgx, GORM, MongoDB, go-redis, redigo, bolt, badger, Cassandra, memcache, ent; go-git; and JetStream.
-	{absent, []string{
+	{&absent, []string{
 		"no rows in result set", "record not found", "mongo: no documents in result", "redis: nil", "redigo: nil returned",
 		"not found", "Key not found", "memcache: cache miss",
 		"repository not found", "reference not found", "object not found", "entry not found", "remote not found",
 		"repository does not exist", "remote repository is empty",
 		"nats: key not found", "nats: key was deleted", "nats: no keys found", "nats: bucket not found", "nats: object not found", "nats: no objects found",
 	}},
-	{duplicate, []string{
+	{&duplicate, []string{
 		"duplicated key not allowed", "repository already exists",
 		"nats: key exists", "nats: bucket name already in use", "nats: an object already exists with that name",
 	}},
-	{brokenReference, []string{"violates foreign key constraint"}},
-	{failedCheck, []string{"violates check constraint"}},
-	{wrongState, []string{"non-fast-forward update"}},
-	{rolledBack, []string{
+	{&brokenReference, []string{"violates foreign key constraint"}},
+	{&failedCheck, []string{"violates check constraint"}},
+	{&wrongState, []string{"non-fast-forward update"}},
+	{&rolledBack, []string{
 		"redis: transaction failed", "Transaction Conflict. Please retry", "memcache: compare-and-swap conflict", "memcache: item not stored",
 		"nats: key revision mismatch",
 	}},
-	{noCredentials, []string{
+	{&noCredentials, []string{
 		"nats: Authorization Violation", "nats: authorization violation", "authentication required", "authorization failed",
 	}},
 	// What go-sdk v1.8 says itself.
-	{busy, []string{"the server is busy, retry later"}},
+	{&busy, []string{"the server is busy, retry later"}},
 	{incapable("elicitation"), []string{"client does not support elicitation"}},
 	{incapable("elicitation with a form"), []string{`client does not support "form" elicitation`}},
 	{incapable("elicitation with a URL"), []string{`client does not support "url" elicitation`}},

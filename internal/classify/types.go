@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -68,18 +67,23 @@ func lookAt(t reflect.Type) *sort {
 		network: t == reflect.TypeFor[*net.OpError]() || path == "net/url" && name == "Error" || strings.Contains(path, "mongo-driver") ||
 			has[interface{ SafeToRetry() bool }](t),
 	}
-	for _, f := range families {
-		if f.name == name && strings.Contains(path, f.path) {
-			s.readers = []reader{f.read}
+	for i := range families {
+		if f := &families[i]; f.name == name && strings.Contains(path, f.path) {
+			s.readers = []reader{f.reader()}
 			return s
 		}
 	}
 	if t.Kind() == reflect.String || name == "errorString" && t.NumMethod() == 1 {
 		s.readers = append(s.readers, ofText)
 	}
-	for _, follows := range slices.Concat(conventions, markers) {
-		if read := follows(t); read != nil {
+	for i := range conventions {
+		if read := conventions[i].reader(t); read != nil {
 			s.readers = append(s.readers, read)
+		}
+	}
+	for i := range markers {
+		if isLike(t, markers[i].like) {
+			s.readers = append(s.readers, is(markers[i].says))
 		}
 	}
 	return s
@@ -93,126 +97,175 @@ func named(t reflect.Type) reflect.Type {
 	return t
 }
 
-// families are the types that are known by their name in a package with this in its path.
-// A type that stands here is asked for nothing else.
-var families = []struct {
+// A family is a type of errors that is known by its name in a package with this in its path. It has
+// one of three: what it says by its presence, a table of numbers in fields, or a function.
+type family struct {
 	path, name string
+	says       *clue
+	numbers    *table[int64]
+	fields     []string
 	read       reader
-}{
+}
+
+func (f *family) reader() reader {
+	switch {
+	case f.says != nil:
+		return is(f.says)
+	case f.numbers != nil:
+		return func(err error) clue { return number(err, f.numbers.of, f.fields...) }
+	default:
+		return f.read
+	}
+}
+
+// families are asked for nothing else.
+var families = []family{
 	// It holds the last error only, and one before may have been sent.
-	{"github.com/failsafe-go/failsafe-go/retrypolicy", "ExceededError", is(clue{effect: fault.EffectUnknown})},
-	{"github.com/cenkalti/backoff", "PermanentError", is(permanent)},
-	{"github.com/avast/retry-go", "unrecoverableError", is(permanent)},
-	{"github.com/cenkalti/backoff", "RetryAfterError", func(err error) clue {
+	{path: "github.com/failsafe-go/failsafe-go/retrypolicy", name: "ExceededError", says: &clue{effect: fault.EffectUnknown}},
+	{path: "github.com/cenkalti/backoff", name: "PermanentError", says: &permanent},
+	{path: "github.com/avast/retry-go", name: "unrecoverableError", says: &permanent},
+	{path: "github.com/cenkalti/backoff", name: "RetryAfterError", read: func(err error) clue {
 		d, _ := reflect.TypeAssert[time.Duration](reflect.Indirect(reflect.ValueOf(err)).FieldByName("Duration"))
 		return ofWait(d)
 	}},
-	{"github.com/gomodule/redigo/redis", "Error", func(err error) clue { return ofRedis(err.Error()) }},
-	{"connectrpc.com/connect", "Error", ofConnect},
-	{"docker/docker/client", "httpError", ofMarker},
-	{"moby/moby/client", "httpError", ofMarker},
-	{"docker/docker/client", "errConnectionFailed", is(unreachable)},
-	{"moby/moby/client", "errConnectionFailed", is(unreachable)},
-	{"go-sql-driver/mysql", "MySQLError", number(mysql.of, "Number")},
-	{"go-mssqldb", "Error", number(sqlServer.of, "Number")},
-	{"go-mssqldb", "ServerError", is(shutDown)},
-	{"ClickHouse", "Exception", number(clickHouse.of, "Code")},
-	{"franz-go/pkg/kerr", "Error", number(kafka.of, "Code")},
-	{"segmentio/kafka-go", "Error", number(kafka.of)},
-	{"sarama", "KError", number(kafka.of)},
-	{"rabbitmq/amqp091-go", "Error", number(amqp.of, "Code")},
-	{"mattn/go-sqlite3", "Error", number(ofSQLite, "ExtendedCode", "Code")},
-	{"nats-io/nats.go", "jsError", ofText}, // it may have no APIError, and then a text alone
-	{"nats-io/nats.go", "APIError", func(err error) clue {
-		if c := number(jetStream.of, "ErrorCode")(err); c != (clue{}) {
+	{path: "github.com/gomodule/redigo/redis", name: "Error", read: func(err error) clue { return ofRedis(err.Error()) }},
+	{path: "connectrpc.com/connect", name: "Error", read: ofConnect},
+	{path: "docker/docker/client", name: "httpError", read: ofMarker},
+	{path: "moby/moby/client", name: "httpError", read: ofMarker},
+	{path: "docker/docker/client", name: "errConnectionFailed", says: &unreachable},
+	{path: "moby/moby/client", name: "errConnectionFailed", says: &unreachable},
+	{path: "go-sql-driver/mysql", name: "MySQLError", numbers: &mysql, fields: []string{"Number"}},
+	{path: "go-mssqldb", name: "Error", numbers: &sqlServer, fields: []string{"Number"}},
+	{path: "go-mssqldb", name: "ServerError", says: &shutDown},
+	{path: "ClickHouse", name: "Exception", numbers: &clickHouse, fields: []string{"Code"}},
+	{path: "franz-go/pkg/kerr", name: "Error", numbers: &kafka, fields: []string{"Code"}},
+	{path: "segmentio/kafka-go", name: "Error", numbers: &kafka},
+	{path: "sarama", name: "KError", numbers: &kafka},
+	{path: "rabbitmq/amqp091-go", name: "Error", numbers: &amqp, fields: []string{"Code"}},
+	{path: "mattn/go-sqlite3", name: "Error", read: func(err error) clue { return number(err, ofSQLite, "ExtendedCode", "Code") }},
+	{path: "nats-io/nats.go", name: "jsError", read: ofText}, // it may have no APIError, and then a text alone
+	{path: "nats-io/nats.go", name: "APIError", read: func(err error) clue {
+		if c := number(err, jetStream.of, "ErrorCode"); c != (clue{}) {
 			return c
 		}
-		return number(func(status int64) clue { return withStatus(int(status)) }, "Code")(err)
+		return number(err, func(status int64) clue { return withStatus(int(status)) }, "Code")
 	}},
 }
 
-// A convention is something that types of errors are known by. It returns the reader for a
-// type that follows it, and nil for any other.
-type convention func(t reflect.Type) reader
+// A convention is something that types of errors are known by.
+type convention struct {
+	like any                       // a nil pointer to the type that they have, or to an interface with their methods
+	read reader                    // of an error like that
+	of   func(reflect.Type) reader // where it takes more to know them: it returns nil for any other type
+}
+
+// reader returns the reader for a type that follows the convention, and nil for any other.
+func (c *convention) reader(t reflect.Type) reader {
+	switch {
+	case c.of != nil:
+		return c.of(t)
+	case isLike(t, c.like):
+		return c.read
+	default:
+		return nil
+	}
+}
+
+// The methods by which types are known. They have names so that the table needs no code to be filled.
+type (
+	withEffect         interface{ Effect() fault.Effect }
+	withRetryable      interface{ Retryable() bool }
+	withRetryableError interface{ RetryableError() bool } // the AWS SDK
+	withRetryAfter     interface{ RetryAfter() time.Duration }
+	withSafeToRetry    interface{ SafeToRetry() bool }
+	withSQLState       interface{ SQLState() string }
+	withMongo          interface {
+		HasErrorCode(code int) bool
+		HasErrorLabel(label string) bool
+	}
+	withRedis interface {
+		error
+		RedisError()
+	}
+	withResponse       interface{ Response() *http.Response }
+	withStatusCode     interface{ StatusCode() int }
+	withHTTPStatusCode interface{ HTTPStatusCode() int }
+	withHTTPStatus     interface{ HTTPStatus() int }
+	withHTTPCode       interface{ HTTPCode() int }
+	withErrorCode      interface{ ErrorCode() string }
+)
 
 // conventions are in the order of their weight: what a type says on purpose comes before
 // what a status or a number of it means, and an answer with a header before a status alone.
 var conventions = []convention{
-	by(func(e *ResponseError) clue { return e.said }),
-	by(func(e interface{ Effect() fault.Effect }) clue {
-		return clue{effect: Effect(e.Effect()), proof: ByError}
-	}),
-	by(func(e interface{ Retryable() bool }) clue { return ofBool(e.Retryable()) }),
-	by(func(e interface{ RetryableError() bool }) clue { return ofBool(e.RetryableError()) }), // the AWS SDK
-	by(func(e interface{ RetryAfter() time.Duration }) clue { return ofWait(e.RetryAfter()) }),
+	{like: (**ResponseError)(nil), read: func(err error) clue { return as[*ResponseError](err).said }},
+	{like: (*withEffect)(nil), read: func(err error) clue {
+		return clue{effect: Effect(as[withEffect](err).Effect()), proof: ByError}
+	}},
+	{like: (*withRetryable)(nil), read: func(err error) clue { return ofBool(as[withRetryable](err).Retryable()) }},
+	{like: (*withRetryableError)(nil), read: func(err error) clue { return ofBool(as[withRetryableError](err).RetryableError()) }},
+	{like: (*withRetryAfter)(nil), read: func(err error) clue { return ofWait(as[withRetryAfter](err).RetryAfter()) }},
 	// Only the half of it is believed: pgx v5.12 says so too of a query that was sent
 	// and whose connection broke before the answer.
-	by(func(e interface{ SafeToRetry() bool }) clue {
-		if e.SafeToRetry() {
+	{like: (*withSafeToRetry)(nil), read: func(err error) clue {
+		if as[withSafeToRetry](err).SafeToRetry() {
 			return clue{retry: RetryYes, by: ByError}
 		}
 		return clue{}
-	}),
-	by(func(e interface{ SQLState() string }) clue { return ofSQLState(e.SQLState()) }),
-	by(ofMongo),
-	by(func(e interface {
-		error
-		RedisError()
-	}) clue {
-		return ofRedis(e.Error())
-	}),
-	by(func(e interface{ Response() *http.Response }) clue {
-		if resp := e.Response(); resp != nil {
+	}},
+	{like: (*withSQLState)(nil), read: func(err error) clue { return ofSQLState(as[withSQLState](err).SQLState()) }},
+	{like: (*withMongo)(nil), read: ofMongo},
+	{like: (*withRedis)(nil), read: func(err error) clue { return ofRedis(err.Error()) }},
+	{like: (*withResponse)(nil), read: func(err error) clue {
+		if resp := as[withResponse](err).Response(); resp != nil {
 			return ofResponse(resp.StatusCode, resp.Header, false, 0)
 		}
 		return clue{}
-	}),
-	byCode, byStatus, byFields,
-	by(func(e interface{ StatusCode() int }) clue { return withStatus(e.StatusCode()) }),
-	by(func(e interface{ HTTPStatusCode() int }) clue { return withStatus(e.HTTPStatusCode()) }),
-	by(func(e interface{ HTTPStatus() int }) clue { return withStatus(e.HTTPStatus()) }),
-	by(func(e interface{ HTTPCode() int }) clue { return withStatus(e.HTTPCode()) }),
-	by(func(e interface{ ErrorCode() string }) clue { return ofWord(e.ErrorCode()) }),
+	}},
+	{of: byCode},
+	{of: byStatus},
+	{of: byFields},
+	{like: (*withStatusCode)(nil), read: func(err error) clue { return withStatus(as[withStatusCode](err).StatusCode()) }},
+	{like: (*withHTTPStatusCode)(nil), read: func(err error) clue { return withStatus(as[withHTTPStatusCode](err).HTTPStatusCode()) }},
+	{like: (*withHTTPStatus)(nil), read: func(err error) clue { return withStatus(as[withHTTPStatus](err).HTTPStatus()) }},
+	{like: (*withHTTPCode)(nil), read: func(err error) clue { return withStatus(as[withHTTPCode](err).HTTPCode()) }},
+	{like: (*withErrorCode)(nil), read: func(err error) clue { return ofWord(as[withErrorCode](err).ErrorCode()) }},
 }
 
-// markers are the methods of containerd and moby.
-var markers = []convention{
-	marks[interface{ InvalidParameter() }](wrongRequest),
-	marks[interface{ NotFound() }](missing),
-	marks[interface{ AlreadyExists() }](existing),
-	marks[interface{ Conflict() }](conflicting),
-	marks[interface{ FailedPrecondition() }](unready),
-	marks[interface{ Unauthorized() }](noCredentials),
-	marks[interface{ Forbidden() }](noCredentials),
-	marks[interface{ ResourceExhausted() }](limited),
-	marks[interface{ Unavailable() }](shutDown),
-	marks[interface{ NotImplemented() }](unimplemented),
-	marks[interface{ System() }](broken),
-	marks[interface{ Internal() }](broken),
-	marks[interface{ DataLoss() }](broken),
+// markers are the methods of containerd and moby, whose presence says it all.
+var markers = []struct {
+	like any
+	says *clue
+}{
+	{(*interface{ InvalidParameter() })(nil), &wrongRequest},
+	{(*interface{ NotFound() })(nil), &missing},
+	{(*interface{ AlreadyExists() })(nil), &existing},
+	{(*interface{ Conflict() })(nil), &conflicting},
+	{(*interface{ FailedPrecondition() })(nil), &unready},
+	{(*interface{ Unauthorized() })(nil), &noCredentials},
+	{(*interface{ Forbidden() })(nil), &noCredentials},
+	{(*interface{ ResourceExhausted() })(nil), &limited},
+	{(*interface{ Unavailable() })(nil), &shutDown},
+	{(*interface{ NotImplemented() })(nil), &unimplemented},
+	{(*interface{ System() })(nil), &broken},
+	{(*interface{ Internal() })(nil), &broken},
+	{(*interface{ DataLoss() })(nil), &broken},
 }
 
-// has reports whether t is the type T or has its methods.
-func has[T any](t reflect.Type) bool { return t.AssignableTo(reflect.TypeFor[T]()) }
+// isLike reports whether t is the type that like points to, or has its methods.
+func isLike(t reflect.Type, like any) bool { return t.AssignableTo(reflect.TypeOf(like).Elem()) }
 
-// by is the convention of a method, or of a type.
-func by[T any](read func(T) clue) convention {
-	return func(t reflect.Type) reader {
-		if !has[T](t) {
-			return nil
-		}
-		return func(err error) clue {
-			e, _ := err.(T)
-			return read(e)
-		}
-	}
+// has reports whether t has the methods of the interface T.
+func has[T any](t reflect.Type) bool { return isLike(t, (*T)(nil)) }
+
+// as returns err as what its type was found to be.
+func as[T any](err error) T {
+	e, _ := err.(T)
+	return e
 }
-
-// marks is the convention of a method whose presence says it all.
-func marks[T any](c clue) convention { return by(func(T) clue { return c }) }
 
 // is reads what a type says by its presence.
-func is(c clue) reader { return func(error) clue { return c } }
+func is(says *clue) reader { return func(error) clue { return *says } }
 
 var permanent = clue{retry: RetryNo, reason: reasonPermanent}
 
@@ -234,36 +287,34 @@ func ofWait(d time.Duration) clue {
 
 // number reads a number of a service's own: the first of the fields that has a meaning, or
 // without fields the error itself. What no number tells, an SQLSTATE may.
-func number(of func(int64) clue, fields ...string) reader {
-	return func(err error) clue {
-		v := reflect.Indirect(reflect.ValueOf(err))
-		if len(fields) == 0 {
-			return of(int64(numberOf(v)))
-		}
-		for _, field := range fields {
-			if c := of(int64(numberOf(v.FieldByName(field)))); c != (clue{}) {
-				return c
-			}
-		}
-		if state := v.FieldByName("SQLState"); state.IsValid() {
-			return ofSQLState(stateOf(state))
-		}
-		return clue{}
+func number(err error, of func(int64) clue, fields ...string) clue {
+	v := reflect.Indirect(reflect.ValueOf(err))
+	if len(fields) == 0 {
+		return of(int64(numberOf(v)))
 	}
+	for _, field := range fields {
+		if c := of(int64(numberOf(v.FieldByName(field)))); c != (clue{}) {
+			return c
+		}
+	}
+	if state := v.FieldByName("SQLState"); state.IsValid() {
+		return ofSQLState(stateOf(state))
+	}
+	return clue{}
 }
 
 // ofMarker reads the clients of Docker, which keep a marker in a field that is not exported.
 func ofMarker(err error) clue {
-	marker := reflect.Indirect(reflect.ValueOf(err)).FieldByName("errdef")
-	if !marker.IsValid() || marker.Kind() != reflect.Interface || marker.IsNil() {
+	of := reflect.Indirect(reflect.ValueOf(err)).FieldByName("errdef")
+	if !of.IsValid() || of.Kind() != reflect.Interface || of.IsNil() {
 		return clue{}
 	}
-	for _, follows := range markers {
-		if read := follows(marker.Elem().Type()); read != nil {
-			return read(err)
+	for i := range markers {
+		if isLike(of.Elem().Type(), markers[i].like) {
+			return *markers[i].says
 		}
 	}
-	if unexpected := reflect.Indirect(marker.Elem()); unexpected.Kind() == reflect.Struct {
+	if unexpected := reflect.Indirect(of.Elem()); unexpected.Kind() == reflect.Struct {
 		return withStatus(int(numberOf(unexpected.FieldByName("Status"))))
 	}
 	return clue{}

@@ -58,7 +58,7 @@ func everything(o *mcpchain.Options) {
 func bounds(o *mcpchain.Options) {
 	const plenty = 1 << 20
 	for _, tool := range untilTools {
-		o.Deadline.Tools[tool] = time.Second
+		o.Deadline.(*deadline.Options).Tools[tool] = time.Second
 	}
 	o.Audit = &audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil)}
 	o.Drain = &drain.Options{Drain: &drain.Drain{}}

@@ -146,7 +146,7 @@ func newServer(cfg config, logger *slog.Logger) *mcp.Server {
 	var conceal mcp.Middleware
 	if cfg.Chain == chainAll {
 		everything(options)
-		options.Deadline.MaxStuck = cmp.Or(cfg.MaxStuck, loadCallers/5)
+		options.Deadline.(*deadline.Options).MaxStuck = cmp.Or(cfg.MaxStuck, loadCallers/5)
 		conceal = concealing
 		if cfg.Soak {
 			bounds(options)

@@ -373,7 +373,7 @@ Suggestion: Ask for less at a time if the tool allows it.
 Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
 Reference: REF`, "get_stuck", map[string]any{"key": fmt.Sprint("stuck ", i)})
 	}
-	v.says(t, `Service unavailable: too many earlier calls have not come to an end, and no more are accepted until some do.
+	v.says(t, `Service unavailable: too many calls of this tool are still running.
 Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
 Reference: REF`, "get_stuck", map[string]any{"key": "stuck 2"})
 	require.Equal(t, 2, v.runs(t, "get_stuck"))

@@ -34,7 +34,7 @@ func (f *finding) parent() []string { return f.at[:len(f.at)-1] }
 
 // byPlace orders findings by the alphabet of names, what is around before what is inside, and what
 // depends on a condition behind what does not.
-func byPlace(a, b finding) int {
+func byPlace(a, b *finding) int {
 	return cmp.Or(slices.CompareFunc(a.at, b.at, byStep), cmp.Compare(len(a.when), len(b.when)), cmp.Compare(a.rule, b.rule), cmp.Compare(a.n.Location, b.n.Location))
 }
 
@@ -62,17 +62,6 @@ func (r *report) collect(e *jsonschema.ValidationError, from finding) (found []f
 			one.when = append(one.when, text)
 		}
 	}
-	named := func(names []string, when ...string) []finding {
-		for _, name := range names {
-			if r.spend(1 + len(at)/16) {
-				break
-			}
-			f := one
-			f.at, f.when = append(slices.Clip(at), name), slices.Concat(when, one.when)
-			found = append(found, f)
-		}
-		return found
-	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
 		for _, cause := range r.inOrder(e.Causes, len(from.at)) {
@@ -87,18 +76,18 @@ func (r *report) collect(e *jsonschema.ValidationError, from finding) (found []f
 		}
 		one.forms, one.both = n.oneOf.forms, k.Subschemas
 	case *kind.Required:
-		return named(k.Missing)
+		return r.named(&one, k.Missing)
 	case *kind.DependentRequired:
 		one.rule = "dependentRequired"
-		return named(k.Missing, quoted(k.Prop)+" is sent")
+		return r.named(&one, k.Missing, quoted(k.Prop)+" is sent")
 	case *kind.Dependency:
 		one.rule = "dependencies"
-		return named(k.Missing, quoted(k.Prop)+" is sent")
+		return r.named(&one, k.Missing, quoted(k.Prop)+" is sent")
 	case *kind.AdditionalProperties:
-		return named(first(k.Properties, &r.More, strings.Compare))
+		return r.named(&one, first(k.Properties, &r.More, strings.Compare))
 	case *kind.PropertyNames:
 		one.rule, one.n = "propertyNames", n.part("propertyNames")
-		return named([]string{k.Property})
+		return r.named(&one, []string{k.Property})
 	case *kind.FalseSchema:
 		one.rule, one.rest = "false", strings.HasPrefix(n.as.keyword, "unevaluated")
 		switch n.as.keyword {
@@ -127,6 +116,19 @@ func (r *report) collect(e *jsonschema.ValidationError, from finding) (found []f
 	return []finding{one}
 }
 
+// named returns a finding for each name of the value that one is about.
+func (r *report) named(one *finding, names []string, when ...string) (found []finding) {
+	for _, name := range names {
+		if r.spend(1 + len(one.at)/16) {
+			break
+		}
+		f := *one
+		f.at, f.when = append(slices.Clone(one.at), name), slices.Concat(when, one.when)
+		found = append(found, f)
+	}
+	return found
+}
+
 // spend takes units off the work of telling, and reports whether there is nothing left.
 func (r *report) spend(units int) bool {
 	r.left -= units
@@ -150,6 +152,17 @@ func first[T any](list []T, more *bool, compare func(a, b T) int) []T {
 	}
 	*more = *more || len(list) > MaxCounted
 	return list[:min(len(list), MaxCounted)]
+}
+
+// sorted returns a list in order, as pointers into it: all lists of pointers are sorted by the same code,
+// and each type of structures by 10 KB of its own.
+func sorted[T any](list []T, compare func(a, b *T) int) []*T {
+	in := make([]*T, len(list))
+	for i := range list {
+		in[i] = &list[i]
+	}
+	slices.SortStableFunc(in, compare)
+	return in
 }
 
 // contained words how many items of a kind a list must have, of which it has some.

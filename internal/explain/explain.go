@@ -116,9 +116,11 @@ func (r *report) explain(args []byte) *Report {
 		}
 	}
 	r.mended = r.args
-	slices.SortStableFunc(found, byPlace)
-	for _, f := range slices.Concat(d.notes, found) {
-		r.tell(f)
+	for i := range d.notes {
+		r.tell(d.notes[i])
+	}
+	for _, f := range sorted(found, byPlace) {
+		r.tell(*f)
 	}
 	if len(d.notes) == 0 && len(args) <= 4*maxCorrected {
 		r.Corrected = r.corrected()

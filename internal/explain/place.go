@@ -102,7 +102,7 @@ func (r *report) place(at []string) (field, pointer string) { return r.schema.pl
 // place writes a place as a model does, items[1].sku, and as a JSON Pointer, which is ""
 // where it would be too long.
 func (s *Schema) place(args any, at []string) (field, pointer string) {
-	var f, p strings.Builder
+	var f, p words.Builder
 	for i, step := range at {
 		_, inList := args.([]any)
 		args = member(args, step)

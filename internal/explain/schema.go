@@ -16,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 const (
@@ -164,7 +165,7 @@ func (refuse) Load(url string) (any, error) {
 
 // location writes the place of a schema as the library does.
 func location(at []string) string {
-	var b strings.Builder
+	var b words.Builder
 	b.WriteString(place + "#")
 	for _, name := range at {
 		b.WriteString("/" + url.PathEscape(escape.Replace(name)))
@@ -207,14 +208,9 @@ func (s *Schema) index(n *jsonschema.Schema, declared map[string][]string) *node
 }
 
 // partsOf returns the schemas in n, always in the same order, each as a node of its own.
-func partsOf(n *jsonschema.Schema) (parts []part) {
-	add := func(inside bool, keyword, name string, subs ...*jsonschema.Schema) {
-		for _, sub := range subs {
-			if sub != nil {
-				parts = append(parts, part{keyword: keyword, name: name, inside: inside, node: &node{Schema: sub}})
-			}
-		}
-	}
+func partsOf(n *jsonschema.Schema) []part {
+	var parts partList
+	add := parts.add
 	add(false, "$ref", "", n.Ref, n.RecursiveRef)
 	if n.DynamicRef != nil {
 		add(false, "$ref", "", n.DynamicRef.Ref)
@@ -232,8 +228,12 @@ func partsOf(n *jsonschema.Schema) (parts []part) {
 	for _, name := range slices.Sorted(maps.Keys(n.Dependencies)) {
 		add(false, "dependentSchemas", name, asSchema(n.Dependencies[name]))
 	}
-	patterns := slices.SortedFunc(maps.Keys(n.PatternProperties), func(a, b jsonschema.Regexp) int { return strings.Compare(a.String(), b.String()) })
-	for _, re := range patterns {
+	patterns := make(map[string]jsonschema.Regexp, len(n.PatternProperties))
+	for re := range n.PatternProperties {
+		patterns[re.String()] = re
+	}
+	for _, text := range slices.Sorted(maps.Keys(patterns)) {
+		re := patterns[text]
 		add(true, "patternProperties", "", n.PatternProperties[re])
 		parts[len(parts)-1].pattern = re
 	}
@@ -250,6 +250,19 @@ func partsOf(n *jsonschema.Schema) (parts []part) {
 		add(true, "properties", name, n.Properties[name])
 	}
 	return parts
+}
+
+type partList []part
+
+// add is a call, because it is called thirty times.
+//
+//go:noinline
+func (parts *partList) add(inside bool, keyword, name string, subs ...*jsonschema.Schema) {
+	for _, sub := range subs {
+		if sub != nil {
+			*parts = append(*parts, part{keyword: keyword, name: name, inside: inside, node: &node{Schema: sub}})
+		}
+	}
 }
 
 func asSchema(v any) *jsonschema.Schema    { s, _ := v.(*jsonschema.Schema); return s }

@@ -5,10 +5,11 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // An extension is a check of ours in the place of one of the library's.
@@ -24,7 +25,7 @@ func (c *check) unique(ctx *jsonschema.ValidatorContext, v any) {
 		return
 	}
 	seen := make(map[string]int, len(list))
-	var b strings.Builder
+	var b words.Builder
 	for i, item := range list {
 		b.Reset()
 		canonical(&b, item)
@@ -57,7 +58,7 @@ func (c *check) naming(of *jsonschema.Schema) extension {
 }
 
 // canonical writes the same text for values that are the same by JSON Schema.
-func canonical(b *strings.Builder, v any) {
+func canonical(b *words.Builder, v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		b.WriteByte('{')

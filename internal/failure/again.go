@@ -195,7 +195,7 @@ func (at *Situation) safety() Safety {
 
 // can says whether a second try can succeed at all: each word is the first one's that has it, of the
 // fault, of a rule, of the error, of the kind. A call that its caller gave up is not repeated.
-func (k *Known) can(kind fault.Kind, row kinds.Row) word {
+func (k *Known) can(kind fault.Kind, row *kinds.Row) word {
 	if k.Hint != nil {
 		return word{Hint: *k.Hint, by: k.By, proof: k.By}
 	}
@@ -227,7 +227,7 @@ func (k *Known) can(kind fault.Kind, row kinds.Row) word {
 
 // error is what the error says, and what the kind says that it is reported as. A kind that somebody chose on
 // purpose overrides the error where it is final, and else what the error's own kind says.
-func (k *Known) error(kind fault.Kind, row kinds.Row) word {
+func (k *Known) error(kind fault.Kind, row *kinds.Row) word {
 	says, meant := &k.Says, k.Origin == classify.Worded || k.Origin == classify.Ruled
 	ofRow := word{Hint: Hint{Retry: classify.Retryable(row.Retry), Reason: row.Reason}, by: classify.ByKind, row: kind}
 	if row.Retry == kinds.Unknown {
@@ -255,7 +255,7 @@ func (k *Known) error(kind fault.Kind, row kinds.Row) word {
 
 // effect returns what became of the call, as far as the fault, a rule, the error or the kind says so. What
 // the fault says of a second try without a word about the effect does not outweigh what its cause says.
-func (k *Known) effect(can word, row kinds.Row, declined bool) (fault.Effect, classify.Source) {
+func (k *Known) effect(can word, row *kinds.Row, declined bool) (fault.Effect, classify.Source) {
 	own, said := k.Fault.Retry()
 	switch {
 	case said && own.Effect != "":
@@ -273,7 +273,7 @@ func (k *Known) effect(can word, row kinds.Row, declined bool) (fault.Effect, cl
 
 // mayHaveBegun reports whether a failure of this kind leaves it open whether the call
 // took effect: what it needs was at work. The other kinds are refusals.
-func mayHaveBegun(row kinds.Row) bool {
+func mayHaveBegun(row *kinds.Row) bool {
 	return row.Party == "upstream" || row.Effect == string(fault.EffectUnknown)
 }
 

@@ -50,10 +50,6 @@ type Guidance struct {
 
 	// Suggestion stands in the place of the failure's own; empty means none.
 	Suggestion string
-
-	// Insist puts the sentence about the retry into the text of a failure, too, that
-	// a tool reported in its own words, which are left as they are otherwise.
-	Insist bool
 }
 
 // Circumstances are what a failure is made of beside the error.
@@ -292,6 +288,29 @@ func (f *Failure) OwnWords() bool {
 	return !said
 }
 
+// LeftAlone reports whether the result that a tool reported the failure in is sent as the tool wrote
+// it: nothing else is known of the failure, and nobody has said anything about it.
+func (f *Failure) LeftAlone() bool {
+	if !f.OwnWords() || f.res == nil || len(f.res.Content) == 0 || f.touched() {
+		return false
+	}
+	_, rendered := f.res.Meta[wire.ErrorKey]
+	return !rendered
+}
+
+// Foreign reports whether the program or the SDK has made the failure, not for us, and nobody of ours
+// has said anything about it.
+func (f *Failure) Foreign() bool {
+	return f.LeftAlone() || f.view.Wire == nil && f.view.Origin.Unworded() && !f.touched()
+}
+
+// touched reports whether something was said about the failure beside what it says itself.
+func (f *Failure) touched() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.guided || len(f.added) > 0
+}
+
 // Hides reports whether the caller learns less than the error says, so that
 // the error must be recorded somewhere.
 func (f *Failure) Hides() bool { return f.view.Hidden }
@@ -359,16 +378,6 @@ func (f *Failure) Guided() bool {
 	return f.guided
 }
 
-// Insisted returns the line that is put into a tool's own text, "" for none.
-func (f *Failure) Insisted() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.guided || !f.guidance.Insist {
-		return ""
-	}
-	return f.guidance.Retry.String()
-}
-
 // Again decides whether the call may be made again, see [Again]. The rules of the program are asked once.
 // Where at says nothing of what was seen, that is what the witness of the call has seen until now.
 func (f *Failure) Again(at Situation) Answer {
@@ -430,8 +439,12 @@ func FaultOf(res mcp.Result, err error) (*fault.Error, bool) {
 	if e, ok := classify.FromMeta(tool.Meta); ok {
 		return e, true
 	}
+	e := reported(tool, &classify.Finding{})
 	if err := tool.GetError(); err != nil && reportOf(tool, err) != Apart {
-		return Received(err), true
+		e = Received(err)
 	}
-	return reported(tool, &classify.Finding{}), true
+	if id, ok := tool.Meta[wire.ReferenceKey].(string); ok {
+		e = e.WithReference(id)
+	}
+	return e, true
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -166,25 +167,25 @@ func named(w *world, name string) mcp.Middleware {
 	case "validate":
 		return validate.New(nil)
 	case "batch":
-		return batch.New(all.Batch)
+		return optional.Of(all.Batch)
 	case "degrade":
-		return degrade.New(all.Degrade)
+		return optional.Of(all.Degrade)
 	case "deadline":
-		return deadline.New(all.Deadline)
+		return optional.Of(all.Deadline)
 	case "limit":
-		return limit.New(all.Limit)
+		return optional.Of(all.Limit)
 	case "drain":
-		return drain.New(all.Drain)
+		return optional.Of(all.Drain)
 	case "budget":
-		return budget.New(all.Budget)
+		return optional.Of(all.Budget)
 	case "replay":
-		return replay.New(all.Replay)
+		return optional.Of(all.Replay)
 	case "state":
-		return state.New(all.State)
+		return optional.Of(all.State)
 	case "audit":
-		return audit.New(all.Audit)
+		return optional.Of(all.Audit)
 	case "retry.Server":
-		return retry.Server(all.RetryServer)
+		return optional.Of(all.RetryServer)
 	case "standard":
 		return standard(w, nil)
 	case "worded":

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -90,7 +91,7 @@ func (s *Session) connect(t testing.TB, options *mcp.ClientOptions) {
 	require.NoError(t, err)
 	s.Caller = mcp.NewClient(&mcp.Implementation{Name: ClientName}, options)
 	s.Client, err = s.Caller.Connect(t.Context(), &mcp.IOTransport{Reader: here, Writer: here},
-		&mcp.ClientSessionOptions{ProtocolVersion: string(s.Place.Era)})
+		speak.Version(string(s.Place.Era)))
 	require.NoError(t, err)
 	require.Equal(t, string(s.Place.Era), s.Client.InitializeResult().ProtocolVersion)
 	t.Cleanup(func() {
@@ -316,7 +317,10 @@ func (a Answer) Machine() map[string]any {
 
 // Reference returns the reference in the machine form, or "".
 func (a Answer) Reference() string {
-	reference, _ := a.Machine()["reference_id"].(string)
+	reference, ok := a.Machine()["reference_id"].(string)
+	if tool, isTool := a.Result.(*mcp.CallToolResult); !ok && isTool && tool != nil {
+		reference, _ = tool.Meta["io.github.mcpchain/reference"].(string)
+	}
 	return reference
 }
 

@@ -3,6 +3,8 @@
 // log, whether to try again, and whose fault it is.
 package kinds
 
+import "slices"
+
 // A Retry says what a kind alone says about a second try.
 type Retry uint8
 
@@ -15,6 +17,8 @@ const (
 
 // A Row is what is known of a kind.
 type Row struct {
+	Kind string
+
 	Label      string // opens the text of a failure: "Rate limited"
 	Message    string // a sentence that is true of every failure of the kind, without a full stop
 	Suggestion string // what to do about it, or ""
@@ -37,21 +41,25 @@ type Row struct {
 }
 
 // Known reports whether the kind stands in the table.
-func Known(kind string) bool { _, ok := table[kind]; return ok }
+func Known(kind string) bool { return Of(kind) != &open }
 
-// Of returns the row of a kind. The row of a kind that is not in the table has no label
-// and no message.
-func Of(kind string) Row {
-	if row, ok := table[kind]; ok {
-		return row
+// Of returns the row of a kind, which is only read. The row of a kind that is not in the
+// table has no kind, no label and no message.
+//
+//go:noinline
+func Of(kind string) *Row { // in too many places to be inlined
+	for i := range table {
+		if table[i].Kind == kind {
+			return &table[i]
+		}
 	}
-	return open
+	return &open
 }
 
-// All yields every kind that stands in the table, in no order.
-func All(yield func(kind string, row Row) bool) {
-	for kind, row := range table {
-		if !yield(kind, row) {
+// All yields every kind that stands in the table.
+func All(yield func(kind string, row *Row) bool) {
+	for i := range table {
+		if !yield(table[i].Kind, &table[i]) {
 			return
 		}
 	}
@@ -60,16 +68,12 @@ func All(yield func(kind string, row Row) bool) {
 // CodeOf returns the JSON-RPC code with which a failure of a kind is sent. again says that the call
 // may be repeated, which of an open kind only the code can tell.
 func CodeOf(kind string, legacy, again bool) int64 {
-	row, known := table[kind]
+	row := Of(kind)
 	switch {
-	case !known && legacy:
-		return open.Legacy
-	case !known && again:
-		return later
-	case !known:
-		return open.Code
 	case legacy:
 		return row.Legacy
+	case row == &open && again:
+		return later
 	default:
 		return row.Code
 	}
@@ -77,7 +81,14 @@ func CodeOf(kind string, legacy, again bool) int64 {
 
 // OfCode returns the kind of a protocol error that arrives with a code, and "" for a code that
 // means none.
-func OfCode(code int64) string { return arrives[code] }
+func OfCode(code int64) string {
+	for i := range table {
+		if slices.Contains(table[i].Arrives, code) {
+			return table[i].Kind
+		}
+	}
+	return ""
+}
 
 // Unsupported reports whether a code says that the other side does not take such requests at all.
 func Unsupported(code int64) bool {
@@ -109,17 +120,6 @@ const (
 	urlElicitation     = -32042
 )
 
-// arrives has the kind of each code in [Row].Arrives.
-var arrives = func() map[int64]string {
-	kinds := map[int64]string{}
-	for kind, row := range table {
-		for _, code := range row.Arrives {
-			kinds[code] = kind
-		}
-	}
-	return kinds
-}()
-
 // What a repetition leads to.
 const (
 	failsAgain   = "The same call will fail again"
@@ -129,121 +129,122 @@ const (
 // open is the row of a kind that a program made for itself: the state forbids the call.
 var open = Row{Code: 409, Legacy: 409, Outcome: "tool_error", Again: failsTheSame}
 
-var table = map[string]Row{
-	"validation_error": {
-		Label: "Validation Error", Message: "the arguments of this call are not valid",
+// table is a list, which the compiler lays out: a map would be filled by code at each start.
+var table = []Row{
+	{
+		Kind: "validation_error", Label: "Validation Error", Message: "the arguments of this call are not valid",
 		Suggestion: "Correct the arguments and call again.",
 		Code:       invalidParams, Legacy: -32004, Status: 400, Outcome: "validation",
 		Arrives: []int64{invalidParams},
 		Retry:   No, Final: true, Effect: "none", Party: "caller",
 	},
-	"not_found": {
-		Label: "Not found", Message: "the requested item does not exist",
+	{
+		Kind: "not_found", Label: "Not found", Message: "the requested item does not exist",
 		Suggestion: "Check the name or identifier; if something lists what exists, ask it first.",
 		Code:       invalidParams, Legacy: -32000, Status: 404, Outcome: "not_found",
 		Arrives: []int64{resourceNotFound, methodNotFound, 404},
 		Retry:   No, Final: true, Party: "caller",
 		Again: failsAgain,
 	},
-	"already_exists": {
-		Label: "Already exists", Message: "an item with this identifier exists already",
+	{
+		Kind: "already_exists", Label: "Already exists", Message: "an item with this identifier exists already",
 		Suggestion: "Choose another identifier, or use the item that exists.",
 		Code:       409, Legacy: 409, Outcome: "conflict",
 		Retry: No, Final: true, Party: "caller",
 		Again: failsAgain,
 	},
-	"unauthenticated": {
-		Label: "Not authenticated", Message: "this call needs valid credentials",
+	{
+		Kind: "unauthenticated", Label: "Not authenticated", Message: "this call needs valid credentials",
 		Suggestion: "Ask the user to sign in or to renew the credentials, then call again.",
 		Code:       403, Legacy: -32001, Status: 401, Outcome: "denied",
 		Retry: No, Final: true, Effect: "none", Party: "caller",
 	},
-	"permission_denied": {
-		Label: "Permission denied", Message: "this call is not permitted",
+	{
+		Kind: "permission_denied", Label: "Permission denied", Message: "this call is not permitted",
 		Suggestion: "Ask the user to obtain the permission or to choose another way.",
 		Code:       403, Legacy: -32001, Outcome: "denied",
 		Arrives: []int64{403},
 		Retry:   No, Final: true, Effect: "none", Party: "caller",
 	},
-	"rate_limited": {
-		Label: "Rate limited", Message: "too many calls were made in a short time",
+	{
+		Kind: "rate_limited", Label: "Rate limited", Message: "too many calls were made in a short time",
 		Suggestion: "Make fewer calls at a time.",
 		Code:       429, Legacy: -32002, Outcome: "rate_limited",
 		Arrives: []int64{429},
 		Retry:   Yes, Effect: "none",
 		Again: failsTheSame,
 	},
-	"repeated_failure": {
-		Label: "Repeated failure", Message: "this call has failed several times and was not made again",
+	{
+		Kind: "repeated_failure", Label: "Repeated failure", Message: "this call has failed several times and was not made again",
 		Suggestion: "Do something else first.",
 		Code:       508, Legacy: 508, Outcome: "refused", // 508: Loop Detected (RFC 5842)
 		Retry: No, Final: true, Effect: "none", Party: "caller",
 		Again: failsTheSame,
 	},
-	"timeout": {
-		Label: "Timeout", Message: "the operation did not finish in time",
+	{
+		Kind: "timeout", Label: "Timeout", Message: "the operation did not finish in time",
 		Suggestion: "Ask for less at a time.",
 		Code:       504, Legacy: -32003, Outcome: "timeout",
 		Arrives: []int64{504},
 		Retry:   Yes, Effect: "unknown",
 		Again: failsTheSame,
 	},
-	"cancelled": {
-		Label: "Cancelled", Message: "the operation was cancelled before it finished",
+	{
+		Kind: "cancelled", Label: "Cancelled", Message: "the operation was cancelled before it finished",
 		Code: 499, Legacy: 499, Outcome: "cancelled",
 		Arrives: []int64{499},
 		Retry:   No, Final: true, Reason: "The call was cancelled", Effect: "unknown",
 	},
-	"connection_failed": {
-		Label: "Connection failed", Message: "a service that is needed could not be reached",
+	{
+		Kind: "connection_failed", Label: "Connection failed", Message: "a service that is needed could not be reached",
 		Suggestion: "This is usually temporary and not caused by the arguments.",
 		Code:       503, Legacy: -32003, Outcome: "unavailable",
 		Retry: Yes, Party: "upstream",
 		Again: failsTheSame,
 	},
-	"service_unavailable": {
-		Label: "Service unavailable", Message: "a service that is needed is not available now",
+	{
+		Kind: "service_unavailable", Label: "Service unavailable", Message: "a service that is needed is not available now",
 		Suggestion: "This is usually temporary and not caused by the arguments.",
 		Code:       503, Legacy: -32003, Outcome: "unavailable",
 		Arrives: []int64{503},
 		Retry:   Yes, Party: "upstream",
 		Again: failsTheSame,
 	},
-	"server_error": {
-		Label: "Server error", Message: "a service that is needed failed to answer properly",
+	{
+		Kind: "server_error", Label: "Server error", Message: "a service that is needed failed to answer properly",
 		Code: 503, Legacy: -32003, Outcome: "unavailable",
 		Retry: Yes, Party: "upstream",
 		Again: failsTheSame,
 	},
-	"client_error": {
-		Label: "Client error", Message: "this call cannot succeed as it is",
+	{
+		Kind: "client_error", Label: "Client error", Message: "this call cannot succeed as it is",
 		Suggestion: "Change the arguments before you call again.",
 		Code:       invalidParams, Legacy: invalidParams, Status: 400, Outcome: "tool_error",
 		Arrives: []int64{invalidRequest, parseError, missingCapability, unsupportedVersion},
 		Retry:   No, Reason: "The same call will be refused again",
 	},
-	"conflict": {
-		Label: "Conflict", Message: "the current state does not allow this operation",
+	{
+		Kind: "conflict", Label: "Conflict", Message: "the current state does not allow this operation",
 		Suggestion: "Read the current state, then decide whether to call again.",
 		Code:       409, Legacy: 409, Outcome: "conflict",
 		Arrives: []int64{409},
 		Again:   failsTheSame,
 	},
-	"precondition_failed": {
-		Label: "Precondition failed", Message: "something else must be done before this call can succeed",
+	{
+		Kind: "precondition_failed", Label: "Precondition failed", Message: "something else must be done before this call can succeed",
 		Code: 409, Legacy: 409, Outcome: "conflict",
 		Arrives: []int64{urlElicitation},
 		Retry:   No,
 		Again:   failsTheSame,
 	},
-	"internal_error": {
-		Label: "Internal error", Message: "the server failed unexpectedly",
+	{
+		Kind: "internal_error", Label: "Internal error", Message: "the server failed unexpectedly",
 		Code: internalError, Legacy: internalError, Outcome: "internal_error",
 		Arrives: []int64{internalError},
 		Retry:   No, Reason: "Tell the user", Effect: "unknown", Party: "server",
 	},
-	"tool_error": {
-		Label: "Tool error", Message: "the tool reported a failure",
+	{
+		Kind: "tool_error", Label: "Tool error", Message: "the tool reported a failure",
 		Code: internalError, Legacy: internalError, Outcome: "tool_error",
 		Again: failsTheSame,
 	},

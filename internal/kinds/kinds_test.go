@@ -14,7 +14,7 @@ func TestEveryRowIsWhole(t *testing.T) {
 	for kind, row := range kinds.All {
 		n++
 		require.True(t, kinds.Known(kind))
-		require.Equal(t, row, kinds.Of(kind))
+		require.Same(t, row, kinds.Of(kind))
 		require.NotEmpty(t, row.Label, kind)
 		require.NotEmpty(t, row.Message, kind)
 		require.False(t, strings.HasSuffix(row.Message, "."), "%s: the sentence is continued", kind)

@@ -108,6 +108,6 @@ func BenchmarkWorstText(b *testing.B) {
 			}
 		}
 	}
-	b.ReportMetric(float64(slowest.Milliseconds())*maxBytes/part, "ms/MB")
+	b.ReportMetric(float64(slowest.Milliseconds())*MaxBytes/part, "ms/MB")
 	b.Logf("the slowest text repeats %q", unit)
 }

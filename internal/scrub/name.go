@@ -2,6 +2,7 @@ package scrub
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/mcpchain/mcpchain/internal/words"
 )
@@ -19,18 +20,18 @@ func secretName(name string) bool { return kindOfName(name) > session }
 // kindOfName returns what a name is the name of.
 func kindOfName(name string) kind {
 	var buf [320]byte
-	parts := split(buf[:0], name)
+	parts, of := split(buf[:0], name), nameParts()
 	switch {
-	case !secretParts.in(parts) || quietParts.in(parts):
-		if sessionParts.in(parts) {
+	case !of.secret.in(parts) || of.quiet.in(parts):
+		if of.session.in(parts) {
 			return session
 		}
 		return noSecret
-	case passwordParts.in(parts):
+	case of.password.in(parts):
 		return password
-	case codeParts.in(parts):
+	case of.code.in(parts):
 		return code
-	case phraseParts.in(parts):
+	case of.phrase.in(parts):
 		return phrase
 	}
 	return secret
@@ -77,16 +78,16 @@ const quietNames = `__is_ __has_ __max_ __min_ __num_ __total_ __use_ __no_ __re
 	_revoked__ _blocked__ _pending__ _boarding_pass__ _first_pass__ _second_pass__ _single_pass__ _multi_pass__ _low_pass__ _high_pass__
 	_band_pass__ _all_pass__ _fast_pass__ _render_pass__ _ski_pass__ _season_pass__ _num_pass__ _test_pass__`
 
-var (
-	secretParts   = makeParts(secretNames, true)
-	passwordParts = makeParts(passwordNames, true)
-	codeParts     = makeParts(codeNames, true)
-	phraseParts   = makeParts(phraseNames, true)
-	sessionParts  = makeParts(sessionNames, false)
-	quietParts    = makeParts(quietNames, false)
-	// queryNames are secrets as a parameter of a URL, and ordinary words elsewhere.
-	queryNames = set("key sig signature code sid session x-amz-signature x-goog-signature key-pair-id")
-)
+// nameParts returns the parts of names, which are not needed before something fails.
+var nameParts = sync.OnceValue(func() *struct{ secret, password, code, phrase, session, quiet *parts } {
+	return &struct{ secret, password, code, phrase, session, quiet *parts }{
+		makeParts(secretNames, true), makeParts(passwordNames, true), makeParts(codeNames, true), makeParts(phraseNames, true),
+		makeParts(sessionNames, false), makeParts(quietNames, false),
+	}
+})
+
+// queryNames are secrets as a parameter of a URL, and ordinary words elsewhere.
+var queryNames = set("key sig signature code sid session x-amz-signature x-goog-signature key-pair-id")
 
 // nameTriggers stand in the words that the name of a secret ends with.
 const nameTriggers = `key token pass auth url uri sig= sid session sessid sess= sess: signature= kennwort pwd pswd secret credential cred bearer jwt cookie

@@ -2,7 +2,9 @@ package scrub
 
 import (
 	"regexp/syntax"
+	"strconv"
 	"strings"
+	"sync"
 )
 
 // A pattern returns where ends what fits it at i, -1 for nothing. It is written in the syntax of package regexp, but is
@@ -50,8 +52,7 @@ func behind(set *charset, expr string) func(t *text, i int) {
 }
 
 // ahead finds only where a pattern begins at the trigger.
-func ahead(expr string, find func(t *text, i int)) func(t *text, i int) {
-	p := compile(expr)
+func ahead(p pattern, find func(t *text, i int)) func(t *text, i int) {
 	return func(t *text, i int) {
 		if t.once = 0; p(t, i) >= 0 {
 			find(t, i)
@@ -85,7 +86,22 @@ func parse(expr string) *syntax.Regexp {
 	return re
 }
 
-func compile(expr string) pattern { return compiled(parse(expr)) }
+// compile returns the pattern of an expression. The expression is read when the pattern is needed first: hardly a
+// program meets a private key, a traceback and SQL, and to read all of them takes longer than the rest of its start.
+func compile(expr string) pattern { return compileLater(func() string { return expr }) }
+
+func compileLater(expr func() string) pattern {
+	read := sync.OnceValue(func() pattern {
+		setsMu.Lock()
+		defer setsMu.Unlock()
+		return compiled(parse(expr()))
+	})
+	patterns = append(patterns, read)
+	return func(t *text, i int) int { return read()(t, i) }
+}
+
+// patterns has all that are compiled when they are needed, for a test that needs all.
+var patterns []func() pattern
 
 func compiled(re *syntax.Regexp) pattern {
 	subs := make([]pattern, len(re.Sub))
@@ -129,8 +145,16 @@ func compiled(re *syntax.Regexp) pattern {
 			return -1
 		}
 	case syntax.OpStar, syntax.OpPlus, syntax.OpQuest, syntax.OpRepeat:
-		times := map[syntax.Op][2]int{syntax.OpStar: {0, -1}, syntax.OpPlus: {1, -1}, syntax.OpQuest: {0, 1}, syntax.OpRepeat: {re.Min, re.Max}}[re.Op]
-		return repeated(re.Sub[0], subs[0], times[0], times[1])
+		least, most := re.Min, re.Max
+		switch re.Op {
+		case syntax.OpStar:
+			least, most = 0, -1
+		case syntax.OpPlus:
+			least, most = 1, -1
+		case syntax.OpQuest:
+			least, most = 0, 1
+		}
+		return repeated(re.Sub[0], subs[0], least, most)
 	case syntax.OpCapture:
 		return group(re.Name, subs[0])
 	case syntax.OpEmptyMatch:
@@ -144,7 +168,7 @@ func compiled(re *syntax.Regexp) pattern {
 	case syntax.OpWordBoundary:
 		return func(t *text, i int) int { return only(i, t.in(word, i-1) != t.in(word, i)) }
 	default:
-		panic("scrub: no pattern has " + re.String())
+		panic("scrub: no pattern has what syntax.Op " + strconv.Itoa(int(re.Op)) + " stands for")
 	}
 }
 

@@ -43,6 +43,6 @@ func TestPattern(t *testing.T) {
 		}
 		require.Equal(t, tt.hidden, hidden, tt.expr)
 	}
-	require.Panics(t, func() { compile(`a$`) }, "what no pattern has")
-	require.Panics(t, func() { compile(`a(`) })
+	require.Panics(t, func() { compiled(parse(`a$`)) }, "what no pattern has")
+	require.Panics(t, func() { parse(`a(`) })
 }

@@ -34,9 +34,9 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"url", on("://"), credentialsURL, redacted},
 		{"jdbc", on("jdbc:"), like(`(?i:jdbc:)(?P<url>` + inURLs + `+)`), redacted},
 		// user:password@host:6379 and user:password@tcp(host:3306)/name have no scheme.
-		{"credentials", on("@"), ahead(`@[\w.-]+:\d`, behind(inSecret, withPort)), redacted},
+		{"credentials", on("@"), ahead(compile(`@[\w.-]+:\d`), behind(inSecret, withPort)), redacted},
 		{"credentials of a host", on("@"), userAtHost, redacted},
-		{"driver's credentials", on("@"), ahead(`@[\w.-]+\(`, behind(inDSN, withNet)), redacted},
+		{"driver's credentials", on("@"), ahead(compile(`@[\w.-]+\(`), behind(inDSN, withNet)), redacted},
 		// Lists of key=value that lead to a database: of ADO, ODBC and Azure, and of libpq.
 		// The host of a longer name in small letters is any program's: vhost=/ type=topic; retrying.
 		{"connection string", on("server=", "data source=", "source=", "Host=", "driver=", "endpoint=", "protocol=", "accountname="), behind(alnum, semicolons), redacted},
@@ -77,8 +77,8 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"python stack", on("Traceback (most recent call last):", `File "`), like(
 			`(?P<hide>(?:Traceback \(most recent call last\):|` + pythonFrame + `)(?:\n[ \t]*` + pythonFrame + `)*)`), stack},
 		{"stack", on("at "), like(`(?P<after>[\s\v])(?P<hide>` + frame + `(?:[\s\v]*` + frame + `)*)`), stack}, // of Java, JavaScript and .NET
-		{"sql", on("select ", "select\n", "insert ", "replace ", "merge ", "update ", "delete ", "create ", "alter ", "drop ", "truncate ", "with "), ahead(sqlPattern(), statement), sql},
-		{"select", on("SELECT"), ahead(selectFrom, statement), sql},
+		{"sql", on("select ", "select\n", "insert ", "replace ", "merge ", "update ", "delete ", "create ", "alter ", "drop ", "truncate ", "with "), ahead(compileLater(sqlPattern), statement), sql},
+		{"select", on("SELECT"), ahead(compile(selectFrom), statement), sql},
 
 		// Places.
 		{"drive", on(`:\`, ":/"), behind(word, `(?P<path>[A-Za-z]:(?P<not>//)`+winTail+`)`), path},

@@ -3,6 +3,7 @@ package scrub
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 )
@@ -63,7 +64,10 @@ type charset struct {
 	id  int
 }
 
-var sets = make(map[[256]bool]*charset)
+var (
+	sets   = make(map[[256]bool]*charset)
+	setsMu sync.Mutex // held while a pattern is compiled; before the first call of the package nobody needs it
+)
 
 // setOf returns the one set of these ranges of characters.
 func setOf(ranges []rune) *charset {
@@ -319,11 +323,19 @@ func classes() {
 	}
 }
 
+// byPlace sorts with package sort, which every program has: an instantiation of slices.SortFunc is 7 KB.
+type byPlace []found
+
+func (all byPlace) Len() int      { return len(all) }
+func (all byPlace) Swap(i, j int) { all[i], all[j] = all[j], all[i] }
+func (all byPlace) Less(i, j int) bool {
+	a, b := all[i], all[j]
+	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to), cmp.Compare(a.rule, b.rule)) < 0
+}
+
 // merge sorts what was found and joins what overlaps, behind the placeholder of the one that starts first.
 func merge(all []found) []found {
-	slices.SortFunc(all, func(a, b found) int {
-		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to), cmp.Compare(a.rule, b.rule))
-	})
+	sort.Sort(byPlace(all))
 	out := all[:0]
 	for _, f := range all {
 		if n := len(out) - 1; n >= 0 && (f.from < out[n].to || f.from == out[n].to && rules[f.rule].hide == rules[out[n].rule].hide) {

@@ -19,7 +19,7 @@ import (
 const (
 	maxDepth = 100
 	maxNodes = 10_000
-	maxBytes = 256 << 10
+	MaxBytes = 256 << 10 // of its JSON
 )
 
 // What stands in the place of what cannot leave.
@@ -58,7 +58,7 @@ func (c Cleaner) Value(v any) any {
 // returned when nothing changes. What is not JSON becomes a string, and what is too large is left out.
 func (c Cleaner) JSON(raw []byte) []byte {
 	switch {
-	case len(raw) > maxBytes:
+	case len(raw) > MaxBytes:
 		return quote(LeftOut)
 	case !json.Valid(raw):
 		return quote(c.text(string(raw)))
@@ -100,7 +100,7 @@ func (w *walk) instead(with any) any {
 }
 
 func (w *walk) value(v any) any {
-	if w.nodes++; w.nodes > maxNodes || w.depth > maxDepth || w.size > maxBytes {
+	if w.nodes++; w.nodes > maxNodes || w.depth > maxDepth || w.size > MaxBytes {
 		return w.instead(LeftOut)
 	}
 	w.depth++
@@ -119,7 +119,7 @@ func (w *walk) value(v any) any {
 			return v
 		}
 	case json.RawMessage:
-		if len(v) > maxBytes {
+		if len(v) > MaxBytes {
 			return w.instead(LeftOut)
 		}
 	case error:
@@ -152,7 +152,7 @@ func (w *walk) value(v any) any {
 		}
 		return out
 	default:
-		left := maxBytes
+		left := MaxBytes
 		switch err := errorIn(rv, maxDepth, &left); {
 		case left < 0:
 			return w.tooLarge()
@@ -184,7 +184,7 @@ func (w *walk) object(members iter.Seq2[string, any]) any {
 // written is value for what encoding/json writes of v.
 func (w *walk) written(v any) any {
 	raw, err := safe.JSON(v)
-	if len(raw) > maxBytes {
+	if len(raw) > MaxBytes {
 		return w.tooLarge()
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -251,13 +251,13 @@ func errorIn(rv reflect.Value, depth int, left *int) (found error) {
 // tooLarge leaves a value out that had to be looked at to see it. A list of thousands of them would take minutes.
 func (w *walk) tooLarge() any {
 	const most = 8
-	w.size += maxBytes / most
+	w.size += MaxBytes / most
 	return w.instead(LeftOut)
 }
 
 // full reports that nothing more is taken, and that something was left out.
 func (w *walk) full() bool {
-	full := w.nodes > maxNodes || w.size > maxBytes
+	full := w.nodes > maxNodes || w.size > MaxBytes
 	w.changed = w.changed || full
 	return full
 }

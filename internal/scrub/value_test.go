@@ -136,7 +136,7 @@ type counted struct{ written int }
 
 func (c *counted) MarshalJSON() ([]byte, error) {
 	c.written++
-	return []byte(`"` + strings.Repeat("x", maxBytes) + `"`), nil
+	return []byte(`"` + strings.Repeat("x", MaxBytes) + `"`), nil
 }
 
 func TestJSON(t *testing.T) {

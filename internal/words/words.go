@@ -57,7 +57,7 @@ func quoteLines(text string) string {
 	if strings.IndexByte(text, '\n') < 0 {
 		return text
 	}
-	var b strings.Builder
+	var b Builder
 	first := true
 	for part := range strings.SplitSeq(text, "\n") {
 		if !first {
@@ -78,7 +78,7 @@ func JSON(text string) string {
 	if plain(text, "") {
 		return text
 	}
-	var b strings.Builder
+	var b Builder
 	b.Grow(len(text) + 16)
 	for _, r := range text {
 		switch {
@@ -106,7 +106,7 @@ func plain(text, allowed string) bool {
 }
 
 func clean(text string, lines bool) string {
-	var b strings.Builder
+	var b Builder
 	b.Grow(len(text))
 	for i := 0; i < len(text); {
 		if n := Unseen(text[i:]); n > 0 {
@@ -138,7 +138,7 @@ func clean(text string, lines bool) string {
 // Visible returns a text without what [Line] removes: sequences that control a terminal, and characters that cannot be
 // seen. Line breaks, tabs and broken bytes stay. It returns text itself if there is nothing to remove.
 func Visible(text string) string {
-	var b strings.Builder
+	var b Builder
 	done := 0
 	for i := 0; i < len(text); {
 		n := Unseen(text[i:])
@@ -267,7 +267,7 @@ func labelled(text string, kinds bool) bool {
 	if strings.HasPrefix(text, ">") {
 		return false // quoted
 	}
-	var b strings.Builder
+	var b Builder
 	for _, r := range text {
 		switch r = ascii(r); {
 		case r == ':':

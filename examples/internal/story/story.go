@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/speak"
 )
 
 // A Story is what clients do.
@@ -134,7 +136,7 @@ func (s Story) Command(ctx context.Context, args ...string) (*exec.Cmd, error) {
 
 func (s Story) connect(ctx context.Context, transport mcp.Transport) (*mcp.ClientSession, error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, s.Client)
-	return client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: s.Version})
+	return client.Connect(ctx, transport, speak.Version(s.Version))
 }
 
 // stop ends a server over HTTP. Where there is no interrupt it is killed.

@@ -11,7 +11,6 @@ require (
 	github.com/mcpchain/mcpchain v0.0.0
 	github.com/mcpchain/mcpchain/contrib/otel v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
-	github.com/samber/slog-multi v1.7.1
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/collector/component v1.65.0
 	go.opentelemetry.io/collector/confmap v1.65.0
@@ -78,6 +77,7 @@ require (
 	github.com/rs/cors v1.11.1 // indirect
 	github.com/samber/lo v1.52.0 // indirect
 	github.com/samber/slog-common v0.20.0 // indirect
+	github.com/samber/slog-multi v1.7.1 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect

@@ -22,12 +22,11 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	slogmulti "github.com/samber/slog-multi"
 	"go.opentelemetry.io/contrib/bridges/otelslog"
 
 	"github.com/mcpchain/mcpchain"
 	mcpotel "github.com/mcpchain/mcpchain/contrib/otel"
-	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/correlate/sinks"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -62,11 +61,11 @@ func run(ctx context.Context, address string) error {
 }
 
 // newLogger writes each record twice: whole to standard error, and without credentials to
-// the Collector. Guard keeps one that is stuck from the other.
+// the Collector. One that is stuck holds nothing of the other.
 func newLogger(collector slog.Handler) *slog.Logger {
-	return slog.New(slogmulti.Fanout(
-		correlate.Guard(slog.NewJSONHandler(os.Stderr, nil)),
-		slogmulti.Pipe(mask.SlogMiddleware(nil)).Handler(correlate.Guard(collector)),
+	return slog.New(sinks.Fanout(
+		slog.NewJSONHandler(os.Stderr, nil),
+		sinks.Pipe(collector, mask.SlogMiddleware(nil)),
 	))
 }
 

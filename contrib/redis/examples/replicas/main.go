@@ -188,7 +188,7 @@ type client struct{ endpoint string }
 func (c *client) call(ctx context.Context, tool, key string, args any) (string, error) {
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil).Connect(ctx, &mcp.StreamableClientTransport{
 		Endpoint: c.endpoint, MaxRetries: -1, HTTPClient: &http.Client{Transport: signedIn{}},
-	}, &mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"})
+	}, nil)
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,99 @@
+package call
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/safe"
+)
+
+// Observing reports whether the answer of the Call leaves as it came: whoever would refuse the Call
+// says so with [Call.WouldRefuse] and lets it run, and what would have been sent is recorded.
+func (c *Call) Observing() bool { return c.settings().Observe }
+
+// Mended says that the answer of the Call stands in the place of a result that could not be sent, so
+// that it is sent even when the Call is observed.
+func (c *Call) Mended() { c.atEnd.Or(mended) }
+
+// WouldRefuse notes the answer with which an observed Call would have been refused. The first one counts.
+func (c *Call) WouldRefuse(err error) {
+	f := c.Failure(nil, err)
+	text := c.textFor(f, nil, err)
+	if cold := c.lock(); cold.wouldSend == "" {
+		cold.wouldSend = cmp.Or(text, "(nothing)")
+	}
+	c.mu.Unlock()
+	c.atEnd.Or(wouldRefuse)
+}
+
+// observed returns the answer of an observed Call that failed, as it came but for what the SDK would
+// have died of or never sent, and records what would have been sent.
+func (c *Call) observed(res mcp.Result, err error, f *failure.Failure) (mcp.Result, error) {
+	instead, insteadErr := c.answer(res, err, f)
+	if c.atEnd.Load()&mended != 0 || f.Raised() != nil || !sendable(f.Err()) {
+		return instead, insteadErr
+	}
+	sent := sentText(res, err)
+	if f.View().Origin == classify.Explained {
+		sent = errorText(f) // that of the SDK repeats a value whole, be it a password
+	}
+	c.recordObserved(sent, c.textFor(f, instead, insteadErr))
+	return res, err
+}
+
+// textFor returns the text of an answer for the log, without the arguments that it corrects: they are the
+// caller's own, and may hold a secret.
+func (c *Call) textFor(f *failure.Failure, res mcp.Result, err error) string {
+	if f.Wire() != nil || f.LeftAlone() {
+		return sentText(res, err)
+	}
+	e, reference := c.public(f)
+	d := e.Data()
+	d.CorrectedTool, d.CorrectedArguments = "", nil
+	return c.text(fault.FromData(d), reference)
+}
+
+// recordObserved records what was sent and what would have been sent.
+func (c *Call) recordObserved(sent, instead string) {
+	message := "observed: a failure was sent as it came"
+	if cold := c.lock(); cold.wouldSend != "" {
+		message, instead = "observed: a call would have been refused", cold.wouldSend
+	}
+	c.mu.Unlock()
+	if c.quiet || sent == instead {
+		return
+	}
+	attrs := []slog.Attr{slog.String("method", OneLine(c.method))}
+	if key := TargetKey(c.method); key != "" {
+		attrs = append(attrs, slog.String(key, Name(c.req)))
+	}
+	Notice(context.WithoutCancel(c), c.Logger(), slog.LevelInfo, message, append(attrs,
+		slog.String("reference", c.ID()), slog.String("sent", clip(sent)), slog.String("would_send", clip(instead)))...)
+}
+
+// sentText returns what a caller reads of an answer: the texts of a result, or the message of an error.
+func sentText(res mcp.Result, err error) string {
+	if wire, ok := safe.As[*jsonrpc.Error](err); ok && wire != nil {
+		return wire.Message
+	}
+	if err != nil {
+		return safe.Error(err)
+	}
+	var texts []string
+	if tool, ok := res.(*mcp.CallToolResult); ok && tool != nil {
+		for _, block := range tool.Content {
+			if t, ok := block.(*mcp.TextContent); ok && t != nil {
+				texts = append(texts, t.Text)
+			}
+		}
+	}
+	return strings.Join(texts, "\n")
+}

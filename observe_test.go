@@ -1,0 +1,145 @@
+package mcpchain_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"math"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/budget"
+	"github.com/mcpchain/mcpchain/correlate"
+	"github.com/mcpchain/mcpchain/deadline"
+	"github.com/mcpchain/mcpchain/drain"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/limit"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/retry"
+	"github.com/mcpchain/mcpchain/validate"
+)
+
+// observing is Standard with all that would change an answer, looked at only.
+func observing(log *slog.Logger) mcp.Middleware {
+	return mcpchain.Standard(&mcpchain.Options{
+		Observe: true, Logger: log,
+		Recover:   &mcprecover.Options{MaxResult: 1},
+		Correlate: &correlate.Options{Advanced: correlate.Advanced{ReferenceInSuccess: true}},
+		Validate:  &validate.Options{RawTools: true, StrictPrompts: true, UnknownToolAsToolError: true},
+		Retry:     &retry.Options{RefuseAfter: 2},
+		Limit:     &limit.Options{Limits: []limit.Limit{{Calls: 1, Scope: limit.ForAll}}},
+		Deadline:  &deadline.Options{},
+		Drain:     &drain.Options{Drain: &drain.Drain{}},
+		Budget:    &budget.Options{},
+	})
+}
+
+// TestObserveChangesNothing compares every byte that a server sends, with and without.
+func TestObserveChangesNothing(t *testing.T) {
+	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
+		run := func(chain ...mcp.Middleware) string {
+			handlers := failuresOfOthers(at)
+			s := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: chain})
+			for range 8 { // the breaker would refuse by then
+				for _, name := range []string{"plain", "of a kind", "of a file", "of the wire", "own words", "own words of an error", "good"} {
+					if handlers[name] != nil {
+						s.Call(t, name)
+					}
+				}
+			}
+			if at.Shape != harness.ServerCompletion { // where nobody looks whether there is one
+				s.Call(t, "no such name")
+			}
+			if at.Shape.Tool() {
+				s.CallTool(t.Context(), "plain", map[string]any{"wrong": 1})
+				s.CallTool(t.Context(), "good", map[string]any{"wrong": 1})
+			}
+			return s.Sent()
+		}
+		log := harness.NewLog(slog.LevelInfo)
+		require.Equal(t, run(), run(observing(log.Logger())))
+		require.NotEmpty(t, log.Records())
+	})
+}
+
+// TestObserveRecordsBothAnswers finds, under the reference of a failure, what was sent and what would
+// have been.
+func TestObserveRecordsBothAnswers(t *testing.T) {
+	log := harness.NewLog(slog.LevelInfo)
+	at := harness.Place{Shape: harness.ServerTyped, Era: harness.Current}
+	s := harness.Start(t, at, harness.Setup{Handlers: failuresOfOthers(at), Middleware: []mcp.Middleware{observing(log.Logger())}})
+	sent := s.Call(t, "of a file").Text()
+	records := log.Records()
+	require.Len(t, records, 2)
+	require.Equal(t, "mcp call", records[0]["msg"])
+	observed := records[1]
+	require.Equal(t, "mcpchain: observed: a failure was sent as it came", observed["msg"])
+	require.Equal(t, records[0]["reference"], observed["reference"])
+	require.Equal(t, "of a file", observed["tool"])
+	require.Equal(t, sent, observed["sent"])
+	require.Contains(t, observed["would_send"], "Internal error: ")
+	require.Contains(t, observed["would_send"], observed["reference"])
+	require.NotContains(t, observed["would_send"], "/etc/stock")
+
+	s.CallTool(t.Context(), "good", map[string]any{"word": map[string]any{"password": canary}})
+	require.Len(t, log.Records(), 4)
+	require.Contains(t, log.Records()[3]["would_send"], "Argument 'word'")
+	require.NotContains(t, log.String(), canary)
+
+	s.Call(t, "good")
+	require.Len(t, log.Records(), 4, "a success is no failure")
+	s.Call(t, "own words")
+	require.Len(t, log.Records(), 5, "which would be sent as it is")
+}
+
+// TestObserveStillSavesTheProcess: what nobody would have answered is answered as without Observe.
+func TestObserveStillSavesTheProcess(t *testing.T) {
+	handlers := map[string]harness.Handler{
+		"panics": harness.Panic(canary), "nil": harness.Nothing(), "good": harness.Succeed(),
+		"not JSON": harness.Return(func() *mcp.CallToolResult {
+			return &mcp.CallToolResult{StructuredContent: map[string]any{"n": math.NaN()}}
+		}),
+		"broken": harness.Fail(broken{}),
+	}
+	for _, era := range []harness.Era{harness.Current, harness.Older} {
+		log := harness.NewLog(slog.LevelInfo)
+		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{Handlers: handlers, Middleware: []mcp.Middleware{observing(log.Logger())}})
+		for _, name := range []string{"panics", "nil", "not JSON", "broken"} {
+			got := s.Call(t, name)
+			require.Contains(t, got.Text(), "Internal error: ", name)
+			require.NotContains(t, string(got.Wire), canary)
+		}
+		require.Equal(t, "fine", s.Call(t, "good").Text())
+	}
+}
+
+// TestObserveRunsWhatWouldBeRefused: the handler runs with what the caller sent, and the record has the
+// refusal.
+func TestObserveRunsWhatWouldBeRefused(t *testing.T) {
+	log := harness.NewLog(slog.LevelInfo)
+	var got string
+	server := mcp.NewServer(&mcp.Implementation{Name: "stock"}, nil)
+	server.AddTool(&mcp.Tool{Name: "count", InputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"},"of":{"type":"string","default":"all"}},"required":["n"]}`)},
+		func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			got = string(req.Params.Arguments)
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "counted"}}}, nil
+		})
+	server.AddReceivingMiddleware(observing(log.Logger()))
+	there, here := mcp.NewInMemoryTransports()
+	_, err := server.Connect(t.Context(), there, nil)
+	require.NoError(t, err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil).Connect(t.Context(), here, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = session.Close() })
+	res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "count", Arguments: map[string]any{"n": "five"}})
+	require.NoError(t, err)
+	require.False(t, res.IsError)
+	require.JSONEq(t, `{"n":"five"}`, got)
+	r := log.Only(t)
+	require.Equal(t, "mcpchain: observed: a call would have been refused", r["msg"])
+	require.Equal(t, "counted", r["sent"])
+	require.Contains(t, r["would_send"], "Argument 'n' expected an integer")
+}
