@@ -30,6 +30,7 @@ var (
 	client  = &http.Client{Transport: retry.Transport(nil, nil)} // its requests are witnessed
 	service = httptest.NewServer(http.HandlerFunc(desk))
 	db      = sql.OpenDB(&books{})
+	adds    = &mcp.ToolAnnotations{DestructiveHint: new(bool)}
 )
 
 type order struct {
@@ -50,7 +51,6 @@ func post(ctx context.Context, path string) error {
 	return err
 }
 
-// invite may stop after any of the users.
 func invite(ctx context.Context, _ *mcp.CallToolRequest, in order) (*mcp.CallToolResult, any, error) {
 	for _, user := range in.Users {
 		if err := post(ctx, "/invitations/"+user); err != nil {
@@ -80,8 +80,8 @@ func main() {
 	address := flag.String("http", "", "serve HTTP on this address instead of stdio")
 	flag.Parse()
 	server := mcp.NewServer(&mcp.Implementation{Name: "team", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "invite_users"}, invite)
-	mcp.AddTool(server, &mcp.Tool{Name: "pay"}, pay)
+	mcp.AddTool(server, &mcp.Tool{Name: "invite_users", Annotations: adds}, invite)
+	mcp.AddTool(server, &mcp.Tool{Name: "pay", Annotations: adds}, pay)
 	all := func(string) bool { return true } // no tool of this server changes anything else
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Retry: &retry.Options{Witnessed: all, InitialInterval: time.Millisecond}}))
 	if err := serve(server, *address); err != nil {
