@@ -3,6 +3,7 @@ package mcpchain_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"expvar"
@@ -335,6 +336,20 @@ func readmeAnnotated(server *mcp.Server, getWeather mcp.ToolHandlerFor[struct{},
 	mcp.AddTool(server, &mcp.Tool{Name: "get_weather", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, getWeather)
 }
 
+func readmeWitness(ctx context.Context, db *sql.DB, tx *sql.Tx, url string, body io.Reader) {
+	var client *http.Client
+	client = &http.Client{Transport: retry.Transport(nil, nil)}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
+	_ = func() error {
+		done := retry.Began(ctx)
+		_, err := db.ExecContext(ctx, "INSERT INTO orders ...")
+		done(err)
+		err = tx.Commit()
+		return err
+	}
+	_, _, _ = client, req, err
+}
+
 func readmePoll() error {
 	return retry.NotReady("the export", 5*time.Second)
 }
@@ -465,7 +480,7 @@ func adopting(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Observe: true}))
 }
 
-var _, _, _ = adopting, readmePoll, readmeClientLog
+var _, _, _, _ = adopting, readmePoll, readmeClientLog, readmeWitness
 
 // addTools adds the tools of docs/testing.md: "pay" is refused because the account is locked.
 func addTools(server *mcp.Server) {

@@ -47,6 +47,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -149,7 +150,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	returned := false
 	defer func() {
 		if !returned { // a panic passes, or a runtime.Goexit
-			rec.Outcome, rec.Effect = call.OutcomePanic, effectOf(nil, t)
+			rec.Outcome, rec.Effect = call.OutcomePanic, effectOf(c, nil, t)
 			rec.DurationMS = millis(time.Since(began))
 			_, _ = a.keep(c, rec)
 		}
@@ -160,7 +161,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	rec.Outcome, rec.DurationMS = c.Outcome(res, f), millis(time.Since(began))
 	switch {
 	case f != nil:
-		rec.Kind, rec.Effect = clean(string(f.Fault().Kind())), effectOf(f, t)
+		rec.Kind, rec.Effect = clean(string(f.Fault().Kind())), effectOf(c, f, t)
 	case t.safety == failure.Reads:
 		rec.Effect = fault.EffectNone
 	case call.NeedsInput(res):
@@ -208,12 +209,14 @@ func (a *auditor) about(c *call.Call, next mcp.MethodHandler) target {
 
 // effectOf returns the effect of a call that failed with f; a nil f means that the handler
 // panicked.
-func effectOf(f *failure.Failure, t target) fault.Effect {
+func effectOf(c *call.Call, f *failure.Failure, t target) fault.Effect {
 	switch {
 	case t.safety == failure.Reads:
 		return fault.EffectNone
 	case f == nil:
-		return fault.EffectUnknown
+		return cmp.Or(c.Witness().Effect(), fault.EffectUnknown)
+	case f.Seen() != "":
+		return f.Seen()
 	case t.unlisted && f.Wire() != nil && f.Fault().Kind() == fault.KindNotFound:
 		return fault.EffectNone // the server lists no such tool, and says that there is none
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
+	"github.com/mcpchain/mcpchain/retry"
 )
 
 // server is a server with the tool "t", which writes, without what is around one. It counts what
@@ -102,6 +103,18 @@ func TestEffects(t *testing.T) {
 			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"name": &mcp.ElicitParams{}}}, nil
 		}}, "unknown"},
 		"a success": {server{}, "committed"},
+		"seen, whatever the handler says": {server{answer: func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			retry.Began(ctx)(nil)
+			return nil, says(fault.EffectNone)
+		}}, "committed"},
+		"seen before a panic": {server{answer: func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			retry.Began(ctx)(nil)
+			panic("x")
+		}}, "committed"},
+		"begun, and refused": {server{answer: func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			retry.Began(ctx)
+			return nil, fault.RateLimited("it", 0)
+		}}, "unknown"},
 	} {
 		t.Run(about, func(t *testing.T) {
 			records := one(t, &c.server, audit.Options{Logger: quiet()}, `{}`)

@@ -28,13 +28,14 @@ type failer struct {
 	c      *call.Call
 	part   int    // of the call: which batch of it this is, from 0
 	prefix string // of the index of an item, in its reference
+	items  []call.Item
 
 	asked  sync.Once
 	safety failure.Safety
 }
 
-func newFailer(ctx context.Context) *failer {
-	f := &failer{ctx: ctx, c: call.FromContext(ctx)}
+func newFailer(ctx context.Context, items int) *failer {
+	f := &failer{ctx: ctx, c: call.FromContext(ctx), items: make([]call.Item, items)}
 	if f.c == nil {
 		f.c = call.Alone(ctx, "batch", true) // the items of the result have the causes
 	}
@@ -42,6 +43,12 @@ func newFailer(ctx context.Context) *failer {
 		f.prefix = "b" + strconv.Itoa(f.part+1) + "."
 	}
 	return f
+}
+
+// context returns the context of an item below ctx, in which what the item begins is counted for it.
+func (f *failer) context(ctx context.Context, index int) context.Context {
+	f.items[index].Context = ctx
+	return &f.items[index]
 }
 
 // failed classifies, masks and records the failure of an item. What it says of sending the
@@ -57,6 +64,7 @@ func (f *failer) failed(index int, err error, late *fault.Error) (public *fault.
 		err = published.public
 	}
 	below := f.c.Below(f.ctx, f.prefix+strconv.Itoa(index), f.c.Request())
+	below.Saw(&f.items[index])
 	known := below.Failure(nil, err)
 	if late != nil && known.Origin() == classify.Classified {
 		err = late.Because(err)
@@ -67,8 +75,8 @@ func (f *failer) failed(index int, err error, late *fault.Error) (public *fault.
 	} else {
 		public, quote = publish(below, known, err)
 	}
-	retry := known.Again(failure.Situation{Safety: f.whatRepeats}).Retry
-	if _, said := public.Retry(); said || retry.ShouldRetry || retry.Effect == fault.EffectUnknown {
+	retry := known.Again(failure.Situation{Safety: f.whatRepeats, Running: safe.Is(err, errStuck)}).Retry
+	if _, said := public.Retry(); said || retry.ShouldRetry || retry.Effect == fault.EffectUnknown || retry.Partial {
 		public = public.WithRetry(retry)
 	}
 	return public, quote

@@ -48,7 +48,7 @@ func newBatch[In, Out any](ctx context.Context, items []In, fn func(context.Cont
 		fn: fn, concurrency: o.Concurrency, limit: o.Limit, maxFailures: o.MaxFailures,
 		idle: make(chan struct{}), states: make([]state, len(items)),
 		result: Result[Out]{
-			Items: make([]Item[Out], len(items)), failer: newFailer(ctx), send: func(i int) any { return items[i] },
+			Items: make([]Item[Out], len(items)), failer: newFailer(ctx, len(items)), send: func(i int) any { return items[i] },
 			listName: "items", keyName: o.KeyName, maxBytes: o.MaxBytes,
 		},
 	}
@@ -215,7 +215,7 @@ func (b *batch[Out]) call(i int) (value Out, late *fault.Error, err error) {
 			err = classify.NewPanicError(p, 1)
 		}
 	}()
-	ctx, limit := b.ctx, b.limit
+	ctx, limit := b.result.failer.context(b.ctx, i), b.limit
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
@@ -76,10 +77,10 @@ func effectOf(known failure.Safety) fault.Effect {
 }
 
 // retryOf returns what is said about a repetition of a call that took too long. running
-// tells that the handler is.
-func retryOf(public *fault.Error, known failure.Safety, running bool) fault.Retry {
+// tells that the handler is. seen is what was seen of its effect until now.
+func retryOf(public *fault.Error, known failure.Safety, running bool, seen failure.Witness) fault.Retry {
 	at := failure.As(known)
-	at.Cut, at.Running = true, running
+	at.Cut, at.Running, at.Witness = true, running, seen
 	return failure.Again(&failure.Known{
 		Finding: classify.Finding{Fault: public, By: classify.Cut},
 		Hint:    &failure.Hint{Retry: classify.RetryYes},
@@ -103,9 +104,9 @@ func subject(method string) string {
 }
 
 // exceeded returns the error of a call whose limit was reached.
-func exceeded(method string, e *LimitError, known failure.Safety) error {
+func exceeded(c *call.Call, e *LimitError, known failure.Safety) error {
 	e.answer = true
-	public := fault.Timeout(subject(method), e.Limit)
+	public := fault.Timeout(subject(c.Method()), e.Limit)
 	message := public.Message()
 	if e.Caller {
 		message = strings.TrimSuffix(message, ".") + ", which is what the caller's own limit left."
@@ -116,10 +117,10 @@ func exceeded(method string, e *LimitError, known failure.Safety) error {
 		message += " It was told to stop, and did."
 	}
 	suggestion := ""
-	if method == middleware.MethodCallTool {
+	if c.Method() == middleware.MethodCallTool {
 		suggestion = "Ask for less at a time if the tool allows it."
 	}
-	return classify.HideErrorBy(classify.Cut, e, public.WithMessage(message).Suggest(suggestion).WithRetry(retryOf(public, known, e.Running)))
+	return classify.HideErrorBy(classify.Cut, e, public.WithMessage(message).Suggest(suggestion).WithRetry(retryOf(public, known, e.Running, c.Witness())))
 }
 
 // cancelled returns the error of a call whose caller gave it up.

@@ -249,12 +249,12 @@ func (w *run) overdue(limit *LimitError, have *outcome) (mcp.Result, error) {
 			if w.giveUp(stuck) {
 				limit.Running = true
 				w.stranded()
-				return w.fail(exceeded(w.c.Method(), limit, known))
+				return w.fail(exceeded(w.c, limit, known))
 			}
 		}
 	}
 	limit.Err = w.c.Failure(have.res, have.err).Err()
-	return w.fail(exceeded(w.c.Method(), limit, known))
+	return w.fail(exceeded(w.c, limit, known))
 }
 
 // stands reports whether an outcome is the answer though the time was over when it

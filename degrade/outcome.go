@@ -101,8 +101,9 @@ func (r *run) tell(o *outcome) {
 	if o.err == nil {
 		return
 	}
-	if o.plan.write {
-		o.effect = effectOf(o.below.Failure(nil, o.err))
+	seen := o.seen()
+	if o.effect = seen; o.plan.write {
+		o.effect = cmp.Or(seen, effectOf(o.below.Failure(nil, o.err)))
 	}
 	if r.stopped(o) {
 		return
@@ -111,14 +112,25 @@ func (r *run) tell(o *outcome) {
 		f := o.below.Failure(nil, o.err)
 		o.below.Log(nil, f, o.took)
 		o.told, o.shown = o.below.Public(f)
-		if retry, _ := o.told.Retry(); o.plan.write && retry.Effect == "" {
+		if retry, _ := o.told.Retry(); o.effect != "" && (retry.Effect == "" || seen != "") {
 			retry.Effect, retry.ShouldRetry = o.effect, retry.ShouldRetry && o.effect == fault.EffectNone
+			retry.Partial = seen == fault.EffectCommitted
 			o.told = o.told.WithRetry(retry)
 		}
 	}
 	for _, err := range o.others {
 		o.below.Log(nil, o.below.Failure(nil, err), o.took)
 	}
+}
+
+// seen returns what a witness saw of a part that failed, "" where that says nothing that counts: a part that
+// is no change is not said to have changed nothing, nor one that still runs.
+func (o *outcome) seen() fault.Effect {
+	seen := o.below.Failure(nil, o.err).Seen()
+	if seen == fault.EffectNone && (!o.plan.write || safe.Is(o.err, errLeft)) {
+		return ""
+	}
+	return seen
 }
 
 // effectOf returns what is known about the effect of a change that failed. What neither
@@ -247,7 +259,7 @@ func (r *run) wholeError(o *outcome, all []outcome) error {
 		if f.Panic() != nil {
 			o.below.Log(nil, o.below.Failure(nil, o.err), o.took) // with its stack, which is not in what goes out
 		}
-		public = public.WithRetry(fault.Retry{Effect: fault.EffectCommitted, Reason: "a part of it that changes something was done"})
+		public = public.WithRetry(fault.Retry{Effect: fault.EffectCommitted, Partial: true})
 	}
 	public = public.WithMessage("could not get "+words.Quote(o.plan.name, 64)+": "+public.Message()).With("component", o.plan.name)
 	if _, own := o.err.(*fault.Error); own && r.inCall { //nolint:errorlint // with what is around it there would be more to keep

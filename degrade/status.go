@@ -166,6 +166,8 @@ func (w *Warning) again() string {
 		return ""
 	case r.Effect == fault.EffectUnknown:
 		return "It is not known whether it was done: check before you do it again."
+	case r.Effect == fault.EffectCommitted && r.Partial:
+		return "At least a part of it was done: check that before you do it again."
 	case r.Effect == fault.EffectCommitted:
 		return "It was done: do not do it again."
 	case !r.ShouldRetry || r.RetryAfterSeconds <= 0:

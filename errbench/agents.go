@@ -125,6 +125,7 @@ type guidance struct {
 		Should  bool    `json:"should_retry"`
 		After   float64 `json:"retry_after_seconds"`
 		Effect  string  `json:"effect"`
+		Partial bool    `json:"partial"`
 		Attempt int     `json:"next_attempt"`
 		Most    int     `json:"max_attempts"`
 	} `json:"retry"`
@@ -173,7 +174,7 @@ func (m Machine) Next(_ context.Context, t *Turn) (Action, error) {
 	switch {
 	case g.Retry == nil:
 		return m.unguided(t, last, times), nil
-	case g.Retry.Effect == "committed":
+	case g.Retry.Effect == "committed" && !g.Retry.Partial:
 		return Action{Done: true, Told: true}, nil
 	case g.Retry.Should && g.Retry.After <= chatPatience.Seconds() && (g.Retry.Most == 0 || g.Retry.Attempt <= g.Retry.Most):
 		return Action{Wait: max(g.Retry.After, 0.5), Tool: last.Tool, Arguments: last.Arguments, Told: true}, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/errbench/sqlite"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/retry"
 )
 
 // A Case is a task, the tools for it, and the world that they work on. Its first tool is
@@ -510,7 +511,7 @@ type listed struct {
 func partial() []*Case {
 	const group = "partial results"
 	// invite sends invitations; the third one fails at the first time.
-	invite := func(name string, worded bool, step func(w *World, sent map[string]int, users []string) (any, error)) *Case {
+	invite := func(name string, worded bool, step func(ctx context.Context, w *World, sent map[string]int, users []string) (any, error)) *Case {
 		users := []any{"ada", "bob", "cyd", "dan", "eve"}
 		return &Case{
 			Name: name, Group: group, Goal: "Invite five users, each once.", Arguments: map[string]any{"users": users}, Secrets: secrets, Worded: worded,
@@ -520,13 +521,13 @@ func partial() []*Case {
 				return []*tool{{Tool{
 					Name: "invite", Description: "Sends an invitation to each user.",
 					InputSchema: object([]string{"users"}, map[string]any{"users": map[string]any{"type": "array", "items": property("string")}}),
-				}, func(_ context.Context, arguments map[string]any) (any, error) {
+				}, func(ctx context.Context, arguments map[string]any) (any, error) {
 					list, _ := arguments["users"].([]any)
 					names := make([]string, 0, len(list))
 					for _, user := range list {
 						names = append(names, fmt.Sprint(user))
 					}
-					return step(w, sent, names)
+					return step(ctx, w, sent, names)
 				}}, {Tool{Name: "list_invitations", Description: "Lists who was invited.", ReadOnly: true, InputSchema: object(nil, map[string]any{})},
 					func(context.Context, map[string]any) (any, error) { return fmt.Sprint(sent), nil }}}
 			},
@@ -543,7 +544,7 @@ func partial() []*Case {
 		return nil
 	}
 	return []*Case{
-		invite("one of five fails, the others are told apart, worded", true, func(w *World, sent map[string]int, users []string) (any, error) {
+		invite("one of five fails, the others are told apart, worded", true, func(_ context.Context, w *World, sent map[string]int, users []string) (any, error) {
 			failed = w.Effects > 0
 			res := batch.Run(context.Background(), users, func(_ context.Context, user string) (string, error) {
 				return "invited", one(w, sent, user)
@@ -560,7 +561,7 @@ func partial() []*Case {
 				},
 			}, nil
 		}),
-		invite("a loop stops in the middle, worded", true, func(w *World, sent map[string]int, users []string) (any, error) {
+		invite("a loop stops in the middle, worded", true, func(_ context.Context, w *World, sent map[string]int, users []string) (any, error) {
 			failed = w.Effects > 0
 			for i, user := range users {
 				if err := one(w, sent, user); err != nil {
@@ -573,7 +574,20 @@ func partial() []*Case {
 			}
 			return "All are invited.", nil
 		}),
-		invite("a loop stops in the middle", false, func(w *World, sent map[string]int, users []string) (any, error) {
+		// The same handler, which notes each invitation before it sends it: on the servers that know nothing of that the
+		// answers are those of the next case.
+		invite("a loop stops in the middle, witnessed", false, func(ctx context.Context, w *World, sent map[string]int, users []string) (any, error) {
+			failed = w.Effects > 0
+			for _, user := range users {
+				done := retry.Began(ctx)
+				err := one(w, sent, user)
+				if done(err); err != nil {
+					return nil, w.fail(check, err)
+				}
+			}
+			return "All are invited.", nil
+		}),
+		invite("a loop stops in the middle", false, func(_ context.Context, w *World, sent map[string]int, users []string) (any, error) {
 			failed = w.Effects > 0
 			for _, user := range users {
 				if err := one(w, sent, user); err != nil {

@@ -265,11 +265,11 @@ func (w *World) wrong(turn *Turn, a Action) bool {
 		return time.Now().Add(time.Duration(a.Wait * float64(time.Second))).Before(w.truth.at)
 	case repeats:
 		return w.truth.kind != either
-	case a.Tool == "" && !a.Done:
+	case a.Tool == "" && a.Done:
+		return !w.reached()
+	case a.Tool == "":
 		return w.truth.kind == again && time.Until(w.truth.at) < chatPatience
-	case a.Tool != "":
+	default: // other arguments
 		return w.truth.kind == again || w.truth.kind == check
-	default:
-		return false
 	}
 }

@@ -170,8 +170,23 @@ func TestMisled(t *testing.T) {
 	require.False(t, w.wrong(turn, repeat))
 	w.truth.at = time.Now().Add(time.Hour)
 	require.False(t, w.wrong(turn, halt), "nobody waits for an hour")
+	done := Action{Done: true, Told: true}
+	require.True(t, w.wrong(turn, done), "it is not done")
+	require.False(t, (&World{Effects: 1}).wrong(turn, done))
 	require.True(t, w.wrong(turn, Action{Tool: "gone", Told: true}), "there is no such tool")
 	require.False(t, w.wrong(turn, Action{Tool: "look", Told: true}))
+}
+
+// TestWitness holds what a witness buys: a loop that stops in the middle is told so. Who reads it finishes the loop, and
+// a program, which cannot look by its own wits, does not take it for done.
+func TestWitness(t *testing.T) {
+	cases := slices.DeleteFunc(Cases(), func(c *Case) bool { return c.Name != "a loop stops in the middle, witnessed" })
+	servers := slices.DeleteFunc(Servers(), func(s Server) bool { return s.Name != "mcpchain" })
+	for _, r := range Run(t, Agents()[:4], servers, cases) {
+		require.Zero(t, r.Misled, r.Story)
+		require.Zero(t, r.Twice, r.Story)
+		require.Equal(t, r.Agent != "machine form", r.Right, r.Story)
+	}
 }
 
 // TestCommand plays the corpus with an agent in a process of its own, which does the same

@@ -62,7 +62,7 @@ type Effect string
 const (
 	EffectNone      Effect = "none"      // nothing was changed: a repetition is safe
 	EffectUnknown   Effect = "unknown"   // something may have been changed: check first
-	EffectCommitted Effect = "committed" // the change was made: do not repeat it
+	EffectCommitted Effect = "committed" // the change was made, or a part of it, see [Retry]: do not repeat it
 )
 
 // A Party is one of those whose fault a failure can be.
@@ -91,6 +91,7 @@ type Retry struct {
 	MaxAttempts       int     `json:"max_attempts,omitempty"`        // the first one included
 	Reason            string  `json:"reason,omitempty"`
 	Effect            Effect  `json:"effect,omitempty"`
+	Partial           bool    `json:"partial,omitempty"` // of EffectCommitted: at least a part of the change was made; the rest is not known
 }
 
 // attr gives the log the members that say something, by their names on the wire.
@@ -98,13 +99,14 @@ func (r Retry) attr() slog.Attr {
 	return slog.GroupAttrs("retry", append([]slog.Attr{slog.Bool("should_retry", r.ShouldRetry)}, saying(
 		slog.Float64("retry_after_seconds", r.RetryAfterSeconds), slog.Int("next_attempt", r.NextAttempt),
 		slog.Int("max_attempts", r.MaxAttempts), slog.String("reason", r.Reason), slog.String("effect", string(r.Effect)),
+		slog.Bool("partial", r.Partial),
 	)...)...)
 }
 
-// saying leaves out the texts that are empty and the numbers that are zero.
+// saying leaves out the texts that are empty, the numbers that are zero, and what is false.
 func saying(attrs ...slog.Attr) []slog.Attr {
 	return slices.DeleteFunc(attrs, func(a slog.Attr) bool {
-		return a.Value.Equal(slog.StringValue("")) || a.Value.Equal(slog.IntValue(0)) || a.Value.Equal(slog.Float64Value(0))
+		return a.Value.Equal(slog.StringValue("")) || a.Value.Equal(slog.IntValue(0)) || a.Value.Equal(slog.Float64Value(0)) || a.Value.Equal(slog.BoolValue(false))
 	})
 }
 

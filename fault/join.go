@@ -79,7 +79,7 @@ func joinedRetry(faults []*Error) *Retry {
 		joined.Effect = "" // who says nothing may have changed something
 	}
 	if wrong && joined != nil && joined.ShouldRetry { // arguments stay wrong when a limit is over
-		return &Retry{Effect: joined.Effect}
+		return &Retry{Effect: joined.Effect, Partial: joined.Partial}
 	}
 	return joined
 }
@@ -95,6 +95,7 @@ func joinRetry(a, b Retry) Retry {
 		r.MaxAttempts = min(cmp.Or(a.MaxAttempts, b.MaxAttempts), cmp.Or(b.MaxAttempts, a.MaxAttempts))
 		r.Reason = cmp.Or(a.Reason, b.Reason)
 	}
+	r.Partial = a.Effect == EffectCommitted && a.Partial || b.Effect == EffectCommitted && b.Partial
 	r.Effect = slices.MaxFunc([]Effect{a.Effect, b.Effect}, func(x, y Effect) int {
 		return cmp.Compare(slices.Index(effects, x), slices.Index(effects, y))
 	})

@@ -143,6 +143,8 @@ func (r *Retry) text(b *words.Builder, kind Kind) {
 	switch {
 	case r.Effect == EffectNone:
 		b.WriteString(" Nothing was changed by this call.")
+	case r.Effect == EffectCommitted && r.Partial:
+		b.WriteString(" At least a part of this call took effect: check that before you try another way.")
 	case r.Effect == EffectCommitted:
 		b.WriteString(" This call took effect: do not repeat it.")
 	case r.Effect == EffectUnknown && r.ShouldRetry:

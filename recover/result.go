@@ -82,7 +82,7 @@ func unsendable(c *call.Call, err error, told *fault.Error) error {
 		Finding: classify.Finding{Origin: classify.Bug, Fault: fault.Generic(fault.KindInternal)},
 		Hint:    &failure.Hint{Effect: fault.EffectUnknown},
 	}
-	retry := failure.Again(bug, failure.Situation{Safety: func() failure.Safety { return c.Safety(nil) }}).Retry
+	retry := failure.Again(bug, failure.Situation{Safety: func() failure.Safety { return c.Safety(nil) }, Witness: c.Witness()}).Retry
 	if said, ok := told.Retry(); ok {
 		retry.Reason = said.Reason
 	}

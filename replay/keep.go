@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,7 +42,11 @@ func (a *attempt) endOf(res mcp.Result, err error) ending {
 	if f.Panic() != nil {
 		effect = fault.EffectUnknown
 	}
-	switch effect {
+	seen := f.Seen()
+	if seen == fault.EffectCommitted && a.rerunnable() { // it does no harm to what took effect
+		return forgotten
+	}
+	switch effect = cmp.Or(seen, effect); effect {
 	case fault.EffectCommitted:
 		return final
 	case fault.EffectNone:
@@ -50,7 +55,7 @@ func (a *attempt) endOf(res mcp.Result, err error) ending {
 	}
 	kind := f.Fault().Kind()
 	switch {
-	case kinds.Of(string(kind)).Effect == string(fault.EffectNone), a.rerunnable():
+	case seen == "" && kinds.Of(string(kind)).Effect == string(fault.EffectNone), a.rerunnable():
 		return forgotten
 	case kind == fault.KindCancelled, a.c.WasCut(): // its answer, if any, is about that
 		return unknown

@@ -22,7 +22,7 @@ type guide struct {
 	Options
 
 	owners   call.Owners
-	settings *call.Settings // nil without rules
+	settings *call.Settings // nil without rules and witnesses
 	seen     *memory
 	shared   *shared // nil when this server counts for itself
 	batches  table.Weak[call.Call, moments]

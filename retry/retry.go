@@ -16,7 +16,7 @@
 //	Retry: no. It may have changed something: check that before you try another way.
 //
 // A program reads "retry" in the machine form: should_retry, retry_after_seconds,
-// next_attempt, max_attempts, reason and effect.
+// next_attempt, max_attempts, reason, effect and partial.
 //
 // # Is it safe
 //
@@ -32,6 +32,15 @@
 // Otherwise the effect is unknown, and the call must not be repeated. If the private cause
 // of a fault leaves the effect unknown, After alone does not change that: only
 // [fault.Error.WithRetry] with an effect does.
+//
+// # A witness instead of a guess
+//
+// Of what the handler had changed before the step that failed, an error knows nothing. [Transport] and [Began]
+// note in the call what the handler begins and how that ends. What was seen outweighs what an error says: a call
+// of which a part took effect is told so, and neither told to be repeated nor repeated. Silence proves nothing, unless
+// [Options.Witnessed] declares the tool.
+//
+//	Retry: no. At least a part of this call took effect: check that before you try another way.
 //
 // # How often
 //
@@ -89,6 +98,12 @@ type Options struct {
 	// say so, as the server itself lists them. Set it where there is no list, around a
 	// handler of a server that has no other middleware of mcpchain.
 	Repeatable func(tool string) bool
+
+	// Witnessed reports whether nothing that a tool changes goes unseen: all of it is done with requests
+	// through [Transport] or after [Began], in the context of the call, and nothing goes on when its handler has
+	// returned. Of such a tool, a call that fails and of which nothing was seen is told to have changed nothing.
+	// Nil: silence proves nothing.
+	Witnessed func(tool string) bool
 
 	// Owner names the caller of a request. Calls of one caller are counted together. Those
 	// of "" are not counted, so a function that returns "" turns the counting off. Nil means
@@ -151,8 +166,8 @@ func New(opts *Options) mcp.Middleware {
 	o.RefuseAfter = min(cmp.Or(o.RefuseAfter, max(6, o.MaxAttempts+3)), 1_000_000_000)
 	o.Rules = rulesOf(of, o.Rules)
 	g := &guide{Options: o, owners: call.Owners{Func: o.Owner, Option: "retry.Options.Owner"}, seen: newMemory(remembered)}
-	if len(o.Rules) > 0 {
-		g.settings = &call.Settings{Hints: o.Rules}
+	if len(o.Rules) > 0 || o.Witnessed != nil {
+		g.settings = &call.Settings{Hints: o.Rules, Witnessed: o.Witnessed}
 	}
 	if o.Store != nil {
 		g.shared = newShared(o.Store)

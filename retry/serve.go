@@ -107,7 +107,7 @@ func (s *server) mayRepeat(c *call.Call, next mcp.MethodHandler, f *failure.Fail
 	switch {
 	case c.Method() != call.MethodCallTool:
 		return harmless(failure.Reads)
-	case s.saidNone(f) && harmless(failure.Writes):
+	case (f.Seen() == fault.EffectNone || s.saidNone(f)) && harmless(failure.Writes):
 		return true
 	case s.Repeatable == nil:
 		safety := c.Safety(next)

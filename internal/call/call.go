@@ -50,6 +50,7 @@ type Call struct {
 	cut     atomic.Bool
 
 	exchange *exchange.Exchange // what brought the call; nil for a part
+	seen     atomic.Pointer[Ledger]
 
 	mu   sync.Mutex
 	cold *cold // what most calls never need, apart so that a Call is small
@@ -98,10 +99,14 @@ const (
 type callKey struct{}
 
 // Value returns the Call itself for its own key, so that the Call costs one
-// allocation, and asks the caller's context for everything else.
+// allocation, its [Ledger] for the key of that, and asks the caller's context for
+// everything else.
 func (c *Call) Value(key any) any {
-	if _, ok := key.(callKey); ok {
+	switch key.(type) {
+	case callKey:
 		return c
+	case ledgerKey:
+		return c.ledger()
 	}
 	return c.Context.Value(key)
 }

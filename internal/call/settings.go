@@ -59,6 +59,10 @@ type Settings struct {
 	// Hints say what errors mean for a second try, the innermost first.
 	Hints []failure.HintRule
 
+	// Witnessed reports whether nothing that a tool changes goes unseen, see [Ledger]. The
+	// innermost one holds.
+	Witnessed func(tool string) bool
+
 	// Render says how failures are written; the outermost one holds.
 	Render *Rendering
 
@@ -115,7 +119,7 @@ func (s *Settings) over(have *setup) *setup {
 	to := &setup{
 		Settings: Settings{
 			Recorder: cmp.Or(have.Recorder, s.Recorder), Render: have.Render,
-			Show: have.Show, Quote: have.Quote, Reveal: have.Reveal || s.Reveal, Observe: have.Observe || s.Observe,
+			Witnessed: have.Witnessed, Show: have.Show, Quote: have.Quote, Reveal: have.Reveal || s.Reveal, Observe: have.Observe || s.Observe,
 			CallerCredentials: have.CallerCredentials || s.CallerCredentials,
 			Rules:             slices.Concat(s.Rules, have.Rules), Hints: slices.Concat(s.Hints, have.Hints),
 		},
@@ -126,6 +130,9 @@ func (s *Settings) over(have *setup) *setup {
 	}
 	if s.Quote != nil {
 		to.Quote = s.Quote
+	}
+	if s.Witnessed != nil {
+		to.Witnessed = s.Witnessed
 	}
 	if s.Show != nil {
 		to.Show = s.Show // the innermost, as of the rules

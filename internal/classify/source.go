@@ -44,6 +44,7 @@ const (
 
 	Annotated // the tool says what it is
 	Proven    // the call was refused before its handler ran
+	Witnessed // it was seen how what the call had begun ended
 	Cut       // the call was begun and cut: by a limit of ours, or by its caller
 	Counted   // the same call failed several times
 )

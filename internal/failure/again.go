@@ -71,6 +71,9 @@ type Situation struct {
 
 	// Cut says that the call was begun and cut by us, and Running that its handler is still at work.
 	Cut, Running bool
+
+	// Witness is what was seen of the effect of the call.
+	Witness Witness
 }
 
 // As is the Situation of a call of which it is known what a repetition can do.
@@ -125,15 +128,22 @@ func Again(k *Known, at Situation) Answer {
 	}
 
 	effect, proof := k.effect(can, row, declined)
+	part := own.Partial && effect == own.Effect
+	if seen, ofPart := at.seen(own.Effect, r.ShouldRetry); seen != "" { // it outweighs what anybody concludes
+		effect, proof, part = seen, classify.Witnessed, ofPart
+		if ofPart && (r.ShouldRetry || can.by < classify.ByRule) { // what a guess says of the step that failed
+			r.Reason = ""
+		}
+	}
 	unsure := begun || effect == fault.EffectUnknown
 	if begun && effect == "" {
 		proof = classify.ByKind
 	}
 	switch {
 	case effect == fault.EffectCommitted:
-		r.ShouldRetry, r.Effect, a.By = false, effect, proof
+		r.ShouldRetry, r.Effect, r.Partial, a.By = false, effect, part, proof
 	case effect == fault.EffectNone:
-		if own.Effect == effect || begun && (at.Costly || at.safety() != Reads) { // else it goes without saying
+		if own.Effect == effect || (begun || r.ShouldRetry && proof == classify.Witnessed) && (at.Costly || at.safety() != Reads) { // else it goes without saying
 			r.Effect = effect
 		}
 	case said && effect == "", !r.ShouldRetry && !unsure: // whatever a repetition does
@@ -164,7 +174,7 @@ func Again(k *Known, at Situation) Answer {
 	switch {
 	case r.ShouldRetry:
 		r.RetryAfterSeconds = math.Ceil(can.After.Seconds())
-	case r.Reason == "" && r.Effect != fault.EffectUnknown && !said && !declined:
+	case r.Reason == "" && r.Effect != fault.EffectUnknown && !r.Partial && !said && !declined:
 		r.Reason = cmp.Or(row.Reason, row.Again)
 	}
 	if at.Counted != nil {

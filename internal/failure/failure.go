@@ -29,9 +29,10 @@ type Failure struct {
 	err  error               // the original, nil when a tool reported its failure in a result of its own
 	res  *mcp.CallToolResult // the result that came with it, if any
 
-	known  Known
-	hints  []HintRule
-	hinted sync.Once // the rules are asked when it is first asked whether to call again
+	known     Known
+	witnessed Witnessed // nil for nothing that was seen
+	hints     []HintRule
+	hinted    sync.Once // the rules are asked when it is first asked whether to call again
 
 	logged atomic.Bool
 
@@ -57,6 +58,7 @@ type Circumstances struct {
 	Rules   []classify.Rule
 	Hints   []HintRule
 	Request interface{ Sent() func(text string) bool }
+	Witness Witnessed // nil: nothing was seen
 
 	CallerCredentials bool
 	Client            bool  // a client failed to answer its server
@@ -74,7 +76,7 @@ func IsError(res mcp.Result) bool {
 
 // Make makes f the Failure of res and err.
 func (f *Failure) Make(res *mcp.CallToolResult, err error, of *Circumstances) {
-	f.err, f.res, f.hints = err, res, of.Hints
+	f.err, f.res, f.hints, f.witnessed = err, res, of.Hints, of.Witness
 	seen := Seen{Err: err, Hints: len(of.Hints) > 0, Bare: err == nil || bare(err)}
 	if of.Request != nil {
 		seen.Sent = of.Request.Sent
@@ -128,7 +130,7 @@ func (f *Failure) Explained(x classify.Finding, reader *Reader) *Failure {
 	} else {
 		x.Party = classify.PartyOf(x.Fault)
 	}
-	e := &Failure{err: f.err, res: f.res, known: Known{Finding: x}}
+	e := &Failure{err: f.err, res: f.res, known: Known{Finding: x}, witnessed: f.witnessed}
 	e.view = reader.View(&Seen{Found: x, Err: f.err, Bare: f.err == nil || bare(f.err)})
 	e.logged.Store(f.logged.Load())
 	return e
@@ -380,8 +382,12 @@ func (f *Failure) Guided() bool {
 }
 
 // Again decides whether the call may be made again, see [Again]. The rules of the program are asked once.
+// Where at says nothing of what was seen, that is what the witness of the call has seen until now.
 func (f *Failure) Again(at Situation) Answer {
 	f.hinted.Do(func() { f.known.ask(f.err, f.hints) })
+	if at.Witness == (Witness{}) {
+		at.Witness = f.Witness()
+	}
 	return Again(&f.known, at)
 }
 

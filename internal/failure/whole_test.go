@@ -35,7 +35,7 @@ func golden(t *testing.T, file string, table string) {
 }
 
 var (
-	sources = []string{"-", "kind", "status", "table", "error", "rule", "fault", "annotated", "proven", "cut", "counted"}
+	sources = []string{"-", "kind", "status", "table", "error", "rule", "fault", "annotated", "proven", "witnessed", "cut", "counted"}
 	origins = []string{"unknown", "classified", "ruled", "bug", "worded", "explained"}
 	effects = []fault.Effect{"", fault.EffectNone, fault.EffectUnknown, fault.EffectCommitted}
 	safe4   = []failure.Safety{failure.Writes, failure.Keyed, failure.Idempotent, failure.Reads}

@@ -1,0 +1,129 @@
+package call
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/safe"
+)
+
+// A Ledger counts the steps with which a call, or a part of one, changes something, by how they ended. It is
+// made when the first step begins: calls without steps have none.
+type Ledger struct {
+	outer *Ledger // of what this is a part of; its steps are counted there, too
+
+	mu         sync.Mutex
+	took, open int
+}
+
+type ledgerKey struct{}
+
+// LedgerOf returns the Ledger in which the steps are counted that ctx is for, nil outside of a call, where
+// nobody asks for them.
+func LedgerOf(ctx context.Context) *Ledger {
+	l, _ := ctx.Value(ledgerKey{}).(*Ledger)
+	return l
+}
+
+// ledgerIn returns the Ledger that stands in p. The first time it is made, below that of outer.
+func ledgerIn(p *atomic.Pointer[Ledger], outer context.Context) *Ledger {
+	if l := p.Load(); l != nil {
+		return l
+	}
+	l := &Ledger{}
+	if outer != nil {
+		l.outer = LedgerOf(outer)
+	}
+	p.CompareAndSwap(nil, l)
+	return p.Load()
+}
+
+// count adds to the counts of the Ledger and of those outside of it.
+func (l *Ledger) count(took, open int) {
+	for ; l != nil; l = l.outer {
+		l.mu.Lock()
+		l.took, l.open = l.took+took, l.open+open
+		l.mu.Unlock()
+	}
+}
+
+func (l *Ledger) witness() (w failure.Witness) {
+	if l != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		w.Took, w.Open = l.took, l.open
+	}
+	return w
+}
+
+func (c *Call) ledger() *Ledger {
+	if c.part {
+		return ledgerIn(&c.seen, c.Context)
+	}
+	return ledgerIn(&c.seen, nil)
+}
+
+// Witness returns what was seen until now of the effect of the Call and of what is below it.
+func (c *Call) Witness() failure.Witness {
+	w, s := c.seen.Load().witness(), c.settings()
+	w.Whole = s.Witnessed != nil && c.method == MethodCallTool && safe.Ask(s.Witnessed, Target(c.req))
+	return w
+}
+
+// Saw makes what was seen of an item what was seen of the Call. It is for a Call that is made
+// when the item has failed.
+func (c *Call) Saw(item *Item) { c.seen.Store(item.seen.Load()) }
+
+// An Item is the context of a part of a call that has no Call of its own before it fails. What it begins is
+// counted for it, and for what it is a part of.
+type Item struct {
+	context.Context
+
+	seen atomic.Pointer[Ledger]
+}
+
+// Value returns the Ledger of the Item for its key, and asks the context outside for everything else.
+func (i *Item) Value(key any) any {
+	if _, ok := key.(ledgerKey); ok {
+		return ledgerIn(&i.seen, i.Context)
+	}
+	return i.Context.Value(key)
+}
+
+// A Step is something that a call has begun and that may change something. It is for one beginning; [Step.End]
+// may be called concurrently, and after the call was answered.
+type Step struct {
+	ledger *Ledger
+	mu     sync.Mutex
+	became fault.Effect // "" is unknown
+}
+
+// Begin begins the step.
+func (s *Step) Begin(in *Ledger) {
+	s.ledger = in
+	in.count(0, 1)
+}
+
+// End says what became of the step. The last word holds. Without a word, the effect is unknown.
+func (s *Step) End(became fault.Effect) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	took, open := tally(became)
+	tookBefore, openBefore := tally(s.became)
+	s.became = became
+	s.ledger.count(took-tookBefore, open-openBefore) // at once, so that nobody reads that nothing was begun
+}
+
+func tally(became fault.Effect) (took, open int) {
+	switch became {
+	case fault.EffectCommitted:
+		return 1, 0
+	case fault.EffectNone:
+		return 0, 0
+	default:
+		return 0, 1
+	}
+}

@@ -1,0 +1,58 @@
+package retry
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/safe"
+)
+
+// ErrUnchanged says to the function that [Began] returns that what was begun changed nothing. An error that wraps
+// it says so, too.
+var ErrUnchanged = errors.New("retry: nothing was changed")
+
+// Began notes in the call of ctx that the handler is about to do something that may change something, such as
+// a statement or the write of a file. It returns the function that says how that ended, so that the caller of a
+// call that fails learns whether a part of it took effect:
+//
+//	done := retry.Began(ctx)
+//	_, err := db.ExecContext(ctx, "INSERT INTO orders ...")
+//	done(err)
+//
+// Nil says that it took effect. [ErrUnchanged], or an error of which it is proven that the one step that failed with
+// it changed nothing ([Hint].Effect is [fault.EffectNone]), says that it did not. After any other error, and as long as
+// done is not called, nobody knows. The last word holds.
+//
+// Begin one for each thing that can take effect by itself. Of a transaction that is its Commit: before it, nothing
+// has changed, and a rollback needs no word.
+//
+//	done := retry.Began(ctx)
+//	err := tx.Commit()
+//	done(err)
+//
+// Of requests over HTTP, [Transport] says the same by itself. Outside of a call Began and done do nothing. done may
+// be called concurrently, and after the call was answered; then it changes nothing of the answer.
+func Began(ctx context.Context) (done func(err error)) {
+	ledger := call.LedgerOf(ctx)
+	if ledger == nil {
+		return func(error) {}
+	}
+	step := &call.Step{}
+	step.Begin(ledger)
+	return func(err error) { step.End(became(err)) }
+}
+
+// became returns what the error of a step says about its effect.
+func became(err error) fault.Effect {
+	switch {
+	case err == nil:
+		return fault.EffectCommitted
+	case safe.Is(err, ErrUnchanged):
+		return fault.EffectNone
+	default:
+		return failure.HintOf(err).Effect
+	}
+}

@@ -1,0 +1,186 @@
+package retry
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/safe"
+)
+
+// TransportOptions configure [Transport]. The zero value is the recommended default.
+type TransportOptions struct {
+	// Safe reports whether a request changes nothing although its method is not safe, such as a POST
+	// that only searches. It is not asked for GET, HEAD, OPTIONS and TRACE, and may be called
+	// concurrently. One that panics counts as one that returned false. Nil: the method alone decides.
+	Safe func(*http.Request) bool
+}
+
+// Transport returns a RoundTripper that sends requests through base and witnesses what becomes of those
+// that may change something: the call that a request is made for, which is found in its context, knows
+// whether a part of it took effect when it fails. base may be nil, for [http.DefaultTransport]; opts may be nil.
+//
+//	client := &http.Client{Transport: retry.Transport(nil, nil)}
+//	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body) // ctx is the handler's
+//
+// A request whose method is not safe (RFC 9110, section 9.2.1)
+//
+//   - took effect if it was answered with a status from 200 to 299, but for 202 (accepted, and not yet
+//     done) and 207 (each part has a status of its own);
+//   - changed nothing if no byte of it was written, as after a refused connection, or if it was answered with a
+//     status from 400 to 451, but for 408, or with 307 or 308, which ask for the same request elsewhere;
+//   - is not known to have taken effect or not in all other cases: no answer came, the answer's body broke off, the
+//     service failed (5xx), it led to another resource (301, 302, 303), or base sent the request twice.
+//
+// A service that answers 200 to what it refused, as GraphQL and JSON-RPC do, would be misunderstood:
+// return true from Safe for its requests, and say with [Began] how each of them ended.
+//
+// Requests and answers pass as they are; only the body of an answer is read through a reader that notices
+// that it breaks off. A request outside of a call, and one that is safe, goes to base untouched. The RoundTripper
+// may be used concurrently. Its CloseIdleConnections is that of base.
+func Transport(base http.RoundTripper, opts *TransportOptions) http.RoundTripper {
+	t := &witness{base: base}
+	if opts != nil {
+		t.TransportOptions = *opts
+	}
+	return t
+}
+
+type witness struct {
+	TransportOptions
+
+	base http.RoundTripper // nil: http.DefaultTransport
+}
+
+// RoundTrip sends a request and notes what becomes of it.
+func (t *witness) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	if t.safe(req) {
+		return t.next().RoundTrip(req)
+	}
+	ledger := call.LedgerOf(ctx)
+	if ledger == nil {
+		return t.next().RoundTrip(req)
+	}
+	if ctx.Err() != nil { // now, because base may not say that it wrote nothing
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, context.Cause(ctx)
+	}
+	x := &exchange{}
+	x.Begin(ledger)
+	x.trace.GetConn, x.trace.WroteHeaders = x.connects, x.wrote
+	sent := req.WithContext(httptrace.WithClientTrace(ctx, &x.trace))
+	res, err := t.next().RoundTrip(sent)
+	if err != nil || res == nil {
+		x.End(x.unanswered())
+		return res, err
+	}
+	if res.Request == sent {
+		res.Request = req
+	}
+	x.answered(res)
+	return res, nil
+}
+
+// CloseIdleConnections closes those of base.
+func (t *witness) CloseIdleConnections() {
+	if c, ok := t.next().(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+func (t *witness) next() http.RoundTripper {
+	if t.base == nil {
+		return http.DefaultTransport
+	}
+	return t.base
+}
+
+// safe reports whether a request changes nothing.
+func (t *witness) safe(req *http.Request) (yes bool) {
+	switch req.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	if t.Safe == nil {
+		return false
+	}
+	_, panicked := safe.Call(func() { yes = t.Safe(req) }, nil)
+	return yes && !panicked
+}
+
+// An exchange is a request that may change something, and its answer, whose body it reads.
+type exchange struct {
+	call.Step
+
+	trace  httptrace.ClientTrace
+	traced atomic.Bool  // base says what it does with connections
+	writes atomic.Int32 // how often it has written the headers: a server acts on no less
+	body   io.ReadCloser
+	closed atomic.Bool
+}
+
+func (x *exchange) connects(string) { x.traced.Store(true) }
+func (x *exchange) wrote()          { x.writes.Add(1) }
+
+// unanswered says what became of a request that has no answer.
+func (x *exchange) unanswered() fault.Effect {
+	if x.traced.Load() && x.writes.Load() == 0 {
+		return fault.EffectNone
+	}
+	return fault.EffectUnknown
+}
+
+// answered says what the status of an answer says about the request, and watches its body.
+func (x *exchange) answered(res *http.Response) {
+	became := effectOf(res.StatusCode)
+	if became == fault.EffectNone && x.writes.Load() > 1 { // what became of the others?
+		became = fault.EffectUnknown
+	}
+	x.End(became)
+	if became != fault.EffectCommitted || res.Body == nil || res.Body == http.NoBody {
+		return
+	}
+	switch res.Body.(type) {
+	case io.WriterTo, io.Writer: // it stands in memory, or is a connection
+		return
+	}
+	x.body, res.Body = res.Body, x
+}
+
+// effectOf returns what a status says about the effect of a request that is not safe.
+func effectOf(status int) fault.Effect {
+	switch {
+	case status == http.StatusAccepted, status == http.StatusMultiStatus, status == http.StatusRequestTimeout:
+		return fault.EffectUnknown
+	case status >= 200 && status < 300:
+		return fault.EffectCommitted
+	case status >= 400 && status <= http.StatusUnavailableForLegalReasons,
+		status == http.StatusTemporaryRedirect, status == http.StatusPermanentRedirect:
+		return fault.EffectNone
+	default:
+		return fault.EffectUnknown
+	}
+}
+
+// Read reads the body of the answer. One that breaks off before its reader closes it may have told that
+// the service failed after all.
+func (x *exchange) Read(p []byte) (int, error) {
+	n, err := x.body.Read(p)
+	if err != nil && err != io.EOF && !x.closed.Load() { //nolint:errorlint // a reader returns it bare
+		x.End(fault.EffectUnknown)
+	}
+	return n, err
+}
+
+// Close closes the body of the answer.
+func (x *exchange) Close() error {
+	x.closed.Store(true)
+	return x.body.Close()
+}
