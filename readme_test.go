@@ -226,7 +226,7 @@ func readmeRaw(server *mcp.Server, tool *mcp.Tool, raw mcp.ToolHandler) {
 
 func readmeShow(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Mask: &mask.Options{Show: mask.Worded},
+		Mask: &mask.Options{Reader: mask.Trusted},
 	}))
 }
 
@@ -460,7 +460,7 @@ func pages(t *testing.T, language string) map[string][]string {
 // adopting is the code of docs/adopting.md.
 func adopting(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(nil))
-	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Mask: &mask.Options{Show: mask.Worded}}))
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Mask: &mask.Options{Reader: mask.Trusted}}))
 }
 
 var _, _, _ = adopting, readmePoll, readmeClientLog

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 )
@@ -41,16 +40,13 @@ type Settings struct {
 	// Rules take part in the classification of failures, the innermost first.
 	Rules []classify.Rule
 
-	// Show words an error that nobody worded and no rule knows, nil for one that it does
-	// not word. It is told what the caller sent, see [Call.Sent].
-	Show func(err error, known *fault.Error, sent func(fragment string) bool) *fault.Error
+	// Trust says, beside a Mask, who reads the words of an error that nobody worded and no rule knows. Of
+	// several middlewares the one that trusts most holds.
+	Trust failure.Trust
 
-	// Quote reports whether the words of a service that refused a request are shown. The
+	// Quote reports whether the words of a service that refused a request are shown to anyone. The
 	// host is "" where the error does not tell it.
 	Quote func(host, errorType string) bool
-
-	// CallerCredentials says that the credentials that services refuse are the caller's.
-	CallerCredentials bool
 
 	// Hints say what errors mean for a second try, the innermost first.
 	Hints []failure.HintRule
@@ -108,9 +104,8 @@ func (s *Settings) over(have *setup) *setup {
 	to := &setup{
 		Settings: Settings{
 			Recorder: cmp.Or(have.Recorder, s.Recorder), Render: have.Render,
-			Mask: have.Mask, Show: have.Show, Quote: have.Quote, Reveal: have.Reveal || s.Reveal,
-			CallerCredentials: have.CallerCredentials || s.CallerCredentials,
-			Rules:             slices.Concat(s.Rules, have.Rules), Hints: slices.Concat(s.Hints, have.Hints),
+			Mask: have.Mask, Trust: max(have.Trust, s.Trust), Quote: have.Quote, Reveal: have.Reveal || s.Reveal,
+			Rules: slices.Concat(s.Rules, have.Rules), Hints: slices.Concat(s.Hints, have.Hints),
 		},
 		parts: append(slices.Clip(have.parts), s), logs: have.logs,
 	}
@@ -119,9 +114,6 @@ func (s *Settings) over(have *setup) *setup {
 	}
 	if s.Quote != nil {
 		to.Quote = s.Quote
-	}
-	if s.Show != nil {
-		to.Show = s.Show // the innermost, as of the rules
 	}
 	if to.Finished = have.Finished; s.Finished != nil {
 		to.Finished = s.Finished
@@ -138,7 +130,7 @@ func (s *Settings) over(have *setup) *setup {
 	}
 	to.silent = failure.Reader{Mask: to.Mask, Reveal: to.Reveal, Quote: to.Quote}
 	to.reader = to.silent
-	to.reader.Show = to.Show
+	to.reader.Trust = to.Trust
 	return to
 }
 

@@ -23,6 +23,8 @@ type clue struct {
 	status int          // of HTTP, which says what retry leaves open
 	public *fault.Error // words of ours that fit better than those of the kind
 	terse  bool         // public says no more than the words of a program around the error
+
+	nobodys bool // of credentials that were refused: there are none, or they are nobody's
 }
 
 // fill takes what is open in c from what stands further inside.
@@ -31,7 +33,7 @@ func (c *clue) fill(inner *clue) {
 		c.retry, c.by, c.reason = inner.retry, inner.by, inner.reason
 	}
 	if c.kind == "" {
-		c.kind, c.public, c.terse = inner.kind, inner.public, inner.terse
+		c.kind, c.public, c.terse, c.nobodys = inner.kind, inner.public, inner.terse, inner.nobodys
 	}
 	c.party = cmp.Or(c.party, inner.party)
 	if c.effect == "" {

@@ -105,21 +105,65 @@ func (f *Finding) Upstream() (words, host, typ string) {
 		if resp := responseOf(f.teller); resp != nil && resp.Request != nil && resp.Request.URL != nil { //nolint:bodyclose // its owner closes it
 			host = resp.Request.URL.Host
 		}
-		switch e := f.teller.(type) {
-		case *ResponseError:
+		if e, ok := f.teller.(*ResponseError); ok {
 			_, host, _ = strings.Cut(strings.TrimSpace(e.request), " ")
-			words = wordsOf(e.body)
-		case interface{ ErrorMessage() string }: // the AWS SDK
-			words = e.ErrorMessage()
-		default:
-			words = fieldWords(reflect.ValueOf(f.teller))
 		}
 	}, nil)
-	words = strings.TrimSpace(words)
+	words = strings.TrimSpace(ownWords(f.teller))
 	if len(words) > maxWords {
 		words = strings.ToValidUTF8(words[:maxWords], "") + " ..."
 	}
 	return words, host, typ
+}
+
+// ownWords returns what a service or a driver said, as the error of its client has it, "" where it keeps nothing apart.
+func ownWords(err error) (words string) {
+	safe.Call(func() { // whose methods are untrusted
+		switch e := err.(type) {
+		case *ResponseError:
+			words = wordsOf(e.body)
+		case interface{ ErrorMessage() string }: // the AWS SDK
+			words = e.ErrorMessage()
+		default:
+			if words = fieldWords(reflect.ValueOf(err)); words != "" {
+				return
+			}
+			if out, status := getter(reflect.TypeOf(err).MethodByName("GRPCStatus")); out != nil && isGRPC(out) {
+				if m, ok := reflect.TypeAssert[interface{ Message() string }](status(err)); ok {
+					words = m.Message()
+				}
+			}
+		}
+	}, nil)
+	return words
+}
+
+// Spoken returns what the driver or the service said that the error came from, and the code that it gave: "HTTP 403",
+// "SQLSTATE 42703". Both are private, and may be "".
+func (f *Finding) Spoken() (words, code string) {
+	for _, err := range []error{f.teller, f.speaker} {
+		if err == nil || words != "" {
+			continue
+		}
+		if words = strings.TrimSpace(ownWords(err)); words == "" && err == f.speaker {
+			words = strings.TrimSpace(safe.Error(err))
+		}
+	}
+	if f.Says.Status != 0 {
+		return words, "HTTP " + strconv.Itoa(f.Says.Status)
+	}
+	safe.Call(func() {
+		state := ""
+		if e, ok := f.speaker.(interface{ SQLState() string }); ok {
+			state = e.SQLState()
+		} else if v := reflect.Indirect(reflect.ValueOf(f.speaker)); v.Kind() == reflect.Struct && v.FieldByName("SQLState").IsValid() {
+			state = stateOf(v.FieldByName("SQLState"))
+		}
+		if len(state) == 5 && strings.Trim(state, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+			code = "SQLSTATE " + state
+		}
+	}, nil)
+	return words, code
 }
 
 // messageNames are the fields, and the members of a JSON text, that hold a service's words.

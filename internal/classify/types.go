@@ -182,7 +182,7 @@ var markers = []convention{
 	marks[interface{ AlreadyExists() }](existing),
 	marks[interface{ Conflict() }](conflicting),
 	marks[interface{ FailedPrecondition() }](unready),
-	marks[interface{ Unauthorized() }](noCredentials),
+	marks[interface{ Unauthorized() }](badLogin),
 	marks[interface{ Forbidden() }](noCredentials),
 	marks[interface{ ResourceExhausted() }](limited),
 	marks[interface{ Unavailable() }](shutDown),
