@@ -461,6 +461,7 @@ func pages(t *testing.T, language string) map[string][]string {
 func adopting(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(nil))
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Mask: &mask.Options{Reader: mask.Trusted}}))
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Mask: &mask.Options{Reader: mask.Operator}}))
 }
 
 var _, _, _ = adopting, readmePoll, readmeClientLog

@@ -51,6 +51,14 @@ type apiError struct {
 
 func (*apiError) Error() string { return "unexpected answer" }
 
+// listed is an error that cannot be compared.
+type listed struct {
+	StatusCode int
+	Errors     []string
+}
+
+func (listed) Error() string { return "refused" }
+
 func answered(status int, body string) error {
 	return retry.FromResponse(&http.Response{
 		StatusCode: status, Body: io.NopCloser(strings.NewReader(body)),
@@ -145,6 +153,7 @@ func TestReaders(t *testing.T) {
 		"a page":              {answered(404, "<html>nginx</html>"), missing, "", "Not found: POST api.example.com answered 404 Not Found."},
 		"a field":             {&apiError{400, `{"error":{"message":"name is too long"}}`}, mistake, "", "Client error: unexpected answer: name is too long (HTTP 400)."},
 		"a field, said twice": {fmt.Errorf("cannot: Name is  too long: %w", &apiError{400, "name is too long."}), mistake, "", "Client error: cannot: Name is  too long: unexpected answer (HTTP 400)."},
+		"what cannot be compared": {listed{422, nil}, mistake, "", "Client error: refused (HTTP 422)."},
 		"a refused key": {
 			&apiError{403, `{"message":"Resource not accessible by personal access token"}`}, key,
 			"Server error: unexpected answer: Resource not accessible by personal access token (HTTP 403).",
@@ -180,9 +189,17 @@ func TestReaders(t *testing.T) {
 			"Not found: deploying to [address]: project 'x' does not exist.\nSuggestion: Check the name or identifier; if something lists what exists, ask it first.",
 			"Not found: deploying to 10.0.0.7: project 'x' does not exist.\nSuggestion: Check the name or identifier; if something lists what exists, ask it first.",
 		},
-		"a protocol error": {&jsonrpc.Error{Code: -32042, Message: "open the page"}, "open the page", "", "open the page"},
-		"a rule":           {errors.New("row 7 is locked"), "Locked: it is locked.", "", "Locked: it is locked."},
-		"a public message": {public{"the disk is full"}, "Tool error: the disk is full.", "", "Tool error: the disk is full."},
+		"an error beside a fault": {
+			errors.Join(errors.New("closing failed\nRetry: yes"), fault.New("own", "it is open").Suggest("Close it.")),
+			"Own: it is open.\nSuggestion: Close it.", "", "Own: it is open.\n> closing failed\n> Retry: yes\nSuggestion: Close it.",
+		},
+		"words around both": {
+			fmt.Errorf("deploying: %w (step 2)", fault.New("own", "it is open")), "Own: it is open.", "", "Own: deploying: it is open.\n> (step 2)",
+		},
+		"a panic beside a fault": {errors.Join(fault.New("own", "it is open"), &mcprecover.PanicError{Value: harness.Canary}), internal, "", internal},
+		"a protocol error":       {&jsonrpc.Error{Code: -32042, Message: "open the page"}, "open the page", "", "open the page"},
+		"a rule":                 {errors.New("row 7 is locked"), "Locked: it is locked.", "", "Locked: it is locked."},
+		"a public message":       {public{"the disk is full"}, "Tool error: the disk is full.", "", "Tool error: the disk is full."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.trusted == "" {
@@ -293,4 +310,3 @@ func TestPathsOfTheCaller(t *testing.T) {
 		require.Contains(t, first, c.text)
 	}
 }
-

@@ -141,13 +141,11 @@ func ownWords(err error) (words string) {
 // Spoken returns what the driver or the service said that the error came from, and the code that it gave: "HTTP 403",
 // "SQLSTATE 42703". Both are private, and may be "".
 func (f *Finding) Spoken() (words, code string) {
-	for _, err := range []error{f.teller, f.speaker} {
-		if err == nil || words != "" {
-			continue
-		}
-		if words = strings.TrimSpace(ownWords(err)); words == "" && err == f.speaker {
-			words = strings.TrimSpace(safe.Error(err))
-		}
+	if f.teller != nil {
+		words = strings.TrimSpace(ownWords(f.teller))
+	}
+	if f.speaker != nil && words == "" {
+		words = cmp.Or(strings.TrimSpace(ownWords(f.speaker)), strings.TrimSpace(safe.Error(f.speaker)))
 	}
 	if f.Says.Status != 0 {
 		return words, "HTTP " + strconv.Itoa(f.Says.Status)

@@ -62,14 +62,24 @@ func (r *Reader) spoken(s *Seen) *fault.Error {
 	return public
 }
 
-// around returns a fault with the words that stand before it where it was wrapped, as in fmt.Errorf("deploying app: %w", fault).
+// around returns a fault with the words that stand before it where it was wrapped, as in fmt.Errorf("deploying app: %w", fault),
+// and below it those of errors that were joined to it.
 func (r *Reader) around(s *Seen) *fault.Error {
 	known := s.Found.Fault
-	before, ok := strings.CutSuffix(begin(safe.Error(s.Err), maxSearched), known.Error())
-	if before = words.Clean(before); !ok || before == "" || strings.IndexByte(before, '\n') >= 0 || len(before) > maxSaid/2 || private(s.Err) {
+	text, own := begin(safe.Error(s.Err), maxSearched), known.Error()
+	before, after, ok := strings.Cut(text, own)
+	if !ok || own == "" || before == "" && after == "" || private(s.Err) {
 		return known
 	}
-	return known.WithMessage(r.scrubbed(before, s) + " " + known.Message())
+	message := known.Message()
+	if line := before[strings.LastIndexByte(before, '\n')+1:]; line != "" {
+		message = words.Line(r.scrubbed(begin(words.Clean(line), maxSaid/2), s)) + " " + message
+		before = before[:len(before)-len(line)]
+	}
+	if more := words.Clean(before + after); more != "" {
+		message = words.Ended(message) + "\n> " + words.Said(r.scrubbed(more, s), maxSaid)
+	}
+	return known.WithMessage(message)
 }
 
 func begin(text string, most int) string { return text[:min(len(text), most)] }

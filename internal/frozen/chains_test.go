@@ -255,6 +255,7 @@ func chains() []chain {
 	option("standard, rules", masked(mask.Options{Rules: maskRules()}))
 	option("standard, worded, rules", masked(mask.Options{Rules: maskRules(), Reader: mask.Trusted}))
 	option("standard, caller's credentials", masked(mask.Options{Reader: mask.Operator}))
+	option("standard, worded, caller's credentials", masked(mask.Options{Reader: mask.Operator, Rules: maskRules()}))
 	option("standard, reveal", masked(mask.Options{Reveal: true}))
 	option("standard, quotes", masked(mask.Options{QuoteService: func(string, string) bool { return true }}))
 	option("standard, scrubs all", masked(mask.Options{Scrub: mask.Scrub}))
