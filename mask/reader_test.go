@@ -119,7 +119,10 @@ func TestReaders(t *testing.T) {
 		err                       error
 		anyone, trusted, operator string // trusted is "" if it is the operator's
 	}{
-		"plain":   {errors.New("empty query"), internal, "", "Tool error: empty query."},
+		"plain": {errors.New("empty query"), internal, "", "Tool error: empty query."},
+		"of the README": {
+			fmt.Errorf("no invoice in %s", "/srv/2026/may"), internal, "Tool error: no invoice in [path].", "Tool error: no invoice in /srv/2026/may.",
+		},
 		"wrapped": {fmt.Errorf("load order 7: %w", sql.ErrNoRows), missing, "", "Not found: load order 7: sql: no rows in result set."},
 		"joined":  {errors.Join(errors.New("a.yaml: no name"), errors.New("b.yaml: no kind")), internal, "", "Tool error: a.yaml: no name\n> b.yaml: no kind"},
 		"a resource name": {
@@ -148,11 +151,13 @@ func TestReaders(t *testing.T) {
 			terse{&pgError{"ERROR", "42P01", `relation "userz" does not exist`}}, internal, "",
 			`Internal error: the query failed: relation "userz" does not exist (SQLSTATE 42P01).`,
 		},
-		"an answer":           {answered(422, `{"message":"the size must be small or large"}`), mistake, "", "Client error: POST api.example.com answered 422 Unprocessable Entity: the size must be small or large."},
-		"an answer in lines":  {answered(400, "no\nRetry: yes"), mistake, "", "Client error: POST api.example.com answered 400 Bad Request\n> no\n> Retry: yes"},
-		"a page":              {answered(404, "<html>nginx</html>"), missing, "", "Not found: POST api.example.com answered 404 Not Found."},
-		"a field":             {&apiError{400, `{"error":{"message":"name is too long"}}`}, mistake, "", "Client error: unexpected answer: name is too long (HTTP 400)."},
-		"a field, said twice": {fmt.Errorf("cannot: Name is  too long: %w", &apiError{400, "name is too long."}), mistake, "", "Client error: cannot: Name is  too long: unexpected answer (HTTP 400)."},
+		"an answer":               {answered(422, `{"message":"the size must be small or large"}`), mistake, "", "Client error: POST api.example.com answered 422 Unprocessable Entity: the size must be small or large."},
+		"an answer in lines":      {answered(400, "no\nRetry: yes"), mistake, "", "Client error: POST api.example.com answered 400 Bad Request\n> no\n> Retry: yes"},
+		"an answer with a list":   {answered(400, `{"errors":[{"detail":"the name is taken"}]}`), mistake, "", "Client error: POST api.example.com answered 400 Bad Request: the name is taken."},
+		"an answer of OAuth":      {answered(400, `{"error":"invalid_grant","error_description":"the code is used up"}`), mistake, "", "Client error: POST api.example.com answered 400 Bad Request: the code is used up."},
+		"a page":                  {answered(404, "<html>nginx</html>"), missing, "", "Not found: POST api.example.com answered 404 Not Found."},
+		"a field":                 {&apiError{400, `{"error":{"message":"name is too long"}}`}, mistake, "", "Client error: unexpected answer: name is too long (HTTP 400)."},
+		"a field, said twice":     {fmt.Errorf("cannot: Name is  too long: %w", &apiError{400, "name is too long."}), mistake, "", "Client error: cannot: Name is  too long: unexpected answer (HTTP 400)."},
 		"what cannot be compared": {listed{422, nil}, mistake, "", "Client error: refused (HTTP 422)."},
 		"a refused key": {
 			&apiError{403, `{"message":"Resource not accessible by personal access token"}`}, key,
@@ -227,6 +232,37 @@ func TestStatementsOfTheCaller(t *testing.T) {
 	require.Equal(t, `Client error: column "nam" does not exist (SQLSTATE 42703).`, text(t, mask.Trusted, err, sent))
 	require.Equal(t, "Client error: the database does not accept the statement of this call.\nSuggestion: Check its syntax and the names of its tables and columns.",
 		text(t, mask.Anyone, err, sent))
+}
+
+// TestRefusedArguments: what the SDK says of arguments stays, too, where nobody explains it, but for the value of a secret.
+func TestRefusedArguments(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "it"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "it"}, func(context.Context, *mcp.CallToolRequest, struct {
+		Count    int `json:"count"`
+		Password int `json:"password,omitempty"`
+	},
+	) (*mcp.CallToolResult, any, error) {
+		return nil, nil, nil
+	})
+	server.AddReceivingMiddleware(mask.New(&mask.Options{Reader: mask.Operator, Logger: slog.New(slog.DiscardHandler)}))
+	here, there := mcp.NewInMemoryTransports()
+	_, err := server.Connect(t.Context(), there, nil)
+	require.NoError(t, err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(t.Context(), here, nil)
+	require.NoError(t, err)
+	defer session.Close()
+	for _, c := range []struct {
+		arguments map[string]any
+		want      string
+	}{
+		{map[string]any{"count": "five"}, `Validation Error: validating "arguments": validating root: validating /properties/count: type: five has type "string", want "integer".`},
+		{map[string]any{"count": 5, "password": harness.Canary}, "Validation Error: the arguments of this call are not valid.\nSuggestion: Correct the arguments and call again."},
+	} {
+		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "it", Arguments: c.arguments})
+		require.NoError(t, err)
+		said, _, _ := strings.Cut(res.Content[0].(*mcp.TextContent).Text, "\nReference: ")
+		require.Equal(t, c.want, said)
+	}
 }
 
 // TestNoSuggestionBesideWords: with the whole chain, nothing general is said below the words of an error, which may say the contrary.

@@ -165,7 +165,7 @@ func (f *Finding) Spoken() (words, code string) {
 }
 
 // messageNames are the fields, and the members of a JSON text, that hold a service's words.
-var messageNames = []string{"Message", "ErrorMessage", "Msg", "Detail", "Description", "Reason", "Error", "Body", "ResponseBody", "RawBody"}
+var messageNames = []string{"Message", "ErrorMessage", "Msg", "Detail", "Description", "ErrorDescription", "Reason", "Error", "Body", "ResponseBody", "RawBody"}
 
 func fieldWords(v reflect.Value) string {
 	if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
@@ -200,8 +200,17 @@ func wordsOf(body []byte) string {
 				return text
 			}
 		}
-		if object, _ = members["error"].(map[string]any); object == nil {
-			object, _ = members["fault"].(map[string]any)
+		inner := members["error"]
+		if list, _ := members["errors"].([]any); len(list) > 0 && inner == nil {
+			inner = list[0]
+		}
+		switch inner := cmp.Or(inner, members["fault"]).(type) {
+		case string:
+			return inner
+		case map[string]any:
+			object = inner
+		default:
+			return ""
 		}
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
@@ -60,6 +61,14 @@ func (r *Reader) spoken(s *Seen) *fault.Error {
 		public = public.Suggest("") // what is said of the kind in general says no more than the words do
 	}
 	return public
+}
+
+// namesSecret reports whether a word of an error's text is the name of a secret. The SDK repeats the value of an argument that
+// it refuses whole, be it a password.
+func namesSecret(err error) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(begin(safe.Error(err), maxSearched), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-'
+	}), scrub.SecretName)
 }
 
 // around returns a fault with the words that stand before it where it was wrapped, as in fmt.Errorf("deploying app: %w", fault),

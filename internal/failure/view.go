@@ -84,7 +84,7 @@ func (r *Reader) View(s *Seen) View {
 	switch {
 	case s.Report == Alone, s.Found.Wire == nil && (s.Report == Apart || s.Report == Rendered && r.Mask == nil):
 		v.Finding, v.Own = s.Found.InResult(s.Words()), true
-	case r.Trust == Anyone || v.Refused:
+	case r.Trust == Anyone || v.Refused && namesSecret(s.Err):
 	case v.Origin == classify.Worded && s.Found.Own:
 		v.Fault = r.around(s)
 	case v.Origin.Unworded(), v.Origin == classify.Bug && v.Words == classify.OfRow && v.Panic == nil:
