@@ -51,6 +51,11 @@ type apiError struct {
 
 func (*apiError) Error() string { return "unexpected answer" }
 
+// silent is an error without a text.
+type silent apiError
+
+func (silent) Error() string { return "" }
+
 // listed is an error that cannot be compared.
 type listed struct {
 	StatusCode int
@@ -182,6 +187,8 @@ func TestReaders(t *testing.T) {
 		"a deadline":                {context.DeadlineExceeded, "Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time.", "", "Timeout: context deadline exceeded."},
 		"the label of ours":         {errors.New("Tool error: it failed"), internal, "", "Tool error: it failed."},
 		"a client that cannot":      {errors.New("client does not support elicitation"), "Precondition failed: this call needs elicitation, which the client of this session does not support.\nSuggestion: Tell the user, or call something that does not ask back.", "", "Precondition failed: client does not support elicitation.\nSuggestion: Tell the user, or call something that does not ask back."},
+		"a service's words alone":   {silent{400, "it is full"}, mistake, "", "Client error: it is full (HTTP 400)."},
+		"a status alone":            {silent{400, ""}, mistake, "", strings.Split(mistake, "\n")[0] + "\nSuggestion: Change the arguments before you call again."},
 		"no words":                  {errors.New(" \u200b:"), internal, "", internal},
 		"a panic":                   {&mcprecover.PanicError{Value: harness.Canary}, internal, "", internal},
 		"a panic with words around": {fmt.Errorf("words: %w", &mcprecover.PanicError{Value: harness.Canary}), internal, "", internal},

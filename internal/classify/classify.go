@@ -296,7 +296,7 @@ func (w *walker) decide(err error) Finding {
 	case c.refusedCredentials() && w.opts.OwnCredentials:
 		required := requiredBy(w.teller)
 		c.kind, c.party, c.retry, c.by, c.reason = fault.KindPermissionDenied, fault.PartyCaller, RetryNo, ByTable, reasonOwnCredentials
-		if c.nobodys && required == "" {
+		if c.anonymous && required == "" {
 			c.kind = fault.KindUnauthenticated
 		}
 		found.Words = OfTerse

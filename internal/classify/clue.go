@@ -24,7 +24,7 @@ type clue struct {
 	public *fault.Error // words of ours that fit better than those of the kind
 	terse  bool         // public says no more than the words of a program around the error
 
-	nobodys bool // of credentials that were refused: there are none, or they are nobody's
+	anonymous bool // of credentials that were refused: there are none, or the service does not know whose they are
 }
 
 // fill takes what is open in c from what stands further inside.
@@ -33,7 +33,7 @@ func (c *clue) fill(inner *clue) {
 		c.retry, c.by, c.reason = inner.retry, inner.by, inner.reason
 	}
 	if c.kind == "" {
-		c.kind, c.public, c.terse, c.nobodys = inner.kind, inner.public, inner.terse, inner.nobodys
+		c.kind, c.public, c.terse, c.anonymous = inner.kind, inner.public, inner.terse, inner.anonymous
 	}
 	c.party = cmp.Or(c.party, inner.party)
 	if c.effect == "" {

@@ -85,9 +85,9 @@ func (c clue) worded(message, suggestion string) clue {
 	return c
 }
 
-// anonymous returns what a service says that does not know whose the credentials are.
-func (c clue) anonymous() clue {
-	c.nobodys = true
+// unidentified returns what a service says that does not know whose the credentials are.
+func (c clue) unidentified() clue {
+	c.anonymous = true
 	return c
 }
 
@@ -99,7 +99,7 @@ var (
 	conflicting   = refused(fault.KindConflict, reasonRefused)
 	unready       = refused(fault.KindPreconditionFailed, reasonRefused)
 	noCredentials = refused(fault.KindServerError, reasonCredentials)
-	badLogin      = noCredentials.anonymous()
+	badLogin      = noCredentials.unidentified()
 	unimplemented = refused(fault.KindServerError, reasonUnimplemented)
 	limited       = later(fault.KindRateLimited)
 	overloaded    = later(fault.KindServiceUnavailable)

@@ -291,9 +291,18 @@ func TestCallersCredentials(t *testing.T) {
 		require.Equal(t, c.required, f.Fault.Data().RequiredPermission)
 		require.Equal(t, no, hintOf(f).Retry)
 	}
+	for _, err := range []error{statusError(401), statusError(407), stateError("28P01"), worded("unauthenticated")} {
+		require.Equal(t, fault.KindUnauthenticated, classify.Of(err, classify.Options{OwnCredentials: true}).Fault.Kind(), "%v", err)
+		require.Equal(t, fault.KindServerError, classify.Of(err, classify.Options{}).Fault.Kind(), "%v", err)
+	}
 	limited := classify.Of(&fieldError{Response: &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"Retry-After": {"5"}}}}, classify.Options{OwnCredentials: true})
 	require.Equal(t, fault.KindRateLimited, limited.Fault.Kind(), "a limit is no refusal")
 }
+
+type worded string
+
+func (worded) Error() string       { return "refused" }
+func (w worded) ErrorCode() string { return string(w) }
 
 // fieldError is an error of a library that has fields only.
 type fieldError struct {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
@@ -43,8 +44,8 @@ func (r *Reader) spoken(s *Seen) *fault.Error {
 	} else if rest, ok = strings.CutPrefix(text, severity); ok && strings.HasSuffix(known.Kind().Label(), " error") && strings.HasPrefix(code, "SQLSTATE") {
 		text = rest // the label says it
 	}
-	if strings.Trim(text, " .:") == "" {
-		return nil
+	if wordless(text) {
+		text = ""
 	}
 	text = with(text, ": ", words.Clean(begin(said, maxSaid)))
 	if code != "" && !strings.Contains(text, code[strings.LastIndexByte(code, ' ')+1:]) {
@@ -53,7 +54,7 @@ func (r *Reader) spoken(s *Seen) *fault.Error {
 	if s.Found.Says.By == classify.Cut { // which the error does not know
 		text = with(text, ": ", known.Message())
 	}
-	if text = r.scrubbed(text, s); strings.Trim(text, " .:") == "" {
+	if text = r.scrubbed(text, s); wordless(text) || text == "("+code+")" {
 		return nil
 	}
 	public := known.WithMessage(words.Said(text, maxSaid))
@@ -62,6 +63,8 @@ func (r *Reader) spoken(s *Seen) *fault.Error {
 	}
 	return public
 }
+
+func wordless(text string) bool { return strings.Trim(text, " .:\n") == "" }
 
 // namesSecret reports whether a word of an error's text is the name of a secret. The SDK repeats the value of an argument that
 // it refuses whole, be it a password.
@@ -82,7 +85,7 @@ func (r *Reader) around(s *Seen) *fault.Error {
 	}
 	message := known.Message()
 	if line := before[strings.LastIndexByte(before, '\n')+1:]; line != "" {
-		message = words.Line(r.scrubbed(begin(words.Clean(line), maxSaid/2), s)) + " " + message
+		message = words.Line(begin(r.scrubbed(words.Clean(line), s), maxSaid/2)) + " " + message
 		before = before[:len(before)-len(line)]
 	}
 	if more := words.Clean(before + after); more != "" {
@@ -91,7 +94,16 @@ func (r *Reader) around(s *Seen) *fault.Error {
 	return known.WithMessage(message)
 }
 
-func begin(text string, most int) string { return text[:min(len(text), most)] }
+// begin returns the first bytes of a text, at most so many, and no part of a character.
+func begin(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
 
 // maxErrors bounds the walk through an error: a list of what is wrong may be long.
 const maxErrors = 4096
@@ -133,6 +145,8 @@ func with(text, before, more string) string {
 	switch bare := strings.TrimRight(more, " .\n"); {
 	case bare == "" || contains(text, bare):
 		return text
+	case text == "":
+		return more
 	case strings.IndexByte(text, '\n') >= 0 || strings.IndexByte(more, '\n') >= 0:
 		return text + "\n" + more
 	case words.End(text) == "":
