@@ -71,13 +71,15 @@ func answered(status int, body string) error {
 	})
 }
 
+func none[T any]() (zero T) { return zero }
+
 // bugs are what the runtime finds in a program.
 func bugs() (all []error) {
 	var index int
 	for _, f := range []func(){
 		func() { _ = []int{}[index] },
-		func() { map[string]int(nil)["a"] = index },
-		func() { _ = *(*int)(nil) },
+		func() { none[map[string]int]()["a"] = index },
+		func() { _ = *none[*int]() },
 		func() { _ = any("text").(int) },
 	} {
 		func() {
@@ -189,7 +191,7 @@ func TestReaders(t *testing.T) {
 		"a client that cannot":      {errors.New("client does not support elicitation"), "Precondition failed: this call needs elicitation, which the client of this session does not support.\nSuggestion: Tell the user, or call something that does not ask back.", "", "Precondition failed: client does not support elicitation.\nSuggestion: Tell the user, or call something that does not ask back."},
 		"a service's words alone":   {silent{400, "it is full"}, mistake, "", "Client error: it is full (HTTP 400)."},
 		"a status alone":            {silent{400, ""}, mistake, "", strings.Split(mistake, "\n")[0] + "\nSuggestion: Change the arguments before you call again."},
-		"no words":                  {errors.New(" \u200b:"), internal, "", internal},
+		"no words":                  {errors.New(" :\u200b"), internal, "", internal},
 		"a panic":                   {&mcprecover.PanicError{Value: harness.Canary}, internal, "", internal},
 		"a panic with words around": {fmt.Errorf("words: %w", &mcprecover.PanicError{Value: harness.Canary}), internal, "", internal},
 		"a panic beside":            {errors.Join(errors.New("words"), &mcprecover.PanicError{Value: harness.Canary}), internal, "", internal},
