@@ -2,8 +2,8 @@
 // the whole error. The caller gets a text that says what kind of failure it was, what to
 // do next, and the reference under which the log has the rest.
 //
-//	server.AddReceivingMiddleware(mask.New(nil))                                         // anyone calls this server
-//	server.AddReceivingMiddleware(mask.New(&mask.Options{Reader: mask.Operator})) // only who runs it does
+//	server.AddReceivingMiddleware(mask.New(nil))                                  // anyone calls this server
+//	server.AddReceivingMiddleware(mask.New(&mask.Options{Reader: mask.Operator})) // only its own user does
 //
 // What the caller reads of a failure:
 //
@@ -65,9 +65,10 @@ type Options struct {
 
 	// Scrub is one net more, for what only the program knows to be private, such as the
 	// names of its customers: it is applied to every text that leaves in a failure and was not
-	// written by mcpchain, before the credentials are hidden. It may be called concurrently. Nil means that there is
-	// none. What is invisible in a text is removed before it is scrubbed, if something is hidden then. In a
-	// recovery step only the hidden part is replaced: the step keeps its tool and its parameters.
+	// written by mcpchain, before credentials are hidden. It may be called concurrently. Nil
+	// means that there is none. What is invisible in a text is removed before it is scrubbed, if
+	// something is hidden then. In a recovery step only the hidden part is replaced: the step
+	// keeps its tool and its parameters.
 	Scrub func(text string) string
 
 	// QuoteService shows [Anyone] what a service said itself when it refused a request with a
@@ -84,25 +85,26 @@ type Options struct {
 }
 
 // A Reader says who reads the failures of a server, and so what of an error may be read that
-// nobody worded for the caller and no rule knows. What was worded is the same for every reader,
+// nobody worded for the caller and no rule knows. What was worded every reader reads,
 // and none reads a credential, a stack or the value of a panic. Where several middlewares name a
 // reader for a call, the one who may read most holds.
 type Reader uint8
 
 const (
-	// Anyone may call the server: of an error callers read its kind, what to do next, and the reference
-	// under which the log has the rest.
+	// Anyone may call the server. Of an error callers read its kind, what to do next, and the
+	// reference under which the log has the rest.
 	Anyone Reader = iota
 
-	// Trusted callers may read the errors, which were written to be read: the words of every error stand
-	// whole behind the label of its kind, its further lines behind "> ". What a driver or a service said is
-	// added if the error left it out. Private addresses are hidden, and the paths that the caller
-	// did not send.
+	// Trusted callers may read the errors, which were written to be read. The words of an error
+	// stand whole behind the label of its kind, its further lines behind "> "; 8 KiB of them at
+	// most. What a driver or a service said is added if the error left it out. Private addresses
+	// are hidden, what was dialled or looked up, and the paths that the caller did not send.
 	Trusted
 
-	// Operator is who runs the server, as the user of a local server over stdio does: every word of an
-	// error, with its paths, addresses and lines. If a service refuses the credentials with 401 or 403, they are the
-	// caller's own: the failure is unauthenticated or permission_denied, and not one of this server.
+	// Operator is who runs the server, as the user of a local server over stdio does. It reads what
+	// Trusted reads, with every path and address. If a service refuses the credentials with 401 or
+	// 403, they are the caller's own: the failure is unauthenticated or permission_denied, and
+	// not one of this server.
 	Operator
 )
 
