@@ -207,6 +207,10 @@ func TestReaders(t *testing.T) {
 			errors.Join(errors.New("closing failed\nRetry: yes"), fault.New("own", "it is open").Suggest("Close it.")),
 			"Own: it is open.\nSuggestion: Close it.", "", "Own: it is open.\n> closing failed\n> Retry: yes\nSuggestion: Close it.",
 		},
+		"an error beside two faults": {
+			errors.Join(fault.New("own", "a is open"), errors.New("closing failed"), fault.New("own", "b is open")),
+			"Own: 2 things failed.\n- Own: a is open.\n- Own: b is open.", "", "Own: 2 things failed.\n- Own: a is open.\n- Own: b is open.\n> closing failed",
+		},
 		"words around both": {
 			fmt.Errorf("deploying: %w (step 2)", fault.New("own", "it is open")), "Own: it is open.", "", "Own: deploying: it is open.\n> (step 2)",
 		},

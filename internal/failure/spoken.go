@@ -78,17 +78,25 @@ func namesSecret(err error) bool {
 // and below it those of errors that were joined to it.
 func (r *Reader) around(s *Seen) *fault.Error {
 	known := s.Found.Fault
-	text, own := begin(safe.Error(s.Err), maxSearched), known.Error()
-	before, after, ok := strings.Cut(text, own)
-	if !ok || own == "" || before == "" && after == "" || private(s.Err) {
+	message, more := known.Message(), ""
+	text, own := safe.Error(s.Err), known.Error()
+	switch before, after, ok := strings.Cut(begin(text, maxSearched), own); {
+	case text == own || private(s.Err):
 		return known
+	case ok:
+		if line := before[strings.LastIndexByte(before, '\n')+1:]; line != "" {
+			message = words.Line(begin(r.scrubbed(words.Clean(line), s), maxSaid/2)) + " " + message
+			before = before[:len(before)-len(line)]
+		}
+		more = before + after
+	default: // of several faults, which are one now
+		for _, part := range safe.Unwrap(s.Err) {
+			if _, worded := safe.As[*fault.Error](part); !worded && len(more) < maxSearched {
+				more += begin(safe.Error(part), maxSearched) + "\n"
+			}
+		}
 	}
-	message := known.Message()
-	if line := before[strings.LastIndexByte(before, '\n')+1:]; line != "" {
-		message = words.Line(begin(r.scrubbed(words.Clean(line), s), maxSaid/2)) + " " + message
-		before = before[:len(before)-len(line)]
-	}
-	if more := words.Clean(before + after); more != "" {
+	if more = words.Clean(more); more != "" {
 		message = words.Ended(message) + "\n> " + words.Said(r.scrubbed(more, s), maxSaid)
 	}
 	return known.WithMessage(message)
