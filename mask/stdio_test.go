@@ -30,6 +30,9 @@ func failing(reader mask.Reader, logger *slog.Logger) *mcp.Server {
 	mcp.AddTool(server, &mcp.Tool{Name: "it"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
 		return nil, nil, errors.New("the words of an error")
 	})
+	mcp.AddTool(server, &mcp.Tool{Name: "bug"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+		return nil, nil, bugs()[0]
+	})
 	server.AddReceivingMiddleware(mask.New(&mask.Options{Reader: reader, Logger: logger}))
 	return server
 }
@@ -60,6 +63,8 @@ func TestAdviceOverStdio(t *testing.T) {
 			cmd.Env, cmd.Stderr = append(os.Environ(), stdioReader+"="+name), &log
 			session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
 			require.NoError(t, err)
+			_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "bug"}) // which no reader reads
+			require.NoError(t, err)
 			for range 3 {
 				res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "it"})
 				require.NoError(t, err)
@@ -67,6 +72,7 @@ func TestAdviceOverStdio(t *testing.T) {
 				require.Equal(t, !strings.HasSuffix(name, "Anyone"), strings.Contains(said, "the words of an error"), said)
 			}
 			require.NoError(t, session.Close())
+			require.False(t, strings.Contains(log.String(), advice) && strings.Index(log.String(), advice) < strings.Index(log.String(), "the words of an error"), log.String())
 			times := 0
 			if strings.HasSuffix(name, "Anyone") {
 				times = 1

@@ -291,10 +291,7 @@ func (f *Failure) OwnWords() bool {
 }
 
 // Withheld reports whether words of ours stand in the place of those of an error that another reader would read.
-func (f *Failure) Withheld() bool {
-	v := &f.view
-	return v.Hidden && v.Origin.Unworded() && !v.Own && !v.Shown
-}
+func (f *Failure) Withheld() bool { return f.view.Closed && !private(f.err) }
 
 // Hides reports whether the caller learns less than the error says, so that
 // the error must be recorded somewhere.

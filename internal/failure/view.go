@@ -74,6 +74,7 @@ type View struct {
 	Shown  bool // the words are the error's, by Reader.Trust
 	Quotes bool // the words of a service are shown, too, if the reader wants them
 	Hidden bool // the error says more than the reader learns, so it has to be recorded
+	Closed bool // the reader is Anyone, and nobody has words for the error: it is Hidden for that alone
 	Refers bool // the text shows the reference of the record, if there is one
 }
 
@@ -94,6 +95,7 @@ func (r *Reader) View(s *Seen) View {
 	}
 	// What becomes of the text, and what the log has to keep.
 	masked := r.Mask != nil
+	v.Closed = masked && r.Trust == Anyone && v.Origin.Unworded()
 	switch v.Origin {
 	case classify.Unknown, classify.Classified:
 		v.Hidden, v.Refers = masked, true

@@ -407,6 +407,7 @@ func TestViewWhole(t *testing.T) {
 						holds(v.Origin != classify.Bug || v.Text != failure.Original || reader.Reveal, "a bug is revealed on purpose only")
 						holds(v.Text != failure.Original || !v.Origin.Worded(), "what was worded stays")
 						holds(!masked || !foreign || v.Text == failure.Scrubbed, "words of others are scrubbed")
+						holds(v.Closed == (masked && reader.Trust == failure.Anyone && v.Origin.Unworded()), "an error is closed to anyone if nobody worded it")
 						shows := reader.Trust != failure.Anyone && !v.Own &&
 							(s.Found.Origin.Unworded() || s.Found.Origin == classify.Bug && s.Found.Words == classify.OfRow)
 						holds(v.Shown == shows, "words are shown to whoever may read errors, of what nobody worded")
