@@ -228,7 +228,7 @@ func readmeRaw(server *mcp.Server, tool *mcp.Tool, raw mcp.ToolHandler) {
 
 func readmeShow(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Mask: &mask.Options{Show: mask.Worded},
+		Mask: &mask.Options{Reader: mask.Trusted},
 	}))
 }
 
@@ -476,7 +476,8 @@ func pages(t *testing.T, language string) map[string][]string {
 // adopting is the code of docs/adopting.md.
 func adopting(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(nil))
-	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Mask: &mask.Options{Show: mask.Worded}}))
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Mask: &mask.Options{Reader: mask.Trusted}}))
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Mask: &mask.Options{Reader: mask.Operator}}))
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Observe: true}))
 }
 

@@ -20,7 +20,7 @@ func TestAScrubberThatPanics(t *testing.T) {
 	var told degrade.Status
 	var err error
 	masked := mask.New(&mask.Options{
-		Logger: slog.New(slog.DiscardHandler), Show: mask.Worded,
+		Logger: slog.New(slog.DiscardHandler), Reader: mask.Trusted,
 		Scrub: func(string) string { panic(harness.Canary) },
 	})
 	_, _ = masked(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {

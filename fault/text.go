@@ -79,14 +79,22 @@ func (d *Data) headline(b *words.Builder) {
 		message = Generic(d.Type).data.Message
 	}
 	b.WriteString(message)
-	b.WriteString(words.End(message))
+	next := byte(' ')
+	if words.Quotes(message) {
+		next = '\n' // the line is somebody else's: it stays as it is, and ours begins a new one
+	} else {
+		b.WriteString(words.End(message))
+	}
 	if len(d.SimilarMatches) > 0 {
-		b.WriteString(" Did you mean ")
+		b.WriteByte(next)
+		b.WriteString("Did you mean ")
 		b.WriteString(quotedList(d.SimilarMatches, maxExamples))
 		b.WriteByte('?')
+		next = ' '
 	}
 	if permission := words.Line(words.Cut(d.RequiredPermission, maxText)); permission != "" {
-		b.WriteString(" Required permission: ")
+		b.WriteByte(next)
+		b.WriteString("Required permission: ")
 		b.WriteString(words.Ended(permission))
 	}
 }

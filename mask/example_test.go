@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -55,6 +56,27 @@ func ExampleNew() {
 	// service_unavailable: the database is not available now.
 	// not_found: the requested item does not exist
 	// internal_error: the server failed unexpectedly
+}
+
+// What each reader reads of one error.
+func ExampleReader() {
+	failing := func(context.Context, string, mcp.Request) (mcp.Result, error) {
+		return nil, errors.New("cannot read /srv/app/a.yaml with token=4f9a8b7c6d5e4f3a:\nline 3: no name\nline 9: no kind")
+	}
+	for _, reader := range []mask.Reader{mask.Anyone, mask.Trusted, mask.Operator} {
+		masked := mask.New(&mask.Options{Reader: reader, Logger: slog.New(slog.DiscardHandler)})(failing)
+		_, err := masked(context.Background(), "resources/read", &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: "app:///"}})
+		text, _, _ := strings.Cut(err.Error(), "\nReference: ")
+		fmt.Println(text)
+	}
+	// Output:
+	// Internal error: the server failed unexpectedly.
+	// Tool error: cannot read [path] with token=[redacted]:
+	// > line 3: no name
+	// > line 9: no kind
+	// Tool error: cannot read /srv/app/a.yaml with token=[redacted]:
+	// > line 3: no name
+	// > line 9: no kind
 }
 
 type quotaError struct{ left int }

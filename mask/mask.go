@@ -2,7 +2,8 @@
 // the whole error. The caller gets a text that says what kind of failure it was, what to
 // do next, and the reference under which the log has the rest.
 //
-//	server.AddReceivingMiddleware(mask.New(nil))
+//	server.AddReceivingMiddleware(mask.New(nil))                                  // anyone calls this server
+//	server.AddReceivingMiddleware(mask.New(&mask.Options{Reader: mask.Operator})) // only its own user does
 //
 // What the caller reads of a failure:
 //
@@ -11,11 +12,12 @@
 //     credentials.
 //   - An error that a [Rule] knows becomes the fault of the rule. Rules come before all
 //     but a *fault.Error and a panic.
-//   - An error of a standard kind (a deadline, a missing row, a refused connection)
-//     becomes the public text of its kind.
-//   - Any other error, a panic too, becomes an internal error. With [Worded] the caller
-//     reads the words of a plain error, but never those of a panic, of a driver or of
-//     the runtime.
+//   - Any other error depends on who reads it, see [Reader]. [Anyone] reads what kind of failure it
+//     was, in words of this package: a deadline, a missing row, a refused connection, and of
+//     what is not known that it is an internal error. [Trusted] and [Operator] read the
+//     words of the error.
+//   - A panic, and a bug that the runtime found (a nil map, an index out of range), is an
+//     internal error to every reader.
 //
 // Results of successful calls are not touched. [Successes] is for those that may hold a
 // credential.
@@ -34,6 +36,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 )
@@ -57,36 +60,53 @@ type Options struct {
 	// stand in the chain. Nil means [slog.Default] at the time of the record.
 	Logger *slog.Logger
 
-	// Scrub is applied to every text that leaves in a failure and was not written
-	// by mcpchain. It may be called concurrently. Nil means [ScrubCredentials]: such
-	// a text was worded for the caller, and a path, an address or a query stands in
-	// it on purpose. [Scrub] hides those too. What is invisible in a text is removed before it
-	// is scrubbed, if something is hidden then. In a recovery step only the hidden part is
-	// replaced: the step keeps its tool and its parameters.
+	// Reader is who reads the failures of this server. The zero value is [Anyone].
+	Reader Reader
+
+	// Scrub is one net more, for what only the program knows to be private, such as the
+	// names of its customers: it is applied to every text that leaves in a failure and was not
+	// written by mcpchain, before credentials are hidden. It may be called concurrently. Nil
+	// means that there is none. What is invisible in a text is removed before it is scrubbed, if
+	// something is hidden then. In a recovery step only the hidden part is replaced: the step
+	// keeps its tool and its parameters.
 	Scrub func(text string) string
 
-	// Show says what is seen of an error that nobody made for the caller and no rule
-	// knows. The zero value is [Nothing]; [Worded] suits a server whose errors were
-	// written to be read.
-	Show Show
-
-	// QuoteService shows what a service said itself when it refused a request with a
+	// QuoteService shows [Anyone] what a service said itself when it refused a request with a
 	// status of 4xx: its own words, scrubbed by [Scrub], cut at 500 characters and marked
 	// as a quotation. It is called with the service's host, which is "" where the error
 	// does not tell it, and the type of the error, such as "*github.ErrorResponse". Nil
-	// shows nothing of them.
+	// shows nothing of them. The other readers always read them, so it is for Anyone alone.
 	QuoteService func(host, errorType string) bool
-
-	// CallerCredentials says that services are called with the caller's own credentials,
-	// as a local server over stdio does: their 401 and 403 are then told as
-	// permission_denied. Else they are a failure of this server, whose key was refused.
-	CallerCredentials bool
 
 	// Reveal turns masking and scrubbing off, for development: callers see every error as
 	// it is, and [Successes] hides nothing. Only the program can set it, never a request.
 	// New writes a warning into the log when it is set.
 	Reveal bool
 }
+
+// A Reader says who reads the failures of a server, and so what of an error may be read that
+// nobody worded for the caller and no rule knows. What was worded every reader reads,
+// and none reads a credential, a stack or the value of a panic. Where several middlewares name a
+// reader for a call, the one who may read most holds.
+type Reader uint8
+
+const (
+	// Anyone may call the server. Of an error callers read its kind, what to do next, and the
+	// reference under which the log has the rest.
+	Anyone Reader = iota
+
+	// Trusted callers may read the errors, which were written to be read. The words of an error
+	// stand whole behind the label of its kind, its further lines behind "> "; 8 KiB of them at
+	// most. What a driver or a service said is added if the error left it out. Private addresses
+	// are hidden, what was dialled or looked up, and the paths that the caller did not send.
+	Trusted
+
+	// Operator is who runs the server, as the user of a local server over stdio does. It reads what
+	// Trusted reads, with every path and address. If a service refuses the credentials with 401 or
+	// 403, they are the caller's own: the failure is unauthenticated or permission_denied, and
+	// not one of this server.
+	Operator
+)
 
 // New returns a middleware that masks. opts may be nil. It panics when a rule is
 // nil, and when options exclude each other.
@@ -95,13 +115,14 @@ func New(opts *Options) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	settings := &call.Settings{Logger: o.Logger, Reveal: o.Reveal, Quote: o.QuoteService, CallerCredentials: o.CallerCredentials}
-	switch {
-	case o.Reveal:
-	case o.Scrub == nil:
+	settings := &call.Settings{Logger: o.Logger, Reveal: o.Reveal, Quote: o.QuoteService, Trust: failure.Trust(o.Reader)}
+	if !o.Reveal {
 		settings.Mask, settings.Finished, settings.Own = ScrubCredentials, ScrubCredentials, call.OwnText
-	default:
-		settings.Mask = scrub.Visibly(o.Scrub)
+	}
+	if !o.Reveal && o.Scrub != nil {
+		net := scrub.Visibly(o.Scrub)
+		settings.Mask = func(text string) string { return ScrubCredentials(net(text)) }
+		settings.Own = func(text string) string { return call.OwnText(net(text)) }
 	}
 	rules := make([]classify.Rule, len(o.Rules))
 	for i, r := range o.Rules {
@@ -111,27 +132,35 @@ func New(opts *Options) mcp.Middleware {
 		rules[i] = classify.Rule(r)
 	}
 	switch {
-	case o.Show != Nothing && o.Show != Worded:
-		panic(fmt.Sprintf("mask.New: Options.Show is %d; use Nothing or Worded", o.Show))
-	case o.Show == Worded && o.Reveal:
-		panic("mask.New: Options.Show and Options.Reveal exclude each other; leave one out")
+	case o.Reader > Operator:
+		panic(fmt.Sprintf("mask.New: Options.Reader is %d; use Anyone, Trusted or Operator", o.Reader))
+	case o.Reader != Anyone && o.Reveal:
+		panic("mask.New: Options.Reader and Options.Reveal exclude each other; leave one out")
+	case o.Reader != Anyone && o.QuoteService != nil:
+		panic("mask.New: Options.QuoteService is for the Reader Anyone, the others read what services say; leave one out")
 	}
 	if o.Reveal {
 		call.Warn(context.Background(), o.Logger, "mask: Options.Reveal is set: callers see the errors of this server as they are")
 	}
 	settings.Rules = rules
-	if o.Show == Worded {
-		settings.Show = worded
-	}
-	var looked atomic.Bool // whether anything stands outside, see WarnOfOutside
+	var looked atomic.Bool  // whether anything stands outside, see WarnOfOutside
+	var advised atomic.Bool // whether the log says how errors are shown
 	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		c.Establish(settings)
 		if !o.Reveal && !looked.Load() && !looked.Swap(true) {
 			c.WarnOfOutside(ctx, c.Logger())
 		}
 		res, err := next(ctx, c.Method(), req)
-		if f := c.Failure(res, err); f != nil && f.Hides() && !c.Recorded() {
+		f := c.Failure(res, err)
+		if f == nil {
+			return res, err
+		}
+		if f.Hides() && !c.Recorded() {
 			c.Log(res, f, 0)
+		}
+		if !advised.Load() && !c.Quiet() && call.OverStdio(req) && f.Withheld() && !advised.Swap(true) {
+			call.Notice(ctx, c.Logger(), slog.LevelInfo, "callers do not read the words of an error of this server; "+
+				"if the one who calls it runs it, as over stdio, set mask.Options.Reader to mask.Operator")
 		}
 		return res, err
 	})

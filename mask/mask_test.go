@@ -32,6 +32,12 @@ var errSecret = errors.New(harness.Canary + " is wrong")
 const url = "postgres://app:hunter2@db.example.com/prod"
 
 func TestMain(m *testing.M) {
+	if name := os.Getenv(stdioReader); name != "" {
+		if err := serveStdio(name); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	// What is hidden on purpose is nobody's to read.
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	os.Exit(m.Run())

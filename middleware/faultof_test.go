@@ -216,7 +216,7 @@ func TestFaultOfForeignServers(t *testing.T) {
 		{"our text, much later", nil, text("Rate limited: too many.\nRetry: not now: possible again in 5 h; tell the user."),
 			fault.New(fault.KindRateLimited, "too many").WithRetry(fault.Retry{}).Data()},
 		{"our text with a wait of others", nil, text("Timeout: it took too long.\nRetry: yes, after the weekend."), kind(fault.KindTimeout, "it took too long")},
-		{"our text of several lines", nil, text("Validation Error: 2 arguments are wrong:\n- a\n- b\n> Retry: yes.\nRetry: only with corrected arguments."),
+		{"our text of several lines", nil, text("Validation Error: 2 arguments are wrong:\n- a\n- b\n> Retry: yes\nRetry: only with corrected arguments."),
 			fault.New(fault.KindValidation, "2 arguments are wrong:\n- a\n- b\n> Retry: yes").WithRetry(fault.Retry{}).Data()},
 		{"a text of others", nil, text("no such table: prices"), kind(fault.KindInternal, "no such table: prices")},
 		{"a label alone", nil, text("Timeout"), kind(fault.KindInternal, "Timeout")},

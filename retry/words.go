@@ -28,7 +28,7 @@ func suggestion(f *failure.Failure, e *fault.Error, said bool, retry fault.Retry
 	if !f.Worded() && (retry.Effect == fault.EffectUnknown || e.Kind() == fault.KindConflict && again) {
 		return "" // to check comes first, and to read the state is for whoever may not call again
 	}
-	if own != "" || said {
+	if own != "" || said || f.View().Shown { // whose words say more than its kind does
 		return own
 	}
 	switch e.Kind() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"os"
 	"strings"
 	"sync/atomic"
 
@@ -108,6 +109,20 @@ func SessionID(req mcp.Request) string {
 		return session.ID()
 	}
 	return ""
+}
+
+// OverStdio reports whether a request came from the client that started this process: it has neither a header nor a
+// session with an ID, as over HTTP, and the standard input is a pipe or a socket. A connection in memory looks the
+// same in a process that was started so.
+func OverStdio(req mcp.Request) bool {
+	if nilRequest(req) || safe.Nil(req.GetSession()) || SessionID(req) != "" {
+		return false
+	}
+	if extra := req.GetExtra(); extra != nil && (extra.Header != nil || extra.TokenInfo != nil) {
+		return false
+	}
+	input, err := os.Stdin.Stat()
+	return err == nil && input.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
 }
 
 // connections are the names of connections. They are the process's, so that all

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 )
@@ -45,16 +44,13 @@ type Settings struct {
 	// Rules take part in the classification of failures, the innermost first.
 	Rules []classify.Rule
 
-	// Show words an error that nobody worded and no rule knows, nil for one that it does
-	// not word. It is told what the caller sent, see [Call.Sent].
-	Show func(err error, known *fault.Error, sent func(fragment string) bool) *fault.Error
+	// Trust says, beside a Mask, who reads the words of an error that nobody worded and no rule knows. Of
+	// several middlewares the one that trusts most holds.
+	Trust failure.Trust
 
-	// Quote reports whether the words of a service that refused a request are shown. The
+	// Quote reports whether the words of a service that refused a request are shown to anyone. The
 	// host is "" where the error does not tell it.
 	Quote func(host, errorType string) bool
-
-	// CallerCredentials says that the credentials that services refuse are the caller's.
-	CallerCredentials bool
 
 	// Hints say what errors mean for a second try, the innermost first.
 	Hints []failure.HintRule
@@ -119,9 +115,8 @@ func (s *Settings) over(have *setup) *setup {
 	to := &setup{
 		Settings: Settings{
 			Recorder: cmp.Or(have.Recorder, s.Recorder), Render: have.Render,
-			Witnessed: have.Witnessed, Show: have.Show, Quote: have.Quote, Reveal: have.Reveal || s.Reveal, Observe: have.Observe || s.Observe,
-			CallerCredentials: have.CallerCredentials || s.CallerCredentials,
-			Rules:             slices.Concat(s.Rules, have.Rules), Hints: slices.Concat(s.Hints, have.Hints),
+			Witnessed: have.Witnessed, Trust: max(have.Trust, s.Trust), Quote: have.Quote, Reveal: have.Reveal || s.Reveal, Observe: have.Observe || s.Observe,
+			Rules: slices.Concat(s.Rules, have.Rules), Hints: slices.Concat(s.Hints, have.Hints),
 		},
 		parts: append(slices.Clip(have.parts), s), logs: have.logs,
 	}
@@ -133,9 +128,6 @@ func (s *Settings) over(have *setup) *setup {
 	}
 	if s.Witnessed != nil {
 		to.Witnessed = s.Witnessed
-	}
-	if s.Show != nil {
-		to.Show = s.Show // the innermost, as of the rules
 	}
 	if to.Finished = have.Finished; s.Finished != nil {
 		to.Finished = s.Finished
@@ -153,7 +145,7 @@ func (s *Settings) over(have *setup) *setup {
 	}
 	to.silent = failure.Reader{Mask: to.Mask, Reveal: to.Reveal, Quote: to.Quote}
 	to.reader = to.silent
-	to.reader.Show = to.Show
+	to.reader.Trust = to.Trust
 	return to
 }
 

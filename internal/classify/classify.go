@@ -71,9 +71,9 @@ type Options struct {
 	// caller's. Nil means that nobody knows: then every text counts as the server's own.
 	Request interface{ Sent() func(text string) bool }
 
-	// CallerCredentials says that the credentials that services refuse are the caller's,
-	// as those of a local server are: a refusal is told as permission_denied.
-	CallerCredentials bool
+	// OwnCredentials says that the credentials that services refuse are the caller's own, as those of a
+	// local server are: a refusal is then the kind permission_denied, or unauthenticated.
+	OwnCredentials bool
 
 	// Ended says that the end of the server has ended the context of the call: then what its
 	// handler says is about that, unless it or a rule says on purpose what became of the call.
@@ -121,14 +121,16 @@ type Finding struct {
 	Protocol bool // the fault is sent as a protocol error
 	Own      bool // the fault is the error's own, and so is its cause
 	Lost     bool // the tree has no end that was reached
+	Hinted   bool // the suggestion of the fault is the error's own
 
-	teller error // the error that the status is from
+	teller  error // the error that the status is from
+	speaker error // the first error whose type is that of a driver or of a service's client
 }
 
 // InResult returns the finding about a failure that the result of a tool reports in other words than its
 // error's: what the error says about a second try stays.
 func (f *Finding) InResult(public *fault.Error) Finding {
-	in := Finding{Origin: Worded, Words: OfAuthor, Fault: public, By: ByFault, Says: f.Says, Lost: f.Lost, teller: f.teller}
+	in := Finding{Origin: Worded, Words: OfAuthor, Fault: public, By: ByFault, Says: f.Says, Lost: f.Lost, teller: f.teller, speaker: f.speaker}
 	in.Party = in.WhoseFault()
 	return in
 }
@@ -193,6 +195,7 @@ func Of(err error, opts Options) (f Finding) {
 	switch {
 	case w.replaced(err, settled):
 		w.found, w.teller = Finding{Origin: Classified, Words: OfSentence, Fault: w.clue.public}, nil
+		w.speaker = nil
 	case !settled:
 		w.found = w.decide(err)
 	}
@@ -200,7 +203,7 @@ func Of(err error, opts Options) (f Finding) {
 		w.clue.effect = worse(w.clue.effect, "") // of what was not looked at
 	}
 	if w.found.Origin != Bug {
-		w.found.Says, w.found.teller = w.clue.says(), w.teller
+		w.found.Says, w.found.teller, w.found.speaker = w.clue.says(), w.teller, w.speaker
 	}
 	if w.found.Wire != nil {
 		w.found.Fault = FromWire(w.found.Wire)
@@ -300,9 +303,14 @@ func (w *walker) decide(err error) Finding {
 	switch {
 	case c.kind == "" || c.kind == fault.KindInternal && w.named == "":
 		found = Finding{Fault: fault.Generic(fault.KindInternal)}
-	case c.refusedCredentials() && w.opts.CallerCredentials:
+	case c.refusedCredentials() && w.opts.OwnCredentials:
+		required := requiredBy(w.teller)
 		c.kind, c.party, c.retry, c.by, c.reason = fault.KindPermissionDenied, fault.PartyCaller, RetryNo, ByTable, reasonOwnCredentials
-		found.Fault = fault.Generic(c.kind).WithMessage("a service that is needed refused the credentials of this call").Needs(requiredBy(w.teller))
+		if c.anonymous && required == "" {
+			c.kind = fault.KindUnauthenticated
+		}
+		found.Words = OfTerse
+		found.Fault = fault.Generic(c.kind).WithMessage("a service that is needed refused the credentials of this call").Needs(required)
 	case c.public != nil:
 	case c.refusedCredentials():
 		found.Words, found.Fault = OfTerse, fault.Generic(c.kind).WithMessage("a service that is needed refused the access of this server")
@@ -313,7 +321,7 @@ func (w *walker) decide(err error) Finding {
 		}
 	}
 	if w.hint != "" {
-		found.Fault = found.Fault.Suggest(w.hint)
+		found.Fault, found.Hinted = found.Fault.Suggest(w.hint), true
 		if found.Words == OfRow {
 			found.Words = OfRowAnd
 		}
@@ -334,6 +342,7 @@ type walker struct {
 	message, hint string
 	clue          clue
 	teller        error
+	speaker       error
 	seen, below   int         // errors visited, those below what is settled apart
 	searching     bool        // below what is settled: only for clues
 	network       bool        // below an error of a connection
@@ -500,6 +509,9 @@ func (w *walker) read(err error, s *sort) {
 			c := reader(err)
 			if c.status != 0 && w.teller == nil {
 				w.teller = err
+			}
+			if w.speaker == nil && !w.searching && s != plain && (c.kind != "" || c.reason != nil || c.status != 0) {
+				w.speaker = err
 			}
 			if c.kind == fault.KindRateLimited && (w.clue.kind == "" || w.clue.kind == fault.KindClientError) {
 				w.clue.kind = c.kind // AWS tells of too many requests below a status of 400

@@ -23,6 +23,8 @@ type clue struct {
 	status int          // of HTTP, which says what retry leaves open
 	public *fault.Error // words of ours that fit better than those of the kind
 	terse  bool         // public says no more than the words of a program around the error
+
+	anonymous bool // of credentials that were refused: there are none, or the service does not know whose they are
 }
 
 // fill takes what is open in c from what stands further inside.
@@ -31,7 +33,7 @@ func (c *clue) fill(inner *clue) {
 		c.retry, c.by, c.reason = inner.retry, inner.by, inner.reason
 	}
 	if c.kind == "" {
-		c.kind, c.public, c.terse = inner.kind, inner.public, inner.terse
+		c.kind, c.public, c.terse, c.anonymous = inner.kind, inner.public, inner.terse, inner.anonymous
 	}
 	c.party = cmp.Or(c.party, inner.party)
 	if c.effect == "" {

@@ -85,6 +85,12 @@ func (c clue) worded(message, suggestion string) clue {
 	return c
 }
 
+// unidentified returns what a service says that does not know whose the credentials are.
+func (c clue) unidentified() clue {
+	c.anonymous = true
+	return c
+}
+
 // What services mean, whatever codes they have for it.
 var (
 	wrongRequest  = refused(fault.KindClientError, reasonRefused)
@@ -93,6 +99,7 @@ var (
 	conflicting   = refused(fault.KindConflict, reasonRefused)
 	unready       = refused(fault.KindPreconditionFailed, reasonRefused)
 	noCredentials = refused(fault.KindServerError, reasonCredentials)
+	badLogin      = noCredentials.unidentified()
 	unimplemented = refused(fault.KindServerError, reasonUnimplemented)
 	limited       = later(fault.KindRateLimited)
 	overloaded    = later(fault.KindServiceUnavailable)
@@ -143,7 +150,8 @@ func IsFailure(status int) bool { return 400 <= status && status <= 599 }
 // service refuses are this server's own: its caller must not read that it lacks a
 // permission.
 var httpStatuses = table[int]{
-	{&noCredentials, []int{401, 402, 403, 407}},
+	{&badLogin, []int{401, 407}},
+	{&noCredentials, []int{402, 403}},
 	{&missing, []int{404, 410}},
 	{&stoppedEarly, []int{408}}, // the request did not arrive as a whole
 	{&conflicting, []int{409, 423}},
@@ -188,18 +196,19 @@ func withStatus(status int) clue {
 // grpcCodes are what the codes of gRPC mean, as Google's AIP-194 has it: of the codes
 // that may hide a bug only Unavailable is repeated.
 var grpcCodes = table[int64]{
-	{&stopped, []int64{1}},           // Canceled
-	{&failed, []int64{2, 13, 15}},    // Unknown, Internal, DataLoss
-	{&wrongRequest, []int64{3, 11}},  // InvalidArgument, OutOfRange
-	{&tooSlow, []int64{4}},           // DeadlineExceeded
-	{&missing, []int64{5}},           // NotFound
-	{&existing, []int64{6}},          // AlreadyExists
-	{&noCredentials, []int64{7, 16}}, // PermissionDenied, Unauthenticated
-	{&limited, []int64{8}},           // ResourceExhausted
-	{&unready, []int64{9}},           // FailedPrecondition
-	{&rolledBack, []int64{10}},       // Aborted
-	{&unimplemented, []int64{12}},    // Unimplemented
-	{&shutDown, []int64{14}},         // Unavailable
+	{&stopped, []int64{1}},          // Canceled
+	{&failed, []int64{2, 13, 15}},   // Unknown, Internal, DataLoss
+	{&wrongRequest, []int64{3, 11}}, // InvalidArgument, OutOfRange
+	{&tooSlow, []int64{4}},          // DeadlineExceeded
+	{&missing, []int64{5}},          // NotFound
+	{&existing, []int64{6}},         // AlreadyExists
+	{&noCredentials, []int64{7}},    // PermissionDenied
+	{&badLogin, []int64{16}},        // Unauthenticated
+	{&limited, []int64{8}},          // ResourceExhausted
+	{&unready, []int64{9}},          // FailedPrecondition
+	{&rolledBack, []int64{10}},      // Aborted
+	{&unimplemented, []int64{12}},   // Unimplemented
+	{&shutDown, []int64{14}},        // Unavailable
 }
 
 // codeWords are the codes in words that services give, without case, punctuation and the
@@ -209,8 +218,10 @@ var codeWords = table[string]{
 		"badrequest", "baddata", "invalidinput", "invalidargument", "invalidrequest", "jsonerror", "validationerror", "clienterror",
 		"execution", "unprocessable",
 	}},
-	{&noCredentials, []string{
+	{&badLogin, []string{
 		"unauthorized", "unauthenticated", "notauthed", "invalidauth", "tokenexpired", "tokenrevoked", "accountinactive", "authenticationfailed",
+	}},
+	{&noCredentials, []string{
 		"forbidden", "accessdenied", "permissiondenied", "missingscope", "restrictedresource", "notallowedtokentype",
 	}},
 	{&missing, []string{"notfound", "objectnotfound", "channelnotfound", "usernotfound", "resourcenotfound", "nosuchkey", "nosuchbucket"}},

@@ -212,7 +212,8 @@ var sqlStates = table[string]{
 	{&duplicate, []string{"23505"}},
 	{&failedCheck, []string{"23514"}},
 	{&brokenRule, []string{"23", "40002", "44"}},
-	{&noCredentials, []string{"28", "42501"}},                       // the right is this server's
+	{&badLogin, []string{"28"}},
+	{&noCredentials, []string{"42501"}},                             // the right is this server's
 	{&rolledBack, []string{"40", "55006", "55P03"}},                 // serialization, deadlock, an object in use, a lock
 	{&wrongStatement, []string{"0A", "26", "34", "3D", "3F", "42"}}, // a bug of this server or of its set-up
 	{&noStorage, []string{"53100"}},

@@ -40,10 +40,8 @@ func hintOf(f classify.Finding) failure.Hint {
 	return failure.Again(&failure.Known{Finding: f}, failure.Situation{}).Hint
 }
 
-// shown returns a finding about an error as it is seen by a reader to whom show shows words.
-func shown(f classify.Finding, err error, show func(err error, known *fault.Error) *fault.Error) failure.View {
-	reader := failure.Reader{Mask: func(text string) string { return text }, Show: func(err error, known *fault.Error, _ func(string) bool) *fault.Error {
-		return show(err, known)
-	}}
-	return reader.View(&failure.Seen{Found: f, Err: err, Sent: func() func(string) bool { return nil }})
+// shown returns a finding about an error as it is seen by a reader who may read its words.
+func shown(f classify.Finding, err error) failure.View {
+	reader := failure.Reader{Mask: func(text string) string { return text }, Trust: failure.Operator}
+	return reader.View(&failure.Seen{Found: f, Err: err})
 }

@@ -252,7 +252,7 @@ func TestTransportsOfTheSDK(t *testing.T) {
 		return err
 	}
 	for status, kind := range map[int]fault.Kind{
-		401: fault.KindPermissionDenied, 403: fault.KindPermissionDenied, 404: fault.KindNotFound, 429: fault.KindRateLimited,
+		401: fault.KindUnauthenticated, 403: fault.KindPermissionDenied, 404: fault.KindNotFound, 429: fault.KindRateLimited,
 		500: fault.KindServerError, 503: fault.KindServiceUnavailable,
 	} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
@@ -286,15 +286,24 @@ func TestCallersCredentials(t *testing.T) {
 		{&fieldError{Response: &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"X-Accepted-Oauth-Scopes": {"x\nRetry: yes"}}}}, ""},
 		{statusError(403), ""},
 	} {
-		f := classify.Of(c.err, classify.Options{CallerCredentials: true})
+		f := classify.Of(c.err, classify.Options{OwnCredentials: true})
 		require.Equal(t, fault.KindPermissionDenied, f.Fault.Kind())
 		require.Equal(t, fault.PartyCaller, f.Party)
 		require.Equal(t, c.required, f.Fault.Data().RequiredPermission)
 		require.Equal(t, no, hintOf(f).Retry)
 	}
-	limited := classify.Of(&fieldError{Response: &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"Retry-After": {"5"}}}}, classify.Options{CallerCredentials: true})
+	for _, err := range []error{statusError(401), statusError(407), stateError("28P01"), worded("unauthenticated")} {
+		require.Equal(t, fault.KindUnauthenticated, classify.Of(err, classify.Options{OwnCredentials: true}).Fault.Kind(), "%v", err)
+		require.Equal(t, fault.KindServerError, classify.Of(err, classify.Options{}).Fault.Kind(), "%v", err)
+	}
+	limited := classify.Of(&fieldError{Response: &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"Retry-After": {"5"}}}}, classify.Options{OwnCredentials: true})
 	require.Equal(t, fault.KindRateLimited, limited.Fault.Kind(), "a limit is no refusal")
 }
+
+type worded string
+
+func (worded) Error() string       { return "refused" }
+func (w worded) ErrorCode() string { return string(w) }
 
 // fieldError is an error of a library that has fields only.
 type fieldError struct {

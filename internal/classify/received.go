@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/kinds"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // FromText reads the text of a failure, for a client whose server could send nothing else:
@@ -89,7 +90,7 @@ func kindOf(label string) fault.Kind {
 
 // sentence takes away the full stop that a text gets when it is written.
 func sentence(text string) string {
-	if strings.HasSuffix(text, "..") {
+	if strings.HasSuffix(text, "..") || words.Quotes(text) {
 		return text
 	}
 	return strings.TrimSuffix(text, ".")

@@ -105,25 +105,67 @@ func (f *Finding) Upstream() (words, host, typ string) {
 		if resp := responseOf(f.teller); resp != nil && resp.Request != nil && resp.Request.URL != nil { //nolint:bodyclose // its owner closes it
 			host = resp.Request.URL.Host
 		}
-		switch e := f.teller.(type) {
-		case *ResponseError:
+		if e, ok := f.teller.(*ResponseError); ok {
 			_, host, _ = strings.Cut(strings.TrimSpace(e.request), " ")
-			words = wordsOf(e.body)
-		case interface{ ErrorMessage() string }: // the AWS SDK
-			words = e.ErrorMessage()
-		default:
-			words = fieldWords(reflect.ValueOf(f.teller))
 		}
 	}, nil)
-	words = strings.TrimSpace(words)
+	words = strings.TrimSpace(ownWords(f.teller))
 	if len(words) > maxWords {
 		words = strings.ToValidUTF8(words[:maxWords], "") + " ..."
 	}
 	return words, host, typ
 }
 
+// ownWords returns what a service or a driver said, as the error of its client has it, "" where it keeps nothing apart.
+func ownWords(err error) (words string) {
+	safe.Call(func() { // whose methods are untrusted
+		switch e := err.(type) {
+		case *ResponseError:
+			words = wordsOf(e.body)
+		case interface{ ErrorMessage() string }: // the AWS SDK
+			words = e.ErrorMessage()
+		default:
+			if words = fieldWords(reflect.ValueOf(err)); words != "" {
+				return
+			}
+			if out, status := getter(reflect.TypeOf(err).MethodByName("GRPCStatus")); out != nil && isGRPC(out) {
+				if m, ok := reflect.TypeAssert[interface{ Message() string }](status(err)); ok {
+					words = m.Message()
+				}
+			}
+		}
+	}, nil)
+	return words
+}
+
+// Spoken returns what the driver or the service said that the error came from, and the code that it gave: "HTTP 403",
+// "SQLSTATE 42703". Both are private, and may be "".
+func (f *Finding) Spoken() (words, code string) {
+	if f.teller != nil {
+		words = strings.TrimSpace(ownWords(f.teller))
+	}
+	if f.speaker != nil && words == "" {
+		words = cmp.Or(strings.TrimSpace(ownWords(f.speaker)), strings.TrimSpace(safe.Error(f.speaker)))
+	}
+	if f.Says.Status != 0 {
+		return words, "HTTP " + strconv.Itoa(f.Says.Status)
+	}
+	safe.Call(func() {
+		state := ""
+		if e, ok := f.speaker.(interface{ SQLState() string }); ok {
+			state = e.SQLState()
+		} else if v := reflect.Indirect(reflect.ValueOf(f.speaker)); v.Kind() == reflect.Struct && v.FieldByName("SQLState").IsValid() {
+			state = stateOf(v.FieldByName("SQLState"))
+		}
+		if len(state) == 5 && strings.Trim(state, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+			code = "SQLSTATE " + state
+		}
+	}, nil)
+	return words, code
+}
+
 // messageNames are the fields, and the members of a JSON text, that hold a service's words.
-var messageNames = []string{"Message", "ErrorMessage", "Msg", "Detail", "Description", "Reason", "Error", "Body", "ResponseBody", "RawBody"}
+var messageNames = []string{"Message", "ErrorMessage", "Msg", "Detail", "Description", "ErrorDescription", "Reason", "Error", "Body", "ResponseBody", "RawBody"}
 
 func fieldWords(v reflect.Value) string {
 	if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
@@ -158,8 +200,17 @@ func wordsOf(body []byte) string {
 				return text
 			}
 		}
-		if object, _ = members["error"].(map[string]any); object == nil {
-			object, _ = members["fault"].(map[string]any)
+		inner := members["error"]
+		if list, _ := members["errors"].([]any); len(list) > 0 && inner == nil {
+			inner = list[0]
+		}
+		switch inner := cmp.Or(inner, members["fault"]).(type) {
+		case string:
+			return inner
+		case map[string]any:
+			object = inner
+		default:
+			return ""
 		}
 	}
 	return ""

@@ -242,7 +242,7 @@ var markers = []struct {
 	{(*interface{ AlreadyExists() })(nil), &existing},
 	{(*interface{ Conflict() })(nil), &conflicting},
 	{(*interface{ FailedPrecondition() })(nil), &unready},
-	{(*interface{ Unauthorized() })(nil), &noCredentials},
+	{(*interface{ Unauthorized() })(nil), &badLogin},
 	{(*interface{ Forbidden() })(nil), &noCredentials},
 	{(*interface{ ResourceExhausted() })(nil), &limited},
 	{(*interface{ Unavailable() })(nil), &shutDown},

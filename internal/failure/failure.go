@@ -60,11 +60,11 @@ type Circumstances struct {
 	Request interface{ Sent() func(text string) bool }
 	Witness Witnessed // nil: nothing was seen
 
-	CallerCredentials bool
-	Client            bool  // a client failed to answer its server
-	Refused           bool  // the call was refused before its handler ran, and the fault says so
-	Ended             error // how the caller's context has ended
-	Shutdown          bool  // the end of the server has ended it
+	OwnCredentials bool  // the credentials that services refuse are the caller's own
+	Client         bool  // a client failed to answer its server
+	Refused        bool  // the call was refused before its handler ran, and the fault says so
+	Ended          error // how the caller's context has ended
+	Shutdown       bool  // the end of the server has ended it
 }
 
 // IsError reports whether a result tells a failure. It is on the success path of
@@ -82,7 +82,7 @@ func (f *Failure) Make(res *mcp.CallToolResult, err error, of *Circumstances) {
 		seen.Sent = of.Request.Sent
 	}
 	if err != nil {
-		seen.Found = classify.Of(err, classify.Options{Rules: of.Rules, Request: of.Request, CallerCredentials: of.CallerCredentials, Ended: of.Shutdown})
+		seen.Found = classify.Of(err, classify.Options{Rules: of.Rules, Request: of.Request, OwnCredentials: of.OwnCredentials, Ended: of.Shutdown})
 	}
 	if seen.Report = reportOf(res, err); seen.Report == Alone && len(of.Rules) > 0 && res.Meta[wire.ErrorKey] == nil {
 		// A rule may know the words of a tool as it knows the text of an error.
@@ -311,6 +311,9 @@ func (f *Failure) touched() bool {
 	return f.guided || len(f.added) > 0
 }
 
+// Withheld reports whether words of ours stand in the place of those of an error that another reader would read.
+func (f *Failure) Withheld() bool { return f.view.Closed && !private(f.err) }
+
 // Hides reports whether the caller learns less than the error says, so that
 // the error must be recorded somewhere.
 func (f *Failure) Hides() bool { return f.view.Hidden }
@@ -403,7 +406,7 @@ func Classify(err error, rules ...classify.Rule) *fault.Error {
 
 // Received returns what a client may know of the error that its call returned.
 func Received(err error) *fault.Error {
-	return of(err, classify.Options{Received: true, CallerCredentials: true})
+	return of(err, classify.Options{Received: true, OwnCredentials: true})
 }
 
 func of(err error, opts classify.Options) *fault.Error {

@@ -3,25 +3,32 @@ package failure
 import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
-	"github.com/mcpchain/mcpchain/internal/safe"
+)
+
+// Trust says how much of an error that nobody worded for them the callers of a server read.
+type Trust uint8
+
+// Who reads an error.
+const (
+	Anyone   Trust = iota // reads its kind, in our words
+	Trusted               // reads its words, but for private places
+	Operator              // reads every word of it
 )
 
 // A Reader is who reads how a call failed, as the middlewares of the call have established it. The zero
 // Reader reads every error as it is, but for what somebody hid on purpose.
 type Reader struct {
 	// Mask is applied to every text that was not written by us. Where it is set, the text of an error that
-	// nobody worded is replaced.
+	// nobody worded is replaced, unless Trust says otherwise.
 	Mask func(text string) string
+
+	// Trust says, beside a Mask, who reads the words of an error that nobody worded and no rule knows.
+	Trust Trust
 
 	// Reveal shows the text of internal failures too, unless there is a Mask.
 	Reveal bool
 
-	// Show words an error that nobody worded and no rule knows, and of which we have no sentence that
-	// says more than its kind. It is given what is known of the error, and what the caller sent; it
-	// returns nil for one that it does not word.
-	Show func(err error, known *fault.Error, sent func(fragment string) bool) *fault.Error
-
-	// Quote reports whether the words of a service that refused a request are shown. The
+	// Quote reports whether the words of a service that refused a request are shown to Anyone. The
 	// host is "" where the error does not tell it.
 	Quote func(host, errorType string) bool
 }
@@ -64,9 +71,10 @@ type View struct {
 
 	Text   Text
 	Own    bool // the content of the tool's result stays: it reports the failure
-	Shown  bool // the words are the error's, by Reader.Show
+	Shown  bool // the words are the error's, by Reader.Trust
 	Quotes bool // the words of a service are shown, too, if the reader wants them
 	Hidden bool // the error says more than the reader learns, so it has to be recorded
+	Closed bool // the reader is Anyone, and nobody has words for the error: it is Hidden for that alone
 	Refers bool // the text shows the reference of the record, if there is one
 }
 
@@ -74,28 +82,24 @@ type View struct {
 func (r *Reader) View(s *Seen) View {
 	v := View{Finding: s.Found}
 	// In whose words.
-	switch known := s.Found.Fault; {
+	switch {
 	case s.Report == Alone, s.Found.Wire == nil && (s.Report == Apart || s.Report == Rendered && r.Mask == nil):
 		v.Finding, v.Own = s.Found.InResult(s.Words()), true
-	case r.Show == nil || !v.Origin.Unworded() || v.Refused || v.Lost || v.Words == classify.OfSentence:
-	default:
-		switch {
-		case v.Words == classify.OfTerse:
-			known = known.WithMessage(fault.Generic(known.Kind()).Message())
-		case v.Origin == classify.Unknown && v.Says.By <= classify.ByStatus:
-			known = fault.Generic(fault.KindTool) // nobody said whose fault it is
-		}
-		var public *fault.Error
-		if safe.Call(func() { public = r.Show(s.Err, known, s.Sent()) }, nil); public != nil {
+	case r.Trust == Anyone || v.Refused && namesSecret(s.Err):
+	case v.Origin == classify.Worded && s.Found.Own:
+		v.Fault = r.around(s)
+	case v.Origin.Unworded(), v.Origin == classify.Bug && v.Words == classify.OfRow && v.Panic == nil:
+		if public := r.spoken(s); public != nil {
 			v.Finding, v.Shown = s.Found.Shown(public), true
 		}
 	}
 	// What becomes of the text, and what the log has to keep.
 	masked := r.Mask != nil
+	v.Closed = masked && r.Trust == Anyone && v.Origin.Unworded()
 	switch v.Origin {
 	case classify.Unknown, classify.Classified:
 		v.Hidden, v.Refers = masked, true
-		v.Quotes = masked && r.Quote != nil && v.Origin == classify.Classified && v.Says.Status != 0
+		v.Quotes = masked && r.Trust == Anyone && r.Quote != nil && v.Origin == classify.Classified && v.Says.Status != 0
 		switch {
 		case !masked:
 			v.Text = Original
@@ -104,7 +108,10 @@ func (r *Reader) View(s *Seen) View {
 		}
 	case classify.Bug:
 		v.Hidden, v.Refers = true, true
-		if !masked && r.Reveal {
+		switch {
+		case v.Shown:
+			v.Text = Scrubbed
+		case !masked && r.Reveal:
 			v.Text = Original
 		}
 	case classify.Ruled:

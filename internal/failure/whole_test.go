@@ -288,10 +288,11 @@ func TestViewTable(t *testing.T) {
 	tolds := []string{"", "in a result of its own words", "without an error", "rendered inside"}
 	readers := map[string]failure.Reader{
 		"1 masked":             {Mask: strings.ToUpper},
-		"2 masked, shows":      {Mask: strings.ToUpper, Show: show},
-		"3 masked, quotes":     {Mask: strings.ToUpper, Quote: func(string, string) bool { return true }},
-		"4 nobody masks":       {},
-		"5 nobody masks, bugs": {Reveal: true},
+		"2 masked, trusted":    {Mask: strings.ToUpper, Trust: failure.Trusted},
+		"3 masked, operator":   {Mask: strings.ToUpper, Trust: failure.Operator},
+		"4 masked, quotes":     {Mask: strings.ToUpper, Quote: func(string, string) bool { return true }},
+		"5 nobody masks":       {},
+		"6 nobody masks, bugs": {Reveal: true},
 	}
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps(readers)) {
@@ -346,10 +347,6 @@ func maps[V any](m map[string]V) func(yield func(string) bool) {
 	}
 }
 
-func show(err error, known *fault.Error, _ func(string) bool) *fault.Error {
-	return known.WithMessage("shown: " + err.Error())
-}
-
 // seen is a failure of an origin, as far as the view looks at it.
 func seen(origin classify.Origin, words classify.Words, report failure.Report, bare bool) *failure.Seen {
 	kind := fault.KindServiceUnavailable
@@ -358,8 +355,8 @@ func seen(origin classify.Origin, words classify.Words, report failure.Report, b
 	}
 	s := &failure.Seen{
 		Found:  classify.Finding{Origin: origin, Words: words, Fault: fault.New(kind, "words"), Says: classify.Says{Status: 422}},
-		Report: report, Bare: bare, Err: errors.New("the error"),
-		Sent: func() func(string) bool { return nil },
+		Report: report, Bare: bare, Err: errors.New("the error of /srv/app"),
+		Sent: func() func(string) bool { return func(string) bool { return false } },
 	}
 	s.Words = func() *fault.Error { return fault.New(fault.KindTool, "content") }
 	return s
@@ -368,15 +365,15 @@ func seen(origin classify.Origin, words classify.Words, report failure.Report, b
 // TestViewWhole proves what holds for every failure and every reader.
 func TestViewWhole(t *testing.T) {
 	n := 0
-	for bits := range 1 << 6 {
+	for bits := range 1 << 7 {
 		var reader failure.Reader
 		masked := bits&1 != 0
 		if masked {
 			reader.Mask = strings.ToUpper
 		}
 		reader.Reveal = bits&2 != 0
-		if bits&4 != 0 {
-			reader.Show = show
+		if masked {
+			reader.Trust = []failure.Trust{failure.Anyone, failure.Trusted, failure.Operator, failure.Operator}[bits>>2&1+bits>>5&2]
 		}
 		if bits&8 != 0 {
 			reader.Quote = func(string, string) bool { return true }
@@ -410,12 +407,16 @@ func TestViewWhole(t *testing.T) {
 						holds(v.Origin != classify.Bug || v.Text != failure.Original || reader.Reveal, "a bug is revealed on purpose only")
 						holds(v.Text != failure.Original || !v.Origin.Worded(), "what was worded stays")
 						holds(!masked || !foreign || v.Text == failure.Scrubbed, "words of others are scrubbed")
-						holds(!v.Shown || reader.Show != nil && s.Found.Origin.Unworded() && !s.Found.Refused && !s.Found.Lost && s.Found.Words != classify.OfSentence,
-							"words are shown of what nobody has better ones for")
+						holds(v.Closed == (masked && reader.Trust == failure.Anyone && v.Origin.Unworded()), "an error is closed to anyone if nobody worded it")
+						shows := reader.Trust != failure.Anyone && !v.Own &&
+							(s.Found.Origin.Unworded() || s.Found.Origin == classify.Bug && s.Found.Words == classify.OfRow)
+						holds(v.Shown == shows, "words are shown to whoever may read errors, of what nobody worded")
+						holds(!v.Shown || v.Text == failure.Scrubbed && strings.HasPrefix(v.Fault.Message(), "the error of "), "they stand first, and are scrubbed")
+						holds(!v.Shown || strings.Contains(v.Fault.Message(), "/srv/app") == (reader.Trust == failure.Operator), "a place is the operator's")
 						holds(v.Own == (s.Report == failure.Alone || s.Report == failure.Apart || s.Report == failure.Rendered && !masked), "what a tool told itself stays")
 						holds(!v.Own || !v.Shown, "in one way")
 						holds(v.Own || v.Shown || v.Fault == s.Found.Fault, "what is known does not change")
-						holds(!v.Quotes || reader.Quote != nil && v.Text == failure.Scrubbed, "a quotation is asked for, and scrubbed")
+						holds(!v.Quotes || reader.Quote != nil && reader.Trust == failure.Anyone && v.Text == failure.Scrubbed, "a quotation is asked for, and scrubbed")
 					}
 				}
 			}

@@ -161,7 +161,7 @@ func named(w *world, name string) mcp.Middleware {
 	case "mask":
 		return mask.New(&mask.Options{Logger: w.logger()})
 	case "worded mask":
-		return mask.New(&mask.Options{Logger: w.logger(), Show: mask.Worded})
+		return mask.New(&mask.Options{Logger: w.logger(), Reader: mask.Trusted})
 	case "retry":
 		return retry.New(all.Retry)
 	case "validate":
@@ -189,7 +189,7 @@ func named(w *world, name string) mcp.Middleware {
 	case "standard":
 		return standard(w, nil)
 	case "worded":
-		return standard(w, masked(mask.Options{Show: mask.Worded}))
+		return standard(w, masked(mask.Options{Reader: mask.Trusted}))
 	case "everything":
 		return mcpchain.Standard(all)
 	}
@@ -254,13 +254,13 @@ func chains() []chain {
 		option("standard with user "+user, nil, "user "+user)
 	}
 	option("standard, rules", masked(mask.Options{Rules: maskRules()}))
-	option("standard, worded, rules", masked(mask.Options{Rules: maskRules(), Show: mask.Worded}))
-	option("standard, caller's credentials", masked(mask.Options{CallerCredentials: true}))
-	option("standard, worded, caller's credentials", masked(mask.Options{CallerCredentials: true, Show: mask.Worded}))
+	option("standard, worded, rules", masked(mask.Options{Rules: maskRules(), Reader: mask.Trusted}))
+	option("standard, caller's credentials", masked(mask.Options{Reader: mask.Operator}))
+	option("standard, worded, caller's credentials", masked(mask.Options{Reader: mask.Operator, Rules: maskRules()}))
 	option("standard, reveal", masked(mask.Options{Reveal: true}))
 	option("standard, quotes", masked(mask.Options{QuoteService: func(string, string) bool { return true }}))
 	option("standard, scrubs all", masked(mask.Options{Scrub: mask.Scrub}))
-	option("standard, scrubs all, worded", masked(mask.Options{Scrub: mask.Scrub, Show: mask.Worded}))
+	option("standard, scrubs all, worded", masked(mask.Options{Scrub: mask.Scrub, Reader: mask.Trusted}))
 	option("standard, JSON", rendered(middleware.RenderOptions{JSON: true}))
 	option("standard, structured", rendered(middleware.RenderOptions{Structured: true}))
 	option("standard, legacy codes", rendered(middleware.RenderOptions{LegacyCodes: true}))
@@ -305,7 +305,7 @@ func chains() []chain {
 		}},
 		chain{name: "everything, worded", safe: true, bounded: true, build: func(w *world) []mcp.Middleware {
 			o := everything(w)
-			o.Mask = &mask.Options{Show: mask.Worded, Rules: maskRules(), CallerCredentials: true}
+			o.Mask = &mask.Options{Reader: mask.Operator, Rules: maskRules()}
 			return []mcp.Middleware{mcpchain.Standard(o)}
 		}},
 	)

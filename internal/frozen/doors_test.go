@@ -256,12 +256,16 @@ func doors(add func(string, func(*world, harness.Place))) {
 		for name, build := range answers {
 			handlers[name] = func(context.Context, mcp.Request) (mcp.Result, error) { return nil, build() }
 		}
-		for _, credentials := range []bool{false, true} {
-			w.linef("-- caller's credentials: %v", credentials)
-			w.serve(at, masked(mask.Options{CallerCredentials: credentials, QuoteService: func(host, typ string) bool {
-				w.log.note("asked to quote " + host + " " + typ)
-				return true
-			}}), "no annotations", handlers)
+		for _, reader := range []mask.Reader{mask.Anyone, mask.Trusted, mask.Operator} {
+			w.linef("-- reader: %d", reader)
+			opts := mask.Options{Reader: reader}
+			if reader == mask.Anyone {
+				opts.QuoteService = func(host, typ string) bool {
+					w.log.note("asked to quote " + host + " " + typ)
+					return true
+				}
+			}
+			w.serve(at, masked(opts), "no annotations", handlers)
 			for _, name := range []string{"a scopes", "b github", "c page", "d text", "e aws", "f nested", "g hostile", "h long", "i body"} {
 				w.call(name, "")
 			}

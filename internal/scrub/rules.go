@@ -19,8 +19,9 @@ const (
 	variable = `(?:` + assigned + `[^\s\v]*(?P<is>[\s\v]+` + assigned + `)|^` + assigned + `[^\n]*(?P<is>\n` + assigned + `)|` + assigned + `[^\s\v]*)`
 )
 
-// credentials are the bits of the rules that hide a credential.
-var credentials uint64
+// The bits of the rules that hide a credential, what whoever runs the server does not read either, and what whoever may
+// read its errors does not: a place is theirs, but neither a statement nor a number in hexadecimal digits is one.
+var credentials, operators, trusted uint64
 
 func init() { //nolint:gochecknoinits // the rules refer to the table through text.hide
 	rules = []rule{
@@ -96,8 +97,17 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 	}
 	classes()
 	for i := range rules {
-		if rules[i].hide == redacted {
+		switch rules[i].hide {
+		case redacted:
 			credentials |= 1 << i
+			fallthrough
+		case stack:
+			operators |= 1 << i
+			fallthrough
+		case path, address:
+			if rules[i].name != "pointer" {
+				trusted |= 1 << i
+			}
 		}
 		listen(i, rules[i].on)
 	}

@@ -7,8 +7,9 @@
 // What is hidden leaves one of a few placeholders behind, so that the sentence around it still reads:
 // [redacted], [path], [address], [sql], [stack], and [cut] where an oversized text ends.
 //
-// There are two levels. [Credentials] is for a text that somebody worded for the caller, or that the caller sent:
-// paths, addresses and SQL stand there on purpose. [Text] is for a text that nobody worded.
+// There are levels. [Credentials] is for a text that somebody worded for the caller, or that the caller sent:
+// paths, addresses and SQL stand there on purpose. [Text] is for a text that nobody worded. [ForOperator] and [ForTrusted]
+// are for the words of an error, by who reads them.
 //
 // It is a second net and not a proof. It knows shapes, not meanings: a password without a name beside it, a name of a
 // customer or an unknown vendor's key passes. The first net is not to put private text into public places at all.
@@ -70,6 +71,13 @@ func Credentials(s string) string { return fixed(s, credentials, nil) }
 // TextBut is Text for a caller who sent what shown reports: such a path, address or statement is shown back. A credential
 // is hidden whoever sent it. shown is called with what would be hidden; see [Sent].
 func TextBut(s string, shown func(fragment string) bool) string { return fixed(s, everything, shown) }
+
+// ForOperator hides in the words of an error what whoever runs the server does not read either: credentials and stacks.
+func ForOperator(s string) string { return fixed(s, operators, nil) }
+
+// ForTrusted hides in the words of an error what a caller does not read who may read errors: credentials, stacks, paths
+// and addresses. What shown reports is shown, as by [TextBut].
+func ForTrusted(s string, shown func(fragment string) bool) string { return fixed(s, trusted, shown) }
 
 // Visibly returns a scrubber that a program wrote, made to see what a reader sees: what is invisible in a text is removed
 // before, if the scrubber hides something in the rest.

@@ -36,10 +36,56 @@ func line(text string) string {
 // Lines is Line for a text of several lines: breaks of every kind become line feeds, tabs stay, and a line that could be
 // taken for one of ours, also with letters that only look like ours, is quoted with "> ".
 func Lines(text string) string {
+	return quoteLines(Clean(text))
+}
+
+// Clean is Lines without the quotation marks, for a text that is changed before it is shown.
+func Clean(text string) string {
 	if !plain(text, "\n\t") {
 		text = clean(text, true)
 	}
-	return quoteLines(strings.TrimSpace(text))
+	return strings.TrimSpace(text)
+}
+
+// Said is Lines for the words of an error. They stay as they are, and every line but the first is quoted, so that none can be
+// taken for one of ours. Of more than limit bytes the first lines stay, or half as many bytes with the note of a first line that
+// is longer, and the note says that there was more.
+func Said(text string, limit int) string {
+	text = Clean(text)
+	note := ""
+	if len(text) > limit {
+		note = "\n[the rest is left out]"
+		if end := strings.LastIndexByte(text[:limit], '\n'); end >= 0 {
+			text = strings.TrimRight(text[:end], "\n")
+		} else {
+			note = " " + note[1:]
+			cut := strings.ToValidUTF8(text[:limit/2-len(note)], "") // a rune that is cut in two
+			text = text[:unbroken(text, len(cut))]
+			if space := strings.LastIndexByte(text, ' '); space > len(text)/2 {
+				text = text[:space]
+			}
+		}
+	}
+	first, rest, more := strings.Cut(text, "\n")
+	if !more {
+		return text + note
+	}
+	var b strings.Builder
+	b.WriteString(first)
+	for line := range strings.SplitSeq(rest, "\n") {
+		b.WriteString("\n>")
+		if line != "" {
+			b.WriteByte(' ')
+			b.WriteString(line)
+		}
+	}
+	return b.String() + note
+}
+
+// Quotes reports whether a text ends with a line that is quoted.
+func Quotes(text string) bool {
+	i := strings.LastIndexByte(text, '\n')
+	return i >= 0 && strings.HasPrefix(text[i+1:], ">")
 }
 
 // Free is Lines for a text that stands behind no label: its first line is quoted too if it could be taken for one of

@@ -78,8 +78,8 @@ func lists(method string) mcp.Result {
 
 type textKey struct{}
 
-// newTarget returns a server for one channel, with show for errors that nobody worded.
-func newTarget(c channel, show mask.Show) *target {
+// newTarget returns a server for one channel, whose errors the reader reads.
+func newTarget(c channel, reader mask.Reader) *target {
 	s := &target{}
 	logger := slog.New(slog.NewJSONHandler(s, nil))
 	var inner []mcp.Middleware
@@ -93,7 +93,7 @@ func newTarget(c channel, show mask.Show) *target {
 	}
 	chain := mcpchain.Standard(&mcpchain.Options{
 		Logger: logger,
-		Mask: &mask.Options{Show: show, Rules: []mask.Rule{mask.As(func(err ruled) *fault.Error {
+		Mask: &mask.Options{Reader: reader, Rules: []mask.Rule{mask.As(func(err ruled) *fault.Error {
 			return fault.New("ruled", string(err)).Suggest(string(err))
 		})}},
 		Validate: &validate.Options{RawTools: true},
@@ -345,15 +345,15 @@ const plain = "zeta word"
 func TestNothingIsForged(t *testing.T) {
 	texts := hostileTexts()
 	differences := 0
-	for _, show := range []mask.Show{mask.Nothing, mask.Worded} {
+	for _, reader := range []mask.Reader{mask.Anyone, mask.Trusted, mask.Operator} {
 		for n, c := range channels() {
-			name := fmt.Sprint(c.name, "/", show)
+			name := fmt.Sprint(c.name, "/", reader)
 			if !t.Run(name, func(t *testing.T) {
 				step := 1
-				if show != mask.Nothing || strings.Contains(c.name, "/") {
+				if reader != mask.Anyone || strings.Contains(c.name, "/") {
 					step = 8 // the same renderer, and another share of the texts for each
 				}
-				s := newTarget(c, show)
+				s := newTarget(c, reader)
 				harmless := s.ask(t, c, plain, "user")
 				for i, text := range texts {
 					share := step
@@ -369,7 +369,7 @@ func TestNothingIsForged(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d hostile texts, %d channels, %d differences", len(texts), 2*len(channels()), differences)
+	t.Logf("%d hostile texts, %d channels, %d differences", len(texts), 3*len(channels()), differences)
 }
 
 // hostileTexts returns texts that want to be taken for ours.
@@ -405,9 +405,9 @@ func FuzzForgery(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, n uint8, text string) {
 		c := all[int(n)%len(all)]
-		show := mask.Show(int(n) / len(all) % 2)
+		reader := mask.Reader(int(n) / len(all) % 3)
 		text = plain + text
-		check(t, c, newTarget(c, show).ask(t, c, plain, "user"), newTarget(c, show).ask(t, c, text, "user"), text)
+		check(t, c, newTarget(c, reader).ask(t, c, plain, "user"), newTarget(c, reader).ask(t, c, text, "user"), text)
 	})
 }
 
@@ -420,7 +420,7 @@ func FuzzTwoCallers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, n uint8, text string) {
 		c := all[int(n)%len(all)]
-		s := newTarget(c, mask.Worded)
+		s := newTarget(c, mask.Trusted)
 		var both sync.WaitGroup
 		for _, user := range []string{"alpha", "bravo"} {
 			other := map[string]string{"alpha": "qzbravoqz", "bravo": "qzalphaqz"}[user]

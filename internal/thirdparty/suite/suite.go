@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -21,10 +22,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/retry"
 )
@@ -238,8 +241,28 @@ func Check(t *testing.T, err error, want Told) bool {
 		require.Equal(t, want, got, "%s: %T %v\n%s", how, err, err, Chain(err))
 		require.NotContains(t, public.Error(), harness.Canary)
 		require.NotContains(t, hint.Reason, harness.Canary)
+		checkWords(t, err)
 	}
 	return true
+}
+
+// checkWords checks that whoever runs the server reads each word of an error, in each of its lines, and what the
+// service said once, whether the library keeps it in the error's text or apart.
+func checkWords(t *testing.T, err error) {
+	t.Helper()
+	mw := mask.New(&mask.Options{Reader: mask.Operator, Logger: slog.New(slog.DiscardHandler)})
+	res, failed := mw(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, err })(
+		t.Context(), "tools/call", &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}})
+	require.NoError(t, failed)
+	text := res.(*mcp.CallToolResult).Content[0].(*mcp.TextContent).Text
+	said := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	for i, line := range said {
+		if i > 0 && line != "" {
+			line = "\n> " + line
+		}
+		require.Contains(t, text, strings.TrimPrefix(line, "ERROR: "), "%v", err)
+	}
+	require.LessOrEqual(t, strings.Count(text, harness.Canary), max(1, strings.Count(err.Error(), harness.Canary)), "%s", text)
 }
 
 // Chain returns the types in an error, for the reader of a failed test.

@@ -1,0 +1,245 @@
+package failure
+
+import (
+	"errors"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/words"
+)
+
+const (
+	// maxSaid bounds the words of an error that are shown: some hundred lines of a compiler.
+	maxSaid = 8 << 10
+	// maxSearched bounds what is looked at of them.
+	maxSearched = 64 << 10
+	// severity opens the text of an error of PostgreSQL.
+	severity = "ERROR: "
+)
+
+// spoken returns what a reader reads who may read errors: the words of the error, whole and first, under the label of
+// its kind; behind them what the driver or the service said that it came from, where they lack it. It returns nil for an
+// error that stays hidden: a panic, a bug that the runtime found, and one without words.
+func (r *Reader) spoken(s *Seen) *fault.Error {
+	if private(s.Err) {
+		return nil
+	}
+	known := s.Found.Fault
+	if s.Found.Origin == classify.Unknown && s.Found.Says.By <= classify.ByStatus {
+		known = fault.Generic(fault.KindTool).Suggest(known.Suggestion()) // nobody said whose fault it is
+	}
+	said, code := s.Found.Spoken()
+	text := words.Clean(begin(safe.Error(s.Err), maxSearched))
+	if rest, ok := strings.CutPrefix(text, known.Kind().Label()+": "); ok {
+		text = rest
+	} else if rest, ok = strings.CutPrefix(text, severity); ok && strings.HasSuffix(known.Kind().Label(), " error") && strings.HasPrefix(code, "SQLSTATE") {
+		text = rest // the label says it
+	}
+	if wordless(text) {
+		text = ""
+	}
+	text = with(text, ": ", words.Clean(begin(said, maxSaid)))
+	if code != "" && !strings.Contains(text, code[strings.LastIndexByte(code, ' ')+1:]) {
+		text = with(text, " ", "("+code+")")
+	}
+	if s.Found.Says.By == classify.Cut { // which the error does not know
+		text = with(text, ": ", known.Message())
+	}
+	if text = r.scrubbed(text, s); wordless(text) || text == "("+code+")" {
+		return nil
+	}
+	public := known.WithMessage(words.Said(text, maxSaid))
+	if !s.Found.Hinted && s.Found.Words != classify.OfSentence {
+		public = public.Suggest("") // what is said of the kind in general says no more than the words do
+	}
+	return public
+}
+
+func wordless(text string) bool { return strings.Trim(text, " .:\n") == "" }
+
+// namesSecret reports whether a word of an error's text is the name of a secret. The SDK repeats the value of an argument that
+// it refuses whole, be it a password.
+func namesSecret(err error) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(begin(safe.Error(err), maxSearched), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-'
+	}), scrub.SecretName)
+}
+
+// around returns a fault with the words that stand before it where it was wrapped, as in fmt.Errorf("deploying app: %w", fault),
+// and below it those of errors that were joined to it.
+func (r *Reader) around(s *Seen) *fault.Error {
+	known := s.Found.Fault
+	message, more := known.Message(), ""
+	text, own := safe.Error(s.Err), known.Error()
+	switch before, after, ok := strings.Cut(begin(text, maxSearched), own); {
+	case text == own || private(s.Err):
+		return known
+	case ok:
+		if line := before[strings.LastIndexByte(before, '\n')+1:]; line != "" {
+			message = words.Line(begin(r.scrubbed(words.Clean(line), s), maxSaid/2)) + " " + message
+			before = before[:len(before)-len(line)]
+		}
+		more = before + after
+	default: // of several faults, which are one now
+		for _, part := range safe.Unwrap(s.Err) {
+			if _, worded := safe.As[*fault.Error](part); !worded && len(more) < maxSearched {
+				more += begin(safe.Error(part), maxSearched) + "\n"
+			}
+		}
+	}
+	if more = words.Clean(more); more != "" {
+		message = words.Ended(message) + "\n> " + words.Said(r.scrubbed(more, s), maxSaid)
+	}
+	return known.WithMessage(message)
+}
+
+// begin returns the first bytes of a text, at most so many, and no part of a character.
+func begin(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
+// maxErrors bounds the walk through an error: a list of what is wrong may be long.
+const maxErrors = 4096
+
+// private reports whether an error holds a panic or a bug that the runtime found, or is too large to know.
+func private(err error) bool {
+	if _, panicked := safe.As[*classify.PanicError](err); panicked {
+		return true
+	}
+	if _, bug := safe.As[runtime.Error](err); bug {
+		return true
+	}
+	found := false
+	_, panicked := safe.Call(func() {
+		left := maxErrors
+		found = holdsPrivate(err, &left) || left <= 0
+	}, nil)
+	return found || panicked
+}
+
+func holdsPrivate(err error, left *int) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if *left--; *left <= 0 {
+			return true
+		}
+		switch err.(type) {
+		case *classify.PanicError, runtime.Error:
+			return true
+		}
+		if several, ok := err.(interface{ Unwrap() []error }); ok {
+			return slices.ContainsFunc(several.Unwrap(), func(err error) bool { return holdsPrivate(err, left) })
+		}
+	}
+	return false
+}
+
+// with adds to a text what it lacks: in its line, or in one of its own where either has several.
+func with(text, before, more string) string {
+	switch bare := strings.TrimRight(more, " .\n"); {
+	case bare == "" || contains(text, bare):
+		return text
+	case text == "":
+		return more
+	case strings.IndexByte(text, '\n') >= 0 || strings.IndexByte(more, '\n') >= 0:
+		return text + "\n" + more
+	case words.End(text) == "":
+		return text + " " + more
+	default:
+		return text + before + more
+	}
+}
+
+// contains reports whether words stand in a text, whatever the spaces between them, the case of letters and the escapes of JSON.
+func contains(text, said string) bool {
+	usual := func(s string) string {
+		return strings.Join(strings.Fields(strings.ToLower(strings.ReplaceAll(s, `\`, ""))), " ")
+	}
+	return strings.Contains(usual(text), usual(said))
+}
+
+// scrubbed returns the words of an error as the reader may read them. What the caller sent itself is shown back,
+// unless it is a credential.
+func (r *Reader) scrubbed(text string, s *Seen) string {
+	if r.Trust == Operator {
+		return scrub.ForOperator(text)
+	}
+	sent := func(string) bool { return false }
+	if s.Sent != nil {
+		sent = s.Sent()
+	}
+	asked := map[string]bool{} // an error names a file many times
+	theirs := func(fragment string) bool {
+		yes, known := asked[fragment]
+		if !known {
+			yes = sent(fragment) || strings.HasPrefix(fragment, fileScheme) && sent(fragment[len(fileScheme):])
+			asked[fragment] = yes
+		}
+		return yes
+	}
+	return scrub.ForTrusted(relative(text, theirs), theirs)
+}
+
+// fileScheme stands before a path that was sent without it.
+const fileScheme = "file://"
+
+// absolute matches a path of a file, as a server makes one of the relative one that it got, and any other URL, whose path
+// is none.
+var absolute = sync.OnceValue(func() *regexp.Regexp {
+	const path = `/(?:[\w.@+-]+/)+[\w.@+-]+`
+	return regexp.MustCompile(fileScheme + path + "|[A-Za-z][\\w+.-]*://[^\\s\"'<>`]*|" + path)
+})
+
+const (
+	maxPaths = 16 // different ones of a text that are made relative again
+	minPath  = 3  // bytes; a shorter one stands in every text
+)
+
+// relative puts what the caller sent in the place of a longer path that ends with it: the
+// caller knows the file by that name, and the directories before it are the server's.
+func relative(text string, sent func(fragment string) bool) string {
+	seen := map[string]string{}
+	return absolute().ReplaceAllStringFunc(text, func(path string) string {
+		if strings.Contains(path, "://") && !strings.HasPrefix(path, fileScheme) {
+			return path
+		}
+		short, known := seen[path]
+		if !known && len(seen) < maxPaths {
+			short = shortened(path, sent)
+			seen[path] = short
+		} else if !known {
+			return path
+		}
+		return short
+	})
+}
+
+func shortened(path string, sent func(fragment string) bool) string {
+	rest := strings.TrimPrefix(path, fileScheme)
+	if sent(rest) {
+		return path
+	}
+	for {
+		_, after, found := strings.Cut(rest, "/")
+		if !found {
+			return path
+		}
+		if rest = after; len(rest) >= minPath && sent(rest) {
+			return rest
+		}
+	}
+}
