@@ -337,17 +337,19 @@ func readmeAnnotated(server *mcp.Server, getWeather mcp.ToolHandlerFor[struct{},
 }
 
 func readmeWitness(ctx context.Context, db *sql.DB, tx *sql.Tx, url string, body io.Reader) {
-	var client *http.Client
-	client = &http.Client{Transport: retry.Transport(nil, nil)}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
-	_ = func() error {
-		done := retry.Began(ctx)
-		_, err := db.ExecContext(ctx, "INSERT INTO orders ...")
-		done(err)
-		err = tx.Commit()
-		return err
+	done := retry.Began(ctx)
+	_, err := db.ExecContext(ctx, "INSERT INTO orders ...")
+	done(err)
+	err = tx.Commit()
+	done(err)
+	client := &http.Client{Transport: retry.Transport(nil, nil)}
+	_ = func() (*http.Response, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
+		if err != nil {
+			return nil, err
+		}
+		return client.Do(req)
 	}
-	_, _, _ = client, req, err
 }
 
 func readmePoll() error {

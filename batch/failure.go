@@ -47,7 +47,7 @@ func newFailer(ctx context.Context, items int) *failer {
 
 // context returns the context of an item below ctx, in which what the item begins is counted for it.
 func (f *failer) context(ctx context.Context, index int) context.Context {
-	f.items[index].Context = ctx
+	f.items[index].Context = ctx //nolint:fatcontext // one context an item, which is begun once
 	return &f.items[index]
 }
 

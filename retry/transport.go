@@ -173,7 +173,7 @@ func effectOf(status int) fault.Effect {
 // the service failed after all.
 func (x *exchange) Read(p []byte) (int, error) {
 	n, err := x.body.Read(p)
-	if err != nil && err != io.EOF && !x.closed.Load() { //nolint:errorlint // a reader returns it bare
+	if err != nil && err != io.EOF && !x.closed.Load() {
 		x.End(fault.EffectUnknown)
 	}
 	return n, err

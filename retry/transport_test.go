@@ -323,7 +323,7 @@ func TestTransportIsATransport(t *testing.T) {
 			req := request(ctx)
 			req.GetBody = nil // functions cannot be compared
 			was := *req
-			res, err := retry.Transport(answer(200, http.NoBody), nil).RoundTrip(req)
+			res, err := retry.Transport(answer(200, http.NoBody), nil).RoundTrip(req) //nolint:bodyclose // nothing has to be closed
 			require.NoError(t, err)
 			require.Same(t, req, res.Request)
 			require.Equal(t, was, *req)
@@ -331,14 +331,14 @@ func TestTransportIsATransport(t *testing.T) {
 	})
 	t.Run("a base that fails without a word of its connections", func(t *testing.T) {
 		require.Equal(t, fault.EffectUnknown, witnessed(t, func(ctx context.Context) {
-			_, err := retry.Transport(fake(func(*http.Request) (*http.Response, error) { return nil, errRefused }), nil).RoundTrip(request(ctx))
+			_, err := retry.Transport(fake(func(*http.Request) (*http.Response, error) { return nil, errRefused }), nil).RoundTrip(request(ctx)) //nolint:bodyclose // nothing has to be closed
 			require.ErrorIs(t, err, errRefused)
 		}))
 	})
 	t.Run("a base that panics", func(t *testing.T) {
 		require.Equal(t, fault.EffectUnknown, witnessed(t, func(ctx context.Context) {
 			require.Panics(t, func() {
-				_, _ = retry.Transport(fake(func(*http.Request) (*http.Response, error) { panic("it") }), nil).RoundTrip(request(ctx))
+				_, _ = retry.Transport(fake(func(*http.Request) (*http.Response, error) { panic("it") }), nil).RoundTrip(request(ctx)) //nolint:bodyclose // nothing has to be closed
 			})
 		}))
 	})
@@ -349,7 +349,7 @@ func TestTransportIsATransport(t *testing.T) {
 			req := request(ctx)
 			closed := &closing{Reader: strings.NewReader("")}
 			req.Body = closed
-			_, err := retry.Transport(fake(func(*http.Request) (*http.Response, error) { panic("it is not asked") }), nil).RoundTrip(req)
+			_, err := retry.Transport(fake(func(*http.Request) (*http.Response, error) { panic("it is not asked") }), nil).RoundTrip(req) //nolint:bodyclose // nothing has to be closed
 			require.ErrorIs(t, err, errElse)
 			require.True(t, closed.closed)
 		}))
@@ -357,12 +357,12 @@ func TestTransportIsATransport(t *testing.T) {
 	t.Run("a connection that was switched to another protocol", func(t *testing.T) {
 		connection := &readWriter{}
 		require.Equal(t, fault.EffectUnknown, witnessed(t, func(ctx context.Context) {
-			res, err := retry.Transport(answer(101, connection), nil).RoundTrip(request(ctx))
+			res, err := retry.Transport(answer(101, connection), nil).RoundTrip(request(ctx)) //nolint:bodyclose // nothing has to be closed
 			require.NoError(t, err)
 			require.Same(t, connection, res.Body)
 		}))
 		witnessed(t, func(ctx context.Context) { // of CONNECT
-			res, err := retry.Transport(answer(200, connection), nil).RoundTrip(request(ctx))
+			res, err := retry.Transport(answer(200, connection), nil).RoundTrip(request(ctx)) //nolint:bodyclose // nothing has to be closed
 			require.NoError(t, err)
 			require.Same(t, connection, res.Body)
 		})
@@ -370,14 +370,14 @@ func TestTransportIsATransport(t *testing.T) {
 	t.Run("a body in memory", func(t *testing.T) {
 		body := io.NopCloser(bytes.NewReader([]byte("it")))
 		require.Equal(t, fault.EffectCommitted, witnessed(t, func(ctx context.Context) {
-			res, err := retry.Transport(answer(200, body), nil).RoundTrip(request(ctx))
+			res, err := retry.Transport(answer(200, body), nil).RoundTrip(request(ctx)) //nolint:bodyclose // nothing has to be closed
 			require.NoError(t, err)
 			require.Equal(t, body, res.Body)
 		}))
 	})
 	t.Run("no body at all", func(t *testing.T) {
 		witnessed(t, func(ctx context.Context) {
-			res, err := retry.Transport(answer(200, nil), nil).RoundTrip(request(ctx))
+			res, err := retry.Transport(answer(200, nil), nil).RoundTrip(request(ctx)) //nolint:bodyclose // nothing has to be closed
 			require.NoError(t, err)
 			require.Nil(t, res.Body)
 		})
@@ -391,7 +391,7 @@ func TestTransportIsATransport(t *testing.T) {
 	t.Run("one around another counts one request, whatever it is", func(t *testing.T) {
 		for status, want := range map[int]fault.Effect{200: fault.EffectCommitted, 404: "", 500: fault.EffectUnknown} {
 			require.Equal(t, want, witnessed(t, func(ctx context.Context) {
-				_, err := retry.Transport(retry.Transport(answer(status, http.NoBody), nil), nil).RoundTrip(request(ctx))
+				_, err := retry.Transport(retry.Transport(answer(status, http.NoBody), nil), nil).RoundTrip(request(ctx)) //nolint:bodyclose // nothing has to be closed
 				require.NoError(t, err)
 			}))
 		}
@@ -508,12 +508,12 @@ func TestNotesOfManyGoroutines(t *testing.T) {
 // TestTransportAllocations holds what a request costs: nothing where nobody asks what became of it. Else it is
 // traced, because nothing but the trace says whether a byte of it was written.
 func TestTransportAllocations(t *testing.T) {
-	res := &http.Response{StatusCode: 404, Body: http.NoBody}
+	res := &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody}
 	rt := retry.Transport(fake(func(*http.Request) (*http.Response, error) { return res, nil }), nil)
 	cost := func(ctx context.Context, method string) float64 {
 		req, err := http.NewRequestWithContext(ctx, method, "http://127.0.0.1/", nil)
 		require.NoError(t, err)
-		return testing.AllocsPerRun(100, func() { _, _ = rt.RoundTrip(req) })
+		return testing.AllocsPerRun(100, func() { _, _ = rt.RoundTrip(req) }) //nolint:bodyclose // nothing has to be closed
 	}
 	require.Zero(t, cost(t.Context(), http.MethodPost), "outside of a call")
 	witnessed(t, func(ctx context.Context) {

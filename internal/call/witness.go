@@ -29,15 +29,11 @@ func LedgerOf(ctx context.Context) *Ledger {
 }
 
 // ledgerIn returns the Ledger that stands in p. The first time it is made, below that of outer.
-func ledgerIn(p *atomic.Pointer[Ledger], outer context.Context) *Ledger {
+func ledgerIn(outer context.Context, p *atomic.Pointer[Ledger]) *Ledger {
 	if l := p.Load(); l != nil {
 		return l
 	}
-	l := &Ledger{}
-	if outer != nil {
-		l.outer = LedgerOf(outer)
-	}
-	p.CompareAndSwap(nil, l)
+	p.CompareAndSwap(nil, &Ledger{outer: LedgerOf(outer)})
 	return p.Load()
 }
 
@@ -60,10 +56,11 @@ func (l *Ledger) witness() (w failure.Witness) {
 }
 
 func (c *Call) ledger() *Ledger {
+	outer := context.Background()
 	if c.part {
-		return ledgerIn(&c.seen, c.Context)
+		outer = c.Context
 	}
-	return ledgerIn(&c.seen, nil)
+	return ledgerIn(outer, &c.seen)
 }
 
 // Witness returns what was seen until now of the effect of the Call and of what is below it.
@@ -88,7 +85,7 @@ type Item struct {
 // Value returns the Ledger of the Item for its key, and asks the context outside for everything else.
 func (i *Item) Value(key any) any {
 	if _, ok := key.(ledgerKey); ok {
-		return ledgerIn(&i.seen, i.Context)
+		return ledgerIn(i.Context, &i.seen)
 	}
 	return i.Context.Value(key)
 }

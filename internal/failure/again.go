@@ -128,20 +128,14 @@ func Again(k *Known, at Situation) Answer {
 	}
 
 	effect, proof := k.effect(can, row, declined)
-	part := own.Partial && effect == own.Effect
-	if seen, ofPart := at.seen(own.Effect, r.ShouldRetry); seen != "" { // it outweighs what anybody concludes
-		effect, proof, part = seen, classify.Witnessed, ofPart
-		if ofPart && (r.ShouldRetry || can.by < classify.ByRule) { // what a guess says of the step that failed
-			r.Reason = ""
-		}
-	}
+	effect, proof = at.outweigh(&r, own, can.by, effect, proof)
 	unsure := begun || effect == fault.EffectUnknown
 	if begun && effect == "" {
 		proof = classify.ByKind
 	}
 	switch {
 	case effect == fault.EffectCommitted:
-		r.ShouldRetry, r.Effect, r.Partial, a.By = false, effect, part, proof
+		r.ShouldRetry, r.Effect, a.By = false, effect, proof
 	case effect == fault.EffectNone:
 		if own.Effect == effect || (begun || r.ShouldRetry && proof == classify.Witnessed) && (at.Costly || at.safety() != Reads) { // else it goes without saying
 			r.Effect = effect

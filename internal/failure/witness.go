@@ -1,6 +1,9 @@
 package failure
 
-import "github.com/mcpchain/mcpchain/fault"
+import (
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
+)
 
 // A Witness is what was seen of the effect of a call: how the steps ended with which it changes
 // something, such as a request that is not safe or a statement. The zero Witness has seen nothing,
@@ -44,6 +47,20 @@ func (f *Failure) Seen() fault.Effect {
 	at := Situation{Witness: f.Witness()}
 	effect, _ := at.seen(own.Effect, false)
 	return effect
+}
+
+// outweigh returns the effect of the call and how it is known: what was seen, or else what is known without that. own is
+// what the fault says, and by how it is known whether a second try can succeed, as r says.
+func (at *Situation) outweigh(r *fault.Retry, own fault.Retry, by classify.Source, effect fault.Effect, proof classify.Source) (fault.Effect, classify.Source) {
+	seen, part := at.seen(own.Effect, r.ShouldRetry)
+	if seen == "" {
+		r.Partial = own.Partial && own.Effect == fault.EffectCommitted
+		return effect, proof
+	}
+	if r.Partial = part; part && (r.ShouldRetry || by < classify.ByRule) {
+		r.Reason = "" // what a guess says is about the step that failed
+	}
+	return seen, classify.Witnessed
 }
 
 // seen returns the effect that was seen, "" where what else is known holds, and whether it may be a
