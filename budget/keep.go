@@ -259,7 +259,11 @@ func (b *budget) read(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result
 	}
 	cursor, ok := args.Cursor.(string)
 	if !ok || cursor == "" {
-		return nil, fault.Invalid("cursor", args.Cursor, "the cursor that an answer gave")
+		const expected = "the cursor that an answer gave"
+		if args.Cursor == nil {
+			return nil, fault.Violations(fault.Violation{Field: "cursor", Rule: "required", Expected: expected})
+		}
+		return nil, fault.Invalid("cursor", args.Cursor, expected)
 	}
 	var e *entry
 	var at, off int

@@ -83,13 +83,13 @@ func (k *keeper) marked(ctx context.Context, req mcp.Request, res mcp.Result) mc
 
 // checked returns a key that can be used.
 func checked(where string, v any) (string, error) {
-	const expected = "a text of 1 to 255 printable ASCII characters that is new for each new call, such as a UUID"
+	const expected = "a string of 1 to 255 printable ASCII characters that is new for each new call, such as a UUID"
 	key, ok := v.(string)
 	if !ok {
 		return "", fault.Invalid(where, v, expected)
 	}
 	if len(key) == 0 || len(key) > maxKey {
-		return "", fault.Invalid(where, fmt.Sprintf("%d characters", len(key)), expected)
+		return "", fault.Invalid(where, key, expected)
 	}
 	for i := range len(key) {
 		if key[i] < ' ' || key[i] > '~' {

@@ -25,7 +25,9 @@ func FromText(e *jsonrpc.Error) (*fault.Error, bool) {
 	label, text, ok := strings.Cut(e.Message, ": ")
 	kind := kindOf(label)
 	if !ok || kind == "" {
-		if _, last, refers := cutLast(e.Message, "\nReference: "); !refers || last == "" || strings.ContainsAny(last, " \n") {
+		// One that stands in the words of somebody else has its label.
+		_, last, refers := cutLast(e.Message, "\nReference: ")
+		if !refers || last == "" || strings.ContainsAny(last, " \n") || strings.Contains(e.Message, fault.KindInternal.Label()+": ") {
 			return nil, false
 		}
 		kind, text = fault.KindInternal, e.Message

@@ -45,7 +45,8 @@ func (r *report) unwrapped(d *document) (only *wrapping) {
 				return only
 			}
 			w.meant = w.meant || r.schema.allows(name)
-			w.inner, w.names = &document{value: inner, values: d.values, objects: d.objects, depth: d.depth}, append(slices.Clip(w.names), name)
+			around := w.inner
+			w.inner, w.names = &document{value: inner, values: around.values, objects: around.objects, depth: around.depth}, append(slices.Clip(w.names), name)
 		default:
 			return only
 		}

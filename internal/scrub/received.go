@@ -36,7 +36,7 @@ func Received(value any, hidden bool) (text string, shown any) {
 		case length == 0:
 			return "an empty string", ""
 		case length > maxReceived:
-		case strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "["): // it may hold values that have names
+		case trimmed != Redacted && (strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[")): // it may hold values that have names
 			return what, nil
 		case !hidden:
 			clean := Credentials(v)
