@@ -192,7 +192,7 @@ func TestWeight(t *testing.T) {
 			built = append(built, w)
 		}
 	}
-	require.NoError(t, weigh(built))
+	require.NoError(t, weigh(t.Context(), built))
 	slack := 0.15 // another Go writes larger or smaller programs
 	if strings.HasPrefix(inside, "\nBuilt with "+runtime.Version()+" ") {
 		slack = 0.03

@@ -13,6 +13,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -37,7 +38,7 @@ func main() {
 
 	if *weighs {
 		programs := weights()
-		if err := weigh(programs); err != nil {
+		if err := weigh(context.Background(), programs); err != nil {
 			log.Fatal(err)
 		}
 		show(weightTable(programs), weightOpening, weightClosing, *write)

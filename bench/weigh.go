@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"debug/buildinfo"
 	"encoding/json"
 	"fmt"
@@ -77,7 +78,7 @@ func main() {
 
 // weigh builds each program as it would be shipped. The programs are in no directory: the overlay of
 // the go command puts each in its turn into the module of bench.
-func weigh(all []*weight) error {
+func weigh(ctx context.Context, all []*weight) error {
 	page, err := findPage()
 	if err != nil {
 		return err
@@ -93,7 +94,7 @@ func weigh(all []*weight) error {
 	defer func() { _ = os.RemoveAll(dir) }()
 	alone := map[string]bool{}
 	for i, w := range all {
-		deps, err := w.build(bench, dir)
+		deps, err := w.build(ctx, bench, dir)
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
@@ -109,7 +110,7 @@ func weigh(all []*weight) error {
 }
 
 // build notes the size of the program, and returns the modules that are linked.
-func (w *weight) build(bench, dir string) (deps []string, err error) {
+func (w *weight) build(ctx context.Context, bench, dir string) (deps []string, err error) {
 	var source bytes.Buffer
 	if err := program.Execute(&source, struct{ Imports, Install string }{w.imports, w.install}); err != nil {
 		return nil, err
@@ -124,7 +125,7 @@ func (w *weight) build(bench, dir string) (deps []string, err error) {
 			return nil, err
 		}
 	}
-	cmd := exec.Command("go", "build", "-overlay", overlay, "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, "./weighed") //nolint:gosec // our own
+	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, "./weighed") //nolint:gosec // our own
 	cmd.Dir = bench
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
