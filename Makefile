@@ -65,6 +65,7 @@ bench: ## Measure into bin/bench.txt; compare with OLD=file. BENCH=regexp COUNT=
 .PHONY: evidence
 evidence: ## Write what is measured beside others into docs/costs.md and docs/evidence.md
 	go run ./bench -write
+	go run ./bench -weigh -write
 	go run ./errbench/cmd/errbench -write
 
 .PHONY: cover

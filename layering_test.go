@@ -95,26 +95,47 @@ func TestKeysStandInOnePlace(t *testing.T) {
 	}
 }
 
-// TestPickOne proves, package by package, that who imports one pays for no more than it
-// needs.
-func TestPickOne(t *testing.T) {
-	allowed := map[string][]string{
-		"github.com/santhosh-tekuri/jsonschema": {"", "validate", "internal/explain"},
+// TestModulesOfEachPackage proves, package by package, that who imports one pays for no more than it
+// needs: these are all the modules that it links beside those of the SDK.
+func TestModulesOfEachPackage(t *testing.T) {
+	const backoff, uuid, validator, text = "github.com/cenkalti/backoff/v5", "github.com/google/uuid", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/text"
+	allowed := map[string][]string{ // those of no other package but uuid
+		"":                 {backoff, uuid, validator, text},
+		"validate":         {uuid, validator, text},
+		"internal/explain": {validator, text},
+		"retry":            {backoff, uuid},
+		"retry/client":     {backoff, uuid},
+		"internal/attempt": {backoff},
+		"correlate/sinks":  {"github.com/samber/lo", "github.com/samber/slog-common", "github.com/samber/slog-multi", uuid, text},
 	}
-	brought := map[string][]string{}
+	module := map[string]string{}
+	for _, p := range list(t, "-deps", "./...") {
+		if p.Module != nil {
+			module[p.ImportPath] = p.Module.Path
+		}
+	}
+	ofSDK := map[string]bool{"github.com/mcpchain/mcpchain": true, "github.com/modelcontextprotocol/go-sdk": true}
+	for _, p := range list(t, "github.com/modelcontextprotocol/go-sdk/mcp") {
+		for _, dep := range p.Deps {
+			ofSDK[module[dep]] = true
+		}
+	}
 	for _, p := range list(t, "./...") {
 		if floorOf(p.ImportPath) > 7 {
 			continue
 		}
-		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
-		for dependency := range allowed {
-			if slices.ContainsFunc(p.Deps, func(dep string) bool { return strings.HasPrefix(dep, dependency) }) {
-				brought[dependency] = append(brought[dependency], name)
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, "github.com/mcpchain/mcpchain"), "/")
+		linked := []string{}
+		for _, dep := range p.Deps {
+			if m := module[dep]; m != "" && !ofSDK[m] && !slices.Contains(linked, m) {
+				linked = append(linked, m)
 			}
 		}
-	}
-	for dependency, names := range allowed {
-		require.ElementsMatch(t, names, brought[dependency], dependency)
+		if want, special := allowed[name]; special {
+			require.ElementsMatch(t, want, linked, name)
+		} else {
+			require.Subset(t, []string{uuid}, linked, name)
+		}
 	}
 }
 
@@ -189,11 +210,12 @@ func layers(t *testing.T) []string {
 type listed struct {
 	ImportPath, Dir string
 	GoFiles, Deps   []string
+	Module          *struct{ Path string }
 }
 
-func list(t *testing.T, pattern string) []listed {
+func list(t *testing.T, args ...string) []listed {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps=false", "-json=ImportPath,Dir,GoFiles,Deps", pattern)
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-json=ImportPath,Dir,GoFiles,Deps,Module"}, args...)...)
 	out, err := cmd.Output()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		require.NoError(t, err, string(exit.Stderr))

@@ -22,7 +22,7 @@ func TestDocs(t *testing.T) {
 	require.NoError(t, err)
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
-	_, inside, _, err := block(string(text))
+	_, inside, _, err := block(string(text), opening, closing)
 	require.NoError(t, err)
 	tables := all()
 	allocations(tables)
@@ -109,12 +109,12 @@ func TestRatios(t *testing.T) {
 func TestBlock(t *testing.T) {
 	page := t.TempDir() + "/costs.md"
 	require.NoError(t, os.WriteFile(page, []byte("a\n"+opening+"old\n"+closing+"b\n"), 0o600))
-	require.NoError(t, writeBlock(page, "\nnew\n"))
+	require.NoError(t, writeBlock(page, "\nnew\n", opening, closing))
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	require.Equal(t, "a\n"+opening+"\nnew\n\n"+closing+"b\n", string(text))
 	require.NoError(t, os.WriteFile(page, []byte("a\n"), 0o600))
-	require.Error(t, writeBlock(page, "\nnew\n"))
+	require.Error(t, writeBlock(page, "\nnew\n", opening, closing))
 }
 
 // TestContendersDoTheSame keeps the comparison of lists honest: each calls the function
@@ -170,4 +170,50 @@ func TestBatchIsNoSlower(t *testing.T) {
 	}
 	require.Less(t, took["`batch.Run`"], took["errgroup"])
 	require.Less(t, took["`batch.Run`"], took["conc `pool`"])
+}
+
+// TestWeight builds three of the servers that docs/costs.md weighs: they weigh what it says, and link
+// the modules that it names.
+func TestWeight(t *testing.T) {
+	if testing.Short() || racing {
+		t.Skip("builds programs")
+	}
+	page, err := findPage()
+	require.NoError(t, err)
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	_, inside, _, err := block(string(text), weightOpening, weightClosing)
+	require.NoError(t, err)
+	all := weights()
+	require.Equal(t, len(all), strings.Count(inside, "\n| ")-1, "a row each: go run ./bench -weigh -write")
+	built := []*weight{all[0]}
+	for _, w := range all {
+		if w.name == "`Standard`" || w.name == "`recover`" {
+			built = append(built, w)
+		}
+	}
+	require.NoError(t, weigh(t.Context(), built))
+	slack := 0.15 // another Go writes larger or smaller programs
+	if strings.HasPrefix(inside, "\nBuilt with "+runtime.Version()+" ") {
+		slack = 0.03
+	}
+	for _, w := range built[1:] {
+		row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(w.name) + ` \| ([\d.]+) \| (\d): .*\|$`).FindStringSubmatch(inside)
+		require.NotNil(t, row, w.name)
+		said, err := strconv.ParseFloat(row[1], 64)
+		require.NoError(t, err)
+		require.InEpsilon(t, said, mb(w.bytes-built[0].bytes), slack, "%s: go run ./bench -weigh -write", w.name)
+		require.Equal(t, row[2], strconv.Itoa(len(w.modules)), w.name)
+	}
+	readme, err := os.ReadFile(filepath.Join(filepath.Dir(page), "..", "README.md"))
+	require.NoError(t, err)
+	said := regexp.MustCompile(`\x60Standard\x60 adds ([\d.]+) MB and (\d) modules .* about ([\d.]+) MB and one module`).FindStringSubmatch(string(readme))
+	require.NotNil(t, said)
+	for i, w := range built[1:] {
+		mega, err := strconv.ParseFloat(said[1+2*i], 64)
+		require.NoError(t, err)
+		require.InDelta(t, mega, mb(w.bytes-built[0].bytes), 0.15, "%s in the README", w.name)
+	}
+	require.Equal(t, said[2], strconv.Itoa(len(built[1].modules)))
+	require.Len(t, built[2].modules, 1)
 }

@@ -5,6 +5,7 @@
 //
 //	go run ./bench          print the tables
 //	go run ./bench -write   and write them into docs/costs.md
+//	go run ./bench -weigh   print what the packages add to a binary, with -write too
 //
 // Everything runs in one process and without a network. The times are the least of many
 // short slices, which take turns, so that a machine that is busy for a while is busy for
@@ -12,6 +13,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -31,19 +33,32 @@ func main() {
 	write := flag.Bool("write", false, "write the tables into docs/costs.md")
 	rounds := flag.Int("rounds", 100, "how many slices each cell gets")
 	slice := flag.Duration("slice", 300*time.Microsecond, "how long a slice is at least")
+	weighs := flag.Bool("weigh", false, "build servers, and print what each package adds to them, instead")
 	flag.Parse()
 
+	if *weighs {
+		programs := weights()
+		if err := weigh(context.Background(), programs); err != nil {
+			log.Fatal(err)
+		}
+		show(weightTable(programs), weightOpening, weightClosing, *write)
+		return
+	}
 	tables := all()
 	allocations(tables)
 	least(tables, *rounds, *slice)
-	text := machine() + markdown(tables)
+	show(machine()+markdown(tables), opening, closing, *write)
+}
+
+// show prints a text, and writes it into docs/costs.md between two marks.
+func show(text, opening, closing string, write bool) {
 	_, _ = fmt.Fprint(os.Stdout, text)
-	if !*write {
+	if !write {
 		return
 	}
 	page, err := findPage()
 	if err == nil {
-		err = writeBlock(page, text)
+		err = writeBlock(page, text, opening, closing)
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -269,7 +284,7 @@ func findPage() (string, error) {
 }
 
 // block returns the text of the page before the block, the block, and what follows.
-func block(text string) (before, inside, after string, err error) {
+func block(text, opening, closing string) (before, inside, after string, err error) {
 	before, rest, ok := strings.Cut(text, opening)
 	inside, after, closed := strings.Cut(rest, closing)
 	if !ok || !closed {
@@ -278,12 +293,12 @@ func block(text string) (before, inside, after string, err error) {
 	return before, inside, after, nil
 }
 
-func writeBlock(page, text string) error {
+func writeBlock(page, text, opening, closing string) error {
 	have, err := os.ReadFile(page) //nolint:gosec // found by findPage
 	if err != nil {
 		return err
 	}
-	before, _, after, err := block(string(have))
+	before, _, after, err := block(string(have), opening, closing)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/mcpchain/mcpchain/batch"
 	mcpotel "github.com/mcpchain/mcpchain/contrib/otel"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/retry"
 )
@@ -102,6 +103,9 @@ func TestID(t *testing.T) {
 // TestCardinality calls tools and prompts that do not exist.
 func TestCardinality(t *testing.T) {
 	each(t, func(t *testing.T, era, transport string) {
+		if speak.Oldest && era == "2026-07-28" && transport == "http" {
+			t.Skip("go-sdk v1.7 ends the session at an unknown name")
+		}
 		b := newBench(t)
 		server := newServer()
 		server.AddPrompt(&mcp.Prompt{Name: "greet"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {

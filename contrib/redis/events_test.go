@@ -38,7 +38,11 @@ func TestEventStoreIsLikeTheSDKs(t *testing.T) {
 		memory := mcp.NewMemoryEventStore(nil)
 		memory.SetMaxBytes(2000)
 		ours := mcpredis.NewEventStore(p.client, &mcpredis.EventStoreOptions{Prefix: prefix(), MaxBytes: 2000, Timeout: 5 * time.Second})
-		for name, s := range map[string]mcp.EventStore{"memory": memory, "redis": ours} {
+		stores := map[string]mcp.EventStore{"memory": memory, "redis": ours}
+		if speak.Oldest {
+			delete(stores, "memory") // it panics for an index behind the last event
+		}
+		for name, s := range stores {
 			t.Run(name, func(t *testing.T) {
 				open := func(session, stream string) { require.NoError(t, s.Open(t.Context(), session, stream)) }
 				add := func(session, stream, data string) {

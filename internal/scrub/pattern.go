@@ -144,17 +144,14 @@ func compiled(re *syntax.Regexp) pattern {
 			}
 			return -1
 		}
-	case syntax.OpStar, syntax.OpPlus, syntax.OpQuest, syntax.OpRepeat:
-		least, most := re.Min, re.Max
-		switch re.Op {
-		case syntax.OpStar:
-			least, most = 0, -1
-		case syntax.OpPlus:
-			least, most = 1, -1
-		case syntax.OpQuest:
-			least, most = 0, 1
-		}
-		return repeated(re.Sub[0], subs[0], least, most)
+	case syntax.OpStar:
+		return repeated(re.Sub[0], subs[0], 0, -1)
+	case syntax.OpPlus:
+		return repeated(re.Sub[0], subs[0], 1, -1)
+	case syntax.OpQuest:
+		return repeated(re.Sub[0], subs[0], 0, 1)
+	case syntax.OpRepeat:
+		return repeated(re.Sub[0], subs[0], re.Min, re.Max)
 	case syntax.OpCapture:
 		return group(re.Name, subs[0])
 	case syntax.OpEmptyMatch:

@@ -335,7 +335,9 @@ func (all byPlace) Less(i, j int) bool {
 
 // merge sorts what was found and joins what overlaps, behind the placeholder of the one that starts first.
 func merge(all []found) []found {
-	sort.Sort(byPlace(all))
+	if len(all) > 1 {
+		sort.Sort(byPlace(all))
+	}
 	out := all[:0]
 	for _, f := range all {
 		if n := len(out) - 1; n >= 0 && (f.from < out[n].to || f.from == out[n].to && rules[f.rule].hide == rules[out[n].rule].hide) {
