@@ -307,7 +307,8 @@ func TestListFormsOfFailures(t *testing.T) {
 					require.EqualValues(t, i, e["index"], about)
 					require.Equal(t, want.Kind(), e.Fault().Kind(), about)
 					if masked || !f.private {
-						require.Equal(t, want.Message(), e.Fault().Message(), about)
+						// Without retry nothing is said of the step that failed.
+						require.True(t, strings.HasPrefix(want.Message(), strings.TrimSuffix(e.Fault().Message(), ".")), "%s: %q, %q", about, want.Message(), e.Fault().Message())
 					}
 					references[e.Fault().Reference()]++
 				}

@@ -40,8 +40,8 @@ type Item[Out any] struct {
 	// is never sent, is the error of the function.
 	Err *fault.Error `json:"-"`
 
-	raw   json.RawMessage // the value, as it was written when its size was measured
-	quote bool            // the text shows the reference of the failure
+	raw    json.RawMessage // the value, as it was written when its size was measured
+	failed failed
 }
 
 // MarshalJSON writes the value only if the item succeeded, also a zero value. A null is
@@ -74,7 +74,7 @@ func (i *Item[Out]) next() step {
 	switch retry, _ := i.Err.Retry(); {
 	case i.Status == NotRun, retry.ShouldRetry:
 		return sendAgain
-	case retry.Effect == fault.EffectUnknown:
+	case retry.Effect == fault.EffectUnknown, i.failed.open:
 		return checkFirst
 	default:
 		return nothing
@@ -172,12 +172,11 @@ var causes = []struct {
 	{"in conflict with the current state", "read it, then decide", []fault.Kind{fault.KindConflict, fault.KindPreconditionFailed}},
 	{"rate limited", "send fewer items at a time", []fault.Kind{fault.KindRateLimited}},
 	{"not finished in time", "send fewer items at a time", []fault.Kind{fault.KindTimeout}},
-	{"failed by a service", "usually temporary", []fault.Kind{fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError}},
-	{"internal to the server", "tell the user if it fails twice", []fault.Kind{fault.KindInternal}},
+	{"failed by a service", "keep the arguments", []fault.Kind{fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError}},
+	{"with an internal error", "tell the user", []fault.Kind{fault.KindInternal}},
 }
 
-// suggestion has one clause for each of the three most frequent causes, behind its
-// count, and says what to send again and what to check.
+// suggestion has one clause for each cause, the most frequent first, behind its count, and says what to send again and what to check.
 func (r *Result[Out]) suggestion() string {
 	counts := map[string]int{}
 	var clauses []string
@@ -198,7 +197,7 @@ func (r *Result[Out]) suggestion() string {
 	slices.SortStableFunc(clauses, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
 	var sentences []string
 	if len(clauses) > 0 {
-		sentences = append(sentences, strings.Join(clauses[:min(3, len(clauses))], "; ")+".")
+		sentences = append(sentences, strings.Join(clauses, "; ")+".")
 	}
 	if r.NotRun+r.recoverable > 0 {
 		sentences = append(sentences, waitText(r.wait))

@@ -108,7 +108,7 @@ func exceeded(method string, e *LimitError, known failure.Safety) error {
 	public := fault.Timeout(subject(method), e.Limit)
 	message := public.Message()
 	if e.Caller {
-		message = strings.TrimSuffix(message, ".") + ", which is what the caller's own limit left."
+		message = strings.TrimSuffix(message, ".") + ", which is what your own time limit for this call left."
 	}
 	if e.Running {
 		message += " It was told to stop, but is still running."
@@ -117,7 +117,7 @@ func exceeded(method string, e *LimitError, known failure.Safety) error {
 	}
 	suggestion := ""
 	if method == middleware.MethodCallTool {
-		suggestion = "Ask for less at a time if the tool allows it."
+		suggestion = "Ask for less at a time, if the tool allows it."
 	}
 	return classify.HideErrorBy(classify.Cut, e, public.WithMessage(message).Suggest(suggestion).WithRetry(retryOf(public, known, e.Running)))
 }
@@ -143,7 +143,7 @@ func (w *run) notStarted(err error) error {
 
 // Why a call is refused.
 const (
-	stuckRefusal = "too many earlier calls have not come to an end, and no more are accepted until some do"
+	stuckRefusal = "too many calls of this tool are still running"
 	burstRefusal = "too many calls run at the same time"
 )
 

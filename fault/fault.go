@@ -41,8 +41,9 @@ import (
 // errors.Is(err, kind) reports whether err holds a fault of that [Kind], and
 // errors.Is(err, other) whether it holds a fault with other's kind and code.
 type Error struct {
-	data  Data
-	cause error
+	data    Data
+	cause   error
+	general bool // the suggestion is that of the kind
 }
 
 // New returns a fault of the given kind. The message is public: one sentence
@@ -146,7 +147,7 @@ func (e *Error) Because(cause error) *Error {
 // Suggest returns a copy with the given suggestion: one or two sentences that
 // say what the caller could do differently. An empty text removes it.
 func (e *Error) Suggest(text string) *Error {
-	return e.change(func(c *Error) { c.data.Suggestion = text })
+	return e.change(func(c *Error) { c.data.Suggestion, c.general = text, false })
 }
 
 // WithMessage returns a copy with another public sentence.
@@ -199,12 +200,14 @@ func (e *Error) After(d time.Duration) *Error {
 	})
 }
 
-// Never returns a copy that says that the call must not be repeated, and why.
+// Never returns a copy that says that the call must not be repeated, and why. The suggestion
+// that stands for the kind in general is left out then.
 func (e *Error) Never(reason string) *Error {
 	return e.change(func(c *Error) {
 		retry, _ := c.Retry()
 		retry.ShouldRetry, retry.RetryAfterSeconds, retry.NextAttempt, retry.Reason = false, 0, 0, reason
 		c.data.Retry = &retry
+		c.specific()
 	})
 }
 
@@ -216,7 +219,8 @@ func (e *Error) WithRetry(retry Retry) *Error {
 // Step returns a copy with one more recovery step: what to do, and, where it is
 // a call, the tool and its parameters. An empty tool means that the step is not
 // a call of this server. A server leaves out the tool and the parameters if its caller
-// cannot make that call; see package middleware.
+// cannot make that call; see package middleware. The suggestion that stands for the kind in
+// general is left out then.
 func (e *Error) Step(action, tool string, parameters map[string]any) *Error {
 	return e.WithSteps(Step{Action: action, Tool: tool, Parameters: parameters})
 }
@@ -232,6 +236,9 @@ func (e *Error) WithSteps(steps ...Step) *Error {
 			all = append(all, s)
 		}
 		c.data.RecoverySteps = all
+		if len(steps) > 0 {
+			c.specific()
+		}
 	})
 }
 
@@ -264,6 +271,13 @@ func (e *Error) ScrubbedBy(scrubber func(string) string) *Error {
 		data.CorrectedTool, data.CorrectedArguments = "", nil // a correction with something hidden in it is none
 	}
 	return &Error{data: data, cause: e.cause}
+}
+
+// specific drops the suggestion of the kind: what was said of this failure says more.
+func (e *Error) specific() {
+	if e.general {
+		e.data.Suggestion, e.general = "", false
+	}
 }
 
 // change returns a copy of e to which f was applied. What the copy shares with e

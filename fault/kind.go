@@ -57,7 +57,9 @@ func (k Kind) Label() string {
 var genericFaults = func() map[Kind]*Error {
 	faults := map[Kind]*Error{}
 	for kind, row := range kinds.All {
-		faults[Kind(kind)] = New(Kind(kind), row.Message).Suggest(row.Suggestion)
+		e := New(Kind(kind), row.Message).Suggest(row.Suggestion)
+		e.general = true
+		faults[Kind(kind)] = e
 	}
 	return faults
 }()

@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -14,6 +15,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/table"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // guide is the middleware that [New] returns. It is immutable but for what it has
@@ -92,17 +94,18 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 	if !what.known {
 		return nil
 	}
-	var pause pause
+	var p pause
 	g.ask(ctx, what, func(k *known) (probe bool) {
-		pause, probe = k.closed(what) // of several servers one probes
+		p, probe = k.closed(what) // of several servers one probes
 		return probe
 	})
-	if pause.rest <= 0 {
+	if p.rest <= 0 {
 		return nil
 	}
-	e := refusal(pause)
+	e := refusal(p)
+	c.Refused("retry")
 	retry, _ := e.Retry()
-	c.Failure(nil, e).Guide(failure.Guidance{Retry: retry})
+	c.Failure(nil, e).Guide(failure.Guidance{Retry: &retry})
 	return e
 }
 
@@ -133,13 +136,14 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 		}
 		return
 	}
-	own, said := e.Retry()
+	own, _ := e.Retry()
 	at := failure.Situation{
 		Safety: func() failure.Safety { return g.safety(ctx, c, next) },
 		Costly: g.Repeatable == nil && c.Method() == call.MethodCallTool, // the server is asked for its tools
 	}
 	if e.Kind() == kindNotReady { // to ask again is what the caller is to do
-		f.Guide(failure.Guidance{Retry: f.Again(at).Retry, Suggestion: e.Suggestion()})
+		answer := f.Again(at)
+		f.Guide(failure.Guidance{Retry: answer.Said(), Suggestion: e.Suggestion()})
 		return
 	}
 	limit := g.MaxAttempts
@@ -163,19 +167,23 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 		return n
 	}
 	answer := f.Again(at)
-	retry := answer.Retry
-	if retry.ShouldRetry {
+	if retry := &answer.Retry; retry.ShouldRetry {
 		if retry.RetryAfterSeconds == 0 {
 			retry.RetryAfterSeconds = g.wait(max(1, attempts)).Seconds()
 		}
 		if retry.NextAttempt = max(0, own.NextAttempt); retry.NextAttempt == 0 && attempts > 0 {
 			retry.NextAttempt = attempts + 1
 		}
-		retry.MaxAttempts = limit
-	} else {
-		retry.RetryAfterSeconds = 0
+		retry.MaxAttempts = cmp.Or(min(retry.MaxAttempts, limit), limit)
 	}
-	f.Guide(failure.Guidance{Retry: retry, Suggestion: suggestion(f, e, said, retry), Insist: answer.Loop})
+	said, suggest := answer.Said(), suggestion(f, e, &answer)
+	if !what.known && attempts == 0 && f.Masked() {
+		if suggest != "" {
+			suggest = words.Ended(suggest) + " "
+		}
+		suggest += tellUser
+	}
+	f.Guide(failure.Guidance{Retry: said, Step: answer.Step, Suggestion: suggest, Insist: answer.Loop})
 }
 
 // safety says what a repetition of the call can do.
@@ -185,7 +193,7 @@ func (g *guide) safety(ctx context.Context, c *call.Call, next mcp.MethodHandler
 		return c.SafetyIn(ctx, next)
 	case safe.Ask(g.Repeatable, call.Target(c.Request())):
 		return failure.Idempotent
-	default:
+	default: // the program says that it must not be repeated
 		return failure.Writes
 	}
 }
@@ -210,7 +218,7 @@ func (g *guide) count(ctx context.Context, what *identity, e *fault.Error, retry
 	f := failing{error: sign(e), text: headline(e), keep: forgetAfter + min(wait, maxKeep)}
 	if g.RefuseAfter > 0 {
 		f.refuseAfter = g.RefuseAfter + max(0, more)
-		f.broken = !retry.ShouldRetry && broken(e.Kind())
+		f.broken = broken(e.Kind()) && (!retry.ShouldRetry || retry.MaxAttempts > 0) // one more try is no hope
 	}
 	g.ask(ctx, what, func(k *known) bool {
 		h = k.failed(what, f)

@@ -221,18 +221,18 @@ Retry: only with corrected arguments.`)
 
 func (v *visit) readsAndWrites(t *testing.T) {
 	v.says(t, `Timeout: the operation did not finish in time.
-Suggestion: Ask for less at a time.
+Suggestion: Ask for less at a time, if the tool allows it.
 Retry: yes, after W `+v.second()+`.
 Reference: REF`, "read_slow", nil)
 	require.Equal(t, 3, v.runs(t, "read_slow"), "the server has tried by itself")
 	said := v.says(t, `Timeout: the operation did not finish in time.
-Retry: only if repeating does no harm: it is not known whether this call took effect.
+Retry: no, unless you see that it did not take effect.
 Reference: REF`, "write_slow", nil)
 	require.Equal(t, fault.EffectUnknown, said.Retry.Effect)
 	require.Equal(t, 1, v.runs(t, "write_slow"))
 	said = v.says(t, `Timeout: the payment did not finish within 10 s.
-Suggestion: Ask for less at a time.
-Retry: only if repeating does no harm: it is not known whether this call took effect.
+Suggestion: Ask for less at a time, if the tool allows it.
+Retry: no, unless you see that it did not take effect.
 Next: 1. See whether it was made: call find_payment {"id":"p-1"}.
 Reference: REF`, "pay", nil)
 	require.Equal(t, "find_payment", said.RecoverySteps[0].Tool)
@@ -249,7 +249,7 @@ func (v *visit) loopBreaker(t *testing.T) {
 		texts, last = append(texts, plain(textOf(res))), f
 	}
 	const found = "Not found: project 'zebra' does not exist.\n" +
-		"Suggestion: Check the name or identifier; if something lists what exists, ask it first.\n"
+		"Suggestion: Check the name. If a tool lists what exists, call it first.\n"
 	const first = found + "Retry: no. The same call will fail again.\nReference: REF"
 	for i := range 3 {
 		require.Equal(t, first, texts[i])
@@ -327,7 +327,7 @@ func (v *visit) whatAServiceAsksFor(t *testing.T) {
 	require.InDelta(t, 3600, said.RetryAfterSeconds, 60)
 
 	gone := v.says(t, `Not found: the requested item does not exist.
-Suggestion: Check the name or identifier; if something lists what exists, ask it first.
+Suggestion: Check the name. If a tool lists what exists, call it first.
 Retry: no. The service refused the request (HTTP 404); the same call will be refused again.
 Reference: REF`, "fetch", v.service.at("/404/9/gone"))
 	require.Equal(t, fault.KindNotFound, gone.Type)
@@ -369,19 +369,19 @@ func (v *visit) stuck(t *testing.T) {
 	size := v.Log.Size(t)
 	for i := range 2 {
 		v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running.
-Suggestion: Ask for less at a time if the tool allows it.
+Suggestion: Ask for less at a time, if the tool allows it.
 Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
 Reference: REF`, "get_stuck", map[string]any{"key": fmt.Sprint("stuck ", i)})
 	}
-	v.says(t, `Service unavailable: too many earlier calls have not come to an end, and no more are accepted until some do.
+	v.says(t, `Service unavailable: too many calls of this tool are still running.
 Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
 Reference: REF`, "get_stuck", map[string]any{"key": "stuck 2"})
 	require.Equal(t, 2, v.runs(t, "get_stuck"))
 	v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running.
-Retry: no. It may still take effect: check that before you try another way.
+Retry: no. This call may have changed something: look whether it did before you go on. It may still take effect.
 Reference: REF`, "write_stuck", map[string]any{"key": "stuck 3"})
 	v.says(t, `Internal error: the server failed unexpectedly.
-Retry: no. It may have changed something: check that before you try another way.
+Retry: no, unless you see that it did not take effect.
 Reference: REF`, "exit", nil)
 	_, f := v.call(t, "release", map[string]any{"keys": []string{"stuck 0", "stuck 1", "stuck 2", "stuck 3"}})
 	require.Nil(t, f)
@@ -400,7 +400,7 @@ Reference: REF`, "exit", nil)
 
 func (v *visit) stopsWhenToldTo(t *testing.T) {
 	v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, and did.
-Suggestion: Ask for less at a time if the tool allows it.
+Suggestion: Ask for less at a time, if the tool allows it.
 Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
 Reference: REF`, "wait_for_context", nil)
 }
