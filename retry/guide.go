@@ -53,8 +53,14 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	res, err := next(ctx, method, req)
 	f := c.Failure(res, err)
 	if f == nil {
-		if what.known && !call.NeedsInput(res) {
+		if call.NeedsInput(res) {
+			return res, err
+		}
+		if what.known {
 			g.forget(ctx, &what)
+		}
+		if g.seen.closing() {
+			g.changed(ctx, c, req, next, what)
 		}
 		return res, err
 	}
@@ -95,11 +101,18 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 		return nil
 	}
 	var p pause
-	g.ask(ctx, what, func(k *known) (probe bool) {
-		p, probe = k.closed(what) // of several servers one probes
-		return probe
-	})
-	if p.rest <= 0 {
+	look := func(last change) (refused bool) {
+		g.ask(ctx, what, func(k *known) (probe bool) {
+			p, probe = k.closed(what, last) // of several servers one probes
+			return probe
+		})
+		return p.rest > 0
+	}
+	if !look(change{}) {
+		return nil
+	}
+	g.seen.closes(what.owner, p.rest)
+	if last := g.lastChange(ctx, what); p.trials > 0 && last != (change{}) && !look(last) {
 		return nil
 	}
 	e := refusal(p)
@@ -107,6 +120,35 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 	retry, _ := e.Retry()
 	c.Failure(nil, e).Guide(failure.Guidance{Retry: &retry})
 	return e
+}
+
+// changed notes that a call of a tool succeeded that may have changed something, for a caller who is
+// refused other calls: one of them may work now. The tools are looked up only then.
+func (g *guide) changed(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, what identity) {
+	if c.Method() != call.MethodCallTool {
+		return
+	}
+	if what.owner == "" {
+		if what = g.locate(ctx, req); what.owner == "" {
+			return
+		}
+		what.shared = g.shared != nil && !call.OfConnection(what.owner)
+	}
+	if !g.seen.refuses(what.owner) || g.Repeatable != nil && safe.Ask(g.Repeatable, call.Target(req)) || c.Safety(next) == failure.Reads {
+		return
+	}
+	g.seen.changed(what.owner, what.place)
+	if what.shared {
+		g.shared.changed(ctx, what.owner, what.place)
+	}
+}
+
+// lastChange returns the last change that a caller made, by the clock of whoever keeps what is closed.
+func (g *guide) lastChange(ctx context.Context, what *identity) change {
+	if what.shared {
+		return g.shared.lastChange(ctx, what.owner)
+	}
+	return g.seen.lastChange(what.owner)
 }
 
 // ask shows f what the store knows of a caller, or else what this process does. From a
@@ -224,6 +266,9 @@ func (g *guide) count(ctx context.Context, what *identity, e *fault.Error, retry
 		h = k.failed(what, f)
 		return true
 	})
+	if h.closed {
+		g.seen.closes(what.owner, refuseFor)
+	}
 	return h
 }
 
