@@ -143,7 +143,7 @@ func (w *run) notStarted(err error) error {
 
 // Why a call is refused.
 const (
-	stuckRefusal = "too many calls of this tool are still running"
+	stuckRefusal = "too many calls are still running"
 	burstRefusal = "too many calls run at the same time"
 )
 
@@ -152,11 +152,14 @@ const maxRefusal = 30 * time.Second
 
 // refused returns the error of a call that does not start.
 func (w *run) refused(why string) error {
-	after := time.Second
+	after, message := time.Second, why
 	if why == stuckRefusal {
 		after = max(after, min(w.limit, maxRefusal).Truncate(time.Second))
+		if w.c.Method() == middleware.MethodCallTool {
+			message = "too many calls of this tool are still running"
+		}
 	}
-	return classify.HideErrorBy(classify.Proven, errTooMany, fault.New(fault.KindServiceUnavailable, why).
+	return classify.HideErrorBy(classify.Proven, errTooMany, fault.New(fault.KindServiceUnavailable, message).
 		WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: after.Seconds(), Effect: fault.EffectNone}))
 }
 
