@@ -172,7 +172,7 @@ func TestOrderOfEverything(t *testing.T) {
 				// Each item, and then the call of which all items failed. That an item has failed
 				// before is looked up before the next one runs.
 				{"many", `{"words":["one","two"]}`, "id begin whose whose >a >b limit h h h owner <b <a log" +
-					" whose >a >b owner limit h h h <b <a log size size size end log"},
+					" whose >a >b owner limit h h h <b <a log size size end log"},
 			} {
 				s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: era}, harness.Setup{
 					Middleware: []mcp.Middleware{mcpchain.Standard(options, tr.Middleware("a"), seen, tr.Middleware("b"))}, Handlers: handlers,
@@ -308,7 +308,8 @@ func TestListFormsOfFailures(t *testing.T) {
 					require.EqualValues(t, i, e["index"], about)
 					require.Equal(t, want.Kind(), e.Fault().Kind(), about)
 					if masked || !f.private {
-						require.Equal(t, want.Message(), e.Fault().Message(), about)
+						// Without retry nothing is said of the step that failed.
+						require.True(t, strings.HasPrefix(want.Message(), strings.TrimSuffix(e.Fault().Message(), ".")), "%s: %q, %q", about, want.Message(), e.Fault().Message())
 					}
 					references[e.Fault().Reference()]++
 				}

@@ -63,7 +63,6 @@ func ExampleStandard() {
 	// Retry: no. The same call will fail again.
 	// Next: 1. List the projects: call list {}.
 	//
-	// Internal error: the server failed unexpectedly.
-	// Retry: no. It may have changed something: check that before you try another way.
-	// Reference: req-1
+	// Internal error: the server failed unexpectedly. It is not known whether this call took effect.
+	// Reference: req-1 (give it to the user to report)
 }

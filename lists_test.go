@@ -47,7 +47,7 @@ func TestHowOftenAServerIsAskedForItsTools(t *testing.T) {
 		"wrong arguments":                  {plain, write(fault.Invalid("a", "an integer", "x")), 0},
 		"a fault that nothing was changed": {plain, write(fault.Unavailable("the bank").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})), 0},
 		"a fault that it took effect":      {plain, write(fault.Unavailable("the bank").WithRetry(fault.Retry{Effect: fault.EffectCommitted})), 0},
-		"refused connection":               {plain, write(refused), 0},
+		"refused connection":               {plain, write(refused), 1}, // whether the tool only reads decides
 		"unknown error":                    {plain, write(errors.New("x")), 1},
 		"timeout":                          {plain, write(context.DeadlineExceeded), 1},
 		"audited success":                  {audited, harness.Succeed(), 1},

@@ -93,7 +93,8 @@ func (r *Result[Out]) written() *Result[Out] {
 		var err error
 		if item.raw, err = classify.JSON(item.Value); err != nil {
 			*item = Item[Out]{Index: i, Key: item.Key, Status: Failed}
-			item.Err, item.quote = r.failer.failed(i, notJSON("the value of an item", err), nil)
+			item.failed = r.failer.failed(i, notJSON("the value of an item", err), nil)
+			item.Err = item.failed.public
 		}
 	}
 	cp.count()
@@ -310,7 +311,7 @@ func (r *Result[Out]) failureLines(failed []*Item[Out]) (lines []string) {
 	var groups []group
 	items := map[group][]*Item[Out]{}
 	for _, item := range failed {
-		g := group{errorText(item.Err), item.quote, item.Key != ""}
+		g := group{errorText(item.Err), item.failed.quote, item.Key != ""}
 		if items[g] == nil {
 			groups = append(groups, g)
 		}

@@ -108,7 +108,7 @@ Results:
 
 func TestAnswerWithoutSuccess(t *testing.T) {
 	r := each(t, batch.RunOptions[string]{}, "missing-1", "missing-2", "oh-1")
-	require.Contains(t, text(t, r.ToolResult()), "2 not found: check the name, or list what exists; 1 failed inside the server: tell the user")
+	require.Contains(t, text(t, r.ToolResult()), "2 not found: check the name, or list what exists; 1 with an internal error: tell the user")
 	r = each(t, batch.RunOptions[string]{}, "missing-1", "missing-2")
 	res := r.ToolResult()
 	require.True(t, res.IsError)
@@ -155,10 +155,10 @@ func TestSuggestions(t *testing.T) {
 		{"limited-1 limited-333 ok", "2 rate limited: send fewer items at a time. Wait 11 s, then send retry_items again."},
 		{"limited-1" + strings.Repeat("x", 200), "Send fewer items at a time. Sending retry_items again is possible in 4 min; tell the user."},
 		{"missing limited-1 ok", "1 not found: check the name, or list what exists; 1 rate limited: send fewer items at a time. Wait 9 s, then send retry_items again."},
-		{"down down ok", "2 failed by a service: keep the arguments, they are not the cause. Check whether check_items took effect before you send anything again."},
+		{"down down ok", "2 failed by a service: keep the arguments. Check whether check_items took effect before you send anything again."},
 		{"late ok", "1 not finished in time: send fewer items at a time. Check whether check_items took effect before you send anything again."},
 		{"invalid invalid exists ok", "2 wrong input: correct it as the error says; 1 in existence already: use what exists, or choose another name."},
-		{"conflict broken broken broken broken", "4 failed inside the server: tell the user; 1 in conflict with the current state: read it, then decide. " +
+		{"conflict broken broken broken broken", "4 with an internal error: tell the user; 1 in conflict with the current state: read it, then decide. " +
 			"Check whether check_items took effect before you send anything again."},
 		{"missing denied invalid exists", "1 not found: check the name, or list what exists; 1 not permitted: ask the user for access, or leave it out; " +
 			"1 wrong input: correct it as the error says; 1 in existence already: use what exists, or choose another name."},

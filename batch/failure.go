@@ -54,10 +54,9 @@ func (f *failer) context(ctx context.Context, index int) context.Context {
 // failed classifies, masks and records the failure of an item. What it says of sending the
 // item again is what the retry member of its error, the lists of what to send again and
 // what to check, and the suggestion follow from. Late is told instead of an error that
-// nobody worded; nil means the error. quote reports whether the text shows the reference,
-// because the log knows more.
-func (f *failer) failed(index int, err error, late *fault.Error) (public *fault.Error, quote bool) {
-	public = fault.Generic(fault.KindInternal) //nolint:wastedassign // the item has failed also if something panics
+// nobody worded; nil means the error.
+func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
+	how.public = fault.Generic(fault.KindInternal) // the item has failed also if something panics
 	defer safe.Survive()
 	published, done := err.(*publishedError) //nolint:errorlint // a wrapped one is another error
 	if done {
@@ -70,16 +69,33 @@ func (f *failer) failed(index int, err error, late *fault.Error) (public *fault.
 		err = late.Because(err)
 		known = below.Failure(nil, err)
 	}
+	answer := known.Again(failure.Situation{Safety: f.whatRepeats, Running: safe.Is(err, errStuck)})
+	retry := answer.Said()
+	if answer.Retry.ShouldRetry && answer.Hint.Retry != classify.RetryYes {
+		retry = nil // one more try is for who is counted
+	}
+	if _, said := known.Fault().Retry(); retry != nil && !said && !retry.ShouldRetry && retry.Effect != fault.EffectUnknown && !retry.Partial {
+		retry = nil // that it is not sent again is said by the list in which it does not stand
+	}
+	refused := answer.Hint.Retry == classify.RetryNo && answer.Hint.Effect != fault.EffectUnknown
+	how.open = answer.Said() == nil && answer.Effect == fault.EffectUnknown && !refused
 	if done {
-		public, quote = published.public, published.quote
-	} else {
-		public, quote = publish(below, known, err)
+		how.public, how.quote = published.public, published.quote
+		if retry != nil {
+			how.public = how.public.WithRetry(*retry)
+		}
+		return how
 	}
-	retry := known.Again(failure.Situation{Safety: f.whatRepeats, Running: safe.Is(err, errStuck)}).Retry
-	if _, said := public.Retry(); said || retry.ShouldRetry || retry.Effect == fault.EffectUnknown || retry.Partial {
-		public = public.WithRetry(retry)
-	}
-	return public, quote
+	known.Guide(failure.Guidance{Retry: retry, Step: answer.Step, Suggestion: known.Fault().Suggestion()})
+	how.public, how.quote = publish(below, known, err)
+	return how
+}
+
+// failed is how an item failed.
+type failed struct {
+	public *fault.Error
+	quote  bool // the text shows the reference, because the log knows more
+	open   bool // nobody knows whether it took effect, and nothing is said of it
 }
 
 // publish records the failure of an item and returns what a caller may know of it.

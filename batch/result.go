@@ -40,8 +40,8 @@ type Item[Out any] struct {
 	// is never sent, is the error of the function.
 	Err *fault.Error `json:"-"`
 
-	raw   json.RawMessage // the value, as it was written when its size was measured
-	quote bool            // the text shows the reference of the failure
+	raw    json.RawMessage // the value, as it was written when its size was measured
+	failed failed
 }
 
 // MarshalJSON writes the value only if the item succeeded, also a zero value. A null is
@@ -74,7 +74,7 @@ func (i *Item[Out]) next() step {
 	switch retry, _ := i.Err.Retry(); {
 	case i.Status == NotRun, retry.ShouldRetry:
 		return sendAgain
-	case retry.Effect == fault.EffectUnknown, retry.Partial:
+	case retry.Effect == fault.EffectUnknown, i.failed.open, retry.Partial:
 		return checkFirst
 	default:
 		return nothing
@@ -172,8 +172,8 @@ var causes = []struct {
 	{"in conflict with the current state", "read it, then decide", []fault.Kind{fault.KindConflict, fault.KindPreconditionFailed}},
 	{"rate limited", "send fewer items at a time", []fault.Kind{fault.KindRateLimited}},
 	{"not finished in time", "send fewer items at a time", []fault.Kind{fault.KindTimeout}},
-	{"failed by a service", "keep the arguments, they are not the cause", []fault.Kind{fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError}},
-	{"failed inside the server", "tell the user", []fault.Kind{fault.KindInternal}},
+	{"failed by a service", "keep the arguments", []fault.Kind{fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError}},
+	{"with an internal error", "tell the user", []fault.Kind{fault.KindInternal}},
 }
 
 // suggestion has one clause for each cause, the most frequent first, behind its count, and says what to send again and what to check.

@@ -259,19 +259,19 @@ func (b *batch[Out]) end(i int, value Out, late *fault.Error, err error) bool {
 
 // fail makes a failed item of one that the caller has taken.
 func (b *batch[Out]) fail(i int, err error, late *fault.Error) {
-	public, quote := fault.Generic(fault.KindInternal), false
+	how := failed{public: fault.Generic(fault.KindInternal)}
 	defer func() { // also when what is asked about the failure ends the goroutine
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		item := &b.result.Items[i]
-		item.Status, item.Err, item.quote = Failed, public, quote
+		item.Status, item.Err, item.failed = Failed, how.public, how
 		b.finished++
 		b.failures++
 		if b.maxFailures > 0 && b.failures >= b.maxFailures {
 			b.result.Stopped = byFailures
 		}
 	}()
-	public, quote = b.result.failer.failed(i, err, late)
+	how = b.result.failer.failed(i, err, late)
 }
 
 // theItem is what failures of ours call the item; its key stands beside it.

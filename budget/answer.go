@@ -227,9 +227,9 @@ func (x *answer) tell(out *mcp.CallToolResult, cuts []*entry) {
 		case l.Cursor != "":
 			text.WriteString(x.howToGet(l.Cursor))
 		case x.more && e.verdict == later:
-			text.WriteString(" The rest cannot be shown: " + x.held(e) + ". Ask for less at a time.")
+			text.WriteString(" The rest cannot be shown: " + x.held(e) + ". Ask for less at a time, if the tool allows it.")
 		default:
-			text.WriteString(" The rest cannot be shown. Ask for less at a time.")
+			text.WriteString(" The rest cannot be shown. Ask for less at a time, if the tool allows it.")
 		}
 	}
 	out.Meta = maps.Clone(out.Meta)
@@ -263,7 +263,7 @@ func (b *budget) howToGet(cursor string) string {
 // tooLarge is the failure of a call whose answer cannot be made to fit.
 func (x *answer) tooLarge(c *call.Call, next mcp.MethodHandler) error {
 	retry := fault.Retry{Effect: fault.EffectCommitted, Reason: "The call has been carried out; only its answer is too large."}
-	suggestion := "Ask for less at a time."
+	suggestion := "Ask for less at a time, if the tool allows it."
 	if tool, err := c.Tool(next); err == nil {
 		if names := smaller(tool.InputSchema); len(names) > 0 {
 			suggestion = "Ask for less with the " + argument(names) + "."

@@ -336,7 +336,7 @@ func TestAroundOneHandler(t *testing.T) {
 		require.NotContains(t, string(got.Wire), `cursor\"`)
 		require.Zero(t, stats.Kept.Load())
 		if tool == "it" {
-			require.Contains(t, got.Tool().Content[1].(*mcp.TextContent).Text, "of 50000 bytes. The rest cannot be shown. Ask for less at a time.")
+			require.Contains(t, got.Tool().Content[1].(*mcp.TextContent).Text, "of 50000 bytes. The rest cannot be shown. Ask for less at a time, if the tool allows it.")
 		}
 	}
 	var stats budget.Stats
@@ -427,7 +427,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	require.False(t, failed)
 	res, _ := direct(t, budget.Options{Size: 300, MaxKept: 1000}, 10_000)(t.Context(), "ada", "big", nil)
 	require.Empty(t, left(res).Cursor, "too large to be kept")
-	require.Contains(t, note(res), "The rest cannot be shown. Ask for less at a time.")
+	require.Contains(t, note(res), "The rest cannot be shown. Ask for less at a time, if the tool allows it.")
 }
 
 // note is the last text of an answer.
@@ -464,7 +464,7 @@ func TestOneOwnerFillsItsOwnPlace(t *testing.T) {
 						continue
 					}
 					require.Empty(t, left(res).Cursor)
-					require.Contains(t, note(res), fmt.Sprintf("The rest cannot be shown: this conversation holds more than the server keeps, and there is room again in %d min. Ask for less at a time.", 10-c.kept))
+					require.Contains(t, note(res), fmt.Sprintf("The rest cannot be shown: this conversation holds more than the server keeps, and there is room again in %d min. Ask for less at a time, if the tool allows it.", 10-c.kept))
 				}
 				before := stats.Kept.Load()
 				_, failed := middleware.FaultOf(call(t.Context(), "ada", "read_more", map[string]any{"cursor": left(adas).Cursor}))
@@ -549,7 +549,7 @@ func TestAnAnswerThatIsNotKept(t *testing.T) {
 			var all []budget.LeftOut
 			require.NoError(t, json.Unmarshal(raw, &all))
 			require.Len(t, all, 2)
-			says := map[bool]string{true: `For the rest call read_more .*`, false: `The rest cannot be shown\. Ask for less at a time\.`}
+			says := map[bool]string{true: `For the rest call read_more .*`, false: `The rest cannot be shown\. Ask for less at a time, if the tool allows it\.`}
 			require.Regexp(t, `^Shown: \d+ of 2000 items of 'a'\. `+says[c.kept[0]]+`\nShown: \d+ of 1000 items of 'b'\. `+says[c.kept[1]]+`$`, note(res))
 			for i, kept := range c.kept {
 				require.Equal(t, kept, all[i].Cursor != "")

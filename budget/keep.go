@@ -218,7 +218,7 @@ func (k *keeper) get(cursor, owner string) *entry {
 
 // readMore answers a call of the tool, if the server has none of that name itself.
 func (b *budget) readMore(ctx context.Context, c *call.Call, req *mcp.CallToolRequest, next mcp.MethodHandler) (mcp.Result, error) {
-	res, err := b.read(ctx, req)
+	res, err := b.read(ctx, c, req)
 	if err != nil {
 		// It is no server that is wrapped, or one that has a tool of this name.
 		if _, missing := c.Tool(next); !errors.Is(missing, call.ErrNotListed) {
@@ -249,7 +249,7 @@ const description = "Shows what an answer of another tool left out. Call it with
 var cursors = regexp.MustCompile(`^([A-Z2-7]{26,})(?:\.([0-9]{1,9})\.([0-9]{1,9}))?$`)
 
 // read returns the page that a cursor names.
-func (b *budget) read(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
+func (b *budget) read(ctx context.Context, c *call.Call, req *mcp.CallToolRequest) (mcp.Result, error) {
 	var args struct {
 		Cursor any `json:"cursor"`
 	}
@@ -259,6 +259,7 @@ func (b *budget) read(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result
 	}
 	cursor, ok := args.Cursor.(string)
 	if !ok || cursor == "" {
+		c.Refused("budget")
 		const expected = "the cursor that an answer gave"
 		if args.Cursor == nil {
 			return nil, fault.Violations(fault.Violation{Field: "cursor", Rule: "required", Expected: expected})
@@ -273,6 +274,7 @@ func (b *budget) read(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result
 		off, _ = strconv.Atoi(m[3])
 	}
 	if e == nil || !e.has(at, off) {
+		c.Refused("budget")
 		return nil, fault.New(fault.KindNotFound, "this cursor is unknown or has expired").
 			Suggest("Call the tool that gave it again, and ask for less at a time.").
 			WithRetry(fault.Retry{Effect: fault.EffectNone, Reason: "The same cursor will not be found again."})

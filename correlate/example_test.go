@@ -60,7 +60,7 @@ func ExampleNew() {
 	}
 	// Output:
 	// level=ERROR msg="mcp call" method=tools/call tool=search outcome=internal_error kind=internal_error reference=req-7 client=example-client party=server error="index is broken" error_types=*errors.errorString
-	// Reference: req-7
+	// Reference: req-7 (give it to the user to report)
 }
 
 // Every record that a handler writes with its context carries the reference.

@@ -45,7 +45,7 @@ type Event struct {
 	Party   fault.Party
 
 	// Refused is the package that refused the call before its handler ran: "limit",
-	// "drain", "deadline" or "retry". It is "" for any other call.
+	// "drain", "deadline", "budget" or "retry". It is "" for any other call.
 	Refused string
 
 	// Part reports whether this is an item of a batch or a part of an answer, whose call
@@ -92,9 +92,6 @@ func (r *recorder) Ended(c *call.Call, took time.Duration, res mcp.Result, f *fa
 	e.Attempts, refused = c.Noted()
 	if f != nil {
 		e.Refused, e.Kind, e.Party, e.Err = refused, f.Fault().Kind(), f.Party(), f.Err()
-		if refused == "" && e.Kind == fault.KindRepeatedFailure {
-			e.Refused = "retry"
-		}
 		if !kinds.Known(string(e.Kind)) {
 			e.Kind = call.Other
 		}

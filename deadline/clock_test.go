@@ -177,7 +177,7 @@ func TestLimitOfTheCaller(t *testing.T) {
 				f, _ := middleware.FaultOf(nil, err)
 				require.Equal(t, fault.KindTimeout, f.Kind())
 				if c.caller {
-					require.Contains(t, f.Message(), ", which is what the caller's own limit left.")
+					require.Contains(t, f.Message(), ", which is what your own time limit for this call left.")
 				}
 				time.Sleep(time.Hour)
 			})

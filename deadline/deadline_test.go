@@ -55,7 +55,7 @@ func TestStuckHandlerIsAnswered(t *testing.T) {
 		if at.Shape.Tool() {
 			require.Equal(t, fault.EffectUnknown, retry.Effect)
 			require.False(t, retry.ShouldRetry)
-			require.Contains(t, got.Text(), "Retry: no. It may still take effect: check that before you try another way.")
+			require.Contains(t, got.Text(), "Retry: no. This call may have changed something: look whether it did before you go on. It may still take effect.")
 		} else {
 			require.Equal(t, fault.EffectNone, retry.Effect)
 			require.True(t, retry.ShouldRetry)
@@ -95,14 +95,14 @@ func TestTheWholeText(t *testing.T) {
 	}
 	want := map[string]string{
 		"read": "Timeout: the tool did not finish within 30 s. It was told to stop, but is still running.\n" +
-			"Suggestion: Ask for less at a time if the tool allows it.\n" +
+			"Suggestion: Ask for less at a time, if the tool allows it.\n" +
 			"Retry: yes. Nothing was changed by this call.",
 		"idempotent": "Timeout: the tool did not finish within 30 s. It was told to stop, but is still running.\n" +
-			"Suggestion: Ask for less at a time if the tool allows it.\n" +
+			"Suggestion: Ask for less at a time, if the tool allows it.\n" +
 			"Retry: yes. A repetition does no harm.",
 		"write": "Timeout: the tool did not finish within 30 s. It was told to stop, but is still running.\n" +
-			"Suggestion: Ask for less at a time if the tool allows it.\n" +
-			"Retry: no. It may still take effect: check that before you try another way.",
+			"Suggestion: Ask for less at a time, if the tool allows it.\n" +
+			"Retry: no. This call may have changed something: look whether it did before you go on. It may still take effect.",
 	}
 	want["unknown"] = want["write"]
 	synctest.Test(t, func(t *testing.T) {

@@ -109,7 +109,7 @@ func exceeded(c *call.Call, e *LimitError, known failure.Safety) error {
 	public := fault.Timeout(subject(c.Method()), e.Limit)
 	message := public.Message()
 	if e.Caller {
-		message = strings.TrimSuffix(message, ".") + ", which is what the caller's own limit left."
+		message = strings.TrimSuffix(message, ".") + ", which is what your own time limit for this call left."
 	}
 	if e.Running {
 		message += " It was told to stop, but is still running."
@@ -118,7 +118,7 @@ func exceeded(c *call.Call, e *LimitError, known failure.Safety) error {
 	}
 	suggestion := ""
 	if c.Method() == middleware.MethodCallTool {
-		suggestion = "Ask for less at a time if the tool allows it."
+		suggestion = "Ask for less at a time, if the tool allows it."
 	}
 	return classify.HideErrorBy(classify.Cut, e, public.WithMessage(message).Suggest(suggestion).WithRetry(retryOf(public, known, e.Running, c.Witness())))
 }
@@ -144,7 +144,7 @@ func (w *run) notStarted(err error) error {
 
 // Why a call is refused.
 const (
-	stuckRefusal = "too many calls of this tool are still running"
+	stuckRefusal = "too many calls are still running"
 	burstRefusal = "too many calls run at the same time"
 )
 
@@ -153,11 +153,14 @@ const maxRefusal = 30 * time.Second
 
 // refused returns the error of a call that does not start.
 func (w *run) refused(why string) error {
-	after := time.Second
+	after, message := time.Second, why
 	if why == stuckRefusal {
 		after = max(after, min(w.limit, maxRefusal).Truncate(time.Second))
+		if w.c.Method() == middleware.MethodCallTool {
+			message = "too many calls of this tool are still running"
+		}
 	}
-	return classify.HideErrorBy(classify.Proven, errTooMany, fault.New(fault.KindServiceUnavailable, why).
+	return classify.HideErrorBy(classify.Proven, errTooMany, fault.New(fault.KindServiceUnavailable, message).
 		WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: after.Seconds(), Effect: fault.EffectNone}))
 }
 

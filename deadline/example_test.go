@@ -43,7 +43,7 @@ func ExampleNew() {
 	fmt.Println(f.Text())
 	// Output:
 	// Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running.
-	// Suggestion: Ask for less at a time if the tool allows it.
+	// Suggestion: Ask for less at a time, if the tool allows it.
 	// Retry: yes. Nothing was changed by this call.
 }
 

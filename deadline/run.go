@@ -286,7 +286,7 @@ func (w *run) look() <-chan failure.Safety {
 	looked := make(chan failure.Safety, 1)
 	go func() {
 		defer func() { <-w.looking }()
-		known := failure.Writes
+		known := failure.Unsaid
 		safe.Call(func() { known = w.c.Safety(w.next) }, nil) // a middleware of the user's, on the way to the list
 		looked <- known
 	}()
@@ -296,7 +296,7 @@ func (w *run) look() <-chan failure.Safety {
 // known returns what is known of the call without asking for the server's list.
 func (w *run) known() failure.Safety {
 	if w.c.Method() == call.MethodCallTool {
-		return failure.Writes
+		return failure.Unsaid
 	}
 	return w.c.Safety(nil)
 }

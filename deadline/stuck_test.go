@@ -50,7 +50,11 @@ func TestTooManyStuckHandlers(t *testing.T) {
 		var got harness.Answer
 		require.Zero(t, took(func() { got = s.Call(t, "it") }))
 		requireKind(t, fault.KindServiceUnavailable, got)
-		require.Contains(t, got.Text(), "Service unavailable: too many calls of this tool are still running.\n"+
+		what := ""
+		if at.Shape.Tool() {
+			what = " of this tool"
+		}
+		require.Contains(t, got.Text(), "Service unavailable: too many calls"+what+" are still running.\n"+
 			"Retry: yes, after 30 s. Nothing was changed by this call.")
 		if at.Shape.Method() != middleware.MethodComplete { // which has no name to tell handlers apart by
 			require.Equal(t, "fine", s.Call(t, "other").Text())
@@ -384,7 +388,7 @@ func TestLateHandlerDoesNotDisturb(t *testing.T) {
 			inner := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 				res, err := next(ctx, c.Method(), req)
 				if f := c.Failure(res, err); f != nil {
-					f.Guide(failure.Guidance{Retry: fault.Retry{ShouldRetry: true, Reason: "of the late one"}})
+					f.Guide(failure.Guidance{Retry: &fault.Retry{ShouldRetry: true, Reason: "of the late one"}})
 				}
 				return res, err
 			})

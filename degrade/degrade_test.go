@@ -386,7 +386,7 @@ func TestEffectOfAChange(t *testing.T) {
 		"said":    {fault.Unavailable("it").WithRetry(fault.Retry{Effect: fault.EffectNone, ShouldRetry: true}), fault.EffectNone},
 		"again":   {fault.Unavailable("it").WithRetry(fault.Retry{ShouldRetry: true}), fault.EffectUnknown},
 		"limited": {fault.RateLimited("it", time.Second), fault.EffectNone},
-		"dial":    {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, fault.EffectNone},
+		"dial":    {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, fault.EffectUnknown}, // what was done before it, nobody knows
 	} {
 		status, err := degrade.Run(t.Context(), degrade.Optional("mail", new(int), fail[int](c.err)).Write())
 		require.NoError(t, err)

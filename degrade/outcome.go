@@ -11,7 +11,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
-	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
@@ -133,12 +132,11 @@ func (o *outcome) seen() fault.Effect {
 	return seen
 }
 
-// effectOf returns what is known about the effect of a change that failed. What neither
-// the failure itself nor its kind proves is not known.
+// effectOf returns what is known about the effect of a change that failed. What nobody says is
+// not known: an error proves what became of one step of it.
 func effectOf(f *failure.Failure) fault.Effect {
-	said, _ := f.Fault().Retry()
-	kind := fault.Effect(kinds.Of(string(f.Fault().Kind())).Effect)
-	return cmp.Or(said.Effect, f.Hint().Effect, kind, fault.EffectUnknown)
+	answer := f.Again(failure.As(failure.Writes))
+	return cmp.Or(answer.Effect, fault.EffectUnknown)
 }
 
 // stopped reports whether a part only did as it was told when another one failed.

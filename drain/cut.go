@@ -30,7 +30,8 @@ func cut(c *call.Call, next mcp.MethodHandler, res mcp.Result, err error) (mcp.R
 		f = c.Failure(res, err)
 	}
 	if f.View().Says.By == classify.Cut && f.Fault().Kind() == fault.KindServiceUnavailable && !f.Guided() {
-		f.Guide(failure.Guidance{Retry: f.Again(failure.Situation{Safety: func() failure.Safety { return c.Safety(next) }}).Retry})
+		answer := f.Again(failure.Situation{Safety: func() failure.Safety { return c.Safety(next) }})
+		f.Guide(failure.Guidance{Retry: answer.Said(), Step: answer.Step})
 	}
 	return res, err
 }

@@ -343,7 +343,7 @@ func TestWhateverTheWordsAre(t *testing.T) {
 					require.Equal(t, safety != "writes", retry.ShouldRetry)
 					text, _, _ := strings.Cut(f.Text(), "\nReference")
 					require.Equal(t, "Service unavailable: this server was replaced before the call had finished.\n"+map[string]string{
-						"writes":     "Retry: only if repeating does no harm: it is not known whether this call took effect.",
+						"writes":     "Retry: no, unless you see that it did not take effect.",
 						"idempotent": "Retry: yes, after 1 s" + attempt + ". A repetition does no harm.",
 						"reads":      "Retry: yes, after 1 s" + attempt + ".",
 					}[safety], text)

@@ -547,7 +547,10 @@ func partial() []*Case {
 		invite("one of five fails, the others are told apart, worded", true, func(_ context.Context, w *World, sent map[string]int, users []string) (any, error) {
 			failed = w.Effects > 0
 			res := batch.Run(context.Background(), users, func(_ context.Context, user string) (string, error) {
-				return "invited", one(w, sent, user)
+				if err := one(w, sent, user); err != nil { // the words below say it, too
+					return "", fault.Unavailable("the mail service").Because(err).WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
+				}
+				return "invited", nil
 			}, &batch.RunOptions[string]{Concurrency: 1, KeyName: "user"})
 			if res.Failed == 0 {
 				return "All are invited.", nil

@@ -184,7 +184,7 @@ func ExampleError_Because() {
 
 	// Output:
 	// Service unavailable: the weather service is not available now.
-	// Suggestion: This is usually temporary and not caused by the arguments.
+	// Suggestion: Keep the arguments: they are not the cause.
 	// level=ERROR msg="call failed" err.type=service_unavailable err.message="the weather service is not available now." err.cause="dial tcp 10.0.0.7:443: connection refused"
 }
 

@@ -202,12 +202,14 @@ func (e *Error) After(d time.Duration) *Error {
 	})
 }
 
-// Never returns a copy that says that the call must not be repeated, and why.
+// Never returns a copy that says that the call must not be repeated, and why. The suggestion
+// that stands for the kind in general is left out then.
 func (e *Error) Never(reason string) *Error {
 	return e.change(func(c *Error) {
 		retry, _ := c.Retry()
 		retry.ShouldRetry, retry.RetryAfterSeconds, retry.NextAttempt, retry.Reason = false, 0, 0, reason
 		c.data.Retry = &retry
+		c.specific()
 	})
 }
 
@@ -220,7 +222,8 @@ func (e *Error) WithRetry(retry Retry) *Error {
 // a call, the tool and its parameters. An empty tool means that the step is not
 // a call of this server. Required parameters that are not given are for the caller to
 // fill in, which the step says when it is sent. A server leaves out the tool and the
-// parameters if its caller cannot make that call; see package middleware.
+// parameters if its caller cannot make that call; see package middleware. The suggestion
+// that stands for the kind in general is left out then.
 func (e *Error) Step(action, tool string, parameters map[string]any) *Error {
 	return e.WithSteps(Step{Action: action, Tool: tool, Parameters: parameters})
 }
@@ -236,8 +239,9 @@ func (e *Error) WithSteps(steps ...Step) *Error {
 			s.Number = len(all) + 1
 			all = append(all, s)
 		}
-		if c.data.RecoverySteps = all; c.general && c.data.Type == KindNotFound {
-			c.data.Suggestion = ""
+		c.data.RecoverySteps = all
+		if len(steps) > 0 {
+			c.specific()
 		}
 	})
 }
@@ -271,6 +275,13 @@ func (e *Error) ScrubbedBy(scrubber func(string) string) *Error {
 		data.CorrectedTool, data.CorrectedArguments = "", nil // a correction with something hidden in it is none
 	}
 	return &Error{data: data, cause: e.cause}
+}
+
+// specific drops the suggestion of the kind: what was said of this failure says more.
+func (e *Error) specific() {
+	if e.general {
+		e.data.Suggestion, e.general = "", false
+	}
 }
 
 // change returns a copy of e to which f was applied. What the copy shares with e

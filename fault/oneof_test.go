@@ -80,7 +80,7 @@ func TestSuggestionOfNotFound(t *testing.T) {
 	require.Empty(t, fault.NotFound("app", "x").Step("List applications", "list_apps", nil).Suggestion())
 	require.Empty(t, fault.Generic(fault.KindNotFound).Step("List applications", "", nil).Suggestion())
 	require.Equal(t, "Ask Ann.", fault.NotFound("app", "x").Suggest("Ask Ann.").Step("List applications", "list_apps", nil).Suggestion())
-	require.NotEmpty(t, fault.AlreadyExists("app", "x").Step("Look at it", "get_app", nil).Suggestion())
+	require.Empty(t, fault.AlreadyExists("app", "x").Step("Look at it", "get_app", nil).Suggestion())
 	require.Equal(t, general, fault.Generic(fault.KindNotFound).Suggestion(), "the generic one is as it was")
 }
 

@@ -37,6 +37,9 @@ func (d *Data) text(reference bool) string {
 	if reference && d.ReferenceID != "" {
 		b.WriteString("\nReference: ")
 		b.WriteString(words.Cut(d.ReferenceID, maxText))
+		if d.Party == PartyServer {
+			b.WriteString(" (give it to the user to report)")
+		}
 	}
 	return b.String()
 }
@@ -107,6 +110,7 @@ func (r *Retry) text(b *words.Builder, kind Kind) {
 	}
 	b.WriteString("\nRetry: ")
 	reason := words.Clip(words.Line(r.Reason), maxItem)
+	unsure := r.Effect == EffectUnknown && !r.ShouldRetry
 	switch {
 	case r.ShouldRetry && r.RetryAfterSeconds > longestWait:
 		b.WriteString("not now: possible again in " + words.Seconds(r.RetryAfterSeconds) + "; tell the user.")
@@ -124,27 +128,20 @@ func (r *Retry) text(b *words.Builder, kind Kind) {
 			b.WriteString(" (" + strconv.Itoa(r.MaxAttempts) + " attempts at most)")
 		}
 		b.WriteByte('.')
+	case unsure && reason == "":
+		b.WriteString("no, unless you see that it did not take effect.")
+	case unsure:
+		b.WriteString("no. This call may have changed something: look whether it did before you go on.")
 	case reason != "":
 		b.WriteString("no.")
-	case r.Effect == EffectUnknown:
-		b.WriteString("only if repeating does no harm: it is not known whether this call took effect.")
 	case kind == KindValidation && r.Effect == "":
 		b.WriteString("only with corrected arguments.")
+	case kind == KindUnauthenticated && r.Effect == "":
+		b.WriteString("only after the user has signed in.")
 	default:
 		b.WriteString("no.")
 	}
-	switch {
-	case reason == "":
-	case r.Effect == EffectUnknown && !r.ShouldRetry:
-		const open = "It may " // how a reason begins that says so itself
-		reason = strings.TrimRight(words.Capital(reason), ".")
-		b.WriteByte(' ')
-		b.WriteString(reason)
-		if last := reason[strings.LastIndex(reason, ". ")+1:]; !strings.HasPrefix(strings.TrimSpace(last), open) {
-			b.WriteString(". " + open + "have changed something")
-		}
-		b.WriteString(": check that before you try another way.")
-	default:
+	if reason != "" {
 		b.WriteByte(' ')
 		b.WriteString(words.Ended(words.Capital(reason)))
 	}
@@ -156,7 +153,7 @@ func (r *Retry) text(b *words.Builder, kind Kind) {
 	case r.Effect == EffectCommitted:
 		b.WriteString(" This call took effect: do not repeat it.")
 	case r.Effect == EffectUnknown && r.ShouldRetry:
-		b.WriteString(" It is not known whether this call took effect: check before you repeat it.")
+		b.WriteString(" It is not known whether this call took effect: look before you repeat it.")
 	}
 }
 

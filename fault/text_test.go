@@ -77,11 +77,11 @@ func TestTextOfConstructors(t *testing.T) {
 		{
 			"Timeout", fault.Timeout("the report", 1500*time.Millisecond),
 			lines("Timeout: the report did not finish within 2 s.",
-				"Suggestion: Ask for less at a time."),
+				"Suggestion: Ask for less at a time, if the tool allows it."),
 		},
 		{
 			"Unavailable", fault.Unavailable("the weather service"),
-			lines("Service unavailable: the weather service is not available now.", "Suggestion: This is usually temporary and not caused by the arguments."),
+			lines("Service unavailable: the weather service is not available now.", "Suggestion: Keep the arguments: they are not the cause."),
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -115,20 +115,20 @@ func TestGeneric(t *testing.T) {
 		},
 		fault.KindRateLimited: {
 			"Rate limited: too many calls were made in a short time.",
-			"Suggestion: Make fewer calls at a time.",
+			"Suggestion: Make fewer calls.",
 		},
 		fault.KindTimeout: {
 			"Timeout: the operation did not finish in time.",
-			"Suggestion: Ask for less at a time.",
+			"Suggestion: Ask for less at a time, if the tool allows it.",
 		},
 		fault.KindCancelled: {"Cancelled: the operation was cancelled before it finished."},
 		fault.KindConnectionFailed: {
 			"Connection failed: a service that is needed could not be reached.",
-			"Suggestion: This is usually temporary and not caused by the arguments.",
+			"Suggestion: Keep the arguments: they are not the cause.",
 		},
 		fault.KindServiceUnavailable: {
 			"Service unavailable: a service that is needed is not available now.",
-			"Suggestion: This is usually temporary and not caused by the arguments.",
+			"Suggestion: Keep the arguments: they are not the cause.",
 		},
 		fault.KindServerError: {"Server error: a service that is needed failed to answer properly."},
 		fault.KindClientError: {
@@ -219,7 +219,7 @@ func TestTextOfBuilders(t *testing.T) {
 		{"retry, negative numbers", base.WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: -1, NextAttempt: -1, MaxAttempts: -1}), lines(first, "Retry: yes.")},
 		{
 			"retry, effect not known", base.WithRetry(fault.Retry{Effect: fault.EffectUnknown}),
-			lines(first, "Retry: only if repeating does no harm: it is not known whether this call took effect."),
+			lines(first, "Retry: no, unless you see that it did not take effect."),
 		},
 		{
 			"retry, effect", base.WithRetry(fault.Retry{Reason: "paid", Effect: fault.EffectCommitted}),
@@ -227,11 +227,11 @@ func TestTextOfBuilders(t *testing.T) {
 		},
 		{
 			"retry, effect not known, and why not", base.WithRetry(fault.Retry{Effect: fault.EffectUnknown, Reason: "It may still take effect."}),
-			lines(first, "Retry: no. It may still take effect: check that before you try another way."),
+			lines(first, "Retry: no. This call may have changed something: look whether it did before you go on. It may still take effect."),
 		},
 		{
 			"retry in spite of an effect that is not known", base.WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}),
-			lines(first, "Retry: yes. It is not known whether this call took effect: check before you repeat it."),
+			lines(first, "Retry: yes. It is not known whether this call took effect: look before you repeat it."),
 		},
 		{
 			"retry, wrong arguments", fault.New(fault.KindValidation, "it is wrong").WithRetry(fault.Retry{}),

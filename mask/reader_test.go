@@ -113,7 +113,7 @@ func TestReaders(t *testing.T) {
 	const (
 		internal = "Internal error: the server failed unexpectedly."
 		missing  = "Not found: the requested item does not exist.\nSuggestion: Check the name. If a tool lists what exists, call it first."
-		refused  = "Connection failed: a service that is needed could not be reached.\nSuggestion: This is usually temporary and not caused by the arguments."
+		refused  = "Connection failed: a service that is needed could not be reached.\nSuggestion: Keep the arguments: they are not the cause."
 		exists   = "Already exists: an item with this identifier exists already.\nSuggestion: Choose another identifier, or use the item that exists."
 		mistake  = "Client error: this call cannot succeed as it is.\nSuggestion: Change the arguments before you call again."
 		key      = "Server error: a service that is needed refused the access of this server."
@@ -186,7 +186,7 @@ func TestReaders(t *testing.T) {
 			errors.New("it failed\ngoroutine 7 [running]:\nmain.main()\n\t/srv/main.go:7 +0x1d"), internal, "", "Tool error: it failed\n> [stack]",
 		},
 		"a sentinel":                {io.EOF, internal, "", "Tool error: EOF."},
-		"a deadline":                {context.DeadlineExceeded, "Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time.", "", "Timeout: context deadline exceeded."},
+		"a deadline":                {context.DeadlineExceeded, "Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time, if the tool allows it.", "", "Timeout: context deadline exceeded."},
 		"the label of ours":         {errors.New("Tool error: it failed"), internal, "", "Tool error: it failed."},
 		"a client that cannot":      {errors.New("client does not support elicitation"), "Precondition failed: this call needs elicitation, which the client of this session does not support.\nSuggestion: Tell the user, or call something that does not ask back.", "", "Precondition failed: client does not support elicitation.\nSuggestion: Tell the user, or call something that does not ask back."},
 		"a service's words alone":   {silent{400, "it is full"}, mistake, "", "Client error: it is full (HTTP 400)."},

@@ -228,9 +228,9 @@ func ExampleSurvey() {
 	})
 	// Output:
 	// split: 38 calls, 3 different answers
-	//   30! Internal error: the server failed unexpectedly.
-	//       Retry: no. It may have changed something: check that before you try another way.
-	//       Reference: REFERENCE
+	//   30! Internal error: the server failed unexpectedly. It is not known whether this call took effect.
+	//       Suggestion: Tell the user if it fails again.
+	//       Reference: REFERENCE (give it to the user to report)
 	//       <- {}
 	//    5  (a success)
 	//       <- {"part":1,"mcptest_unknown":1}

@@ -205,7 +205,7 @@ func TestFaultOfForeignServers(t *testing.T) {
 		{"unknown code", nil, wire(0, ""), kind(fault.KindServerError, "in words")},
 
 		// A server that can send a text only.
-		{"our text", nil, text("Internal error: the server failed unexpectedly.\nRetry: no. Tell the user.\nReference: 0198c7f2-9d3e"),
+		{"our text", nil, text("Internal error: the server failed unexpectedly.\nRetry: no. Tell the user.\nReference: 0198c7f2-9d3e (give it to the user to report)"),
 			fault.New(fault.KindInternal, "the server failed unexpectedly").WithRetry(fault.Retry{}).WithReference("0198c7f2-9d3e").Data()},
 		{"our text of a fault", nil, text("Not found: thing '7' does not exist. Did you mean '17'?"),
 			kind(fault.KindNotFound, "thing '7' does not exist. Did you mean '17'?")},

@@ -79,5 +79,5 @@ func TestMaxResultTellsWhatToDo(t *testing.T) {
 	text, _, _ = strings.Cut(text, "\nReference")
 	require.Equal(t, "Client error: the result is larger than 20 KiB, which is the most that is sent.\n"+
 		"Suggestion: Ask for less: a part, a page, or fewer items at a time, if the tool has an argument for it.\n"+
-		"Retry: no. The same call has the same result. It may have changed something: check that before you try another way.", text)
+		"Retry: no. This call may have changed something: look whether it did before you go on. The same call has the same result.", text)
 }

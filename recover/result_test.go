@@ -272,9 +272,9 @@ func TestUnwritableResults(t *testing.T) {
 			require.Error(t, e.Err)
 			require.Contains(t, e.Error(), "mcprecover: the result cannot be sent: "+c.where+": ")
 			f := middleware.Classify(err)
-			want := fault.Retry{Reason: "Tell the user"}
+			want := fault.Retry{}
 			if c.method == middleware.MethodCallTool || strings.HasPrefix(c.method, "acme/") { // of which nobody knows what it does
-				want = fault.Retry{Effect: fault.EffectUnknown, Reason: "It may have changed something"}
+				want = fault.Retry{Effect: fault.EffectUnknown}
 			}
 			require.Equal(t, fault.Generic(fault.KindInternal).WithRetry(want).WithParty(fault.PartyServer).Data(), f.Data())
 		})
@@ -550,7 +550,7 @@ func TestWhatWasDoneIsNotRepeated(t *testing.T) {
 				server.AddTool(&mcp.Tool{Name: "look", InputSchema: schema, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, nan)
 			},
 		})
-		require.Contains(t, s.CallTool(t.Context(), "pay", nil).Text(), "Retry: no. It may have changed something: check that before you try another way.\n")
-		require.Contains(t, s.CallTool(t.Context(), "look", nil).Text(), "Retry: no. Tell the user.\n")
+		require.Contains(t, s.CallTool(t.Context(), "pay", nil).Text(), "Retry: no, unless you see that it did not take effect.\n")
+		require.Contains(t, s.CallTool(t.Context(), "look", nil).Text(), "Retry: no.\n")
 	}
 }

@@ -70,7 +70,7 @@ func (a *attempt) rerunnable() bool {
 	if a.Rerun != nil {
 		return safe.Ask(a.Rerun, a.req.Params.Name)
 	}
-	return a.c.Safety(a.next) != failure.Writes
+	return a.c.Safety(a.next) > failure.Writes
 }
 
 // A record is what stands in the store under the name of a call.

@@ -39,14 +39,15 @@ type reading struct {
 	again  bool
 	wait   time.Duration
 	unsure bool // it has to check first
+	silent bool // nothing is said of a second try
 	tool   string
 	args   map[string]any
 }
 
 var (
 	retryYes  = regexp.MustCompile(`(?m)^Retry: yes(?:, after ([\d.]+) (ms|s|min|h)\b)?`)
-	retryNo   = regexp.MustCompile(`(?m)^Retry: (?:no\.|only |not now)`)
-	checkLine = regexp.MustCompile(`(?m)^Retry: (?:only if repeating does no harm|no\..*: check that before)`)
+	retryNo   = regexp.MustCompile(`(?m)^Retry: (?:no[.,]|only |not now)`)
+	checkLine = regexp.MustCompile(`(?m)^Retry: no(?:, unless you see|\. This call may have changed)|not known whether`)
 	firstStep = regexp.MustCompile(`(?m)^Next: 1\. .*: call (\S+) (\{.*\})\.`)
 )
 
@@ -58,7 +59,7 @@ func byText(a harness.Answer) (r reading) {
 		n, _ := strconv.ParseFloat(m[1], 64)
 		r.again, r.wait = true, time.Duration(n*float64(unit))
 	} else if !retryNo.MatchString(text) {
-		panic("the text does not say whether to retry: " + text)
+		r.silent = true
 	}
 	r.unsure = checkLine.MatchString(text)
 	if m := firstStep.FindStringSubmatch(text); m != nil {
@@ -78,9 +79,7 @@ func byMeta(a harness.Answer) (r reading) {
 		panic(err)
 	}
 	said, ok := f.Retry()
-	if !ok {
-		panic("the machine form does not say whether to retry: " + string(raw))
-	}
+	r.silent = !ok
 	r.again, r.wait = said.ShouldRetry, time.Duration(said.RetryAfterSeconds*float64(time.Second))
 	r.unsure = said.Effect == fault.EffectUnknown
 	for _, step := range f.Data().RecoverySteps {
@@ -114,7 +113,7 @@ func (a *agent) pursue(args map[string]any) (answer harness.Answer, reached bool
 			if r.unsure && strings.Contains(found.Text(), "done") {
 				return found, true
 			}
-		case r.unsure: // it cannot check, so it asks the user
+		case r.unsure, r.silent: // it cannot check, so it asks the user
 			return answer, false
 		case a.mend != nil && a.mend(args, answer.Text()):
 		default:
@@ -215,9 +214,24 @@ var stories = []struct {
 		reached: true, effects: 1, calls: 3, runs: 3, waited: 35 * time.Second,
 	},
 	{
-		name:    "refused, then fine",
+		name: "refused, then fine", tool: harmless,
 		scripts: map[string][]step{"do": {{err: errRefused}, {effect: true, text: "done"}}},
 		reached: true, effects: 1, calls: 2, runs: 2, waited: 500 * time.Millisecond,
+	},
+	{
+		name:    "a write whose last step was refused, and its first one was not",
+		scripts: map[string][]step{"do": {{effect: true, err: errRefused}, {effect: true, text: "done"}}},
+		reached: false, effects: 1, calls: 1, runs: 1,
+	},
+	{
+		name: "a read that failed once, and nobody knows why", tool: readOnly,
+		scripts: map[string][]step{"do": {{err: errors.New("no leader yet")}, {text: "done"}}},
+		reached: true, calls: 2, runs: 2,
+	},
+	{
+		name: "hopeless: a read that nobody knows", tool: readOnly,
+		scripts: map[string][]step{"do": {{err: errors.New("index out of range")}}},
+		reached: false, calls: 2, runs: 2,
 	},
 	{
 		name:    "write timed out, and had taken effect",
@@ -290,7 +304,7 @@ var stories = []struct {
 		reached: false, calls: 1, runs: 1,
 	},
 	{
-		name:    "hopeless: down for good",
+		name: "hopeless: down for good", tool: readOnly,
 		scripts: map[string][]step{"do": {{err: errRefused}}},
 		reached: false, calls: 3, runs: 3, waited: time.Second,
 	},

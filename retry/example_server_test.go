@@ -55,6 +55,6 @@ func ExampleServer() {
 	// 12 in stock
 	// order_stock was run 1 times, attempts in _meta: <nil>
 	// Service unavailable: the stock service is not available now.
-	// Suggestion: This is usually temporary and not caused by the arguments.
+	// Suggestion: Keep the arguments: they are not the cause.
 	// Retry: yes, after 1 s.
 }

@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -14,6 +15,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/table"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // guide is the middleware that [New] returns. It is immutable but for what it has
@@ -51,8 +53,14 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	res, err := next(ctx, method, req)
 	f := c.Failure(res, err)
 	if f == nil {
-		if what.known && !call.NeedsInput(res) {
+		if call.NeedsInput(res) {
+			return res, err
+		}
+		if what.known {
 			g.forget(ctx, &what)
+		}
+		if g.seen.closing() {
+			g.changed(ctx, c, req, next, what)
 		}
 		return res, err
 	}
@@ -92,22 +100,59 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 	if !what.known {
 		return nil
 	}
-	var pause pause
-	g.ask(ctx, what, func(k *known) (probe bool) {
-		pause, probe = k.closed(what) // of several servers one probes
-		return probe
-	})
-	if pause.rest <= 0 {
+	var p pause
+	look := func(last change) (refused bool) {
+		g.ask(ctx, what, func(k *known) (probe bool) {
+			p, probe = k.closed(what, last) // of several servers one probes
+			return probe
+		})
+		return p.rest > 0
+	}
+	if !look(change{}) {
 		return nil
 	}
-	e := refusal(pause)
+	g.seen.closes(what.owner, p.rest)
+	if last := g.lastChange(ctx, what); p.trials > 0 && last != (change{}) && !look(last) {
+		return nil
+	}
+	e := refusal(p)
+	c.Refused("retry")
 	retry, _ := e.Retry()
-	c.Failure(nil, e).Guide(failure.Guidance{Retry: retry})
+	c.Failure(nil, e).Guide(failure.Guidance{Retry: &retry})
 	if c.Observing() {
 		c.WouldRefuse(e)
 		return nil
 	}
 	return e
+}
+
+// changed notes that a call of a tool succeeded that may have changed something, for a caller who is
+// refused other calls: one of them may work now. The tools are looked up only then.
+func (g *guide) changed(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, what identity) {
+	if c.Method() != call.MethodCallTool {
+		return
+	}
+	if what.owner == "" {
+		if what = g.locate(ctx, req); what.owner == "" {
+			return
+		}
+		what.shared = g.shared != nil && !call.OfConnection(what.owner)
+	}
+	if !g.seen.refuses(what.owner) || g.Repeatable != nil && safe.Ask(g.Repeatable, call.Target(req)) || c.Safety(next) == failure.Reads {
+		return
+	}
+	g.seen.changed(what.owner, what.place)
+	if what.shared {
+		g.shared.changed(ctx, what.owner, what.place)
+	}
+}
+
+// lastChange returns the last change that a caller made, by the clock of whoever keeps what is closed.
+func (g *guide) lastChange(ctx context.Context, what *identity) change {
+	if what.shared {
+		return g.shared.lastChange(ctx, what.owner)
+	}
+	return g.seen.lastChange(what.owner)
 }
 
 // ask shows f what the store knows of a caller, or else what this process does. From a
@@ -137,13 +182,14 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 		}
 		return
 	}
-	own, said := e.Retry()
+	own, _ := e.Retry()
 	at := failure.Situation{
 		Safety: func() failure.Safety { return g.safety(ctx, c, next) },
 		Costly: g.Repeatable == nil && c.Method() == call.MethodCallTool, // the server is asked for its tools
 	}
 	if e.Kind() == kindNotReady { // to ask again is what the caller is to do
-		f.Guide(failure.Guidance{Retry: f.Again(at).Retry, Suggestion: e.Suggestion()})
+		answer := f.Again(at)
+		f.Guide(failure.Guidance{Retry: answer.Said(), Suggestion: e.Suggestion()})
 		return
 	}
 	limit := g.MaxAttempts
@@ -167,19 +213,23 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 		return n
 	}
 	answer := f.Again(at)
-	retry := answer.Retry
-	if retry.ShouldRetry {
+	if retry := &answer.Retry; retry.ShouldRetry {
 		if retry.RetryAfterSeconds == 0 {
 			retry.RetryAfterSeconds = g.wait(max(1, attempts)).Seconds()
 		}
 		if retry.NextAttempt = max(0, own.NextAttempt); retry.NextAttempt == 0 && attempts > 0 {
 			retry.NextAttempt = attempts + 1
 		}
-		retry.MaxAttempts = limit
-	} else {
-		retry.RetryAfterSeconds = 0
+		retry.MaxAttempts = cmp.Or(min(retry.MaxAttempts, limit), limit)
 	}
-	f.Guide(failure.Guidance{Retry: retry, Suggestion: suggestion(f, e, said, retry)})
+	said, suggest := answer.Said(), suggestion(f, e, &answer)
+	if !what.known && attempts == 0 && f.Masked() {
+		if suggest != "" {
+			suggest = words.Ended(suggest) + " "
+		}
+		suggest += tellUser
+	}
+	f.Guide(failure.Guidance{Retry: said, Step: answer.Step, Suggestion: suggest})
 }
 
 // safety says what a repetition of the call can do.
@@ -189,7 +239,7 @@ func (g *guide) safety(ctx context.Context, c *call.Call, next mcp.MethodHandler
 		return c.SafetyIn(ctx, next)
 	case safe.Ask(g.Repeatable, call.Target(c.Request())):
 		return failure.Idempotent
-	default:
+	default: // the program says that it must not be repeated
 		return failure.Writes
 	}
 }
@@ -214,12 +264,15 @@ func (g *guide) count(ctx context.Context, what *identity, e *fault.Error, retry
 	f := failing{error: sign(e), text: headline(e), keep: forgetAfter + min(wait, maxKeep)}
 	if g.RefuseAfter > 0 {
 		f.refuseAfter = g.RefuseAfter + max(0, more)
-		f.broken = !retry.ShouldRetry && broken(e.Kind())
+		f.broken = broken(e.Kind()) && (!retry.ShouldRetry || retry.MaxAttempts > 0) // one more try is no hope
 	}
 	g.ask(ctx, what, func(k *known) bool {
 		h = k.failed(what, f)
 		return true
 	})
+	if h.closed {
+		g.seen.closes(what.owner, refuseFor)
+	}
 	return h
 }
 

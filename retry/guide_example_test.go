@@ -85,8 +85,7 @@ func ExampleNew_effect() {
 	// Output:
 	// pay: false, "unknown", ""
 	// Timeout: the payment did not finish within 10 s.
-	// Suggestion: Ask for less at a time.
-	// Retry: only if repeating does no harm: it is not known whether this call took effect.
+	// Retry: no, unless you see that it did not take effect.
 	// Next: 1. See whether it was made: call find_payment {"id":"p-1"}.
 	// order: true, "", "A repetition does no harm"
 }

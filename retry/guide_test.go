@@ -77,9 +77,12 @@ func shown(text string) string { return ownWait.ReplaceAllString(text, "after W 
 func TestWhatTheModelReads(t *testing.T) {
 	const (
 		internal = "Internal error: the server failed unexpectedly.\n"
-		unsure   = "Retry: only if repeating does no harm: it is not known whether this call took effect."
-		passing  = "Suggestion: This is usually temporary and not caused by the arguments.\n"
+		unsure   = "Retry: no, unless you see that it did not take effect."
+		passing  = "Suggestion: Keep the arguments: they are not the cause.\n"
+		none     = " The step that failed changed nothing."
+		unknown  = " It is not known whether the step that failed took effect."
 		ref      = "\nReference: r-1"
+		report   = ref + " (give it to the user to report)"
 	)
 	for _, tc := range []struct {
 		name string
@@ -93,11 +96,12 @@ func TestWhatTheModelReads(t *testing.T) {
 		{"rate limit without", nil, fault.RateLimited("the search API", 0),
 			"Rate limited: the search API accepts no more calls now.\nRetry: yes, after W (attempt 2 of 3)."},
 		{"refused connection", nil, errRefused,
-			"Connection failed: a service that is needed could not be reached.\nSuggestion: This is usually temporary and not caused by the arguments.\n" +
-				"Retry: yes, after W (attempt 2 of 3). Nothing was changed by this call." + ref},
+			"Connection failed: a service that is needed could not be reached." + none + ref},
+		{"refused connection of an additive write", additive, errRefused,
+			"Connection failed: a service that is needed could not be reached." + none + ref},
 		{"refused connection of a read", readOnly, errRefused,
-			"Connection failed: a service that is needed could not be reached.\nSuggestion: This is usually temporary and not caused by the arguments.\n" +
-				"Retry: yes, after W (attempt 2 of 3). Nothing was changed by this call." + ref},
+			"Connection failed: a service that is needed could not be reached.\nSuggestion: Keep the arguments: they are not the cause.\n" +
+				"Retry: yes, after W (attempt 2 of 3)." + ref},
 		{"deliberately unavailable", nil, fault.Unavailable("the weather service"),
 			"Service unavailable: the weather service is not available now.\n" + passing + unsure},
 		{"deliberately unavailable, of a read", readOnly, fault.Unavailable("the weather service"),
@@ -109,37 +113,42 @@ func TestWhatTheModelReads(t *testing.T) {
 			"Conflict: a deployment of this project is running.\nRetry: yes, after 30 s (attempt 2 of 3).\nNext: 1. See how far it is."},
 
 		{"upstream asks to wait", nil, upstream{45 * time.Second},
-			"Rate limited: too many calls were made in a short time.\nSuggestion: Make fewer calls at a time.\nRetry: yes, after 45 s (attempt 2 of 3)." + ref},
+			"Rate limited: too many calls were made in a short time." + none + " The service accepts calls again after 45 s." + ref},
+		{"upstream asks a read to wait", readOnly, upstream{45 * time.Second},
+			"Rate limited: too many calls were made in a short time.\nSuggestion: Make fewer calls.\nRetry: yes, after 45 s (attempt 2 of 3)." + ref},
 		{"handler knows, and says no more", nil, fault.New(fault.KindTimeout, "the report is not ready").After(time.Minute),
 			"Timeout: the report is not ready.\nRetry: yes, after 60 s (attempt 2 of 3)."},
 
 		// What may have taken effect.
 		{"timeout of a read", readOnly, context.DeadlineExceeded,
-			"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time.\nRetry: yes, after W (attempt 2 of 3)." + ref},
+			"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time, if the tool allows it.\nRetry: yes, after W (attempt 2 of 3)." + ref},
 		{"timeout of an idempotent write", harmless, context.DeadlineExceeded,
-			"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time.\n" +
+			"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time, if the tool allows it.\n" +
 				"Retry: yes, after W (attempt 2 of 3). A repetition does no harm." + ref},
 		{"timeout of a write", nil, context.DeadlineExceeded,
-			"Timeout: the operation did not finish in time.\n" + unsure + ref},
+			"Timeout: the operation did not finish in time." + unknown + ref},
 		{"timeout of an additive write", additive, context.DeadlineExceeded,
 			"Timeout: the operation did not finish in time.\n" + unsure + ref},
 		{"timeout of a write, and a tool that tells", nil, fault.Timeout("the payment", 10*time.Second).
 			Step("See whether it was made", "get_payment", map[string]any{"id": "p-1"}),
-			"Timeout: the payment did not finish within 10 s.\nSuggestion: Ask for less at a time.\n" + unsure + "\nNext: 1. See whether it was made."},
+			"Timeout: the payment did not finish within 10 s.\n" + unsure + "\nNext: 1. See whether it was made."},
 		{"timeout of a write in a handler's words", nil, fault.New(fault.KindTimeout, "the bank is slow"), "Timeout: the bank is slow.\n" + unsure},
 		{"timeout of a read in a handler's words", readOnly, fault.New(fault.KindTimeout, "the bank is slow").Never("It is closed"),
 			"Timeout: the bank is slow.\nRetry: no. It is closed."},
 		{"conflict that passes", nil, serialization{},
+			"Conflict: the current state does not allow this operation." + none + "\nSuggestion: Read the current state, then decide whether to call again." + ref},
+		{"conflict of a read that passes", readOnly, serialization{},
 			"Conflict: the current state does not allow this operation.\nRetry: yes, after W (attempt 2 of 3)." + ref},
 		{"reset connection of a write", nil, errReset,
-			"Connection failed: a service that is needed could not be reached.\n" + unsure + ref},
+			"Connection failed: a service that is needed could not be reached." + unknown + ref},
 		{"reset connection of a read", readOnly, errReset,
-			"Connection failed: a service that is needed could not be reached.\nSuggestion: This is usually temporary and not caused by the arguments.\n" +
+			"Connection failed: a service that is needed could not be reached.\nSuggestion: Keep the arguments: they are not the cause.\n" +
 				"Retry: yes, after W (attempt 2 of 3)." + ref},
 		{"handler says it was done", nil, fault.New(fault.KindServerError, "the receipt could not be printed").WithRetry(fault.Retry{Effect: fault.EffectCommitted}),
 			"Server error: the receipt could not be printed.\nRetry: no. This call took effect: do not repeat it."},
-		{"unknown failure of a write", nil, errCanary, internal + "Retry: no. It may have changed something: check that before you try another way." + ref},
-		{"unknown failure of a read", readOnly, errCanary, internal + "Retry: no. Tell the user." + ref},
+		{"unknown failure", nil, errCanary, strings.TrimSpace(internal) + " It is not known whether this call took effect." + report},
+		{"unknown failure of an additive write", additive, errCanary, internal + unsure + report},
+		{"unknown failure of a read", readOnly, errCanary, internal + "Retry: yes, after W (attempt 2 of 2). One more try does no harm." + report},
 
 		// What does not pass.
 		{"wrong argument", nil, fault.Invalid("quantity", "five", "an integer"),
@@ -163,7 +172,11 @@ func TestWhatTheModelReads(t *testing.T) {
 		{"a person says no", nil, fault.New(fault.KindCancelled, "the user does not want to pay"),
 			"Cancelled: the user does not want to pay.\nRetry: no."},
 		{"kind of one's own", nil, fault.New("shop_closed", "the shop is closed on Sundays"),
-			"Shop closed: the shop is closed on Sundays.\nRetry: no. The same call will fail again unless something changes."},
+			"Shop closed: the shop is closed on Sundays."},
+		{"not signed in", nil, fault.Generic(fault.KindUnauthenticated),
+			"Not authenticated: this call needs valid credentials.\nSuggestion: Ask the user to sign in or to renew the credentials, then call again.\nRetry: only after the user has signed in."},
+		{"closed", nil, fault.Unavailable("the account").Never("The account is closed"),
+			"Service unavailable: the account is not available now.\nRetry: no. The account is closed."},
 		{"suggestion of one's own", nil, fault.New(fault.KindTimeout, "the report was not ready").Suggest("Ask for one month.").Never("It takes an hour"),
 			"Timeout: the report was not ready.\nSuggestion: Ask for one month.\nRetry: no. It takes an hour."},
 	} {
@@ -174,8 +187,11 @@ func TestWhatTheModelReads(t *testing.T) {
 
 			// The machine form says the same.
 			said, ok := got.Fault().Retry()
-			require.True(t, ok)
-			if got.Fault().Kind() != fault.KindValidation { // which has a line of its own
+			require.Equal(t, strings.Contains(got.Text(), "\nRetry: "), ok)
+			switch kind := got.Fault().Kind(); {
+			case !ok:
+				require.NotContains(t, got.Machine(), "retry")
+			case kind != fault.KindValidation && kind != fault.KindUnauthenticated: // which have lines of their own
 				require.Contains(t, got.Text(), said.String())
 			}
 		})
@@ -201,7 +217,9 @@ func TestTheMachineForm(t *testing.T) {
 	}
 	require.Equal(t, map[string]any{"should_retry": true, "retry_after_seconds": 30.0, "next_attempt": 2.0, "max_attempts": 3.0},
 		machine(fault.RateLimited("the search API", 30*time.Second)))
-	require.Equal(t, map[string]any{"should_retry": false, "effect": "unknown"}, machine(context.DeadlineExceeded))
+	require.Nil(t, machine(context.DeadlineExceeded), "nobody knows")
+	require.Nil(t, machine(errRefused), "of one step it is known that it changed nothing")
+	require.Equal(t, map[string]any{"should_retry": false, "effect": "unknown"}, machine(fault.Timeout("it", 0)))
 	often := annotated(t, nil, nil, limited(30*time.Second))
 	for range 2 {
 		often.Call(t, "it")
@@ -209,7 +227,8 @@ func TestTheMachineForm(t *testing.T) {
 	require.Equal(t, map[string]any{"should_retry": false, "reason": "This call has failed 3 times. Try another way, or tell the user what does not work."},
 		often.Call(t, "it").Machine()["retry"], "no wait for what is over")
 	require.Equal(t, map[string]any{"should_retry": false}, machine(fault.Invalid("a", 1, "a text")))
-	refused := machine(errRefused).(map[string]any)
+	none := fault.Unavailable("it").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
+	refused := machine(none).(map[string]any)
 	require.Contains(t, []any{1.0, 2.0}, refused["retry_after_seconds"], "whole seconds")
 	delete(refused, "retry_after_seconds")
 	require.Equal(t, map[string]any{"should_retry": true, "next_attempt": 2.0, "max_attempts": 3.0, "effect": "none"}, refused)
@@ -224,18 +243,19 @@ func TestAWriteOfUnknownEffectIsNeverToBeRepeated(t *testing.T) {
 		return retry.Hint{Retry: retry.Yes}, errors.Is(err, errOwn)
 	}}
 	for _, tc := range []struct {
-		name string
-		err  error
+		name  string
+		err   error
+		alone bool // nobody said anything: of a tool that nobody annotated there is no line
 	}{
-		{"handler", fault.New(fault.KindConflict, "m").WithRetry(yes)},
-		{"rule", errOwn},
-		{"rule, for a refusal", fault.New(fault.KindConflict, "m").Because(errOwn)},
-		{"deadline", context.DeadlineExceeded},
-		{"reset", errReset},
-		{"unavailable, of unknown effect", fault.Unavailable("the bank").Because(context.DeadlineExceeded)},
-		{"server error", fault.New(fault.KindServerError, "m")},
-		{"handler says when, its cause that it may have happened", fault.New(fault.KindConflict, "m").Because(errReset).After(time.Second)},
-		{"the same, wrapped", fmt.Errorf("pay: %w", fault.Timeout("the bank", time.Minute).Because(context.DeadlineExceeded).After(time.Second))},
+		{name: "handler", err: fault.New(fault.KindConflict, "m").WithRetry(yes)},
+		{name: "rule", err: errOwn},
+		{name: "rule, for a refusal", err: fault.New(fault.KindConflict, "m").Because(errOwn)},
+		{"deadline", context.DeadlineExceeded, true},
+		{"reset", errReset, true},
+		{name: "unavailable, of unknown effect", err: fault.Unavailable("the bank").Because(context.DeadlineExceeded)},
+		{name: "server error", err: fault.New(fault.KindServerError, "m")},
+		{name: "handler says when, its cause that it may have happened", err: fault.New(fault.KindConflict, "m").Because(errReset).After(time.Second)},
+		{name: "the same, wrapped", err: fmt.Errorf("pay: %w", fault.Timeout("the bank", time.Minute).Because(context.DeadlineExceeded).After(time.Second))},
 	} {
 		for _, tool := range []struct {
 			name string
@@ -253,14 +273,20 @@ func TestAWriteOfUnknownEffectIsNeverToBeRepeated(t *testing.T) {
 			t.Run(tc.name+"/"+tool.name, func(t *testing.T) {
 				opts := &retry.Options{Rules: rules, Repeatable: tool.repeatable}
 				got := annotated(t, tool.ToolAnnotations, opts, harness.Fail(tc.err)).Call(t, "it")
-				said, _ := got.Fault().Retry()
+				said, ok := got.Fault().Retry()
 				require.Equal(t, tool.want, said.ShouldRetry)
+				if tc.alone && tool.name == "unknown" {
+					require.False(t, ok)
+					require.NotContains(t, got.Text(), "Retry:")
+					require.Contains(t, got.Text(), "It is not known whether the step that failed took effect.")
+					return
+				}
 				if tool.want {
 					require.Empty(t, said.Effect, "it would read as a contradiction")
 					require.Contains(t, got.Text(), "Retry: yes, after ")
 				} else {
 					require.Equal(t, fault.EffectUnknown, said.Effect)
-					require.Contains(t, got.Text(), "Retry: only if repeating does no harm")
+					require.Contains(t, got.Text(), "Retry: no, unless you see that it did not take effect.")
 				}
 			})
 		}
@@ -277,7 +303,7 @@ func TestAReplacedToolIsReadAnew(t *testing.T) {
 				return nil, context.DeadlineExceeded
 			})
 		time.Sleep(time.Second)
-		require.Contains(t, s.Call(t, "it").Text(), "Retry: only if")
+		require.NotContains(t, s.Call(t, "it").Text(), "Retry:")
 	})
 }
 
@@ -300,11 +326,13 @@ func TestGuidanceInEveryShape(t *testing.T) {
 		}
 		stuck := s.Call(t, "stuck")
 		if at.Shape.Tool() {
-			require.Contains(t, stuck.Text(), "Retry: only if repeating does no harm: it is not known whether this call took effect.")
+			require.Contains(t, stuck.Text(), "It is not known whether the step that failed took effect.")
+			require.NotContains(t, stuck.Text(), "Retry:")
+			require.NotContains(t, stuck.Machine(), "retry")
 		} else {
 			require.Contains(t, stuck.Text(), "Retry: yes, after ")
+			require.Equal(t, true, stuck.Machine()["retry"].(map[string]any)["should_retry"])
 		}
-		require.Equal(t, !at.Shape.Tool(), stuck.Machine()["retry"].(map[string]any)["should_retry"])
 		fine := s.Call(t, "fine")
 		require.NoError(t, fine.Err)
 		require.NotContains(t, string(fine.Wire), "etry")
@@ -367,7 +395,7 @@ func TestTwoOfThemCountOnce(t *testing.T) {
 
 func TestWaitsGrow(t *testing.T) {
 	opts := &retry.Options{InitialInterval: time.Second, MaxAttempts: 1000, RefuseAfter: -1}
-	s := annotated(t, nil, opts, harness.Fail(errRefused))
+	s := annotated(t, readOnly, opts, harness.Fail(errRefused))
 	for _, want := range []struct{ from, to float64 }{{1, 2}, {1, 3}, {2, 6}, {4, 12}, {8, 24}, {15, 30}, {15, 30}} {
 		said, _ := s.Call(t, "it").Fault().Retry()
 		require.GreaterOrEqual(t, said.RetryAfterSeconds, want.from)
@@ -382,13 +410,13 @@ func TestWaitsGrow(t *testing.T) {
 	require.True(t, different, "there is no jitter")
 
 	endless := &retry.Options{InitialInterval: math.MaxInt64, MaxAttempts: 1000, RefuseAfter: -1}
-	s = annotated(t, nil, endless, harness.Fail(errRefused))
+	s = annotated(t, readOnly, endless, harness.Fail(errRefused))
 	for range 70 {
 		said, _ := s.Call(t, "it").Fault().Retry()
 		require.Greater(t, said.RetryAfterSeconds, 1e9)
 	}
 
-	s = annotated(t, nil, &retry.Options{InitialInterval: time.Millisecond, MaxAttempts: 1000, RefuseAfter: -1}, harness.Fail(errRefused))
+	s = annotated(t, readOnly, &retry.Options{InitialInterval: time.Millisecond, MaxAttempts: 1000, RefuseAfter: -1}, harness.Fail(errRefused))
 	for range 70 {
 		require.Contains(t, s.Call(t, "it").Text(), "Retry: yes, after 1 s (attempt ")
 	}
@@ -461,7 +489,7 @@ func TestWhatIsForgotten(t *testing.T) {
 		require.Contains(t, s.Call(t, "it").Text(), "(attempt 2 of 3)", "time forgets")
 
 		// A wait of our own does not count either, however long it may be.
-		slow := annotated(t, nil, &retry.Options{InitialInterval: time.Hour}, harness.Fail(errRefused))
+		slow := annotated(t, readOnly, &retry.Options{InitialInterval: time.Hour}, harness.Fail(errRefused))
 		said, _ := slow.Call(t, "it").Fault().Retry()
 		require.Equal(t, 2, said.NextAttempt)
 		time.Sleep(time.Hour)
@@ -558,14 +586,14 @@ func TestTheStreak(t *testing.T) {
 		try := func(i int) string { return s.CallTool(t.Context(), "it", map[string]any{"guess": i}).Text() }
 		h.err = errors.New("index out of range")
 		for i := range 9 {
-			require.Contains(t, try(i), "Retry: no. Tell the user.")
+			require.Contains(t, try(i), "One more try does no harm.")
 		}
-		require.Contains(t, try(9), "Retry: no. The last 10 calls of this tool have all failed. Try another way, or tell the user what does not work.")
+		require.Contains(t, try(9), "Retry: no. The last 10 calls of this tool have failed. Try another way, or tell the user what does not work.")
 		for i := 10; i < 20; i++ {
 			require.Contains(t, try(i), fmt.Sprintf("The last %d calls of this tool", i+1))
 		}
 		require.Equal(t, 20, h.runs)
-		require.Contains(t, try(20), "Repeated failure: the last 20 calls of this tool have all failed, so for the next 30 s it is run only once every 2 s. "+
+		require.Contains(t, try(20), "Repeated failure: the last 20 calls of this tool have failed, so for the next 30 s it is run only once every 2 s. "+
 			"Its last error was: Internal error: the server failed unexpectedly.\nRetry: no. Other tools can be called as before.")
 		require.Equal(t, 20, h.runs)
 		time.Sleep(2 * time.Second)
@@ -573,7 +601,7 @@ func TestTheStreak(t *testing.T) {
 		require.Equal(t, "fine", try(21), "a probe finds out that it works again")
 		require.Equal(t, "fine", try(22))
 		h.err = errors.New("index out of range")
-		require.Contains(t, try(23), "Retry: no. Tell the user.")
+		require.Contains(t, try(23), "One more try does no harm.")
 	})
 }
 
@@ -609,7 +637,7 @@ func TestWhatIsBroken(t *testing.T) {
 			for i := range 20 {
 				s.CallTool(t.Context(), "it", map[string]any{"page": i})
 			}
-			require.Contains(t, s.CallTool(t.Context(), "it", map[string]any{"page": 21}).Text(), "the last 20 calls of this tool have all failed")
+			require.Contains(t, s.CallTool(t.Context(), "it", map[string]any{"page": 21}).Text(), "the last 20 calls of this tool have failed")
 			require.Equal(t, 20, h.runs)
 			if name == "a bug" {
 				return
@@ -709,7 +737,7 @@ func TestTheCauseOfAToolsOwnWords(t *testing.T) {
 	}{
 		{"a fault", fault.RateLimited("the API", 30*time.Second).WithCode("SLOW"), "rate_limited",
 			map[string]any{"should_retry": true, "retry_after_seconds": 30.0, "next_attempt": 2.0, "max_attempts": 3.0}, "INFO"},
-		{"an error of a standard kind", errReset, "connection_failed", map[string]any{"should_retry": false, "effect": "unknown"}, "WARN"},
+		{"an error of a standard kind", errReset, "connection_failed", nil, "WARN"},
 		{"nothing known", errCanary, "tool_error", nil, "INFO"},
 		{"no cause", nil, "tool_error", nil, ""},
 	} {
@@ -746,7 +774,7 @@ func TestTheCauseOfAToolsOwnWords(t *testing.T) {
 // Functions of the program's own that panic say nothing.
 func TestCallbacksThatPanic(t *testing.T) {
 	s := annotated(t, readOnly, &retry.Options{Repeatable: func(string) bool { panic("own") }}, harness.Fail(context.DeadlineExceeded))
-	require.Contains(t, s.Call(t, "it").Text(), "Retry: only if")
+	require.Contains(t, s.Call(t, "it").Text(), "Retry: no, unless you see that it did not take effect.")
 	s = annotated(t, readOnly, &retry.Options{Owner: func(context.Context, mcp.Request) string { panic("own") }}, limited(time.Second))
 	require.Contains(t, s.Call(t, "it").Text(), "(3 attempts at most)", "not counted")
 }
@@ -901,7 +929,7 @@ func TestACancelledCall(t *testing.T) {
 
 // Lookups of mcpchain's own, notifications and requests without parameters pass.
 func TestWhatPasses(t *testing.T) {
-	err := errors.New("x")
+	err := fault.New(fault.KindConflict, "x")
 	for name, tc := range map[string]struct {
 		method string
 		req    mcp.Request

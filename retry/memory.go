@@ -2,6 +2,7 @@ package retry
 
 import (
 	"hash/maphash"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -119,6 +120,8 @@ type count struct {
 	Expires  time.Duration `json:"x"`
 	Closed   time.Duration `json:"c,omitempty"` // until when the handler is run for a probe only
 	Probed   time.Duration `json:"p,omitempty"` // when it was run last
+	Trials   int           `json:"r,omitempty"` // how often it was run after a change, in this pause
+	Opened   time.Duration `json:"o,omitempty"` // the change after which it was run last
 
 	group uint64 // of its target, for busy
 	place string // of its identity, for places
@@ -139,6 +142,8 @@ type history struct {
 	failures int // of this call
 	same     int // of them, the last ones with the same error
 	streak   int // failures in a row of a tool that is broken
+
+	closed bool // from now on the call is refused
 }
 
 // pause is for how long a call is refused, and why.
@@ -147,6 +152,7 @@ type pause struct {
 	failures int
 	streak   bool   // of its tool
 	last     string // what went wrong
+	trials   int    // how many are left
 }
 
 const (
@@ -155,11 +161,14 @@ const (
 	// probeEvery is how often a call that is refused is run nevertheless, so that it is
 	// found out when it works again.
 	probeEvery = 2 * time.Second
+	// maxTrials is how often a call that is refused is run in one pause because its caller has
+	// changed something meanwhile.
+	maxTrials = 3
 )
 
 // closed returns for how long a call is refused. One for which it returns zero is run;
-// probe says that it is run to find out.
-func (k *known) closed(what *identity) (p pause, probe bool) {
+// probe says that it is run to find out. last is the last change that its caller made.
+func (k *known) closed(what *identity, last change) (p pause, probe bool) {
 	for _, name := range what.names() {
 		c := k.get(name)
 		switch {
@@ -168,11 +177,16 @@ func (k *known) closed(what *identity) (p pause, probe bool) {
 		case k.now-c.Probed >= probeEvery:
 			c.Probed = k.now
 			return pause{}, true
-		case name == what.tool:
-			return pause{rest: c.Closed - k.now, failures: c.Failures, streak: true, last: c.Last}, false
-		default:
-			return pause{rest: c.Closed - k.now, failures: c.Same, last: c.Last}, false
+		case c.opens(last, what.place):
+			c.Probed, c.Opened = k.now, last.at
+			c.Trials++
+			return pause{}, true
 		}
+		p = pause{rest: c.Closed - k.now, failures: c.Same, last: c.Last, trials: maxTrials - c.Trials}
+		if name == what.tool {
+			p.failures, p.streak = c.Failures, true
+		}
+		return p, false
 	}
 	return pause{}, false
 }
@@ -189,12 +203,12 @@ func (k *known) failed(what *identity, f failing) (h history) {
 		c.Same++
 	}
 	c.close(c.Same, f.refuseAfter, k.moment, f)
-	h.failures, h.same = c.Failures, c.Same
+	h.failures, h.same, h.closed = c.Failures, c.Same, c.Closed > k.now
 	if f.broken && what.tool != "" {
 		c := k.add(what.tool, what)
 		c.grow(k.moment, f)
 		c.close(c.Failures, 2*streakAfter, k.moment, f)
-		h.streak = c.Failures
+		h.streak, h.closed = c.Failures, h.closed || c.Closed > k.now
 	}
 	return h
 }
@@ -221,6 +235,9 @@ func (c *count) grow(at moment, f failing) bool {
 
 func (c *count) close(failures, limit int, at moment, f failing) {
 	if limit > 0 && failures >= limit {
+		if c.Closed <= at.now { // a new pause
+			c.Trials = 0
+		}
 		c.Closed, c.Probed, c.Last = at.now+refuseFor, at.now, f.text
 		c.Expires = max(c.Expires, c.Closed+time.Second)
 	}
@@ -251,6 +268,7 @@ type memory struct {
 	epoch time.Time // makes time.Since read the monotonic clock only
 	parts [16]part
 	ticks atomic.Uint64 // grows with each look at the counts
+	until atomic.Int64  // until when anything is closed, since the epoch; zero when nothing is
 }
 
 const (
@@ -265,6 +283,8 @@ type part struct {
 	mu    sync.Mutex
 	known known
 	sweep time.Duration // when what is old is looked for again
+
+	refused map[string]*refused // by owner
 }
 
 func newMemory(limit int) *memory {
@@ -306,6 +326,7 @@ func (m *memory) ask(what *identity, f func(k *known) (changed bool)) {
 	k := &p.known
 	if k.moment = (moment{time.Since(m.epoch), what.began, m.ticks.Add(1)}); k.now >= p.sweep {
 		k.clean()
+		maps.DeleteFunc(p.refused, func(_ string, r *refused) bool { return r.until <= k.now })
 		p.sweep = k.now + sweepEvery
 	}
 	f(k)

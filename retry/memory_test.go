@@ -69,7 +69,7 @@ func (m *memory) failed(what *identity, f failing) (h history) {
 
 func (m *memory) closed(what *identity) (p pause) {
 	m.ask(what, func(k *known) bool {
-		p, _ = k.closed(what)
+		p, _ = k.closed(what, change{})
 		return true
 	})
 	return p

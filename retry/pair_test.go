@@ -64,7 +64,7 @@ func TestGuidanceAndLimit(t *testing.T) {
 		want []string
 		yes  bool
 	}{
-		{"write", nil, []string{"Retry: no. It may still take effect: check that before you try another way."}, false},
+		{"write", nil, []string{"Retry: no. This call may have changed something: look whether it did before you go on. It may still take effect."}, false},
 		{"read", readOnly, []string{"Nothing was changed by this call."}, true},
 		{"idempotent", harmless, []string{"A repetition does no harm."}, true},
 	} {
@@ -199,11 +199,11 @@ func TestServerAndLimit(t *testing.T) {
 		}, 2, 8100 * time.Millisecond, "It was told to stop, but is still running"},
 		{"a write", nil, func(ctx context.Context, _ mcp.Request, _ int32) (mcp.Result, error) {
 			return slow(ctx, errReset)
-		}, 1, 3 * time.Second, "Retry: only if repeating does no harm"},
+		}, 1, 3 * time.Second, "It is not known whether the step that failed took effect."},
 		{"a write that is stuck", nil, func(_ context.Context, _ mcp.Request, _ int32) (mcp.Result, error) {
 			time.Sleep(time.Hour)
 			return nil, fault.Unavailable("the bank").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
-		}, 1, 8100 * time.Millisecond, "Retry: no. It may still take effect: check that"},
+		}, 1, 8100 * time.Millisecond, "This call may have changed something: look whether it did before you go on. It may still take effect."},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

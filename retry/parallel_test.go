@@ -123,7 +123,7 @@ func TestItemsOfABatchAreNoStreak(t *testing.T) {
 	for _, id := range ids[:25] {
 		s.CallTool(t.Context(), "get_users", map[string]any{"ids": []string{id}})
 	}
-	require.Contains(t, s.CallTool(t.Context(), "get_user", map[string]any{"id": "other"}).Text(), "Retry: no. Tell the user.")
+	require.Contains(t, s.CallTool(t.Context(), "get_user", map[string]any{"id": "other"}).Text(), "One more try does no harm.")
 	for range 5 {
 		s.CallTool(t.Context(), "get_users", map[string]any{"ids": ids[:1]})
 	}

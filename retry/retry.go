@@ -12,26 +12,25 @@
 //	Retry: yes, after 30 s (attempt 2 of 3).
 //	Retry: not now: possible again in 1 h 30 min; tell the user.
 //	Retry: only with corrected arguments.
-//	Retry: only if repeating does no harm: it is not known whether this call took effect.
-//	Retry: no. It may have changed something: check that before you try another way.
+//	Retry: no, unless you see that it did not take effect.
+//	Retry: no. The same call will fail again.
 //
 // A program reads "retry" in the machine form: should_retry, retry_after_seconds,
-// next_attempt, max_attempts, reason, effect and partial.
+// next_attempt, max_attempts, reason, effect and partial. Where nobody knows whether the call
+// may be made again, there is no line and no "retry".
 //
 // # Is it safe
 //
-// A tool writes unless its annotations say otherwise (ReadOnlyHint, IdempotentHint).
-// Annotate what only reads, and the caller may call again after a timeout. For a write,
-// two things count as "nothing was done":
+// What a tool does its annotations say. Annotate what only reads (ReadOnlyHint) or is
+// idempotent (IdempotentHint), and the caller may call again after a failure that passes by
+// itself. A tool that nobody annotated may destroy something, by MCP's default, and is not
+// to be called again.
 //
-//   - what somebody said: [fault.Error.After], [fault.Error.Never] or
-//     [fault.Error.WithRetry] on the handler's fault, or a rule;
-//   - what the failure proves: wrong arguments, not found, denied, limited, a connection
-//     that was not made.
-//
-// Otherwise the effect is unknown, and the call must not be repeated. If the private cause
-// of a fault leaves the effect unknown, After alone does not change that: only
-// [fault.Error.WithRetry] with an effect does.
+// An error proves what became of the step that failed: "The step that failed changed
+// nothing." The handler may have done something before that step, so nothing follows about
+// the call. That nothing was done is said by [fault.Error.WithRetry] on the handler's fault, by
+// a rule, or by a method Effect of the error. If the private cause of a fault leaves the
+// effect unknown, After alone does not change that.
 //
 // # A witness instead of a guess
 //
@@ -53,7 +52,9 @@
 // 200 bytes of public words.
 //
 // A caller that repeats a hopeless call is told so. After more failures, the identical call
-// is refused for a while, except for a probe every two seconds; see [Options]. Failures
+// is refused for a while, except for a probe every two seconds; see [Options]. After a
+// success of the same caller with another tool that may write it is run once more, three
+// times in one pause: what it lacked may be there now. What only reads changes nothing. Failures
 // count for a whole tool only if they show that the tool, or what it needs, is broken. A
 // tool that is polled returns [NotReady], which is not counted.
 package retry

@@ -111,7 +111,7 @@ func (s *server) mayRepeat(c *call.Call, next mcp.MethodHandler, f *failure.Fail
 		return true
 	case s.Repeatable == nil:
 		safety := c.Safety(next)
-		return safety != failure.Writes && harmless(safety)
+		return safety > failure.Writes && harmless(safety)
 	default:
 		return safe.Ask(s.Repeatable, call.Target(c.Request())) && harmless(failure.Idempotent)
 	}

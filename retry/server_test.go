@@ -620,8 +620,9 @@ func TestServerDoesNotTakeGuidanceForTheHandlersWord(t *testing.T) {
 		s := play(harness.Fail(refused))
 		both := middleware.Chain(retry.New(nil), retry.Server(nil))
 		got := harness.Call(t, at, s.handle, both, both)
-		said, _ := got.Fault().Retry()
-		require.Equal(t, fault.EffectNone, said.Effect)
+		_, said := got.Fault().Retry()
+		require.False(t, said)
+		require.Contains(t, got.Text(), "The step that failed changed nothing.")
 		require.Equal(t, 1, s.runs)
 	})
 }

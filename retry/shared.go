@@ -58,6 +58,32 @@ func (s *shared) ask(ctx context.Context, what *identity, f func(k *known) (chan
 	return false
 }
 
+// changes is the place under which the last change of an owner is kept, while this server refuses calls
+// of that owner: in the count of that name.
+const changes = "changes"
+
+// changed notes a change that an owner has made.
+func (s *shared) changed(ctx context.Context, owner, place string) {
+	what := identity{owner: owner, place: changes}
+	s.ask(ctx, &what, func(k *known) bool {
+		c := k.add(changes, &what)
+		c.Probed, c.Last, c.Expires = max(k.now, c.Probed+1), place, k.now+refuseFor
+		return true
+	})
+}
+
+// lastChange returns the last change of an owner.
+func (s *shared) lastChange(ctx context.Context, owner string) (last change) {
+	what := identity{owner: owner, place: changes}
+	s.ask(ctx, &what, func(k *known) bool {
+		if c := k.get(changes); c != nil {
+			last = change{c.Probed, c.Last}
+		}
+		return false
+	})
+	return last
+}
+
 // read returns what a value says, nothing for one that is none of ours.
 func read(value []byte) *known {
 	k := &known{most: maxCalls}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/kinds"
 )
 
 const kindNotReady fault.Kind = "not_ready" //nolint:errname // a kind is an error, and its name is Kind
@@ -21,21 +22,30 @@ func NotReady(what string, after time.Duration) *fault.Error {
 	return fault.New(kindNotReady, what+" is not ready yet").After(after)
 }
 
+// tellUser is what a caller is to do whose calls are not counted, so that nothing else ends a loop.
+const tellUser = "Tell the user if it fails again."
+
 // suggestion returns the fault's own suggestion, or that of its kind where it says
-// nothing about what to do. said says that it has a word about calling again.
-func suggestion(f *failure.Failure, e *fault.Error, said bool, retry fault.Retry) string {
-	own, again := e.Suggestion(), retry.ShouldRetry
-	if !f.Worded() && (retry.Effect == fault.EffectUnknown || e.Kind() == fault.KindConflict && again) {
-		return "" // to check comes first, and to read the state is for whoever may not call again
+// nothing about what to do.
+func suggestion(f *failure.Failure, e *fault.Error, a *failure.Answer) string {
+	kind, own, again := e.Kind(), e.Suggestion(), a.Retry.ShouldRetry
+	_, said := e.Retry()
+	if !f.Worded() {
+		passes := kinds.Of(string(kind)).Retry == kinds.Yes
+		if a.Retry.Effect == fault.EffectUnknown || passes && !again || kind == fault.KindConflict && again {
+			return "" // to look comes first, and to read the state is for whoever may not call again
+		}
 	}
 	if own != "" || said || f.View().Shown { // whose words say more than its kind does
 		return own
 	}
-	switch e.Kind() {
+	switch kind {
 	case fault.KindNotFound, fault.KindAlreadyExists, fault.KindUnauthenticated, fault.KindPermissionDenied,
 		fault.KindTimeout, fault.KindConflict:
-		if d := e.Data(); len(d.RecoverySteps) == 0 && len(d.SimilarMatches) == 0 && d.ResourceType == "" && !again && retry.Effect == "" {
-			return fault.Generic(e.Kind()).Suggestion()
+		d := e.Data()
+		named := len(d.SimilarMatches) > 0 || kind == fault.KindNotFound && d.ResourceType != "" // the message lists what exists
+		if len(d.RecoverySteps) == 0 && !named && !again && a.Retry.Effect == "" {
+			return fault.Generic(kind).Suggestion()
 		}
 	}
 	return ""

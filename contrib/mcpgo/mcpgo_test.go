@@ -19,6 +19,7 @@ import (
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/retry"
 )
 
 const canary = "zqkanarie-5f1c"
@@ -124,7 +125,8 @@ func official(t *testing.T, chain mcp.Middleware, err error, panics any) *mcp.Ca
 // TestFailures: a failure has the text and the _meta that it has with the official SDK, and
 // nothing private.
 func TestFailures(t *testing.T) {
-	chain, log := standard(mcpchain.Options{})
+	// Without a session nothing is counted, and that is said.
+	chain, log := standard(mcpchain.Options{Retry: &retry.Options{Owner: func(context.Context, mcp.Request) string { return "" }}})
 	for name, c := range map[string]struct {
 		err    error
 		panics any

@@ -24,7 +24,7 @@ func TestAnswer(t *testing.T) {
 			_, _ = next(ctx, c.Method(), req)
 			c.Answer(answer)
 			f := c.Failure(nil, answer)
-			f.Guide(failure.Guidance{Retry: fault.Retry{Reason: "kept"}})
+			f.Guide(failure.Guidance{Retry: &fault.Retry{Reason: "kept"}})
 			require.Same(t, f, c.Failure(nil, answer))
 			other := c.Failure(nil, late)
 			require.NotSame(t, f, other)

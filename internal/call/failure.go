@@ -174,7 +174,7 @@ func (c *Call) Safety(next Handler) failure.Safety {
 	}
 	tool, err := c.Tool(next)
 	if err != nil {
-		return failure.Writes
+		return failure.Unsaid
 	}
 	return failure.SafetyOf(tool.Annotations)
 }
@@ -188,7 +188,7 @@ func (c *Call) SafetyIn(ctx context.Context, next Handler) failure.Safety {
 	case k.again():
 		return max(c.Safety(next), failure.Keyed)
 	default:
-		return failure.Writes
+		return failure.Unsaid
 	}
 }
 

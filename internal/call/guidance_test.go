@@ -44,26 +44,26 @@ func TestGuidanceHasTheLastWord(t *testing.T) {
 		once := f.Fault()
 		require.Same(t, once, f.Fault(), "put together once")
 
-		f.Guide(failure.Guidance{Retry: fault.Retry{ShouldRetry: true}, Suggestion: "other"})
+		f.Guide(failure.Guidance{Retry: &fault.Retry{ShouldRetry: true}, Suggestion: "other"})
 		require.True(t, f.Guided())
 		require.Equal(t, "Conflict: m.\nSuggestion: other.\nRetry: yes.", f.Fault().Text())
 
-		f.Guide(failure.Guidance{Retry: fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1}})
+		f.Guide(failure.Guidance{Retry: &fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1}})
 		require.Equal(t, "Conflict: m.\nRetry: yes, after 1 s.", f.Fault().Text())
 	})
 }
 
 // Who is told not to call again is not told what to do when it fails again.
 func TestGuidanceOfAnUnknownFailureWithAHint(t *testing.T) {
-	mw := middleware.Chain(recording(), guiding(failure.Guidance{Suggestion: "Ask Ann"}))
+	mw := middleware.Chain(recording(), guiding(failure.Guidance{Suggestion: "Ask Ann", Retry: &fault.Retry{}}))
 	res, err := invoke(mw, returns(nil, public{hint: "Ask Ann"}))
 	require.NoError(t, err)
-	require.Contains(t, text(res), "Suggestion: Ask Ann.\nRetry: no.\nReference: r-1")
+	require.Contains(t, text(res), "Suggestion: Ask Ann.\nRetry: no.\nReference: r-1 (give it to the user to report)")
 }
 
 func TestGuidanceOfAnUnknownFailure(t *testing.T) {
-	no := failure.Guidance{Retry: fault.Retry{Reason: "it is broken"}}
-	yes := failure.Guidance{Retry: fault.Retry{ShouldRetry: true}}
+	no := failure.Guidance{Retry: &fault.Retry{Reason: "it is broken"}}
+	yes := failure.Guidance{Retry: &fault.Retry{ShouldRetry: true}}
 	const first = "Internal error: the server failed unexpectedly.\n"
 	for _, tc := range []struct {
 		name     string
@@ -71,8 +71,8 @@ func TestGuidanceOfAnUnknownFailure(t *testing.T) {
 		mw       middleware.Middleware
 		want     string
 	}{
-		{"no, recorded", no, recording(), first + "Retry: no. It is broken.\nReference: r-1"},
-		{"yes, recorded", yes, recording(), first + "Retry: yes.\nReference: r-1"},
+		{"no, recorded", no, recording(), first + "Retry: no. It is broken.\nReference: r-1 (give it to the user to report)"},
+		{"yes, recorded", yes, recording(), first + "Retry: yes.\nReference: r-1 (give it to the user to report)"},
 		// Without a record there is no reference to give.
 		{"no", no, nil, "Internal error: " + harness.Canary + " is wrong.\nRetry: no. It is broken."},
 		{"yes", yes, nil, "Internal error: " + harness.Canary + " is wrong.\nRetry: yes."},
@@ -102,7 +102,7 @@ func TestGuidanceOfAToolsOwnWords(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			own := &mcp.CallToolResult{IsError: true, Content: tc.content}
 			before := append([]mcp.Content(nil), own.Content...)
-			res, err := invoke(guiding(failure.Guidance{Retry: retry}), returns(own, nil))
+			res, err := invoke(guiding(failure.Guidance{Retry: &retry}), returns(own, nil))
 			require.NoError(t, err)
 			got := res.(*mcp.CallToolResult)
 			require.Len(t, got.Content, len(tc.want))
@@ -117,14 +117,14 @@ func TestGuidanceOfAToolsOwnWords(t *testing.T) {
 
 func TestGuidanceLeavesAProtocolErrorAlone(t *testing.T) {
 	wire := &jsonrpc.Error{Code: -32042, Message: "log in first"}
-	_, err := invoke(guiding(failure.Guidance{Retry: fault.Retry{ShouldRetry: true}}), returns(nil, wire))
+	_, err := invoke(guiding(failure.Guidance{Retry: &fault.Retry{ShouldRetry: true}}), returns(nil, wire))
 	require.Same(t, wire, err)
 }
 
 func TestGuidanceInEveryShape(t *testing.T) {
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		got := harness.Call(t, at, harness.Fail(errors.New("x")), recording(),
-			guiding(failure.Guidance{Retry: fault.Retry{ShouldRetry: true, RetryAfterSeconds: 2}, Suggestion: "Wait."}))
+			guiding(failure.Guidance{Retry: &fault.Retry{ShouldRetry: true, RetryAfterSeconds: 2}, Suggestion: "Wait."}))
 		require.Contains(t, got.Text(), "\nSuggestion: Wait.\nRetry: yes, after 2 s.\n")
 		require.Equal(t, map[string]any{"should_retry": true, "retry_after_seconds": 2.0}, got.Machine()["retry"])
 	})

@@ -313,7 +313,7 @@ func TestClassifiedAnew(t *testing.T) {
 		if f := c.Failure(res, err); f != nil {
 			require.Same(t, f, c.Failure(res, err))
 			require.Equal(t, fault.KindInternal, f.Fault().Kind())
-			f.Guide(failure.Guidance{Retry: fault.Retry{ShouldRetry: true}})
+			f.Guide(failure.Guidance{Retry: &fault.Retry{ShouldRetry: true}})
 			require.True(t, f.Fault().Data().Retry.ShouldRetry)
 		}
 		return res, err

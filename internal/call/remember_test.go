@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -254,11 +252,11 @@ func overHTTP(t *testing.T, server *mcp.Server, era harness.Era, opts *mcp.Strea
 	return session
 }
 
-// TestNothingIsAskedOfAKnownEffect, and what only reads by its method is not told that it changed nothing.
+// TestNothingIsAskedOfAKnownEffect: the list of tools is not looked at where somebody said that nothing was done.
 func TestNothingIsAskedOfAKnownEffect(t *testing.T) {
-	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	refused := fault.Unavailable("it").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
 	for method, want := range map[string]fault.Effect{
-		middleware.MethodCallTool: fault.EffectNone, middleware.MethodReadResource: "", middleware.MethodGetPrompt: "",
+		middleware.MethodCallTool: fault.EffectNone, middleware.MethodReadResource: fault.EffectNone, middleware.MethodGetPrompt: fault.EffectNone,
 	} {
 		_, _ = call.Wrap(func(ctx context.Context, c *call.Call, _ mcp.Request, next middleware.Handler) (mcp.Result, error) {
 			advice := c.Failure(nil, refused).Again(failure.Situation{

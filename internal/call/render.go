@@ -273,7 +273,7 @@ func (c *Call) public(f *failure.Failure) (_ *fault.Error, showReference bool) {
 	switch f.Text(s.Mask != nil) {
 	case failure.AsItIs:
 	case failure.Original:
-		e = e.WithMessage(clip(safe.Error(f.Err())))
+		e = f.Original(e, clip(safe.Error(f.Err())))
 	case failure.Scrubbed:
 		if v.Quotes {
 			e = c.quoted(f, e)

@@ -71,12 +71,12 @@ func TestAFailedTool(t *testing.T) {
 				},
 				{
 					"classified", fmt.Errorf("%s: %w", harness.Canary, context.DeadlineExceeded),
-					"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time.\nReference: the-id",
-					`{"type":"timeout","message":"the operation did not finish in time","suggestion":"Ask for less at a time.","reference_id":"the-id"}`,
+					"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time, if the tool allows it.\nReference: the-id",
+					`{"type":"timeout","message":"the operation did not finish in time","suggestion":"Ask for less at a time, if the tool allows it.","reference_id":"the-id"}`,
 				},
 				{
 					"unknown", errSecret,
-					"Internal error: the server failed unexpectedly.\nReference: the-id",
+					"Internal error: the server failed unexpectedly.\nReference: the-id (give it to the user to report)",
 					`{"type":"internal_error","message":"the server failed unexpectedly","party":"server","reference_id":"the-id"}`,
 				},
 			} {
@@ -747,7 +747,7 @@ func TestUntrustedWordsAreScrubbed(t *testing.T) {
 			guide := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
 				res, err := next(ctx, c.Method(), req)
 				f := c.Failure(res, err)
-				f.Guide(failure.Guidance{Retry: fault.Retry{Reason: f.Hint().Reason}, Suggestion: f.Fault().Suggestion()})
+				f.Guide(failure.Guidance{Retry: &fault.Retry{Reason: f.Hint().Reason}, Suggestion: f.Fault().Suggestion()})
 				return res, err
 			})
 			mw := middleware.Chain(establish(&call.Settings{Mask: scrub, Logger: quiet, Hints: c.rules}), guide)

@@ -113,7 +113,8 @@ type Finding struct {
 	Party  fault.Party // whose fault it is, or ""
 	Says   Says        // what the error says about a second try
 
-	By Source // of what the Fault says itself about a second try
+	By     Source // of what the Fault says itself about a second try
+	Chosen bool   // a handler, a rule or the error itself chose the kind: no table derived it
 
 	Private *Correction // what only the caller may read of the Fault, nil for nothing
 
@@ -189,7 +190,7 @@ func Of(err error, opts Options) (f Finding) {
 	}
 	if !settled || w.found.Wire != nil && !kinds.Steers(w.found.Wire.Code) {
 		if public := w.rule(err); public != nil {
-			w.found, settled = Finding{Origin: Ruled, Words: OfAuthor, Fault: public}, true
+			w.found, settled = Finding{Origin: Ruled, Words: OfAuthor, Fault: public, Chosen: true}, true
 		}
 	}
 	switch {
@@ -233,7 +234,7 @@ func (w *walker) replaced(err error, settled bool) bool {
 		return false
 	}
 	known, proof := w.clue.effect, w.clue.proof
-	if w.clue = cutByShutdown; known == fault.EffectNone || known == fault.EffectCommitted {
+	if w.clue = cutByShutdown; !proof.Derived() && known != fault.EffectUnknown { // what a table proves is true of one step
 		w.clue.effect, w.clue.proof = known, proof
 	}
 	return true
@@ -292,11 +293,12 @@ func (w *walker) decide(err error) Finding {
 	case c.kind == "" && c.reason == reasonStatement && w.sentStatement():
 		c.kind, c.party, c.public, c.terse = fault.KindClientError, fault.PartyCaller, statement, true
 	}
+	chosen := w.named != "" || c.chosen
 	if w.message != "" {
 		public := fault.New(cmp.Or(c.kind, fault.KindTool), w.message).Suggest(w.hint)
-		return Finding{Origin: Worded, Words: OfAuthor, Fault: public}
+		return Finding{Origin: Worded, Words: OfAuthor, Fault: public, Chosen: chosen}
 	}
-	found := Finding{Origin: Classified, Words: OfSentence, Fault: c.public}
+	found := Finding{Origin: Classified, Words: OfSentence, Fault: c.public, Chosen: chosen}
 	if c.terse {
 		found.Words = OfTerse
 	}
@@ -304,6 +306,7 @@ func (w *walker) decide(err error) Finding {
 	case c.kind == "" || c.kind == fault.KindInternal && w.named == "":
 		found = Finding{Fault: fault.Generic(fault.KindInternal)}
 	case c.refusedCredentials() && w.opts.OwnCredentials:
+		found.Chosen = false
 		required := requiredBy(w.teller)
 		c.kind, c.party, c.retry, c.by, c.reason = fault.KindPermissionDenied, fault.PartyCaller, RetryNo, ByTable, reasonOwnCredentials
 		if c.anonymous && required == "" {
@@ -423,7 +426,7 @@ func (w *walker) walkJoined(errs []error, one bool) bool {
 	outer.fill(&joined)
 	w.clue = outer
 	if !alone && len(faults) > 0 {
-		w.found = Finding{Origin: Worded, Words: OfAuthor, Fault: fault.Join(faults...), Own: true}
+		w.found = Finding{Origin: Worded, Words: OfAuthor, Fault: fault.Join(faults...), Own: true, Chosen: true}
 	}
 	return alone || len(faults) > 0
 }
@@ -432,7 +435,7 @@ func (w *walker) walkJoined(errs []error, one bool) bool {
 func (w *walker) visit(err error) bool {
 	switch e := err.(type) {
 	case *fault.Error:
-		return w.settle(Finding{Origin: Worded, Words: OfAuthor, Fault: e, Own: true}, e.Unwrap())
+		return w.settle(Finding{Origin: Worded, Words: OfAuthor, Fault: e, Own: true, Chosen: true}, e.Unwrap())
 	case *jsonrpc.Error:
 		switch {
 		case e.Code == kinds.Rejected && e.Message == "rejected by transport":
@@ -441,13 +444,13 @@ func (w *walker) visit(err error) bool {
 			w.note(w.ofAnswer(e))
 			return false
 		}
-		return w.settle(Finding{Origin: Worded, Words: OfAuthor, Wire: e}, nil)
+		return w.settle(Finding{Origin: Worded, Words: OfAuthor, Wire: e, Chosen: true}, nil)
 	case *PanicError:
 		return w.settle(Finding{Origin: Bug, Fault: fault.Generic(fault.KindInternal), Panic: e}, nil)
 	case *Hidden:
-		return w.settle(Finding{Origin: Bug, Words: OfAuthor, Fault: e.public, By: e.by}, nil)
+		return w.settle(Finding{Origin: Bug, Words: OfAuthor, Fault: e.public, By: e.by, Chosen: true}, nil)
 	case fault.Kind:
-		w.clue.kind = cmp.Or(w.clue.kind, e)
+		w.note(clue{kind: e, chosen: true})
 		return false
 	}
 	t := reflect.TypeOf(err)

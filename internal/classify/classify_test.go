@@ -129,7 +129,7 @@ func realErrors(t *testing.T) map[string]struct {
 		require.NoError(t, r.Close())
 		return second(w.Write([]byte("x")))
 	}())
-	add("half of a message", fault.KindInternal, func() error {
+	add("half of a message", fault.KindConnectionFailed, func() error {
 		r, w := io.Pipe()
 		require.NoError(t, w.CloseWithError(nil))
 		return second(io.ReadFull(io.MultiReader(io.LimitReader(zeros{}, 1), r), make([]byte, 2)))
@@ -182,13 +182,13 @@ func TestClassifyStandardKinds(t *testing.T) {
 			io.ErrClosedPipe, net.ErrClosed, driver.ErrBadConn, sql.ErrConnDone,
 			syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
 			syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENOTCONN,
-			&net.OpError{Err: errors.New("anything")}, &net.DNSError{IsNotFound: true}, &url.Error{Err: io.EOF}, &net.OpError{Op: "read", Err: io.ErrUnexpectedEOF},
+			&net.OpError{Err: errors.New("anything")}, &net.DNSError{IsNotFound: true}, &url.Error{Err: io.EOF}, &net.OpError{Op: "read", Err: io.ErrUnexpectedEOF}, io.ErrUnexpectedEOF,
 		}},
 		{fault.KindInternal, []error{
 			errors.New("unknown"), timeoutError(false), syscall.EINVAL, sql.ErrTxDone, &fs.PathError{Err: errors.New("unknown")},
 			fs.ErrInvalid, fs.ErrClosed, http.ErrAbortHandler,
 			// The end of a local file or text, and files that the caller did not name.
-			io.EOF, io.ErrUnexpectedEOF, &json.SyntaxError{}, fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.ENOENT, syscall.EEXIST, syscall.EACCES,
+			io.EOF, &json.SyntaxError{}, fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.ENOENT, syscall.EEXIST, syscall.EACCES,
 			&fs.PathError{Err: syscall.ENOENT}, &os.LinkError{Err: fs.ErrNotExist}, &fs.PathError{Err: syscall.EACCES},
 		}},
 		{"deployment_in_progress", []error{fault.Kind("deployment_in_progress")}},

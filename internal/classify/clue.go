@@ -23,6 +23,7 @@ type clue struct {
 	status int          // of HTTP, which says what retry leaves open
 	public *fault.Error // words of ours that fit better than those of the kind
 	terse  bool         // public says no more than the words of a program around the error
+	chosen bool         // the error names its kind on purpose
 
 	anonymous bool // of credentials that were refused: there are none, or the service does not know whose they are
 }
@@ -33,7 +34,7 @@ func (c *clue) fill(inner *clue) {
 		c.retry, c.by, c.reason = inner.retry, inner.by, inner.reason
 	}
 	if c.kind == "" {
-		c.kind, c.public, c.terse, c.anonymous = inner.kind, inner.public, inner.terse, inner.anonymous
+		c.kind, c.public, c.terse, c.chosen, c.anonymous = inner.kind, inner.public, inner.terse, inner.chosen, inner.anonymous
 	}
 	c.party = cmp.Or(c.party, inner.party)
 	if c.effect == "" {
@@ -54,7 +55,7 @@ func (c clue) resolved() clue {
 		c.by = 0 // beside others it counts as its own word
 	}
 	if text := c.words(why); text != c.reason.String() {
-		c.reason = &reason{text: text, row: why.kind()}
+		c.reason = &reason{text: text}
 	}
 	if c.effect == "" {
 		c.effect = fault.Effect(kinds.Of(string(c.kind)).Effect)
@@ -77,7 +78,7 @@ func (c *clue) second() (retry Retryable, why *reason, by Source) {
 // words returns a reason as it is told of this failure.
 func (c *clue) words(why *reason) string {
 	if why == reasonRefused && c.status != 0 {
-		return "The service refused the request (HTTP " + strconv.Itoa(c.status) + "); the same call will be refused again"
+		return why.text + " (HTTP " + strconv.Itoa(c.status) + ")"
 	}
 	return why.String()
 }
@@ -89,6 +90,9 @@ func (c clue) beside(d clue) clue {
 	both.fill(&d)
 	if c.retry == RetryYes && d.retry == RetryNo {
 		both.retry, both.by, both.reason = d.retry, d.by, d.reason
+	}
+	if c.retry == d.retry && c.by < d.by {
+		both.by, both.reason = d.by, d.reason
 	}
 	both.after = max(c.after, d.after)
 	both.effect, both.proof = worse(c.effect, d.effect), 0
@@ -141,7 +145,7 @@ func (c *clue) says() Says {
 	retry, why, by := c.second()
 	s := Says{
 		Kind: c.kind, Party: c.party, Status: c.status, After: c.after,
-		Retry: retry, By: by, Reason: c.words(why), Row: why.kind(),
+		Retry: retry, By: by, Reason: c.words(why),
 		Effect: c.effect, Proof: cmp.Or(c.proof, ByTable),
 	}
 	if s.Effect == "" {

@@ -15,20 +15,18 @@ import (
 type reason struct {
 	text  string // a sentence without a full stop
 	party fault.Party
-	row   fault.Kind // the kind whose row has it, "" for none
 }
 
 var (
-	reasonRefused        = &reason{text: "The service refused the request; the same call will be refused again", party: fault.PartyCaller}
+	reasonRefused        = &reason{text: "The service refused the request", party: fault.PartyCaller}
 	reasonConstraint     = &reason{text: "The same data will be refused again", party: fault.PartyCaller}
 	reasonClient         = &reason{text: "The client will not be able to do it the next time either", party: fault.PartyCaller}
-	reasonCredentials    = &reason{text: "The credentials are this server's; tell the user", party: fault.PartyServer}
+	reasonCredentials    = &reason{text: "The credentials are this server's: tell the user", party: fault.PartyServer}
 	reasonOwnCredentials = &reason{text: "The service refuses these credentials", party: fault.PartyCaller}
 	reasonUnimplemented  = &reason{text: "A service that is needed does not support this request", party: fault.PartyServer}
 	reasonStatement      = &reason{text: "The database does not accept this request", party: fault.PartyServer}
 	reasonStorage        = &reason{text: "The server has no storage space left", party: fault.PartyServer}
 	reasonState          = &reason{text: "The server is in a state that does not pass by itself", party: fault.PartyServer}
-	reasonUpstream       = &reason{text: "A service that is needed failed in a way that a repetition does not mend", party: fault.PartyUpstream}
 	reasonTLS            = &reason{text: "A secure connection to a service that is needed cannot be set up", party: fault.PartyUpstream}
 	reasonName           = &reason{text: "The address of a service that is needed cannot be found"}
 	reasonPermanent      = &reason{text: "The failure is permanent"}
@@ -41,20 +39,12 @@ func (r *reason) String() string {
 	return r.text
 }
 
-// kind returns the kind whose row has the reason, "" for none.
-func (r *reason) kind() fault.Kind {
-	if r == nil {
-		return ""
-	}
-	return r.row
-}
-
 // rowReasons are the reasons that stand in the rows of kinds.
 var rowReasons = func() map[fault.Kind]*reason {
 	reasons := map[fault.Kind]*reason{}
 	for kind, row := range kinds.All {
 		if row.Reason != "" {
-			reasons[fault.Kind(kind)] = &reason{text: row.Reason, row: fault.Kind(kind)}
+			reasons[fault.Kind(kind)] = &reason{text: row.Reason}
 		}
 	}
 	return reasons
@@ -110,7 +100,7 @@ var (
 	disconnected  = unsure(fault.KindConnectionFailed)
 	tooSlow       = unsure(fault.KindTimeout)
 	broken        = unsure(fault.KindServerError)
-	failed        = clue{kind: fault.KindServerError, party: fault.PartyUpstream, retry: RetryNo, reason: reasonUpstream, effect: fault.EffectUnknown}
+	failed        = clue{kind: fault.KindServerError, party: fault.PartyUpstream, retry: RetryNo, effect: fault.EffectUnknown}
 	stopped       = clue{kind: fault.KindCancelled, effect: fault.EffectUnknown}
 )
 

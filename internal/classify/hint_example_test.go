@@ -39,7 +39,7 @@ func ExampleFromResponse() {
 	// after: 30s
 	// effect: none
 	// Rate limited: too many calls were made in a short time.
-	// Suggestion: Make fewer calls at a time.
+	// Suggestion: Make fewer calls.
 }
 
 // A rule says what an error of this program means that the built-in table cannot

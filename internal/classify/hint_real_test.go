@@ -34,16 +34,15 @@ import (
 )
 
 const (
-	client      = "The service refused the request (HTTP %d); the same call will be refused again"
+	client      = "The service refused the request (HTTP %d)"
 	permanent   = "The failure is permanent"
-	credentials = "The credentials are this server's; tell the user"
+	credentials = "The credentials are this server's: tell the user"
 	unsupported = "A service that is needed does not support this request"
 	insecure    = "A secure connection to a service that is needed cannot be set up"
 	noName      = "The address of a service that is needed cannot be found"
 	storage     = "The server has no storage space left"
 	state       = "The server is in a state that does not pass by itself"
 	cancelled   = "The call was cancelled"
-	unexpected  = "Tell the user"
 
 	none   = fault.EffectNone
 	unsure = fault.EffectUnknown
@@ -52,7 +51,7 @@ const (
 )
 
 // unknown is the hint for what nobody knows.
-var unknown = failure.Hint{Retry: no, Effect: unsure, Reason: unexpected}
+var unknown = failure.Hint{Retry: no, Effect: unsure}
 
 // A realError is an error and all that is to be known of it.
 type realError struct {
@@ -244,18 +243,18 @@ func brokenConnections(t *testing.T, add adder) {
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nno header\r\n\r\n")
 		_ = c.Close()
 	})), fault.KindServerError, broken)
-	// A body that ends too soon cannot be told from a file that does.
+	// A body that ends too soon cannot be told from a text that does, and is the likelier of the two.
 	add("half a body", fetch(ctx, fresh, "http://"+listen(t, func(c net.Conn) {
 		hear(c)
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
 		_ = c.Close()
-	})), fault.KindInternal, unknown)
+	})), failed, broken)
 	add("reset in the body", fetch(ctx, fresh, "http://"+listen(t, func(c net.Conn) {
 		hear(c)
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
 		reset(c)
 	})), failed, broken)
-	add("half of a JSON text", json.NewDecoder(strings.NewReader(`{"a":`)).Decode(new(any)), fault.KindInternal, unknown)
+	add("half of a JSON text", json.NewDecoder(strings.NewReader(`{"a":`)).Decode(new(any)), failed, broken)
 	add("proxy at a closed port", fetch(ctx, &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(must(t)(http.NewRequest(http.MethodGet, "http://"+closedPort(t), nil)).URL)}},
 		"http://service.invalid"), failed, refused)
 	add("write to a closed connection", func() error {
@@ -453,9 +452,9 @@ func timeLimits(t *testing.T, add adder) {
 func theSystem(t *testing.T, add adder) {
 	t.Helper()
 	dir := t.TempDir()
-	add("no such file", second(os.Open(filepath.Join(dir, "nothing"))), fault.KindInternal, failure.Hint{Retry: no, Effect: unsure})
-	add("file that is there", os.Mkdir(dir, 0o700), fault.KindInternal, failure.Hint{Retry: no, Effect: unsure})
-	add("file of somebody else", &fs.PathError{Op: "open", Path: harness.Canary, Err: syscall.EACCES}, fault.KindInternal, failure.Hint{Retry: no, Effect: unsure})
+	add("no such file", second(os.Open(filepath.Join(dir, "nothing"))), fault.KindInternal, failure.Hint{Retry: no, Effect: unsure, Reason: state})
+	add("file that is there", os.Mkdir(dir, 0o700), fault.KindInternal, failure.Hint{Retry: no, Effect: unsure, Reason: state})
+	add("file of somebody else", &fs.PathError{Op: "open", Path: harness.Canary, Err: syscall.EACCES}, fault.KindInternal, failure.Hint{Retry: no, Effect: unsure, Reason: state})
 	full := failure.Hint{Retry: no, Effect: unsure, Reason: storage}
 	if runtime.GOOS == "linux" {
 		add("full disk", os.WriteFile("/dev/full", []byte(harness.Canary), 0), fault.KindInternal, full)

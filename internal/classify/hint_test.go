@@ -63,7 +63,7 @@ func TestHintBelowAFault(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			// A kind of the author's own says nothing about a second try, so the cause does.
 			got := failure.HintOf(fmt.Errorf("outer: %w", fault.New("own_kind", "it failed").Because(wrapping{c.err})))
-			if c.hint.Reason == unexpected {
+			if c.hint == unknown {
 				require.NotEqual(t, classify.RetryYes, got.Retry)
 				return
 			}
@@ -230,7 +230,7 @@ func TestHintOfFaults(t *testing.T) {
 		fault.KindConnectionFailed:   {Retry: yes},
 		fault.KindServiceUnavailable: {Retry: yes},
 		fault.KindServerError:        {Retry: yes},
-		fault.KindClientError:        {Retry: no, Reason: "The same call will be refused again"},
+		fault.KindClientError:        {Retry: no, Reason: "The same call will fail again: change it"},
 		fault.KindConflict:           {},
 		fault.KindPreconditionFailed: {Retry: no},
 		fault.KindInternal:           unknown,
@@ -276,7 +276,7 @@ func TestHintBelowFaults(t *testing.T) {
 		{"fault as the cause", down.Because(fault.New("own_kind", harness.Canary).After(time.Minute)), failure.Hint{Retry: yes, After: time.Minute}},
 		{"fault as the cause, that says no", down.Because(fault.New("own_kind", harness.Canary).Never(harness.Canary)), failure.Hint{Retry: no}},
 		{"cause of the cause", down.Because(fault.New("own_kind", harness.Canary).Because(refused)), failure.Hint{Retry: yes, Effect: none}},
-		{"panic as the cause", down.Because(&classify.PanicError{Value: refused}), failure.Hint{Retry: no, Effect: unsure, Reason: unexpected}},
+		{"panic as the cause", down.Because(&classify.PanicError{Value: refused}), unknown},
 		{"protocol error as the cause", down.Because(&jsonrpc.Error{Code: 429, Message: harness.Canary}), failure.Hint{Retry: yes, Effect: none}},
 		{"around the fault", fmt.Errorf("%w: %w", down, refused), failure.Hint{Retry: yes, Effect: none}},
 		{"joined in the cause", down.Because(errors.Join(fault.NotFound("a", "b"), refused)), failure.Hint{Retry: no, Effect: unsure}},
@@ -423,7 +423,7 @@ func TestFailureHint(t *testing.T) {
 	told.Content = own.Content
 	require.Equal(t, sent, hint(t.Context(), told, nil), "a tool's own words for an error that is known")
 
-	require.Equal(t, failure.Hint{Retry: yes, Effect: unsure, Reason: "The caller's own time limit was over"}, hint(late, nil, late.Err()), "the caller's limit")
+	require.Equal(t, failure.Hint{Retry: yes, Effect: unsure, Reason: "Your time limit for this call was over"}, hint(late, nil, late.Err()), "the caller's limit")
 	require.Equal(t, failure.Hint{Retry: no, Effect: unsure, Reason: cancelled}, hint(gone, nil, gone.Err()))
 	require.Equal(t, failure.Hint{Retry: no, Effect: unsure, Reason: cancelled}, hint(gone, nil, net.ErrClosed), "whatever it looks like")
 	require.Equal(t, failure.Hint{Retry: yes, After: time.Second}, hint(gone, nil, fault.New("own_kind", "").After(time.Second)), "said on purpose")

@@ -82,7 +82,7 @@ func TestShownWords(t *testing.T) {
 	require.Empty(t, f.Party)
 	known := &failure.Known{Finding: f.Finding, Shown: f.Shown}
 	require.Equal(t, fault.EffectUnknown, failure.Again(known, failure.As(failure.Writes)).Retry.Effect)
-	require.Equal(t, fault.Retry{Reason: "The same call will fail again unless something changes"}, failure.Again(known, failure.As(failure.Reads)).Retry)
+	require.Equal(t, fault.Retry{ShouldRetry: true, MaxAttempts: 2, Reason: "One more try does no harm"}, failure.Again(known, failure.As(failure.Reads)).Retry)
 }
 
 // Who wrote the statement that a database refuses can mend it.

@@ -53,7 +53,8 @@ func FromText(e *jsonrpc.Error) (*fault.Error, bool) {
 				public = public.WithRetry(retry)
 			}
 		case "Reference":
-			public = public.WithReference(said)
+			reference, _, _ := strings.Cut(said, " ") // what it is for may stand behind it
+			public = public.WithReference(reference)
 		}
 	}
 	return public, true

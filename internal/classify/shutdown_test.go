@@ -23,6 +23,11 @@ func (e publicError) Error() string         { return "private" }
 func (e publicError) PublicMessage() string { return e.message }
 func (e publicError) PublicKind() string    { return e.kind }
 
+type doneNothing struct{}
+
+func (doneNothing) Error() string        { return "refused" }
+func (doneNothing) Effect() fault.Effect { return fault.EffectNone }
+
 // TestTheEndOfTheServer: what is said about it is the server's, and whoever may be called again is.
 func TestTheEndOfTheServer(t *testing.T) {
 	end, unknown := classify.ErrShutdown, errors.New("x")
@@ -39,19 +44,20 @@ func TestTheEndOfTheServer(t *testing.T) {
 		effect fault.Effect
 		rules  []classify.Rule
 	}{
-		"itself":                         {err: end},
-		"wrapped":                        {err: fmt.Errorf("a: %w", end)},
-		"beside the context's error":     {err: fmt.Errorf("%w: %w", context.Canceled, end)},
-		"joined":                         {err: errors.Join(unknown, end)},
-		"below an error of a connection": {err: &net.OpError{Op: "read", Err: end}},
-		"a fault around it":              {err: fault.Unavailable("the bank").Because(end)},
-		"nothing was sent":               {err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, ended: true, effect: fault.EffectNone},
-		"a part of it had taken effect":  {err: fault.New(fault.KindInternal, "x").Because(fault.New(fault.KindInternal, "y").WithRetry(fault.Retry{Effect: fault.EffectCommitted})), ended: true, effect: fault.EffectCommitted},
-		"unknown words":                  {err: unknown, ended: true},
-		"a timeout":                      {err: context.DeadlineExceeded, ended: true},
-		"cancelled":                      {err: context.Canceled, ended: true},
-		"a fault of the tool":            {err: fault.New(fault.KindTool, "it was interrupted"), ended: true},
-		"public words":                   {err: publicError{message: "interrupted"}, ended: true},
+		"itself":                           {err: end},
+		"wrapped":                          {err: fmt.Errorf("a: %w", end)},
+		"beside the context's error":       {err: fmt.Errorf("%w: %w", context.Canceled, end)},
+		"joined":                           {err: errors.Join(unknown, end)},
+		"below an error of a connection":   {err: &net.OpError{Op: "read", Err: end}},
+		"a fault around it":                {err: fault.Unavailable("the bank").Because(end)},
+		"nothing was sent":                 {err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, ended: true}, // of one step, and the call may have had others
+		"nothing was done, says the error": {err: doneNothing{}, ended: true, effect: fault.EffectNone},
+		"a part of it had taken effect":    {err: fault.New(fault.KindInternal, "x").Because(fault.New(fault.KindInternal, "y").WithRetry(fault.Retry{Effect: fault.EffectCommitted})), ended: true, effect: fault.EffectCommitted},
+		"unknown words":                    {err: unknown, ended: true},
+		"a timeout":                        {err: context.DeadlineExceeded, ended: true},
+		"cancelled":                        {err: context.Canceled, ended: true},
+		"a fault of the tool":              {err: fault.New(fault.KindTool, "it was interrupted"), ended: true},
+		"public words":                     {err: publicError{message: "interrupted"}, ended: true},
 
 		"unknown words of another time": {err: unknown, stands: true},
 		"cancelled at another time":     {err: context.Canceled, stands: true},

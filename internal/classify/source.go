@@ -32,12 +32,14 @@ func (r Retryable) String() string {
 // from which the least follows come first.
 type Source uint8
 
-// The sources.
+// The sources. From the first four follows what became of the step that failed, and nothing about
+// the call: see [Source.Derived].
 const (
 	Nobody   Source = iota
-	ByKind          // the row of a kind
+	ByKind          // the row of a kind that our tables derived from an error
 	ByStatus        // what an HTTP status of a service means
 	ByTable         // what a type, a number or a text of an error means
+	ByChoice        // the row of a kind that a handler or a rule chose
 	ByError         // a method of the error, or a fault below it
 	ByRule          // a rule of the program
 	ByFault         // the fault itself: its handler said so
@@ -49,6 +51,9 @@ const (
 	Counted   // the same call failed several times
 )
 
+// Derived reports whether nobody said it: it is what our tables make of an error.
+func (s Source) Derived() bool { return s < ByChoice }
+
 // Says is what an error says about itself and about a second try, beside its words.
 type Says struct {
 	Kind   fault.Kind
@@ -56,9 +61,8 @@ type Says struct {
 	Status int // the HTTP status of a service that is needed, from 400 to 599, or zero
 
 	Retry  Retryable
-	By     Source     // of Retry
-	Reason string     // of Retry: a sentence of ours without a full stop
-	Row    fault.Kind // the kind in whose row Reason stands, "" for none
+	By     Source // of Retry
+	Reason string // of Retry: a sentence of ours without a full stop
 
 	After  time.Duration
 	Effect fault.Effect

@@ -25,7 +25,7 @@ import (
 // at what it wraps. An effect is given only where it is certain.
 func (w *walker) standard(err error) clue {
 	switch {
-	case (err == io.EOF || err == io.ErrUnexpectedEOF) && w.network: // else the end of a file or of a text, as likely
+	case err == io.ErrUnexpectedEOF, err == io.EOF && w.network: // else io.EOF is the end of a file or of a text, as likely
 		return disconnected
 	case err == net.ErrClosed:
 		return cut
@@ -90,7 +90,7 @@ func (w *walker) ofPath(op, path string, err error) clue {
 	case name == "" && kind == fault.KindClientError:
 		return clue{}
 	case name == "":
-		return clue{kind: fault.KindInternal, party: fault.PartyServer, retry: RetryNo}
+		return clue{kind: fault.KindInternal, party: fault.PartyServer, retry: RetryNo, reason: reasonState}
 	}
 	if kind == fault.KindNotFound && strings.ContainsAny(name, `/\`) {
 		format = "%s does not exist, or a directory in this path does not"

@@ -45,7 +45,7 @@ var cutByShutdown = clue{
 func incapable(what string) *clue {
 	public := fault.New(fault.KindPreconditionFailed, "this call needs "+what+", which the client of this session does not support").
 		Suggest("Tell the user, or call something that does not ask back.")
-	return &clue{kind: public.Kind(), party: fault.PartyCaller, retry: RetryNo, reason: reasonClient, effect: fault.EffectUnknown, public: public}
+	return &clue{kind: public.Kind(), party: fault.PartyCaller, retry: RetryNo, reason: reasonClient, effect: fault.EffectNone, public: public}
 }
 
 // sentinels are the errors that have nothing but a text, of the standard library and
@@ -202,7 +202,7 @@ func bySDKText(text string) Finding {
 	switch {
 	// The rest of the text is the validator's and echoes the argument.
 	case strings.HasPrefix(text, `validating "arguments": `):
-		return Finding{Origin: Classified, Fault: fault.Generic(fault.KindValidation), Refused: true}
+		return Finding{Origin: Classified, Fault: fault.Generic(fault.KindValidation), Refused: true, Chosen: true}
 	// A typed output that JSON cannot hold or that breaks its schema: the server's
 	// fault, whatever stands in the chain.
 	case strings.HasPrefix(text, "marshaling output: "), strings.HasPrefix(text, "validating tool output: "):

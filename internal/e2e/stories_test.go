@@ -148,6 +148,20 @@ func (v *visit) second() string {
 	return "(3 attempts at most)"
 }
 
+// masked is the suggestion of a masked failure, which is own where calls are counted.
+func (v *visit) masked(own string) string {
+	switch {
+	case v.counted() && own == "":
+		return ""
+	case v.counted():
+		return "Suggestion: " + own + "\n"
+	case own == "":
+		return "Suggestion: Tell the user if it fails again.\n"
+	default:
+		return "Suggestion: " + own + " Tell the user if it fails again.\n"
+	}
+}
+
 func (v *visit) wrongArguments(t *testing.T) {
 	secret := canary("layers")
 	wrong := map[string]any{
@@ -221,18 +235,15 @@ Retry: only with corrected arguments.`)
 
 func (v *visit) readsAndWrites(t *testing.T) {
 	v.says(t, `Timeout: the operation did not finish in time.
-Suggestion: Ask for less at a time.
-Retry: yes, after W `+v.second()+`.
+`+v.masked("Ask for less at a time, if the tool allows it.")+`Retry: yes, after W `+v.second()+`.
 Reference: REF`, "read_slow", nil)
 	require.Equal(t, 3, v.runs(t, "read_slow"), "the server has tried by itself")
-	said := v.says(t, `Timeout: the operation did not finish in time.
-Retry: only if repeating does no harm: it is not known whether this call took effect.
-Reference: REF`, "write_slow", nil)
-	require.Equal(t, fault.EffectUnknown, said.Retry.Effect)
+	said := v.says(t, `Timeout: the operation did not finish in time. It is not known whether the step that failed took effect.
+`+v.masked("")+`Reference: REF`, "write_slow", nil)
+	require.Nil(t, said.Retry, "nobody knows, and nobody annotated it")
 	require.Equal(t, 1, v.runs(t, "write_slow"))
 	said = v.says(t, `Timeout: the payment did not finish within 10 s.
-Suggestion: Ask for less at a time.
-Retry: only if repeating does no harm: it is not known whether this call took effect.
+Retry: no, unless you see that it did not take effect.
 Next: 1. See whether it was made: call find_payment {"id":"p-1"}.
 Reference: REF`, "pay", nil)
 	require.Equal(t, "find_payment", said.RecoverySteps[0].Tool)
@@ -327,8 +338,7 @@ func (v *visit) whatAServiceAsksFor(t *testing.T) {
 	require.InDelta(t, 3600, said.RetryAfterSeconds, 60)
 
 	gone := v.says(t, `Not found: the requested item does not exist.
-Suggestion: Check the name. If a tool lists what exists, call it first.
-Retry: no. The service refused the request (HTTP 404); the same call will be refused again.
+`+v.masked("Check the name. If a tool lists what exists, call it first.")+`Retry: no. The service refused the request (HTTP 404).
 Reference: REF`, "fetch", v.service.at("/404/9/gone"))
 	require.Equal(t, fault.KindNotFound, gone.Type)
 	require.Equal(t, 1, v.service.count("/404/9/gone"))
@@ -369,7 +379,7 @@ func (v *visit) stuck(t *testing.T) {
 	size := v.Log.Size(t)
 	for i := range 2 {
 		v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running.
-Suggestion: Ask for less at a time if the tool allows it.
+Suggestion: Ask for less at a time, if the tool allows it.
 Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
 Reference: REF`, "get_stuck", map[string]any{"key": fmt.Sprint("stuck ", i)})
 	}
@@ -378,11 +388,10 @@ Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
 Reference: REF`, "get_stuck", map[string]any{"key": "stuck 2"})
 	require.Equal(t, 2, v.runs(t, "get_stuck"))
 	v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running.
-Retry: no. It may still take effect: check that before you try another way.
+Retry: no. This call may have changed something: look whether it did before you go on. It may still take effect.
 Reference: REF`, "write_stuck", map[string]any{"key": "stuck 3"})
-	v.says(t, `Internal error: the server failed unexpectedly.
-Retry: no. It may have changed something: check that before you try another way.
-Reference: REF`, "exit", nil)
+	v.says(t, `Internal error: the server failed unexpectedly. It is not known whether this call took effect.
+`+v.masked("")+`Reference: REF (give it to the user to report)`, "exit", nil)
 	_, f := v.call(t, "release", map[string]any{"keys": []string{"stuck 0", "stuck 1", "stuck 2", "stuck 3"}})
 	require.Nil(t, f)
 	eventually(t, "the handlers end", func() bool {
@@ -400,7 +409,7 @@ Reference: REF`, "exit", nil)
 
 func (v *visit) stopsWhenToldTo(t *testing.T) {
 	v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, and did.
-Suggestion: Ask for less at a time if the tool allows it.
+Suggestion: Ask for less at a time, if the tool allows it.
 Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
 Reference: REF`, "wait_for_context", nil)
 }
@@ -437,7 +446,7 @@ func (v *visit) listForm(t *testing.T) {
 	require.Nil(t, f)
 	require.False(t, res.IsError)
 	require.Equal(t, `3 of 8 items succeeded, 5 failed.
-Suggestion: 3 internal to the server: tell the user if it fails twice; 1 not found: check the name, or list what exists; 1 wrong input: correct it as the error says.
+Suggestion: 3 with an internal error: tell the user; 1 not found: check the name, or list what exists; 1 wrong input: correct it as the error says.
 Failed:
 - user_id 'nobody': Not found: user 'nobody' does not exist. Reference: REF
 - user_id 'panic', 'exit', 'unknown': Internal error: the server failed unexpectedly. References: REF, REF, REF
@@ -578,7 +587,7 @@ func (v *visit) files(t *testing.T) {
 	}
 	if len(files) == 7 {
 		require.Equal(t, `2 of 7 items succeeded, 5 failed.
-Suggestion: 2 not found: check the name, or list what exists; 2 wrong input: correct it as the error says; 1 internal to the server: tell the user if it fails twice.
+Suggestion: 2 not found: check the name, or list what exists; 2 wrong input: correct it as the error says; 1 with an internal error: tell the user.
 Failed:
 - file 'report.txt': Not found: file 'report.txt' does not exist. Reference: REF
 - file 'old': Validation Error: Argument 'file' expected a file, not a directory, but received 'old'. Reference: REF

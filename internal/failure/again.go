@@ -16,29 +16,32 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// Safety says what a repetition of a call can do, whatever became of the first one.
+// Safety says what a repetition of a call can do, whatever became of the first one. More follows from
+// a greater one.
 type Safety uint8
 
 // What a repetition of a call can do.
 const (
-	Writes     Safety = iota // it may take effect a second time; also where nobody said
+	Unsaid     Safety = iota // nobody said: MCP's default is that it may destroy something
+	Writes                   // its annotations say that it destroys or adds something
 	Keyed                    // a write under an idempotency key: it takes effect once
 	Idempotent               // it has no further effect
 	Reads                    // it has no effect at all
 )
 
-// SafetyOf returns what the annotations of a tool say. A tool without annotations
-// writes.
+// SafetyOf returns what the annotations of a tool say.
 func SafetyOf(a *mcp.ToolAnnotations) Safety {
 	switch {
 	case a == nil:
-		return Writes
+		return Unsaid
 	case a.ReadOnlyHint:
 		return Reads
 	case a.IdempotentHint:
 		return Idempotent
-	default:
+	case a.DestructiveHint != nil: // false says that it adds, which is not repeatable either
 		return Writes
+	default:
+		return Unsaid
 	}
 }
 
@@ -56,10 +59,10 @@ type Known struct {
 	Hint *Hint
 }
 
-// Situation is what stands around a failure. The zero Situation is that of a write of which nothing is
-// counted. Its functions are called at most once, and only where their answer matters.
+// Situation is what stands around a failure. In the zero Situation nobody said what the tool does, and
+// nothing is counted. Its functions are called at most once, and only where their answer matters.
 type Situation struct {
-	// Safety says what a repetition can do. Nil means Writes.
+	// Safety says what a repetition can do. Nil means Unsaid.
 	Safety func() Safety
 
 	// Costly says that Safety is not to be asked where only the word hangs on it that nothing was changed.
@@ -88,77 +91,97 @@ type Counts struct {
 	Steps    bool // the failure comes with next steps
 }
 
-// Answer says whether a call may be made again.
+// Answer says whether a call may be made again. Each word of it has a source.
 type Answer struct {
-	Retry fault.Retry     // what the caller reads
-	By    classify.Source // how it is known whether to call again
+	Retry fault.Retry     // what the caller reads, unless By is Nobody
+	By    classify.Source // how it is known whether to call again; Nobody: nothing is said, in no form
 	Proof classify.Source // how the effect of Retry is known; Nobody where it has none, or is unknown because nobody said anything
-	Hint  Hint            // whether a second try can succeed at all, whatever a repetition does
-	Loop  bool            // the caller goes on and on: it reads so even beside the words of a tool
+
+	// Step is what the caller reads of the step that failed, where the error tells no more than that: one
+	// or more sentences without the last full stop, "" for none.
+	Step string
+
+	// Effect is what became of the call, also where Retry leaves out what goes without saying; "" where
+	// nobody knows.
+	Effect fault.Effect
+
+	Hint Hint // whether a second try can succeed at all, whatever a repetition does
+	Loop bool // the caller goes on and on
 }
 
-// What is said of a call of which nobody knows whether it took effect, and of one whose
-// repetition does no harm.
+// Said returns what the caller reads about calling again, nil for nothing.
+func (a *Answer) Said() *fault.Retry {
+	if a.By == classify.Nobody {
+		return nil
+	}
+	return &a.Retry
+}
+
+// What is said of a call whose repetition does no harm, and of one that was cut.
 const (
-	mayHaveChanged = "It may have changed something" // fault says what to do about that
 	mayStillChange = "It may still take effect"
 	doesNoHarm     = "A repetition does no harm"
+	onceMore       = "One more try does no harm"
 	sameKey        = "With the same idempotency key it takes effect only once"
-	limitOfCaller  = "The caller's own time limit was over"
+	limitOfCaller  = "Your time limit for this call was over"
+)
+
+// What is said of the step that failed, and of a call of which the reader learns nothing else.
+const (
+	stepChangedNothing = "The step that failed changed nothing"
+	stepRefused        = "The step that failed changed nothing, and will fail again unless something changes"
+	stepUnknown        = "It is not known whether the step that failed took effect"
+	callUnknown        = "It is not known whether this call took effect"
 )
 
 // Again decides whether a call that failed may be made again, and says how that is known. It is the one
 // place that decides it.
 //
-// Of a write, only two things count as "nothing was done": what somebody said (a fault
-// with a word about the retry, a rule), unless the cause of that fault contradicts, and
-// what the failure proves. Else the effect is unknown and the call is not to be repeated.
+// What our tables make of an error is true of the step that failed. The handler may have done something
+// before that step, so nothing about the call follows from it alone: an answer needs somebody who said it
+// (a fault, a rule, a method of the error, a kind that was chosen), or what the tool is annotated as.
 func Again(k *Known, at Situation) Answer {
 	kind := k.Fault.Kind()
 	row := kinds.Of(string(kind))
 	own, said := k.Fault.Retry()
 	declined := kind == fault.KindCancelled && k.Origin == classify.Worded // somebody said no
-	begun := !said && !declined && (mayHaveBegun(row) || k.Shown && kind == fault.KindTool)
 
 	can := k.can(kind, row)
+	derived := can.by.Derived()
+	effect, proof := k.effect(can, row, declined)
+	step := k.step()
 	a := Answer{Hint: can.Hint, By: can.by}
 	r := fault.Retry{ShouldRetry: can.Retry == classify.RetryYes, Reason: can.Reason}
-	if !said && can.row != "" && can.row == kind {
-		r.Reason = "" // the row of the kind has one for where nothing is said of the effect
+	if derived || declined && !said {
+		r.Reason = "" // that of the step, or that the caller has gone
 	}
-
-	effect, proof := k.effect(can, row, declined)
 	effect, proof = at.outweigh(&r, own, can.by, effect, proof)
-	unsure := begun || effect == fault.EffectUnknown
-	if begun && effect == "" {
-		proof = classify.ByKind
-	}
+	once := false
 	switch {
 	case effect == fault.EffectCommitted:
 		r.ShouldRetry, r.Effect, a.By = false, effect, proof
 	case effect == fault.EffectNone:
+		if derived {
+			a.By = proof
+		}
+		begun := !said && (derived || mayHaveBegun(row))
 		if own.Effect == effect || (begun || r.ShouldRetry && proof == classify.Witnessed) && (at.Costly || at.safety() != Reads) { // else it goes without saying
 			r.Effect = effect
 		}
-	case said && effect == "", !r.ShouldRetry && !unsure: // whatever a repetition does
+	case !derived && !r.ShouldRetry && effect == "", said && effect == "" && (step != fault.EffectUnknown || proof == classify.ByRule): // whatever a repetition does
 	default:
-		switch s := at.safety(); {
-		case s == Reads:
-			if at.Cut {
+		switch safety := at.safety(); {
+		case safety == Keyed && r.ShouldRetry:
+			r.Reason, a.By = sameKey, classify.Annotated
+		case safety < Idempotent:
+			a.Step = k.told(step, at.Cut)
+			effect, proof = fault.EffectUnknown, a.write(k, can, step, proof, safety == Writes, &r)
+		default:
+			if once = a.harmless(k, can, safety == Idempotent, &r); r.ShouldRetry && safety == Reads && at.Cut {
 				r.Effect, proof = fault.EffectNone, classify.Annotated
 			}
-		case s == Keyed && r.ShouldRetry:
-			r.Reason, a.By = sameKey, classify.Annotated
-		case s == Idempotent:
-			if r.ShouldRetry && unsure {
-				r.Reason, a.By = doesNoHarm, classify.Annotated
-			}
-		case r.ShouldRetry:
-			r.ShouldRetry, r.Reason, r.Effect = false, "", fault.EffectUnknown
-		default:
-			r.Effect = fault.EffectUnknown
-			if own.Effect == "" || r.Reason == "" { // else the reason speaks of the effect
-				r.Reason = joined(r.Reason, mayHaveChanged)
+			if safety == Reads {
+				effect = fault.EffectNone
 			}
 		}
 	}
@@ -166,23 +189,128 @@ func Again(k *Known, at Situation) Answer {
 		r.Reason = mayStillChange
 	}
 	switch {
-	case r.ShouldRetry:
+	case r.ShouldRetry && !once:
 		r.RetryAfterSeconds = math.Ceil(can.After.Seconds())
-	case r.Reason == "" && r.Effect != fault.EffectUnknown && !r.Partial && !said && !declined:
+	case r.Reason == "" && r.Effect != fault.EffectUnknown && can.by == classify.ByChoice && !r.Partial && !declined:
 		r.Reason = cmp.Or(row.Reason, row.Again)
 	}
 	if at.Counted != nil {
-		a.count(&r, kind, at.Counted(r))
+		a.count(&r, kind, once, at.Counted(r))
+	}
+	if a.Effect = effect; effect == "" && !can.proof.Derived() {
+		a.Effect = can.Effect
+	}
+	if a.By == classify.Nobody {
+		return a
 	}
 	if a.Retry = r; r.Effect != "" {
 		a.Proof = proof
 	}
+	if can.by == classify.ByChoice && a.By == can.by && (k.Origin == classify.Explained || k.Refused) { // the handler was not called
+		a.By = classify.Proven
+	}
 	return a
+}
+
+// write is what is said of a call that may have taken effect, and may take effect a second time. It returns
+// how that is known.
+func (a *Answer) write(k *Known, can word, step fault.Effect, proof classify.Source, annotated bool, r *fault.Retry) classify.Source {
+	_, said := k.Fault.Retry()
+	switch derived := can.by.Derived(); {
+	case proof == classify.Witnessed: // that a request was sent, and its answer lost
+		r.Effect, a.By = fault.EffectUnknown, proof
+	case step == fault.EffectNone && (derived || can.by == classify.ByChoice || can.by == classify.ByError):
+		a.By = classify.Nobody // if it is said that it passes, then of that step, and what became of it is known
+	case !derived:
+		if r.Effect = fault.EffectUnknown; proof.Derived() {
+			proof = can.by
+		}
+	case annotated && (step == fault.EffectUnknown || k.silent()):
+		r.Effect, a.By, proof = fault.EffectUnknown, classify.Annotated, classify.Annotated
+	default:
+		a.By = classify.Nobody
+	}
+	if r.Effect != "" {
+		a.Step = "" // the line says it
+	}
+	if r.ShouldRetry || !said && (can.by == classify.ByChoice || can.by == classify.Cut) {
+		r.Reason = "" // that of a call that may be made again
+	}
+	r.ShouldRetry = false
+	return proof
+}
+
+// harmless is what is said of a call that has no further effect. It reports whether that is one more try: nobody
+// knows what failed, and a second failure is the last.
+func (a *Answer) harmless(k *Known, can word, idempotent bool, r *fault.Retry) (once bool) {
+	derived := can.by.Derived()
+	switch {
+	case r.ShouldRetry && idempotent:
+		r.Reason, a.By = doesNoHarm, classify.Annotated
+	case !derived:
+	case r.ShouldRetry:
+		a.By = classify.Annotated
+	case k.unexpected():
+		r.ShouldRetry, r.MaxAttempts, r.Reason, a.By = true, 2, onceMore, classify.Annotated
+		return true
+	case can.Reason == "":
+		a.By = classify.Nobody
+	default: // of what only reads the step that failed is all there is
+		a.By = classify.Annotated
+		if k.Fault.Kind() != fault.KindInternal { // which says that the failure was not expected
+			r.Reason = can.Reason
+		}
+	}
+	return false
+}
+
+// unexpected reports whether nothing at all is known of what failed: of an unknown error, or of a panic.
+func (k *Known) unexpected() bool {
+	return k.Hint == nil && k.Says.By <= classify.ByKind && (k.Origin == classify.Unknown || k.Fault.Kind() == fault.KindInternal)
+}
+
+// chosen reports whether somebody chose the kind. An internal error is one of which nobody says more.
+func (k *Known) chosen() bool { return k.Chosen && k.Fault.Kind() != fault.KindInternal }
+
+// silent reports whether nobody has worded the failure, or chose its kind.
+func (k *Known) silent() bool {
+	return (k.Origin.Unworded() || k.Origin == classify.Bug) && !k.chosen()
+}
+
+// step returns what the error proves of the step that failed, and not of the call.
+func (k *Known) step() fault.Effect {
+	if !k.Says.Proof.Derived() {
+		return ""
+	}
+	return k.Says.Effect
+}
+
+// told returns what the caller reads of the step that failed.
+func (k *Known) told(step fault.Effect, cut bool) string {
+	text := ""
+	switch {
+	case cut:
+		return ""
+	case step == fault.EffectNone && k.Says.Retry == classify.RetryNo:
+		text = stepRefused
+	case step == fault.EffectNone:
+		text = stepChangedNothing
+	case k.unexpected():
+		if k.silent() && !k.Shown { // else the words may say more
+			text = callUnknown
+		}
+	case step == fault.EffectUnknown:
+		text = stepUnknown
+	}
+	if k.Says.After > 0 {
+		text = joined(text, "The service accepts calls again after "+words.Wait(k.Says.After))
+	}
+	return text
 }
 
 func (at *Situation) safety() Safety {
 	if at.Safety == nil {
-		return Writes
+		return Unsaid
 	}
 	return at.Safety()
 }
@@ -210,36 +338,46 @@ func (k *Known) can(kind fault.Kind, row *kinds.Row) word {
 	}
 	switch {
 	case said:
-	case errors.Is(k.Ended, context.Canceled) && w.Retry != classify.RetryNo:
+	case errors.Is(k.Ended, context.Canceled) && (w.Retry != classify.RetryNo || w.by.Derived()):
 		cancelled := kinds.Of(string(fault.KindCancelled)).Reason
-		w.Retry, w.After, w.Reason, w.row, w.by = classify.RetryNo, 0, cancelled, fault.KindCancelled, classify.Cut
-	case errors.Is(k.Ended, context.DeadlineExceeded) && w.Reason == "" && kind == fault.KindTimeout:
-		w.Reason, w.row = limitOfCaller, ""
+		w.Retry, w.After, w.Reason, w.by = classify.RetryNo, 0, cancelled, classify.Cut
+		if w.proof.Derived() {
+			w.Effect, w.proof = fault.EffectUnknown, classify.Cut
+		}
+	case errors.Is(k.Ended, context.DeadlineExceeded) && kind == fault.KindTimeout && w.by.Derived():
+		w.Reason, w.by = limitOfCaller, classify.Cut
 	}
 	return w
 }
 
 // error is what the error says, and what the kind says that it is reported as. A kind that somebody chose on
-// purpose overrides the error where it is final, and else what the error's own kind says.
+// purpose says more than what our tables make of the error; where it is final, it overrides the error's own
+// methods too.
 func (k *Known) error(kind fault.Kind, row *kinds.Row) word {
-	says, meant := &k.Says, k.Origin == classify.Worded || k.Origin == classify.Ruled
-	ofRow := word{Hint: Hint{Retry: classify.Retryable(row.Retry), Reason: row.Reason}, by: classify.ByKind, row: kind}
-	if row.Retry == kinds.Unknown {
+	says, chosen := &k.Says, k.chosen()
+	ofRow := word{Hint: Hint{Retry: classify.Retryable(row.Retry), Reason: row.Reason}, by: classify.ByKind}
+	switch {
+	case row.Retry == kinds.Unknown && (!chosen || row.Again == ""):
 		ofRow.by = classify.Nobody
+	case chosen:
+		ofRow.by = classify.ByChoice
 	}
-	w := word{Hint: Hint{Retry: says.Retry, Reason: says.Reason}, by: says.By, row: says.Row}
-	final := meant && row.Final
-	switch byKind := says.By <= classify.ByKind; {
-	case final, byKind && meant && row.Retry == kinds.Yes,
-		byKind && (says.Retry == classify.RetryUnknown || says.Kind == fault.KindInternal):
+	w := word{Hint: Hint{Retry: says.Retry, Reason: says.Reason}, by: says.By}
+	switch {
+	case chosen && row.Final,
+		chosen && says.By.Derived() && (row.Retry == kinds.No || row.Retry == kinds.Yes && (says.By <= classify.ByKind || says.Retry == classify.RetryYes)),
+		says.By <= classify.ByKind && (says.Retry == classify.RetryUnknown || says.Kind == fault.KindInternal):
 		w = ofRow
+	case chosen && says.By.Derived() && row.Retry == kinds.Unknown && row.Again != "" && says.Retry == classify.RetryNo:
+		w.by, w.Reason = classify.ByChoice, ""
 	}
 	w.After, w.Status, w.Effect, w.proof = says.After, says.Status, says.Effect, says.Proof
-	if final && says.Proof == classify.ByKind {
-		w.Effect = "" // what the error's kind says is overridden, too
+	ofKind := classify.ByKind
+	if chosen {
+		ofKind = classify.ByChoice
 	}
-	if w.Effect == "" && row.Effect != "" {
-		w.Effect, w.proof = fault.Effect(row.Effect), classify.ByKind
+	if effect := fault.Effect(row.Effect); effect != "" && (w.Effect == "" || chosen && w.proof.Derived() && (row.Final && w.proof == classify.ByKind || w.Effect == effect)) {
+		w.Effect, w.proof = effect, ofKind
 	}
 	if w.Retry != classify.RetryYes {
 		w.After = 0
@@ -247,22 +385,27 @@ func (k *Known) error(kind fault.Kind, row *kinds.Row) word {
 	return w
 }
 
-// effect returns what became of the call, as far as the fault, a rule, the error or the kind says so. What
-// the fault says of a second try without a word about the effect does not outweigh what its cause says.
-func (k *Known) effect(can word, row *kinds.Row, declined bool) (fault.Effect, classify.Source) {
+// effect returns what became of the call, as far as somebody says so: the fault, a rule, a method of the
+// error, or a kind that was chosen. What a fault says of a second try without a word about the effect does
+// not outweigh what its cause says.
+func (k *Known) effect(can word, row *kinds.Row, declined bool) (effect fault.Effect, proof classify.Source) {
 	own, said := k.Fault.Retry()
 	switch {
 	case said && own.Effect != "":
 		return own.Effect, k.By
 	case said && can.Effect != fault.EffectNone, declined:
-		return k.Says.Effect, k.Says.Proof
+		effect, proof = k.Says.Effect, k.Says.Proof
 	case said: // a rule or the cause says so, but the fault does not
 		return "", can.proof
-	case can.Effect == "" && (k.Fault.Kind() == fault.KindNotFound || row.Effect == string(fault.EffectNone)):
-		return fault.EffectNone, classify.ByKind
+	case k.chosen() && can.proof.Derived() && can.Effect != fault.EffectUnknown && (k.Fault.Kind() == fault.KindNotFound || row.Final && row.Effect == string(fault.EffectNone)):
+		return fault.EffectNone, classify.ByChoice
 	default:
-		return can.Effect, can.proof
+		effect, proof = can.Effect, can.proof
 	}
+	if proof.Derived() {
+		return "", classify.Nobody
+	}
+	return effect, proof
 }
 
 // mayHaveBegun reports whether a failure of this kind leaves it open whether the call
@@ -279,29 +422,32 @@ func joined(first, second string) string {
 	return strings.TrimRight(first, ". ") + ". " + second
 }
 
-// count changes the advice to what was counted.
-func (a *Answer) count(r *fault.Retry, kind fault.Kind, n Counts) {
+// count changes the advice to what was counted. once says that the call may fail twice, and no more.
+func (a *Answer) count(r *fault.Retry, kind fault.Kind, once bool, n Counts) {
+	limit := n.Limit
+	if once {
+		limit = min(limit, r.MaxAttempts)
+	}
 	switch {
 	case n.Same > 0:
-		r.ShouldRetry, a.Loop = false, true
-		r.Reason = words.Capital(ThisCallFailed(n.Same)) + " with the same error. " + instead(kind, n.Steps, r.Effect)
-	case r.ShouldRetry && n.Attempts >= n.Limit:
-		r.ShouldRetry = false
-		r.Reason = "This call has failed " + times(n.Attempts) + ". " + instead(kind, n.Steps, r.Effect)
-	case !r.ShouldRetry && n.Streak > 0:
 		a.Loop = true
-		r.Reason = words.Capital(TheToolFailed(n.Streak)) + ". " + instead(kind, n.Steps, r.Effect)
+		r.Reason = words.Capital(ThisCallFailed(n.Same)) + " with the same error"
+	case n.Streak > 0 && (once || !r.ShouldRetry):
+		a.Loop = true
+		r.Reason = words.Capital(TheToolFailed(n.Streak))
+	case r.ShouldRetry && n.Attempts >= limit:
+		r.Reason = "This call has failed " + times(n.Attempts)
 	default:
 		return
 	}
-	a.By = classify.Counted
+	r.ShouldRetry, r.MaxAttempts, r.RetryAfterSeconds, a.By = false, 0, 0, classify.Counted
+	if r.Effect != fault.EffectUnknown { // of that the line says what to do
+		r.Reason += ". " + instead(kind, n.Steps)
+	}
 }
 
 // instead says what to do when calling again does not help.
-func instead(kind fault.Kind, steps bool, effect fault.Effect) string {
-	if effect == fault.EffectUnknown {
-		return mayHaveChanged // the line says what to do about that
-	}
+func instead(kind fault.Kind, steps bool) string {
 	switch kind {
 	case fault.KindValidation:
 		return "Compare the arguments with what is expected, or ask the user for the right values."
@@ -321,7 +467,7 @@ func ThisCallFailed(n int) string { return "this exact call has failed " + times
 
 // TheToolFailed says how often a tool failed in a row.
 func TheToolFailed(n int) string {
-	return "the last " + strconv.Itoa(n) + " calls of this tool have all failed"
+	return "the last " + strconv.Itoa(n) + " calls of this tool have failed"
 }
 
 func times(n int) string {

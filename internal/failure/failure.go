@@ -20,6 +20,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // A Failure is what the middlewares of a call know about one failure of it. All
@@ -45,8 +46,12 @@ type Failure struct {
 
 // Guidance is what a caller reads about calling again after a failure.
 type Guidance struct {
-	// Retry stands in the place of what the failure itself says.
-	Retry fault.Retry
+	// Retry stands in the place of what the failure itself says. Nil means that nothing is said.
+	Retry *fault.Retry
+
+	// Step is what the error tells of the step that failed: it stands behind the message, if that is one
+	// line. It has no full stop at its end; empty means nothing.
+	Step string
 
 	// Suggestion stands in the place of the failure's own; empty means none.
 	Suggestion string
@@ -97,7 +102,7 @@ func (f *Failure) Make(res *mcp.CallToolResult, err error, of *Circumstances) {
 	if of.Client {
 		f.view.Party = otherSide(&f.view)
 	}
-	f.known = Known{Finding: f.view.Finding, Shown: f.view.Shown, Ended: of.Ended}
+	f.known = Known{Finding: f.view.Finding, Shown: f.view.Shown || f.view.Text == Original, Ended: of.Ended}
 	if of.Refused && f.known.By == classify.ByFault {
 		f.known.By = classify.Proven
 	}
@@ -124,7 +129,7 @@ func otherSide(v *View) fault.Party {
 // anyway and of what the caller sent, which the explaining middleware has scrubbed. What others have
 // added to f is not carried over.
 func (f *Failure) Explained(x classify.Finding, reader *Reader) *Failure {
-	x.Origin, x.Words, x.By, x.Refused = classify.Explained, classify.OfSentence, classify.ByFault, f.view.Refused
+	x.Origin, x.Words, x.By, x.Refused, x.Chosen = classify.Explained, classify.OfSentence, classify.ByFault, f.view.Refused, true
 	if x.Wire != nil {
 		x.Fault = classify.FromWire(x.Wire)
 	} else {
@@ -318,6 +323,11 @@ func (f *Failure) Withheld() bool { return f.view.Closed && !private(f.err) }
 // the error must be recorded somewhere.
 func (f *Failure) Hides() bool { return f.view.Hidden }
 
+// Masked reports whether the caller reads a sentence of ours in the place of what the error says.
+func (f *Failure) Masked() bool {
+	return f.view.Hidden && !f.view.Shown && (f.view.Origin.Unworded() || f.view.Origin == classify.Bug)
+}
+
 // Record reports whether the failure is to be recorded: it was not before.
 func (f *Failure) Record() bool { return f.logged.CompareAndSwap(false, true) }
 
@@ -335,7 +345,10 @@ func (f *Failure) Fault() *fault.Error {
 			if f.guidance.Suggestion != e.Suggestion() {
 				e = e.Suggest(f.guidance.Suggestion)
 			}
-			e = e.WithRetry(f.guidance.Retry)
+			if f.guidance.Retry != nil {
+				e = e.WithRetry(*f.guidance.Retry)
+			}
+			e = f.stepped(e)
 		}
 		for _, add := range f.added {
 			safe.Call(func() { // one that panics changes nothing
@@ -375,6 +388,25 @@ func (f *Failure) Guide(g Guidance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.guidance, f.guided, f.public = g, true, nil
+}
+
+// stepped returns e with what is said of the step that failed. It is called under the lock.
+func (f *Failure) stepped(e *fault.Error) *fault.Error {
+	message := e.Message()
+	if f.guidance.Step == "" || strings.ContainsAny(message, "\r\n") {
+		return e
+	}
+	if message == "" {
+		message = fault.Generic(e.Kind()).Message()
+	}
+	return e.WithMessage(words.Ended(message) + " " + f.guidance.Step)
+}
+
+// Original returns e in the words of the error itself, and what is said of the step that failed.
+func (f *Failure) Original(e *fault.Error, text string) *fault.Error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stepped(e.WithMessage(text))
 }
 
 // Guided reports whether [Failure.Guide] was called.

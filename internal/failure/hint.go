@@ -82,7 +82,6 @@ type word struct {
 
 	by    classify.Source // of Retry
 	proof classify.Source // of Effect
-	row   fault.Kind      // the kind in whose row Reason stands, "" for none
 }
 
 // fill takes what is open in a word from another one. A wait and a reason belong to the answer that
@@ -90,9 +89,7 @@ type word struct {
 func (w *word) fill(by word) {
 	if w.Retry == classify.RetryUnknown {
 		w.Retry, w.by = by.Retry, by.by
-		if w.Reason == "" {
-			w.Reason, w.row = by.Reason, by.row
-		}
+		w.Reason = cmp.Or(w.Reason, by.Reason)
 	}
 	if w.Retry == by.Retry {
 		w.After = cmp.Or(w.After, by.After)

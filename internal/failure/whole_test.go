@@ -35,10 +35,10 @@ func golden(t *testing.T, file string, table string) {
 }
 
 var (
-	sources = []string{"-", "kind", "status", "table", "error", "rule", "fault", "annotated", "proven", "witnessed", "cut", "counted"}
+	sources = []string{"-", "kind", "status", "table", "chosen", "error", "rule", "fault", "annotated", "proven", "witnessed", "cut", "counted"}
 	origins = []string{"unknown", "classified", "ruled", "bug", "worded", "explained"}
 	effects = []fault.Effect{"", fault.EffectNone, fault.EffectUnknown, fault.EffectCommitted}
-	safe4   = []failure.Safety{failure.Writes, failure.Keyed, failure.Idempotent, failure.Reads}
+	safe5   = []failure.Safety{failure.Unsaid, failure.Writes, failure.Keyed, failure.Idempotent, failure.Reads}
 )
 
 // allKinds are those of the table in their order by name, and one that a program made for itself.
@@ -52,6 +52,9 @@ func allKinds() []fault.Kind {
 }
 
 func line(a failure.Answer) string {
+	if a.Said() == nil {
+		return strings.TrimRight("nothing is said [-] "+a.Step, " ")
+	}
 	text := "no"
 	if a.Retry.ShouldRetry {
 		text = "yes"
@@ -65,6 +68,9 @@ func line(a failure.Answer) string {
 	}
 	if a.Retry.Reason != "" {
 		text += " " + a.Retry.Reason
+	}
+	if a.Step != "" {
+		text += " | " + a.Step
 	}
 	return text
 }
@@ -87,6 +93,9 @@ func of(err error, change ...func(*failure.Known)) failure.Known {
 func situations() []situation {
 	all := []situation{
 		{"the kind alone", func(k fault.Kind) failure.Known { return of(k) }},
+		{"a kind that our tables derived", func(k fault.Kind) failure.Known {
+			return of(k, func(known *failure.Known) { known.Chosen = false })
+		}},
 		{"a fault", func(k fault.Kind) failure.Known { return of(fault.New(k, "m")) }},
 		{"a fault, never sent", func(k fault.Kind) failure.Known { return of(fault.New(k, "m").Because(errDial)) }},
 		{"a fault, sent and lost", func(k fault.Kind) failure.Known { return of(fault.New(k, "m").Because(errBroken)) }},
@@ -128,10 +137,10 @@ func TestAgainTable(t *testing.T) {
 		for _, kind := range allKinds() {
 			known := s.known(kind)
 			var lines []string
-			for _, safety := range safe4 {
+			for _, safety := range safe5 {
 				lines = append(lines, line(failure.Again(&known, failure.As(safety))))
 			}
-			names := []string{"writes", "keyed", "idempotent", "reads"}
+			names := []string{"not annotated", "writes", "keyed", "idempotent", "reads"}
 			for i := 0; i < len(lines); {
 				j := i + 1
 				for j < len(lines) && lines[j] == lines[i] {
@@ -147,6 +156,42 @@ func TestAgainTable(t *testing.T) {
 		}
 	}
 	golden(t, "testdata/again.txt", b.String())
+}
+
+// TestTheDocsHaveEverySentence: docs/retry.md lists each line with its sources, and what is said of a step.
+func TestTheDocsHaveEverySentence(t *testing.T) {
+	page, err := os.ReadFile("../../docs/retry.md")
+	require.NoError(t, err)
+	table, err := os.ReadFile("testdata/again.txt")
+	require.NoError(t, err)
+	said := map[string]bool{"It may still take effect": true, "Your time limit for this call was over": true} // of limits and of callers
+	for row := range strings.Lines(string(table)) {
+		cells := strings.SplitN(strings.TrimSpace(row), " | ", 3)
+		if len(cells) < 3 {
+			continue
+		}
+		answer := cells[2]
+		require.NotRegexp(t, `^(yes|no)\b[^[]* \[(-|kind|status|table)\]`, answer, "a line has a source")
+		require.NotRegexp(t, `(none|unknown|committed) \[(-|kind|status|table)\]`, answer, "so has an effect")
+		for part := range strings.SplitSeq(answer, " | ") {
+			if sentence := strings.TrimSpace(part[strings.LastIndex(part, "]")+1:]); sentence != "" && sentence != "over" { // a reason of the test's own
+				said[sentence] = true
+			}
+		}
+	}
+	require.Greater(t, len(said), 12)
+	for sentence := range said {
+		require.Contains(t, string(page), sentence)
+	}
+	for _, r := range []fault.Retry{
+		{Effect: fault.EffectUnknown}, {Effect: fault.EffectUnknown, Reason: "x"}, {Effect: fault.EffectCommitted}, {ShouldRetry: true, Effect: fault.EffectNone},
+	} {
+		line := strings.TrimSuffix(strings.TrimPrefix(r.String(), "Retry: yes. "), " X.")
+		require.Contains(t, string(page), line)
+	}
+	for _, source := range []string{"*said*", "*chosen*", "*annotated*", "*proven*", "*counted*", "*cut*"} {
+		require.Contains(t, string(page), source)
+	}
 }
 
 // TestAgainWhole proves what holds for every kind, whatever the fault, a rule and the error say, whatever
@@ -193,7 +238,7 @@ func TestAgainWhole(t *testing.T) {
 	n := 0
 	check := func(k *failure.Known, counts []*failure.Counts) {
 		var first failure.Answer
-		for i, safety := range safe4 {
+		for i, safety := range safe5 {
 			for _, count := range counts {
 				n++
 				asked, counted := 0, 0
@@ -207,6 +252,12 @@ func TestAgainWhole(t *testing.T) {
 				where := func() string {
 					return fmt.Sprintf("%s %s own=%v rule=%v says=%+v ended=%v safety=%d count=%v: %s", origins[k.Origin], k.Fault.Kind(), own, k.Rule, k.Says, k.Ended, safety, count, line(a))
 				}
+				if a.By.Derived() && (a.By != classify.Nobody || r != fault.Retry{}) || a.Proof.Derived() && (a.Proof != classify.Nobody || r.Effect != "") {
+					require.Fail(t, "what our tables make of an error is no source: nothing is said, or who says it", where())
+				}
+				if a.Step != "" && (r.ShouldRetry || safety == failure.Reads || r.Effect == fault.EffectCommitted || r.Effect == fault.EffectNone) {
+					require.Fail(t, "of the step that failed something is said where nobody knows more", where())
+				}
 				if r.ShouldRetry && (a.By == classify.Nobody || r.Effect == fault.EffectUnknown || r.Effect == fault.EffectCommitted) {
 					require.Fail(t, "a call is repeated only if somebody knows that it helps, and of nothing that may have taken effect", where())
 				}
@@ -216,10 +267,10 @@ func TestAgainWhole(t *testing.T) {
 				if safety == failure.Reads && r.Effect == fault.EffectUnknown {
 					require.Fail(t, "what only reads has changed nothing", where())
 				}
-				if safety == failure.Writes && r.ShouldRetry && a.Hint.Effect != fault.EffectNone && !(says && own.Effect != fault.EffectUnknown) && a.Hint.Retry != classify.RetryYes {
+				if safety <= failure.Writes && r.ShouldRetry && a.Hint.Effect != fault.EffectNone && !(says && own.Effect != fault.EffectUnknown) && a.Hint.Retry != classify.RetryYes {
 					require.Fail(t, "a write is repeated only if nothing was done", where())
 				}
-				if r.ShouldRetry && a.Hint.Retry != classify.RetryYes {
+				if once := r.MaxAttempts == 2 && safety >= failure.Idempotent && k.Fault.Kind() == fault.KindInternal || k.Origin == classify.Unknown; r.ShouldRetry && a.Hint.Retry != classify.RetryYes && !once {
 					require.Fail(t, "what cannot succeed is not repeated", where())
 				}
 				if says && own.Effect == fault.EffectCommitted && (r.ShouldRetry || r.Effect != fault.EffectCommitted) {
@@ -264,7 +315,7 @@ func TestAgainWhole(t *testing.T) {
 				}
 				for i, says := range said {
 					for j, rule := range rules {
-						k := failure.Known{Finding: classify.Finding{Origin: classify.Origin(origin), Fault: public, Says: says, By: classify.ByFault}, Ended: ends[(i+j)%len(ends)], Shown: (i+j)%2 == 0}
+						k := failure.Known{Finding: classify.Finding{Origin: classify.Origin(origin), Fault: public, Says: says, By: classify.ByFault, Chosen: origin > 1 || j%2 == 0}, Ended: ends[(i+j)%len(ends)], Shown: (i+j)%2 == 0}
 						if rule != nil {
 							k.Rule, k.Ruled = *rule, true
 						}

@@ -85,7 +85,7 @@ func (at *Situation) seen(said fault.Effect, again bool) (effect fault.Effect, p
 	switch {
 	case safety == Reads:
 		return "", false
-	case effect == fault.EffectCommitted && again && safety != Writes:
+	case effect == fault.EffectCommitted && again && safety > Writes:
 		return fault.EffectUnknown, false // a repetition does no harm, also to what took effect
 	default:
 		return effect, effect == fault.EffectCommitted

@@ -126,8 +126,8 @@ const (
 	failsTheSame = "The same call will fail again unless something changes"
 )
 
-// open is the row of a kind that a program made for itself: the state forbids the call.
-var open = Row{Code: 409, Legacy: 409, Outcome: "tool_error", Again: failsTheSame}
+// open is the row of a kind that a program made for itself, of which nothing else is known.
+var open = Row{Code: 409, Legacy: 409, Outcome: "tool_error"}
 
 // table is a list, which the compiler lays out: a map would be filled by code at each start.
 var table = []Row{
@@ -168,7 +168,7 @@ var table = []Row{
 	},
 	{
 		Kind: "rate_limited", Label: "Rate limited", Message: "too many calls were made in a short time",
-		Suggestion: "Make fewer calls at a time.",
+		Suggestion: "Make fewer calls.",
 		Code:       429, Legacy: -32002, Outcome: "rate_limited",
 		Arrives: []int64{429},
 		Retry:   Yes, Effect: "none",
@@ -176,14 +176,13 @@ var table = []Row{
 	},
 	{
 		Kind: "repeated_failure", Label: "Repeated failure", Message: "this call has failed several times and was not made again",
-		Suggestion: "Do something else first.",
-		Code:       508, Legacy: 508, Outcome: "refused", // 508: Loop Detected (RFC 5842)
+		Code: 508, Legacy: 508, Outcome: "refused", // 508: Loop Detected (RFC 5842)
 		Retry: No, Final: true, Effect: "none", Party: "caller",
 		Again: failsTheSame,
 	},
 	{
 		Kind: "timeout", Label: "Timeout", Message: "the operation did not finish in time",
-		Suggestion: "Ask for less at a time.",
+		Suggestion: "Ask for less at a time, if the tool allows it.",
 		Code:       504, Legacy: -32003, Outcome: "timeout",
 		Arrives: []int64{504},
 		Retry:   Yes, Effect: "unknown",
@@ -197,14 +196,14 @@ var table = []Row{
 	},
 	{
 		Kind: "connection_failed", Label: "Connection failed", Message: "a service that is needed could not be reached",
-		Suggestion: "This is usually temporary and not caused by the arguments.",
+		Suggestion: "Keep the arguments: they are not the cause.",
 		Code:       503, Legacy: -32003, Outcome: "unavailable",
 		Retry: Yes, Party: "upstream",
 		Again: failsTheSame,
 	},
 	{
 		Kind: "service_unavailable", Label: "Service unavailable", Message: "a service that is needed is not available now",
-		Suggestion: "This is usually temporary and not caused by the arguments.",
+		Suggestion: "Keep the arguments: they are not the cause.",
 		Code:       503, Legacy: -32003, Outcome: "unavailable",
 		Arrives: []int64{503},
 		Retry:   Yes, Party: "upstream",
@@ -221,7 +220,7 @@ var table = []Row{
 		Suggestion: "Change the arguments before you call again.",
 		Code:       invalidParams, Legacy: invalidParams, Status: 400, Outcome: "tool_error",
 		Arrives: []int64{invalidRequest, parseError, missingCapability, unsupportedVersion},
-		Retry:   No, Reason: "The same call will be refused again",
+		Retry:   No, Reason: "The same call will fail again: change it", Party: "caller",
 	},
 	{
 		Kind: "conflict", Label: "Conflict", Message: "the current state does not allow this operation",
@@ -241,11 +240,10 @@ var table = []Row{
 		Kind: "internal_error", Label: "Internal error", Message: "the server failed unexpectedly",
 		Code: internalError, Legacy: internalError, Outcome: "internal_error",
 		Arrives: []int64{internalError},
-		Retry:   No, Reason: "Tell the user", Effect: "unknown", Party: "server",
+		Retry:   No, Effect: "unknown", Party: "server",
 	},
 	{
 		Kind: "tool_error", Label: "Tool error", Message: "the tool reported a failure",
 		Code: internalError, Legacy: internalError, Outcome: "tool_error",
-		Again: failsTheSame,
 	},
 }

@@ -35,7 +35,7 @@ type advice struct {
 
 // again reports whether a call that can do this may be made again.
 func (a advice) again(s failure.Safety) bool {
-	if a.foreign && s == failure.Writes {
+	if a.foreign && s <= failure.Writes {
 		return false
 	}
 	return failure.Again(&failure.Known{Finding: a.found, Hint: &a.hint}, failure.As(s)).Retry.ShouldRetry
@@ -47,6 +47,7 @@ func adviceOf(r response) advice {
 		return a
 	}
 	if said, ok := r.failure.Retry(); ok {
+		a.found.By = classify.ByFault
 		a.after, a.most = spanOf(said.RetryAfterSeconds, time.Second), said.MaxAttempts
 		a.hint.Effect = said.Effect
 		if said.ShouldRetry && (said.MaxAttempts == 0 || said.NextAttempt <= said.MaxAttempts) {

@@ -1,0 +1,105 @@
+package retry
+
+import (
+	"maps"
+	"time"
+)
+
+// A change is the success of a call of a tool that may write.
+type change struct {
+	at    time.Duration
+	place string // of its caller and tool
+}
+
+// opens reports whether a change admits a trial of what is closed: one of another tool, after the last
+// run. A pause has few trials, so that a change and a failure by turns come to an end.
+func (c *count) opens(last change, place string) bool {
+	return last.at > 0 && last.place != place && last.at >= c.Probed && last.at > c.Opened && c.Trials < maxTrials
+}
+
+// refused is what this process knows of an owner who is refused calls.
+type refused struct {
+	until time.Duration
+	last  change
+}
+
+// closing reports whether anything may be closed. It is what a success pays for that.
+func (m *memory) closing() bool {
+	until := m.until.Load()
+	if until == 0 {
+		return false
+	}
+	if int64(time.Since(m.epoch)) < until {
+		return true
+	}
+	m.until.CompareAndSwap(until, 0)
+	return false
+}
+
+// closes notes that calls of an owner are refused for a time.
+func (m *memory) closes(owner string, rest time.Duration) {
+	p := m.part(owner)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Since(m.epoch)
+	until := now + rest
+	r := p.refused[owner]
+	if r == nil {
+		if len(p.refused) >= p.known.most {
+			p.dropRefused(now)
+		}
+		if p.refused == nil {
+			p.refused = map[string]*refused{}
+		}
+		r = &refused{}
+		p.refused[owner] = r
+	}
+	r.until = max(r.until, until)
+	for {
+		before := m.until.Load()
+		if before >= int64(until) || m.until.CompareAndSwap(before, int64(until)) {
+			return
+		}
+	}
+}
+
+// dropRefused makes room: what is over goes, or else any other.
+func (p *part) dropRefused(now time.Duration) {
+	maps.DeleteFunc(p.refused, func(_ string, r *refused) bool { return r.until <= now })
+	for owner := range p.refused {
+		if len(p.refused) < p.known.most {
+			return
+		}
+		delete(p.refused, owner)
+	}
+}
+
+// refuses reports whether calls of an owner are refused.
+func (m *memory) refuses(owner string) bool {
+	p := m.part(owner)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.refused[owner]
+	return r != nil && r.until > time.Since(m.epoch)
+}
+
+// changed notes a change that an owner has made who is refused calls.
+func (m *memory) changed(owner, place string) {
+	p := m.part(owner)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r := p.refused[owner]; r != nil {
+		r.last = change{max(time.Since(m.epoch), r.last.at+1), place}
+	}
+}
+
+// lastChange returns the last change of an owner.
+func (m *memory) lastChange(owner string) change {
+	p := m.part(owner)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r := p.refused[owner]; r != nil {
+		return r.last
+	}
+	return change{}
+}

@@ -1,0 +1,214 @@
+package retry_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/retry"
+	"github.com/mcpchain/mcpchain/store"
+)
+
+// A database is a server whose tool "select" fails until its table was created.
+type database struct {
+	created bool
+	runs    int // of select
+}
+
+func (d *database) serve(t *testing.T, opts *retry.Options) *harness.Session {
+	return harness.Start(t, rawAt, harness.Setup{
+		Middleware: chain(harness.NewLog(slog.LevelError+1), opts),
+		More: func(server *mcp.Server) {
+			add := func(name string, annotations *mcp.ToolAnnotations, run func() error) {
+				server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}, Annotations: annotations},
+					func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+						if err := run(); err != nil {
+							return nil, err
+						}
+						return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "fine"}}}, nil
+					})
+			}
+			add("select", readOnly, func() error {
+				d.runs++
+				if !d.created {
+					return fault.NotFound("table", "users")
+				}
+				return nil
+			})
+			add("list", readOnly, func() error { return nil })
+			add("create", nil, func() error { d.created = true; return nil })
+			add("touch", harmless, func() error { return nil })
+			add("fail", nil, func() error { return fault.Denied("write", "it") })
+		},
+	})
+}
+
+// closed makes a session whose call of select is refused.
+func (d *database) closed(t *testing.T, opts *retry.Options) *harness.Session {
+	s := d.serve(t, opts)
+	for range 6 {
+		s.Call(t, "select")
+	}
+	require.Equal(t, fault.KindRepeatedFailure, s.Call(t, "select").Fault().Kind())
+	require.Equal(t, 6, d.runs)
+	return s
+}
+
+// A caller who has changed something may try again what was closed: the change may be what was missing.
+func TestAChangeOpens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &database{}
+		s := d.closed(t, nil)
+		require.Equal(t, "fine", s.Call(t, "create").Text())
+		require.Equal(t, "fine", s.Call(t, "select").Text())
+		require.Equal(t, "fine", s.Call(t, "select").Text())
+	})
+}
+
+// What only reads changes nothing, nor does a call that failed.
+func TestAReadOpensNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &database{}
+		s := d.closed(t, nil)
+		for range 20 {
+			require.Equal(t, "fine", s.Call(t, "list").Text())
+			require.NotNil(t, s.Call(t, "fail").Fault())
+			require.Equal(t, fault.KindRepeatedFailure, s.Call(t, "select").Fault().Kind())
+		}
+		require.Equal(t, 6, d.runs)
+	})
+}
+
+// A change and a failure by turns come to an end: a pause has three trials, besides the probes.
+func TestAChangeAndAFailureByTurnsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &database{}
+		s := d.closed(t, nil)
+		for i := range 20 {
+			require.Equal(t, "fine", s.Call(t, "touch").Text())
+			s.Call(t, "select")
+			require.Equal(t, min(7+i, 9), d.runs, "one trial a change")
+			require.Equal(t, fault.KindRepeatedFailure, s.Call(t, "select").Fault().Kind())
+		}
+		// As slowly as a probe is made, each call is a probe anyway.
+		time.Sleep(2 * time.Second)
+		s.Call(t, "select")
+		require.Equal(t, 10, d.runs)
+		s.Call(t, "touch")
+		s.Call(t, "select")
+		require.Equal(t, 10, d.runs, "the pause goes on, and its trials are used up")
+		// A new pause has new ones.
+		time.Sleep(time.Minute)
+		s.Call(t, "select")
+		require.Equal(t, 11, d.runs)
+		s.Call(t, "touch")
+		s.Call(t, "select")
+		require.Equal(t, 12, d.runs)
+	})
+}
+
+// The change of one caller says nothing of another's calls, and that of a tool nothing of its own.
+func TestWhoseChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &database{}
+		owner := "ann"
+		s := d.closed(t, &retry.Options{Owner: func(context.Context, mcp.Request) string { return owner }})
+		owner = "bob"
+		s.Call(t, "create")
+		owner = "ann"
+		require.Equal(t, fault.KindRepeatedFailure, s.Call(t, "select").Fault().Kind())
+
+		n := 0
+		own := annotated(t, nil, nil, func(_ context.Context, req mcp.Request) (mcp.Result, error) {
+			if string(req.GetParams().(*mcp.CallToolParamsRaw).Arguments) == `{"n":1}` {
+				n++
+				return nil, fault.New(fault.KindConflict, "locked")
+			}
+			return harness.Success(req), nil
+		})
+		for range 7 {
+			own.CallTool(t.Context(), "it", map[string]any{"n": 1})
+		}
+		require.Equal(t, 6, n)
+		own.CallTool(t.Context(), "it", map[string]any{"n": 2})
+		own.CallTool(t.Context(), "it", map[string]any{"n": 1})
+		require.Equal(t, 6, n)
+	})
+}
+
+// Of several servers that count together each may see the change, and they have three trials together.
+func TestAChangeInASharedStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		opts := &retry.Options{Store: shared, Owner: func(context.Context, mcp.Request) string { return "ann" }}
+		d := &database{}
+		one := d.closed(t, opts)
+		other := d.serve(t, opts)
+		require.Equal(t, fault.KindRepeatedFailure, other.Call(t, "select").Fault().Kind())
+		for i := range 6 {
+			time.Sleep(time.Millisecond)
+			other.Call(t, "touch")
+			one.Call(t, "select")
+			require.Equal(t, min(7+i, 9), d.runs)
+		}
+		time.Sleep(time.Minute)
+		d.runs = 0
+		for range 7 {
+			one.Call(t, "select")
+		}
+		time.Sleep(time.Millisecond)
+		one.Call(t, "create")
+		require.Equal(t, "fine", one.Call(t, "select").Text())
+	})
+}
+
+// Nothing is looked up after a success while nothing is closed, and no call of the store is made.
+func TestASuccessCostsNothing(t *testing.T) {
+	asked := 0
+	shared := &counting{Store: store.NewMemory(nil), asked: &asked}
+	for name, opts := range map[string]*retry.Options{"alone": nil, "with a store": {Store: shared, Owner: func(context.Context, mcp.Request) string { return "ann" }}} {
+		t.Run(name, func(t *testing.T) {
+			lists := 0
+			d := &database{created: true}
+			s := d.serve(t, opts)
+			s.Server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+					if method == "tools/list" {
+						lists++
+					}
+					return next(ctx, method, req)
+				}
+			})
+			asked = 0
+			for i := range 3 {
+				s.CallTool(t.Context(), "create", map[string]any{"n": fmt.Sprint(i)})
+			}
+			require.Zero(t, lists)
+			require.LessOrEqual(t, asked, 3, "the store is asked before each call, and not after it")
+		})
+	}
+}
+
+type counting struct {
+	store.Store
+
+	asked *int
+}
+
+func (c *counting) Get(ctx context.Context, key string) (store.Item, error) {
+	*c.asked++
+	return c.Store.Get(ctx, key)
+}
+
+func (c *counting) Swap(ctx context.Context, key string, old store.Version, value []byte, keep time.Duration) (store.Item, bool, error) {
+	*c.asked++
+	return c.Store.Swap(ctx, key, old, value, keep)
+}
