@@ -212,9 +212,9 @@ func TestTheWitnessOfACutCall(t *testing.T) {
 	}{
 		"took effect, and it runs on": {func(ctx context.Context) { act(ctx, nil) }, false, "no. " + tookEffect},
 		"took effect, and it stopped": {func(ctx context.Context) { act(ctx, nil) }, true, "no. " + tookEffect},
-		"begun, and it runs on":       {func(ctx context.Context) { retry.Began(ctx) }, false, "no. It may still take effect: check that before you try another way."},
-		"begun, and it stopped":       {func(ctx context.Context) { retry.Began(ctx) }, true, "no. " + mayHave},
-		"silent, and it runs on":      {func(context.Context) {}, false, "no. It may still take effect: check that before you try another way."},
+		"begun, and it runs on":       {func(ctx context.Context) { retry.Began(ctx) }, false, "no. This call may have changed something: look whether it did before you go on. It may still take effect."},
+		"begun, and it stopped":       {func(ctx context.Context) { retry.Began(ctx) }, true, mayHave},
+		"silent, and it runs on":      {func(context.Context) {}, false, "no. This call may have changed something: look whether it did before you go on. It may still take effect."},
 		"silent, and it stopped":      {func(context.Context) {}, true, "yes, after W (attempt 2 of 3). " + nothingDone},
 	} {
 		t.Run(name, func(t *testing.T) {
