@@ -52,7 +52,7 @@ func TestNotOfferedToWhomItIsNotListed(t *testing.T) {
 		if c.offered {
 			require.Contains(t, note, "For the rest call read_more", name)
 		} else {
-			require.Regexp(t, `^Shown: \d+ of 5000 items of 'items'\. The rest cannot be shown\. Ask for less at a time\.$`, note, name)
+			require.Regexp(t, `^Shown: \d+ of 5000 items of 'items'\. The rest cannot be shown\. Ask for less at a time, if the tool allows it\.$`, note, name)
 		}
 	}
 }

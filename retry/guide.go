@@ -214,7 +214,7 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 	}
 	answer := f.Again(at)
 	if retry := &answer.Retry; retry.ShouldRetry {
-		if retry.RetryAfterSeconds == 0 {
+		if once := retry.MaxAttempts > 0; retry.RetryAfterSeconds == 0 && !once { // nobody knows that waiting helps
 			retry.RetryAfterSeconds = g.wait(max(1, attempts)).Seconds()
 		}
 		if retry.NextAttempt = max(0, own.NextAttempt); retry.NextAttempt == 0 && attempts > 0 {

@@ -148,7 +148,7 @@ func TestWhatTheModelReads(t *testing.T) {
 			"Server error: the receipt could not be printed.\nRetry: no. This call took effect: do not repeat it."},
 		{"unknown failure", nil, errCanary, strings.TrimSpace(internal) + " It is not known whether this call took effect." + report},
 		{"unknown failure of an additive write", additive, errCanary, internal + unsure + report},
-		{"unknown failure of a read", readOnly, errCanary, internal + "Retry: yes, after W (attempt 2 of 2). One more try does no harm." + report},
+		{"unknown failure of a read", readOnly, errCanary, internal + "Retry: yes (attempt 2 of 2). One more try does no harm." + report},
 
 		// What does not pass.
 		{"wrong argument", nil, fault.Invalid("quantity", "five", "an integer"),
