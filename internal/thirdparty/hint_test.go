@@ -410,7 +410,7 @@ func TestAWS(t *testing.T) {
 		}}
 	}
 	api := func(code string) error { return &smithy.GenericAPIError{Code: code, Message: harness.Canary} }
-	check(t, answer(400, api("ValidationException")), fault.KindClientError, retry.Hint{Retry: no, Effect: none, Status: 400, Reason: "The service refused the request (HTTP 400); the same call will be refused again"})
+	check(t, answer(400, api("ValidationException")), fault.KindClientError, retry.Hint{Retry: no, Effect: none, Status: 400, Reason: "The service refused the request (HTTP 400)"})
 	check(t, answer(400, api("ThrottlingException")), fault.KindRateLimited, retry.Hint{Retry: yes, Effect: none, Status: 400})
 	check(t, answer(503, api("SlowDown")), fault.KindServiceUnavailable, retry.Hint{Retry: yes, Effect: unsure, Status: 503})
 	check(t, answer(403, api("AccessDenied")), fault.KindServerError, retry.Hint{Retry: no, Effect: none, Status: 403, Reason: credentials})
