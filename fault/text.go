@@ -141,6 +141,9 @@ func (r *Retry) text(b *words.Builder, kind Kind) {
 	default:
 		b.WriteString("no.")
 	}
+	if r.Effect == EffectCommitted && r.Partial { // which is to be done first
+		b.WriteString(" At least a part of this call took effect: check that before you try another way.")
+	}
 	if reason != "" {
 		b.WriteByte(' ')
 		b.WriteString(words.Ended(words.Capital(reason)))
@@ -149,7 +152,6 @@ func (r *Retry) text(b *words.Builder, kind Kind) {
 	case r.Effect == EffectNone:
 		b.WriteString(" Nothing was changed by this call.")
 	case r.Effect == EffectCommitted && r.Partial:
-		b.WriteString(" At least a part of this call took effect: check that before you try another way.")
 	case r.Effect == EffectCommitted:
 		b.WriteString(" This call took effect: do not repeat it.")
 	case r.Effect == EffectUnknown && r.ShouldRetry:

@@ -158,7 +158,7 @@ func New(opts *Options) mcp.Middleware {
 		if f.Hides() && !c.Recorded() {
 			c.Log(res, f, 0)
 		}
-		if !advised.Load() && !c.Quiet() && call.OverStdio(req) && f.Withheld() && !advised.Swap(true) {
+		if !advised.Load() && !c.Quiet() && !c.Observing() && call.OverStdio(req) && f.Withheld() && !advised.Swap(true) {
 			call.Notice(ctx, c.Logger(), slog.LevelInfo, "callers do not read the words of an error of this server; "+
 				"if the one who calls it runs it, as over stdio, set mask.Options.Reader to mask.Operator")
 		}

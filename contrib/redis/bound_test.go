@@ -14,6 +14,7 @@ import (
 
 	mcpredis "github.com/mcpchain/mcpchain/contrib/redis"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/state"
 	"github.com/mcpchain/mcpchain/store"
@@ -31,7 +32,9 @@ func keyed(owner, key string) *mcp.CallToolRequest {
 func failureOf(t testing.TB, server mcp.MethodHandler, req *mcp.CallToolRequest) *fault.Error {
 	t.Helper()
 	res, err := server(t.Context(), "tools/call", req)
-	require.NoError(t, err)
+	if err != nil { // which leaves as it came
+		return middleware.Classify(err)
+	}
 	if !res.(*mcp.CallToolResult).IsError {
 		return nil
 	}

@@ -97,7 +97,7 @@ var (
 	unreachable   = later(fault.KindConnectionFailed)
 	stoppedEarly  = later(fault.KindTimeout)
 	shutDown      = unsure(fault.KindServiceUnavailable)
-	disconnected  = unsure(fault.KindConnectionFailed)
+	disconnected  = unsure(fault.KindConnectionFailed).worded("the connection to a service that is needed broke before it had answered", "Keep the arguments: they are not the cause.")
 	tooSlow       = unsure(fault.KindTimeout)
 	broken        = unsure(fault.KindServerError)
 	failed        = clue{kind: fault.KindServerError, party: fault.PartyUpstream, retry: RetryNo, effect: fault.EffectUnknown}

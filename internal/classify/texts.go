@@ -164,7 +164,7 @@ func statusIn(text string) int {
 			return status
 		}
 		name := http.StatusText(status)
-		if after, spaced := strings.CutPrefix(text[i+3:], " "); named == 0 && name != "" && spaced && strings.HasPrefix(after, name) {
+		if after, is := strings.CutPrefix(text[i+3:], " "+name); is && named == 0 && name != "" && standsAlone(text[:i], after) {
 			named = status
 		}
 	}
@@ -182,6 +182,16 @@ func statusIn(text string) int {
 	}
 	return 0
 }
+
+// standsAlone reports whether what stands between before and after is told as an answer: in prose, such as
+// "409 Conflict markers", a status is anybody's word.
+func standsAlone(before, after string) bool {
+	begins := before == "" || slices.ContainsFunc(leads, func(lead string) bool { return strings.HasSuffix(before, lead) })
+	return begins && (after == "" || strings.IndexByte(":;,.)]\"'\n", after[0]) >= 0 || strings.HasPrefix(after, " [") || strings.HasPrefix(after, " ("))
+}
+
+// leads are what stands before a status with its name in the texts of libraries.
+var leads = []string{": ", "(", "[", "\"", "'", "\n", "answered ", "returned ", "status ", "response ", "got ", "received ", "with "}
 
 // transports are the words with which the transports of go-sdk v1.8 tell a failure.
 var transports = []string{`sending "`, "failed to connect: ", "SSE request failed"}

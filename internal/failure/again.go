@@ -155,7 +155,7 @@ func Again(k *Known, at Situation) Answer {
 	if derived || declined && !said {
 		r.Reason = "" // that of the step, or that the caller has gone
 	}
-	effect, proof = at.outweigh(&r, own, can.by, effect, proof)
+	effect, proof = at.outweigh(&r, own, can.by, r.ShouldRetry || derived && k.unexpected(), effect, proof)
 	once := false
 	switch {
 	case effect == fault.EffectCommitted:
@@ -441,7 +441,10 @@ func (a *Answer) count(r *fault.Retry, kind fault.Kind, once bool, n Counts) {
 		return
 	}
 	r.ShouldRetry, r.MaxAttempts, r.RetryAfterSeconds, a.By = false, 0, 0, classify.Counted
-	if r.Effect != fault.EffectUnknown { // of that the line says what to do
+	if a.Loop {
+		a.Step = "" // when a service accepts calls again is no advice for who is to stop
+	}
+	if r.Effect != fault.EffectUnknown && !r.Partial { // of that the line says what to do
 		r.Reason += ". " + instead(kind, n.Steps)
 	}
 }

@@ -50,9 +50,9 @@ func (f *Failure) Seen() fault.Effect {
 }
 
 // outweigh returns the effect of the call and how it is known: what was seen, or else what is known without that. own is
-// what the fault says, and by how it is known whether a second try can succeed, as r says.
-func (at *Situation) outweigh(r *fault.Retry, own fault.Retry, by classify.Source, effect fault.Effect, proof classify.Source) (fault.Effect, classify.Source) {
-	seen, part := at.seen(own.Effect, r.ShouldRetry)
+// what the fault says, by how it is known whether a second try can succeed, as r says, and again whether one may be tried.
+func (at *Situation) outweigh(r *fault.Retry, own fault.Retry, by classify.Source, again bool, effect fault.Effect, proof classify.Source) (fault.Effect, classify.Source) {
+	seen, part := at.seen(own.Effect, again)
 	if seen == "" {
 		r.Partial = own.Partial && own.Effect == fault.EffectCommitted
 		return effect, proof
