@@ -96,7 +96,7 @@ const (
 	Anyone Reader = iota
 
 	// Trusted callers may read the errors, which were written to be read. The words of an error
-	// stand whole behind the label of its kind, its further lines behind "> "; 8 KiB of them at
+	// stand whole behind the label of its kind, its further lines behind "> "; 8 KiB of several lines or 4 KiB of one at
 	// most. What a driver or a service said is added if the error left it out. Private addresses
 	// are hidden, what was dialled or looked up, and the paths that the caller did not send.
 	Trusted

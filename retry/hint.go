@@ -60,6 +60,6 @@ type ResponseError = classify.ResponseError
 //	defer resp.Body.Close()
 //
 // Of the body it keeps 64 KiB at most, waits for it 2 seconds at most, and closes it. What the
-// service wrote is not part of the error's text and reaches no caller. A nil response is an
+// service wrote is not part of the error's text; of the readers of package mask, Trusted and Operator read it. A nil response is an
 // error too.
 func FromResponse(resp *http.Response) error { return classify.FromResponse(resp) }

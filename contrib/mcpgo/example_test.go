@@ -64,7 +64,7 @@ func Example() {
 	// Validation Error: Argument 'city' expected a string, but received 7.
 	// Retry: only with corrected arguments.
 	// Internal error: the server failed unexpectedly.
-	// Retry: yes, after 1 s (attempt 2 of 2). One more try does no harm.
+	// Retry: yes (attempt 2 of 2). One more try does no harm.
 }
 
 // The functions below are the code of README.md: TestReadme fails when a line there does not

@@ -92,7 +92,6 @@ func Example() {
 	//    error.type tool_error
 	//    mcpchain.kind internal_error
 	//    mcpchain.party server
-	//    mcpchain.effect unknown
 }
 
 // The records of the log become OpenTelemetry's with otelslog. Each belongs to the span of
