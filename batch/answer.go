@@ -323,17 +323,17 @@ func (r *Result[Out]) failureLines(failed []*Item[Out]) (lines []string) {
 		if len(items) > 1 {
 			label = " References: "
 		}
-		line := "- " + r.keyed(items[0], several(items, r.name)) + ": " + g.text
+		parts := []string{"- " + r.keyed(items[0], several(items, r.name)) + ": " + g.text}
 		if g.quote {
-			line += label + several(items, func(item *Item[Out]) string { return item.Err.Reference() })
+			parts[0] += label + several(items, func(item *Item[Out]) string { return item.Err.Reference() })
 		}
 		for _, item := range items {
 			if text := suggestionOf(item.Err); text != "" && !told[text] {
 				told[text] = true
-				line += "\n  " + text
+				parts = append(parts, text)
 			}
 		}
-		lines = append(lines, line)
+		lines = append(lines, strings.Join(parts, "\n  "))
 	}
 	return lines
 }

@@ -211,12 +211,12 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 		return req, nil, answer{}, nil
 	}
 	if e := v.credentials(ctx, c, req, next); e != nil {
-		return nil, nil, answer{Error: e}, nil
+		return req, nil, answer{Error: e}, nil
 	}
 	if !tool {
 		if v.StrictPrompts {
 			if e := v.promptFault(ctx, c, req, next); e != nil {
-				return nil, nil, answer{Error: e}, nil
+				return req, nil, answer{Error: e}, nil
 			}
 		}
 		return req, nil, answer{}, nil
@@ -235,9 +235,9 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 	})
 	switch {
 	case ctx.Err() != nil:
-		return nil, nil, answer{}, ctx.Err() // the caller has given up: nothing need run unchecked
+		return req, nil, answer{}, ctx.Err() // the caller has given up: nothing need run unchecked
 	case report != nil:
-		return nil, nil, v.answered(c, report, toolName(c, req), sent), nil
+		return req, nil, v.answered(c, report, toolName(c, req), sent), nil
 	}
 	return checked, unchecked, answer{}, nil
 }

@@ -200,6 +200,11 @@ func Again(k *Known, at Situation) Answer {
 	if a.Effect = effect; effect == "" && !can.proof.Derived() {
 		a.Effect = can.Effect
 	}
+	return a.said(k, can, r, proof)
+}
+
+// said puts into the answer what the caller reads, where it has a source.
+func (a Answer) said(k *Known, can word, r fault.Retry, proof classify.Source) Answer {
 	if a.By == classify.Nobody {
 		return a
 	}
@@ -332,7 +337,7 @@ func (k *Known) can(kind fault.Kind, row *kinds.Row) word {
 	if k.Ruled {
 		w.fill(word{Hint: k.Rule, by: classify.ByRule, proof: classify.ByRule})
 	}
-	w.fill(k.error(kind, row))
+	w.fill(k.error(row))
 	if w.Retry != classify.RetryYes {
 		w.After = 0
 	}
@@ -353,7 +358,7 @@ func (k *Known) can(kind fault.Kind, row *kinds.Row) word {
 // error is what the error says, and what the kind says that it is reported as. A kind that somebody chose on
 // purpose says more than what our tables make of the error; where it is final, it overrides the error's own
 // methods too.
-func (k *Known) error(kind fault.Kind, row *kinds.Row) word {
+func (k *Known) error(row *kinds.Row) word {
 	says, chosen := &k.Says, k.chosen()
 	ofRow := word{Hint: Hint{Retry: classify.Retryable(row.Retry), Reason: row.Reason}, by: classify.ByKind}
 	switch {

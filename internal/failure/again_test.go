@@ -150,7 +150,7 @@ func TestTheStepThatFailed(t *testing.T) {
 		again   = none + ", and will fail again unless something changes"
 		unknown = "It is not known whether the step that failed took effect"
 	)
-	limited := &http.Response{StatusCode: 429, Header: http.Header{"Retry-After": {"30"}}, Body: http.NoBody}
+	limited := &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"30"}}, Body: http.NoBody}
 	for _, tc := range []struct {
 		name string
 		err  error

@@ -89,14 +89,14 @@ func Matches(want string, pool []string) []string {
 // are not compared stand last. The work is bounded as that of Matches is.
 func Nearest(want string, pool []string, n int) []string {
 	var a name
-	comparable := a.read(want) && a.n > 0
+	compared := a.read(want) && a.n > 0
 	found := make([]match, 0, n+1)
 	for _, other := range pool[:min(len(pool), maxPool)] {
 		m, limit := match{name: other, distance: maxRunes + 1}, maxRunes
 		if len(found) == n {
 			limit = found[n-1].distance - 1
 		}
-		if b := (name{}); comparable && limit >= 0 && b.read(other) {
+		if b := (name{}); compared && limit >= 0 && b.read(other) {
 			shorter, longer := a.runes[:a.n], b.runes[:b.n]
 			if a.n > b.n {
 				shorter, longer = longer, shorter

@@ -13,8 +13,8 @@ import (
 const maxReceived = 64
 
 // Received returns a value that a caller sent in words, and itself if it may be shown: one that is short, no list
-// and no object, without a credential in it. The value is as a decoder of JSON makes it. With hidden only what
-// it is is told.
+// and no object, without a credential in it. The value is as a decoder of JSON makes it. With hidden the text says
+// only of what type it is.
 func Received(value any, hidden bool) (text string, shown any) {
 	var what string
 	var length int
@@ -24,7 +24,7 @@ func Received(value any, hidden bool) (text string, shown any) {
 	case bool:
 		what, text, shown = "a boolean", strconv.FormatBool(v), v
 	case float64:
-		raw, _ := json.Marshal(v) // NaN is no JSON
+		raw, _ := json.Marshal(v) //nolint:errchkjson // of NaN nothing is written
 		return Received(json.Number(raw), hidden)
 	case json.Number:
 		what, length, text, shown = "a number", len(v), string(v), v

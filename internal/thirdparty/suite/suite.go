@@ -254,7 +254,9 @@ func checkWords(t *testing.T, err error) {
 	res, failed := mw(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, err })(
 		t.Context(), "tools/call", &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}})
 	require.NoError(t, failed)
-	text := res.(*mcp.CallToolResult).Content[0].(*mcp.TextContent).Text
+	block, _ := res.(*mcp.CallToolResult).Content[0].(*mcp.TextContent)
+	require.NotNil(t, block)
+	text := block.Text
 	said := strings.Split(strings.TrimSpace(err.Error()), "\n")
 	for i, line := range said {
 		if i > 0 && line != "" {
