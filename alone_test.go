@@ -93,12 +93,19 @@ func TestRecoverAndValidateChangeNothingElse(t *testing.T) {
 // TestErrorsThatCannotBeSentDoNotPass: an error whose own methods panic would end the process in the SDK.
 func TestErrorsThatCannotBeSentDoNotPass(t *testing.T) {
 	harness.Each(t, []harness.Shape{harness.ServerRaw, harness.ServerResource, harness.WrapTool}, func(t *testing.T, at harness.Place) {
-		for name, err := range map[string]error{"typed nil": (*fs.PathError)(nil), "its text": broken{}, "its As": brokenAs{}, "empty": errors.New("")} {
+		for name, err := range map[string]error{"typed nil": (*fs.PathError)(nil), "its text": broken{}, "its As": brokenAs{}, "empty": errors.New(""),
+			"a nil protocol error": (*jsonrpc.Error)(nil), "one that is wrapped": fmt.Errorf("it: %w", (*jsonrpc.Error)(nil)), "without an end": &circle{},
+		} {
 			got := harness.Call(t, at, harness.Fail(err), chainOf("recover", slog.New(slog.DiscardHandler))...)
 			require.Contains(t, got.Text(), "Internal error: ", name)
 		}
 	})
 }
+
+type circle struct{}
+
+func (c *circle) Error() string { return "round" }
+func (c *circle) Unwrap() error { return c }
 
 type broken struct{}
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/limit"
+	"github.com/mcpchain/mcpchain/mask"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/validate"
@@ -103,11 +105,12 @@ func TestObserveStillSavesTheProcess(t *testing.T) {
 			return &mcp.CallToolResult{StructuredContent: map[string]any{"n": math.NaN()}}
 		}),
 		"broken": harness.Fail(broken{}),
+		"circle": harness.Fail(&circle{}),
 	}
 	for _, era := range []harness.Era{harness.Current, harness.Older} {
 		log := harness.NewLog(slog.LevelInfo)
 		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{Handlers: handlers, Middleware: []mcp.Middleware{observing(log.Logger())}})
-		for _, name := range []string{"panics", "nil", "not JSON", "broken"} {
+		for _, name := range []string{"panics", "nil", "not JSON", "broken", "circle"} {
 			got := s.Call(t, name)
 			require.Contains(t, got.Text(), "Internal error: ", name)
 			require.NotContains(t, string(got.Wire), canary)
@@ -142,4 +145,20 @@ func TestObserveRunsWhatWouldBeRefused(t *testing.T) {
 	require.Equal(t, "mcpchain: observed: a call would have been refused", r["msg"])
 	require.Equal(t, "counted", r["sent"])
 	require.Contains(t, r["would_send"], "Argument 'n' expected an integer")
+}
+
+// TestObserveAndTheProgramsOwnCode: data that is no JSON would end a session, and a scrubber that panics changes nothing.
+func TestObserveAndTheProgramsOwnCode(t *testing.T) {
+	at := harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
+	s := harness.Start(t, at, harness.Setup{
+		Handlers: map[string]harness.Handler{
+			"data": harness.Fail(&jsonrpc.Error{Code: 5, Message: "m", Data: json.RawMessage("{bad")}), "told": harness.Tell(), "good": harness.Succeed(),
+		},
+		Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
+			Observe: true, Logger: slog.New(slog.DiscardHandler), Mask: &mask.Options{Scrub: func(string) string { panic(canary) }},
+		})},
+	})
+	require.NotEmpty(t, s.Call(t, "data").Text())
+	require.Equal(t, harness.ToldText, s.Call(t, "told").Text())
+	require.Equal(t, "fine", s.Call(t, "good").Text())
 }

@@ -359,3 +359,16 @@ func TestPathsOfTheCaller(t *testing.T) {
 		require.Contains(t, first, c.text)
 	}
 }
+
+// TestACutLeavesNoHalfOfASecret: wherever a long text is cut, the end that may hold half of a secret is left out.
+func TestACutLeavesNoHalfOfASecret(t *testing.T) {
+	for at := range 40 {
+		for _, pad := range []string{"\u200b", "a line\n"} {
+			text := strings.Repeat(pad, (64<<10-at)/len(pad)) + " https://app:hunter2hunter2@db/x"
+			for _, reader := range []mask.Reader{mask.Trusted, mask.Operator} {
+				got := harness.Call(t, rawAt, harness.Fail(errors.New(text)), mask.New(&mask.Options{Reader: reader, Logger: slog.New(slog.DiscardHandler)}))
+				require.NotContains(t, string(got.Wire), "hunter2")
+			}
+		}
+	}
+}

@@ -74,7 +74,7 @@ func (t *witness) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	x := &exchange{}
 	x.Begin(ledger)
-	x.trace.GetConn, x.trace.WroteHeaders = x.connects, x.wrote
+	x.trace.GetConn, x.trace.WroteHeaderField, x.trace.WroteHeaders = x.connects, x.writesField, x.wrote
 	sent := req.WithContext(httptrace.WithClientTrace(ctx, &x.trace))
 	res, err := t.next().RoundTrip(sent)
 	if err != nil || res == nil {
@@ -121,6 +121,7 @@ type exchange struct {
 
 	trace  httptrace.ClientTrace
 	traced atomic.Bool  // base says what it does with connections
+	began  atomic.Bool  // it may have written something
 	writes atomic.Int32 // how often it has written the headers: a server acts on no less
 	body   io.ReadCloser
 	closed atomic.Bool
@@ -129,9 +130,13 @@ type exchange struct {
 func (x *exchange) connects(string) { x.traced.Store(true) }
 func (x *exchange) wrote()          { x.writes.Add(1) }
 
+// writesField is called before a byte is on the wire, in HTTP/2 too, where wrote is called after them all, by a goroutine
+// that the request does not wait for.
+func (x *exchange) writesField(string, []string) { x.began.Store(true) }
+
 // unanswered says what became of a request that has no answer.
 func (x *exchange) unanswered() fault.Effect {
-	if x.traced.Load() && x.writes.Load() == 0 {
+	if x.traced.Load() && !x.began.Load() && x.writes.Load() == 0 {
 		return fault.EffectNone
 	}
 	return fault.EffectUnknown

@@ -37,15 +37,21 @@ func (c *Call) WouldRefuse(err error) {
 // observed returns the answer of an observed Call that failed, as it came but for what the SDK would
 // have died of or never sent, and records what would have been sent.
 func (c *Call) observed(res mcp.Result, err error, f *failure.Failure) (mcp.Result, error) {
-	instead, insteadErr := c.answer(res, err, f)
-	if c.atEnd.Load()&mended != 0 || f.Raised() != nil || !sendable(f.Err()) {
-		return instead, insteadErr
+	if c.atEnd.Load()&mended != 0 || f.Raised() != nil || !sendable(err) {
+		return c.answer(res, err, f)
 	}
+	var instead mcp.Result
+	var insteadErr error
+	var text string
+	safe.Call(func() { // a scrubber of the program's that panics changes nothing
+		instead, insteadErr = c.answer(res, err, f)
+		text = c.textFor(f, instead, insteadErr)
+	}, nil)
 	sent := sentText(res, err)
 	if f.View().Origin == classify.Explained {
 		sent = errorText(f) // that of the SDK repeats a value whole, be it a password
 	}
-	c.recordObserved(sent, c.textFor(f, instead, insteadErr))
+	c.recordObserved(sent, text)
 	return res, err
 }
 

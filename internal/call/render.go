@@ -3,7 +3,6 @@ package call
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"maps"
 	"strings"
 
@@ -56,7 +55,7 @@ func (c *Call) answer(res mcp.Result, err error, f *failure.Failure) (mcp.Result
 		tool = c.ours(tool)
 	}
 	switch {
-	case (err == nil || tool == nil) && c.passes(f):
+	case (err == nil || tool == nil) && c.passes(f, err):
 		return res, err
 	case f.Wire() != nil:
 		return nil, c.protocolError(f)
@@ -70,20 +69,59 @@ func (c *Call) answer(res mcp.Result, err error, f *failure.Failure) (mcp.Result
 }
 
 // passes reports whether a failure leaves as it came: no middleware of the Call puts into words what
-// others made, and none has said anything about this one. What could not be sent does not pass.
-func (c *Call) passes(f *failure.Failure) bool {
-	return !c.settings().words() && !c.part && f.Foreign() && !c.serverEnded() && sendable(f.Err())
+// others made, and none has said anything about this one. What could not be sent does not pass, and what
+// has no words.
+func (c *Call) passes(f *failure.Failure, err error) bool {
+	return !c.settings().words() && !c.part && f.Foreign() && !c.serverEnded() && sendable(err) && (f.Err() == nil || safe.Error(f.Err()) != "")
 }
 
-// sendable reports whether the SDK can send an error, and its caller reads something: the SDK asks for
-// its text and looks for a protocol error in it, and no method of the error panics then.
+// sendable reports whether the SDK can send an error, which is nil for a result: it asks for its text and
+// looks for a protocol error in it, without a bound. No method of the error panics then, there is an end to
+// what is wrapped, and the data of the protocol error is JSON.
 func sendable(err error) (ok bool) {
 	if err == nil {
 		return true
 	}
 	defer func() { ok = recover() == nil && ok }()
-	var wire *jsonrpc.Error
-	return errors.As(err, &wire) || err.Error() != ""
+	left := maxWrapped
+	wire, found := protocolErrorIn(err, &left)
+	if left < 0 || found && (wire == nil || len(wire.Data) > 0 && !json.Valid(wire.Data)) {
+		return false
+	}
+	_ = err.Error()
+	return true
+}
+
+// maxWrapped bounds the errors in which sendable looks for a protocol error.
+const maxWrapped = 1000
+
+// protocolErrorIn is errors.As for a protocol error, but for the bound.
+func protocolErrorIn(err error, left *int) (wire *jsonrpc.Error, found bool) {
+	for err != nil {
+		if *left--; *left < 0 {
+			return nil, false
+		}
+		if wire, found = err.(*jsonrpc.Error); found {
+			return wire, true
+		}
+		if as, ok := err.(interface{ As(target any) bool }); ok && as.As(&wire) {
+			return wire, true
+		}
+		switch inner := err.(type) {
+		case interface{ Unwrap() error }:
+			err = inner.Unwrap()
+		case interface{ Unwrap() []error }:
+			for _, e := range inner.Unwrap() {
+				if wire, found = protocolErrorIn(e, left); found || *left < 0 {
+					return wire, found
+				}
+			}
+			return nil, false
+		default:
+			return nil, false
+		}
+	}
+	return nil, false
 }
 
 // ownWords writes a failure that a tool reported in its own words: they stay, but for credentials and

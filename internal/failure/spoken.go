@@ -38,7 +38,7 @@ func (r *Reader) spoken(s *Seen) *fault.Error {
 		known = fault.Generic(fault.KindTool).Suggest(known.Suggestion()) // nobody said whose fault it is
 	}
 	said, code := s.Found.Spoken()
-	text := words.Clean(begin(safe.Error(s.Err), maxSearched))
+	text := cleaned(safe.Error(s.Err), maxSearched)
 	if rest, ok := strings.CutPrefix(text, known.Kind().Label()+": "); ok {
 		text = rest
 	} else if rest, ok = strings.CutPrefix(text, severity); ok && strings.HasSuffix(known.Kind().Label(), " error") && strings.HasPrefix(code, "SQLSTATE") {
@@ -47,7 +47,7 @@ func (r *Reader) spoken(s *Seen) *fault.Error {
 	if wordless(text) {
 		text = ""
 	}
-	text = with(text, ": ", words.Clean(begin(said, maxSaid)))
+	text = with(text, ": ", cleaned(said, 2*maxSaid))
 	if code != "" && !strings.Contains(text, code[strings.LastIndexByte(code, ' ')+1:]) {
 		text = with(text, " ", "("+code+")")
 	}
@@ -80,7 +80,7 @@ func (r *Reader) around(s *Seen) *fault.Error {
 	known := s.Found.Fault
 	message, more := known.Message(), ""
 	text, own := safe.Error(s.Err), known.Error()
-	switch before, after, ok := strings.Cut(begin(text, maxSearched), own); {
+	switch before, after, ok := strings.Cut(beforeSecret(begin(text, maxSearched), len(text) > maxSearched), own); {
 	case text == own || private(s.Err):
 		return known
 	case ok:
@@ -92,7 +92,7 @@ func (r *Reader) around(s *Seen) *fault.Error {
 	default: // of several faults, which are one now
 		for _, part := range safe.Unwrap(s.Err) {
 			if _, worded := safe.As[*fault.Error](part); !worded && len(more) < maxSearched {
-				more += begin(safe.Error(part), maxSearched) + "\n"
+				more += cleaned(safe.Error(part), maxSearched) + "\n"
 			}
 		}
 	}
@@ -100,6 +100,23 @@ func (r *Reader) around(s *Seen) *fault.Error {
 		message = words.Ended(message) + "\n> " + words.Said(r.scrubbed(more, s), maxSaid)
 	}
 	return known.WithMessage(message)
+}
+
+// maxSecret is how much of the end of a text that was cut is left out, because half of a secret may stand there, which
+// nobody recognises.
+const maxSecret = 1 << 10
+
+// cleaned returns the beginning of a text, at most so many bytes of it, without what nobody sees.
+func cleaned(text string, most int) string {
+	return beforeSecret(words.Clean(begin(text, most)), len(text) > most)
+}
+
+// beforeSecret returns the text, without its end if it is the beginning of another one.
+func beforeSecret(text string, cut bool) string {
+	if !cut {
+		return text
+	}
+	return begin(text, max(0, len(text)-maxSecret))
 }
 
 // begin returns the first bytes of a text, at most so many, and no part of a character.

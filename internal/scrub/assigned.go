@@ -74,8 +74,10 @@ func (t *text) value(k kind, name, sep string, start, i int) {
 		}
 		to = parameters(t, to)
 	}
-	if open := strings.LastIndexAny(s[from:to], "([{"); open >= 0 && t.at(to) == closing[s[from+open]] && strings.IndexByte(s[from+open:to], closing[s[from+open]]) < 0 {
-		to++ // Some(5)
+	if begin := max(from, to-maxWrapped); strings.IndexByte(")]}", t.at(to)) >= 0 { // or the work would not be linear
+		if open := strings.LastIndexAny(s[begin:to], "([{"); open >= 0 && t.at(to) == closing[s[begin+open]] && strings.IndexByte(s[begin+open:to], closing[s[begin+open]]) < 0 {
+			to++ // Some(5)
+		}
 	}
 	if sep == "(" && (strings.Contains(name, "auth") || strings.Contains(name, "cred")) {
 		from, to = i, max(to, t.bracketed(i-1)) // a user, and the password
@@ -83,6 +85,9 @@ func (t *text) value(k kind, name, sep string, start, i int) {
 	t.hide(from, to)
 	t.done[t.rule] = from // "password= api_key: hunter2": what stands there may be another name
 }
+
+// maxWrapped is how long a value in brackets may be, in bytes, so that the bracket behind it is hidden with it.
+const maxWrapped = 256
 
 // closing has the bracket that closes another one.
 var closing = map[byte]byte{'(': ')', '[': ']', '{': '}'}

@@ -95,7 +95,7 @@ func TestWorkIsLinear(t *testing.T) {
 // BenchmarkWorstText prints the time for 1 MB of the text that takes longest.
 func BenchmarkWorstText(b *testing.B) {
 	const part = 16 << 10
-	units := append(allTriggers(), "SELECT MERGE INTO ", "token=nil:", "password='", "((SELECT * ", "eyJ.", `\\\\`, `\u0041`, "%25", "&amp;", "a:b@", "://a@", "x@tcp(", "A=1\n",
+	units := append(allTriggers(), "SELECT MERGE INTO ", "token=nil:", "password='", "((SELECT * ", "eyJ.", `\\\\`, `\u0041`, "%25", "&amp;", "a:b@", "://a@", "x@tcp(", "A=1\n", "password=", "password=)", "<password=",
 		"-----BEGIN PRIVATE KEY-----\n", "panic: x\n", "main.f\n\t/x.go:1\n", "a.", "/a ", "C:\\a b ", "token: |\n  a\n", "<token ", `"token","`, "aaaaaaaa", "eyJaaaaaaaaaaa")
 	slowest, unit := time.Duration(0), ""
 	for b.Loop() {
