@@ -223,7 +223,7 @@ func (r *Result[Out]) resultOf(item *Item[Out]) (result Item[Out], line string, 
 func (r *Result[Out]) errorSize(item *Item[Out]) int {
 	return max(
 		len(encode(item.Err))+len(encode(r.keyName))+len(encode(shown(item.Key)))+48,
-		len(r.keyName)+len(r.name(item))+len(errorText(item.Err))+len(suggestionOf(item.Err))+len(item.Err.Reference())+27,
+		len(r.keyName)+len(r.name(item))+len(errorText(item.Err))+len(suggestionOf(item))+len(item.Err.Reference())+27,
 	)
 }
 
@@ -281,10 +281,11 @@ func (r *Result[Out]) keyed(item *Item[Out], names string) string {
 
 // suggestionOf returns the line of what the author of an item's failure suggests, "" where that is what
 // its kind always does.
-func suggestionOf(e *fault.Error) string {
+func suggestionOf[Out any](item *Item[Out]) string {
 	const most = 600
+	e := item.Err
 	suggestion := e.Suggestion()
-	if suggestion == "" || suggestion == fault.Generic(e.Kind()).Suggestion() {
+	if !item.failed.worded || suggestion == "" || suggestion == fault.Generic(e.Kind()).Suggestion() {
 		return ""
 	}
 	_, line, _ := strings.Cut(fault.FromData(fault.Data{Type: e.Kind(), Message: "-", Suggestion: suggestion}).Text(), "\n")
@@ -328,7 +329,7 @@ func (r *Result[Out]) failureLines(failed []*Item[Out]) (lines []string) {
 			parts[0] += label + several(items, func(item *Item[Out]) string { return item.Err.Reference() })
 		}
 		for _, item := range items {
-			if text := suggestionOf(item.Err); text != "" && !told[text] {
+			if text := suggestionOf(item); text != "" && !told[text] {
 				told[text] = true
 				parts = append(parts, text)
 			}

@@ -88,6 +88,7 @@ func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
 	}
 	known.Guide(failure.Guidance{Retry: retry, Step: answer.Step, Suggestion: known.Fault().Suggestion()})
 	how.public, how.quote = publish(below, known, err)
+	how.worded = known.Worded()
 	return how
 }
 
@@ -95,6 +96,7 @@ func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
 type failed struct {
 	public *fault.Error
 	quote  bool // the text shows the reference, because the log knows more
+	worded bool // somebody made it for the caller to read
 	open   bool // nobody knows whether it took effect, and nothing is said of it
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
@@ -223,7 +224,7 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 		retry.MaxAttempts = cmp.Or(min(retry.MaxAttempts, limit), limit)
 	}
 	said, suggest := answer.Said(), suggestion(f, e, &answer)
-	if !what.known && attempts == 0 && f.Masked() {
+	if !what.known && attempts == 0 && f.Masked() && answer.By != classify.Proven {
 		if suggest != "" {
 			suggest = words.Ended(suggest) + " "
 		}

@@ -98,6 +98,7 @@ var (
 	stoppedEarly  = later(fault.KindTimeout)
 	shutDown      = unsure(fault.KindServiceUnavailable)
 	disconnected  = unsure(fault.KindConnectionFailed).worded("the connection to a service that is needed broke before it had answered", "Keep the arguments: they are not the cause.")
+	endedEarly    = unsure(fault.KindConnectionFailed).worded("what was read, from a service or a file, ended before it was complete", "Keep the arguments: they are not the cause.")
 	tooSlow       = unsure(fault.KindTimeout)
 	broken        = unsure(fault.KindServerError)
 	failed        = clue{kind: fault.KindServerError, party: fault.PartyUpstream, retry: RetryNo, effect: fault.EffectUnknown}

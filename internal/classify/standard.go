@@ -25,6 +25,8 @@ import (
 // at what it wraps. An effect is given only where it is certain.
 func (w *walker) standard(err error) clue {
 	switch {
+	case err == io.ErrUnexpectedEOF && !w.network: // of an answer, most often; a file or a text ends so, too
+		return endedEarly
 	case err == io.ErrUnexpectedEOF, err == io.EOF && w.network: // else io.EOF is the end of a file or of a text, as likely
 		return disconnected
 	case err == net.ErrClosed:

@@ -11,18 +11,18 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// maxAfter is the longest wait that is believed: a quota may be one of a month.
-const maxAfter = 30 * 24 * time.Hour
+// MaxAfter is the longest wait that is believed: a quota may be one of a month.
+const MaxAfter = 30 * 24 * time.Hour
 
 // Bounded returns a wait that is believed: neither negative nor longer than 30 days.
-func Bounded(d time.Duration) time.Duration { return min(max(d, 0), maxAfter) }
+func Bounded(d time.Duration) time.Duration { return min(max(d, 0), MaxAfter) }
 
 // Seconds returns a number of seconds as a wait, zero for what is none.
 func Seconds(s float64) time.Duration {
 	if !(s > 0) { // also NaN
 		return 0
 	}
-	return Bounded(time.Duration(math.Ceil(min(s, maxAfter.Seconds()) * float64(time.Second))))
+	return Bounded(time.Duration(math.Ceil(min(s, MaxAfter.Seconds()) * float64(time.Second))))
 }
 
 // ofResponse returns what the status and the header of an answer say, and what else is

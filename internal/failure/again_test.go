@@ -119,7 +119,7 @@ func TestAgain(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var f failure.Failure
-			f.Make(nil, tc.err, &failure.Circumstances{Reader: &failure.Reader{}, Hints: tc.rules})
+			f.Make(nil, tc.err, &failure.Circumstances{Reader: &failure.Reader{Mask: func(text string) string { return text }}, Hints: tc.rules})
 			unsaid := cmp.Or(tc.unsaid, tc.writes)
 			for safety, want := range map[failure.Safety]string{
 				failure.Unsaid: strings.Trim(unsaid, "-"), failure.Writes: tc.writes, failure.Keyed: tc.keyed, failure.Idempotent: tc.idempotent, failure.Reads: tc.read,
