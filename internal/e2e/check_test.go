@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/child"
 	"github.com/mcpchain/mcpchain/internal/scrub"
@@ -93,11 +94,15 @@ func readTool(t require.TestingT, version string, result json.RawMessage) answer
 		a.texts = append(a.texts, block.Text)
 	}
 	for name := range res.Meta {
-		require.Contains(t, []string{middleware.MetaKey, "io.modelcontextprotocol/serverInfo"}, name)
+		require.Contains(t, []string{middleware.MetaKey, correlate.ReferenceKey, "io.modelcontextprotocol/serverInfo"}, name)
 	}
 	_, info := res.Meta["io.modelcontextprotocol/serverInfo"]
 	require.Equal(t, version >= version2026, info, "%s", result)
 	a.readMachine(t)
+	if raw := res.Meta[correlate.ReferenceKey]; raw != nil { // what a tool worded itself has it alone
+		require.Nil(t, a.machine)
+		require.NoError(t, json.Unmarshal(raw, &a.reference))
+	}
 	return a
 }
 
@@ -182,8 +187,8 @@ func (s *scenario) readResult(t require.TestingT, p *peer, result json.RawMessag
 	a := readTool(t, p.version, result)
 	if s.want.own == nil {
 		require.Len(t, a.texts, 1)
+		require.NotNil(t, a.machine)
 	}
-	require.NotNil(t, a.machine)
 	return a
 }
 
@@ -279,6 +284,9 @@ func (s *scenario) checkRecord(t require.TestingT, p *peer, records []child.Reco
 	if s.unrecorded(p, records) {
 		return
 	}
+	records = slices.DeleteFunc(slices.Clone(records), func(r child.Record) bool { // once, of the first call
+		return strings.HasPrefix(r.Text("msg"), "mcpchain: a step of a failure names a call")
+	})
 	if s.want.before != "" {
 		require.NotEmpty(t, records)
 		first := records[0]
