@@ -27,7 +27,7 @@ func FromText(e *jsonrpc.Error) (*fault.Error, bool) {
 	if !ok || kind == "" {
 		// One that stands in the words of somebody else has its label.
 		_, last, refers := cutLast(e.Message, "\nReference: ")
-		if !refers || last == "" || strings.ContainsAny(last, " \n") || strings.Contains(e.Message, fault.KindInternal.Label()+": ") {
+		if last, _, _ = strings.Cut(last, " ("); !refers || last == "" || strings.ContainsAny(last, " \n") || strings.Contains(e.Message, fault.KindInternal.Label()+": ") {
 			return nil, false
 		}
 		kind, text = fault.KindInternal, e.Message
