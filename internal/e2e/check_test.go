@@ -19,7 +19,7 @@ import (
 
 var referenceForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
-// codes are the JSON-RPC codes of the kinds, as DESIGN.md has them. A kind of the
+// codes are the JSON-RPC codes of the kinds, as docs/wire.md has them. A kind of the
 // program's own has 409, or 503 where the call may be repeated.
 var codes = map[fault.Kind]int64{
 	fault.KindValidation: -32602, fault.KindNotFound: -32602, fault.KindClientError: -32602,

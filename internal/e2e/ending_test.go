@@ -98,7 +98,7 @@ func (b *build) installEndings() {
 	})
 }
 
-// installWireForm adds what TestTheWireForm calls: the example of DESIGN.md.
+// installWireForm adds what TestTheWireForm calls: an example of every member.
 func (b *build) installWireForm() {
 	limited := fault.RateLimited("the search API", 0).
 		WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 30, NextAttempt: 2, MaxAttempts: 3}).
