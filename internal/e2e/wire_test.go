@@ -67,7 +67,7 @@ func TestTheReferenceOfAFailureThatNobodyWorded(t *testing.T) {
 	records := p.Log.Since(t, 0)
 	require.Len(t, records, 1)
 	reference := records[0].Text("reference")
-	require.Regexp(t, `"text":"Internal error: [^"]+\\nReference: `+reference+`"}\]`, got)
+	require.Regexp(t, `"text":"Internal error: [^"]+\\nReference: `+reference+` \(give it to the user to report\)"}\]`, got)
 	require.Contains(t, got, `"reference_id":"`+reference+`"`)
 	require.Equal(t, "cannot do it: "+canary("error-plain"), records[0].Text("error"))
 	p.Stop(t)
