@@ -234,7 +234,12 @@ func TestServers(t *testing.T) {
 			return connectTheirs(t, c, err, older)
 		},
 	} {
-		t.Run(name, func(t *testing.T) { useShop(t, connect(t)) })
+		t.Run(name, func(t *testing.T) {
+			if speak.Oldest && name == "official client over HTTP" {
+				t.Skip("go-sdk v1.7 closes such a session when a name is not known")
+			}
+			useShop(t, connect(t))
+		})
 	}
 }
 
