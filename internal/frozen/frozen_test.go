@@ -35,6 +35,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/speak"
 )
 
 var (
@@ -74,6 +76,9 @@ func scenarios(t *testing.T) []scenario {
 
 // TestGolden compares the core with what was approved.
 func TestGolden(t *testing.T) {
+	if speak.Oldest {
+		t.Skip("the answers are those with go-sdk v1.8, which says some things in other words")
+	}
 	if runtime.GOOS != "linux" {
 		t.Skip("the numbers of the system's errors, and their words, are those of Linux")
 	}
