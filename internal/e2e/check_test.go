@@ -233,14 +233,21 @@ func (s *scenario) checkAnswer(t require.TestingT, p *peer, a answer) {
 	}
 }
 
+// says reports whether a failure has the words that are wanted, behind which it says what became of the step that failed.
+// Of a connection there are more words than one: it was not made, it broke, or something ended early.
+func says(got, want *fault.Error) bool {
+	begins := func(words string) bool { return strings.HasPrefix(got.Message(), words) }
+	return begins(want.Message()) || got.Kind() == fault.KindConnectionFailed &&
+		(begins("the connection to a service that is needed broke") || begins("what was read, from a service or a file, ended"))
+}
+
 // guided returns a fault with what guidance said about it on its way, as far as it
 // passed it. What guidance says is for the tests of package retry; here the text has
 // to say the same as the machine form.
 func guided(t require.TestingT, want *fault.Error, machine json.RawMessage) *fault.Error {
 	var got fault.Error
 	require.NoError(t, json.Unmarshal(machine, &got))
-	early := got.Kind() == fault.KindConnectionFailed && (strings.HasPrefix(got.Message(), "the connection to a service that is needed broke") || strings.HasPrefix(got.Message(), "what was read, from a service or a file, ended"))
-	if early || strings.HasPrefix(got.Message(), want.Message()) { // and what became of the step that failed
+	if says(&got, want) {
 		want = want.WithMessage(got.Message())
 	}
 	if got.Party() != "" {

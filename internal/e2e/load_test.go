@@ -91,7 +91,7 @@ func (p *peer) loadCall(ctx context.Context, n int) (failed bool, reference stri
 	case !ok:
 		return true, "", fmt.Errorf("%s succeeded", s.name)
 	case s.want.wire != nil || s.want.own != nil:
-	case f.Kind() != s.want.public.Kind() || f.Message() != s.want.public.Message():
+	case f.Kind() != s.want.public.Kind() || !says(f, s.want.public):
 		return true, "", fmt.Errorf("%s: %w", s.name, f)
 	case f.Reference() == "":
 		return true, "", fmt.Errorf("%s has no reference", s.name)
