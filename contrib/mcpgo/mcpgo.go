@@ -280,7 +280,7 @@ func (c *call[Q, R]) answer(res mcp.Result, err error) (R, error) {
 // said returns the error without the words "Internal error: ", which the code of all errors of mcp-go
 // says, and its clients print.
 func said(err error) error {
-	wire, ok := err.(*jsonrpc.Error)
+	wire, ok := err.(*jsonrpc.Error) //nolint:errorlint // the chain sends it bare
 	if !ok || wire.Code != jsonrpc.CodeInternalError {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -81,10 +82,8 @@ func unknown(ctx context.Context, what, name, method string) error {
 		}
 		cursor = following
 	}
-	for _, other := range names {
-		if other == name {
-			return nil
-		}
+	if slices.Contains(names, name) {
+		return nil
 	}
 	matches := near.Matches(name, names)
 	if matches == nil {

@@ -242,7 +242,7 @@ func structure(text string, items bool) []string {
 			steps = fold(bare) == "next"
 			if fold(bare) == "reference" {
 				label += rest
-				if len(strings.TrimSpace(rest)) == 36 {
+				if len(strings.TrimSuffix(strings.TrimSpace(rest), " (give it to the user to report)")) == 36 {
 					label = "Reference"
 				}
 			}
@@ -289,7 +289,7 @@ func check(t require.TestingT, c channel, harmless, hostile answer, text string)
 	}
 	if len(text) > 10<<10 { // a correction is whole or left out, and so is an item
 		left := func(label string) bool {
-			return label == "Try" || label == "item" || strings.HasPrefix(label, "Send again")
+			return label == "Try" || label == "item" || c.items && label == "Suggestion" || strings.HasPrefix(label, "Send again")
 		}
 		want, got = slices.DeleteFunc(want, left), slices.DeleteFunc(got, left)
 	}
