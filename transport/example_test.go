@@ -68,7 +68,7 @@ func ExampleStdio() {
 		fmt.Println(answer.ID, answer.Error.Code)
 	}
 	requests.Close()
-	<-ended
+	_ = <-ended
 	// Output:
 	// <nil> -32700
 	// 1 0
