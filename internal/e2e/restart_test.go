@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -257,6 +258,15 @@ type balancer struct {
 }
 
 func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// net/http closes the body of r when the first byte of the answer is written. Where the
+	// proxy's Transport has not seen the end of the body by then, it takes that for an error
+	// and closes the connection, with the answer on it.
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, "the request broke", http.StatusBadRequest)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	n := b.turn.Add(1)
 	if r.Header.Get(slotHeader) == "1" {
 		n = 1
@@ -310,7 +320,12 @@ func (b *balancer) replace(t *testing.T, y *tally, n int, endpoint string) {
 	defer callers.Wait()
 	for i := range lastCalls {
 		session, err := mcp.NewClient(&mcp.Implementation{Name: "caller", Version: "1"}, nil).Connect(t.Context(),
-			&mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: &http.Client{Transport: pinned(strconv.Itoa(n))}},
+			&mcp.StreamableClientTransport{
+				Endpoint: endpoint, HTTPClient: &http.Client{Transport: pinned(strconv.Itoa(n))},
+				// The SDK's client drops what it is reading when the stream beside it ends and
+				// the next server does not know its session.
+				DisableStandaloneSSE: true,
+			},
 			&mcp.ClientSessionOptions{ProtocolVersion: []string{version2026, version2025}[i%2]})
 		require.NoError(t, err)
 		callers.Go(func() {
