@@ -49,6 +49,7 @@ import (
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/retry"
+	retryclient "github.com/mcpchain/mcpchain/retry/client"
 	"github.com/mcpchain/mcpchain/state"
 	"github.com/mcpchain/mcpchain/store"
 	"github.com/mcpchain/mcpchain/store/storetest"
@@ -375,7 +376,7 @@ func readmeRetryServer(server *mcp.Server) {
 }
 
 func readmeRetryClient(ctx context.Context, client *mcp.Client, session *mcp.ClientSession) error {
-	client.AddSendingMiddleware(retry.Client(&retry.ClientOptions{
+	client.AddSendingMiddleware(retryclient.New(&retryclient.Options{
 		Budget:           30 * time.Second, // a server that asks for more gets no second call
 		FailuresAsErrors: true,             // a failed result becomes a *fault.Error
 	}))

@@ -65,9 +65,9 @@ func (p *peer) handle(_ context.Context, method string, req mcp.Request) (mcp.Re
 	return r()
 }
 
-func (p *peer) call(t *testing.T, o retry.ClientOptions) (mcp.Result, error) {
+func (p *peer) call(t *testing.T, o client.Options) (mcp.Result, error) {
 	t.Helper()
-	handler := retry.Client(&o)(p.handle)
+	handler := client.New(&o)(p.handle)
 	if !p.mute {
 		list(t, handler)
 	}
@@ -145,7 +145,7 @@ func TestClientDecides(t *testing.T) {
 	for name, c := range map[string]struct {
 		tool    *mcp.ToolAnnotations
 		fails   reply
-		options retry.ClientOptions
+		options client.Options
 		wait    time.Duration // exactly
 		again   bool
 	}{
@@ -159,8 +159,8 @@ func TestClientDecides(t *testing.T) {
 		"guided, unknown, says nothing":       {tool: nil, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown})},
 		"guided, unknown, a read":             {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), again: true},
 		"guided, unknown, idempotent":         {tool: idem, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), again: true},
-		"guided, unknown, may be repeated":    {tool: write, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), options: retry.ClientOptions{Repeatable: always}, again: true},
-		"guided, unknown, may not":            {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), options: retry.ClientOptions{Repeatable: never}},
+		"guided, unknown, may be repeated":    {tool: write, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), options: client.Options{Repeatable: always}, again: true},
+		"guided, unknown, may not":            {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), options: client.Options{Repeatable: never}},
 		"guided, committed":                   {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectCommitted})},
 		"guided, attempts left":               {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, NextAttempt: 2, MaxAttempts: 2}), again: true},
 		"guided, no attempts left":            {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, MaxAttempts: 1})},
@@ -169,8 +169,8 @@ func TestClientDecides(t *testing.T) {
 		"guided, as long as the limit":        {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 60}), wait: 60 * time.Second, again: true},
 		"guided, an hour":                     {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 3600})},
 		"guided, forever":                     {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1e300})},
-		"guided, once":                        {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true}), options: retry.ClientOptions{MaxAttempts: 1}},
-		"guided, longer than the budget":      {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 5}), options: retry.ClientOptions{Budget: 4 * time.Second}},
+		"guided, once":                        {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true}), options: client.Options{MaxAttempts: 1}},
+		"guided, longer than the budget":      {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 5}), options: client.Options{Budget: 4 * time.Second}},
 		"guided by a protocol error":          {tool: write, fails: protocol(429, `{"type":"rate_limited","message":"slow down","retry":{"should_retry":true,"retry_after_seconds":2}}`), wait: 2 * time.Second, again: true},
 		"guided by a protocol error, unknown": {tool: write, fails: protocol(503, `{"type":"timeout","message":"late","retry":{"should_retry":true,"effect":"unknown"}}`)},
 		"of ours, not guided":                 {tool: reads, fails: result(fault.New(fault.KindServiceUnavailable, "it is down.")), again: true},
@@ -206,7 +206,7 @@ func TestClientDecides(t *testing.T) {
 		"wrong parameters":           {tool: reads, fails: protocol(jsonrpc.CodeInvalidParams, "")},
 		"too many calls":             {tool: reads, fails: protocol(429, ""), again: true},
 		"too many calls, a write":    {tool: write, fails: protocol(429, "")},
-		"not available, may be":      {tool: write, fails: protocol(503, ""), options: retry.ClientOptions{Repeatable: always}, again: true},
+		"not available, may be":      {tool: write, fails: protocol(503, ""), options: client.Options{Repeatable: always}, again: true},
 		"an HTTP status that passes": {tool: reads, fails: rejectedByTransport("Service Unavailable"), again: true},
 		"the same, a write":          {tool: write, fails: rejectedByTransport("Service Unavailable")},
 		"an HTTP status that stays":  {tool: reads, fails: rejectedByTransport("Bad Request")},
@@ -276,7 +276,7 @@ func TestClientMethods(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := &peer{replies: []reply{protocol(503, `{"retryAfter":1}`), local(nil)}}
-				_, err := retry.Client(nil)(p.handle)(t.Context(), method, &mcp.ClientRequest[mcp.Params]{Params: c.params})
+				_, err := client.New(nil)(p.handle)(t.Context(), method, &mcp.ClientRequest[mcp.Params]{Params: c.params})
 				if !c.again {
 					require.Error(t, err)
 					require.Equal(t, 1, p.calls)
@@ -297,11 +297,11 @@ func TestClientMethods(t *testing.T) {
 func TestClientWithoutParameters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{replies: []reply{guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1, Effect: fault.EffectUnknown}), fine}}
-		handler := retry.Client(nil)(p.handle)
+		handler := client.New(nil)(p.handle)
 		_, err := handler(t.Context(), middleware.MethodCallTool, &mcp.ClientRequest[*mcp.CallToolParams]{})
 		require.NoError(t, err)
 		require.Equal(t, 1, p.calls)
-		_, err = retry.Client(nil)((&peer{replies: []reply{protocol(429, "")}}).handle)(
+		_, err = client.New(nil)((&peer{replies: []reply{protocol(429, "")}}).handle)(
 			t.Context(), middleware.MethodGetPrompt, &mcp.ClientRequest[*mcp.GetPromptParams]{})
 		require.Error(t, err)
 	})
@@ -313,7 +313,7 @@ func TestClientCountsOn(t *testing.T) {
 		p := &peer{replies: []reply{guidance(fault.Retry{ShouldRetry: true})}}
 		params := &mcp.CallToolParams{Name: "it", Meta: mcp.Meta{retry.AttemptKey: 4, "mine": "kept"}}
 		before := maps.Clone(params.Meta)
-		_, err := retry.Client(nil)(p.handle)(t.Context(), middleware.MethodCallTool, toolRequest(params))
+		_, err := client.New(nil)(p.handle)(t.Context(), middleware.MethodCallTool, toolRequest(params))
 		require.NoError(t, err)
 		require.Equal(t, []any{4, 5, 6}, p.attempts)
 		require.Equal(t, before, params.Meta)
@@ -321,7 +321,7 @@ func TestClientCountsOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{replies: []reply{guidance(fault.Retry{ShouldRetry: true, MaxAttempts: 5})}}
 		params := &mcp.CallToolParams{Name: "it", Meta: mcp.Meta{retry.AttemptKey: 4.0}}
-		_, err := retry.Client(nil)(p.handle)(t.Context(), middleware.MethodCallTool, toolRequest(params))
+		_, err := client.New(nil)(p.handle)(t.Context(), middleware.MethodCallTool, toolRequest(params))
 		require.NoError(t, err)
 		require.Equal(t, []any{4.0, 5}, p.attempts, "the server's limit counts the caller's attempts, too")
 	})
@@ -344,7 +344,7 @@ func TestClientNeverAfterAQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &peer{replies: []reply{c.fails, fine}}
 			c.params.Name = "it"
-			_, err := retry.Client(&retry.ClientOptions{Repeatable: always})(p.handle)(t.Context(), middleware.MethodCallTool, toolRequest(&c.params))
+			_, err := client.New(&client.Options{Repeatable: always})(p.handle)(t.Context(), middleware.MethodCallTool, toolRequest(&c.params))
 			require.NoError(t, err)
 			require.Equal(t, 1, p.calls)
 		})
@@ -359,7 +359,7 @@ func TestClientKeepsTheDeadline(t *testing.T) {
 			defer cancel()
 			began := time.Now()
 			p := &peer{replies: []reply{guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: asked}), fine}}
-			res, err := retry.Client(nil)(p.handle)(ctx, middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
+			res, err := client.New(nil)(p.handle)(ctx, middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
 			require.NoError(t, err)
 			require.Equal(t, !again, res.(*mcp.CallToolResult).IsError)
 			if !again {
@@ -376,7 +376,7 @@ func TestClientStopsWithTheCaller(t *testing.T) {
 		time.AfterFunc(3*time.Second, cancel)
 		began := time.Now()
 		p := &peer{replies: []reply{guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 9}), fine}}
-		res, err := retry.Client(nil)(p.handle)(ctx, middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
+		res, err := client.New(nil)(p.handle)(ctx, middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
 		require.NoError(t, err)
 		require.True(t, res.(*mcp.CallToolResult).IsError)
 		require.Equal(t, 3*time.Second, time.Since(began))
@@ -388,7 +388,7 @@ func TestClientStopsWithTheCaller(t *testing.T) {
 func TestClientAfterTheCaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
-	handler := retry.Client(nil)(
+	handler := client.New(nil)(
 		func(context.Context, string, mcp.Request) (mcp.Result, error) {
 			calls++
 			cancel()
@@ -401,7 +401,7 @@ func TestClientAfterTheCaller(t *testing.T) {
 }
 
 func TestClientMakesErrors(t *testing.T) {
-	o := retry.ClientOptions{FailuresAsErrors: true}
+	o := client.Options{FailuresAsErrors: true}
 	t.Run("result", func(t *testing.T) {
 		p := &peer{replies: []reply{result(fault.NotFound("invoice", "INV-7").WithCode("NO_INVOICE"))}}
 		res, err := p.call(t, o)
@@ -447,7 +447,7 @@ func TestClientMakesErrors(t *testing.T) {
 		require.NotNil(t, res)
 	})
 	t.Run("off", func(t *testing.T) {
-		res, err := (&peer{replies: []reply{told(nil)}}).call(t, retry.ClientOptions{})
+		res, err := (&peer{replies: []reply{told(nil)}}).call(t, client.Options{})
 		require.NoError(t, err)
 		require.True(t, res.(*mcp.CallToolResult).IsError)
 	})
@@ -460,7 +460,7 @@ func TestClientNumbersItsAttempts(t *testing.T) {
 		began := time.Now()
 		var seen []any
 		var at []time.Duration
-		handler := retry.Client(&retry.ClientOptions{Repeatable: always})(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		handler := client.New(&client.Options{Repeatable: always})(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			seen, at = append(seen, req.GetParams().GetMeta()[retry.AttemptKey]), append(at, time.Since(began))
 			return p.handle(ctx, method, req)
 		})
@@ -476,7 +476,7 @@ func TestClientNumbersItsAttempts(t *testing.T) {
 func TestClientLearnsWhatToolsAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{replies: []reply{protocol(429, `{"retryAfter":1}`)}, tool: &mcp.ToolAnnotations{ReadOnlyHint: true}}
-		handler := retry.Client(nil)(p.handle)
+		handler := client.New(nil)(p.handle)
 		calls := func(req mcp.Request) int {
 			before := p.calls
 			_, err := handler(t.Context(), middleware.MethodCallTool, req)
@@ -498,14 +498,14 @@ func TestClientLearnsWhatToolsAre(t *testing.T) {
 }
 
 func TestClientOptionsAreChecked(t *testing.T) {
-	var o retry.ClientOptions
+	var o client.Options
 	require.NotPanics(t, func() {
-		retry.Client(nil)
-		retry.Client(&o)
-		retry.Client(&retry.ClientOptions{Budget: time.Millisecond})
+		client.New(nil)
+		client.New(&o)
+		client.New(&client.Options{Budget: time.Millisecond})
 	})
 	require.Zero(t, o.MaxAttempts)
-	for text, bad := range map[string]retry.ClientOptions{
+	for text, bad := range map[string]client.Options{
 		"client.New: Options.MaxAttempts is negative; leave it zero for the default":     {MaxAttempts: -1},
 		"client.New: Options.Budget is negative; leave it zero for the default":          {Budget: -1},
 		"client.New: Options.InitialInterval is negative; leave it zero for the default": {InitialInterval: -1},
@@ -513,7 +513,7 @@ func TestClientOptionsAreChecked(t *testing.T) {
 			InitialInterval: 2 * time.Second, Budget: time.Second,
 		},
 	} {
-		require.PanicsWithValue(t, text, func() { retry.Client(&bad) })
+		require.PanicsWithValue(t, text, func() { client.New(&bad) })
 	}
 }
 
@@ -531,7 +531,7 @@ func TestClientFollowsAServer(t *testing.T) {
 			Handlers:   map[string]harness.Handler{"it": seen},
 			Middleware: []mcp.Middleware{middleware.Render(nil)},
 		})
-		session.Caller.AddSendingMiddleware(retry.Client(nil))
+		session.Caller.AddSendingMiddleware(client.New(nil))
 		got := session.Call(t, "it")
 		require.NoError(t, got.Err)
 		require.Equal(t, "fine", got.Text())
@@ -548,7 +548,7 @@ func TestClientAndServerTogether(t *testing.T) {
 			Handlers:   map[string]harness.Handler{"it": s.handle},
 			Middleware: []mcp.Middleware{retry.Server(&retry.ServerOptions{Repeatable: always})},
 		})
-		session.Caller.AddSendingMiddleware(retry.Client(&retry.ClientOptions{FailuresAsErrors: true}))
+		session.Caller.AddSendingMiddleware(client.New(&client.Options{FailuresAsErrors: true}))
 		got := session.Call(t, "it")
 		require.Equal(t, 9, s.runs)
 		require.ErrorIs(t, got.Err, fault.KindRateLimited)
@@ -587,9 +587,9 @@ func TestClientOverHTTP(t *testing.T) {
 					inner.ServeHTTP(w, r)
 				}))
 				defer gateway.Close()
-				client := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil)
-				client.AddSendingMiddleware(retry.Client(&retry.ClientOptions{InitialInterval: time.Millisecond, FailuresAsErrors: true}))
-				session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: gateway.URL, DisableStandaloneSSE: true}, nil)
+				caller := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil)
+				caller.AddSendingMiddleware(client.New(&client.Options{InitialInterval: time.Millisecond, FailuresAsErrors: true}))
+				session, err := caller.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: gateway.URL, DisableStandaloneSSE: true}, nil)
 				require.NoError(t, err)
 				defer func() { _ = session.Close() }()
 
@@ -627,8 +627,8 @@ func TestClientOverHTTPWithoutAServer(t *testing.T) {
 	listener := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: true}))
 	var retries atomic.Int32
-	client := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil)
-	client.AddSendingMiddleware(retry.Client(&retry.ClientOptions{InitialInterval: time.Millisecond}), func(next mcp.MethodHandler) mcp.MethodHandler {
+	caller := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil)
+	caller.AddSendingMiddleware(client.New(&client.Options{InitialInterval: time.Millisecond}), func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if req.GetParams().GetMeta()[retry.AttemptKey] != nil {
 				retries.Add(1)
@@ -636,7 +636,7 @@ func TestClientOverHTTPWithoutAServer(t *testing.T) {
 			return next(ctx, method, req)
 		}
 	})
-	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: listener.URL, DisableStandaloneSSE: true}, nil)
+	session, err := caller.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: listener.URL, DisableStandaloneSSE: true}, nil)
 	require.NoError(t, err)
 	defer func() { _ = session.Close() }()
 	_, err = session.ListTools(t.Context(), nil)
@@ -694,7 +694,7 @@ func FuzzClient(f *testing.F) {
 				limit = min(limit, time.Duration(deadline)*time.Second)
 			}
 			began := time.Now()
-			handler := retry.Client(&retry.ClientOptions{
+			handler := client.New(&client.Options{
 				MaxAttempts: int(attempts) + 1, Budget: time.Duration(budget)*time.Second + time.Second,
 			})(func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
 				if method == "tools/list" {
@@ -773,7 +773,7 @@ func TestNoWriteIsDoneTwice(t *testing.T) {
 					retry.Server(&retry.ServerOptions{Rules: [][]retry.HintRule{nil, {refusals}}[random.IntN(2)]}), mcprecover.New(quiet),
 				},
 			})
-			session.Caller.AddSendingMiddleware(retry.Client(&retry.ClientOptions{MaxAttempts: 5}))
+			session.Caller.AddSendingMiddleware(client.New(&client.Options{MaxAttempts: 5}))
 			for range 1 + random.IntN(2) { // and a caller that calls again after a failure that it may mend
 				got := session.Call(t, "pay")
 				require.LessOrEqual(t, happened, 1, "%v", story[:runs])
@@ -803,7 +803,7 @@ func FuzzRetryAfter(f *testing.F) {
 		synctest.Test(t, func(t *testing.T) {
 			p := &peer{replies: []reply{protocol(-32000, data), fine}}
 			began := time.Now()
-			_, _ = p.call(t, retry.ClientOptions{Repeatable: always})
+			_, _ = p.call(t, client.Options{Repeatable: always})
 			require.LessOrEqual(t, time.Since(began), 30*time.Second)
 		})
 	})
@@ -812,7 +812,7 @@ func FuzzRetryAfter(f *testing.F) {
 // Many calls of many sessions at the same time.
 func TestClientConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		handler := retry.Client(nil)(func(_ context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		handler := client.New(nil)(func(_ context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if method == "tools/list" {
 				return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "it", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}}}, nil
 			}
@@ -848,7 +848,7 @@ func TestClientConcurrently(t *testing.T) {
 
 func TestClientAllocatesNothing(t *testing.T) {
 	var res mcp.Result = &mcp.CallToolResult{}
-	handler := retry.Client(nil)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
+	handler := client.New(nil)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
 	req := toolRequest(&mcp.CallToolParams{Name: "it"})
 	require.Zero(t, testing.AllocsPerRun(200, func() { _, _ = handler(t.Context(), middleware.MethodCallTool, req) }))
 }
@@ -857,7 +857,7 @@ func BenchmarkClient(b *testing.B) {
 	var res mcp.Result = &mcp.CallToolResult{}
 	req := toolRequest(&mcp.CallToolParams{Name: "it"})
 	b.Run("success", func(b *testing.B) {
-		handler := retry.Client(nil)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
+		handler := client.New(nil)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, err := handler(b.Context(), middleware.MethodCallTool, req); err != nil {
@@ -868,7 +868,7 @@ func BenchmarkClient(b *testing.B) {
 	b.Run("failure that is final", func(b *testing.B) {
 		fails := guidance(fault.Retry{})
 		answer, _ := fails()
-		handler := retry.Client(nil)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return answer, nil })
+		handler := client.New(nil)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return answer, nil })
 		b.ReportAllocs()
 		for b.Loop() {
 			_, _ = handler(b.Context(), middleware.MethodCallTool, req)

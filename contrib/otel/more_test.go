@@ -27,6 +27,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/retry"
+	retryclient "github.com/mcpchain/mcpchain/retry/client"
 )
 
 // records keeps what is logged.
@@ -288,7 +289,7 @@ func TestAttempts(t *testing.T) {
 	})
 }
 
-// TestClientAttempts traces what retry.Client repeats.
+// TestClientAttempts traces what retry/client repeats.
 func TestClientAttempts(t *testing.T) {
 	b, served := newBench(t), newBench(t)
 	served.opts.Trust = mcpotel.TrustAll
@@ -304,7 +305,7 @@ func TestClientAttempts(t *testing.T) {
 	server.AddReceivingMiddleware(mcpotel.New(served.opts), middleware.Render(nil))
 	client := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil)
 	tracing := mcpotel.Client(b.opts)
-	client.AddSendingMiddleware(tracing, retry.Client(&retry.ClientOptions{InitialInterval: time.Millisecond}), tracing)
+	client.AddSendingMiddleware(tracing, retryclient.New(&retryclient.Options{InitialInterval: time.Millisecond}), tracing)
 	session := serve(t, server, eras[1], "memory", client, nil)
 	res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "flaky"})
 	require.NoError(t, err)

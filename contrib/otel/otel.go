@@ -45,7 +45,7 @@
 // A middleware of New or Client that a call meets again inside of the first one adds a span
 // of kind INTERNAL below that of the call: for each item of a batch as an inner middleware of
 // mcpchain.Standard, for each attempt of retry.Server around a handler, and for each attempt
-// of retry.Client inside of that. An attempt has a link to the one before.
+// of retry/client inside of that. An attempt has a link to the one before.
 //
 //	server.AddReceivingMiddleware(tracing, mcpchain.Standard(opts, tracing))
 package otel

@@ -15,7 +15,7 @@ import (
 	"github.com/mcpchain/mcpchain"
 	mcpotel "github.com/mcpchain/mcpchain/contrib/otel"
 	"github.com/mcpchain/mcpchain/middleware"
-	"github.com/mcpchain/mcpchain/retry"
+	retryclient "github.com/mcpchain/mcpchain/retry/client"
 )
 
 // The functions below are the code of README.md: TestReadme fails when a line there does not
@@ -57,7 +57,7 @@ func readmeItems(server *mcp.Server, client *mcp.Client, tool *mcp.Tool, handler
 	server.AddTool(tool, middleware.Tool(handler, tracing))                  // the attempts of retry.Server
 
 	sending := mcpotel.Client(nil)
-	client.AddSendingMiddleware(sending, retry.Client(nil), sending) // the attempts of a client
+	client.AddSendingMiddleware(sending, retryclient.New(nil), sending) // the attempts of a client
 }
 
 func TestReadme(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/examples/internal/story"
-	"github.com/mcpchain/mcpchain/retry"
+	retryclient "github.com/mcpchain/mcpchain/retry/client"
 )
 
 const total = 1000
@@ -84,7 +84,7 @@ func restart(ctx context.Context) {
 		cmp.Or(slots[n%2].proxy.Load(), slots[(n+1)%2].proxy.Load()).ServeHTTP(w, r)
 	}))
 	client := mcp.NewClient(&mcp.Implementation{Name: "recipe", Version: "1.0.0"}, nil)
-	client.AddSendingMiddleware(retry.Client(nil)) // calls again if it is told to
+	client.AddSendingMiddleware(retryclient.New(nil)) // calls again if it is told to
 	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: proxy.URL}, nil)
 	story.Must(err)
 

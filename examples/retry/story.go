@@ -20,7 +20,7 @@ func play(ctx context.Context, session *mcp.ClientSession) {
 }
 
 // pursue calls a tool and does what the answer says, until it succeeds or the answer
-// is no. The middleware retry.Client waits and tries again for every call of a client.
+// is no. The middleware of retry/client waits and tries again for every call of a client.
 func pursue(ctx context.Context, session *mcp.ClientSession, tool string) {
 	for {
 		res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool})

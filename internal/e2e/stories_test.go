@@ -25,6 +25,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/child"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/retry"
+	"github.com/mcpchain/mcpchain/retry/client"
 )
 
 // TestMiddlewares lets each middleware do what it is for, in a real process, for real clients.
@@ -37,7 +38,7 @@ func TestMiddlewares(t *testing.T) {
 			t.Parallel()
 			v := &visit{}
 			v.peer = connect(t, start(t, config{Transport: shape.transport, Chain: chainAll, JSON: shape.json, Breaker: true, MaxStuck: 2}), shape.asks,
-				middleware.When(retry.Client(&retry.ClientOptions{InitialInterval: time.Millisecond}), func(_ string, req mcp.Request) bool {
+				middleware.When(client.New(&client.Options{InitialInterval: time.Millisecond}), func(_ string, req mcp.Request) bool {
 					params, call := req.GetParams().(*mcp.CallToolParams)
 					return !call || strings.HasSuffix(params.Name, "_again")
 				}), v.counting)

@@ -25,6 +25,7 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/retry"
+	retryclient "github.com/mcpchain/mcpchain/retry/client"
 	"github.com/mcpchain/mcpchain/state"
 )
 
@@ -162,7 +163,7 @@ func breakers(add func(string, func(*world, harness.Place))) {
 	})
 	add("the client tries again", func(w *world, at harness.Place) {
 		w.serve(at, nil, "read-only", one(failing(statusCode{n: 503}, statusCode{n: 503}, nil, errPlain, fault.Unavailable("it").After(2*time.Second), nil)))
-		w.session.Caller.AddSendingMiddleware(retry.Client(nil))
+		w.session.Caller.AddSendingMiddleware(retryclient.New(nil))
 		for range 3 {
 			w.call(tool, "")
 		}
@@ -266,7 +267,7 @@ func refusals(add func(string, func(*world, harness.Place))) {
 		w.serve(at, func(o *mcpchain.Options) {
 			o.Replay = &replay.Options{Owner: me, Rerun: func(string) bool { return true }}
 		}, "no annotations", one(failing(statusCode{n: 503}, dial("read", errors.New("it broke")), nil, errPlain, fault.Unavailable("it").After(2*time.Second), nil)))
-		w.session.Caller.AddSendingMiddleware(retry.Client(nil))
+		w.session.Caller.AddSendingMiddleware(retryclient.New(nil))
 		w.step("tools/list", func() harness.Answer { return answer(w.session.Client.ListTools(w.t.Context(), nil)) })
 		for range 3 {
 			w.call(tool, "")
