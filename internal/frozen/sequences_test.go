@@ -383,7 +383,8 @@ func lists(add func(string, func(*world, harness.Place))) {
 	add("batch", func(w *world, at harness.Place) {
 		stops := func(o *batch.RunOptions[string]) harness.Handler {
 			return func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
-				return batch.Run(ctx, []string{"a", "!b", "c", "?d", "~e", "f"}, func(ctx context.Context, s string) (string, error) {
+				// The stuck one is the last: its limit ends when a tick of the progress comes.
+				return batch.Run(ctx, []string{"a", "!b", "c", "?d", "f", "~e"}, func(ctx context.Context, s string) (string, error) {
 					switch s[0] {
 					case '!':
 						return "", errPlain
