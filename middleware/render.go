@@ -34,11 +34,6 @@ type RenderOptions struct {
 	// retryNotBefore, correlationId and agentGuidance. One that is there already stays as it
 	// is. It changes with the draft.
 	ToolFailure bool
-
-	// Problem adds the failure as problem details (RFC 9457): under
-	// _meta["io.github.mcpchain/problem"] of a failed tool call, and as the member "problem"
-	// of the data of any other failed method.
-	Problem bool
 }
 
 // Render returns a Middleware that says how the failures of the calls that pass

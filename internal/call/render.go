@@ -22,7 +22,7 @@ import (
 )
 
 // Rendering says how failures are written on the wire, see middleware.RenderOptions.
-type Rendering struct{ JSON, Structured, LegacyCodes, ToolFailure, Problem bool }
+type Rendering struct{ JSON, Structured, LegacyCodes, ToolFailure bool }
 
 // finish renders the answer of a failed call. It calls untrusted code (an ID
 // source, a logger, a scrubber), so it guards itself.
@@ -137,26 +137,14 @@ func (c *Call) ownWords(f *failure.Failure, have *mcp.CallToolResult) *mcp.CallT
 			return true
 		})
 	}
-	if s.Render.ToolFailure || s.Render.Problem {
+	if s.Render.ToolFailure {
 		e, _ := c.public(f)
 		res, _ = edited(res, func(r *mcp.CallToolResult) bool {
-			r.Meta = c.drafts(r.Meta, e)
+			r.Meta = c.withToolFailure(r.Meta, e)
 			return true
 		})
 	}
 	return res
-}
-
-// drafts adds to _meta the other forms of a failure that are asked for.
-func (c *Call) drafts(meta mcp.Meta, e *fault.Error) mcp.Meta {
-	render := c.settings().Render
-	if _, there := meta[wire.ToolFailureKey]; render.ToolFailure && !there {
-		meta = withMeta(meta, wire.ToolFailureKey, c.toolFailure(e))
-	}
-	if render.Problem {
-		meta = withMeta(meta, wire.ProblemKey, problemOf(e))
-	}
-	return meta
 }
 
 // ours returns of a result that came with an error what mcpchain put there, nil for
@@ -202,7 +190,7 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 		masking(mask).clean(&res.Meta)
 		stepsIn(res, mask)
 	}
-	res.Meta = c.drafts(withMeta(res.Meta, wire.ErrorKey, e), e)
+	res.Meta = c.withToolFailure(withMeta(res.Meta, wire.ErrorKey, e), e)
 	render := c.settings().Render
 	if f.View().Own {
 		if !c.isClean(have) {
@@ -289,14 +277,10 @@ func (c *Call) methodError(f *failure.Failure) *jsonrpc.Error {
 	e = corrected(e, f.View().Private)
 	data := struct {
 		fault.Data
-		URI     string   `json:"uri,omitempty"`
-		Problem *problem `json:"problem,omitempty"`
+		URI string `json:"uri,omitempty"`
 	}{Data: e.Data()}
 	if c.method == MethodReadResource && e.Kind() == fault.KindNotFound {
 		data.URI = Target(c.req)
-	}
-	if c.settings().Render.Problem {
-		data.Problem = problemOf(e)
 	}
 	wire := &jsonrpc.Error{Code: codeOf(e, c.settings().Render.LegacyCodes), Message: c.text(f, e, showReference), Data: jsonOf(data)}
 	rendered.Set(wire, f.Err())

@@ -265,7 +265,6 @@ func chains() []chain {
 	option("standard, structured", rendered(middleware.RenderOptions{Structured: true}))
 	option("standard, legacy codes", rendered(middleware.RenderOptions{LegacyCodes: true}))
 	option("standard, tool failure", rendered(middleware.RenderOptions{ToolFailure: true}))
-	option("standard, problem", rendered(middleware.RenderOptions{Problem: true}))
 	option("standard, protocol errors", validated(validate.Options{ProtocolError: true}))
 	option("standard, hides received", validated(validate.Options{HideReceived: true}))
 	option("standard, raw tools", validated(validate.Options{RawTools: true}))

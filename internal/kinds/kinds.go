@@ -25,7 +25,6 @@ type Row struct {
 
 	Code   int64 // JSON-RPC: the 2026-07-28 specification closes -32768 to -32000 to new codes of applications
 	Legacy int64 // the code of the older table that some clients know
-	Status int64 // the HTTP status of problem details; zero is Code, or 500 where that is JSON-RPC's own
 
 	Arrives []int64 // the codes of a protocol error from elsewhere that mean this kind where its data do not tell it
 
@@ -134,14 +133,14 @@ var table = []Row{
 	{
 		Kind: "validation_error", Label: "Validation Error", Message: "the arguments of this call are not valid",
 		Suggestion: "Correct the arguments and call again.",
-		Code:       invalidParams, Legacy: -32004, Status: 400, Outcome: "validation",
+		Code:       invalidParams, Legacy: -32004, Outcome: "validation",
 		Arrives: []int64{invalidParams},
 		Retry:   No, Final: true, Effect: "none", Party: "caller",
 	},
 	{
 		Kind: "not_found", Label: "Not found", Message: "the requested item does not exist",
 		Suggestion: "Check the name. If a tool lists what exists, call it first.",
-		Code:       invalidParams, Legacy: -32000, Status: 404, Outcome: "not_found",
+		Code:       invalidParams, Legacy: -32000, Outcome: "not_found",
 		Arrives: []int64{resourceNotFound, methodNotFound, 404},
 		Retry:   No, Final: true, Party: "caller",
 		Again: failsAgain,
@@ -156,7 +155,7 @@ var table = []Row{
 	{
 		Kind: "unauthenticated", Label: "Not authenticated", Message: "this call needs valid credentials",
 		Suggestion: "Ask the user to sign in or to renew the credentials, then call again.",
-		Code:       403, Legacy: -32001, Status: 401, Outcome: "denied",
+		Code:       403, Legacy: -32001, Outcome: "denied",
 		Retry: No, Final: true, Effect: "none", Party: "caller",
 	},
 	{
@@ -218,7 +217,7 @@ var table = []Row{
 	{
 		Kind: "client_error", Label: "Client error", Message: "this call cannot succeed as it is",
 		Suggestion: "Change the arguments before you call again.",
-		Code:       invalidParams, Legacy: invalidParams, Status: 400, Outcome: "tool_error",
+		Code:       invalidParams, Legacy: invalidParams, Outcome: "tool_error",
 		Arrives: []int64{invalidRequest, parseError, missingCapability, unsupportedVersion},
 		Retry:   No, Reason: "The same call will fail again: change it", Party: "caller",
 	},

@@ -16,7 +16,6 @@ const (
 	ReplayedKey  = Prefix + "replayed"        // of an answer: it is that of an earlier call
 	DegradedKey  = Prefix + "degraded"        // of an answer: which of its parts are missing or old, see package degrade
 	LeftOutKey   = Prefix + "left_out"        // of an answer: what was too large for it, see package budget
-	ProblemKey   = Prefix + "problem"         // the problem details of a failure, where they are asked for
 
 	ToolFailureKey = "io.modelcontextprotocol/toolFailure" // of a draft of the specification, where it is asked for
 )

@@ -54,7 +54,7 @@ func TestRenderings(t *testing.T) {
 	}
 	slices.Sort(names)
 	options := []*middleware.RenderOptions{
-		nil, {JSON: true}, {LegacyCodes: true}, {ToolFailure: true}, {Problem: true}, {ToolFailure: true, Problem: true, JSON: true},
+		nil, {JSON: true}, {LegacyCodes: true}, {ToolFailure: true}, {ToolFailure: true, JSON: true},
 	}
 	var b strings.Builder
 	synctest.Test(t, func(t *testing.T) { // whose clock begins with the year 2000
@@ -96,14 +96,11 @@ func renderedLines(t testing.TB, got harness.Answer) (lines []string) {
 		Error *struct {
 			Code    int64
 			Message string
-			Data    struct{ Problem json.RawMessage }
 		}
 	}
 	require.NoError(t, json.Unmarshal(got.Wire, &m))
-	problem := m.Result.Meta[wire.ProblemKey]
 	if m.Error != nil {
 		lines = append(lines, fmt.Sprintf("code        %d", m.Error.Code))
-		problem = m.Error.Data.Problem
 	} else {
 		kind := "text       "
 		if strings.HasPrefix(got.Text(), "{") {
@@ -122,9 +119,6 @@ func renderedLines(t testing.TB, got harness.Answer) (lines []string) {
 		}
 		lines = append(lines, "toolFailure "+string(raw))
 	}
-	if problem != nil {
-		lines = append(lines, "problem     "+string(problem))
-	}
 	return lines
 }
 
@@ -135,9 +129,8 @@ func TestToolFailureOfAnotherServer(t *testing.T) {
 			IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "no"}},
 			Meta: mcp.Meta{wire.ToolFailureKey: map[string]any{"class": "governance", "code": "policy_blocked", "correlationId": "theirs"}},
 		}
-	}), middleware.Render(&middleware.RenderOptions{ToolFailure: true, Problem: true}))
+	}), middleware.Render(&middleware.RenderOptions{ToolFailure: true}))
 	require.Equal(t, "theirs", got.Tool().Meta[wire.ToolFailureKey].(map[string]any)["correlationId"])
-	require.Equal(t, "no", got.Tool().Meta[wire.ProblemKey].(map[string]any)["detail"])
 }
 
 // TestDraftsHideWhatTheTextHides puts a secret into what is private, and a reference into
@@ -146,15 +139,12 @@ func TestDraftsHideWhatTheTextHides(t *testing.T) {
 	log := harness.NewLog(0)
 	for _, shape := range append(harness.Tools(), harness.Others()...) {
 		got := harness.Call(t, harness.Place{Shape: shape, Era: harness.Older}, harness.Fail(fmt.Errorf("password=%s: %w", harness.Canary, errSecret)),
-			middleware.Render(&middleware.RenderOptions{ToolFailure: true, Problem: true}),
+			middleware.Render(&middleware.RenderOptions{ToolFailure: true}),
 			masked(log))
 		require.NotContains(t, string(got.Wire), harness.Canary)
 		reference := got.Reference()
 		if shape.Tool() {
 			require.Equal(t, reference, got.Tool().Meta[wire.ToolFailureKey].(map[string]any)["correlationId"])
-			require.Equal(t, reference, got.Tool().Meta[wire.ProblemKey].(map[string]any)["reference_id"])
-		} else {
-			require.Equal(t, reference, got.Machine()["problem"].(map[string]any)["reference_id"])
 		}
 		require.NotEmpty(t, reference)
 	}
