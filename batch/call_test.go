@@ -21,7 +21,6 @@ import (
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -248,7 +247,7 @@ func TestBatchInOtherHandlers(t *testing.T) {
 			require.True(t, strings.HasSuffix(r.Items[i].Err.Reference(), "."+strconv.Itoa(i)), r.Items[i].Err.Reference())
 		}
 		require.Len(t, log.Records(), leakyItems-1)
-		var p *classify.PanicError
+		var p *fault.PanicError
 		require.ErrorAs(t, r.Items[2].Err, &p)
 	}
 }

@@ -71,13 +71,13 @@ func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
 	}
 	answer := known.Again(failure.Situation{Safety: f.whatRepeats, Running: safe.Is(err, errStuck)})
 	retry := answer.Said()
-	if answer.Retry.ShouldRetry && answer.Hint.Retry != classify.RetryYes {
+	if answer.Retry.ShouldRetry && answer.Hint.Retry != fault.RetryYes {
 		retry = nil // one more try is for who is counted
 	}
 	if _, said := known.Fault().Retry(); retry != nil && !said && !retry.ShouldRetry && retry.Effect != fault.EffectUnknown && !retry.Partial {
 		retry = nil // that it is not sent again is said by the list in which it does not stand
 	}
-	refused := answer.Hint.Retry == classify.RetryNo && answer.Hint.Effect != fault.EffectUnknown
+	refused := answer.Hint.Retry == fault.RetryNo && answer.Hint.Effect != fault.EffectUnknown
 	how.open = answer.Said() == nil && answer.Effect == fault.EffectUnknown && !refused
 	if done {
 		how.public, how.quote = published.public, published.quote

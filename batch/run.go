@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
@@ -212,7 +211,7 @@ func (b *batch[Out]) leave() {
 func (b *batch[Out]) call(i int) (value Out, late *fault.Error, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = classify.NewPanicError(p, 1)
+			err = fault.Panicked(p, 1)
 		}
 	}()
 	ctx, limit := b.result.failer.context(b.ctx, i), b.limit

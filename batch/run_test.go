@@ -18,7 +18,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -193,7 +192,7 @@ func TestPanicIsTheItemsOwn(t *testing.T) {
 			}, &batch.RunOptions[int]{Concurrency: workers})
 			consistent(t, r, 10)
 			require.Equal(t, "+++++++-++", statuses(r.Items))
-			var p *classify.PanicError
+			var p *fault.PanicError
 			require.ErrorAs(t, r.Items[7].Err, &p)
 			require.Equal(t, errBroken, p.Value)
 			require.Contains(t, p.Stack(), "TestPanicIsTheItemsOwn")

@@ -24,7 +24,6 @@ import (
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -173,7 +172,7 @@ func TestLevels(t *testing.T) {
 		{harness.Fail(context.DeadlineExceeded), "timeout", "WARN"},
 		{harness.Fail(fault.Unavailable("it")), "unavailable", "WARN"},
 		{harness.Fail(errSecret), "internal_error", "ERROR"},
-		{harness.Fail(&classify.PanicError{Value: 1}), "panic", "ERROR"},
+		{harness.Fail(&fault.PanicError{Value: 1}), "panic", "ERROR"},
 	} {
 		t.Run(c.outcome, func(t *testing.T) {
 			log := harness.NewLog(slog.LevelDebug)

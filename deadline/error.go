@@ -83,7 +83,7 @@ func retryOf(public *fault.Error, known failure.Safety, running bool, seen failu
 	at.Cut, at.Running, at.Witness = true, running, seen
 	return failure.Again(&failure.Known{
 		Finding: classify.Finding{Fault: public, By: classify.Cut},
-		Hint:    &failure.Hint{Retry: classify.RetryYes},
+		Hint:    &fault.Hint{Retry: fault.RetryYes},
 	}, at).Retry
 }
 

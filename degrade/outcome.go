@@ -171,12 +171,12 @@ func (r *run) ask(below *call.Call, p *plan, i int) (found, error) {
 		got := reply{err: errGoexit}
 		defer func() {
 			if v := recover(); v != nil {
-				got = reply{err: classify.NewPanicError(v, 1)}
+				got = reply{err: fault.Panicked(v, 1)}
 			}
 			select {
 			case replies <- got:
 			case <-left:
-				if _, panicked := safe.As[*classify.PanicError](got.err); panicked {
+				if _, panicked := safe.As[*fault.PanicError](got.err); panicked {
 					below.Log(nil, below.Failure(nil, fmt.Errorf("degrade: part %q, after its time: %w", p.name, got.err)), 0)
 				}
 			}

@@ -20,7 +20,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -86,7 +85,7 @@ func TestWhatTheCallerSees(t *testing.T) {
 		{"deadline", fmt.Errorf("%s: %w", harness.Canary, context.DeadlineExceeded), "Timeout: the operation did not finish in time.", true},
 		{"unknown", errSecret, internal, true},
 		{"unknown with a shape", errors.New(url), internal, true},
-		{"panic", &classify.PanicError{Value: harness.Canary}, internal, true},
+		{"panic", &fault.PanicError{Value: harness.Canary}, internal, true},
 		{"error of the program's own", customer{harness.Canary}, internal, true},
 	}
 	handlers := map[string]harness.Handler{}
@@ -282,7 +281,7 @@ func TestReveal(t *testing.T) {
 	const secret = "cannot reach " + url
 	harness.Each(t, rendered(), func(t *testing.T, at harness.Place) {
 		for _, err := range []error{
-			errors.New(secret), fault.New("own", secret), &classify.PanicError{Value: secret}, public{secret}, &jsonrpc.Error{Code: 1, Message: secret},
+			errors.New(secret), fault.New("own", secret), &fault.PanicError{Value: secret}, public{secret}, &jsonrpc.Error{Code: 1, Message: secret},
 		} {
 			require.Contains(t, harness.Call(t, at, harness.Fail(err), mw).Text(), url, "%T", err)
 		}

@@ -76,7 +76,7 @@ func Classify(err error) *fault.Error { return failure.Classify(err) }
 //	if hint := middleware.HintOf(err); hint.Retry == retry.Yes {
 //		time.Sleep(hint.After)
 //	}
-func HintOf(err error) failure.Hint { return failure.HintOf(err) }
+func HintOf(err error) fault.Hint { return failure.HintOf(err) }
 
 // The methods behind which a handler of yours stands.
 const (

@@ -57,19 +57,10 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/classify"
 )
 
-// PanicError is the error that a panic becomes:
-//
-//	type PanicError struct {
-//		Value any // what was given to panic; a *runtime.PanicNilError for nil
-//	}
-//
-//	func (e *PanicError) Error() string // "panic: " and the value, for the log
-//	func (e *PanicError) Unwrap() error // the value if it is an error, else nil
-//	func (e *PanicError) Stack() string // from the code that panicked to the recovery
-type PanicError = classify.PanicError
+// PanicError is the error that a panic becomes, see [fault.PanicError].
+type PanicError = fault.PanicError
 
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
@@ -177,7 +168,7 @@ func Go(ctx context.Context, fn func(context.Context) error) <-chan error {
 		err := ErrGoexit
 		defer func() {
 			if p := recover(); p != nil {
-				panicked := classify.NewPanicError(p, 1)
+				panicked := fault.Panicked(p, 1)
 				record(ctx, panicked)
 				err = panicked
 			}

@@ -80,7 +80,7 @@ func bug(err error) error { return classify.HideError(err, fault.Generic(fault.K
 func unsendable(c *call.Call, err error, told *fault.Error) error {
 	bug := &failure.Known{
 		Finding: classify.Finding{Origin: classify.Bug, Fault: fault.Generic(fault.KindInternal), By: classify.Cut},
-		Hint:    &failure.Hint{Effect: fault.EffectUnknown},
+		Hint:    &fault.Hint{Effect: fault.EffectUnknown},
 	}
 	retry := failure.Again(bug, failure.Situation{Safety: func() failure.Safety { return c.Safety(nil) }, Witness: c.Witness()}).Retry
 	if said, ok := told.Retry(); ok {

@@ -11,7 +11,6 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
@@ -82,11 +81,11 @@ func repeat[T any, P params[T]](ctx context.Context, s *server, c *call.Call, re
 // says itself that the call may be made again. A result that says how often it was
 // tried comes from another Server, inside of this one or upstream: that was often
 // enough.
-func transient(last outcome, hint failure.Hint) bool {
+func transient(last outcome, hint fault.Hint) bool {
 	if tool, ok := last.res.(*mcp.CallToolResult); ok && tool != nil && (tool.InputRequests != nil || tool.Meta[wire.AttemptsKey] != nil) {
 		return false
 	}
-	if hint.Retry != classify.RetryYes { // as after every panic
+	if hint.Retry != fault.RetryYes { // as after every panic
 		return false
 	}
 	if _, guided := last.failure.Fault().Retry(); last.failure.Wire() != nil && !guided {

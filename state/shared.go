@@ -12,7 +12,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/classify"
 )
 
 // ShareOptions configure [Share]. The zero value is the recommended default.
@@ -129,7 +128,7 @@ func (s *Shared[T]) try(ctx context.Context) {
 	err := errors.New("state: open did not return")
 	defer func() {
 		if p := recover(); p != nil {
-			err = classify.NewPanicError(p, 1)
+			err = fault.Panicked(p, 1)
 		}
 		s.ended(value, err)
 	}()

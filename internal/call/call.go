@@ -19,7 +19,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/exchange"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/table"
@@ -61,12 +60,12 @@ type cold struct {
 	parent   *Call
 	suffix   string // the last part of the ID of a Call below a parent
 	id       string
-	carried  *failure.Failure     // how the call has failed last
-	answered *failure.Failure     // see Answer
-	first    failure.Failure      // most calls that fail have one
-	taken    bool                 // there is something in first
-	panic    *classify.PanicError // the last one that was recovered
-	parts    int                  // how many times Part was called
+	carried  *failure.Failure  // how the call has failed last
+	answered *failure.Failure  // see Answer
+	first    failure.Failure   // most calls that fail have one
+	taken    bool              // there is something in first
+	panic    *fault.PanicError // the last one that was recovered
+	parts    int               // how many times Part was called
 
 	attempts int    // see Attempted
 	refused  string // see Refused
@@ -332,12 +331,12 @@ func withSteps(res mcp.Result) mcp.Result {
 
 // Recovered returns the PanicError for a value that recover returned during this
 // Call: the one that there is already when a middleware recovered the same panic
-// and went on with it, and else a new one, as from [classify.NewPanicError].
-func (c *Call) Recovered(value any, skip int) *classify.PanicError {
+// and went on with it, and else a new one, as from [fault.Panicked].
+func (c *Call) Recovered(value any, skip int) *fault.PanicError {
 	cold := c.lock()
 	defer c.mu.Unlock()
 	if cold.panic == nil || !samePanic(cold.panic.Value, value) {
-		cold.panic = classify.NewPanicError(value, skip+1)
+		cold.panic = fault.Panicked(value, skip+1)
 	}
 	return cold.panic
 }

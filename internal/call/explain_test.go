@@ -95,7 +95,7 @@ func TestExplainable(t *testing.T) {
 		"ruled":           {err: errRuled},
 		"fault":           {err: fault.New("a", "b")},
 		"protocol":        {err: &jsonrpc.Error{}},
-		"panic":           {err: classify.NewPanicError("x", 0)},
+		"panic":           {err: fault.Panicked("x", 0)},
 		"told":            {res: &mcp.CallToolResult{IsError: true}},
 		"output":          {err: errors.New("validating tool output: x")},
 		"refused":         {res: &told, explainable: true, refused: true},

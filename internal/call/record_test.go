@@ -40,7 +40,7 @@ func TestOutcome(t *testing.T) {
 		{"input of a prompt", &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{}}, nil, "input_required"},
 		{"input of a resource", &mcp.ReadResourceResult{InputRequests: mcp.InputRequestMap{}}, nil, "input_required"},
 		{"told", &mcp.CallToolResult{IsError: true}, nil, "tool_error"},
-		{"panic", nil, &classify.PanicError{Value: 1}, "panic"},
+		{"panic", nil, &fault.PanicError{Value: 1}, "panic"},
 		{"unknown", nil, errSecret, "internal_error"},
 		{"missing file that nobody named", nil, fs.ErrNotExist, "internal_error"},
 		{"deadline", nil, context.DeadlineExceeded, "timeout"},
@@ -75,9 +75,9 @@ func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for err, want := range map[error]string{
-		errSecret:                      "cancelled",
-		fault.NotFound("file", "a"):    "cancelled", // whoever worded its end
-		&classify.PanicError{Value: 1}: "panic",
+		errSecret:                   "cancelled",
+		fault.NotFound("file", "a"): "cancelled", // whoever worded its end
+		&fault.PanicError{Value: 1}: "panic",
 	} {
 		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
 			require.Equal(t, want, c.Outcome(nil, c.Failure(nil, err)))
@@ -90,11 +90,11 @@ func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 func TestACancelledCallKeepsItsOwnNo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var said failure.Hint
-	opinion := establish(&call.Settings{Hints: []failure.HintRule{func(error) (failure.Hint, bool) { return said, true }}})
-	for _, c := range []struct{ said, want failure.Hint }{
-		{failure.Hint{Retry: classify.RetryNo, Reason: "The order is closed"}, failure.Hint{Retry: classify.RetryNo, Reason: "The order is closed"}},
-		{failure.Hint{Retry: classify.RetryYes, After: time.Second, Reason: "It passes"}, failure.Hint{Retry: classify.RetryNo, Reason: "The call was cancelled"}},
+	var said fault.Hint
+	opinion := establish(&call.Settings{Hints: []fault.HintRule{func(error) (fault.Hint, bool) { return said, true }}})
+	for _, c := range []struct{ said, want fault.Hint }{
+		{fault.Hint{Retry: fault.RetryNo, Reason: "The order is closed"}, fault.Hint{Retry: fault.RetryNo, Reason: "The order is closed"}},
+		{fault.Hint{Retry: fault.RetryYes, After: time.Second, Reason: "It passes"}, fault.Hint{Retry: fault.RetryNo, Reason: "The call was cancelled"}},
 	} {
 		said = c.said
 		handle := middleware.Chain(opinion, call.Wrap(func(_ context.Context, c2 *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
@@ -334,7 +334,7 @@ func TestASuccessHasNoFailure(t *testing.T) {
 
 func TestWhatAFailureKnows(t *testing.T) {
 	inCall(t, func(_ context.Context, c *call.Call) {
-		p := &classify.PanicError{Value: 1}
+		p := &fault.PanicError{Value: 1}
 		f := c.Failure(nil, fmt.Errorf("%w", p))
 		require.Same(t, p, f.Panic())
 		require.Nil(t, f.Wire())
@@ -367,8 +367,8 @@ func TestErrorsThatCannotBeCompared(t *testing.T) {
 	})
 }
 
-func panics(value any) (err *classify.PanicError) {
-	defer func() { err = classify.NewPanicError(recover(), 0) }()
+func panics(value any) (err *fault.PanicError) {
+	defer func() { err = fault.Panicked(recover(), 0) }()
 	explode(value)
 	return nil
 }
@@ -396,7 +396,7 @@ func TestPanicError(t *testing.T) {
 	for _, value := range []any{evil{"Error", nil}, (*pointerError)(nil), evilStringer{}} {
 		require.NotPanics(t, func() { require.NotContains(t, panics(value).Error(), harness.Canary) })
 	}
-	require.Empty(t, (&classify.PanicError{Value: 1}).Stack(), "nobody recovered it")
+	require.Empty(t, (&fault.PanicError{Value: 1}).Stack(), "nobody recovered it")
 }
 
 type evilStringer struct{}
@@ -422,9 +422,9 @@ func TestStacksOfRuntimeErrors(t *testing.T) {
 		"negative length": func() { _ = make([]int, zero-1) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var err *classify.PanicError
+			var err *fault.PanicError
 			func() {
-				defer func() { err = classify.NewPanicError(recover(), 0) }()
+				defer func() { err = fault.Panicked(recover(), 0) }()
 				wrong()
 			}()
 			var e runtime.Error
@@ -445,7 +445,7 @@ func TestTheSamePanicIsRecoveredOnce(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%T", value), func(t *testing.T) {
 			inCall(t, func(_ context.Context, c *call.Call) {
-				var first, second *classify.PanicError
+				var first, second *fault.PanicError
 				func() {
 					defer func() { second = c.Recovered(recover(), 0) }()
 					defer func() {

@@ -686,7 +686,7 @@ func TestWithoutAMask(t *testing.T) {
 		{"unknown", errors.New("it broke\nat once"), "it broke"},
 		{"classified", fmt.Errorf("reading: %w", context.DeadlineExceeded), "reading: context deadline exceeded"},
 		{"no text", errors.New(""), "Internal error: the server failed unexpectedly."},
-		{"panic", &classify.PanicError{Value: harness.Canary}, "Internal error: the server failed unexpectedly."},
+		{"panic", &fault.PanicError{Value: harness.Canary}, "Internal error: the server failed unexpectedly."},
 		{"hidden", classify.HideError(errSecret, fault.New("own", "hidden")), "Own: hidden."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -700,10 +700,10 @@ func TestWithoutAMask(t *testing.T) {
 	}
 	// Reveal shows the text of bugs too, unless there is a mask.
 	reveal := establish(&call.Settings{Reveal: true, Logger: quiet})
-	res, err := invoke(reveal, returns(nil, &classify.PanicError{Value: "it broke"}))
+	res, err := invoke(reveal, returns(nil, &fault.PanicError{Value: "it broke"}))
 	require.NoError(t, err)
 	require.Contains(t, text(res), "Internal error: panic: it broke.")
-	res, err = invoke(middleware.Chain(reveal, masking(harness.NewLog(0))), returns(nil, &classify.PanicError{Value: harness.Canary}))
+	res, err = invoke(middleware.Chain(reveal, masking(harness.NewLog(0))), returns(nil, &fault.PanicError{Value: harness.Canary}))
 	require.NoError(t, err)
 	require.NotContains(t, text(res), harness.Canary)
 }
@@ -726,22 +726,22 @@ func TestReferenceOnlyWhereThereIsARecord(t *testing.T) {
 // ours, the public hint of an error and the reason of a rule, passes the scrubber.
 func TestUntrustedWordsAreScrubbed(t *testing.T) {
 	scrub := func(text string) string { return strings.ReplaceAll(text, harness.Canary, "***") }
-	rule := func(error) (failure.Hint, bool) {
-		return failure.Hint{Retry: classify.RetryNo, Reason: "It is " + harness.Canary}, true
+	rule := func(error) (fault.Hint, bool) {
+		return fault.Hint{Retry: fault.RetryNo, Reason: "It is " + harness.Canary}, true
 	}
 	for name, c := range map[string]struct {
 		err   error
-		rules []failure.HintRule
+		rules []fault.HintRule
 		want  string
 	}{
 		"hint of an unknown error":   {public{hint: "Look at " + harness.Canary}, nil, "Suggestion: Look at ***."},
 		"hint of a known error":      {public{hint: "Look at " + harness.Canary, err: io.EOF}, nil, "Suggestion: Look at ***."},
 		"hint and kind":              {public{hint: "Look at " + harness.Canary, kind: "busy"}, nil, "Suggestion: Look at ***."},
-		"rule about a known error":   {io.EOF, []failure.HintRule{rule}, "Retry: no. It is ***."},
-		"rule about an unknown one":  {errSecret, []failure.HintRule{rule}, "Retry: no. It is ***."},
-		"rule about a worded one":    {fault.New("a", "b"), []failure.HintRule{rule}, "Retry: no. It is ***."},
+		"rule about a known error":   {io.EOF, []fault.HintRule{rule}, "Retry: no. It is ***."},
+		"rule about an unknown one":  {errSecret, []fault.HintRule{rule}, "Retry: no. It is ***."},
+		"rule about a worded one":    {fault.New("a", "b"), []fault.HintRule{rule}, "Retry: no. It is ***."},
 		"nothing from outside":       {net.ErrClosed, nil, "Connection failed: "},
-		"rule, and one from outside": {public{hint: harness.Canary, err: io.EOF}, []failure.HintRule{rule}, "Suggestion: ***."},
+		"rule, and one from outside": {public{hint: harness.Canary, err: io.EOF}, []fault.HintRule{rule}, "Suggestion: ***."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			guide := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 )
@@ -53,7 +54,7 @@ type Settings struct {
 	Quote func(host, errorType string) bool
 
 	// Hints say what errors mean for a second try, the innermost first.
-	Hints []failure.HintRule
+	Hints []fault.HintRule
 
 	// Witnessed reports whether nothing that a tool changes goes unseen, see [Ledger]. The
 	// innermost one holds.

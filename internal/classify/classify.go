@@ -109,7 +109,7 @@ type Finding struct {
 	Words  Words
 	Fault  *fault.Error   // of a protocol error, too
 	Wire   *jsonrpc.Error // a deliberate protocol error, sent as it is
-	Panic  *PanicError
+	Panic  *fault.PanicError
 	Party  fault.Party // whose fault it is, or ""
 	Says   Says        // what the error says about a second try
 
@@ -278,7 +278,7 @@ func (w *walker) rule(err error) (public *fault.Error) {
 // decide says what an error is for which neither its maker nor a rule has words.
 func (w *walker) decide(err error) Finding {
 	c := &w.clue
-	if c.kind == "" && c.retry == RetryUnknown && w.named == "" && w.message == "" {
+	if c.kind == "" && c.retry == fault.RetryUnknown && w.named == "" && w.message == "" {
 		text := safe.Error(err)
 		if found := bySDKText(text); found.Fault != nil {
 			return found
@@ -308,7 +308,7 @@ func (w *walker) decide(err error) Finding {
 	case c.refusedCredentials() && w.opts.OwnCredentials:
 		found.Chosen = false
 		required := requiredBy(w.teller)
-		c.kind, c.party, c.retry, c.by, c.reason = fault.KindPermissionDenied, fault.PartyCaller, RetryNo, ByTable, reasonOwnCredentials
+		c.kind, c.party, c.retry, c.by, c.reason = fault.KindPermissionDenied, fault.PartyCaller, fault.RetryNo, ByTable, reasonOwnCredentials
 		if c.anonymous && required == "" {
 			c.kind = fault.KindUnauthenticated
 		}
@@ -445,7 +445,7 @@ func (w *walker) visit(err error) bool {
 			return false
 		}
 		return w.settle(Finding{Origin: Worded, Words: OfAuthor, Wire: e, Chosen: true}, nil)
-	case *PanicError:
+	case *fault.PanicError:
 		return w.settle(Finding{Origin: Bug, Fault: fault.Generic(fault.KindInternal), Panic: e}, nil)
 	case *Hidden:
 		return w.settle(Finding{Origin: Bug, Words: OfAuthor, Fault: e.public, By: e.by, Chosen: true}, nil)

@@ -245,7 +245,7 @@ func (e functionError) Error() string { return e() }
 func TestClassifyTypedNils(t *testing.T) {
 	for _, err := range []error{
 		(*pointerError)(nil), sliceError(nil), mapError(nil), functionError(nil),
-		(*fs.PathError)(nil), (*net.OpError)(nil), (*fault.Error)(nil), (*jsonrpc.Error)(nil), (*classify.PanicError)(nil),
+		(*fs.PathError)(nil), (*net.OpError)(nil), (*fault.Error)(nil), (*jsonrpc.Error)(nil), (*fault.PanicError)(nil),
 	} {
 		for _, err := range []error{err, fmt.Errorf("%w", wrapping{err}), errors.Join(err)} {
 			require.NotPanics(t, func() {
@@ -392,7 +392,7 @@ func TestClassifyDeliberate(t *testing.T) {
 	c := fault.Invalid("m", 6, "a string")
 	wire := &jsonrpc.Error{Code: 409, Message: "taken"}
 	withData := &jsonrpc.Error{Code: -32602, Message: "other", Data: mustMarshal(t, b)}
-	broken := &classify.PanicError{Value: errSecret}
+	broken := &fault.PanicError{Value: errSecret}
 	for _, test := range []struct {
 		name string
 		err  error
@@ -415,7 +415,7 @@ func TestClassifyDeliberate(t *testing.T) {
 		{"protocol error beside a fault", errors.Join(a, wire), fault.New(fault.KindConflict, "taken")},
 		{"protocol error before a fault", errors.Join(wire, a), fault.New(fault.KindConflict, "taken")},
 		{"panic", broken, fault.Generic(fault.KindInternal)},
-		{"panic with a fault", &classify.PanicError{Value: a}, fault.Generic(fault.KindInternal)},
+		{"panic with a fault", &fault.PanicError{Value: a}, fault.Generic(fault.KindInternal)},
 		{"panic beside a fault", errors.Join(a, broken), fault.Generic(fault.KindInternal)},
 		{"hidden", classify.HideError(errSecret, b), b},
 		{"hidden fault", classify.HideError(a, b), b},
@@ -513,7 +513,7 @@ func TestClassifyRules(t *testing.T) {
 		{"before protocol errors", &jsonrpc.Error{Code: 404, Message: "m"}, []classify.Rule{rule("a", a)}, a, []string{"a"}},
 		{"before wrapped protocol errors", fmt.Errorf("x: %w", &jsonrpc.Error{Code: 404, Message: "m"}), []classify.Rule{rule("a", a)}, a, []string{"a"}},
 		{"not for what steers a client", &jsonrpc.Error{Code: mcp.CodeURLElicitationRequired, Message: "m"}, []classify.Rule{rule("a", a)}, fault.New(fault.KindPreconditionFailed, "m"), nil},
-		{"not for panics", &classify.PanicError{Value: 1}, []classify.Rule{rule("a", a)}, fault.Generic(fault.KindInternal), nil},
+		{"not for panics", &fault.PanicError{Value: 1}, []classify.Rule{rule("a", a)}, fault.Generic(fault.KindInternal), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			asked = nil

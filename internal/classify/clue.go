@@ -14,9 +14,9 @@ import (
 type clue struct {
 	kind   fault.Kind
 	party  fault.Party
-	retry  Retryable // said on purpose, or as good as that
-	by     Source    // of retry; zero is Table
-	reason *reason   // of retry
+	retry  fault.Retryable // said on purpose, or as good as that
+	by     Source          // of retry; zero is Table
+	reason *reason         // of retry
 	after  time.Duration
 	effect fault.Effect
 	proof  Source       // of effect; zero is Table
@@ -30,7 +30,7 @@ type clue struct {
 
 // fill takes what is open in c from what stands further inside.
 func (c *clue) fill(inner *clue) {
-	if c.retry == RetryUnknown {
+	if c.retry == fault.RetryUnknown {
 		c.retry, c.by, c.reason = inner.retry, inner.by, inner.reason
 	}
 	if c.kind == "" {
@@ -46,7 +46,7 @@ func (c *clue) fill(inner *clue) {
 
 // resolved returns the clue of a whole branch, as it stands beside others.
 func (c clue) resolved() clue {
-	if c.kind == "" && c.retry == RetryUnknown {
+	if c.kind == "" && c.retry == fault.RetryUnknown {
 		return c // nothing is known, which is not the same as an internal error
 	}
 	var why *reason
@@ -65,14 +65,14 @@ func (c clue) resolved() clue {
 
 // second returns whether a second try can succeed, and why not: by the error's own word, else by
 // its status, else by the row of its kind.
-func (c *clue) second() (retry Retryable, why *reason, by Source) {
-	if c.retry != RetryUnknown {
+func (c *clue) second() (retry fault.Retryable, why *reason, by Source) {
+	if c.retry != fault.RetryUnknown {
 		return c.retry, c.reason, cmp.Or(c.by, ByTable)
 	}
-	if status := ofStatus(c.status); status.retry != RetryUnknown {
+	if status := ofStatus(c.status); status.retry != fault.RetryUnknown {
 		return status.retry, status.reason, ByStatus
 	}
-	return Retryable(kinds.Of(string(c.kind)).Retry), reasonOf(c.kind), ByKind
+	return fault.Retryable(kinds.Of(string(c.kind)).Retry), reasonOf(c.kind), ByKind
 }
 
 // words returns a reason as it is told of this failure.
@@ -88,7 +88,7 @@ func (c *clue) words(why *reason) string {
 func (c clue) beside(d clue) clue {
 	both := c
 	both.fill(&d)
-	if c.retry == RetryYes && d.retry == RetryNo {
+	if c.retry == fault.RetryYes && d.retry == fault.RetryNo {
 		both.retry, both.by, both.reason = d.retry, d.by, d.reason
 	}
 	if c.retry == d.retry && c.by < d.by {
@@ -121,7 +121,7 @@ func (c *clue) refusedCredentials() bool {
 // are private there.
 func (f *Finding) said() clue {
 	if f.Panic != nil {
-		return clue{party: fault.PartyServer, retry: RetryNo, reason: reasonOf(fault.KindInternal), effect: fault.EffectUnknown}
+		return clue{party: fault.PartyServer, retry: fault.RetryNo, reason: reasonOf(fault.KindInternal), effect: fault.EffectUnknown}
 	}
 	public := f.Fault
 	if f.Wire != nil {
@@ -129,9 +129,9 @@ func (f *Finding) said() clue {
 	}
 	c := clue{kind: public.Kind(), party: public.Party()}
 	if own, ok := public.Retry(); ok {
-		c.retry, c.by = RetryNo, ByError
+		c.retry, c.by = fault.RetryNo, ByError
 		if own.ShouldRetry {
-			c.retry, c.after = RetryYes, Seconds(own.RetryAfterSeconds)
+			c.retry, c.after = fault.RetryYes, Seconds(own.RetryAfterSeconds)
 		}
 		if c.effect = Effect(own.Effect); c.effect != "" {
 			c.proof = ByError

@@ -55,17 +55,17 @@ func reasonOf(kind fault.Kind) *reason { return rowReasons[kind] }
 
 // refused is what a service says that did nothing, and will do nothing.
 func refused(kind fault.Kind, why *reason) clue {
-	return clue{kind: kind, party: why.party, retry: RetryNo, reason: why, effect: fault.EffectNone}
+	return clue{kind: kind, party: why.party, retry: fault.RetryNo, reason: why, effect: fault.EffectNone}
 }
 
 // later is what a service says that did nothing, and may do it at another time.
 func later(kind fault.Kind) clue {
-	return clue{kind: kind, party: fault.PartyUpstream, retry: RetryYes, effect: fault.EffectNone}
+	return clue{kind: kind, party: fault.PartyUpstream, retry: fault.RetryYes, effect: fault.EffectNone}
 }
 
 // unsure is what a service says that may have done something.
 func unsure(kind fault.Kind) clue {
-	return clue{kind: kind, party: fault.PartyUpstream, retry: RetryYes, effect: fault.EffectUnknown}
+	return clue{kind: kind, party: fault.PartyUpstream, retry: fault.RetryYes, effect: fault.EffectUnknown}
 }
 
 // worded returns the clue with words of ours that say more than its kind does. A program's
@@ -101,7 +101,7 @@ var (
 	endedEarly    = unsure(fault.KindConnectionFailed).worded("what was read, from a service or a file, ended before it was complete", "Keep the arguments: they are not the cause.")
 	tooSlow       = unsure(fault.KindTimeout)
 	broken        = unsure(fault.KindServerError)
-	failed        = clue{kind: fault.KindServerError, party: fault.PartyUpstream, retry: RetryNo, effect: fault.EffectUnknown}
+	failed        = clue{kind: fault.KindServerError, party: fault.PartyUpstream, retry: fault.RetryNo, effect: fault.EffectUnknown}
 	stopped       = clue{kind: fault.KindCancelled, effect: fault.EffectUnknown}
 )
 
@@ -180,7 +180,7 @@ func ofStatus(status int) clue {
 // better, as that of a service that answers 400 when it is asked too often.
 func withStatus(status int) clue {
 	c := ofStatus(status)
-	c.retry, c.reason = RetryUnknown, nil
+	c.retry, c.reason = fault.RetryUnknown, nil
 	return c
 }
 

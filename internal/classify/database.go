@@ -136,7 +136,7 @@ var kafka = table[int64]{
 	{&limited, []int64{89}},
 	{&rolledBack, []int64{22, 25, 27, 51, 60}},
 	{&unimplemented, []int64{35, 43, 76}},
-	{&clue{kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: RetryNo, reason: reasonState, effect: fault.EffectNone}, []int64{56}},
+	{&clue{kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: fault.RetryNo, reason: reasonState, effect: fault.EffectNone}, []int64{56}},
 }
 
 var amqp = table[int64]{
@@ -155,8 +155,8 @@ var sqlite = table[int64]{
 	{&wrongStatement, []int64{1, 21, 25}},
 	{&badState, []int64{8, 11, 14, 26}}, // READONLY, CORRUPT, CANTOPEN, NOTADB
 	{&clue{kind: fault.KindCancelled, effect: fault.EffectNone}, []int64{9}},
-	{&clue{party: fault.PartyServer, retry: RetryNo, reason: reasonState, effect: fault.EffectUnknown}, []int64{10}},
-	{&clue{party: fault.PartyServer, retry: RetryNo, reason: reasonStorage, effect: fault.EffectNone}, []int64{13}},
+	{&clue{party: fault.PartyServer, retry: fault.RetryNo, reason: reasonState, effect: fault.EffectUnknown}, []int64{10}},
+	{&clue{party: fault.PartyServer, retry: fault.RetryNo, reason: reasonStorage, effect: fault.EffectNone}, []int64{13}},
 	{&wrongData, []int64{18, 20}}, // TOOBIG, MISMATCH
 	{&brokenRule, []int64{19}},
 	{&failedCheck, []int64{275}},

@@ -31,7 +31,7 @@ func TestEffectOfTheCause(t *testing.T) {
 		{"committed", fault.New(fault.KindConflict, "m").Because(fault.New("a", "b").WithRetry(fault.Retry{Effect: fault.EffectCommitted})), fault.EffectCommitted},
 		{"no fault at all", reset, fault.EffectUnknown},
 		{"unknown", errors.New("nobody knows it"), ""},
-		{"panic", classify.NewPanicError("p", 0), ""},
+		{"panic", fault.Panicked("p", 0), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			found := classify.Of(c.err, classify.Options{})

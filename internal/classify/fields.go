@@ -115,7 +115,7 @@ func (f *fields) of(v reflect.Value) clue {
 	case IsFailure(status):
 		c := ofResponse(status, header, f.limited || f.overQuota(v), wait)
 		if status == http.StatusBadRequest {
-			c.retry, c.reason = RetryUnknown, nil // see withStatus
+			c.retry, c.reason = fault.RetryUnknown, nil // see withStatus
 		}
 		return c
 	case f.limited:

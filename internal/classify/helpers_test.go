@@ -36,7 +36,7 @@ func told(e *fault.Error) fault.Data {
 }
 
 // hintOf returns what a finding means for a second try, without rules.
-func hintOf(f classify.Finding) failure.Hint {
+func hintOf(f classify.Finding) fault.Hint {
 	return failure.Again(&failure.Known{Finding: f}, failure.Situation{}).Hint
 }
 

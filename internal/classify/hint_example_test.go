@@ -46,11 +46,11 @@ func ExampleFromResponse() {
 // know.
 func ExampleHintRule() {
 	errNightly := errors.New("the nightly import is running")
-	nightly := func(err error) (failure.Hint, bool) {
+	nightly := func(err error) (fault.Hint, bool) {
 		if errors.Is(err, errNightly) {
-			return failure.Hint{Retry: classify.RetryYes, After: 10 * time.Minute, Effect: fault.EffectNone}, true
+			return fault.Hint{Retry: fault.RetryYes, After: 10 * time.Minute, Effect: fault.EffectNone}, true
 		}
-		return failure.Hint{}, false
+		return fault.Hint{}, false
 	}
 	err := fmt.Errorf("create order: %w", errNightly)
 	fmt.Println(failure.HintOf(err).Retry)

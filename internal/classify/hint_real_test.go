@@ -29,7 +29,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
-	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
 )
 
@@ -46,26 +45,26 @@ const (
 
 	none   = fault.EffectNone
 	unsure = fault.EffectUnknown
-	yes    = classify.RetryYes
-	no     = classify.RetryNo
+	yes    = fault.RetryYes
+	no     = fault.RetryNo
 )
 
 // unknown is the hint for what nobody knows.
-var unknown = failure.Hint{Retry: no, Effect: unsure}
+var unknown = fault.Hint{Retry: no, Effect: unsure}
 
 // A realError is an error and all that is to be known of it.
 type realError struct {
 	name string
 	err  error
 	kind fault.Kind
-	hint failure.Hint
+	hint fault.Hint
 }
 
 // realHints returns errors as real things make them.
 func realHints(t *testing.T) []realError {
 	t.Helper()
 	var all []realError
-	add := func(name string, err error, kind fault.Kind, hint failure.Hint) {
+	add := func(name string, err error, kind fault.Kind, hint fault.Hint) {
 		t.Helper()
 		require.Error(t, err, name)
 		all = append(all, realError{name, err, kind, hint})
@@ -80,7 +79,7 @@ func realHints(t *testing.T) []realError {
 	return all
 }
 
-type adder func(name string, err error, kind fault.Kind, hint failure.Hint)
+type adder func(name string, err error, kind fault.Kind, hint fault.Hint)
 
 // serverTime is what a server with a wrong clock says the time is.
 var serverTime = time.Date(2031, time.May, 4, 3, 2, 1, 0, time.UTC)
@@ -96,59 +95,59 @@ func httpAnswers(t *testing.T, add adder) {
 		status int
 		header header
 		kind   fault.Kind
-		hint   failure.Hint
+		hint   fault.Hint
 	}{
-		{400, nil, fault.KindClientError, failure.Hint{Retry: no, Effect: none, Reason: client}},
-		{400, header{"Retry-After": "5"}, fault.KindClientError, failure.Hint{Retry: no, Effect: none, Reason: client}},
-		{401, nil, fault.KindServerError, failure.Hint{Retry: no, Effect: none, Reason: credentials}},
-		{402, nil, fault.KindServerError, failure.Hint{Retry: no, Effect: none, Reason: credentials}},
-		{403, nil, fault.KindServerError, failure.Hint{Retry: no, Effect: none, Reason: credentials}},
-		{403, header{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix(time.Minute)}, fault.KindRateLimited, failure.Hint{Retry: yes, After: time.Minute, Effect: none}},
-		{403, header{"Retry-After": "61"}, fault.KindRateLimited, failure.Hint{Retry: yes, After: 61 * time.Second, Effect: none}},
-		{404, nil, fault.KindNotFound, failure.Hint{Retry: no, Effect: none, Reason: client}},
-		{405, nil, fault.KindClientError, failure.Hint{Retry: no, Effect: none, Reason: client}},
-		{407, nil, fault.KindServerError, failure.Hint{Retry: no, Effect: none, Reason: credentials}},
-		{408, nil, fault.KindTimeout, failure.Hint{Retry: yes, Effect: none}},
-		{409, nil, fault.KindConflict, failure.Hint{Retry: no, Effect: none, Reason: client}},
-		{410, nil, fault.KindNotFound, failure.Hint{Retry: no, Effect: none, Reason: client}},
-		{412, nil, fault.KindPreconditionFailed, failure.Hint{Retry: no, Effect: none, Reason: client}},
-		{413, nil, fault.KindClientError, failure.Hint{Retry: no, Effect: none, Reason: client}},
-		{422, nil, fault.KindClientError, failure.Hint{Retry: no, Effect: none, Reason: client}},
-		{423, nil, fault.KindConflict, failure.Hint{Retry: no, Effect: none, Reason: client}},
-		{425, nil, fault.KindServiceUnavailable, failure.Hint{Retry: yes, Effect: none}},
-		{428, nil, fault.KindPreconditionFailed, failure.Hint{Retry: no, Effect: none, Reason: client}},
-		{429, nil, fault.KindRateLimited, failure.Hint{Retry: yes, Effect: none}},
-		{429, header{"Retry-After": "30"}, fault.KindRateLimited, failure.Hint{Retry: yes, After: 30 * time.Second, Effect: none}},
-		{429, header{"Retry-After": in(90 * time.Second)}, fault.KindRateLimited, failure.Hint{Retry: yes, After: 90 * time.Second, Effect: none}},
-		{429, header{"Retry-After": in(-time.Hour)}, fault.KindRateLimited, failure.Hint{Retry: yes, Effect: none}},
-		{429, header{"Retry-After": "-5"}, fault.KindRateLimited, failure.Hint{Retry: yes, Effect: none}},
-		{429, header{"Retry-After": "soon " + harness.Canary}, fault.KindRateLimited, failure.Hint{Retry: yes, Effect: none}},
-		{429, header{"Retry-After": "99999999999999999999"}, fault.KindRateLimited, failure.Hint{Retry: yes, After: month, Effect: none}},
-		{429, header{"Retry-After": in(50 * 365 * 24 * time.Hour)}, fault.KindRateLimited, failure.Hint{Retry: yes, After: month, Effect: none}},
-		{429, header{"Retry-After": "soon", "X-RateLimit-Reset": unix(20 * time.Second)}, fault.KindRateLimited, failure.Hint{Retry: yes, After: 20 * time.Second, Effect: none}},
-		{429, header{"X-RateLimit-Reset": unix(20*time.Second) + "500"}, fault.KindRateLimited, failure.Hint{Retry: yes, After: 20500 * time.Millisecond, Effect: none}},
-		{429, header{"X-RateLimit-Reset": "17"}, fault.KindRateLimited, failure.Hint{Retry: yes, After: 17 * time.Second, Effect: none}},
-		{429, header{"X-RateLimit-Reset": serverTime.Add(time.Minute).Format(time.RFC3339)}, fault.KindRateLimited, failure.Hint{Retry: yes, After: time.Minute, Effect: none}},
-		{429, header{"X-RateLimit-Reset-After": "1.25"}, fault.KindRateLimited, failure.Hint{Retry: yes, After: 1250 * time.Millisecond, Effect: none}},
-		{429, header{"RateLimit-Reset": "12"}, fault.KindRateLimited, failure.Hint{Retry: yes, After: 12 * time.Second, Effect: none}},
-		{429, header{"RateLimit": "100"}, fault.KindRateLimited, failure.Hint{Retry: yes, Effect: none}},
-		{429, header{"RateLimit": "limit=10, remaining=0, reset=14"}, fault.KindRateLimited, failure.Hint{Retry: yes, After: 14 * time.Second, Effect: none}},
-		{429, header{"RateLimit": `"burst";r=0;t=9, "day";r=120;t=40000`}, fault.KindRateLimited, failure.Hint{Retry: yes, After: 9 * time.Second, Effect: none}},
-		{429, header{"Retry-After-Ms": "250"}, fault.KindRateLimited, failure.Hint{Retry: yes, After: 250 * time.Millisecond, Effect: none}},
-		{429, header{"X-RateLimit-Remaining": "4999", "X-RateLimit-Reset": unix(time.Hour)}, fault.KindRateLimited, failure.Hint{Retry: yes, Effect: none}},
-		{403, header{"X-RateLimit-Remaining": "4999", "X-RateLimit-Reset": unix(time.Hour)}, fault.KindServerError, failure.Hint{Retry: no, Effect: none, Reason: credentials}},
-		{431, nil, fault.KindClientError, failure.Hint{Retry: no, Effect: none, Reason: client}},
-		{500, nil, fault.KindServerError, failure.Hint{Retry: yes, Effect: unsure}},
-		{500, header{"X-RateLimit-Remaining": "4999", "X-RateLimit-Reset": unix(time.Hour)}, fault.KindServerError, failure.Hint{Retry: yes, Effect: unsure}},
-		{500, header{"Retry-After": "3"}, fault.KindServerError, failure.Hint{Retry: yes, After: 3 * time.Second, Effect: unsure}},
-		{501, nil, fault.KindServerError, failure.Hint{Retry: no, Effect: none, Reason: unsupported}},
-		{502, nil, fault.KindServiceUnavailable, failure.Hint{Retry: yes, Effect: unsure}},
-		{503, nil, fault.KindServiceUnavailable, failure.Hint{Retry: yes, Effect: unsure}},
-		{503, header{"Retry-After": "120"}, fault.KindServiceUnavailable, failure.Hint{Retry: yes, After: 2 * time.Minute, Effect: none}},
-		{504, nil, fault.KindTimeout, failure.Hint{Retry: yes, Effect: unsure}},
-		{505, nil, fault.KindServerError, failure.Hint{Retry: no, Effect: none, Reason: unsupported}},
-		{507, nil, fault.KindServerError, failure.Hint{Retry: yes, Effect: unsure}},
-		{529, nil, fault.KindServiceUnavailable, failure.Hint{Retry: yes, Effect: unsure}},
+		{400, nil, fault.KindClientError, fault.Hint{Retry: no, Effect: none, Reason: client}},
+		{400, header{"Retry-After": "5"}, fault.KindClientError, fault.Hint{Retry: no, Effect: none, Reason: client}},
+		{401, nil, fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: credentials}},
+		{402, nil, fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: credentials}},
+		{403, nil, fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: credentials}},
+		{403, header{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix(time.Minute)}, fault.KindRateLimited, fault.Hint{Retry: yes, After: time.Minute, Effect: none}},
+		{403, header{"Retry-After": "61"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 61 * time.Second, Effect: none}},
+		{404, nil, fault.KindNotFound, fault.Hint{Retry: no, Effect: none, Reason: client}},
+		{405, nil, fault.KindClientError, fault.Hint{Retry: no, Effect: none, Reason: client}},
+		{407, nil, fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: credentials}},
+		{408, nil, fault.KindTimeout, fault.Hint{Retry: yes, Effect: none}},
+		{409, nil, fault.KindConflict, fault.Hint{Retry: no, Effect: none, Reason: client}},
+		{410, nil, fault.KindNotFound, fault.Hint{Retry: no, Effect: none, Reason: client}},
+		{412, nil, fault.KindPreconditionFailed, fault.Hint{Retry: no, Effect: none, Reason: client}},
+		{413, nil, fault.KindClientError, fault.Hint{Retry: no, Effect: none, Reason: client}},
+		{422, nil, fault.KindClientError, fault.Hint{Retry: no, Effect: none, Reason: client}},
+		{423, nil, fault.KindConflict, fault.Hint{Retry: no, Effect: none, Reason: client}},
+		{425, nil, fault.KindServiceUnavailable, fault.Hint{Retry: yes, Effect: none}},
+		{428, nil, fault.KindPreconditionFailed, fault.Hint{Retry: no, Effect: none, Reason: client}},
+		{429, nil, fault.KindRateLimited, fault.Hint{Retry: yes, Effect: none}},
+		{429, header{"Retry-After": "30"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 30 * time.Second, Effect: none}},
+		{429, header{"Retry-After": in(90 * time.Second)}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 90 * time.Second, Effect: none}},
+		{429, header{"Retry-After": in(-time.Hour)}, fault.KindRateLimited, fault.Hint{Retry: yes, Effect: none}},
+		{429, header{"Retry-After": "-5"}, fault.KindRateLimited, fault.Hint{Retry: yes, Effect: none}},
+		{429, header{"Retry-After": "soon " + harness.Canary}, fault.KindRateLimited, fault.Hint{Retry: yes, Effect: none}},
+		{429, header{"Retry-After": "99999999999999999999"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: month, Effect: none}},
+		{429, header{"Retry-After": in(50 * 365 * 24 * time.Hour)}, fault.KindRateLimited, fault.Hint{Retry: yes, After: month, Effect: none}},
+		{429, header{"Retry-After": "soon", "X-RateLimit-Reset": unix(20 * time.Second)}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 20 * time.Second, Effect: none}},
+		{429, header{"X-RateLimit-Reset": unix(20*time.Second) + "500"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 20500 * time.Millisecond, Effect: none}},
+		{429, header{"X-RateLimit-Reset": "17"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 17 * time.Second, Effect: none}},
+		{429, header{"X-RateLimit-Reset": serverTime.Add(time.Minute).Format(time.RFC3339)}, fault.KindRateLimited, fault.Hint{Retry: yes, After: time.Minute, Effect: none}},
+		{429, header{"X-RateLimit-Reset-After": "1.25"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 1250 * time.Millisecond, Effect: none}},
+		{429, header{"RateLimit-Reset": "12"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 12 * time.Second, Effect: none}},
+		{429, header{"RateLimit": "100"}, fault.KindRateLimited, fault.Hint{Retry: yes, Effect: none}},
+		{429, header{"RateLimit": "limit=10, remaining=0, reset=14"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 14 * time.Second, Effect: none}},
+		{429, header{"RateLimit": `"burst";r=0;t=9, "day";r=120;t=40000`}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 9 * time.Second, Effect: none}},
+		{429, header{"Retry-After-Ms": "250"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 250 * time.Millisecond, Effect: none}},
+		{429, header{"X-RateLimit-Remaining": "4999", "X-RateLimit-Reset": unix(time.Hour)}, fault.KindRateLimited, fault.Hint{Retry: yes, Effect: none}},
+		{403, header{"X-RateLimit-Remaining": "4999", "X-RateLimit-Reset": unix(time.Hour)}, fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: credentials}},
+		{431, nil, fault.KindClientError, fault.Hint{Retry: no, Effect: none, Reason: client}},
+		{500, nil, fault.KindServerError, fault.Hint{Retry: yes, Effect: unsure}},
+		{500, header{"X-RateLimit-Remaining": "4999", "X-RateLimit-Reset": unix(time.Hour)}, fault.KindServerError, fault.Hint{Retry: yes, Effect: unsure}},
+		{500, header{"Retry-After": "3"}, fault.KindServerError, fault.Hint{Retry: yes, After: 3 * time.Second, Effect: unsure}},
+		{501, nil, fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: unsupported}},
+		{502, nil, fault.KindServiceUnavailable, fault.Hint{Retry: yes, Effect: unsure}},
+		{503, nil, fault.KindServiceUnavailable, fault.Hint{Retry: yes, Effect: unsure}},
+		{503, header{"Retry-After": "120"}, fault.KindServiceUnavailable, fault.Hint{Retry: yes, After: 2 * time.Minute, Effect: none}},
+		{504, nil, fault.KindTimeout, fault.Hint{Retry: yes, Effect: unsure}},
+		{505, nil, fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: unsupported}},
+		{507, nil, fault.KindServerError, fault.Hint{Retry: yes, Effect: unsure}},
+		{529, nil, fault.KindServiceUnavailable, fault.Hint{Retry: yes, Effect: unsure}},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Date", serverTime.Format(http.TimeFormat))
@@ -224,8 +223,8 @@ func brokenConnections(t *testing.T, add adder) {
 		_ = conn.(*net.TCPConn).SetLinger(0)
 		_ = conn.Close()
 	}
-	refused := failure.Hint{Retry: yes, Effect: none}
-	broken := failure.Hint{Retry: yes, Effect: unsure}
+	refused := fault.Hint{Retry: yes, Effect: none}
+	broken := fault.Hint{Retry: yes, Effect: unsure}
 	failed := fault.KindConnectionFailed
 	add("dial to a closed port", second(net.Dial("tcp", closedPort(t))), failed, refused)
 	add("http to a closed port", fetch(ctx, fresh, "http://"+closedPort(t)), failed, refused)
@@ -296,7 +295,7 @@ func handshakes(t *testing.T, add adder) {
 		config.RootCAs.AddCert(secure.Certificate())
 		return &http.Client{Transport: &http.Transport{TLSClientConfig: config}}
 	}
-	refused := failure.Hint{Retry: no, Effect: none, Reason: insecure}
+	refused := fault.Hint{Retry: no, Effect: none, Reason: insecure}
 	failed := fault.KindConnectionFailed
 	add("certificate of an unknown authority", fetch(ctx, &http.Client{}, secure.URL), failed, refused)
 	add("certificate of another name", fetch(ctx, trusting(&tls.Config{ServerName: "other.invalid"}), secure.URL), failed, refused)
@@ -309,13 +308,13 @@ func handshakes(t *testing.T, add adder) {
 		return tls.Client(c, &tls.Config{ServerName: "x"}).Handshake()
 	}(), failed, refused)
 	add("plain HTTP to a TLS server", fetch(ctx, &http.Client{}, "http://"+secure.Listener.Addr().String()),
-		fault.KindClientError, failure.Hint{Retry: no, Effect: none, Status: 400, Reason: fmt.Sprintf(client, 400)})
+		fault.KindClientError, fault.Hint{Retry: no, Effect: none, Status: 400, Reason: fmt.Sprintf(client, 400)})
 	add("client too old", fetch(ctx, trusting(&tls.Config{MaxVersion: tls.VersionTLS12}), start(&tls.Config{MinVersion: tls.VersionTLS13}).URL), failed, refused)
 	add("server too old", fetch(ctx, trusting(&tls.Config{MinVersion: tls.VersionTLS13}), start(&tls.Config{MaxVersion: tls.VersionTLS12}).URL), failed, refused)
-	add("connection that is spoiled in the middle", spoiled(t, secure), failed, failure.Hint{Retry: yes, Effect: unsure})
+	add("connection that is spoiled in the middle", spoiled(t, secure), failed, fault.Hint{Retry: yes, Effect: unsure})
 	add("no certificate of the client's", fetch(ctx, trusting(&tls.Config{MaxVersion: tls.VersionTLS12}), start(&tls.Config{ClientAuth: tls.RequireAnyClientCert}).URL), failed, refused)
 	add("handshake that takes too long", fetch(ctx, &http.Client{Transport: &http.Transport{TLSHandshakeTimeout: time.Millisecond}}, "https://"+listen(t, func(c net.Conn) { hear(c); hear(c) })),
-		fault.KindTimeout, failure.Hint{Retry: yes, Effect: none})
+		fault.KindTimeout, fault.Hint{Retry: yes, Effect: none})
 }
 
 // spoiled is the error of a TLS connection of which a byte is changed after the
@@ -379,11 +378,11 @@ func names(t *testing.T, add adder) {
 		}}
 		return second((&net.Dialer{Resolver: resolver}).DialContext(ctx, "tcp", "service.invalid.:80"))
 	}
-	add("name that does not exist", lookup(t.Context(), 3), fault.KindConnectionFailed, failure.Hint{Retry: no, Effect: none, Reason: noName})
-	add("name server that fails", lookup(t.Context(), 2), fault.KindConnectionFailed, failure.Hint{Retry: yes, Effect: none})
+	add("name that does not exist", lookup(t.Context(), 3), fault.KindConnectionFailed, fault.Hint{Retry: no, Effect: none, Reason: noName})
+	add("name server that fails", lookup(t.Context(), 2), fault.KindConnectionFailed, fault.Hint{Retry: yes, Effect: none})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	add("name server that does not answer", lookup(ctx, 0), fault.KindTimeout, failure.Hint{Retry: yes, Effect: none})
+	add("name server that does not answer", lookup(ctx, 0), fault.KindTimeout, fault.Hint{Retry: yes, Effect: none})
 }
 
 // limitError is an error of a time limit that knows what had been done.
@@ -417,12 +416,12 @@ func timeLimits(t *testing.T, add adder) {
 	t.Cleanup(cancel)
 	caused, cancel := context.WithTimeoutCause(t.Context(), 0, limitError{none})
 	t.Cleanup(cancel)
-	sent := failure.Hint{Retry: yes, Effect: unsure}
-	unsent := failure.Hint{Retry: yes, Effect: none}
-	stopped := failure.Hint{Retry: no, Effect: unsure, Reason: cancelled}
+	sent := fault.Hint{Retry: yes, Effect: unsure}
+	unsent := fault.Hint{Retry: yes, Effect: none}
+	stopped := fault.Hint{Retry: no, Effect: unsure, Reason: cancelled}
 	add("deadline of the context", late.Err(), fault.KindTimeout, sent)
 	add("deadline with a cause that knows the effect", context.Cause(caused), fault.KindTimeout, unsent)
-	add("limit whose effect is known", limitError{fault.EffectCommitted}, fault.KindTimeout, failure.Hint{Retry: yes, Effect: fault.EffectCommitted})
+	add("limit whose effect is known", limitError{fault.EffectCommitted}, fault.KindTimeout, fault.Hint{Retry: yes, Effect: fault.EffectCommitted})
 	add("limit whose effect makes no sense", limitError{harness.Canary}, fault.KindTimeout, sent)
 	add("http with a deadline", fetch(soon(), &http.Client{}, slow.URL), fault.KindTimeout, sent)
 	add("http with a timeout of the client", fetch(t.Context(), &http.Client{Timeout: 250 * time.Millisecond}, slow.URL), fault.KindTimeout, sent)
@@ -432,7 +431,7 @@ func timeLimits(t *testing.T, add adder) {
 	add("cancelled", gone.Err(), fault.KindCancelled, stopped)
 	add("dial without time", second((&net.Dialer{}).DialContext(late, "tcp", slow.Listener.Addr().String())), fault.KindTimeout, unsent)
 	add("dial, cancelled", second((&net.Dialer{}).DialContext(gone, "tcp", slow.Listener.Addr().String())), fault.KindCancelled,
-		failure.Hint{Retry: no, Effect: none, Reason: cancelled})
+		fault.Hint{Retry: no, Effect: none, Reason: cancelled})
 	add("deadline of a connection", func() error {
 		c, err := net.Dial("tcp", slow.Listener.Addr().String())
 		require.NoError(t, err)
@@ -452,21 +451,21 @@ func timeLimits(t *testing.T, add adder) {
 func theSystem(t *testing.T, add adder) {
 	t.Helper()
 	dir := t.TempDir()
-	add("no such file", second(os.Open(filepath.Join(dir, "nothing"))), fault.KindInternal, failure.Hint{Retry: no, Effect: unsure, Reason: state})
-	add("file that is there", os.Mkdir(dir, 0o700), fault.KindInternal, failure.Hint{Retry: no, Effect: unsure, Reason: state})
-	add("file of somebody else", &fs.PathError{Op: "open", Path: harness.Canary, Err: syscall.EACCES}, fault.KindInternal, failure.Hint{Retry: no, Effect: unsure, Reason: state})
-	full := failure.Hint{Retry: no, Effect: unsure, Reason: storage}
+	add("no such file", second(os.Open(filepath.Join(dir, "nothing"))), fault.KindInternal, fault.Hint{Retry: no, Effect: unsure, Reason: state})
+	add("file that is there", os.Mkdir(dir, 0o700), fault.KindInternal, fault.Hint{Retry: no, Effect: unsure, Reason: state})
+	add("file of somebody else", &fs.PathError{Op: "open", Path: harness.Canary, Err: syscall.EACCES}, fault.KindInternal, fault.Hint{Retry: no, Effect: unsure, Reason: state})
+	full := fault.Hint{Retry: no, Effect: unsure, Reason: storage}
 	if runtime.GOOS == "linux" {
 		add("full disk", os.WriteFile("/dev/full", []byte(harness.Canary), 0), fault.KindInternal, full)
 	}
 	add("quota", &fs.PathError{Op: "write", Path: harness.Canary, Err: syscall.EDQUOT}, fault.KindInternal, full)
-	add("disk for reading only", &fs.PathError{Op: "open", Path: harness.Canary, Err: syscall.EROFS}, fault.KindInternal, failure.Hint{Retry: no, Effect: none, Reason: state})
-	scarce := failure.Hint{Retry: yes, Effect: none}
+	add("disk for reading only", &fs.PathError{Op: "open", Path: harness.Canary, Err: syscall.EROFS}, fault.KindInternal, fault.Hint{Retry: no, Effect: none, Reason: state})
+	scarce := fault.Hint{Retry: yes, Effect: none}
 	add("too many files", &fs.PathError{Op: "open", Path: harness.Canary, Err: syscall.EMFILE}, fault.KindServiceUnavailable, scarce)
 	add("too many files of all", os.NewSyscallError("pipe", syscall.ENFILE), fault.KindServiceUnavailable, scarce)
 	add("no memory", os.NewSyscallError("mmap", syscall.ENOMEM), fault.KindServiceUnavailable, scarce)
-	add("no buffers", &net.OpError{Op: "write", Err: os.NewSyscallError("sendto", syscall.ENOBUFS)}, fault.KindConnectionFailed, failure.Hint{Retry: yes, Effect: unsure})
-	add("not now", syscall.EAGAIN, fault.KindTimeout, failure.Hint{Retry: yes, Effect: unsure})
+	add("no buffers", &net.OpError{Op: "write", Err: os.NewSyscallError("sendto", syscall.ENOBUFS)}, fault.KindConnectionFailed, fault.Hint{Retry: yes, Effect: unsure})
+	add("not now", syscall.EAGAIN, fault.KindTimeout, fault.Hint{Retry: yes, Effect: unsure})
 	add("interrupted", syscall.EINTR, fault.KindInternal, unknown)
 	add("no such program", exec.Command("no-such-program-"+harness.Canary).Run(), fault.KindInternal, unknown)
 	add("program that fails", exec.Command("false").Run(), fault.KindInternal, unknown)
@@ -496,16 +495,16 @@ func databases(t *testing.T, add adder) {
 		return db
 	}
 	db := open(driver.ErrBadConn)
-	add("bad connection", second(db.Exec("x")), fault.KindConnectionFailed, failure.Hint{Retry: yes, Effect: unsure})
-	add("no rows", open(sql.ErrNoRows).QueryRow("x").Scan(), fault.KindNotFound, failure.Hint{Retry: no})
+	add("bad connection", second(db.Exec("x")), fault.KindConnectionFailed, fault.Hint{Retry: yes, Effect: unsure})
+	add("no rows", open(sql.ErrNoRows).QueryRow("x").Scan(), fault.KindNotFound, fault.Hint{Retry: no})
 	tx, err := db.Begin()
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit())
-	add("transaction that is over", tx.Commit(), fault.KindInternal, failure.Hint{Retry: no, Effect: unsure})
+	add("transaction that is over", tx.Commit(), fault.KindInternal, fault.Hint{Retry: no, Effect: unsure})
 	one, err := db.Conn(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, one.Close())
-	add("connection that was given back", one.PingContext(t.Context()), fault.KindConnectionFailed, failure.Hint{Retry: yes})
+	add("connection that was given back", one.PingContext(t.Context()), fault.KindConnectionFailed, fault.Hint{Retry: yes})
 	broken := open(errors.New(harness.Canary))
 	require.NoError(t, broken.Close())
 	add("pool that is closed", broken.Ping(), fault.KindInternal, unknown)

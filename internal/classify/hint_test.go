@@ -64,7 +64,7 @@ func TestHintBelowAFault(t *testing.T) {
 			// A kind of the author's own says nothing about a second try, so the cause does.
 			got := failure.HintOf(fmt.Errorf("outer: %w", fault.New("own_kind", "it failed").Because(wrapping{c.err})))
 			if c.hint == unknown {
-				require.NotEqual(t, classify.RetryYes, got.Retry)
+				require.NotEqual(t, fault.RetryYes, got.Retry)
 				return
 			}
 			require.Equal(t, c.hint.Retry, got.Retry)
@@ -74,7 +74,7 @@ func TestHintBelowAFault(t *testing.T) {
 
 			// Not so one that the author chose because nothing but other arguments will do.
 			got = failure.HintOf(fault.Invalid("n", 1, "a string").Because(c.err))
-			require.Equal(t, classify.RetryNo, got.Retry)
+			require.Equal(t, fault.RetryNo, got.Retry)
 			require.Zero(t, got.After)
 		})
 	}
@@ -136,36 +136,36 @@ func TestHintByMethods(t *testing.T) {
 		name string
 		err  error
 		kind fault.Kind
-		want failure.Hint
+		want fault.Hint
 	}{
-		{"status", statusError(503), fault.KindServiceUnavailable, failure.Hint{Retry: yes, Effect: unsure, Status: 503}},
-		{"status of HTTPStatusCode", httpStatus(404), fault.KindNotFound, failure.Hint{Retry: no, Effect: none, Status: 404, Reason: fmt.Sprintf(client, 404)}},
+		{"status", statusError(503), fault.KindServiceUnavailable, fault.Hint{Retry: yes, Effect: unsure, Status: 503}},
+		{"status of HTTPStatusCode", httpStatus(404), fault.KindNotFound, fault.Hint{Retry: no, Effect: none, Status: 404, Reason: fmt.Sprintf(client, 404)}},
 		{"status that is none", statusError(200), fault.KindInternal, unknown},
 		{"status of a redirect", statusError(302), fault.KindInternal, unknown},
 		{"status without sense", statusError(-1), fault.KindInternal, unknown},
 		{"status out of range", statusError(600), fault.KindInternal, unknown},
-		{"the outermost status", &saying{status: 429, wrapped: statusError(503)}, fault.KindRateLimited, failure.Hint{Retry: yes, Effect: none, Status: 429}},
-		{"response", answered{&http.Response{StatusCode: http.StatusTooManyRequests, Header: header}}, fault.KindRateLimited, failure.Hint{Retry: yes, After: minute, Effect: none, Status: 429}},
+		{"the outermost status", &saying{status: 429, wrapped: statusError(503)}, fault.KindRateLimited, fault.Hint{Retry: yes, Effect: none, Status: 429}},
+		{"response", answered{&http.Response{StatusCode: http.StatusTooManyRequests, Header: header}}, fault.KindRateLimited, fault.Hint{Retry: yes, After: minute, Effect: none, Status: 429}},
 		{"response that is nil", answered{}, fault.KindInternal, unknown},
-		{"response without a header", answered{&http.Response{StatusCode: http.StatusServiceUnavailable}}, fault.KindServiceUnavailable, failure.Hint{Retry: yes, Effect: unsure, Status: 503}},
-		{"retryable", retryable{yes: true}, fault.KindInternal, failure.Hint{Retry: yes, Effect: unsure}},
-		{"not retryable", retryable{}, fault.KindInternal, failure.Hint{Retry: no, Effect: unsure, Reason: permanent}},
-		{"not retryable, though its status is", retryable{err: statusError(503)}, fault.KindServiceUnavailable, failure.Hint{Retry: no, Effect: unsure, Status: 503, Reason: permanent}},
-		{"retryable, though its status is not", retryable{yes: true, err: statusError(409)}, fault.KindConflict, failure.Hint{Retry: yes, Effect: none, Status: 409}},
-		{"retryable inside of a status", &saying{status: 409, wrapped: retryable{yes: true}}, fault.KindConflict, failure.Hint{Retry: yes, Effect: none, Status: 409}},
-		{"the outermost word", retryable{err: retryable{yes: true}}, fault.KindInternal, failure.Hint{Retry: no, Effect: unsure, Reason: permanent}},
-		{"not retryable, with a wait", retryable{err: &saying{after: minute}}, fault.KindServiceUnavailable, failure.Hint{Retry: no, Reason: permanent}},
-		{"wait", &saying{after: minute}, fault.KindServiceUnavailable, failure.Hint{Retry: yes, After: minute}},
-		{"wait of a status", &saying{status: 503, after: minute}, fault.KindServiceUnavailable, failure.Hint{Retry: yes, After: minute, Effect: unsure, Status: 503}},
-		{"wait in a field beside a status", resetting{503, minute}, fault.KindServiceUnavailable, failure.Hint{Retry: yes, After: minute, Effect: unsure, Status: 503}},
+		{"response without a header", answered{&http.Response{StatusCode: http.StatusServiceUnavailable}}, fault.KindServiceUnavailable, fault.Hint{Retry: yes, Effect: unsure, Status: 503}},
+		{"retryable", retryable{yes: true}, fault.KindInternal, fault.Hint{Retry: yes, Effect: unsure}},
+		{"not retryable", retryable{}, fault.KindInternal, fault.Hint{Retry: no, Effect: unsure, Reason: permanent}},
+		{"not retryable, though its status is", retryable{err: statusError(503)}, fault.KindServiceUnavailable, fault.Hint{Retry: no, Effect: unsure, Status: 503, Reason: permanent}},
+		{"retryable, though its status is not", retryable{yes: true, err: statusError(409)}, fault.KindConflict, fault.Hint{Retry: yes, Effect: none, Status: 409}},
+		{"retryable inside of a status", &saying{status: 409, wrapped: retryable{yes: true}}, fault.KindConflict, fault.Hint{Retry: yes, Effect: none, Status: 409}},
+		{"the outermost word", retryable{err: retryable{yes: true}}, fault.KindInternal, fault.Hint{Retry: no, Effect: unsure, Reason: permanent}},
+		{"not retryable, with a wait", retryable{err: &saying{after: minute}}, fault.KindServiceUnavailable, fault.Hint{Retry: no, Reason: permanent}},
+		{"wait", &saying{after: minute}, fault.KindServiceUnavailable, fault.Hint{Retry: yes, After: minute}},
+		{"wait of a status", &saying{status: 503, after: minute}, fault.KindServiceUnavailable, fault.Hint{Retry: yes, After: minute, Effect: unsure, Status: 503}},
+		{"wait in a field beside a status", resetting{503, minute}, fault.KindServiceUnavailable, fault.Hint{Retry: yes, After: minute, Effect: unsure, Status: 503}},
 		{"negative wait", &saying{after: -minute}, fault.KindInternal, unknown},
-		{"endless wait", &saying{after: math.MaxInt64}, fault.KindServiceUnavailable, failure.Hint{Retry: yes, After: 30 * 24 * time.Hour}},
-		{"effect", &saying{status: 500, effect: none}, fault.KindServerError, failure.Hint{Retry: yes, Effect: none, Status: 500}},
-		{"effect without sense", &saying{status: 500, effect: harness.Canary}, fault.KindServerError, failure.Hint{Retry: yes, Effect: unsure, Status: 500}},
-		{"state", &saying{state: "40001"}, fault.KindConflict, failure.Hint{Retry: yes, Effect: none}},
+		{"endless wait", &saying{after: math.MaxInt64}, fault.KindServiceUnavailable, fault.Hint{Retry: yes, After: 30 * 24 * time.Hour}},
+		{"effect", &saying{status: 500, effect: none}, fault.KindServerError, fault.Hint{Retry: yes, Effect: none, Status: 500}},
+		{"effect without sense", &saying{status: 500, effect: harness.Canary}, fault.KindServerError, fault.Hint{Retry: yes, Effect: unsure, Status: 500}},
+		{"state", &saying{state: "40001"}, fault.KindConflict, fault.Hint{Retry: yes, Effect: none}},
 		{"state without sense", &saying{state: harness.Canary}, fault.KindInternal, unknown},
 		{"state that is not known", &saying{state: "XX000"}, fault.KindInternal, unknown},
-		{"standard error inside", &saying{wrapped: net.ErrClosed}, fault.KindConnectionFailed, failure.Hint{Retry: yes, Effect: unsure}},
+		{"standard error inside", &saying{wrapped: net.ErrClosed}, fault.KindConnectionFailed, fault.Hint{Retry: yes, Effect: unsure}},
 		{"typed nil", (*saying)(nil), fault.KindInternal, unknown},
 		{"typed nil of ours", (*classify.ResponseError)(nil), fault.KindInternal, unknown},
 	} {
@@ -177,7 +177,7 @@ func TestHintByMethods(t *testing.T) {
 		})
 	}
 	require.Zero(t, failure.HintOf(nil))
-	require.Zero(t, failure.HintOf(nil, func(error) (failure.Hint, bool) { panic("asked") }))
+	require.Zero(t, failure.HintOf(nil, func(error) (fault.Hint, bool) { panic("asked") }))
 }
 
 func TestHintOfJoinedErrors(t *testing.T) {
@@ -186,30 +186,30 @@ func TestHintOfJoinedErrors(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		err  error
-		want failure.Hint
+		want fault.Hint
 	}{
-		{"one says no", errors.Join(statusError(503), statusError(400)), failure.Hint{Retry: no, Effect: unsure, Status: 503, Reason: fmt.Sprintf(client, 400)}},
-		{"the same the other way round", errors.Join(statusError(400), statusError(503)), failure.Hint{Retry: no, Effect: unsure, Status: 400, Reason: fmt.Sprintf(client, 400)}},
-		{"the longest wait", errors.Join(&saying{after: time.Second}, &saying{after: time.Minute}), failure.Hint{Retry: yes, After: time.Minute, Effect: unsure}},
-		{"both refused", errors.Join(refused, fmt.Errorf("again: %w", refused)), failure.Hint{Retry: yes, Effect: none}},
-		{"one refused, one not answered", errors.Join(refused, context.DeadlineExceeded), failure.Hint{Retry: yes, Effect: unsure}},
-		{"one committed", errors.Join(refused, limitError{fault.EffectCommitted}), failure.Hint{Retry: yes, Effect: fault.EffectCommitted}},
+		{"one says no", errors.Join(statusError(503), statusError(400)), fault.Hint{Retry: no, Effect: unsure, Status: 503, Reason: fmt.Sprintf(client, 400)}},
+		{"the same the other way round", errors.Join(statusError(400), statusError(503)), fault.Hint{Retry: no, Effect: unsure, Status: 400, Reason: fmt.Sprintf(client, 400)}},
+		{"the longest wait", errors.Join(&saying{after: time.Second}, &saying{after: time.Minute}), fault.Hint{Retry: yes, After: time.Minute, Effect: unsure}},
+		{"both refused", errors.Join(refused, fmt.Errorf("again: %w", refused)), fault.Hint{Retry: yes, Effect: none}},
+		{"one refused, one not answered", errors.Join(refused, context.DeadlineExceeded), fault.Hint{Retry: yes, Effect: unsure}},
+		{"one committed", errors.Join(refused, limitError{fault.EffectCommitted}), fault.Hint{Retry: yes, Effect: fault.EffectCommitted}},
 		// Of several failures one that nobody knows may have changed something; of one
 		// failure told twice the part that says nothing is a sentinel.
-		{"one refused, one unknown", errors.Join(refused, nobody), failure.Hint{Retry: yes, Effect: unsure}},
-		{"one unknown, one refused", errors.Join(nobody, refused), failure.Hint{Retry: yes, Effect: unsure}},
-		{"one refused by a limit, one unknown", errors.Join(statusError(429), nobody), failure.Hint{Retry: yes, Effect: unsure, Status: 429}},
-		{"one refused, with a sentinel", fmt.Errorf("%w: %w", nobody, refused), failure.Hint{Retry: yes, Effect: none}},
-		{"one refused, and a way back that failed", fmt.Errorf("%w; roll back: %w", refused, context.DeadlineExceeded), failure.Hint{Retry: yes, Effect: unsure}},
-		{"not found in the clean-up", errors.Join(statusError(503), sql.ErrNoRows), failure.Hint{Retry: no, Effect: unsure, Status: 503}},
-		{"joined in joined", errors.Join(errors.Join(refused), errors.Join(refused, errors.Join(refused))), failure.Hint{Retry: yes, Effect: none}},
-		{"an outer word", retryable{err: errors.Join(refused, refused)}, failure.Hint{Retry: no, Effect: none, Reason: permanent}},
-		{"beside a fault", errors.Join(fault.New("own_kind", "it failed"), retryable{yes: true}), failure.Hint{Retry: yes, Effect: unsure}},
-		{"a fault of which the kind is known, beside nobody", errors.Join(fault.RateLimited("it", 0), nobody), failure.Hint{Retry: yes, Effect: unsure}},
-		{"a fault that says what else failed", fmt.Errorf("%w: %w", fault.New(fault.KindRateLimited, ""), nobody), failure.Hint{Retry: yes, Effect: none}},
-		{"nothing but one", errors.Join(nil, refused, nil), failure.Hint{Retry: yes, Effect: none}},
-		{"more than anybody looks at", errors.Join(slices.Repeat([]error{refused}, 300)...), failure.Hint{Retry: yes, Effect: unsure}},
-		{"beside a fault with guidance", errors.Join(fault.New("own_kind", "it failed").Never("it is over"), retryable{yes: true}), failure.Hint{Retry: no, Effect: unsure, Reason: "it is over"}},
+		{"one refused, one unknown", errors.Join(refused, nobody), fault.Hint{Retry: yes, Effect: unsure}},
+		{"one unknown, one refused", errors.Join(nobody, refused), fault.Hint{Retry: yes, Effect: unsure}},
+		{"one refused by a limit, one unknown", errors.Join(statusError(429), nobody), fault.Hint{Retry: yes, Effect: unsure, Status: 429}},
+		{"one refused, with a sentinel", fmt.Errorf("%w: %w", nobody, refused), fault.Hint{Retry: yes, Effect: none}},
+		{"one refused, and a way back that failed", fmt.Errorf("%w; roll back: %w", refused, context.DeadlineExceeded), fault.Hint{Retry: yes, Effect: unsure}},
+		{"not found in the clean-up", errors.Join(statusError(503), sql.ErrNoRows), fault.Hint{Retry: no, Effect: unsure, Status: 503}},
+		{"joined in joined", errors.Join(errors.Join(refused), errors.Join(refused, errors.Join(refused))), fault.Hint{Retry: yes, Effect: none}},
+		{"an outer word", retryable{err: errors.Join(refused, refused)}, fault.Hint{Retry: no, Effect: none, Reason: permanent}},
+		{"beside a fault", errors.Join(fault.New("own_kind", "it failed"), retryable{yes: true}), fault.Hint{Retry: yes, Effect: unsure}},
+		{"a fault of which the kind is known, beside nobody", errors.Join(fault.RateLimited("it", 0), nobody), fault.Hint{Retry: yes, Effect: unsure}},
+		{"a fault that says what else failed", fmt.Errorf("%w: %w", fault.New(fault.KindRateLimited, ""), nobody), fault.Hint{Retry: yes, Effect: none}},
+		{"nothing but one", errors.Join(nil, refused, nil), fault.Hint{Retry: yes, Effect: none}},
+		{"more than anybody looks at", errors.Join(slices.Repeat([]error{refused}, 300)...), fault.Hint{Retry: yes, Effect: unsure}},
+		{"beside a fault with guidance", errors.Join(fault.New("own_kind", "it failed").Never("it is over"), retryable{yes: true}), fault.Hint{Retry: no, Effect: unsure, Reason: "it is over"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Equal(t, c.want, failure.HintOf(c.err))
@@ -218,7 +218,7 @@ func TestHintOfJoinedErrors(t *testing.T) {
 }
 
 func TestHintOfFaults(t *testing.T) {
-	for kind, want := range map[fault.Kind]failure.Hint{
+	for kind, want := range map[fault.Kind]fault.Hint{
 		fault.KindValidation:         {Retry: no, Effect: none},
 		fault.KindNotFound:           {Retry: no},
 		fault.KindAlreadyExists:      {Retry: no},
@@ -246,10 +246,10 @@ func TestHintOfFaults(t *testing.T) {
 			// What a fault says itself is decisive, whatever its kind and its cause are.
 			for _, e := range []*fault.Error{e, e.Because(retryable{yes: true}), e.Because(retryable{}), e.Because(statusError(429))} {
 				got := failure.HintOf(e.After(5 * time.Second))
-				require.Equal(t, classify.RetryYes, got.Retry)
+				require.Equal(t, fault.RetryYes, got.Retry)
 				require.Equal(t, 5*time.Second, got.After)
 				got = failure.HintOf(e.Never("it is over"))
-				require.Equal(t, classify.RetryNo, got.Retry)
+				require.Equal(t, fault.RetryNo, got.Retry)
 				require.Equal(t, "it is over", got.Reason)
 				require.Zero(t, got.After)
 				got = failure.HintOf(e.WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectCommitted}))
@@ -265,26 +265,26 @@ func TestHintBelowFaults(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		err  error
-		want failure.Hint
+		want fault.Hint
 	}{
-		{"effect of the cause", down.Because(refused), failure.Hint{Retry: yes, Effect: none}},
-		{"wait of the cause", down.Because(&saying{after: time.Minute}), failure.Hint{Retry: yes, After: time.Minute}},
-		{"status of the cause", down.Because(statusError(503)), failure.Hint{Retry: yes, Effect: unsure, Status: 503}},
-		{"cause that says no", down.Because(statusError(400)), failure.Hint{Retry: no, Effect: none, Status: 400, Reason: fmt.Sprintf(client, 400)}},
-		{"cause of a kind that says no", down.Because(sql.ErrNoRows), failure.Hint{Retry: yes}},
-		{"wait of the cause, of a fault that does not say when", down.After(0).Because(&saying{after: time.Minute}), failure.Hint{Retry: yes, After: time.Minute}},
-		{"fault as the cause", down.Because(fault.New("own_kind", harness.Canary).After(time.Minute)), failure.Hint{Retry: yes, After: time.Minute}},
-		{"fault as the cause, that says no", down.Because(fault.New("own_kind", harness.Canary).Never(harness.Canary)), failure.Hint{Retry: no}},
-		{"cause of the cause", down.Because(fault.New("own_kind", harness.Canary).Because(refused)), failure.Hint{Retry: yes, Effect: none}},
-		{"panic as the cause", down.Because(&classify.PanicError{Value: refused}), unknown},
-		{"protocol error as the cause", down.Because(&jsonrpc.Error{Code: 429, Message: harness.Canary}), failure.Hint{Retry: yes, Effect: none}},
-		{"around the fault", fmt.Errorf("%w: %w", down, refused), failure.Hint{Retry: yes, Effect: none}},
-		{"joined in the cause", down.Because(errors.Join(fault.NotFound("a", "b"), refused)), failure.Hint{Retry: no, Effect: unsure}},
+		{"effect of the cause", down.Because(refused), fault.Hint{Retry: yes, Effect: none}},
+		{"wait of the cause", down.Because(&saying{after: time.Minute}), fault.Hint{Retry: yes, After: time.Minute}},
+		{"status of the cause", down.Because(statusError(503)), fault.Hint{Retry: yes, Effect: unsure, Status: 503}},
+		{"cause that says no", down.Because(statusError(400)), fault.Hint{Retry: no, Effect: none, Status: 400, Reason: fmt.Sprintf(client, 400)}},
+		{"cause of a kind that says no", down.Because(sql.ErrNoRows), fault.Hint{Retry: yes}},
+		{"wait of the cause, of a fault that does not say when", down.After(0).Because(&saying{after: time.Minute}), fault.Hint{Retry: yes, After: time.Minute}},
+		{"fault as the cause", down.Because(fault.New("own_kind", harness.Canary).After(time.Minute)), fault.Hint{Retry: yes, After: time.Minute}},
+		{"fault as the cause, that says no", down.Because(fault.New("own_kind", harness.Canary).Never(harness.Canary)), fault.Hint{Retry: no}},
+		{"cause of the cause", down.Because(fault.New("own_kind", harness.Canary).Because(refused)), fault.Hint{Retry: yes, Effect: none}},
+		{"panic as the cause", down.Because(&fault.PanicError{Value: refused}), unknown},
+		{"protocol error as the cause", down.Because(&jsonrpc.Error{Code: 429, Message: harness.Canary}), fault.Hint{Retry: yes, Effect: none}},
+		{"around the fault", fmt.Errorf("%w: %w", down, refused), fault.Hint{Retry: yes, Effect: none}},
+		{"joined in the cause", down.Because(errors.Join(fault.NotFound("a", "b"), refused)), fault.Hint{Retry: no, Effect: unsure}},
 		{"hidden", classify.HideError(refused, fault.Generic(fault.KindInternal)), unknown},
-		{"hidden with guidance", classify.HideError(refused, down.After(time.Second)), failure.Hint{Retry: yes, After: time.Second}},
-		{"panic", &classify.PanicError{Value: refused}, unknown},
-		{"panic with a status", errors.Join(&classify.PanicError{Value: 1}, statusError(503)), unknown},
-		{"protocol error", &jsonrpc.Error{Code: 404, Message: "m"}, failure.Hint{Retry: no}},
+		{"hidden with guidance", classify.HideError(refused, down.After(time.Second)), fault.Hint{Retry: yes, After: time.Second}},
+		{"panic", &fault.PanicError{Value: refused}, unknown},
+		{"panic with a status", errors.Join(&fault.PanicError{Value: 1}, statusError(503)), unknown},
+		{"protocol error", &jsonrpc.Error{Code: 404, Message: "m"}, fault.Hint{Retry: no}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Equal(t, c.want, failure.HintOf(c.err))
@@ -294,49 +294,49 @@ func TestHintBelowFaults(t *testing.T) {
 }
 
 func TestHintOfSDKTexts(t *testing.T) {
-	require.Equal(t, failure.Hint{Retry: yes, Effect: none}, failure.HintOf(errors.New("the server is busy, retry later")))
-	require.Equal(t, failure.Hint{Retry: no, Effect: none}, failure.HintOf(errors.New(`validating "arguments": `+harness.Canary)))
+	require.Equal(t, fault.Hint{Retry: yes, Effect: none}, failure.HintOf(errors.New("the server is busy, retry later")))
+	require.Equal(t, fault.Hint{Retry: no, Effect: none}, failure.HintOf(errors.New(`validating "arguments": `+harness.Canary)))
 	require.Equal(t, unknown, failure.HintOf(errors.New("marshaling output: "+harness.Canary)))
 }
 
 func TestHintRules(t *testing.T) {
-	rule := func(h failure.Hint) failure.HintRule {
-		return func(err error) (failure.Hint, bool) { return h, errors.Is(err, errSecret) }
+	rule := func(h fault.Hint) fault.HintRule {
+		return func(err error) (fault.Hint, bool) { return h, errors.Is(err, errSecret) }
 	}
-	panics := func(error) (failure.Hint, bool) { panic(harness.Canary) }
+	panics := func(error) (fault.Hint, bool) { panic(harness.Canary) }
 	limited := fmt.Errorf("%w: %w", errSecret, &saying{status: 429, after: time.Minute})
 	for _, c := range []struct {
 		name  string
 		err   error
-		rules []failure.HintRule
-		want  failure.Hint
+		rules []fault.HintRule
+		want  fault.Hint
 	}{
-		{"all said", errSecret, []failure.HintRule{rule(failure.Hint{Retry: yes, After: time.Second, Effect: none, Status: 418, Reason: "own"})},
-			failure.Hint{Retry: yes, After: time.Second, Effect: none, Status: 418, Reason: "own"}},
-		{"not asked about this", net.ErrClosed, []failure.HintRule{rule(failure.Hint{Retry: no})}, failure.Hint{Retry: yes, Effect: unsure}},
-		{"what it leaves open", limited, []failure.HintRule{rule(failure.Hint{Effect: fault.EffectCommitted})}, failure.Hint{Retry: yes, After: time.Minute, Effect: fault.EffectCommitted, Status: 429}},
-		{"only that it can", limited, []failure.HintRule{rule(failure.Hint{Retry: yes})}, failure.Hint{Retry: yes, After: time.Minute, Effect: none, Status: 429}},
-		{"only that it cannot", limited, []failure.HintRule{rule(failure.Hint{Retry: no})}, failure.Hint{Retry: no, Effect: none, Status: 429}},
-		{"the first that knows", errSecret, []failure.HintRule{nil, panics, rule(failure.Hint{Retry: yes}), rule(failure.Hint{Retry: no})}, failure.Hint{Retry: yes, Effect: unsure}},
-		{"what makes no sense", errSecret, []failure.HintRule{rule(failure.Hint{Retry: 77, After: -time.Hour, Effect: "so so", Status: 200})}, unknown},
-		{"a wait that makes no sense", errSecret, []failure.HintRule{rule(failure.Hint{Retry: yes, After: math.MaxInt64})}, failure.Hint{Retry: yes, After: 30 * 24 * time.Hour, Effect: unsure}},
-		{"a fault with guidance comes first", fault.New("own_kind", "").Never("it is over").Because(errSecret), []failure.HintRule{rule(failure.Hint{Retry: yes, Effect: none})}, failure.Hint{Retry: no, Effect: none, Reason: "it is over"}},
-		{"a fault without guidance does not", fault.NotFound("a", "b").Because(errSecret), []failure.HintRule{rule(failure.Hint{Retry: yes})}, failure.Hint{Retry: yes}},
-		{"not for a panic", &classify.PanicError{Value: errSecret}, []failure.HintRule{rule(failure.Hint{Retry: yes})}, unknown},
+		{"all said", errSecret, []fault.HintRule{rule(fault.Hint{Retry: yes, After: time.Second, Effect: none, Status: 418, Reason: "own"})},
+			fault.Hint{Retry: yes, After: time.Second, Effect: none, Status: 418, Reason: "own"}},
+		{"not asked about this", net.ErrClosed, []fault.HintRule{rule(fault.Hint{Retry: no})}, fault.Hint{Retry: yes, Effect: unsure}},
+		{"what it leaves open", limited, []fault.HintRule{rule(fault.Hint{Effect: fault.EffectCommitted})}, fault.Hint{Retry: yes, After: time.Minute, Effect: fault.EffectCommitted, Status: 429}},
+		{"only that it can", limited, []fault.HintRule{rule(fault.Hint{Retry: yes})}, fault.Hint{Retry: yes, After: time.Minute, Effect: none, Status: 429}},
+		{"only that it cannot", limited, []fault.HintRule{rule(fault.Hint{Retry: no})}, fault.Hint{Retry: no, Effect: none, Status: 429}},
+		{"the first that knows", errSecret, []fault.HintRule{nil, panics, rule(fault.Hint{Retry: yes}), rule(fault.Hint{Retry: no})}, fault.Hint{Retry: yes, Effect: unsure}},
+		{"what makes no sense", errSecret, []fault.HintRule{rule(fault.Hint{Retry: 77, After: -time.Hour, Effect: "so so", Status: 200})}, unknown},
+		{"a wait that makes no sense", errSecret, []fault.HintRule{rule(fault.Hint{Retry: yes, After: math.MaxInt64})}, fault.Hint{Retry: yes, After: 30 * 24 * time.Hour, Effect: unsure}},
+		{"a fault with guidance comes first", fault.New("own_kind", "").Never("it is over").Because(errSecret), []fault.HintRule{rule(fault.Hint{Retry: yes, Effect: none})}, fault.Hint{Retry: no, Effect: none, Reason: "it is over"}},
+		{"a fault without guidance does not", fault.NotFound("a", "b").Because(errSecret), []fault.HintRule{rule(fault.Hint{Retry: yes})}, fault.Hint{Retry: yes}},
+		{"not for a panic", &fault.PanicError{Value: errSecret}, []fault.HintRule{rule(fault.Hint{Retry: yes})}, unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, failure.HintOf(c.err, c.rules...)) })
 	}
 }
 
 func TestHintSurvivesEvilErrors(t *testing.T) {
-	is := func(err error) (failure.Hint, bool) { return failure.Hint{Retry: yes}, errors.Is(err, errSecret) }
+	is := func(err error) (fault.Hint, bool) { return fault.Hint{Retry: yes}, errors.Is(err, errSecret) }
 	for _, method := range []string{"StatusCode", "RetryAfter", "Effect", "SQLState"} {
 		t.Run(method, func(t *testing.T) {
 			evil := &saying{panicking: method, wrapped: net.ErrClosed}
 			require.NotPanics(t, func() {
 				require.Equal(t, fault.KindConnectionFailed, failure.Classify(evil).Kind(), "what stands below is found")
-				require.Equal(t, failure.Hint{Retry: yes, Effect: unsure}, failure.HintOf(evil, is))
-				require.Equal(t, failure.Hint{Retry: yes, Effect: unsure}, failure.HintOf(fault.Unavailable("x").Because(evil), is))
+				require.Equal(t, fault.Hint{Retry: yes, Effect: unsure}, failure.HintOf(evil, is))
+				require.Equal(t, fault.Hint{Retry: yes, Effect: unsure}, failure.HintOf(fault.Unavailable("x").Because(evil), is))
 			})
 		})
 	}
@@ -344,13 +344,13 @@ func TestHintSurvivesEvilErrors(t *testing.T) {
 		require.NotPanics(t, func() {
 			failure.HintOf(evil{method, net.ErrClosed}, is)
 			got := failure.HintOf(fault.Unavailable("x").Because(evil{method, net.ErrClosed}), is)
-			require.Equal(t, classify.RetryYes, got.Retry, method)
+			require.Equal(t, fault.RetryYes, got.Retry, method)
 		})
 	}
 	require.NotPanics(t, func() {
-		require.Equal(t, classify.RetryYes, failure.HintOf(fault.Unavailable("x").Because(evilJoin{}), is).Retry)
+		require.Equal(t, fault.RetryYes, failure.HintOf(fault.Unavailable("x").Because(evilJoin{}), is).Retry)
 		refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
-		require.Equal(t, failure.Hint{Retry: no, Effect: unsure, Reason: permanent},
+		require.Equal(t, fault.Hint{Retry: no, Effect: unsure, Reason: permanent},
 			failure.HintOf(retryable{err: fault.Unavailable("x").Because(errors.Join(refused, evil{"Unwrap", refused}))}), "what stands around stays, and nothing is certain")
 		require.Equal(t, unknown, failure.HintOf(evilJoin{}, is))
 		require.Equal(t, unknown, failure.HintOf(evilGRPC{nil}))
@@ -373,11 +373,11 @@ func TestHintCycles(t *testing.T) {
 	one.next = one
 	join := &joinRing{}
 	join.next = []error{join, statusError(503), join}
-	is := func(err error) (failure.Hint, bool) { return failure.Hint{Retry: no}, errors.Is(err, errSecret) }
+	is := func(err error) (fault.Hint, bool) { return fault.Hint{Retry: no}, errors.Is(err, errSecret) }
 	require.Equal(t, unknown, failure.HintOf(one, is))
 	for _, err := range []error{one, join, errors.Join(one, join)} {
 		got := failure.HintOf(fault.Unavailable("x").Because(err), is)
-		require.Equal(t, classify.RetryYes, got.Retry)
+		require.Equal(t, fault.RetryYes, got.Retry)
 	}
 	// A cause without an end does not hide what stands beside the fault.
 	e := failure.Classify(errors.Join(fault.NotFound("a", "b").Because(one), fault.NotFound("c", "d").Because(one)))
@@ -386,7 +386,7 @@ func TestHintCycles(t *testing.T) {
 
 // TestFailureHint looks at a failure inside of its call.
 func TestFailureHint(t *testing.T) {
-	hint := func(ctx context.Context, res mcp.Result, err error, settings ...*call.Settings) (h failure.Hint) {
+	hint := func(ctx context.Context, res mcp.Result, err error, settings ...*call.Settings) (h fault.Hint) {
 		mw := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
 			for _, s := range settings {
 				c.Establish(s)
@@ -410,30 +410,30 @@ func TestFailureHint(t *testing.T) {
 	}
 	own := &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "it did not work"}}}
 	guided := &mcp.CallToolResult{IsError: true, Meta: mcp.Meta{middleware.MetaKey: fault.New("own_kind", "it failed").After(time.Second)}}
-	rule := func(r classify.Retryable) *call.Settings {
-		return &call.Settings{Hints: []failure.HintRule{func(error) (failure.Hint, bool) { return failure.Hint{Retry: r}, true }}}
+	rule := func(r fault.Retryable) *call.Settings {
+		return &call.Settings{Hints: []fault.HintRule{func(error) (fault.Hint, bool) { return fault.Hint{Retry: r}, true }}}
 	}
-	sent := failure.Hint{Retry: yes, Effect: unsure}
+	sent := fault.Hint{Retry: yes, Effect: unsure}
 
 	require.Equal(t, sent, hint(t.Context(), nil, context.DeadlineExceeded))
 	require.Equal(t, sent, hint(t.Context(), said(context.DeadlineExceeded), nil), "a typed handler's")
-	require.Equal(t, failure.Hint{}, hint(t.Context(), own, nil), "a tool's own words")
-	require.Equal(t, failure.Hint{Retry: yes, After: time.Second}, hint(t.Context(), guided, nil))
+	require.Equal(t, fault.Hint{}, hint(t.Context(), own, nil), "a tool's own words")
+	require.Equal(t, fault.Hint{Retry: yes, After: time.Second}, hint(t.Context(), guided, nil))
 	told := said(context.DeadlineExceeded)
 	told.Content = own.Content
 	require.Equal(t, sent, hint(t.Context(), told, nil), "a tool's own words for an error that is known")
 
-	require.Equal(t, failure.Hint{Retry: yes, Effect: unsure, Reason: "Your time limit for this call was over"}, hint(late, nil, late.Err()), "the caller's limit")
-	require.Equal(t, failure.Hint{Retry: no, Effect: unsure, Reason: cancelled}, hint(gone, nil, gone.Err()))
-	require.Equal(t, failure.Hint{Retry: no, Effect: unsure, Reason: cancelled}, hint(gone, nil, net.ErrClosed), "whatever it looks like")
-	require.Equal(t, failure.Hint{Retry: yes, After: time.Second}, hint(gone, nil, fault.New("own_kind", "").After(time.Second)), "said on purpose")
+	require.Equal(t, fault.Hint{Retry: yes, Effect: unsure, Reason: "Your time limit for this call was over"}, hint(late, nil, late.Err()), "the caller's limit")
+	require.Equal(t, fault.Hint{Retry: no, Effect: unsure, Reason: cancelled}, hint(gone, nil, gone.Err()))
+	require.Equal(t, fault.Hint{Retry: no, Effect: unsure, Reason: cancelled}, hint(gone, nil, net.ErrClosed), "whatever it looks like")
+	require.Equal(t, fault.Hint{Retry: yes, After: time.Second}, hint(gone, nil, fault.New("own_kind", "").After(time.Second)), "said on purpose")
 
 	require.Equal(t, no, hint(t.Context(), nil, net.ErrClosed, rule(no)).Retry)
 	require.Equal(t, yes, hint(t.Context(), nil, net.ErrClosed, rule(no), rule(yes)).Retry, "the innermost first")
 }
 
 func TestRetryableString(t *testing.T) {
-	require.Equal(t, "unknown yes no", fmt.Sprint(classify.RetryUnknown, " ", yes, " ", no))
+	require.Equal(t, "unknown yes no", fmt.Sprint(fault.RetryUnknown, " ", yes, " ", no))
 }
 
 // TestHintConcurrently is for the race detector: what is remembered of types is

@@ -39,7 +39,7 @@ func TestParty(t *testing.T) {
 		"wrong arguments":           {fault.Invalid("n", "five", "an integer"), fault.PartyCaller},
 		"not found":                 {fault.NotFound("file", "a"), fault.PartyCaller},
 		"unknown":                   {errSecret, fault.PartyServer},
-		"panic":                     {&classify.PanicError{Value: 1}, fault.PartyServer},
+		"panic":                     {&fault.PanicError{Value: 1}, fault.PartyServer},
 		"refused connection":        {refused, fault.PartyUpstream},
 		"worded refused connection": {fault.New("own_kind", "no").Because(refused), fault.PartyUpstream},
 		"404":                       {statusError(404), fault.PartyCaller},
@@ -146,16 +146,16 @@ func upstream(t *testing.T, answer error) error {
 func TestGatewaysUpstream(t *testing.T) {
 	for code, want := range map[int64]struct {
 		kind fault.Kind
-		hint failure.Hint
+		hint fault.Hint
 	}{
-		jsonrpc.CodeInvalidParams:  {fault.KindClientError, failure.Hint{Retry: no, Effect: none, Reason: "The service refused the request"}},
-		jsonrpc.CodeMethodNotFound: {fault.KindServerError, failure.Hint{Retry: no, Effect: none, Reason: unsupported}},
-		jsonrpc.CodeInternalError:  {fault.KindServerError, failure.Hint{Retry: no, Effect: unsure}},
-		-32002:                     {fault.KindNotFound, failure.Hint{Retry: no, Effect: none, Reason: "The service refused the request"}},
-		403:                        {fault.KindServerError, failure.Hint{Retry: no, Effect: none, Reason: credentials}},
-		429:                        {fault.KindRateLimited, failure.Hint{Retry: yes, Effect: none}},
-		503:                        {fault.KindServiceUnavailable, failure.Hint{Retry: yes, Effect: unsure}},
-		12345:                      {fault.KindServerError, failure.Hint{Retry: no, Effect: unsure}},
+		jsonrpc.CodeInvalidParams:  {fault.KindClientError, fault.Hint{Retry: no, Effect: none, Reason: "The service refused the request"}},
+		jsonrpc.CodeMethodNotFound: {fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: unsupported}},
+		jsonrpc.CodeInternalError:  {fault.KindServerError, fault.Hint{Retry: no, Effect: unsure}},
+		-32002:                     {fault.KindNotFound, fault.Hint{Retry: no, Effect: none, Reason: "The service refused the request"}},
+		403:                        {fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: credentials}},
+		429:                        {fault.KindRateLimited, fault.Hint{Retry: yes, Effect: none}},
+		503:                        {fault.KindServiceUnavailable, fault.Hint{Retry: yes, Effect: unsure}},
+		12345:                      {fault.KindServerError, fault.Hint{Retry: no, Effect: unsure}},
 	} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			err := upstream(t, &jsonrpc.Error{Code: code, Message: harness.Canary, Data: []byte(`"` + harness.Canary + `"`)})

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
@@ -80,7 +81,7 @@ func (e *ResponseError) StatusCode() int { return e.status }
 // RetryAfter returns how long the service asked to wait, by Retry-After or the
 // headers of a rate limit; zero when it did not say, or when waiting does not help.
 func (e *ResponseError) RetryAfter() time.Duration {
-	if retry, _, _ := e.said.second(); retry != RetryYes {
+	if retry, _, _ := e.said.second(); retry != fault.RetryYes {
 		return 0
 	}
 	return e.said.after

@@ -65,7 +65,7 @@ func TestTheEndOfTheServer(t *testing.T) {
 		"a fault of another kind":       {err: fault.NotFound("order", "7"), ended: true, stands: true},
 		"public words of another kind":  {err: publicError{"conflict", "it is locked"}, ended: true, stands: true},
 		"a protocol error":              {err: &jsonrpc.Error{Code: 409, Message: "locked"}, ended: true, stands: true},
-		"a panic":                       {err: &classify.PanicError{Value: end}, ended: true, stands: true},
+		"a panic":                       {err: &fault.PanicError{Value: end}, ended: true, stands: true},
 		"a rule":                        {err: unknown, ended: true, stands: true, rules: known},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestTheEndOfTheServer(t *testing.T) {
 			if c.effect == "" {
 				c.effect = fault.EffectUnknown
 			}
-			require.Equal(t, failure.Hint{Retry: classify.RetryYes, After: time.Second, Effect: c.effect}, hint)
+			require.Equal(t, fault.Hint{Retry: fault.RetryYes, After: time.Second, Effect: c.effect}, hint)
 			done := c.effect == fault.EffectCommitted
 			for safety, again := range map[failure.Safety]bool{failure.Writes: c.effect == fault.EffectNone, failure.Keyed: !done, failure.Idempotent: !done, failure.Reads: !done} {
 				answer := failure.Again(&failure.Known{Finding: got}, failure.As(safety))

@@ -6,28 +6,6 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// Retryable says whether a second try can succeed.
-type Retryable uint8
-
-// The answers to the question whether a second try can succeed.
-const (
-	RetryUnknown Retryable = iota // nobody knows
-	RetryYes
-	RetryNo
-)
-
-// String returns "unknown", "yes" or "no".
-func (r Retryable) String() string {
-	switch r {
-	case RetryYes:
-		return "yes"
-	case RetryNo:
-		return "no"
-	default:
-		return "unknown"
-	}
-}
-
 // A Source says from where something is known about a second try or about an effect. Those
 // from which the least follows come first.
 type Source uint8
@@ -60,7 +38,7 @@ type Says struct {
 	Party  fault.Party
 	Status int // the HTTP status of a service that is needed, from 400 to 599, or zero
 
-	Retry  Retryable
+	Retry  fault.Retryable
 	By     Source // of Retry
 	Reason string // of Retry: a sentence of ours without a full stop
 

@@ -92,7 +92,7 @@ func (w *walker) ofPath(op, path string, err error) clue {
 	case name == "" && kind == fault.KindClientError:
 		return clue{}
 	case name == "":
-		return clue{kind: fault.KindInternal, party: fault.PartyServer, retry: RetryNo, reason: reasonState}
+		return clue{kind: fault.KindInternal, party: fault.PartyServer, retry: fault.RetryNo, reason: reasonState}
 	}
 	if kind == fault.KindNotFound && strings.ContainsAny(name, `/\`) {
 		format = "%s does not exist, or a directory in this path does not"
@@ -184,10 +184,10 @@ var errnos = table[syscall.Errno]{
 	{&cut, []syscall.Errno{syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE}},
 	{&clue{kind: fault.KindConnectionFailed}, []syscall.Errno{syscall.EHOSTUNREACH, syscall.ENETUNREACH}},
 	{
-		&clue{kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: RetryYes, effect: fault.EffectNone},
+		&clue{kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: fault.RetryYes, effect: fault.EffectNone},
 		[]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS},
 	},
 	// A part may have been written.
-	{&clue{party: fault.PartyServer, retry: RetryNo, reason: reasonStorage, effect: fault.EffectUnknown}, []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT}},
+	{&clue{party: fault.PartyServer, retry: fault.RetryNo, reason: reasonStorage, effect: fault.EffectUnknown}, []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT}},
 	{&badState, []syscall.Errno{syscall.EROFS}},
 }

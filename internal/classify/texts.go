@@ -18,7 +18,7 @@ import (
 
 var (
 	// absent is what was asked for and does not exist, as a driver or a store says it.
-	absent = clue{kind: fault.KindNotFound, party: fault.PartyCaller, retry: RetryNo, effect: fault.EffectNone}
+	absent = clue{kind: fault.KindNotFound, party: fault.PartyCaller, retry: fault.RetryNo, effect: fault.EffectNone}
 
 	// cut is a connection that ended on one of its sides.
 	cut = clue{kind: fault.KindConnectionFailed, effect: fault.EffectUnknown}
@@ -29,7 +29,7 @@ var (
 
 	// busy is what the SDK means when it refuses a call before the handler has it.
 	busy = clue{
-		kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: RetryYes, effect: fault.EffectNone,
+		kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: fault.RetryYes, effect: fault.EffectNone,
 		public: fault.New(fault.KindServiceUnavailable, "the server is busy now").
 			WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}),
 	}
@@ -37,7 +37,7 @@ var (
 
 // cutByShutdown is what became of a call that the end of its server cut.
 var cutByShutdown = clue{
-	kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: RetryYes, by: Cut, after: time.Second, effect: fault.EffectUnknown, proof: Cut,
+	kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: fault.RetryYes, by: Cut, after: time.Second, effect: fault.EffectUnknown, proof: Cut,
 	public: fault.New(fault.KindServiceUnavailable, "this server was replaced before the call had finished"),
 }
 
@@ -45,7 +45,7 @@ var cutByShutdown = clue{
 func incapable(what string) *clue {
 	public := fault.New(fault.KindPreconditionFailed, "this call needs "+what+", which the client of this session does not support").
 		Suggest("Tell the user, or call something that does not ask back.")
-	return &clue{kind: public.Kind(), party: fault.PartyCaller, retry: RetryNo, reason: reasonClient, effect: fault.EffectNone, public: public}
+	return &clue{kind: public.Kind(), party: fault.PartyCaller, retry: fault.RetryNo, reason: reasonClient, effect: fault.EffectNone, public: public}
 }
 
 // sentinels are the errors that have nothing but a text, of the standard library and
@@ -58,7 +58,7 @@ var sentinels = table[string]{
 	{&cut, []string{io.ErrClosedPipe.Error(), mcp.ErrConnectionClosed.Error(), driver.ErrBadConn.Error()}},
 	{&clue{kind: fault.KindNotFound}, []string{sql.ErrNoRows.Error()}},
 	{&clue{kind: fault.KindConnectionFailed}, []string{sql.ErrConnDone.Error()}},
-	{&clue{party: fault.PartyServer, retry: RetryNo}, []string{sql.ErrTxDone.Error()}},
+	{&clue{party: fault.PartyServer, retry: fault.RetryNo}, []string{sql.ErrTxDone.Error()}},
 	{&insecure, []string{http.ErrSchemeMismatch.Error()}},
 	{&disconnected, []string{
 		"http: server closed idle connection", "tls: use of closed connection", "tls: protocol is shutdown",

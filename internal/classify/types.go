@@ -62,6 +62,9 @@ func sortOf(t reflect.Type) *sort {
 // have neither a method nor a field of a usual name are known by their own names.
 func lookAt(t reflect.Type) *sort {
 	path, name := named(t).PkgPath(), named(t).Name()
+	if path == "github.com/mcpchain/mcpchain/retry" && name == "ResponseError" {
+		return wrapping // of the one of this package, which says it all
+	}
 	s := &sort{
 		public: has[PublicMessager](t) || has[PublicHinter](t) || has[PublicKinder](t),
 		network: t == reflect.TypeFor[*net.OpError]() || path == "net/url" && name == "Error" || strings.Contains(path, "mongo-driver") ||
@@ -209,7 +212,7 @@ var conventions = []convention{
 	// and whose connection broke before the answer.
 	{like: (*withSafeToRetry)(nil), read: func(err error) clue {
 		if as[withSafeToRetry](err).SafeToRetry() {
-			return clue{retry: RetryYes, by: ByError}
+			return clue{retry: fault.RetryYes, by: ByError}
 		}
 		return clue{}
 	}},
@@ -267,11 +270,11 @@ func as[T any](err error) T {
 // is reads what a type says by its presence.
 func is(says *clue) reader { return func(error) clue { return *says } }
 
-var permanent = clue{retry: RetryNo, reason: reasonPermanent}
+var permanent = clue{retry: fault.RetryNo, reason: reasonPermanent}
 
 func ofBool(yes bool) clue {
 	if yes {
-		return clue{retry: RetryYes, by: ByError}
+		return clue{retry: fault.RetryYes, by: ByError}
 	}
 	c := permanent
 	c.by = ByError
@@ -282,7 +285,7 @@ func ofWait(d time.Duration) clue {
 	if d <= 0 {
 		return clue{}
 	}
-	return clue{retry: RetryYes, by: ByError, after: Bounded(d)}
+	return clue{retry: fault.RetryYes, by: ByError, after: Bounded(d)}
 }
 
 // number reads a number of a service's own: the first of the fields that has a meaning, or
@@ -397,7 +400,7 @@ func ofGRPCStatus(status reflect.Value) clue {
 			return unreachable // it was not sent
 		}
 	}
-	if d, ok := reflect.TypeAssert[interface{ Details() []any }](status); ok && c.retry == RetryYes {
+	if d, ok := reflect.TypeAssert[interface{ Details() []any }](status); ok && c.retry == fault.RetryYes {
 		details := d.Details()
 		for _, detail := range details[:min(len(details), maxDetails)] {
 			c.after = cmp.Or(c.after, retryDelay(detail))
@@ -428,7 +431,7 @@ func ofConnect(err error) clue {
 		return clue{} // the code is the client's own for a connection, which tells more itself
 	}
 	c := grpcCodes.of(int64(numberOf(reflect.ValueOf(err).MethodByName("Code").Call(nil)[0])))
-	if e, ok := err.(interface{ Meta() http.Header }); ok && c.retry == RetryYes {
+	if e, ok := err.(interface{ Meta() http.Header }); ok && c.retry == fault.RetryYes {
 		c.after = WaitOf(e.Meta(), time.Now(), false)
 	}
 	return c

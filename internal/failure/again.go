@@ -49,14 +49,14 @@ func SafetyOf(a *mcp.ToolAnnotations) Safety {
 type Known struct {
 	classify.Finding
 
-	Shown bool  // the reader gets the error's own words, which nobody meant for it
-	Rule  Hint  // what a rule of the program says about a second try,
-	Ruled bool  // if one knows the error
-	Ended error // how the caller's context had ended when the failure was found
+	Shown bool       // the reader gets the error's own words, which nobody meant for it
+	Rule  fault.Hint // what a rule of the program says about a second try,
+	Ruled bool       // if one knows the error
+	Ended error      // how the caller's context had ended when the failure was found
 
 	// Hint, if it is not nil, is what was found out already about whether a second try can succeed:
 	// neither the fault nor a rule nor the error is asked for it.
-	Hint *Hint
+	Hint *fault.Hint
 }
 
 // Situation is what stands around a failure. In the zero Situation nobody said what the tool does, and
@@ -105,8 +105,8 @@ type Answer struct {
 	// nobody knows.
 	Effect fault.Effect
 
-	Hint Hint // whether a second try can succeed at all, whatever a repetition does
-	Loop bool // the caller goes on and on
+	Hint fault.Hint // whether a second try can succeed at all, whatever a repetition does
+	Loop bool       // the caller goes on and on
 }
 
 // Said returns what the caller reads about calling again, nil for nothing.
@@ -151,7 +151,7 @@ func Again(k *Known, at Situation) Answer {
 	effect, proof := k.effect(can, row, declined)
 	step := k.step()
 	a := Answer{Hint: can.Hint, By: can.by}
-	r := fault.Retry{ShouldRetry: can.Retry == classify.RetryYes, Reason: can.Reason}
+	r := fault.Retry{ShouldRetry: can.Retry == fault.RetryYes, Reason: can.Reason}
 	if derived || declined && !said {
 		r.Reason = "" // that of the step, or that the caller has gone
 	}
@@ -298,7 +298,7 @@ func (k *Known) told(step fault.Effect, cut bool) string {
 	switch {
 	case cut:
 		return ""
-	case step == fault.EffectNone && k.Says.Retry == classify.RetryNo && !k.Shown: // else the words say why
+	case step == fault.EffectNone && k.Says.Retry == fault.RetryNo && !k.Shown: // else the words say why
 		text = stepRefused
 	case step == fault.EffectNone:
 		text = stepChangedNothing
@@ -331,23 +331,23 @@ func (k *Known) can(kind fault.Kind, row *kinds.Row) word {
 	w := word{}
 	own, said := k.Fault.Retry()
 	if said {
-		w = word{Hint: Hint{Retry: classify.RetryNo, Effect: classify.Effect(own.Effect), Reason: own.Reason}, by: k.By, proof: k.By}
+		w = word{Hint: fault.Hint{Retry: fault.RetryNo, Effect: classify.Effect(own.Effect), Reason: own.Reason}, by: k.By, proof: k.By}
 		if own.ShouldRetry {
-			w.Retry, w.After = classify.RetryYes, classify.Seconds(own.RetryAfterSeconds)
+			w.Retry, w.After = fault.RetryYes, classify.Seconds(own.RetryAfterSeconds)
 		}
 	}
 	if k.Ruled {
 		w.fill(word{Hint: k.Rule, by: classify.ByRule, proof: classify.ByRule})
 	}
 	w.fill(k.error(row))
-	if w.Retry != classify.RetryYes {
+	if w.Retry != fault.RetryYes {
 		w.After = 0
 	}
 	switch {
 	case said:
-	case errors.Is(k.Ended, context.Canceled) && (w.Retry != classify.RetryNo || w.by.Derived()):
+	case errors.Is(k.Ended, context.Canceled) && (w.Retry != fault.RetryNo || w.by.Derived()):
 		cancelled := kinds.Of(string(fault.KindCancelled)).Reason
-		w.Retry, w.After, w.Reason, w.by = classify.RetryNo, 0, cancelled, classify.Cut
+		w.Retry, w.After, w.Reason, w.by = fault.RetryNo, 0, cancelled, classify.Cut
 		if w.proof.Derived() {
 			w.Effect, w.proof = fault.EffectUnknown, classify.Cut
 		}
@@ -362,20 +362,20 @@ func (k *Known) can(kind fault.Kind, row *kinds.Row) word {
 // methods too.
 func (k *Known) error(row *kinds.Row) word {
 	says, chosen := &k.Says, k.chosen()
-	ofRow := word{Hint: Hint{Retry: classify.Retryable(row.Retry), Reason: row.Reason}, by: classify.ByKind}
+	ofRow := word{Hint: fault.Hint{Retry: fault.Retryable(row.Retry), Reason: row.Reason}, by: classify.ByKind}
 	switch {
 	case row.Retry == kinds.Unknown && (!chosen || row.Again == ""):
 		ofRow.by = classify.Nobody
 	case chosen:
 		ofRow.by = classify.ByChoice
 	}
-	w := word{Hint: Hint{Retry: says.Retry, Reason: says.Reason}, by: says.By}
+	w := word{Hint: fault.Hint{Retry: says.Retry, Reason: says.Reason}, by: says.By}
 	switch {
 	case chosen && row.Final,
-		chosen && says.By.Derived() && (row.Retry == kinds.No || row.Retry == kinds.Yes && (says.By <= classify.ByKind || says.Retry == classify.RetryYes)),
-		says.By <= classify.ByKind && (says.Retry == classify.RetryUnknown || says.Kind == fault.KindInternal):
+		chosen && says.By.Derived() && (row.Retry == kinds.No || row.Retry == kinds.Yes && (says.By <= classify.ByKind || says.Retry == fault.RetryYes)),
+		says.By <= classify.ByKind && (says.Retry == fault.RetryUnknown || says.Kind == fault.KindInternal):
 		w = ofRow
-	case chosen && says.By.Derived() && row.Retry == kinds.Unknown && row.Again != "" && says.Retry == classify.RetryNo:
+	case chosen && says.By.Derived() && row.Retry == kinds.Unknown && row.Again != "" && says.Retry == fault.RetryNo:
 		w.by, w.Reason = classify.ByChoice, ""
 	}
 	w.After, w.Status, w.Effect, w.proof = says.After, says.Status, says.Effect, says.Proof
@@ -386,7 +386,7 @@ func (k *Known) error(row *kinds.Row) word {
 	if effect := fault.Effect(row.Effect); effect != "" && (w.Effect == "" || chosen && w.proof.Derived() && (row.Final && w.proof == classify.ByKind || w.Effect == effect)) {
 		w.Effect, w.proof = effect, ofKind
 	}
-	if w.Retry != classify.RetryYes {
+	if w.Retry != fault.RetryYes {
 		w.After = 0
 	}
 	return w

@@ -57,13 +57,13 @@ func TestAgain(t *testing.T) {
 		keyed   = "Retry: yes. With the same idempotency key it takes effect only once."
 		yes     = "Retry: yes."
 	)
-	rule := func(h failure.Hint) []failure.HintRule {
-		return []failure.HintRule{func(error) (failure.Hint, bool) { return h, true }}
+	rule := func(h fault.Hint) []fault.HintRule {
+		return []fault.HintRule{func(error) (fault.Hint, bool) { return h, true }}
 	}
 	for _, tc := range []struct {
 		name                            string
 		err                             error
-		rules                           []failure.HintRule
+		rules                           []fault.HintRule
 		writes, keyed, idempotent, read string
 		unsaid                          string // of a tool that nobody annotated, where it is not that of one that writes
 	}{
@@ -75,7 +75,7 @@ func TestAgain(t *testing.T) {
 		{"cut off in the middle of an answer", fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), nil, unless, keyed, again, yes, "-"},
 		{"cancelled", context.Canceled, nil, unless, "", "Retry: no. The call was cancelled.", "Retry: no. The call was cancelled.", "-"},
 		{"refused by a service", statusError(409), nil, "", "", "Retry: no. The service refused the request (HTTP 409).", "Retry: no. The service refused the request (HTTP 409).", ""},
-		{"a panic", classify.NewPanicError("x", 0), nil, unless, "", once, once, "-"},
+		{"a panic", fault.Panicked("x", 0), nil, unless, "", once, once, "-"},
 
 		// A kind that the error itself has.
 		{"kind: limited", fault.KindRateLimited, nil, yes, yes, yes, yes, ""},
@@ -109,13 +109,13 @@ func TestAgain(t *testing.T) {
 		{"committed", fault.New("busy", "x").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectCommitted}), nil, "Retry: no. This call took effect: do not repeat it.", "Retry: no. This call took effect: do not repeat it.", "Retry: no. This call took effect: do not repeat it.", "Retry: no. This call took effect: do not repeat it.", ""},
 
 		// What a rule says.
-		{"rule: nothing done", errors.New("x"), rule(failure.Hint{Retry: classify.RetryYes, Effect: fault.EffectNone}), nothing, nothing, nothing, yes, ""},
-		{"rule: nothing done, by a dial", errDial, rule(failure.Hint{Effect: fault.EffectNone}), nothing, nothing, nothing, yes, ""},
-		{"rule: again", errors.New("x"), rule(failure.Hint{Retry: classify.RetryYes, After: time.Hour}), unless, "Retry: not now: possible again in 1 h; tell the user. With the same idempotency key it takes effect only once.", "Retry: not now: possible again in 1 h; tell the user. A repetition does no harm.", "Retry: not now: possible again in 1 h; tell the user.", ""},
-		{"rule: again, of what is not there", fault.KindNotFound, rule(failure.Hint{Retry: classify.RetryYes}), yes, yes, yes, yes, ""},
+		{"rule: nothing done", errors.New("x"), rule(fault.Hint{Retry: fault.RetryYes, Effect: fault.EffectNone}), nothing, nothing, nothing, yes, ""},
+		{"rule: nothing done, by a dial", errDial, rule(fault.Hint{Effect: fault.EffectNone}), nothing, nothing, nothing, yes, ""},
+		{"rule: again", errors.New("x"), rule(fault.Hint{Retry: fault.RetryYes, After: time.Hour}), unless, "Retry: not now: possible again in 1 h; tell the user. With the same idempotency key it takes effect only once.", "Retry: not now: possible again in 1 h; tell the user. A repetition does no harm.", "Retry: not now: possible again in 1 h; tell the user.", ""},
+		{"rule: again, of what is not there", fault.KindNotFound, rule(fault.Hint{Retry: fault.RetryYes}), yes, yes, yes, yes, ""},
 		{"limited, but it broke", errors.Join(fault.KindRateLimited, errBroken), nil, unless, keyed, again, yes, ""},
-		{"rule: no", errors.New("x"), rule(failure.Hint{Retry: classify.RetryNo, Reason: "The licence is over"}), "Retry: no. The licence is over.", "Retry: no. The licence is over.", "Retry: no. The licence is over.", "Retry: no. The licence is over.", ""},
-		{"rule: later, nothing done, though it broke", fault.New("busy", "x").After(0).Because(errBroken), rule(failure.Hint{Effect: fault.EffectNone}), yes, yes, yes, yes, ""},
+		{"rule: no", errors.New("x"), rule(fault.Hint{Retry: fault.RetryNo, Reason: "The licence is over"}), "Retry: no. The licence is over.", "Retry: no. The licence is over.", "Retry: no. The licence is over.", "Retry: no. The licence is over.", ""},
+		{"rule: later, nothing done, though it broke", fault.New("busy", "x").After(0).Because(errBroken), rule(fault.Hint{Effect: fault.EffectNone}), yes, yes, yes, yes, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var f failure.Failure

@@ -32,7 +32,7 @@ type Failure struct {
 
 	known     Known
 	witnessed Witnessed // nil for nothing that was seen
-	hints     []HintRule
+	hints     []fault.HintRule
 	hinted    sync.Once // the rules are asked when it is first asked whether to call again
 
 	logged atomic.Bool
@@ -61,7 +61,7 @@ type Guidance struct {
 type Circumstances struct {
 	Reader  *Reader
 	Rules   []classify.Rule
-	Hints   []HintRule
+	Hints   []fault.HintRule
 	Request interface{ Sent() func(text string) bool }
 	Witness Witnessed // nil: nothing was seen
 
@@ -242,15 +242,15 @@ func (f *Failure) Party() fault.Party { return cmp.Or(f.view.Party, f.Fault().Pa
 
 // Panic returns the panic that the failure is, or nil. A fault that somebody worded around
 // a panic is none: what it says about the effect counts.
-func (f *Failure) Panic() *classify.PanicError { return f.view.Panic }
+func (f *Failure) Panic() *fault.PanicError { return f.view.Panic }
 
 // Raised returns the panic that caused the failure, for its record, or nil. Whoever words a
 // fault around a panic changes what the caller reads, and not what happened.
-func (f *Failure) Raised() *classify.PanicError {
+func (f *Failure) Raised() *fault.PanicError {
 	if f.view.Origin != classify.Worded {
 		return f.view.Panic
 	}
-	p, _ := safe.As[*classify.PanicError](f.err)
+	p, _ := safe.As[*fault.PanicError](f.err)
 	return p
 }
 
@@ -427,7 +427,7 @@ func (f *Failure) Again(at Situation) Answer {
 }
 
 // Hint returns what the failure says about a second try, whatever a repetition does.
-func (f *Failure) Hint() Hint { return f.Again(Situation{}).Hint }
+func (f *Failure) Hint() fault.Hint { return f.Again(Situation{}).Hint }
 
 // Classify returns what a caller may know of err, nil for a nil error: of an error that
 // it does not know only that it is an internal error. It survives errors whose methods

@@ -135,7 +135,7 @@ const maxErrors = 4096
 
 // private reports whether an error holds a panic or a bug that the runtime found, or is too large to know.
 func private(err error) bool {
-	if _, panicked := safe.As[*classify.PanicError](err); panicked {
+	if _, panicked := safe.As[*fault.PanicError](err); panicked {
 		return true
 	}
 	if _, bug := safe.As[runtime.Error](err); bug {
@@ -155,7 +155,7 @@ func holdsPrivate(err error, left *int) bool {
 			return true
 		}
 		switch err.(type) {
-		case *classify.PanicError, runtime.Error:
+		case *fault.PanicError, runtime.Error:
 			return true
 		}
 		if several, ok := err.(interface{ Unwrap() []error }); ok {

@@ -105,7 +105,7 @@ func situations() []situation {
 			return of(fault.New(k, "m").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}), func(k *failure.Known) { k.By = classify.Proven })
 		}},
 		{"a rule: yes", func(k fault.Kind) failure.Known {
-			return of(k, func(k *failure.Known) { k.Ruled, k.Rule = true, failure.Hint{Retry: classify.RetryYes} })
+			return of(k, func(k *failure.Known) { k.Ruled, k.Rule = true, fault.Hint{Retry: fault.RetryYes} })
 		}},
 		{"ruled", func(k fault.Kind) failure.Known {
 			return failure.Known{Finding: classify.Of(errors.New("x"), classify.Options{Rules: []classify.Rule{func(error) *fault.Error { return fault.New(k, "m") }}})}
@@ -197,7 +197,7 @@ func TestTheDocsHaveEverySentence(t *testing.T) {
 // TestAgainWhole proves what holds for every kind, whatever the fault, a rule and the error say, whatever
 // the tool does and whatever was counted.
 func TestAgainWhole(t *testing.T) {
-	retries := []classify.Retryable{classify.RetryUnknown, classify.RetryYes, classify.RetryNo}
+	retries := []fault.Retryable{fault.RetryUnknown, fault.RetryYes, fault.RetryNo}
 	owns := []*fault.Retry{nil}
 	for _, again := range []bool{false, true} {
 		for _, effect := range effects {
@@ -205,10 +205,10 @@ func TestAgainWhole(t *testing.T) {
 		}
 	}
 	owns = append(owns, &fault.Retry{Effect: fault.EffectUnknown, Reason: "own"})
-	var rules []*failure.Hint
+	var rules []*fault.Hint
 	for _, r := range retries {
 		for _, effect := range effects {
-			rules = append(rules, &failure.Hint{Retry: r, Effect: effect})
+			rules = append(rules, &fault.Hint{Retry: r, Effect: effect})
 		}
 	}
 	rules = append(rules, nil)
@@ -217,7 +217,7 @@ func TestAgainWhole(t *testing.T) {
 		for _, effect := range effects {
 			for _, inner := range []fault.Kind{"", fault.KindTimeout} {
 				s := classify.Says{Kind: inner, Retry: r, Effect: effect}
-				if r != classify.RetryUnknown {
+				if r != fault.RetryUnknown {
 					s.By = classify.ByError
 				}
 				if effect != "" {
@@ -267,10 +267,10 @@ func TestAgainWhole(t *testing.T) {
 				if safety == failure.Reads && r.Effect == fault.EffectUnknown {
 					require.Fail(t, "what only reads has changed nothing", where())
 				}
-				if safety <= failure.Writes && r.ShouldRetry && a.Hint.Effect != fault.EffectNone && !(says && own.Effect != fault.EffectUnknown) && a.Hint.Retry != classify.RetryYes {
+				if safety <= failure.Writes && r.ShouldRetry && a.Hint.Effect != fault.EffectNone && !(says && own.Effect != fault.EffectUnknown) && a.Hint.Retry != fault.RetryYes {
 					require.Fail(t, "a write is repeated only if nothing was done", where())
 				}
-				if once := r.MaxAttempts == 2 && safety >= failure.Idempotent && k.Fault.Kind() == fault.KindInternal || k.Origin == classify.Unknown; r.ShouldRetry && a.Hint.Retry != classify.RetryYes && !once {
+				if once := r.MaxAttempts == 2 && safety >= failure.Idempotent && k.Fault.Kind() == fault.KindInternal || k.Origin == classify.Unknown; r.ShouldRetry && a.Hint.Retry != fault.RetryYes && !once {
 					require.Fail(t, "what cannot succeed is not repeated", where())
 				}
 				if says && own.Effect == fault.EffectCommitted && (r.ShouldRetry || r.Effect != fault.EffectCommitted) {

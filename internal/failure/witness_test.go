@@ -34,8 +34,8 @@ func TestAgainWitnessed(t *testing.T) {
 			owns = append(owns, &fault.Retry{ShouldRetry: again, Effect: effect})
 		}
 	}
-	rules := []*failure.Hint{nil, {Retry: classify.RetryYes, Effect: fault.EffectNone}, {Retry: classify.RetryNo, Effect: fault.EffectUnknown}}
-	says := []classify.Says{{}, {Retry: classify.RetryYes, By: classify.ByTable, Effect: fault.EffectNone, Proof: classify.ByTable}}
+	rules := []*fault.Hint{nil, {Retry: fault.RetryYes, Effect: fault.EffectNone}, {Retry: fault.RetryNo, Effect: fault.EffectUnknown}}
+	says := []classify.Says{{}, {Retry: fault.RetryYes, By: classify.ByTable, Effect: fault.EffectNone, Proof: classify.ByTable}}
 	seen := []failure.Witness{{}, {Whole: true}, {Open: 1}, {Took: 1}, {Took: 1, Open: 1}}
 	for _, kind := range allKinds() {
 		for _, own := range owns {

@@ -24,7 +24,7 @@ import (
 // advice is what a failure says about another attempt.
 type advice struct {
 	found classify.Finding
-	hint  failure.Hint
+	hint  fault.Hint
 	after time.Duration // to the letter; zero: nobody said
 	most  int           // attempts in all, by the server's count; zero: nobody said
 
@@ -51,7 +51,7 @@ func adviceOf(r response) advice {
 		a.after, a.most = spanOf(said.RetryAfterSeconds, time.Second), said.MaxAttempts
 		a.hint.Effect = said.Effect
 		if said.ShouldRetry && (said.MaxAttempts == 0 || said.NextAttempt <= said.MaxAttempts) {
-			a.hint.Retry = classify.RetryYes
+			a.hint.Retry = fault.RetryYes
 		}
 		return a
 	}
@@ -60,7 +60,7 @@ func adviceOf(r response) advice {
 		return a
 	}
 	if after, ok := askedToWait(r); ok {
-		a.hint.Retry, a.after = classify.RetryYes, after
+		a.hint.Retry, a.after = fault.RetryYes, after
 		return a
 	}
 	var wire *jsonrpc.Error
@@ -70,7 +70,7 @@ func adviceOf(r response) advice {
 		a.after = a.hint.After
 	case fromServer && wire.Code == kinds.Rejected && wire.Message == "rejected by transport":
 		if undelivered(r.err) {
-			a.hint.Retry = classify.RetryYes
+			a.hint.Retry = fault.RetryYes
 		}
 	case r.failure.Kind() != fault.KindServerError: // it is that of any code that nobody knows
 		a.hint.Retry = failure.HintOf(r.failure).Retry
@@ -99,7 +99,7 @@ func askedToWait(r response) (time.Duration, bool) {
 func undelivered(err error) bool {
 	var sending *url.Error
 	if errors.As(err, &sending) {
-		return failure.HintOf(sending).Retry == classify.RetryYes
+		return failure.HintOf(sending).Retry == fault.RetryYes
 	}
 	for _, status := range []int{
 		http.StatusTooManyRequests, http.StatusInternalServerError,

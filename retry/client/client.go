@@ -25,7 +25,6 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
@@ -202,7 +201,7 @@ func (r response) asError() error {
 // own reports whether the failure is one of this program that nobody worded, such as a panic in
 // a sending middleware: no server has answered.
 func (r response) own() bool {
-	if _, panicked := safe.As[*classify.PanicError](r.err); panicked {
+	if _, panicked := safe.As[*fault.PanicError](r.err); panicked {
 		return true
 	}
 	_, answered := safe.As[*jsonrpc.Error](r.err)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/classify"
 )
 
 // TestWhoseFaultItIs: a client that fails itself does not blame the server.
@@ -23,8 +22,8 @@ func TestWhoseFaultItIs(t *testing.T) {
 		err  error
 		want fault.Party
 	}{
-		"a panic of a sending middleware":     {classify.NewPanicError("p", 0), fault.PartyCaller},
-		"a panic with a fault":                {classify.NewPanicError(fault.NotFound("a", "b"), 0), fault.PartyCaller},
+		"a panic of a sending middleware":     {fault.Panicked("p", 0), fault.PartyCaller},
+		"a panic with a fault":                {fault.Panicked(fault.NotFound("a", "b"), 0), fault.PartyCaller},
 		"an error of a sending middleware":    {errors.New("x"), fault.PartyCaller},
 		"what it words itself":                {fault.New(fault.KindInternal, "x").WithParty(fault.PartyServer), fault.PartyServer},
 		"the server's answer":                 {fmt.Errorf("calling: %w", ofServer), fault.PartyServer},
