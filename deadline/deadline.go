@@ -98,14 +98,16 @@ type Options struct {
 	Owner func(ctx context.Context, req mcp.Request) string
 
 	// MaxStuck is how many handlers of one tool, prompt or resource may be stuck for one
-	// owner before further calls are refused (10). Of all its tools together two and a half
-	// times as many may be (25), of all owners ten times as many (100). Under each of the
-	// three bounds 20 times as many handlers may run at the same time.
+	// owner before further calls are refused. Zero means 10; a negative number means no
+	// bound. Of all tools of the owner together two and a half times as many may be stuck
+	// (25), of all owners ten times as many (100). Under each of the three bounds 20 times
+	// as many handlers may run at the same time.
 	MaxStuck int
 
 	// Grace is how long a handler that was told to stop may take to return before
-	// the caller is answered without it. Zero means 100 ms. Inside of another middleware of
-	// this package it is at most half as long as there.
+	// the caller is answered without it. Zero means 100 ms; with a negative one the
+	// caller is answered at once. Inside of another middleware of this package it is at
+	// most half as long as there.
 	Grace time.Duration
 }
 
