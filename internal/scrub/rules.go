@@ -33,10 +33,13 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"body of a private key", on("IBADANBgkqhkiG9w0BAQEFAAS", "IBAAKC", "MHcCAQEEI", "MIGkAgEBBD", "MIHcAgEBBEI", "MIGHAgEAMBMG", "MIG2AgEAMBAG", "MC4CAQAwBQYDK2V", "b3BlbnNzaC1rZXk", "BgkqhkiG9w0BBQ0w"),
 			behind(base64s, `(?P<hide>(?:M[CHI]|b3)[A-Za-z0-9+/=]{30,}(?:\\?[rn]?\s*[A-Za-z0-9+/=]{40,})*)`), redacted},
 		{"url", on("://"), credentialsURL, redacted},
-		{"jdbc", on("jdbc:"), like(`(?i:jdbc:)(?P<url>` + inURLs + `+)`), redacted},
+		{"jdbc", on("jdbc:"), jdbcURL, redacted},
+		{"database", on("://", "jdbc:"), wholeURL, redacted},
+		{"host of a database", on("://", "jdbc:"), databaseHost, address},
 		// user:password@host:6379 and user:password@tcp(host:3306)/name have no scheme.
-		{"credentials", on("@"), ahead(compile(`@[\w.-]+:\d`), behind(inSecret, withPort)), redacted},
+		{"credentials", on("@"), ahead(compile(`@[\w.-]+:\d`), portCredentials), redacted},
 		{"credentials of a host", on("@"), userAtHost, redacted},
+		{"database of a host", on("@"), ahead(compile(`@[\w.-]+[(:]`), wholeHost), redacted},
 		{"driver's credentials", on("@"), ahead(compile(`@[\w.-]+\(`), behind(inDSN, withNet)), redacted},
 		// Lists of key=value that lead to a database: of ADO, ODBC and Azure, and of libpq.
 		// The host of a longer name in small letters is any program's: vhost=/ type=topic; retrying.
@@ -97,8 +100,12 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 	}
 	classes()
 	for i := range rules {
+		listen(i, rules[i].on)
 		switch rules[i].hide {
 		case redacted:
+			if strings.HasPrefix(rules[i].name, "database") {
+				continue // who may read errors may read which database
+			}
 			credentials |= 1 << i
 			fallthrough
 		case stack:
@@ -109,7 +116,6 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 				trusted |= 1 << i
 			}
 		}
-		listen(i, rules[i].on)
 	}
 }
 

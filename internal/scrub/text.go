@@ -29,6 +29,7 @@ type state struct {
 	lastBare  span          // the last value without quotes
 	brackets  span          // the last brackets that were passed
 	members   memberAt      // the last member that was looked for
+	scheme    span          // where the last "://" stands, and behind it if that is the URL of a database
 	url       int           // the end of the last URL or route
 	once      int           // the end of what a pattern reads once
 }
