@@ -408,11 +408,16 @@ const version20260728 = "2026-07-28"
 // NewResult returns an empty result of a tool that is complete in the protocol version of
 // the request.
 func NewResult(req mcp.Request) *mcp.CallToolResult {
-	if r, ok := req.(interface{ ProtocolVersion() string }); ok && !safe.Nil(req) && r.ProtocolVersion() < version20260728 {
+	if olderThan20260728(req) {
 		return &mcp.CallToolResult{}
 	}
 	res := completeResult
 	return &res
+}
+
+func olderThan20260728(req mcp.Request) bool {
+	r, ok := req.(interface{ ProtocolVersion() string })
+	return ok && !safe.Nil(req) && r.ProtocolVersion() < version20260728
 }
 
 func envelope(e *fault.Error) string {
