@@ -415,9 +415,14 @@ func NewResult(req mcp.Request) *mcp.CallToolResult {
 	return &res
 }
 
-func olderThan20260728(req mcp.Request) bool {
+// olderThan20260728 reports whether a request has an older protocol version. Of a method of the program's own it may
+// have none.
+func olderThan20260728(req mcp.Request) (older bool) {
 	r, ok := req.(interface{ ProtocolVersion() string })
-	return ok && !safe.Nil(req) && r.ProtocolVersion() < version20260728
+	if ok && !safe.Nil(req) {
+		safe.Call(func() { older = r.ProtocolVersion() < version20260728 }, nil)
+	}
+	return older
 }
 
 func envelope(e *fault.Error) string {
