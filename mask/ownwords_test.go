@@ -2,6 +2,8 @@ package mask_test
 
 import (
 	"encoding/json"
+	"log/slog"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
+	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 type marshaled struct{ token string }
@@ -91,5 +94,23 @@ func TestEveryBlockIsSearched(t *testing.T) {
 				require.Contains(t, string(answer.Wire), "[redacted]", "%s, failed: %t", name, failed)
 			}
 		}
+	}
+}
+
+// TestWhoRunsTheServerReportsToNobody: a reference is to be reported by a user, and leads whoever runs the server to its log.
+func TestWhoRunsTheServerReportsToNobody(t *testing.T) {
+	for reader, want := range map[mask.Reader]string{
+		mask.Anyone:   " (give it to the user to report)",
+		mask.Trusted:  " (give it to the user to report)",
+		mask.Operator: " (the server's log has the whole error under it)",
+	} {
+		harness.Each(t, []harness.Shape{harness.ServerRaw, harness.ServerPrompt, harness.WrapTool}, func(t *testing.T, at harness.Place) {
+			log := harness.NewLog(slog.LevelInfo)
+			text := harness.Call(t, at, harness.Panic("boom"), mcprecover.New(nil), mask.New(&mask.Options{Reader: reader, Logger: log.Logger()}), mcprecover.New(nil)).Text()
+			_, reference, found := strings.Cut(text, "\nReference: ")
+			require.True(t, found, text)
+			require.Regexp(t, `^[0-9a-f-]{36}`+regexp.QuoteMeta(want)+`$`, reference)
+			require.Contains(t, log.String(), reference[:36])
+		})
 	}
 }

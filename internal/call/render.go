@@ -240,6 +240,9 @@ func (c *Call) text(f *failure.Failure, e *fault.Error, reference bool) string {
 	text, rest := e.Text(), ""
 	if reference {
 		rest = strings.TrimPrefix(e.Error(), text)
+		if before, ok := strings.CutSuffix(rest, words.ToReport); ok && c.settings().Trust == failure.Operator {
+			rest = before + words.InLog
+		}
 	}
 	if f.View().Private != nil {
 		if i := strings.LastIndex(text, "\nTry: "); i >= 0 { // no byte of the correction begins a line
