@@ -80,6 +80,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"signal", on("[signal "), like(`(?P<hide>(?i:\[signal )[^\]\n]*\])`), stack},
 		{"python stack", on("Traceback (most recent call last):", `File "`), like(
 			`(?P<hide>(?:Traceback \(most recent call last\):|` + pythonFrame + `)(?:\n[ \t]*` + pythonFrame + `)*)`), stack},
+		{"rust stack", on("stack backtrace:"), like(`(?P<hide>stack backtrace:` + rustFrames + `)`), stack},
 		{"stack", on("at "), like(`(?P<after>[\s\v])(?P<hide>` + frame + `(?:[\s\v]*` + frame + `)*)`), stack}, // of Java, JavaScript and .NET
 		{"sql", on("select ", "select\n", "insert ", "replace ", "merge ", "update ", "delete ", "create ", "alter ", "drop ", "truncate ", "with "), ahead(compileLater(sqlPattern), statement), sql},
 		{"select", on("SELECT"), ahead(compile(selectFrom), statement), sql},

@@ -86,3 +86,22 @@ func TestURLShowsNoPassword(t *testing.T) {
 		}
 	}
 }
+
+// TestSourcesKeepTheirNames: who may read errors reads which file of a program does not compile, and not where it lies.
+func TestSourcesKeepTheirNames(t *testing.T) {
+	for text, want := range map[string]string{
+		"/home/u/proj/main.go:12:3: undefined: x":                    "[path]/main.go:12:3: undefined: x",
+		"vet: /home/u/a.go:1:1: y\n/home/u/b/c_test.go:22: z\n# x/y": "vet: [path]/a.go:1:1: y\n[path]/c_test.go:22: z\n# x/y",
+		"/data/42/x.c:3:5: error: expected ';'":                      "[path]/x.c:3:5: error: expected ';'",
+		"/srv/app/Main.cs(12,3): error CS1002: ; expected":           "[path]/Main.cs(12,3): error CS1002: ; expected",
+		`SyntaxError in "/srv/app/x.py", line 3`:                     `SyntaxError in "[path]/x.py", line 3`,
+		"./main.go:3:2: undefined: y":                                "./main.go:3:2: undefined: y",
+		"/etc/app/key.pem: permission denied":                        "[path]: permission denied",
+		"open /etc/app:8080":                                         "open [path]:8080",
+		"https://bob:hunter2@example.com/a/main.go:3":                "https://[redacted]@example.com/a/main.go:3",
+	} {
+		require.Equal(t, want, ForTrusted(text, nil))
+		require.Equal(t, want, ForTrusted(want, nil), "idempotent")
+		require.NotContains(t, Text(text), "main.go:12")
+	}
+}
