@@ -119,12 +119,16 @@ func New(opts *Options) mcp.Middleware {
 		o = *opts
 	}
 	settings := &call.Settings{Logger: o.Logger, Reveal: o.Reveal, Quote: o.QuoteService, Trust: failure.Trust(o.Reader)}
+	worded := scrub.ForAnyone
+	if o.Reader != Anyone {
+		worded = scrub.Credentials
+	}
 	if !o.Reveal {
-		settings.Mask, settings.Finished, settings.Own = ScrubCredentials, ScrubCredentials, call.OwnText
+		settings.Mask, settings.Finished, settings.Own = worded, worded, call.OwnText
 	}
 	if !o.Reveal && o.Scrub != nil {
 		net := scrub.Visibly(o.Scrub)
-		settings.Mask = func(text string) string { return ScrubCredentials(net(text)) }
+		settings.Mask = func(text string) string { return worded(net(text)) }
 		settings.Own = func(text string) string { return call.OwnText(net(text)) }
 	}
 	rules := make([]classify.Rule, len(o.Rules))

@@ -78,9 +78,9 @@ func TestWhatTheCallerSees(t *testing.T) {
 		{"fault", fault.New(fault.KindConflict, "the invoice is locked"), "Conflict: the invoice is locked.", false},
 		{"fault with a cause", fault.New(fault.KindConflict, "the invoice is locked").Because(errSecret), "Conflict: the invoice is locked.", true},
 		{"wrapped fault", fmt.Errorf("%s: %w", harness.Canary, fault.New(fault.KindConflict, "the invoice is locked")), "Conflict: the invoice is locked.", true},
-		{"fault that says too much", fault.New(fault.KindConflict, "cannot reach "+url), "Conflict: cannot reach postgres://app:[redacted]@db.example.com/prod.", false},
+		{"fault that says too much", fault.New(fault.KindConflict, "cannot reach "+url), "Conflict: cannot reach postgres://[redacted]", false},
 		{"public message", public{"the disk is full"}, "Tool error: the disk is full.", true},
-		{"public message that says too much", public{"cannot reach " + url}, "Tool error: cannot reach postgres://app:[redacted]@db.example.com/prod.", true},
+		{"public message that says too much", public{"cannot reach " + url}, "Tool error: cannot reach postgres://[redacted]", true},
 		{"missing row", fmt.Errorf("%s: %w", harness.Canary, sql.ErrNoRows), "Not found: the requested item does not exist.", true},
 		{"missing file", missing(t), "Internal error: the server failed unexpectedly.", true},
 		{"deadline", fmt.Errorf("%s: %w", harness.Canary, context.DeadlineExceeded), "Timeout: the operation did not finish in time.", true},
@@ -186,7 +186,7 @@ func TestRules(t *testing.T) {
 		{"only a rule that panics", []mask.Rule{panics}, locked, fault.Generic(fault.KindInternal).Data()},
 		{"before the standard kinds", []mask.Rule{mask.Is(fs.ErrNotExist, a)}, &fs.PathError{Err: fs.ErrNotExist}, a.Data()},
 		{"not for a fault", []mask.Rule{mask.Contains("locked", a)}, fault.New("own", "locked"), fault.New("own", "locked").Data()},
-		{"what a rule says is scrubbed", []mask.Rule{mask.Is(locked, fault.New("a", "cannot reach "+url))}, locked, fault.New("a", mask.ScrubCredentials("cannot reach "+url)).Data()},
+		{"what a rule says is scrubbed", []mask.Rule{mask.Is(locked, fault.New("a", "cannot reach "+url))}, locked, fault.New("a", mask.Scrub("cannot reach "+url)).Data()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			shapes := []harness.Shape{harness.ServerTyped, harness.ServerRaw, harness.WrapPrompt}

@@ -424,7 +424,7 @@ func faultFailures() []failure {
 			}, "its Error method panicked"),
 		// A path that somebody worded for the caller is shown.
 		whole(deliberate("secret-in-the-message", "unavailable",
-			fault.New(fault.KindServiceUnavailable, "cannot reach postgres://svc:[redacted]@db:5432/prod now").Suggest("Look at /etc/app.yaml for password=[redacted] first."),
+			fault.New(fault.KindServiceUnavailable, "cannot reach postgres://[redacted] now").Suggest("Look at /etc/app.yaml for password=[redacted] first."),
 			func(c string) error {
 				return fault.New(fault.KindServiceUnavailable, "cannot reach postgres://svc:"+c+"@db:5432/prod now").
 					Suggest("Look at /etc/app.yaml for password=" + c + " first.")
@@ -463,7 +463,7 @@ func wireFailures() []failure {
 		wire("capability-wrapped", capability, capability, wrapped),
 		wire("url-elicitation", url, url, wrapped),
 		wire("invalid-params", &jsonrpc.Error{Code: -32602, Message: "bad cursor"}, &jsonrpc.Error{Code: -32602, Message: "bad cursor"}, wrapped),
-		wire("secret-in-the-message", nil, &jsonrpc.Error{Code: 7, Message: "cannot reach postgres://svc:[redacted]@db:5432/prod now"},
+		wire("secret-in-the-message", nil, &jsonrpc.Error{Code: 7, Message: "cannot reach postgres://[redacted] now"},
 			func(c string, _ *jsonrpc.Error) error {
 				return &jsonrpc.Error{Code: 7, Message: "cannot reach postgres://svc:" + c + "@db:5432/prod now"}
 			}),

@@ -19,9 +19,9 @@ const (
 	variable = `(?:` + assigned + `[^\s\v]*(?P<is>[\s\v]+` + assigned + `)|^` + assigned + `[^\n]*(?P<is>\n` + assigned + `)|` + assigned + `[^\s\v]*)`
 )
 
-// The bits of the rules that hide a credential, what whoever runs the server does not read either, and what whoever may
+// The bits of the rules that hide a credential, what a stranger does not read of a text that was worded for him, what whoever runs the server does not read either, and what whoever may
 // read its errors does not: a place is theirs, but neither a statement nor a number in hexadecimal digits is one.
-var credentials, operators, trusted uint64
+var credentials, strangers, operators, trusted uint64
 
 func init() { //nolint:gochecknoinits // the rules refer to the table through text.hide
 	rules = []rule{
@@ -104,6 +104,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		listen(i, rules[i].on)
 		switch rules[i].hide {
 		case redacted:
+			strangers |= 1 << i
 			if strings.HasPrefix(rules[i].name, "database") {
 				continue // who may read errors may read which database
 			}

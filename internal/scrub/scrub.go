@@ -68,6 +68,10 @@ func Text(s string) string { return fixed(s, everything, nil) }
 // key=value, and leaves everything else, so also the host in a URL of which it hides the password.
 func Credentials(s string) string { return fixed(s, credentials, nil) }
 
+// ForAnyone is Credentials for a caller who is a stranger: the URL of a database is hidden behind its scheme, whoever
+// worded the text.
+func ForAnyone(s string) string { return fixed(s, strangers, nil) }
+
 // TextBut is Text for a caller who sent what shown reports: such a path, address or statement is shown back. A credential
 // is hidden whoever sent it. shown is called with what would be hidden; see [Sent].
 func TextBut(s string, shown func(fragment string) bool) string { return fixed(s, everything, shown) }
