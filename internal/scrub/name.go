@@ -152,6 +152,49 @@ func split(out []byte, name string) []byte {
 	return append(out, "__"...)
 }
 
+// misspeltWords are long enough that one mistake leaves them no other word.
+var misspeltWords = strings.Fields("password passphrase passcode secret credential authorization apikey accesskey privatekey secretkey clientsecret accesstoken refreshtoken")
+
+// Misspelt reports whether a name has the name of a secret in it but for one mistake: a letter that is missing, too many,
+// another one, or exchanged with the next: pasword_hash, api_kye. It looks at the first 64 bytes, and is for names that
+// nobody declared.
+func Misspelt(name string) bool {
+	const most = 64
+	var buf [4 * most]byte
+	written := split(buf[:0], words.Visible(name[:min(len(name), 2*most)]))
+	if written = written[:min(len(written), 3*most)]; nameParts().quiet.in(written) {
+		return false
+	}
+	before := ""
+	for word := range strings.FieldsFuncSeq(string(written), func(r rune) bool { return r == '_' }) {
+		for _, secret := range misspeltWords {
+			if one := strings.TrimSuffix(word, "s"); oneMistake(word, secret) || oneMistake(one, secret) || before != "" && oneMistake(before+one, secret) {
+				return true
+			}
+		}
+		before = word
+	}
+	return false
+}
+
+// oneMistake reports whether a is b but for one mistake.
+func oneMistake(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	switch {
+	case len(a) < len(b):
+		return len(a)+1 == len(b) && a[i:] == b[i+1:]
+	case i == len(a) || a[i+1:] == b[i+1:]:
+		return i < len(a)
+	}
+	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+}
+
 func isUpper(c byte) bool  { return 'A' <= c && c <= 'Z' }
 func isLower(c byte) bool  { return 'a' <= c && c <= 'z' }
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
