@@ -58,6 +58,9 @@ func plain(v any) any {
 
 // plainMember is plain for a value with a name, which may say that it is a secret.
 func plainMember(name string, v any) any {
+	if !scrub.SecretName(name) {
+		return plain(v)
+	}
 	return decoded(cleaner.Member(name, v))
 }
 

@@ -26,6 +26,7 @@ var (
 	pathEnd    = compile(segments)
 	routes     = compile(route)
 	apiRoots   = compile(`/(?:` + apiRoot + `)`)
+	onDrive    = compile(`[A-Za-z]:(?P<not>//)` + winTail)
 	inSource   = compile(`:\d|\(\d|", line \d`)
 	inSegment  = chars("^" + noSegment)
 	beforePath = chars("\\s\v\"'`(\\[{=:,;|")
@@ -95,13 +96,25 @@ func (t *text) ofFile(i int) bool {
 // hidePath hides a path. Who may read errors reads in a place of a source file its name: the directories are the server's.
 func (t *text) hidePath(from, to int) {
 	if t.of == trusted && inSource(t, to) >= 0 && extended(t.s[from:to]) {
-		if name := from + strings.LastIndexByte(t.s[from:to], '/'); name > from {
-			t.hide(from, name)
+		if name := from + strings.LastIndexAny(t.s[from:to], `/\`); name > from {
+			t.hide(from, t.back(backslashes, name))
 			t.decided(to)
 			return
 		}
 	}
 	t.hide(from, to)
+}
+
+// drivePath hides a path of Windows.
+func drivePath(t *text, i int) {
+	from := t.back(word, i)
+	if t.tried[t.rule] == from+1 {
+		return
+	}
+	t.tried[t.rule] = from + 1
+	if end := onDrive(t, from); end >= 0 {
+		t.hidePath(from, t.trim(from, end, cuts["path"]))
+	}
 }
 
 // extended reports whether a path ends with the extension of a file.

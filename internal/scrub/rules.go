@@ -86,7 +86,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"select", on("SELECT"), ahead(compile(selectFrom), statement), sql},
 
 		// Places.
-		{"drive", on(`:\`, ":/"), behind(word, `(?P<path>[A-Za-z]:(?P<not>//)`+winTail+`)`), path},
+		{"drive", on(`:\`, ":/"), drivePath, path},
 		{"file url", on("file:/", "unix:/", "sqlite:/", "sqlite3:/", "smb:/", "nfs:/"), like("\\b(?P<url>\\w+:[^\\s\\v\"<>`]*)"), path},
 		{"unc path", on(`\\`), behind(backslashes, `(?P<hide>\\{2,}(?:[\w.-]{2,}|\?)\\+[\w$.-]{2,}(?:\\+`+winSegment+`+)*)`), path},
 		{"home path", on("~"), like("(?:\\A|(?P<after>[\\s\\v\"'`([{=:,;|>]))(?P<path>~(?P<not>[A-Z\\d])[\\w-]*/" + segments + ")"), path},
