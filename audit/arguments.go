@@ -14,6 +14,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/canonical"
 	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -23,8 +24,9 @@ type Arguments uint8
 const (
 	// Redacted records the arguments without secrets. A value is hidden if the tool's schema
 	// marks it (format "password", writeOnly, a title that says so, x-sensitive or x-secret),
-	// if its name says secret, or if it looks like a credential. Of a tool whose schema is not
-	// known, only the names of arguments are recorded.
+	// if its name says secret, if the schema does not have its name and that is the name of a
+	// secret with a mistake in it (pasword), or if it looks like a credential. Of a tool whose
+	// schema is not known, only the names of arguments are recorded.
 	Redacted Arguments = iota
 
 	// Hashed records the HMAC-SHA-256 of the arguments, which [Log.HashArguments]
@@ -56,6 +58,8 @@ func (a *auditor) addArguments(rec *Record, req mcp.Request, tool *mcp.Tool) {
 		}
 		if call.TargetKey(rec.Method) == "tool" {
 			args = a.schemas.Of(tool).Without(args)
+		} else {
+			args = secrets.None.Without(args)
 		}
 		clean := scrub.Cleaner{Text: scrub.Credentials, Copy: true}.Value(args)
 		if rec.Arguments, err = json.Marshal(clean); err != nil || len(rec.Arguments) > 2*maxArguments {

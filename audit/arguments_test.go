@@ -122,6 +122,13 @@ func TestArgumentsAreRedacted(t *testing.T) {
 }
 
 // TestArgumentsAreBounded, and what stands in them looks like no record and hides nothing.
+// TestMisspeltSecretsAreHidden: a name that the schema does not have, but for one mistake that of a secret.
+func TestMisspeltSecretsAreHidden(t *testing.T) {
+	const schema = `{"type":"object","properties":{"passport":{"type":"string"},"nested":{"type":"object","properties":{"pasword_kind":{"type":"string"}}}}}`
+	r := recorded(t, audit.Options{}, schema, `{"pasword":"`+harness.Canary+`","passport":"D1","nested":{"api_kye":"`+harness.Canary+`","pasword_kind":"long","secert":true},"note":"x"}`)
+	require.JSONEq(t, `{"pasword":"[redacted]","passport":"D1","nested":{"api_kye":"[redacted]","pasword_kind":"long","secert":true},"note":"x"}`, string(r.Arguments))
+}
+
 func TestArgumentsAreBounded(t *testing.T) {
 	const schema = `{"type":"object"}`
 	got := recorded(t, audit.Options{}, schema, `{"a":"`+strings.Repeat("x", 20_000)+`"}`)
@@ -162,7 +169,7 @@ func TestPromptsAreRedacted(t *testing.T) {
 	k := newKept()
 	h := audit.New(&audit.Options{Log: k.Log})(func(context.Context, string, mcp.Request) (mcp.Result, error) { return &mcp.GetPromptResult{}, nil })
 	_, err := h(t.Context(), "prompts/get", &mcp.GetPromptRequest{Params: &mcp.GetPromptParams{
-		Name: "https://bob:" + harness.Canary + "@example.com/\n{}", Arguments: map[string]string{"token": harness.Canary, "city": "Oslo"},
+		Name: "https://bob:" + harness.Canary + "@example.com/\n{}", Arguments: map[string]string{"token": harness.Canary, "pasword": harness.Canary, "city": "Oslo"},
 	}})
 	require.NoError(t, err)
 	require.NotContains(t, k.text(), harness.Canary)

@@ -148,7 +148,7 @@ func (r *recorder) arguments(attrs []slog.Attr, c *call.Call) []slog.Attr {
 			b.WriteByte(',')
 		}
 		var value any
-		if values && !scrub.SecretName(name) && (schema == nil || schema.Declares(name) && !schema.Secret(name)) {
+		if values && !scrub.SecretName(name) && (schema == nil && !scrub.Misspelt(name) || schema != nil && schema.Declares(name) && !schema.Secret(name)) {
 			value = members[name]
 			if schema != nil {
 				value = schema.Without(value)

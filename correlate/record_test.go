@@ -390,3 +390,15 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		require.PanicsWithValue(t, want, func() { correlate.New(&o) })
 	}
 }
+
+// TestMisspeltSecretsOfAPrompt: nobody declares the names of a prompt's arguments as secrets.
+func TestMisspeltSecretsOfAPrompt(t *testing.T) {
+	log := harness.NewLog(slog.LevelInfo)
+	h := correlate.New(&correlate.Options{Logger: log.Logger(), Advanced: correlate.Advanced{ArgumentValues: 1024}})(
+		func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, errors.New("it broke") })
+	_, _ = h(t.Context(), "prompts/get", &mcp.GetPromptRequest{Params: &mcp.GetPromptParams{
+		Name: "p", Arguments: map[string]string{"pasword": harness.Canary, "api_kye": harness.Canary, "passport": "D1"},
+	}})
+	require.NotContains(t, log.String(), harness.Canary)
+	require.Equal(t, `{"api_kye":null,"passport":"D1","pasword":null}`, log.Only(t)["arguments"])
+}

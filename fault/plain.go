@@ -58,10 +58,10 @@ func plain(v any) any {
 
 // plainMember is plain for a value with a name, which may say that it is a secret.
 func plainMember(name string, v any) any {
-	if scrub.SecretMember(name, v) {
-		return scrub.Redacted
+	if !scrub.SecretName(name) {
+		return plain(v)
 	}
-	return plain(v)
+	return decoded(cleaner.Member(name, v))
 }
 
 // decoded is plain for a value that a decoder made which keeps numbers as they

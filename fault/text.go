@@ -38,7 +38,7 @@ func (d *Data) text(reference bool) string {
 		b.WriteString("\nReference: ")
 		b.WriteString(words.Cut(d.ReferenceID, maxText))
 		if d.Party == PartyServer {
-			b.WriteString(" (give it to the user to report)")
+			b.WriteString(words.ToReport)
 		}
 	}
 	return b.String()

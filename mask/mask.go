@@ -86,8 +86,10 @@ type Options struct {
 
 // A Reader says who reads the failures of a server, and so what of an error may be read that
 // nobody worded for the caller and no rule knows. What was worded every reader reads,
-// and none reads a credential, a stack or the value of a panic. Where several middlewares name a
-// reader for a call, the one who may read most holds.
+// and none reads a credential, a stack or the value of a panic of this process. In the words of an
+// error, such as the output of another program, stacks are hidden too, and of a panic of Go what
+// stands before its stack (five lines at most); what else that program printed are words.
+// Where several middlewares name a reader for a call, the one who may read most holds.
 type Reader uint8
 
 const (
@@ -98,7 +100,8 @@ const (
 	// Trusted callers may read the errors, which were written to be read. The words of an error
 	// stand whole behind the label of its kind, its further lines behind "> "; 8 KiB of several lines or 4 KiB of one at
 	// most. What a driver or a service said is added if the error left it out. Private addresses
-	// are hidden, what was dialled or looked up, and the paths that the caller did not send.
+	// are hidden, what was dialled or looked up, and the paths that the caller did not send; of
+	// the place in a source file (main.go:12:3) the directories are.
 	Trusted
 
 	// Operator is who runs the server, as the user of a local server over stdio does. It reads what
@@ -116,12 +119,16 @@ func New(opts *Options) mcp.Middleware {
 		o = *opts
 	}
 	settings := &call.Settings{Logger: o.Logger, Reveal: o.Reveal, Quote: o.QuoteService, Trust: failure.Trust(o.Reader)}
+	worded := scrub.ForAnyone
+	if o.Reader != Anyone {
+		worded = scrub.Credentials
+	}
 	if !o.Reveal {
-		settings.Mask, settings.Finished, settings.Own = ScrubCredentials, ScrubCredentials, call.OwnText
+		settings.Mask, settings.Finished, settings.Own = worded, worded, call.OwnText
 	}
 	if !o.Reveal && o.Scrub != nil {
 		net := scrub.Visibly(o.Scrub)
-		settings.Mask = func(text string) string { return ScrubCredentials(net(text)) }
+		settings.Mask = func(text string) string { return worded(net(text)) }
 		settings.Own = func(text string) string { return call.OwnText(net(text)) }
 	}
 	rules := make([]classify.Rule, len(o.Rules))
@@ -171,12 +178,16 @@ func New(opts *Options) mcp.Middleware {
 // addresses, stack frames, SQL statements, environment assignments. It leaves
 // ordinary prose alone, is idempotent, and takes time linear in the length of the
 // text. It shortens a text of more than 64 KiB. It is a second net, not a proof: it does
-// not find a secret that does not look like one.
+// not find a secret that does not look like one. A path is known by a root of a file system
+// (/etc, /home, /mnt, C:\, a share), by two segments that are no route of an API, or, with
+// one segment, by what is done with it (open /x: permission denied); /x alone may be a route
+// and stays.
 func Scrub(text string) string { return scrub.Text(text) }
 
 // ScrubCredentials is [Scrub] for a text that somebody worded for the caller: it
-// replaces credentials, keys, tokens and connection strings, and leaves paths,
-// addresses and SQL alone.
+// replaces credentials, keys, tokens and lists of a connection's settings, and leaves paths,
+// addresses and SQL alone. A URL misses its password, a user that is more than a few small
+// letters, and secret parameters; it keeps its host and its port.
 func ScrubCredentials(text string) string { return scrub.Credentials(text) }
 
 // Is returns a rule for the errors for which errors.Is(err, target) holds. It

@@ -26,13 +26,15 @@ import (
 // It looks at texts, structured content, links, the texts of resources, their bytes if
 // those are a text, and _meta. JSON in a text is treated as structured content is:
 // a text under a name that says secret, such as "api_key", becomes "[redacted]", a number
-// 0, and everything else stays as it is. So types stay what they were. The output schema
+// 0, and everything else stays as it is. So types stay what they were. In an object under
+// such a name a member stays that describes the secret by its name and by its looks:
+// {"auth": {"code": "expired"}}, {"token": {"expires_in": 3600}}. The output schema
 // of a tool may no longer allow the result, for example because it has a pattern for the
 // secret. Then the call fails, and the failure says that the call was carried out.
 //
 // What the handler returned is not written to. Nothing is cut off, and nothing bounds the
 // size of what is searched; recover.Options.MaxResult does. Images, sounds and bytes that
-// are no text are not searched. As everywhere the scrubber is a second net: it hides what
+// are no text are not searched. Content of a type of the program's own is searched as it is sent. As everywhere the scrubber is a second net: it hides what
 // looks like a credential, also one that the tool is there to return. With
 // [Options].Reveal nothing is hidden.
 //

@@ -15,7 +15,10 @@
 //
 //   - a panic of any kind, nil and http.ErrAbortHandler included, becomes a
 //     [*PanicError];
-//   - a nil result without an error becomes an error that is [ErrNilResult];
+//   - a nil result without an error becomes an error that is [ErrNilResult], which the
+//     caller reads as an internal error, in every version and for every method: to a
+//     client of an older one the SDK would have sent null, as the result of a completion
+//     as well;
 //   - a result that cannot be written as JSON (NaN, a channel, a MarshalJSON that
 //     fails or panics, invalid raw JSON, a nil pointer in a list) becomes a
 //     [*MarshalError];
@@ -119,8 +122,11 @@ func (r *recovery) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 	switch {
 	case err != nil:
 	case isNil(res):
-		if res, err = nilResult(c, res); err != nil {
-			c.Mended()
+		if err = nilResult(c); err != nil {
+			if !c.Missing(res, err) {
+				c.Mended()
+			}
+			res = nil
 		}
 	case outermost:
 		var size int

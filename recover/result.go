@@ -63,13 +63,13 @@ func isNil(res mcp.Result) bool {
 	return safe.Nil(res)
 }
 
-// nilResult turns a nil result into an error, except where it is right: a
+// nilResult returns the error that stands in the place of a nil result, except where that is right: a
 // notification has none, and the answer of subscriptions/listen is the SDK's own.
-func nilResult(c *call.Call, res mcp.Result) (mcp.Result, error) {
+func nilResult(c *call.Call) error {
 	if c.Notification() || c.Method() == call.MethodListen {
-		return res, nil
+		return nil
 	}
-	return nil, bug(ErrNilResult)
+	return bug(ErrNilResult)
 }
 
 func bug(err error) error { return classify.HideError(err, fault.Generic(fault.KindInternal)) }

@@ -1027,3 +1027,36 @@ func TestGuidanceConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestTheRefusalRepeatsTheFirstLine: it stays whole, and what is left out is counted.
+func TestTheRefusalRepeatsTheFirstLine(t *testing.T) {
+	long := strings.Repeat("the column is not in any of the tables ", 12) + "end"
+	for name, tt := range map[string]struct {
+		text, want string
+	}{
+		"a long line":          {long, long + "."},
+		"a line and a few":     {"main.go:3: undefined: x\nmain.go:4: undefined: y", "main.go:3: undefined: x\n> main.go:4: undefined: y\n"},
+		"a line and many":      {long + "\nsee\nbelow", long + " [9 more characters left out]"},
+		"a very long line":     {strings.Repeat("an ordinary word of many ", 100), " ordinary word of many"},
+		"one of many escapes":  {strings.Repeat("<a><b> ", 100), "<a><b> <a><b>"},
+		"one of a single word": {strings.Repeat("x", 3000), " more characters left out]"},
+	} {
+		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+			Handlers:   map[string]harness.Handler{"it": harness.Fail(errors.New(tt.text))},
+			Middleware: []mcp.Middleware{mask.New(&mask.Options{Reader: mask.Operator, Logger: slog.New(slog.DiscardHandler)}), retry.New(nil)},
+		})
+		var got string
+		for range 8 {
+			if got = s.Call(t, "it").Text(); strings.HasPrefix(got, "Repeated failure: ") {
+				break
+			}
+		}
+		_, last, found := strings.Cut(got, "Its last error was: ")
+		require.True(t, found, name)
+		require.Contains(t, last, tt.want, name)
+		require.Less(t, len(last), 1200, name)
+		if len(tt.text) > 600 {
+			require.Regexp(t, ` \[\d+ more characters left out\]`, last, name)
+		}
+	}
+}

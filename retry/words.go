@@ -1,14 +1,17 @@
 package retry
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 const kindNotReady fault.Kind = "not_ready" //nolint:errname // a kind is an error, and its name is Kind
@@ -51,16 +54,31 @@ func suggestion(f *failure.Failure, e *fault.Error, a *failure.Answer) string {
 	return ""
 }
 
-// maxHeadline is how many bytes of the last error a refusal repeats.
-const maxHeadline = 200
+const (
+	// maxHeadline is how many bytes of the last error a refusal repeats: a first line of that length stays whole.
+	maxHeadline = 1000
+	// shortHeadline is how many stay of one with further lines. In a store what is known of one tool has to fit into
+	// one value, so that no more stay of one either that is mostly escapes there.
+	shortHeadline = 200
+)
 
 // headline returns what a failure says first.
 func headline(e *fault.Error) string {
 	text := e.Kind().Label() + ": " + e.Message()
-	if len(text) > maxHeadline {
-		text = strings.ToValidUTF8(text[:maxHeadline], "") + "..."
+	if len(text) <= shortHeadline {
+		return text
 	}
-	return text
+	first, rest, _ := strings.Cut(text, "\n")
+	switch raw, _ := json.Marshal(first[:min(len(first), maxHeadline)]); {
+	case len(raw) > maxHeadline*5/4:
+		return words.Clip(first, shortHeadline)
+	case len(first) > maxHeadline:
+		return words.Clip(text, maxHeadline)
+	case rest != "":
+		rest = strings.TrimPrefix(strings.ReplaceAll("\n"+rest, "\n> ", "\n"), "\n") // without the marks of a quotation
+		return first + " [" + words.Plural(utf8.RuneCountInString(rest), "more character") + " left out]"
+	}
+	return first
 }
 
 // refusal is the answer to a call that is not run.

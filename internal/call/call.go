@@ -74,6 +74,7 @@ type cold struct {
 	past  mcp.Result   // see Behind
 
 	wouldSend string // see WouldRefuse
+	missing   *missing
 }
 
 // lock locks the Call and returns what is guarded by it.

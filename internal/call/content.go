@@ -32,9 +32,7 @@ func masking(mask func(string) string) *cleaner {
 		clean := make(mcp.Meta, len(meta))
 		for key, v := range meta {
 			if !strings.HasPrefix(key, wire.Prefix) { // else it is our own
-				if v = masked(v, mask); scrub.SecretMember(key, v) {
-					v = scrub.Redacted
-				}
+				v = scrub.Cleaner{Text: mask, Typed: true}.Member(key, v)
 			}
 			clean[key] = v
 		}
@@ -43,12 +41,12 @@ func masking(mask func(string) string) *cleaner {
 }
 
 // masked returns a value in which everything is masked that a client would decode. It is
-// bounded, and what is secret by its name becomes a text.
+// bounded, and keeps the types of what it hides, which a client may check against a schema.
 func masked(v any, mask func(string) string) any {
 	if v == nil || mask == nil {
 		return v
 	}
-	cleaner := scrub.Cleaner{Text: mask}
+	cleaner := scrub.Cleaner{Text: mask, Typed: true}
 	if raw, ok := v.(json.RawMessage); ok {
 		return json.RawMessage(cleaner.JSON(raw))
 	}
@@ -133,9 +131,35 @@ func (c *cleaner) block(block mcp.Content) (_ mcp.Content, changed bool) {
 			return c.clean(&b.Meta, &b.URI, &b.Name, &b.Title, &b.Description) || changed
 		})
 	default:
-		return block, false
+		return c.unknown(block)
 	}
 }
+
+// unknown returns a block of a type that is not known here: those of sampling, and one of the program's own, which
+// embeds a known one and may write more than that. It is searched as it would be sent.
+func (c *cleaner) unknown(block mcp.Content) (_ mcp.Content, changed bool) {
+	if safe.Nil(block) {
+		return block, false
+	}
+	raw, err := safe.JSON(block)
+	if err != nil || !json.Valid(raw) { // left to what looks for that
+		return block, false
+	}
+	clean := scrub.EachText(raw, c.text)
+	if bytes.Equal(clean, raw) {
+		return block, false
+	}
+	return written{block, clean}, true
+}
+
+// written is a block as it is sent.
+type written struct {
+	mcp.Content
+	raw json.RawMessage
+}
+
+// MarshalJSON implements [mcp.Content].
+func (w written) MarshalJSON() ([]byte, error) { return w.raw, nil }
 
 // icon returns an icon. The address of one may hold a credential, an image that stands in it does not.
 func (c *cleaner) icon(i mcp.Icon) (_ mcp.Icon, changed bool) {

@@ -23,6 +23,34 @@ func (c *Call) Observing() bool { return c.settings().Observe }
 // that it is sent even when the Call is observed.
 func (c *Call) Mended() { c.atEnd.Or(mended) }
 
+// Missing says that err stands in the place of a result that is nil. It reports whether the SDK would have sent
+// null for it, as it does to clients of older versions: then the answer of an observed Call is res again. For newer
+// ones it would have died.
+func (c *Call) Missing(res mcp.Result, err error) bool {
+	if !olderThan20260728(c.req) {
+		return false
+	}
+	c.lock().missing = &missing{res, err}
+	c.mu.Unlock()
+	return true
+}
+
+// missing is a result that is nil, and the error in its place.
+type missing struct {
+	res mcp.Result
+	err error
+}
+
+// missed returns the answer that err stands for, if that is one which the SDK would have sent.
+func (c *Call) missed(err error) *missing {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	if m := cold.missing; m != nil && safe.Same(m.err, err) {
+		return m
+	}
+	return nil
+}
+
 // WouldRefuse notes the answer with which an observed Call would have been refused. The first one counts.
 func (c *Call) WouldRefuse(err error) {
 	f := c.Failure(nil, err)
@@ -50,6 +78,10 @@ func (c *Call) observed(res mcp.Result, err error, f *failure.Failure) (mcp.Resu
 	sent := sentText(res, err)
 	if f.View().Origin == classify.Explained {
 		sent = errorText(f) // that of the SDK repeats a value whole, be it a password
+	}
+	if m := c.missed(err); m != nil {
+		c.recordObserved("null", text)
+		return m.res, nil
 	}
 	c.recordObserved(sent, text)
 	return res, err

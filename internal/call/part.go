@@ -25,7 +25,7 @@ func Alone(ctx context.Context, method string, quiet bool) *Call {
 	return c
 }
 
-var alone = &Settings{Mask: scrub.Credentials, Finished: scrub.Credentials}
+var alone = &Settings{Mask: scrub.ForAnyone, Finished: scrub.ForAnyone}
 
 // Public returns what a caller may know of a failure of this Call, with its
 // reference if there is a record that this leads to. quote reports whether a text about it

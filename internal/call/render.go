@@ -228,6 +228,9 @@ func (c *Call) text(f *failure.Failure, e *fault.Error, reference bool) string {
 	text, rest := e.Text(), ""
 	if reference {
 		rest = strings.TrimPrefix(e.Error(), text)
+		if before, ok := strings.CutSuffix(rest, words.ToReport); ok && c.settings().Trust == failure.Operator {
+			rest = before + words.InLog
+		}
 	}
 	if f.View().Private != nil {
 		if i := strings.LastIndex(text, "\nTry: "); i >= 0 { // no byte of the correction begins a line
@@ -392,11 +395,21 @@ const version20260728 = "2026-07-28"
 // NewResult returns an empty result of a tool that is complete in the protocol version of
 // the request.
 func NewResult(req mcp.Request) *mcp.CallToolResult {
-	if r, ok := req.(interface{ ProtocolVersion() string }); ok && !safe.Nil(req) && r.ProtocolVersion() < version20260728 {
+	if olderThan20260728(req) {
 		return &mcp.CallToolResult{}
 	}
 	res := completeResult
 	return &res
+}
+
+// olderThan20260728 reports whether a request has an older protocol version. Of a method of the program's own it may
+// have none.
+func olderThan20260728(req mcp.Request) (older bool) {
+	r, ok := req.(interface{ ProtocolVersion() string })
+	if ok && !safe.Nil(req) {
+		safe.Call(func() { older = r.ProtocolVersion() < version20260728 }, nil)
+	}
+	return older
 }
 
 func envelope(e *fault.Error) string {

@@ -354,7 +354,7 @@ func ownResults() []scenario {
 	own("plain", func(string) *mcp.CallToolResult { return failed("The printer is out of paper.") }, "The printer is out of paper.")
 	own("secret", func(c string) *mcp.CallToolResult {
 		return failed("Cannot reach postgres://svc:"+c+"@db:5432/prod now.", "Bearer "+c, "See /etc/app/x?token="+c)
-	}, "Cannot reach postgres://[redacted] now.", "Bearer [redacted]", "See /etc/app/x?token=[redacted]")
+	}, "Cannot reach postgres://svc:[redacted]@db:5432/prod now.", "Bearer [redacted]", "See /etc/app/x?token=[redacted]")
 	own("huge", func(c string) *mcp.CallToolResult {
 		return failed(strings.Repeat("password="+c+"; ", 200_000))
 	}, "")

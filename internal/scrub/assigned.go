@@ -82,8 +82,9 @@ func (t *text) value(k kind, name, sep string, start, i int) {
 	if sep == "(" && (strings.Contains(name, "auth") || strings.Contains(name, "cred")) {
 		from, to = i, max(to, t.bracketed(i-1)) // a user, and the password
 	}
+	behind := t.done[t.rule]
 	t.hide(from, to)
-	t.done[t.rule] = from // "password= api_key: hunter2": what stands there may be another name
+	t.done[t.rule] = min(behind, from) // what stands there may be another name, "password= api_key: hunter2", or stand before it
 }
 
 // maxWrapped is how long a value in brackets may be, in bytes, so that the bracket behind it is hidden with it.

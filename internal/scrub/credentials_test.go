@@ -11,7 +11,7 @@ func TestCredentials(t *testing.T) {
 		"file '/home/ann/report.txt' does not exist":            "file '/home/ann/report.txt' does not exist",
 		"dial tcp 10.0.0.7:5432: connection refused":            "dial tcp 10.0.0.7:5432: connection refused",
 		"near SELECT name FROM users WHERE id = 1":              "near SELECT name FROM users WHERE id = 1",
-		"postgres://app:hunter2@10.0.0.7/prod in /etc/app.yaml": "postgres://[redacted] in /etc/app.yaml",
+		"postgres://app:hunter2@10.0.0.7/prod in /etc/app.yaml": "postgres://app:[redacted]@10.0.0.7/prod in /etc/app.yaml",
 		"password=hunter2 in /etc/app.yaml":                     "password=[redacted] in /etc/app.yaml",
 	} {
 		require.Equal(t, want, Credentials(text))

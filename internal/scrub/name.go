@@ -69,7 +69,7 @@ const (
 const quietNames = `__is_ __has_ __max_ __min_ __num_ __total_ __use_ __no_ __require_ __requires_ __enable_ __disable_ __allow_ __show_
 	__supports_ _count__ _limit__ _limits__ _length__ _len__ _size__ _type__ _name__ _policy__ _expiry__ _expires__ _expires_in__
 	_expiration__ _at__ _ttl__ _lifetime__ _age__ _enabled__ _required__ _method__ _methods__ _mode__ _scheme__ _provider__
-	_endpoint__ _budget__ _usage__ _version__ _strength__ _rules__ _format__ _status__ _valid__ _index__ _position__ _header__
+	_endpoint__ _budget__ _usage__ _version__ _strength__ _rules__ _format__ _status__ _valid__ _source__ _mechanism__ _index__ _position__ _header__
 	_cost__ _prompt_tokens__ _completion_tokens__ _input_tokens__ _output_tokens__ _cached_tokens__ _reasoning_tokens__
 	_thinking_tokens__ _used_tokens__ _remaining_tokens__ _context_tokens__ _min_length__ _max_length__ token_id__ token_url_
 	token_uri_ _auth_url_ _auth_uri_ page_token_ progress_token_ cancellation_token_ cancel_token_ eos_token_ bos_token_
@@ -150,6 +150,49 @@ func split(out []byte, name string) []byte {
 		return append(out, '_')
 	}
 	return append(out, "__"...)
+}
+
+// misspeltWords are long enough that one mistake leaves them no other word.
+var misspeltWords = strings.Fields("password passphrase passcode secret credential authorization apikey accesskey privatekey secretkey clientsecret accesstoken refreshtoken")
+
+// Misspelt reports whether a name has the name of a secret in it but for one mistake: a letter that is missing, too many,
+// another one, or exchanged with the next: pasword_hash, api_kye. It looks at the first 64 bytes, and is for names that
+// nobody declared.
+func Misspelt(name string) bool {
+	const most = 64
+	var buf [4 * most]byte
+	written := split(buf[:0], words.Visible(name[:min(len(name), 2*most)]))
+	if written = written[:min(len(written), 3*most)]; nameParts().quiet.in(written) {
+		return false
+	}
+	before := ""
+	for word := range strings.FieldsFuncSeq(string(written), func(r rune) bool { return r == '_' }) {
+		for _, secret := range misspeltWords {
+			if one := strings.TrimSuffix(word, "s"); oneMistake(word, secret) || oneMistake(one, secret) || before != "" && oneMistake(before+one, secret) {
+				return true
+			}
+		}
+		before = word
+	}
+	return false
+}
+
+// oneMistake reports whether a is b but for one mistake.
+func oneMistake(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	switch {
+	case len(a) < len(b):
+		return len(a)+1 == len(b) && a[i:] == b[i+1:]
+	case i == len(a) || a[i+1:] == b[i+1:]:
+		return i < len(a)
+	}
+	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }
 
 func isUpper(c byte) bool  { return 'A' <= c && c <= 'Z' }

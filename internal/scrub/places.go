@@ -18,22 +18,28 @@ const (
 	// the names of files.
 	index     = `(?:(?:0|[1-9]\d{0,2})(?P<not>[.!]*[^.!` + noSegment + `])|\{|:[a-z])`
 	routeRoot = `(?:api|rest|graphql|oauth2?|rpc|mcp|properties|definitions|\$defs|items|paths|components)(?P<not>` + segment + `)`
-	route     = `/(?:` + routeRoot + `|v\d{1,3}(?P<not>` + segment + `)|` + segment + `+(?:/(?P<not>` + index + `)` + segment + `*)*/` + index + `)`
+	apiRoot   = routeRoot + `|v\d{1,3}(?P<not>` + segment + `)`
+	route     = `/(?:` + apiRoot + `|` + segment + `+(?:/(?P<not>` + index + `)` + segment + `*)*/` + index + `)`
 )
 
 var (
 	pathEnd    = compile(segments)
 	routes     = compile(route)
+	apiRoots   = compile(`/(?:` + apiRoot + `)`)
+	onDrive    = compile(`[A-Za-z]:(?P<not>//)` + winTail)
+	inSource   = compile(`:\d|\(\d|", line \d`)
 	inSegment  = chars("^" + noSegment)
 	beforePath = chars("\\s\v\"'`(\\[{=:,;|")
 	notRoot    = chars("A-Za-z0-9_./~%:-")
 	rootNames  = set(`etc var usr tmp proc opt mnt srv sys dev home root run bin sbin lib lib64 boot media nix snap app Users Library
-	Applications System Volumes private workspace workspaces build builds`)
+	Applications System Volumes private workspace workspaces work build builds code repo backup backups secrets export efs lost+found cdrom`)
 	aloneRoots  = set("etc var usr tmp proc opt mnt srv")
 	slashes     = chars("/")
 	backslashes = chars(`\\`)
 	small       = chars("a-z")
 	methods     = set("GET HEAD POST PUT PATCH DELETE OPTIONS")
+	// fileWords stand before the name of a file, also where that has one segment: open /secrets.txt: permission denied.
+	fileWords = set("open stat lstat fstatat openat read write mkdir rmdir unlink unlinkat remove rename readlink readdirent chdir chmod chown symlink link exec truncate create scandir copyfile access file directory folder path")
 )
 
 // trim returns to, or where the characters begin that end s[from:to].
@@ -57,17 +63,66 @@ func unixPath(t *text, i int) {
 	switch {
 	case first == i+1 || !free && !start:
 	case free && (t.at(first) == '/' && rootNames[name] || first-i < 8 && aloneRoots[name]):
-		t.hide(i, t.trim(i, pathEnd(t, i+1), ".!"))
+		t.hidePath(i, t.trim(i, pathEnd(t, i+1), ".!"))
 	case !start || i < t.url:
 	case t.in(space, i-1) && methods[t.s[t.back(capitals, t.back(space, i)):t.back(space, i)]]:
 		t.url = t.skip(solid, i)
 	case t.at(first) == '/':
-		if end := t.trim(i, pathEnd(t, i+1), ".!"); routes(t, i) < 0 {
-			t.hide(i, end)
+		if end := t.trim(i, pathEnd(t, i+1), ".!"); routes(t, i) < 0 || apiRoots(t, i) < 0 && extended(t.s[i:end]) {
+			t.hidePath(i, end)
 		} else {
 			t.decided(end)
 		}
+	case t.ofFile(i):
+		t.hidePath(i, t.trim(i, first, ".!"))
 	}
+}
+
+// ofFile reports whether the words before i say that a file stands there.
+func (t *text) ofFile(i int) bool {
+	if t.in(quotes, i-1) {
+		i--
+	}
+	if t.at(i-1) != ' ' {
+		return false
+	}
+	end := i - 1
+	if t.at(end-1) == ':' { // No such file or directory: '/secrets.txt'
+		end--
+	}
+	return fileWords[strings.ToLower(t.s[max(t.back(letters, end), end-16):end])]
+}
+
+// hidePath hides a path. Who may read errors reads in a place of a source file its name: the directories are the server's.
+func (t *text) hidePath(from, to int) {
+	if t.of == trusted && inSource(t, to) >= 0 && extended(t.s[from:to]) {
+		if name := from + strings.LastIndexAny(t.s[from:to], `/\`); name > from {
+			t.hide(from, t.back(backslashes, name))
+			t.decided(to)
+			return
+		}
+	}
+	t.hide(from, to)
+}
+
+// drivePath hides a path of Windows.
+func drivePath(t *text, i int) {
+	from := t.back(word, i)
+	if t.tried[t.rule] == from+1 {
+		return
+	}
+	t.tried[t.rule] = from + 1
+	if end := onDrive(t, from); end >= 0 {
+		t.hidePath(from, t.trim(from, end, cuts["path"]))
+	}
+}
+
+// extended reports whether a path ends with the extension of a file.
+func extended(path string) bool {
+	base := path[strings.LastIndexAny(path, `/\`)+1:]
+	dot := strings.LastIndexByte(base, '.')
+	const longest = 8
+	return dot > 0 && dot+1 < len(base) && len(base)-dot <= longest && isLetter(base[dot+1])
 }
 
 // An address of the inner network or of the machine, with its port. In a URL the path behind it stays: it says what

@@ -19,9 +19,9 @@ const (
 	variable = `(?:` + assigned + `[^\s\v]*(?P<is>[\s\v]+` + assigned + `)|^` + assigned + `[^\n]*(?P<is>\n` + assigned + `)|` + assigned + `[^\s\v]*)`
 )
 
-// The bits of the rules that hide a credential, what whoever runs the server does not read either, and what whoever may
+// The bits of the rules that hide a credential, what a stranger does not read of a text that was worded for him, what whoever runs the server does not read either, and what whoever may
 // read its errors does not: a place is theirs, but neither a statement nor a number in hexadecimal digits is one.
-var credentials, operators, trusted uint64
+var credentials, strangers, operators, trusted uint64
 
 func init() { //nolint:gochecknoinits // the rules refer to the table through text.hide
 	rules = []rule{
@@ -33,10 +33,13 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"body of a private key", on("IBADANBgkqhkiG9w0BAQEFAAS", "IBAAKC", "MHcCAQEEI", "MIGkAgEBBD", "MIHcAgEBBEI", "MIGHAgEAMBMG", "MIG2AgEAMBAG", "MC4CAQAwBQYDK2V", "b3BlbnNzaC1rZXk", "BgkqhkiG9w0BBQ0w"),
 			behind(base64s, `(?P<hide>(?:M[CHI]|b3)[A-Za-z0-9+/=]{30,}(?:\\?[rn]?\s*[A-Za-z0-9+/=]{40,})*)`), redacted},
 		{"url", on("://"), credentialsURL, redacted},
-		{"jdbc", on("jdbc:"), like(`(?i:jdbc:)(?P<url>` + inURLs + `+)`), redacted},
+		{"jdbc", on("jdbc:"), jdbcURL, redacted},
+		{"database", on("://", "jdbc:"), wholeURL, redacted},
+		{"host of a database", on("://", "jdbc:"), databaseHost, address},
 		// user:password@host:6379 and user:password@tcp(host:3306)/name have no scheme.
-		{"credentials", on("@"), ahead(compile(`@[\w.-]+:\d`), behind(inSecret, withPort)), redacted},
+		{"credentials", on("@"), ahead(compile(`@[\w.-]+:\d`), portCredentials), redacted},
 		{"credentials of a host", on("@"), userAtHost, redacted},
+		{"database of a host", on("@"), ahead(compile(`@[\w.-]+[(:]`), wholeHost), redacted},
 		{"driver's credentials", on("@"), ahead(compile(`@[\w.-]+\(`), behind(inDSN, withNet)), redacted},
 		// Lists of key=value that lead to a database: of ADO, ODBC and Azure, and of libpq.
 		// The host of a longer name in small letters is any program's: vhost=/ type=topic; retrying.
@@ -77,12 +80,13 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"signal", on("[signal "), like(`(?P<hide>(?i:\[signal )[^\]\n]*\])`), stack},
 		{"python stack", on("Traceback (most recent call last):", `File "`), like(
 			`(?P<hide>(?:Traceback \(most recent call last\):|` + pythonFrame + `)(?:\n[ \t]*` + pythonFrame + `)*)`), stack},
+		{"rust stack", on("stack backtrace:"), like(`(?P<hide>stack backtrace:` + rustFrames + `)`), stack},
 		{"stack", on("at "), like(`(?P<after>[\s\v])(?P<hide>` + frame + `(?:[\s\v]*` + frame + `)*)`), stack}, // of Java, JavaScript and .NET
 		{"sql", on("select ", "select\n", "insert ", "replace ", "merge ", "update ", "delete ", "create ", "alter ", "drop ", "truncate ", "with "), ahead(compileLater(sqlPattern), statement), sql},
 		{"select", on("SELECT"), ahead(compile(selectFrom), statement), sql},
 
 		// Places.
-		{"drive", on(`:\`, ":/"), behind(word, `(?P<path>[A-Za-z]:(?P<not>//)`+winTail+`)`), path},
+		{"drive", on(`:\`, ":/"), drivePath, path},
 		{"file url", on("file:/", "unix:/", "sqlite:/", "sqlite3:/", "smb:/", "nfs:/"), like("\\b(?P<url>\\w+:[^\\s\\v\"<>`]*)"), path},
 		{"unc path", on(`\\`), behind(backslashes, `(?P<hide>\\{2,}(?:[\w.-]{2,}|\?)\\+[\w$.-]{2,}(?:\\+`+winSegment+`+)*)`), path},
 		{"home path", on("~"), like("(?:\\A|(?P<after>[\\s\\v\"'`([{=:,;|>]))(?P<path>~(?P<not>[A-Z\\d])[\\w-]*/" + segments + ")"), path},
@@ -97,8 +101,13 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 	}
 	classes()
 	for i := range rules {
+		listen(i, rules[i].on)
 		switch rules[i].hide {
 		case redacted:
+			strangers |= 1 << i
+			if strings.HasPrefix(rules[i].name, "database") {
+				continue // who may read errors may read which database
+			}
 			credentials |= 1 << i
 			fallthrough
 		case stack:
@@ -109,7 +118,6 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 				trusted |= 1 << i
 			}
 		}
-		listen(i, rules[i].on)
 	}
 }
 

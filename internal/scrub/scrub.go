@@ -64,9 +64,13 @@ const Redacted = redacted
 // at for some way beyond the cut, so that a secret that lies across it is seen whole, and none is left in half.
 func Text(s string) string { return fixed(s, everything, nil) }
 
-// Credentials is Text for what was worded for the caller: it hides credentials, keys, tokens and connection strings,
-// and leaves everything else.
+// Credentials is Text for what was worded for the caller: it hides credentials, keys, tokens and connection strings of
+// key=value, and leaves everything else, so also the host in a URL of which it hides the password.
 func Credentials(s string) string { return fixed(s, credentials, nil) }
+
+// ForAnyone is Credentials for a caller who is a stranger: the URL of a database is hidden behind its scheme, whoever
+// worded the text.
+func ForAnyone(s string) string { return fixed(s, strangers, nil) }
 
 // TextBut is Text for a caller who sent what shown reports: such a path, address or statement is shown back. A credential
 // is hidden whoever sent it. shown is called with what would be hidden; see [Sent].

@@ -231,11 +231,13 @@ func TestRulesHaveNamesAndTriggers(t *testing.T) {
 // TestEveryRuleIsNeeded takes each rule out: something must leave that is hidden with it.
 func TestEveryRuleIsNeeded(t *testing.T) {
 	for i, r := range rules {
-		without := everything &^ (1 << i)
-		require.True(t, slices.ContainsFunc(readSecrets(t), func(c secretCase) bool {
-			got := fixed(c.text, without, nil)
-			return slices.ContainsFunc(c.gone, func(gone string) bool { return strings.Contains(got, gone) })
-		}), "no case in testdata/secrets.txt needs %q", r.name)
+		need := func(of uint64) bool {
+			return slices.ContainsFunc(readSecrets(t), func(c secretCase) bool {
+				before, got := fixed(c.text, of, nil), fixed(c.text, of&^(1<<i), nil)
+				return slices.ContainsFunc(c.gone, func(gone string) bool { return strings.Contains(got, gone) && !strings.Contains(before, gone) })
+			})
+		}
+		require.True(t, need(everything) || need(trusted), "no case in testdata/secrets.txt needs %q", r.name)
 	}
 }
 

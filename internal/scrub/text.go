@@ -24,11 +24,13 @@ type state struct {
 	view
 	rule, row int // the rule that runs, and which of its triggers it was
 	work      int
+	of        uint64        // the rules that are asked
 	done      [maxRules]int // by rule: what lies before it has been decided
 	tried     [maxRules]int // by rule: one more than where its pattern was tried last
 	lastBare  span          // the last value without quotes
 	brackets  span          // the last brackets that were passed
 	members   memberAt      // the last member that was looked for
+	scheme    span          // where the last "://" stands, and behind it if that is the URL of a database
 	url       int           // the end of the last URL or route
 	once      int           // the end of what a pattern reads once
 }
@@ -217,7 +219,7 @@ func (t *text) decided(i int) { t.done[t.rule] = max(t.done[t.rule], i) }
 // than any real text makes.
 func (t *text) look(v view, of uint64, enough int) bool {
 	s := v.s
-	t.state = state{view: v}
+	t.state = state{view: v, of: of}
 	if t.looks++; t.looks == 0 { // once in four milliards
 		clear(t.fore[:])
 		clear(t.rear[:])

@@ -2,40 +2,188 @@ package scrub
 
 import "strings"
 
-// In the URL of a database, a queue or a directory everything is private; in another one what stands before the last @ of
-// the authority, but for a user of a few small letters alone, as in ssh://git@host.
+// In the URL of a database, a queue or a directory everything is private to a stranger. To everybody else only its
+// password is, see [database]; in another URL what stands before the last @ of the authority, but for a user of a few
+// small letters alone, as in ssh://git@host.
 const (
-	private = `(?i:postgresql|postgres|mysqlx?|mariadb|mongodb|rediss?|valkeys?|amqps?|jdbc|sqlserver|mssql|oracle|clickhouse|cockroachdb` +
-		`|cassandra|neo4j|bolt|nats|kafka|ldaps?|smtps?|memcached|couchbase|snowflake)(?:\+[\w+.-]*)?`
-	inUser  = `[^\s\v/?#"<>@]`
-	withKey = `[\d_+.-]*(?:` + private + `://(?P<url>` + inURLs + `+)|[\w+.-]+://(?P<not>[a-z_-]{1,15}@(?P<not>` + inUser + `*@))(?P<hide>(?:` +
+	private = `[\d_+.-]*(?i:postgresql|postgres|mysqlx?|mariadb|mongodb|rediss?|valkeys?|amqps?|jdbc|sqlserver|mssql|oracle|clickhouse|cockroachdb` +
+		`|cassandra|neo4j|bolt|nats|kafka|ldaps?|smtps?|memcached|couchbase|snowflake)(?:\+[\w+.-]*)?://`
+	plainUser = `[a-z_-]{1,15}`
+	inUser    = `[^\s\v/?#"<>@]`
+	withKey   = `(?:(?P<not>` + private + `)[\w+.-]+://(?P<not>` + plainUser + `@(?P<not>` + inUser + `*@))(?P<hide>(?:` +
 		inUser + `+|@(?P<is>` + inUser + `*@))+)@)`
-	inURLs = "[^\\s\v\"<>`]"
+	inURLs   = "[^\\s\\v\"<>`]"
+	withJDBC = `(?i:jdbc):(?:(?i:[a-z\d]+):){1,3}//`
 )
 
-var keyInURL = behind(chars(`\w+.-`), withKey)
+var (
+	keyInURL  = behind(inScheme, withKey)
+	isPrivate = compile(private)
+	isJDBC    = compile(withJDBC)
+	inScheme  = chars(`\w+.-`)
+	hosts     = compile(`(?:` + host + `(?:,` + host + `)*)?(?P<is>[/?#;\\]|[` + cutOfURL + `]*(?:["<>` + "`" + `\s\v]|\z))`)
+	givenUser = compile(plainUser + `(?:@|:(?P<not>@|x-oauth-basic@))`)
+)
+
+const (
+	host     = `(?:\[[\w:.%]+\]|[\w.%-]+)(?::\d{1,5})?`
+	cutOfURL = `.,:;!?)\]}'\\`
+)
 
 func credentialsURL(t *text, i int) {
 	if t.url < i && t.in(dotted, i-1) {
 		t.url = t.skip(inURL, i)
 	}
-	keyInURL(t, i)
+	if t.privateURL(i) {
+		t.database(i+len("://"), t.has(t.back(inScheme, i), "nats"))
+	} else {
+		keyInURL(t, i)
+	}
+}
+
+func jdbcURL(t *text, i int) {
+	if from := isJDBC(t, i); from >= 0 {
+		t.database(from, false)
+	} else {
+		t.hide(i+len("jdbc:"), t.urlEnd(i+len("jdbc:")))
+	}
+}
+
+// database hides the credentials in a URL whose authority begins at from: the password, a user that is more than a few
+// small letters, and from the first secret in its parameters on all of them. A password may hold each of the signs
+// that structure a URL, so it goes on to the last @; what has no @ and is not a list of hosts is hidden whole.
+func (t *text) database(from int, userIsToken bool) {
+	end := t.urlEnd(from)
+	at, of := t.hostsIn(from, end)
+	switch {
+	case of < 0:
+		t.hide(from, end)
+		return
+	case at > from && (userIsToken && strings.IndexByte(t.s[from:at-1], ':') < 0 || givenUser(t, from) < 0):
+		t.hide(from, at-1)
+	case at > from:
+		if colon := strings.IndexByte(t.s[from:at-1], ':'); colon >= 0 {
+			t.hide(from+colon+1, at-1)
+		}
+	}
+	if secret := t.parameter(min(of, end), end); secret < end {
+		t.hide(secret, end)
+	}
+	t.decided(end)
+}
+
+// hostsIn returns where the hosts of the URL of a database begin and end, whose authority is at from. end is -1 if
+// it cannot be told what is a host in it.
+func (t *text) hostsIn(from, to int) (begin, end int) {
+	begin = from + strings.LastIndexByte(t.s[from:to], '@') + 1
+	t.work += to - from
+	end = hosts(t, begin)
+	if end < 0 || end > t.skip(inURL, from) || begin == from && generated(t.s[begin:end]) { // of a name that is cut off it is not known whose it is
+		return begin, -1
+	}
+	// A blank or a quote in a password looks like the end of the URL.
+	rest := t.skip(inURL, to)
+	if next := t.some(rest+1, 128); strings.IndexByte(next[:len(next)-len(strings.TrimLeftFunc(next, func(r rune) bool { return r < 0x80 && inURL.has[r] }))], '@') >= 0 {
+		return begin, -1
+	}
+	return begin, end
+}
+
+// parameter returns where in s[from:to], the rest of a database's URL, the first secret begins: by its name or its looks.
+func (t *text) parameter(from, to int) int {
+	t.work += to - from
+	for i := from; i < to; {
+		end := i
+		for end < to && strings.IndexByte("/?#&;:,=", t.s[end]) < 0 {
+			end++
+		}
+		part := t.s[i:end]
+		if end < to && t.s[end] == '=' {
+			if SecretName(part) || queryNames[strings.ToLower(part[:min(len(part), 64)])] {
+				return min(end+1, to)
+			}
+		} else if generated(part) || chosen(part) && !digits(part) {
+			return i
+		}
+		i = end + 1
+	}
+	return to
+}
+
+// databaseHost hides where a database is.
+func databaseHost(t *text, i int) {
+	from := i + len("://")
+	if t.row == 1 {
+		from = isJDBC(t, i)
+	} else if !t.privateURL(i) {
+		return
+	}
+	if from >= 0 {
+		to := t.urlEnd(from)
+		if begin, end := t.hostsIn(from, to); end > begin {
+			t.hide(begin, end)
+		}
+		t.decided(to)
+	}
+}
+
+// wholeURL hides all of the URL of a database behind its scheme.
+func wholeURL(t *text, i int) {
+	if from := i + len(rules[t.rule].on[t.row]); t.row == 1 || t.privateURL(i) {
+		t.hide(from, t.urlEnd(from))
+	}
+}
+
+// privateURL reports whether the scheme that ends at i is that of a database.
+func (t *text) privateURL(i int) bool {
+	if i != t.scheme.from {
+		t.scheme = span{i, i}
+		if t.in(inScheme, i-1) {
+			t.scheme.to = isPrivate(t, t.back(inScheme, i))
+		}
+	}
+	return t.scheme.to == i+len("://")
 }
 
 // urlEnd goes up to white space, without the punctuation of the sentence.
 func (t *text) urlEnd(i int) int {
-	return t.trim(i, t.skip(inURL, i), ".,:;!?)]}'")
+	return t.trim(i, t.skip(inURL, i), cuts["url"])
 }
 
-// host:port or go-sql-driver's tcp(...) behind a user and a password, which starts neither a path nor a quotation. The
-// port tells it from cc:bob@example.com.
+// A user and a password before host:port or go-sql-driver's tcp(...), which start neither a path nor a quotation. The
+// port tells it from cc:bob@example.com. The host stays, and so does a user of a few small letters.
 const (
 	userChar = `[^\s\v:"'=@/(),;[{]`
 	noUser   = `(?:(?P<not>` + userChar + `+:(?P<not>[/@]))(?:` + userChar + `+|`
-	user     = `(?P<hide>` + userChar + `+:`
-	withPort = noUser + `[^\s\v@]))*` + user + `[^\s\v@"']*@[\w.-]+:\d+)`
-	withNet  = noUser + `[^\s\v"]))*` + user + `(?:[^\s\v"@]+|@(?P<not>[\w.-]+\())*@[\w.-]+\([^\s\v)]*\)?(?:/[^\s\v"'` + "`" + `),;]*)?)`
+	user     = `(?:(?P<is>` + plainUser + `:(?P<not>@|x-oauth-basic@))` + plainUser + `:(?P<hide>`
+	noPlain  = `)|(?P<hide>` + userChar + `+:`
+	inPort   = `[^\s\v@"']*`
+	inNet    = `(?:[^\s\v"@]+|@(?P<not>[\w.-]+\())*`
+	withPort = noUser + `[^\s\v@]))*` + user + inPort + noPlain + inPort + `))@[\w.-]+:\d+`
+	withNet  = noUser + `[^\s\v"]))*` + user + inNet + noPlain + inNet + `))@[\w.-]+\(`
+
+	wholePort = noUser + `[^\s\v@]))*(?P<hide>` + userChar + `+:` + inPort + `@[\w.-]+:\d+)`
+	wholeNet  = noUser + `[^\s\v"]))*(?P<hide>` + userChar + `+:` + inNet + `@[\w.-]+\([^\s\v)]*\)?(?:/[^\s\v"'` + "`" + `),;]*)?)`
 )
+
+// portCredentials hides the credentials before host:port. What stands before the authority of a URL is no user.
+func portCredentials(t *text, i int) {
+	from := t.back(inSecret, i)
+	t.work += (i - from) / 8
+	if authority := strings.LastIndex(t.s[from:i], "://"); authority >= 0 {
+		from += authority + len("://")
+	}
+	t.hides(portUser, from)
+}
+
+// wholeHost hides with a user and a password also what they are for, but in a URL.
+func wholeHost(t *text, i int) {
+	if t.at(t.skip(dotted, i+1)) == '(' {
+		netDSN(t, i)
+	} else if from := t.back(inSecret, i); !strings.Contains(t.s[from:i], "://") {
+		portDSN(t, i)
+	}
+}
 
 // A connection string is a list of key=value; or one of key=value with blanks between them that has a host and more: any
 // line of a log has the like of it.
@@ -53,6 +201,9 @@ const (
 var (
 	inSecret = chars("^ \t\n\r\f\v@\"'")
 	inDSN    = chars("^ \t\n\r\f\v\"")
+	portUser = compile(withPort)
+	netDSN   = behind(inDSN, wholeNet)
+	portDSN  = behind(inSecret, wholePort)
 )
 
 // webhook hides the rest of the URL behind the next slash. A rest of small letters is documentation.

@@ -37,16 +37,26 @@ type Cleaner struct {
 	// Public returns what may be known of an error that stands in a value. Nil, and a nil result, mean [Unshown], after
 	// the error's own PublicMessage.
 	Public func(error) any
+	// Typed makes a number 0 that is hidden for its name, as [WholeJSON] does, so that every value keeps its type.
+	// Otherwise it is [Redacted].
+	Typed bool
 	// Copy makes Value return plain JSON types that share nothing with its argument, also where nothing changes.
 	Copy bool
 }
 
-// Value returns v as it may leave: a text under a name that says secret is [Redacted], and so is everything else under
-// it but null, true and false; errors are their public text; bytes that hold a secret are hidden before they become
+// Value returns v as it may leave: a text or a number that a name says to be secret is [Redacted], see [under]; lists and
+// objects stay what they are; errors are their public text; bytes that hold a secret are hidden before they become
 // base64; depth, number and size are bounded. It returns v itself when nothing needs to change, and else a copy of maps,
 // lists, texts, booleans and numbers, as encoding/json would write v. It never panics.
-func (c Cleaner) Value(v any) any {
-	w := walk{Cleaner: c}
+func (c Cleaner) Value(v any) any { return c.under(under{}, v) }
+
+// Member is Value for what stands under a name, which may say that it is secret.
+func (c Cleaner) Member(name string, v any) any {
+	return c.under(under{}.in(name, SecretName(name) && !declaresValue(v)), v)
+}
+
+func (c Cleaner) under(u under, v any) any {
+	w := walk{Cleaner: c, at: u}
 	out := w.guarded(v)
 	if !w.changed && !c.Copy {
 		return v
@@ -82,6 +92,7 @@ type walk struct {
 	Cleaner
 	nodes, size, depth int
 	changed            bool
+	at                 under // where the value stands that is looked at
 }
 
 func (w *walk) guarded(v any) (out any) {
@@ -106,24 +117,26 @@ func (w *walk) value(v any) any {
 	w.depth++
 	defer func() { w.depth-- }()
 	switch v := v.(type) {
-	case nil, bool, int, int64, int32, uint64, uint32:
+	case nil, bool:
 		return v
+	case int, int64, int32, uint64, uint32:
+		return w.number(v)
 	case float64:
 		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			return v
+			return w.number(v)
 		}
 	case string:
-		return w.text(v)
+		return w.leaf(w.text(v))
 	case json.Number:
 		if json.Valid([]byte(v)) {
-			return v
+			return w.number(v)
 		}
 	case json.RawMessage:
 		if len(v) > MaxBytes {
 			return w.instead(LeftOut)
 		}
 	case error:
-		return w.err(v)
+		return w.hidden(w.err(v))
 	case map[string]any:
 		if v != nil {
 			return w.object(maps.All(v))
@@ -157,7 +170,7 @@ func (w *walk) value(v any) any {
 		case left < 0:
 			return w.tooLarge()
 		case err != nil:
-			return w.err(err)
+			return w.hidden(w.err(err))
 		}
 		return w.written(v)
 	}
@@ -264,14 +277,11 @@ func (w *walk) full() bool {
 
 // member sets a member of an object. The name says what may be known of the value.
 func (w *walk) member(out map[string]any, name string, v any) {
-	if w.nodes++; SecretMember(name, v) {
-		if v != any(redacted) {
-			w.changed = true
-		}
-		v = redacted
-	} else {
-		v = w.value(v)
-	}
+	at := w.at
+	w.nodes++
+	w.at = at.in(name, SecretName(name) && !declaresValue(v))
+	v = w.value(v)
+	w.at = at
 	clean := w.text(name)
 	for n := 2; ; n++ {
 		if _, taken := out[clean]; !taken || clean == name {
@@ -299,13 +309,47 @@ func valueOf(name, text string) bool {
 	return strings.EqualFold(name, "value") && text != redacted && text != "" && !harmless(text, false)
 }
 
-// SecretMember reports whether a member is hidden for its name. A yes or no is not the secret itself, nor is a count of
-// tokens, nor what declares a member of that name in a schema.
+// declaresValue reports whether a value is the schema of one.
+func declaresValue(v any) bool {
+	object, ok := v.(map[string]any)
+	return ok && declares(object)
+}
+
+// leaf returns a text, or what stands in its place for where it stands.
+func (w *walk) leaf(text string) any {
+	if text != redacted && w.at.hidesText(text) {
+		return w.instead(redacted)
+	}
+	return text
+}
+
+// number is leaf for a number.
+func (w *walk) number(v any) any {
+	switch {
+	case w.at.name == "" || !w.at.hidesNumber(fmt.Sprint(v)):
+		return v
+	case w.Typed:
+		return w.instead(0)
+	default:
+		return w.instead(redacted)
+	}
+}
+
+// hidden is leaf for the text that stands in the place of an error; a value with more in it has been looked at.
+func (w *walk) hidden(v any) any {
+	if text, ok := v.(string); ok {
+		return w.leaf(text)
+	}
+	return v
+}
+
+// SecretMember reports whether an attribute of a log is hidden whole for its name. A yes or no is not the secret itself,
+// nor is a count of tokens, nor what declares a member of that name in a schema.
 func SecretMember(name string, v any) bool {
 	if v == nil || !SecretName(name) {
 		return false
 	}
-	if object, ok := v.(map[string]any); ok && declares(object) {
+	if declaresValue(v) {
 		return false
 	}
 	rv := reflect.ValueOf(v)

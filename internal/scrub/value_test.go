@@ -46,7 +46,7 @@ func TestValue(t *testing.T) {
 		"a public error":           {[]any{publicError{"canary"}, fmt.Errorf("canary")}, []any{"the disk is full", Unshown}},
 		"a nil error":              {map[string]any{"err": (*url.Error)(nil)}, map[string]any{"err": nil}},
 		"names": {map[string]any{"password": "canary", "user": map[string]any{"apiKeys": []any{"canary"}, "tokens": 12, "pin": 1234, "has_password": true, "token": nil}},
-			map[string]any{"password": redacted, "user": map[string]any{"apiKeys": redacted, "tokens": 12, "pin": redacted, "has_password": true, "token": nil}}},
+			map[string]any{"password": redacted, "user": map[string]any{"apiKeys": []any{redacted}, "tokens": 12, "pin": redacted, "has_password": true, "token": nil}}},
 		"names of a map": {map[string]string{"secret": "canary", "a": "b"}, map[string]any{"secret": redacted, "a": "b"}},
 		"a struct":       {outer{inner: inner{APIKey: "canary"}, Hidden: "canary", Raw: []byte("password=canary"), Count: 3, inside: "canary"}, map[string]any{"api_key": redacted, "Raw": redacted, "count": json.Number("3")}},
 		"a struct with an error": {[]any{struct {

@@ -37,10 +37,13 @@ func Whole(s string) string {
 }
 
 // WholeJSON is [Whole] for the texts and names that a client decodes of a JSON value of any size. What it changes keeps
-// its type: a text under a name that says secret is [Redacted], wherever it stands below it, and a number is 0. All other
-// bytes stay, and raw itself is returned if nothing changes. It is for valid JSON; see [json.Valid].
-func WholeJSON(raw []byte) []byte {
-	r := rewriting{s: string(raw), clean: Whole}
+// its type: a text is [Redacted], and a number is 0. What stands below a name that says secret is hidden as [under] says.
+// All other bytes stay, and raw itself is returned if nothing changes. It is for valid JSON; see [json.Valid].
+func WholeJSON(raw []byte) []byte { return EachText(raw, Whole) }
+
+// EachText is [WholeJSON] with another function than [Whole] for the texts and names.
+func EachText(raw []byte, clean func(text string) string) []byte {
+	r := rewriting{s: string(raw), clean: clean}
 	return r.rewritten(raw)
 }
 
@@ -58,7 +61,7 @@ func CredentialsIn(raw []byte, asked func(name string) bool, most int) (places [
 		}
 		return text
 	}
-	r.value("")
+	r.value(under{})
 	return r.places
 }
 
@@ -80,7 +83,7 @@ type rewriting struct {
 }
 
 func (r *rewriting) rewritten(raw []byte) []byte {
-	if r.value(""); r.out == nil {
+	if r.value(under{}); r.out == nil {
 		return raw
 	}
 	return append(r.out, r.s[r.done:]...)
@@ -92,15 +95,15 @@ func (r *rewriting) note() {
 	}
 }
 
-// value passes one value. secret is the name that says that what is in it is secret, "" for none.
-func (r *rewriting) value(secret string) {
+// value passes one value.
+func (r *rewriting) value(u under) {
 	r.space()
 	from, depth := r.at, len(r.path)
 	switch r.s[from] {
 	case '{':
 		of := ""
 		for more, n := r.enter('}'), 1; more; more, n = r.next(), n+1 {
-			of = r.member(secret, of, n)
+			of = r.member(u, of, n)
 			r.path = r.path[:depth]
 		}
 	case '[':
@@ -108,13 +111,13 @@ func (r *rewriting) value(secret string) {
 			if r.asked != nil {
 				r.path = append(r.path[:depth], strconv.Itoa(i))
 			}
-			r.value(secret)
+			r.value(u)
 		}
 		r.path = r.path[:depth]
 	case '"':
 		text := r.text()
 		clean, raw := r.clean(text), unwrapped(text)
-		if secret != "" && text != "" || utf8.ValidString(raw) && r.clean(raw) != raw {
+		if u.hidesText(text) || utf8.ValidString(raw) && r.clean(raw) != raw {
 			clean = redacted
 		}
 		if clean != text {
@@ -124,7 +127,7 @@ func (r *rewriting) value(secret string) {
 		for r.at < len(r.s) && strings.IndexByte(",]} \t\r\n", r.s[r.at]) < 0 {
 			r.at++
 		}
-		if secret != "" && secretNumber(secret, r.s[from:r.at]) {
+		if u.hidesNumber(r.s[from:r.at]) {
 			r.change(from, []byte("0"))
 		}
 	}
@@ -144,7 +147,7 @@ func unwrapped(text string) string {
 }
 
 // member passes the n-th member of an object. of is what a member before it named, which member returns as well.
-func (r *rewriting) member(secret, of string, n int) string {
+func (r *rewriting) member(u under, of string, n int) string {
 	r.space()
 	from := r.at
 	name := r.text()
@@ -163,8 +166,8 @@ func (r *rewriting) member(secret, of string, n int) string {
 	r.space()
 	r.at++ // the colon
 	r.space()
-	begins := secret == "" && SecretName(name) && !r.declares()
-	if secret == "" && !begins && r.s[r.at] == '"' && len(name) <= len("variable") {
+	begins := SecretName(name) && !r.declares()
+	if u.name == "" && !begins && r.s[r.at] == '"' && len(name) <= len("variable") {
 		at := r.at
 		text := r.text()
 		if r.at = at; of == "" {
@@ -173,10 +176,7 @@ func (r *rewriting) member(secret, of string, n int) string {
 			begins = valueOf(name, text)
 		}
 	}
-	if begins {
-		secret = name
-	}
-	r.value(secret)
+	r.value(u.in(name, begins))
 	if (begins || clean != name) && len(r.places) > places {
 		r.places = r.places[:places]
 		r.note()

@@ -20,6 +20,7 @@ type Schema struct {
 
 	all      bool            // the arguments are secrets, whatever their names
 	declared map[string]bool // of the top level
+	known    map[string]bool // names of properties anywhere in the schema, folded
 	secret   map[string]bool // what is a secret by the schema or by its name, wherever it stands, by its folded name
 }
 
@@ -38,7 +39,8 @@ func (s *Schema) Asks(name string) bool {
 
 // Without hides the secrets in a value that JSON was decoded into, which it may change:
 // the members that the schema declares as secrets, and lists and objects under a name that
-// says so. If the schema is not known, only the names in the value are left.
+// says so, and under one that the schema does not have and that is the misspelt name of a secret.
+// If the schema is not known, only the names in the value are left.
 func (s *Schema) Without(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -66,6 +68,13 @@ func (s *Schema) hides(name string, member any) bool {
 	switch member.(type) {
 	case nil:
 		return false
+	case bool:
+	default:
+		if !s.known[folded(name)] && scrub.Misspelt(name) {
+			return true
+		}
+	}
+	switch member.(type) {
 	case map[string]any, []any:
 		return s.Unsure || s.Secret(name) || scrub.SecretName(name)
 	default:
@@ -77,6 +86,9 @@ func (s *Schema) hides(name string, member any) bool {
 type Schemas struct {
 	read table.Weak[mcp.Tool, *Schema]
 }
+
+// None is the Schema of what has none, and whose values are no secrets for that: the arguments of a prompt.
+var None = &Schema{}
 
 // unknown is the Schema of a tool that nobody knows.
 var unknown = &Schema{Unsure: true}
@@ -105,7 +117,7 @@ func schemaOf(schema any) *Schema {
 			return unknown
 		}
 	}
-	r := schemaReader{root: root, led: map[string]bool{}, Schema: Schema{declared: map[string]bool{}, secret: map[string]bool{}}}
+	r := schemaReader{root: root, led: map[string]bool{}, Schema: Schema{declared: map[string]bool{}, known: map[string]bool{}, secret: map[string]bool{}}}
 	if properties, ok := root["properties"].(map[string]any); ok {
 		for name := range properties {
 			r.declared[name] = true
@@ -150,6 +162,7 @@ func (r *schemaReader) read(schema any, depth int) (secret bool) {
 		case "properties":
 			members, _ := v.(map[string]any)
 			for name, member := range members {
+				r.known[folded(name)] = true
 				if r.read(member, depth+1) || scrub.SecretName(name) && !counts(name, member) {
 					r.secret[folded(name)] = true
 				}

@@ -82,6 +82,13 @@ func Said(text string, limit int) string {
 	return b.String() + note
 }
 
+// ToReport stands behind the reference of a failure that is the server's. InLog stands there for who runs the server, who
+// has nobody to report it to.
+const (
+	ToReport = " (give it to the user to report)"
+	InLog    = " (the server's log has the whole error under it)"
+)
+
 // Quotes reports whether a text ends with a line that is quoted.
 func Quotes(text string) bool {
 	i := strings.LastIndexByte(text, '\n')

@@ -242,7 +242,7 @@ func structure(text string, items bool) []string {
 			steps = fold(bare) == "next"
 			if fold(bare) == "reference" {
 				label += rest
-				if len(strings.TrimSuffix(strings.TrimSpace(rest), " (give it to the user to report)")) == 36 {
+				if len(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(rest), " (give it to the user to report)"), " (the server's log has the whole error under it)")) == 36 {
 					label = "Reference"
 				}
 			}
