@@ -173,7 +173,7 @@ func floorOf(path string) int {
 		return 4
 	case name == "internal/failure":
 		return 3
-	case slices.Contains([]string{"internal/classify", "internal/attempt", "internal/exchange", "internal/explain", "internal/optional", "internal/secrets", "internal/speak"}, name):
+	case slices.Contains([]string{"internal/apart", "internal/classify", "internal/attempt", "internal/exchange", "internal/explain", "internal/optional", "internal/secrets", "internal/speak"}, name):
 		return 2
 	case name == "fault":
 		return 1

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/apart"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
@@ -144,19 +145,6 @@ func (r *run) stopped(o *outcome) bool {
 	return r.failed != nil && r.failed != o && safe.Is(o.err, context.Canceled)
 }
 
-// grace is how long a part whose time is over may take to return by itself: its own
-// error says more than that it took too long.
-const grace = 20 * time.Millisecond
-
-// errGoexit is the error of a part that ended its goroutine.
-var errGoexit = errors.New("degrade: the part ended its goroutine with runtime.Goexit")
-
-// reply is what a source returned.
-type reply struct {
-	found found
-	err   error
-}
-
 // ask asks one source in a goroutine of its own, so that one that panics, calls
 // Goexit or never returns harms nobody.
 func (r *run) ask(below *call.Call, p *plan, i int) (found, error) {
@@ -166,43 +154,26 @@ func (r *run) ask(below *call.Call, p *plan, i int) (found, error) {
 		ctx, cancel = context.WithTimeout(below, limit)
 	}
 	defer cancel()
-	replies, left := make(chan reply), make(chan struct{})
-	go func() {
-		got := reply{err: errGoexit}
-		defer func() {
-			if v := recover(); v != nil {
-				got = reply{err: fault.Panicked(v, 1)}
-			}
-			select {
-			case replies <- got:
-			case <-left:
-				if _, panicked := safe.As[*fault.PanicError](got.err); panicked {
-					below.Log(nil, below.Failure(nil, fmt.Errorf("degrade: part %q, after its time: %w", p.name, got.err)), 0)
-				}
-			}
-		}()
-		got.found, got.err = p.sources[i].fetch(ctx)
-	}()
-	var got reply
-	select {
-	case got = <-replies:
-	case <-ctx.Done():
-		timer := time.NewTimer(grace)
-		defer timer.Stop()
-		select {
-		case got = <-replies:
-		case <-timer.C:
-			close(left)
-			return found{}, late(below, p, limit, errLeft)
+	got, err := apart.Run(nil, 0, ctx.Done(), func() (found, error) { return p.sources[i].fetch(ctx) }, func(err error) {
+		if _, panicked := safe.As[*fault.PanicError](err); panicked {
+			below.Log(nil, below.Failure(nil, fmt.Errorf("degrade: part %q, after its time: %w", p.name, err)), 0)
 		}
+	})
+	switch {
+	case err == apart.ErrLeft: //nolint:errorlint // not what the part returned
+		return found{}, late(below, p, limit, errLeft)
+	case err == apart.ErrGoexit: //nolint:errorlint // as above
+		return found{}, errGoexit
+	case err != nil && ctx.Err() != nil && safe.Is(err, ctx.Err()):
+		return found{}, late(below, p, limit, err)
 	}
-	if got.err != nil && ctx.Err() != nil && safe.Is(got.err, ctx.Err()) {
-		return found{}, late(below, p, limit, got.err)
-	}
-	return got.found, got.err
+	return got, err
 }
 
-var errLeft = errors.New("degrade: the part ignores its context; it was left behind and still runs")
+var (
+	errLeft   = errors.New("degrade: the part ignores its context; it was left behind and still runs")
+	errGoexit = errors.New("degrade: the part ended its goroutine with runtime.Goexit")
+)
 
 // late is the failure of a part whose context was done before it returned.
 func late(below *call.Call, p *plan, limit time.Duration, cause error) error {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/apart"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
@@ -247,14 +248,13 @@ func (c *Call) logEnd(res mcp.Result, f *failure.Failure) {
 // Apart runs a function of the program's own, which may panic or end its goroutine, and
 // reports whether it returned. Else the log says so, and what follows.
 func Apart(consequence string, f func()) bool {
-	p, panicked, exited := safe.Apart(f)
-	switch {
-	case exited:
-		report(consequence, errGoexit)
-	case panicked:
-		report(consequence, p)
+	_, err := apart.Run(nil, 0, nil, func() (struct{}, error) { f(); return struct{}{}, nil }, nil)
+	if panicked, ok := err.(*fault.PanicError); ok { //nolint:errorlint // apart.Run's own
+		report(consequence, panicked.Value)
+	} else if err != nil {
+		report(consequence, err)
 	}
-	return !exited && !panicked
+	return err == nil
 }
 
 // report says in the default log that something of the program's own, which

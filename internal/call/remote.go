@@ -2,18 +2,15 @@ package call
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
-	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/apart"
 )
 
 const (
 	remoteTime  = 250 * time.Millisecond // for one question
-	remoteGrace = 20 * time.Millisecond  // for one that ends because its time is over: it says why
 	remoteRest  = 5 * time.Second        // for which a store that failed is not asked
 	remoteSay   = time.Minute            // how often at most it is said that one fails
 	remoteStuck = 16                     // questions that may hang beyond their time
@@ -28,9 +25,9 @@ type Remote struct {
 	logger *slog.Logger
 	began  time.Time
 
-	off   atomic.Int64 // until when it is not asked, since it began; zero while it answers
-	said  atomic.Int64 // when it was last said that it fails
-	stuck atomic.Int32
+	off  atomic.Int64 // until when it is not asked, since it began; zero while it answers
+	said atomic.Int64 // when it was last said that it fails
+	room apart.Room
 }
 
 // NewRemote returns a Remote with a name for records, such as "the store of failed calls". A
@@ -45,61 +42,29 @@ func (r *Remote) now() time.Duration { return time.Since(r.began) + 1 }
 // Rests reports whether it is of no use to ask now.
 func (r *Remote) Rests() bool {
 	off := r.off.Load()
-	return off != 0 && r.now() < time.Duration(off) || r.stuck.Load() >= remoteStuck
-}
-
-type reply[T any] struct {
-	answer T
-	err    error
+	return off != 0 && r.now() < time.Duration(off) || r.room.Left() >= remoteStuck
 }
 
 // AskRemote puts a question to a store, and reports whether it was answered. A caller that has
 // gone is not the store's fault, so that the question does not end with it. One that does not
 // heed its context goes on when AskRemote has returned.
-func AskRemote[T any](ctx context.Context, r *Remote, question func(ctx context.Context) (T, error)) (answer T, ok bool) {
+func AskRemote[T any](ctx context.Context, r *Remote, question func(ctx context.Context) (T, error)) (_ T, ok bool) {
+	var none T
 	off := r.off.Load()
 	if r.Rests() || off != 0 && !r.off.CompareAndSwap(off, int64(r.now()+remoteRest)) {
-		return answer, false // another call tries it
+		return none, false // another call tries it
 	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), remoteTime)
 	defer cancel()
-	done := make(chan reply[T], 1)
-	var late atomic.Bool // set by the first of the two that come to their end
-	go func() {
-		it := reply[T]{err: errGoexit}
-		defer func() {
-			if late.Swap(true) {
-				r.stuck.Add(-1)
-			}
-			done <- it
-		}()
-		p, panicked := safe.Call(func() { it.answer, it.err = question(limited) }, nil)
-		if panicked {
-			it.err = errors.New("it panicked: " + safe.Value(p))
-		}
-	}()
-	timer := time.NewTimer(remoteTime + remoteGrace)
-	defer timer.Stop()
-	var it reply[T]
-	select {
-	case it = <-done:
-	case <-timer.C:
-		r.stuck.Add(1)
-		if late.Swap(true) { // it has just come back
-			r.stuck.Add(-1)
-			it = <-done
-		} else {
-			it.err = fmt.Errorf("it took more than %v", remoteTime)
-		}
-	}
-	if it.err != nil {
-		r.failed(ctx, it.err)
-		return answer, false
+	answer, err := apart.Run(&r.room, remoteTime+apart.Grace, nil, func() (T, error) { return question(limited) }, nil)
+	if err != nil {
+		r.failed(ctx, whyApart(err, remoteTime))
+		return none, false
 	}
 	if off != 0 {
 		r.off.Store(0)
 	}
-	return it.answer, true
+	return answer, true
 }
 
 func (r *Remote) failed(ctx context.Context, err error) {

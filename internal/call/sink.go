@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync/atomic"
 	"time"
 
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/apart"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
@@ -23,22 +24,21 @@ const (
 // A Sink is a place where records are written, with its own count of those that it holds:
 // one that is stuck takes no record from another.
 type Sink struct {
-	wait  time.Duration // zero for sinkTime
-	max   int32         // zero for maxStuck
-	stuck atomic.Int32
+	wait time.Duration // zero for sinkTime
+	max  int           // zero for maxStuck
+	room apart.Room
 }
 
 // NewSink returns a Sink whose records may take as long as wait, of which it may hold max
 // beyond that.
 func NewSink(wait time.Duration, most int) *Sink {
-	return &Sink{wait: wait, max: int32(most)} //nolint:gosec // a few
+	return &Sink{wait: wait, max: most}
 }
 
 var (
 	defaultSink, stderrSink, warnings Sink
 
-	errBusy   = errors.New("too many earlier records have not been written yet")
-	errGoexit = errors.New("it ended its goroutine with runtime.Goexit")
+	errBusy = errors.New("too many earlier records have not been written yet")
 )
 
 // write hands a record to a handler. A handler that fails, panics, ends its goroutine or
@@ -65,37 +65,22 @@ func (s *Sink) Try(ctx context.Context, h slog.Handler, record slog.Record) erro
 	if wait == 0 {
 		wait, most = sinkTime, maxStuck
 	}
-	if s.stuck.Load() >= most {
+	if s.room.Left() >= most {
 		return errBusy
 	}
-	done := make(chan error, 1)
-	var late atomic.Bool // set by the first of the two that come to their end
-	go func() {
-		err := errGoexit
-		defer func() {
-			if p := recover(); p != nil {
-				err = errors.New("it panicked: " + safe.Value(p))
-			}
-			if late.Swap(true) {
-				s.stuck.Add(-1)
-			}
-			done <- err
-		}()
-		err = h.Handle(ctx, record)
-	}()
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case err := <-done:
-		return err
-	case <-timer.C:
-		s.stuck.Add(1)
-		if late.Swap(true) { // it has just come back
-			s.stuck.Add(-1)
-			return <-done
-		}
-		return fmt.Errorf("it took more than %v", wait)
+	_, err := apart.Run(&s.room, wait, nil, func() (struct{}, error) { return struct{}{}, h.Handle(ctx, record) }, nil)
+	return whyApart(err, wait)
+}
+
+// whyApart says for a record why something outside, which ran apart, did not do what it was asked.
+func whyApart(err error, limit time.Duration) error {
+	if panicked, ok := err.(*fault.PanicError); ok { //nolint:errorlint // apart.Run's own
+		return errors.New("it panicked: " + safe.Value(panicked.Value))
 	}
+	if err == apart.ErrLeft { //nolint:errorlint // not what the function returned
+		return fmt.Errorf("it took more than %v", limit)
+	}
+	return err
 }
 
 // Warn writes a warning about the program itself, such as an option that has no effect.

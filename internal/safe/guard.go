@@ -35,18 +35,6 @@ func Ask(f func(string) bool, name string) (yes bool) {
 // Survive ends a panic. It is deferred around untrusted code whose outcome nobody waits for, such as a log.
 func Survive() { _ = recover() }
 
-// Apart is [Call] in a goroutine of its own, because nothing else survives a function that ends its goroutine with
-// runtime.Goexit. It waits for the function.
-func Apart(f func()) (p any, panicked, exited bool) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		p, panicked = Call(f, func() { exited = true })
-	}()
-	<-done
-	return p, panicked, exited
-}
-
 // JSON is json.Marshal for a value whose methods may panic.
 func JSON(v any) (raw []byte, err error) {
 	if _, panicked := Call(func() { raw, err = json.Marshal(v) }, nil); panicked {

@@ -1,0 +1,94 @@
+// Package apart runs functions that may have to be given up: a log that hangs, a store that
+// does not answer, a part of an answer that ignores its context.
+package apart
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpchain/mcpchain/fault"
+)
+
+// Grace is how long a function whose time is over may take to return by itself: its own error
+// says more than that it took too long.
+const Grace = 20 * time.Millisecond
+
+var (
+	// ErrLeft is the error of a function that was given up and still runs.
+	ErrLeft = errors.New("it ignores the end of its time; it was left behind and still runs")
+	// ErrGoexit is the error of a function that ended its goroutine.
+	ErrGoexit = errors.New("it ended its goroutine with runtime.Goexit")
+)
+
+// A Room counts the functions that were given up and have not returned. The zero value is ready
+// for use, by several goroutines.
+type Room struct{ left atomic.Int32 }
+
+// Left returns how many functions still run that were given up.
+func (r *Room) Left() int { return int(r.left.Load()) }
+
+// Run calls f in a goroutine of its own, because nothing else survives a function that blocks or
+// calls [runtime.Goexit], and returns what f returned. A panic is a [*fault.PanicError]. After
+// limit, or [Grace] after over was closed, it returns ErrLeft instead, and room, unless it is nil,
+// counts f until f returns; late is called then, unless it is nil, with the error of f. A limit of
+// zero and a nil channel mean that f is waited for.
+func Run[T any](room *Room, limit time.Duration, over <-chan struct{}, f func() (T, error), late func(error)) (T, error) {
+	type reply struct {
+		value T
+		err   error
+	}
+	done := make(chan reply, 1)
+	var second atomic.Bool // set by the first of the two that come to their end: f, and the waiting for it
+	go func() {
+		got := reply{err: ErrGoexit}
+		defer func() {
+			if p := recover(); p != nil {
+				got = reply{err: fault.Panicked(p, 1)}
+			}
+			given := second.Swap(true)
+			if given && room != nil {
+				room.left.Add(-1)
+			}
+			done <- got
+			if given && late != nil {
+				late(got.err)
+			}
+		}()
+		got.value, got.err = f()
+	}()
+	var timer *time.Timer
+	var ended <-chan time.Time
+	if limit > 0 {
+		timer = time.NewTimer(limit)
+		ended = timer.C
+	}
+	for {
+		select {
+		case got := <-done:
+			if timer != nil {
+				timer.Stop()
+			}
+			return got.value, got.err
+		case <-over:
+			over = nil
+			if timer == nil {
+				timer = time.NewTimer(Grace)
+				ended = timer.C
+			}
+		case <-ended:
+			if room != nil {
+				room.left.Add(1)
+			}
+			if second.Swap(true) { // f has just returned
+				if room != nil {
+					room.left.Add(-1)
+				}
+				got := <-done
+				return got.value, got.err
+			}
+			var none T
+			return none, ErrLeft
+		}
+	}
+}
