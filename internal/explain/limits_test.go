@@ -94,8 +94,12 @@ func TestTooManyArguments(t *testing.T) {
 // TestWork: what is valid is let through as long as its real work is small.
 func TestWork(t *testing.T) {
 	s := mustCompile(t, `{"type":"object","properties":{"l":{"items":{"type":"integer"}}}}`)
-	require.Nil(t, s.Explain([]byte(`{"l":[`+strings.Repeat("1,", 19_000)+`1]}`), false))
-	require.Equal(t, "budget", s.Explain([]byte(`{"l":[`+strings.Repeat("1,", 25_000)+`1]}`), false).Violations[0].Rule)
+	require.Nil(t, s.Explain([]byte(`{"l":[`+strings.Repeat("1,", 65_000)+`1]}`), false))
+	require.Equal(t, "budget", s.Explain([]byte(`{"l":[`+strings.Repeat("1,", 66_000)+`1]}`), false).Violations[0].Rule)
+
+	long := mustCompile(t, `{"items":{"pattern":"^a*$"}}`)
+	require.Nil(t, long.Explain([]byte(`[`+strings.Repeat(`"`+strings.Repeat("a", 1000)+`",`, 700)+`"a"]`), false))
+	require.Equal(t, "budget", long.Explain([]byte(`[`+strings.Repeat(`"`+strings.Repeat("a", 1000)+`",`, 900)+`"a"]`), false).Violations[0].Rule)
 
 	// The first form fits, so that the others are not tried.
 	choice := mustCompile(t, `{"anyOf":[{"type":"object","properties":{"not":{"$ref":"#"}},"required":["not"]},{"type":"boolean"},{"type":"object","properties":{"not":{"$ref":"#"}}}]}`)
@@ -204,20 +208,21 @@ func (panicking) MarshalJSON() ([]byte, error) { panic("at the disco") }
 
 func TestCompileRefuses(t *testing.T) {
 	for want, schema := range map[string]any{
-		"the schema is nil":                           nil,
-		"the schema is not valid JSON":                []byte(`{"type":`),
-		"the schema cannot be marshalled":             unmarshalable{},
-		"compiling the schema panicked: at the disco": panicking{},
-		"is not valid against metaschema":             json.RawMessage(`{"type":"text"}`),
-		"jsonschema validation failed":                json.RawMessage(`{"minimum":"one"}`),
-		"outside of it":                               json.RawMessage(`{"$ref":"https://example.com/schema.json"}`),
-		"file:///etc/passwd, which is outside of it":  json.RawMessage(`{"$ref":"file:///etc/passwd"}`),
-		"out of range":                                json.RawMessage(`{"maximum":1e999999999}`),
-		"#/$defs/gone":                                json.RawMessage(`{"$ref":"#/$defs/gone"}`),
-		"nested too deeply":                           []byte(strings.Repeat("[", 2000)),
-		"more than 10000 objects":                     json.RawMessage(`{"enum":[{}` + strings.Repeat(",{}", 10_001) + `]}`),
-		"100002 values, more than 100000":             json.RawMessage(`[1` + strings.Repeat(",1", 100_000) + `]`),
-		"got number, want boolean or object":          json.RawMessage(`7`),
+		"the schema is nil":                                   nil,
+		"the schema is not valid JSON":                        []byte(`{"type":`),
+		"the schema cannot be marshalled":                     unmarshalable{},
+		"compiling the schema panicked: at the disco":         panicking{},
+		"#/type must be a type or list of types":              json.RawMessage(`{"type":"text"}`),
+		"#/properties/a~1b/minimum must be a number":          json.RawMessage(`{"properties":{"a/b":{"minimum":"one"}}}`),
+		"outside of it":                                       json.RawMessage(`{"$ref":"https://example.com/schema.json"}`),
+		"file:///etc/passwd, which is outside of it":          json.RawMessage(`{"$ref":"file:///etc/passwd"}`),
+		"out of range":                                        json.RawMessage(`{"maximum":1e999999999}`),
+		"refers to #/$defs/gone, where there is nothing":      json.RawMessage(`{"$ref":"#/$defs/gone"}`),
+		"refers to #gone, where there is no such anchor":      json.RawMessage(`{"items":{"$ref":"#gone"}}`),
+		"nested too deeply":                                   []byte(strings.Repeat("[", 2000)),
+		"more than 10000 objects":                             json.RawMessage(`{"enum":[{}` + strings.Repeat(",{}", 10_001) + `]}`),
+		"100002 values, more than 100000":                     json.RawMessage(`[1` + strings.Repeat(",1", 100_000) + `]`),
+		"# must be a schema, which is an object or a boolean": json.RawMessage(`7`),
 	} {
 		s, err := explain.Compile(schema)
 		require.Nil(t, s, want)
@@ -235,6 +240,9 @@ func TestCompileTakes(t *testing.T) {
 		json.RawMessage(`{"$schema":"https://example.com/our-draft","type":"object"}`), // unknown: taken as the newest
 		json.RawMessage(`{"$id":"https://example.com/s.json","$defs":{"a":{"$id":"a.json","type":"object"}},"$ref":"a.json"}`),
 		json.RawMessage(`{"$ref":"https://json-schema.org/draft/2020-12/schema"}`),
+		json.RawMessage(`{"unevaluatedProperties":{"$ref":"#"}}`),
+		json.RawMessage(`{"unevaluatedItems":{"allOf":[{"unevaluatedProperties":{"$ref":"#"}}]}}`),
+		json.RawMessage(`{"propertyNames":{"$ref":"#/$defs/a"},"$defs":{"a":{"unevaluatedItems":{"$ref":"#/$defs/a"}}}}`),
 		json.RawMessage(`{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{"a":{"minimum":1,"exclusiveMinimum":true}}}`),
 		json.RawMessage(`{"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveAnchor":true,"properties":{"a":{"$recursiveRef":"#"}}}`),
 		json.RawMessage(`{"properties":{"~/%":{"default":1},"é ":{"$ref":"#/properties/~0~1%25"}}}`),

@@ -1,0 +1,332 @@
+package explain
+
+import (
+	"encoding/json"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// latest is the draft of a schema that names none.
+const latest = 2020
+
+// drafts are the addresses of the drafts' own schemas, without the scheme.
+var drafts = map[string]int{
+	"json-schema.org/draft-04/schema":      4,
+	"json-schema.org/draft-06/schema":      6,
+	"json-schema.org/draft-07/schema":      7,
+	"json-schema.org/draft/2019-09/schema": 2019,
+	"json-schema.org/draft/2020-12/schema": 2020,
+	"json-schema.org/schema":               latest,
+}
+
+// draftAt returns the draft whose own schema stands at an address, 0 if none does.
+func draftAt(address string) int {
+	_, name, _ := strings.Cut(strings.TrimSuffix(address, "#"), "://")
+	return drafts[name]
+}
+
+// A shape is what a keyword, or a part of a draft's own schema, may be.
+type shape int
+
+const (
+	noShape shape = iota // no keyword
+	shapeAnything
+	shapeText
+	shapeAbsolute  // URI
+	shapeReference // to a URI
+	shapeIdentity  // a reference without a fragment
+	shapeAnchor
+	shapeBoolean
+	shapeNumber
+	shapePositive // number
+	shapeCount
+	shapeList
+	shapeChoices // of enum in old drafts: some, each once
+	shapeTypeNames
+	shapeTexts
+	shapeSomeTexts
+	shapeSchema
+	shapeSchemaOrBool
+	shapeSchemaOrList
+	shapeSchemas
+	shapeSchemaMap
+	shapeTextMap // texts by names
+	shapeDependencies
+	shapeVocabulary
+)
+
+// since returns a shape for the drafts from one on.
+func since(first, draft int, s shape) shape {
+	if draft < first {
+		return noShape
+	}
+	return s
+}
+
+// of returns one of two shapes: that of the drafts before one, and that of it and of those after it.
+func of(draft int, before shape, from int, after shape) shape {
+	if draft < from {
+		return before
+	}
+	return after
+}
+
+// shapeOf returns what a keyword may be in a draft.
+func shapeOf(keyword string, draft int) shape {
+	switch keyword {
+	case "id":
+		return of(draft, shapeText, 6, noShape)
+	case "$id":
+		return since(6, draft, of(draft, shapeReference, 2019, shapeIdentity))
+	case "$schema":
+		return shapeAbsolute
+	case "$ref":
+		return of(draft, shapeText, 6, shapeReference)
+	case "$anchor":
+		return since(2019, draft, shapeAnchor)
+	case "$recursiveRef":
+		return since(2019, draft, shapeReference)
+	case "$recursiveAnchor":
+		return since(2019, draft, of(draft, shapeBoolean, 2020, shapeAnchor))
+	case "$dynamicRef":
+		return since(2020, draft, shapeReference)
+	case "$dynamicAnchor":
+		return since(2020, draft, shapeAnchor)
+	case "$vocabulary":
+		return since(2019, draft, shapeVocabulary)
+	case "$comment", "contentMediaType", "contentEncoding":
+		return since(7, draft, shapeText)
+	case "title", "description", "format", "pattern":
+		return shapeText
+	case "default":
+		return shapeAnything
+	case "const":
+		return since(6, draft, shapeAnything)
+	case "examples":
+		return since(7, draft, shapeList)
+	case "readOnly", "writeOnly":
+		return since(7, draft, shapeBoolean)
+	case "deprecated":
+		return since(2019, draft, shapeBoolean)
+	case "type":
+		return shapeTypeNames
+	case "enum":
+		return of(draft, shapeChoices, 2019, shapeList)
+	case "multipleOf":
+		return shapePositive
+	case "minimum", "maximum":
+		return shapeNumber
+	case "exclusiveMinimum", "exclusiveMaximum":
+		return of(draft, shapeBoolean, 6, shapeNumber)
+	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
+		return shapeCount
+	case "minContains", "maxContains":
+		return since(2019, draft, shapeCount)
+	case "uniqueItems":
+		return shapeBoolean
+	case "required":
+		return of(draft, shapeSomeTexts, 6, shapeTexts)
+	case "dependentRequired":
+		return since(2019, draft, shapeTextMap)
+	case "dependencies":
+		return shapeDependencies
+	case "definitions", "properties", "patternProperties":
+		return shapeSchemaMap
+	case "$defs", "dependentSchemas":
+		return since(2019, draft, shapeSchemaMap)
+	case "allOf", "anyOf", "oneOf":
+		return shapeSchemas
+	case "prefixItems":
+		return since(2020, draft, shapeSchemas)
+	case "not":
+		return shapeSchema
+	case "items":
+		return of(draft, shapeSchemaOrList, 2020, shapeSchema)
+	case "additionalItems":
+		return of(draft, of(draft, shapeSchemaOrBool, 6, shapeSchema), 2020, noShape)
+	case "additionalProperties":
+		return of(draft, shapeSchemaOrBool, 6, shapeSchema)
+	case "contains", "propertyNames":
+		return since(6, draft, shapeSchema)
+	case "if", "then", "else":
+		return since(7, draft, shapeSchema)
+	case "unevaluatedItems", "unevaluatedProperties", "contentSchema":
+		return since(2019, draft, shapeSchema)
+	default:
+		return noShape
+	}
+}
+
+// partShape returns the shape of a part of a draft's own schema, by its JSON Pointer.
+func partShape(pointer string, draft int) shape {
+	switch name := pointer[strings.LastIndex(pointer, "/")+1:]; {
+	case pointer == "":
+		return shapeSchema
+	case strings.HasPrefix(pointer, "/properties/"):
+		return shapeOf(name, draft)
+	case name == "nonNegativeInteger", name == "nonNegativeIntegerDefault0", name == "positiveInteger", name == "positiveIntegerDefault0":
+		return shapeCount
+	case name == "stringArray":
+		return of(draft, shapeSomeTexts, 6, shapeTexts)
+	case name == "schemaArray":
+		return shapeSchemas
+	case name == "simpleTypes":
+		return shapeTypeNames
+	default:
+		return noShape
+	}
+}
+
+// A misshape is a part of a schema that is none.
+type misshape struct{ pointer, want string }
+
+func (e *misshape) Error() string { return "#" + e.pointer + " must be " + e.want }
+
+// A surveyor looks at all schemas in a value.
+type surveyor struct {
+	// visit is called for each schema that is an object, before those inside of it, with its JSON
+	// Pointer, and returns the draft by which it is read.
+	visit func(schema map[string]any, pointer string, draft int) (int, error)
+}
+
+var needsPlace = map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} // in draft 4
+
+// schema reports what is wrong with a schema.
+func (s *surveyor) schema(v any, pointer string, draft int) (err error) {
+	object, ok := v.(map[string]any)
+	if _, isBool := v.(bool); isBool && draft > 4 {
+		return nil
+	} else if !ok {
+		if draft == 4 {
+			return &misshape{pointer, "a schema, which is an object"}
+		}
+		return &misshape{pointer, "a schema, which is an object or a boolean"}
+	}
+	if draft, err = s.visit(object, pointer, draft); err != nil {
+		return err
+	}
+	for _, name := range sortedNames(object) {
+		here := pointer + "/" + escape.Replace(name)
+		if err = s.check(shapeOf(name, draft), object[name], here, draft); err != nil {
+			return err
+		}
+		if other := needsPlace[name]; draft == 4 && other != "" && object[other] == nil {
+			return &misshape{here, "a limit beside " + quoted(other)}
+		}
+	}
+	return nil
+}
+
+// check reports what is wrong with a value that should be of a shape.
+func (s *surveyor) check(want shape, v any, pointer string, draft int) error {
+	wrong := func(ok bool, want string) error {
+		if ok {
+			return nil
+		}
+		return &misshape{pointer, want}
+	}
+	str, isText := v.(string)
+	n, isNumber := v.(json.Number)
+	items, isList := v.([]any)
+	object, isObject := v.(map[string]any)
+	_, isBool := v.(bool)
+	switch want {
+	case shapeText:
+		return wrong(isText, "a string")
+	case shapeAbsolute:
+		return wrong(isText && isURI(str), "a URI")
+	case shapeReference:
+		return wrong(isText && isURIReference(str), "a reference to a URI")
+	case shapeIdentity:
+		return wrong(isText && isURIReference(str) && !strings.Contains(strings.TrimSuffix(str, "#"), "#"), "a URI without a fragment")
+	case shapeAnchor:
+		return wrong(isText && isAnchor(str), "a name of an anchor")
+	case shapeBoolean:
+		return wrong(isBool, "a boolean")
+	case shapeNumber:
+		return wrong(isNumber, "a number")
+	case shapePositive:
+		return wrong(isNumber && rat(n).Sign() > 0, "a number above 0")
+	case shapeCount:
+		return wrong(isNumber && isInteger(n) && rat(n).Sign() >= 0, "an integer of at least 0")
+	case shapeList:
+		return wrong(isList, "a list")
+	case shapeChoices:
+		return wrong(isList && len(items) > 0 && len(newLiterals(items...).keys) == len(items), "a list of different values")
+	case shapeTypeNames:
+		if isText {
+			items, isList = []any{str}, true
+		}
+		return wrong(isList && len(items) > 0 && len(newLiterals(items...).keys) == len(items) &&
+			!slices.ContainsFunc(items, func(v any) bool { return kindNamed(v) == 0 }), "a type or list of types")
+	case shapeTexts, shapeSomeTexts:
+		return wrong(isList && (want == shapeTexts || len(items) > 0) && len(newLiterals(items...).keys) == len(items) &&
+			!slices.ContainsFunc(items, func(v any) bool { _, ok := v.(string); return !ok }), "a list of different strings")
+	case shapeSchemaOrBool:
+		if isBool {
+			return nil
+		}
+		return s.schema(v, pointer, draft)
+	case shapeSchema:
+		return s.schema(v, pointer, draft)
+	case shapeSchemaOrList, shapeSchemas:
+		if want == shapeSchemaOrList && !isList {
+			return s.schema(v, pointer, draft)
+		}
+		for i, item := range items {
+			if err := s.schema(item, pointer+"/"+strconv.Itoa(i), draft); err != nil {
+				return err
+			}
+		}
+		return wrong(len(items) > 0, "a list of schemas")
+	case shapeSchemaMap, shapeTextMap, shapeDependencies, shapeVocabulary:
+		for _, name := range sortedNames(object) {
+			inner := map[shape]shape{shapeSchemaMap: shapeSchema, shapeTextMap: shapeTexts, shapeVocabulary: shapeBoolean}[want]
+			if _, isList := object[name].([]any); want == shapeDependencies {
+				if inner = shapeSchema; isList {
+					inner = of(draft, shapeSomeTexts, 6, shapeTexts)
+				}
+			}
+			if err := s.check(inner, object[name], pointer+"/"+escape.Replace(name), draft); err != nil {
+				return err
+			}
+		}
+		return wrong(isObject, "an object")
+	default:
+		return nil
+	}
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+func isAnchor(name string) bool {
+	return name != "" && strings.Contains(letters+"_", name[:1]) && strings.Trim(name, letters+"0123456789-._:") == ""
+}
+
+// whole returns a count of a schema, nil if there is none.
+func whole(v any) *int {
+	n, ok := v.(json.Number)
+	if !ok || !isInteger(n) {
+		return nil
+	}
+	counted := math.MaxInt
+	if big := rat(n).Num(); big.IsInt64() && big.Int64() < math.MaxInt {
+		counted = int(big.Int64())
+	}
+	return &counted
+}
+
+// A resource is a schema with an address, and what belongs to it.
+type resource struct {
+	pointer   string // its place in the whole schema
+	address   string
+	base      *url.URL
+	draft     int
+	anchors   map[string]string // their places
+	dynamic   map[string]*node  // the anchors of dynamic references
+	recursive bool              // a recursive reference may lead to it
+	root      *node
+}
