@@ -192,7 +192,7 @@ func (r *report) valid(n *node, v any, formats bool) bool {
 // written. The arguments need not be valid by the schema.
 func (s *Schema) Defaults(args []byte) []byte {
 	args = orObject(args)
-	if !s.defaults {
+	if s.tree == nil {
 		return args
 	}
 	d, err := read(args, 4*maxSent)

@@ -21,11 +21,9 @@ const (
 // Schema is a compiled JSON Schema. What it says never changes, and it may be used
 // concurrently.
 type Schema struct {
-	root     *node
-	nodes    []*node
-	names    map[string]bool // of all properties: they are public
-	tree     any             // the schema as it was written
-	defaults bool
+	root  *node
+	names map[string]bool // of all properties: they are public
+	tree  any             // the schema as it was written, nil if it has no defaults
 }
 
 // Compile makes a Schema of anything that marshals to a JSON Schema: bytes of JSON, a
@@ -67,35 +65,36 @@ func Compile(schema any) (_ *Schema, err error) {
 	case d.number != nil:
 		return nil, errors.New("a number in the schema is out of range")
 	}
-	s := &Schema{names: map[string]bool{}, tree: d.value}
-	_, s.defaults = filled(nil, s.tree)
+	s := &Schema{names: map[string]bool{}}
+	if _, found := filled(nil, d.value); found {
+		s.tree = d.value
+	}
 	if root, ok := d.value.(map[string]any); ok {
 		if draft, ok := root["$schema"].(string); ok && !strings.Contains(draft, "://json-schema.org/") {
 			delete(root, "$schema") // nobody knows it: taken as the newest
 		}
 	}
-	c := compiler{tree: s.tree, declared: d.declared}
+	c := compiler{tree: d.value, declared: d.declared}
 	if s.root, err = c.compile(); err != nil {
 		return nil, err
 	}
-	s.nodes = c.list
-	return s, s.finish()
+	return s, s.finish(c.list)
 }
 
 // finish works out what needs all schemas.
-func (s *Schema) finish() error {
-	for _, n := range s.nodes {
+func (s *Schema) finish(nodes []*node) error {
+	for _, n := range nodes {
 		if !n.ends() {
 			return errors.New("the schema refers to itself for the same value, which says nothing: #" + n.pointer)
 		}
 	}
-	for _, n := range s.nodes {
+	for _, n := range nodes {
 		n.reaches(n)
 		n.hidden = slices.ContainsFunc(n.reach, func(n *node) bool {
 			return n.writeOnly || n.format != nil && n.format.name == "password"
 		})
 	}
-	for _, n := range s.nodes {
+	for _, n := range nodes {
 		for _, name := range n.order {
 			s.names[name] = true
 		}
