@@ -260,7 +260,7 @@ func TestCompiledIsSmall(t *testing.T) {
 	for text, most := range map[string]int{
 		order: 40,
 		`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`: 40,
-		`{"type":"object","properties":{` + wide(150) + `}}`:                                                       100,
+		`{"type":"object","properties":{` + wide(150) + `}}`:                                                         100,
 	} {
 		heap := func() int {
 			var m runtime.MemStats
