@@ -154,7 +154,7 @@ func (c *compiler) node(v any, pointer string, around *resource) (*node, error) 
 		n.always = &always
 		return n, nil
 	}
-	k := &keywords{compiler: c, node: n, object: object}
+	k := &reading{compiler: c, node: n, object: object}
 	k.read()
 	if k.err != nil {
 		return nil, k.err
@@ -258,8 +258,8 @@ func (c *compiler) ofDraft(draft int, pointer string) *node {
 	return c.nodes[key]
 }
 
-// keywords reads the keywords of one schema.
-type keywords struct {
+// A reading is one schema whose keywords are read.
+type reading struct {
 	*compiler
 	*node
 	object map[string]any
@@ -267,7 +267,7 @@ type keywords struct {
 }
 
 // get returns the value of a keyword, nil if the draft does not have it.
-func (k *keywords) get(keyword string) any {
+func (k *reading) get(keyword string) any {
 	v, ok := k.object[keyword]
 	if !ok || shapeOf(keyword, k.draft) == noShape {
 		return nil
@@ -276,7 +276,7 @@ func (k *keywords) get(keyword string) any {
 }
 
 // part makes a part of the node of a schema in it.
-func (k *keywords) part(keyword, name string, inside bool, v any, pointer ...string) *node {
+func (k *reading) part(keyword, name string, inside bool, v any, pointer ...string) *node {
 	if k.err != nil {
 		return nil
 	}
@@ -298,7 +298,7 @@ func (k *keywords) part(keyword, name string, inside bool, v any, pointer ...str
 }
 
 // one makes a part of the schema that a keyword holds.
-func (k *keywords) one(inside bool, as, keyword string) *node {
+func (k *reading) one(inside bool, as, keyword string) *node {
 	if v := k.get(keyword); v != nil {
 		return k.part(as, "", inside, v, keyword)
 	}
@@ -306,7 +306,7 @@ func (k *keywords) one(inside bool, as, keyword string) *node {
 }
 
 // many makes parts of the list of schemas that a keyword holds.
-func (k *keywords) many(inside bool, as, keyword string) (all []*node) {
+func (k *reading) many(inside bool, as, keyword string) (all []*node) {
 	list, _ := k.get(keyword).([]any)
 	for i, v := range list {
 		all = append(all, k.part(as, "", inside, v, keyword, strconv.Itoa(i)))
@@ -315,7 +315,7 @@ func (k *keywords) many(inside bool, as, keyword string) (all []*node) {
 }
 
 // reference makes a part of what a keyword refers to.
-func (k *keywords) reference(keyword string) (to *node, anchor string) {
+func (k *reading) reference(keyword string) (to *node, anchor string) {
 	text, ok := k.get(keyword).(string)
 	if !ok || k.err != nil {
 		return nil, ""
@@ -327,14 +327,14 @@ func (k *keywords) reference(keyword string) (to *node, anchor string) {
 	return to, anchor
 }
 
-func (k *keywords) limit(keyword string) *big.Rat {
+func (k *reading) limit(keyword string) *big.Rat {
 	if n, ok := k.get(keyword).(json.Number); ok {
 		return rat(n)
 	}
 	return nil
 }
 
-func (k *keywords) texts(keyword string) []string { return textsOf(k.get(keyword)) }
+func (k *reading) texts(keyword string) []string { return textsOf(k.get(keyword)) }
 
 func textsOf(v any) (texts []string) {
 	list, _ := v.([]any)
@@ -347,7 +347,7 @@ func textsOf(v any) (texts []string) {
 }
 
 // read reads all keywords. Parts come in the order in which words tell them, those of properties last.
-func (k *keywords) read() {
+func (k *reading) read() {
 	n := k.node
 	n.writeOnly, _ = k.object["writeOnly"].(bool)
 	n.examples, _ = k.object["examples"].([]any)
@@ -384,7 +384,7 @@ func (k *keywords) read() {
 }
 
 // readValue reads what a schema asks of a value without looking into it.
-func (k *keywords) readValue() {
+func (k *reading) readValue() {
 	n := k.node
 	names, isList := k.get("type").([]any)
 	if !isList {
@@ -423,7 +423,7 @@ func (k *keywords) readValue() {
 }
 
 // readDependencies reads what is asked of an object that has some name.
-func (k *keywords) readDependencies() {
+func (k *reading) readDependencies() {
 	for _, keyword := range []string{"dependentSchemas", "dependencies", "dependentRequired"} {
 		object, _ := k.get(keyword).(map[string]any)
 		for _, name := range sortedNames(object) {
@@ -439,7 +439,7 @@ func (k *keywords) readDependencies() {
 }
 
 // readInside reads what a schema asks of the items and members of a value.
-func (k *keywords) readInside() {
+func (k *reading) readInside() {
 	n := k.node
 	object, _ := k.get("patternProperties").(map[string]any)
 	for _, text := range sortedNames(object) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // latest is the draft of a schema that names none.
@@ -58,106 +59,78 @@ const (
 	shapeVocabulary
 )
 
-// since returns a shape for the drafts from one on.
-func since(first, draft int, s shape) shape {
-	if draft < first {
-		return noShape
-	}
-	return s
+// A keyword is what some keywords may be in the drafts from one to another.
+type keyword struct {
+	names    string
+	from, to int
+	shape    shape
 }
 
-// of returns one of two shapes: that of the drafts before one, and that of it and of those after it.
-func of(draft int, before shape, from int, after shape) shape {
-	if draft < from {
-		return before
+// keywords are those of all drafts. What is not among them says nothing.
+var keywords = sync.OnceValue(func() map[string][]keyword {
+	const newest = latest
+	all := map[string][]keyword{}
+	for _, k := range []keyword{
+		{"title description format pattern", 4, newest, shapeText},
+		{"$comment contentMediaType contentEncoding", 7, newest, shapeText},
+		{"id $ref", 4, 4, shapeText},
+		{"$id", 6, 7, shapeReference},
+		{"$id", 2019, newest, shapeIdentity},
+		{"$schema", 4, newest, shapeAbsolute},
+		{"$ref", 6, newest, shapeReference},
+		{"$recursiveRef", 2019, newest, shapeReference},
+		{"$dynamicRef", 2020, newest, shapeReference},
+		{"$anchor", 2019, newest, shapeAnchor},
+		{"$recursiveAnchor", 2019, 2019, shapeBoolean},
+		{"$recursiveAnchor $dynamicAnchor", 2020, newest, shapeAnchor},
+		{"$vocabulary", 2019, newest, shapeVocabulary},
+		{"default", 4, newest, shapeAnything},
+		{"const", 6, newest, shapeAnything},
+		{"examples", 7, newest, shapeList},
+		{"readOnly writeOnly", 7, newest, shapeBoolean},
+		{"deprecated", 2019, newest, shapeBoolean},
+		{"uniqueItems", 4, newest, shapeBoolean},
+		{"type", 4, newest, shapeTypeNames},
+		{"enum", 4, 7, shapeChoices},
+		{"enum", 2019, newest, shapeList},
+		{"multipleOf", 4, newest, shapePositive},
+		{"minimum maximum", 4, newest, shapeNumber},
+		{"exclusiveMinimum exclusiveMaximum", 4, 4, shapeBoolean},
+		{"exclusiveMinimum exclusiveMaximum", 6, newest, shapeNumber},
+		{"minLength maxLength minItems maxItems minProperties maxProperties", 4, newest, shapeCount},
+		{"minContains maxContains", 2019, newest, shapeCount},
+		{"required", 4, 4, shapeSomeTexts},
+		{"required", 6, newest, shapeTexts},
+		{"dependentRequired", 2019, newest, shapeTextMap},
+		{"dependencies", 4, newest, shapeDependencies},
+		{"definitions properties patternProperties", 4, newest, shapeSchemaMap},
+		{"$defs dependentSchemas", 2019, newest, shapeSchemaMap},
+		{"allOf anyOf oneOf", 4, newest, shapeSchemas},
+		{"prefixItems", 2020, newest, shapeSchemas},
+		{"items", 4, 2019, shapeSchemaOrList},
+		{"items", 2020, newest, shapeSchema},
+		{"additionalItems additionalProperties", 4, 4, shapeSchemaOrBool},
+		{"additionalItems", 6, 2019, shapeSchema},
+		{"not", 4, newest, shapeSchema},
+		{"additionalProperties contains propertyNames", 6, newest, shapeSchema},
+		{"if then else", 7, newest, shapeSchema},
+		{"unevaluatedItems unevaluatedProperties contentSchema", 2019, newest, shapeSchema},
+	} {
+		for name := range strings.FieldsSeq(k.names) {
+			all[name] = append(all[name], k)
+		}
 	}
-	return after
-}
+	return all
+})
 
 // shapeOf returns what a keyword may be in a draft.
-func shapeOf(keyword string, draft int) shape {
-	switch keyword {
-	case "id":
-		return of(draft, shapeText, 6, noShape)
-	case "$id":
-		return since(6, draft, of(draft, shapeReference, 2019, shapeIdentity))
-	case "$schema":
-		return shapeAbsolute
-	case "$ref":
-		return of(draft, shapeText, 6, shapeReference)
-	case "$anchor":
-		return since(2019, draft, shapeAnchor)
-	case "$recursiveRef":
-		return since(2019, draft, shapeReference)
-	case "$recursiveAnchor":
-		return since(2019, draft, of(draft, shapeBoolean, 2020, shapeAnchor))
-	case "$dynamicRef":
-		return since(2020, draft, shapeReference)
-	case "$dynamicAnchor":
-		return since(2020, draft, shapeAnchor)
-	case "$vocabulary":
-		return since(2019, draft, shapeVocabulary)
-	case "$comment", "contentMediaType", "contentEncoding":
-		return since(7, draft, shapeText)
-	case "title", "description", "format", "pattern":
-		return shapeText
-	case "default":
-		return shapeAnything
-	case "const":
-		return since(6, draft, shapeAnything)
-	case "examples":
-		return since(7, draft, shapeList)
-	case "readOnly", "writeOnly":
-		return since(7, draft, shapeBoolean)
-	case "deprecated":
-		return since(2019, draft, shapeBoolean)
-	case "type":
-		return shapeTypeNames
-	case "enum":
-		return of(draft, shapeChoices, 2019, shapeList)
-	case "multipleOf":
-		return shapePositive
-	case "minimum", "maximum":
-		return shapeNumber
-	case "exclusiveMinimum", "exclusiveMaximum":
-		return of(draft, shapeBoolean, 6, shapeNumber)
-	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
-		return shapeCount
-	case "minContains", "maxContains":
-		return since(2019, draft, shapeCount)
-	case "uniqueItems":
-		return shapeBoolean
-	case "required":
-		return of(draft, shapeSomeTexts, 6, shapeTexts)
-	case "dependentRequired":
-		return since(2019, draft, shapeTextMap)
-	case "dependencies":
-		return shapeDependencies
-	case "definitions", "properties", "patternProperties":
-		return shapeSchemaMap
-	case "$defs", "dependentSchemas":
-		return since(2019, draft, shapeSchemaMap)
-	case "allOf", "anyOf", "oneOf":
-		return shapeSchemas
-	case "prefixItems":
-		return since(2020, draft, shapeSchemas)
-	case "not":
-		return shapeSchema
-	case "items":
-		return of(draft, shapeSchemaOrList, 2020, shapeSchema)
-	case "additionalItems":
-		return of(draft, of(draft, shapeSchemaOrBool, 6, shapeSchema), 2020, noShape)
-	case "additionalProperties":
-		return of(draft, shapeSchemaOrBool, 6, shapeSchema)
-	case "contains", "propertyNames":
-		return since(6, draft, shapeSchema)
-	case "if", "then", "else":
-		return since(7, draft, shapeSchema)
-	case "unevaluatedItems", "unevaluatedProperties", "contentSchema":
-		return since(2019, draft, shapeSchema)
-	default:
-		return noShape
+func shapeOf(name string, draft int) shape {
+	for _, k := range keywords()[name] {
+		if k.from <= draft && draft <= k.to {
+			return k.shape
+		}
 	}
+	return noShape
 }
 
 // partShape returns the shape of a part of a draft's own schema, by its JSON Pointer.
@@ -170,7 +143,7 @@ func partShape(pointer string, draft int) shape {
 	case name == "nonNegativeInteger", name == "nonNegativeIntegerDefault0", name == "positiveInteger", name == "positiveIntegerDefault0":
 		return shapeCount
 	case name == "stringArray":
-		return of(draft, shapeSomeTexts, 6, shapeTexts)
+		return shapeOf("required", draft)
 	case name == "schemaArray":
 		return shapeSchemas
 	case name == "simpleTypes":
@@ -287,7 +260,7 @@ func (s *surveyor) check(want shape, v any, pointer string, draft int) error {
 			inner := map[shape]shape{shapeSchemaMap: shapeSchema, shapeTextMap: shapeTexts, shapeVocabulary: shapeBoolean}[want]
 			if _, isList := object[name].([]any); want == shapeDependencies {
 				if inner = shapeSchema; isList {
-					inner = of(draft, shapeSomeTexts, 6, shapeTexts)
+					inner = shapeOf("required", draft)
 				}
 			}
 			if err := s.check(inner, object[name], pointer+"/"+escape.Replace(name), draft); err != nil {

@@ -234,18 +234,10 @@ func (w *walk) never(n *node) bool {
 
 // whole checks what speaks for itself: a value of another type is told nothing else of.
 func (w *walk) whole(n *node, v any) bool {
-	switch {
-	case n.types != 0 && !n.types.has(v):
-		return w.wrong(finding{rule: "type", n: n})
-	case n.constant != nil && !w.among(n.constant, v):
-		return w.wrong(finding{rule: "const", n: n})
-	case n.enum != nil && !w.among(n.enum, v):
-		return w.wrong(finding{rule: "enum", n: n})
-	case n.format != nil && (w.formats || n.draft < 2019) && !w.formatted(n.format, v):
-		return w.wrong(finding{rule: "format", n: n})
-	default:
-		return true
-	}
+	return w.must(n.types == 0 || n.types.has(v), n, "type") &&
+		w.must(n.constant == nil || w.among(n.constant, v), n, "const") &&
+		w.must(n.enum == nil || w.among(n.enum, v), n, "enum") &&
+		w.must(n.format == nil || !w.formats && n.draft >= 2019 || w.formatted(n.format, v), n, "format")
 }
 
 func (w *walk) among(l *literals, v any) bool {
@@ -305,48 +297,40 @@ func (w *walk) refer(n *node, r *leading, v any, out *seen) bool {
 	return ok
 }
 
+// must notes what a value breaks, unless it is right. It returns ok.
+func (w *walk) must(ok bool, n *node, rule string) bool {
+	return ok || w.wrong(finding{rule: rule, n: n})
+}
+
+// within checks that there are not too few of something, nor too many.
+func (w *walk) within(count int, least, most *int, n *node, low, high string) bool {
+	ok := w.must(least == nil || count >= *least, n, low)
+	return w.must(most == nil || count <= *most, n, high) && ok
+}
+
 func (w *walk) text(n *node, v string) bool {
 	ok := true
 	if n.minLength != nil || n.maxLength != nil {
 		w.spend(len(v) / 64)
-		length := utf8.RuneCountInString(v)
-		if n.minLength != nil && length < *n.minLength {
-			ok = w.wrong(finding{rule: "minLength", n: n})
-		}
-		if n.maxLength != nil && length > *n.maxLength {
-			ok = w.wrong(finding{rule: "maxLength", n: n})
-		}
+		ok = w.within(utf8.RuneCountInString(v), n.minLength, n.maxLength, n, "minLength", "maxLength")
 	}
 	if n.pattern != nil && (ok || w.notes()) {
-		if w.spend(len(v) / 4); !n.pattern.matches(v) {
-			ok = w.wrong(finding{rule: "pattern", n: n})
-		}
+		w.spend(len(v) / 4)
+		ok = w.must(n.pattern.matches(v), n, "pattern") && ok
 	}
 	return ok
 }
 
 func (w *walk) number(n *node, v json.Number) bool {
-	ok := true
 	if n.minimum == nil && n.maximum == nil && n.above == nil && n.below == nil && n.multipleOf == nil {
 		return true
 	}
 	w.spend(len(v) / 4)
-	if n.minimum != nil && compare(v, n.minimum) < 0 {
-		ok = w.wrong(finding{rule: "minimum", n: n})
-	}
-	if n.maximum != nil && compare(v, n.maximum) > 0 {
-		ok = w.wrong(finding{rule: "maximum", n: n})
-	}
-	if n.above != nil && compare(v, n.above) <= 0 {
-		ok = w.wrong(finding{rule: "exclusiveMinimum", n: n})
-	}
-	if n.below != nil && compare(v, n.below) >= 0 {
-		ok = w.wrong(finding{rule: "exclusiveMaximum", n: n})
-	}
-	if n.multipleOf != nil && !divisible(v, n.multipleOf) {
-		ok = w.wrong(finding{rule: "multipleOf", n: n})
-	}
-	return ok
+	ok := w.must(n.minimum == nil || compare(v, n.minimum) >= 0, n, "minimum")
+	ok = w.must(n.maximum == nil || compare(v, n.maximum) <= 0, n, "maximum") && ok
+	ok = w.must(n.above == nil || compare(v, n.above) > 0, n, "exclusiveMinimum") && ok
+	ok = w.must(n.below == nil || compare(v, n.below) < 0, n, "exclusiveMaximum") && ok
+	return w.must(n.multipleOf == nil || divisible(v, n.multipleOf), n, "multipleOf") && ok
 }
 
 // missing checks that an object has names.
@@ -365,13 +349,7 @@ func (w *walk) missing(n *node, v map[string]any, rule string, names []string, w
 }
 
 func (w *walk) object(n *node, v map[string]any, out *seen) bool {
-	ok := true
-	if n.minProperties != nil && len(v) < *n.minProperties {
-		ok = w.wrong(finding{rule: "minProperties", n: n})
-	}
-	if n.maxProperties != nil && len(v) > *n.maxProperties {
-		ok = w.wrong(finding{rule: "maxProperties", n: n})
-	}
+	ok := w.within(len(v), n.minProperties, n.maxProperties, n, "minProperties", "maxProperties")
 	ok = w.missing(n, v, "required", n.required) && ok
 	for _, d := range n.dependencies {
 		if _, sent := v[d.name]; !sent || !ok && !w.notes() {
@@ -434,13 +412,7 @@ func (w *walk) member(n *node, name string, v any, out *seen) bool {
 }
 
 func (w *walk) list(n *node, v []any, out *seen) bool {
-	ok := true
-	if n.minItems != nil && len(v) < *n.minItems {
-		ok = w.wrong(finding{rule: "minItems", n: n})
-	}
-	if n.maxItems != nil && len(v) > *n.maxItems {
-		ok = w.wrong(finding{rule: "maxItems", n: n})
-	}
+	ok := w.within(len(v), n.minItems, n.maxItems, n, "minItems", "maxItems")
 	if n.unique {
 		ok = w.unique(n, v) && ok
 	}
