@@ -28,10 +28,7 @@ func (c *compiler) compile() (*node, error) {
 	c.resources, c.roots = map[string]*resource{}, map[string]*resource{}
 	c.surveyed, c.nodes = map[string]bool{}, map[string]*node{}
 	c.enter(&resource{address: place, base: base, draft: latest})
-	if err := c.survey(c.tree, "", latest); err != nil {
-		return nil, err
-	}
-	return c.node(c.tree, "", c.roots[""])
+	return c.at("")
 }
 
 func (c *compiler) enter(r *resource) {
@@ -39,19 +36,13 @@ func (c *compiler) enter(r *resource) {
 	c.resources[r.address], c.roots[r.pointer] = r, r
 }
 
-// survey checks the schema at a place, and all in it, and notes its resources and anchors.
-func (c *compiler) survey(v any, pointer string, draft int) error {
-	s := surveyor{visit: c.visit}
-	return s.schema(v, pointer, draft)
-}
-
 // visit notes what one schema says of its address, its draft and its anchors.
 func (c *compiler) visit(schema map[string]any, pointer string, _ int) (draft int, err error) {
-	around := c.resourceOf(pointer)
 	if c.surveyed[pointer] {
-		return around.draft, nil
+		return 0, errKnown
 	}
 	c.surveyed[pointer] = true
+	around := c.resourceOf(pointer)
 	own := around.draft
 	if name, ok := schema["$schema"].(string); ok {
 		if own = draftAt(name); own == 0 {
@@ -204,10 +195,9 @@ func (c *compiler) at(pointer string) (*node, error) {
 		}
 	}
 	around := c.resourceOf(pointer)
-	if !c.surveyed[pointer] {
-		if err := c.survey(v, pointer, around.draft); err != nil {
-			return nil, err
-		}
+	s := surveyor{c.visit}
+	if err := s.schema(v, pointer, around.draft); err != nil {
+		return nil, err
 	}
 	return c.node(v, pointer, around)
 }

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"net/url"
 	"slices"
@@ -161,9 +162,12 @@ func (e *misshape) Error() string { return "#" + e.pointer + " must be " + e.wan
 // A surveyor looks at all schemas in a value.
 type surveyor struct {
 	// visit is called for each schema that is an object, before those inside of it, with its JSON
-	// Pointer, and returns the draft by which it is read.
+	// Pointer, and returns the draft by which it is read. The error errKnown is for one that was
+	// visited before.
 	visit func(schema map[string]any, pointer string, draft int) (int, error)
 }
+
+var errKnown = errors.New("was visited before")
 
 var needsPlace = map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} // in draft 4
 
@@ -179,6 +183,9 @@ func (s *surveyor) schema(v any, pointer string, draft int) (err error) {
 		return &misshape{pointer, "a schema, which is an object or a boolean"}
 	}
 	if draft, err = s.visit(object, pointer, draft); err != nil {
+		if errors.Is(err, errKnown) {
+			return nil
+		}
 		return err
 	}
 	for _, name := range sortedNames(object) {
