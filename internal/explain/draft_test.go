@@ -63,6 +63,27 @@ func TestDrafts(t *testing.T) {
 	}
 }
 
+// TestReferencesToNothing: a schema that takes nothing may stand at one place and be meant at another.
+func TestReferencesToNothing(t *testing.T) {
+	for schema, cases := range map[string]map[string]string{
+		`{"$ref":"#/$defs/a/items","$defs":{"a":{"items":false}}}`: {`{}`: "The arguments are not allowed."},
+		`{"properties":{"x":{"$ref":"#/$defs/a/items"},"l":{"items":{"$ref":"#/$defs/a/items"}}},"$defs":{"a":{"items":false}}}`: {
+			`{"x":1}`: "Argument 'x' is not allowed.", `{"l":[1]}`: "Argument 'l[0]' is not allowed.",
+		},
+		`{"$ref":"#/$defs/a/unevaluatedProperties","$defs":{"a":{"unevaluatedProperties":false}}}`: {`[1]`: "The arguments are not allowed."},
+		`{"items":{"$ref":"#/$defs/a/unevaluatedProperties"},"properties":{"x":{"$ref":"#/$defs/a/unevaluatedProperties"}},"$defs":{"a":{"unevaluatedProperties":false}}}`: {
+			`[1]`: "Argument '[0]' is not allowed.",
+		},
+		`{"items":{"$ref":"#/$defs/a/additionalProperties"},"properties":{"x":{"$ref":"#/$defs/a/additionalProperties"}},"$defs":{"a":{"additionalProperties":false}}}`: {
+			`[1]`: "Argument '[0]' is not allowed.", `{"x":1}`: "Argument 'x' is not allowed.",
+		},
+	} {
+		for args, want := range cases {
+			require.Equal(t, want, mustCompile(t, schema).Explain([]byte(args), false).Text(), "%s\n%s", schema, args)
+		}
+	}
+}
+
 // TestSchemasOfSchemas: arguments may be schemas themselves, by the draft's own schema or a part of it.
 func TestSchemasOfSchemas(t *testing.T) {
 	for _, c := range []struct{ ref, args, want string }{

@@ -8,7 +8,7 @@
 // A schema is read once (draft.go, compile.go) into nodes (node.go), and what is known of it beside
 // (schema.go). The steps of a report, a file each: read the arguments (read.go), walk through them and
 // the schema within a bound (walk.go, format.go), choose the form that was meant of those that do not
-// fit (collect.go), pair unknown names with those that were meant (names.go), write a sentence for each
+// fit (finding.go), pair unknown names with those that were meant (names.go), write a sentence for each
 // (tell.go, phrase.go) with advice (hint.go), and offer the corrected arguments (correct.go, wrapped.go).
 //
 // The schema is trusted and the arguments are not. Of the arguments only short scalar

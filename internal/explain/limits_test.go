@@ -186,6 +186,25 @@ func TestSchemasThatMultiply(t *testing.T) {
 	require.Equal(t, "The arguments are too large and complex to be checked. Send less at once.", s.Explain([]byte(nested), false).Text())
 }
 
+// TestDepthOfAWalk: how many schemas are applied inside of each other is bounded, also where a reference
+// leads back to where it came from only by the way to it.
+func TestDepthOfAWalk(t *testing.T) {
+	var chain strings.Builder
+	for i := range 9000 {
+		fmt.Fprintf(&chain, `"d%d":{"$ref":"#/$defs/d%d"},`, i, i+1)
+	}
+	for schema, args := range map[string][2]string{
+		`{"$ref":"#/$defs/d0","$defs":{` + chain.String() + `"d9000":{"properties":{"a":{"$ref":"#"}}}}}`:                                                                              {`{"a":1}`, `{"a":{"a":1}}`},
+		`{"$id":"https://a.example/r","$dynamicAnchor":"n","type":"object","$ref":"t","$defs":{"t":{"$id":"t","allOf":[{"$dynamicRef":"u#n"}]},"u":{"$id":"u","$dynamicAnchor":"n"}}}`: {"", `{}`},
+	} {
+		s := mustCompile(t, schema)
+		if args[0] != "" {
+			require.Nil(t, s.Explain([]byte(args[0]), false))
+		}
+		require.Equal(t, "budget", s.Explain([]byte(args[1]), false).Violations[0].Rule)
+	}
+}
+
 func TestSchemasThatGoRoundInCircles(t *testing.T) {
 	for _, schema := range []string{
 		`{"$ref":"#"}`,

@@ -3,7 +3,8 @@ package explain
 import (
 	"encoding/json"
 	"errors"
-	"maps"
+	"iter"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +29,7 @@ type walk struct {
 	depth   int
 	formats bool        // are checked also where they are remarks and no rules, as in draft 2020-12
 	around  []*resource // the resources that were entered, the outermost first
+	names   []string    // of the objects that are walked through, one behind the other
 	key     []byte
 
 	report *report // nil while nothing is noted
@@ -214,20 +216,25 @@ func (w *walk) valid(n *node, v any, out *seen) (ok bool) {
 	return ok
 }
 
-// never notes that a value is there where none may be.
+// never notes that a value is there where none may be. A reference may have led here, too.
 func (w *walk) never(n *node) bool {
 	f := finding{rule: "false", n: n, rest: strings.HasPrefix(n.as.keyword, "unevaluated")}
-	switch n.as.keyword {
+	if len(w.at) == 0 {
+		return w.wrong(f)
+	}
+	here := last(w.at)
+	switch isItem := here.index >= 0; n.as.keyword {
 	case "unevaluatedProperties", "additionalProperties":
-		f.rule, f.n = "additionalProperties", n.up
-	case "items", "unevaluatedItems":
-		if w.report != nil {
-			item := last(w.at)
-			w.at = w.at[:len(w.at)-1]
-			w.wrong(finding{rule: "items", n: n.up, rest: f.rest, count: item.index})
-			w.at = append(w.at, item)
+		if !isItem {
+			f.rule, f.n = "additionalProperties", n.up
 		}
-		return false
+	case "items", "unevaluatedItems":
+		if isItem { // it is about the list
+			w.at = w.at[:len(w.at)-1]
+			w.wrong(finding{rule: "items", n: n.up, rest: f.rest, count: here.index})
+			w.at = append(w.at, here)
+			return false
+		}
 	}
 	return w.wrong(f)
 }
@@ -276,17 +283,25 @@ func (w *walk) each(n *node, v any, out *seen) bool {
 	return w.combined(n, v, out) && ok
 }
 
+// outermost returns what a dynamic or recursive reference leads to.
+func (w *walk) outermost(r *leading) *node {
+	w.spend(len(w.around) / 16)
+	for _, around := range w.around {
+		switch found := around.dynamic[r.anchor]; {
+		case r.recursive && around.recursive:
+			return around.root
+		case !r.recursive && found != nil:
+			return found
+		}
+	}
+	return r.to
+}
+
 // refer follows a reference.
 func (w *walk) refer(n *node, r *leading, v any, out *seen) bool {
 	to := r.to
-	for _, around := range w.around {
-		if found := around.dynamic[r.anchor]; r.anchor != "" && found != nil {
-			to = found
-			break
-		} else if r.recursive && around.recursive && around.root != nil {
-			to = around.root
-			break
-		}
+	if r.anchor != "" || r.recursive {
+		to = w.outermost(r)
 	}
 	when := w.when
 	if w.report != nil && n.when != nil {
@@ -364,22 +379,34 @@ func (w *walk) object(n *node, v map[string]any, out *seen) bool {
 	if !ok && !w.notes() || n.members == nil && n.patterns == nil && n.additional == nil && n.names == nil {
 		return ok
 	}
-	w.spend(len(v) / 8)
 	if n.additional != nil && out != nil {
 		out.all = true
 	}
-	if w.report == nil {
-		for name, member := range v {
-			if !w.member(n, name, member, out) {
-				return false
-			}
+	for name, member := range w.inOrder(v) {
+		if ok = w.member(n, name, member, out) && ok; !ok && !w.notes() {
+			break
 		}
-		return ok
-	}
-	for _, name := range sortedNames(v) {
-		ok = w.member(n, name, v[name], out) && ok
 	}
 	return ok
+}
+
+// inOrder yields the members of an object by the alphabet: what a walk costs, and so what is refused
+// for it, is the same each time.
+func (w *walk) inOrder(v map[string]any) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		w.spend(len(v) * bits.Len(uint(len(v))) / 32)
+		from := len(w.names)
+		for name := range v {
+			w.names = append(w.names, name)
+		}
+		slices.Sort(w.names[from:])
+		for i := range len(v) {
+			if name := w.names[from+i]; !yield(name, v[name]) {
+				break
+			}
+		}
+		w.names = w.names[:from]
+	}
 }
 
 // member checks one name of an object, and what it stands for.
@@ -577,15 +604,10 @@ func (w *walk) rest(n *node, v any, by *seen) bool {
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		w.spend(len(v) / 8)
-		names := maps.Keys(v)
-		if w.report != nil {
-			names = slices.Values(sortedNames(v))
-		}
-		for name := range names {
+		for name, member := range w.inOrder(v) {
 			if !by.names[name] {
-				if ok = w.inside(n.unseen, v[name], step{name, -1}) && ok; !ok && !w.notes() {
-					return false
+				if ok = w.inside(n.unseen, member, step{name, -1}) && ok; !ok && !w.notes() {
+					break
 				}
 			}
 		}
