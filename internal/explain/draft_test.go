@@ -41,6 +41,8 @@ func TestDrafts(t *testing.T) {
 		{`{` + draft7 + `"properties":{"n":{"items":{"type":"integer"},"additionalItems":false}}}`, `{"n":[1,2]}`, ""},
 		{`{` + draft7 + `"dependentRequired":{"a":["b"]},"unevaluatedProperties":false,"properties":{"l":{"prefixItems":[false],"contains":{},"minContains":5}}}`, `{"a":1,"l":[1]}`, ""},
 
+		{`{` + draft7 + `"properties":{"l":{"contains":{"const":3},"items":[{}],"additionalItems":false,"maxItems":1}}}`, `{"l":[1,2]}`, "2 things are wrong.\n- Argument 'l' expected a list with at least 1 item that is 3, but received one without any.\n- Argument 'l' expected a list of at most 1 item, but received a list with 2 items."},
+
 		{`{` + draft2019 + `"$recursiveAnchor":true,"properties":{"a":{"$recursiveRef":"#"},"n":{"type":"integer"}},"unevaluatedProperties":false}`, `{"a":{"a":{"n":"x"}}}`, "Argument 'a.a.n' expected an integer, but received 'x'."},
 		{`{` + draft2019 + `"$id":"https://a.example/strict","$recursiveAnchor":true,"$ref":"tree","unevaluatedProperties":false,
 			"$defs":{"tree":{"$id":"tree","$recursiveAnchor":true,"properties":{"next":{"$recursiveRef":"#"}}}}}`, `{"next":{"net":{}}}`, "Argument 'next.net' is unknown. Did you mean 'next'?"},

@@ -137,11 +137,11 @@ func (w *walk) conditions(own []string, n *node) []string {
 	return when
 }
 
-// quiet reports whether a value is valid by a schema, and notes nothing.
-func (w *walk) quiet(n *node, v any, s *seen) bool {
+// quiet does as same does, and notes nothing.
+func (w *walk) quiet(n *node, v any, out *seen) bool {
 	noted := w.report
 	w.report = nil
-	ok := w.valid(n, v, s)
+	ok := w.same(n, v, out)
 	w.report = noted
 	return ok
 }
@@ -444,19 +444,14 @@ func (w *walk) list(n *node, v []any, out *seen) bool {
 		ok = w.unique(n, v) && ok
 	}
 	first := min(len(n.prefix), len(v))
-	for i, item := range v {
-		if !ok && !w.notes() {
-			return false
-		}
-		switch {
-		case i < first:
-			ok = w.inside(n.prefix[i], item, step{"", i}) && ok
-		case n.closedItems:
-			return w.wrong(finding{rule: "items", n: n, count: first})
-		case n.items == nil:
-			break
-		default:
-			ok = w.inside(n.items, item, step{"", i}) && ok
+	for i, of := range n.prefix[:first] {
+		ok = (ok || w.notes()) && w.inside(of, v[i], step{"", i}) && ok
+	}
+	if n.closedItems {
+		ok = (len(v) == first || w.wrong(finding{rule: "items", n: n, count: first})) && ok
+	} else if n.items != nil {
+		for i := first; i < len(v) && (ok || w.notes()); i++ {
+			ok = w.inside(n.items, v[i], step{"", i}) && ok
 		}
 	}
 	if out != nil {
@@ -526,21 +521,15 @@ func (w *walk) combined(n *node, v any, out *seen) bool {
 	}
 	ok = w.choice(n, n.anyOf, v, out) && ok
 	ok = (ok || w.notes()) && w.choice(n, n.oneOf, v, out) && ok
-	if n.not != nil && (ok || w.notes()) && w.quiet(n.not, v, nil) {
+	if n.not != nil && (ok || w.notes()) && w.quiet(n.not, v, out) {
 		ok = w.wrong(finding{rule: "not", n: n})
 	}
 	if n.test == nil || !ok && !w.notes() {
 		return ok
 	}
-	var own *seen
-	if out != nil {
-		own = &seen{}
-	}
 	then := n.otherwise
-	if w.quiet(n.test, v, own) {
-		if then = n.then; out != nil {
-			out.add(own)
-		}
+	if w.quiet(n.test, v, out) {
+		then = n.then
 	}
 	if then != nil {
 		ok = w.same(then, v, out) && ok
