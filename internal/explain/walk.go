@@ -17,7 +17,7 @@ const (
 	// every level of the arguments.
 	maxWork = 200_000
 	// maxTold bounds the work of noting and wording what is wrong.
-	maxTold = 20_000
+	maxTold = 12_000
 	// maxWalked bounds how many schemas are applied inside of each other.
 	maxWalked = 20_000
 )
@@ -394,7 +394,7 @@ func (w *walk) object(n *node, v map[string]any, out *seen) bool {
 // for it, is the same each time.
 func (w *walk) inOrder(v map[string]any) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
-		w.spend(len(v) * bits.Len(uint(len(v))) / 32)
+		w.spend(len(v) * bits.Len(uint(len(v))) / 8)
 		from := len(w.names)
 		for name := range v {
 			w.names = append(w.names, name)

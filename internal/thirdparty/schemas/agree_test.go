@@ -17,7 +17,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/explain/randomschema"
 )
 
-var rounds = flag.Int("rounds", 1000, "so many schemas of each draft, each with ten values")
+var rounds = flag.Int("rounds", 300, "so many schemas of each draft, each with ten values")
 
 var drafts = []int{4, 6, 7, 2019, 2020}
 
