@@ -270,11 +270,7 @@ func (k *reading) part(keyword, name string, inside bool, v any, pointer ...stri
 	if k.err != nil {
 		return nil
 	}
-	at := k.pointer
-	for _, step := range pointer {
-		at += "/" + escape.Replace(step)
-	}
-	n, err := k.compiler.node(v, at, k.resource)
+	n, err := k.compiler.node(v, k.pointer+pointerTo(pointer), k.resource)
 	if err != nil {
 		k.err = err
 		return nil

@@ -47,6 +47,7 @@ const (
 	shapeCount
 	shapeList
 	shapeChoices // of enum in old drafts: some, each once
+	shapeTypeName
 	shapeTypeNames
 	shapeTexts
 	shapeSomeTexts
@@ -148,7 +149,7 @@ func partShape(pointer string, draft int) shape {
 	case name == "schemaArray":
 		return shapeSchemas
 	case name == "simpleTypes":
-		return shapeTypeNames
+		return shapeTypeName
 	default:
 		return noShape
 	}
@@ -236,6 +237,8 @@ func (s *surveyor) check(want shape, v any, pointer string, draft int) error {
 		return wrong(isList, "a list")
 	case shapeChoices:
 		return wrong(isList && len(items) > 0 && len(newLiterals(items...).keys) == len(items), "a list of different values")
+	case shapeTypeName:
+		return wrong(kindNamed(v) != 0, "a type")
 	case shapeTypeNames:
 		if isText {
 			items, isList = []any{str}, true
@@ -283,7 +286,7 @@ func (s *surveyor) check(want shape, v any, pointer string, draft int) error {
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 func isAnchor(name string) bool {
-	return name != "" && strings.Contains(letters+"_", name[:1]) && strings.Trim(name, letters+"0123456789-._:") == ""
+	return only(name, letters+digits+"-._:") && !strings.ContainsAny(name[:1], digits+"-.:")
 }
 
 // whole returns a count of a schema, nil if there is none.

@@ -96,6 +96,8 @@ func TestSchemasOfSchemas(t *testing.T) {
 		{"http://json-schema.org/draft-07/schema#/definitions/nonNegativeInteger", `1.0`, ""},
 		{"http://json-schema.org/draft-07/schema#/definitions/nonNegativeInteger", `1.5`, "Argument 's' expected an integer of at least 0, but received 1.5."},
 		{"http://json-schema.org/draft-07/schema#/properties/title", `1`, `Argument 's' expected a string, but received 1. Send it in quotes: "1".`},
+		{"http://json-schema.org/draft-07/schema#/definitions/simpleTypes", `["string"]`, "Argument 's' expected a type, but received a list with 1 item."},
+		{"http://json-schema.org/draft-07/schema#/definitions/simpleTypes", `"string"`, ""},
 		{"http://json-schema.org/draft-04/schema#", `true`, "Argument 's' expected a schema, which is an object, but received true."},
 		{"http://json-schema.org/draft-04/schema#", `{"exclusiveMinimum":true}`, "Argument 's.exclusiveMinimum' expected a limit beside 'minimum', but received true."},
 	} {

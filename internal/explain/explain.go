@@ -175,10 +175,10 @@ func (r *report) check() ([]finding, error) {
 	return []finding{{rule: "schema"}}, nil
 }
 
-// valid reports whether a value is valid by n, which it is not if it cannot be found out within what is
-// left of the work.
-func (r *report) valid(n *node, v any, formats bool) bool {
-	w := walk{work: r.work, formats: formats}
+// valid reports whether a value is valid by n and has the formats in it, which it has not if it cannot be
+// found out within what is left of the work.
+func (r *report) valid(n *node, v any) bool {
+	w := walk{work: r.work, formats: true}
 	ok, err := w.run(n, v)
 	r.work = max(w.work, 0)
 	return ok && err == nil

@@ -73,7 +73,7 @@ func (r *report) meant(f finding, value, shown any, allowed []any) string {
 
 // fits reports whether a value is right for one of the forms.
 func (r *report) fits(forms []*node, v any) bool {
-	return slices.ContainsFunc(forms, func(n *node) bool { return r.valid(n, v, true) })
+	return slices.ContainsFunc(forms, func(n *node) bool { return r.valid(n, v) })
 }
 
 // converted says how to send a value of another type, if it is the right one then: without

@@ -285,7 +285,7 @@ func TestCompiledIsSmall(t *testing.T) {
 			var m runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&m)
-			return int(m.HeapAlloc) //nolint:gosec // fits
+			return int(m.HeapAlloc)
 		}
 		const many = 100
 		var kept [many]*explain.Schema

@@ -46,7 +46,7 @@ var signed = regexp.MustCompile(`(^|[.:Tt+-])[-+]\d`)
 func TestFormatsAgree(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	texts := append([]string{}, written...)
-	for range (*rounds)/100 {
+	for range (*rounds) / 100 {
 		for _, text := range written {
 			const others = `0123456789abzTZPWDHMS:-+./@"\~#{}[]% é`
 			runes, other := []rune(text), []rune(others)
