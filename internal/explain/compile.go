@@ -340,8 +340,8 @@ func (k *reading) read() {
 	n.description, _ = k.object["description"].(string)
 	n.ref, _ = k.reference("$ref")
 	if n.ref != nil && n.draft < 2019 {
-		n.writeOnly, n.examples, n.description = false, nil, ""
-		return // all else is ignored
+		n.description = ""
+		return // all else is ignored, but for what hides values
 	}
 	k.readValue()
 	if to, _ := k.reference("$recursiveRef"); to != nil && to.resource != nil {
