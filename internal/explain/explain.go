@@ -161,9 +161,9 @@ func (r *report) check() ([]finding, error) {
 	w := walk{work: r.work}
 	valid, err := w.run(r.schema.root, r.args)
 	if err == nil && !valid {
-		r.More = false
 		w = walk{work: w.work, report: r}
 		_, err = w.run(r.schema.root, r.args)
+		r.More = r.left < 0
 	}
 	r.work = max(w.work, 0)
 	if err != nil || valid {

@@ -27,6 +27,24 @@ func TestMaxViolations(t *testing.T) {
 	require.True(t, strings.HasSuffix(report.Text(), "\n- and 990 more."))
 }
 
+// TestMoreThanIsTold: where not all is looked at, the count is the least that is wrong.
+func TestMoreThanIsTold(t *testing.T) {
+	misspelled := mustCompile(t, hostile["misspelled names"].schema)
+	wrong := mustCompile(t, `{"items":{"type":"integer"}}`)
+	chosen := mustCompile(t, `{"items":{"anyOf":[{"type":"integer"},{"type":"null"}]}}`)
+	for n, all := range map[int]bool{50: true, 3000: false, 9000: false, 14_000: false} {
+		for _, report := range []*explain.Report{
+			misspelled.Explain([]byte(`[`+strings.Repeat(`{"color":"x"},`, n)+`1]`), false),
+			wrong.Explain([]byte(`[`+strings.Repeat(`"x",`, n)+`1]`), false),
+			chosen.Explain([]byte(`[`+strings.Repeat(`"x",`, n)+`1]`), false),
+		} {
+			require.Equal(t, all, !report.More, "%d: %s", n, report.Text())
+			require.Len(t, report.Violations, explain.MaxShown)
+		}
+		require.Nil(t, chosen.Explain([]byte(`[`+strings.Repeat(`null,`, n)+`1]`), false), "what a form finds wrong that is not meant does not count")
+	}
+}
+
 func TestMaxBytes(t *testing.T) {
 	properties := map[string]any{}
 	args := map[string]any{}
