@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	validator "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -127,15 +127,22 @@ func reserve(_ context.Context, _ *mcp.CallToolRequest, in struct {
 	}
 }
 
-func compiled(t testing.TB, schema any) *validator.Schema {
+// A validator is another one than the SDK's.
+type validator struct{ schema *explain.Schema }
+
+func compiled(t testing.TB, schema any) validator {
 	t.Helper()
-	var plain any
-	require.NoError(t, json.Unmarshal([]byte(marshal(t, schema)), &plain))
-	c := validator.NewCompiler()
-	require.NoError(t, c.AddResource("s.json", plain))
-	s, err := c.Compile("s.json")
+	s, err := explain.Compile(schema)
 	require.NoError(t, err)
-	return s
+	return validator{s}
+}
+
+func (v validator) Validate(value any) error {
+	raw, err := json.Marshal(value)
+	if report := v.schema.Explain(raw, false); report != nil {
+		return errors.New(report.Violations[0].Message)
+	}
+	return err
 }
 
 func marshal(t testing.TB, v any) string {

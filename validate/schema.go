@@ -14,15 +14,23 @@ import (
 	"github.com/mcpchain/mcpchain/internal/explain"
 )
 
-// maxSchemas bounds the schemas that are kept, of all servers together, each under its text and
-// under one pointer to it.
-const maxSchemas = 256
+// maxText bounds the schemas that are kept, of all servers together, by the bytes of their texts: each
+// counts under its text and under every pointer to it. That is room for 7,000 typed tools of 400 bytes.
+// Compiled, a byte takes about 30.
+const maxText = 6 << 20
 
 // schemas keeps compiled schemas, so that each is compiled once, by whoever needs it first. They
 // are known by what stands in them: a tool that gets another schema gets another entry.
 type schemas struct {
 	mu   sync.Mutex
-	kept map[any]compile // by hash, and by pointer: the SDK never changes a schema that it serves
+	kept map[any]entry // by hash, and by pointer: the SDK never changes a schema that it serves
+	text int           // bytes of all that are kept
+}
+
+// An entry is a schema that is kept.
+type entry struct {
+	compile
+	text int // its bytes
 }
 
 type compile func() (*explain.Schema, error)
@@ -31,10 +39,10 @@ type compile func() (*explain.Schema, error)
 func (c *schemas) get(listed any) compile {
 	pointer, _ := listed.(*jsonschema.Schema)
 	c.mu.Lock()
-	s := c.kept[pointer] // never nil's
+	known := c.kept[pointer] // never nil's
 	c.mu.Unlock()
-	if s != nil {
-		return s
+	if known.compile != nil {
+		return known.compile
 	}
 	text, err := json.Marshal(listed)
 	if err != nil || string(text) == "null" {
@@ -43,28 +51,33 @@ func (c *schemas) get(listed any) compile {
 	hash := sha256.Sum256(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s = c.kept[hash]; s == nil {
-		s = sync.OnceValues(func() (*explain.Schema, error) { return explain.Compile(text) })
-		c.keep(hash, s)
+	if known = c.kept[hash]; known.compile == nil {
+		known = entry{sync.OnceValues(func() (*explain.Schema, error) { return explain.Compile(text) }), len(text)}
+		c.keep(hash, known)
 	}
 	if pointer != nil {
-		c.keep(pointer, s)
+		c.keep(pointer, known)
 	}
-	return s
+	return known.compile
 }
 
-// keep forgets any other entry if there is no room.
-func (c *schemas) keep(key any, s compile) {
+// keep forgets any other entries if there is no room.
+func (c *schemas) keep(key any, s entry) {
 	if c.kept == nil {
-		c.kept = map[any]compile{}
+		c.kept = map[any]entry{}
 	}
-	for forgotten := range c.kept {
-		if len(c.kept) < 2*maxSchemas {
+	if _, known := c.kept[key]; known || s.text > maxText {
+		return
+	}
+	for other, forgotten := range c.kept {
+		if c.text+s.text <= maxText {
 			break
 		}
-		delete(c.kept, forgotten)
+		c.text -= forgotten.text
+		delete(c.kept, other)
 	}
 	c.kept[key] = s
+	c.text += s.text
 }
 
 // callOf returns the Call to ask for the definition of what a request names, which is

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -54,12 +55,57 @@ func TestSchemasAreCompiledOnce(t *testing.T) {
 	require.Error(t, err)
 }
 
+// TestSchemasAreBounded: whatever a server lists, no more text is kept than is allowed, and what is
+// kept is what is counted.
 func TestSchemasAreBounded(t *testing.T) {
 	var c schemas
-	for i := range 4 * maxSchemas {
-		require.NotNil(t, c.get(&jsonschema.Schema{Type: "object", Title: fmt.Sprint(i)}))
+	description := strings.Repeat("x", 64<<10)
+	for i := range 3 * maxText >> 16 {
+		require.NotNil(t, c.get(&jsonschema.Schema{Type: "object", Title: fmt.Sprint(i), Description: description}))
+		kept := 0
+		for _, s := range c.kept {
+			kept += s.text
+		}
+		require.Equal(t, kept, c.text)
+		require.LessOrEqual(t, kept, maxText)
 	}
-	require.Len(t, c.kept, 2*maxSchemas)
+	require.Greater(t, c.text, maxText-2*len(description), "there is no room for one more")
+	before := c.text
+	require.NotNil(t, c.get(json.RawMessage(`{"description":"`+strings.Repeat("x", maxText)+`"}`)), "it is compiled for each call")
+	require.Equal(t, before, c.text)
+}
+
+// TestSchemasOfManyToolsAreKept counts how often 5,000 typed tools are compiled, each of which fails
+// again and again: once.
+func TestSchemasOfManyToolsAreKept(t *testing.T) {
+	type in struct {
+		Owner  string   `json:"owner" jsonschema:"the owner of the repository"`
+		Repo   string   `json:"repo" jsonschema:"the name of the repository"`
+		State  string   `json:"state,omitempty"`
+		Labels []string `json:"labels,omitempty" jsonschema:"only issues that have all of these"`
+		Count  int      `json:"count,omitempty"`
+	}
+	var c schemas
+	tools, first := make([]*jsonschema.Schema, 5000), make([]*explain.Schema, 5000)
+	compiled := 0
+	for round := range 3 {
+		for i := range tools {
+			if round == 0 {
+				s, err := jsonschema.For[in](nil)
+				require.NoError(t, err)
+				s.Description = fmt.Sprint("tool ", i)
+				tools[i] = s
+			}
+			schema, err := c.get(tools[i])()
+			require.NoError(t, err)
+			if schema != first[i] {
+				compiled++
+				first[i] = schema
+			}
+		}
+	}
+	require.Equal(t, len(tools), compiled)
+	t.Log(c.text, "of", maxText)
 }
 
 // TestGivenUpBeforeTheCheck: a call that nobody waits for does not pass unchecked because the

@@ -33,8 +33,8 @@ import (
 // "$schema" names draft 7 or an older one.
 //
 // Arguments that would take more than about 50 ms to check are refused. Those are arguments
-// with more than 65,536 values. Depending on the schema, fewer are too many, such as a list
-// of more than 20,000 integers. RawTools has the same bound.
+// with more than 65,536 values. Depending on the schema, fewer are too many, such as
+// 800 KB of text that a pattern has to match. RawTools has the same bound.
 //
 // Tool panics when the schema cannot be compiled or when h is nil.
 func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {

@@ -28,7 +28,7 @@ func (r *report) ordinary() *correction {
 		return nil
 	}
 	d, err := read(raw, maxSent)
-	if err != nil || r.validate(r.schema.root, d, true) != nil {
+	if err != nil || !r.valid(r.schema.root, d.value) {
 		return nil
 	}
 	return &correction{r.mended, raw}

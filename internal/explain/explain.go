@@ -5,15 +5,11 @@
 //	report := schema.Explain(req.Params.Arguments, false)
 //	report.Violations[0].Message // Argument 'quantity' expected an integer, but received 'five'.
 //
-// github.com/santhosh-tekuri/jsonschema finds what is wrong; this package words its tree
-// of errors. What that tree does not say is found here: names that were sent more than
-// once, text that is not UTF-8, which form of a choice was meant, which name.
-//
-// The steps of a report, a file each: read the arguments (read.go), let the library check
-// them within a bound (work.go), flatten its errors (collect.go), pair unknown names with
-// those that were meant (names.go), write a sentence for each (tell.go) with advice
-// (hint.go), and offer the corrected arguments (correct.go, wrapped.go). What is known
-// of a schema stands in schema.go, and its words in phrase.go.
+// A schema is read once (draft.go, compile.go) into nodes (node.go), and what is known of it beside
+// (schema.go). The steps of a report, a file each: read the arguments (read.go), walk through them and
+// the schema within a bound (walk.go, format.go), choose the form that was meant of those that do not
+// fit (finding.go), pair unknown names with those that were meant (names.go), write a sentence for each
+// (tell.go, phrase.go) with advice (hint.go), and offer the corrected arguments (correct.go, wrapped.go).
 //
 // The schema is trusted and the arguments are not. Of the arguments only short scalar
 // values are repeated, scrubbed, and none whose name or schema says that it is a secret.
@@ -30,8 +26,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/mcpchain/mcpchain/fault"
 )
@@ -73,7 +67,7 @@ type report struct {
 	hide   bool // every received value
 	args   any  // with the names that were meant, as soon as these are known
 	mended any  // with all corrections
-	work   int  // that is left for the library
+	work   int  // that is left for checks
 	left   int  // and for telling
 	size   int  // bytes of sentences and suggestions
 	told   map[string]bool
@@ -96,7 +90,7 @@ func (r *report) explain(args []byte) *Report {
 	d, err := read(args, maxSent)
 	var found []finding
 	if r.args = d.value; err == nil && d.number == nil {
-		found, err = r.check(d)
+		found, err = r.check()
 	}
 	switch refused := (*refusal)(nil); {
 	case errors.As(err, &refused):
@@ -113,7 +107,7 @@ func (r *report) explain(args []byte) *Report {
 	}
 	wrapped := r.unwrapped(d) // before names are corrected
 	if r.correctNames(found) {
-		if found, err = r.check(d); err != nil {
+		if found, err = r.check(); err != nil {
 			r.More = true
 		}
 	}
@@ -162,19 +156,32 @@ func whereBroken(err error, args []byte) string {
 	return "stop being JSON at character " + strconv.Itoa(utf8.RuneCount(args[:max(1, syntax.Offset)-1])+1)
 }
 
-// check returns what the library finds wrong, the first MaxCounted of it at most. The error
-// says that the arguments are too complex.
-func (r *report) check(d *document) ([]finding, error) {
-	err := r.validate(r.schema.root, d, false)
-	failed := (*jsonschema.ValidationError)(nil)
-	if !errors.As(err, &failed) {
+// check returns what is wrong with the arguments, in order. The error says that they are too complex.
+func (r *report) check() ([]finding, error) {
+	w := walk{work: r.work}
+	valid, err := w.run(r.schema.root, r.args)
+	if err == nil && !valid {
+		w = walk{work: w.work, report: r}
+		_, err = w.run(r.schema.root, r.args)
+		r.More = r.left < 0
+	}
+	r.work = max(w.work, 0)
+	if err != nil || valid {
 		return nil, err
 	}
-	r.More = false
-	if found := r.looked(r.collect(failed, finding{})); len(found) > 0 {
+	if found := r.looked(w.found); len(found) > 0 {
 		return found, nil
 	}
 	return []finding{{rule: "schema"}}, nil
+}
+
+// valid reports whether a value is valid by n and has the formats in it, which it has not if it cannot be
+// found out within what is left of the work.
+func (r *report) valid(n *node, v any) bool {
+	w := walk{work: r.work, formats: true}
+	ok, err := w.run(n, v)
+	r.work = max(w.work, 0)
+	return ok && err == nil
 }
 
 // Defaults returns args with the defaults of the schema filled in, as the SDK does it for
@@ -185,7 +192,7 @@ func (r *report) check(d *document) ([]finding, error) {
 // written. The arguments need not be valid by the schema.
 func (s *Schema) Defaults(args []byte) []byte {
 	args = orObject(args)
-	if !s.defaults {
+	if s.tree == nil {
 		return args
 	}
 	d, err := read(args, 4*maxSent)

@@ -169,7 +169,6 @@ func TestGrowth(t *testing.T) {
 				require.LessOrEqual(t, len(report.Text()), 4096)
 				return work, int(after.TotalAlloc - before.TotalAlloc)
 			}
-			s.Counted([]byte("{}")) // compiles once more
 			work, bytes := cost(third)
 			moreWork, moreBytes := cost(all)
 			t.Log(len(all), work, bytes>>10, moreWork, moreBytes>>10)

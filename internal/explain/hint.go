@@ -24,7 +24,7 @@ func (r *report) hint(f finding, value, shown any) string {
 	var types []string
 	var allowed []any
 	for _, form := range f.forms {
-		types = append(types, form.leaf().types()...)
+		types = append(types, form.leaf().kinds()...)
 		values := form.leaf().literals()
 		allowed = append(allowed, values[:min(len(values), maxKnown)]...)
 	}
@@ -40,7 +40,7 @@ func (r *report) hint(f finding, value, shown any) string {
 	if hint != "" || f.rule == "enum" || f.rule == "const" {
 		return hint
 	}
-	return advice(append(r.schema.at(f.at), f.n), f.rule == "pattern" || f.rule == "format" || f.n.Pattern != nil || len(f.forms) > 1)
+	return advice(append(r.schema.at(f.at), f.n), f.rule == "pattern" || f.rule == "format" || f.n.pattern != nil || len(f.forms) > 1)
 }
 
 // meant looks for the allowed value that was meant: the only one, or a text that is close.
@@ -72,8 +72,8 @@ func (r *report) meant(f finding, value, shown any, allowed []any) string {
 }
 
 // fits reports whether a value is right for one of the forms.
-func (r *report) fits(forms []*node, d *document) bool {
-	return slices.ContainsFunc(forms, func(n *node) bool { return r.validate(n, d, true) == nil })
+func (r *report) fits(forms []*node, v any) bool {
+	return slices.ContainsFunc(forms, func(n *node) bool { return r.valid(n, v) })
 }
 
 // converted says how to send a value of another type, if it is the right one then: without
@@ -96,7 +96,7 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 		_, isObject := d.value.(map[string]any)
 		right := isList && slices.Contains(types, "array") || isObject && slices.Contains(types, "object") // but for what is in it
 		switch {
-		case err != nil || d.number != nil || d.notes != nil || isText || !right && !r.fits(f.forms, d):
+		case err != nil || d.number != nil || d.notes != nil || isText || !right && !r.fits(f.forms, d.value):
 		case isList:
 			return r.fix(f, d.value, "Send the list itself, not a string.")
 		case isObject:
@@ -109,7 +109,7 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 	case json.Number:
 		text := v.String()
 		switch {
-		case slices.Contains(types, "integer") || slices.Contains(types, "number") || !r.fits(f.forms, &document{value: text}):
+		case slices.Contains(types, "integer") || slices.Contains(types, "number") || !r.fits(f.forms, text):
 		case r.isTime(f):
 			return "If it is a date and time, send it as a string such as " + exampleTime + "."
 		case shown == nil:
@@ -122,7 +122,7 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 	}
 	other := func(t string) bool { return t != "array" && t != "null" }
 	items := func(n *node) bool { return n.leaf().part("items") != nil }
-	if list := []any{value}; !slices.ContainsFunc(types, other) && slices.ContainsFunc(f.forms, items) && r.fits(f.forms, &document{value: list}) {
+	if list := []any{value}; !slices.ContainsFunc(types, other) && slices.ContainsFunc(f.forms, items) && r.fits(f.forms, list) {
 		return r.fix(f, list, "Send a list, even for one item.")
 	}
 	return ""
@@ -145,10 +145,10 @@ func (r *report) leaveOut(f finding) string {
 func advice(nodes []*node, describe bool) string {
 	example, description, tries := "", "", maxListed
 	refuses := func(v any) bool {
-		return slices.ContainsFunc(nodes, func(n *node) bool { return n.Validate(v) != nil })
+		return slices.ContainsFunc(nodes, func(n *node) bool { return !n.takes(v) })
 	}
 	for _, n := range around(nodes...) {
-		for _, v := range n.Examples[:min(len(n.Examples), tries)] {
+		for _, v := range n.examples[:min(len(n.examples), tries)] {
 			if tries--; room(v, maxName) < 0 {
 				continue // to write it, or to check it, may take long
 			}
@@ -157,7 +157,7 @@ func advice(nodes []*node, describe bool) string {
 				break
 			}
 		}
-		if text := strings.TrimSpace(words.Cut(n.Description, maxAdvice)); description == "" && describe && text != "" {
+		if text := strings.TrimSpace(words.Cut(n.description, maxAdvice)); description == "" && describe && text != "" {
 			description = "Its description: " + words.Ended(text)
 		}
 	}
@@ -218,7 +218,7 @@ func knownNames(names []string, parts []part) string {
 	}
 	for _, p := range parts {
 		if p.pattern != nil && len(all) < len(names)+maxBranches {
-			all = append(all, "names that match "+words.Cut(p.pattern.String(), maxName))
+			all = append(all, "names that match "+words.Cut(p.pattern.text, maxName))
 		}
 	}
 	switch len(all) {

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -34,13 +32,13 @@ func (n *node) words() string {
 }
 
 func (n *node) say() string {
-	if n.Bool != nil {
+	if n.always != nil {
 		return ""
 	}
 	if values := n.literals(); values != nil {
 		return words.Listed(values, literal, "or")
 	}
-	if types := n.types(); len(types) > 0 {
+	if types := n.kinds(); len(types) > 0 {
 		texts := make([]string, len(types))
 		for i, t := range types {
 			texts[i] = n.typed(t, len(types) == 1)
@@ -49,8 +47,10 @@ func (n *node) say() string {
 	}
 	forms := map[string][]*node{}
 	for _, p := range n.parts {
-		if text := p.words(); (p.keyword == "$ref" || p.keyword == "allOf") && text != "" {
-			return text
+		if p.keyword == "$ref" || p.keyword == "allOf" { // for the same value: others may lead back here
+			if text := p.words(); text != "" {
+				return text
+			}
 		}
 		forms[p.keyword] = append(forms[p.keyword], p.node)
 	}
@@ -69,7 +69,7 @@ func choice(forms []*node) string {
 		switch n = n.leaf(); {
 		case n.literals() != nil:
 			values = append(values, n.literals()...)
-		case slices.Equal(n.types(), []string{"null"}):
+		case slices.Equal(n.kinds(), []string{"null"}):
 			null = true
 		case len(texts) > maxBranches:
 		case n.words() == "":
@@ -93,15 +93,13 @@ func choice(forms []*node) string {
 	return words.Cut(words.List(texts, "or"), maxPhrase)
 }
 
-func (n *node) literals() []any { return literals(n.Schema) }
-
 // literals returns the values that a schema names.
-func literals(n *jsonschema.Schema) []any {
+func (n *node) literals() []any {
 	switch {
-	case n.Const != nil:
-		return []any{*n.Const}
-	case n.Enum != nil:
-		return n.Enum.Values
+	case n.constant != nil:
+		return n.constant.values
+	case n.enum != nil:
+		return n.enum.values
 	default:
 		return nil
 	}
@@ -144,27 +142,23 @@ func number(r *big.Rat) string {
 
 var exponents = strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-")
 
-var kinds = []string{"string", "integer", "number", "boolean", "array", "object", "null"}
-
-// types returns the types that a schema names, or those that its keywords are for.
-func (n *node) types() (types []string) {
-	if n.Types != nil {
-		have := n.Types.ToStrings()
-		for _, t := range kinds {
-			if slices.Contains(have, t) && (t != "integer" || !slices.Contains(have, "number")) {
-				types = append(types, t)
-			}
+// kinds returns the names of the types that a schema names, or of those that its keywords are for.
+func (n *node) kinds() (names []string) {
+	for i, name := range kinds {
+		if n.types&(1<<i) != 0 && (name != "integer" || n.types&aNumber == 0) {
+			names = append(names, name)
 		}
-		return types
 	}
 	switch {
-	case n.Format != nil || n.MinLength != nil || n.MaxLength != nil || n.Pattern != nil:
+	case n.types != 0:
+		return names
+	case n.format != nil || n.minLength != nil || n.maxLength != nil || n.pattern != nil:
 		return []string{"string"}
-	case n.Minimum != nil || n.Maximum != nil || n.ExclusiveMinimum != nil || n.ExclusiveMaximum != nil || n.MultipleOf != nil:
+	case n.minimum != nil || n.maximum != nil || n.above != nil || n.below != nil || n.multipleOf != nil:
 		return []string{"number"}
-	case n.MinItems != nil || n.MaxItems != nil || n.UniqueItems || n.Items2020 != nil || n.Items != nil || n.PrefixItems != nil || n.Contains != nil:
+	case n.minItems != nil || n.maxItems != nil || n.unique || n.items != nil || n.prefix != nil || n.contains != nil:
 		return []string{"array"}
-	case n.Properties != nil || n.Required != nil || n.MinProperties != nil || n.MaxProperties != nil || n.PatternProperties != nil || n.AdditionalProperties != nil:
+	case n.members != nil || n.required != nil || n.minProperties != nil || n.maxProperties != nil || n.patterns != nil || n.additional != nil:
 		return []string{"object"}
 	default:
 		return nil
@@ -215,21 +209,21 @@ func counts(least, most *int, noun, nouns string) string {
 
 func (n *node) text() string {
 	text := "a string"
-	if n.Format != nil {
-		text = cmp.Or(formats[n.Format.Name], "a string in the format "+quoted(n.Format.Name))
+	if n.format != nil {
+		text = cmp.Or(formats[n.format.name], "a string in the format "+quoted(n.format.name))
 	}
-	if text += counts(n.MinLength, n.MaxLength, "character", "characters"); text == "a string of at least 1 character" {
+	if text += counts(n.minLength, n.maxLength, "character", "characters"); text == "a string of at least 1 character" {
 		text = "a non-empty string"
 	}
-	if n.Pattern != nil {
-		text += " that matches the pattern " + words.Cut(n.Pattern.String(), maxAdvice)
+	if n.pattern != nil {
+		text += " that matches the pattern " + words.Cut(n.pattern.text, maxAdvice)
 	}
 	return text
 }
 
 func (n *node) limits() string {
 	const least, most = "of at least ", "of at most "
-	low, high := limit(1, n.Minimum, n.ExclusiveMinimum, least, "greater than "), limit(-1, n.Maximum, n.ExclusiveMaximum, most, "less than ")
+	low, high := limit(1, n.minimum, n.above, least, "greater than "), limit(-1, n.maximum, n.below, most, "less than ")
 	text := low + high
 	switch from, closed := strings.CutPrefix(low, least); {
 	case low == "" || high == "":
@@ -238,8 +232,8 @@ func (n *node) limits() string {
 	default:
 		text = low + " and " + strings.TrimPrefix(high, "of ")
 	}
-	if n.MultipleOf != nil {
-		text += " that is a multiple of " + number(n.MultipleOf)
+	if n.multipleOf != nil {
+		text += " that is a multiple of " + number(n.multipleOf)
 	}
 	if text == "" {
 		return ""
@@ -262,16 +256,17 @@ func limit(sign int, closed, open *big.Rat, at, beyond string) string {
 func (n *node) list() string {
 	item := "item"
 	items := n.part("items")
-	if items != nil && n.prefix == 0 {
-		if leaf := items.leaf(); leaf.Types != nil && leaf.literals() == nil && len(leaf.types()) == 1 {
-			item = strings.Replace(leaf.types()[0], "array", "list", 1)
+	if items != nil && n.prefix == nil {
+		if leaf := items.leaf(); leaf.types != 0 && leaf.literals() == nil && len(leaf.kinds()) == 1 {
+			item = strings.Replace(leaf.kinds()[0], "array", "list", 1)
 		}
 	}
-	most := n.MaxItems
-	if closed := items != nil && items.Bool != nil && !*items.Bool || n.AdditionalItems == false; closed && most == nil {
-		most = &n.prefix
+	most := n.maxItems
+	if closed := items != nil && items.always != nil && !*items.always || n.closedItems; closed && most == nil {
+		length := len(n.prefix)
+		most = &length
 	}
-	text := counts(n.MinItems, most, item, item+"s")
+	text := counts(n.minItems, most, item, item+"s")
 	switch {
 	case most != nil && *most == 0:
 		return "an empty list"
@@ -284,10 +279,10 @@ func (n *node) list() string {
 // contained says what contains asks for. It is no part of the phrase, which it may lead back to.
 func (n *node) contained() string {
 	least, verb := 1, " that are "
-	if n.MinContains != nil {
-		least = *n.MinContains
+	if n.minContains != nil {
+		least = *n.minContains
 	}
-	those := counts(&least, n.MaxContains, "item", "items")
+	those := counts(&least, n.maxContains, "item", "items")
 	if strings.HasSuffix(those, "item") {
 		verb = " that is "
 	}
@@ -295,8 +290,8 @@ func (n *node) contained() string {
 }
 
 func (n *node) object() string {
-	if n.MinProperties != nil || n.MaxProperties != nil {
-		return "an object with" + strings.TrimPrefix(counts(n.MinProperties, n.MaxProperties, "property", "properties"), " of")
+	if n.minProperties != nil || n.maxProperties != nil {
+		return "an object with" + strings.TrimPrefix(counts(n.minProperties, n.maxProperties, "property", "properties"), " of")
 	}
 	if names := required([]*node{n}); len(names) > 0 && len(names) <= 4 {
 		return "an object with " + words.Listed(names, quoted, "and")

@@ -27,6 +27,28 @@ func index(step string) int {
 	return i
 }
 
+// pointerTo writes the steps of a JSON Pointer, which steps reads.
+func pointerTo(steps []string) string {
+	var b words.Builder
+	for _, step := range steps {
+		b.WriteString("/" + escape.Replace(step))
+	}
+	return b.String()
+}
+
+func steps(pointer string) (steps []string) {
+	for step := range strings.SplitSeq(pointer, "/") {
+		steps = append(steps, unescape.Replace(step))
+	}
+	return steps[1:]
+}
+
+func sortedNames[V any](object map[string]V) []string {
+	names := slices.AppendSeq(make([]string, 0, len(object)), maps.Keys(object))
+	slices.Sort(names)
+	return names
+}
+
 func last[T any](list []T) T { return list[len(list)-1] }
 
 func isContainer(v any) bool {

@@ -19,13 +19,11 @@ type document struct {
 	value   any
 	values  int
 	objects int
-	depth   int       // of the deepest value
 	number  []string  // to a number that is too long to compute with
 	notes   []finding // what is wrong with it beside its schema
 	// declared are the names that schemas give to properties, as they were written, by the
 	// location of the schema. Nil means that nobody asks.
 	declared map[string][]string
-	anchors  []string // the locations of the schemas that have a dynamic one
 }
 
 // read decodes JSON, with its numbers as they were written, and notes names that were
@@ -92,12 +90,17 @@ type step struct {
 	index int
 }
 
+func (s step) text() string {
+	if s.index >= 0 {
+		return strconv.Itoa(s.index)
+	}
+	return s.name
+}
+
 func (r *reader) path() []string {
 	path := make([]string, len(r.at))
 	for i, step := range r.at {
-		if path[i] = step.name; step.index >= 0 {
-			path[i] = strconv.Itoa(step.index)
-		}
+		path[i] = step.text()
 	}
 	return path
 }
@@ -111,7 +114,6 @@ func (r *reader) token() byte {
 }
 
 func (r *reader) next() any {
-	r.depth = max(r.depth, len(r.at)+1)
 	r.values++
 	switch r.token() {
 	case '[':
@@ -169,14 +171,11 @@ func (r *reader) object() map[string]any {
 		} else if r.declared != nil {
 			names = append(names, name)
 		}
-		if r.declared != nil && (name == "$dynamicAnchor" || name == "$recursiveAnchor") {
-			r.anchors = append(r.anchors, location(r.path()[:top]))
-		}
 		object[name] = r.next()
 	}
 	r.i++
 	if r.at = r.at[:top]; names != nil && top > 0 && r.at[top-1].name == "properties" {
-		r.declared[location(r.path()[:top-1])] = names
+		r.declared[pointerTo(r.path()[:top-1])] = names
 	}
 	return object
 }

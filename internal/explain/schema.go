@@ -5,23 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
-	"net/url"
-	"regexp"
-	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
-	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 const (
-	// maxValues and maxObjects bound a schema. The library takes time by the square
-	// of the number of its objects, each of which may be a schema.
+	// maxValues and maxObjects bound a schema. Each object may be a schema.
 	maxValues, maxObjects = 100_000, 10_000
 	// place is the address of a schema that does not name itself.
 	place = "https://schema.invalid/arguments"
@@ -30,41 +21,9 @@ const (
 // Schema is a compiled JSON Schema. What it says never changes, and it may be used
 // concurrently.
 type Schema struct {
-	checks   []check // as many as can run at the same time
-	turn     atomic.Int64
-	root     *node
-	nodes    map[string]*node // by location
-	names    map[string]bool  // of all properties: they are public
-	tree     any              // the schema as it was written
-	anchors  []string         // the locations of the schemas that a dynamic reference may lead to
-	defaults bool
-}
-
-// A node is what is known of one schema beside what the library keeps.
-type node struct {
-	*jsonschema.Schema
-	parts   []part   // the schemas that it is made of
-	up      *node    // the schema that it is written in, nil for the root
-	as      part     // what it is to that one
-	order   []string // the names of its properties, as they were declared
-	members map[string]*node
-	prefix  int     // how many items have a schema of their own
-	reach   []*node // the schemas that apply with it, itself first; at most maxKnown
-	anyOf   *fork
-	oneOf   *fork
-	when    []string // the conditions under which it applies
-	hidden  bool     // what it applies to must not be shown
-	state   int      // whether it leads back to itself for the same value
-	phrase  *string
-}
-
-// A part is one of the schemas that another one is made of.
-type part struct {
-	*node
-	keyword string
-	name    string            // of the property or condition
-	pattern jsonschema.Regexp // of the names of patternProperties
-	inside  bool              // it is for a value inside the one that the whole is for
+	root  *node
+	names map[string]bool // of all properties: they are public
+	tree  any             // the schema as it was written, nil if it has no defaults
 }
 
 // Compile makes a Schema of anything that marshals to a JSON Schema: bytes of JSON, a
@@ -106,182 +65,39 @@ func Compile(schema any) (_ *Schema, err error) {
 	case d.number != nil:
 		return nil, errors.New("a number in the schema is out of range")
 	}
-	s := &Schema{
-		checks: make([]check, max(leastChecks, runtime.GOMAXPROCS(0))),
-		nodes:  map[string]*node{}, names: map[string]bool{}, tree: d.value, anchors: d.anchors,
+	s := &Schema{names: map[string]bool{}}
+	if _, found := filled(nil, d.value); found {
+		s.tree = d.value
 	}
-	_, s.defaults = filled(nil, s.tree)
 	if root, ok := d.value.(map[string]any); ok {
 		if draft, ok := root["$schema"].(string); ok && !strings.Contains(draft, "://json-schema.org/") {
 			delete(root, "$schema") // nobody knows it: taken as the newest
 		}
 	}
-	roots, err := s.compile()
-	if err != nil {
+	c := compiler{tree: d.value, declared: d.declared}
+	if s.root, err = c.compile(); err != nil {
 		return nil, err
 	}
-	for _, root := range roots {
-		s.index(root, d.declared)
-	}
-	s.root = s.nodes[roots[0].Location]
-	return s, s.finish()
+	return s, s.finish(c.list)
 }
-
-// compile returns the schema, and those that a reference may reach by the way to it. They
-// keep the names of formats, and check all of them.
-func (s *Schema) compile() (roots []*jsonschema.Schema, err error) {
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.AssertFormat()
-	for _, name := range []string{"password", "idn-email", "idn-hostname", "regex"} { // not checked: other engines read what regexp cannot
-		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
-	}
-	c.UseLoader(refuse{})
-	c.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) {
-		re, _ := regexp.Compile(text)
-		return &pattern{text, re}, nil
-	})
-	if err := c.AddResource(place, s.tree); err != nil {
-		return nil, err
-	}
-	root, err := c.Compile(place)
-	if err != nil {
-		return nil, err
-	}
-	roots = []*jsonschema.Schema{root}
-	for _, at := range s.anchors {
-		if root, err := c.Compile(at); err == nil {
-			roots = append(roots, root)
-		}
-	}
-	return roots, nil
-}
-
-type refuse struct{}
-
-func (refuse) Load(url string) (any, error) {
-	return nil, fmt.Errorf("the schema refers to %s, which is outside of it", url)
-}
-
-// location writes the place of a schema as the library does.
-func location(at []string) string {
-	var b words.Builder
-	b.WriteString(place + "#")
-	for _, name := range at {
-		b.WriteString("/" + url.PathEscape(escape.Replace(name)))
-	}
-	return b.String()
-}
-
-// A pattern is a regular expression of a schema. Its re is nil when regexp cannot read it.
-type pattern struct {
-	text string
-	re   *regexp.Regexp
-}
-
-func (p *pattern) String() string            { return p.text }
-func (p *pattern) MatchString(s string) bool { return p.re == nil || p.re.MatchString(s) }
-
-// index finds all schemas by their locations, which errors refer to.
-func (s *Schema) index(n *jsonschema.Schema, declared map[string][]string) *node {
-	if known := s.nodes[n.Location]; known != nil {
-		return known
-	}
-	made := &node{Schema: n, order: declared[n.Location], prefix: len(n.PrefixItems) + len(asSchemas(n.Items))}
-	if len(made.order) != len(n.Properties) {
-		made.order = slices.Sorted(maps.Keys(n.Properties))
-	}
-	s.nodes[n.Location] = made
-	made.parts = partsOf(n)
-	for i := range made.parts {
-		p := &made.parts[i]
-		if p.node = s.index(p.Schema, declared); p.keyword != "$ref" { // which is written elsewhere
-			p.up, p.as = made, *p
-		}
-	}
-	made.members = make(map[string]*node, len(made.order))
-	for _, name := range made.order {
-		s.names[name] = true
-		made.members[name] = s.nodes[n.Properties[name].Location]
-	}
-	return made
-}
-
-// partsOf returns the schemas in n, always in the same order, each as a node of its own.
-func partsOf(n *jsonschema.Schema) []part {
-	var parts partList
-	add := parts.add
-	add(false, "$ref", "", n.Ref, n.RecursiveRef)
-	if n.DynamicRef != nil {
-		add(false, "$ref", "", n.DynamicRef.Ref)
-	}
-	add(false, "allOf", "", n.AllOf...)
-	add(false, "anyOf", "", n.AnyOf...)
-	add(false, "oneOf", "", n.OneOf...)
-	add(false, "if", "", n.If)
-	add(false, "then", "", n.Then)
-	add(false, "else", "", n.Else)
-	add(false, "not", "", n.Not)
-	for _, name := range slices.Sorted(maps.Keys(n.DependentSchemas)) {
-		add(false, "dependentSchemas", name, n.DependentSchemas[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(n.Dependencies)) {
-		add(false, "dependentSchemas", name, asSchema(n.Dependencies[name]))
-	}
-	patterns := make(map[string]jsonschema.Regexp, len(n.PatternProperties))
-	for re := range n.PatternProperties {
-		patterns[re.String()] = re
-	}
-	for _, text := range slices.Sorted(maps.Keys(patterns)) {
-		re := patterns[text]
-		add(true, "patternProperties", "", n.PatternProperties[re])
-		parts[len(parts)-1].pattern = re
-	}
-	add(true, "items", "", n.Items2020, asSchema(n.Items), asSchema(n.AdditionalItems))
-	add(true, "prefixItems", "", n.PrefixItems...)
-	add(true, "prefixItems", "", asSchemas(n.Items)...)
-	add(true, "unevaluatedItems", "", n.UnevaluatedItems)
-	add(true, "contains", "", n.Contains)
-	add(true, "additionalProperties", "", asSchema(n.AdditionalProperties))
-	add(true, "unevaluatedProperties", "", n.UnevaluatedProperties)
-	add(true, "propertyNames", "", n.PropertyNames)
-	add(true, "contentSchema", "", n.ContentSchema)
-	for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
-		add(true, "properties", name, n.Properties[name])
-	}
-	return parts
-}
-
-type partList []part
-
-// add is a call, because it is called thirty times.
-//
-//go:noinline
-func (parts *partList) add(inside bool, keyword, name string, subs ...*jsonschema.Schema) {
-	for _, sub := range subs {
-		if sub != nil {
-			*parts = append(*parts, part{keyword: keyword, name: name, inside: inside, node: &node{Schema: sub}})
-		}
-	}
-}
-
-func asSchema(v any) *jsonschema.Schema    { s, _ := v.(*jsonschema.Schema); return s }
-func asSchemas(v any) []*jsonschema.Schema { s, _ := v.([]*jsonschema.Schema); return s }
 
 // finish works out what needs all schemas.
-func (s *Schema) finish() error {
-	for _, n := range s.nodes {
+func (s *Schema) finish(nodes []*node) error {
+	for _, n := range nodes {
 		if !n.ends() {
-			return errors.New("the schema refers to itself for the same value, which says nothing: " + n.Location)
+			return errors.New("the schema refers to itself for the same value, which says nothing: #" + n.pointer)
 		}
 	}
-	for _, n := range s.nodes {
+	for _, n := range nodes {
 		n.reaches(n)
 		n.hidden = slices.ContainsFunc(n.reach, func(n *node) bool {
-			return n.WriteOnly || n.Format != nil && n.Format.Name == "password"
+			return n.writeOnly || n.format != nil && n.format.name == "password"
 		})
 	}
-	for _, n := range s.nodes {
+	for _, n := range nodes {
+		for _, name := range n.order {
+			s.names[name] = true
+		}
 		n.words()
 		n.anyOf, n.oneOf, n.when = newFork(n, "anyOf"), newFork(n, "oneOf"), n.conditions()
 	}
@@ -345,7 +161,7 @@ func (n *node) part(keyword string) *node {
 // leaf follows a reference that stands alone.
 func (n *node) leaf() *node {
 	for range 8 {
-		if n.Ref == nil || n.Types != nil || n.Enum != nil || n.Const != nil || len(n.parts) == 0 {
+		if n.ref == nil || n.types != 0 || n.literals() != nil {
 			break
 		}
 		n = n.parts[0].node
@@ -393,7 +209,7 @@ func inside(here []*node, step string) []*node {
 		for _, p := range n.parts[:len(n.parts)-len(n.members)] { // the properties are the last
 			switch p.keyword {
 			case "patternProperties":
-				if p.pattern.MatchString(step) {
+				if p.pattern.matches(step) {
 					add(&own, p.node)
 				}
 			case "prefixItems":
@@ -402,7 +218,7 @@ func inside(here []*node, step string) []*node {
 				}
 				prefixed++
 			case "items":
-				if i >= n.prefix {
+				if i >= len(n.prefix) {
 					add(&own, p.node)
 				}
 			case "additionalProperties", "unevaluatedProperties":
@@ -430,8 +246,8 @@ func known(from []*node) (names []string) {
 	for _, n := range around(from...) {
 		others := names // one schema has each name once
 		for _, name := range n.order {
-			p := n.Properties[name]
-			if len(names) < maxKnown && (p.Bool == nil || *p.Bool) && !slices.Contains(others, name) {
+			p := n.members[name]
+			if len(names) < maxKnown && (p.always == nil || *p.always) && !slices.Contains(others, name) {
 				names = append(names, name)
 			}
 		}
@@ -443,7 +259,7 @@ func known(from []*node) (names []string) {
 func required(from []*node) (names []string) {
 	from = slices.Clip(from)
 	for i := 0; i < min(len(from), maxKnown); i++ { //nolint:intrange // from grows
-		for _, name := range from[i].Required {
+		for _, name := range from[i].required {
 			if len(names) < maxKnown && !slices.Contains(names, name) {
 				names = append(names, name)
 			}

@@ -2,7 +2,6 @@ package explain_test
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/internal/explain/randomschema"
 )
 
 // TestKnowsWhatTheSDKRefuses: whatever the package that the SDK validates with
@@ -21,8 +21,8 @@ func TestKnowsWhatTheSDKRefuses(t *testing.T) {
 	}
 	refused := 0
 	for seed := range rounds {
-		g := generator{rand.New(rand.NewPCG(uint64(seed), 3))}
-		text, err := json.Marshal(g.schema(3))
+		g := randomschema.New(uint64(seed), 3)
+		text, err := json.Marshal(g.Schema(3))
 		require.NoError(t, err)
 		if strings.Contains(string(text), `"dependencies"`) {
 			continue // is no keyword of this draft for one of them
@@ -39,7 +39,7 @@ func TestKnowsWhatTheSDKRefuses(t *testing.T) {
 		compiled, err := explain.Compile(&schema)
 		require.NoError(t, err, string(text))
 		for range 5 {
-			args := g.value(3, false)
+			args := g.Value(3, false)
 			var instance any
 			require.NoError(t, json.Unmarshal([]byte(args), &instance))
 			report := compiled.Explain([]byte(args), false)

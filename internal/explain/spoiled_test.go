@@ -3,7 +3,6 @@ package explain_test
 import (
 	"encoding/json"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/internal/explain/randomschema"
 )
 
 // calls are right calls of tools as real servers declare them.
@@ -165,13 +165,13 @@ func TestNoCorrectionIsWrong(t *testing.T) {
 func TestUnwrappingIsSafe(t *testing.T) {
 	offered := 0
 	for seed := range 2000 {
-		g := generator{rand.New(rand.NewPCG(uint64(seed), 7))}
-		text, err := json.Marshal(g.schema(2))
+		g := randomschema.New(uint64(seed), 7)
+		text, err := json.Marshal(g.Schema(2))
 		require.NoError(t, err)
 		s, err := explain.Compile(text)
 		require.NoError(t, err)
 		for range 4 {
-			args := g.value(2, false)
+			args := g.Value(2, false)
 			if !strings.HasPrefix(args, "{") || !s.Valid([]byte(args)) {
 				continue
 			}

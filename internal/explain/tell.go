@@ -104,7 +104,7 @@ func (r *report) word(f finding, v *fault.Violation) {
 	case f.rule == "schema":
 		v.Message = "The arguments are not valid."
 	case f.rule == "not" && f.n.part("not").onlyRequires():
-		v.Message = subject + " may not have " + words.Listed(f.n.Not.Required, quoted, "together with") + when + "."
+		v.Message = subject + " may not have " + words.Listed(f.n.not.required, quoted, "together with") + when + "."
 	case f.rule == "false", f.rule == "not" && f.n.part("not").words() == "":
 		v.Message = subject + is + "not allowed" + when + "."
 	case len(f.both) > 1:
@@ -122,7 +122,7 @@ func (r *report) word(f finding, v *fault.Violation) {
 }
 
 // onlyRequires reports whether a schema says nothing but which names are required.
-func (n *node) onlyRequires() bool { return n != nil && len(n.Required) > 0 && len(n.parts) == 0 }
+func (n *node) onlyRequires() bool { return n != nil && len(n.required) > 0 && len(n.parts) == 0 }
 
 func (r *report) missing(f finding, v *fault.Violation, subject, when string) {
 	nodes := r.schema.at(f.at)
@@ -151,7 +151,7 @@ func (r *report) wrong(f finding, v *fault.Violation) (received string) {
 			received += ", which has " + words.Plural(utf8.RuneCountInString(text), "character")
 		}
 	case "items":
-		if v.Expected = "a list" + counts(f.n.MinItems, &f.count, "item", "items"); f.count == 0 {
+		if v.Expected = "a list" + counts(f.n.minItems, &f.count, "item", "items"); f.count == 0 {
 			v.Expected = "an empty list"
 		}
 	case "minProperties":

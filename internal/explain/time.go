@@ -28,7 +28,7 @@ func (r *report) isTime(f finding) bool {
 		}
 	}
 	for _, n := range around(append(slices.Clip(f.forms), r.schema.at(f.at)...)...) {
-		text := strings.ToLower(n.Description[:min(len(n.Description), maxRead)])
+		text := strings.ToLower(n.description[:min(len(n.description), maxRead)])
 		if strings.Contains(text, "rfc 3339") || strings.Contains(text, "rfc3339") || strings.Contains(text, "iso 8601") || strings.Contains(text, "iso8601") || strings.Contains(text, "timestamp") {
 			return true
 		}

@@ -45,12 +45,11 @@ func (r *report) unwrapped(d *document) (only *wrapping) {
 				return only
 			}
 			w.meant = w.meant || r.schema.allows(name)
-			around := w.inner
-			w.inner, w.names = &document{value: inner, values: around.values, objects: around.objects, depth: around.depth}, append(slices.Clip(w.names), name)
+			w.inner, w.names = &document{value: inner}, append(slices.Clip(w.names), name)
 		default:
 			return only
 		}
-		if _, ok := w.inner.value.(map[string]any); !ok || r.validate(r.schema.root, w.inner, true) != nil {
+		if _, ok := w.inner.value.(map[string]any); !ok || !r.valid(r.schema.root, w.inner.value) {
 			continue
 		}
 		if only != nil {
@@ -73,7 +72,7 @@ func onlyMember(object map[string]any) (name string, value any) {
 
 // allows reports whether the schema says something of a member of the arguments that it does not declare.
 func (s *Schema) allows(name string) bool {
-	says := func(n *node) bool { return n.Bool == nil || *n.Bool }
+	says := func(n *node) bool { return n.always == nil || *n.always }
 	return slices.ContainsFunc(s.at([]string{name}), says) || slices.Contains(required([]*node{s.root}), name)
 }
 

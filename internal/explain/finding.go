@@ -5,9 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 // A finding is one thing that is wrong.
@@ -35,7 +32,7 @@ func (f *finding) parent() []string { return f.at[:len(f.at)-1] }
 // byPlace orders findings by the alphabet of names, what is around before what is inside, and what
 // depends on a condition behind what does not.
 func byPlace(a, b *finding) int {
-	return cmp.Or(slices.CompareFunc(a.at, b.at, byStep), cmp.Compare(len(a.when), len(b.when)), cmp.Compare(a.rule, b.rule), cmp.Compare(a.n.Location, b.n.Location))
+	return cmp.Or(slices.CompareFunc(a.at, b.at, byStep), cmp.Compare(len(a.when), len(b.when)), cmp.Compare(a.rule, b.rule), cmp.Compare(a.n.pointer, b.n.pointer))
 }
 
 // byStep orders indexes as numbers, before names.
@@ -44,114 +41,11 @@ func byStep(a, b string) int {
 	return cmp.Or(boolInt(i < 0)-boolInt(j < 0), cmp.Compare(i, j), strings.Compare(a, b))
 }
 
-var unheardOf = &node{Schema: &jsonschema.Schema{}, anyOf: &fork{}, oneOf: &fork{}, phrase: new(string)}
-
-// collect flattens the tree of errors, in the same order each time. Where there are too
-// many it stops. The places in e begin with the one of the error around it.
-func (r *report) collect(e *jsonschema.ValidationError, from finding) (found []finding) {
-	n, at := r.schema.nodes[e.SchemaURL], e.InstanceLocation
-	if n == nil {
-		n = unheardOf
-	}
-	if r.spend(1 + len(at)/16) {
-		return nil
-	}
-	one := finding{at: at, n: n, when: slices.Clip(from.when), rule: strings.Join(e.ErrorKind.KeywordPath(), "/")}
-	for _, text := range n.when { // of which some are those around it
-		if !slices.Contains(one.when, text) {
-			one.when = append(one.when, text)
-		}
-	}
-	switch k := e.ErrorKind.(type) {
-	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
-		for _, cause := range r.inOrder(e.Causes, len(from.at)) {
-			found = append(found, r.collect(cause, one)...)
-		}
-		return found
-	case *kind.AnyOf:
-		return r.nearest(e, one, n.anyOf)
-	case *kind.OneOf:
-		if len(k.Subschemas) < 2 {
-			return r.nearest(e, one, n.oneOf)
-		}
-		one.forms, one.both = n.oneOf.forms, k.Subschemas
-	case *kind.Required:
-		return r.named(&one, k.Missing)
-	case *kind.DependentRequired:
-		one.rule = "dependentRequired"
-		return r.named(&one, k.Missing, quoted(k.Prop)+" is sent")
-	case *kind.Dependency:
-		one.rule = "dependencies"
-		return r.named(&one, k.Missing, quoted(k.Prop)+" is sent")
-	case *kind.AdditionalProperties:
-		return r.named(&one, first(k.Properties, &r.More, strings.Compare))
-	case *kind.PropertyNames:
-		one.rule, one.n = "propertyNames", n.part("propertyNames")
-		return r.named(&one, []string{k.Property})
-	case *kind.FalseSchema:
-		one.rule, one.rest = "false", strings.HasPrefix(n.as.keyword, "unevaluated")
-		switch n.as.keyword {
-		case "unevaluatedProperties", "additionalProperties":
-			one.rule, one.n = "additionalProperties", n.up
-		case "items", "unevaluatedItems":
-			one.rule, one.n, one.at, one.count = "items", n.up, one.parent(), index(last(at))
-		}
-	case *kind.AdditionalItems:
-		one.rule, one.count = "items", n.prefix
-	case *kind.Not:
-		one.rule = "not"
-	case *kind.UniqueItems:
-		a, _ := r.place(append(slices.Clip(at), strconv.Itoa(k.Duplicates[0])))
-		b, _ := r.place(append(slices.Clip(at), strconv.Itoa(k.Duplicates[1])))
-		one.expected, one.got = "a list without repeated items", "one with "+a+" and "+b+" alike"
-	case *kind.Contains:
-		one.contained(0)
-	case *kind.MinContains:
-		one.contained(len(k.Got))
-	case *kind.MaxContains:
-		one.contained(len(k.Got))
-	case *kind.RefCycle, *kind.InvalidJsonValue:
-		one.rule = "schema"
-	}
-	return []finding{one}
-}
-
-// named returns a finding for each name of the value that one is about.
-func (r *report) named(one *finding, names []string, when ...string) (found []finding) {
-	for _, name := range names {
-		if r.spend(1 + len(one.at)/16) {
-			break
-		}
-		f := *one
-		f.at, f.when = append(slices.Clone(one.at), name), slices.Concat(when, one.when)
-		found = append(found, f)
-	}
-	return found
-}
-
 // spend takes units off the work of telling, and reports whether there is nothing left.
 func (r *report) spend(units int) bool {
 	r.left -= units
 	r.More = r.More || r.left < 0
 	return r.left < 0
-}
-
-// inOrder sorts errors by their places, of which the first steps are the same.
-func (r *report) inOrder(errors []*jsonschema.ValidationError, common int) []*jsonschema.ValidationError {
-	return first(errors, &r.More, func(a, b *jsonschema.ValidationError) int {
-		x, y := a.InstanceLocation[common:], b.InstanceLocation[common:]
-		return slices.CompareFunc(x, y, byStep)
-	})
-}
-
-// first returns the first MaxCounted of a list in order, and reports whether there are
-// more: the library goes through objects in any order.
-func first[T any](list []T, more *bool, compare func(a, b T) int) []T {
-	if !slices.IsSortedFunc(list, compare) {
-		slices.SortStableFunc(list, compare)
-	}
-	*more = *more || len(list) > MaxCounted
-	return list[:min(len(list), MaxCounted)]
 }
 
 // sorted returns a list in order, as pointers into it: all lists of pointers are sorted by the same code,
@@ -165,12 +59,13 @@ func sorted[T any](list []T, compare func(a, b *T) int) []*T {
 	return in
 }
 
-// contained words how many items of a kind a list must have, of which it has some.
-func (f *finding) contained(some int) {
-	f.expected, f.got = f.n.contained(), "one with "+strconv.Itoa(some)+" of them"
+// few returns the finding that a list has so many items of the kind that it must contain.
+func (n *node) few(rule string, some int) finding {
+	got := "one with " + strconv.Itoa(some) + " of them"
 	if some == 0 {
-		f.got = "one without any"
+		got = "one without any"
 	}
+	return finding{rule: rule, n: n, expected: n.contained(), got: got}
 }
 
 // conditions says in words when a schema applies that is written in a conditional one.
@@ -188,8 +83,8 @@ func (n *node) conditions() (texts []string) {
 		}
 		switch test := n.up.part("if"); {
 		case test == nil:
-		case len(test.order) == 0 && len(test.Required) == 1:
-			texts = append(texts, quoted(test.Required[0])+is+"sent")
+		case len(test.order) == 0 && len(test.required) == 1:
+			texts = append(texts, quoted(test.required[0])+is+"sent")
 		case len(test.order) == 1 && test.members[test.order[0]].words() != "":
 			name := test.order[0]
 			text := quoted(name) + is + test.members[name].words()
@@ -205,6 +100,8 @@ func (n *node) conditions() (texts []string) {
 
 // A fork is an anyOf or a oneOf.
 type fork struct {
+	rule  string
+	only  bool // one form must fit, and no other
 	forms []*node
 	knows []map[string]bool // the names that each form knows
 	tag   string            // the property by whose value the forms differ, "" if there is none
@@ -212,7 +109,7 @@ type fork struct {
 }
 
 func newFork(n *node, keyword string) *fork {
-	f := &fork{}
+	f := &fork{rule: keyword, only: keyword == "oneOf"}
 	for _, p := range n.parts {
 		if p.keyword == keyword {
 			knows := map[string]bool{}
@@ -222,7 +119,10 @@ func newFork(n *node, keyword string) *fork {
 			f.forms, f.knows = append(f.forms, p.node), append(f.knows, knows)
 		}
 	}
-	if len(f.forms) < 2 {
+	switch len(f.forms) {
+	case 0:
+		return nil
+	case 1:
 		return f
 	}
 	names := f.forms[0].leaf().order
@@ -241,6 +141,13 @@ func newFork(n *node, keyword string) *fork {
 	return f
 }
 
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // misfits reports whether the value at a place is not of the kind that a form is for.
 func (f *finding) misfits(at []string) bool {
 	switch f.rule {
@@ -252,19 +159,18 @@ func (f *finding) misfits(at []string) bool {
 }
 
 // nearest tells what is wrong by the form of a choice with the fewest faults, if that can
-// be told, otherwise by all that would have been right.
-func (r *report) nearest(e *jsonschema.ValidationError, all finding, f *fork) []finding {
-	at, value := e.InstanceLocation, ValueAt(r.args, e.InstanceLocation)
+// be told, otherwise by all that would have been right. What is wrong with each form was found.
+func (r *report) nearest(each [][]finding, all finding, f *fork, value any) []finding {
 	object, _ := value.(map[string]any)
-	if all.forms = f.forms; r.spend(len(f.forms) * (1 + len(object)/16)) {
+	if r.spend(len(f.forms) * (1 + len(object)/16)) {
 		return []finding{all}
 	}
+	at := all.at
 	var best []finding
 	untagged := "enum"
 	least, ties, picked, open, tag := 1<<20, 0, 0, 0, append(slices.Clip(at), f.tag)
-	for i, cause := range e.Causes[:min(len(e.Causes), len(f.forms))] {
-		open += boolInt(!slices.Equal(f.forms[i].leaf().types(), []string{"null"}))
-		found := r.collect(cause, all)
+	for i, found := range each {
+		open += boolInt(!slices.Equal(f.forms[i].leaf().kinds(), []string{"null"}))
 		if j := slices.IndexFunc(found, func(g finding) bool { return f.tag != "" && slices.Equal(g.at, tag) }); j >= 0 {
 			if found[j].rule == "required" { // the tag is not that of this form
 				untagged = "required"
@@ -285,7 +191,7 @@ func (r *report) nearest(e *jsonschema.ValidationError, all finding, f *fork) []
 			best, least, ties = found, cost, 0
 		}
 	}
-	if picked == 0 && len(e.Causes) > 0 {
+	if picked == 0 {
 		all.rule, all.at, all.forms, all.expected = untagged, tag, f.tags, choice(f.tags)
 		return []finding{all}
 	}
