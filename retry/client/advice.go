@@ -112,16 +112,12 @@ func undelivered(err error) bool {
 	return false
 }
 
-// waitMembers are the names under which servers say how long to wait, with the unit, and
-// dateMembers those that may be an HTTP date.
-var (
-	waitMembers = map[string]time.Duration{
-		"retryAfter": time.Second, "retry_after": time.Second, "Retry-After": time.Second, "retry-after": time.Second,
-		"retryAfterSeconds": time.Second, "retry_after_seconds": time.Second,
-		"retryAfterMs": time.Millisecond, "retry_after_ms": time.Millisecond, "retryAfterMillis": time.Millisecond,
-	}
-	dateMembers = []string{"retryAfter", "retry_after", "Retry-After", "retry-after"}
-)
+// waitMembers are the names under which servers say how long to wait, with the unit.
+var waitMembers = map[string]time.Duration{
+	"retryAfter": time.Second, "retry_after": time.Second,
+	"retryAfterSeconds": time.Second, "retry_after_seconds": time.Second,
+	"retryAfterMs": time.Millisecond, "retry_after_ms": time.Millisecond,
+}
 
 // retryAfter returns the longest wait that is asked for, so that of two members that
 // contradict each other the more careful one holds.
@@ -129,12 +125,6 @@ func retryAfter(members map[string]any) (longest time.Duration, found bool) {
 	for name, unit := range waitMembers {
 		if n, ok := amount(members[name]); ok && n >= 0 {
 			longest, found = max(longest, spanOf(n, unit)), true
-		}
-	}
-	for _, name := range dateMembers {
-		text, _ := members[name].(string)
-		if at, err := http.ParseTime(text); err == nil {
-			longest, found = max(longest, time.Until(at)), true
 		}
 	}
 	return longest, found

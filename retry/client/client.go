@@ -85,9 +85,8 @@ func (*ResultError) Error() string { return "the tool answered with an error" }
 // 504, or one of these members at the top of a protocol error's data or of a failed
 // result's _meta:
 //
-//	retryAfter  retry_after  Retry-After  retry-after    seconds, or an HTTP date
-//	retryAfterSeconds  retry_after_seconds               seconds
-//	retryAfterMs  retry_after_ms  retryAfterMillis       milliseconds
+//	retryAfter  retry_after  retryAfterSeconds  retry_after_seconds    seconds
+//	retryAfterMs  retry_after_ms                                       milliseconds
 //
 // Numbers may stand in a string. A call of which the connection is closed or the
 // session gone is not made again: that needs a new session.
