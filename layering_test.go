@@ -171,7 +171,7 @@ func floorOf(path string) int {
 		return 4
 	case name == "internal/failure":
 		return 3
-	case slices.Contains([]string{"internal/apart", "internal/classify", "internal/attempt", "internal/exchange", "internal/explain", "internal/optional", "internal/secrets", "internal/speak"}, name):
+	case slices.Contains([]string{"internal/apart", "internal/classify", "internal/faults", "internal/attempt", "internal/exchange", "internal/explain", "internal/optional", "internal/secrets", "internal/speak"}, name):
 		return 2
 	case name == "fault":
 		return 1
@@ -179,7 +179,7 @@ func floorOf(path string) int {
 		return 0
 	case name == "internal/safe":
 		return -1
-	case slices.Contains([]string{"internal/wire", "internal/words", "internal/table"}, name):
+	case slices.Contains([]string{"internal/inner", "internal/wire", "internal/words", "internal/table"}, name):
 		return -2
 	case name == "internal/kinds":
 		return -3

@@ -246,18 +246,17 @@ func (e *Error) WithSteps(steps ...Step) *Error {
 	})
 }
 
-// WithReference returns a copy that carries a correlation ID. Handlers need not
-// call it: the middlewares do.
-func (e *Error) WithReference(id string) *Error {
+// withReference returns a copy that carries a correlation ID.
+func (e *Error) withReference(id string) *Error {
 	return e.change(func(c *Error) { c.data.ReferenceID = id })
 }
 
-// ScrubbedBy returns a fault whose public texts have passed through the scrubber, e itself
+// scrubbedBy returns a fault whose public texts have passed through the scrubber, e itself
 // when that changes nothing: details, parameters and their keys, and the names that a
 // caller sent or has to send back. Kind, effect and reference are made by the server and
 // stay as they are. A recovery step keeps its tool and its parameters: only the part of
 // them that the scrubber hides is replaced.
-func (e *Error) ScrubbedBy(scrubber func(string) string) *Error {
+func (e *Error) scrubbedBy(scrubber func(string) string) *Error {
 	if e == nil {
 		return nil
 	}

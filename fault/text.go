@@ -173,11 +173,11 @@ func (r Retry) String() string {
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-// StepsText returns the lines that list steps in a text for a model, beginning
+// listed returns the lines that list steps in a text for a model, beginning
 // with "Next: 1. ", without a line break before or after, and "" for no steps.
 //
 //go:noinline
-func StepsText(steps []Step) string {
+func listed(steps []Step) string {
 	var b words.Builder
 	stepsText(&b, steps)
 	return strings.TrimPrefix(b.String(), "\n")

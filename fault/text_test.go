@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/faults"
 )
 
 func lines(text ...string) string { return strings.Join(text, "\n") }
@@ -430,13 +431,13 @@ func TestDurations(t *testing.T) {
 }
 
 func TestStepsText(t *testing.T) {
-	require.Empty(t, fault.StepsText(nil))
+	require.Empty(t, faults.StepsText(nil))
 	require.Equal(t, lines(`Next: 1. See it: call get {"id":7}.`, "      2. Done."),
-		fault.StepsText([]fault.Step{{Number: 5, Action: "See it", Tool: "get", Parameters: map[string]any{"id": 7}}, {Action: "Done"}}))
+		faults.StepsText([]fault.Step{{Number: 5, Action: "See it", Tool: "get", Parameters: map[string]any{"id": 7}}, {Action: "Done"}}))
 	require.Equal(t, `Next: 1. See it: call get {"a":1,"f":"(a value that cannot be written as JSON)"}.`,
-		fault.StepsText([]fault.Step{{Action: "See it", Tool: "get", Parameters: map[string]any{"a": 1, "f": func() {}}}}))
+		faults.StepsText([]fault.Step{{Action: "See it", Tool: "get", Parameters: map[string]any{"a": 1, "f": func() {}}}}))
 	require.Equal(t, `Next: 1. See it: call get {"a":"(a value that cannot be written as JSON)"}.`,
-		fault.StepsText([]fault.Step{{Action: "See it", Tool: "get", Parameters: map[string]any{"a": panicMarshaler{}}}}))
+		faults.StepsText([]fault.Step{{Action: "See it", Tool: "get", Parameters: map[string]any{"a": panicMarshaler{}}}}))
 }
 
 func TestChoicesAndWhatIsMissing(t *testing.T) {

@@ -96,12 +96,12 @@ func OneOf(field string, received any, values ...string) *Error {
 // [Generic] one. The received values are treated as Invalid treats them, but of one
 // that is nil nothing is said.
 func Violations(violations ...Violation) *Error {
-	return FirstViolations(len(violations), violations...)
+	return firstViolations(len(violations), violations...)
 }
 
-// FirstViolations is [Violations] for the first of total violations, of which the
+// firstViolations is [Violations] for the first of total violations, of which the
 // others are only counted.
-func FirstViolations(total int, violations ...Violation) *Error {
+func firstViolations(total int, violations ...Violation) *Error {
 	total = max(total, len(violations))
 	switch {
 	case len(violations) == 0:

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 )
 
@@ -203,11 +204,11 @@ func TestViolationsInOwnWords(t *testing.T) {
 func TestFirstViolations(t *testing.T) {
 	v := fault.Violation{Field: "q", Rule: "required"}
 	const sentence = "Argument 'q' is required."
-	require.Same(t, fault.Generic(fault.KindValidation), fault.FirstViolations(7))
-	require.Equal(t, fault.Violations(v).Data(), fault.FirstViolations(1, v).Data())
-	require.Equal(t, fault.Violations(v, v).Data(), fault.FirstViolations(0, v, v).Data(), "there are at least those that are given")
-	one := fault.FirstViolations(3, v)
+	require.Same(t, fault.Generic(fault.KindValidation), faults.FirstViolations(7))
+	require.Equal(t, fault.Violations(v).Data(), faults.FirstViolations(1, v).Data())
+	require.Equal(t, fault.Violations(v, v).Data(), faults.FirstViolations(0, v, v).Data(), "there are at least those that are given")
+	one := faults.FirstViolations(3, v)
 	require.Equal(t, lines("Validation Error: 3 arguments are wrong.", "- "+sentence, "- and 2 more."), one.Error())
 	require.Empty(t, one.Data().Field)
-	require.Equal(t, lines("Validation Error: 1000 arguments are wrong.", "- "+sentence, "- "+sentence, "- and 998 more."), fault.FirstViolations(1000, v, v).Error())
+	require.Equal(t, lines("Validation Error: 1000 arguments are wrong.", "- "+sentence, "- "+sentence, "- and 998 more."), faults.FirstViolations(1000, v, v).Error())
 }

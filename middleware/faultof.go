@@ -9,6 +9,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
@@ -49,7 +50,7 @@ func NextSteps(res *mcp.CallToolResult, steps ...fault.Step) *mcp.CallToolResult
 	steps = fault.New(fault.KindInternal, "").WithSteps(steps...).Data().RecoverySteps
 	var listed any = call.PendingSteps(steps)
 	if len(out.Content) > 0 {
-		out.Content = append(slices.Clone(out.Content), &mcp.TextContent{Text: fault.StepsText(steps)})
+		out.Content = append(slices.Clone(out.Content), &mcp.TextContent{Text: faults.StepsText(steps)})
 		listed = steps
 	}
 	if out.Meta = maps.Clone(out.Meta); out.Meta == nil {

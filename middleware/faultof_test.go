@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -206,7 +207,7 @@ func TestFaultOfForeignServers(t *testing.T) {
 
 		// A server that can send a text only.
 		{"our text", nil, text("Internal error: the server failed unexpectedly.\nRetry: no. Tell the user.\nReference: 0198c7f2-9d3e (give it to the user to report)"),
-			fault.New(fault.KindInternal, "the server failed unexpectedly").WithRetry(fault.Retry{}).WithReference("0198c7f2-9d3e").Data()},
+			faults.WithReference(fault.New(fault.KindInternal, "the server failed unexpectedly").WithRetry(fault.Retry{}), "0198c7f2-9d3e").Data()},
 		{"our text of a fault", nil, text("Not found: thing '7' does not exist. Did you mean '17'?"),
 			kind(fault.KindNotFound, "thing '7' does not exist. Did you mean '17'?")},
 		{"our text with a wait", nil, text("Rate limited: too many.\nSuggestion: wait.\nDetails: {\"a\":1}\nRetry: yes, after 1 h 30 min (attempt 2 of 3).\nNext: 1. Wait.\n      2. Read: call read {}."),

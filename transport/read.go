@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -67,8 +68,8 @@ func (a *answer) masked(p []byte) []byte {
 	if code != jsonrpc.CodeParseError && code != jsonrpc.CodeInvalidRequest {
 		code = jsonrpc.CodeInvalidParams
 	}
-	told := fault.New(fault.KindValidation, "the message could not be read: its parameters are not what the method takes").
-		WithReference(a.record(http.StatusOK, failed.Message))
+	unread := fault.New(fault.KindValidation, "the message could not be read: its parameters are not what the method takes")
+	told := faults.WithReference(unread, a.record(http.StatusOK, failed.Message))
 	message["error"] = encode(&jsonrpc.Error{Code: code, Message: told.Error(), Data: encode(told)})
 	return slices.Concat(p[:start], encode(message), p[end+1:])
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/internal/faults"
 )
 
 // maxAnswer bounds the text and the machine form together, in bytes of JSON, so that a whole
@@ -40,7 +41,7 @@ func faultOf(report *explain.Report, tool string) *fault.Error {
 	total := max(report.Total, len(report.Violations))
 	shown := report.Violations[:min(len(report.Violations), explain.MaxShown)]
 	for corrected := tool != "" && report.Corrected != nil && !report.Secret; ; {
-		e := fault.FirstViolations(total, shown...)
+		e := faults.FirstViolations(total, shown...)
 		if report.More {
 			e = e.WithMessage("At least " + e.Message())
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/near"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -41,9 +42,9 @@ func (v *validator) suggest(ctx context.Context, c *call.Call, f *failure.Failur
 		name = string(runes[:maxShownName]) + "..."
 		message = fmt.Sprintf("unknown %s %q", what, name) // nothing is close to it, so that it is only told of a tool
 	}
-	told := fault.FromData(fault.Data{
+	told := faults.ScrubbedBy(fault.FromData(fault.Data{
 		Type: fault.KindNotFound, Message: message, ResourceType: what, Identifier: name, SimilarMatches: matches,
-	}).ScrubbedBy(scrub.Credentials) // what the caller sent; the other names are listed
+	}), scrub.Credentials) // what the caller sent; the other names are listed
 	switch {
 	case what == "tool" && v.UnknownToolAsToolError:
 		if len(matches) == 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/validate"
@@ -132,7 +133,7 @@ func TestNoOracle(t *testing.T) {
 	const private = "4711x"
 	s := serve(t, harness.Current, checkers(atoi(private)), standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
 	right, wrong := invoke(t, s, "typed", `{"count":"`+private+`"}`), invoke(t, s, "typed", `{"count":"4712x"}`)
-	require.Equal(t, wrong.Fault().WithReference("").Text(), right.Fault().WithReference("").Text())
+	require.Equal(t, faults.WithReference(wrong.Fault(), "").Text(), faults.WithReference(right.Fault(), "").Text())
 }
 
 // TestCorrected: the machine form has the whole corrected arguments, or none.

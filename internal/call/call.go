@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/exchange"
 	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/table"
 
 	"github.com/google/uuid"
@@ -325,7 +326,7 @@ func withSteps(res mcp.Result) mcp.Result {
 		return res
 	}
 	out := *r
-	out.Content = append(slices.Clone(out.Content), &mcp.TextContent{Text: fault.StepsText(steps)})
+	out.Content = append(slices.Clone(out.Content), &mcp.TextContent{Text: faults.StepsText(steps)})
 	out.Meta = withMeta(out.Meta, wire.StepsKey, []fault.Step(steps))
 	return &out
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/wire"
@@ -333,7 +334,7 @@ func Scrubbed(res mcp.Result) (_ mcp.Result, structured bool) {
 // stepsIn applies mask to the next steps of a result, which is a copy, and reports whether there are any.
 func stepsIn(r *mcp.CallToolResult, mask func(string) string) bool {
 	masked := func(steps []fault.Step) []fault.Step {
-		return fault.New(fault.KindInternal, "").WithSteps(steps...).ScrubbedBy(mask).Data().RecoverySteps
+		return faults.ScrubbedBy(fault.New(fault.KindInternal, "").WithSteps(steps...), mask).Data().RecoverySteps
 	}
 	switch v := r.Meta[wire.StepsKey].(type) {
 	case PendingSteps:

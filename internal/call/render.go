@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/wire"
 
@@ -307,7 +308,7 @@ func (c *Call) public(f *failure.Failure) (_ *fault.Error, showReference bool) {
 			// Anew, because half of a secret would not be recognised.
 			e = e.WithMessage(failure.ContentText(masking(s.Mask).content(f.Result().Content)))
 		}
-		e = e.ScrubbedBy(s.Mask)
+		e = faults.ScrubbedBy(e, s.Mask)
 	}
 	if methods[c.method].client && e.Kind() == fault.KindInternal && !f.Worded() {
 		e = e.WithMessage("the client failed unexpectedly")
@@ -327,7 +328,7 @@ func (c *Call) public(f *failure.Failure) (_ *fault.Error, showReference bool) {
 	if !f.Recorded() && (!c.Recorded() || c.method == MethodListen) { // which is not recorded
 		return e, false
 	}
-	return e.WithReference(c.ID()), v.Refers
+	return faults.WithReference(e, c.ID()), v.Refers
 }
 
 // quoted adds what a service said itself to a fault, where that is asked for: as a

@@ -19,6 +19,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -260,7 +261,7 @@ func TestRenderJSON(t *testing.T) {
 		got := harness.Call(t, at, harness.Fail(deliberate), mw, establish(fixed(harness.NewLog(0))))
 		require.True(t, got.Tool().IsError)
 		require.Len(t, got.Tool().Content, 1)
-		want := `{"success":false,"error":` + string(mustMarshal(t, deliberate.WithParty(fault.PartyCaller).WithReference("the-id"))) + `}`
+		want := `{"success":false,"error":` + string(mustMarshal(t, faults.WithReference(deliberate.WithParty(fault.PartyCaller), "the-id"))) + `}`
 		require.JSONEq(t, want, got.Text())
 		require.Nil(t, got.Tool().StructuredContent)
 		require.Equal(t, deliberate.WithParty(fault.PartyCaller).Data(), data(got.Fault()))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/wire"
@@ -37,7 +38,7 @@ func renderedFaults() map[string]*fault.Error {
 		"denied, retry anyway": fault.Denied("delete", "project a").WithRetry(fault.Retry{ShouldRetry: true}),
 		"violations":           fault.Violations(fault.Violation{Field: "a[1].b c", Pointer: "/a/1/b c", Rule: "type", Expected: "a string"}, fault.Violation{Field: "x", Rule: "required"}),
 		"an endless wait":      fault.New(fault.KindConflict, "m").WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1e300}),
-		"rendered by another":  fault.Generic(fault.KindServerError).WithReference("0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34"),
+		"rendered by another":  faults.WithReference(fault.Generic(fault.KindServerError), "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34"),
 	}
 	for kind := range kinds.All {
 		faults[kind] = fault.Generic(fault.Kind(kind))

@@ -54,7 +54,9 @@ func FromText(e *jsonrpc.Error) (*fault.Error, bool) {
 			}
 		case "Reference":
 			reference, _, _ := strings.Cut(said, " ") // what it is for may stand behind it
-			public = public.WithReference(reference)
+			d := public.Data()
+			d.ReferenceID = reference
+			public = fault.FromData(d)
 		}
 	}
 	return public, true

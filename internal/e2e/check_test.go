@@ -13,6 +13,7 @@ import (
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/child"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -211,7 +212,7 @@ func (s *scenario) checkAnswer(t require.TestingT, p *peer, a answer) {
 		}
 	} else {
 		require.NotNil(t, a.machine, "no machine form")
-		public := guided(t, s.want.public, a.machine).WithReference(a.reference)
+		public := faults.WithReference(guided(t, s.want.public, a.machine), a.reference)
 		if public.Party() == "" {
 			public = public.WithParty(cmp.Or(s.want.party, parties[public.Kind()]))
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/child"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -257,7 +258,7 @@ func TestDisconnectedAndReconnected(t *testing.T) {
 			found = true
 			a := readTool(t, p.version, m.Result)
 			require.Equal(t, r.Text("reference"), a.reference)
-			require.Equal(t, []string{guided(t, internal(), a.machine).WithReference(a.reference).Error()}, a.texts)
+			require.Equal(t, []string{faults.WithReference(guided(t, internal(), a.machine), a.reference).Error()}, a.texts)
 		}
 	}
 	require.True(t, found, "the answer is not replayed")

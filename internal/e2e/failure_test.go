@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
@@ -374,7 +375,7 @@ func faultFailures() []failure {
 			}
 			d := public.Data()
 			d.RecoverySteps[0].Tool, d.RecoverySteps[0].Parameters = "", nil
-			w.public = fault.FromData(d).ScrubbedBy(scrub.Credentials)
+			w.public = faults.ScrubbedBy(fault.FromData(d), scrub.Credentials)
 		}
 		return f
 	}
@@ -385,7 +386,7 @@ func faultFailures() []failure {
 	control := fault.New(fault.KindConflict, "\x00\x1b[31mred\xff\xfe\u202e\u2028 \a end"+strings.Repeat("\x07\xc3 on and on", 20_000)).
 		WithCode("C\xff").With("k\x1b\xff", "v\x00\xfe").Step("Look\r\nhere\x1b", "look\xff", map[string]any{"a\x00": "\xff"})
 	all = append(all,
-		withoutCall(deliberate("control", "conflict", control.ScrubbedBy(scrub.Credentials), because(control)), control),
+		withoutCall(deliberate("control", "conflict", faults.ScrubbedBy(control, scrub.Credentials), because(control)), control),
 		deliberate("steps", "conflict", steps, because(steps)),
 		deliberate("near-names", "not_found",
 			fault.NotFound("project", "alhpa", "alpha", "beta"),

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/internal/words"
@@ -482,7 +483,7 @@ func FaultOf(res mcp.Result, err error) (*fault.Error, bool) {
 		e = Received(err)
 	}
 	if id, ok := tool.Meta[wire.ReferenceKey].(string); ok {
-		e = e.WithReference(id)
+		e = faults.WithReference(e, id)
 	}
 	return e, true
 }

@@ -1,0 +1,15 @@
+// Package inner has what package fault offers to the other packages of mcpchain and to nobody
+// else. Package fault sets it; package internal/faults, which may import fault, gives it types.
+package inner
+
+// What stands for a fault is a *fault.Error.
+var (
+	// FirstViolations takes a []fault.Violation.
+	FirstViolations func(total int, violations any) error
+	// ScrubbedBy returns what it got when that changes nothing.
+	ScrubbedBy func(e error, scrubber func(string) string) error
+	// StepsText takes a []fault.Step.
+	StepsText func(steps any) string
+	// WithReference returns a copy.
+	WithReference func(e error, id string) error
+)
