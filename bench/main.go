@@ -5,6 +5,7 @@
 //
 //	go run ./bench          print the tables
 //	go run ./bench -write   and write them into docs/costs.md
+//	go run ./bench -stores  print what waits for Redis, a disk or a large answer, with -write too
 //	go run ./bench -weigh   print what the packages add to a binary, with -write too
 //
 // Everything runs in one process and without a network. The times are the least of many
@@ -34,8 +35,13 @@ func main() {
 	rounds := flag.Int("rounds", 100, "how many slices each cell gets")
 	slice := flag.Duration("slice", 300*time.Microsecond, "how long a slice is at least")
 	weighs := flag.Bool("weigh", false, "build servers, and print what each package adds to them, instead")
+	stores := flag.Bool("stores", false, "measure whole calls that wait for Redis, a disk or a large answer, instead")
 	flag.Parse()
 
+	if *stores {
+		show(measureStores(*rounds, *slice), storesOpening, storesClosing, *write)
+		return
+	}
 	if *weighs {
 		programs := weights()
 		if err := weigh(context.Background(), programs); err != nil {
@@ -48,6 +54,18 @@ func main() {
 	allocations(tables)
 	least(tables, *rounds, *slice)
 	show(machine()+markdown(tables), opening, closing, *write)
+}
+
+// measureStores measures [storeTables], on all processors, as servers run.
+func measureStores(rounds int, slice time.Duration) string {
+	dir, err := os.MkdirTemp("", "bench")
+	must(err)
+	defer func() { _ = os.RemoveAll(dir) }()
+	tables, end := storeTables(dir)
+	defer end()
+	allocations(tables)
+	turns(cells(tables), rounds, slice)
+	return machine() + markdown(tables)
 }
 
 // show prints a text, and writes it into docs/costs.md between two marks.
@@ -93,6 +111,7 @@ type cell struct {
 	said   string
 	run    func()
 	less   func() // what is no part of the job, and is taken off
+	calls  int    // that one run makes; zero means one
 	allocs float64
 	took   [2]time.Duration // of run and less, for times[0] and times[1] runs
 	times  [2]int
@@ -135,6 +154,7 @@ func allocations(tables []*table) {
 		if c.less != nil {
 			c.allocs -= testing.AllocsPerRun(runs, c.less)
 		}
+		c.allocs /= float64(max(1, c.calls))
 	}
 }
 
