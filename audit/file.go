@@ -64,11 +64,11 @@ const (
 // their names sort in the order of the chain; [Files] lists them. Files are never removed: verify
 // the old ones, keep their head for [Verifier.From], then take them away.
 //
-// A crash in the middle of a write leaves a line without an end. It belongs to a record
-// for which no call has waited in vain; Open moves it to a file of its own, beside the log, and
+// A crash in the middle of a write leaves a line without an end. With SyncAll it belongs to a
+// record that nobody was told is kept. Open moves it to a file of its own, beside the log, and
 // records how many bytes it had. If anything else is wrong with the last file, Open fails
-// and changes nothing. A crash of the machine can leave that behind where a file system writes
-// the blocks of a file in any order, and what was not on disk had several.
+// and changes nothing. A crash of the machine can leave more than that line behind where a file
+// system writes the blocks of a file in any order, and several were not on disk.
 //
 // One process at a time may open a directory. Where the system has flock, a second one
 // gets an error.
@@ -226,11 +226,11 @@ func (s *files) setAside(torn []byte) error {
 // they are. After a failure the next write begins anew where what is on disk ends: what a failed fsync
 // leaves in memory and on disk nobody knows. So what was not on disk is kept here until it is.
 func (s *files) write(entries []Entry, flush bool) (flushed bool, err error) {
+	// After a crash or a failure nobody knows what stands behind size, so that the file is cut before another one begins.
 	if s.name == "" || s.f != nil && s.size+int64(len(s.unsynced)) > s.max && len(entries) > 0 {
 		if err := s.append(nil, true); err != nil {
 			return false, err
 		}
-		// After a crash or a failure nobody knows what stands behind size, so that the file is cut before another one begins.
 		s.closeFile()
 		s.name, s.size = filepath.Join(s.dir, fileName(entries[0].Record.Seq)), 0
 	}

@@ -70,14 +70,14 @@ type Log struct {
 
 // A waiting record is one that is not kept yet.
 type waiting struct {
-	rec  Record
-	body []byte // the JSON of rec
-	seq  uint64
-	need need
-	done chan error // nil if nobody waits
+	rec   Record
+	body  []byte // the JSON of rec
+	seq   uint64
+	until need       // what is waited for
+	done  chan error // nil if nobody waits
 }
 
-// A need is what a call waits for.
+// A need is what a call waits for: nothing, that its record was written, or that it is kept for good.
 type need uint8
 
 const (
@@ -167,13 +167,13 @@ func (l *Log) Close() error {
 	return nil
 }
 
-func newWaiting(r Record, need need) (*waiting, error) {
+func newWaiting(r Record, until need) (*waiting, error) {
 	body, err := appendRecord(make([]byte, 0, maxBody+len(r.Arguments)), &r)
 	if err != nil {
 		return nil, err
 	}
-	w := &waiting{rec: r, body: body, need: need}
-	if need > nothing {
+	w := &waiting{rec: r, body: body, until: until}
+	if until > nothing {
 		w.done = make(chan error, 1)
 	}
 	return w, nil
@@ -295,7 +295,7 @@ func (l *Log) writeSome() bool {
 		line, head = l.chain.seal(head, w.body)
 		w.seq, w.rec.Seq, w.rec.Prev, w.rec.Hash = head.Seq, head.Seq, prev, head.Hash
 		entries[i] = Entry{Record: w.rec, Line: line}
-		flush = flush || w.need == forGood
+		flush = flush || w.until == forGood
 	}
 	kept, flushed, err := len(entries), false, error(nil)
 	p, panicked := safe.Call(func() { flushed, err = l.sink(entries, flush) }, func() {

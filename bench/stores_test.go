@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,4 +27,21 @@ func TestStoreTables(t *testing.T) {
 		trips = append(trips, r.cells[2].said)
 	}
 	require.Equal(t, []string{"0", "3", "1", "1", "1", "2"}, trips)
+
+	page, err := findPage()
+	require.NoError(t, err)
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	_, inside, _, err := block(string(text), storesOpening, storesClosing)
+	require.NoError(t, err)
+	for _, b := range tables {
+		require.Contains(t, inside, "\n**"+b.title+".** ")
+		for i, r := range b.rows {
+			trips := ""
+			if b == tables[0] {
+				trips = regexp.QuoteMeta(r.cells[2].said) + " \\|$"
+			}
+			require.Regexp(t, `(?m)^\| `+regexp.QuoteMeta(r.name)+` \|.* `+trips, inside, "%s, row %d: go run ./bench -stores -write", b.title, i)
+		}
+	}
 }
