@@ -5,7 +5,7 @@
 //
 //	go run ./bench          print the tables
 //	go run ./bench -write   and write them into docs/costs.md
-//	go run ./bench -stores  print what waits for Redis, a disk or a large answer, with -write too
+//	go run ./bench -stores  print what waits for Redis, a disk or a large answer, and with -write into docs/load.md
 //	go run ./bench -weigh   print what the packages add to a binary, with -write too
 //
 // Everything runs in one process and without a network. The times are the least of many
@@ -15,7 +15,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -39,7 +38,7 @@ func main() {
 	flag.Parse()
 
 	if *stores {
-		show(measureStores(*rounds, *slice), storesOpening, storesClosing, *write)
+		show("load.md", measureStores(*rounds, *slice), storesOpening, storesClosing, *write)
 		return
 	}
 	if *weighs {
@@ -47,13 +46,13 @@ func main() {
 		if err := weigh(context.Background(), programs); err != nil {
 			log.Fatal(err)
 		}
-		show(weightTable(programs), weightOpening, weightClosing, *write)
+		show("costs.md", weightTable(programs), weightOpening, weightClosing, *write)
 		return
 	}
 	tables := all()
 	allocations(tables)
 	least(tables, *rounds, *slice)
-	show(machine()+markdown(tables), opening, closing, *write)
+	show("costs.md", machine()+markdown(tables), opening, closing, *write)
 }
 
 // measureStores measures [storeTables], on all processors, as servers run.
@@ -70,13 +69,13 @@ func measureStores(rounds int, slice time.Duration) string {
 	return machine() + markdown(tables)
 }
 
-// show prints a text, and writes it into docs/costs.md between two marks.
-func show(text, opening, closing string, write bool) {
+// show prints a text, and writes it into a page of docs between two marks.
+func show(name, text, opening, closing string, write bool) {
 	_, _ = fmt.Fprint(os.Stdout, text)
 	if !write {
 		return
 	}
-	page, err := findPage()
+	page, err := findPage(name)
 	if err == nil {
 		err = writeBlock(page, text, opening, closing)
 	}
@@ -294,15 +293,15 @@ const (
 	closing = "<!-- end of bench -->\n"
 )
 
-// findPage finds docs/costs.md from the root or from bench.
-func findPage() (string, error) {
+// findPage finds a page of docs from the root or from bench.
+func findPage(name string) (string, error) {
 	for _, dir := range []string{".", ".."} {
-		page := filepath.Join(dir, "docs", "costs.md")
+		page := filepath.Join(dir, "docs", name)
 		if _, err := os.Stat(page); err == nil {
 			return page, nil
 		}
 	}
-	return "", errors.New("there is no docs/costs.md here: run it in the repository")
+	return "", fmt.Errorf("there is no docs/%s here: run it in the repository", name)
 }
 
 // block returns the text of the page before the block, the block, and what follows.

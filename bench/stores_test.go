@@ -28,7 +28,7 @@ func TestStoreTables(t *testing.T) {
 	}
 	require.Equal(t, []string{"0", "3", "1", "1", "1", "2"}, trips)
 
-	page, err := findPage()
+	page, err := findPage("load.md")
 	require.NoError(t, err)
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
