@@ -69,7 +69,11 @@ func TestRoundTripsOfCounts(t *testing.T) {
 		require.Equal(t, 2, call(guided, "ann", "it"), "it is told what stands there, and writes again")
 		during = func() { t.Error("it runs") }
 		require.Equal(t, look+1, call(guided, "ann", "it"), "a refusal: the failures of both servers count, and the caller has changed nothing")
-		during, fails = func() {}, nil
+		during = func() {}
+		require.Equal(t, look+1, call(guided, "cat", "it"))
+		fails = nil
+		require.Equal(t, look+1, call(guided, "cat", "it"), "a success, after which the failure is forgotten")
+		require.Equal(t, look, call(guided, "cat", "it"))
 		require.Equal(t, look+2, call(guided, "ann", "other"), "a change of one who is refused is noted")
 	})
 }
