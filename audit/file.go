@@ -35,18 +35,18 @@ type FileOptions struct {
 type Sync uint8
 
 const (
-	// SyncAll: a call waits until each of its records is on disk (fsync): a call that may change
-	// something twice. No crash loses a record of a call that was answered.
+	// SyncAll has a call wait until each of its records is on disk (fsync): a call that may change
+	// something waits twice. No crash loses a record of a call that was answered.
 	SyncAll Sync = iota
 
-	// SyncBegins: a call that may change something waits until its begin is on disk, and no call
-	// waits for its end. A crash, of the process or of the machine, may lose how the calls of the
+	// SyncBegins has a call that may change something wait until its begin is on disk, and no call
+	// wait for its end. A crash, of the process or of the machine, may lose how the calls of the
 	// last second ended and what was only read in it. Nothing is changed of which there is no
 	// record: the begins stand alone.
 	SyncBegins
 
-	// SyncLater: a call that may change something waits until its begin was written, but not until it
-	// is on disk, and no call waits for its end. A crash of the process may lose what SyncBegins may.
+	// SyncLater has a call that may change something wait until its begin was written, but not until
+	// it is on disk, and no call wait for its end. A crash of the process may lose what SyncBegins may.
 	// A crash of the machine may lose every record of the last second, those of changes too.
 	SyncLater
 )

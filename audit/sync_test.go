@@ -379,7 +379,7 @@ func TestBeginner(t *testing.T) {
 	}
 	mode, err := strconv.Atoi(os.Getenv("AUDIT_SYNC"))
 	require.NoError(t, err)
-	l := open(t, dir, &FileOptions{MaxBytes: 20_000, Sync: Sync(mode)}) //nolint:gosec // one of three
+	l := open(t, dir, &FileOptions{MaxBytes: 20_000, Sync: Sync(mode)})
 	var writers sync.WaitGroup
 	for range 8 {
 		writers.Go(func() {

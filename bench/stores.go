@@ -151,7 +151,7 @@ func httpServer(mw mcp.Middleware, ends *[]func()) *mcp.ClientSession {
 	if mw != nil {
 		server.AddReceivingMiddleware(mw)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	must(err)
 	web := &http.Server{Handler: mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil), ReadHeaderTimeout: time.Minute}
 	go func() { _ = web.Serve(listener) }()

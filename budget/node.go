@@ -120,7 +120,9 @@ func skip(raw []byte, i int) int {
 	for depth := 0; i < len(raw); i++ {
 		switch raw[i] {
 		case '"':
-			for i = plainEnd(raw, i+1); raw[i] != '"'; i = plainEnd(raw, i+2) { // behind what is escaped
+			i = plainEnd(raw, i+1)
+			for raw[i] != '"' {
+				i = plainEnd(raw, i+2) // behind what is escaped
 			}
 			if depth == 0 {
 				return i + 1

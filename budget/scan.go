@@ -34,6 +34,9 @@ type scanner struct {
 	at   int    // what is read next
 	out  []byte // what was read, without spaces
 	from int    // what was read from here on is not in out yet
+
+	depth   int                       // of the value that is read
+	objects [maxNesting/64 + 1]uint64 // a bit for each depth: whether it is an object
 }
 
 // next returns the byte that is read next, 0 at the end.
@@ -67,58 +70,60 @@ func (s *scanner) spaces() byte {
 
 // value reads a value with all that is in it, without recursion. It reports whether it is one.
 func (s *scanner) value() bool {
-	var objects [maxNesting/64 + 1]uint64 // a bit for each depth: whether it is an object
-	depth := 0
 	for {
-		switch c := s.spaces(); {
-		case c == '"':
-			if !s.text() {
-				return false
-			}
-		case c == '{' || c == '[':
-			if depth++; depth > maxNesting {
-				return false
-			}
-			word, bit := &objects[depth/64], uint64(1)<<(depth%64)
-			if *word &^= bit; c == '{' {
-				*word |= bit
-			}
-			s.at++
-			if s.spaces() == c+2 { // the bracket that ends it
-				break
-			}
-			if c == '{' && !s.name() {
-				return false
-			}
-			continue
-		case c == '-' || isDigit(c):
-			if !s.number() {
-				return false
-			}
-		default:
-			if !s.word() {
-				return false
-			}
+		inside, ok := s.begin()
+		if !ok {
+			return false
 		}
-		for { // a value has ended, or what is around it does
-			if depth == 0 {
-				return true
-			}
-			object := objects[depth/64]>>(depth%64)&1 > 0
-			c := s.spaces()
-			if c == ',' {
-				if s.at++; object && (s.spaces() != '"' || !s.name()) {
-					return false
-				}
-				break
-			}
-			if object && c != '}' || !object && c != ']' {
-				return false
-			}
-			s.at++
-			depth--
+		if inside {
+			continue
+		}
+		if another, ok := s.end(); !ok || !another {
+			return ok
 		}
 	}
+}
+
+// begin reads a value, or the beginning of one up to the first that is in it.
+func (s *scanner) begin() (inside, ok bool) {
+	switch c := s.spaces(); {
+	case c == '"':
+		return false, s.text()
+	case c == '{' || c == '[':
+		if s.depth++; s.depth > maxNesting {
+			return false, false
+		}
+		word, bit := &s.objects[s.depth/64], uint64(1)<<(s.depth%64)
+		if *word &^= bit; c == '{' {
+			*word |= bit
+		}
+		s.at++
+		if s.spaces() == c+2 { // the bracket that ends it
+			return false, true
+		}
+		return true, c == '[' || s.name()
+	case c == '-' || isDigit(c):
+		return false, s.number()
+	default:
+		return false, s.word()
+	}
+}
+
+// end reads what stands behind a value: the ends of those around it, or up to another value.
+func (s *scanner) end() (another, ok bool) {
+	for ; s.depth > 0; s.depth-- {
+		object := s.objects[s.depth/64]>>(s.depth%64)&1 > 0
+		c := s.spaces()
+		if c == ',' {
+			s.at++
+			return true, !object || s.spaces() == '"' && s.name()
+		}
+		if object && c != '}' || !object && c != ']' {
+			return false, false
+		}
+		s.at++
+	}
+	return false, true
 }
 
 // name reads the name of a member, and the colon behind it.
