@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -62,11 +63,13 @@ func (a *auditor) addArguments(rec *Record, req mcp.Request, tool *mcp.Tool) {
 			args = secrets.None.Without(args)
 		}
 		clean := scrub.Cleaner{Text: scrub.Credentials, Copy: true}.Value(args)
-		if rec.Arguments, err = json.Marshal(clean); err != nil || len(rec.Arguments) > 2*maxArguments {
+		if rec.Arguments, err = appendValue(make([]byte, 0, len(raw)+32), clean); err != nil || len(rec.Arguments) > 2*maxArguments {
 			rec.Arguments, rec.ArgumentsBytes = nil, len(raw)
 			return
 		}
-		rec.Arguments = json.RawMessage(words.JSON(string(rec.Arguments)))
+		if slices.ContainsFunc(rec.Arguments, func(c byte) bool { return c < ' ' || c > '~' }) {
+			rec.Arguments = json.RawMessage(words.JSON(string(rec.Arguments)))
+		}
 	}
 }
 

@@ -8,11 +8,11 @@
 //	defer log.Close()
 //	server.AddReceivingMiddleware(audit.New(&audit.Options{Log: log}))
 //
-// A call that cannot change anything is one record, of the event "call", written before
-// the answer goes out. Any other call, such as that of a tool that is not annotated as
-// read-only, is two: "begin" is on disk before the handler runs, and "end" says how the
-// call ended. A begin without an end is a call of which nobody knows whether it took
-// effect. Records look like this, each on one line:
+// A call that cannot change anything is one record, of the event "call". Any other call,
+// such as that of a tool that is not annotated as read-only, is two: "begin" is on disk
+// before the handler runs, and "end" says how the call ended. The answer goes out when they
+// are on disk; [FileOptions.Sync] can have calls wait for less. A begin without an end is a call
+// of which nobody knows whether it took effect. Records look like this, each on one line:
 //
 //	{"seq":2,"time":"2026-07-28T12:00:00Z","event":"begin","method":"tools/call","target":"pay","principal":"user:ada",
 //	"arguments":{"amount":20,"card":"[redacted]"},"reference":"0198c7f2-...","prev":"5f0c...","hash":"e7d1..."}

@@ -139,7 +139,8 @@ func TestTheSizeOfAFile(t *testing.T) {
 		dir := t.TempDir()
 		s := &files{dir: dir, max: bound, open: openFile}
 		for i := range 2 {
-			require.NoError(t, s.write([]Entry{{Record: Record{Seq: uint64(1 + i)}, Line: lines[i]}}))
+			_, err := s.write([]Entry{{Record: Record{Seq: uint64(1 + i)}, Line: lines[i]}}, true)
+			require.NoError(t, err)
 		}
 		s.closeFile()
 		names, err := Files(dir)
@@ -157,7 +158,10 @@ func TestAfterAFailedWrite(t *testing.T) {
 		f, err := openFile(name)
 		return faulty{f, &fail}, err
 	}}
-	write := func(i int) error { return s.write([]Entry{{Record: Record{Seq: uint64(1 + i)}, Line: lines[i]}}) }
+	write := func(i int) error {
+		_, err := s.write([]Entry{{Record: Record{Seq: uint64(1 + i)}, Line: lines[i]}}, true)
+		return err
+	}
 	require.NoError(t, write(0))
 	fail = "sync"
 	require.ErrorIs(t, write(1), errDisk)

@@ -22,22 +22,53 @@ type FileOptions struct {
 	// MaxBytes is the size above which a new file is begun; the chain goes on in it. Zero
 	// means 64 MiB.
 	MaxBytes int64
+
+	// Sync says what a call waits for, and so what a crash may lose. The zero value is
+	// [SyncAll]: nothing that a caller was answered.
+	Sync Sync
 }
 
-const defaultMaxBytes = 64 << 20
+// Sync says for which of its records a call waits, and so what a crash may lose. Whatever it is, a
+// call that may change something is refused while records cannot be written (see [Options].GoOn),
+// records that come at the same time share a write and an fsync, and what was written is
+// on disk a second later.
+type Sync uint8
+
+const (
+	// SyncAll has a call wait until each of its records is on disk (fsync): a call that may change
+	// something waits twice. No crash loses a record of a call that was answered.
+	SyncAll Sync = iota
+
+	// SyncBegins has a call that may change something wait until its begin is on disk, and no call
+	// wait for its end. A crash, of the process or of the machine, may lose how the calls of the
+	// last second ended and what was only read in it. Nothing is changed of which there is no
+	// record: the begins stand alone.
+	SyncBegins
+
+	// SyncLater has a call that may change something wait until its begin was written, but not until
+	// it is on disk, and no call wait for its end. A crash of the process may lose what SyncBegins may.
+	// A crash of the machine may lose every record of the last second, those of changes too.
+	SyncLater
+)
+
+const (
+	defaultMaxBytes = 64 << 20
+	maxUnsynced     = 1 << 20 // bytes that were written and are not on disk
+)
 
 // Open returns a log in the files of a directory, which it makes if there is none. The
 // chain goes on where it ended.
 //
-// A call waits until its record is on disk (fsync); records that come at the same time
-// share one wait. Each file is named after its first record, so that their names sort in
-// the order of the chain; [Files] lists them. Files are never removed: verify the old
-// ones, keep their head for [Verifier.From], then take them away.
+// A call waits until its record is on disk (fsync), unless [FileOptions.Sync] says otherwise; records
+// that come at the same time share one wait. Each file is named after its first record, so that
+// their names sort in the order of the chain; [Files] lists them. Files are never removed: verify
+// the old ones, keep their head for [Verifier.From], then take them away.
 //
-// A crash in the middle of a write leaves a line without an end. It belongs to a record
-// that nobody was told is kept; Open moves it to a file of its own, beside the log, and
+// A crash in the middle of a write leaves a line without an end. With SyncAll it belongs to a
+// record that nobody was told is kept. Open moves it to a file of its own, beside the log, and
 // records how many bytes it had. If anything else is wrong with the last file, Open fails
-// and changes nothing.
+// and changes nothing. A crash of the machine can leave more than that line behind where a file
+// system writes the blocks of a file in any order, and several were not on disk.
 //
 // One process at a time may open a directory. Where the system has flock, a second one
 // gets an error.
@@ -51,6 +82,8 @@ func Open(dir string, opts *FileOptions) (*Log, error) {
 		return nil, errors.New("audit: FileOptions.MaxBytes is negative; give a size, or zero for the default")
 	case o.Key != nil && len(o.Key) < minKey:
 		return nil, errors.New("audit: FileOptions.Key is shorter than 16 bytes; give a random one, or nil")
+	case o.Sync > SyncLater:
+		return nil, errors.New("audit: FileOptions.Sync is none of SyncAll, SyncBegins and SyncLater; give one of them")
 	case o.MaxBytes == 0:
 		o.MaxBytes = defaultMaxBytes
 	}
@@ -67,8 +100,8 @@ func Open(dir string, opts *FileOptions) (*Log, error) {
 		unlock()
 		return nil, err
 	}
-	l := NewLog(s.write, &LogOptions{Key: o.Key, After: head})
-	l.end = s.close
+	l := newLog(s.write, LogOptions{Key: o.Key, After: head})
+	l.sync, l.end = o.Sync, s.close
 	if _, err := l.append(Record{Time: time.Now().UTC(), Event: eventOpen, DroppedBytes: dropped}); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -96,9 +129,10 @@ type files struct {
 	unlock func()
 	open   func(name string) (file, error)
 
-	name string // of the file that is written, "" before there is one
-	size int64  // of what is known to be kept in it
-	f    file   // nil before the first write, and after one that failed
+	name     string // of the file that is written, "" before there is one
+	size     int64  // of what is on disk
+	unsynced []byte // what was written behind it
+	f        file   // nil before the first write, and after one that failed
 }
 
 // A file is an *os.File, or one that fails in a test.
@@ -188,11 +222,15 @@ func (s *files) setAside(torn []byte) error {
 	return nil
 }
 
-// write is the [Sink]. After a failure the next write begins anew where the last good one
-// ended: what a failed fsync leaves in memory and on disk nobody knows.
-func (s *files) write(entries []Entry) error {
+// write writes entries, and has them and all before them on disk if flush is true. It reports whether
+// they are. After a failure the next write begins anew where what is on disk ends: what a failed fsync
+// leaves in memory and on disk nobody knows. So what was not on disk is kept here until it is.
+func (s *files) write(entries []Entry, flush bool) (flushed bool, err error) {
 	// After a crash or a failure nobody knows what stands behind size, so that the file is cut before another one begins.
-	if s.name == "" || s.f != nil && s.size > s.max {
+	if s.name == "" || s.f != nil && s.size+int64(len(s.unsynced)) > s.max && len(entries) > 0 {
+		if err := s.append(nil, true); err != nil {
+			return false, err
+		}
 		s.closeFile()
 		s.name, s.size = filepath.Join(s.dir, fileName(entries[0].Record.Seq)), 0
 	}
@@ -200,16 +238,31 @@ func (s *files) write(entries []Entry) error {
 	for _, e := range entries {
 		buf = append(append(buf, e.Line...), '\n')
 	}
-	err := s.append(buf)
-	if err != nil {
+	flush = flush || s.f == nil || len(s.unsynced)+len(buf) > maxUnsynced
+	err = s.append(buf, flush)
+	return flush && err == nil, err
+}
+
+// append writes behind what was written.
+func (s *files) append(buf []byte, flush bool) error {
+	if len(buf)+len(s.unsynced) == 0 {
+		return nil
+	}
+	err := s.try(buf, flush)
+	switch {
+	case err != nil:
 		s.closeFile()
 		return fmt.Errorf("audit: %w", err)
+	case flush:
+		s.size += int64(len(s.unsynced) + len(buf))
+		s.unsynced = s.unsynced[:0]
+	default:
+		s.unsynced = append(s.unsynced, buf...)
 	}
-	s.size += int64(len(buf))
 	return nil
 }
 
-func (s *files) append(buf []byte) error {
+func (s *files) try(buf []byte, flush bool) error {
 	if s.f == nil {
 		f, err := s.open(s.name)
 		if err != nil {
@@ -224,9 +277,19 @@ func (s *files) append(buf []byte) error {
 				return err
 			}
 		}
+		if len(s.unsynced) > 0 {
+			if _, err := f.WriteAt(s.unsynced, s.size); err != nil {
+				return err
+			}
+		}
 	}
-	if _, err := s.f.WriteAt(buf, s.size); err != nil {
-		return err
+	if len(buf) > 0 {
+		if _, err := s.f.WriteAt(buf, s.size+int64(len(s.unsynced))); err != nil {
+			return err
+		}
+	}
+	if !flush {
+		return nil
 	}
 	return s.f.Sync()
 }

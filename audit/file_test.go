@@ -392,7 +392,7 @@ func TestADiskThatFails(t *testing.T) {
 		f, err := openFile(name)
 		return faulty{f, &fail}, err
 	}}
-	l := NewLog(s.write, nil)
+	l := newLog(s.write, LogOptions{})
 	kept := 0
 	for i := range 100 {
 		fail = []string{"", "write", "", "", "sync", "truncate", "", "open", ""}[i%9]

@@ -2,9 +2,7 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -53,7 +51,8 @@ type LogOptions struct {
 type Log struct {
 	key   []byte
 	chain chain // of the one goroutine that runs write
-	sink  Sink
+	sync  Sync
+	sink  func(entries []Entry, flush bool) (flushed bool, err error)
 	end   func() error // closes the sink
 
 	mu      sync.Mutex
@@ -61,20 +60,50 @@ type Log struct {
 	writing bool // a goroutine runs write
 	stuck   bool // somebody has waited in vain, and the sink has not returned yet
 	closed  bool
+	failed  error  // of the last write
 	lost    uint64 // since the last record about that
-	head    Head
+	head    Head   // of the last record that was written
+	kept    Head   // of the last one that is kept for good
+	armed   bool   // flush is going to be called
+	due     bool   // what was written is to be kept for good now
 }
 
 // A waiting record is one that is not kept yet.
 type waiting struct {
-	rec  Record
-	body []byte // the JSON of rec
-	seq  uint64
-	done chan error
+	rec   Record
+	body  []byte // the JSON of rec
+	seq   uint64
+	until need       // what is waited for
+	done  chan error // nil if nobody waits
+}
+
+// A need is what a call waits for: nothing, that its record was written, or that it is kept for good.
+type need uint8
+
+const (
+	nothing need = iota
+	written
+	forGood
+)
+
+// needOf returns what a record is waited for. Those of a log that is opened or closed, and that records
+// are missing, always for good.
+func (s Sync) needOf(event string) need {
+	switch {
+	case s == SyncAll || event != eventCall && event != eventBegin && event != eventEnd:
+		return forGood
+	case event != eventBegin:
+		return nothing
+	case s == SyncBegins:
+		return forGood
+	default:
+		return written
+	}
 }
 
 const (
 	timeout    = 5 * time.Second // how long a call waits for its record to be kept
+	flushAfter = time.Second     // how long a record that nobody waits for may be lost in a crash
 	minKey     = 16
 	maxWaiting = 4096
 )
@@ -94,20 +123,29 @@ func NewLog(sink Sink, opts *LogOptions) *Log {
 	case o.After.Seq > 0 && len(o.After.Hash) != hashLen:
 		panic("audit.NewLog: LogOptions.After.Hash is no hash of a record; give what Log.Head or Verify returned")
 	}
-	key := slices.Clone(o.Key)
-	return &Log{key: key, chain: newChain(key), sink: sink, head: o.After}
+	return newLog(func(entries []Entry, _ bool) (bool, error) {
+		if len(entries) == 0 {
+			return true, nil
+		}
+		return true, sink(entries)
+	}, o)
 }
 
-// Head returns the last record that was kept. Store it from time to time somewhere the log's
-// writer cannot change it.
+func newLog(sink func([]Entry, bool) (bool, error), o LogOptions) *Log {
+	key := slices.Clone(o.Key)
+	return &Log{key: key, chain: newChain(key), sink: sink, head: o.After, kept: o.After}
+}
+
+// Head returns the last record that is kept for good: no crash takes it away. Store it from time to
+// time somewhere the log's writer cannot change it.
 func (l *Log) Head() Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.head
+	return l.kept
 }
 
-// Close ends the log. Calls after it cannot be recorded. A log that is closed already
-// returns an error.
+// Close ends the log when all that was recorded is kept for good. Calls after it cannot be
+// recorded. A log that is closed already returns an error.
 func (l *Log) Close() error {
 	if l.end != nil {
 		_, err := l.append(Record{Time: time.Now().UTC(), Event: eventClose})
@@ -129,21 +167,26 @@ func (l *Log) Close() error {
 	return nil
 }
 
-func newWaiting(r Record) (*waiting, error) {
-	body, err := json.Marshal(&r)
+func newWaiting(r Record, until need) (*waiting, error) {
+	body, err := appendRecord(make([]byte, 0, maxBody+len(r.Arguments)), &r)
 	if err != nil {
-		return nil, fmt.Errorf("audit: %w", err)
+		return nil, err
 	}
-	return &waiting{rec: r, body: body, done: make(chan error, 1)}, nil
+	w := &waiting{rec: r, body: body, until: until}
+	if until > nothing {
+		w.done = make(chan error, 1)
+	}
+	return w, nil
 }
 
-// append waits until a record is kept, and returns its number.
+// append keeps a record. It returns when what the log's Sync says has been done, with the number of
+// the record. If that is nothing, it returns no number, and the error of the last write.
 func (l *Log) append(r Record) (seq uint64, err error) {
-	w, err := newWaiting(r)
+	w, err := newWaiting(r, l.sync.needOf(r.Event))
 	if err == nil {
 		err = l.enqueue(w)
 	}
-	if err != nil {
+	if err != nil || w.done == nil {
 		return 0, err
 	}
 	timer := time.NewTimer(timeout)
@@ -177,12 +220,34 @@ func (l *Log) enqueue(w *waiting) (err error) {
 		l.lost++
 		return err
 	}
+	if w.done == nil && len(l.queue) >= maxWaiting/2 {
+		w.done = make(chan error, 1) // the sink is too slow for those who do not wait
+	}
 	l.queue = append(l.queue, w)
+	l.wake()
+	if w.done == nil {
+		return l.failed
+	}
+	return nil
+}
+
+// wake has a goroutine write.
+func (l *Log) wake() {
 	if !l.writing {
 		l.writing = true
 		go l.write()
 	}
-	return nil
+}
+
+// flush has what was written kept for good.
+func (l *Log) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.armed = false
+	if !l.closed && l.head != l.kept {
+		l.due = true
+		l.wake()
+	}
 }
 
 // giveUp is for who has waited in vain.
@@ -211,15 +276,15 @@ func (l *Log) write() {
 // writeSome keeps what waits now. It reports whether there was anything.
 func (l *Log) writeSome() bool {
 	l.mu.Lock()
-	batch, lost, head := l.queue, l.lost, l.head
-	l.queue = nil
-	if l.writing = len(batch) > 0; !l.writing {
+	batch, lost, head, flush := l.queue, l.lost, l.head, l.due
+	l.queue, l.due = nil, false
+	if l.writing = len(batch) > 0 || flush && !l.closed; !l.writing {
 		l.mu.Unlock()
 		return false
 	}
 	l.mu.Unlock()
-	if lost > 0 {
-		if about, err := newWaiting(Record{Time: time.Now().UTC(), Event: eventLost, Lost: lost}); err == nil {
+	if lost > 0 && len(batch) > 0 {
+		if about, err := newWaiting(Record{Time: time.Now().UTC(), Event: eventLost, Lost: lost}, nothing); err == nil {
 			batch = slices.Insert(batch, 0, about)
 		}
 	}
@@ -230,10 +295,11 @@ func (l *Log) writeSome() bool {
 		line, head = l.chain.seal(head, w.body)
 		w.seq, w.rec.Seq, w.rec.Prev, w.rec.Hash = head.Seq, head.Seq, prev, head.Hash
 		entries[i] = Entry{Record: w.rec, Line: line}
+		flush = flush || w.until == forGood
 	}
-	kept, err := len(entries), error(nil)
-	p, panicked := safe.Call(func() { err = l.sink(entries) }, func() {
-		l.written(batch, 0, errExited)
+	kept, flushed, err := len(entries), false, error(nil)
+	p, panicked := safe.Call(func() { flushed, err = l.sink(entries, flush) }, func() {
+		l.written(batch, 0, false, errExited)
 		go l.write() // this goroutine ends
 	})
 	if panicked {
@@ -245,26 +311,40 @@ func (l *Log) writeSome() bool {
 			kept = some.kept
 		}
 	}
-	l.written(batch, kept, err)
+	l.written(batch, kept, flushed || kept > 0 && err != nil, err)
 	return true
 }
 
-// written tells those who wait what became of their records, of which the first ones are kept.
-func (l *Log) written(batch []*waiting, kept int, err error) {
+// written tells those who wait what became of their records, of which the first ones are kept, for good
+// if the sink has flushed. What it has not is flushed in a while.
+func (l *Log) written(batch []*waiting, kept int, flushed bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stuck = false
+	l.stuck, l.failed = false, err
 	for i, w := range batch {
 		if i >= kept {
 			if w.rec.Event != eventLost {
 				l.lost++
 			}
-			w.done <- err
+		} else {
+			l.head = Head{Seq: w.seq, Hash: w.rec.Hash}
+			l.lost -= w.rec.Lost
+		}
+		if w.done == nil {
 			continue
 		}
-		l.head = Head{Seq: w.seq, Hash: w.rec.Hash}
-		l.lost -= w.rec.Lost
-		w.done <- nil
+		if i >= kept {
+			w.done <- err
+		} else {
+			w.done <- nil
+		}
+	}
+	switch {
+	case flushed:
+		l.kept = l.head
+	case l.head != l.kept && !l.armed:
+		l.armed = true
+		time.AfterFunc(flushAfter, l.flush)
 	}
 }
 

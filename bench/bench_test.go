@@ -18,7 +18,7 @@ import (
 // TestDocs holds docs/costs.md to what is measured: each row stands there, and where it
 // was measured with this Go, with the same allocations. Times are not compared.
 func TestDocs(t *testing.T) {
-	page, err := findPage()
+	page, err := findPage("costs.md")
 	require.NoError(t, err)
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
@@ -55,7 +55,7 @@ func TestDocs(t *testing.T) {
 
 // TestReadme holds the two numbers of the README.
 func TestReadme(t *testing.T) {
-	page, err := findPage()
+	page, err := findPage("costs.md")
 	require.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(page), "..", "README.md"))
 	require.NoError(t, err)
@@ -178,7 +178,7 @@ func TestWeight(t *testing.T) {
 	if testing.Short() || racing {
 		t.Skip("builds programs")
 	}
-	page, err := findPage()
+	page, err := findPage("costs.md")
 	require.NoError(t, err)
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)

@@ -5,6 +5,7 @@
 //
 //	go run ./bench          print the tables
 //	go run ./bench -write   and write them into docs/costs.md
+//	go run ./bench -stores  print what waits for Redis, a disk or a large answer, and with -write into docs/load.md
 //	go run ./bench -weigh   print what the packages add to a binary, with -write too
 //
 // Everything runs in one process and without a network. The times are the least of many
@@ -14,7 +15,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -34,29 +34,48 @@ func main() {
 	rounds := flag.Int("rounds", 100, "how many slices each cell gets")
 	slice := flag.Duration("slice", 300*time.Microsecond, "how long a slice is at least")
 	weighs := flag.Bool("weigh", false, "build servers, and print what each package adds to them, instead")
+	stores := flag.Bool("stores", false, "measure whole calls that wait for Redis, a disk or a large answer, instead")
 	flag.Parse()
 
+	if *stores {
+		show("load.md", measureStores(*rounds, *slice), storesOpening, storesClosing, *write)
+		return
+	}
 	if *weighs {
 		programs := weights()
 		if err := weigh(context.Background(), programs); err != nil {
 			log.Fatal(err)
 		}
-		show(weightTable(programs), weightOpening, weightClosing, *write)
+		show("costs.md", weightTable(programs), weightOpening, weightClosing, *write)
 		return
 	}
 	tables := all()
 	allocations(tables)
 	least(tables, *rounds, *slice)
-	show(machine()+markdown(tables), opening, closing, *write)
+	show("costs.md", machine()+markdown(tables), opening, closing, *write)
 }
 
-// show prints a text, and writes it into docs/costs.md between two marks.
-func show(text, opening, closing string, write bool) {
+// measureStores measures [storeTables], on all processors, as servers run.
+func measureStores(rounds int, slice time.Duration) string {
+	dir, err := os.MkdirTemp("", "bench")
+	must(err)
+	defer func() { _ = os.RemoveAll(dir) }()
+	tables, end := storeTables(dir)
+	defer end()
+	allocations(tables)
+	for _, t := range tables { // each alone, or its first row would pay for what the last one of another leaves behind
+		turns(cells([]*table{t}), rounds, slice)
+	}
+	return machine() + markdown(tables)
+}
+
+// show prints a text, and writes it into a page of docs between two marks.
+func show(name, text, opening, closing string, write bool) {
 	_, _ = fmt.Fprint(os.Stdout, text)
 	if !write {
 		return
 	}
-	page, err := findPage()
+	page, err := findPage(name)
 	if err == nil {
 		err = writeBlock(page, text, opening, closing)
 	}
@@ -93,6 +112,7 @@ type cell struct {
 	said   string
 	run    func()
 	less   func() // what is no part of the job, and is taken off
+	calls  int    // that one run makes; zero means one
 	allocs float64
 	took   [2]time.Duration // of run and less, for times[0] and times[1] runs
 	times  [2]int
@@ -135,6 +155,7 @@ func allocations(tables []*table) {
 		if c.less != nil {
 			c.allocs -= testing.AllocsPerRun(runs, c.less)
 		}
+		c.allocs /= float64(max(1, c.calls))
 	}
 }
 
@@ -272,15 +293,15 @@ const (
 	closing = "<!-- end of bench -->\n"
 )
 
-// findPage finds docs/costs.md from the root or from bench.
-func findPage() (string, error) {
+// findPage finds a page of docs from the root or from bench.
+func findPage(name string) (string, error) {
 	for _, dir := range []string{".", ".."} {
-		page := filepath.Join(dir, "docs", "costs.md")
+		page := filepath.Join(dir, "docs", name)
 		if _, err := os.Stat(page); err == nil {
 			return page, nil
 		}
 	}
-	return "", errors.New("there is no docs/costs.md here: run it in the repository")
+	return "", fmt.Errorf("there is no docs/%s here: run it in the repository", name)
 }
 
 // block returns the text of the page before the block, the block, and what follows.

@@ -79,7 +79,7 @@ func main() {
 // weigh builds each program as it would be shipped. The programs are in no directory: the overlay of
 // the go command puts each in its turn into the module of bench.
 func weigh(ctx context.Context, all []*weight) error {
-	page, err := findPage()
+	page, err := findPage("costs.md")
 	if err != nil {
 		return err
 	}

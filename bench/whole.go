@@ -47,6 +47,19 @@ func wholeCalls() *table {
 
 // connectTo returns what makes a call of a tool of a server with this middleware.
 func connectTo(mw mcp.Middleware) func(tool, arguments string) func() {
+	session := session(mw)
+	ctx := context.Background()
+	return func(tool, arguments string) func() {
+		params := &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)}
+		return func() {
+			_, err := session.CallTool(ctx, params)
+			must(err)
+		}
+	}
+}
+
+// session returns one with a server with this middleware and 20 tools.
+func session(mw mcp.Middleware) *mcp.ClientSession {
 	server := mcp.NewServer(&mcp.Implementation{Name: "bench"}, nil)
 	for i := range 17 {
 		addTool(server, fmt.Sprint("other", i), success)
@@ -63,13 +76,7 @@ func connectTo(mw mcp.Middleware) func(tool, arguments string) func() {
 	must(err)
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "bench"}, nil).Connect(ctx, ours, nil)
 	must(err)
-	return func(tool, arguments string) func() {
-		params := &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)}
-		return func() {
-			_, err := session.CallTool(ctx, params)
-			must(err)
-		}
-	}
+	return session
 }
 
 func addTool(server *mcp.Server, name string, job int) {

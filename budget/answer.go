@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -34,6 +33,7 @@ type answer struct {
 	owner string
 	more  bool // the caller can fetch what is left out
 	res   *mcp.CallToolResult
+	raw   json.RawMessage // its structured content, which is encoded once
 
 	tokens, bytes int // that it has
 }
@@ -73,7 +73,11 @@ func (x *answer) shrink(c *call.Call, next mcp.MethodHandler) (fitting *mcp.Call
 		}
 		x.kept.judge(x.owner, cuts)
 		x.tell(out, cuts)
-		switch tokens, bytes = x.measure(out, x.size); {
+		raw := x.raw
+		if value != nil && at < 0 {
+			raw = jsonOf(out.StructuredContent)
+		}
+		switch tokens, bytes = x.measureParts(out.Content, raw, x.size); {
 		case tokens > x.size:
 		case x.more && !x.kept.put(x.owner, cuts):
 			tokens = x.size + 1 // another answer took the room
@@ -96,11 +100,11 @@ func (x *answer) room() int {
 // value returns the JSON value that the answer is: its structured content, where that
 // is too large, or a text that is JSON, and which block it is.
 func (x *answer) value() (value *node, block int) {
-	if raw := jsonOf(x.res.StructuredContent); raw != nil {
-		if alone := (&mcp.CallToolResult{StructuredContent: raw}); x.fits(alone, x.size-x.size/4) {
+	if x.raw != nil {
+		if tokens, _ := x.measureParts(nil, x.raw, x.size-x.size/4); tokens <= x.size-x.size/4 {
 			return nil, 0 // it is the texts that are too large
 		}
-		return parse(raw), -1
+		return parse(x.raw), -1
 	}
 	all := blocksBytes(x.res.Content)
 	for i, b := range x.res.Content {
@@ -119,12 +123,10 @@ func (x *answer) value() (value *node, block int) {
 
 // parse returns the node of a JSON value, nil for what is none.
 func parse(raw []byte) *node {
-	var compact bytes.Buffer
-	compact.Grow(len(raw))
-	if json.Compact(&compact, raw) != nil {
+	if raw = compact(raw); raw == nil {
 		return nil
 	}
-	return newNode(compact.Bytes())
+	return newNode(raw)
 }
 
 // cutJSON returns the answer with a value of at most so many bytes, what is said of it
@@ -275,8 +277,8 @@ func (x *answer) tooLarge(c *call.Call, next mcp.MethodHandler) error {
 	f := fault.New(fault.KindClientError, fmt.Sprintf("the answer is too large: about %d tokens, of which %d are allowed", x.tokens, x.size)).
 		WithCode("ANSWER_TOO_LARGE").Suggest(suggestion).WithRetry(retry)
 	all := x.res.Content
-	if raw := jsonOf(x.res.StructuredContent); raw != nil {
-		all = []mcp.Content{&mcp.TextContent{Text: string(raw)}}
+	if x.raw != nil {
+		all = []mcp.Content{&mcp.TextContent{Text: string(x.raw)}}
 	}
 	if !x.more {
 		return f

@@ -40,13 +40,16 @@ func (b *budget) fits(res *mcp.CallToolResult, size int) bool {
 // measure returns how many tokens an answer has, or how many bytes if these are enough, and its
 // bytes. Clients show the text or the structured content, so that the larger one counts.
 func (b *budget) measure(res *mcp.CallToolResult, enough int) (tokens, bytes int) {
-	structured := jsonOf(res.StructuredContent)
-	if bytes = max(blocksBytes(res.Content), len(structured)); bytes <= enough { // a token has a byte or more
+	return b.measureParts(res.Content, jsonOf(res.StructuredContent), enough)
+}
+
+func (b *budget) measureParts(content []mcp.Content, structured json.RawMessage, enough int) (tokens, bytes int) {
+	if bytes = max(blocksBytes(content), len(structured)); bytes <= enough { // a token has a byte or more
 		return bytes, bytes
 	} else if b.Count == nil {
 		return estimate(bytes), bytes
 	}
-	for _, block := range res.Content {
+	for _, block := range content {
 		text, _ := textOf(block)
 		tokens += b.count(text) + blockBytes(block) - len(text)
 	}

@@ -195,8 +195,8 @@ func (b *budget) bound(ctx context.Context, c *call.Call, req *mcp.CallToolReque
 	case res.IsError:
 		return b.boundError(res), nil
 	}
-	x := &answer{budget: b, size: size, res: res}
-	if x.tokens, x.bytes = b.measure(res, size); x.tokens <= size {
+	x := &answer{budget: b, size: size, res: res, raw: jsonOf(res.StructuredContent)}
+	if x.tokens, x.bytes = b.measureParts(res.Content, x.raw, size); x.tokens <= size {
 		return res, nil
 	}
 	x.owner, x.more = b.owners.Principal(ctx, req), b.offers(c)

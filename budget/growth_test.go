@@ -271,6 +271,42 @@ func TestResourcesCostWhatTheyAreLong(t *testing.T) {
 	}
 }
 
+// TestFiveMegabytesAreNotDecoded: what is left out is read once, as bytes. Only what is shown is decoded, to
+// check it against the schema.
+func TestFiveMegabytesAreNotDecoded(t *testing.T) {
+	item := `{"id":123,"name":"somebody","tags":["a","b"],"text":"` + strings.Repeat("x", 60) + `"}`
+	value := func(bytes int) string {
+		return `{"results":` + list(bytes/len(item), func(int) string { return item }) + `}`
+	}
+	allocs := func(schema any, res *mcp.CallToolResult) float64 {
+		h := around(&budget.Options{MaxKept: 1 << 30}, schema, res)
+		req := calling("it")
+		return testing.AllocsPerRun(3, func() { _, _ = h(t.Context(), middleware.MethodCallTool, req) })
+	}
+	require.Less(t, allocs(nil, structured(func(int) string { return value(5 << 20) })(0)), 200.0)
+	require.Less(t, allocs(nil, texts(value(5<<20))(1)), 200.0)
+	schema := map[string]any{"type": "object"}
+	few, many := allocs(schema, structured(func(int) string { return value(100 << 10) })(0)), allocs(schema, structured(func(int) string { return value(5 << 20) })(0))
+	require.Less(t, many, few+100, "fifty times as many items")
+
+	encoded := 0
+	res := texts("{}")(1)
+	res.StructuredContent = encodes{&encoded, value(1 << 20)}
+	_ = allocs(nil, res)
+	require.Equal(t, 4, encoded, "once a call")
+}
+
+// encodes is a value that counts how often it is encoded.
+type encodes struct {
+	times *int
+	raw   string
+}
+
+func (e encodes) MarshalJSON() ([]byte, error) {
+	*e.times++
+	return []byte(e.raw), nil
+}
+
 // BenchmarkFiveMegabytes is what it costs to cut a large answer.
 func BenchmarkFiveMegabytes(b *testing.B) {
 	item := `{"id":123,"name":"somebody","tags":["a","b"],"text":"` + strings.Repeat("x", 60) + `"}`

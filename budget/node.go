@@ -20,10 +20,12 @@ type node struct {
 	depth int    // how deep its values may still be taken apart
 	left  *int   // how many more nodes the whole value may have
 
-	apart bool    // kids and ends are known
-	kids  []*node // those of its values in which something may be left out
+	apart bool    // ends is known, and kids of all but an array
+	kids  []*node // those of its values in which something may be left out; of an array as far as somebody looked
 	ends  []int   // of an array: where each item ends
 	array bool
+	known int // of an array: of how many items the kids are known
+	more  int // of an array: how many kids the others may have
 
 	size  int    // bytes of what is shown
 	kept  int    // of an array: how many items stay
@@ -53,7 +55,8 @@ func (n *node) reset() {
 	}
 }
 
-// open takes a value apart: one pass over its bytes.
+// open takes a value apart: one pass over its bytes. The items of an array are no nodes before somebody looks
+// at them, as most of a long one are left out first; but their number counts.
 func (n *node) open() {
 	if n.apart {
 		return
@@ -72,11 +75,12 @@ func (n *node) open() {
 		}
 		from := i
 		i = skip(n.raw, from)
-		if strings.IndexByte(`[{"`, n.raw[from]) >= 0 && i-from >= minCut && *n.left > 0 {
-			*n.left--
-			n.kids = append(n.kids, &node{
-				raw: n.raw[from:i:i], from: from, up: n, name: name, index: len(n.ends), depth: n.depth - 1, left: n.left, size: i - from,
-			})
+		if *n.left > 0 && n.cuttable(from, i) {
+			if *n.left--; n.array {
+				n.more++
+			} else {
+				n.kid(from, i, name, 0)
+			}
 		}
 		if n.array {
 			n.ends = append(n.ends, i)
@@ -85,15 +89,40 @@ func (n *node) open() {
 	n.kept = len(n.ends)
 }
 
+// cuttable reports whether it is worth while to take the value apart that stands there.
+func (n *node) cuttable(from, to int) bool {
+	return to-from >= minCut && (n.raw[from] == '[' || n.raw[from] == '{' || n.raw[from] == '"')
+}
+
+// kid makes the node of the value that stands there.
+func (n *node) kid(from, to int, name []byte, index int) {
+	n.kids = append(n.kids, &node{
+		raw: n.raw[from:to:to], from: from, up: n, name: name, index: index, depth: n.depth - 1, left: n.left, size: to - from,
+	})
+}
+
+// look makes the nodes of the items of an array that are shown.
+func (n *node) look() {
+	for ; n.known < n.kept && n.more > 0; n.known++ {
+		from, to := 1, n.ends[n.known]
+		if n.known > 0 {
+			from = n.ends[n.known-1] + 1
+		}
+		if n.cuttable(from, to) {
+			n.more--
+			n.kid(from, to, nil, n.known)
+		}
+	}
+}
+
 // skip returns the end of the JSON value that begins at i. The text is valid and compact.
 func skip(raw []byte, i int) int {
 	for depth := 0; i < len(raw); i++ {
 		switch raw[i] {
 		case '"':
-			for i++; raw[i] != '"'; i++ {
-				if raw[i] == '\\' {
-					i++
-				}
+			i = plainEnd(raw, i+1)
+			for raw[i] != '"' {
+				i = plainEnd(raw, i+2) // behind what is escaped
 			}
 			if depth == 0 {
 				return i + 1
@@ -145,7 +174,7 @@ func (n *node) append(to []byte) []byte {
 	return to
 }
 
-// shownKids returns the kids that are not left out.
+// shownKids returns the kids that are known and not left out. Of the others nothing is left out.
 func (n *node) shownKids() []*node {
 	stop := n.stop()
 	return n.kids[:sort.Search(len(n.kids), func(i int) bool { return n.kids[i].from >= stop })]
@@ -201,6 +230,7 @@ func (n *node) largest(found *node, want func(*node) bool) *node {
 	if n.open(); !n.fixed && want(n) {
 		return n
 	}
+	n.look()
 	for _, kid := range n.shownKids() {
 		found = kid.largest(found, want)
 	}

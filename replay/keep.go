@@ -188,7 +188,10 @@ func (a *attempt) write(ctx context.Context, end ending, done []byte) error {
 	}
 }
 
-// finish puts the record of a call that is done in the place of the one that says that it runs.
+// finish puts the record of a call that is done in the place of the one that says that it runs, and then ends the
+// lease, in one step where the store makes one of them. A process that dies between the two leaves an answer, which
+// repetitions get, and a lease, which nobody looks at behind an answer. If what the store answers is lost, the same
+// is tried again: if the first try took effect, the record that it replaced is gone, and nothing is written twice.
 func (a *attempt) finish(ctx context.Context, done []byte) error {
 	op := store.Op{Key: a.name, Old: a.at, Value: done, TTL: a.Keep, Bound: a.bound(0)}
 	made, err := a.lease.ReleaseAfter(ctx, op)

@@ -280,6 +280,17 @@ func (a *attempt) storeFailed(ctx context.Context, err error) (mcp.Result, error
 
 // resolve answers the call from what stands in the store, waits for who is at it, or
 // runs it.
+//
+// The lease and the record that says that the handler runs are taken in this order, in one step where the
+// store makes one of them. What may come between, or be lost:
+//   - This process dies after the lease and before the record: nothing was run, and nothing says so. When
+//     the lease is over, the next call runs it. In one step this cannot come.
+//   - It dies behind both: the record stands without a lease, and a repetition is told so.
+//   - The answer is lost: both may be there or on their way, and the handler is not run. undo puts a record in the
+//     place of the first that says that nothing was run, which a late write does not replace, and ends the lease.
+//
+// The look before it is not part of the step: a record that was written since is in the way of this one, and
+// claim answers from it.
 func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, error) {
 	until := time.Now().Add(a.Wait)
 	for pause := time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {

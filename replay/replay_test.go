@@ -787,7 +787,7 @@ func TestProgrammersErrors(t *testing.T) {
 
 func BenchmarkReplay(b *testing.B) {
 	var bank bank
-	server := bank.server(owned(replay.Options{Limits: replay.Limits{KeysPerOwner: -1}, Keep: time.Minute, Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 2 << 30})}))
+	server := bank.server(owned(replay.Options{Limits: replay.Limits{KeysPerOwner: -1, OwnerBytes: -1}, Keep: time.Minute, Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 2 << 30})}))
 	args := `{"amount":10,"to":{"name":"x","iban":"DE1234"}}`
 	hit := request("hit", args)
 	says(b, server, "hit", args)
@@ -809,6 +809,15 @@ func BenchmarkReplay(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			_, _ = server(b.Context(), "tools/call", request(fmt.Sprint("miss", i), args))
 		}
+	})
+	b.Run("misses in parallel", func(b *testing.B) {
+		b.ReportAllocs()
+		var n atomic.Int64
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				_, _ = server(b.Context(), "tools/call", request(fmt.Sprint("parallel", n.Add(1)), args))
+			}
+		})
 	})
 	b.Run("join", func(b *testing.B) {
 		b.ReportAllocs()

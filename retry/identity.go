@@ -18,6 +18,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/canonical"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
+	"github.com/mcpchain/mcpchain/store"
 )
 
 // identity says which call it is, and whose. The names are hashes, in which nobody's
@@ -31,9 +32,10 @@ type identity struct {
 	group uint64 // of the target, for memory.groups
 	began uint64 // what memory.ticks was when the call began
 
-	shared bool   // the store is asked about it
-	asked  bool   // it was asked, and
-	read   uint64 // these were its ticks then
+	shared bool        // the store is asked about it
+	last   *store.Item // what stood in the store when it was asked last, nil if that is not known
+	asked  bool        // it was asked, and
+	read   uint64      // these were its ticks then
 }
 
 // names are what failures are counted of. Nothing is known of an empty one.

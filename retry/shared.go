@@ -35,23 +35,36 @@ var perOwner = store.Bound{Bytes: 1 << 20}
 // ask shows f what is known, and writes what f changes, if it reports that it did, until
 // nobody else wrote in between: f may be called more than once. It returns false if the
 // store does not answer; then what f found out does not count.
+//
+// What was read for the same call before, or was in the way of a write, need not be read again for a
+// change: the write fails if it is not what stands there. Without a change it proves nothing.
 func (s *shared) ask(ctx context.Context, what *identity, f func(k *known) (changed bool)) bool {
 	key := call.OwnedName(formatting, what.owner, what.place)
-	for range swapTries {
-		item, ok := call.AskRemote(ctx, s.remote, func(ctx context.Context) (store.Item, error) { return s.store.Get(ctx, key) })
-		if !ok {
-			return false
+	for tries := 0; tries < swapTries; {
+		old := what.last
+		if what.last = nil; old == nil {
+			item, ok := call.AskRemote(ctx, s.remote, func(ctx context.Context) (store.Item, error) { return s.store.Get(ctx, key) })
+			if !ok {
+				return false
+			}
+			old = &item
+			what.last = old
 		}
-		k := read(item.Value)
+		k := read(old.Value)
 		if !what.asked {
 			what.asked, what.read = true, k.Ticks
 		}
 		k.moment = moment{time.Duration(time.Now().UnixNano()), what.read, max(k.Ticks, what.read) + 1} // after an expiry too
 		if !f(k) {
-			return true
+			if what.last != nil {
+				return true
+			}
+			continue // with what stands there now
 		}
+		tries++
 		k.Ticks = k.tick
-		if became := s.write(ctx, key, k, item.Version); became.ok || became.full {
+		became := s.write(ctx, key, k, old.Version)
+		if what.last = became.now; became.ok || became.full {
 			return became.ok
 		}
 	}
@@ -96,8 +109,9 @@ func read(value []byte) *known {
 
 // A written is what became of one write.
 type written struct {
-	ok   bool // nobody else wrote since it was read
-	full bool // there is no room for it
+	ok   bool        // nobody else wrote since it was read
+	full bool        // there is no room for it
+	now  *store.Item // what stands there afterwards, nil if that is not known
 }
 
 // write writes what is known, without what is old.
@@ -113,11 +127,11 @@ func (s *shared) write(ctx context.Context, key string, k *known, old store.Vers
 			ok, err := s.store.Delete(ctx, key, old)
 			return written{ok: ok}, err
 		}
-		_, ok, err := s.store.Swap(store.Within(ctx, perOwner), key, old, value, lasts)
+		now, ok, err := s.store.Swap(store.Within(ctx, perOwner), key, old, value, lasts)
 		if errors.As(err, new(*store.RoomError)) {
 			return written{full: true}, nil
 		}
-		return written{ok: ok}, err
+		return written{ok: ok, now: &now}, err
 	})
 	if !answered {
 		return written{}

@@ -195,3 +195,45 @@ func TestSharedLeavesConnectionsOut(t *testing.T) {
 	require.True(t, refused(failureOf(h(t.Context(), call.MethodCallTool, req))))
 	require.Zero(t, s.asked)
 }
+
+// TestWhatWasReadBeforeProvesNothing: what another server wrote while a handler ran counts, and is not written over,
+// although this one does not read it again before it writes.
+func TestWhatWasReadBeforeProvesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &watched{Store: store.NewMemory(nil)}
+		a, b := newReplica(s), newReplica(s)
+		gets := func(call func() error) (int, error) {
+			before := s.asked
+			err := call()
+			return s.asked - before, err
+		}
+		const args = `{"x":1}`
+		var during func()
+		h := retry.New(&retry.Options{Store: s, InitialInterval: time.Millisecond})(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+			if during != nil {
+				during()
+			}
+			return nil, a.err
+		})
+		slow := func() error {
+			return failureOf(h(t.Context(), call.MethodCallTool, &mcp.CallToolRequest{
+				Extra: &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: "ann"}}, Params: &mcp.CallToolParamsRaw{Name: "it", Arguments: []byte(args)},
+			}))
+		}
+		n, err := gets(slow)
+		require.Equal(t, 1, n, "the look before the handler")
+		require.False(t, refused(err))
+		during = func() { require.False(t, refused(b.call("ann", args))) }
+		for range 2 {
+			n, err = gets(slow)
+			require.Equal(t, 2, n, "a look of each, and none to count")
+			require.False(t, refused(err))
+		}
+		during = nil
+		for range 3 { // those that ran at the same time were one try: with the first, three
+			require.False(t, refused(b.call("ann", args)))
+		}
+		require.True(t, refused(b.call("ann", args)), "six, none of them lost")
+		require.True(t, refused(a.call("ann", args)))
+	})
+}

@@ -26,8 +26,11 @@ type Done struct {
 	OK   bool
 }
 
-// A Doer is a [Store] that makes several operations in one round trip. Do is like the function
-// of that name. It returns [errors.ErrUnsupported] for what it cannot make together.
+// A Doer is a [Store] that makes several operations in one round trip, or under one lock. Do is like
+// the function of that name. It returns [errors.ErrUnsupported] for what it cannot make together.
+//
+// A store that embeds one in a struct, to change what one of its methods does, has its Do as well, which
+// does not call that method. Embed the interface Store instead.
 type Doer interface {
 	Do(ctx context.Context, ops ...Op) ([]Done, error)
 }
@@ -43,21 +46,29 @@ func Do(ctx context.Context, s Store, ops ...Op) ([]Done, error) {
 			return done, err
 		}
 	}
-	all := make([]Done, 0, len(ops))
-	for i, op := range ops {
-		var one Done
-		var err error
-		switch {
-		case i > 0 && !all[i-1].OK && !op.Anyway:
-		case op.TTL == 0:
+	return do(ops, func(_ int, op Op) (one Done, err error) {
+		if op.TTL == 0 {
 			one.OK, err = s.Delete(ctx, op.Key, op.Old)
-		default:
+		} else {
 			one.Item, one.OK, err = s.Swap(Within(ctx, op.Bound), op.Key, op.Old, op.Value, op.TTL)
 		}
+		return one, err
+	})
+}
+
+// do makes operations one by one, in order.
+func do(ops []Op, one func(i int, op Op) (Done, error)) ([]Done, error) {
+	all := make([]Done, 0, len(ops))
+	for i, op := range ops {
+		if i > 0 && !all[i-1].OK && !op.Anyway {
+			all = append(all, Done{})
+			continue
+		}
+		done, err := one(i, op)
 		if err != nil {
 			return all, err
 		}
-		all = append(all, one)
+		all = append(all, done)
 	}
 	return all, nil
 }

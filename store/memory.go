@@ -86,44 +86,77 @@ func (m *Memory) Swap(ctx context.Context, key string, old Version, value []byte
 	if ttl <= 0 {
 		return Item{}, false, ErrTTL
 	}
-	if len(key) > MaxKey || len(value) > m.most/4 {
-		return Item{}, false, ErrTooLarge
-	}
-	name, bound := BoundOf(ctx, key)
+	_, bound := BoundOf(ctx, key)
+	value = bytes.Clone(value) // while nobody waits for it
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := time.Now()
-	var there Item
-	e := m.live(key, now)
-	if e != nil {
-		there = e.item
-	}
-	if there.Version != old {
-		return there, false, nil
-	}
-	var in *group
-	if bound != (Bound{}) {
-		if in = m.groups[name]; in == nil {
-			in = &group{name: name, expiry: expiries{of: ofGroup}}
-		}
-		if err := m.within(bound, in, e, Overhead+len(key)+len(value), now); err != nil {
-			return Item{}, false, err
-		}
-	}
-	item, err := m.put(e, key, bytes.Clone(value), now, now.Add(ttl), in)
-	return item, err == nil, err
+	return m.swap(Op{Key: key, Old: old, Value: value, TTL: ttl, Bound: bound}, time.Now())
 }
 
 // Delete implements [Store].
 func (m *Memory) Delete(_ context.Context, key string, old Version) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e := m.live(key, time.Now())
-	if e == nil || (old != 0 && e.item.Version != old) {
-		return false, nil
+	return m.delete(key, old, time.Now()), nil
+}
+
+// Do implements [Doer]. It is one step: nobody sees a part of it.
+func (m *Memory) Do(_ context.Context, ops ...Op) ([]Done, error) {
+	values := make([][]byte, len(ops))
+	for i, op := range ops {
+		values[i] = bytes.Clone(op.Value)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	return do(ops, func(i int, op Op) (one Done, err error) {
+		op.Value = values[i]
+		switch {
+		case op.TTL < 0:
+			err = ErrTTL
+		case op.TTL == 0:
+			one.OK = m.delete(op.Key, op.Old, now)
+		default:
+			one.Item, one.OK, err = m.swap(op, now)
+		}
+		return one, err
+	})
+}
+
+// swap is Swap for who has the lock, and does not change the value.
+func (m *Memory) swap(op Op, now time.Time) (Item, bool, error) {
+	if len(op.Key) > MaxKey || len(op.Value) > m.most/4 {
+		return Item{}, false, ErrTooLarge
+	}
+	var there Item
+	e := m.live(op.Key, now)
+	if e != nil {
+		there = e.item
+	}
+	if there.Version != op.Old {
+		return there, false, nil
+	}
+	var in *group
+	if name := GroupOf(op.Key); name != "" && op.Bound != (Bound{}) {
+		if in = m.groups[name]; in == nil {
+			in = &group{name: name, expiry: expiries{of: ofGroup}}
+		}
+		if err := m.within(op.Bound, in, e, Overhead+len(op.Key)+len(op.Value), now); err != nil {
+			return Item{}, false, err
+		}
+	}
+	item, err := m.put(e, op.Key, op.Value, now, now.Add(op.TTL), in)
+	return item, err == nil, err
+}
+
+// delete is Delete for who has the lock.
+func (m *Memory) delete(key string, old Version, now time.Time) bool {
+	e := m.live(key, now)
+	if e == nil || old != 0 && e.item.Version != old {
+		return false
 	}
 	m.remove(e)
-	return true, nil
+	return true
 }
 
 // Add implements [Store].

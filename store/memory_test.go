@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -329,4 +330,38 @@ func BenchmarkMemory(b *testing.B) {
 		})
 		require.Zero(b, misses.Load())
 	})
+}
+
+// TestMemoryDoIsOneStep: who looks meanwhile sees all operations or none.
+func TestMemoryDoIsOneStep(t *testing.T) {
+	m := store.NewMemory(nil)
+	ctx := t.Context()
+	var work sync.WaitGroup
+	stop := make(chan struct{})
+	for range 2 {
+		work.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				both, err := m.Do(ctx, store.Op{Key: "g|first", Old: 1 << 60, TTL: time.Hour}, store.Op{Key: "g|second", Old: 1 << 60, TTL: time.Hour, Anyway: true})
+				if err != nil || (both[0].Item.Version == 0) != (both[1].Item.Version == 0) {
+					t.Errorf("a part of a step: %v %v", both, err)
+					return
+				}
+			}
+		})
+	}
+	for range 20_000 {
+		done, err := m.Do(ctx, store.Op{Key: "g|first", Value: []byte("1"), TTL: time.Hour}, store.Op{Key: "g|second", Value: []byte("2"), TTL: time.Hour})
+		require.NoError(t, err)
+		require.True(t, done[0].OK && done[1].OK)
+		done, err = m.Do(ctx, store.Op{Key: "g|first", Old: done[0].Item.Version}, store.Op{Key: "g|second", Old: done[1].Item.Version})
+		require.NoError(t, err)
+		require.True(t, done[0].OK && done[1].OK)
+	}
+	close(stop)
+	work.Wait()
 }
