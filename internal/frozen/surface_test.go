@@ -32,7 +32,11 @@ func TestSurface(t *testing.T) {
 	}
 	want, err := os.ReadFile(surfaceFile)
 	require.NoError(t, err)
-	require.Equal(t, string(want), got, "the exported names have changed; if that was meant: go test ./internal/frozen -run TestSurface -update")
+	if got != string(want) {
+		before, after := strings.Split(string(want), "\n"), strings.Split(got, "\n")
+		t.Errorf("the exported names have changed; if that was meant: go test ./internal/frozen -run TestSurface -update\ngone:\n%s\nnew:\n%s",
+			strings.Join(missing(before, after), "\n"), strings.Join(missing(after, before), "\n"))
+	}
 	rooms, err := os.ReadDir("..")
 	require.NoError(t, err)
 	for _, room := range rooms {
@@ -40,6 +44,16 @@ func TestSurface(t *testing.T) {
 			require.NotRegexp(t, `\b`+room.Name()+`\.[A-Z]`, got, "a type of an internal package is in a signature: give it a public home")
 		}
 	}
+}
+
+// missing returns the lines of some that others have not.
+func missing(some, others []string) (lines []string) {
+	for _, line := range some {
+		if !slices.Contains(others, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // surface returns the exported declarations of all packages for users, without their comments.
