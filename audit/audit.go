@@ -14,9 +14,9 @@
 // are on disk; [FileOptions.Sync] can have calls wait for less. A begin without an end is a call
 // of which nobody knows whether it took effect. Records look like this, each on one line:
 //
-//	{"seq":2,"time":"2026-07-28T12:00:00Z","event":"begin","method":"tools/call","target":"pay","principal":"user:ada",
+//	{"seq":2,"time":"2026-07-28T12:00:00Z","event":"begin","method":"tools/call","target":"pay","owner":"user:ada",
 //	"arguments":{"amount":20,"card":"[redacted]"},"reference":"0198c7f2-...","prev":"5f0c...","hash":"e7d1..."}
-//	{"seq":3,"time":"2026-07-28T12:00:01Z","event":"end","method":"tools/call","target":"pay","principal":"user:ada",
+//	{"seq":3,"time":"2026-07-28T12:00:01Z","event":"end","method":"tools/call","target":"pay","owner":"user:ada",
 //	"outcome":"ok","effect":"committed","reference":"0198c7f2-...","begin":2,"duration_ms":812.4,"prev":"e7d1...","hash":"93ab..."}
 //
 // What a tool is, and which of its arguments are secrets, is what the server listed to the
@@ -82,11 +82,11 @@ type Options struct {
 	// [Redacted]. Of more than 16 KiB the record has the size only, unless they are [Hashed].
 	Arguments Arguments
 
-	// Principal says who makes a call; "" means that it does not know. It may be called
+	// Owner says who makes a call; "" means that it does not know. It may be called
 	// concurrently. Nil means the authenticated user as "user:" and a name, or else a
 	// hash of the session's ID, or else, where a call does not come by HTTP, a name of
 	// the connection.
-	Principal func(ctx context.Context, req mcp.Request) string
+	Owner func(ctx context.Context, req mcp.Request) string
 
 	// Logger is told when records cannot be kept, and when they can be again. Nil means
 	// the logger of the call, or else [slog.Default].
@@ -111,7 +111,7 @@ func New(opts *Options) mcp.Middleware {
 	case o.Arguments == Hashed && o.Log.key == nil:
 		panic("audit.New: Options.Arguments is Hashed, but the Log has no Key; give it one, because what is guessed can be found by its hash")
 	}
-	a := &auditor{Options: o, owners: call.Owners{Func: o.Principal}}
+	a := &auditor{Options: o, owners: call.Owners{Func: o.Owner}}
 	return call.Wrap(a.run)
 }
 
@@ -135,7 +135,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	began := time.Now()
 	t := a.about(c, next)
 	rec := Record{
-		Event: eventCall, Method: clean(method), Target: clean(call.Target(req)), Principal: a.principal(ctx, req), Reference: c.ID(),
+		Event: eventCall, Method: clean(method), Target: clean(call.Target(req)), Owner: a.owner(ctx, req), Reference: c.ID(),
 	}
 	a.addArguments(&rec, req, t.tool)
 	if t.safety != failure.Reads {
@@ -249,9 +249,9 @@ var errNotMade = fault.New(fault.KindServiceUnavailable, "this call was not made
 
 const ownPrefix, sessionPrefix = "own:", "session:"
 
-// principal returns who makes a call. The ID of a session lets whoever has it act for its
+// owner returns who makes a call. The ID of a session lets whoever has it act for its
 // owner, so a hash of it is recorded, by which two calls can still be compared.
-func (a *auditor) principal(ctx context.Context, req mcp.Request) string {
+func (a *auditor) owner(ctx context.Context, req mcp.Request) string {
 	name := a.owners.Of(ctx, req)
 	if id, ok := strings.CutPrefix(name, sessionPrefix); ok {
 		return sessionPrefix + hexOf(id)[:16]

@@ -131,7 +131,7 @@ func TestEveryShape(t *testing.T) {
 		}
 		require.Equal(t, want, told(k.records(t)))
 		for i, r := range k.records(t) {
-			require.Regexp(t, "^connection:[A-Z2-7]+$", r.Principal)
+			require.Regexp(t, "^connection:[A-Z2-7]+$", r.Owner)
 			require.Len(t, r.Reference, 36)
 			require.WithinDuration(t, time.Now(), r.Time, time.Minute)
 			require.Equal(t, time.UTC, r.Time.Location())
@@ -233,11 +233,11 @@ func TestAPanicAndAnExitPass(t *testing.T) {
 	require.Equal(t, strings.Repeat("call prompts/get p: panic none\n", 2), told(k.records(t)))
 }
 
-// TestPrincipal: who calls, and that the ID of a session, with which one could act for its
+// TestOwner: who calls, and that the ID of a session, with which one could act for its
 // owner, is not written down.
-func TestPrincipal(t *testing.T) {
+func TestOwner(t *testing.T) {
 	k, calls := newKept(), 0
-	s := twoTools(t, &calls, audit.Options{Log: k.Log, Principal: func(_ context.Context, req mcp.Request) string {
+	s := twoTools(t, &calls, audit.Options{Log: k.Log, Owner: func(_ context.Context, req mcp.Request) string {
 		if req.GetParams().GetMeta()["who"] == nil {
 			return ""
 		}
@@ -247,10 +247,10 @@ func TestPrincipal(t *testing.T) {
 	_, err := s.Client.CallTool(t.Context(), &mcp.CallToolParams{Name: "read", Meta: mcp.Meta{"who": 1}})
 	require.NoError(t, err)
 	records := k.records(t)
-	require.Empty(t, records[0].Principal)
-	require.Contains(t, records[1].Principal, "ada bob")
-	require.NotContains(t, records[1].Principal, "hunter2")
-	require.LessOrEqual(t, len(records[1].Principal), 320)
+	require.Empty(t, records[0].Owner)
+	require.Contains(t, records[1].Owner, "ada bob")
+	require.NotContains(t, records[1].Owner, "hunter2")
+	require.LessOrEqual(t, len(records[1].Owner), 320)
 
 	k = newKept()
 	h := audit.New(&audit.Options{Log: k.Log})(func(context.Context, string, mcp.Request) (mcp.Result, error) { return &mcp.GetPromptResult{}, nil })
@@ -258,9 +258,9 @@ func TestPrincipal(t *testing.T) {
 		_, err := h(t.Context(), middleware.MethodGetPrompt, &mcp.GetPromptRequest{Params: &mcp.GetPromptParams{Name: "p"}, Extra: extra})
 		require.NoError(t, err)
 	}
-	require.Equal(t, "user:ada", k.records(t)[0].Principal)
-	require.Empty(t, k.records(t)[1].Principal)
-	require.Regexp(t, `^user:ada \([0-9a-f]{16}\)$`, k.records(t)[2].Principal, "somebody else, who looks like her")
+	require.Equal(t, "user:ada", k.records(t)[0].Owner)
+	require.Empty(t, k.records(t)[1].Owner)
+	require.Regexp(t, `^user:ada \([0-9a-f]{16}\)$`, k.records(t)[2].Owner, "somebody else, who looks like her")
 }
 
 // TestSessionsAreHashed over streamable HTTP with a client of an era that has sessions.
@@ -278,8 +278,8 @@ func TestSessionsAreHashed(t *testing.T) {
 		require.NoError(t, err)
 	}
 	records := k.records(t)
-	require.Regexp(t, "^session:[0-9a-f]{16}$", records[0].Principal)
-	require.Equal(t, records[0].Principal, records[1].Principal)
+	require.Regexp(t, "^session:[0-9a-f]{16}$", records[0].Owner)
+	require.Equal(t, records[0].Owner, records[1].Owner)
 	require.NotContains(t, k.text(), session.ID())
 }
 

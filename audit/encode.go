@@ -21,7 +21,7 @@ func appendRecord(to []byte, r *Record) (_ []byte, err error) {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	to = append(to, '"')
-	for _, m := range [...]struct{ name, value string }{{"event", r.Event}, {"method", r.Method}, {"target", r.Target}, {"principal", r.Principal}} {
+	for _, m := range [...]struct{ name, value string }{{"event", r.Event}, {"method", r.Method}, {"target", r.Target}, {"owner", r.Owner}} {
 		to = appendText(to, m.name, m.value, m.name == "event")
 	}
 	if len(r.Arguments) > 0 {

@@ -23,7 +23,7 @@ func TestRecordsAreWrittenAsByEncodingJSON(t *testing.T) {
 	text := func() string { return awkward[g.IntN(len(awkward))] + awkward[g.IntN(len(awkward))] }
 	for range 20_000 {
 		r := Record{
-			Time: time.Unix(g.Int64N(1<<33), g.Int64N(3)*g.Int64N(1e9)).UTC(), Event: text(), Method: text(), Target: text(), Principal: text(),
+			Time: time.Unix(g.Int64N(1<<33), g.Int64N(3)*g.Int64N(1e9)).UTC(), Event: text(), Method: text(), Target: text(), Owner: text(),
 			ArgumentsHash: text(), ArgumentsBytes: g.IntN(3) * g.IntN(1<<40), Outcome: text(), Kind: text(), Effect: fault.Effect(text()), Reference: text(),
 			Begin: g.Uint64N(2) * g.Uint64(), DurationMS: millis(time.Duration(g.Int64N(1 << g.IntN(63)))), Lost: g.Uint64N(3), DroppedBytes: g.Int64N(3),
 		}

@@ -34,8 +34,8 @@ func Example() {
 		return nil, nil, nil
 	})
 	server.AddReceivingMiddleware(audit.New(&audit.Options{
-		Log:       log,
-		Principal: func(context.Context, mcp.Request) string { return "ada" },
+		Log:   log,
+		Owner: func(context.Context, mcp.Request) string { return "ada" },
 	}))
 
 	here, there := mcp.NewInMemoryTransports()
@@ -71,9 +71,9 @@ func Example() {
 		}
 		switch record.Event {
 		case "begin":
-			fmt.Printf("%d: %s %s %s %s\n", record.Seq, record.Principal, record.Event, record.Target, record.Arguments)
+			fmt.Printf("%d: %s %s %s %s\n", record.Seq, record.Owner, record.Event, record.Target, record.Arguments)
 		case "end":
-			fmt.Printf("%d: %s %s %s: %s, %s\n", record.Seq, record.Principal, record.Event, record.Target, record.Outcome, record.Effect)
+			fmt.Printf("%d: %s %s %s: %s, %s\n", record.Seq, record.Owner, record.Event, record.Target, record.Outcome, record.Effect)
 		default: // the log was opened and closed
 		}
 	}

@@ -35,9 +35,9 @@ type Record struct {
 	// close before it follows a crash.
 	Event string `json:"event"`
 
-	Method    string `json:"method,omitempty"`    // such as tools/call
-	Target    string `json:"target,omitempty"`    // the tool, the prompt or the URI of the resource
-	Principal string `json:"principal,omitempty"` // who called, see [Options.Principal]; absent if nobody knows
+	Method string `json:"method,omitempty"` // such as tools/call
+	Target string `json:"target,omitempty"` // the tool, the prompt or the URI of the resource
+	Owner  string `json:"owner,omitempty"`  // who called, see [Options.Owner]; absent if nobody knows
 
 	Arguments      json.RawMessage `json:"arguments,omitempty"`       // without secrets
 	ArgumentsHash  string          `json:"arguments_hash,omitempty"`  // see [Hashed]

@@ -23,7 +23,7 @@ var testKey = []byte("0123456789abcdef")
 // recordOf returns a record like those of calls, another one for each n.
 func recordOf(n int) Record {
 	return Record{
-		Time: time.Unix(int64(n), 0).UTC(), Event: eventCall, Method: "tools/call", Target: "pay", Principal: "user:ada",
+		Time: time.Unix(int64(n), 0).UTC(), Event: eventCall, Method: "tools/call", Target: "pay", Owner: "user:ada",
 		Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n)), Outcome: "ok", Effect: fault.EffectNone,
 	}
 }

@@ -68,8 +68,8 @@ func main() {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)), // the log has errors, the record has none
 		Audit: &audit.Options{
-			Log:       records,
-			Principal: func(context.Context, mcp.Request) string { return "ada" }, // leave it out if you authenticate
+			Log:   records,
+			Owner: func(context.Context, mcp.Request) string { return "ada" }, // leave it out if you authenticate
 		},
 	}))
 

@@ -47,9 +47,9 @@ func verify() {
 		story.Must(err)
 		switch r.Event {
 		case "begin":
-			fmt.Printf("%d: %s begins %s %s\n", r.Seq, r.Principal, r.Target, r.Arguments)
+			fmt.Printf("%d: %s begins %s %s\n", r.Seq, r.Owner, r.Target, r.Arguments)
 		case "call", "end":
-			fmt.Printf("%d: %s's %s ended: %s, changed: %s\n", r.Seq, r.Principal, r.Target, r.Outcome, r.Effect)
+			fmt.Printf("%d: %s's %s ended: %s, changed: %s\n", r.Seq, r.Owner, r.Target, r.Outcome, r.Effect)
 		default:
 			fmt.Printf("%d: %s\n", r.Seq, r.Event) // of the log
 		}
