@@ -65,7 +65,7 @@ func (e *ResponseError) Body() []byte { return e.answer.Body() }
 // error too.
 func FromResponse(resp *http.Response) error {
 	err := classify.FromResponse(resp)
-	if answer, ok := err.(*classify.ResponseError); ok {
+	if answer, ok := err.(*classify.ResponseError); ok { //nolint:errorlint // it is nothing else
 		return &ResponseError{answer}
 	}
 	return err

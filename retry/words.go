@@ -69,8 +69,8 @@ func headline(e *fault.Error) string {
 		return text
 	}
 	first, rest, _ := strings.Cut(text, "\n")
-	switch raw, _ := json.Marshal(first[:min(len(first), maxHeadline)]); {
-	case len(raw) > maxHeadline*5/4:
+	switch raw, err := json.Marshal(first[:min(len(first), maxHeadline)]); {
+	case err != nil || len(raw) > maxHeadline*5/4:
 		return words.Clip(first, shortHeadline)
 	case len(first) > maxHeadline:
 		return words.Clip(text, maxHeadline)

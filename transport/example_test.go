@@ -68,7 +68,9 @@ func ExampleStdio() {
 		fmt.Println(answer.ID, answer.Error.Code)
 	}
 	requests.Close()
-	_ = <-ended
+	if err := <-ended; err != nil {
+		fmt.Println(err)
+	}
 	// Output:
 	// <nil> -32700
 	// 1 0

@@ -249,7 +249,7 @@ func (c *Call) logEnd(res mcp.Result, f *failure.Failure) {
 // reports whether it returned. Else the log says so, and what follows.
 func Apart(consequence string, f func()) bool {
 	_, err := apart.Run(nil, 0, nil, func() (struct{}, error) { f(); return struct{}{}, nil }, nil)
-	if panicked, ok := err.(*fault.PanicError); ok { //nolint:errorlint // apart.Run's own
+	if panicked, ok := err.(*fault.PanicError); ok {
 		report(consequence, panicked.Value)
 	} else if err != nil {
 		report(consequence, err)

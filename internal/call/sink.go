@@ -74,10 +74,10 @@ func (s *Sink) Try(ctx context.Context, h slog.Handler, record slog.Record) erro
 
 // whyApart says for a record why something outside, which ran apart, did not do what it was asked.
 func whyApart(err error, limit time.Duration) error {
-	if panicked, ok := err.(*fault.PanicError); ok { //nolint:errorlint // apart.Run's own
+	if panicked, ok := err.(*fault.PanicError); ok {
 		return errors.New("it panicked: " + safe.Value(panicked.Value))
 	}
-	if err == apart.ErrLeft { //nolint:errorlint // not what the function returned
+	if err == apart.ErrLeft {
 		return fmt.Errorf("it took more than %v", limit)
 	}
 	return err

@@ -10,7 +10,7 @@ import (
 // FirstViolations is [fault.Violations] for the first of total violations, of which the others
 // are only counted.
 func FirstViolations(total int, violations ...fault.Violation) *fault.Error {
-	return inner.FirstViolations(total, violations).(*fault.Error) //nolint:forcetypeassert,errcheck,errorlint // see inner
+	return inner.FirstViolations(total, violations).(*fault.Error) //nolint:forcetypeassert,errorlint // see inner
 }
 
 // ScrubbedBy returns a fault whose public texts have passed through the scrubber, e itself when
@@ -19,7 +19,7 @@ func FirstViolations(total int, violations ...fault.Violation) *fault.Error {
 // recovery step keeps its tool and its parameters: only the part of them that the scrubber hides
 // is replaced.
 func ScrubbedBy(e *fault.Error, scrubber func(string) string) *fault.Error {
-	return inner.ScrubbedBy(e, scrubber).(*fault.Error) //nolint:forcetypeassert,errcheck,errorlint // see inner
+	return inner.ScrubbedBy(e, scrubber).(*fault.Error) //nolint:forcetypeassert,errorlint // see inner
 }
 
 // StepsText returns the lines that list steps in a text for a model, beginning with "Next: 1. ",
@@ -28,5 +28,5 @@ func StepsText(steps []fault.Step) string { return inner.StepsText(steps) }
 
 // WithReference returns a copy that carries a correlation ID.
 func WithReference(e *fault.Error, id string) *fault.Error {
-	return inner.WithReference(e, id).(*fault.Error) //nolint:forcetypeassert,errcheck,errorlint // see inner
+	return inner.WithReference(e, id).(*fault.Error) //nolint:forcetypeassert,errorlint // see inner
 }
