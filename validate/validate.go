@@ -65,7 +65,7 @@ type Options struct {
 	// RawTools checks the arguments of every tool against its listed schema, and fills
 	// in defaults, before the handler runs. It is meant for servers with many raw tools,
 	// whose arguments the SDK does not check. The server is asked for its list of tools
-	// then, at most once a second for each tool and caller, and before a call is refused;
+	// then, at most once a second for each page of it and each caller, and before a call is refused;
 	// over HTTP without sessions at every call. [Tool] does not ask. Typed tools are checked
 	// too, by the stricter rules that Tool has.
 	//

@@ -21,8 +21,9 @@ import (
 )
 
 // What a tool is, is remembered for a second ([table.Brief]): a middleware that has to know it for
-// every call would ask for the list each time. A change is seen within that second; no middleware
-// learns of it sooner.
+// every call would ask for the list each time, and in an outage each failing call would. A change is
+// seen within that second; no middleware learns of it sooner. What is remembered is each page of the
+// list that was asked for, so that one question answers for all tools of it.
 //
 // What the server told one caller is not for another. A user's filter may answer by the session, by
 // the token, by any header and by the _meta of a request, so a look-up is remembered for all of
@@ -30,16 +31,16 @@ import (
 // and over HTTP the context of a session's calls is that of its first request. A server over HTTP
 // without sessions makes one for each request, and then nothing is remembered longer than that.
 
-// seat is what a look-up is remembered for.
+// seat is what a page is remembered for.
 type seat struct {
 	session weak.Pointer[mcp.ServerSession]
 	place   unsafe.Pointer    // the handler that was asked: filters may stand between two that ask
 	caller  [sha256.Size]byte // zero for one who is known by the session alone
-	tool    string
+	cursor  string
 }
 
-// seat returns what a look-up of this Call is remembered for, and false if it is not certain
-// that all its callers are told the same.
+// seat returns what the first page of the list is remembered for, and false if it is not certain that
+// all callers of this Call are told the same.
 func (c *Call) seat(next Handler) (seat, bool) {
 	session := c.serverSession()
 	if c.by == nil || session == nil {
@@ -49,7 +50,94 @@ func (c *Call) seat(next Handler) (seat, bool) {
 		next = c.by.self
 	}
 	caller, sure := callerOf(c.req)
-	return seat{weak.Make(session), placeOf(next), caller, Target(c.req)}, sure
+	return seat{session: weak.Make(session), place: placeOf(next), caller: caller}, sure
+}
+
+// A page is one of a list of tools. It does not change once it is remembered.
+type page struct {
+	listed    []*mcp.Tool // as the server listed them
+	sorted    []*mcp.Tool // by name, without those that are nil
+	following string      // the cursor of the page behind it
+}
+
+// Size is how many tools are kept alive.
+func (p *page) Size() int { return len(p.listed) }
+
+func (p *page) equal(other *page) bool {
+	return p.following == other.following && slices.Equal(p.listed, other.listed)
+}
+
+func byName(a, b *mcp.Tool) int { return strings.Compare(a.Name, b.Name) }
+
+// sort makes p fit to be remembered: a filter may go on to change the list that it answered.
+func (p *page) sort() {
+	p.listed = slices.Clone(p.listed)
+	p.sorted = p.listed
+	if slices.Contains(p.sorted, nil) {
+		p.sorted = slices.DeleteFunc(slices.Clone(p.sorted), func(tool *mcp.Tool) bool { return tool == nil })
+	}
+	if !slices.IsSortedFunc(p.sorted, byName) {
+		p.sorted = slices.Clone(p.sorted)
+		slices.SortStableFunc(p.sorted, byName)
+	}
+}
+
+// tool returns the tool of a name, nil for none. Of several it is the one that is listed first.
+func (p *page) tool(name string) *mcp.Tool {
+	i, ok := slices.BinarySearchFunc(p.sorted, name, func(tool *mcp.Tool, name string) int { return strings.Compare(tool.Name, name) })
+	if !ok {
+		return nil
+	}
+	return p.sorted[i]
+}
+
+// remember notes a page that was asked for at a time. What two callers were told alike is kept once.
+func (o *opener) remember(key seat, p *page, asked time.Duration) {
+	if len(key.cursor) > maxCursor || len(p.following) > maxCursor {
+		return
+	}
+	anybody := seat{cursor: key.cursor} // of no session: what was told last, whomever
+	if other, ok := o.tools.Get(anybody, asked); ok && other.equal(p) {
+		p = other
+	} else {
+		p.sort()
+		o.tools.Put(anybody, p, asked)
+	}
+	o.tools.Put(key, p, asked)
+}
+
+// maxPages is how many pages of a list are looked through in the memory.
+const maxPages = 100
+
+// remembered returns a tool as the same caller was told of it within the last second, nil if it
+// stands on no page that is remembered. rest is then the cursor of the first page that is not, if
+// the pages in front of it are, and it is not known where else the tool stands.
+func (c *Call) remembered(next Handler, name string) (tool *mcp.Tool, rest string) {
+	key, sure := c.seat(next)
+	if !sure {
+		return nil, ""
+	}
+	noted, _ := c.by.pages.Get(name)
+	key.cursor = noted
+	now := time.Since(epoch)
+	for range maxPages {
+		p, ok := c.by.tools.Get(key, now)
+		if !ok {
+			rest = key.cursor
+			break
+		}
+		if tool = p.tool(name); tool != nil {
+			c.stands(name, key.cursor)
+			return tool, ""
+		}
+		if key.cursor = p.following; key.cursor == "" {
+			break
+		}
+	}
+	if noted != "" {
+		rest = ""
+	}
+	return nil, rest
 }
 
 // placeOf returns what no other handler has that there is: the pointer to the closure. It keeps

@@ -2,6 +2,7 @@ package call
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync/atomic"
@@ -28,17 +29,12 @@ func (c *Call) executable(e *fault.Error) *fault.Error {
 	if len(tools) == 0 {
 		return e
 	}
-	missing := len(tools)
-	for tool, err := range c.Tools() {
-		if err != nil {
+	for name := range tools {
+		tool, err := c.toolNamed(nil, name)
+		if err != nil && !errors.Is(err, ErrNotListed) {
 			return e
 		}
-		if have, ok := tools[tool.Name]; ok && have == nil {
-			tools[tool.Name] = tool
-			if missing--; missing == 0 {
-				break
-			}
-		}
+		tools[name] = tool
 	}
 	changed := false
 	for i := range steps {
