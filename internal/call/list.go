@@ -32,7 +32,7 @@ func (c *Call) Tools() iter.Seq2[*mcp.Tool, error] { return tools.all(c) }
 func (c *Call) Names() []string {
 	switch c.method {
 	case MethodCallTool:
-		return tools.names(c)
+		return c.toolNames()
 	case MethodGetPrompt:
 		return prompts.names(c)
 	default:
@@ -98,17 +98,12 @@ func (c *Call) look(next Handler, name string) (*mcp.Tool, error) {
 	return c.find(next, name, "", maxWork)
 }
 
-// find asks for a tool, from a page of the list on. All pages that it sees are remembered.
+// find asks for a tool, from a page of the list on.
 func (c *Call) find(next Handler, name, cursor string, work int) (found *mcp.Tool, err error) {
-	key, sure := c.seat(next)
-	asked := time.Since(epoch)
-	err = tools.pages(c, next, cursor, work, func(listed []*mcp.Tool, cursor, following string) bool {
+	err = c.ask(next, cursor, work, func(listed []*mcp.Tool, cursor string) bool {
 		if i := slices.IndexFunc(listed, func(tool *mcp.Tool) bool { return tool != nil && tool.Name == name }); i >= 0 {
 			found = listed[i]
 			c.stands(name, cursor)
-		}
-		if key.cursor = cursor; sure {
-			c.by.remember(key, &page{listed: listed, following: following}, asked)
 		}
 		return found == nil
 	})
@@ -116,6 +111,45 @@ func (c *Call) find(next Handler, name, cursor string, work int) (found *mcp.Too
 		err = ErrNotListed
 	}
 	return found, err
+}
+
+// ask asks for the pages of the list of tools from a cursor on, and remembers all that it yields.
+func (c *Call) ask(next Handler, cursor string, work int, yield func(listed []*mcp.Tool, cursor string) bool) error {
+	key, sure := c.seat(next)
+	asked := time.Since(epoch)
+	return tools.pages(c, next, cursor, work, func(listed []*mcp.Tool, cursor, following string) bool {
+		if key.cursor = cursor; sure {
+			c.by.remember(key, &page{listed: listed, following: following}, asked)
+		}
+		return yield(listed, cursor)
+	})
+}
+
+// toolNames returns the names of the tools that the caller may list, or was told within the last second.
+func (c *Call) toolNames() (names []string) {
+	rest, enough := c.rememberedPages(nil, "", func(p *page, _ string) bool {
+		names = append(names, p.names()...)
+		return len(names) < table.MaxNames
+	})
+	if !enough {
+		add := func(listed []*mcp.Tool, _ string) bool {
+			for _, tool := range listed {
+				if tool != nil {
+					names = append(names, tool.Name)
+				}
+			}
+			return len(names) < table.MaxNames
+		}
+		err := c.ask(nil, rest, maxWork, add)
+		if err != nil && rest != "" { // a cursor may not last
+			names = nil
+			err = c.ask(nil, "", maxWork, add)
+		}
+		if err != nil {
+			return nil
+		}
+	}
+	return names[:min(len(names), table.MaxNames)]
 }
 
 // stands notes on which page a tool stands. The first needs no note, but where there is another one.

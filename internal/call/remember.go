@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unsafe"
 	"weak"
@@ -58,6 +59,22 @@ type page struct {
 	listed    []*mcp.Tool // as the server listed them
 	sorted    []*mcp.Tool // by name, without those that are nil
 	following string      // the cursor of the page behind it
+
+	read sync.Once
+	said []string // see names
+}
+
+// names returns the names of the tools, as the server listed them. It is made when it is first asked for.
+func (p *page) names() []string {
+	p.read.Do(func() {
+		p.said = make([]string, 0, len(p.listed))
+		for _, tool := range p.listed {
+			if tool != nil {
+				p.said = append(p.said, tool.Name)
+			}
+		}
+	})
+	return p.said
 }
 
 // Size is how many tools are kept alive.
@@ -109,35 +126,46 @@ func (o *opener) remember(key seat, p *page, asked time.Duration) {
 // maxPages is how many pages of a list are looked through in the memory.
 const maxPages = 100
 
-// remembered returns a tool as the same caller was told of it within the last second, nil if it
-// stands on no page that is remembered. rest is then the cursor of the first page that is not, if
-// the pages in front of it are, and it is not known where else the tool stands.
-func (c *Call) remembered(next Handler, name string) (tool *mcp.Tool, rest string) {
+// rememberedPages yields the pages that the same caller was told of within the last second, from a cursor
+// on. It reports whether that was all that there is, or enough, and else the cursor of the first page that
+// is not remembered.
+func (c *Call) rememberedPages(next Handler, cursor string, yield func(p *page, cursor string) bool) (rest string, enough bool) {
 	key, sure := c.seat(next)
-	if !sure {
-		return nil, ""
+	if key.cursor = cursor; !sure {
+		return cursor, false
 	}
-	noted, _ := c.by.pages.Get(name)
-	key.cursor = noted
 	now := time.Since(epoch)
 	for range maxPages {
 		p, ok := c.by.tools.Get(key, now)
 		if !ok {
-			rest = key.cursor
 			break
 		}
-		if tool = p.tool(name); tool != nil {
-			c.stands(name, key.cursor)
-			return tool, ""
+		if !yield(p, key.cursor) || p.following == "" {
+			return "", true
 		}
-		if key.cursor = p.following; key.cursor == "" {
-			break
-		}
+		key.cursor = p.following
 	}
+	return key.cursor, false
+}
+
+// remembered returns a tool as the same caller was told of it within the last second, nil if it
+// stands on no page that is remembered. rest is then the cursor of the first page that is not, if
+// the pages in front of it are, and it is not known where else the tool stands.
+func (c *Call) remembered(next Handler, name string) (tool *mcp.Tool, rest string) {
+	if c.by == nil {
+		return nil, ""
+	}
+	noted, _ := c.by.pages.Get(name)
+	rest, _ = c.rememberedPages(next, noted, func(p *page, cursor string) bool {
+		if tool = p.tool(name); tool != nil {
+			c.stands(name, cursor)
+		}
+		return tool == nil
+	})
 	if noted != "" {
 		rest = ""
 	}
-	return nil, rest
+	return tool, rest
 }
 
 // placeOf returns what no other handler has that there is: the pointer to the closure. It keeps
