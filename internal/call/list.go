@@ -26,17 +26,18 @@ func Lookup(ctx context.Context) context.Context { return &Call{Context: ctx, qu
 // cannot answer.
 func (c *Call) Tools() iter.Seq2[*mcp.Tool, error] { return tools.all(c) }
 
-// Names returns the names of what the method of this Call could be called for: the tools, the
-// prompts, or the resources and their templates that the caller may list, as [Call.Tools] does. It
-// is bounded, and empty where a list cannot be had whole.
-func (c *Call) Names() []string {
+// Names returns the names of what the method of this Call could be called for, in one list or more: the
+// tools, the prompts, or the resources and their templates that the caller may list. Those of tools may be
+// what the caller was told up to a second ago, see [Call.Remembered]. They are bounded, and empty where a
+// list cannot be had whole. They must not be written to.
+func (c *Call) Names() [][]string {
 	switch c.method {
 	case MethodCallTool:
 		return c.toolNames()
 	case MethodGetPrompt:
-		return prompts.names(c)
+		return [][]string{prompts.names(c)}
 	default:
-		return append(resources.names(c), templates.names(c)...)
+		return [][]string{resources.names(c), templates.names(c)}
 	}
 }
 
@@ -100,9 +101,8 @@ func (c *Call) look(next Handler, name string) (*mcp.Tool, error) {
 
 // find asks for a tool, from a page of the list on.
 func (c *Call) find(next Handler, name, cursor string, work int) (found *mcp.Tool, err error) {
-	err = c.ask(next, cursor, work, func(listed []*mcp.Tool, cursor string) bool {
-		if i := slices.IndexFunc(listed, func(tool *mcp.Tool) bool { return tool != nil && tool.Name == name }); i >= 0 {
-			found = listed[i]
+	err = c.ask(next, cursor, work, func(p *page, cursor string) bool {
+		if found = p.tool(name); found != nil {
 			c.stands(name, cursor)
 		}
 		return found == nil
@@ -114,42 +114,41 @@ func (c *Call) find(next Handler, name, cursor string, work int) (found *mcp.Too
 }
 
 // ask asks for the pages of the list of tools from a cursor on, and remembers all that it yields.
-func (c *Call) ask(next Handler, cursor string, work int, yield func(listed []*mcp.Tool, cursor string) bool) error {
+func (c *Call) ask(next Handler, cursor string, work int, yield func(p *page, cursor string) bool) error {
 	key, sure := c.seat(next)
 	asked := time.Since(epoch)
 	return tools.pages(c, next, cursor, work, func(listed []*mcp.Tool, cursor, following string) bool {
+		p := &page{listed: listed, following: following}
 		if key.cursor = cursor; sure {
-			c.by.remember(key, &page{listed: listed, following: following}, asked)
+			p = c.by.remember(key, p, asked)
+		} else {
+			p.sort()
 		}
-		return yield(listed, cursor)
+		return yield(p, cursor)
 	})
 }
 
 // toolNames returns the names of the tools that the caller may list, or was told within the last second.
-func (c *Call) toolNames() (names []string) {
-	rest, enough := c.rememberedPages(nil, "", func(p *page, _ string) bool {
-		names = append(names, p.names()...)
-		return len(names) < table.MaxNames
-	})
-	if !enough {
-		add := func(listed []*mcp.Tool, _ string) bool {
-			for _, tool := range listed {
-				if tool != nil {
-					names = append(names, tool.Name)
-				}
-			}
-			return len(names) < table.MaxNames
-		}
-		err := c.ask(nil, rest, maxWork, add)
-		if err != nil && rest != "" { // a cursor may not last
-			names = nil
-			err = c.ask(nil, "", maxWork, add)
-		}
-		if err != nil {
-			return nil
-		}
+func (c *Call) toolNames() (names [][]string) {
+	n := 0
+	add := func(p *page, _ string) bool {
+		names = append(names, p.names())
+		n += len(p.names())
+		return n < table.MaxNames
 	}
-	return names[:min(len(names), table.MaxNames)]
+	rest, enough := c.rememberedPages(nil, "", add)
+	if enough {
+		return names
+	}
+	err := c.ask(nil, rest, maxWork, add)
+	if err != nil && rest != "" { // a cursor may not last
+		names, n = nil, 0
+		err = c.ask(nil, "", maxWork, add)
+	}
+	if err != nil {
+		return nil
+	}
+	return names
 }
 
 // stands notes on which page a tool stands. The first needs no note, but where there is another one.

@@ -220,6 +220,47 @@ func TestAToolThatOnlyOneMayList(t *testing.T) {
 	})
 }
 
+// TestNamesAreThoseOfTheirCaller: the names to suggest are remembered as the tools are, in the order of the
+// list, and those that one caller may list are not for another.
+func TestNamesAreThoseOfTheirCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		tools := numbered(250)
+		slices.Reverse(tools)
+		tools[7] = nil
+		var names []string
+		handle := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+			if c.Method() == middleware.MethodCallTool {
+				names = slices.Concat(c.Names()...)
+			}
+			return next(ctx, c.Method(), req)
+		})(pagesOf(tools, 100, &asked, func(req *mcp.ListToolsRequest, page []*mcp.Tool) []*mcp.Tool {
+			return slices.DeleteFunc(page, func(tool *mcp.Tool) bool { return tool != nil && tool.Name == "t00150" && req.Extra.Header.Get("X-User") != "ann" })
+		}))
+		session := newSession(t)
+		for second := range 2 {
+			asked = nil
+			for i := range 12 {
+				user := [...]string{"ann", "bob", "ann", "eve"}[i%4]
+				_, err := handle(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{
+					Session: session, Extra: &mcp.RequestExtra{Header: http.Header{"X-User": {user}}}, Params: &mcp.CallToolParamsRaw{Name: "unknown"},
+				})
+				require.NoError(t, err)
+				var want []string
+				for _, tool := range tools {
+					if tool != nil && (tool.Name != "t00150" || user == "ann") {
+						want = append(want, tool.Name)
+					}
+				}
+				require.Equal(t, want, names, user)
+			}
+			require.Len(t, asked, 9, "three pages for each of three callers, in second %d", second)
+			tools[0] = &mcp.Tool{Name: "new"}
+			time.Sleep(table.Lasts)
+		}
+	})
+}
+
 // TestWhatOneCallerIsToldIsNotForAnother has pairs of callers who differ in one thing by which a
 // filter could tell them apart.
 func TestWhatOneCallerIsToldIsNotForAnother(t *testing.T) {

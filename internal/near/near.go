@@ -29,9 +29,9 @@ func (m *match) before(other *match) bool {
 	return m.distance < other.distance || m.distance == other.distance && m.prefix > other.prefix
 }
 
-// Matches returns the names of pool that are close to want, the closest first, at
+// Matches returns the names of the pools that are close to want, the closest first, at
 // most MaxMatches, each once. Where names are equally close, the one that begins
-// like want for longer is first, and then the order of the pool holds. Case is
+// like want for longer is first, and then the order of the pools holds. Case is
 // ignored, and '-', '_', '.' and ' ' are the same. It returns nil when nothing is
 // close, and never want itself.
 //
@@ -49,34 +49,35 @@ func (m *match) before(other *match) bool {
 //
 // The work is bounded: only the first 4096 names are looked at, and names longer
 // than 64 characters are passed over.
-func Matches(want string, pool []string) []string {
+func Matches(want string, pools ...[]string) []string {
 	var a wanted
 	if !a.want(want) {
 		return nil
 	}
 	var found [MaxMatches]match
-	n := 0
-	for _, other := range pool[:min(len(pool), maxPool)] {
-		if other == want {
-			continue
+	n, left := 0, maxPool
+	for _, pool := range pools {
+		pool = pool[:min(len(pool), left)]
+		left -= len(pool)
+		for _, other := range pool {
+			var last *match // which another one has to be better than
+			if n == MaxMatches {
+				last = &found[MaxMatches-1]
+			}
+			if a.far(other, last) || other == want {
+				continue
+			}
+			m, ok := a.compare(other, last)
+			if !ok || last != nil && !m.before(last) || slices.ContainsFunc(found[:n], func(f match) bool { return f.name == other }) {
+				continue
+			}
+			n = min(n+1, MaxMatches)
+			at := n - 1
+			for ; at > 0 && m.before(&found[at-1]); at-- {
+				found[at] = found[at-1]
+			}
+			found[at] = m
 		}
-		var last *match // which another one has to be better than
-		if n == MaxMatches {
-			last = &found[MaxMatches-1]
-		}
-		if a.far(other, last) {
-			continue
-		}
-		m, ok := a.compare(other, last)
-		if !ok || last != nil && !m.before(last) || slices.ContainsFunc(found[:n], func(f match) bool { return f.name == other }) {
-			continue
-		}
-		n = min(n+1, MaxMatches)
-		at := n - 1
-		for ; at > 0 && m.before(&found[at-1]); at-- {
-			found[at] = found[at-1]
-		}
-		found[at] = m
 	}
 	if n == 0 {
 		return nil
