@@ -167,29 +167,44 @@ func newValidator(function string, opts *Options) *validator {
 }
 
 func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	checked, unchecked, refusal, err := v.before(ctx, c, req, next)
-	if refusal.Error != nil {
-		v.explain(c, c.Failure(nil, refusal.Error), refusal)
-		err = refusal.Error
-	}
-	switch {
-	case c.Observing():
-		if checked = req; err != nil {
-			c.WouldRefuse(err)
-		}
-	case err != nil:
+	checked, unchecked, err := v.admit(ctx, c, req, next)
+	if err != nil {
 		return nil, err
 	}
 	res, err := next(ctx, c.Method(), checked)
 	if explained, ok := err.(*explainedError); ok {
 		err = explained.error // and explained again, by the options of this middleware
 	}
-	f, e := c.Failure(res, err), answer{}
+	f := c.Failure(res, err)
 	if unchecked != nil && !(f != nil && f.Fault().Kind() == fault.KindNotFound) { // a caller may invent names of tools
 		v.warn(c, checked, unchecked)
 	}
+	if f != nil {
+		v.failed(ctx, c, req, checked, next, f)
+	}
+	return res, err
+}
+
+// admit returns the request that the handler gets, or the error of one that is refused.
+func (v *validator) admit(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, unchecked, err error) {
+	checked, unchecked, refusal, err := v.before(ctx, c, req, next)
+	if refusal.Error != nil {
+		v.explain(c, c.Failure(nil, refusal.Error), refusal)
+		err = refusal.Error
+	}
+	if c.Observing() {
+		if err != nil {
+			c.WouldRefuse(err)
+		}
+		return req, unchecked, nil
+	}
+	return checked, unchecked, err
+}
+
+// failed explains the failure of a call, if it can.
+func (v *validator) failed(ctx context.Context, c *call.Call, req, checked mcp.Request, next mcp.MethodHandler, f *failure.Failure) {
+	var e answer
 	switch {
-	case f == nil:
 	case f.Wire() != nil:
 		v.suggest(ctx, c, f)
 	case c.Method() == middleware.MethodCallTool:
@@ -200,7 +215,6 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 	if e.Error != nil {
 		v.explain(c, f, e)
 	}
-	return res, err
 }
 
 // before returns the request that the handler gets, or what is said of one that is refused.

@@ -235,7 +235,9 @@ func TestNamesAreThoseOfTheirCaller(t *testing.T) {
 			}
 			return next(ctx, c.Method(), req)
 		})(pagesOf(tools, 100, &asked, func(req *mcp.ListToolsRequest, page []*mcp.Tool) []*mcp.Tool {
-			return slices.DeleteFunc(page, func(tool *mcp.Tool) bool { return tool != nil && tool.Name == "t00150" && req.Extra.Header.Get("X-User") != "ann" })
+			return slices.DeleteFunc(page, func(tool *mcp.Tool) bool {
+				return tool != nil && tool.Name == "t00150" && req.Extra.Header.Get("X-User") != "ann"
+			})
 		}))
 		session := newSession(t)
 		for second := range 2 {
