@@ -237,23 +237,24 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 // text returns the finished text of a failure. It is cleaned, so what its parts make together is looked at last.
 // The private correction is the caller's own, and stands behind it as it is.
 func (c *Call) text(f *failure.Failure, e *fault.Error, reference bool) string {
-	text, rest := e.Text(), ""
-	if reference {
-		rest = strings.TrimPrefix(e.Error(), text)
+	finished := c.settings().Finished
+	if finished == nil {
+		finished = func(text string) string { return text }
 	}
 	if f.View().Private != nil {
+		text := e.Text()
 		if i := strings.LastIndex(text, "\nTry: "); i >= 0 { // no byte of the correction begins a line
-			text, rest = text[:i], text[i:]+rest
-			if finished := c.settings().Finished; finished != nil {
-				text = finished(text)
+			rest := text[i:]
+			if reference {
+				rest += strings.TrimPrefix(e.Error(), text)
 			}
-			return text + rest
+			return finished(text[:i]) + rest
 		}
 	}
-	if finished := c.settings().Finished; finished != nil {
-		return finished(text + rest)
+	if reference {
+		return finished(e.Error())
 	}
-	return text + rest
+	return finished(e.Text())
 }
 
 // corrected returns the fault with a correction that its caller alone may read.

@@ -52,3 +52,19 @@ func grown(n int) byte {
 	}
 	return room[n/2]
 }
+
+// TestAllocationsOfACall holds what the chain alone allocates. Of a failure with its record the last ones are
+// the goroutine and the timer that guard the log.
+func TestAllocationsOfACall(t *testing.T) {
+	for name, c := range map[string]struct {
+		handler mcp.MethodHandler
+		most    float64
+	}{
+		"success":                      {returning(textResult, nil), 1},
+		"masked failure, recorded":     {returning(nil, errSecret), 27},
+		"a panic, masked and recorded": {func(context.Context, string, mcp.Request) (mcp.Result, error) { panic(errSecret) }, 39},
+	} {
+		handle := mcpchain.Standard(&mcpchain.Options{Logger: quiet()})(c.handler)
+		require.LessOrEqual(t, testing.AllocsPerRun(200, func() { _, _ = handle(context.Background(), middleware.MethodCallTool, benchRequest) }), c.most, name)
+	}
+}
