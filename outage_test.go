@@ -2,6 +2,7 @@ package mcpchain_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -110,3 +111,57 @@ func TestAnOutageDoesNotMultiplyItself(t *testing.T) {
 }
 
 func toolOf(i int) string { return fmt.Sprintf("tool-%04d", i) }
+
+// TestWrongArgumentsAskOnceASecond: a tool's schema is remembered as what it does is. One that was replaced
+// is asked for at once where the old one would take the arguments, and within a second in any case.
+func TestWrongArgumentsAskOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lists := 0
+		server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
+		add := func(typ string) {
+			mcp.AddTool(server, &mcp.Tool{Name: "it", InputSchema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"` + typ + `"}}}`)},
+				func(context.Context, *mcp.CallToolRequest, map[string]any) (*mcp.CallToolResult, any, error) {
+					return nil, nil, nil
+				})
+		}
+		add("integer")
+		server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}), func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method == "tools/list" && middleware.IsLookup(ctx) {
+					lists++
+				}
+				return next(ctx, method, req)
+			}
+		})
+		ours, theirs := mcp.NewInMemoryTransports()
+		_, err := server.Connect(t.Context(), ours, nil)
+		require.NoError(t, err)
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), theirs, nil)
+		require.NoError(t, err)
+		defer func() { _ = session.Close() }()
+		says := func(value any, want string) {
+			t.Helper()
+			res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "it", Arguments: map[string]any{"a": value}})
+			require.NoError(t, err)
+			text, ok := res.Content[0].(*mcp.TextContent)
+			require.True(t, ok)
+			require.Contains(t, text.Text, want)
+		}
+		for i := range 10 {
+			says(fmt.Sprint("five", i), "expected an integer")
+		}
+		require.Equal(t, 1, lists)
+		time.Sleep(table.Lasts)
+		says("five", "expected an integer")
+		require.Equal(t, 2, lists)
+
+		add("string")
+		says(5, "expected a string") // the old one takes it
+		require.Equal(t, 3, lists)
+		add("boolean")
+		time.Sleep(table.Lasts)
+		says("x", "expected true or false")
+		says("y", "expected true or false")
+		require.Equal(t, 4, lists)
+	})
+}

@@ -273,7 +273,18 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 	byTool, again := safe.As[*refused](f.Err())
 	switch {
 	case f.Refused():
-		return v.answered(c, explained(schema, args), name, args)
+		// A schema of a moment ago that refuses the arguments, too, has the same to say, but within a second of a
+		// change. One that takes them is asked for anew.
+		var report *explain.Report
+		if tool, ok := callOf(ctx, c, req).Remembered(next); ok {
+			if s, err := v.schemaOf(tool, nil); err == nil {
+				report = explained(func() *explain.Schema { return s }, args)
+			}
+		}
+		if report == nil {
+			report = explained(schema, args)
+		}
+		return v.answered(c, report, name, args)
 	case again && !v.HideReceived && !byTool.secret && name == byTool.tool && bytes.Equal(args, byTool.args):
 		return answer{Error: byTool.fault} // which says the same
 	case again: // Tool has no options
