@@ -200,7 +200,7 @@ func TestLongNamesAgreeWithReference(t *testing.T) {
 func TestPoolsAgreeWithReference(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	found := 0
-	for n := range 4000 {
+	for n := range 1500 {
 		letters := []string{"abcABC_-", "abcdefghijklmnopqrstuvwxyz_0123456789", "abKKiIİı_. 12"}[n%3]
 		most := []int{6, 12, 24, 70}[n%4]
 		pool := make([]string, 10+r.IntN(60))
@@ -222,7 +222,7 @@ func TestPoolsAgreeWithReference(t *testing.T) {
 		require.Equal(t, referenceMatches(want, pool), got, "%q in %q", want, pool)
 		found += len(got)
 	}
-	require.Greater(t, found, 3000)
+	require.Greater(t, found, 1000)
 }
 
 func FuzzMatches(f *testing.F) {
