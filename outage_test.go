@@ -35,6 +35,7 @@ func TestAnOutageDoesNotMultiplyItself(t *testing.T) {
 		"unknown errors":                {err: errors.New("the disk is on fire"), lists: 1},
 		"unknown errors, audited":       {audit: true, err: errors.New("the disk is on fire"), lists: 2}, // outside of filters, and inside of them
 		"steps":                         {err: fault.Unavailable("the bank").WithRetry(fault.Retry{}).Step("Look at another one", toolOf(7), nil), lists: 1},
+		"steps that nobody may take":    {err: fault.Unavailable("the bank").WithRetry(fault.Retry{}).Step("Look", "hidden-1", nil).Step("Look again", "hidden-2", nil), lists: 1},
 		"nothing hangs on what it does": {err: fault.Invalid("a", "an integer", "x")},
 		"successes, audited":            {audit: true, lists: 1},
 	} {

@@ -47,28 +47,25 @@ func (c *Call) Names() [][]string {
 // is told about the tool that it has called already, not for other names. The
 // error is [ErrNotListed] when the tool is not among those that are listed.
 //
-// What it returns may be what the server listed up to a second ago, see [Call.Remembered]. That a
-// tool is not listed is never remembered.
-func (c *Call) Tool(next Handler) (*mcp.Tool, error) { return c.toolNamed(next, Target(c.req)) }
-
-// toolNamed is [Call.Tool] for a tool that the caller may have to be told of.
-func (c *Call) toolNamed(next Handler, name string) (*mcp.Tool, error) {
-	tool, rest := c.remembered(next, name)
+// What it returns may be what the server listed up to a second ago, see [Call.Remembered]. That it
+// is not listed is never remembered.
+func (c *Call) Tool(next Handler) (*mcp.Tool, error) {
+	tool, rest := c.remembered(next)
 	if tool != nil {
 		return tool, nil
 	}
 	if rest != "" { // the pages in front of it are known
-		if tool, err := c.find(next, name, rest, maxWork); err == nil {
+		if tool, err := c.find(next, rest, maxWork); err == nil {
 			return tool, nil
 		}
 	}
-	return c.toolNow(next, name)
+	return c.ToolNow(next)
 }
 
 // Remembered returns what the server told the same caller of the tool within the last second.
 // Nothing is asked.
 func (c *Call) Remembered(next Handler) (*mcp.Tool, bool) {
-	tool, _ := c.remembered(next, Target(c.req))
+	tool, _ := c.remembered(next)
 	return tool, tool != nil
 }
 
@@ -78,29 +75,28 @@ func (c *Call) Remembered(next Handler) (*mcp.Tool, bool) {
 // It looks at first on the page of the list where the tool stood the last time: a server of
 // thousands of tools is asked for one page and not for all. What it returns is what the server
 // lists now.
-func (c *Call) ToolNow(next Handler) (*mcp.Tool, error) { return c.toolNow(next, Target(c.req)) }
-
-func (c *Call) toolNow(next Handler, name string) (*mcp.Tool, error) {
-	tool, err := c.look(next, name)
+func (c *Call) ToolNow(next Handler) (*mcp.Tool, error) {
+	tool, err := c.look(next)
 	if _, one := safe.As[*OneHandlerError](err); one && next != nil {
-		tool, err = c.look(nil, name)
+		tool, err = c.look(nil)
 	}
 	return tool, err
 }
 
-func (c *Call) look(next Handler, name string) (*mcp.Tool, error) {
+func (c *Call) look(next Handler) (*mcp.Tool, error) {
 	if c.by != nil {
-		if page, _ := c.by.pages.Get(name); page != "" {
-			if tool, err := c.find(next, name, page, onePage); err == nil {
+		if page, _ := c.by.pages.Get(Target(c.req)); page != "" {
+			if tool, err := c.find(next, page, onePage); err == nil {
 				return tool, nil
 			}
 		}
 	}
-	return c.find(next, name, "", maxWork)
+	return c.find(next, "", maxWork)
 }
 
-// find asks for a tool, from a page of the list on.
-func (c *Call) find(next Handler, name, cursor string, work int) (found *mcp.Tool, err error) {
+// find asks for the tool of this Call, from a page of the list on.
+func (c *Call) find(next Handler, cursor string, work int) (found *mcp.Tool, err error) {
+	name := Target(c.req)
 	err = c.ask(next, cursor, work, func(p *page, cursor string) bool {
 		if found = p.tool(name); found != nil {
 			c.stands(name, cursor)
@@ -128,25 +124,39 @@ func (c *Call) ask(next Handler, cursor string, work int, yield func(p *page, cu
 	})
 }
 
-// toolNames returns the names of the tools that the caller may list, or was told within the last second.
-func (c *Call) toolNames() (names [][]string) {
-	n := 0
+// pagesOfTools returns the pages of the list of tools that the caller may see, or was told of within the
+// last second, until there are enough. It may begin again after some.
+func (c *Call) pagesOfTools(enough func(all []*page) bool) (all []*page, err error) {
 	add := func(p *page, _ string) bool {
-		names = append(names, p.names())
-		n += len(p.names())
-		return n < table.MaxNames
+		all = append(all, p)
+		return !enough(all)
 	}
-	rest, enough := c.rememberedPages(nil, "", add)
-	if enough {
-		return names
+	rest, done := c.rememberedPages(nil, "", add)
+	if done {
+		return all, nil
 	}
-	err := c.ask(nil, rest, maxWork, add)
-	if err != nil && rest != "" { // a cursor may not last
-		names, n = nil, 0
+	if err = c.ask(nil, rest, maxWork, add); err != nil && rest != "" { // a cursor may not last
+		all = nil
 		err = c.ask(nil, "", maxWork, add)
 	}
+	return all, err
+}
+
+// toolNames returns the names of the tools that the caller may list.
+func (c *Call) toolNames() (names [][]string) {
+	n := 0
+	all, err := c.pagesOfTools(func(all []*page) bool {
+		if len(all) == 1 { // it begins, or begins again
+			n = 0
+		}
+		n += len(all[len(all)-1].sorted)
+		return n >= table.MaxNames
+	})
 	if err != nil {
 		return nil
+	}
+	for _, p := range all {
+		names = append(names, p.names())
 	}
 	return names
 }

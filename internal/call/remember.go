@@ -118,10 +118,10 @@ func (p *page) tool(name string) *mcp.Tool {
 	return p.sorted[i]
 }
 
-// remember notes a page that was asked for at a time, and returns it fit to be read. What two callers were
-// told alike is kept once.
+// remember notes a page that was asked for at a time, and returns it fit to be read. A page that two callers
+// were told alike is kept once.
 func (o *opener) remember(key seat, p *page, asked time.Duration) *page {
-	anybody := seat{cursor: key.cursor} // of no session: what was told last, whomever
+	anybody := seat{cursor: key.cursor} // has no session: what any caller was told last
 	if other, ok := o.tools.Get(anybody, asked); ok && other.equal(p) {
 		p = other
 	} else {
@@ -159,13 +159,14 @@ func (c *Call) rememberedPages(next Handler, cursor string, yield func(p *page, 
 	return key.cursor, false
 }
 
-// remembered returns a tool as the same caller was told of it within the last second, nil if it
-// stands on no page that is remembered. rest is then the cursor of the first page that is not, if
+// remembered returns the tool of this Call as the same caller was told of it within the last second, nil
+// if it stands on no page that is remembered. rest is then the cursor of the first page that is not, if
 // the pages in front of it are, and it is not known where else the tool stands.
-func (c *Call) remembered(next Handler, name string) (tool *mcp.Tool, rest string) {
+func (c *Call) remembered(next Handler) (tool *mcp.Tool, rest string) {
 	if c.by == nil {
 		return nil, ""
 	}
+	name := Target(c.req)
 	noted, _ := c.by.pages.Get(name)
 	rest, _ = c.rememberedPages(next, noted, func(p *page, cursor string) bool {
 		if tool = p.tool(name); tool != nil {

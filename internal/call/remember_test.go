@@ -435,3 +435,48 @@ func TestNothingIsAskedOfAKnownEffect(t *testing.T) {
 		})(t.Context(), method, &mcp.CallToolRequest{Session: newSession(t), Params: &mcp.CallToolParamsRaw{Name: "it"}})
 	}
 }
+
+// TestACursorThatDoesNotLast: pages behind those that are remembered are asked for with a cursor of a moment
+// ago. Where the server does not know it any more, the list is read from its beginning.
+func TestACursorThatDoesNotLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		fails := false
+		tools := numbered(30)
+		list := pagesOf(tools, 10, &asked, nil)
+		var names []string
+		var found error
+		handle := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+			if c.Method() == middleware.MethodCallTool {
+				_, found = c.Tool(nil)
+				names = slices.Concat(c.Names()...)
+			}
+			return next(ctx, c.Method(), req)
+		})(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if r, ok := req.(*mcp.ListToolsRequest); ok && fails && r.Params.Cursor == "10" {
+				asked = append(asked, "refused")
+				fails = false
+				return nil, fault.Invalid("cursor", "one that is known", "10")
+			}
+			return list(ctx, method, req)
+		})
+		session := newSession(t)
+		look := func(name string) {
+			_, err := handle(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: name}})
+			require.NoError(t, err)
+		}
+		fails = true
+		look("t00001") // the first page, and then all names
+		require.NoError(t, found)
+		require.Len(t, names, 30)
+		require.Equal(t, []string{"", "refused", "", "10", "20"}, asked)
+		require.Equal(t, "t00000", names[0])
+
+		time.Sleep(table.Lasts)
+		asked = nil
+		look("t00001")
+		look("t00025")
+		require.NoError(t, found)
+		require.Equal(t, []string{"", "10", "20"}, asked)
+	})
+}

@@ -2,7 +2,6 @@ package call
 
 import (
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync/atomic"
@@ -29,12 +28,17 @@ func (c *Call) executable(e *fault.Error) *fault.Error {
 	if len(tools) == 0 {
 		return e
 	}
-	for name := range tools {
-		tool, err := c.toolNamed(nil, name)
-		if err != nil && !errors.Is(err, ErrNotListed) {
-			return e
+	if _, err := c.pagesOfTools(func(all []*page) bool {
+		missing := false
+		for name, have := range tools {
+			if have == nil {
+				have = all[len(all)-1].tool(name)
+				tools[name], missing = have, missing || have == nil
+			}
 		}
-		tools[name] = tool
+		return !missing
+	}); err != nil {
+		return e
 	}
 	changed := false
 	for i := range steps {
