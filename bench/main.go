@@ -85,7 +85,7 @@ func show(name, text, opening, closing string, write bool) {
 }
 
 func all() []*table {
-	return []*table{calls(), packages(), arguments(), batches(), wholeCalls()}
+	return []*table{calls(), packages(), arguments(), batches(), wholeCalls(), manyTools(), outages()}
 }
 
 // A table compares rows that do the same jobs.
@@ -97,6 +97,7 @@ type table struct {
 	absolute           bool    // all times as ratios to the first cell of that row
 	loose              bool    // allocations are not exact, because goroutines run beside
 	slack              float64 // by how many allocations another run may differ
+	measure            func()  // fills the cells that are measured apart, nil for none
 }
 
 // A row is one contender.
@@ -110,6 +111,7 @@ type row struct {
 // do, or has words.
 type cell struct {
 	said   string
+	apart  bool // measured apart, see table
 	run    func()
 	less   func() // what is no part of the job, and is taken off
 	calls  int    // that one run makes; zero means one
@@ -169,6 +171,11 @@ func least(tables []*table, rounds int, slice time.Duration) {
 	}
 	together := slices.DeleteFunc(slices.Clone(tables), func(t *table) bool { return t.loose })
 	turns(cells(together), rounds, slice)
+	for _, t := range tables {
+		if t.measure != nil {
+			t.measure()
+		}
+	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	turns(cells(alone), rounds, slice)
 }

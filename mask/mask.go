@@ -150,27 +150,41 @@ func New(opts *Options) mcp.Middleware {
 		call.Warn(context.Background(), o.Logger, "mask: Options.Reveal is set: callers see the errors of this server as they are")
 	}
 	settings.Rules = rules
-	var looked atomic.Bool  // whether anything stands outside, see WarnOfOutside
-	var advised atomic.Bool // whether the log says how errors are shown
-	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		c.Establish(settings)
-		if !o.Reveal && !looked.Load() && !looked.Swap(true) {
-			c.WarnOfOutside(ctx, c.Logger())
-		}
-		res, err := next(ctx, c.Method(), req)
-		f := c.Failure(res, err)
-		if f == nil {
-			return res, err
-		}
-		if f.Hides() && !c.Recorded() {
-			c.Log(res, f, 0)
-		}
-		if !advised.Load() && !c.Quiet() && !c.Observing() && call.OverStdio(req) && f.Withheld() && !advised.Swap(true) {
-			call.Notice(ctx, c.Logger(), slog.LevelInfo, "callers do not read the words of an error of this server; "+
-				"if the one who calls it runs it, as over stdio, set mask.Options.Reader to mask.Operator")
-		}
-		return res, err
-	})
+	return call.WrapLayer(&masker{settings: settings, reveal: o.Reveal}, nil)
+}
+
+// masker is the middleware that [New] returns.
+type masker struct {
+	settings *call.Settings
+	reveal   bool
+
+	looked  atomic.Bool // whether anything stands outside, see WarnOfOutside
+	advised atomic.Bool // whether the log says how errors are shown
+}
+
+// Call is what mask does with one call.
+func (m *masker) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	c.Establish(m.settings)
+	if !m.reveal && !m.looked.Load() && !m.looked.Swap(true) {
+		c.WarnOfOutside(ctx, c.Logger())
+	}
+	res, err := next(ctx, c.Method(), req)
+	if f := c.Failure(res, err); f != nil {
+		m.failed(ctx, c, req, res, f)
+	}
+	return res, err
+}
+
+// failed records a failure of which the caller is not told, if nobody else does. It stands apart, so that a
+// success has little room on its stack.
+func (m *masker) failed(ctx context.Context, c *call.Call, req mcp.Request, res mcp.Result, f *failure.Failure) {
+	if f.Hides() && !c.Recorded() {
+		c.Log(res, f, 0)
+	}
+	if !m.advised.Load() && !c.Quiet() && !c.Observing() && call.OverStdio(req) && f.Withheld() && !m.advised.Swap(true) {
+		call.Notice(ctx, c.Logger(), slog.LevelInfo, "callers do not read the words of an error of this server; "+
+			"if the one who calls it runs it, as over stdio, set mask.Options.Reader to mask.Operator")
+	}
 }
 
 // Scrub returns the text with everything replaced that should not leave a

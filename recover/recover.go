@@ -119,6 +119,14 @@ func (r *recovery) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 		}
 	}()
 	res, err = next(ctx, c.Method(), req)
+	return r.checked(ctx, c, res, err, outermost)
+}
+
+// checked returns what can be sent of how a call ended. It stands apart from Call, which has little room on
+// the stack of each call so.
+//
+//go:noinline
+func (r *recovery) checked(ctx context.Context, c *call.Call, res mcp.Result, err error, outermost bool) (mcp.Result, error) {
 	switch {
 	case err != nil:
 	case isNil(res):

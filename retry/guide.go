@@ -39,11 +39,25 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	if g.settings != nil {
 		c.Establish(g.settings)
 	}
-	began := g.seen.ticks.Load()
-	var what identity
 	if g.shared != nil || g.seen.busyWith(req) {
-		what = g.locate(ctx, req)
+		return g.noted(ctx, c, req, next)
 	}
+	began := g.seen.ticks.Load()
+	res, err := next(ctx, method, req)
+	switch f := c.Failure(res, err); {
+	case f != nil:
+		g.failed(ctx, c, req, next, f, nil, began)
+	case g.seen.closing() && !call.NeedsInput(res):
+		g.changed(ctx, c, req, next, nil)
+	}
+	return res, err
+}
+
+// noted makes a call that something may be known of. It stands apart from what most calls pass, which
+// have little room on their stack so.
+func (g *guide) noted(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	began := g.seen.ticks.Load()
+	what := g.locate(ctx, req)
 	if g.shared != nil || what.owner != "" && g.seen.knows(&what) {
 		what = g.identify(c, req, what)
 		what.began = began
@@ -51,38 +65,47 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 			return nil, err
 		}
 	}
-	res, err := next(ctx, method, req)
+	res, err := next(ctx, c.Method(), req)
 	f := c.Failure(res, err)
-	if f == nil {
-		if call.NeedsInput(res) {
-			return res, err
-		}
-		if what.known {
-			g.forget(ctx, &what)
-		}
-		if g.seen.closing() {
-			g.changed(ctx, c, req, next, what)
-		}
+	if f != nil {
+		g.failed(ctx, c, req, next, f, &what, began)
 		return res, err
+	}
+	if call.NeedsInput(res) {
+		return res, err
+	}
+	if what.known {
+		g.forget(ctx, &what)
+	}
+	if g.seen.closing() {
+		g.changed(ctx, c, req, next, &what)
+	}
+	return res, err
+}
+
+// failed says about a failure what is to be said, of a call that began then. What is known of it stands in
+// what, nil for nothing.
+func (g *guide) failed(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, f *failure.Failure, what *identity, began uint64) {
+	if what == nil {
+		what = &identity{}
 	}
 	switch {
 	case f.Guided(), c.GivenUp(): // a caller that has gone reads nothing
-		return res, err
+		return
 	case f.OwnWords(): // of which nobody knows the cause
-		return res, err
+		return
 	}
 	if !what.known {
 		if what.owner == "" {
-			what = g.locate(ctx, req)
+			*what = g.locate(ctx, req)
 		}
-		what = g.identify(c, req, what)
+		*what = g.identify(c, req, *what)
 		what.began = began
 	}
 	if batch := c.Parent(); batch != nil {
-		g.together(batch, &what)
+		g.together(batch, what)
 	}
-	g.guide(ctx, c, req, next, f, &what)
-	return res, err
+	g.guide(ctx, c, req, next, f, what)
 }
 
 // together makes an item of a batch begin when the first of its items that failed began: they
@@ -129,12 +152,15 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 
 // changed notes that a call of a tool succeeded that may have changed something, for a caller who is
 // refused other calls: one of them may work now. The tools are looked up only then.
-func (g *guide) changed(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, what identity) {
+func (g *guide) changed(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, what *identity) {
 	if c.Method() != call.MethodCallTool {
 		return
 	}
+	if what == nil {
+		what = &identity{}
+	}
 	if what.owner == "" {
-		if what = g.locate(ctx, req); what.owner == "" {
+		if *what = g.locate(ctx, req); what.owner == "" {
 			return
 		}
 		what.shared = g.shared != nil && !call.OfConnection(what.owner)

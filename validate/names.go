@@ -27,16 +27,16 @@ func (v *validator) suggest(ctx context.Context, c *call.Call, f *failure.Failur
 		return
 	}
 	name := call.Target(c.Request())
-	matches := near.Matches(name, guarded(func() []string {
+	matches := near.Matches(name, guarded(func() [][]string {
 		switch { // what the caller may know, nothing when that is not sure
 		case v.Names != nil:
-			return v.Names(ctx, c.Method())
+			return [][]string{v.Names(ctx, c.Method())}
 		case c.Outermost():
 			return c.Names()
 		default:
 			return nil
 		}
-	}))
+	})...)
 	message := wire.Message
 	if runes := []rune(name); len(name) > maxShownName && len(runes) > maxShownName {
 		name = string(runes[:maxShownName]) + "..."

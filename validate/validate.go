@@ -65,7 +65,7 @@ type Options struct {
 	// RawTools checks the arguments of every tool against its listed schema, and fills
 	// in defaults, before the handler runs. It is meant for servers with many raw tools,
 	// whose arguments the SDK does not check. The server is asked for its list of tools
-	// then, at most once a second for each tool and caller, and before a call is refused;
+	// then, at most once a second for each page of it and each caller, and before a call is refused;
 	// over HTTP without sessions at every call. [Tool] does not ask. Typed tools are checked
 	// too, by the stricter rules that Tool has.
 	//
@@ -167,29 +167,44 @@ func newValidator(function string, opts *Options) *validator {
 }
 
 func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	checked, unchecked, refusal, err := v.before(ctx, c, req, next)
-	if refusal.Error != nil {
-		v.explain(c, c.Failure(nil, refusal.Error), refusal)
-		err = refusal.Error
-	}
-	switch {
-	case c.Observing():
-		if checked = req; err != nil {
-			c.WouldRefuse(err)
-		}
-	case err != nil:
+	checked, unchecked, err := v.admit(ctx, c, req, next)
+	if err != nil {
 		return nil, err
 	}
 	res, err := next(ctx, c.Method(), checked)
 	if explained, ok := err.(*explainedError); ok {
 		err = explained.error // and explained again, by the options of this middleware
 	}
-	f, e := c.Failure(res, err), answer{}
+	f := c.Failure(res, err)
 	if unchecked != nil && !(f != nil && f.Fault().Kind() == fault.KindNotFound) { // a caller may invent names of tools
 		v.warn(c, checked, unchecked)
 	}
+	if f != nil {
+		v.failed(ctx, c, req, checked, next, f)
+	}
+	return res, err
+}
+
+// admit returns the request that the handler gets, or the error of one that is refused.
+func (v *validator) admit(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, unchecked, err error) {
+	checked, unchecked, refusal, err := v.before(ctx, c, req, next)
+	if refusal.Error != nil {
+		v.explain(c, c.Failure(nil, refusal.Error), refusal)
+		err = refusal.Error
+	}
+	if c.Observing() {
+		if err != nil {
+			c.WouldRefuse(err)
+		}
+		return req, unchecked, nil
+	}
+	return checked, unchecked, err
+}
+
+// failed explains the failure of a call, if it can.
+func (v *validator) failed(ctx context.Context, c *call.Call, req, checked mcp.Request, next mcp.MethodHandler, f *failure.Failure) {
+	var e answer
 	switch {
-	case f == nil:
 	case f.Wire() != nil:
 		v.suggest(ctx, c, f)
 	case c.Method() == middleware.MethodCallTool:
@@ -200,7 +215,6 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 	if e.Error != nil {
 		v.explain(c, f, e)
 	}
-	return res, err
 }
 
 // before returns the request that the handler gets, or what is said of one that is refused.
@@ -259,7 +273,18 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 	byTool, again := safe.As[*refused](f.Err())
 	switch {
 	case f.Refused():
-		return v.answered(c, explained(schema, args), name, args)
+		// A schema of a moment ago that refuses the arguments, too, has the same to say, but within a second of a
+		// change. One that takes them is asked for anew.
+		var report *explain.Report
+		if tool, ok := callOf(ctx, c, req).Remembered(next); ok {
+			if s, err := v.schemaOf(tool, nil); err == nil {
+				report = explained(func() *explain.Schema { return s }, args)
+			}
+		}
+		if report == nil {
+			report = explained(schema, args)
+		}
+		return v.answered(c, report, name, args)
 	case again && !v.HideReceived && !byTool.secret && name == byTool.tool && bytes.Equal(args, byTool.args):
 		return answer{Error: byTool.fault} // which says the same
 	case again: // Tool has no options

@@ -179,7 +179,7 @@ type opener struct {
 
 	looked atomic.Int64        // see MayLook
 	pages  table.Names[string] // the cursors of the pages on which tools stand, see [Call.ToolNow]
-	tools  table.Brief[seat, *mcp.Tool]
+	tools  table.Brief[seat, *page]
 	drops  table.Names[bool] // the calls that were left out of steps, see [Call.dropped]
 }
 

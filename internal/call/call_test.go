@@ -578,7 +578,7 @@ func TestListsOfAServer(t *testing.T) {
 				require.ErrorIs(t, err, call.ErrNotListed)
 			}
 			if !c.Quiet() && call.Target(req) != "" {
-				got = append(got, c.Names()...)
+				got = append(got, slices.Concat(c.Names()...)...)
 			}
 			return next(ctx, c.Method(), req)
 		})

@@ -34,7 +34,8 @@ func (c *Call) Failure(res mcp.Result, err error) *failure.Failure {
 		return f
 	}
 	f := c.blank()
-	f.Make(tool, err, c.circumstances()) // without the lock, because an error may ask for the ID
+	of := c.circumstances()
+	f.Make(tool, err, &of) // without the lock, because an error may ask for the ID
 	return c.carry(f)
 }
 
@@ -94,9 +95,9 @@ func (c *Call) Explain(f *failure.Failure, x classify.Finding) {
 }
 
 // circumstances returns of what a failure of this call is made, beside its error.
-func (c *Call) circumstances() *failure.Circumstances {
+func (c *Call) circumstances() failure.Circumstances {
 	s := c.settings()
-	of := &failure.Circumstances{Reader: &s.reader, Request: c, OwnCredentials: s.Trust == failure.Operator, Hints: s.Hints, Witness: c, Client: methods[c.method].client}
+	of := failure.Circumstances{Reader: &s.reader, Request: c, OwnCredentials: s.Trust == failure.Operator, Hints: s.Hints, Witness: c, Client: methods[c.method].client}
 	if of.Shutdown = c.serverEnded(); !of.Shutdown {
 		of.Ended = c.Err()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -25,17 +26,18 @@ func Lookup(ctx context.Context) context.Context { return &Call{Context: ctx, qu
 // cannot answer.
 func (c *Call) Tools() iter.Seq2[*mcp.Tool, error] { return tools.all(c) }
 
-// Names returns the names of what the method of this Call could be called for: the tools, the
-// prompts, or the resources and their templates that the caller may list, as [Call.Tools] does. It
-// is bounded, and empty where a list cannot be had whole.
-func (c *Call) Names() []string {
+// Names returns the names of what the method of this Call could be called for, in one list or more: the
+// tools, the prompts, or the resources and their templates that the caller may list. Those of tools may be
+// what the caller was told up to a second ago, see [Call.Remembered]. They are bounded, and empty where a
+// list cannot be had whole. They must not be written to.
+func (c *Call) Names() [][]string {
 	switch c.method {
 	case MethodCallTool:
-		return tools.names(c)
+		return c.toolNames()
 	case MethodGetPrompt:
-		return prompts.names(c)
+		return [][]string{prompts.names(c)}
 	default:
-		return append(resources.names(c), templates.names(c)...)
+		return [][]string{resources.names(c), templates.names(c)}
 	}
 }
 
@@ -45,10 +47,17 @@ func (c *Call) Names() []string {
 // is told about the tool that it has called already, not for other names. The
 // error is [ErrNotListed] when the tool is not among those that are listed.
 //
-// What it returns may be what the server listed up to a second ago, see [Call.Remembered].
+// What it returns may be what the server listed up to a second ago, see [Call.Remembered]. That it
+// is not listed is never remembered.
 func (c *Call) Tool(next Handler) (*mcp.Tool, error) {
-	if tool, ok := c.Remembered(next); ok {
+	tool, rest := c.remembered(next)
+	if tool != nil {
 		return tool, nil
+	}
+	if rest != "" { // the pages in front of it are known
+		if tool, err := c.find(next, rest, maxWork); err == nil {
+			return tool, nil
+		}
 	}
 	return c.ToolNow(next)
 }
@@ -56,11 +65,8 @@ func (c *Call) Tool(next Handler) (*mcp.Tool, error) {
 // Remembered returns what the server told the same caller of the tool within the last second.
 // Nothing is asked.
 func (c *Call) Remembered(next Handler) (*mcp.Tool, bool) {
-	seat, sure := c.seat(next)
-	if !sure {
-		return nil, false
-	}
-	return c.by.tools.Get(seat, time.Since(epoch))
+	tool, _ := c.remembered(next)
+	return tool, tool != nil
 }
 
 // ToolNow is [Call.Tool] for who must not be told what was true a moment ago, such as a caller
@@ -70,34 +76,99 @@ func (c *Call) Remembered(next Handler) (*mcp.Tool, bool) {
 // thousands of tools is asked for one page and not for all. What it returns is what the server
 // lists now.
 func (c *Call) ToolNow(next Handler) (*mcp.Tool, error) {
-	asked := time.Since(epoch)
-	tool, err := c.tool(next)
+	tool, err := c.look(next)
 	if _, one := safe.As[*OneHandlerError](err); one && next != nil {
-		tool, err = c.tool(nil)
+		tool, err = c.look(nil)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if seat, sure := c.seat(next); sure {
-		c.by.tools.Put(seat, tool, asked)
-	}
-	return tool, nil
+	return tool, err
 }
 
-func (c *Call) tool(next Handler) (*mcp.Tool, error) {
-	name := Target(c.req)
+func (c *Call) look(next Handler) (*mcp.Tool, error) {
 	if c.by != nil {
-		if page, ok := c.by.pages.Get(name); ok {
-			if tool, _, err := tools.find(c, next, page, onePage, name); err == nil {
+		if page, _ := c.by.pages.Get(Target(c.req)); page != "" {
+			if tool, err := c.find(next, page, onePage); err == nil {
 				return tool, nil
 			}
 		}
 	}
-	tool, page, err := tools.find(c, next, "", maxWork, name)
-	if err == nil && c.by != nil && page != "" && len(page) <= maxCursor { // the first needs no note
-		c.by.pages.Put(name, page)
+	return c.find(next, "", maxWork)
+}
+
+// find asks for the tool of this Call, from a page of the list on.
+func (c *Call) find(next Handler, cursor string, work int) (found *mcp.Tool, err error) {
+	name := Target(c.req)
+	err = c.ask(next, cursor, work, func(p *page, cursor string) bool {
+		if found = p.tool(name); found != nil {
+			c.stands(name, cursor)
+		}
+		return found == nil
+	})
+	if err == nil && found == nil {
+		err = ErrNotListed
 	}
-	return tool, err
+	return found, err
+}
+
+// ask asks for the pages of the list of tools from a cursor on, and remembers all that it yields.
+func (c *Call) ask(next Handler, cursor string, work int, yield func(p *page, cursor string) bool) error {
+	key, sure := c.seat(next)
+	asked := time.Since(epoch)
+	return tools.pages(c, next, cursor, work, func(listed []*mcp.Tool, cursor, following string) bool {
+		p := &page{listed: listed, following: following}
+		if key.cursor = cursor; sure {
+			p = c.by.remember(key, p, asked)
+		} else {
+			p.sort()
+		}
+		return yield(p, cursor)
+	})
+}
+
+// pagesOfTools returns the pages of the list of tools that the caller may see, or was told of within the
+// last second, until there are enough. It may begin again after some.
+func (c *Call) pagesOfTools(enough func(all []*page) bool) (all []*page, err error) {
+	add := func(p *page, _ string) bool {
+		all = append(all, p)
+		return !enough(all)
+	}
+	rest, done := c.rememberedPages(nil, "", add)
+	if done {
+		return all, nil
+	}
+	if err = c.ask(nil, rest, maxWork, add); err != nil && rest != "" { // a cursor may not last
+		all = nil
+		err = c.ask(nil, "", maxWork, add)
+	}
+	return all, err
+}
+
+// toolNames returns the names of the tools that the caller may list.
+func (c *Call) toolNames() (names [][]string) {
+	n := 0
+	all, err := c.pagesOfTools(func(all []*page) bool {
+		if len(all) == 1 { // it begins, or begins again
+			n = 0
+		}
+		n += len(all[len(all)-1].sorted)
+		return n >= table.MaxNames
+	})
+	if err != nil {
+		return nil
+	}
+	for _, p := range all {
+		names = append(names, p.names())
+	}
+	return names
+}
+
+// stands notes on which page a tool stands. The first needs no note, but where there is another one.
+func (c *Call) stands(name, cursor string) {
+	if c.by == nil || len(cursor) > maxCursor {
+		return
+	}
+	if have, _ := c.by.pages.Get(name); have != cursor {
+		c.by.pages.Put(name, cursor)
+	}
 }
 
 // lookEvery is how often names that are not known may have a server asked for its tools.
@@ -116,8 +187,7 @@ func (c *Call) MayLook() bool {
 // Prompt returns the definition of the prompt that is asked for, as [Call.Tool]
 // does.
 func (c *Call) Prompt(next Handler) (*mcp.Prompt, error) {
-	prompt, _, err := prompts.find(c, next, "", maxWork, Target(c.req))
-	return prompt, err
+	return prompts.find(c, next, Target(c.req))
 }
 
 var (
@@ -179,7 +249,7 @@ func onBehalf[P mcp.Params](c *Call, params P) mcp.Request {
 // all yields the whole list, as the caller may see it.
 func (l *listing[R, I]) all(c *Call) iter.Seq2[*I, error] {
 	return func(yield func(*I, error) bool) {
-		err := l.each(c, nil, "", maxWork, func(item *I, _ string) bool { return yield(item, nil) })
+		err := l.each(c, nil, func(item *I) bool { return yield(item, nil) })
 		if err != nil {
 			yield(nil, err)
 		}
@@ -205,21 +275,22 @@ func Behind(next Handler, passes func(method string, req mcp.Request) bool) Hand
 	}
 }
 
-// added returns what reports whether an item is not in a page, which is nil if nothing was added.
-func (l *listing[R, I]) added(behind mcp.Result) func(*I) bool {
+// without returns the items of a page that nobody added to the one behind, which is nil if nobody
+// could.
+func (l *listing[R, I]) without(items []*I, behind mcp.Result) []*I {
 	page, ok := behind.(R)
 	var none R
 	if !ok || page == none {
-		return func(*I) bool { return false }
+		return items
 	}
 	have := map[string]bool{}
-	items, _ := l.read(page)
-	for _, item := range items {
+	own, _ := l.read(page)
+	for _, item := range own {
 		if item != nil {
 			have[l.name(item)] = true
 		}
 	}
-	return func(item *I) bool { return !have[l.name(item)] }
+	return slices.DeleteFunc(slices.Clone(items), func(item *I) bool { return item != nil && !have[l.name(item)] })
 }
 
 // passed returns the list that was answered behind middlewares that the caller does not pass, nil for
@@ -243,24 +314,36 @@ func (l *listing[R, I]) names(c *Call) (names []string) {
 	return names
 }
 
-// find returns the item of a name, and the cursor of its page.
-func (l *listing[R, I]) find(c *Call, handler Handler, cursor string, work int, name string) (found *I, page string, err error) {
-	err = l.each(c, handler, cursor, work, func(item *I, at string) bool {
+// find returns the item of a name.
+func (l *listing[R, I]) find(c *Call, handler Handler, name string) (found *I, err error) {
+	err = l.each(c, handler, func(item *I) bool {
 		if l.name(item) == name {
-			found, page = item, at
+			found = item
 		}
 		return found == nil
 	})
 	if err == nil && found == nil {
 		err = ErrNotListed
 	}
-	return found, page, err
+	return found, err
 }
 
-// each asks handler, or the opener's own where it is nil, for the pages of the list from a
-// cursor on, and yields the items with the cursors of their pages. It fails if there are more pages
-// when so much work is done, or when a cursor comes again.
-func (l *listing[R, I]) each(c *Call, handler Handler, cursor string, work int, yield func(item *I, page string) bool) error {
+// each yields the items of the whole list.
+func (l *listing[R, I]) each(c *Call, handler Handler, yield func(item *I) bool) error {
+	return l.pages(c, handler, "", maxWork, func(items []*I, _, _ string) bool {
+		for _, item := range items {
+			if item != nil && !yield(item) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// pages asks handler, or the opener's own where it is nil, for the pages of the list from a
+// cursor on, and yields the items of each, with its cursor and that of the page behind it. Items may
+// be nil. It fails if there are more pages when so much work is done, or when a cursor comes again.
+func (l *listing[R, I]) pages(c *Call, handler Handler, cursor string, work int, yield func(items []*I, cursor, following string) bool) error {
 	if handler == nil && c.by != nil {
 		handler = c.by.self
 	}
@@ -280,11 +363,8 @@ func (l *listing[R, I]) each(c *Call, handler Handler, cursor string, work int, 
 			return fmt.Errorf("middleware: the server gave no list in answer to %s, but a %T", l.method, res)
 		}
 		items, following := l.read(page)
-		added := l.added(ask.passed())
-		for _, item := range items {
-			if item != nil && !added(item) && !yield(item, cursor) {
-				return nil
-			}
+		if !yield(l.without(items, ask.passed()), cursor, following) {
+			return nil
 		}
 		if following == "" || following == cursor {
 			return nil

@@ -5,8 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"log/slog"
+	"reflect"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
@@ -169,7 +169,7 @@ func (c *Call) level(f *failure.Failure, outcome string) slog.Level {
 		unruled := c.circumstances()
 		unruled.Rules, unruled.Reader = nil, &c.settings().silent
 		var bare failure.Failure
-		bare.Make(nil, f.Err(), unruled)
+		bare.Make(nil, f.Err(), &unruled)
 		return max(level, c.level(&bare, kinds.Of(string(bare.View().Fault.Kind())).Outcome))
 	}
 	return level
@@ -275,7 +275,7 @@ func errorTypes(err error) string {
 			if b.Len() > 0 {
 				b.WriteString(" > ")
 			}
-			fmt.Fprintf(&b, "%T", err)
+			b.WriteString(reflect.TypeOf(err).String())
 			seen++
 		}
 		return seen == maxLoggedTypes // a nil one ends its own branch alone

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,10 +86,10 @@ func TestAToolIsRememberedForASecond(t *testing.T) {
 			{"it", table.Lasts - 1, 2, "1", 1},
 			{"it", 1, 2, "2", 2},
 			{"it", table.Lasts / 2, 3, "2", 2},
-			{"other", 0, 3, "other", 3},
-			{"it", table.Lasts / 2, 3, "3", 4}, // counted from when it was asked, and not from when it was used
-			{"none", 0, 3, call.ErrNotListed.Error(), 5},
-			{"none", 0, 3, call.ErrNotListed.Error(), 6}, // it may be there any moment
+			{"other", 0, 3, "other", 2},        // it stood on the same page
+			{"it", table.Lasts / 2, 3, "3", 3}, // counted from when it was asked, and not from when it was used
+			{"none", 0, 3, call.ErrNotListed.Error(), 4},
+			{"none", 0, 3, call.ErrNotListed.Error(), 5}, // it may be there any moment
 		} {
 			time.Sleep(step.after)
 			version = step.version
@@ -95,6 +97,168 @@ func TestAToolIsRememberedForASecond(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, step.found, found)
 			require.Equal(t, step.asked, list.asked)
+		}
+	})
+}
+
+// pagesOf is the list of tools of a server that lists some on a page, in the order of their names. Before
+// it answers, it shows them to a filter.
+func pagesOf(tools []*mcp.Tool, perPage int, asked *[]string, filter func(req *mcp.ListToolsRequest, page []*mcp.Tool) []*mcp.Tool) mcp.MethodHandler {
+	return func(_ context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		list, ok := req.(*mcp.ListToolsRequest)
+		if !ok || method != call.MethodListTools {
+			return &mcp.CallToolResult{}, nil
+		}
+		*asked = append(*asked, list.Params.Cursor)
+		from, _ := strconv.Atoi(list.Params.Cursor)
+		to, following := from+perPage, strconv.Itoa(from+perPage)
+		if to >= len(tools) {
+			to, following = len(tools), ""
+		}
+		page := slices.Clone(tools[from:to])
+		if filter != nil {
+			page = filter(list, page)
+		}
+		return &mcp.ListToolsResult{Tools: page, NextCursor: following}, nil
+	}
+}
+
+func numbered(n int) (tools []*mcp.Tool) {
+	for i := range n {
+		tools = append(tools, &mcp.Tool{Name: fmt.Sprintf("t%05d", i), Description: fmt.Sprint(i)})
+	}
+	return tools
+}
+
+// TestEachPageIsAskedForOnce a second, whichever tools are looked up, in any order.
+func TestEachPageIsAskedForOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		tools := numbered(950)
+		tools[940], tools[941] = nil, tools[3] // what a filter may do: a hole, and a name twice
+		found := ""
+		handle, session := looks(&found, pagesOf(tools, 100, &asked, nil)), newSession(t)
+		look := func(name string) string {
+			_, err := handle(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: name}})
+			require.NoError(t, err)
+			return found
+		}
+		for second := range 3 {
+			asked = nil
+			for i := range 2000 {
+				if i = i * 389 % 950; i != 940 && i != 941 {
+					require.Equal(t, fmt.Sprint(i), look(fmt.Sprintf("t%05d", i)))
+				}
+			}
+			slices.Sort(asked)
+			require.Equal(t, []string{"", "100", "200", "300", "400", "500", "600", "700", "800", "900"}, asked, second)
+			time.Sleep(table.Lasts)
+		}
+		asked = nil
+		require.Equal(t, "777", look("t00777"))
+		require.Equal(t, []string{"700"}, asked, "it stood there the last time")
+
+		time.Sleep(table.Lasts)
+		tools[777], tools[5] = &mcp.Tool{Name: "zzz"}, &mcp.Tool{Name: "t00777", Description: "moved"}
+		asked = nil
+		require.Equal(t, "moved", look("t00777"), "onto another page")
+		require.Equal(t, []string{"700", ""}, asked)
+		time.Sleep(table.Lasts)
+		asked = nil
+		require.Equal(t, "moved", look("t00777"))
+		require.Equal(t, []string{""}, asked, "and that is noted")
+	})
+}
+
+// TestPagesThatAreEqualAreKeptOnce, and a filter that goes on to change what it answered changes nothing.
+func TestPagesThatAreEqualAreKeptOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var (
+			asked []string
+			last  []*mcp.Tool
+		)
+		found, tools := "", numbered(100)
+		slices.Reverse(tools) // a filter may have an order of its own
+		handle := looks(&found, pagesOf(tools, 100, &asked, func(_ *mcp.ListToolsRequest, page []*mcp.Tool) []*mcp.Tool {
+			last = page
+			return page
+		}))
+		first, second := newSession(t), newSession(t)
+		for _, session := range []*mcp.ServerSession{first, second, first, second} {
+			for i := range 100 {
+				_, err := handle(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: fmt.Sprintf("t%05d", i)}})
+				require.NoError(t, err)
+				require.Equal(t, fmt.Sprint(i), found)
+			}
+			clear(last)
+		}
+		require.Equal(t, []string{"", ""}, asked)
+	})
+}
+
+// TestAToolThatOnlyOneMayList is not told to another caller of the same session, in whatever order they ask.
+func TestAToolThatOnlyOneMayList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		found, tools := "", numbered(300)
+		handle, session := looks(&found, pagesOf(tools, 100, &asked, func(req *mcp.ListToolsRequest, page []*mcp.Tool) []*mcp.Tool {
+			return slices.DeleteFunc(page, func(tool *mcp.Tool) bool { return tool.Name == "t00150" && req.Extra.Header.Get("X-User") != "ann" })
+		})), newSession(t)
+		for i := range 40 {
+			user := [...]string{"ann", "bob", "ann", "eve"}[i%4]
+			_, err := handle(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{
+				Session: session, Extra: &mcp.RequestExtra{Header: http.Header{"X-User": {user}}}, Params: &mcp.CallToolParamsRaw{Name: "t00150"},
+			})
+			require.NoError(t, err)
+			want := call.ErrNotListed.Error()
+			if user == "ann" {
+				want = "150"
+			}
+			require.Equal(t, want, found, user)
+			time.Sleep(table.Lasts / 10)
+		}
+	})
+}
+
+// TestNamesAreThoseOfTheirCaller: the names to suggest are remembered as the tools are, in the order of the
+// list, and those that one caller may list are not for another.
+func TestNamesAreThoseOfTheirCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		tools := numbered(250)
+		slices.Reverse(tools)
+		tools[7] = nil
+		var names []string
+		handle := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+			if c.Method() == middleware.MethodCallTool {
+				names = slices.Concat(c.Names()...)
+			}
+			return next(ctx, c.Method(), req)
+		})(pagesOf(tools, 100, &asked, func(req *mcp.ListToolsRequest, page []*mcp.Tool) []*mcp.Tool {
+			return slices.DeleteFunc(page, func(tool *mcp.Tool) bool {
+				return tool != nil && tool.Name == "t00150" && req.Extra.Header.Get("X-User") != "ann"
+			})
+		}))
+		session := newSession(t)
+		for second := range 2 {
+			asked = nil
+			for i := range 12 {
+				user := [...]string{"ann", "bob", "ann", "eve"}[i%4]
+				_, err := handle(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{
+					Session: session, Extra: &mcp.RequestExtra{Header: http.Header{"X-User": {user}}}, Params: &mcp.CallToolParamsRaw{Name: "unknown"},
+				})
+				require.NoError(t, err)
+				var want []string
+				for _, tool := range tools {
+					if tool != nil && (tool.Name != "t00150" || user == "ann") {
+						want = append(want, tool.Name)
+					}
+				}
+				require.Equal(t, want, names, user)
+			}
+			require.Len(t, asked, 9, "three pages for each of three callers, in second %d", second)
+			tools[0] = &mcp.Tool{Name: "new"}
+			time.Sleep(table.Lasts)
 		}
 	})
 }
@@ -270,4 +434,49 @@ func TestNothingIsAskedOfAKnownEffect(t *testing.T) {
 			return nil, nil
 		})(t.Context(), method, &mcp.CallToolRequest{Session: newSession(t), Params: &mcp.CallToolParamsRaw{Name: "it"}})
 	}
+}
+
+// TestACursorThatDoesNotLast: pages behind those that are remembered are asked for with a cursor of a moment
+// ago. Where the server does not know it any more, the list is read from its beginning.
+func TestACursorThatDoesNotLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		fails := false
+		tools := numbered(30)
+		list := pagesOf(tools, 10, &asked, nil)
+		var names []string
+		var found error
+		handle := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+			if c.Method() == middleware.MethodCallTool {
+				_, found = c.Tool(nil)
+				names = slices.Concat(c.Names()...)
+			}
+			return next(ctx, c.Method(), req)
+		})(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if r, ok := req.(*mcp.ListToolsRequest); ok && fails && r.Params.Cursor == "10" {
+				asked = append(asked, "refused")
+				fails = false
+				return nil, fault.Invalid("cursor", "one that is known", "10")
+			}
+			return list(ctx, method, req)
+		})
+		session := newSession(t)
+		look := func(name string) {
+			_, err := handle(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: name}})
+			require.NoError(t, err)
+		}
+		fails = true
+		look("t00001") // the first page, and then all names
+		require.NoError(t, found)
+		require.Len(t, names, 30)
+		require.Equal(t, []string{"", "refused", "", "10", "20"}, asked)
+		require.Equal(t, "t00000", names[0])
+
+		time.Sleep(table.Lasts)
+		asked = nil
+		look("t00001")
+		look("t00025")
+		require.NoError(t, found)
+		require.Equal(t, []string{"", "10", "20"}, asked)
+	})
 }

@@ -226,26 +226,25 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 // text returns the finished text of a failure. It is cleaned, so what its parts make together is looked at last.
 // The private correction is the caller's own, and stands behind it as it is.
 func (c *Call) text(f *failure.Failure, e *fault.Error, reference bool) string {
-	text, rest := e.Text(), ""
+	finished := c.settings().Finished
+	if finished == nil {
+		finished = func(text string) string { return text }
+	}
+	var whole string
 	if reference {
-		rest = strings.TrimPrefix(e.Error(), text)
-		if before, ok := strings.CutSuffix(rest, words.ToReport); ok && c.settings().Trust == failure.Operator {
-			rest = before + words.InLog
+		whole = e.Error()
+		if before, ok := strings.CutSuffix(whole, words.ToReport); ok && c.settings().Trust == failure.Operator {
+			whole = before + words.InLog
 		}
+	} else {
+		whole = e.Text()
 	}
 	if f.View().Private != nil {
-		if i := strings.LastIndex(text, "\nTry: "); i >= 0 { // no byte of the correction begins a line
-			text, rest = text[:i], text[i:]+rest
-			if finished := c.settings().Finished; finished != nil {
-				text = finished(text)
-			}
-			return text + rest
+		if i := strings.LastIndex(e.Text(), "\nTry: "); i >= 0 { // no byte of the correction begins a line
+			return finished(whole[:i]) + whole[i:]
 		}
 	}
-	if finished := c.settings().Finished; finished != nil {
-		return finished(text + rest)
-	}
-	return text + rest
+	return finished(whole)
 }
 
 // corrected returns the fault with a correction that its caller alone may read.

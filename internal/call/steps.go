@@ -28,17 +28,17 @@ func (c *Call) executable(e *fault.Error) *fault.Error {
 	if len(tools) == 0 {
 		return e
 	}
-	missing := len(tools)
-	for tool, err := range c.Tools() {
-		if err != nil {
-			return e
-		}
-		if have, ok := tools[tool.Name]; ok && have == nil {
-			tools[tool.Name] = tool
-			if missing--; missing == 0 {
-				break
+	if _, err := c.pagesOfTools(func(all []*page) bool {
+		missing := false
+		for name, have := range tools {
+			if have == nil {
+				have = all[len(all)-1].tool(name)
+				tools[name], missing = have, missing || have == nil
 			}
 		}
+		return !missing
+	}); err != nil {
+		return e
 	}
 	changed := false
 	for i := range steps {

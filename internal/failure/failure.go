@@ -83,10 +83,7 @@ func IsError(res mcp.Result) bool {
 // Make makes f the Failure of res and err.
 func (f *Failure) Make(res *mcp.CallToolResult, err error, of *Circumstances) {
 	f.err, f.res, f.hints, f.witnessed = err, res, of.Hints, of.Witness
-	seen := Seen{Err: err, Hints: len(of.Hints) > 0, Bare: err == nil || bare(err)}
-	if of.Request != nil {
-		seen.Sent = of.Request.Sent
-	}
+	seen := Seen{Err: err, Hints: len(of.Hints) > 0, Bare: err == nil || bare(err), Request: of.Request}
 	if err != nil {
 		seen.Found = classify.Of(err, classify.Options{Rules: of.Rules, Request: of.Request, OwnCredentials: of.OwnCredentials, Ended: of.Shutdown})
 	}
@@ -97,7 +94,8 @@ func (f *Failure) Make(res *mcp.CallToolResult, err error, of *Circumstances) {
 		}
 	}
 	if seen.Report != NotReported {
-		seen.Words = func() *fault.Error { return reported(res, &seen.Found) }
+		found := seen.Found
+		seen.Words = func() *fault.Error { return reported(res, &found) }
 	}
 	f.view = of.Reader.View(&seen)
 	if of.Client {

@@ -196,8 +196,8 @@ func (r *Reader) scrubbed(text string, s *Seen) string {
 		return scrub.ForOperator(text)
 	}
 	sent := func(string) bool { return false }
-	if s.Sent != nil {
-		sent = s.Sent()
+	if s.Request != nil {
+		sent = s.Request.Sent()
 	}
 	asked := map[string]bool{} // an error names a file many times
 	theirs := func(fragment string) bool {

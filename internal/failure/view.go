@@ -52,7 +52,10 @@ type Seen struct {
 	Bare   bool                // there is no error, or it is nothing but its public part
 	Hints  bool                // rules of the program may add words about a second try
 	Err    error
-	Sent   func() func(fragment string) bool // what the caller sent
+
+	Request interface {
+		Sent() func(fragment string) bool
+	} // what the caller sent; nil: nobody knows
 }
 
 // Text says what becomes of the public text of a failure before it is sent.

@@ -398,6 +398,11 @@ func maps[V any](m map[string]V) func(yield func(string) bool) {
 	}
 }
 
+// request is one of which the caller sent nothing.
+type request struct{}
+
+func (request) Sent() func(string) bool { return func(string) bool { return false } }
+
 // seen is a failure of an origin, as far as the view looks at it.
 func seen(origin classify.Origin, words classify.Words, report failure.Report, bare bool) *failure.Seen {
 	kind := fault.KindServiceUnavailable
@@ -407,7 +412,7 @@ func seen(origin classify.Origin, words classify.Words, report failure.Report, b
 	s := &failure.Seen{
 		Found:  classify.Finding{Origin: origin, Words: words, Fault: fault.New(kind, "words"), Says: classify.Says{Status: 422}},
 		Report: report, Bare: bare, Err: errors.New("the error of /srv/app"),
-		Sent: func() func(string) bool { return func(string) bool { return false } },
+		Request: request{},
 	}
 	s.Words = func() *fault.Error { return fault.New(fault.KindTool, "content") }
 	return s

@@ -2,6 +2,7 @@
 package near
 
 import (
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode"
@@ -28,9 +29,9 @@ func (m *match) before(other *match) bool {
 	return m.distance < other.distance || m.distance == other.distance && m.prefix > other.prefix
 }
 
-// Matches returns the names of pool that are close to want, the closest first, at
+// Matches returns the names of the pools that are close to want, the closest first, at
 // most MaxMatches, each once. Where names are equally close, the one that begins
-// like want for longer is first, and then the order of the pool holds. Case is
+// like want for longer is first, and then the order of the pools holds. Case is
 // ignored, and '-', '_', '.' and ' ' are the same. It returns nil when nothing is
 // close, and never want itself.
 //
@@ -48,31 +49,35 @@ func (m *match) before(other *match) bool {
 //
 // The work is bounded: only the first 4096 names are looked at, and names longer
 // than 64 characters are passed over.
-func Matches(want string, pool []string) []string {
-	var a name
-	if !a.read(want) || a.n == 0 {
+func Matches(want string, pools ...[]string) []string {
+	var a wanted
+	if !a.want(want) {
 		return nil
 	}
 	var found [MaxMatches]match
-	n := 0
-	for _, other := range pool[:min(len(pool), maxPool)] {
-		if other == want {
-			continue
+	n, left := 0, maxPool
+	for _, pool := range pools {
+		pool = pool[:min(len(pool), left)]
+		left -= len(pool)
+		for _, other := range pool {
+			var last *match // which another one has to be better than
+			if n == MaxMatches {
+				last = &found[MaxMatches-1]
+			}
+			if a.far(other, last) || other == want {
+				continue
+			}
+			m, ok := a.compare(other, last)
+			if !ok || last != nil && !m.before(last) || slices.ContainsFunc(found[:n], func(f match) bool { return f.name == other }) {
+				continue
+			}
+			n = min(n+1, MaxMatches)
+			at := n - 1
+			for ; at > 0 && m.before(&found[at-1]); at-- {
+				found[at] = found[at-1]
+			}
+			found[at] = m
 		}
-		var last *match // which another one has to be better than
-		if n == MaxMatches {
-			last = &found[MaxMatches-1]
-		}
-		m, ok := a.compare(other, last)
-		if !ok || last != nil && !m.before(last) || slices.ContainsFunc(found[:n], func(f match) bool { return f.name == other }) {
-			continue
-		}
-		n = min(n+1, MaxMatches)
-		at := n - 1
-		for ; at > 0 && m.before(&found[at-1]); at-- {
-			found[at] = found[at-1]
-		}
-		found[at] = m
 	}
 	if n == 0 {
 		return nil
@@ -88,8 +93,8 @@ func Matches(want string, pool []string) []string {
 // first, however many these are. Where names are equally near the order of the pool holds, and names that
 // are not compared stand last. The work is bounded as that of Matches is.
 func Nearest(want string, pool []string, n int) []string {
-	var a name
-	compared := a.read(want) && a.n > 0
+	var a wanted
+	compared := a.want(want)
 	found := make([]match, 0, n+1)
 	for _, other := range pool[:min(len(pool), maxPool)] {
 		m, limit := match{name: other, distance: maxRunes + 1}, maxRunes
@@ -97,11 +102,7 @@ func Nearest(want string, pool []string, n int) []string {
 			limit = found[n-1].distance - 1
 		}
 		if b := (name{}); compared && limit >= 0 && b.read(other) {
-			shorter, longer := a.runes[:a.n], b.runes[:b.n]
-			if a.n > b.n {
-				shorter, longer = longer, shorter
-			}
-			m.distance = distance(shorter, longer, limit)
+			m.distance = a.distance(&b, limit)
 		}
 		at := len(found)
 		for at > 0 && m.distance < found[at-1].distance {
@@ -178,12 +179,12 @@ func snake(name string) string {
 
 // compare measures another name, and reports whether it is close. One that cannot stand
 // before last, if that is not nil, may be told not to be.
-func (a *name) compare(other string, last *match) (match, bool) {
+func (a *wanted) compare(other string, last *match) (match, bool) {
 	var b name
 	if !b.read(other) || b.n == 0 {
 		return match{}, false
 	}
-	shorter, longer := a, &b
+	shorter, longer := &a.name, &b
 	if a.n > b.n {
 		shorter, longer = longer, shorter
 	}
@@ -196,7 +197,7 @@ func (a *name) compare(other string, last *match) (match, bool) {
 	}
 	m.distance = limit + 1
 	if longer.n-shorter.n <= limit {
-		m.distance = distance(shorter.runes[:shorter.n], longer.runes[:longer.n], limit)
+		m.distance = a.distance(&b, limit)
 	}
 	if m.distance > limit {
 		const contained = 4
@@ -233,6 +234,80 @@ func (a *name) edits(b *name, prefix int) int {
 	}
 }
 
+// wanted is the name that all others are compared with.
+type wanted struct {
+	name
+	ascii   bool                  // it is in ASCII, and so are
+	letters uint64                // its characters, as a set
+	at      [utf8.RuneSelf]uint64 // the places of each of them in the name
+}
+
+// want reads a name, and reports false if it is compared with no other.
+func (a *wanted) want(s string) bool {
+	if !a.read(s) || a.n == 0 {
+		return false
+	}
+	a.ascii = true
+	for i, r := range a.runes[:a.n] {
+		if r >= utf8.RuneSelf {
+			a.ascii = false
+			continue
+		}
+		a.at[r] |= 1 << i
+		a.letters |= letter(byte(r))
+	}
+	return true
+}
+
+// places returns where a character stands in a.
+func (a *wanted) places(r rune) (at uint64) {
+	switch {
+	case r < utf8.RuneSelf:
+		return a.at[r]
+	case a.ascii:
+		return 0
+	}
+	for i, own := range a.runes[:a.n] {
+		if own == r {
+			at |= 1 << i
+		}
+	}
+	return at
+}
+
+// letter returns a set of characters that has one of ASCII.
+func letter(c byte) uint64 { return 1 << (c % 64) }
+
+// far reports that another name is certainly not close, or not before last, by less work than compare
+// does. It knows names in ASCII only.
+func (a *wanted) far(other string, last *match) bool {
+	if !a.ascii || len(other) > maxRunes*utf8.UTFMax {
+		return false
+	}
+	prefix := 0
+	for prefix < min(a.n, len(other)) && rune(folded(other[prefix])) == a.runes[prefix] {
+		prefix++
+	}
+	if last != nil && last.distance <= 1 && prefix <= last.prefix && prefix < max(a.n, len(other)) &&
+		(prefix == len(other) || prefix == a.n || other[prefix] < utf8.RuneSelf) {
+		return true // one edit at least, and no longer beginning
+	}
+	letters := uint64(0)
+	for i := range len(other) {
+		if other[i] >= utf8.RuneSelf {
+			return false
+		}
+		letters |= letter(folded(other[i]))
+	}
+	missing, more := a.letters&^letters, letters&^a.letters
+	if a.n > len(other) {
+		missing, more = more, missing
+	}
+	// A character that the other one lacks is one edit, and that of the shorter name is in no longer one
+	// that begins with it or ends in it.
+	return missing != 0 && max(bits.OnesCount64(missing), bits.OnesCount64(more)) > min(a.n, len(other))/3
+}
+
 // A name is a name in the form in which names are compared.
 type name struct {
 	runes [maxRunes]rune
@@ -259,14 +334,11 @@ func (a *name) read(s string) bool {
 		if a.n == maxRunes {
 			return false
 		}
-		lower := r
-		switch {
-		case r == '-' || r == '.' || r == ' ':
-			lower = '_'
-		case r >= 'A' && r <= 'Z':
-			lower += 'a' - 'A'
-		case r >= utf8.RuneSelf:
+		var lower rune
+		if r >= utf8.RuneSelf {
 			lower = unicode.ToLower(r)
+		} else {
+			lower = rune(folded(byte(r)))
 		}
 		if small && lower != r && lower != '_' {
 			a.words |= 1 << a.n
@@ -276,6 +348,18 @@ func (a *name) read(s string) bool {
 		a.n++
 	}
 	return true
+}
+
+// folded returns the form in which a character of ASCII is compared.
+func folded(c byte) byte {
+	switch {
+	case c == '-' || c == '.' || c == ' ':
+		return '_'
+	case c >= 'A' && c <= 'Z':
+		return c + 'a' - 'A'
+	default:
+		return c
+	}
 }
 
 // sameButDigits reports whether two names are the same without their digits.
@@ -298,51 +382,35 @@ func (a *name) sameButDigits(b *name) bool {
 	}
 }
 
-// distance is the optimal string alignment distance of a and b, where a is not
-// the longer one. It stops early and returns limit+1 once the distance is sure
-// to be above limit. More than limit places from the diagonal nothing is looked at.
-func distance(a, b []rune, limit int) int {
-	for len(a) > 0 && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	for len(a) > 0 && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
-	if limit = min(limit, len(b)); len(b)-len(a) > limit {
-		return limit + 1
-	}
-	over := uint8(limit + 1) //nolint:gosec // at most maxRunes
-	var rows [3][maxRunes + 2]uint8
-	before, above, row := &rows[0], &rows[1], &rows[2]
-	for j := range len(a) + 1 {
-		above[j] = min(uint8(j), over)
-	}
-	for i := 1; i <= len(b); i++ {
-		first, last := max(1, i-limit), min(len(a), i+limit)
-		row[first-1] = over
-		if first == 1 {
-			row[0] = min(uint8(i), over)
+// distance is the optimal string alignment distance of a and b: a whole column of the table of
+// distances in a few words, as in Heikki Hyyrö, "A Bit-Vector Algorithm for Computing Levenshtein and
+// Damerau Edit Distances" (2003). It stops early and returns limit+1 once the distance is sure to be
+// above limit.
+func (a *wanted) distance(b *name, limit int) int {
+	var (
+		up, down    = ^uint64(0), uint64(0) // where a row of the column is one above the row before it, or below
+		diagonal    uint64                  // where a row is not above the one before it in the column before
+		here, there uint64                  // where the character stands in a, and the one before it
+		last        = uint64(1) << (a.n - 1)
+		d           = a.n
+	)
+	for i, c := range b.runes[:b.n] {
+		there, here = here, a.places(c)
+		diagonal = (((here & up) + up) ^ up) | here | down | ((^diagonal&here)<<1)&there
+		right, left := down|^(diagonal|up), diagonal&up
+		switch {
+		case right&last != 0:
+			d++
+		case left&last != 0:
+			d--
 		}
-		least := row[first-1]
-		for j := first; j <= last; j++ {
-			d := above[j-1]
-			if a[j-1] != b[i-1] {
-				d = min(d, above[j], row[j-1]) + 1
-				if i > 1 && j > 1 && a[j-1] == b[i-2] && a[j-2] == b[i-1] {
-					d = min(d, before[j-2]+1)
-				}
-				d = min(d, over)
-			}
-			row[j] = d
-			least = min(least, d)
-		}
-		row[last+1] = over // the next row looks at it from below
-		if least == over {
+		if d-(b.n-1-i) > limit {
 			return limit + 1
 		}
-		before, above, row = above, row, before
+		right = right<<1 | 1
+		up, down = left<<1|^(diagonal|right), right&diagonal
 	}
-	return int(above[len(a)])
+	return min(d, limit+1)
 }
 
 func commonPrefix(a, b []rune) int {

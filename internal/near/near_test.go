@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -108,21 +109,32 @@ func TestDistanceIsOptimalStringAlignment(t *testing.T) {
 		{"abcdef", "badcfe", 3}, // three swaps
 		{"kitten", "sitting", 3}, {"a", "b", 1}, {"abc", "cab", 2},
 	} {
-		require.Equal(t, tc.want, distance([]rune(tc.a), []rune(tc.b), maxRunes), "%q %q", tc.a, tc.b)
+		require.Equal(t, tc.want, distanceOf(tc.a, tc.b, maxRunes), "%q %q", tc.a, tc.b)
 		require.Equal(t, tc.want, reference([]rune(tc.a), []rune(tc.b)), "%q %q", tc.a, tc.b)
 	}
+}
+
+// distanceOf is the distance of two names that have the form in which names are compared.
+func distanceOf(x, y string, limit int) int {
+	var a wanted
+	var b name
+	if !a.want(x) || !b.read(y) || b.n == 0 {
+		return utf8.RuneCountInString(x + y)
+	}
+	return a.distance(&b, limit)
 }
 
 func TestDistanceAgreesWithReference(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 100_000 {
-		a, b := word(r, "abc", 9), word(r, "abc", 9)
-		if len(a) > len(b) {
-			a, b = b, a
+		letters, most := "abc", 9
+		if r.IntN(10) == 0 { // as long as names can be, not in ASCII alone
+			letters, most = "abcdé1٣", maxRunes
 		}
+		a, b := word(r, letters, most), word(r, letters, most)
 		limit := r.IntN(6)
 		want := reference([]rune(a), []rune(b))
-		got := distance([]rune(a), []rune(b), limit)
+		got := distanceOf(a, b, limit)
 		if want <= limit {
 			require.Equal(t, want, got, "%q %q limit %d", a, b, limit)
 		} else {
@@ -180,6 +192,37 @@ func TestLongNamesAgreeWithReference(t *testing.T) {
 		found += len(got)
 	}
 	require.Greater(t, found, 5_000)
+}
+
+// TestPoolsAgreeWithReference has more names than can be told, so that most have to be better than others,
+// short ones and long ones, in one case and another, of few letters and of many, and letters that have
+// their small form in ASCII.
+func TestPoolsAgreeWithReference(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	found := 0
+	for n := range 1500 {
+		letters := []string{"abcABC_-", "abcdefghijklmnopqrstuvwxyz_0123456789", "abKKiIİı_. 12"}[n%3]
+		most := []int{6, 12, 24, 70}[n%4]
+		pool := make([]string, 10+r.IntN(60))
+		for i := range pool {
+			switch pool[i] = word(r, letters, most); {
+			case i > 0 && r.IntN(2) == 0: // alike
+				pool[i] = pool[r.IntN(i)]
+				if at := r.IntN(len(pool[i]) + 1); utf8.ValidString(pool[i][:at]) {
+					pool[i] = pool[i][:at] + word(r, letters, 1+r.IntN(2)) + pool[i][at:]
+				}
+			}
+		}
+		want := pool[r.IntN(len(pool))]
+		if r.IntN(2) == 0 {
+			want += word(r, letters, 2)
+		}
+		half := r.IntN(len(pool))
+		got := Matches(want, pool[:half], pool[half:])
+		require.Equal(t, referenceMatches(want, pool), got, "%q in %q", want, pool)
+		found += len(got)
+	}
+	require.Greater(t, found, 1000)
 }
 
 func FuzzMatches(f *testing.F) {
@@ -270,9 +313,9 @@ func referenceMatches(want string, pool []string) []string {
 		contained, d, same int
 	}
 	var found []candidate
-	a := folded(want)
+	a := inFull(want)
 	for _, name := range pool {
-		b := folded(name)
+		b := inFull(name)
 		if name == want || len(a) == 0 || len(b) == 0 || len(a) > 64 || len(b) > 64 ||
 			slices.ContainsFunc(found, func(c candidate) bool { return c.name == name }) {
 			continue
@@ -307,7 +350,7 @@ func referenceMatches(want string, pool []string) []string {
 	return names
 }
 
-func folded(s string) []rune {
+func inFull(s string) []rune {
 	return []rune(strings.Map(func(r rune) rune {
 		if strings.ContainsRune("-. ", r) {
 			return '_'
@@ -328,7 +371,7 @@ func withoutDigits(s []rune) string {
 // referenceLimit returns how many edits are allowed: a third of what is left of the shorter
 // name without what both have at their ends and what is whole words in one of them.
 func referenceLimit(x, y string) int {
-	a, b := folded(x), folded(y)
+	a, b := inFull(x), inFull(y)
 	n := min(len(a), len(b))
 	same := 0
 	for same < n && a[same] == b[same] {
