@@ -32,6 +32,14 @@ func JSON(raw []byte) ([]byte, error) {
 	if !utf8.Valid(raw) {
 		return nil, errNone
 	}
+	if out, rest, ok := appendPlain(make([]byte, 0, len(raw)), raw, 0); ok && len(space(rest)) == 0 {
+		return out, nil
+	}
+	return decoded(raw)
+}
+
+// decoded returns the canonical form of any JSON.
+func decoded(raw []byte) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var v any
