@@ -425,7 +425,7 @@ func BenchmarkMemory(b *testing.B) {
 // TestTheArgumentsOfOthersAreNotRead: what one caller's call failed with does not have the calls of
 // another, or of another tool, pay for it.
 func TestTheArgumentsOfOthersAreNotRead(t *testing.T) {
-	long := json.RawMessage(`{"lines":["` + strings.Repeat(`\u0061","`, 10_000) + `"]}`) // escapes have to be decoded
+	long := json.RawMessage(`{"lines":["` + strings.Repeat(`\u0061","`, 4_000) + `"]}`) // escapes have to be decoded
 	fails := false
 	handle := New(nil)(func(context.Context, string, mcp.Request) (mcp.Result, error) {
 		if fails {
