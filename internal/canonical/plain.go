@@ -12,7 +12,7 @@ const maxMembers = 32
 type member struct{ name, text []byte }
 
 // appendPlain writes the canonical form of the value at the beginning of raw, and returns what
-// stands behind it. It reads what most arguments are made of: strings without escapes, whole
+// stands behind it. It reads what most arguments are made of: strings without escapes,
 // numbers, and objects that are not large and name nothing twice. For all else it reports false,
 // and the value has to be decoded. That is several times dearer.
 func appendPlain(to, raw []byte, depth int) (_, rest []byte, ok bool) {
@@ -39,11 +39,11 @@ func appendPlain(to, raw []byte, depth int) (_, rest []byte, ok bool) {
 		}
 		return nil, nil, false
 	default:
-		end := integerEnd(raw)
+		end := numberEnd(raw)
 		if end < 0 {
 			return nil, nil, false
 		}
-		return append(to, raw[:end]...), raw[end:], true
+		return appendNumber(to, string(raw[:end])), raw[end:], true
 	}
 }
 
@@ -156,24 +156,35 @@ func stringEnd(raw []byte) int {
 	return -1
 }
 
-// integerEnd returns where a whole number ends whose text is its canonical form, and -1 where
-// there is none: not for -0, fractions, exponents, and more digits than ECMAScript writes out.
-func integerEnd(raw []byte) int {
+// numberEnd returns where a number ends (RFC 8259, section 6), and -1 where there is none.
+func numberEnd(raw []byte) int {
 	end := 0
+	digits := func() (count int) {
+		for end < len(raw) && '0' <= raw[end] && raw[end] <= '9' {
+			end++
+			count++
+		}
+		return count
+	}
 	if raw[0] == '-' {
 		end = 1
 	}
 	first := end
-	for end < len(raw) && '0' <= raw[end] && raw[end] <= '9' {
-		end++
+	if whole := digits(); whole == 0 || whole > 1 && raw[first] == '0' {
+		return -1
 	}
-	switch digits := end - first; {
-	case digits == 0 || digits > 21:
-		return -1
-	case raw[first] == '0' && (digits > 1 || first == 1):
-		return -1
-	case end < len(raw) && (raw[end] == '.' || raw[end] == 'e' || raw[end] == 'E'):
-		return -1
+	if end < len(raw) && raw[end] == '.' {
+		if end++; digits() == 0 {
+			return -1
+		}
+	}
+	if end < len(raw) && (raw[end] == 'e' || raw[end] == 'E') {
+		if end++; end < len(raw) && (raw[end] == '+' || raw[end] == '-') {
+			end++
+		}
+		if digits() == 0 {
+			return -1
+		}
 	}
 	return end
 }
