@@ -1,4 +1,4 @@
-package mcpchain_test
+package whole_test
 
 import (
 	"context"

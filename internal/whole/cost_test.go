@@ -1,6 +1,6 @@
 //go:build !race && amd64
 
-package mcpchain_test
+package whole_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package mcpchain_test
+package whole_test
 
 import (
 	"bytes"
@@ -591,7 +591,7 @@ func TestReadme(t *testing.T) {
 	sources, err := filepath.Glob("examples/*/*.go")
 	require.NoError(t, err)
 	var compiled []string
-	for _, name := range append(sources, "readme_test.go", "contrib/otel/examples/otlp/main.go") {
+	for _, name := range append(sources, "internal/whole/readme_test.go", "contrib/otel/examples/otlp/main.go") {
 		source, err := os.ReadFile(name)
 		require.NoError(t, err)
 		compiled = append(compiled, trimmed(string(source))...)
@@ -599,7 +599,7 @@ func TestReadme(t *testing.T) {
 	for file, blocks := range pages(t, "go") {
 		for _, b := range blocks {
 			for _, line := range trimmed(b) {
-				require.Truef(t, slices.Contains(compiled, line), "%s shows code that readme_test.go does not compile:\n%s", file, line)
+				require.Truef(t, slices.Contains(compiled, line), "%s shows code that internal/whole/readme_test.go does not compile:\n%s", file, line)
 			}
 		}
 	}
