@@ -59,14 +59,14 @@ adversary: ## Attack real servers with hostile requests, each for ADVERSARY_TIME
 bench: ## Measure into bin/bench.txt; compare with OLD=file. BENCH=regexp COUNT=6
 	@mkdir -p bin
 	go test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),6) ./... | tee bin/bench.txt
-	$(if $(OLD),GOWORK=off go build -C tools -buildvcs=false -o ../bin/benchstat golang.org/x/perf/cmd/benchstat)
+	$(if $(OLD),GOWORK=off go build -C internal/tools -buildvcs=false -o ../../bin/benchstat golang.org/x/perf/cmd/benchstat)
 	$(if $(OLD),bin/benchstat $(OLD) bin/bench.txt)
 
 .PHONY: evidence
 evidence: ## Write what is measured beside others into docs/costs.md and docs/evidence.md
-	go run ./bench -write
-	go run ./bench -weigh -write
-	go run ./errbench/cmd/errbench -write
+	go run ./internal/bench -write
+	go run ./internal/bench -weigh -write
+	go run ./internal/errbench/cmd/errbench -write
 
 .PHONY: cover
 cover: ## Show what the tests of all packages reach; details in bin/cover.html

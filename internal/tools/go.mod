@@ -1,4 +1,4 @@
-module github.com/mcpchain/mcpchain/tools
+module github.com/mcpchain/mcpchain/internal/tools
 
 go 1.26.0
 

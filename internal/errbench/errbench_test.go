@@ -47,7 +47,7 @@ func TestEvidence(t *testing.T) {
 	results := Run(t, Agents(), Servers(), Cases())
 	_, was, now, err := replaced(Table(results))
 	require.NoError(t, err)
-	require.Equal(t, now, was, "go run ./errbench/cmd/errbench -write")
+	require.Equal(t, now, was, "go run ./internal/errbench/cmd/errbench -write")
 
 	right := map[string][]string{} // the servers on which somebody was right
 	for _, r := range results {

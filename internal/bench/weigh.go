@@ -83,7 +83,7 @@ func weigh(ctx context.Context, all []*weight) error {
 	if err != nil {
 		return err
 	}
-	bench, err := filepath.Abs(filepath.Join(filepath.Dir(page), "..", "bench"))
+	bench, err := filepath.Abs(filepath.Join(filepath.Dir(page), "..", "internal", "bench"))
 	if err != nil {
 		return err
 	}

@@ -34,12 +34,12 @@ func TestDocs(t *testing.T) {
 	rest := inside
 	for _, b := range tables {
 		_, after, found := strings.Cut(rest, "\n**"+b.title+".** ")
-		require.True(t, found, "%s is not in %s: go run ./bench -write", b.title, page)
+		require.True(t, found, "%s is not in %s: go run ./internal/bench -write", b.title, page)
 		rest = after
 		jobs := strings.Split(b.jobs, " | ")
 		for _, r := range b.rows {
 			line := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(r.name) + ` \|(.*)\|$`).FindStringSubmatch(rest)
-			require.NotNil(t, line, "%s of %s is not in %s: go run ./bench -write", r.name, b.title, page)
+			require.NotNil(t, line, "%s of %s is not in %s: go run ./internal/bench -write", r.name, b.title, page)
 			said := strings.Split(line[1], "|")
 			require.Len(t, said, len(r.cells), r.name)
 			for i, c := range r.cells {
@@ -92,7 +92,7 @@ func (r *row) compare(t *testing.T, b *table, c *cell, said string, same, stack 
 	if stack {
 		delta = 5 // how often its text grows depends on the paths of the files
 	}
-	require.InDelta(t, documented, c.allocs, delta, "%s of %s: go run ./bench -write", r.name, b.title)
+	require.InDelta(t, documented, c.allocs, delta, "%s of %s: go run ./internal/bench -write", r.name, b.title)
 }
 
 // TestRatios is all of the program but its patience.
@@ -187,7 +187,7 @@ func TestWeight(t *testing.T) {
 	_, inside, _, err := block(string(text), weightOpening, weightClosing)
 	require.NoError(t, err)
 	all := weights()
-	require.Equal(t, len(all), strings.Count(inside, "\n| ")-1, "a row each: go run ./bench -weigh -write")
+	require.Equal(t, len(all), strings.Count(inside, "\n| ")-1, "a row each: go run ./internal/bench -weigh -write")
 	built := []*weight{all[0]}
 	for _, w := range all {
 		if w.name == "`Standard`" || w.name == "`recover`" {
@@ -204,7 +204,7 @@ func TestWeight(t *testing.T) {
 		require.NotNil(t, row, w.name)
 		said, err := strconv.ParseFloat(row[1], 64)
 		require.NoError(t, err)
-		require.InEpsilon(t, said, mb(w.bytes-built[0].bytes), slack, "%s: go run ./bench -weigh -write", w.name)
+		require.InEpsilon(t, said, mb(w.bytes-built[0].bytes), slack, "%s: go run ./internal/bench -weigh -write", w.name)
 		require.Equal(t, row[2], strconv.Itoa(len(w.modules)), w.name)
 	}
 	readme, err := os.ReadFile(filepath.Join(filepath.Dir(page), "..", "README.md"))

@@ -2,8 +2,8 @@
 // often an agent calls until it has succeeded or rightly stopped, how much it reads, what
 // it does twice, and what it should not have seen.
 //
-//	go run ./errbench/cmd/errbench                            the table of docs/evidence.md
-//	go run ./errbench/cmd/errbench -agent 'python3 agent.py'  the same for a model of yours
+//	go run ./internal/errbench/cmd/errbench                            the table of docs/evidence.md
+//	go run ./internal/errbench/cmd/errbench -agent 'python3 agent.py'  the same for a model of yours
 //
 // An [Agent] gets a task whose first call has been made, and says what to do next. [Cases]
 // are tools in small worlds that know whether something was done twice. [Servers] put the

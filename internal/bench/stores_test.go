@@ -41,7 +41,7 @@ func TestStoreTables(t *testing.T) {
 			if b == tables[0] {
 				trips = regexp.QuoteMeta(r.cells[2].said) + " \\|$"
 			}
-			require.Regexp(t, `(?m)^\| `+regexp.QuoteMeta(r.name)+` \|.* `+trips, inside, "%s, row %d: go run ./bench -stores -write", b.title, i)
+			require.Regexp(t, `(?m)^\| `+regexp.QuoteMeta(r.name)+` \|.* `+trips, inside, "%s, row %d: go run ./internal/bench -stores -write", b.title, i)
 		}
 	}
 }

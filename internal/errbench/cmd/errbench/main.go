@@ -1,9 +1,9 @@
 // Errbench prints what agents make of the failures of four servers, and writes it into
 // docs/evidence.md.
 //
-//	go run ./errbench/cmd/errbench
-//	go run ./errbench/cmd/errbench -write
-//	go run ./errbench/cmd/errbench -agent 'python3 agent.py' -server mcpchain -story
+//	go run ./internal/errbench/cmd/errbench
+//	go run ./internal/errbench/cmd/errbench -write
+//	go run ./internal/errbench/cmd/errbench -agent 'python3 agent.py' -server mcpchain -story
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpchain/mcpchain/errbench"
+	"github.com/mcpchain/mcpchain/internal/errbench"
 )
 
 func main() {

@@ -1,10 +1,10 @@
-module github.com/mcpchain/mcpchain/bench
+module github.com/mcpchain/mcpchain/internal/bench
 
 go 1.25.5
 
-replace github.com/mcpchain/mcpchain => ..
+replace github.com/mcpchain/mcpchain => ../..
 
-replace github.com/mcpchain/mcpchain/contrib/redis => ../contrib/redis
+replace github.com/mcpchain/mcpchain/contrib/redis => ../../contrib/redis
 
 require (
 	connectrpc.com/connect v1.20.0

@@ -1,8 +1,8 @@
-module github.com/mcpchain/mcpchain/errbench
+module github.com/mcpchain/mcpchain/internal/errbench
 
 go 1.25.5
 
-replace github.com/mcpchain/mcpchain => ..
+replace github.com/mcpchain/mcpchain => ../..
 
 require (
 	github.com/mark3labs/mcp-go v1.2.1

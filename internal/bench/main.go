@@ -3,10 +3,10 @@
 // errgroup and sourcegraph/conc. It is a module of its own, so that nobody who uses
 // mcpchain downloads them.
 //
-//	go run ./bench          print the tables
-//	go run ./bench -write   and write them into docs/costs.md
-//	go run ./bench -stores  print what waits for Redis, a disk or a large answer, and with -write into docs/load.md
-//	go run ./bench -weigh   print what the packages add to a binary, with -write too
+//	go run ./internal/bench          print the tables
+//	go run ./internal/bench -write   and write them into docs/costs.md
+//	go run ./internal/bench -stores  print what waits for Redis, a disk or a large answer, and with -write into docs/load.md
+//	go run ./internal/bench -weigh   print what the packages add to a binary, with -write too
 //
 // Everything runs in one process and without a network. The times are the least of many
 // short slices, which take turns, so that a machine that is busy for a while is busy for
@@ -300,9 +300,9 @@ const (
 	closing = "<!-- end of bench -->\n"
 )
 
-// findPage finds a page of docs from the root or from bench.
+// findPage finds a page of docs from the root or from internal/bench.
 func findPage(name string) (string, error) {
-	for _, dir := range []string{".", ".."} {
+	for _, dir := range []string{".", filepath.Join("..", "..")} {
 		page := filepath.Join(dir, "docs", name)
 		if _, err := os.Stat(page); err == nil {
 			return page, nil
