@@ -38,21 +38,22 @@ func Run[T any](room *Room, limit time.Duration, over <-chan struct{}, f func() 
 		value T
 		err   error
 	}
-	done := make(chan reply, 1)
-	var second atomic.Bool // set by the first of the two that come to their end: f, and the waiting for it
+	done := make(chan reply, 1) // whoever fills it came first to its end: f, or the waiting for it
 	go func() {
 		got := reply{err: ErrGoexit}
 		defer func() {
 			if p := recover(); p != nil {
 				got = reply{err: fault.Panicked(p, 1)}
 			}
-			given := second.Swap(true)
-			if given && room != nil {
-				room.left.Add(-1)
-			}
-			done <- got
-			if given && late != nil {
-				late(got.err)
+			select {
+			case done <- got:
+			default: // f was given up
+				if room != nil {
+					room.left.Add(-1)
+				}
+				if late != nil {
+					late(got.err)
+				}
 			}
 		}()
 		got.value, got.err = f()
@@ -80,15 +81,17 @@ func Run[T any](room *Room, limit time.Duration, over <-chan struct{}, f func() 
 			if room != nil {
 				room.left.Add(1)
 			}
-			if second.Swap(true) { // f has just returned
+			select {
+			case done <- reply{}:
+				var none T
+				return none, ErrLeft
+			default: // f has just returned
 				if room != nil {
 					room.left.Add(-1)
 				}
 				got := <-done
 				return got.value, got.err
 			}
-			var none T
-			return none, ErrLeft
 		}
 	}
 }
