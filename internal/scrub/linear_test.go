@@ -92,6 +92,23 @@ func TestWorkIsLinear(t *testing.T) {
 	}
 }
 
+// TestLongValuesAreLinear: the values of many names that all go on to the end of a text are not searched one by one.
+func TestLongValuesAreLinear(t *testing.T) {
+	for _, unit := range []string{":pw", "{token1:server=", "token:(", "token=*", "secret:x", "/token:a"} {
+		took := func(size int) time.Duration {
+			text, least := strings.Repeat(unit, size/len(unit)), time.Hour
+			for range 3 {
+				start := time.Now()
+				Credentials(text)
+				least = min(least, time.Since(start))
+			}
+			return least
+		}
+		const times = 16
+		require.Less(t, took(maxLen), 2*times*took(maxLen/times), unit) // four times as much was wasted when it was quadratic
+	}
+}
+
 // BenchmarkWorstText prints the time for 1 MB of the text that takes longest.
 func BenchmarkWorstText(b *testing.B) {
 	const part = 16 << 10
