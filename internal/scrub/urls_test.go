@@ -40,7 +40,20 @@ func TestURLKeepsItsHost(t *testing.T) {
 		{"t0ken99:x-oauth-basic@git.example.com:443", "[redacted]@git.example.com:443", "[redacted]@git.example.com:443"},
 		{"parse \"postgres://app:hun/ter2@db/x\": invalid port", "parse \"postgres://app:[redacted]@db/x\": invalid port", "parse \"postgres://app:[redacted]@[address]/x\": invalid port"},
 		{"postgres://app:hunter2", "postgres://[redacted]", "postgres://[redacted]"},
-		{"postgres://app:12 34@db:5432/x", "postgres://[redacted] 34@db:5432/x", "postgres://[redacted] 34@db:5432/x"},
+		{"postgres://app:12 34@db:5432/x", "postgres://app:[redacted]@db:5432/x", "postgres://app:[redacted]@[address]/x"},
+		{"dial redis://:hun<ter2>@cache:6379/0: refused", "dial redis://[redacted]@cache:6379/0: refused", "dial redis://[redacted]@[address]/0: refused"},
+		{"cannot parse `mysql://app:hun`ter2@db:3306/x`: bad", "cannot parse `mysql://app:[redacted]@db:3306/x`: bad", "cannot parse `mysql://app:[redacted]@[address]/x`: bad"},
+		{`parse "amqp://app@corp:hun"ter2@mq/x": bad`, `parse "amqp://app@corp:[redacted]@mq/x": bad`, `parse "amqp://app@corp:[redacted]@[address]/x": bad`},
+		{`{"url":"postgres://app:hun","mail":"bob@example.com"}`, `{"url":"postgres://[redacted]","mail":"bob@example.com"}`, `{"url":"postgres://[redacted]","mail":"bob@example.com"}`},
+		{"parse \"postgres://db:5432/x\" for bob@example.com", "", "parse \"postgres://[address]/x\" for bob@example.com"},
+		{"parse \"postgres://app:hun\" for bob@example.com", "parse \"postgres://[redacted]\" for bob@example.com", "parse \"postgres://[redacted]\" for bob@example.com"},
+		{"https://bob:hun/ter2@example.com/x", "https://[redacted]@example.com/x", "https://[redacted]@example.com/x"},
+		{"https://:hun#ter2@10.0.0.7:80/x", "https://[redacted]@10.0.0.7:80/x", "https://[redacted]@[address]/x"},
+		{"influxdb://bob:hun?ter2@[fd00::1]:80/x", "influxdb://[redacted]@[fd00::1]:80/x", "influxdb://[redacted]@[address]/x"},
+		{"parse \"https://bob:hun\"ter2@example.com\": bad", "parse \"https://[redacted]@example.com\": bad", "parse \"https://[redacted]@example.com\": bad"},
+		{"https://example.com:8443/@scope/x?mail=bob@example.com", "", ""},
+		{"http://localhost:port/@scope/x http://host:{port}/users/@me http://host:$PORT/a@b http://host:/a", "", ""},
+		{"ssh://git.example.com:org/x@v1.2.0 see https://example.com: bob@example.com", "", ""},
 	} {
 		t.Run(tt.text, func(t *testing.T) {
 			if tt.operator == "" {
