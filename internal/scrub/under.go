@@ -35,8 +35,9 @@ func (u under) hidesText(text string) bool {
 	return u.name != "" && text != "" && !(u.member != "" && tells(u.member) && !u.isCode() && describes(text))
 }
 
-// hidesName reports whether the name of a member is hidden for where it stands.
-func (u under) hidesName(name string) bool { return u.name != "" && generated(name) }
+// hidesName reports whether the name of a member is hidden for where it stands. A UUID is most often what a list of
+// secrets calls one of them.
+func (u under) hidesName(name string) bool { return u.name != "" && generated(name) && !uuid(name) }
 
 // isCode reports whether a member has the code that is the secret itself: {"recovery_codes": [{"code": "plum-otter"}]}.
 func (u under) isCode() bool {

@@ -28,6 +28,7 @@ func TestUnderASecret(t *testing.T) {
 		`{"auth":{"message":"the password is hunter2x"}}`:                                                                       `{"auth":{"message":"[redacted]"}}`,
 		`{"secret":{"name":"` + ghp + `","token":{"code":"expired"}}}`:                                                          `{"secret":{"name":"[redacted]","token":{"code":"expired"}}}`,
 		`{"tokens":{"Zk39fjq0aLx8":"active"},"a":{"Zk39fjq0aLx8":1}}`:                                                           `{"tokens":{"[redacted]":"[redacted]"},"a":{"Zk39fjq0aLx8":1}}`,
+		`{"api_keys":{"7c4f1a52-3b6e-4c1d-9a4e-2f8b1c0d9e77":{"status":"active"}}}`:                                             ``,
 		`{"secrets":{"status":"ready","db-main-1":{"state":"ready"}}}`:                                                          ``,
 		`{"recovery_codes":[{"code":"plum-otter"}],"otp":{"code":"QWERTY","error":"expired"}}`:                                  `{"recovery_codes":[{"code":"[redacted]"}],"otp":{"code":"[redacted]","error":"expired"}}`,
 		`{"token":{"type":"string","value":"letmein"}}`:                                                                         `{"token":{"type":"string","value":"[redacted]"}}`,
