@@ -19,6 +19,7 @@ const (
 var (
 	keyInURL  = behind(inScheme, withKey)
 	isPrivate = compile(private)
+	isToken   = compile(`(?i:nats|rediss?|valkeys?)`) // whose URL may have a token or a password in the place of the user
 	isJDBC    = compile(withJDBC)
 	inScheme  = chars(`\w+.-`)
 	hosts     = compile(`(?:` + host + `(?:,` + host + `)*)?(?P<is>[/?#;\\]|[` + cutOfURL + `]*(?:["<>` + "`" + `\s\v]|\z))`)
@@ -35,7 +36,7 @@ func credentialsURL(t *text, i int) {
 		t.url = t.skip(inURL, i)
 	}
 	if t.privateURL(i) {
-		t.database(i+len("://"), t.has(t.back(inScheme, i), "nats"))
+		t.database(i+len("://"), isToken(t, t.back(inScheme, i)) >= 0)
 	} else {
 		keyInURL(t, i)
 		t.brokenUser(i + len("://"))
@@ -170,6 +171,12 @@ func (t *text) parameter(from, to int) int {
 // databaseHost hides where a database is.
 func databaseHost(t *text, i int) {
 	from := i + len("://")
+	if t.row == 2 {
+		if t.at(t.skip(dotted, i+1)) == '(' {
+			netHost(t, i)
+		}
+		return
+	}
 	if t.row == 1 {
 		from = isJDBC(t, i)
 	} else if !t.privateURL(i) {
@@ -220,6 +227,7 @@ const (
 	withNet  = noUser + `[^\s\v"]))*` + user + inNet + noPlain + inNet + `))@[\w.-]+\(`
 
 	wholePort = noUser + `[^\s\v@]))*(?P<hide>` + userChar + `+:` + inPort + `@[\w.-]+:\d+)`
+	hostInNet = noUser + `[^\s\v"]))*` + userChar + `+:` + inNet + `@[\w.-]+\((?P<hide>[^\s\v)]+)`
 	wholeNet  = noUser + `[^\s\v"]))*(?P<hide>` + userChar + `+:` + inNet + `@[\w.-]+\([^\s\v)]*\)?(?:/[^\s\v"'` + "`" + `),;]*)?)`
 )
 
@@ -259,6 +267,7 @@ var (
 	inSecret = chars("^ \t\n\r\f\v@\"'")
 	inDSN    = chars("^ \t\n\r\f\v\"")
 	portUser = compile(withPort)
+	netHost  = behind(inDSN, hostInNet)
 	netDSN   = behind(inDSN, wholeNet)
 	portDSN  = behind(inSecret, wholePort)
 )
