@@ -54,8 +54,9 @@ func (t *text) brokenUser(from int) {
 	if t.at(port) == '@' { // the password has no such sign
 		return
 	}
+	number := t.some(colon+1, t.trim(colon+1, port, cutOfURL)-colon-1)
 	switch end := t.urlEnd(port); {
-	case port == colon+1 && strings.IndexByte("/?#", t.at(port)) < 0, digits(t.some(colon+1, port-colon-1)), strings.EqualFold(t.some(colon+1, port-colon-1), "port"),
+	case number == "" && (port > colon+1 || strings.IndexByte("/?#", t.at(port)) < 0), digits(number), strings.EqualFold(number, "port"),
 		strings.IndexByte("${%<*[", t.at(colon+1)) >= 0:
 	default:
 		t.work += end - port

@@ -56,6 +56,7 @@ func TestURLKeepsItsHost(t *testing.T) {
 		{"parse \"https://bob:hun\"ter2@example.com\": bad", "parse \"https://[redacted]@example.com\": bad", "parse \"https://[redacted]@example.com\": bad"},
 		{"https://example.com:8443/@scope/x?mail=bob@example.com", "", ""},
 		{"http://localhost:port/@scope/x http://host:{port}/users/@me http://host:$PORT/a@b http://host:/a", "", ""},
+		{"http://example.com:3000: bob@x; http://example.com:80). bob@x, 'http://example.com:80' bob@x http://example.com:, bob@x", "", ""},
 		{"ssh://git.example.com:org/x@v1.2.0 see https://example.com: bob@example.com", "", ""},
 	} {
 		t.Run(tt.text, func(t *testing.T) {
