@@ -139,7 +139,7 @@ func (t *text) hostsIn(from int) (begin, end, last int) {
 			end, rest = hosts(t, begin), t.skip(inURL, last)
 		}
 	}
-	if end < 0 || end > rest || begin == from && generated(t.s[begin:end]) { // of a name that is cut off it is not known whose it is
+	if end < 0 || end > rest || begin == from && (generated(t.s[begin:end]) || t.isCut(end)) { // of a name that is cut off it is not known whose it is
 		return begin, -1, last
 	}
 	if begin == from && t.brokenBy(last) > 0 {
@@ -147,6 +147,9 @@ func (t *text) hostsIn(from int) (begin, end, last int) {
 	}
 	return begin, end, last
 }
+
+// isCut reports whether a text says at i that something was left out: app:1234... may be a user and half a password.
+func (t *text) isCut(i int) bool { return t.has(i, "...") || t.has(i, "\u2026") || t.has(i, " "+cutMark) }
 
 // parameter returns where in s[from:to], the rest of a database's URL, the first secret begins: by its name or its looks.
 func (t *text) parameter(from, to int) int {
