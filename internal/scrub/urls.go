@@ -149,7 +149,9 @@ func (t *text) hostsIn(from int) (begin, end, last int) {
 }
 
 // isCut reports whether a text says at i that something was left out: app:1234... may be a user and half a password.
-func (t *text) isCut(i int) bool { return t.has(i, "...") || t.has(i, "\u2026") || t.has(i, " "+cutMark) }
+func (t *text) isCut(i int) bool {
+	return t.has(i, "...") || t.has(i, "\u2026") || t.has(i, " "+cutMark)
+}
 
 // parameter returns where in s[from:to], the rest of a database's URL, the first secret begins: by its name or its looks.
 func (t *text) parameter(from, to int) int {
