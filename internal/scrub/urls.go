@@ -63,8 +63,10 @@ func (t *text) brokenUser(from int) {
 		t.broken = end
 		if at := strings.LastIndexByte(t.s[port:max(port, end)], '@'); at >= 0 && t.in(hostStart, port+at+1) {
 			t.hide(from, port+at)
-		} else if broken := t.brokenBy(end); broken > 0 {
-			t.hide(from, broken)
+		} else if port >= end { // else a path or a query ends it, behind a password without an @
+			if broken := t.brokenBy(end); broken > 0 {
+				t.hide(from, broken)
+			}
 		}
 	}
 }

@@ -60,6 +60,7 @@ func TestURLKeepsItsHost(t *testing.T) {
 		{"https://example.com:8443/@scope/x?mail=bob@example.com", "", ""},
 		{"http://localhost:port/@scope/x http://host:{port}/users/@me http://host:$PORT/a@b http://host:/a", "", ""},
 		{"http://example.com:3000: bob@x; http://example.com:80). bob@x, 'http://example.com:80' bob@x http://example.com:, bob@x", "", ""},
+		{"cloned ssh://forge:org/repo.git bob@example.com", "", ""},
 		{"ssh://git.example.com:org/x@v1.2.0 see https://example.com: bob@example.com", "", ""},
 	} {
 		t.Run(tt.text, func(t *testing.T) {
