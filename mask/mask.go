@@ -201,7 +201,7 @@ func Scrub(text string) string { return scrub.Text(text) }
 // ScrubCredentials is [Scrub] for a text that somebody worded for the caller: it
 // replaces credentials, keys, tokens and lists of a connection's settings, and leaves paths,
 // addresses and SQL alone. A URL misses its password, a user that is more than a few small
-// letters, and secret parameters; it keeps its host and its port.
+// letters or may be a token (redis://password@host), and secret parameters; it keeps its host and its port.
 func ScrubCredentials(text string) string { return scrub.Credentials(text) }
 
 // Is returns a rule for the errors for which errors.Is(err, target) holds. It

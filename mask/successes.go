@@ -28,7 +28,8 @@ import (
 // a text under a name that says secret, such as "api_key", becomes "[redacted]", a number
 // 0, and everything else stays as it is. So types stay what they were. In an object under
 // such a name a member stays that describes the secret by its name and by its looks:
-// {"auth": {"code": "expired"}}, {"token": {"expires_in": 3600}}. The output schema
+// {"auth": {"code": "expired"}}, {"token": {"expires_in": 3600}}. A name there that a machine
+// made, as of a map by token, is hidden like a text. The output schema
 // of a tool may no longer allow the result, for example because it has a pattern for the
 // secret. Then the call fails, and the failure says that the call was carried out.
 //

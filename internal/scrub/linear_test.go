@@ -92,6 +92,27 @@ func TestWorkIsLinear(t *testing.T) {
 	}
 }
 
+// TestLongValuesAreLinear: the values of many names that all go on to the end of a text are not searched one by one.
+func TestLongValuesAreLinear(t *testing.T) {
+	for _, unit := range []string{":pw", "{token1:server=", "token:(", "token=*", "secret:x", "/token:a"} {
+		const times = 64 // it was 400 times as long
+		small, large := strings.Repeat(unit, maxLen/times/len(unit)), strings.Repeat(unit, maxLen/len(unit))
+		Credentials(small) // which builds what is built once
+		least, most := time.Hour, 3*times*time.Hour
+		for range 20 { // whatever else the machine does
+			start := time.Now()
+			Credentials(small)
+			least = min(least, time.Since(start))
+			start = time.Now()
+			Credentials(large)
+			if most = min(most, time.Since(start)); most < 2*times*least {
+				break
+			}
+		}
+		require.Less(t, most, 3*times*least, unit)
+	}
+}
+
 // BenchmarkWorstText prints the time for 1 MB of the text that takes longest.
 func BenchmarkWorstText(b *testing.B) {
 	const part = 16 << 10

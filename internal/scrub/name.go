@@ -55,7 +55,7 @@ const secretNames = passwordNames + codeNames + phraseNames + `
 
 //nolint:gosmopolitan // some are of other languages
 const (
-	passwordNames = `password_ passwd_ passphrase_ passcode_ passwort_ kennwort_ _pwd_ _pswd_ __pass__ requirepass_ masterauth_ _psk_ _preshared_key_ _pre_shared_key_
+	passwordNames = `password_ _pass_word_ passwd_ passphrase_ _pass_phrase_ passcode_ _pass_code_ passwort_ kennwort_ _pwd_ _pswd_ __pass__ requirepass_ masterauth_ _psk_ _preshared_key_ _pre_shared_key_
 		_pass__ userpass_ _pw__ bindpw_ rootpw_ userpw_ _security_answer_ _senha_ contrasena_ contraseña_ motdepasse_ _mot_de_passe_ _mdp_ _kata_sandi_
 		密码_ 密碼_ 口令_ パスワード_ пароль_ 비밀번호_ पासवर्ड_ পাসওয়ার্ড_ `
 	codeNames   = `_pin__ _pin_code_ _pin_number_ _ssn_ _social_security_ _cvv_ _cvc_ _otp_ _card_number_ _recovery_code_ _backup_code_ _access_code_ _verification_code_ _security_code_ `

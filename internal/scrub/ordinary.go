@@ -41,8 +41,9 @@ var (
 // ordinary reports whether s[from:to], which was given for a secret, says something about it, or only where it comes
 // from. After an equals sign stands a value, after a colon perhaps a sentence, and in a list what looks like a secret.
 func (t *text) ordinary(k kind, name, sep string, start, from, to int) bool {
-	v, colon := t.s[from:to], sep[0] == ':'
-	if harmless(v, !colon && sep != " ") {
+	const most = 256 // many names may have their values end at the same place, and no word is longer
+	v, colon := t.s[from:min(to, from+most)], sep[0] == ':'
+	if harmless(v, !colon && sep != " ") && (len(v) == to-from || !placeholder(v)) {
 		return true
 	}
 	quoted, nameQuoted := t.in(quotes, from-1), t.in(quotes, start-1)

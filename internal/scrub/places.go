@@ -1,6 +1,9 @@
 package scrub
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const (
 	noSegment  = "\\s\v\"'`<>|,;:(){}\\[\\]\\\\*?=&/"
@@ -39,7 +42,11 @@ var (
 	small       = chars("a-z")
 	methods     = set("GET HEAD POST PUT PATCH DELETE OPTIONS")
 	// fileWords stand before the name of a file, also where that has one segment: open /secrets.txt: permission denied.
-	fileWords = set("open stat lstat fstatat openat read write mkdir rmdir unlink unlinkat remove rename readlink readdirent chdir chmod chown symlink link exec truncate create scandir copyfile access file directory folder path")
+	fileWords = set("open stat lstat fstatat openat mkdir rmdir unlink unlinkat readlink readdirent chdir chmod chown symlink scandir copyfile file directory folder")
+	// routeWords stand before a route as well: path "/users" not found, create /orders failed. They need more, see [text.ofFile].
+	routeWords = set("read write remove rename link exec truncate create access path")
+	fileErrors = []string{"denied, ", "directory, ", "exists, ", "permitted, ", "error, ", "busy, "}
+	fileEnd    = compile("[\"'`]?:[ \t](?i:permission denied|no such file|not a directory|is a directory|file exists|input/output error|read-only file|no space left|operation not permitted|directory not empty|too many open files|broken pipe)")
 )
 
 // trim returns to, or where the characters begin that end s[from:to].
@@ -73,13 +80,16 @@ func unixPath(t *text, i int) {
 		} else {
 			t.decided(end)
 		}
-	case t.ofFile(i):
+	case t.ofFile(i, first):
 		t.hidePath(i, t.trim(i, first, ".!"))
 	}
 }
 
-// ofFile reports whether the words before i say that a file stands there.
-func (t *text) ofFile(i int) bool {
+// ofFile reports whether the words before s[i:to] say that a file stands there. Some need what a system says of a
+// file, or its extension, too.
+func (t *text) ofFile(i, to int) bool {
+	to = t.trim(i, to, ".!")
+	fails := extended(t.s[i:to]) || fileEnd(t, to) >= 0
 	if t.in(quotes, i-1) {
 		i--
 	}
@@ -90,7 +100,10 @@ func (t *text) ofFile(i int) bool {
 	if t.at(end-1) == ':' { // No such file or directory: '/secrets.txt'
 		end--
 	}
-	return fileWords[strings.ToLower(t.s[max(t.back(letters, end), end-16):end])]
+	begin := max(t.back(letters, end), end-16)
+	word, before := strings.ToLower(t.s[begin:end]), t.s[max(0, begin-16):begin]
+	failed := func(end string) bool { return strings.HasSuffix(before, end) } // EACCES: permission denied, access '/x'
+	return fileWords[word] || routeWords[word] && (fails || slices.ContainsFunc(fileErrors, failed))
 }
 
 // hidePath hides a path. Who may read errors reads in a place of a source file its name: the directories are the server's.

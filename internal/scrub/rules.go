@@ -35,7 +35,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"url", on("://"), credentialsURL, redacted},
 		{"jdbc", on("jdbc:"), jdbcURL, redacted},
 		{"database", on("://", "jdbc:"), wholeURL, redacted},
-		{"host of a database", on("://", "jdbc:"), databaseHost, address},
+		{"host of a database", on("://", "jdbc:", "@"), databaseHost, address},
 		// user:password@host:6379 and user:password@tcp(host:3306)/name have no scheme.
 		{"credentials", on("@"), ahead(compile(`@[\w.-]+:\d`), portCredentials), redacted},
 		{"credentials of a host", on("@"), userAtHost, redacted},

@@ -20,7 +20,7 @@ const (
 )
 
 // rustFrames have a number, or the place of the one above.
-const rustFrames = `(?:\n[ \t]+(?:\d+:|at )[^\n]*)*`
+const rustFrames = `(?:\n[ \t]+(?:\d+:|at )[^\n]*)+`
 
 var framesOfGo = compile(`(?P<hide>` + goFrame + goFrames + `)`)
 

@@ -32,6 +32,7 @@ type state struct {
 	members   memberAt      // the last member that was looked for
 	scheme    span          // where the last "://" stands, and behind it if that is the URL of a database
 	url       int           // the end of the last URL or route
+	broken    int           // the end of the last URL that was searched for a password with signs in it
 	once      int           // the end of what a pattern reads once
 }
 

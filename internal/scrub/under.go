@@ -13,7 +13,7 @@ import (
 // if its name says that it describes the secret (see [tells]) and it looks like a description: a word such as an error
 // code has, a sentence, a date, the number of seconds of a life. So {"auth": {"code": "unauthenticated"}} and
 // {"token": {"expires_in": 3}} stay, {"auth": {"basic": "..."}} and {"pin": {"code": 1234}} do not. A yes or no and a null
-// stay, and so do the names.
+// stay, and so do the names, but for one that a machine made: {"tokens": {"Zk39fjq0aL": "active"}} has the secrets there.
 type under struct {
 	name   string // that says secret, "" for none
 	member string // of the object below it in which the value stands, "" for none
@@ -32,7 +32,16 @@ func (u under) in(name string, secret bool) under {
 
 // hidesText reports whether a text is hidden for where it stands.
 func (u under) hidesText(text string) bool {
-	return u.name != "" && text != "" && !(u.member != "" && tells(u.member) && describes(text))
+	return u.name != "" && text != "" && !(u.member != "" && tells(u.member) && !u.isCode() && describes(text))
+}
+
+// hidesName reports whether the name of a member is hidden for where it stands. A UUID is most often what a list of
+// secrets calls one of them.
+func (u under) hidesName(name string) bool { return u.name != "" && generated(name) && !uuid(name) }
+
+// isCode reports whether a member has the code that is the secret itself: {"recovery_codes": [{"code": "plum-otter"}]}.
+func (u under) isCode() bool {
+	return strings.EqualFold(u.member, "code") && kindOfName(u.name) == code
 }
 
 // hidesNumber is hidesText for a number as it is written.
@@ -41,7 +50,7 @@ func (u under) hidesNumber(number string) bool {
 	if u.name == "" || !secretNumber(u.name, number) {
 		return false
 	}
-	isCode := strings.EqualFold(u.member, "code") && (len(number) > codeOfHTTP || kindOfName(u.name) == code)
+	isCode := u.isCode() || strings.EqualFold(u.member, "code") && len(number) > codeOfHTTP
 	return u.member == "" || isCode || !tells(u.member)
 }
 

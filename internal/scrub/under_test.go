@@ -27,6 +27,14 @@ func TestUnderASecret(t *testing.T) {
 		`{"auth":{"device_code":"GmRhmhcxhwAzkoEq","verification_code":"WDJBMJHT"}}`:                                            `{"auth":{"device_code":"[redacted]","verification_code":"[redacted]"}}`,
 		`{"auth":{"message":"the password is hunter2x"}}`:                                                                       `{"auth":{"message":"[redacted]"}}`,
 		`{"secret":{"name":"` + ghp + `","token":{"code":"expired"}}}`:                                                          `{"secret":{"name":"[redacted]","token":{"code":"expired"}}}`,
+		`{"tokens":{"Zk39fjq0aLx8":"active"},"a":{"Zk39fjq0aLx8":1}}`:                                                           `{"tokens":{"[redacted]":"[redacted]"},"a":{"Zk39fjq0aLx8":1}}`,
+		`{"api_keys":{"7c4f1a52-3b6e-4c1d-9a4e-2f8b1c0d9e77":{"status":"active"}}}`:                                             ``,
+		`{"secrets":{"status":"ready","db-main-1":{"state":"ready"}}}`:                                                          ``,
+		`{"recovery_codes":[{"code":"plum-otter"}],"otp":{"code":"QWERTY","error":"expired"}}`:                                  `{"recovery_codes":[{"code":"[redacted]"}],"otp":{"code":"[redacted]","error":"expired"}}`,
+		`{"token":{"type":"string","value":"letmein"}}`:                                                                         `{"token":{"type":"string","value":"[redacted]"}}`,
+		`{"secrets":{"token":{"type":"string","x":"letmein"}}}`:                                                                 `{"secrets":{"token":{"type":"string","x":"[redacted]"}}}`,
+		`{"tokens":4821930,"prompt":{"tokens":128000000},"token":4821930}`:                                                      `{"tokens":4821930,"prompt":{"tokens":128000000},"token":0}`,
+		`{"passWord":"letmein","pass_phrase":"letmein","pass-code":4821}`:                                                       `{"passWord":"[redacted]","pass_phrase":"[redacted]","pass-code":0}`,
 		`{"auth":{"message":"` + strings.Repeat("a", 600) + `"}}`:                                                               `{"auth":{"message":"[redacted]"}}`,
 	} {
 		if want == "" {
@@ -67,4 +75,12 @@ func mustJSON(t *testing.T, v any) []byte {
 	raw, err := json.Marshal(v)
 	require.NoError(t, err)
 	return raw
+}
+
+// TestNamesUnderASecret: names that a machine made are hidden there, and none takes the place of another.
+func TestNamesUnderASecret(t *testing.T) {
+	v := map[string]any{"tokens": map[string]any{"Zk39fjq0aLx8": true, "Bm47rtq1cVy9": true, "main": true}}
+	want := `{"tokens":{"[redacted]":true,"[redacted] (2)":true,"main":true}}`
+	require.JSONEq(t, want, string(mustJSON(t, Cleaner{}.Value(v))))
+	require.Equal(t, want, string(WholeJSON([]byte(`{"tokens":{"Zk39fjq0aLx8":true,"Bm47rtq1cVy9":true,"main":true}}`))))
 }

@@ -19,6 +19,7 @@ const (
 var (
 	keyInURL  = behind(inScheme, withKey)
 	isPrivate = compile(private)
+	isToken   = compile(`(?i:nats|rediss?|valkeys?)`) // whose URL may have a token or a password in the place of the user
 	isJDBC    = compile(withJDBC)
 	inScheme  = chars(`\w+.-`)
 	hosts     = compile(`(?:` + host + `(?:,` + host + `)*)?(?P<is>[/?#;\\]|[` + cutOfURL + `]*(?:["<>` + "`" + `\s\v]|\z))`)
@@ -35,11 +36,65 @@ func credentialsURL(t *text, i int) {
 		t.url = t.skip(inURL, i)
 	}
 	if t.privateURL(i) {
-		t.database(i+len("://"), t.has(t.back(inScheme, i), "nats"))
+		t.database(i+len("://"), isToken(t, t.back(inScheme, i)) >= 0)
 	} else {
 		keyInURL(t, i)
+		t.brokenUser(i + len("://"))
 	}
 }
+
+// brokenUser hides the credentials in the authority at from if a sign in the password ends it: https://bob:a/b@host. A port
+// has digits, or stands for them.
+func (t *text) brokenUser(from int) {
+	colon := t.skip(inName, from)
+	if t.at(colon) != ':' || from < t.broken {
+		return
+	}
+	port := t.skip(inPortOfURL, colon+1)
+	if t.at(port) == '@' { // the password has no such sign
+		return
+	}
+	number := t.some(colon+1, t.trim(colon+1, port, cutOfURL)-colon-1)
+	switch end := t.urlEnd(port); {
+	case number == "" && (port > colon+1 || strings.IndexByte("/?#", t.at(port)) < 0), digits(number), strings.EqualFold(number, "port"),
+		strings.IndexByte("${%<*[", t.at(colon+1)) >= 0:
+	default:
+		t.work += end - port
+		t.broken = end
+		if at := strings.LastIndexByte(t.s[port:max(port, end)], '@'); at >= 0 && t.in(hostStart, port+at+1) {
+			t.hide(from, port+at)
+		} else if port >= end { // else a path or a query ends it, behind a password without an @
+			if broken := t.brokenBy(end); broken > 0 {
+				t.hide(from, broken)
+			}
+		}
+	}
+}
+
+// brokenBy returns where the @ stands of a URL that ends before a blank or a quotation mark at i, if that is part of the
+// password in it; else 0.
+func (t *text) brokenBy(i int) int {
+	const most = 128
+	i = t.skip(inURL, i) // over the punctuation of a sentence
+	next := t.some(i, most)
+	if len(next) < 2 || next[0] == '\n' || next[0] == '\r' || next[0] != ' ' && strings.IndexByte(",:;)}]>|", next[1]) >= 0 {
+		return 0
+	}
+	if end := strings.IndexAny(next[1:], " \t\n\r"); end >= 0 {
+		next = next[:end+1]
+	}
+	at := strings.LastIndexByte(next, '@')
+	if at < 2 || !t.in(hostStart, i+at+1) {
+		return 0
+	}
+	return i + at
+}
+
+var (
+	inName      = chars(`\w%+-`)
+	inPortOfURL = chars("^ \t\n\r\f\v/?#\"<>`@")
+	hostStart   = chars(`A-Za-z0-9\[`)
+)
 
 func jdbcURL(t *text, i int) {
 	if from := isJDBC(t, i); from >= 0 {
@@ -53,8 +108,7 @@ func jdbcURL(t *text, i int) {
 // small letters, and from the first secret in its parameters on all of them. A password may hold each of the signs
 // that structure a URL, so it goes on to the last @; what has no @ and is not a list of hosts is hidden whole.
 func (t *text) database(from int, userIsToken bool) {
-	end := t.urlEnd(from)
-	at, of := t.hostsIn(from, end)
+	at, of, end := t.hostsIn(from)
 	switch {
 	case of < 0:
 		t.hide(from, end)
@@ -72,21 +126,33 @@ func (t *text) database(from int, userIsToken bool) {
 	t.decided(end)
 }
 
-// hostsIn returns where the hosts of the URL of a database begin and end, whose authority is at from. end is -1 if
-// it cannot be told what is a host in it.
-func (t *text) hostsIn(from, to int) (begin, end int) {
-	begin = from + strings.LastIndexByte(t.s[from:to], '@') + 1
-	t.work += to - from
+// hostsIn returns where the hosts of the URL of a database begin and end, whose authority is at from, and where the URL
+// ends. end is -1 if it cannot be told what is a host in it.
+func (t *text) hostsIn(from int) (begin, end, last int) {
+	last = t.urlEnd(from)
+	begin = from + strings.LastIndexByte(t.s[from:last], '@') + 1
+	t.work += last - from
 	end = hosts(t, begin)
-	if end < 0 || end > t.skip(inURL, from) || begin == from && generated(t.s[begin:end]) { // of a name that is cut off it is not known whose it is
-		return begin, -1
+	rest := t.skip(inURL, last)
+	if (end < 0 || begin == from && end >= last) && strings.IndexByte(t.s[from:last], ':') >= 0 { // a blank or a quote in a password looks like the end of the URL
+		if at := t.brokenBy(last); at > 0 {
+			begin = at + 1
+			last = t.urlEnd(begin)
+			end, rest = hosts(t, begin), t.skip(inURL, last)
+		}
 	}
-	// A blank or a quote in a password looks like the end of the URL.
-	rest := t.skip(inURL, to)
-	if next := t.some(rest+1, 128); strings.IndexByte(next[:len(next)-len(strings.TrimLeftFunc(next, func(r rune) bool { return r < 0x80 && inURL.has[r] }))], '@') >= 0 {
-		return begin, -1
+	if end < 0 || end > rest || begin == from && (generated(t.s[begin:end]) || t.isCut(end)) { // of a name that is cut off it is not known whose it is
+		return begin, -1, last
 	}
-	return begin, end
+	if begin == from && t.brokenBy(last) > 0 {
+		return begin, -1, last
+	}
+	return begin, end, last
+}
+
+// isCut reports whether a text says at i that something was left out: app:1234... may be a user and half a password.
+func (t *text) isCut(i int) bool {
+	return t.has(i, "...") || t.has(i, "\u2026") || t.has(i, " "+cutMark)
 }
 
 // parameter returns where in s[from:to], the rest of a database's URL, the first secret begins: by its name or its looks.
@@ -113,14 +179,20 @@ func (t *text) parameter(from, to int) int {
 // databaseHost hides where a database is.
 func databaseHost(t *text, i int) {
 	from := i + len("://")
+	if t.row == 2 {
+		if t.at(t.skip(dotted, i+1)) == '(' {
+			netHost(t, i)
+		}
+		return
+	}
 	if t.row == 1 {
 		from = isJDBC(t, i)
 	} else if !t.privateURL(i) {
 		return
 	}
 	if from >= 0 {
-		to := t.urlEnd(from)
-		if begin, end := t.hostsIn(from, to); end > begin {
+		begin, end, to := t.hostsIn(from)
+		if end > begin {
 			t.hide(begin, end)
 		}
 		t.decided(to)
@@ -163,6 +235,7 @@ const (
 	withNet  = noUser + `[^\s\v"]))*` + user + inNet + noPlain + inNet + `))@[\w.-]+\(`
 
 	wholePort = noUser + `[^\s\v@]))*(?P<hide>` + userChar + `+:` + inPort + `@[\w.-]+:\d+)`
+	hostInNet = noUser + `[^\s\v"]))*` + userChar + `+:` + inNet + `@[\w.-]+\((?P<hide>[^\s\v)]+)`
 	wholeNet  = noUser + `[^\s\v"]))*(?P<hide>` + userChar + `+:` + inNet + `@[\w.-]+\([^\s\v)]*\)?(?:/[^\s\v"'` + "`" + `),;]*)?)`
 )
 
@@ -202,6 +275,7 @@ var (
 	inSecret = chars("^ \t\n\r\f\v@\"'")
 	inDSN    = chars("^ \t\n\r\f\v\"")
 	portUser = compile(withPort)
+	netHost  = behind(inDSN, hostInNet)
 	netDSN   = behind(inDSN, wholeNet)
 	portDSN  = behind(inSecret, wholePort)
 )

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -283,11 +284,14 @@ func (w *walk) member(out map[string]any, name string, v any) {
 	v = w.value(v)
 	w.at = at
 	clean := w.text(name)
-	for n := 2; ; n++ {
+	if at.hidesName(name) {
+		clean, w.changed = redacted, true
+	}
+	for first, n := clean, 2; ; n++ {
 		if _, taken := out[clean]; !taken || clean == name {
 			break
 		}
-		clean = fmt.Sprintf("%s (%d)", w.text(name), n)
+		clean = fmt.Sprintf("%s (%d)", first, n)
 	}
 	out[clean] = v
 }
@@ -326,13 +330,21 @@ func (w *walk) leaf(text string) any {
 // number is leaf for a number.
 func (w *walk) number(v any) any {
 	switch {
-	case w.at.name == "" || !w.at.hidesNumber(fmt.Sprint(v)):
+	case w.at.name == "" || !w.at.hidesNumber(written(v)):
 		return v
 	case w.Typed:
 		return w.instead(0)
 	default:
 		return w.instead(redacted)
 	}
+}
+
+// written returns a number as JSON has it, for 4821930 is no 4.82193e+06.
+func written(number any) string {
+	if f, ok := number.(float64); ok {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return fmt.Sprint(number)
 }
 
 // hidden is leaf for the text that stands in the place of an error; a value with more in it has been looked at.

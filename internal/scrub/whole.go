@@ -152,6 +152,9 @@ func (r *rewriting) member(u under, of string, n int) string {
 	from := r.at
 	name := r.text()
 	clean := r.clean(name)
+	if u.hidesName(name) {
+		clean = redacted
+	}
 	places, quiet := len(r.places), r.quiet
 	if r.asked != nil {
 		r.path = append(r.path, name)
@@ -166,7 +169,7 @@ func (r *rewriting) member(u under, of string, n int) string {
 	r.space()
 	r.at++ // the colon
 	r.space()
-	begins := SecretName(name) && !r.declares()
+	begins := SecretName(name) && (u.name != "" || !r.declares())
 	if u.name == "" && !begins && r.s[r.at] == '"' && len(name) <= len("variable") {
 		at := r.at
 		text := r.text()
@@ -199,8 +202,11 @@ func (r *rewriting) declares() bool {
 	return err == nil && declares(object)
 }
 
-// declares reports whether an object is the schema of a value.
+// declares reports whether an object is the schema of a value. One that has the value, too, is none.
 func declares(object map[string]any) bool {
+	if _, valued := object["value"]; valued {
+		return false
+	}
 	_, referred := object["$ref"].(string)
 	return referred || schemaType(object["type"])
 }
