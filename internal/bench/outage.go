@@ -39,8 +39,9 @@ func manyTools() *table {
 			"Goroutines run beside, so that allocations are rounded.",
 	}
 	for _, s := range servers {
-		var failures, wrong, unknown []func()
-		for _, n := range []int{10, 1000, 10_000} {
+		sizes := []int{10, 1000, 10_000}
+		failures, wrong, unknown := make([]func(), 0, len(sizes)), make([]func(), 0, len(sizes)), make([]func(), 0, len(sizes))
+		for _, n := range sizes {
 			call := connectToMany(s.mw, n)
 			failures = append(failures, call(toolName(n-1), rightOrder))
 			wrong = append(wrong, call(toolName(n-1), wrongOrder))

@@ -16,8 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/batch"
-	"github.com/mcpchain/mcpchain/internal/errbench/sqlite"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/errbench/sqlite"
 	"github.com/mcpchain/mcpchain/retry"
 )
 

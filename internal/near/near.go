@@ -254,7 +254,7 @@ func (a *wanted) want(s string) bool {
 			continue
 		}
 		a.at[r] |= 1 << i
-		a.letters |= letter(byte(r))
+		a.letters |= letter(byte(r)) //nolint:gosec // below utf8.RuneSelf
 	}
 	return true
 }
@@ -338,7 +338,7 @@ func (a *name) read(s string) bool {
 		if r >= utf8.RuneSelf {
 			lower = unicode.ToLower(r)
 		} else {
-			lower = rune(folded(byte(r)))
+			lower = rune(folded(byte(r))) //nolint:gosec // below utf8.RuneSelf
 		}
 		if small && lower != r && lower != '_' {
 			a.words |= 1 << a.n

@@ -205,8 +205,8 @@ func TestPoolsAgreeWithReference(t *testing.T) {
 		most := []int{6, 12, 24, 70}[n%4]
 		pool := make([]string, 10+r.IntN(60))
 		for i := range pool {
-			switch pool[i] = word(r, letters, most); {
-			case i > 0 && r.IntN(2) == 0: // alike
+			pool[i] = word(r, letters, most)
+			if i > 0 && r.IntN(2) == 0 { // alike
 				pool[i] = pool[r.IntN(i)]
 				if at := r.IntN(len(pool[i]) + 1); utf8.ValidString(pool[i][:at]) {
 					pool[i] = pool[i][:at] + word(r, letters, 1+r.IntN(2)) + pool[i][at:]

@@ -9,10 +9,11 @@ const (
 	// Lasts is how long an entry of a table of [Brief] is known.
 	Lasts = time.Second
 
-	// MaxBrief is how many entries such a table has at most,
+	// MaxBrief is how many entries such a table has at most.
 	MaxBrief = 8192
 
-	// and MaxSize how large its values are together. One that is larger is there alone.
+	// MaxSize is how large the values of such a table are together. One that is larger is
+	// there alone.
 	MaxSize = 1 << 15
 )
 
