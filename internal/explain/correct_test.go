@@ -47,3 +47,29 @@ func TestMisspelledAmongManyNames(t *testing.T) {
 	require.Equal(t, "Argument 'colour' is unknown. Did you mean 'color'?", report.Text())
 	require.Contains(t, string(report.Corrected), `"color":"red"`)
 }
+
+// TestNumbersThatAreSendable: a typed tool reads integers into 64 bits, of which its schema says nothing.
+func TestNumbersThatAreSendable(t *testing.T) {
+	s := mustCompile(t, `{"properties":{"n":{"type":"integer"},"l":{"type":"array","items":{"type":"integer"}},"f":{"type":"number"}},"additionalProperties":false}`)
+	for args, corrected := range map[string]string{
+		`{"n":"5"}`:                     `{"n":5}`,
+		`{"n":"1e2"}`:                   `{"n":1e2}`,
+		`{"n":"-9223372036854775808"}`:  `{"n":-9223372036854775808}`,
+		`{"n":"18446744073709551615"}`:  `{"n":18446744073709551615}`,
+		`{"n":"18446744073709551616"}`:  "",
+		`{"n":"-9223372036854775809"}`:  "",
+		`{"n":"1e40"}`:                  "",
+		`{"n":"-0"}`:                    "",
+		`{"n":"-0.0"}`:                  "",
+		`{"l":99999999999999999999}`:    "",
+		`{"N":99999999999999999999}`:    "",
+		`{"n":"1","f":-0.5}`:            `{"f":-0.5,"n":1}`,
+		`{"n":"1","f":1e-300}`:          `{"f":1e-300,"n":1}`,
+		`{"arguments":{"n":1}}`:         `{"n":1}`,
+		`{"arguments":{"n":123456e15}}`: "",
+	} {
+		report := s.Explain([]byte(args), false)
+		require.NotNil(t, report, args)
+		require.Equal(t, corrected, string(report.Corrected), args)
+	}
+}
