@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,12 +14,14 @@ import (
 // A compiler makes nodes of the schemas in a document that can be reached from its root.
 type compiler struct {
 	tree      any
-	declared  map[string][]string
+	declared  map[uintptr][]string
 	resources map[string]*resource // by address
 	roots     map[string]*resource // by place
 	surveyed  map[string]bool      // the places of schemas that were looked at
 	nodes     map[string]*node
 	list      []*node
+	places    int  // the bytes of the pointers to all schemas
+	patterns  int  // about the instructions of all patterns
 	dynamic   bool // a reference may lead to another place for each way to it
 }
 
@@ -37,17 +40,25 @@ func (c *compiler) enter(r *resource) {
 }
 
 // visit notes what one schema says of its address, its draft and its anchors.
-func (c *compiler) visit(schema map[string]any, pointer string, _ int) (draft int, err error) {
+func (c *compiler) visit(schema map[string]any, at []string, _ int) (draft int, err error) {
+	pointer := pointerTo(at)
 	if c.surveyed[pointer] {
 		return 0, errKnown
+	}
+	if err = c.weigh(pointer); err != nil {
+		return 0, err
 	}
 	c.surveyed[pointer] = true
 	around := c.resourceOf(pointer)
 	own := around.draft
-	if name, ok := schema["$schema"].(string); ok {
-		if own = draftAt(name); own == 0 {
-			return 0, fmt.Errorf("#%s/$schema names no draft that is known: %s", pointer, name)
-		}
+	switch name, ok := schema["$schema"].(string); {
+	case !ok:
+	case draftAt(name) > 0:
+		own = draftAt(name)
+	case strings.Contains(name, "://json-schema.org/"):
+		return 0, fmt.Errorf("#%s/$schema names no draft that is known: %s", pointer, name)
+	default:
+		delete(schema, "$schema") // nobody knows it: taken as what is around, or as the newest
 	}
 	keyword := "$id"
 	if own == 4 {
@@ -97,6 +108,14 @@ func (c *compiler) visit(schema map[string]any, pointer string, _ int) (draft in
 	return draft, nil
 }
 
+// weigh counts the place of a schema.
+func (c *compiler) weigh(pointer string) error {
+	if c.places += len(pointer); c.places > maxPlaces {
+		return errors.New("the schema is nested too deeply for the length of its names")
+	}
+	return nil
+}
+
 func (r *resource) anchor(name, pointer string) error {
 	if other, twice := r.anchors[name]; twice && other != pointer {
 		return fmt.Errorf("#%s and #%s have the same anchor %q", other, pointer, name)
@@ -121,6 +140,9 @@ func (r *resource) join(to string) (*url.URL, error) {
 // resourceOf returns the resource in which a place lies.
 func (c *compiler) resourceOf(pointer string) *resource {
 	for {
+		if len(c.roots) == 1 {
+			pointer = "" // as in most schemas
+		}
 		if r := c.roots[pointer]; r != nil || pointer == "" {
 			return r
 		}
@@ -132,6 +154,12 @@ func (c *compiler) resourceOf(pointer string) *resource {
 func (c *compiler) node(v any, pointer string, around *resource) (*node, error) {
 	if known := c.nodes[pointer]; known != nil {
 		return known, nil
+	}
+	if err := c.weigh(pointer); err != nil {
+		return nil, err
+	}
+	if len(c.list) == maxObjects {
+		return nil, fmt.Errorf("the schema has more than %d schemas in it", maxObjects)
 	}
 	if own := c.roots[pointer]; own != nil {
 		around = own
@@ -169,6 +197,38 @@ func (c *compiler) open(r *resource) (err error) {
 	return nil
 }
 
+// dynamicParts makes a part of all that a dynamic or recursive reference may lead to, whatever the way to it.
+func (c *compiler) dynamicParts() {
+	targets := map[string]*node{} // of an anchor, and of "" for recursive references
+	for _, n := range c.list {
+		for _, r := range n.references {
+			if r.anchor == "" && !r.recursive {
+				continue
+			}
+			if targets[r.anchor] == nil {
+				targets[r.anchor] = c.targets(r)
+			}
+			n.parts = append(n.parts, part{node: targets[r.anchor], keyword: "$dynamicRef"})
+		}
+	}
+}
+
+// targets returns a node whose parts are all that a reference may lead to.
+func (c *compiler) targets(r *leading) *node {
+	all := &node{}
+	for _, address := range sortedNames(c.resources) {
+		in := c.resources[address]
+		to := in.dynamic[r.anchor]
+		if r.recursive && in.recursive {
+			to = in.root
+		}
+		if to != nil {
+			all.parts = append(all.parts, part{node: to, keyword: "$dynamicRef"})
+		}
+	}
+	return all
+}
+
 var errGone = errors.New("there is nothing")
 
 // at returns the node of the schema at a place, which need not be one where schemas stand.
@@ -176,8 +236,8 @@ func (c *compiler) at(pointer string) (*node, error) {
 	if known := c.nodes[pointer]; known != nil {
 		return known, nil
 	}
-	v := c.tree
-	for _, name := range steps(pointer) {
+	v, path := c.tree, steps(pointer)
+	for _, name := range path {
 		switch in := v.(type) {
 		case map[string]any:
 			inner, has := in[name]
@@ -195,8 +255,8 @@ func (c *compiler) at(pointer string) (*node, error) {
 		}
 	}
 	around := c.resourceOf(pointer)
-	s := surveyor{c.visit}
-	if err := s.schema(v, pointer, around.draft); err != nil {
+	s := surveyor{c.visit, path}
+	if err := s.schema(v, around.draft); err != nil {
 		return nil, err
 	}
 	return c.node(v, pointer, around)
@@ -320,6 +380,12 @@ func (k *reading) limit(keyword string) *big.Rat {
 	return nil
 }
 
+func (k *reading) pattern(text string) *pattern {
+	p, err := k.compiler.pattern(text)
+	k.err = cmp.Or(k.err, err)
+	return p
+}
+
 func (k *reading) texts(keyword string) []string { return textsOf(k.get(keyword)) }
 
 func textsOf(v any) (texts []string) {
@@ -390,7 +456,7 @@ func (k *reading) readValue() {
 	}
 	n.minLength, n.maxLength = whole(k.get("minLength")), whole(k.get("maxLength"))
 	if text, ok := k.get("pattern").(string); ok {
-		n.pattern = newPattern(text)
+		n.pattern = k.pattern(text)
 	}
 	n.minimum, n.above = k.limit("minimum"), k.limit("exclusiveMinimum")
 	n.maximum, n.below = k.limit("maximum"), k.limit("exclusiveMaximum")
@@ -431,7 +497,7 @@ func (k *reading) readInside() {
 	for _, text := range sortedNames(object) {
 		k.part("patternProperties", "", true, object[text], "patternProperties", text)
 		if k.err == nil {
-			k.parts[len(k.parts)-1].pattern = newPattern(text)
+			k.parts[len(k.parts)-1].pattern = k.pattern(text)
 			n.patterns = append(n.patterns, last(k.parts))
 		}
 	}
@@ -449,7 +515,7 @@ func (k *reading) readInside() {
 	n.unseen = k.one(true, "unevaluatedProperties", "unevaluatedProperties")
 	n.names = k.one(true, "propertyNames", "propertyNames")
 	if object, ok := k.get("properties").(map[string]any); ok {
-		n.members, n.order = make(map[string]*node, len(object)), k.declared[n.pointer]
+		n.members, n.order = make(map[string]*node, len(object)), k.declared[identity(object)]
 		names := sortedNames(object)
 		if len(n.order) != len(object) {
 			n.order = names

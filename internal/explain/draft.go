@@ -156,16 +156,29 @@ func partShape(pointer string, draft int) shape {
 }
 
 // A misshape is a part of a schema that is none.
-type misshape struct{ pointer, want string }
+type misshape struct {
+	at   []string
+	want string
+}
 
-func (e *misshape) Error() string { return "#" + e.pointer + " must be " + e.want }
+func (e *misshape) Error() string { return "#" + pointerTo(e.at) + " must be " + e.want }
 
 // A surveyor looks at all schemas in a value.
 type surveyor struct {
-	// visit is called for each schema that is an object, before those inside of it, with its JSON
-	// Pointer, and returns the draft by which it is read. The error errKnown is for one that was
-	// visited before.
-	visit func(schema map[string]any, pointer string, draft int) (int, error)
+	// visit is called for each schema that is an object, before those inside of it, with its place,
+	// and returns the draft by which it is read. The error errKnown is for one that was visited before.
+	visit func(schema map[string]any, at []string, draft int) (int, error)
+	at    []string // the place that is looked at
+}
+
+func (s *surveyor) wrong(want string) error { return &misshape{slices.Clone(s.at), want} }
+
+// inside checks what a name or an index leads to.
+func (s *surveyor) inside(step string, want shape, v any, draft int) error {
+	s.at = append(s.at, step)
+	err := s.check(want, v, draft)
+	s.at = s.at[:len(s.at)-1]
+	return err
 }
 
 var errKnown = errors.New("was visited before")
@@ -173,41 +186,40 @@ var errKnown = errors.New("was visited before")
 var needsPlace = map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} // in draft 4
 
 // schema reports what is wrong with a schema.
-func (s *surveyor) schema(v any, pointer string, draft int) (err error) {
+func (s *surveyor) schema(v any, draft int) (err error) {
 	object, ok := v.(map[string]any)
 	if _, isBool := v.(bool); isBool && draft > 4 {
 		return nil
 	} else if !ok {
 		if draft == 4 {
-			return &misshape{pointer, "a schema, which is an object"}
+			return s.wrong("a schema, which is an object")
 		}
-		return &misshape{pointer, "a schema, which is an object or a boolean"}
+		return s.wrong("a schema, which is an object or a boolean")
 	}
-	if draft, err = s.visit(object, pointer, draft); err != nil {
+	if draft, err = s.visit(object, s.at, draft); err != nil {
 		if errors.Is(err, errKnown) {
 			return nil
 		}
 		return err
 	}
 	for _, name := range sortedNames(object) {
-		here := pointer + "/" + escape.Replace(name)
-		if err = s.check(shapeOf(name, draft), object[name], here, draft); err != nil {
+		if err = s.inside(name, shapeOf(name, draft), object[name], draft); err != nil {
 			return err
 		}
 		if other := needsPlace[name]; draft == 4 && other != "" && object[other] == nil {
-			return &misshape{here, "a limit beside " + quoted(other)}
+			return &misshape{append(slices.Clip(s.at), name), "a limit beside " + quoted(other)}
 		}
 	}
 	return nil
 }
 
 // check reports what is wrong with a value that should be of a shape.
-func (s *surveyor) check(want shape, v any, pointer string, draft int) error {
+func (s *surveyor) check(want shape, v any, draft int) error {
 	wrong := func(ok bool, want string) error {
 		if ok {
 			return nil
 		}
-		return &misshape{pointer, want}
+		return s.wrong(want)
 	}
 	str, isText := v.(string)
 	n, isNumber := v.(json.Number)
@@ -252,15 +264,15 @@ func (s *surveyor) check(want shape, v any, pointer string, draft int) error {
 		if isBool {
 			return nil
 		}
-		return s.schema(v, pointer, draft)
+		return s.schema(v, draft)
 	case shapeSchema:
-		return s.schema(v, pointer, draft)
+		return s.schema(v, draft)
 	case shapeSchemaOrList, shapeSchemas:
 		if want == shapeSchemaOrList && !isList {
-			return s.schema(v, pointer, draft)
+			return s.schema(v, draft)
 		}
 		for i, item := range items {
-			if err := s.schema(item, pointer+"/"+strconv.Itoa(i), draft); err != nil {
+			if err := s.inside(strconv.Itoa(i), shapeSchema, item, draft); err != nil {
 				return err
 			}
 		}
@@ -273,7 +285,7 @@ func (s *surveyor) check(want shape, v any, pointer string, draft int) error {
 					inner = shapeOf("required", draft)
 				}
 			}
-			if err := s.check(inner, object[name], pointer+"/"+escape.Replace(name), draft); err != nil {
+			if err := s.inside(name, inner, object[name], draft); err != nil {
 				return err
 			}
 		}

@@ -22,7 +22,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -210,7 +209,10 @@ func (s *Schema) Defaults(args []byte) []byte {
 func filled(object map[string]any, schema any) (full map[string]any, found bool) {
 	s, _ := schema.(map[string]any)
 	properties, _ := s["properties"].(map[string]any)
-	required, _ := s["required"].([]any)
+	required := map[string]bool{}
+	for _, name := range textsOf(s["required"]) {
+		required[name] = true
+	}
 	full = map[string]any{}
 	maps.Copy(full, object)
 	for name, sub := range properties {
@@ -224,7 +226,7 @@ func filled(object map[string]any, schema any) (full map[string]any, found bool)
 		inner, inside := filled(inner, p)
 		found = found || has || inside
 		switch {
-		case slices.Contains(required, any(name)):
+		case required[name]:
 		case isObject || !sent && !has && inside:
 			full[name] = inner
 		case has:

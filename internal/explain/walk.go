@@ -6,7 +6,6 @@ import (
 	"iter"
 	"math/bits"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -31,6 +30,7 @@ type walk struct {
 	around  []*resource // the resources that were entered, the outermost first
 	names   []string    // of the objects that are walked through, one behind the other
 	key     []byte
+	machine machine
 
 	report *report // nil while nothing is noted
 	at     []step
@@ -68,6 +68,12 @@ func (n *node) takes(v any) bool {
 	w := walk{work: maxExample, formats: true}
 	ok, err := w.run(n, v)
 	return ok && err == nil
+}
+
+// named reports whether a pattern matches a name. The error says that this takes too long to find out.
+func (w *walk) named(p *pattern, name string) (ok bool, err error) {
+	defer w.end(&err)
+	return w.matches(p, name), nil
 }
 
 // A seen is what schemas have looked at in one value, for unevaluatedProperties and unevaluatedItems.
@@ -108,10 +114,18 @@ func (w *walk) notes() bool { return w.report != nil && w.report.left >= 0 }
 
 // wrong notes a finding about the value that the walk is at, or about what is in it. It returns false.
 func (w *walk) wrong(f finding, inside ...string) bool {
-	if w.notes() && !w.report.spend(1+len(w.at)/16) {
+	if w.notes() && !w.report.spend(1+len(w.at)/16+w.bytes()/256) {
 		w.found = append(w.found, w.placed(f, inside...))
 	}
 	return false
+}
+
+// bytes returns how long the names on the way to the value are.
+func (w *walk) bytes() (n int) {
+	for _, s := range w.at {
+		n += len(s.name)
+	}
+	return n
 }
 
 // placed adds to a finding where it is, and when it is one.
@@ -176,6 +190,9 @@ func (w *walk) inside(n *node, v any, to step) bool {
 // that is nil.
 func (w *walk) valid(n *node, v any, out *seen) (ok bool) {
 	w.spend(1)
+	if number, ok := v.(json.Number); ok && strings.ContainsAny(string(number), "eE") {
+		w.spend(12) // to compute with it may take long
+	}
 	switch {
 	case n.always != nil:
 		return *n.always || w.never(n)
@@ -330,8 +347,7 @@ func (w *walk) text(n *node, v string) bool {
 		ok = w.within(utf8.RuneCountInString(v), n.minLength, n.maxLength, n, "minLength", "maxLength")
 	}
 	if n.pattern != nil && (ok || w.notes()) {
-		w.spend(len(v) / 4)
-		ok = w.must(n.pattern.matches(v), n, "pattern") && ok
+		ok = w.must(w.matches(n.pattern, v), n, "pattern") && ok
 	}
 	return ok
 }
@@ -366,6 +382,7 @@ func (w *walk) missing(n *node, v map[string]any, rule string, names []string, w
 func (w *walk) object(n *node, v map[string]any, out *seen) bool {
 	ok := w.within(len(v), n.minProperties, n.maxProperties, n, "minProperties", "maxProperties")
 	ok = w.missing(n, v, "required", n.required) && ok
+	w.spend(len(n.dependencies) / 8)
 	for _, d := range n.dependencies {
 		if _, sent := v[d.name]; !sent || !ok && !w.notes() {
 			continue
@@ -416,7 +433,7 @@ func (w *walk) member(n *node, name string, v any, out *seen) bool {
 		known, ok = true, w.inside(of, v, step{name, -1})
 	}
 	for _, p := range n.patterns {
-		if w.spend(1 + len(name)/2); p.pattern.matches(name) {
+		if w.spend(1); w.matches(p.pattern, name) {
 			known, ok = true, w.inside(p.node, v, step{name, -1}) && ok
 		}
 	}
@@ -481,10 +498,7 @@ func (w *walk) unique(n *node, v []any) bool {
 		if !w.notes() {
 			return false
 		}
-		at := w.placed(finding{n: n}).at
-		a, _ := w.report.place(append(at, strconv.Itoa(first)))
-		b, _ := w.report.place(append(at, strconv.Itoa(i)))
-		return w.wrong(finding{rule: "uniqueItems", n: n, expected: "a list without repeated items", got: "one with " + a + " and " + b + " alike"})
+		return w.wrong(finding{rule: "uniqueItems", n: n, expected: "a list without repeated items", both: []int{first, i}})
 	}
 	return true
 }
@@ -572,7 +586,7 @@ func (w *walk) choice(n *node, f *fork, v any, out *seen) bool {
 		w.found = w.found[:begin]
 		return false
 	}
-	nearest := w.report.nearest(each, w.placed(finding{rule: f.rule, n: n, forms: f.forms}), f, v)
+	nearest := w.report.nearest(each, w.placed(finding{rule: f.rule, n: n, forms: f.forms, expected: f.expected}), f, v)
 	w.found = append(w.found[:begin], nearest...)
 	return false
 }
@@ -614,14 +628,15 @@ func (w *walk) rest(n *node, v any, by *seen) bool {
 
 // draft checks that a value is a schema, or a part of one, as a draft has it.
 func (w *walk) draft(n *node, v any) bool {
-	s := surveyor{visit: func(schema map[string]any, _ string, draft int) (int, error) {
+	s := surveyor{visit: func(schema map[string]any, _ []string, draft int) (int, error) {
 		w.spend(10 + 10*len(schema))
 		return draft, nil
 	}}
-	w.spend(10)
+	most := 4 * w.work
+	w.spend(10 + (most-room(v, most))/4) // names and choices must differ
 	wrong := (*misshape)(nil)
-	if !errors.As(s.check(n.shape, v, "", n.draft), &wrong) {
+	if !errors.As(s.check(n.shape, v, n.draft), &wrong) {
 		return true
 	}
-	return w.wrong(finding{rule: "type", n: n, expected: wrong.want}, steps(wrong.pointer)...)
+	return w.wrong(finding{rule: "type", n: n, expected: wrong.want}, wrong.at...)
 }
