@@ -73,3 +73,15 @@ func TestNumbersThatAreSendable(t *testing.T) {
 		require.Equal(t, corrected, string(report.Corrected), args)
 	}
 }
+
+// TestMultiplesThatAreRounded: no corrected call has a multiple that the SDK, which computes with float64,
+// takes for none.
+func TestMultiplesThatAreRounded(t *testing.T) {
+	s := mustCompile(t, `{"properties":{"n":{"type":"number","multipleOf":0.1}}}`)
+	for args, corrected := range map[string]string{`{"n":"0.5"}`: `{"n":0.5}`, `{"n":"0.3"}`: "", `{"n":"1e-400"}`: ""} {
+		report := s.Explain([]byte(args), false)
+		require.NotNil(t, report, args)
+		require.Equal(t, corrected, string(report.Corrected), args)
+	}
+	require.Nil(t, s.Explain([]byte(`{"n":0.3}`), false)) // which it is
+}

@@ -174,10 +174,10 @@ func (r *report) check() ([]finding, error) {
 	return []finding{{rule: "schema"}}, nil
 }
 
-// valid reports whether a value is valid by n and has the formats in it, which it has not if it cannot be
-// found out within what is left of the work.
+// valid reports whether a value is valid by n for every validator, which it is not if that cannot be found
+// out within what is left of the work.
 func (r *report) valid(n *node, v any) bool {
-	w := walk{work: r.work, formats: true}
+	w := walk{work: r.work, careful: true}
 	ok, err := w.run(n, v)
 	r.work = max(w.work, 0)
 	return ok && err == nil

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"encoding/json"
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -225,4 +226,13 @@ func divisible(n json.Number, by *big.Rat) bool {
 		return whole%by.Num().Int64() == 0
 	}
 	return new(big.Rat).Quo(rat(n), by).IsInt()
+}
+
+// dividesRounded reports what divisible does for a validator that computes with float64, as that of the SDK
+// does: for it 0.3 is no multiple of 0.1.
+func dividesRounded(n json.Number, by *big.Rat) bool {
+	value, _ := n.Float64()
+	step, _ := by.Float64()
+	_, rest := math.Modf(value / step)
+	return rest == 0
 }

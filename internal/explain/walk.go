@@ -26,7 +26,7 @@ const (
 type walk struct {
 	work    int // that is left
 	depth   int
-	formats bool        // are checked also where they are remarks and no rules, as in draft 2020-12
+	careful bool        // what others may refuse is wrong: formats that are remarks, as in draft 2020-12, and multiples but for rounding
 	around  []*resource // the resources that were entered, the outermost first
 	names   []string    // of the objects that are walked through, one behind the other
 	key     []byte
@@ -65,7 +65,7 @@ const maxExample = 1000
 
 // takes reports whether an example of a schema is valid by n.
 func (n *node) takes(v any) bool {
-	w := walk{work: maxExample, formats: true}
+	w := walk{work: maxExample, careful: true}
 	ok, err := w.run(n, v)
 	return ok && err == nil
 }
@@ -261,7 +261,7 @@ func (w *walk) whole(n *node, v any) bool {
 	return w.must(n.types == 0 || n.types.has(v), n, "type") &&
 		w.must(n.constant == nil || w.among(n.constant, v), n, "const") &&
 		w.must(n.enum == nil || w.among(n.enum, v), n, "enum") &&
-		w.must(n.format == nil || !w.formats && n.draft >= 2019 || w.formatted(n.format, v), n, "format")
+		w.must(n.format == nil || !w.careful && n.draft >= 2019 || w.formatted(n.format, v), n, "format")
 }
 
 func (w *walk) among(l *literals, v any) bool {
@@ -361,7 +361,7 @@ func (w *walk) number(n *node, v json.Number) bool {
 	ok = w.must(n.maximum == nil || compare(v, n.maximum) <= 0, n, "maximum") && ok
 	ok = w.must(n.above == nil || compare(v, n.above) > 0, n, "exclusiveMinimum") && ok
 	ok = w.must(n.below == nil || compare(v, n.below) < 0, n, "exclusiveMaximum") && ok
-	return w.must(n.multipleOf == nil || divisible(v, n.multipleOf), n, "multipleOf") && ok
+	return w.must(n.multipleOf == nil || divisible(v, n.multipleOf) && (!w.careful || dividesRounded(v, n.multipleOf)), n, "multipleOf") && ok
 }
 
 // missing checks that an object has names.
