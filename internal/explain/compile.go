@@ -335,11 +335,8 @@ func (k *reading) part(keyword, name string, inside bool, v any, pointer ...stri
 		k.err = err
 		return nil
 	}
-	if _, isBool := v.(bool); isBool && strings.HasPrefix(pointer[0], "additional") {
-		return n // words do not look at it
-	}
-	k.parts = append(k.parts, part{node: n, keyword: keyword, name: name, inside: inside})
-	n.up, n.as = k.node, last(k.parts)
+	n.up, n.as = k.node, part{node: n, keyword: keyword, name: name, inside: inside}
+	k.parts = append(k.parts, n.as)
 	return n
 }
 
@@ -504,7 +501,6 @@ func (k *reading) readInside() {
 	if _, ok := k.object["items"].([]any); ok && n.draft < 2020 {
 		n.items = k.one(true, "items", "additionalItems")
 		n.prefix = k.many(true, "prefixItems", "items")
-		n.closedItems = k.object["additionalItems"] == false
 	} else {
 		n.items = k.one(true, "items", "items")
 		n.prefix = k.many(true, "prefixItems", "prefixItems")

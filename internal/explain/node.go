@@ -34,7 +34,6 @@ type node struct {
 	unique          bool
 	prefix          []*node
 	items           *node // for what is behind the prefix
-	closedItems     bool  // nothing may be there
 	contains        *node
 	minContains     *int
 	maxContains     *int

@@ -262,7 +262,7 @@ func (n *node) list() string {
 		}
 	}
 	most := n.maxItems
-	if closed := items != nil && items.always != nil && !*items.always || n.closedItems; closed && most == nil {
+	if items != nil && items.always != nil && !*items.always && most == nil {
 		length := len(n.prefix)
 		most = &length
 	}

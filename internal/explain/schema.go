@@ -158,7 +158,7 @@ func (n *node) leaf() *node {
 		if n.ref == nil || n.types != 0 || n.literals() != nil {
 			break
 		}
-		n = n.parts[0].node
+		n = n.ref
 	}
 	return n
 }

@@ -438,12 +438,7 @@ func (w *walk) member(n *node, name string, v any, out *seen) bool {
 		}
 	}
 	if more := n.additional; more != nil && !known {
-		known = true
-		if more.always != nil && !*more.always {
-			ok = w.wrong(finding{rule: "additionalProperties", n: n}, name)
-		} else {
-			ok = w.inside(more, v, step{name, -1}) && ok
-		}
+		known, ok = true, w.inside(more, v, step{name, -1}) && ok
 	}
 	if known && out != nil && n.additional == nil {
 		w.spend(1)
@@ -464,9 +459,7 @@ func (w *walk) list(n *node, v []any, out *seen) bool {
 	for i, of := range n.prefix[:first] {
 		ok = (ok || w.notes()) && w.inside(of, v[i], step{"", i}) && ok
 	}
-	if n.closedItems {
-		ok = (len(v) == first || w.wrong(finding{rule: "items", n: n, count: first})) && ok
-	} else if n.items != nil {
+	if n.items != nil {
 		for i := first; i < len(v) && (ok || w.notes()); i++ {
 			ok = w.inside(n.items, v[i], step{"", i}) && ok
 		}
