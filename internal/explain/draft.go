@@ -183,6 +183,9 @@ func (s *surveyor) inside(step string, want shape, v any, draft int) error {
 
 var errKnown = errors.New("was visited before")
 
+// shapesInside are those of the members of objects.
+var shapesInside = map[shape]shape{shapeSchemaMap: shapeSchema, shapeTextMap: shapeTexts, shapeDependencies: shapeSchema, shapeVocabulary: shapeBoolean}
+
 var needsPlace = map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} // in draft 4
 
 // schema reports what is wrong with a schema.
@@ -226,6 +229,7 @@ func (s *surveyor) check(want shape, v any, draft int) error {
 	items, isList := v.([]any)
 	object, isObject := v.(map[string]any)
 	_, isBool := v.(bool)
+	differ := func() bool { return isList && len(newLiterals(items...).keys) == len(items) }
 	switch want {
 	case shapeText:
 		return wrong(isText, "a string")
@@ -248,18 +252,16 @@ func (s *surveyor) check(want shape, v any, draft int) error {
 	case shapeList:
 		return wrong(isList, "a list")
 	case shapeChoices:
-		return wrong(isList && len(items) > 0 && len(newLiterals(items...).keys) == len(items), "a list of different values")
+		return wrong(len(items) > 0 && differ(), "a list of different values")
 	case shapeTypeName:
 		return wrong(kindNamed(v) != 0, "a type")
 	case shapeTypeNames:
 		if isText {
 			items, isList = []any{str}, true
 		}
-		return wrong(isList && len(items) > 0 && len(newLiterals(items...).keys) == len(items) &&
-			!slices.ContainsFunc(items, func(v any) bool { return kindNamed(v) == 0 }), "a type or list of types")
+		return wrong(len(items) > 0 && differ() && !slices.ContainsFunc(items, func(v any) bool { return kindNamed(v) == 0 }), "a type or list of types")
 	case shapeTexts, shapeSomeTexts:
-		return wrong(isList && (want == shapeTexts || len(items) > 0) && len(newLiterals(items...).keys) == len(items) &&
-			!slices.ContainsFunc(items, func(v any) bool { _, ok := v.(string); return !ok }), "a list of different strings")
+		return wrong((want == shapeTexts || len(items) > 0) && differ() && len(textsOf(v)) == len(items), "a list of different strings")
 	case shapeSchemaOrBool:
 		if isBool {
 			return nil
@@ -279,11 +281,9 @@ func (s *surveyor) check(want shape, v any, draft int) error {
 		return wrong(len(items) > 0, "a list of schemas")
 	case shapeSchemaMap, shapeTextMap, shapeDependencies, shapeVocabulary:
 		for _, name := range sortedNames(object) {
-			inner := map[shape]shape{shapeSchemaMap: shapeSchema, shapeTextMap: shapeTexts, shapeVocabulary: shapeBoolean}[want]
-			if _, isList := object[name].([]any); want == shapeDependencies {
-				if inner = shapeSchema; isList {
-					inner = shapeOf("required", draft)
-				}
+			inner := shapesInside[want]
+			if _, isList := object[name].([]any); isList && want == shapeDependencies {
+				inner = shapeOf("required", draft)
 			}
 			if err := s.inside(name, inner, object[name], draft); err != nil {
 				return err

@@ -34,7 +34,8 @@ type Schema struct {
 // is read from a file or a network.
 //
 // A pattern that regexp cannot read, such as one that looks ahead, is not checked. A
-// schema that refers to itself for the same value is an error. The error is for the log:
+// schema that refers to itself for the same value is an error, and so is one that is too
+// large: 1 MiB, 10,000 schemas, 200,000 instructions of patterns. The error is for the log:
 // it may quote the schema.
 func Compile(schema any) (_ *Schema, err error) {
 	defer func() {
@@ -213,7 +214,7 @@ func inside(here []*node, step string) []*node {
 		default:
 			add(&own, n.items)
 		}
-		if n.additional != nil && n.additional.always == nil {
+		if n.additional != nil && n.additional.always == nil { // true says nothing, and false is no schema for a member
 			add(&rest, n.additional)
 		}
 		add(&rest, n.unseen)
