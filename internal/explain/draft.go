@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -312,16 +311,4 @@ func whole(v any) *int {
 		counted = int(big.Int64())
 	}
 	return &counted
-}
-
-// A resource is a schema with an address, and what belongs to it.
-type resource struct {
-	pointer   string // its place in the whole schema
-	address   string
-	base      *url.URL
-	draft     int
-	anchors   map[string]string // their places
-	dynamic   map[string]*node  // the anchors of dynamic references
-	recursive bool              // a recursive reference may lead to it
-	root      *node
 }

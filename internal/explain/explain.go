@@ -5,16 +5,18 @@
 //	report := schema.Explain(req.Params.Arguments, false)
 //	report.Violations[0].Message // Argument 'quantity' expected an integer, but received 'five'.
 //
-// A schema is read once (draft.go, compile.go) into nodes (node.go), and what is known of it beside
-// (schema.go). The steps of a report, a file each: read the arguments (read.go), walk through them and
-// the schema within a bound (walk.go, pattern.go, format.go), choose the form that was meant of those that do not
-// fit (finding.go), pair unknown names with those that were meant (names.go), write a sentence for each
-// (tell.go, phrase.go) with advice (hint.go), and offer the corrected arguments (correct.go, wrapped.go).
+// A schema is read once (draft.go, resource.go, compile.go) into nodes (node.go), and what is known of it
+// beside (schema.go). The steps of a report, a file each: read the arguments (read.go), walk through them
+// and the schema within a bound (walk.go, members.go, pattern.go, format.go), choose the form that was
+// meant of those that do not fit (finding.go), pair unknown names with those that were meant (names.go),
+// write a sentence for each (tell.go, phrase.go) with advice (hint.go), and offer the corrected arguments
+// (correct.go, wrapped.go).
 //
-// Neither the schema, which may be relayed, nor the arguments are trusted. Of the arguments only short scalar
-// values are repeated, scrubbed, and none whose name or schema says that it is a secret.
-// The work is counted: arguments that would take longer than about 50 ms are reported as
-// too complex, and so refused, and of very many mistakes only the first are looked at.
+// The arguments are not trusted. Of these only short scalar values are repeated, scrubbed, and none whose
+// name or schema says that it is a secret. The words of a schema are repeated, but what it costs is
+// bounded: a server may relay the schemas of others. The work is counted: arguments that would take longer
+// than about 50 ms are reported as too complex, and so refused, and of very many mistakes only the first
+// are looked at.
 package explain
 
 import (

@@ -16,7 +16,7 @@ const (
 	maxPointer = 512 // bytes of a JSON Pointer
 )
 
-var escape = strings.NewReplacer("~", "~0", "/", "~1")
+var escape, unescape = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")
 
 // index returns the index that a step is, -1 when it is a name.
 func index(step string) int {
