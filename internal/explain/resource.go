@@ -61,7 +61,7 @@ func (c *compiler) visit(schema map[string]any, at []string, _ int) (draft int, 
 	case address != "":
 		base, err := around.join(address)
 		if err != nil {
-			return 0, fmt.Errorf("#%s/%s is no URI", pointer, keyword)
+			return 0, fmt.Errorf("#%s/%s %w", pointer, keyword, err)
 		}
 		here = &resource{pointer: pointer, address: base.String(), base: base, draft: own}
 		if other := c.resources[here.address]; other != nil && other.pointer != pointer {
@@ -110,11 +110,17 @@ func (r *resource) anchor(name, pointer string) error {
 	return nil
 }
 
+// maxAddress bounds the bytes of an address, each of which begins with that of the schema around.
+const maxAddress = 2000
+
 // join returns the address that a reference in r means.
 func (r *resource) join(to string) (*url.URL, error) {
+	if len(r.address)+len(to) > maxAddress {
+		return nil, errors.New("is too long with the address of what is around it")
+	}
 	u, err := url.Parse(to)
 	if err != nil {
-		return nil, err
+		return nil, errors.New("is no URI")
 	}
 	joined := r.base.ResolveReference(u)
 	if !u.IsAbs() && r.base.Opaque != "" { // https://github.com/golang/go/issues/66084
@@ -146,7 +152,7 @@ func (c *compiler) follow(from *resource, to string) (n *node, anchor string, er
 	if address != "" {
 		u, err := from.join(address)
 		if err != nil {
-			return nil, "", fmt.Errorf("%q is no reference to a URI", to)
+			return nil, "", fmt.Errorf("a reference %w", err)
 		}
 		if in = c.resources[u.String()]; in == nil {
 			if draft := draftAt(u.String()); draft > 0 && partShape(fragment, draft) != noShape {
