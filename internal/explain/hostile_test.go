@@ -45,6 +45,7 @@ func TestHostileSchemas(t *testing.T) {
 		"10 MB":                             {`{"description":"` + strings.Repeat(long, 5000) + `"}`, `{}`, "more than 1048576"},
 		"addresses below a long one":        {`{"$id":"http://a.example/` + strings.Repeat(long, 200) + `/x","properties":{` + list(4000, `"p%d":{"$id":"i%d","$ref":"i1"}`) + `}}`, `{}`, "too long"},
 		"addresses inside each other":       {nested(450, `{"$id":"`+long+`/","properties":{"a":`, `{}`, "}}"), `{}`, "too long"},
+		"references to a long name":         {`{"properties":{"` + strings.Repeat(long, 200) + `":{"$id":"http://a.example/r","$defs":{"a":{"type":"string"}}}},"items":{"allOf":[` + list(4000, `{"$ref":"http://a.example/r#/$defs/a"}`) + `]}}`, `{}`, "nested too deeply for the length"},
 		"depth 10,000":                      {nested(10_000, `{"not":`, `{}`, "}"), `{}`, "nested too deeply"},
 		"patterns that repeat":              {`{"properties":{` + list(3000, `"p%d":{"pattern":"(\\pL\\pL\\pL){1000}"}`) + `}}`, `{"p1":1}`, "patterns of the schema are too large"},
 		"patterns without end":              {`{"patternProperties":{` + list(60_000, `"^a%d":true`) + `}}`, `{"a1":1}`, "patterns of the schema are too large"},

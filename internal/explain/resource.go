@@ -94,7 +94,7 @@ func (c *compiler) visit(schema map[string]any, at []string, _ int) (draft int, 
 	return draft, nil
 }
 
-// weigh counts the place of a schema.
+// weigh counts the place of a schema, or one that a reference names.
 func (c *compiler) weigh(pointer string) error {
 	if c.places += len(pointer); c.places > maxPlaces {
 		return errors.New("the schema is nested too deeply for the length of its names")
@@ -168,6 +168,9 @@ func (c *compiler) follow(from *resource, to string) (n *node, anchor string, er
 			return nil, "", fmt.Errorf("the schema refers to %s, where there is no such anchor", to)
 		}
 		pointer, anchor = place, fragment
+	}
+	if err = c.weigh(pointer); err != nil {
+		return nil, "", err
 	}
 	n, err = c.at(pointer)
 	if errors.Is(err, errGone) {
