@@ -52,5 +52,7 @@ func TestHidesWhatIsNotLookedAt(t *testing.T) {
 		require.True(t, s.Hides([]string{"a"}), hidden)
 		require.True(t, s.Hides([]string{strings.Repeat("a", 60)}) || !strings.Contains(hidden, "patternProperties"), hidden)
 	}
+	require.False(t, mustCompile(t, `{"properties":{"a":{"oneOf":[`+list(300, `{"const":%d}`)+`]}}}`).Hides([]string{"a"}))
+	require.True(t, mustCompile(t, `{"properties":{"a":{"oneOf":[`+list(300, `{"const":%d}`)+`,{"format":"password"}]}}}`).Hides([]string{"a"}))
 	require.False(t, mustCompile(t, `{"properties":{"a":{"allOf":[`+list(100, `{"minLength":%d}`)+`]}}}`).Hides([]string{"a"}))
 }

@@ -172,8 +172,9 @@ func (s *Schema) Hides(at []string) bool {
 	if len(at) > maxSteps || slices.ContainsFunc(at, scrub.SecretName) {
 		return true
 	}
+	left := len(at)
 	for nodes := range s.along(at) {
-		if len(around(nodes...)) == maxKnown || slices.ContainsFunc(nodes, func(n *node) bool { return n.hidden }) {
+		if left--; len(nodes) >= maxKnown || left >= 0 && len(around(nodes...)) == maxKnown || slices.ContainsFunc(nodes, func(n *node) bool { return n.hidden }) {
 			return true
 		}
 	}

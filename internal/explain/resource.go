@@ -199,6 +199,7 @@ func (c *compiler) dynamicParts() {
 			}
 			if targets[r.anchor] == nil {
 				targets[r.anchor] = c.targets(r)
+				c.list = append(c.list, targets[r.anchor])
 			}
 			n.parts = append(n.parts, part{node: targets[r.anchor], keyword: "$dynamicRef"})
 		}

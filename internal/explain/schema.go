@@ -91,11 +91,9 @@ func (s *Schema) finish(c *compiler) error {
 		}
 	}
 	c.dynamicParts()
+	hide(c.list)
 	for _, n := range nodes {
 		n.reaches(n)
-		n.hidden = len(n.reach) == maxKnown || slices.ContainsFunc(n.reach, func(n *node) bool { // there may be more
-			return n.writeOnly || n.format != nil && n.format.name == "password"
-		})
 	}
 	for _, n := range nodes {
 		for _, name := range n.order {
@@ -107,6 +105,33 @@ func (s *Schema) finish(c *compiler) error {
 	}
 	return nil
 }
+
+// hide finds the schemas with which one applies that hides a value.
+func hide(nodes []*node) {
+	with := map[*node][]*node{} // the schemas of which one is a part
+	var open []*node
+	for _, n := range nodes {
+		for _, p := range n.parts {
+			if p.applies() {
+				with[p.node] = append(with[p.node], n)
+			}
+		}
+		if n.writeOnly || n.format != nil && n.format.name == "password" {
+			open = append(open, n)
+		}
+	}
+	for len(open) > 0 {
+		n := last(open)
+		open = open[:len(open)-1]
+		if !n.hidden {
+			n.hidden = true
+			open = append(open, with[n]...)
+		}
+	}
+}
+
+// applies reports whether a part says something of the value that the whole is for.
+func (p *part) applies() bool { return !p.inside && p.keyword != "if" && p.keyword != "not" }
 
 // ends reports whether n leads to itself for the same value in no way.
 func (n *node) ends() bool {
@@ -131,7 +156,7 @@ func (n *node) reaches(to *node) {
 		if len(n.reach) == maxKnown {
 			return
 		}
-		if !p.inside && p.keyword != "if" && p.keyword != "not" && p.reached != n {
+		if p.applies() && p.reached != n {
 			n.reaches(p.node)
 		}
 	}

@@ -105,11 +105,11 @@ func (w *walk) placed(f finding, inside ...string) finding {
 	return f
 }
 
-// conditions adds those of n to others.
+// conditions adds those of n to others, as many as a sentence has room for.
 func (w *walk) conditions(own []string, n *node) []string {
 	when := append(own, w.when...) //nolint:gocritic // own is the finding's
 	for _, text := range n.when {
-		if !slices.Contains(w.when, text) {
+		if len(w.when) < maxListed && !slices.Contains(w.when, text) {
 			when = append(when, text)
 		}
 	}
@@ -386,8 +386,10 @@ func (w *walk) choice(n *node, f *fork, v any, out *seen) bool {
 	case fits >= 0:
 		w.drop(begin, left, more)
 		return true
-	case !w.notes():
-		w.found = w.found[:begin]
+	case w.report == nil:
+		return false
+	case !w.notes(): // what is wrong with each form is not known
+		w.found = append(w.found[:begin], w.placed(finding{rule: f.rule, n: n, forms: f.forms, expected: f.expected}))
 		return false
 	}
 	nearest := w.report.nearest(each, w.placed(finding{rule: f.rule, n: n, forms: f.forms, expected: f.expected}), f, v)
