@@ -113,6 +113,8 @@ func TestTooManyArguments(t *testing.T) {
 func TestWork(t *testing.T) {
 	s := mustCompile(t, `{"type":"object","properties":{"l":{"items":{"type":"integer"}}}}`)
 	require.Nil(t, s.Explain([]byte(`{"l":[`+strings.Repeat("1,", 65_000)+`1]}`), false))
+	require.Nil(t, s.Explain([]byte(`{"l":[`+strings.Repeat("1.5e+05,", 65_000)+`1]}`), false))
+	require.Equal(t, "budget", s.Explain([]byte(`{"l":[`+strings.Repeat("1e399,", 65_000)+`1]}`), false).Violations[0].Rule)
 	require.Equal(t, "budget", s.Explain([]byte(`{"l":[`+strings.Repeat("1,", 66_000)+`1]}`), false).Violations[0].Rule)
 
 	long := mustCompile(t, `{"items":{"pattern":"^a*$"}}`)

@@ -26,7 +26,7 @@ func (c *compiler) pattern(text string) (*pattern, error) {
 	if c.patterns < maxPatterns {
 		re, err := syntax.Parse(text, syntax.Perl)
 		if err != nil {
-			return p, nil
+			return p, nil //nolint:nilerr // is not checked
 		}
 		if c.patterns += instructions(re); c.patterns < maxPatterns {
 			if p.prog, err = syntax.Compile(re.Simplify()); err == nil {

@@ -155,8 +155,10 @@ func (w *walk) inside(n *node, v any, to step) bool {
 // that is nil.
 func (w *walk) valid(n *node, v any, out *seen) (ok bool) {
 	w.spend(1)
-	if number, ok := v.(json.Number); ok && strings.ContainsAny(string(number), "eE") {
-		w.spend(12) // to compute with it may take long
+	if number, ok := v.(json.Number); ok {
+		if i := strings.IndexAny(string(number), "eE"); i >= 0 && len(strings.TrimLeft(string(number[i+1:]), "+-0")) > 2 {
+			w.spend(12) // to compute with so many digits
+		}
 	}
 	switch {
 	case n.always != nil:
