@@ -1,24 +1,26 @@
 package explain
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
 	"net/url"
 	"strconv"
-	"strings"
 )
 
 // A compiler makes nodes of the schemas in a document that can be reached from its root.
 type compiler struct {
 	tree      any
-	declared  map[string][]string
+	declared  map[uintptr][]string
 	resources map[string]*resource // by address
 	roots     map[string]*resource // by place
 	surveyed  map[string]bool      // the places of schemas that were looked at
 	nodes     map[string]*node
 	list      []*node
+	places    int  // the bytes of the pointers to all schemas
+	patterns  int  // about the instructions of all patterns
 	dynamic   bool // a reference may lead to another place for each way to it
 }
 
@@ -31,107 +33,16 @@ func (c *compiler) compile() (*node, error) {
 	return c.at("")
 }
 
-func (c *compiler) enter(r *resource) {
-	r.anchors, r.dynamic = map[string]string{}, map[string]*node{}
-	c.resources[r.address], c.roots[r.pointer] = r, r
-}
-
-// visit notes what one schema says of its address, its draft and its anchors.
-func (c *compiler) visit(schema map[string]any, pointer string, _ int) (draft int, err error) {
-	if c.surveyed[pointer] {
-		return 0, errKnown
-	}
-	c.surveyed[pointer] = true
-	around := c.resourceOf(pointer)
-	own := around.draft
-	if name, ok := schema["$schema"].(string); ok {
-		if own = draftAt(name); own == 0 {
-			return 0, fmt.Errorf("#%s/$schema names no draft that is known: %s", pointer, name)
-		}
-	}
-	keyword := "$id"
-	if own == 4 {
-		keyword = "id"
-	}
-	id, _ := schema[keyword].(string)
-	address, fragment, _ := strings.Cut(id, "#")
-	_, isReference := schema["$ref"]
-	if own < 2019 && isReference { // which makes all else be ignored
-		address, fragment = "", ""
-	}
-	here := around
-	switch {
-	case address != "":
-		base, err := around.join(address)
-		if err != nil {
-			return 0, fmt.Errorf("#%s/%s is no URI", pointer, keyword)
-		}
-		here = &resource{pointer: pointer, address: base.String(), base: base, draft: own}
-		if other := c.resources[here.address]; other != nil && other.pointer != pointer {
-			return 0, fmt.Errorf("#%s and #%s have the same %s", other.pointer, pointer, keyword)
-		}
-		c.enter(here)
-	case pointer == "":
-		here.draft = own
-	}
-	if draft = here.draft; draft < 2019 && fragment != "" {
-		if err := here.anchor(fragment, pointer); err != nil {
-			return 0, err
-		}
-	}
-	if name, ok := schema["$anchor"].(string); ok && draft >= 2019 {
-		if err := here.anchor(name, pointer); err != nil {
-			return 0, err
-		}
-	}
-	if name, ok := schema["$dynamicAnchor"].(string); ok && draft >= 2020 {
-		if err := here.anchor(name, pointer); err != nil {
-			return 0, err
-		}
-		here.dynamic[name] = nil
-	}
-	if always, _ := schema["$recursiveAnchor"].(bool); always && draft == 2019 && here.pointer == pointer {
-		here.recursive = true
-	}
-	c.dynamic = c.dynamic || draft >= 2020 && schema["$dynamicRef"] != nil || draft >= 2019 && schema["$recursiveRef"] != nil
-	return draft, nil
-}
-
-func (r *resource) anchor(name, pointer string) error {
-	if other, twice := r.anchors[name]; twice && other != pointer {
-		return fmt.Errorf("#%s and #%s have the same anchor %q", other, pointer, name)
-	}
-	r.anchors[name] = pointer
-	return nil
-}
-
-// join returns the address that a reference in r means.
-func (r *resource) join(to string) (*url.URL, error) {
-	u, err := url.Parse(to)
-	if err != nil {
-		return nil, err
-	}
-	joined := r.base.ResolveReference(u)
-	if !u.IsAbs() && r.base.Opaque != "" { // https://github.com/golang/go/issues/66084
-		joined.Opaque = r.base.Opaque
-	}
-	return joined, nil
-}
-
-// resourceOf returns the resource in which a place lies.
-func (c *compiler) resourceOf(pointer string) *resource {
-	for {
-		if r := c.roots[pointer]; r != nil || pointer == "" {
-			return r
-		}
-		pointer = pointer[:strings.LastIndexByte(pointer, '/')]
-	}
-}
-
 // node returns the node of the schema v at a place.
 func (c *compiler) node(v any, pointer string, around *resource) (*node, error) {
 	if known := c.nodes[pointer]; known != nil {
 		return known, nil
+	}
+	if err := c.weigh(pointer); err != nil {
+		return nil, err
+	}
+	if len(c.list) == maxObjects {
+		return nil, fmt.Errorf("the schema has more than %d schemas in it", maxObjects)
 	}
 	if own := c.roots[pointer]; own != nil {
 		around = own
@@ -176,8 +87,8 @@ func (c *compiler) at(pointer string) (*node, error) {
 	if known := c.nodes[pointer]; known != nil {
 		return known, nil
 	}
-	v := c.tree
-	for _, name := range steps(pointer) {
+	v, path := c.tree, steps(pointer)
+	for _, name := range path {
 		switch in := v.(type) {
 		case map[string]any:
 			inner, has := in[name]
@@ -195,57 +106,11 @@ func (c *compiler) at(pointer string) (*node, error) {
 		}
 	}
 	around := c.resourceOf(pointer)
-	s := surveyor{c.visit}
-	if err := s.schema(v, pointer, around.draft); err != nil {
+	s := surveyor{c.visit, path}
+	if err := s.schema(v, around.draft); err != nil {
 		return nil, err
 	}
 	return c.node(v, pointer, around)
-}
-
-var unescape = strings.NewReplacer("~1", "/", "~0", "~")
-
-// follow returns the node that a reference leads to, and the name of the anchor by which it does.
-func (c *compiler) follow(from *resource, to string) (n *node, anchor string, err error) {
-	address, fragment, _ := strings.Cut(to, "#")
-	in := from
-	if fragment, err = url.PathUnescape(fragment); err != nil {
-		return nil, "", err
-	}
-	if address != "" {
-		u, err := from.join(address)
-		if err != nil {
-			return nil, "", fmt.Errorf("%q is no reference to a URI", to)
-		}
-		if in = c.resources[u.String()]; in == nil {
-			if draft := draftAt(u.String()); draft > 0 && partShape(fragment, draft) != noShape {
-				return c.ofDraft(draft, fragment), "", nil
-			}
-			return nil, "", fmt.Errorf("the schema refers to %s, which is outside of it", u)
-		}
-	}
-	pointer := in.pointer + fragment
-	if fragment != "" && fragment[0] != '/' {
-		place, ok := in.anchors[fragment]
-		if !ok {
-			return nil, "", fmt.Errorf("the schema refers to %s, where there is no such anchor", to)
-		}
-		pointer, anchor = place, fragment
-	}
-	n, err = c.at(pointer)
-	if errors.Is(err, errGone) {
-		return nil, "", fmt.Errorf("the schema refers to %s, where there is nothing", to)
-	}
-	return n, anchor, err
-}
-
-// ofDraft returns the node of a part of a draft's own schema.
-func (c *compiler) ofDraft(draft int, pointer string) *node {
-	key := "draft " + strconv.Itoa(draft) + pointer
-	if c.nodes[key] == nil {
-		c.nodes[key] = &node{pointer: key, draft: draft, shape: partShape(pointer, draft)}
-		c.list = append(c.list, c.nodes[key])
-	}
-	return c.nodes[key]
 }
 
 // A reading is one schema whose keywords are read.
@@ -275,11 +140,8 @@ func (k *reading) part(keyword, name string, inside bool, v any, pointer ...stri
 		k.err = err
 		return nil
 	}
-	if _, isBool := v.(bool); isBool && strings.HasPrefix(pointer[0], "additional") {
-		return n // words do not look at it
-	}
-	k.parts = append(k.parts, part{node: n, keyword: keyword, name: name, inside: inside})
-	n.up, n.as = k.node, last(k.parts)
+	n.up, n.as = k.node, part{node: n, keyword: keyword, name: name, inside: inside}
+	k.parts = append(k.parts, n.as)
 	return n
 }
 
@@ -318,6 +180,12 @@ func (k *reading) limit(keyword string) *big.Rat {
 		return rat(n)
 	}
 	return nil
+}
+
+func (k *reading) pattern(text string) *pattern {
+	p, err := k.compiler.pattern(text)
+	k.err = cmp.Or(k.err, err)
+	return p
 }
 
 func (k *reading) texts(keyword string) []string { return textsOf(k.get(keyword)) }
@@ -390,7 +258,7 @@ func (k *reading) readValue() {
 	}
 	n.minLength, n.maxLength = whole(k.get("minLength")), whole(k.get("maxLength"))
 	if text, ok := k.get("pattern").(string); ok {
-		n.pattern = newPattern(text)
+		n.pattern = k.pattern(text)
 	}
 	n.minimum, n.above = k.limit("minimum"), k.limit("exclusiveMinimum")
 	n.maximum, n.below = k.limit("maximum"), k.limit("exclusiveMaximum")
@@ -431,14 +299,13 @@ func (k *reading) readInside() {
 	for _, text := range sortedNames(object) {
 		k.part("patternProperties", "", true, object[text], "patternProperties", text)
 		if k.err == nil {
-			k.parts[len(k.parts)-1].pattern = newPattern(text)
+			k.parts[len(k.parts)-1].pattern = k.pattern(text)
 			n.patterns = append(n.patterns, last(k.parts))
 		}
 	}
 	if _, ok := k.object["items"].([]any); ok && n.draft < 2020 {
 		n.items = k.one(true, "items", "additionalItems")
 		n.prefix = k.many(true, "prefixItems", "items")
-		n.closedItems = k.object["additionalItems"] == false
 	} else {
 		n.items = k.one(true, "items", "items")
 		n.prefix = k.many(true, "prefixItems", "prefixItems")
@@ -449,7 +316,7 @@ func (k *reading) readInside() {
 	n.unseen = k.one(true, "unevaluatedProperties", "unevaluatedProperties")
 	n.names = k.one(true, "propertyNames", "propertyNames")
 	if object, ok := k.get("properties").(map[string]any); ok {
-		n.members, n.order = make(map[string]*node, len(object)), k.declared[n.pointer]
+		n.members, n.order = make(map[string]*node, len(object)), k.declared[identity(object)]
 		names := sortedNames(object)
 		if len(n.order) != len(object) {
 			n.order = names

@@ -72,7 +72,19 @@ func (r *report) repeats(v any, at []string) (fits, secret bool) {
 	case string:
 		fits = len(v) <= maxCorrected && words.Cut(v, maxCorrected) == v
 		return fits, fits && scrub.Credentials(v) != v || r.schema.Hides(at)
+	case json.Number:
+		return sendable(v), r.schema.Hides(at)
 	default:
 		return true, r.schema.Hides(at)
 	}
+}
+
+// sendable reports whether a number can be certain to be taken: JSON Schema does not say how large an
+// integer may be, but a program that reads one into 64 bits does, and may have no -0.
+func sendable(n json.Number) bool {
+	if !isInteger(n) {
+		return true
+	}
+	i := rat(n).Num()
+	return (i.IsInt64() || i.IsUint64()) && (i.Sign() != 0 || n[0] != '-')
 }

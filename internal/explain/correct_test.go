@@ -47,3 +47,41 @@ func TestMisspelledAmongManyNames(t *testing.T) {
 	require.Equal(t, "Argument 'colour' is unknown. Did you mean 'color'?", report.Text())
 	require.Contains(t, string(report.Corrected), `"color":"red"`)
 }
+
+// TestNumbersThatAreSendable: a typed tool reads integers into 64 bits, of which its schema says nothing.
+func TestNumbersThatAreSendable(t *testing.T) {
+	s := mustCompile(t, `{"properties":{"n":{"type":"integer"},"l":{"type":"array","items":{"type":"integer"}},"f":{"type":"number"}},"additionalProperties":false}`)
+	for args, corrected := range map[string]string{
+		`{"n":"5"}`:                     `{"n":5}`,
+		`{"n":"1e2"}`:                   `{"n":1e2}`,
+		`{"n":"-9223372036854775808"}`:  `{"n":-9223372036854775808}`,
+		`{"n":"18446744073709551615"}`:  `{"n":18446744073709551615}`,
+		`{"n":"18446744073709551616"}`:  "",
+		`{"n":"-9223372036854775809"}`:  "",
+		`{"n":"1e40"}`:                  "",
+		`{"n":"-0"}`:                    "",
+		`{"n":"-0.0"}`:                  "",
+		`{"l":99999999999999999999}`:    "",
+		`{"N":99999999999999999999}`:    "",
+		`{"n":"1","f":-0.5}`:            `{"f":-0.5,"n":1}`,
+		`{"n":"1","f":1e-300}`:          `{"f":1e-300,"n":1}`,
+		`{"arguments":{"n":1}}`:         `{"n":1}`,
+		`{"arguments":{"n":123456e15}}`: "",
+	} {
+		report := s.Explain([]byte(args), false)
+		require.NotNil(t, report, args)
+		require.Equal(t, corrected, string(report.Corrected), args)
+	}
+}
+
+// TestMultiplesThatAreRounded: no corrected call has a multiple that the SDK, which computes with float64,
+// takes for none.
+func TestMultiplesThatAreRounded(t *testing.T) {
+	s := mustCompile(t, `{"properties":{"n":{"type":"number","multipleOf":0.1}}}`)
+	for args, corrected := range map[string]string{`{"n":"0.5"}`: `{"n":0.5}`, `{"n":"0.3"}`: "", `{"n":"1e-400"}`: ""} {
+		report := s.Explain([]byte(args), false)
+		require.NotNil(t, report, args)
+		require.Equal(t, corrected, string(report.Corrected), args)
+	}
+	require.Nil(t, s.Explain([]byte(`{"n":0.3}`), false)) // which it is
+}

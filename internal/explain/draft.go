@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,64 +155,80 @@ func partShape(pointer string, draft int) shape {
 }
 
 // A misshape is a part of a schema that is none.
-type misshape struct{ pointer, want string }
+type misshape struct {
+	at   []string
+	want string
+}
 
-func (e *misshape) Error() string { return "#" + e.pointer + " must be " + e.want }
+func (e *misshape) Error() string { return "#" + pointerTo(e.at) + " must be " + e.want }
 
 // A surveyor looks at all schemas in a value.
 type surveyor struct {
-	// visit is called for each schema that is an object, before those inside of it, with its JSON
-	// Pointer, and returns the draft by which it is read. The error errKnown is for one that was
-	// visited before.
-	visit func(schema map[string]any, pointer string, draft int) (int, error)
+	// visit is called for each schema that is an object, before those inside of it, with its place,
+	// and returns the draft by which it is read. The error errKnown is for one that was visited before.
+	visit func(schema map[string]any, at []string, draft int) (int, error)
+	at    []string // the place that is looked at
+}
+
+func (s *surveyor) wrong(want string) error { return &misshape{slices.Clone(s.at), want} }
+
+// inside checks what a name or an index leads to.
+func (s *surveyor) inside(step string, want shape, v any, draft int) error {
+	s.at = append(s.at, step)
+	err := s.check(want, v, draft)
+	s.at = s.at[:len(s.at)-1]
+	return err
 }
 
 var errKnown = errors.New("was visited before")
 
+// shapesInside are those of the members of objects.
+var shapesInside = map[shape]shape{shapeSchemaMap: shapeSchema, shapeTextMap: shapeTexts, shapeDependencies: shapeSchema, shapeVocabulary: shapeBoolean}
+
 var needsPlace = map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} // in draft 4
 
 // schema reports what is wrong with a schema.
-func (s *surveyor) schema(v any, pointer string, draft int) (err error) {
+func (s *surveyor) schema(v any, draft int) (err error) {
 	object, ok := v.(map[string]any)
 	if _, isBool := v.(bool); isBool && draft > 4 {
 		return nil
 	} else if !ok {
 		if draft == 4 {
-			return &misshape{pointer, "a schema, which is an object"}
+			return s.wrong("a schema, which is an object")
 		}
-		return &misshape{pointer, "a schema, which is an object or a boolean"}
+		return s.wrong("a schema, which is an object or a boolean")
 	}
-	if draft, err = s.visit(object, pointer, draft); err != nil {
+	if draft, err = s.visit(object, s.at, draft); err != nil {
 		if errors.Is(err, errKnown) {
 			return nil
 		}
 		return err
 	}
 	for _, name := range sortedNames(object) {
-		here := pointer + "/" + escape.Replace(name)
-		if err = s.check(shapeOf(name, draft), object[name], here, draft); err != nil {
+		if err = s.inside(name, shapeOf(name, draft), object[name], draft); err != nil {
 			return err
 		}
 		if other := needsPlace[name]; draft == 4 && other != "" && object[other] == nil {
-			return &misshape{here, "a limit beside " + quoted(other)}
+			return &misshape{append(slices.Clip(s.at), name), "a limit beside " + quoted(other)}
 		}
 	}
 	return nil
 }
 
 // check reports what is wrong with a value that should be of a shape.
-func (s *surveyor) check(want shape, v any, pointer string, draft int) error {
+func (s *surveyor) check(want shape, v any, draft int) error {
 	wrong := func(ok bool, want string) error {
 		if ok {
 			return nil
 		}
-		return &misshape{pointer, want}
+		return s.wrong(want)
 	}
 	str, isText := v.(string)
 	n, isNumber := v.(json.Number)
 	items, isList := v.([]any)
 	object, isObject := v.(map[string]any)
 	_, isBool := v.(bool)
+	differ := func() bool { return isList && len(newLiterals(items...).keys) == len(items) }
 	switch want {
 	case shapeText:
 		return wrong(isText, "a string")
@@ -236,44 +251,40 @@ func (s *surveyor) check(want shape, v any, pointer string, draft int) error {
 	case shapeList:
 		return wrong(isList, "a list")
 	case shapeChoices:
-		return wrong(isList && len(items) > 0 && len(newLiterals(items...).keys) == len(items), "a list of different values")
+		return wrong(len(items) > 0 && differ(), "a list of different values")
 	case shapeTypeName:
 		return wrong(kindNamed(v) != 0, "a type")
 	case shapeTypeNames:
 		if isText {
 			items, isList = []any{str}, true
 		}
-		return wrong(isList && len(items) > 0 && len(newLiterals(items...).keys) == len(items) &&
-			!slices.ContainsFunc(items, func(v any) bool { return kindNamed(v) == 0 }), "a type or list of types")
+		return wrong(len(items) > 0 && differ() && !slices.ContainsFunc(items, func(v any) bool { return kindNamed(v) == 0 }), "a type or list of types")
 	case shapeTexts, shapeSomeTexts:
-		return wrong(isList && (want == shapeTexts || len(items) > 0) && len(newLiterals(items...).keys) == len(items) &&
-			!slices.ContainsFunc(items, func(v any) bool { _, ok := v.(string); return !ok }), "a list of different strings")
+		return wrong((want == shapeTexts || len(items) > 0) && differ() && len(textsOf(v)) == len(items), "a list of different strings")
 	case shapeSchemaOrBool:
 		if isBool {
 			return nil
 		}
-		return s.schema(v, pointer, draft)
+		return s.schema(v, draft)
 	case shapeSchema:
-		return s.schema(v, pointer, draft)
+		return s.schema(v, draft)
 	case shapeSchemaOrList, shapeSchemas:
 		if want == shapeSchemaOrList && !isList {
-			return s.schema(v, pointer, draft)
+			return s.schema(v, draft)
 		}
 		for i, item := range items {
-			if err := s.schema(item, pointer+"/"+strconv.Itoa(i), draft); err != nil {
+			if err := s.inside(strconv.Itoa(i), shapeSchema, item, draft); err != nil {
 				return err
 			}
 		}
 		return wrong(len(items) > 0, "a list of schemas")
 	case shapeSchemaMap, shapeTextMap, shapeDependencies, shapeVocabulary:
 		for _, name := range sortedNames(object) {
-			inner := map[shape]shape{shapeSchemaMap: shapeSchema, shapeTextMap: shapeTexts, shapeVocabulary: shapeBoolean}[want]
-			if _, isList := object[name].([]any); want == shapeDependencies {
-				if inner = shapeSchema; isList {
-					inner = shapeOf("required", draft)
-				}
+			inner := shapesInside[want]
+			if _, isList := object[name].([]any); isList && want == shapeDependencies {
+				inner = shapeOf("required", draft)
 			}
-			if err := s.check(inner, object[name], pointer+"/"+escape.Replace(name), draft); err != nil {
+			if err := s.inside(name, inner, object[name], draft); err != nil {
 				return err
 			}
 		}
@@ -300,16 +311,4 @@ func whole(v any) *int {
 		counted = int(big.Int64())
 	}
 	return &counted
-}
-
-// A resource is a schema with an address, and what belongs to it.
-type resource struct {
-	pointer   string // its place in the whole schema
-	address   string
-	base      *url.URL
-	draft     int
-	anchors   map[string]string // their places
-	dynamic   map[string]*node  // the anchors of dynamic references
-	recursive bool              // a recursive reference may lead to it
-	root      *node
 }

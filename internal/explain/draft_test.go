@@ -28,6 +28,9 @@ func TestDrafts(t *testing.T) {
 		{`{` + draft4 + `"properties":{"d":{"format":"date"}}}`, `{"d":"x"}`, "Argument 'd' expected a date such as 2026-01-31, but received 'x'."},
 		{`{` + draft4 + `"additionalProperties":false,"properties":{"l":{"items":[{"type":"integer"}],"additionalItems":false}}}`, `{"l":[1,2]}`, "Argument 'l' expected a list of at most 1 item, but received a list with 2 items."},
 
+		{`{"$schema":"https://example.com/ours","properties":{"n":{"$schema":"draft-07","type":"integer"}}}`, `{"n":"x"}`, "Argument 'n' expected an integer, but received 'x'."},
+		{`{` + draft4 + `"properties":{"n":{"$schema":"https://example.com/ours","minimum":1,"exclusiveMinimum":true}}}`, `{"n":1}`, "Argument 'n' expected a number greater than 1, but received 1."},
+
 		{`{` + draft6 + `"properties":{"n":{"exclusiveMinimum":1}}}`, `{"n":1}`, "Argument 'n' expected a number greater than 1, but received 1."},
 		{`{` + draft6 + `"properties":{"n":{"const":1}}}`, `{"n":2}`, "Argument 'n' expected 1, but received 2."},
 		{`{` + draft6 + `"properties":{"n":{"if":true,"then":false}}}`, `{"n":2}`, ""},

@@ -5,16 +5,18 @@
 //	report := schema.Explain(req.Params.Arguments, false)
 //	report.Violations[0].Message // Argument 'quantity' expected an integer, but received 'five'.
 //
-// A schema is read once (draft.go, compile.go) into nodes (node.go), and what is known of it beside
-// (schema.go). The steps of a report, a file each: read the arguments (read.go), walk through them and
-// the schema within a bound (walk.go, format.go), choose the form that was meant of those that do not
-// fit (finding.go), pair unknown names with those that were meant (names.go), write a sentence for each
-// (tell.go, phrase.go) with advice (hint.go), and offer the corrected arguments (correct.go, wrapped.go).
+// A schema is read once (draft.go, resource.go, compile.go) into nodes (node.go), and what is known of it
+// beside (schema.go). The steps of a report, a file each: read the arguments (read.go), walk through them
+// and the schema within a bound (walk.go, members.go, pattern.go, format.go), choose the form that was
+// meant of those that do not fit (finding.go), pair unknown names with those that were meant (names.go),
+// write a sentence for each (tell.go, phrase.go) with advice (hint.go), and offer the corrected arguments
+// (correct.go, wrapped.go).
 //
-// The schema is trusted and the arguments are not. Of the arguments only short scalar
-// values are repeated, scrubbed, and none whose name or schema says that it is a secret.
-// The work is counted: arguments that would take longer than about 50 ms are reported as
-// too complex, and so refused, and of very many mistakes only the first are looked at.
+// The arguments are not trusted. Of these only short scalar values are repeated, scrubbed, and none whose
+// name or schema says that it is a secret. The words of a schema are repeated, but what it costs is
+// bounded: a server may relay the schemas of others. The work is counted: arguments that would take longer
+// than about 50 ms are reported as too complex, and so refused, and of very many mistakes only the first
+// are looked at.
 package explain
 
 import (
@@ -22,7 +24,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -175,10 +176,10 @@ func (r *report) check() ([]finding, error) {
 	return []finding{{rule: "schema"}}, nil
 }
 
-// valid reports whether a value is valid by n and has the formats in it, which it has not if it cannot be
-// found out within what is left of the work.
+// valid reports whether a value is valid by n for every validator, which it is not if that cannot be found
+// out within what is left of the work.
 func (r *report) valid(n *node, v any) bool {
-	w := walk{work: r.work, formats: true}
+	w := walk{work: r.work, careful: true}
 	ok, err := w.run(n, v)
 	r.work = max(w.work, 0)
 	return ok && err == nil
@@ -210,7 +211,10 @@ func (s *Schema) Defaults(args []byte) []byte {
 func filled(object map[string]any, schema any) (full map[string]any, found bool) {
 	s, _ := schema.(map[string]any)
 	properties, _ := s["properties"].(map[string]any)
-	required, _ := s["required"].([]any)
+	required := map[string]bool{}
+	for _, name := range textsOf(s["required"]) {
+		required[name] = true
+	}
 	full = map[string]any{}
 	maps.Copy(full, object)
 	for name, sub := range properties {
@@ -224,7 +228,7 @@ func filled(object map[string]any, schema any) (full map[string]any, found bool)
 		inner, inside := filled(inner, p)
 		found = found || has || inside
 		switch {
-		case slices.Contains(required, any(name)):
+		case required[name]:
 		case isObject || !sent && !has && inside:
 			full[name] = inner
 		case has:

@@ -17,7 +17,7 @@ type finding struct {
 	got      string   // in the place of the value
 	count    int      // how many items are right
 	forms    []*node  // of a choice
-	both     []int    // the forms that fit both
+	both     []int    // the forms that fit both, or the items that are alike
 	rest     bool     // nothing that was valid has looked at it
 	unsure   bool     // another form may have been meant
 }
@@ -68,44 +68,55 @@ func (n *node) few(rule string, some int) finding {
 	return finding{rule: rule, n: n, expected: n.contained(), got: got}
 }
 
-// conditions says in words when a schema applies that is written in a conditional one.
-func (n *node) conditions() (texts []string) {
-	for ; n.up != nil && len(texts) < maxBranches; n = n.up {
-		is, then := " is ", n.as.keyword == "then"
-		switch {
-		case n.as.keyword == "dependentSchemas":
-			texts = append(texts, quoted(n.as.name)+" is sent")
-			continue
-		case n.as.keyword == "else":
-			is = " is not "
-		case !then:
-			continue
-		}
-		switch test := n.up.part("if"); {
-		case test == nil:
-		case len(test.order) == 0 && len(test.required) == 1:
-			texts = append(texts, quoted(test.required[0])+is+"sent")
-		case len(test.order) == 1 && test.members[test.order[0]].words() != "":
-			name := test.order[0]
-			text := quoted(name) + is + test.members[name].words()
-			if then && !slices.Contains(required([]*node{test, n.up}), name) {
-				text += " or is not sent"
-			}
-			texts = append(texts, text)
-		}
+// conditions says in words when a schema applies that is written in conditional ones: by the innermost
+// of these.
+func (n *node) conditions() []string {
+	if n.up == nil || n.when != nil {
+		return n.when
 	}
-	slices.Reverse(texts)
-	return texts
+	n.when = n.up.conditions()
+	if own := n.condition(); own != "" {
+		n.when = append(slices.Clone(n.when[max(0, len(n.when)+1-maxBranches):]), own)
+	}
+	return n.when
+}
+
+// condition says when a schema applies that is one of the parts of a conditional one.
+func (n *node) condition() string {
+	is, then := " is ", n.as.keyword == "then"
+	switch {
+	case n.as.keyword == "dependentSchemas":
+		return quoted(n.as.name) + " is sent"
+	case n.as.keyword == "else":
+		is = " is not "
+	case !then:
+		return ""
+	}
+	test := n.up.test
+	switch {
+	case len(test.order) == 0 && len(test.required) == 1:
+		return quoted(test.required[0]) + is + "sent"
+	case len(test.order) != 1 || test.members[test.order[0]].words() == "":
+		return ""
+	}
+	name := test.order[0]
+	text := quoted(name) + is + test.members[name].words()
+	if then && !slices.Contains(required([]*node{test, n.up}), name) {
+		text += " or is not sent"
+	}
+	return text
 }
 
 // A fork is an anyOf or a oneOf.
 type fork struct {
-	rule  string
-	only  bool // one form must fit, and no other
-	forms []*node
-	knows []map[string]bool // the names that each form knows
-	tag   string            // the property by whose value the forms differ, "" if there is none
-	tags  []*node           // what it is in each form
+	rule     string
+	only     bool // one form must fit, and no other
+	forms    []*node
+	expected string            // the forms in words
+	knows    []map[string]bool // the names that each form knows
+	tag      string            // the property by whose value the forms differ, "" if there is none
+	tags     []*node           // what it is in each form
+	tagged   string            // these in words
 }
 
 func newFork(n *node, keyword string) *fork {
@@ -113,8 +124,10 @@ func newFork(n *node, keyword string) *fork {
 	for _, p := range n.parts {
 		if p.keyword == keyword {
 			knows := map[string]bool{}
-			for _, name := range known([]*node{p.node}) {
-				knows[name] = true
+			if len(f.forms) < maxKnown {
+				for _, name := range known([]*node{p.node}) {
+					knows[name] = true
+				}
 			}
 			f.forms, f.knows = append(f.forms, p.node), append(f.knows, knows)
 		}
@@ -123,8 +136,10 @@ func newFork(n *node, keyword string) *fork {
 	case 0:
 		return nil
 	case 1:
+		f.expected = choice(f.forms)
 		return f
 	}
+	f.expected = choice(f.forms)
 	names := f.forms[0].leaf().order
 	for _, name := range names[:min(len(names), maxListed)] {
 		f.tags = nil
@@ -134,7 +149,7 @@ func newFork(n *node, keyword string) *fork {
 			}
 		}
 		if len(f.tags) == len(f.forms) {
-			f.tag = name
+			f.tag, f.tagged = name, choice(f.tags)
 			break
 		}
 	}
@@ -192,13 +207,13 @@ func (r *report) nearest(each [][]finding, all finding, f *fork, value any) []fi
 		}
 	}
 	if picked == 0 {
-		all.rule, all.at, all.forms, all.expected = untagged, tag, f.tags, choice(f.tags)
+		all.rule, all.at, all.forms, all.expected = untagged, tag, f.tags, f.tagged
 		return []finding{all}
 	}
 	whole := !slices.ContainsFunc(best, func(f finding) bool { // about the value itself, or what it has not
 		return len(f.at) != len(at) && (len(f.at) != len(at)+1 || !f.missing())
 	})
-	if best == nil || whole && choice(f.forms) != "" && (ties > 0 || open > 1 && !isContainer(value)) {
+	if best == nil || whole && f.expected != "" && (ties > 0 || open > 1 && !isContainer(value)) {
 		return []finding{all}
 	}
 	for i := range best {

@@ -3,7 +3,6 @@ package explain
 import (
 	"net/netip"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,8 +26,6 @@ func formatNamed(name string) *format {
 		f.valid = isDateTime
 	case "duration":
 		f.valid = isDuration
-	case "period":
-		f.valid = isPeriod
 	case "email":
 		f.valid = isEmail
 	case "hostname":
@@ -49,9 +46,7 @@ func formatNamed(name string) *format {
 		f.valid = isPointer
 	case "relative-json-pointer":
 		f.valid = isRelativePointer
-	case "semver":
-		f.valid = isSemver
-	case "password", "idn-email", "idn-hostname", "regex": // other engines read what regexp cannot
+	case "password", "idn-email", "idn-hostname", "period", "semver", "regex": // other engines read what regexp cannot
 	default:
 		return nil
 	}
@@ -132,14 +127,6 @@ func inUnits(text, units string) bool {
 		text, units = rest[1:], units[i+1:]
 	}
 	return true
-}
-
-func isPeriod(text string) bool {
-	start, end, _ := strings.Cut(text, "/")
-	if isDuration(start) {
-		return isDateTime(end)
-	}
-	return isDateTime(start) && (isDateTime(end) || isDuration(end))
 }
 
 // isEmail is for Mailbox of RFC 5321.
@@ -251,18 +238,4 @@ func isRelativePointer(text string) bool {
 	rest := strings.TrimLeft(text, digits)
 	up := text[:len(text)-len(rest)]
 	return up != "" && (up == "0" || up[0] != '0') && (rest == "#" || isPointer(rest))
-}
-
-// isSemver is for https://semver.org, version 2.
-func isSemver(text string) bool {
-	identifiers := func(text string, numbers bool) bool {
-		return !slices.ContainsFunc(strings.Split(text, "."), func(id string) bool {
-			return !only(id, letters+digits+"-") || numbers && only(id, digits) && id != "0" && id[0] == '0'
-		})
-	}
-	text, build, built := strings.Cut(text, "+")
-	core, before, early := strings.Cut(text, "-")
-	numbers := strings.Split(core, ".")
-	return len(numbers) == 3 && identifiers(core, true) && only(strings.Join(numbers, ""), digits) &&
-		(!built || identifiers(build, false)) && (!early || identifiers(before, true))
 }

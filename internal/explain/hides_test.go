@@ -23,3 +23,36 @@ func TestHides(t *testing.T) {
 	require.False(t, mustCompile(t, `{}`).Hides([]string{"a"}))
 	require.True(t, mustCompile(t, `{"properties":{"a/b~c":{"writeOnly":true}}}`).Hides([]string{"a/b~c"}))
 }
+
+// TestHidesWhereADynamicReferenceLeads: what it leads to depends on the way to it. Whatever it may be counts.
+func TestHidesWhereADynamicReferenceLeads(t *testing.T) {
+	for schema, args := range map[string]string{
+		`{"$id":"http://x/r","$defs":{"s":{"$dynamicAnchor":"T","writeOnly":true,"pattern":"^x"},"tree":{"$id":"tree","$dynamicRef":"#T","$defs":{"d":{"$dynamicAnchor":"T","type":"string"}}}},"properties":{"p":{"$ref":"tree"}}}`:       `{"p":"` + canary + `"}`,
+		`{"$id":"http://x/r","$defs":{"s":{"$dynamicAnchor":"T","properties":{"q":{"writeOnly":true,"pattern":"^x"}}},"tree":{"$id":"tree","$dynamicRef":"#T","$defs":{"d":{"$dynamicAnchor":"T"}}}},"properties":{"p":{"$ref":"tree"}}}`:  `{"p":{"q":"` + canary + `"}}`,
+		`{` + draft2019 + `"$id":"http://x/r","$recursiveAnchor":true,"properties":{"p":{"$id":"t","$recursiveAnchor":true,"properties":{"c":{"$recursiveRef":"#"}}},"s":{"writeOnly":true,"pattern":"^x"}}}`:                              `{"p":{"c":{"s":"` + canary + `"}}}`,
+		`{` + draft2019 + `"$id":"http://x/r","$recursiveAnchor":true,"format":"password","if":{"type":"string"},"then":{"minLength":99},"properties":{"p":{"$id":"t","$recursiveAnchor":true,"properties":{"c":{"$recursiveRef":"#"}}}}}`: `{"p":{"c":"` + canary + `"}}`,
+	} {
+		report := mustCompile(t, schema).Explain([]byte(args), false)
+		require.NotNil(t, report, schema)
+		require.NotContains(t, report.Text(), canary, schema)
+		require.Contains(t, report.Text(), "a string that is not shown", schema)
+	}
+}
+
+// TestHidesWhatIsNotLookedAt: where so many schemas apply that not all are looked at, a value is hidden.
+func TestHidesWhatIsNotLookedAt(t *testing.T) {
+	for _, hidden := range []string{
+		`{"properties":{"a":{"allOf":[` + list(300, `{"minLength":%d}`) + `,{"writeOnly":true}]}}}`,
+		`{"properties":{"a":{"type":"integer"}},"allOf":[` + list(300, `{"minProperties":0}`) + `,{"properties":{"a":{"writeOnly":true}}}]}`,
+		`{"allOf":[` + list(150, `{"properties":{"a":{"type":"integer"}}}`) + `,{"$ref":"#/$defs/b"}],"$defs":{"b":{"allOf":[` + list(150, `{"properties":{"a":{"minimum":1}}}`) + `,{"properties":{"a":{"writeOnly":true}}}]}}}`,
+		`{"patternProperties":{` + list(250, `"^a|%d":{"type":"integer"}`) + `},"allOf":[{"properties":{"a":{"writeOnly":true}}}]}`,
+		`{"additionalProperties":{"writeOnly":true,"type":"integer"},"patternProperties":{"(.?){900}b":{"type":"integer"}}}`,
+	} {
+		s := mustCompile(t, hidden)
+		require.True(t, s.Hides([]string{"a"}), hidden)
+		require.True(t, s.Hides([]string{strings.Repeat("a", 60)}) || !strings.Contains(hidden, "patternProperties"), hidden)
+	}
+	require.False(t, mustCompile(t, `{"properties":{"a":{"oneOf":[`+list(300, `{"const":%d}`)+`]}}}`).Hides([]string{"a"}))
+	require.True(t, mustCompile(t, `{"properties":{"a":{"oneOf":[`+list(300, `{"const":%d}`)+`,{"format":"password"}]}}}`).Hides([]string{"a"}))
+	require.False(t, mustCompile(t, `{"properties":{"a":{"allOf":[`+list(100, `{"minLength":%d}`)+`]}}}`).Hides([]string{"a"}))
+}

@@ -121,7 +121,7 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 		return ""
 	}
 	other := func(t string) bool { return t != "array" && t != "null" }
-	items := func(n *node) bool { return n.leaf().part("items") != nil }
+	items := func(n *node) bool { return n.leaf().items != nil }
 	if list := []any{value}; !slices.ContainsFunc(types, other) && slices.ContainsFunc(f.forms, items) && r.fits(f.forms, list) {
 		return r.fix(f, list, "Send a list, even for one item.")
 	}

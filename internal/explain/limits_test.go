@@ -113,6 +113,8 @@ func TestTooManyArguments(t *testing.T) {
 func TestWork(t *testing.T) {
 	s := mustCompile(t, `{"type":"object","properties":{"l":{"items":{"type":"integer"}}}}`)
 	require.Nil(t, s.Explain([]byte(`{"l":[`+strings.Repeat("1,", 65_000)+`1]}`), false))
+	require.Nil(t, s.Explain([]byte(`{"l":[`+strings.Repeat("1.5e+05,", 65_000)+`1]}`), false))
+	require.Equal(t, "budget", s.Explain([]byte(`{"l":[`+strings.Repeat("1e399,", 65_000)+`1]}`), false).Violations[0].Rule)
 	require.Equal(t, "budget", s.Explain([]byte(`{"l":[`+strings.Repeat("1,", 66_000)+`1]}`), false).Violations[0].Rule)
 
 	long := mustCompile(t, `{"items":{"pattern":"^a*$"}}`)
@@ -336,4 +338,29 @@ func TestCallsShareASchema(t *testing.T) {
 		}
 		all.Wait()
 	}), once)
+}
+
+// TestFormsThatAreNotLookedAt: where the work ends within the forms of a choice, the choice is told.
+func TestFormsThatAreNotLookedAt(t *testing.T) {
+	s := mustCompile(t, `{"properties":{"o":{"oneOf":[`+list(30, `{"properties":{"l":{"items":{"type":"integer"}}},"required":["l"],"minProperties":%d}`)+`]}}}`)
+	report := s.Explain([]byte(`{"o":{"l":[`+list(30_000, `"x"`)+`]}}`), false)
+	require.True(t, report.More)
+	require.Len(t, report.Violations, 1)
+	require.Equal(t, "o", report.Violations[0].Field)
+}
+
+// TestManyConditions: to collect the conditions of a schema behind many of them takes no longer than a
+// sentence has room for.
+func TestManyConditions(t *testing.T) {
+	var chain strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&chain, `"d%d":{"if":{"required":["n%d"]},"else":{"$ref":"#/$defs/d%d"}},`, i, i, i+1)
+	}
+	s := mustCompile(t, `{"$defs":{`+chain.String()+`"d3000":{"properties":{"l":{"items":{"type":"integer"}}}}},"$ref":"#/$defs/d0"}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	report := s.Explain([]byte(`{"l":[`+list(2000, `"x"`)+`]}`), false)
+	runtime.ReadMemStats(&after)
+	require.Contains(t, report.Violations[0].Message, "Argument 'l[0]' expected an integer when 'n0' is not sent and 'n1' is not sent")
+	require.Less(t, int(after.TotalAlloc-before.TotalAlloc)>>20, 20, "MB")
 }

@@ -2,8 +2,8 @@ package explain
 
 import (
 	"encoding/json"
+	"math"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -34,7 +34,6 @@ type node struct {
 	unique          bool
 	prefix          []*node
 	items           *node // for what is behind the prefix
-	closedItems     bool  // nothing may be there
 	contains        *node
 	minContains     *int
 	maxContains     *int
@@ -59,14 +58,15 @@ type node struct {
 	examples    []any
 	writeOnly   bool
 
-	parts  []part   // the schemas that it is made of
-	up     *node    // the schema that it is written in, nil for the root
-	as     part     // what it is to that one
-	reach  []*node  // the schemas that apply with it, itself first; at most maxKnown
-	when   []string // the conditions under which it applies
-	hidden bool     // what it applies to must not be shown
-	state  int      // whether it leads back to itself for the same value
-	phrase *string
+	parts   []part   // the schemas that it is made of
+	up      *node    // the schema that it is written in, nil for the root
+	as      part     // what it is to that one
+	reach   []*node  // the schemas that apply with it, itself first; at most maxKnown
+	when    []string // the conditions under which it applies
+	hidden  bool     // what it applies to must not be shown
+	reached *node    // whose reach found it last
+	state   int      // whether it leads back to itself for the same value
+	phrase  *string
 }
 
 // A part is one of the schemas that another one is made of.
@@ -92,19 +92,6 @@ type dependency struct {
 	required []string
 	schema   *node
 }
-
-// A pattern is a regular expression of a schema. Its re is nil when regexp cannot read it.
-type pattern struct {
-	text string
-	re   *regexp.Regexp
-}
-
-func newPattern(text string) *pattern {
-	re, _ := regexp.Compile(text)
-	return &pattern{text, re}
-}
-
-func (p *pattern) matches(s string) bool { return p.re == nil || p.re.MatchString(s) }
 
 // A kind is a set of the types that JSON values have.
 type kind uint8
@@ -238,4 +225,13 @@ func divisible(n json.Number, by *big.Rat) bool {
 		return whole%by.Num().Int64() == 0
 	}
 	return new(big.Rat).Quo(rat(n), by).IsInt()
+}
+
+// dividesRounded reports what divisible does for a validator that computes with float64, as that of the SDK
+// does: for it 0.3 is no multiple of 0.1.
+func dividesRounded(n json.Number, by *big.Rat) bool {
+	value, _ := n.Float64()
+	step, _ := by.Float64()
+	_, rest := math.Modf(value / step)
+	return rest == 0
 }

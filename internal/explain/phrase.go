@@ -255,14 +255,14 @@ func limit(sign int, closed, open *big.Rat, at, beyond string) string {
 
 func (n *node) list() string {
 	item := "item"
-	items := n.part("items")
+	items := n.items
 	if items != nil && n.prefix == nil {
 		if leaf := items.leaf(); leaf.types != 0 && leaf.literals() == nil && len(leaf.kinds()) == 1 {
 			item = strings.Replace(leaf.kinds()[0], "array", "list", 1)
 		}
 	}
 	most := n.maxItems
-	if closed := items != nil && items.always != nil && !*items.always || n.closedItems; closed && most == nil {
+	if items != nil && items.always != nil && !*items.always && most == nil {
 		length := len(n.prefix)
 		most = &length
 	}
@@ -286,7 +286,7 @@ func (n *node) contained() string {
 	if strings.HasSuffix(those, "item") {
 		verb = " that is "
 	}
-	return "a list with" + strings.TrimPrefix(those, " of") + verb + cmp.Or(n.part("contains").words(), "what is asked for")
+	return "a list with" + strings.TrimPrefix(those, " of") + verb + cmp.Or(n.contains.words(), "what is asked for")
 }
 
 func (n *node) object() string {

@@ -16,7 +16,7 @@ const (
 	maxPointer = 512 // bytes of a JSON Pointer
 )
 
-var escape = strings.NewReplacer("~", "~0", "/", "~1")
+var escape, unescape = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")
 
 // index returns the index that a step is, -1 when it is a name.
 func index(step string) int {
@@ -128,6 +128,9 @@ func (s *Schema) place(args any, at []string) (field, pointer string) {
 	for i, step := range at {
 		_, inList := args.([]any)
 		args = member(args, step)
+		if f.Len() > maxPath && p.Len() > maxPointer && i < len(at)-maxPath {
+			continue // is left out
+		}
 		name := s.shownName(step)
 		switch {
 		case inList:
@@ -163,13 +166,15 @@ func plainName(name string) bool {
 }
 
 // Hides reports whether the value at a place, or one around it, must not be shown, by the
-// schema or by its name. What lies too deep for that to be found out is hidden.
+// schema or by its name. What lies too deep for that to be found out is hidden, and so is that for which
+// there are too many schemas.
 func (s *Schema) Hides(at []string) bool {
 	if len(at) > maxSteps || slices.ContainsFunc(at, scrub.SecretName) {
 		return true
 	}
+	left := len(at)
 	for nodes := range s.along(at) {
-		if slices.ContainsFunc(nodes, func(n *node) bool { return n.hidden }) {
+		if left--; len(nodes) >= maxKnown || left >= 0 && len(around(nodes...)) == maxKnown || slices.ContainsFunc(nodes, func(n *node) bool { return n.hidden }) {
 			return true
 		}
 	}

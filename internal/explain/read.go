@@ -2,6 +2,7 @@ package explain
 
 import (
 	"encoding/json"
+	"reflect"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -21,9 +22,9 @@ type document struct {
 	objects int
 	number  []string  // to a number that is too long to compute with
 	notes   []finding // what is wrong with it beside its schema
-	// declared are the names that schemas give to properties, as they were written, by the
-	// location of the schema. Nil means that nobody asks.
-	declared map[string][]string
+	// declared are the names of objects under "properties", as they were written, by the object.
+	// Nil means that nobody asks.
+	declared map[uintptr][]string
 }
 
 // read decodes JSON, with its numbers as they were written, and notes names that were
@@ -175,10 +176,13 @@ func (r *reader) object() map[string]any {
 	}
 	r.i++
 	if r.at = r.at[:top]; names != nil && top > 0 && r.at[top-1].name == "properties" {
-		r.declared[pointerTo(r.path()[:top-1])] = names
+		r.declared[identity(object)] = names
 	}
 	return object
 }
+
+// identity is another one for each object that there is at the same time.
+func identity(object map[string]any) uintptr { return reflect.ValueOf(object).Pointer() }
 
 // quoted reads a string.
 func (r *reader) quoted() (text string) {

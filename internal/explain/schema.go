@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
@@ -16,6 +15,9 @@ const (
 	maxValues, maxObjects = 100_000, 10_000
 	// place is the address of a schema that does not name itself.
 	place = "https://schema.invalid/arguments"
+	// maxText bounds the bytes of a schema, maxPlaces those of the JSON Pointers to its schemas: where it is
+	// deep, and has long names, these are many times longer.
+	maxText, maxPlaces = 1 << 20, 4 << 20
 )
 
 // Schema is a compiled JSON Schema. What it says never changes, and it may be used
@@ -32,7 +34,8 @@ type Schema struct {
 // is read from a file or a network.
 //
 // A pattern that regexp cannot read, such as one that looks ahead, is not checked. A
-// schema that refers to itself for the same value is an error. The error is for the log:
+// schema that refers to itself for the same value is an error, and so is one that is too
+// large: 1 MiB, 10,000 schemas, 200,000 instructions of patterns. The error is for the log:
 // it may quote the schema.
 func Compile(schema any) (_ *Schema, err error) {
 	defer func() {
@@ -51,7 +54,10 @@ func Compile(schema any) (_ *Schema, err error) {
 			return nil, fmt.Errorf("the schema cannot be marshalled: %w", err)
 		}
 	}
-	d := &document{declared: map[string][]string{}}
+	if len(text) > maxText {
+		return nil, fmt.Errorf("the schema has %d bytes, more than %d", len(text), maxText)
+	}
+	d := &document{declared: map[uintptr][]string{}}
 	err = d.read(text, 2*maxValues)
 	switch {
 	case errors.Is(err, errDeep):
@@ -69,40 +75,63 @@ func Compile(schema any) (_ *Schema, err error) {
 	if _, found := filled(nil, d.value); found {
 		s.tree = d.value
 	}
-	if root, ok := d.value.(map[string]any); ok {
-		if draft, ok := root["$schema"].(string); ok && !strings.Contains(draft, "://json-schema.org/") {
-			delete(root, "$schema") // nobody knows it: taken as the newest
-		}
-	}
 	c := compiler{tree: d.value, declared: d.declared}
 	if s.root, err = c.compile(); err != nil {
 		return nil, err
 	}
-	return s, s.finish(c.list)
+	return s, s.finish(&c)
 }
 
 // finish works out what needs all schemas.
-func (s *Schema) finish(nodes []*node) error {
+func (s *Schema) finish(c *compiler) error {
+	nodes := c.list
 	for _, n := range nodes {
 		if !n.ends() {
 			return errors.New("the schema refers to itself for the same value, which says nothing: #" + n.pointer)
 		}
 	}
+	c.dynamicParts()
+	hide(c.list)
 	for _, n := range nodes {
 		n.reaches(n)
-		n.hidden = slices.ContainsFunc(n.reach, func(n *node) bool {
-			return n.writeOnly || n.format != nil && n.format.name == "password"
-		})
 	}
 	for _, n := range nodes {
 		for _, name := range n.order {
 			s.names[name] = true
 		}
 		n.words()
-		n.anyOf, n.oneOf, n.when = newFork(n, "anyOf"), newFork(n, "oneOf"), n.conditions()
+		n.anyOf, n.oneOf = newFork(n, "anyOf"), newFork(n, "oneOf")
+		n.conditions()
 	}
 	return nil
 }
+
+// hide finds the schemas with which one applies that hides a value.
+func hide(nodes []*node) {
+	with := map[*node][]*node{} // the schemas of which one is a part
+	var open []*node
+	for _, n := range nodes {
+		for _, p := range n.parts {
+			if p.applies() {
+				with[p.node] = append(with[p.node], n)
+			}
+		}
+		if n.writeOnly || n.format != nil && n.format.name == "password" {
+			open = append(open, n)
+		}
+	}
+	for len(open) > 0 {
+		n := last(open)
+		open = open[:len(open)-1]
+		if !n.hidden {
+			n.hidden = true
+			open = append(open, with[n]...)
+		}
+	}
+}
+
+// applies reports whether a part says something of the value that the whole is for.
+func (p *part) applies() bool { return !p.inside && p.keyword != "if" && p.keyword != "not" }
 
 // ends reports whether n leads to itself for the same value in no way.
 func (n *node) ends() bool {
@@ -121,12 +150,13 @@ func (n *node) ends() bool {
 
 // reaches finds the schemas that apply with n, n itself first.
 func (n *node) reaches(to *node) {
-	if len(n.reach) == maxKnown || slices.Contains(n.reach, to) {
-		return
-	}
+	to.reached = n
 	n.reach = append(n.reach, to)
 	for _, p := range to.parts {
-		if !p.inside && p.keyword != "if" && p.keyword != "not" {
+		if len(n.reach) == maxKnown {
+			return
+		}
+		if p.applies() && p.reached != n {
 			n.reaches(p.node)
 		}
 	}
@@ -148,23 +178,13 @@ func around(from ...*node) []*node {
 	return all
 }
 
-// part returns the first schema that a keyword of n holds.
-func (n *node) part(keyword string) *node {
-	for _, p := range n.parts {
-		if p.keyword == keyword {
-			return p.node
-		}
-	}
-	return nil
-}
-
 // leaf follows a reference that stands alone.
 func (n *node) leaf() *node {
 	for range 8 {
 		if n.ref == nil || n.types != 0 || n.literals() != nil {
 			break
 		}
-		n = n.parts[0].node
+		n = n.ref
 	}
 	return n
 }
@@ -196,45 +216,42 @@ func (s *Schema) at(steps []string) (here []*node) {
 func inside(here []*node, step string) []*node {
 	var own, rest []*node
 	add := func(to *[]*node, n *node) {
-		if !slices.Contains(*to, n) {
+		if n != nil && !slices.Contains(*to, n) {
 			*to = append(*to, n)
 		}
 	}
-	i := index(step)
+	i, w, unsure := index(step), walk{work: maxExample}, false
 	for _, n := range around(here...) {
-		if p, ok := n.members[step]; ok {
-			add(&own, p)
-		}
-		prefixed := 0
-		for _, p := range n.parts[:len(n.parts)-len(n.members)] { // the properties are the last
-			switch p.keyword {
-			case "patternProperties":
-				if p.pattern.matches(step) {
-					add(&own, p.node)
-				}
-			case "prefixItems":
-				if prefixed == i {
-					add(&own, p.node)
-				}
-				prefixed++
-			case "items":
-				if i >= len(n.prefix) {
-					add(&own, p.node)
-				}
-			case "additionalProperties", "unevaluatedProperties":
-				add(&rest, p.node)
-			case "unevaluatedItems":
-				if i >= 0 {
-					add(&rest, p.node)
-				}
+		add(&own, n.members[step])
+		for _, p := range n.patterns {
+			switch ok, err := w.named(p.pattern, step); {
+			case err != nil: // nobody knows
+				unsure = true
+				add(&own, p.node)
+			case ok:
+				add(&own, p.node)
 			}
+		}
+		switch {
+		case i < 0:
+		case i < len(n.prefix):
+			add(&own, n.prefix[i])
+		default:
+			add(&own, n.items)
+		}
+		if n.additional != nil && n.additional.always == nil { // true says nothing, and false is no schema for a member
+			add(&rest, n.additional)
+		}
+		add(&rest, n.unseen)
+		if i >= 0 {
+			add(&rest, n.unseenItems)
 		}
 		if len(own) >= maxKnown {
 			break
 		}
 	}
-	if len(own) == 0 {
-		return rest
+	if len(own) == 0 || unsure {
+		return append(own, rest...)
 	}
 	return own
 }
@@ -246,8 +263,10 @@ func known(from []*node) (names []string) {
 	for _, n := range around(from...) {
 		others := names // one schema has each name once
 		for _, name := range n.order {
-			p := n.members[name]
-			if len(names) < maxKnown && (p.always == nil || *p.always) && !slices.Contains(others, name) {
+			if len(names) == maxKnown {
+				return names
+			}
+			if p := n.members[name]; (p.always == nil || *p.always) && !slices.Contains(others, name) {
 				names = append(names, name)
 			}
 		}
@@ -258,13 +277,19 @@ func known(from []*node) (names []string) {
 // required returns the names that an object must have, whatever else it has.
 func required(from []*node) (names []string) {
 	from = slices.Clip(from)
-	for i := 0; i < min(len(from), maxKnown); i++ { //nolint:intrange // from grows
+	for i := 0; i < len(from); i++ { //nolint:intrange // from grows
 		for _, name := range from[i].required {
-			if len(names) < maxKnown && !slices.Contains(names, name) {
+			if len(names) == maxKnown {
+				return names
+			}
+			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
 		for _, p := range from[i].parts {
+			if len(from) == maxKnown {
+				break
+			}
 			if (p.keyword == "$ref" || p.keyword == "allOf") && !slices.Contains(from, p.node) {
 				from = append(from, p.node)
 			}

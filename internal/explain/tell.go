@@ -103,11 +103,11 @@ func (r *report) word(f finding, v *fault.Violation) {
 		v.Message = subject + " has a number that is too long to be checked."
 	case f.rule == "schema":
 		v.Message = "The arguments are not valid."
-	case f.rule == "not" && f.n.part("not").onlyRequires():
+	case f.rule == "not" && f.n.not.onlyRequires():
 		v.Message = subject + " may not have " + words.Listed(f.n.not.required, quoted, "together with") + when + "."
-	case f.rule == "false", f.rule == "not" && f.n.part("not").words() == "":
+	case f.rule == "false", f.rule == "not" && f.n.not.words() == "":
 		v.Message = subject + is + "not allowed" + when + "."
-	case len(f.both) > 1:
+	case len(f.both) > 1 && f.forms != nil:
 		v.Expected = "a value of exactly one of " + strconv.Itoa(len(f.forms)) + " forms"
 		a, b := f.forms[f.both[0]].words(), f.forms[f.both[1]].words()
 		fits := "it fits several of them"
@@ -143,7 +143,7 @@ func (r *report) wrong(f finding, v *fault.Violation) (received string) {
 	switch f.rule {
 	case "not":
 		v.Expected = "another value" // the words leave out what is asked of members and items
-		if not := f.n.part("not"); !slices.ContainsFunc(not.leaf().parts, func(p part) bool { return p.inside }) {
+		if not := f.n.not; !slices.ContainsFunc(not.leaf().parts, func(p part) bool { return p.inside }) {
 			v.Expected = "anything but " + not.words()
 		}
 	case "minLength", "maxLength":
@@ -157,6 +157,9 @@ func (r *report) wrong(f finding, v *fault.Violation) (received string) {
 	case "minProperties":
 		v.Suggestion = knownNames(known(r.schema.at(f.at)), nil)
 	case "uniqueItems":
+		a, _ := r.place(append(slices.Clip(f.at), strconv.Itoa(f.both[0])))
+		b, _ := r.place(append(slices.Clip(f.at), strconv.Itoa(f.both[1])))
+		received = "one with " + a + " and " + b + " alike"
 		v.Suggestion = "Send each item once."
 	}
 	if v.Expected == "" && f.forms != nil {

@@ -3,10 +3,7 @@ package explain
 import (
 	"encoding/json"
 	"errors"
-	"iter"
-	"math/bits"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -27,10 +24,11 @@ const (
 type walk struct {
 	work    int // that is left
 	depth   int
-	formats bool        // are checked also where they are remarks and no rules, as in draft 2020-12
+	careful bool        // what others may refuse is wrong: formats that are remarks, as in draft 2020-12, and multiples but for rounding
 	around  []*resource // the resources that were entered, the outermost first
 	names   []string    // of the objects that are walked through, one behind the other
 	key     []byte
+	machine machine
 
 	report *report // nil while nothing is noted
 	at     []step
@@ -65,42 +63,15 @@ const maxExample = 1000
 
 // takes reports whether an example of a schema is valid by n.
 func (n *node) takes(v any) bool {
-	w := walk{work: maxExample, formats: true}
+	w := walk{work: maxExample, careful: true}
 	ok, err := w.run(n, v)
 	return ok && err == nil
 }
 
-// A seen is what schemas have looked at in one value, for unevaluatedProperties and unevaluatedItems.
-type seen struct {
-	all   bool
-	names map[string]bool
-	first int // so many items
-	items map[int]bool
-}
-
-func (s *seen) name(name string) {
-	if s.names == nil {
-		s.names = map[string]bool{}
-	}
-	s.names[name] = true
-}
-
-func (s *seen) item(i int) {
-	if s.items == nil {
-		s.items = map[int]bool{}
-	}
-	s.items[i] = true
-}
-
-// add adds what another schema has looked at.
-func (s *seen) add(other *seen) {
-	s.all, s.first = s.all || other.all, max(s.first, other.first)
-	for name := range other.names {
-		s.name(name)
-	}
-	for i := range other.items {
-		s.item(i)
-	}
+// named reports whether a pattern matches a name. The error says that this takes too long to find out.
+func (w *walk) named(p *pattern, name string) (ok bool, err error) {
+	defer w.end(&err)
+	return w.matches(p, name), nil
 }
 
 // notes reports whether all that is wrong is looked for: there is a report, and room in it.
@@ -108,10 +79,18 @@ func (w *walk) notes() bool { return w.report != nil && w.report.left >= 0 }
 
 // wrong notes a finding about the value that the walk is at, or about what is in it. It returns false.
 func (w *walk) wrong(f finding, inside ...string) bool {
-	if w.notes() && !w.report.spend(1+len(w.at)/16) {
+	if w.notes() && !w.report.spend(1+len(w.at)/16+w.bytes()/256) {
 		w.found = append(w.found, w.placed(f, inside...))
 	}
 	return false
+}
+
+// bytes returns how long the names on the way to the value are.
+func (w *walk) bytes() (n int) {
+	for _, s := range w.at {
+		n += len(s.name)
+	}
+	return n
 }
 
 // placed adds to a finding where it is, and when it is one.
@@ -126,11 +105,11 @@ func (w *walk) placed(f finding, inside ...string) finding {
 	return f
 }
 
-// conditions adds those of n to others.
+// conditions adds those of n to others, as many as a sentence has room for.
 func (w *walk) conditions(own []string, n *node) []string {
 	when := append(own, w.when...) //nolint:gocritic // own is the finding's
 	for _, text := range n.when {
-		if !slices.Contains(w.when, text) {
+		if len(w.when) < maxListed && !slices.Contains(w.when, text) {
 			when = append(when, text)
 		}
 	}
@@ -176,6 +155,11 @@ func (w *walk) inside(n *node, v any, to step) bool {
 // that is nil.
 func (w *walk) valid(n *node, v any, out *seen) (ok bool) {
 	w.spend(1)
+	if number, ok := v.(json.Number); ok {
+		if i := strings.IndexAny(string(number), "eE"); i >= 0 && len(strings.TrimLeft(string(number[i+1:]), "+-0")) > 2 {
+			w.spend(12) // to compute with so many digits
+		}
+	}
 	switch {
 	case n.always != nil:
 		return *n.always || w.never(n)
@@ -244,7 +228,7 @@ func (w *walk) whole(n *node, v any) bool {
 	return w.must(n.types == 0 || n.types.has(v), n, "type") &&
 		w.must(n.constant == nil || w.among(n.constant, v), n, "const") &&
 		w.must(n.enum == nil || w.among(n.enum, v), n, "enum") &&
-		w.must(n.format == nil || !w.formats && n.draft >= 2019 || w.formatted(n.format, v), n, "format")
+		w.must(n.format == nil || !w.careful && n.draft >= 2019 || w.formatted(n.format, v), n, "format")
 }
 
 func (w *walk) among(l *literals, v any) bool {
@@ -330,8 +314,7 @@ func (w *walk) text(n *node, v string) bool {
 		ok = w.within(utf8.RuneCountInString(v), n.minLength, n.maxLength, n, "minLength", "maxLength")
 	}
 	if n.pattern != nil && (ok || w.notes()) {
-		w.spend(len(v) / 4)
-		ok = w.must(n.pattern.matches(v), n, "pattern") && ok
+		ok = w.must(w.matches(n.pattern, v), n, "pattern") && ok
 	}
 	return ok
 }
@@ -345,170 +328,7 @@ func (w *walk) number(n *node, v json.Number) bool {
 	ok = w.must(n.maximum == nil || compare(v, n.maximum) <= 0, n, "maximum") && ok
 	ok = w.must(n.above == nil || compare(v, n.above) > 0, n, "exclusiveMinimum") && ok
 	ok = w.must(n.below == nil || compare(v, n.below) < 0, n, "exclusiveMaximum") && ok
-	return w.must(n.multipleOf == nil || divisible(v, n.multipleOf), n, "multipleOf") && ok
-}
-
-// missing checks that an object has names.
-func (w *walk) missing(n *node, v map[string]any, rule string, names []string, when ...string) bool {
-	ok := true
-	w.spend(len(names) / 16)
-	for _, name := range names {
-		if _, sent := v[name]; !sent {
-			ok = w.wrong(finding{rule: rule, n: n, when: when}, name)
-			if !w.notes() {
-				break
-			}
-		}
-	}
-	return ok
-}
-
-func (w *walk) object(n *node, v map[string]any, out *seen) bool {
-	ok := w.within(len(v), n.minProperties, n.maxProperties, n, "minProperties", "maxProperties")
-	ok = w.missing(n, v, "required", n.required) && ok
-	for _, d := range n.dependencies {
-		if _, sent := v[d.name]; !sent || !ok && !w.notes() {
-			continue
-		}
-		if d.schema != nil {
-			ok = w.same(d.schema, v, out) && ok
-		} else {
-			ok = w.missing(n, v, d.rule, d.required, quoted(d.name)+" is sent") && ok
-		}
-	}
-	if !ok && !w.notes() || n.members == nil && n.patterns == nil && n.additional == nil && n.names == nil {
-		return ok
-	}
-	if n.additional != nil && out != nil {
-		out.all = true
-	}
-	for name, member := range w.inOrder(v) {
-		if ok = w.member(n, name, member, out) && ok; !ok && !w.notes() {
-			break
-		}
-	}
-	return ok
-}
-
-// inOrder yields the members of an object by the alphabet: what a walk costs, and so what is refused
-// for it, is the same each time.
-func (w *walk) inOrder(v map[string]any) iter.Seq2[string, any] {
-	return func(yield func(string, any) bool) {
-		w.spend(len(v) * bits.Len(uint(len(v))) / 8)
-		from := len(w.names)
-		for name := range v {
-			w.names = append(w.names, name)
-		}
-		slices.Sort(w.names[from:])
-		for i := range len(v) {
-			if name := w.names[from+i]; !yield(name, v[name]) {
-				break
-			}
-		}
-		w.names = w.names[:from]
-	}
-}
-
-// member checks one name of an object, and what it stands for.
-func (w *walk) member(n *node, name string, v any, out *seen) bool {
-	known, ok := false, true
-	if of := n.members[name]; of != nil {
-		known, ok = true, w.inside(of, v, step{name, -1})
-	}
-	for _, p := range n.patterns {
-		if w.spend(1 + len(name)/2); p.pattern.matches(name) {
-			known, ok = true, w.inside(p.node, v, step{name, -1}) && ok
-		}
-	}
-	if more := n.additional; more != nil && !known {
-		known = true
-		if more.always != nil && !*more.always {
-			ok = w.wrong(finding{rule: "additionalProperties", n: n}, name)
-		} else {
-			ok = w.inside(more, v, step{name, -1}) && ok
-		}
-	}
-	if known && out != nil && n.additional == nil {
-		w.spend(1)
-		out.name(name)
-	}
-	if n.names != nil && !w.quiet(n.names, name, nil) {
-		ok = w.wrong(finding{rule: "propertyNames", n: n.names}, name)
-	}
-	return ok
-}
-
-func (w *walk) list(n *node, v []any, out *seen) bool {
-	ok := w.within(len(v), n.minItems, n.maxItems, n, "minItems", "maxItems")
-	if n.unique {
-		ok = w.unique(n, v) && ok
-	}
-	first := min(len(n.prefix), len(v))
-	for i, of := range n.prefix[:first] {
-		ok = (ok || w.notes()) && w.inside(of, v[i], step{"", i}) && ok
-	}
-	if n.closedItems {
-		ok = (len(v) == first || w.wrong(finding{rule: "items", n: n, count: first})) && ok
-	} else if n.items != nil {
-		for i := first; i < len(v) && (ok || w.notes()); i++ {
-			ok = w.inside(n.items, v[i], step{"", i}) && ok
-		}
-	}
-	if out != nil {
-		out.first = max(out.first, first)
-		out.all = out.all || n.items != nil
-	}
-	if n.contains != nil && (ok || w.notes()) {
-		ok = w.contain(n, v, out) && ok
-	}
-	return ok
-}
-
-// unique checks that no item is there twice.
-func (w *walk) unique(n *node, v []any) bool {
-	if len(v) < 2 {
-		return true
-	}
-	known := make(map[string]int, len(v))
-	for i, item := range v {
-		w.key = appendKey(w.key[:0], item)
-		w.spend(1 + len(w.key)/16)
-		first, twice := known[string(w.key)]
-		if !twice {
-			known[string(w.key)] = i
-			continue
-		}
-		if !w.notes() {
-			return false
-		}
-		at := w.placed(finding{n: n}).at
-		a, _ := w.report.place(append(at, strconv.Itoa(first)))
-		b, _ := w.report.place(append(at, strconv.Itoa(i)))
-		return w.wrong(finding{rule: "uniqueItems", n: n, expected: "a list without repeated items", got: "one with " + a + " and " + b + " alike"})
-	}
-	return true
-}
-
-func (w *walk) contain(n *node, v []any, out *seen) bool {
-	some, ok := 0, true
-	for i, item := range v {
-		if w.quiet(n.contains, item, nil) {
-			if some++; out != nil && n.draft >= 2020 {
-				out.item(i)
-			}
-		}
-	}
-	rule, least := "contains", 1
-	if n.minContains != nil {
-		rule, least = "minContains", *n.minContains
-	}
-	if some < least {
-		ok = w.wrong(n.few(rule, some))
-	}
-	if n.maxContains != nil && some > *n.maxContains {
-		ok = w.wrong(n.few("maxContains", some))
-	}
-	return ok
+	return w.must(n.multipleOf == nil || divisible(v, n.multipleOf) && (!w.careful || dividesRounded(v, n.multipleOf)), n, "multipleOf") && ok
 }
 
 // combined checks the schemas that a value has to be valid by, or by one of them, or by none.
@@ -568,11 +388,13 @@ func (w *walk) choice(n *node, f *fork, v any, out *seen) bool {
 	case fits >= 0:
 		w.drop(begin, left, more)
 		return true
-	case !w.notes():
-		w.found = w.found[:begin]
+	case w.report == nil:
+		return false
+	case !w.notes(): // what is wrong with each form is not known
+		w.found = append(w.found[:begin], w.placed(finding{rule: f.rule, n: n, forms: f.forms, expected: f.expected}))
 		return false
 	}
-	nearest := w.report.nearest(each, w.placed(finding{rule: f.rule, n: n, forms: f.forms}), f, v)
+	nearest := w.report.nearest(each, w.placed(finding{rule: f.rule, n: n, forms: f.forms, expected: f.expected}), f, v)
 	w.found = append(w.found[:begin], nearest...)
 	return false
 }
@@ -585,43 +407,17 @@ func (w *walk) drop(begin, left int, more bool) {
 	}
 }
 
-// rest applies a schema to what no other one has looked at.
-func (w *walk) rest(n *node, v any, by *seen) bool {
-	ok := true
-	if by.all {
-		return true
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		for name, member := range w.inOrder(v) {
-			if !by.names[name] {
-				if ok = w.inside(n.unseen, member, step{name, -1}) && ok; !ok && !w.notes() {
-					break
-				}
-			}
-		}
-	case []any:
-		for i := by.first; i < len(v); i++ {
-			if !by.items[i] {
-				if ok = w.inside(n.unseenItems, v[i], step{"", i}) && ok; !ok && !w.notes() {
-					return false
-				}
-			}
-		}
-	}
-	return ok
-}
-
 // draft checks that a value is a schema, or a part of one, as a draft has it.
 func (w *walk) draft(n *node, v any) bool {
-	s := surveyor{visit: func(schema map[string]any, _ string, draft int) (int, error) {
+	s := surveyor{visit: func(schema map[string]any, _ []string, draft int) (int, error) {
 		w.spend(10 + 10*len(schema))
 		return draft, nil
 	}}
-	w.spend(10)
+	most := 4 * w.work
+	w.spend(10 + (most-room(v, most))/4) // names and choices must differ
 	wrong := (*misshape)(nil)
-	if !errors.As(s.check(n.shape, v, "", n.draft), &wrong) {
+	if !errors.As(s.check(n.shape, v, n.draft), &wrong) {
 		return true
 	}
-	return w.wrong(finding{rule: "type", n: n, expected: wrong.want}, steps(wrong.pointer)...)
+	return w.wrong(finding{rule: "type", n: n, expected: wrong.want}, wrong.at...)
 }

@@ -13,8 +13,8 @@ import (
 )
 
 var formats = []string{
-	"date", "time", "date-time", "duration", "period", "email", "hostname", "ipv4", "ipv6", "uuid", "uri", "iri", "uri-reference", "iri-reference",
-	"uri-template", "json-pointer", "relative-json-pointer", "semver", "password", "idn-email", "idn-hostname", "regex", "unheard-of",
+	"date", "time", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri", "iri", "uri-reference", "iri-reference",
+	"uri-template", "json-pointer", "relative-json-pointer", "password", "idn-email", "idn-hostname", "regex", "unheard-of",
 }
 
 // written are texts in each format, and others.
@@ -23,7 +23,6 @@ var written = []string{
 	"2026-01-31T13:45:00.123456789Z", "2026-01-31T13:45:00.Z", "2026-01-31T13:45:00+01:00", "2026-01-31T13:45:00-0100", "2016-12-31T23:59:60Z", "2016-12-31T22:59:60Z",
 	"13:45:00Z", "13:45:00", "24:00:00Z", "23:59:60Z", "00:59:60+01:00", "18:59:60-05:00", "13:45:00+24:00", "13:45:00+23:59", "13:45:60Z", "3:45:00Z", "13:45:00ZZ",
 	"P3D", "PT1H30M", "P1Y2M3DT4H5M6S", "P", "PT", "P1W", "P1W2D", "P1D2H", "PT1D", "P1H", "P3DT", "P-1D", "PT1H1H", "P1M1Y", "p1d", "P1.5D", "WP", "PW", "PTW",
-	"2026-01-31T13:45:00Z/P1D", "P1D/2026-01-31T13:45:00Z", "2026-01-31T13:45:00Z/2026-02-01T00:00:00Z", "P1D/P1D", "/", "2026-01-31T13:45:00Z",
 	"ann@example.com", "@example.com", "ann@", "a..b@example.com", ".a@example.com", "a.@example.com", `"a b"@example.com`, `"a\"b"@example.com`, `"@example.com`, `""@example.com`, "a b@example.com",
 	"ann@[192.0.2.1]", "ann@[IPv6:2001:db8::1]", "ann@[1.2.3]", "ann@[", "ann+tag@example.com", "é@example.com", "a@b@example.com", strings.Repeat("a", 65) + "@example.com", strings.Repeat("a", 64) + "@example.com",
 	"a@" + strings.Repeat("b.", 130) + "com",
@@ -36,7 +35,6 @@ var written = []string{
 	"http://[fe80::1%25eth0]/", "https://user:pw@example.com:8080/a?b=c",
 	"http://a/{b}", "http://a/{b", "http://a/b}", "http://a/{b{c}}", "http://a/{b}/{c}", "http://a/{b/c}", "{a}", "/x{?q}", "%7B", "/a%2F{b}",
 	"/", "/a", "/a~0b~1c", "/a~", "/a~2", "a", "/é/\u0000", "0", "1/a", "01", "0#", "1##", "-1", "12/~", "10#",
-	"1.2.3", "1.2", "1.2.3-alpha.1", "1.2.3-01", "1.2.3-0a", "1.2.3+build.01", "1.2.3+", "1.2.3-", "01.2.3", "1.2.3-a..b", "1.2.3-a+b+c", "1.2.3--", "v1.2.3", "1.2.3.4", "0.0.0", "1..3",
 }
 
 // signed is a number with a sign, which santhosh-tekuri lets through where no format allows it.
