@@ -16,8 +16,11 @@ import (
 
 // maxText bounds the schemas that are kept, of all servers together, by the bytes of their texts: each
 // counts under its text and under every pointer to it. That is room for 7,000 typed tools of 400 bytes.
-// Compiled, a byte takes about 30.
-const maxText = 6 << 20
+// Compiled, a byte takes about 30; a schema that takes more counts as a longer one.
+const (
+	maxText     = 6 << 20
+	bytesOfText = 30
+)
 
 // schemas keeps compiled schemas, so that each is compiled once, by whoever needs it first. They
 // are known by what stands in them: a tool that gets another schema gets another entry.
@@ -52,13 +55,30 @@ func (c *schemas) get(listed any) compile {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known = c.kept[hash]; known.compile == nil {
-		known = entry{sync.OnceValues(func() (*explain.Schema, error) { return explain.Compile(text) }), len(text)}
+		known = entry{sync.OnceValues(func() (*explain.Schema, error) {
+			schema, err := explain.Compile(text)
+			if err == nil {
+				c.charge(hash, schema.Size()/bytesOfText)
+			}
+			return schema, err
+		}), len(text)}
 		c.keep(hash, known)
 	}
 	if pointer != nil {
 		c.keep(pointer, known)
 	}
 	return known.compile
+}
+
+// charge has a schema count as one of so many bytes, if it was taken for a shorter one.
+func (c *schemas) charge(hash [sha256.Size]byte, text int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.kept[hash]; known.compile != nil && known.text < text {
+		c.text -= known.text
+		delete(c.kept, hash)
+		c.keep(hash, entry{known.compile, text})
+	}
 }
 
 // keep forgets any other entries if there is no room.

@@ -108,6 +108,28 @@ func TestSchemasOfManyToolsAreKept(t *testing.T) {
 	t.Log(c.text, "of", maxText)
 }
 
+// TestSchemasCountByTheirMemory: a schema that takes more memory than its text says counts as a longer
+// one, and many of them leave no room for each other.
+func TestSchemasCountByTheirMemory(t *testing.T) {
+	var c schemas
+	for n := range 120 {
+		text := fmt.Sprintf(`{"description":"%d","anyOf":[%s{}]}`, n, strings.Repeat(`{"minLength":1},`, 3000))
+		schema, err := c.get(json.RawMessage(text))()
+		require.NoError(t, err)
+		require.Greater(t, schema.Size(), 3000*500)
+	}
+	require.LessOrEqual(t, c.text, maxText)
+	require.Greater(t, c.text, maxText/2)
+	require.Less(t, len(c.kept), 120)
+	memory := 0
+	for _, kept := range c.kept {
+		schema, err := kept.compile()
+		require.NoError(t, err)
+		memory += schema.Size()
+	}
+	require.LessOrEqual(t, memory, maxText*bytesOfText)
+}
+
 // TestGivenUpBeforeTheCheck: a call that nobody waits for does not pass unchecked because the
 // list failed.
 func TestGivenUpBeforeTheCheck(t *testing.T) {

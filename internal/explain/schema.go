@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"unsafe"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
@@ -26,7 +27,11 @@ type Schema struct {
 	root  *node
 	names map[string]bool // of all properties: they are public
 	tree  any             // the schema as it was written, nil if it has no defaults
+	size  int
 }
+
+// Size returns about how many bytes of memory the Schema takes.
+func (s *Schema) Size() int { return s.size }
 
 // Compile makes a Schema of anything that marshals to a JSON Schema: bytes of JSON, a
 // map, a bool, a struct. The draft is 2020-12 unless "$schema" names another one.
@@ -79,7 +84,15 @@ func Compile(schema any) (_ *Schema, err error) {
 	if s.root, err = c.compile(); err != nil {
 		return nil, err
 	}
-	return s, s.finish(&c)
+	if err := s.finish(&c); err != nil {
+		return nil, err
+	}
+	const word = 8
+	s.size = len(text) + c.places + c.patterns*40 // of an instruction, as syntax.Inst is
+	for _, n := range c.list {
+		s.size += int(unsafe.Sizeof(*n)) + word*(len(n.reach)+len(n.when)) + len(n.parts)*int(unsafe.Sizeof(part{}))
+	}
+	return s, nil
 }
 
 // finish works out what needs all schemas.
@@ -277,7 +290,7 @@ func known(from []*node) (names []string) {
 // required returns the names that an object must have, whatever else it has.
 func required(from []*node) (names []string) {
 	from = slices.Clip(from)
-	for i := 0; i < len(from); i++ { //nolint:intrange // from grows
+	for i := 0; i < len(from); i++ { // from grows
 		for _, name := range from[i].required {
 			if len(names) == maxKnown {
 				return names
