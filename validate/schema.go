@@ -109,53 +109,6 @@ func callOf(ctx context.Context, c *call.Call, req mcp.Request) *call.Call {
 	return c.Below(ctx, "lookup", req)
 }
 
-// A seat is what a look-up is shared for.
-type seat struct {
-	session *mcp.ServerSession
-	tool    string
-}
-
-// A flight is a look-up that is under way.
-type flight struct {
-	landed chan struct{}
-	given  <-chan struct{} // who asks has given up
-	tool   *mcp.Tool
-}
-
-// lookup returns the definition of a tool whose call failed, as it is now: it is explained by the
-// schema that refused it. Calls of one session that fail at the
-// same time share it: behind a slow proxy each of them would ask for the list. One that comes with
-// headers or a token of its own may be another user's, and asks itself.
-func (v *validator) lookup(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (*mcp.Tool, error) {
-	c = callOf(ctx, c, req)
-	r, ok := req.(*mcp.CallToolRequest)
-	if !ok || r == nil || r.Session == nil || r.Extra != nil {
-		return c.ToolNow(next)
-	}
-	key := seat{r.Session, call.Target(req)}
-	mine := &flight{landed: make(chan struct{}), given: ctx.Done()}
-	if other, under := v.flights.LoadOrStore(key, mine); under {
-		other, _ := other.(*flight)
-		select {
-		case <-other.landed:
-			if other.tool != nil {
-				return other.tool, nil
-			}
-		case <-other.given: // the list may hang for longer
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		return c.ToolNow(next)
-	}
-	defer func() {
-		v.flights.Delete(key)
-		close(mine.landed)
-	}()
-	tool, err := c.ToolNow(next)
-	mine.tool = tool
-	return tool, err
-}
-
 // byTool runs refuses with what the tool of a call is. Nobody is refused by what the tool was a
 // moment ago: then the server is asked, and refuses runs again.
 func byTool(c *call.Call, next mcp.MethodHandler, refuses func(*mcp.Tool, error) bool) {

@@ -33,7 +33,6 @@ import (
 	"maps"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -133,7 +132,6 @@ func New(opts *Options) mcp.Middleware {
 type validator struct {
 	Options
 	schemas schemas
-	flights sync.Map // of look-ups, see lookup
 
 	arguments secrets.Schemas
 
@@ -260,7 +258,7 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 // stays as it came, and what cannot be explained gets the generic text of its kind.
 func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *failure.Failure) answer {
 	schema := func() *explain.Schema {
-		s, err := v.schemaOf(v.lookup(ctx, c, req, next))
+		s, err := v.schemaOf(callOf(ctx, c, req).ToolNow(next))
 		if err != nil || s == nil { // nobody knows what the tool takes
 			return anyObject()
 		}
