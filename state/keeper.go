@@ -202,7 +202,7 @@ func (p place) stamped(at time.Time, data []byte) []byte {
 type purpose uint8
 
 const (
-	creating purpose = iota // nobody knows the new handle, so a lost one does no harm
+	creating purpose = iota // the new handle was not returned yet, so a lost value does no harm
 	updating
 	saving // the handler has run, and may have changed something else
 )
